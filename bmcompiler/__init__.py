@@ -1,0 +1,1 @@
+"""bmcompiler: compiler, runtime and simulators for neural accelerators without an open toolchain."""
