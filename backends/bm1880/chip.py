@@ -1,0 +1,44 @@
+"""Facts of the BM1880 (bm1880.md 1, 3, 9): sizes in bytes unless a name says otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Bm1880Chip:
+    """Geometry and address map; one instance, `CHIP`, describes the chip."""
+
+    name: str = "bm1880"
+    version: int = 1880
+    lanes: int = 32
+    execution_units: int = 16
+    lmem_size: int = 65536  # per lane
+    lmem_banks: int = 8
+    lmem_bank_size: int = 8192
+    alignment: int = 16  # bytes in a lane of aligned tensors and channel strides
+    global_base: int = 0x1_0000_0000  # offset of global memory in engine addresses (40 bits)
+    lmem_window: int = 0x0800_0000  # local memory as GDMA sees it; lane L starts at + L * lmem_size
+
+    @property
+    def lmem_total(self) -> int:
+        """Bytes of all lanes: the size of the flat laddr space."""
+        return self.lanes * self.lmem_size
+
+
+CHIP = Bm1880Chip()
+
+
+def align_up(value: int, step: int) -> int:
+    """`value` rounded up to a multiple of `step`."""
+    return -(-value // step) * step
+
+
+def lane_of(laddr: int) -> int:
+    """Lane of a flat local address (bm1880.md 1: laddr = lane * 65536 + offset)."""
+    return laddr // CHIP.lmem_size
+
+
+def offset_of(laddr: int) -> int:
+    """Byte offset inside its lane of a flat local address."""
+    return laddr % CHIP.lmem_size
