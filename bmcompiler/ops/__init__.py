@@ -1,0 +1,49 @@
+"""The TensorOp set: one family per file, found through the entry point group `bmcompiler.tensor_ops`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bmcompiler.errors import UnsupportedError
+from bmcompiler.ir import Block, Location, Module, Operation, TensorType, Value
+from bmcompiler.ir.parser import parse_module as _parse
+from bmcompiler.ops.base import DIALECT, REGISTERED, TensorOp
+from bmcompiler.registry import entry_points
+
+_state = {"loaded": False}
+
+
+def load_all() -> dict[str, type[TensorOp]]:
+    """Import every family (built in and from plugins). Op name -> class."""
+    if not _state["loaded"]:
+        for load in entry_points("bmcompiler.tensor_ops").values():
+            load()
+        _state["loaded"] = True
+    return REGISTERED
+
+
+def find_op(name: str) -> type[TensorOp]:
+    """Class of an op by its short name. Raises UnsupportedError for a name that nobody declares."""
+    cls = REGISTERED.get(name) or load_all().get(name)
+    if cls is None:
+        raise UnsupportedError(f"no TensorOp is called '{name}'", remedy="install the plugin that declares it")
+    return cls
+
+
+def make_operation(
+    name: str,
+    operands: list[Value],
+    types: list[TensorType],
+    attributes: dict[str, Any],
+    regions: list[Block],
+    location: Location,
+) -> Operation:
+    """Operation factory for the parser: registered classes for TensorOps, plain operations for the rest."""
+    if name.startswith(DIALECT):
+        return find_op(name.removeprefix(DIALECT))(operands, attributes, types, location, regions)
+    return Operation(name, operands, types, attributes, regions, location)
+
+
+def parse_module(text: str, file: object = None) -> Module:
+    """Read MLIR text with TensorOps as their declared classes. Raises BMError subclasses."""
+    return _parse(text, file, make_operation)

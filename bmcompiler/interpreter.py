@@ -1,0 +1,88 @@
+"""Runs IR op by op through `evaluate`: the reference for every backend, and the executor of CPU subnets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from bmcompiler.errors import BMError, RuntimeUseError, UnsupportedError
+from bmcompiler.ir import Function, Module, Operation, Value
+from bmcompiler.ops.base import TensorOp
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Observer = Callable[[Value, "np.ndarray"], None]
+"""Sees every computed value (and the inputs) once; used by calibration."""
+
+
+def evaluate_op(op: Operation, arrays: list[np.ndarray]) -> tuple[np.ndarray, ...]:
+    """Results of one op, in its declared result types. Raises UnsupportedError for ops without meaning."""
+    import numpy as np
+
+    if not isinstance(op, TensorOp):
+        raise UnsupportedError("has no evaluate", layer=op.label, kind=op.name)
+    with np.errstate(all="ignore"):
+        try:
+            out = op.evaluate(*arrays)
+        except BMError as error:
+            raise error.located(layer=op.label, kind=op.short_name) from None
+    results = out if isinstance(out, tuple) else (out,)
+    for result, value in zip(results, op.results, strict=True):
+        if result.shape != value.shape or result.dtype != value.type.numpy:
+            raise TypeError(
+                f"{op.label} ({op.short_name}): evaluate gave {result.dtype}{list(result.shape)}, declared {value.type}"
+            )
+    return tuple(results)
+
+
+def run_function(
+    module: Module,
+    function: Function,
+    inputs: Mapping[str, np.ndarray],
+    observer: Observer | None = None,
+) -> dict[str, np.ndarray]:
+    """Evaluate a function. Values are dropped after their last use.
+
+    Args:
+        inputs: one array per input name, in exactly the declared shape and element type.
+        observer: called with every input and every result.
+    Returns:
+        output name -> array.
+    Raises:
+        RuntimeUseError: an input is missing, or has another shape or element type.
+    """
+    import numpy as np
+
+    values: dict[Value, np.ndarray] = {}
+    for name, argument in zip(function.input_names, function.arguments):
+        if name not in inputs:
+            raise RuntimeUseError(f"input '{name}' is missing; given: {', '.join(inputs) or 'none'}")
+        array = np.asarray(inputs[name])
+        if array.shape != argument.shape or array.dtype != argument.type.numpy:
+            raise RuntimeUseError(
+                f"input '{name}' must be {argument.dtype}{list(argument.shape)}, got {array.dtype}{list(array.shape)}"
+            )
+        values[argument] = array
+        if observer is not None:
+            observer(argument, array)
+    remaining = {v: len(v.uses) for v in (*function.arguments, *(r for op in function.ops for r in op.results))}
+    for op in function.ops[:-1]:
+        if op.name == "tensorop.weight":
+            values[op.result] = module.weights[op.attributes["key"]]
+            continue
+        results = evaluate_op(op, [values[v] for v in op.operands])
+        for value, array in zip(op.results, results):
+            values[value] = array
+            if observer is not None:
+                observer(value, array)
+        for operand in op.operands:
+            remaining[operand] -= 1
+            if not remaining[operand]:
+                del values[operand]
+    return {name: values[v] for name, v in zip(function.output_names, function.returned)}
+
+
+def run_module(module: Module, inputs: Mapping[str, np.ndarray], observer: Observer | None = None) -> dict[str, np.ndarray]:
+    """`run_function` on the main function."""
+    return run_function(module, module.main, inputs, observer)

@@ -1,0 +1,381 @@
+"""Reader of the MLIR generic text that `printer` writes (and of what mlir-opt makes of it in generic form).
+
+One regular expression cuts tokens, one method reads each construct. Every error is a FileFormatError that names file,
+line and column.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, NoReturn, TypeVar
+
+from bmcompiler.errors import FileFormatError
+from bmcompiler.ir.core import Block, Function, Location, Module, Operation, Value
+from bmcompiler.ir.types import FROM_MLIR, Quant, TensorType
+
+_T = TypeVar("_T")
+_MAX_NESTING = 64
+_TOKENS = re.compile(
+    r"""(?P<space>(?:\s|//[^\n]*)+)
+      | (?P<tensor>tensor<(?=[0-9a-z!]))
+      | (?P<float>-?[0-9]+\.[0-9]*(?:[eE][-+]?[0-9]+)?)
+      | (?P<hex>0x[0-9a-fA-F]+)
+      | (?P<int>-?[0-9]+)
+      | (?P<string>"(?:[^"\\\n]|\\[0-9a-fA-F]{2}|\\["\\nt])*")
+      | (?P<value>%[A-Za-z0-9_$.-]+)
+      | (?P<label>\^[A-Za-z0-9_$.-]+)
+      | (?P<name>[A-Za-z_][A-Za-z0-9_$.]*)
+      | (?P<arrow>->)
+      | (?P<punct>[(){}\[\]<>=,:])
+    """,
+    re.VERBOSE,
+)
+_SHAPE = re.compile(r"((?:[0-9]+x)*)([a-z]+[0-9]+)")
+_ESCAPE = re.compile(rb"\\([0-9a-fA-F]{2}|[\"\\nt])")
+_NAMED_ESCAPES = {b'"': b'"', b"\\": b"\\", b"n": b"\n", b"t": b"\t"}
+
+OperationFactory = Callable[
+    [str, list[Value], list[TensorType], dict[str, Any], list[Block], Location],
+    Operation,
+]
+
+
+class Token(NamedTuple):
+    kind: str
+    text: str
+    position: int
+
+
+def plain_operation(
+    name: str,
+    operands: list[Value],
+    types: list[TensorType],
+    attributes: dict[str, Any],
+    regions: list[Block],
+    location: Location,
+) -> Operation:
+    """The default factory: knows no op by name. `bmcompiler.ops.parse_module` uses the registered classes instead."""
+    return Operation(name, operands, types, attributes, regions, location)
+
+
+class _Parser:
+    def __init__(self, text: str, file: object, make: OperationFactory) -> None:
+        self.text, self.file, self.make = text, file, make
+        self.tokens = self._tokenize()
+        self.at = 0
+        self.values: dict[str, Value] = {}
+        self.depth = 0
+
+    # -- tokens -----------------------------------------------------------------------------------------------------
+    def _tokenize(self) -> list[Token]:
+        tokens, position = [], 0
+        while position < len(self.text):
+            match = _TOKENS.match(self.text, position)
+            if match is None:
+                self.fail(f"unexpected character {self.text[position]!r}", position)
+            kind = match.lastgroup or ""
+            if kind != "space":
+                tokens.append(Token(kind, match.group(), position))
+            position = match.end()
+            if kind == "tensor":  # shapes do not tokenize like the rest: 1x3xf32
+                shape = _SHAPE.match(self.text, position)
+                if shape is None:
+                    self.fail("malformed tensor type", position)
+                tokens.append(Token("shape", shape.group(), position))
+                position = shape.end()
+        tokens.append(Token("end", "", len(self.text)))
+        return tokens
+
+    def fail(self, reason: str, position: int | None = None) -> NoReturn:
+        if position is None:
+            position = self.tokens[self.at].position
+        line = self.text.count("\n", 0, position) + 1
+        column = position - self.text.rfind("\n", 0, position)
+        raise FileFormatError(f"line {line}, column {column}: {reason}", file=self.file)
+
+    def peek(self) -> Token:
+        return self.tokens[self.at]
+
+    def take(self, kind: str, what: str) -> str:
+        token = self.tokens[self.at]
+        if token.kind != kind:
+            self.fail(f"expected {what}, found {token.text!r}")
+        self.at += 1
+        return token.text
+
+    def expect(self, text: str) -> None:
+        if not self.accept(text):
+            self.fail(f"expected {text!r}, found {self.peek().text!r}")
+
+    def accept(self, text: str) -> bool:
+        token = self.tokens[self.at]
+        if token.text == text and token.kind != "string":
+            self.at += 1
+            return True
+        return False
+
+    def listed(self, read: Callable[[], _T], close: str) -> list[_T]:
+        items: list[_T] = []
+        if self.accept(close):
+            return items
+        items.append(read())
+        while self.accept(","):
+            items.append(read())
+        self.expect(close)
+        return items
+
+    def nested(self, read: Callable[[], _T]) -> _T:
+        self.depth += 1
+        if self.depth > _MAX_NESTING:
+            self.fail(f"nested more than {_MAX_NESTING} deep")
+        result = read()
+        self.depth -= 1
+        return result
+
+    # -- attributes and types -----------------------------------------------------------------------------------------
+    def string(self) -> str:
+        body = self.take("string", "a string")[1:-1].encode("utf-8", "surrogateescape")
+
+        def unescape(match: re.Match[bytes]) -> bytes:
+            return _NAMED_ESCAPES.get(match[1]) or bytes([int(match[1], 16)])
+
+        return _ESCAPE.sub(unescape, body).decode("utf-8", "surrogateescape")
+
+    def attribute(self) -> Any:
+        return self.nested(self._attribute)
+
+    def _attribute(self) -> Any:
+        token = self.peek()
+        if token.kind in ("int", "hex", "float"):
+            return self.number()
+        if token.kind == "string":
+            return self.string()
+        if token.text in ("true", "false"):
+            self.at += 1
+            return token.text == "true"
+        if self.accept("["):
+            return tuple(self.listed(self.attribute, "]"))
+        if token.text == "{":
+            return self.dictionary()
+        if token.kind == "tensor":
+            return self.tensor_type()
+        self.fail(f"expected an attribute value, found {token.text!r}")
+
+    def number(self) -> int | float:
+        token = self.peek()
+        self.at += 1
+        suffix = self.take("name", "a number type") if self.accept(":") else ""
+        if token.kind == "hex" and suffix in ("f64", "f32"):
+            pack, unpack, width = ("<Q", "<d", 64) if suffix == "f64" else ("<I", "<f", 32)
+            bits = int(token.text, 16)
+            if bits >> width:
+                self.fail(f"{token.text} does not fit {suffix}", token.position)
+            return float(struct.unpack(unpack, struct.pack(pack, bits))[0])
+        if token.kind == "float" or suffix in ("f64", "f32"):
+            return float(token.text)
+        if len(token.text) > 40:
+            self.fail("integer of more than 40 digits", token.position)
+        return int(token.text, 0) if token.kind == "hex" else int(token.text)
+
+    def dictionary(self) -> dict[str, Any]:
+        self.expect("{")
+        return dict(self.listed(self.entry, "}"))
+
+    def entry(self) -> tuple[str, Any]:
+        key = self.string() if self.peek().kind == "string" else self.take("name", "an attribute name")
+        return key, self.attribute() if self.accept("=") else True
+
+    def tensor_type(self) -> TensorType:
+        start = self.peek().position
+        self.take("tensor", "a tensor type")
+        match = _SHAPE.match(self.take("shape", "a shape"))
+        assert match is not None  # the tokenizer matched the same expression
+        dtype = FROM_MLIR.get(match[2])
+        if dtype is None:
+            self.fail(f"unknown element type {match[2]!r}", start)
+        if len(match[1]) > 400:
+            self.fail("shape is too long", start)
+        shape = tuple(int(d) for d in match[1].split("x") if d)
+        quant = self.quant() if self.accept(",") else None
+        self.expect(">")
+        return TensorType(shape, dtype, quant)
+
+    def quant(self) -> Quant:
+        start = self.peek().position
+        fields = self.nested(self.dictionary)
+        scale, zero_point = fields.get("scale"), fields.get("zero_point", 0)
+        if set(fields) - {"scale", "zero_point"} or not isinstance(scale, float) or type(zero_point) is not int:
+            self.fail("a tensor encoding has the form {scale = FLOAT, zero_point = INT}", start)
+        return Quant(scale, zero_point)
+
+    def types(self) -> list[TensorType]:
+        return self.listed(self.tensor_type, ")") if self.accept("(") else [self.tensor_type()]
+
+    def signature(self) -> tuple[list[TensorType], list[TensorType]]:
+        self.expect("(")
+        inputs = self.listed(self.tensor_type, ")")
+        self.take("arrow", "'->'")
+        return inputs, self.types()
+
+    def function_type(self) -> tuple[list[TensorType], list[TensorType]]:
+        return self.signature()
+
+    def location(self) -> Location:
+        if not self.accept("loc"):
+            return ()
+        self.expect("(")
+        if self.accept("fused"):
+            self.expect("[")
+            names = tuple(self.listed(self.string, "]"))
+        else:
+            names = () if self.accept("unknown") else (self.string(),)
+        self.expect(")")
+        return names
+
+    # -- operations ---------------------------------------------------------------------------------------------------
+    def value(self) -> Value:
+        position = self.peek().position
+        name = self.take("value", "a value")
+        if name not in self.values:
+            self.fail(f"{name} is used before it is defined", position)
+        return self.values[name]
+
+    def define(self, names: list[str], values: list[Value], position: int) -> None:
+        if len(names) != len(values):
+            self.fail(f"{len(names)} names for {len(values)} results", position)
+        for name, value in zip(names, values):
+            if name in self.values:
+                self.fail(f"{name} is defined twice", position)
+            self.values[name] = value
+
+    def operation(self) -> Operation:
+        return self.nested(self._operation)
+
+    def _operation(self) -> Operation:
+        start = self.peek().position
+        names = []
+        if self.peek().kind == "value":
+            names.append(self.take("value", "a value"))
+            while self.accept(","):
+                names.append(self.take("value", "a value"))
+            self.expect("=")
+        name = self.string()
+        self.expect("(")
+        operands = self.listed(self.value, ")")
+        regions = self.listed(self.region, ")") if self.accept("(") else []
+        attributes = self.dictionary() if self.peek().text == "{" else {}
+        self.expect(":")
+        inputs, outputs = self.signature()
+        if inputs != [v.type for v in operands]:
+            self.fail(f"{name}: the operand types of the signature differ from the operands", start)
+        try:
+            op = self.make(name, operands, outputs, attributes, regions, self.location())
+        except ValueError as error:
+            self.fail(str(error), start)
+        self.define(names, op.results, start)
+        return op
+
+    def region(self) -> Block:
+        self.expect("{")
+        block = Block()
+        outer = dict(self.values)
+        if self.peek().kind == "label":
+            self.at += 1
+            if self.accept("("):
+                self.listed(lambda: self.argument(block), ")")
+            self.expect(":")
+        while not self.accept("}"):
+            block.append(self.operation())
+        self.values = outer
+        return block
+
+    def argument(self, block: Block) -> None:
+        position = self.peek().position
+        name = self.take("value", "a block argument")
+        self.expect(":")
+        self.define([name], [block.add_argument(self.tensor_type())], position)
+
+    def function(self) -> Function:
+        start = self.peek().position
+        if self.string() != "func.func":
+            self.fail("a module holds func.func operations only", start)
+        self.expect("(")
+        self.expect(")")
+        properties = self.function_properties()
+        self.expect("(")
+        self.values = {}
+        body = self.region()
+        self.expect(")")
+        attributes = self.strip_dialect(self.dictionary()) if self.peek().text == "{" else {}
+        self.expect(":")
+        self.signature()
+        self.location()
+        return self.build_function(properties, body, attributes, start)
+
+    def function_properties(self) -> dict[str, Any]:
+        properties: dict[str, Any] = {}
+
+        def entry() -> None:
+            key = self.take("name", "a property name")
+            self.expect("=")
+            properties[key] = self.function_type() if key == "function_type" else self.attribute()
+
+        self.expect("<")
+        self.expect("{")
+        self.listed(entry, "}")
+        self.expect(">")
+        return properties
+
+    def build_function(self, properties: dict[str, Any], body: Block, attributes: dict[str, Any], at: int) -> Function:
+        name, kind = properties.get("sym_name"), properties.get("function_type")
+        if not isinstance(name, str) or not isinstance(kind, tuple) or len(kind) != 2:
+            self.fail("func.func needs sym_name and function_type", at)
+        function = Function(name)
+        function.body, body.owner = body, function
+        returned = body.ops[-1].operands if body.ops and body.ops[-1].name == "func.return" else []
+        if [v.type for v in body.arguments] != kind[0] or [v.type for v in returned] != kind[1]:
+            self.fail(f"function_type of {name} differs from its arguments or its func.return", at)
+        for field, count in (("input_names", len(kind[0])), ("output_names", len(kind[1]))):
+            names = attributes.pop(field, ())
+            if not isinstance(names, tuple) or len(names) != count or not all(isinstance(n, str) for n in names):
+                self.fail(f"{name}: tensorop.{field} must be {count} strings", at)
+            setattr(function, field, list(names))
+        function.attributes = attributes
+        return function
+
+    def strip_dialect(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
+        return {key.removeprefix("tensorop."): value for key, value in attributes.items()}
+
+    def module(self) -> Module:
+        start = self.peek().position
+        if self.peek().kind != "string" or self.string() != "builtin.module":
+            self.fail('the text must start with "builtin.module"', start)
+        self.expect("(")
+        self.expect(")")
+        self.expect("(")
+        self.expect("{")
+        module = Module()
+        while not self.accept("}"):
+            module.functions.append(self.function())
+        self.expect(")")
+        if self.peek().text == "{":
+            module.attributes = self.strip_dialect(self.dictionary())
+        self.expect(":")
+        self.signature()
+        self.location()
+        if self.peek().kind != "end":
+            self.fail("text after the end of the module")
+        return module
+
+
+def parse_module(text: str, file: object = None, make: OperationFactory = plain_operation) -> Module:
+    """Read a module. Raises FileFormatError (line, column) on anything that is not its text form.
+
+    Weights are not read here: the module's `weights` is empty until the caller attaches the side file.
+    """
+    try:
+        return _Parser(text, file, make).module()
+    except RecursionError as error:
+        raise FileFormatError("nested too deep", file=file) from error

@@ -1,0 +1,96 @@
+"""Pattern rewriting: small rules applied until none fires."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from bmcompiler.ir.core import Block, Function, Operation, Value
+
+Pattern = Callable[[Operation, "Rewriter"], bool]
+"""Looks at one op; changes the IR through the rewriter and returns True, or returns False and changes nothing."""
+
+
+class Rewriter:
+    """The hands of a pattern. Keeps use lists right and tells the driver what to look at again."""
+
+    def __init__(self) -> None:
+        self.touched: list[Operation] = []
+        self.erased: set[Operation] = set()
+
+    def insert_before(self, anchor: Operation, op: Operation) -> Operation:
+        block = _block_of(anchor)
+        self.touched.append(op)
+        return block.insert_before(anchor, op)
+
+    def replace(self, op: Operation, values: Sequence[Value]) -> None:
+        """Let `values` stand for the results of `op`, and erase it."""
+        for old, new in zip(op.results, values, strict=True):
+            self.touched += old.users
+            old.replace_all_uses_with(new)
+        self.erase(op)
+
+    def replace_with(self, op: Operation, *new: Operation) -> None:
+        """Insert `new` before `op`; the last one's results take its place and it inherits the source location."""
+        for each in new:
+            each.location = each.location or op.location
+            self.insert_before(op, each)
+        self.replace(op, new[-1].results)
+
+    def erase(self, op: Operation) -> None:
+        """Erase an op without uses; its producers are looked at again (they may be dead now)."""
+        self.touched += [value.op for value in op.operands if value.op is not None]
+        op.erase()
+        self.erased.add(op)
+
+    def changed(self, op: Operation) -> None:
+        """Say that operands or attributes of `op` were changed in place."""
+        self.touched.append(op)
+        for result in op.results:
+            self.touched += result.users
+
+
+def apply_patterns(function: Function, patterns: Iterable[Pattern], max_rewrites: int = 1_000_000) -> bool:
+    """Apply `patterns` to all ops until none fires; True when something changed.
+
+    Raises RuntimeError after `max_rewrites` rewrites: two patterns that undo each other are a bug of the compiler.
+    """
+    rules = list(patterns)
+    work = list(reversed(list(function.walk())))
+    queued = set(work)
+    rewriter = Rewriter()
+    count = 0
+    while work:
+        op = work.pop()
+        queued.discard(op)
+        if op in rewriter.erased:
+            continue
+        for rule in rules:
+            if not rule(op, rewriter):
+                continue
+            count += 1
+            if count > max_rewrites:
+                raise RuntimeError(f"patterns do not settle in function {function.name} (last: {op.label})")
+            again = [*rewriter.touched, op]
+            rewriter.touched = []
+            for each in again:
+                if each not in rewriter.erased and each not in queued:
+                    work.append(each)
+                    queued.add(each)
+            break
+    return count > 0
+
+
+def erase_dead(function: Function) -> bool:
+    """Erase ops whose results nobody uses (every TensorOp is free of side effects). True when something went."""
+    changed = False
+    for op in reversed(list(function.ops)):
+        if op.name != "func.return" and not any(result.uses for result in op.results):
+            op.erase()
+            changed = True
+    return changed
+
+
+def _block_of(op: Operation) -> Block:
+    if op.parent is None:
+        raise ValueError(f"{op.label} is in no block")
+    return op.parent

@@ -1,0 +1,113 @@
+"""Tensor types: shape, element type, and how integers stand for real numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import prod
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+
+# our name -> (MLIR spelling, numpy name, bytes)
+DTYPES: dict[str, tuple[str, str, int]] = {
+    "f64": ("f64", "float64", 8),
+    "f32": ("f32", "float32", 4),
+    "f16": ("f16", "float16", 2),
+    "i8": ("i8", "int8", 1),
+    "u8": ("ui8", "uint8", 1),
+    "i16": ("i16", "int16", 2),
+    "u16": ("ui16", "uint16", 2),
+    "i32": ("i32", "int32", 4),
+    "u32": ("ui32", "uint32", 4),
+    "i64": ("i64", "int64", 8),
+    "u64": ("ui64", "uint64", 8),
+    "bool": ("i1", "bool", 1),
+}
+FROM_MLIR = {mlir: ours for ours, (mlir, _, _) in DTYPES.items()}
+FROM_NUMPY = {name: ours for ours, (_, name, _) in DTYPES.items()}
+FLOAT_DTYPES = frozenset({"f64", "f32", "f16"})
+INTEGER_DTYPES = frozenset(DTYPES) - FLOAT_DTYPES - {"bool"}
+
+
+@dataclass(frozen=True)
+class Quant:
+    """What an integer element means: real = (q - zero_point) * scale.
+
+    BM1880 tables speak of thresholds, the real magnitude that maps to 128 (bm1880.md 11.2): threshold = 128 * scale,
+    exact both ways because 128 is a power of two.
+    """
+
+    scale: float
+    zero_point: int = 0
+
+    @staticmethod
+    def from_threshold(threshold: float) -> Quant:
+        return Quant(float(threshold) / 128)
+
+    @property
+    def threshold(self) -> float:
+        return self.scale * 128
+
+
+@dataclass(frozen=True)
+class TensorType:
+    """`tensor<1x3x28x28xi8, {scale = 0.0078125}>`: a static shape, an element type, and optionally its quantization."""
+
+    shape: tuple[int, ...]
+    dtype: str = "f32"
+    quant: Quant | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shape", tuple(int(d) for d in self.shape))
+        if self.dtype not in DTYPES:
+            raise ValueError(f"unknown element type {self.dtype!r}; known: {', '.join(DTYPES)}")
+        if any(d < 0 for d in self.shape):
+            raise ValueError(f"negative dimension in shape {list(self.shape)}")
+
+    @cached_property
+    def numpy(self) -> np.dtype:
+        import numpy as np
+
+        return np.dtype(DTYPES[self.dtype][1])
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * DTYPES[self.dtype][2]
+
+    @property
+    def is_float(self) -> bool:
+        return self.dtype in FLOAT_DTYPES
+
+    @property
+    def is_integer(self) -> bool:
+        return self.dtype in INTEGER_DTYPES
+
+    def with_shape(self, shape: tuple[int, ...]) -> TensorType:
+        return replace(self, shape=tuple(shape))
+
+    def with_dtype(self, dtype: str, quant: Quant | None = None) -> TensorType:
+        return TensorType(self.shape, dtype, quant)
+
+    def __str__(self) -> str:
+        from bmcompiler.ir.printer import format_type
+
+        return format_type(self)
+
+
+def type_of_array(array: np.ndarray) -> TensorType:
+    """The type of a numpy array. Raises ValueError for element types that no tensor has (object, complex, str)."""
+    name = FROM_NUMPY.get(array.dtype.name)
+    if name is None:
+        raise ValueError(f"arrays of {array.dtype} cannot become tensors")
+    return TensorType(array.shape, name)
