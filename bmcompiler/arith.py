@@ -4,8 +4,8 @@ The one home of these formulas: `evaluate` of the TensorOps and the command-leve
 so that the two can be compared bit for bit. Everything is vectorised over whole arrays.
 
 Convolutions and products run through floating-point BLAS and are still exact: every partial sum of a block is at
-most (largest |x|) * (largest L1 norm of the block's weights), and a block is chosen so that this stays within the integers
-that float32 (2**24) or float64 (2**53) represent without gaps. The order in which BLAS adds is then irrelevant.
+most (largest |x|) * (largest L1 norm of the block's weights), and a block is chosen so that this stays within the
+integers that float32 (2**24) or float64 (2**53) represent without gaps. BLAS may then add in any order.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LIMITS = {name: (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)) for name, 
 _EXACT_F32 = 1 << 24
 _EXACT_F64 = 1 << 53
 # Columns gathered at a time: small enough to stay in the second-level cache together with the product.
-_COLUMN_BLOCK_VALUES = 1 << 17
+_COLUMN_BLOCK_VALUES = 1 << 18
 
 
 def round_shift(x: IntArray, shift: int | IntArray) -> IntArray:
@@ -104,18 +104,10 @@ def matmul(a: IntArray, b: IntArray) -> IntArray:
     depth = a.shape[-1]
     result = _sum_dtype(a.dtype, b.dtype, depth)
     columns = np.moveaxis(b, -2, -1).reshape(-1, depth) if b.size else np.zeros((1, depth), b.dtype)
-    blocks, real = _depth_blocks(columns, _peak(a))
+    blocks, real = _depth_blocks(columns, a)
     if real is None:
         return np.asarray(np.matmul(a.astype(np.int64), b.astype(np.int64)))
-    a_real, b_real = a.astype(real), b.astype(real)
-    if len(blocks) == 1:
-        return np.asarray(np.matmul(a_real, b_real).astype(result))
-    total: IntArray | None = None
-    for low, high in blocks:
-        part = np.matmul(a_real[..., low:high], b_real[..., low:high, :]).astype(result)
-        total = part if total is None else np.add(total, part, out=total)
-    assert total is not None
-    return total
+    return _block_product(a.astype(real), b.astype(real), blocks, result).astype(result, copy=False)
 
 
 def conv2d(
@@ -150,29 +142,29 @@ def conv2d(
         return np.zeros((n, out_channels, oh, ow), result)
     if group_channels == 1 and groups > 1:
         taps = _taps((kh, kw), strides, dilations, (oh, ow))
-        return _depthwise(_pad(x, pads, 0).astype(result), weight.astype(result), taps, (oh, ow))
+        return _depthwise(_pad(x, pads, 0, result), weight.astype(result), taps, (oh, ow))
 
-    rows = weight.reshape(out_channels, depth)
-    blocks, real = _depth_blocks(rows, _peak(x))
-    padded = _pad(x, pads, 0).astype(real or np.int64)
+    # Depth in the order (row, column, channel) keeps each gathered kernel element one contiguous block.
+    rows = weight.transpose(0, 2, 3, 1).reshape(out_channels, depth)
+    blocks, real = _depth_blocks(rows, x)
+    padded = _pad(x, pads, 0, real or np.dtype(np.int64))
     matrix = rows.reshape(groups, out_channels // groups, depth).astype(padded.dtype)
     out = np.empty((n, groups, out_channels // groups, oh, ow), result)
-    taps = _taps((kh, kw), strides, dilations, (oh, ow))
     grouped = padded.reshape(n, groups, group_channels, *padded.shape[2:])
     if kh == kw == 1 and strides == (1, 1):
         columns = grouped.reshape(n, groups, depth, oh * ow)
-        _block_product(matrix, columns, blocks, out.reshape(n, groups, -1, oh * ow))
+        out[...] = _block_product(matrix, columns, blocks, result).reshape(out.shape)
         return out.reshape(n, out_channels, oh, ow)
+    taps = _taps((kh, kw), strides, dilations, (oh, ow))
     for image, y0, y1 in _column_blocks(n, oh, ow, depth * groups):
         batch = grouped[image]
-        buffer = np.empty((batch.shape[0], groups, group_channels, kh * kw, y1 - y0, ow), padded.dtype)
+        buffer = np.empty((batch.shape[0], groups, kh * kw, group_channels, y1 - y0, ow), padded.dtype)
         for k, (ys, xs) in enumerate(taps):
             first = ys.start + y0 * strides[0]
-            buffer[:, :, :, k] = batch[..., first : first + (y1 - y0 - 1) * strides[0] + 1 : strides[0], xs]
+            buffer[:, :, k] = batch[..., first : first + (y1 - y0 - 1) * strides[0] + 1 : strides[0], xs]
         columns = buffer.reshape(batch.shape[0], groups, depth, (y1 - y0) * ow)
-        part = np.empty((batch.shape[0], groups, out.shape[2], (y1 - y0) * ow), result)
-        _block_product(matrix, columns, blocks, part)
-        out[image, :, :, y0:y1] = part.reshape(*part.shape[:3], y1 - y0, ow)
+        product = _block_product(matrix, columns, blocks, result)
+        out[image, :, :, y0:y1] = product.reshape(*product.shape[:3], y1 - y0, ow)
     return out.reshape(n, out_channels, oh, ow)
 
 
@@ -183,7 +175,7 @@ def pool_sum(
     pads: tuple[int, int, int, int] = (0, 0, 0, 0),
 ) -> IntArray:
     """Sums over windows of (N, C, H, W), zero padding (top, bottom, left, right) counted. Returns int32."""
-    return _pool(_pad(np.asarray(x), pads, 0).astype(np.int32), kernel, strides, np.add)
+    return _pool(_pad(np.asarray(x), pads, 0, np.dtype(np.int32)), kernel, strides, np.add)
 
 
 def pool_max(
@@ -196,7 +188,7 @@ def pool_max(
     """Maxima over windows of (N, C, H, W); padding counts as `pad_value`, by default the lowest value of the dtype."""
     x = np.asarray(x)
     low = int(np.iinfo(x.dtype).min) if pad_value is None else pad_value
-    return _pool(_pad(x, pads, low), kernel, strides, np.maximum)
+    return _pool(_pad(x, pads, low, x.dtype), kernel, strides, np.maximum)
 
 
 def _pool(x: IntArray, kernel: tuple[int, int], strides: tuple[int, int], combine: np.ufunc) -> IntArray:
@@ -217,17 +209,18 @@ def _pool(x: IntArray, kernel: tuple[int, int], strides: tuple[int, int], combin
 def _window_count(size: int, kernel: int, stride: int, dilation: int) -> int:
     span = size - ((kernel - 1) * dilation + 1)
     if min(kernel, stride, dilation) < 1 or span < 0:
-        raise ValueError(f"window {kernel} (dilation {dilation}, stride {stride}) does not fit in {size} padded elements")
+        raise ValueError(f"window {kernel} (dilation {dilation}, stride {stride}) does not fit in {size} elements")
     return span // stride + 1
 
 
-def _pad(x: IntArray, pads: tuple[int, int, int, int], value: int) -> IntArray:
+def _pad(x: IntArray, pads: tuple[int, int, int, int], value: int, dtype: np.dtype[Any]) -> IntArray:
+    """`x` in `dtype` with (top, bottom, left, right) borders of `value`; x itself when nothing changes."""
     top, bottom, left, right = pads
     if not any(pads):
-        return x
+        return x.astype(dtype, copy=False)
     height, width = x.shape[-2:]
     shape = (*x.shape[:-2], height + top + bottom, width + left + right)
-    out = np.full(shape, value, x.dtype)
+    out = np.full(shape, value, dtype)
     out[..., top : top + height, left : left + width] = x
     return out
 
@@ -272,18 +265,25 @@ def _sum_dtype(a: np.dtype[Any], b: np.dtype[Any], depth: int) -> np.dtype[Any]:
     return np.dtype(np.int32 if largest < 1 << 31 else np.int64)
 
 
+def _largest(dtype: np.dtype[Any]) -> int:
+    limits = np.iinfo(dtype)
+    return max(-int(limits.min), int(limits.max))
+
+
 def _peak(x: IntArray) -> int:
     return max(abs(int(x.max())), abs(int(x.min()))) if x.size else 0
 
 
-def _depth_blocks(weights: IntArray, peak: int) -> tuple[list[tuple[int, int]], np.dtype[Any] | None]:
+def _depth_blocks(weights: IntArray, x: IntArray) -> tuple[list[tuple[int, int]], np.dtype[Any] | None]:
     """Ranges of the summed axis whose partial sums are exact, and the float type they are exact in.
 
     `weights`: integers as (rows, depth). None for the type: only integer arithmetic is exact.
     """
     depth = weights.shape[1]
     whole = [(0, depth)]
-    heaviest = _peak(weights)
+    if _largest(x.dtype) * _largest(weights.dtype) * depth <= _EXACT_F32:
+        return whole, np.dtype(np.float32)
+    peak, heaviest = _peak(x), _peak(weights)
     bound = max(peak * heaviest, 1)
     if bound * depth <= _EXACT_F32:
         return whole, np.dtype(np.float32)
@@ -300,14 +300,18 @@ def _depth_blocks(weights: IntArray, peak: int) -> tuple[list[tuple[int, int]], 
     return [*blocks, (low, depth)], np.dtype(np.float32)
 
 
-def _block_product(matrix: IntArray, columns: IntArray, blocks: list[tuple[int, int]], out: IntArray) -> None:
-    """out = matrix @ columns, one exact block of the depth at a time."""
-    for index, (low, high) in enumerate(blocks):
-        part = np.matmul(matrix[..., low:high], columns[..., low:high, :])
-        if index == 0:
-            out[...] = part
-        else:
-            np.add(out, part.astype(out.dtype), out=out)
+def _block_product(
+    matrix: IntArray, columns: IntArray, blocks: list[tuple[int, int]], result: np.dtype[Any]
+) -> IntArray:
+    """matrix @ columns, one exact block of the depth at a time; of dtype `result` unless one block is all."""
+    if len(blocks) == 1:
+        return np.asarray(np.matmul(matrix, columns))
+    total: IntArray | None = None
+    for low, high in blocks:
+        part = np.matmul(matrix[..., low:high], columns[..., low:high, :]).astype(result)
+        total = part if total is None else np.add(total, part, out=total)
+    assert total is not None
+    return total
 
 
 def _column_blocks(n: int, oh: int, ow: int, depth: int) -> Iterator[tuple[slice, int, int]]:
