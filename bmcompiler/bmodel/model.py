@@ -1,0 +1,143 @@
+"""What every compiled model has, whatever the chip: stages with named inputs and outputs, weights, programs."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from bmcompiler.errors import FileFormatError, UnsupportedError
+from bmcompiler.files import StrPath
+
+Buffer = bytes | memoryview
+
+MAX_RANK = 8
+MAX_BYTES = 1 << 32  # device memory of the largest chip served (bm1880.md 13)
+
+# Element formats of the BM1880 kernel headers (bm1880.md 1): number -> (name, bits).
+FORMATS = {
+    0: ("float32", 32),
+    1: ("float16", 16),
+    2: ("int32", 32),
+    3: ("int16", 16),
+    4: ("int8", 8),
+    5: ("int4", 4),
+    6: ("int2", 2),
+    7: ("int1", 1),
+    8: ("uint16", 16),
+    9: ("uint8", 8),
+}
+FMT_F32, FMT_I8, FMT_U8 = 0, 4, 9
+
+
+def digest(data: Buffer) -> str:
+    """SHA-256 of a buffer, hexadecimal: equal weight sets have equal digests."""
+    return hashlib.sha256(data).hexdigest()
+
+
+@dataclass
+class TensorInfo:
+    """An input or output of a program.
+
+    Attributes:
+        name: source name; inputs of vendor files have none ("").
+        shape: sizes, outermost first.
+        fmt: element format, a key of `FORMATS`.
+        offset: bytes from the start of the activation (neuron) memory.
+        threshold: real magnitude that maps to 128, 0 = unknown (bm1880.md 11.2).
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    fmt: int = FMT_I8
+    offset: int = 0
+    threshold: float = 0.0
+    source: tuple[str, bytes] | None = field(default=None, repr=False, compare=False)  # message kind and bytes as read
+
+    @property
+    def dtype(self) -> str:
+        """Element type as numpy names it ("int8")."""
+        return FORMATS[self.fmt][0] if self.fmt in FORMATS else f"format {self.fmt}"
+
+    @property
+    def size(self) -> int:
+        """Bytes the tensor occupies; a format without a known width counts one byte per element."""
+        bits = FORMATS[self.fmt][1] if self.fmt in FORMATS else 8
+        return (math.prod(self.shape) * bits + 7) // 8
+
+    def check(self, where: str, memory: int, file: StrPath | None) -> None:
+        """Refuse sizes that cannot be, and tensors outside `memory` bytes.
+
+        Raises:
+            FileFormatError: naming file, `where`, and the value.
+        """
+        if not 1 <= len(self.shape) <= MAX_RANK:
+            raise FileFormatError(f"{where} has {len(self.shape)} dimensions, 1 to {MAX_RANK} are possible", file=file)
+        if any(not 1 <= dim <= MAX_BYTES for dim in self.shape):
+            raise FileFormatError(f"{where} has an impossible shape {list(self.shape)}", file=file)
+        if not (math.isfinite(self.threshold) and self.threshold >= 0):
+            raise FileFormatError(f"{where} has an impossible threshold {self.threshold}", file=file)
+        if self.offset < 0 or self.offset + self.size > memory:
+            raise FileFormatError(
+                f"{where} lies outside the activation memory "
+                f"(bytes {self.offset} to {self.offset + self.size} of {memory})",
+                file=file,
+                remedy="the file is damaged; compile or copy it again",
+            )
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One program of a net: a fixed set of input shapes. Sizes in bytes of device memory."""
+
+    net: str
+    index: int
+    inputs: tuple[TensorInfo, ...]
+    outputs: tuple[TensorInfo, ...]
+    weight_size: int
+    instruction_size: int
+    neuron_size: int
+
+
+class BModel(ABC):
+    """A compiled model file in memory."""
+
+    container: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def target(self) -> str:
+        """Name of the target plug-in that knows the chip ("bm1880")."""
+
+    @property
+    @abstractmethod
+    def summary(self) -> dict[str, str | int]:
+        """Facts about the file as a whole for reports: container, version, chip, ..."""
+
+    @abstractmethod
+    def stages(self) -> tuple[Stage, ...]:
+        """All programs, in file order."""
+
+    @property
+    @abstractmethod
+    def weight_sets(self) -> tuple[Buffer, ...]:
+        """The distinct blocks of weights, in file order."""
+
+    @abstractmethod
+    def parts(self, file: StrPath | None = None) -> Iterable[Buffer]:
+        """The bytes of the file, in order. Raises FileFormatError when a reader would refuse them."""
+
+    @abstractmethod
+    def pieces(self) -> Iterator[tuple[str, Buffer]]:
+        """(file name, content) of everything worth looking at on its own; names are safe in any folder."""
+
+    @abstractmethod
+    def select(self, stage: int) -> BModel:
+        """A model with that one program. Raises UsageError when there is none of that number."""
+
+    def combined(self, others: Iterable[BModel], name: str | None = None) -> BModel:
+        """One model with the programs of all. Raises UnsupportedError when the kind of file does not allow it."""
+        raise UnsupportedError(f"files of kind '{self.container}' cannot be combined")

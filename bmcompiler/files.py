@@ -1,0 +1,73 @@
+"""Files read without copying and written all at once or not at all."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+from bmcompiler.errors import FileFormatError
+
+StrPath = str | os.PathLike[str]
+
+
+def map_file(path: StrPath) -> memoryview:
+    """Read-only view of a whole file, mapped, not copied; the view keeps the mapping alive.
+
+    Raises:
+        FileFormatError: the file is empty or is no regular file (a folder, a pipe, a device).
+        OSError: it cannot be opened.
+    """
+    # Asked before open(): opening a pipe without a writer would wait for ever.
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise FileFormatError("not a regular file", file=path, remedy="pass the path of a file on disk")
+    with open(path, "rb") as stream:
+        if os.fstat(stream.fileno()).st_size == 0:
+            raise FileFormatError("the file is empty", file=path, remedy="write or copy it again")
+        return memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+@contextmanager
+def atomic_output(path: StrPath, *, text: bool = False) -> Iterator[IO[Any]]:
+    """Stream to a temporary file beside `path` that takes its place when the block ends, and vanishes when it raises.
+
+    A reader therefore never sees half a file, and an existing file survives a failed run.
+
+    Raises:
+        OSError: the folder does not exist or cannot be written; `filename` is `path`.
+    """
+    target = Path(path)
+    if target.is_dir():
+        raise IsADirectoryError(21, "is a folder, a file name is needed", str(target))
+    if target.exists() and not target.is_file():  # a device such as /dev/null must stay one
+        with target.open("w" if text else "wb", encoding="utf-8" if text else None) as stream:
+            yield stream
+        return
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=f".{target.name[:40]}.", suffix=".tmp", dir=target.parent)
+    except OSError as error:
+        reason = error.strerror if target.parent.is_dir() else "the folder does not exist"
+        raise type(error)(error.errno, f"cannot be written: {reason}", str(target)) from None
+    try:
+        with open(handle, "w" if text else "wb", encoding="utf-8" if text else None) as stream:
+            yield stream
+        os.chmod(temporary, _mode(target))
+        os.replace(temporary, target)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _mode(target: Path) -> int:
+    """Permission bits for the new file: those of the one it replaces, else what open() would give."""
+    if target.exists():
+        return stat.S_IMODE(target.stat().st_mode)
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
