@@ -1,0 +1,147 @@
+"""What rewrite passes share: a pass made of rules, constants as arrays, and who inherits names.
+
+Names: the op that takes the place of others carries their source layers in source order, and the tensor name
+("source.tensor") of the value it now produces (`inherit`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from bmcompiler.ir import Module, Operation, Rewriter, TensorType, Value, apply_patterns, type_of_array
+from bmcompiler.ops import find_op
+from bmcompiler.ops.base import DIALECT, TensorOp
+from bmcompiler.passmanager import Pass, PassContext, PassResult
+
+if TYPE_CHECKING:
+    import numpy as np
+
+TENSOR_NAME = "source.tensor"
+Rule = Callable[[TensorOp, Rewriter], bool]
+"""Changes the IR through the rewriter and returns True, or changes nothing and returns False."""
+
+
+class Rules:
+    """Rewrite rules over one module. Subclasses fill `table` with the rules to try per op name."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+
+    def table(self) -> Mapping[str, Sequence[Rule]]:
+        """Short op name -> rules, tried in order; "" holds the rules tried on every op after its own."""
+        raise TypeError(f"{type(self).__name__} has no table of rules")
+
+    def constant(self, value: Value | None) -> np.ndarray | None:
+        """The array behind a weight, None for everything else."""
+        if value is None or kind(value.op) != "weight":
+            return None
+        return self.module.weights.get(cast(TensorOp, value.op).key)
+
+    def uniform(self, value: Value) -> float | None:
+        """The number that all elements of a float constant equal, else None."""
+        array = self.constant(value) if value.type.is_float else None
+        if array is None or not array.size or (array != array.flat[0]).any():
+            return None
+        return float(array.flat[0])
+
+    def weight(self, array: np.ndarray, like: Value | None, anchor: Operation, rewriter: Rewriter, name: str) -> Value:
+        """A new constant before `anchor`, stored under the key of the constant `like` (made unique), else under `name`."""
+        import numpy as np
+
+        array = np.ascontiguousarray(array)
+        source = like.op if like is not None and kind(like.op) == "weight" else None
+        key = self.module.weights.add(cast(TensorOp, source).key if source is not None else name, array)
+        location = source.location if source is not None else anchor.location
+        op = make("weight", (), {"key": key}, [type_of_array(array)], location)
+        rewriter.insert_before(anchor, op)
+        return op.result
+
+
+@dataclass(frozen=True)
+class PatternPass(Pass):
+    """A pass that applies rules until none fires; ops that nobody uses any more go with it."""
+
+    def rules(self, module: Module) -> Rules:
+        raise TypeError(f"pass {type(self).__name__} has no rules")
+
+    def run(self, module: Module, ctx: PassContext) -> PassResult:
+        table = self.rules(module).table()
+        general = table.get("", ())
+
+        def pattern(op: Operation, rewriter: Rewriter) -> bool:
+            if not isinstance(op, TensorOp):
+                return False
+            if not any(result.uses for result in op.results):
+                rewriter.erase(op)
+                return True
+            return any(rule(op, rewriter) for rule in (*table.get(op.opname, ()), *general))
+
+        changed = False
+        for function in module.functions:
+            changed |= apply_patterns(function, [pattern])
+        return PassResult(changed)
+
+
+def kind(op: Operation | None) -> str:
+    """Short name of a TensorOp, "" for anything else."""
+    return op.opname if isinstance(op, TensorOp) else ""
+
+
+def producer(value: Value | None, *names: str) -> TensorOp | None:
+    """The TensorOp that makes `value` when it has one of these names."""
+    return cast(TensorOp, value.op) if value is not None and kind(value.op) in names else None
+
+
+def sole(value: Value | None, *names: str) -> TensorOp | None:
+    """`producer` for a value that has exactly one use."""
+    return producer(value, *names) if value is not None and len(value.uses) == 1 else None
+
+
+def make(
+    name: str,
+    operands: Iterable[Value | None],
+    attributes: Mapping[str, Any] | None = None,
+    types: Sequence[TensorType] | None = None,
+    location: Iterable[str] = (),
+) -> TensorOp:
+    """A new op that is in no block yet; trailing None operands are left out."""
+    values = list(operands)
+    while values and values[-1] is None:
+        values.pop()
+    return find_op(name)(cast("list[Value]", values), attributes, types, tuple(location))
+
+
+def rebuild(op: TensorOp, operands: Sequence[Value], **changes: Any) -> TensorOp:
+    """`op` on other operands: shapes follow, element types and quantization of the results stay."""
+    fresh = op.clone(operands, **changes)
+    for new, old in zip(fresh.results, op.results):
+        new.type = TensorType(new.shape, old.dtype, old.type.quant)
+    return fresh
+
+
+def locations(*ops: Operation) -> tuple[str, ...]:
+    """Source layers of ops given in source order, each once."""
+    return tuple(dict.fromkeys(name for op in ops for name in op.location))
+
+
+def inherit(new: TensorOp, *replaced: Operation) -> TensorOp:
+    """Let `new` stand for `replaced` (in source order): their layers, and the tensor name of the last that has one."""
+    new.location = locations(*replaced)
+    new.attributes.pop(TENSOR_NAME, None)
+    for op in replaced:
+        if TENSOR_NAME in op.attributes:
+            new.attributes[TENSOR_NAME] = op.attributes[TENSOR_NAME]
+    return new
+
+
+def forward(op: TensorOp, value: Value, rewriter: Rewriter) -> bool:
+    """Replace a single-result op by its unchanged operand; the op behind `value` inherits. Always True."""
+    source = value.op
+    if isinstance(source, TensorOp) and source.opname != "weight":
+        source.location = locations(source, op)
+        if TENSOR_NAME in op.attributes and len(source.results) == 1 and TENSOR_NAME not in source.attributes:
+            source.attributes[TENSOR_NAME] = op.attributes[TENSOR_NAME]
+    rewriter.replace(op, [value])
+    return True
