@@ -1,0 +1,1 @@
+"""Chip-neutral parts of code generation: device/CPU partition, global memory plan, tiling, pipelined schedule."""

@@ -1,0 +1,53 @@
+"""Splitting a net into runs of device ops and runs of CPU ops, in program order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bmcompiler.ir import Function, Operation
+from bmcompiler.target import Target, unsupported_reason
+
+CPU_NOTE = "place.cpu"
+"""Attribute that a pass sets to keep an op on the CPU; its value is the reason."""
+
+
+@dataclass
+class Segment:
+    """Consecutive ops of one kind. `reasons` says for CPU ops why they are there."""
+
+    device: bool
+    ops: list[Operation]
+    reasons: list[str]
+
+
+def partition(function: Function, target: Target) -> list[Segment]:
+    """Segments in program order; weights belong to no segment.
+
+    1. an op with a "place.cpu" note, or one the target has no kernel for, goes to the CPU
+    2. an op that needs nothing from a later CPU run may join an earlier device run: ops are taken in program order and
+       device ops that do not depend on the open CPU run are placed before it, so that CPU runs are few
+    """
+    segments: list[Segment] = []
+    for op in function.ops:
+        if op.name in ("tensorop.weight", "func.return"):
+            continue
+        reason = str(op.attributes[CPU_NOTE]) if CPU_NOTE in op.attributes else unsupported_reason(target, op)
+        device = reason is None
+        home = _home(segments, op, device)
+        if home is None:
+            home = Segment(device, [], [])
+            segments.append(home)
+        home.ops.append(op)
+        home.reasons.append(reason or "")
+    return segments
+
+
+def _home(segments: list[Segment], op: Operation, device: bool) -> Segment | None:
+    """The earliest-kind-matching segment the op can join without moving before its producers."""
+    producers = {value.op for value in op.operands if value.op is not None}
+    for segment in reversed(segments):
+        if segment.device == device:
+            return segment
+        if any(member in producers for member in segment.ops):
+            return None
+    return None

@@ -1,0 +1,147 @@
+"""The pipelined schedule of one op's tiles: load i+1, compute i, store i-1 side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from bmcompiler.codegen.tiling import AXES, Axis, Box, Buffer, Tiler, TileWork, Tiling, boxes, intervals, slots
+from bmcompiler.errors import UnsupportedError
+
+
+class Build(Protocol):
+    """The part of a chip's instruction builder the scheduler uses."""
+
+    def parallel(self) -> AbstractContextManager[None]:
+        """Commands emitted inside run on both engines without waiting for each other."""
+
+
+@dataclass
+class Moved:
+    """What an op's tiles moved, in bytes, and how many tiles there were."""
+
+    loaded: int = 0
+    stored: int = 0
+    weights: int = 0
+    tiles: int = 0
+
+
+class _Slots:
+    """Addresses of the copies of one buffer, taken in turn."""
+
+    def __init__(self, base: int, size: int, count: int) -> None:
+        self.addresses = [base + i * size for i in range(count)]
+        self.turn = -1
+        self.key: object = None
+
+    def next(self) -> int:
+        self.turn += 1
+        return self.current
+
+    @property
+    def current(self) -> int:
+        return self.addresses[self.turn % len(self.addresses)]
+
+
+class _Placement:
+    """Local addresses for every buffer of a tiling; sizes are the largest over all tiles."""
+
+    def __init__(self, works: list[TileWork], grid: tuple[Axis, ...], tiling: Tiling, tiler: Tiler) -> None:
+        trips = {a: len(intervals(axis, size)) for a, axis, size in zip(AXES, grid, tiling.sizes)}
+        self.end = 0
+
+        def place(size: int, count: int) -> _Slots:
+            size = tiler.rounded(size)
+            placed = _Slots(self.end, size, count)
+            self.end += size * count
+            return placed
+
+        def largest(pick: Callable[[TileWork], tuple[Buffer, ...]], index: int) -> _Slots:
+            first = pick(works[0])[index]
+            count = slots(first, tiling.order, trips, tiling.double)
+            return place(max(pick(work)[index].lane_bytes for work in works), count)
+
+        self.inputs = [largest(lambda w: w.inputs, i) for i in range(len(works[0].inputs))]
+        self.outputs = [largest(lambda w: w.outputs, i) for i in range(len(works[0].outputs))]
+        self.scratch = [
+            place(max(w.scratch[i] for w in works), 1).addresses[0] for i in range(len(works[0].scratch))
+        ]
+
+
+def emit_tiles(
+    build: Build, grid: tuple[Axis, ...], work: Callable[[Box], TileWork], tiler: Tiler, label: str
+) -> Moved:
+    """Tile one op and emit all its commands.
+
+    Raises UnsupportedError when not even the smallest tile fits local memory.
+    """
+    tiling = tiler.choose(grid, work)
+    if tiling is None:
+        raise UnsupportedError(f"the smallest tile exceeds {tiler.lane_bytes} bytes of local memory per lane", layer=label)
+    tiles = list(boxes(grid, tiling))
+    works = [work(box) for box in tiles]
+    place = _Placement(works, grid, tiling, tiler)
+    if place.end > tiler.lane_bytes:
+        raise UnsupportedError(f"tiles need {place.end} of {tiler.lane_bytes} bytes per lane", layer=label)
+    stages = [_stage(box, one, place) for box, one in zip(tiles, works)]
+    if tiling.double and len(tiles) > 1:
+        _emit_pipelined(build, stages)
+    else:
+        for stage in stages:
+            for step in (*stage.loads, stage.compute, *stage.stores):
+                step(build)
+    return _count(stages)
+
+
+@dataclass
+class _Stage:
+    loads: list[Callable[[Any], None]]
+    compute: Callable[[Any], None]
+    stores: list[Callable[[Any], None]]
+    moved: Moved
+
+
+def _stage(box: Box, work: TileWork, place: _Placement) -> _Stage:
+    moved = Moved(tiles=1)
+    loads: list[Callable[[Any], None]] = []
+    for buffer, slot in zip(work.inputs, place.inputs):
+        key = tuple(box[AXES.index(axis)] for axis in buffer.axes)
+        if slot.turn < 0 or slot.key != key:
+            slot.key = key
+            loads.append(_transfer(buffer, slot.next()))
+            moved.loaded += buffer.nbytes
+            moved.weights += buffer.nbytes if buffer.coefficient else 0
+    outputs = [slot.next() for slot in place.outputs]
+    stores = [_transfer(buffer, address) for buffer, address in zip(work.outputs, outputs)]
+    moved.stored = sum(buffer.nbytes for buffer in work.outputs)
+    inputs = [slot.current for slot in place.inputs]
+    return _Stage(loads, lambda build: work.compute(build, inputs, outputs, place.scratch), stores, moved)
+
+
+def _transfer(buffer: Buffer, address: int) -> Callable[[Any], None]:
+    return lambda build: buffer.transfer(build, address)
+
+
+def _emit_pipelined(build: Build, stages: list[_Stage]) -> None:
+    for step in range(len(stages) + 2):
+        with build.parallel():
+            if step < len(stages):
+                for load in stages[step].loads:
+                    load(build)
+            if 0 <= step - 1 < len(stages):
+                stages[step - 1].compute(build)
+            if step >= 2:
+                for store in stages[step - 2].stores:
+                    store(build)
+
+
+def _count(stages: list[_Stage]) -> Moved:
+    total = Moved()
+    for stage in stages:
+        total.loaded += stage.moved.loaded
+        total.stored += stage.moved.stored
+        total.weights += stage.moved.weights
+        total.tiles += 1
+    return total

@@ -1,0 +1,137 @@
+"""The contract between the compiler and a chip (DESIGN of the project: ARCHITECTURE.md, "A chip").
+
+A target is found by name through the entry point group `bmcompiler.targets`. It brings chip facts, kernels, and a way to
+turn legal IR into a model file; passes, the tiler, reports and the driver know nothing else about a chip.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol, TypeVar
+
+from bmcompiler.errors import UnsupportedError
+from bmcompiler.ir import Module, Operation
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.registry import entry_points
+
+_Rule = TypeVar("_Rule", bound=Callable[..., bool])
+
+
+def rule(text: str, got: str = "") -> Callable[[_Rule], _Rule]:
+    """Mark a kernel method `(op) -> bool` as a support rule; `text` is the user's message and the manual's line.
+
+    `got` names the attribute whose value the message shows.
+    """
+
+    def mark(method: _Rule) -> _Rule:
+        method.rule_text, method.rule_got = text, got  # type: ignore[attr-defined]
+        return method
+
+    return mark
+
+
+class Kernel:
+    """How one chip runs one kind of TensorOp. Rules are checked in the order they are written."""
+
+    ops: ClassVar[tuple[type[TensorOp], ...]] = ()
+    _rules: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        names: dict[str, None] = {}
+        for base in reversed(cls.__mro__):
+            names.update((name, None) for name, member in vars(base).items() if hasattr(member, "rule_text"))
+        cls._rules = tuple(names)
+
+    @classmethod
+    def rules(cls) -> list[str]:
+        """The texts of all rules."""
+        return [getattr(cls, name).rule_text for name in cls._rules]
+
+    def unsupported_reason(self, op: TensorOp) -> str | None:
+        """None when the kernel takes this op, else the text of the first rule that says no."""
+        for name in self._rules:
+            method = getattr(self, name)
+            if not method(op):
+                got = f": got {getattr(op, method.rule_got)}" if method.rule_got else ""
+                return f"{method.rule_text}{got}"
+        return None
+
+
+@dataclass(frozen=True)
+class LayerRow:
+    """What the compile summary and reports say of one op.
+
+    Attributes:
+        layer: source layer name(s); kind: op name; where: target name, "cpu", or "alias" (no work at run time).
+        shape: shape of the first result; reason: why the op is on the CPU, empty otherwise.
+        loaded, stored: bytes moved between global and local memory; weights: bytes of coefficients among `loaded`.
+        commands, tiles, macs: counts.
+    """
+
+    layer: str
+    kind: str
+    where: str
+    shape: tuple[int, ...]
+    reason: str = ""
+    loaded: int = 0
+    stored: int = 0
+    weights: int = 0
+    commands: int = 0
+    tiles: int = 0
+    macs: int = 0
+
+
+@dataclass
+class Compiled:
+    """Result of code generation: the model object (see `bmcompiler.bmodel`) and facts for the summary."""
+
+    model: Any
+    rows: list[LayerRow] = field(default_factory=list)
+    totals: dict[str, int] = field(default_factory=dict)
+
+
+class Target(Protocol):
+    """What a target plugin provides."""
+
+    name: str
+    precisions: Sequence[str]
+    """Values of --quantize it can compile, the default first."""
+
+    def kernel_for(self, op: Operation) -> Kernel | None: ...
+
+    def pipeline(self, precision: str, level: int) -> str:
+        """Default pass pipeline for a precision and an optimisation level (0, 1, 2)."""
+
+    def compile(self, modules: Sequence[Module], level: int) -> Compiled:
+        """Legal IR (one module per input shape) to one model. Raises BMError."""
+
+    def disassemble(self, model: Any, net: int | None = None) -> str: ...
+
+
+def unsupported_reason(target: Target, op: Operation) -> str | None:
+    """None when the target runs this op itself, else one sentence without a full stop."""
+    kernel = target.kernel_for(op)
+    if kernel is None:
+        return f"{target.name} has no kernel for '{op.short_name}'"
+    return kernel.unsupported_reason(op) if isinstance(op, TensorOp) else None
+
+
+def kernel_table(kernels: Iterable[Kernel]) -> Mapping[type[TensorOp], Kernel]:
+    """Op class -> kernel. Raises ValueError when two kernels claim one op."""
+    table: dict[type[TensorOp], Kernel] = {}
+    for kernel in kernels:
+        for cls in kernel.ops:
+            if cls in table:
+                raise ValueError(f"two kernels for {cls.opname}")
+            table[cls] = kernel
+    return table
+
+
+def find_target(name: str) -> Target:
+    """The target called `name`. Raises UnsupportedError naming the known ones."""
+    known = entry_points("bmcompiler.targets")
+    if name not in known:
+        raise UnsupportedError(f"no target is called '{name}'", remedy=f"choose one of: {', '.join(known)}")
+    target: Target = known[name]()
+    return target
