@@ -1,0 +1,54 @@
+"""Host functions that CPU records call by name (bm1880.md 3 and 14).
+
+A function gets the memory of the running program and the parameter bytes of its record. Functions register themselves
+by `register_cpu_function`, or lazily through the entry-point group `bmcompiler.cpu_functions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmcompiler.errors import RuntimeUseError
+
+ENTRY_POINT_GROUP = "bmcompiler.cpu_functions"
+
+
+@dataclass(frozen=True)
+class CpuMemory:
+    """Device memory as a host function sees it: writable uint8 arrays of the activations and of the weights."""
+
+    neuron: NDArray[np.uint8]
+    weight: NDArray[np.uint8]
+
+
+CpuFunction = Callable[[CpuMemory, bytes], None]
+
+_functions: dict[str, CpuFunction] = {}
+
+
+def register_cpu_function(name: str, function: CpuFunction) -> None:
+    """Make `function` callable by CPU records of `name` (at most 16 ASCII characters); replaces an earlier one.
+
+    The function reads and writes `memory.neuron` in place and reports bad parameters or data as BMError.
+    """
+    if not name or len(name) > 16 or not name.isascii():
+        raise RuntimeUseError(f"'{name}' cannot name a CPU function: 1 to 16 ASCII characters are needed")
+    _functions[name] = function
+
+
+def cpu_function(name: str) -> CpuFunction:
+    """The function called `name`. Raises RuntimeUseError when there is none."""
+    if name not in _functions:
+        for point in entry_points(group=ENTRY_POINT_GROUP, name=name):
+            _functions[name] = point.load()
+    if name not in _functions:
+        raise RuntimeUseError(
+            f"the model calls the CPU function '{name}', which is not registered",
+            remedy=f"install the plug-in that provides it, or call register_cpu_function('{name}', ...)",
+        )
+    return _functions[name]
