@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from bmcompiler.bmodel.model import FMT_I8, FORMATS, MAX_BYTES, BModel, Buffer, Stage, TensorInfo, digest
-from bmcompiler.errors import FileFormatError, UsageError
+from bmcompiler.errors import FileFormatError, UnsupportedError, UsageError
 from bmcompiler.files import StrPath
 
 MAGIC = b"\xdd\xaa\x55\xff"
@@ -170,7 +170,7 @@ class Bm1880Model(BModel):
         """One model with the commands of all; equal weight sets are stored once.
 
         Raises:
-            UsageError: chips, formats, or (without `name`) net names differ, or an input shape occurs twice.
+            UnsupportedError: chips, formats, or (without `name`) net names differ, or an input shape occurs twice.
         """
         models = [self, *_same_kind(self, others, name)]
         places: dict[str, int] = {}
@@ -189,7 +189,9 @@ class Bm1880Model(BModel):
         twice = next((shape for index, shape in enumerate(shapes) if shape in shapes[:index]), None)
         if twice is not None:
             text = ", ".join(str(list(shape)) for shape in twice)
-            raise UsageError(f"input shape {text} occurs twice", remedy="combine files compiled for different shapes")
+            raise UnsupportedError(
+                f"input shape {text} occurs twice", remedy="combine files compiled for different shapes"
+            )
         libraries = {library.name: library for model in models for library in model.libraries}
         return replace(
             self, net_name=name or self.net_name, commands=commands, weights=weights, libraries=list(libraries.values())
@@ -201,12 +203,12 @@ def _same_kind(first: Bm1880Model, others: Iterable[BModel], name: str | None) -
     models = []
     for model in others:
         if not isinstance(model, Bm1880Model) or (model.chip, model.fmt) != (first.chip, first.fmt):
-            raise UsageError(
+            raise UnsupportedError(
                 f"models of different chips or formats ({first.target}, {model.target}) cannot share a file",
                 remedy="compile both for the same target",
             )
         if name is None and model.net_name != first.net_name:
-            raise UsageError(
+            raise UnsupportedError(
                 f"the nets have different names ('{first.net_name}', '{model.net_name}')",
                 remedy="pass --name if they are the same network",
             )

@@ -33,17 +33,22 @@ def decode(message: memoryview, blob: memoryview, file: StrPath) -> Bm1880Model:
 
 def _model(parsed: pb.Model, blob: memoryview, file: StrPath) -> Bm1880Model:
     return Bm1880Model(
-        net_name=parsed.net_name,
+        net_name=_text(parsed.net_name, "the net name", file),
         commands=[_command(index, command, parsed.fmt, file) for index, command in enumerate(parsed.command)],
         weights=_weights(parsed, blob, file),
         chip=parsed.chip,
         fmt=parsed.fmt,
-        version=parsed.version,
+        version=_text(parsed.version, "the version", file),
         libraries=[
-            Library(entry.name, entry.lib_x86_64, entry.lib_armv8, _rest(entry, "lib_x86_64", "lib_armv8"))
+            Library(
+                name=_text(entry.name, "a library name", file),
+                x86_64=entry.lib_x86_64,
+                armv8=entry.lib_armv8,
+                source=_rest(entry, "lib_x86_64", "lib_armv8"),
+            )
             for entry in parsed.library
         ],
-        producer=parsed.producer,
+        producer=_text(parsed.producer, "the producer", file),
         source=_rest(parsed, "command", "library", "weight", "weight_info"),
     )
 
@@ -58,6 +63,13 @@ def _command(index: int, message: pb.Command, fmt: int, file: StrPath) -> Comman
         weight_index=message.weight_index,
         source=_rest(message, "input", "output", "cmdbuf"),
     )
+
+
+def _text(value: str | bytes, what: str, file: StrPath) -> str:
+    """A string field; the decoder hands out bytes when they are no UTF-8."""
+    if isinstance(value, bytes):
+        raise FileFormatError(f"{what} is not text", file=file, remedy=DAMAGED)
+    return value
 
 
 def _rest(message: Any, *taken: str) -> bytes:
@@ -75,7 +87,7 @@ def _tensor(where: str, message: pb.Input | pb.Output, fmt: int, file: StrPath) 
         raise FileFormatError(reason, file=file, remedy=DAMAGED)
     # Vendor files leave fmt out (reads as 0, float32, which the chip does not have): then the model's applies.
     return TensorInfo(
-        name=message.name,
+        name=_text(message.name, f"the name of {where}", file),
         shape=tuple(message.shape.dim),
         fmt=message.fmt or fmt,
         offset=message.offset,

@@ -1,0 +1,132 @@
+"""What all commands share: one place that prints errors, output files, progress bars, tables.
+
+    main = command_line(cli, "bmnet-tool")      # the entry point of a console script
+
+Exit status: 0 success, 1 a reported error, 2 bad usage, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TextIO, TypeVar
+
+import click
+
+from bmcompiler.errors import BMError, UsageError
+from bmcompiler.files import atomic_output
+
+__all__ = ["atomic_output", "command_line", "format_table", "printable", "progress", "run"]
+
+T = TypeVar("T")
+Cell = str | int | float | None
+
+
+def command_line(command: click.Command, prog: str) -> Callable[[], None]:
+    """The function a console script calls."""
+
+    def main() -> None:
+        sys.exit(run(command, prog))
+
+    return main
+
+
+def run(command: click.Command, prog: str, args: Sequence[str] | None = None) -> int:
+    """Run a click command; returns the exit status and prints what went wrong on stderr, never a traceback.
+
+    Errors of the program itself (any other exception) pass through.
+    """
+    for stream in (sys.stdout, sys.stderr):  # a name that the terminal cannot show must not end the run
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        status = command.main(args=None if args is None else list(args), prog_name=prog, standalone_mode=False)
+        sys.stdout.flush()
+        return status if isinstance(status, int) else 0
+    except click.UsageError as error:
+        return _fail(prog, f"{error.format_message()} ('{_command_path(error, prog)} --help' shows the usage)", 2)
+    except (click.Abort, KeyboardInterrupt):
+        return _fail(prog, "interrupted", 130)
+    except click.ClickException as error:
+        return _fail(prog, error.format_message(), 1)
+    except UsageError as error:
+        return _fail(prog, str(error), 2)
+    except BMError as error:
+        return _fail(prog, str(error), 1)
+    except BrokenPipeError:
+        return _pipe_closed()
+    except OSError as error:
+        return _pipe_closed() if error.errno == errno.EPIPE else _fail(prog, _os_message(error), 1)
+    except MemoryError:
+        return _fail(prog, "not enough memory for this model", 1)
+    except RecursionError:
+        return _fail(prog, "the input is nested too deeply to be read", 1)
+
+
+def _fail(prog: str, message: str, status: int) -> int:
+    click.echo(f"{prog}: {printable(message, keep_lines=True)}", err=True)
+    return status
+
+
+def _command_path(error: click.UsageError, prog: str) -> str:
+    return error.ctx.command_path if error.ctx is not None else prog
+
+
+def _os_message(error: OSError) -> str:
+    reason = error.strerror or str(error) or type(error).__name__
+    return f"{error.filename}: {reason}" if error.filename is not None else reason
+
+
+def _pipe_closed() -> int:
+    """The reader of stdout went away (`| head`): say nothing, and keep Python's exit from flushing into it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 1
+
+
+def printable(text: str, *, keep_lines: bool = False) -> str:
+    """Text from a file, made safe for a terminal: control and other unprintable characters become escapes."""
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() or (keep_lines and char == "\n") else char.encode("unicode_escape").decode()
+        for char in text
+    )
+
+
+def progress(items: Iterable[T], label: str, total: int | None = None, stream: TextIO | None = None) -> Iterator[T]:
+    """Yield `items`, with a bar on stderr when that is a terminal, with nothing otherwise."""
+    stream = sys.stderr if stream is None else stream
+    if not stream.isatty():
+        yield from items
+        return
+    with click.progressbar(items, length=total, label=label, file=stream) as bar:
+        yield from bar
+
+
+def format_table(headers: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
+    """Columns padded to one width, numbers at the right with thousands separators, None empty; ends with a newline."""
+    cells = [list(row) for row in rows]
+    numeric = [all(_is_number(row[column]) for row in cells) and bool(cells) for column in range(len(headers))]
+    lines = [list(headers), *([_cell(value) for value in row] for row in cells)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(headers))]
+    lines.insert(1, ["-" * width for width in widths])
+    return "".join(_line(line, widths, numeric) for line in lines)
+
+
+def _line(texts: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> str:
+    padded = (text.rjust(width) if right else text.ljust(width) for text, width, right in zip(texts, widths, numeric))
+    return "  ".join(padded).rstrip() + "\n"
+
+
+def _is_number(value: Cell) -> bool:
+    return value is None or isinstance(value, int | float)
+
+
+def _cell(value: Cell) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
+    return f"{value:,}" if isinstance(value, int) else printable(value)

@@ -1,0 +1,158 @@
+"""bmnet-tool: look into model files, take them apart, put them together."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from bmcompiler.cli.common import atomic_output, command_line, format_table, printable
+from bmcompiler.errors import UsageError
+
+if TYPE_CHECKING:
+    from bmcompiler.bmodel import BModel, Stage, TensorInfo
+
+# Model files are read by plain path, so that a missing one is a reported error (status 1) like any unreadable one.
+FILE = click.argument("file", type=click.Path())
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def cli() -> None:
+    """Inspect, disassemble, extract and combine .bmodel files."""
+
+
+@cli.command()
+@FILE
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+def info(file: str, as_json: bool) -> None:
+    """Print chip, nets, inputs, outputs and memory sizes of FILE."""
+    from bmcompiler.bmodel import load
+
+    model = load(file)
+    click.echo(json.dumps(_facts(model, file), indent=2) if as_json else _text(model), nl=as_json)
+
+
+@cli.command()
+@FILE
+@click.option("--net", type=int, help="Only program N (counted from 0, as in `info`).")
+@click.option("-o", "--output", type=click.Path(), help="Write to this file instead of the terminal.")
+def dis(file: str, net: int | None, output: str | None) -> None:
+    """Disassemble the command buffers of FILE."""
+    from bmcompiler.bmodel import load
+    from bmcompiler.registry import lookup
+
+    model = load(file)
+    if net is not None:
+        model = model.select(net)
+    text: str = lookup("bmcompiler.targets", model.target, "target").disassemble(model)
+    text = text if text.endswith("\n") else text + "\n"
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    with atomic_output(output, text=True) as stream:
+        stream.write(text)
+
+
+@cli.command()
+@FILE
+@click.option("-o", "--output", required=True, type=click.Path(), help="Folder for the pieces; made when missing.")
+def extract(file: str, output: str) -> None:
+    """Write every command buffer, weight set and description in FILE to a file of its own."""
+    from bmcompiler.bmodel import load
+
+    folder = Path(output)
+    pieces = list(load(file).pieces())
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, data in pieces:
+        with atomic_output(folder / name) as stream:
+            stream.write(data)
+    click.echo(format_table(("file", "bytes"), ((str(folder / name), len(data)) for name, data in pieces)), nl=False)
+
+
+@cli.command()
+@click.argument("files", type=click.Path(), nargs=-1, required=True)
+@click.option("-o", "--output", required=True, type=click.Path(), help="The combined model file.")
+@click.option("--name", help="Net name of the result; needed when the files' names differ.")
+def combine(files: tuple[str, ...], output: str, name: str | None) -> None:
+    """Put models of one net, compiled for different input shapes, into one file; equal weights are stored once."""
+    from bmcompiler.bmodel import load, save
+
+    if len(files) < 2:
+        raise UsageError("one file cannot be combined with itself", remedy="pass two or more model files")
+    first, *others = (load(file) for file in files)
+    model = first.combined(others, name)
+    save(model, output)
+    size = os.stat(output).st_size
+    click.echo(f"{output}: {len(model.stages())} programs, {len(model.weight_sets)} weight sets, {size:,} bytes")
+
+
+def _tensor_facts(tensor: TensorInfo) -> dict[str, object]:
+    return {
+        "name": tensor.name,
+        "shape": list(tensor.shape),
+        "dtype": tensor.dtype,
+        "offset": tensor.offset,
+        "size": tensor.size,
+        "threshold": tensor.threshold,
+    }
+
+
+def _facts(model: BModel, file: str) -> dict[str, object]:
+    from bmcompiler.bmodel import digest
+
+    return {
+        "file": file,
+        **model.summary,
+        "programs": [
+            {
+                "net": stage.net,
+                "stage": stage.index,
+                "inputs": [_tensor_facts(tensor) for tensor in stage.inputs],
+                "outputs": [_tensor_facts(tensor) for tensor in stage.outputs],
+                "weight_size": stage.weight_size,
+                "instruction_size": stage.instruction_size,
+                "neuron_size": stage.neuron_size,
+            }
+            for stage in model.stages()
+        ],
+        "weights": [{"size": len(data), "sha256": digest(data)} for data in model.weight_sets],
+    }
+
+
+def _text(model: BModel) -> str:
+    """Field order of the vendor's `--info`: file, then per net its stages with inputs, outputs and memory sizes."""
+    lines = [f"{key}: {printable(str(value))}" for key, value in model.summary.items()]
+    nets: dict[str, list[Stage]] = {}
+    for stage in model.stages():
+        nets.setdefault(stage.net, []).append(stage)
+    for number, (net, stages) in enumerate(nets.items()):
+        lines += ["=" * 42, f"net {number}: [{printable(net)}]  static"]
+        for stage in stages:
+            lines += ["-" * 12, f"stage {stage.index}:"]
+            lines += [_tensor_line("input", tensor) for tensor in stage.inputs]
+            lines += [_tensor_line("output", tensor) for tensor in stage.outputs]
+            lines.append(_memory_line(stage))
+    return "\n".join(lines) + "\n"
+
+
+def _tensor_line(kind: str, tensor: TensorInfo) -> str:
+    """Scale: what real values are multiplied by to give integers (input), or integers to give real values (output)."""
+    line = f"{kind}: {printable(tensor.name) or '(unnamed)'}, {list(tensor.shape)}, {tensor.dtype}"
+    if not tensor.threshold:
+        return line
+    scale = 128 / tensor.threshold if kind == "input" else tensor.threshold / 128
+    return f"{line}, scale: {scale:.6g}, threshold: {tensor.threshold:.6g}"
+
+
+def _memory_line(stage: Stage) -> str:
+    total = stage.weight_size + stage.instruction_size + stage.neuron_size
+    return (
+        f"device mem size: {total} "
+        f"(weight: {stage.weight_size}, instruct: {stage.instruction_size}, runtime: {stage.neuron_size})"
+    )
+
+
+main = command_line(cli, "bmnet-tool")
