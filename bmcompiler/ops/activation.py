@@ -1,1 +1,326 @@
-"""Declared soon."""
+"""Activations and other functions of one tensor, element by element; softmax."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bmcompiler import arith
+from bmcompiler.ir import TensorType
+from bmcompiler.ops.base import Locality, TensorOp, attr, operand, tensorop
+from bmcompiler.ops.rules import along_axis, need_axis, need_dtype, need_float, need_same_dtype, need_shift, plain
+
+
+class FloatUnary(TensorOp):
+    """Base of functions of one float tensor: the result has the type of the operand."""
+
+    ins = (operand("input"),)
+    locality = Locality.LOCAL
+
+    def infer(self) -> TensorType:
+        return plain(self.input.type)
+
+    def check(self) -> None:
+        need_float(self, "the operand", self.input)
+
+
+@tensorop("relu")
+class Relu(TensorOp):
+    """out = max(x, 0), for floats and integers; any shape, type and quantization stay.
+
+    %y = "tensorop.relu"(%x) : (tensor<1x8x4x4xf32>) -> tensor<1x8x4x4xf32>
+
+    Integer form: relu of bm1880.md 8.2 (zero point 0).
+    """
+
+    ins = (operand("input"),)
+    locality = Locality.LOCAL
+
+    def infer(self) -> TensorType:
+        return self.input.type
+
+    def evaluate(self, x: Any) -> Any:
+        return np.maximum(x, x.dtype.type(0))
+
+    def check(self) -> None:
+        if not (self.input.type.is_float or self.input.type.is_integer):
+            raise self.invalid(f"the operand must be numbers, got {self.input.dtype}")
+
+
+@tensorop("clip")
+class Clip(FloatUnary):
+    """out = min(max(x, min), max); any shape, float. relu6 is min = 0, max = 6.
+
+    %y = "tensorop.clip"(%x) {max = 6.0, min = 0.0} : (tensor<1x8xf32>) -> tensor<1x8xf32>
+    """
+
+    attrs = (attr("min", float, -float("inf")), attr("max", float, float("inf")))
+
+    def evaluate(self, x: Any) -> Any:
+        return np.minimum(np.maximum(x, x.dtype.type(self.min)), x.dtype.type(self.max))
+
+    def check(self) -> None:
+        super().check()
+        if not self.min <= self.max:
+            raise self.invalid(f"min {self.min} is above max {self.max}")
+
+
+@tensorop("leaky_relu")
+class LeakyRelu(FloatUnary):
+    """out = x where x > 0, slope * x elsewhere; any shape, float.
+
+    %y = "tensorop.leaky_relu"(%x) {slope = 0.1} : (tensor<1x8xf32>) -> tensor<1x8xf32>
+    """
+
+    attrs = (attr("slope", float, 0.01),)
+
+    def evaluate(self, x: Any) -> Any:
+        return np.where(x > 0, x, x * x.dtype.type(self.slope))
+
+
+@tensorop("prelu")
+class Prelu(TensorOp):
+    """out = x where x > 0, slope[c] * x elsewhere, c counting along `axis`; slope [C] or [1].
+
+    %y = "tensorop.prelu"(%x, %s) : (tensor<1x8x4x4xf32>, tensor<8xf32>) -> tensor<1x8x4x4xf32>
+
+    Integer form (bm1880.md 12.1), i8 data and slope, of which one term is 0 everywhere:
+    out = sat(round_shift(max(x, 0) * multiplier, rshift)) + sat(round_shift(min(x, 0) * slope[c], slope_rshift)).
+    """
+
+    ins = (operand("input"), operand("slope", 1))
+    attrs = (
+        attr("axis", int, 1),
+        attr("multiplier", int, 1),
+        attr("rshift", int, 0),
+        attr("slope_rshift", int, 0),
+    )
+    locality = Locality.LOCAL
+
+    def infer(self) -> TensorType:
+        axis = need_axis(self, self.axis, self.input.type.rank)
+        if self.slope.shape not in ((1,), (self.input.shape[axis],)):
+            raise self.shape_error(f"slope must have 1 or {self.input.shape[axis]} values, got {self.slope.shape[0]}")
+        return plain(self.input.type)
+
+    def evaluate(self, x: Any, slope: Any) -> Any:
+        slopes = along_axis(slope, self.axis, x.ndim)
+        if x.dtype.kind == "f":
+            return np.where(x > 0, x, x * slopes)
+        wide = x.astype(np.int32)
+        above = arith.requantize(np.maximum(wide, 0) * self.multiplier, self.rshift, "i8")
+        below = arith.requantize(np.minimum(wide, 0) * slopes.astype(np.int32), self.slope_rshift, "i8")
+        return above | below
+
+    def check(self) -> None:
+        if self.input.type.is_float:
+            need_same_dtype(self, [*self.operands, self.result])
+            if (self.multiplier, self.rshift, self.slope_rshift) != (1, 0, 0):
+                raise self.invalid("multiplier and shifts belong to the integer form, the operand is float")
+            return
+        for what, value in (("data", self.input), ("slope", self.slope)):
+            need_dtype(self, what, value, ("i8",))
+        need_shift(self, self.rshift)
+        need_shift(self, self.slope_rshift)
+        if not 0 <= self.multiplier <= 127:
+            raise self.invalid(f"multiplier must be 0 to 127, got {self.multiplier}")
+
+
+@tensorop("elu")
+class Elu(FloatUnary):
+    """out = x where x > 0, alpha * (exp(x) - 1) elsewhere; any shape, float.
+
+    %y = "tensorop.elu"(%x) {alpha = 0.5} : (tensor<1x8xf32>) -> tensor<1x8xf32>
+    """
+
+    attrs = (attr("alpha", float, 1.0),)
+
+    def evaluate(self, x: Any) -> Any:
+        return np.where(x > 0, x, x.dtype.type(self.alpha) * np.expm1(np.minimum(x, x.dtype.type(0))))
+
+
+@tensorop("sigmoid")
+class Sigmoid(FloatUnary):
+    """out = 1 / (1 + exp(-x)); any shape, float.
+
+    %y = "tensorop.sigmoid"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
+    """
+
+    def evaluate(self, x: Any) -> Any:
+        one = x.dtype.type(1)
+        small = np.exp(-np.abs(x))  # in 0 .. 1, so nothing overflows
+        return np.where(x >= 0, one, small) / (one + small)
+
+
+@tensorop("tanh")
+class Tanh(FloatUnary):
+    """out = tanh(x); any shape, float.
+
+    %y = "tensorop.tanh"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
+    """
+
+    def evaluate(self, x: Any) -> Any:
+        return np.tanh(x)
+
+
+@tensorop("hard_sigmoid")
+class HardSigmoid(FloatUnary):
+    """out = min(max(alpha * x + beta, 0), 1); any shape, float.
+
+    %y = "tensorop.hard_sigmoid"(%x) {alpha = 0.25} : (tensor<1x8xf32>) -> tensor<1x8xf32>
+    """
+
+    attrs = (attr("alpha", float, 0.2), attr("beta", float, 0.5))
+
+    def evaluate(self, x: Any) -> Any:
+        kind = x.dtype.type
+        return np.minimum(np.maximum(x * kind(self.alpha) + kind(self.beta), kind(0)), kind(1))
+
+
+@tensorop("hard_swish")
+class HardSwish(FloatUnary):
+    """out = x * min(max(x / 6 + 0.5, 0), 1); any shape, float.
+
+    %y = "tensorop.hard_swish"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
+    """
+
+    def evaluate(self, x: Any) -> Any:
+        kind = x.dtype.type
+        return x * np.minimum(np.maximum(x * kind(1 / 6) + kind(0.5), kind(0)), kind(1))
+
+
+@tensorop("exp")
+class Exp(FloatUnary):
+    """out = exp(x); any shape, float.
+
+    %y = "tensorop.exp"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
+    """
+
+    def evaluate(self, x: Any) -> Any:
+        return np.exp(x)
+
+
+@tensorop("log")
+class Log(FloatUnary):
+    """out = natural logarithm of x, NaN below 0; any shape, float.
+
+    %y = "tensorop.log"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
+    """
+
+    def evaluate(self, x: Any) -> Any:
+        return np.log(x)
+
+
+@tensorop("sqrt")
+class Sqrt(FloatUnary):
+    """out = square root of x, NaN below 0; any shape, float.
+
+    %y = "tensorop.sqrt"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
+    """
+
+    def evaluate(self, x: Any) -> Any:
+        return np.sqrt(x)
+
+
+@tensorop("abs")
+class Abs(FloatUnary):
+    """out = |x|; any shape, float.
+
+    %y = "tensorop.abs"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
+    """
+
+    def evaluate(self, x: Any) -> Any:
+        return np.abs(x)
+
+
+@tensorop("neg")
+class Neg(FloatUnary):
+    """out = -x; any shape, float.
+
+    %y = "tensorop.neg"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
+    """
+
+    def evaluate(self, x: Any) -> Any:
+        return -x
+
+
+@tensorop("floor")
+class Floor(FloatUnary):
+    """out = largest whole number that is not above x; any shape, float.
+
+    %y = "tensorop.floor"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
+    """
+
+    def evaluate(self, x: Any) -> Any:
+        return np.floor(x)
+
+
+@tensorop("ceil")
+class Ceil(FloatUnary):
+    """out = smallest whole number that is not below x; any shape, float.
+
+    %y = "tensorop.ceil"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
+    """
+
+    def evaluate(self, x: Any) -> Any:
+        return np.ceil(x)
+
+
+@tensorop("round")
+class Round(FloatUnary):
+    """out = nearest whole number, halves to the even one; any shape, float.
+
+    %y = "tensorop.round"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
+    """
+
+    def evaluate(self, x: Any) -> Any:
+        return np.rint(x)
+
+
+@tensorop("softplus")
+class Softplus(FloatUnary):
+    """out = log(1 + exp(x)); any shape, float.
+
+    %y = "tensorop.softplus"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
+    """
+
+    def evaluate(self, x: Any) -> Any:
+        return np.logaddexp(x, x.dtype.type(0))
+
+
+class _SoftmaxBase(FloatUnary):
+    """Operand, axis and shape rule of softmax and log_softmax."""
+
+    attrs = (attr("axis", int, -1),)
+    locality = Locality.GLOBAL
+
+    def infer(self) -> TensorType:
+        rank = self.input.type.rank
+        if not -rank <= self.axis < rank:
+            raise self.shape_error(f"axis {self.axis} does not exist in a tensor of {rank} axes")
+        return plain(self.input.type)
+
+
+@tensorop("softmax")
+class Softmax(_SoftmaxBase):
+    """out = exp(x) / sum of exp(x) along `axis` (negative counts from the last); any shape, float.
+
+    %y = "tensorop.softmax"(%x) {axis = 1} : (tensor<1x10xf32>) -> tensor<1x10xf32>
+    """
+
+    def evaluate(self, x: Any) -> Any:
+        powers = np.exp(x - x.max(axis=self.axis, keepdims=True))
+        return powers / powers.sum(axis=self.axis, keepdims=True)
+
+
+@tensorop("log_softmax")
+class LogSoftmax(_SoftmaxBase):
+    """out = x - log(sum of exp(x)) along `axis` (negative counts from the last); any shape, float.
+
+    %y = "tensorop.log_softmax"(%x) {axis = 1} : (tensor<1x10xf32>) -> tensor<1x10xf32>
+    """
+
+    def evaluate(self, x: Any) -> Any:
+        shifted = x - x.max(axis=self.axis, keepdims=True)
+        return shifted - np.log(np.exp(shifted).sum(axis=self.axis, keepdims=True))

@@ -153,6 +153,10 @@ class TensorOp(Operation):
     def check(self) -> None:
         """Further rules of the op (element types, ranges). Raises VerifyError via `self.invalid`."""
 
+    def is_local(self) -> bool:
+        """Whether this very op may keep its data in local memory; ops of limited locality state their condition."""
+        return self.locality is Locality.LOCAL
+
     # -- shared behaviour -------------------------------------------------------------------------------------------------
     def inferred(self) -> list[TensorType]:
         types = self.infer()

@@ -1,1 +1,138 @@
-"""Declared soon."""
+"""Element by element functions of two tensors, with numpy broadcasting."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bmcompiler import arith
+from bmcompiler.ir import TensorType
+from bmcompiler.ops.base import Locality, TensorOp, operand, tensorop
+from bmcompiler.ops.rules import ARITHMETIC, broadcast_shape, need_dtype, need_float, need_same_dtype
+
+
+class Binary(TensorOp):
+    """Base of ops on two tensors `a` and `b` that broadcast to one shape."""
+
+    ins = (operand("a"), operand("b"))
+    locality = Locality.LOCAL
+
+    def infer(self) -> TensorType:
+        return TensorType(broadcast_shape(self, self.a.shape, self.b.shape), self.a.dtype)
+
+
+class Arithmetic(Binary):
+    """Base of add, sub and mul.
+
+    Float form: one float type. Integer form: operands of i8, u8, i16, u16 or i32, mixed at will; the exact result
+    is saturated to the element type of the result, which is one of the same five.
+    """
+
+    free_dtype = True
+    function: ClassVar[np.ufunc]
+
+    def evaluate(self, a: Any, b: Any) -> Any:
+        if a.dtype.kind == "f":
+            return self.function(a, b)
+        return arith.saturate(self.function(a.astype(np.int64), b.astype(np.int64)), self.type.dtype)
+
+    def check(self) -> None:
+        if self.a.type.is_float:
+            need_same_dtype(self, [*self.operands, self.result])
+            return
+        for what, value in (("a", self.a), ("b", self.b), ("the result", self.result)):
+            need_dtype(self, what, value, ARITHMETIC)
+
+
+@tensorop("add")
+class Add(Arithmetic):
+    """out = a + b, broadcasting; floats, or integers saturated to the type of the result (bm1880.md 8.2 add).
+
+    %y = "tensorop.add"(%a, %b) : (tensor<1x8x4x4xf32>, tensor<1x8x4x4xf32>) -> tensor<1x8x4x4xf32>
+    """
+
+    function = np.add
+
+
+@tensorop("sub")
+class Sub(Arithmetic):
+    """out = a - b, broadcasting; floats, or integers saturated to the type of the result (bm1880.md 8.2 sub).
+
+    %y = "tensorop.sub"(%a, %b) : (tensor<1x8x4x4xf32>, tensor<1x8x4x4xf32>) -> tensor<1x8x4x4xf32>
+    """
+
+    function = np.subtract
+
+
+@tensorop("mul")
+class Mul(Arithmetic):
+    """out = a * b, broadcasting; floats, or integers saturated to the type of the result (bm1880.md 8.2 mul).
+
+    %y = "tensorop.mul"(%a, %b) : (tensor<1x8x4x4xf32>, tensor<1x8x1x1xf32>) -> tensor<1x8x4x4xf32>
+    """
+
+    function = np.multiply
+
+
+class FloatBinary(Binary):
+    """Base of div and pow: one float type throughout."""
+
+    def check(self) -> None:
+        need_float(self, "a", self.a)
+        need_same_dtype(self, self.operands)
+
+
+@tensorop("div")
+class Div(FloatBinary):
+    """out = a / b, broadcasting; float.
+
+    %y = "tensorop.div"(%a, %b) : (tensor<1x8xf32>, tensor<1x8xf32>) -> tensor<1x8xf32>
+    """
+
+    def evaluate(self, a: Any, b: Any) -> Any:
+        return np.divide(a, b)
+
+
+@tensorop("pow")
+class Pow(FloatBinary):
+    """out = a to the power b, broadcasting; float.
+
+    %y = "tensorop.pow"(%a, %b) : (tensor<1x8xf32>, tensor<1xf32>) -> tensor<1x8xf32>
+    """
+
+    def evaluate(self, a: Any, b: Any) -> Any:
+        return np.power(a, b)
+
+
+class Extreme(Binary):
+    """Base of max and min: any one element type; a quantization that both operands share stays."""
+
+    def infer(self) -> TensorType:
+        quant = self.a.type.quant if self.a.type.quant == self.b.type.quant else None
+        return TensorType(broadcast_shape(self, self.a.shape, self.b.shape), self.a.dtype, quant)
+
+    def check(self) -> None:
+        need_same_dtype(self, self.operands)
+
+
+@tensorop("max")
+class Max(Extreme):
+    """out = the larger of a and b, broadcasting; every element type (integers: bm1880.md 8.2 max).
+
+    %y = "tensorop.max"(%a, %b) : (tensor<1x8xi8>, tensor<1x8xi8>) -> tensor<1x8xi8>
+    """
+
+    def evaluate(self, a: Any, b: Any) -> Any:
+        return np.maximum(a, b)
+
+
+@tensorop("min")
+class Min(Extreme):
+    """out = the smaller of a and b, broadcasting; every element type (integers: bm1880.md 8.2 min).
+
+    %y = "tensorop.min"(%a, %b) : (tensor<1x8xi8>, tensor<1x8xi8>) -> tensor<1x8xi8>
+    """
+
+    def evaluate(self, a: Any, b: Any) -> Any:
+        return np.minimum(a, b)

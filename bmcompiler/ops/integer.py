@@ -1,1 +1,369 @@
-"""Declared soon."""
+"""Integer ops with their requantization spelled out, and the ways between reals and integers.
+
+round_shift(x, s) = floor((x + 2**(s-1)) / 2**s), x for s = 0 (bm1880.md 8.1); sums and products are exact before it;
+the result saturates to its element type. All values are raw integers: quantizations of the types play no part except
+in `quantize` and `dequantize`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bmcompiler import arith
+from bmcompiler.ir import TensorType
+from bmcompiler.ir.types import DTYPES
+from bmcompiler.ops.base import Ints, Locality, TensorOp, attr, operand, tensorop
+from bmcompiler.ops.elementwise import Binary
+from bmcompiler.ops.rules import (
+    ARITHMETIC,
+    BYTES,
+    NARROW,
+    broadcast_shape,
+    need_dtype,
+    need_float,
+    need_same_dtype,
+    need_shift,
+    plain,
+)
+
+_I32 = range(-(1 << 31), 1 << 31)
+
+
+class _Shifted(TensorOp):
+    """Base of ops that end in saturate(round_shift(value, rshift)) to a result type of the caller's choice."""
+
+    locality = Locality.LOCAL
+    free_dtype = True
+
+    def infer(self) -> TensorType:
+        return TensorType(broadcast_shape(self, *(v.shape for v in self.operands)), self.operands[0].dtype)
+
+    def finish(self, exact: Any) -> Any:
+        return arith.requantize(exact, self.rshift, self.type.dtype)
+
+    def check(self) -> None:
+        for index, value in enumerate(self.operands):
+            need_dtype(self, f"operand {index}", value, ARITHMETIC)
+        need_dtype(self, "the result", self.result, ARITHMETIC)
+        need_shift(self, self.rshift)
+
+
+@tensorop("muls_shift")
+class MulsShift(_Shifted):
+    """out = saturate(round_shift(x * multiplier, rshift)); any shape (bm1880.md 8.2 mul_const).
+
+    %y = "tensorop.muls_shift"(%x) {multiplier = 77, rshift = 7} : (tensor<1x8xi8>) -> tensor<1x8xi8>
+    """
+
+    ins = (operand("x"),)
+    attrs = (attr("multiplier", int), attr("rshift", int, 0))
+
+    def evaluate(self, x: Any) -> Any:
+        return self.finish(x.astype(np.int64) * self.multiplier)
+
+    def check(self) -> None:
+        super().check()
+        _need_i32(self, "multiplier", self.multiplier)
+
+
+@tensorop("adds_shift")
+class AddsShift(_Shifted):
+    """out = saturate(round_shift(x + value, rshift)); any shape (bm1880.md 8.2 add_const).
+
+    %y = "tensorop.adds_shift"(%x) {rshift = 1, value = 3} : (tensor<1x8xi8>) -> tensor<1x8xi8>
+    """
+
+    ins = (operand("x"),)
+    attrs = (attr("value", int), attr("rshift", int, 0))
+
+    def evaluate(self, x: Any) -> Any:
+        return self.finish(x.astype(np.int64) + self.value)
+
+    def check(self) -> None:
+        super().check()
+        _need_i32(self, "value", self.value)
+
+
+@tensorop("round_rshift")
+class RoundRshift(_Shifted):
+    """out = saturate(round_shift(x, rshift)); any shape.
+
+    %y = "tensorop.round_rshift"(%x) {rshift = 4} : (tensor<1x8xi16>) -> tensor<1x8xi8>
+    """
+
+    ins = (operand("x"),)
+    attrs = (attr("rshift", int),)
+
+    def evaluate(self, x: Any) -> Any:
+        return self.finish(x.astype(np.int64))
+
+
+class _ShiftedBinary(_Shifted):
+    ins = (operand("a"), operand("b"))
+    attrs = (attr("rshift", int, 0),)
+
+
+@tensorop("mul_shift")
+class MulShift(_ShiftedBinary):
+    """out = saturate(round_shift(a * b, rshift)), broadcasting (bm1880.md 8.2 mul).
+
+    %y = "tensorop.mul_shift"(%a, %b) {rshift = 7} : (tensor<1x8xi8>, tensor<1x8xi8>) -> tensor<1x8xi8>
+    """
+
+    def evaluate(self, a: Any, b: Any) -> Any:
+        return self.finish(a.astype(np.int64) * b)
+
+
+@tensorop("add_shift")
+class AddShift(_ShiftedBinary):
+    """out = saturate(round_shift(a + b, rshift)), broadcasting (bmlang.md 4.2).
+
+    %y = "tensorop.add_shift"(%a, %b) {rshift = 1} : (tensor<1x8xi8>, tensor<1x8xi8>) -> tensor<1x8xi8>
+    """
+
+    def evaluate(self, a: Any, b: Any) -> Any:
+        return self.finish(a.astype(np.int64) + b)
+
+
+@tensorop("sub_shift")
+class SubShift(_ShiftedBinary):
+    """out = saturate(round_shift(a - b, rshift)), broadcasting (bmlang.md 4.2).
+
+    %y = "tensorop.sub_shift"(%a, %b) {rshift = 1} : (tensor<1x8xi8>, tensor<1x8xi8>) -> tensor<1x8xi8>
+    """
+
+    def evaluate(self, a: Any, b: Any) -> Any:
+        return self.finish(a.astype(np.int64) - b)
+
+
+@tensorop("mac_shift")
+class MacShift(_Shifted):
+    """out = saturate(round_shift(sum_i multipliers[i] * x_i, rshift)); all operands of one shape.
+
+    %y = "tensorop.mac_shift"(%a, %b) {multipliers = [77, 127], rshift = 7} : (tensor<1x8xi8>, tensor<1x8xi8>)
+         -> tensor<1x8xi8>
+
+    Source: the mul_const and mac_const chain of bm1880.md 8.2.
+    """
+
+    ins = (operand("x", variadic=True),)
+    attrs = (attr("multipliers", Ints), attr("rshift", int, 0))
+
+    def infer(self) -> TensorType:
+        shapes = {v.shape for v in self.operands}
+        if len(shapes) != 1 or len(self.multipliers) != len(self.operands):
+            texts = ", ".join(str(list(shape)) for shape in sorted(shapes))
+            raise self.shape_error(
+                f"needs operands of one shape and as many multipliers, got {len(self.operands)} operands of {texts or '-'}"
+                f" and {len(self.multipliers)} multipliers"
+            )
+        return plain(self.operands[0].type)
+
+    def evaluate(self, *arrays: Any) -> Any:
+        total = np.zeros(arrays[0].shape, np.int64)
+        for array, multiplier in zip(arrays, self.multipliers):
+            total += array.astype(np.int64) * multiplier
+        return self.finish(total)
+
+    def check(self) -> None:
+        super().check()
+        for multiplier in self.multipliers:
+            _need_i32(self, "a multiplier", multiplier)
+
+
+@tensorop("lut")
+class Lut(TensorOp):
+    """out = table[x & 255]: each byte, read as unsigned, picks one of 256 table entries (bm1880.md 8.2 lut).
+
+    %y = "tensorop.lut"(%x, %t) : (tensor<1x8xi8>, tensor<256xi8>) -> tensor<1x8xi8>
+    """
+
+    ins = (operand("x"), operand("table", 1))
+    locality = Locality.LOCAL
+
+    def infer(self) -> TensorType:
+        if self.table.shape != (256,):
+            raise self.shape_error(f"the table must have 256 entries, got {self.table.shape[0]}")
+        return TensorType(self.x.shape, self.table.dtype, self.table.type.quant)
+
+    def evaluate(self, x: Any, table: Any) -> Any:
+        return table[x.view(np.uint8)]
+
+    def check(self) -> None:
+        need_dtype(self, "the operand", self.x, BYTES)
+
+
+class _WithScalar(TensorOp):
+    """Base of mins and maxs: integers of any type against one value of that type; quantization stays."""
+
+    ins = (operand("x"),)
+    attrs = (attr("value", int),)
+    locality = Locality.LOCAL
+
+    def infer(self) -> TensorType:
+        return self.x.type
+
+    def check(self) -> None:
+        need_dtype(self, "the operand", self.x, ARITHMETIC)
+        limits = np.iinfo(self.x.type.numpy)
+        if not limits.min <= self.value <= limits.max:
+            raise self.invalid(f"value {self.value} does not fit {self.x.dtype}")
+
+
+@tensorop("mins")
+class Mins(_WithScalar):
+    """out = min(x, value); integers, any shape (bm1880.md 8.2 min_const).
+
+    %y = "tensorop.mins"(%x) {value = 0} : (tensor<1x8xi8>) -> tensor<1x8xi8>
+    """
+
+    def evaluate(self, x: Any) -> Any:
+        return np.minimum(x, x.dtype.type(self.value))
+
+
+@tensorop("maxs")
+class Maxs(_WithScalar):
+    """out = max(x, value); integers, any shape (bm1880.md 8.2 max_const).
+
+    %y = "tensorop.maxs"(%x) {value = 0} : (tensor<1x8xi8>) -> tensor<1x8xi8>
+    """
+
+    def evaluate(self, x: Any) -> Any:
+        return np.maximum(x, x.dtype.type(self.value))
+
+
+class _Bitwise(Binary):
+    def check(self) -> None:
+        need_same_dtype(self, self.operands)
+        if self.a.type.is_float:
+            raise self.invalid(f"operands must be integers or bool, got {self.a.dtype}")
+
+
+@tensorop("bit_and")
+class BitAnd(_Bitwise):
+    """out = a & b bit by bit, broadcasting; one integer type or bool (bm1880.md 8.2 and).
+
+    %y = "tensorop.bit_and"(%a, %b) : (tensor<1x8xi8>, tensor<1x8xi8>) -> tensor<1x8xi8>
+    """
+
+    def evaluate(self, a: Any, b: Any) -> Any:
+        return np.bitwise_and(a, b)
+
+
+@tensorop("bit_or")
+class BitOr(_Bitwise):
+    """out = a | b bit by bit, broadcasting; one integer type or bool (bm1880.md 8.2 or).
+
+    %y = "tensorop.bit_or"(%a, %b) : (tensor<1x8xi8>, tensor<1x8xi8>) -> tensor<1x8xi8>
+    """
+
+    def evaluate(self, a: Any, b: Any) -> Any:
+        return np.bitwise_or(a, b)
+
+
+@tensorop("bit_xor")
+class BitXor(_Bitwise):
+    """out = a ^ b bit by bit, broadcasting; one integer type or bool (bm1880.md 8.2 xor).
+
+    %y = "tensorop.bit_xor"(%a, %b) : (tensor<1x8xi8>, tensor<1x8xi8>) -> tensor<1x8xi8>
+    """
+
+    def evaluate(self, a: Any, b: Any) -> Any:
+        return np.bitwise_xor(a, b)
+
+
+@tensorop("quantize")
+class Quantize(TensorOp):
+    """Reals to i8: out = saturate(floor(x / scale + 0.5)), scale from the quantization of the result type.
+
+    %y = "tensorop.quantize"(%x) : (tensor<1x8xf32>) -> tensor<1x8xi8, {scale = 0.0078125}>
+
+    The result type must be given (`out=`); its zero point is 0. Source: bm1880.md 11.2, threshold = 128 * scale.
+    """
+
+    ins = (operand("x"),)
+    locality = Locality.LOCAL
+    free_dtype = True
+
+    def infer(self) -> TensorType:
+        return TensorType(self.x.shape, "i8", self.results[0].type.quant if self.results else None)
+
+    def evaluate(self, x: Any) -> Any:
+        return arith.quantize_real(x, self.type.quant.threshold)  # type: ignore[union-attr]
+
+    def check(self) -> None:
+        need_float(self, "the operand", self.x)
+        need_dtype(self, "the result", self.result, ("i8",))
+        _need_scale(self, "the result", self.type)
+
+
+@tensorop("dequantize")
+class Dequantize(TensorOp):
+    """Integers to f32: out = x * scale, scale from the quantization of the operand type (zero point 0).
+
+    %y = "tensorop.dequantize"(%x) : (tensor<1x8xi8, {scale = 0.0078125}>) -> tensor<1x8xf32>
+
+    Source: bm1880.md 11.2, threshold = 128 * scale.
+    """
+
+    ins = (operand("x"),)
+    locality = Locality.LOCAL
+
+    def infer(self) -> TensorType:
+        return TensorType(self.x.shape, "f32")
+
+    def evaluate(self, x: Any) -> Any:
+        return arith.dequantize(x, self.x.type.quant.threshold)
+
+    def check(self) -> None:
+        need_dtype(self, "the operand", self.x, NARROW)
+        _need_scale(self, "the operand", self.x.type)
+
+
+@tensorop("cast")
+class Cast(TensorOp):
+    """Another element type; any shape. To an integer it saturates, and reals round to the nearest, halves away from 0.
+
+    %y = "tensorop.cast"(%x) {dtype = "i8"} : (tensor<1x8xf32>) -> tensor<1x8xi8>
+
+    NaN becomes 0; bool is "not zero". Source: bmlang.md 4.2.
+    """
+
+    ins = (operand("x"),)
+    attrs = (attr("dtype", str),)
+    locality = Locality.LIMITED
+
+    def is_local(self) -> bool:
+        """Everything except i32 to f32 (bmlang.md 5)."""
+        return (self.x.dtype, self.dtype) != ("i32", "f32")
+
+    def infer(self) -> TensorType:
+        if self.dtype not in DTYPES:
+            raise self.invalid(f"unknown element type '{self.dtype}'; known: {', '.join(DTYPES)}")
+        return TensorType(self.x.shape, self.dtype)
+
+    def evaluate(self, x: Any) -> Any:
+        target = np.dtype(DTYPES[self.dtype][1])
+        if target.kind not in "iu" or x.dtype.kind == "b":
+            return x.astype(target)
+        limits = np.iinfo(target)
+        if x.dtype.kind in "iu":
+            have = np.iinfo(x.dtype)
+            low, high = max(limits.min, have.min), min(limits.max, have.max)
+            return np.clip(x, x.dtype.type(low), x.dtype.type(high)).astype(target)
+        wide = np.nan_to_num(x.astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf)
+        rounded = np.copysign(np.floor(np.abs(wide) + 0.5), wide)
+        out = np.clip(rounded, limits.min, np.nextafter(float(limits.max) + 1, 0)).astype(target)
+        return np.where(rounded >= float(limits.max), target.type(limits.max), out)
+
+
+def _need_i32(op: TensorOp, what: str, value: int) -> None:
+    if value not in _I32:
+        raise op.invalid(f"{what} must fit 32 bits, got {value}")
+
+
+def _need_scale(op: TensorOp, what: str, type: TensorType) -> None:
+    if type.quant is None or not 0 < type.quant.scale < float("inf") or type.quant.zero_point:
+        raise op.invalid(f"{what} needs a quantization with a positive scale and zero point 0, got {type}")

@@ -9,6 +9,7 @@ import numpy as np
 from bmcompiler import arith
 from bmcompiler.ir import TensorType
 from bmcompiler.ops.base import Locality, Pair, Quad, TensorOp, attr, operand, tensorop
+from bmcompiler.ops.rules import broadcast_shape, check_products, widened
 
 
 @tensorop("conv")
@@ -56,8 +57,144 @@ class Conv(TensorOp):
             return out if bias is None else out + bias[:, None, None]
         total = arith.conv2d(x, weight, **geometry)
         if bias is not None:
-            total = total + bias[:, None, None].astype(total.dtype)
+            total = total.astype(np.int64) + bias[:, None, None]
         return arith.requantize(total, self.rshift, self.type.dtype)
+
+    def check(self) -> None:
+        check_products(self)
+
+
+@tensorop("deconv")
+class Deconv(TensorOp):
+    """2-D transposed convolution, NCHW.
+
+    out[n,o,y*sh + r*dh - top, x*sw + s*dw - left] += in[n, g*I + i, y, x] * weight[g*I + i, o - g*O/group, r, s] for
+    every input position and tap that lands inside; plus bias[o]. I input channels and O/group outputs per group g.
+    OH = (H - 1) * sh + dh * (KH - 1) + 1 + output_pads[0] - top - bottom, OW likewise.
+
+    %y = "tensorop.deconv"(%x, %w) {strides = [2, 2]} : (tensor<1x8x4x4xf32>, tensor<8x4x2x2xf32>) -> tensor<1x4x8x8xf32>
+
+    input (N, C, H, W), weight (C, O/group, KH, KW), bias (O); pads = top, bottom, left, right.
+
+    Integer form as in conv (bm1880.md 8.2, inserted zeros): i8 or u8 input and weight, i16 or i32 bias, exact sum,
+    then saturate(round_shift(sum, rshift)) to the element type of the result.
+    """
+
+    ins = (operand("input", 4), operand("weight", 4), operand("bias", 1, optional=True))
+    attrs = (
+        attr("strides", Pair, (1, 1)),
+        attr("pads", Quad, (0, 0, 0, 0)),
+        attr("dilations", Pair, (1, 1)),
+        attr("group", int, 1),
+        attr("output_pads", Pair, (0, 0)),
+        attr("rshift", int, 0),
+    )
+    locality = Locality.LOCAL
+    free_dtype = True
+
+    def infer(self) -> TensorType:
+        n, c, _, _ = self.input.shape
+        i, o = self.weight.shape[:2]
+        if self.group < 1 or c != i or c % self.group:
+            raise self.shape_error(
+                f"{c} input channels do not fit weight {list(self.weight.shape)}, group {self.group}"
+            )
+        if self.bias is not None and self.bias.shape != (o * self.group,):
+            raise self.shape_error(f"bias must have shape [{o * self.group}], got {list(self.bias.shape)}")
+        sizes = []
+        for axis in (0, 1):
+            size, kernel, stride = self.input.shape[2 + axis], self.weight.shape[2 + axis], self.strides[axis]
+            dilation, extra = self.dilations[axis], self.output_pads[axis]
+            before, after = self.pads[2 * axis : 2 * axis + 2]
+            out = (size - 1) * stride + dilation * (kernel - 1) + 1 + extra - before - after
+            if min(size, kernel, stride, dilation, out) < 1 or min(before, after, extra) < 0:
+                raise self.shape_error(
+                    f"{size} elements with a window of {kernel} (stride {stride}, dilation {dilation}, "
+                    f"pads {before}+{after}, output pad {extra}) give no output"
+                )
+            sizes.append(out)
+        return TensorType((n, o * self.group, *sizes), self.input.dtype)
+
+    def evaluate(self, x: Any, weight: Any, bias: Any = None) -> Any:
+        if not self.input.type.is_float:
+            total = self.scatter(x, weight, arith.matmul, np.int64)
+            if bias is not None:
+                total += bias[:, None, None]
+            return arith.requantize(total, self.rshift, self.type.dtype)
+        x_wide, weight_wide, bias_wide = widened(x, weight, bias)
+        out = self.scatter(x_wide, weight_wide, np.matmul, x_wide.dtype)
+        if bias is not None:
+            out += bias_wide[:, None, None]
+        return out.astype(x.dtype, copy=False)
+
+    def scatter(self, x: Any, weight: Any, product: Any, dtype: Any) -> Any:
+        """One matrix product per tap, added into a canvas with room for everything, which is then cut."""
+        n, c, h, w = x.shape
+        _, o, kh, kw = weight.shape
+        (sh, sw), (dh, dw), group = self.strides, self.dilations, self.group
+        top, bottom, left, right = self.pads
+        _, _, oh, ow = self.infer().shape
+        canvas = np.zeros((n, group, o, oh + top + bottom, ow + left + right), dtype)
+        columns = x.reshape(n, group, c // group, h * w)
+        matrices = weight.reshape(group, c // group, o, kh, kw).transpose(3, 4, 0, 2, 1)
+        for r in range(kh):
+            for s in range(kw):
+                rows = slice(r * dh, r * dh + (h - 1) * sh + 1, sh)
+                across = slice(s * dw, s * dw + (w - 1) * sw + 1, sw)
+                part = product(np.ascontiguousarray(matrices[r, s]), columns)
+                canvas[:, :, :, rows, across] += part.reshape(n, group, o, h, w)
+        return canvas[:, :, :, top : top + oh, left : left + ow].reshape(n, group * o, oh, ow)
+
+    def check(self) -> None:
+        check_products(self)
+
+
+@tensorop("matmul")
+class Matmul(TensorOp):
+    """Matrix product over the last two axes, numpy broadcasting of the leading ones; ranks 2 and up.
+
+    out[..., i, j] = sum_k left[..., i, k] * right[..., k, j] + bias[j]; transpose_left / transpose_right swap the last
+    two axes of an operand first. An inner product layer has transpose_right and weight (N, K).
+
+    %y = "tensorop.matmul"(%x, %w) {transpose_right = true} : (tensor<1x8xf32>, tensor<4x8xf32>) -> tensor<1x4xf32>
+
+    Integer form (bm1880.md 8.2 matrix_mac): i8 or u8 operands, i16 or i32 bias, exact sum, then
+    saturate(round_shift(sum, rshift)) to the element type of the result.
+    """
+
+    ins = (operand("left"), operand("right"), operand("bias", 1, optional=True))
+    attrs = (attr("transpose_left", bool, False), attr("transpose_right", bool, False), attr("rshift", int, 0))
+    locality = Locality.GLOBAL
+    free_dtype = True
+
+    def infer(self) -> TensorType:
+        left, right = self.left.shape, self.right.shape
+        if min(len(left), len(right)) < 2:
+            raise self.shape_error(f"operands need 2 axes or more, got {list(left)} and {list(right)}")
+        m, k = left[:-3:-1] if self.transpose_left else left[-2:]
+        depth, n = right[:-3:-1] if self.transpose_right else right[-2:]
+        if k != depth:
+            raise self.shape_error(f"inner dimensions {k} and {depth} differ ({list(left)} and {list(right)})")
+        if self.bias is not None and self.bias.shape != (n,):
+            raise self.shape_error(f"bias must have shape [{n}], got {list(self.bias.shape)}")
+        return TensorType((*broadcast_shape(self, left[:-2], right[:-2]), m, n), self.left.dtype)
+
+    def evaluate(self, left: Any, right: Any, bias: Any = None) -> Any:
+        a = left.swapaxes(-1, -2) if self.transpose_left else left
+        b = right.swapaxes(-1, -2) if self.transpose_right else right
+        if not self.left.type.is_float:
+            total = arith.matmul(a, b)
+            if bias is not None:
+                total = total.astype(np.int64) + bias
+            return arith.requantize(total, self.rshift, self.type.dtype)
+        a_wide, b_wide, bias_wide = widened(a, b, bias)
+        out = np.matmul(a_wide, b_wide)
+        if bias is not None:
+            out += bias_wide
+        return out.astype(left.dtype, copy=False)
+
+    def check(self) -> None:
+        check_products(self)
 
 
 def window_count(op: TensorOp, size: int, kernel: int, stride: int, dilation: int = 1, *, ceil: bool = False) -> int:

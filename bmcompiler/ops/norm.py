@@ -1,1 +1,113 @@
-"""Declared soon."""
+"""Per-channel scaling and normalisation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bmcompiler import arith
+from bmcompiler.ir import TensorType
+from bmcompiler.ops.base import Locality, TensorOp, attr, operand, tensorop
+from bmcompiler.ops.rules import along_axis, check_products, need_axis, need_float, need_same_dtype, plain
+
+
+def _need_vectors(op: TensorOp, axis: int) -> None:
+    """Every operand after the first is a vector with one value per position of `axis`."""
+    count = op.operands[0].shape[axis]
+    for spec, value in zip(op.ins[1:], op.operands[1:]):
+        if value.shape != (count,):
+            raise op.shape_error(f"{spec.name} must have shape [{count}], got {list(value.shape)}")
+
+
+@tensorop("scale")
+class Scale(TensorOp):
+    """out = x * weight[c] + bias[c], c counting along `axis`; weight (C), bias (C).
+
+    %y = "tensorop.scale"(%x, %w, %b) : (tensor<1x8x4x4xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<1x8x4x4xf32>
+
+    Integer form (bm1880.md 8.2 depthwise, 1x1): i8 or u8 data and weight, i16 or i32 bias, exact sum, then
+    saturate(round_shift(sum, rshift)) to the element type of the result.
+    """
+
+    ins = (operand("input"), operand("weight", 1), operand("bias", 1, optional=True))
+    attrs = (attr("axis", int, 1), attr("rshift", int, 0))
+    locality = Locality.LOCAL
+    free_dtype = True
+
+    def infer(self) -> TensorType:
+        _need_vectors(self, need_axis(self, self.axis, self.input.type.rank))
+        return plain(self.input.type)
+
+    def evaluate(self, x: Any, weight: Any, bias: Any = None) -> Any:
+        factor = along_axis(weight, self.axis, x.ndim)
+        if x.dtype.kind == "f":
+            out = x * factor
+            return out if bias is None else out + along_axis(bias, self.axis, x.ndim)
+        total = x.astype(np.int64) * factor
+        if bias is not None:
+            total += along_axis(bias, self.axis, x.ndim)
+        return arith.requantize(total, self.rshift, self.type.dtype)
+
+    def check(self) -> None:
+        check_products(self)
+
+
+@tensorop("batch_norm")
+class BatchNorm(TensorOp):
+    """out = (x - mean[c]) * gamma[c] / sqrt(variance[c] + epsilon) + beta[c], c counting along axis 1; float.
+
+    %y = "tensorop.batch_norm"(%x, %g, %b, %m, %v) {epsilon = 0.001} : (tensor<1x8x4x4xf32>, tensor<8xf32>,
+         tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<1x8x4x4xf32>
+    """
+
+    ins = (operand("input"), operand("gamma", 1), operand("beta", 1), operand("mean", 1), operand("variance", 1))
+    attrs = (attr("epsilon", float, 1e-5),)
+    locality = Locality.LOCAL
+
+    def infer(self) -> TensorType:
+        _need_vectors(self, need_axis(self, 1, self.input.type.rank))
+        return plain(self.input.type)
+
+    def evaluate(self, x: Any, gamma: Any, beta: Any, mean: Any, variance: Any) -> Any:
+        factor = gamma / np.sqrt(variance + variance.dtype.type(self.epsilon))
+        centred = x - along_axis(mean, 1, x.ndim)
+        return centred * along_axis(factor, 1, x.ndim) + along_axis(beta, 1, x.ndim)
+
+    def check(self) -> None:
+        need_float(self, "the operand", self.input)
+        need_same_dtype(self, self.operands)
+
+
+@tensorop("lrn")
+class Lrn(TensorOp):
+    """Local response normalisation across channels, as ONNX defines it; (N, C, ...), float.
+
+    out[c] = x[c] / (k + alpha / size * sum x[j]**2) ** beta, j from c - floor((size-1)/2) to c + ceil((size-1)/2),
+    channels outside the tensor counting as 0.
+
+    %y = "tensorop.lrn"(%x) {alpha = 0.0001, beta = 0.75, size = 5} : (tensor<1x8x4x4xf32>) -> tensor<1x8x4x4xf32>
+    """
+
+    ins = (operand("input"),)
+    attrs = (attr("size", int), attr("alpha", float, 1e-4), attr("beta", float, 0.75), attr("k", float, 1.0))
+    locality = Locality.LOCAL
+
+    def infer(self) -> TensorType:
+        need_axis(self, 1, self.input.type.rank)
+        if self.size < 1:
+            raise self.shape_error(f"size must be at least 1, got {self.size}")
+        return plain(self.input.type)
+
+    def evaluate(self, x: Any) -> Any:
+        kind = x.dtype.type
+        channels, squares = x.shape[1], np.square(x)
+        total = np.zeros_like(x)
+        before = (self.size - 1) // 2
+        for offset in range(max(-before, 1 - channels), min(self.size - 1 - before, channels - 1) + 1):
+            low, high = max(0, -offset), min(channels, channels - offset)
+            total[:, low:high] += squares[:, low + offset : high + offset]
+        return x / (kind(self.k) + kind(self.alpha / self.size) * total) ** kind(self.beta)
+
+    def check(self) -> None:
+        need_float(self, "the operand", self.input)

@@ -1,1 +1,241 @@
-"""Declared soon."""
+"""Ops that move elements and compute nothing: every element type, and the quantization stays."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from bmcompiler.ir import TensorType
+from bmcompiler.ops.base import Ints, Locality, Pair, TensorOp, attr, operand, tensorop
+from bmcompiler.ops.rules import need_axis, need_length, need_same_dtype
+
+_PAD_MODES = ("constant", "reflect", "edge", "symmetric")
+
+
+@tensorop("reshape")
+class Reshape(TensorOp):
+    """The same elements in row-major order under another shape (every dimension given).
+
+    %y = "tensorop.reshape"(%x) {shape = [1, 128]} : (tensor<1x8x4x4xf32>) -> tensor<1x128xf32>
+    """
+
+    ins = (operand("x"),)
+    attrs = (attr("shape", Ints),)
+
+    def infer(self) -> TensorType:
+        if min(self.shape, default=0) < 0 or prod(self.shape) != self.x.type.size:
+            raise self.shape_error(f"{list(self.x.shape)} cannot become {list(self.shape)}")
+        return self.x.type.with_shape(self.shape)
+
+    def evaluate(self, x: Any) -> Any:
+        return x.reshape(self.shape)
+
+
+@tensorop("permute")
+class Permute(TensorOp):
+    """out axis i is x axis order[i].
+
+    %y = "tensorop.permute"(%x) {order = [0, 2, 3, 1]} : (tensor<1x8x4x4xf32>) -> tensor<1x4x4x8xf32>
+    """
+
+    ins = (operand("x"),)
+    attrs = (attr("order", Ints),)
+
+    def infer(self) -> TensorType:
+        if sorted(self.order) != list(range(self.x.type.rank)):
+            raise self.shape_error(f"order {list(self.order)} is no order of {self.x.type.rank} axes")
+        return self.x.type.with_shape(tuple(self.x.shape[i] for i in self.order))
+
+    def evaluate(self, x: Any) -> Any:
+        return np.ascontiguousarray(x.transpose(self.order))
+
+
+@tensorop("concat")
+class Concat(TensorOp):
+    """The operands one after the other along `axis`; all other dimensions equal, one element type.
+
+    %y = "tensorop.concat"(%a, %b) {axis = 1} : (tensor<1x8x4x4xf32>, tensor<1x4x4x4xf32>) -> tensor<1x12x4x4xf32>
+    """
+
+    ins = (operand("x", variadic=True),)
+    attrs = (attr("axis", int),)
+    locality = Locality.LIMITED
+
+    def is_local(self) -> bool:
+        """Not along channels (lanes), and 8- and 16-bit batches lie packed (bmlang.md 5)."""
+        return self.axis > 1 or (self.axis == 0 and self.x[0].type.is_float)
+
+    def infer(self) -> TensorType:
+        if not self.x:
+            raise self.shape_error("takes at least one operand")
+        first = self.x[0].type
+        axis = need_axis(self, self.axis, first.rank)
+        around = (first.shape[:axis], first.shape[axis + 1 :])
+        for value in self.x:
+            if value.type.rank != first.rank or (value.shape[:axis], value.shape[axis + 1 :]) != around:
+                shapes = ", ".join(str(list(v.shape)) for v in self.x)
+                raise self.shape_error(f"operands {shapes} differ outside axis {axis}")
+        total = sum(value.shape[axis] for value in self.x)
+        quant = first.quant if all(v.type.quant == first.quant for v in self.x) else None
+        return TensorType((*around[0], total, *around[1]), first.dtype, quant)
+
+    def evaluate(self, *arrays: Any) -> Any:
+        return np.concatenate(arrays, axis=self.axis)
+
+    def check(self) -> None:
+        need_same_dtype(self, self.operands)
+
+
+@tensorop("split")
+class Split(TensorOp):
+    """Consecutive pieces along `axis`, of the given sizes; one result per piece.
+
+    %a, %b = "tensorop.split"(%x) {axis = 1, sizes = [2, 6]} : (tensor<1x8xf32>) -> (tensor<1x2xf32>, tensor<1x6xf32>)
+    """
+
+    ins = (operand("x"),)
+    attrs = (attr("axis", int), attr("sizes", Ints))
+
+    def infer(self) -> list[TensorType]:
+        type = self.x.type
+        axis = need_axis(self, self.axis, type.rank)
+        if not self.sizes or min(self.sizes) < 1 or sum(self.sizes) != type.shape[axis]:
+            raise self.shape_error(f"sizes {list(self.sizes)} do not add up to the {type.shape[axis]} of axis {axis}")
+        return [type.with_shape((*type.shape[:axis], size, *type.shape[axis + 1 :])) for size in self.sizes]
+
+    def evaluate(self, x: Any) -> Any:
+        return tuple(np.split(x, np.cumsum(self.sizes[:-1]), axis=self.axis))
+
+
+@tensorop("slice")
+class Slice(TensorOp):
+    """Every steps[i]-th element of axis i from starts[i] up to and without ends[i]; one entry per axis.
+
+    Normal form only: 0 <= start < end <= dim for a positive step; dim > start > end >= -1 for a negative one, where
+    end -1 means that element 0 is included.
+
+    %y = "tensorop.slice"(%x) {ends = [1, 8], starts = [0, 2], steps = [1, 2]} : (tensor<1x8xf32>) -> tensor<1x3xf32>
+    """
+
+    ins = (operand("x"),)
+    attrs = (attr("starts", Ints), attr("ends", Ints), attr("steps", Ints))
+    locality = Locality.LIMITED
+
+    def is_local(self) -> bool:
+        """When all channels stay in place (bmlang.md 5)."""
+        return self.x.type.rank < 2 or (self.starts[1], self.ends[1], self.steps[1]) == (0, self.x.shape[1], 1)
+
+    def infer(self) -> TensorType:
+        for name, items in (("starts", self.starts), ("ends", self.ends), ("steps", self.steps)):
+            need_length(self, name, items, self.x.type.rank)
+        shape = []
+        for axis, (dim, start, end, step) in enumerate(zip(self.x.shape, self.starts, self.ends, self.steps)):
+            if not (step > 0 and 0 <= start < end <= dim or step < 0 and dim > start > end >= -1):
+                raise self.shape_error(f"{start}:{end}:{step} is no range of axis {axis} with {dim} elements")
+            shape.append(len(range(start, end, step)))
+        return self.x.type.with_shape(tuple(shape))
+
+    def evaluate(self, x: Any) -> Any:
+        ranges = zip(self.starts, self.ends, self.steps)
+        return x[tuple(slice(start, None if end < 0 else end, step) for start, end, step in ranges)]
+
+
+@tensorop("pad")
+class Pad(TensorOp):
+    """Elements added before and after each axis; pads = before, after of axis 0, before, after of axis 1, ...
+
+    mode: constant (`value`; for integers its whole part), reflect (mirror without the border element), edge (border
+    repeated), symmetric (mirror with the border element).
+
+    %y = "tensorop.pad"(%x) {pads = [0, 0, 1, 1]} : (tensor<1x8xf32>) -> tensor<1x10xf32>
+    """
+
+    ins = (operand("x"),)
+    attrs = (attr("pads", Ints), attr("mode", str, "constant"), attr("value", float, 0.0))
+    locality = Locality.LIMITED
+
+    def is_local(self) -> bool:
+        """When neither batch nor channels grow (bmlang.md 5)."""
+        return not any(self.pads[:4])
+
+    def infer(self) -> TensorType:
+        if self.mode not in _PAD_MODES:
+            raise self.invalid(f"unknown mode '{self.mode}'; known: {', '.join(_PAD_MODES)}")
+        need_length(self, "pads (two values each)", self.pads[::2], self.x.type.rank)
+        shape = []
+        for axis, dim in enumerate(self.x.shape):
+            widths = self.pads[2 * axis : 2 * axis + 2]
+            most = {"reflect": dim - 1, "symmetric": dim}.get(self.mode)
+            if len(widths) != 2 or min(widths) < 0 or (most is not None and max(widths) > max(most, 0)):
+                raise self.shape_error(
+                    f"axis {axis} with {dim} elements cannot be padded by {list(widths)} ({self.mode})"
+                )
+            if self.mode == "edge" and not dim and any(widths):
+                raise self.shape_error(f"axis {axis} is empty: no edge to repeat")
+            shape.append(dim + sum(widths))
+        return self.x.type.with_shape(tuple(shape))
+
+    def evaluate(self, x: Any) -> Any:
+        widths = list(zip(self.pads[::2], self.pads[1::2]))
+        if self.mode != "constant":
+            return np.pad(x, widths, mode=self.mode)
+        out = np.full(self.type.shape, self.value if x.dtype.kind == "f" else int(self.value), x.dtype)
+        out[tuple(slice(before, before + d) for (before, _), d in zip(widths, x.shape))] = x
+        return out
+
+    def check(self) -> None:
+        if self.x.type.is_float:
+            return
+        limits = (
+            (0, 1) if self.x.dtype == "bool" else (np.iinfo(self.x.type.numpy).min, np.iinfo(self.x.type.numpy).max)
+        )
+        if not limits[0] <= self.value <= limits[1]:
+            raise self.invalid(f"value {self.value} does not fit {self.x.dtype}")
+
+
+@tensorop("upsample")
+class Upsample(TensorOp):
+    """Each element repeated scale[0] times down and scale[1] times across: out[n,c,y,x] = in[n,c,y/sh,x/sw].
+
+    %y = "tensorop.upsample"(%x) {scale = [2, 2]} : (tensor<1x8x4x4xf32>) -> tensor<1x8x8x8xf32>
+    """
+
+    ins = (operand("x", 4),)
+    attrs = (attr("scale", Pair),)
+    locality = Locality.LOCAL
+
+    def infer(self) -> TensorType:
+        if min(self.scale) < 1:
+            raise self.shape_error(f"scale must be at least 1, got {list(self.scale)}")
+        n, c, h, w = self.x.shape
+        return self.x.type.with_shape((n, c, h * self.scale[0], w * self.scale[1]))
+
+    def evaluate(self, x: Any) -> Any:
+        return x.repeat(self.scale[0], axis=2).repeat(self.scale[1], axis=3)
+
+
+@tensorop("tile")
+class Tile(TensorOp):
+    """The whole tensor repeated reps[i] times along axis i.
+
+    %y = "tensorop.tile"(%x) {reps = [1, 2]} : (tensor<1x8xf32>) -> tensor<1x16xf32>
+    """
+
+    ins = (operand("x"),)
+    attrs = (attr("reps", Ints),)
+    locality = Locality.LIMITED
+
+    def is_local(self) -> bool:
+        """When channels are not repeated (bmlang.md 5)."""
+        return len(self.reps) < 2 or self.reps[1] == 1
+
+    def infer(self) -> TensorType:
+        need_length(self, "reps", self.reps, self.x.type.rank)
+        if min(self.reps, default=1) < 1:
+            raise self.shape_error(f"reps must be at least 1, got {list(self.reps)}")
+        return self.x.type.with_shape(tuple(d * r for d, r in zip(self.x.shape, self.reps)))
+
+    def evaluate(self, x: Any) -> Any:
+        return np.tile(x, self.reps)

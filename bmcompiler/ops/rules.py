@@ -1,0 +1,96 @@
+"""Rules that several op families share: element types of the float and integer forms, broadcasting, axes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from bmcompiler.ir import TensorType, Value
+from bmcompiler.ops.base import TensorOp
+
+BYTES = ("i8", "u8")
+NARROW = ("i8", "u8", "i16", "u16")
+ARITHMETIC = ("i8", "u8", "i16", "u16", "i32")
+"""Element types of integer arithmetic: products and sums of two of them are exact in int64."""
+MAX_SHIFT = 31
+
+
+def plain(type: TensorType) -> TensorType:
+    """The type without its quantization."""
+    return TensorType(type.shape, type.dtype)
+
+
+def need_dtype(op: TensorOp, what: str, value: Value, allowed: Iterable[str]) -> None:
+    """Raise VerifyError unless the element type of `value` is one of `allowed`."""
+    names = tuple(allowed)
+    if value.dtype not in names:
+        raise op.invalid(f"{what} must be {' or '.join(names)}, got {value.dtype}")
+
+
+def need_float(op: TensorOp, what: str, value: Value) -> None:
+    if not value.type.is_float:
+        raise op.invalid(f"{what} must be of a float type, got {value.dtype}")
+
+
+def need_same_dtype(op: TensorOp, values: Sequence[Value]) -> None:
+    """Raise VerifyError unless all values have one element type."""
+    found = list(dict.fromkeys(value.dtype for value in values))
+    if len(found) > 1:
+        raise op.invalid(f"operands and results must have one element type, got {', '.join(found)}")
+
+
+def need_shift(op: TensorOp, shift: int) -> None:
+    if not 0 <= shift <= MAX_SHIFT:
+        raise op.invalid(f"a right shift must be 0 to {MAX_SHIFT}, got {shift}")
+
+
+def check_products(op: TensorOp) -> None:
+    """Element types of sums of products (data, weight, optional bias), as conv, matmul and scale have them.
+
+    Float form: one float type throughout, no rshift. Integer form (bm1880.md 8.2): i8 or u8 data and weight, i16 or
+    i32 bias, any result of `ARITHMETIC`.
+    """
+    if op.operands[0].type.is_float:
+        need_same_dtype(op, [*op.operands, op.result])
+        if op.rshift:
+            raise op.invalid("rshift belongs to the integer form, the operands are floats")
+        return
+    need_dtype(op, "data", op.operands[0], BYTES)
+    need_dtype(op, "weight", op.operands[1], BYTES)
+    if len(op.operands) > 2:
+        need_dtype(op, "bias", op.operands[2], ("i16", "i32"))
+    need_dtype(op, "the result", op.result, ARITHMETIC)
+    need_shift(op, op.rshift)
+
+
+def broadcast_shape(op: TensorOp, *shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """Numpy broadcasting. Raises ShapeError naming the op."""
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        texts = " and ".join(str(list(shape)) for shape in shapes)
+        raise op.shape_error(f"shapes {texts} do not broadcast") from None
+
+
+def need_axis(op: TensorOp, axis: int, rank: int) -> int:
+    """`axis` itself, when it is one of 0 .. rank-1. Raises ShapeError."""
+    if not 0 <= axis < rank:
+        raise op.shape_error(f"axis {axis} does not exist in a tensor of {rank} axes")
+    return axis
+
+
+def need_length(op: TensorOp, name: str, items: Sequence[Any], rank: int) -> None:
+    if len(items) != rank:
+        raise op.shape_error(f"{name} needs one entry per axis: {rank}, got {len(items)}")
+
+
+def along_axis(vector: Any, axis: int, rank: int) -> Any:
+    """A vector shaped to broadcast along one axis of a tensor of `rank` axes."""
+    return vector.reshape([-1 if i == axis else 1 for i in range(rank)])
+
+
+def widened(*arrays: Any) -> tuple[Any, ...]:
+    """float16 arrays as float32, so that sums are not rounded at each step; others as they are."""
+    return tuple(a.astype(np.float32) if a is not None and a.dtype == np.float16 else a for a in arrays)
