@@ -116,6 +116,10 @@ class Format:
 
     def pack(self, values: Mapping[str, int]) -> bytes:
         """`encode_one` for values that are already in a mapping (saves a copy per command)."""
+        return self.pack_bits(values).to_bytes(self.size, "little")
+
+    def pack_bits(self, values: Mapping[str, int]) -> int:
+        """`pack` as one integer, for callers that add fields before they make bytes."""
         quick = self._quick
         bits = self._reset
         try:
@@ -131,7 +135,7 @@ class Format:
             raise self._unknown(name) from error
         except TypeError as error:
             raise EncodingError(f"{self.name}: field '{name}' needs an integer, got {value!r}") from error
-        return bits.to_bytes(self.size, "little")
+        return bits
 
     def unpack(self, data: bytes) -> dict[str, int]:
         """Field values of one command of `size` bytes (use `decode` for many)."""
@@ -143,8 +147,9 @@ class Format:
     def reference_page(self) -> str:
         """The format as a Markdown table."""
         rows = (f"| {f.name} | {f.first_bit} | {f.width} | {f.default} | {f.doc} |" for f in self.fields)
-        title = f"## {self.name}: {self.bits} bits ({self.size} bytes)\n"
-        return "\n".join((title, "| field | first bit | width | reset value | meaning |", "|---|---|---|---|---|", *rows, ""))
+        title = f"## {self.name}: {self.bits} bits ({self.size} bytes)"
+        head = (title, "", "| field | first bit | width | reset value | meaning |")
+        return "\n".join((*head, "|---|---|---|---|---|", *rows, ""))
 
     def _known(self, name: str) -> Field:
         if name not in self.by_name:

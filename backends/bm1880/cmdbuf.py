@@ -6,12 +6,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from bmcompiler.backends.bm1880.isa import (
+    CPU,
+    CPU_NAME_BYTES,
+    CPU_PAYLOAD,
+    FORMATS,
+    HEADER,
+    HEADER_SIZE,
+    PAYLOAD_SIZE,
+    RECORD_MAGIC,
+    Engine,
+)
 from numpy.typing import NDArray
 
-from bmcompiler.backends.bm1880.isa import CPU, FORMATS, HEADER_SIZE, PAYLOAD_SIZE, RECORD_MAGIC, Engine
-from bmcompiler.errors import FileFormatError
+from bmcompiler.errors import EncodingError, FileFormatError
 
 _ENGINES = frozenset(int(engine) for engine in FORMATS)
+_LEN_MAX = 255  # of the header's length byte; longer payloads put their length into the mask word
+_NAME_MAX = 15
 _SIZES = {int(engine): size for engine, size in PAYLOAD_SIZE.items()}
 
 
@@ -86,3 +98,20 @@ def _check_length(index: int, at: int, engine: int, length: int) -> None:
 
 def _malformed(index: int, at: int, reason: str) -> FileFormatError:
     return FileFormatError(f"command buffer: record {index} at offset {at}: {reason}")
+
+
+def pack_cpu(name: str, params: bytes) -> bytes:
+    """A CPU record (header and payload) that runs plug-in `name` with parameter bytes `params`.
+
+    Raises:
+        EncodingError: when the name is not 1..15 ASCII characters.
+    """
+    label = name.encode("ascii", "replace")
+    if not 1 <= len(label) <= _NAME_MAX or not name.isascii() or "\0" in name:
+        raise EncodingError(f"CPU record: library name {name!r} must be 1 to {_NAME_MAX} ASCII characters")
+    head = bytearray(CPU.encode_one(param_size=len(params)))
+    head[CPU_NAME_BYTES] = label.ljust(_NAME_MAX + 1, b"\0")
+    body = bytes(head) + params
+    size = max(CPU_PAYLOAD, -(-len(body) // 4) * 4)
+    short = size if size <= _LEN_MAX else 0
+    return HEADER.encode_one(len=short, engine=Engine.CPU, mask=0 if short else size) + body.ljust(size, b"\0")

@@ -1,0 +1,83 @@
+"""The constraints kernel calls share (bm1880.md 8.3); each names the call, the parameter, the value and the rule."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from bmcompiler.backends.bm1880.bmkernel.tensors import tensor_lmem
+from bmcompiler.backends.bm1880.chip import CHIP
+
+from bmcompiler.errors import EncodingError
+
+MAX_TPU_DIM = 4095
+MAX_TPU_HW = 1024
+MAX_STRIDE = 65535
+MAX_RSHIFT = 31
+MAX_LSHIFT = 31
+MAX_MAC_RSHIFT = 15
+
+
+def fail(call: str, what: str, value: object, rule: str) -> NoReturn:
+    """Raise the error of a broken constraint."""
+    raise EncodingError(f"{call}: {what} is {value}, {rule}")
+
+
+def check_range(call: str, what: str, value: int, low: int, high: int) -> None:
+    """`low <= value <= high`."""
+    if not low <= value <= high:
+        fail(call, what, value, f"must be {low}..{high}")
+
+
+def check_tpu_tensor(call: str, what: str, t: tensor_lmem) -> None:
+    """Limits of any TPU operand: a tensor, at most 4095 x 4095 x 1024 x 1024."""
+    if not isinstance(t, tensor_lmem):
+        fail(call, what, repr(t), "must be a local tensor")
+    _, n, c, h, w = t.shape
+    if t.shape.dim != 4:
+        fail(call, what, f"a matrix {t.shape}", "must be a tensor")
+    if n > MAX_TPU_DIM or c > MAX_TPU_DIM or h > MAX_TPU_HW or w > MAX_TPU_HW:
+        fail(call, f"shape of {what}", t.shape, f"n and c must be at most {MAX_TPU_DIM}, h and w at most {MAX_TPU_HW}")
+
+
+def check_strides(call: str, what: str, t: tensor_lmem) -> None:
+    """Explicit strides must fit their 16-bit fields."""
+    if max(t.strides) > MAX_STRIDE or min(t.strides) < 0:
+        fail(call, f"strides of {what}", tuple(t.strides), f"each must be 0..{MAX_STRIDE}")
+
+
+def check_aligned(call: str, what: str, t: tensor_lmem) -> None:
+    """Aligned layout at an address that is a multiple of 16."""
+    if not t.has_aligned_layout:
+        fail(call, what, f"{t.shape} with strides {tuple(t.strides)}", "must have the aligned layout (CTRL_AL)")
+    check_address(call, what, t)
+
+
+def check_address(call: str, what: str, t: tensor_lmem) -> None:
+    """Address a multiple of 16."""
+    if t.address % CHIP.alignment:
+        fail(call, f"address of {what}", hex(t.address), f"must be a multiple of {CHIP.alignment}")
+
+
+def check_unaligned(call: str, what: str, t: tensor_lmem) -> None:
+    """Unaligned layout."""
+    if t.aligned or not t.has_unaligned_layout:
+        fail(call, what, f"{t.shape} with strides {tuple(t.strides)}", "must have the unaligned layout (CTRL_NULL)")
+
+
+def check_same_lane(call: str, what: str, t: tensor_lmem, ref_name: str, ref: tensor_lmem) -> None:
+    """Operands 1 and 2 have 16-bit addresses without a lane; the engine takes the result's lane (bm1880.md 2.4)."""
+    if t.lane != ref.lane:
+        fail(call, f"lane of {what}", t.lane, f"must be {ref.lane}, the lane of {ref_name}")
+
+
+def check_shape(call: str, what: str, t: tensor_lmem, dims: tuple[int, int, int, int]) -> None:
+    """Exact shape."""
+    if t.shape.dims != dims:
+        fail(call, f"shape of {what}", t.shape, f"must be {dims}")
+
+
+def check_format(call: str, what: str, t: tensor_lmem, signed: int, reason: str) -> None:
+    """FMT_I8 (`signed` 1) or FMT_U8 (0)."""
+    if t.signed != signed:
+        have, need = ("FMT_I8", "FMT_U8") if t.signed else ("FMT_U8", "FMT_I8")
+        fail(call, f"format of {what}", have, f"must be {need}: {reason}")
