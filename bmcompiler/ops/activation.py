@@ -123,8 +123,8 @@ class Prelu(TensorOp):
             need_dtype(self, what, value, ("i8",))
         need_shift(self, self.rshift)
         need_shift(self, self.slope_rshift)
-        if not 0 <= self.multiplier <= 127:
-            raise self.invalid(f"multiplier must be 0 to 127, got {self.multiplier}")
+        if not 0 <= self.multiplier <= 255:
+            raise self.invalid(f"multiplier must be 0 to 255, got {self.multiplier}")
 
 
 @tensorop("elu")

@@ -105,7 +105,7 @@ class TensorOp(Operation):
     attrs: ClassVar[tuple[Attr, ...]] = ()
     locality: ClassVar[Locality] = Locality.GLOBAL
     free_dtype: ClassVar[bool] = False
-    """True where the element type of the results is the caller's choice (integer forms); shapes always follow `infer`."""
+    """True where the caller chooses the element type of the results (integer forms); shapes always follow `infer`."""
 
     _operand_index: ClassVar[dict[str, int]] = {}
     _defaults: ClassVar[dict[str, Any]] = {}
@@ -141,7 +141,7 @@ class TensorOp(Operation):
             return self.operands[index:]
         return self.operands[index] if index < len(self.operands) else None
 
-    # -- what an op defines ---------------------------------------------------------------------------------------------
+    # -- what an op defines ------------------------------------------------------------------------------------------
     def infer(self) -> TensorType | Sequence[TensorType]:
         """Result type(s) from operand types and attributes. Raises ShapeError via `self.shape_error`."""
         raise TypeError(f"{type(self).__name__} defines no shape rule")
@@ -157,7 +157,7 @@ class TensorOp(Operation):
         """Whether this very op may keep its data in local memory; ops of limited locality state their condition."""
         return self.locality is Locality.LOCAL
 
-    # -- shared behaviour -------------------------------------------------------------------------------------------------
+    # -- shared behaviour --------------------------------------------------------------------------------------------
     def inferred(self) -> list[TensorType]:
         types = self.infer()
         return [types] if isinstance(types, TensorType) else list(types)
@@ -184,8 +184,15 @@ class TensorOp(Operation):
         self.check()
 
     def clone(self, operands: Sequence[Value], **changes: Any) -> TensorOp:
-        """The same op on other operands, with some attributes changed; result types are inferred again."""
-        return type(self)(operands, {**self.attributes, **changes}, None, self.location)
+        """The same op on other operands, with some attributes changed; result shapes are inferred again.
+
+        Chosen element types (`free_dtype`) and their quantization stay while the operands keep their element types.
+        """
+        copy = type(self)(operands, {**self.attributes, **changes}, None, self.location)
+        if self.free_dtype and [v.dtype for v in operands] == [v.dtype for v in self.operands]:
+            for new, old in zip(copy.results, self.results):
+                new.type = TensorType(new.shape, old.dtype, old.type.quant)
+        return copy
 
     def _check_operands(self) -> None:
         fixed = [o for o in self.ins if not o.variadic]

@@ -154,10 +154,9 @@ class MacShift(_Shifted):
     def infer(self) -> TensorType:
         shapes = {v.shape for v in self.operands}
         if len(shapes) != 1 or len(self.multipliers) != len(self.operands):
-            texts = ", ".join(str(list(shape)) for shape in sorted(shapes))
+            texts = ", ".join(str(list(shape)) for shape in sorted(shapes)) or "no operands"
             raise self.shape_error(
-                f"needs operands of one shape and as many multipliers, got {len(self.operands)} operands of {texts or '-'}"
-                f" and {len(self.multipliers)} multipliers"
+                f"needs operands of one shape, as many as multipliers; got {texts} and {len(self.multipliers)} multipliers"
             )
         return plain(self.operands[0].type)
 
@@ -354,9 +353,11 @@ class Cast(TensorOp):
             low, high = max(limits.min, have.min), min(limits.max, have.max)
             return np.clip(x, x.dtype.type(low), x.dtype.type(high)).astype(target)
         wide = np.nan_to_num(x.astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf)
-        rounded = np.copysign(np.floor(np.abs(wide) + 0.5), wide)
-        out = np.clip(rounded, limits.min, np.nextafter(float(limits.max) + 1, 0)).astype(target)
-        return np.where(rounded >= float(limits.max), target.type(limits.max), out)
+        whole = np.trunc(wide)
+        rounded = whole + np.copysign(np.abs(np.where(np.isinf(wide), 0, wide - whole)) >= 0.5, wide)
+        top = float(limits.max)  # 2**63 or 2**64 for the widest types, whose largest value no float is
+        inside = np.clip(rounded, limits.min, np.nextafter(top + 1, 0)).astype(target)
+        return np.where(rounded >= top, target.type(limits.max), inside)
 
 
 def _need_i32(op: TensorOp, what: str, value: int) -> None:

@@ -11,6 +11,9 @@ from bmcompiler.ir import TensorType
 from bmcompiler.ops.base import Locality, Pair, Quad, TensorOp, attr, operand, tensorop
 from bmcompiler.ops.rules import broadcast_shape, check_products, widened
 
+_COLUMN_VALUES = 1 << 20
+"""Gathered input values per matrix product: 4 MB, large enough for BLAS and small enough for the caches."""
+
 
 @tensorop("conv")
 class Conv(TensorOp):
@@ -46,6 +49,8 @@ class Conv(TensorOp):
         if self.bias is not None and self.bias.shape != (o,):
             raise self.shape_error(f"bias must have shape [{o}], got {list(self.bias.shape)}")
         top, bottom, left, right = self.pads
+        if min(self.pads) < 0:
+            raise self.shape_error(f"pads must not be negative, got {list(self.pads)}")
         oh = window_count(self, h + top + bottom, kh, self.strides[0], self.dilations[0])
         ow = window_count(self, w + left + right, kw, self.strides[1], self.dilations[1])
         return TensorType((n, o, oh, ow), self.input.dtype)
@@ -54,7 +59,7 @@ class Conv(TensorOp):
         geometry = {"strides": self.strides, "pads": self.pads, "dilations": self.dilations, "groups": self.group}
         if self.input.type.is_float:
             out = conv2d_float(x, weight, **geometry)
-            return out if bias is None else out + bias[:, None, None]
+            return out if bias is None else np.add(out, bias[:, None, None], out=out)
         total = arith.conv2d(x, weight, **geometry)
         if bias is not None:
             total = total.astype(np.int64) + bias[:, None, None]
@@ -72,7 +77,8 @@ class Deconv(TensorOp):
     every input position and tap that lands inside; plus bias[o]. I input channels and O/group outputs per group g.
     OH = (H - 1) * sh + dh * (KH - 1) + 1 + output_pads[0] - top - bottom, OW likewise.
 
-    %y = "tensorop.deconv"(%x, %w) {strides = [2, 2]} : (tensor<1x8x4x4xf32>, tensor<8x4x2x2xf32>) -> tensor<1x4x8x8xf32>
+    %y = "tensorop.deconv"(%x, %w) {strides = [2, 2]} : (tensor<1x8x4x4xf32>, tensor<8x4x2x2xf32>)
+         -> tensor<1x4x8x8xf32>
 
     input (N, C, H, W), weight (C, O/group, KH, KW), bias (O); pads = top, bottom, left, right.
 
@@ -198,7 +204,7 @@ class Matmul(TensorOp):
 
 
 def window_count(op: TensorOp, size: int, kernel: int, stride: int, dilation: int = 1, *, ceil: bool = False) -> int:
-    """Positions of a window of `kernel` taps on a padded axis of `size` elements. Raises ShapeError when there is none."""
+    """Positions of a window of `kernel` taps on a padded axis of `size` elements. Raises ShapeError without any."""
     span = size - (dilation * (kernel - 1) + 1)
     if min(kernel, stride, dilation) < 1 or span < 0:
         raise op.shape_error(
@@ -208,20 +214,71 @@ def window_count(op: TensorOp, size: int, kernel: int, stride: int, dilation: in
 
 
 def conv2d_float(
-    x: Any, weight: Any, strides: Any = (1, 1), pads: Any = (0, 0, 0, 0), dilations: Any = (1, 1), groups: int = 1
+    x: Any, weight: Any, *, strides: Any = (1, 1), pads: Any = (0, 0, 0, 0), dilations: Any = (1, 1), groups: int = 1
 ) -> Any:
-    """Float convolution without bias in the element type of `x`; shapes as `Conv`."""
-    n, c = x.shape[:2]
+    """Float convolution without bias in the element type of `x` (float16 summed in float32); shapes as `Conv`."""
+    dtype = x.dtype
+    x, weight = widened(x, weight)
+    n = x.shape[0]
     o, i, kh, kw = weight.shape
-    padded = np.pad(x, ((0, 0), (0, 0), tuple(pads[:2]), tuple(pads[2:])))
-    spans = (dilations[0] * (kh - 1) + 1, dilations[1] * (kw - 1) + 1)
-    windows = np.lib.stride_tricks.sliding_window_view(padded, spans, axis=(2, 3))
-    windows = windows[:, :, :: strides[0], :: strides[1], :: dilations[0], :: dilations[1]]
-    oh, ow = windows.shape[2:4]
-    if i == 1 and groups == c:
-        per_channel = weight.reshape(c, o // groups, kh, kw)
-        return np.einsum("nchwrs,cmrs->ncmhw", windows, per_channel).reshape(n, o, oh, ow)
-    columns = windows.reshape(n, groups, i, oh, ow, kh, kw).transpose(0, 1, 2, 5, 6, 3, 4)
-    columns = columns.reshape(n, groups, i * kh * kw, oh * ow)
-    kernels = weight.reshape(groups, o // groups, i * kh * kw)
-    return np.matmul(kernels, columns).reshape(n, o, oh, ow)
+    x = _zero_padded(x, pads)
+    oh = (x.shape[2] - dilations[0] * (kh - 1) - 1) // strides[0] + 1
+    ow = (x.shape[3] - dilations[1] * (kw - 1) - 1) // strides[1] + 1
+    taps = [
+        (r * dilations[0], slice(s * dilations[1], s * dilations[1] + (ow - 1) * strides[1] + 1, strides[1]))
+        for r in range(kh)
+        for s in range(kw)
+    ]
+    grouped = x.reshape(n, groups, i, *x.shape[2:])
+    if i == 1 and groups > 1:
+        out = _depthwise(grouped, weight.reshape(groups, o // groups, kh * kw), taps, strides[0], (oh, ow))
+    elif kh == kw == 1:
+        columns = grouped[..., :: strides[0], :: strides[1]].reshape(n, groups, i, oh * ow)
+        out = np.matmul(weight.reshape(groups, o // groups, i), columns)
+    else:
+        out = _by_columns(grouped, weight, taps, strides[0], (oh, ow))
+    return out.reshape(n, o, oh, ow).astype(dtype, copy=False)
+
+
+def _zero_padded(x: Any, pads: Any) -> Any:
+    if not any(pads):
+        return x
+    top, bottom, left, right = pads
+    n, c, h, w = x.shape
+    padded = np.zeros((n, c, h + top + bottom, w + left + right), x.dtype)
+    padded[:, :, top : top + h, left : left + w] = x
+    return padded
+
+
+def _depthwise(x: Any, weight: Any, taps: list[tuple[int, slice]], stride: int, out_size: tuple[int, int]) -> Any:
+    """One input channel per group: multiply and add per tap, as a product of depth KH*KW would idle."""
+    n, groups = x.shape[:2]
+    oh, ow = out_size
+    out = np.zeros((n, groups, weight.shape[1], oh, ow), x.dtype)
+    term = np.empty((groups, weight.shape[1], oh, ow), x.dtype)
+    for image, total in zip(x, out):
+        for k, (top, columns) in enumerate(taps):
+            part = image[:, :, top : top + (oh - 1) * stride + 1 : stride, columns]
+            total += np.multiply(part, weight[:, :, k, None, None], out=term)
+    return out
+
+
+def _by_columns(x: Any, weight: Any, taps: list[tuple[int, slice]], stride: int, out_size: tuple[int, int]) -> Any:
+    """Matrix products over gathered windows, some output rows of one image at a time, so that the gathered block
+    stays small. Depth in the order (tap, channel) makes each gathered piece one contiguous copy."""
+    n, groups, i = x.shape[:3]
+    oh, ow = out_size
+    o = weight.shape[0] // groups
+    matrix = weight.transpose(0, 2, 3, 1).reshape(groups, o, len(taps) * i)
+    out = np.empty((n, groups, o, oh, ow), x.dtype)
+    step = max(1, _COLUMN_VALUES // max(1, groups * i * len(taps) * ow))
+    for image, result in zip(x, out):
+        for first in range(0, oh, step):
+            rows = min(step, oh - first)
+            block = np.empty((groups, len(taps), i, rows, ow), x.dtype)
+            for k, (top, columns) in enumerate(taps):
+                low = top + first * stride
+                block[:, k] = image[:, :, low : low + (rows - 1) * stride + 1 : stride, columns]
+            product = np.matmul(matrix, block.reshape(groups, len(taps) * i, rows * ow))
+            result[:, :, first : first + rows] = product.reshape(groups, o, rows, ow)
+    return out

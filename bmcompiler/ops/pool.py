@@ -146,14 +146,8 @@ class AvgPool(_Pool):
     def counts(self, i: int) -> Any:
         """Positions that count for each window along axis 2 + i."""
         before, after = self.pads[2 * i : 2 * i + 2]
-        low, high = (
-            (0, before + self.input.shape[2 + i] + after)
-            if self.count_include_pad
-            else (
-                before,
-                before + self.input.shape[2 + i],
-            )
-        )
+        end = before + self.input.shape[2 + i]
+        low, high = (0, end + after) if self.count_include_pad else (before, end)
         starts = np.arange(self.infer_shape()[2 + i]) * self.strides[i]
         return np.minimum(starts + self.kernel[i], high) - np.maximum(starts, low)
 

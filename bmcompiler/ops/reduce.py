@@ -44,7 +44,7 @@ class Reduce(TensorOp):
     free_dtype = True
 
     def is_local(self) -> bool:
-        """Float reductions only, and the batch axis stays (bmlang.md 5)."""
+        """Float reductions only (bmlang.md 5)."""
         return self.x.type.is_float
 
     def infer(self) -> TensorType:

@@ -132,7 +132,7 @@ class Slice(TensorOp):
             need_length(self, name, items, self.x.type.rank)
         shape = []
         for axis, (dim, start, end, step) in enumerate(zip(self.x.shape, self.starts, self.ends, self.steps)):
-            if not (step > 0 and 0 <= start < end <= dim or step < 0 and dim > start > end >= -1):
+            if not (0 <= start < end <= dim if step > 0 else step < 0 and dim > start > end >= -1):
                 raise self.shape_error(f"{start}:{end}:{step} is no range of axis {axis} with {dim} elements")
             shape.append(len(range(start, end, step)))
         return self.x.type.with_shape(tuple(shape))
@@ -188,9 +188,8 @@ class Pad(TensorOp):
     def check(self) -> None:
         if self.x.type.is_float:
             return
-        limits = (
-            (0, 1) if self.x.dtype == "bool" else (np.iinfo(self.x.type.numpy).min, np.iinfo(self.x.type.numpy).max)
-        )
+        whole = np.iinfo(self.x.type.numpy) if self.x.type.is_integer else None
+        limits = (0, 1) if whole is None else (whole.min, whole.max)
         if not limits[0] <= self.value <= limits[1]:
             raise self.invalid(f"value {self.value} does not fit {self.x.dtype}")
 
