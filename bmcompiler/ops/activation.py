@@ -38,7 +38,7 @@ class Relu(TensorOp):
     locality = Locality.LOCAL
 
     def infer(self) -> TensorType:
-        return self.input.type
+        return self.operands[0].type
 
     def evaluate(self, x: Any) -> Any:
         return np.maximum(x, x.dtype.type(0))

@@ -55,7 +55,7 @@ class Attr:
     default: Any = REQUIRED
 
 
-def attr(name: str, kind: Kind | type, default: Any = REQUIRED) -> Attr:
+def attr(name: str, kind: Kind | type[Any], default: Any = REQUIRED) -> Attr:
     """Declare an attribute; `kind` is int, float, bool, str or one of the list kinds below."""
     return Attr(name, kind if isinstance(kind, Kind) else _SCALARS[kind], default)
 
@@ -86,7 +86,7 @@ def _list(kind: type, length: int | None = None) -> Callable[[Any], Any]:
     return normalize
 
 
-_SCALARS = {kind: Kind(kind.__name__, _scalar(kind)) for kind in (int, float, bool, str)}
+_SCALARS: dict[type[Any], Kind] = {kind: Kind(kind.__name__, _scalar(kind)) for kind in (int, float, bool, str)}
 Ints = Kind("list of int", _list(int))
 Floats = Kind("list of float", _list(float))
 Strs = Kind("list of str", _list(str))

@@ -155,8 +155,9 @@ class MacShift(_Shifted):
         shapes = {v.shape for v in self.operands}
         if len(shapes) != 1 or len(self.multipliers) != len(self.operands):
             texts = ", ".join(str(list(shape)) for shape in sorted(shapes)) or "no operands"
+            count = len(self.multipliers)
             raise self.shape_error(
-                f"needs operands of one shape, as many as multipliers; got {texts} and {len(self.multipliers)} multipliers"
+                f"needs operands of one shape, as many as multipliers; got {texts} and {count} multipliers"
             )
         return plain(self.operands[0].type)
 
@@ -202,7 +203,7 @@ class _WithScalar(TensorOp):
     locality = Locality.LOCAL
 
     def infer(self) -> TensorType:
-        return self.x.type
+        return self.operands[0].type
 
     def check(self) -> None:
         need_dtype(self, "the operand", self.x, ARITHMETIC)

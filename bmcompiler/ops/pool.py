@@ -95,7 +95,7 @@ class MaxPool(_Pool):
         return down, across
 
     def infer(self) -> TensorType:
-        return self.input.type.with_shape(self.infer_shape())
+        return self.operands[0].type.with_shape(self.infer_shape())
 
     def evaluate(self, x: Any) -> Any:
         kind = x.dtype.kind

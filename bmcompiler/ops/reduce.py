@@ -45,7 +45,7 @@ class Reduce(TensorOp):
 
     def is_local(self) -> bool:
         """Float reductions only (bmlang.md 5)."""
-        return self.x.type.is_float
+        return self.operands[0].type.is_float
 
     def infer(self) -> TensorType:
         if self.method not in _FLOAT_METHODS:
@@ -89,7 +89,7 @@ class Arg(TensorOp):
 
     def is_local(self) -> bool:
         """Along height or width only: channels lie in different lanes (bmlang.md 5)."""
-        return self.axis > 1
+        return bool(self.axis > 1)
 
     def infer(self) -> TensorType:
         if self.method not in ("max", "min"):

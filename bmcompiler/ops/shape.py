@@ -27,7 +27,7 @@ class Reshape(TensorOp):
     def infer(self) -> TensorType:
         if min(self.shape, default=0) < 0 or prod(self.shape) != self.x.type.size:
             raise self.shape_error(f"{list(self.x.shape)} cannot become {list(self.shape)}")
-        return self.x.type.with_shape(self.shape)
+        return self.operands[0].type.with_shape(self.shape)
 
     def evaluate(self, x: Any) -> Any:
         return x.reshape(self.shape)
@@ -46,7 +46,7 @@ class Permute(TensorOp):
     def infer(self) -> TensorType:
         if sorted(self.order) != list(range(self.x.type.rank)):
             raise self.shape_error(f"order {list(self.order)} is no order of {self.x.type.rank} axes")
-        return self.x.type.with_shape(tuple(self.x.shape[i] for i in self.order))
+        return self.operands[0].type.with_shape(tuple(self.x.shape[i] for i in self.order))
 
     def evaluate(self, x: Any) -> Any:
         return np.ascontiguousarray(x.transpose(self.order))
@@ -65,7 +65,7 @@ class Concat(TensorOp):
 
     def is_local(self) -> bool:
         """Not along channels (lanes), and 8- and 16-bit batches lie packed (bmlang.md 5)."""
-        return self.axis > 1 or (self.axis == 0 and self.x[0].type.is_float)
+        return bool(self.axis > 1) or (self.axis == 0 and self.operands[0].type.is_float)
 
     def infer(self) -> TensorType:
         if not self.x:
@@ -135,7 +135,7 @@ class Slice(TensorOp):
             if not (0 <= start < end <= dim if step > 0 else step < 0 and dim > start > end >= -1):
                 raise self.shape_error(f"{start}:{end}:{step} is no range of axis {axis} with {dim} elements")
             shape.append(len(range(start, end, step)))
-        return self.x.type.with_shape(tuple(shape))
+        return self.operands[0].type.with_shape(tuple(shape))
 
     def evaluate(self, x: Any) -> Any:
         ranges = zip(self.starts, self.ends, self.steps)
@@ -175,7 +175,7 @@ class Pad(TensorOp):
             if self.mode == "edge" and not dim and any(widths):
                 raise self.shape_error(f"axis {axis} is empty: no edge to repeat")
             shape.append(dim + sum(widths))
-        return self.x.type.with_shape(tuple(shape))
+        return self.operands[0].type.with_shape(tuple(shape))
 
     def evaluate(self, x: Any) -> Any:
         widths = list(zip(self.pads[::2], self.pads[1::2]))
@@ -209,7 +209,7 @@ class Upsample(TensorOp):
         if min(self.scale) < 1:
             raise self.shape_error(f"scale must be at least 1, got {list(self.scale)}")
         n, c, h, w = self.x.shape
-        return self.x.type.with_shape((n, c, h * self.scale[0], w * self.scale[1]))
+        return self.operands[0].type.with_shape((n, c, h * self.scale[0], w * self.scale[1]))
 
     def evaluate(self, x: Any) -> Any:
         return x.repeat(self.scale[0], axis=2).repeat(self.scale[1], axis=3)
@@ -234,7 +234,7 @@ class Tile(TensorOp):
         need_length(self, "reps", self.reps, self.x.type.rank)
         if min(self.reps, default=1) < 1:
             raise self.shape_error(f"reps must be at least 1, got {list(self.reps)}")
-        return self.x.type.with_shape(tuple(d * r for d, r in zip(self.x.shape, self.reps)))
+        return self.operands[0].type.with_shape(tuple(d * r for d, r in zip(self.x.shape, self.reps)))
 
     def evaluate(self, x: Any) -> Any:
         return np.tile(x, self.reps)
