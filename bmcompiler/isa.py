@@ -101,7 +101,7 @@ class Format:
             raise EncodingError(f"{self.name}: {raw.size} bytes are not whole commands of {self.size} bytes")
         n = raw.size // self.size
         words = np.zeros((self.bits // _WORD + 1, n), np.uint64)
-        words[:-1] = raw.view("<u4").reshape(n, -1).T
+        words[:-1] = raw.view("<u4").reshape(n, self.bits // _WORD).T
         pairs = words[self._word] | (words[self._word + 1] << np.uint64(_WORD))
         values = ((pairs >> self._shift[:, None]) & self._mask[:, None]).astype(np.int64)
         return {field.name: values[i] for i, field in enumerate(self.fields)}
