@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
+
 from bmcompiler.backends.bm1880.isa import (
     CPU,
     CPU_NAME_BYTES,
@@ -17,8 +19,6 @@ from bmcompiler.backends.bm1880.isa import (
     RECORD_MAGIC,
     Engine,
 )
-from numpy.typing import NDArray
-
 from bmcompiler.errors import EncodingError, FileFormatError
 
 _ENGINES = frozenset(int(engine) for engine in FORMATS)
@@ -56,7 +56,8 @@ class Records:
     def payloads(self, engine: Engine) -> NDArray[np.uint8]:
         """Payloads of all TPU or GDMA records as (n, 112) or (n, 64) uint8, ready for `Format.decode`."""
         at = self.offset[self.of(engine)]
-        return self.data[at[:, None] + np.arange(_SIZES[engine])]
+        gathered: NDArray[np.uint8] = self.data[at[:, None] + np.arange(_SIZES[engine])]
+        return gathered
 
 
 def records(cmdbuf: bytes | bytearray | memoryview) -> Records:

@@ -104,9 +104,10 @@ class Row:
     gmem: bytearray = field(default_factory=bytearray)
     results: list[Result] = field(default_factory=list)
     seed: int = 1
-    pending: list[tuple[tensor_lmem, int, int]] = field(default_factory=list)
 
-    def tensor(self, shape: shape_t = DEFAULT, fmt: int = FMT_I8, *, aligned: bool = True, load: bool = True) -> tensor_lmem:
+    def tensor(
+        self, shape: shape_t = DEFAULT, fmt: int = FMT_I8, *, aligned: bool = True, load: bool = True
+    ) -> tensor_lmem:
         """Describe the next tensor; inputs are loaded when the operation comes (after all were described)."""
         make = bmk1880_tl_prealloc_align if aligned else bmk1880_tl_prealloc
         t = make(self.ctx, self.laddr, shape, fmt)
@@ -117,7 +118,7 @@ class Row:
 
     def load(self, t: tensor_lmem, ctrls: int = CTRL_NULL) -> None:
         """Fill the next stretch of global memory and load it."""
-        bmk1880_gdma_load(self.ctx, t, self.place(t.shape.count), ctrls)
+        bmk1880_gdma_load(self.ctx, t, self.place(t.shape.elements), ctrls)
 
     def place(self, size: int) -> int:
         """Generated input bytes at the next 64-aligned global address."""
@@ -144,9 +145,9 @@ class Row:
     def done(self, **stores: tensor_lmem) -> Built:
         """Store the named results and hand everything over."""
         for name, t in stores.items():
-            at = self.room(t.shape.count)
+            at = self.room(t.shape.elements)
             bmk1880_gdma_store(self.ctx, t, at, CTRL_NULL)
-            self.results.append((name, at, t.shape.count))
+            self.results.append((name, at, t.shape.elements))
         return bmk1880_acquire_cmdbuf(self.ctx), bytes(self.gmem), self.results
 
 
@@ -342,9 +343,7 @@ class Conv:
 _PAD1 = {"pad_top": 1, "pad_bottom": 1, "pad_left": 1, "pad_right": 1}
 
 CASES |= {
-    "conv x(2,3,9,10) w(3,40,3,3) pad1 rsh8": Conv(
-        (2, 3, 9, 10), (3, 40, 3, 3), (9, 10), {**_PAD1, "rshift_width": 8}
-    ),
+    "conv x(2,3,9,10) w(3,40,3,3) pad1 rsh8": Conv((2, 3, 9, 10), (3, 40, 3, 3), (9, 10), {**_PAD1, "rshift_width": 8}),
     "conv +bias stride(2,1) pad t1 l2 r1 rsh10 x(2,35,9,10) w(35,40,3,3)": Conv(
         (2, 35, 9, 10),
         (35, 40, 3, 3),

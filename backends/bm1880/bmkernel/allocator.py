@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bmcompiler.backends.bm1880.bmkernel.tensors import lane_bytes, shape_t, tensor_lmem
 from bmcompiler.backends.bm1880.chip import CHIP, align_up
-
 from bmcompiler.errors import EncodingError
 
 

@@ -6,7 +6,6 @@ from typing import NoReturn
 
 from bmcompiler.backends.bm1880.bmkernel.tensors import tensor_lmem
 from bmcompiler.backends.bm1880.chip import CHIP
-
 from bmcompiler.errors import EncodingError
 
 MAX_TPU_DIM = 4095
@@ -15,6 +14,7 @@ MAX_STRIDE = 65535
 MAX_RSHIFT = 31
 MAX_LSHIFT = 31
 MAX_MAC_RSHIFT = 15
+RESULT_RULE = "a result is unsigned if and only if all inputs are"
 
 
 def fail(call: str, what: str, value: object, rule: str) -> NoReturn:

@@ -11,7 +11,6 @@ from bmcompiler.backends.bm1880.bmkernel.tensors import shape_t, tensor_lmem
 from bmcompiler.backends.bm1880.chip import CHIP
 from bmcompiler.backends.bm1880.cmdbuf import pack_cpu
 from bmcompiler.backends.bm1880.isa import CTRL_AL, CTRL_NULL, GDMA, HEADER, HEADER_SIZE, TIU, Engine
-
 from bmcompiler.errors import EncodingError
 from bmcompiler.isa import Format
 

@@ -42,7 +42,8 @@ def bmk1880_gdma_load(ctx: Bmk1880Context, t: tensor_lmem, gaddr: int, ctrls: in
     call = "bmk1880_gdma_load"
     flags = _flags(call, ctrls, CTRL_TP | CTRL_WINOGRAD | _SCALE_BITS)
     if ctrls & CTRL_WINOGRAD:
-        return _load_winograd(ctx, call, t, gaddr, ctrls, flags)
+        move = _load_winograd(call, t, ctrls) | _global(call, "src", gaddr) | _local("dst", t.address)
+        return ctx.emit_gdma(call, move, flags)
     if ctrls & _SCALE_BITS:
         fail(call, "ctrls", hex(ctrls), "bits 31:28 need CTRL_WINOGRAD")
     move = _load_matrix(call, t, ctrls) if t.is_matrix else _load_tensor(call, t, ctrls)
@@ -105,8 +106,8 @@ def bmk1880_gdma_copy_gmem(ctx: Bmk1880Context, dst: tensor_gmem, src: tensor_gm
     n, c, h, w = src.shape.dims
     if transposed and (src.shape.dim == 2 or dst.shape.dims != (c, n, h, w)):
         fail(call, "dst", dst.shape, f"must be {(c, n, h, w)}, a tensor like src with n and c exchanged (CTRL_TP)")
-    if dst.shape.count != src.shape.count:
-        fail(call, "dst", f"{dst.shape} of {dst.shape.count} elements", f"src has {src.shape.count}")
+    if dst.shape.elements != src.shape.elements:
+        fail(call, "dst", f"{dst.shape} of {dst.shape.elements} elements", f"src has {src.shape.elements}")
     move = _shape(call, Direction.GLOBAL, src.shape.dims, dst.shape.dims)
     move |= _strides("src", src.stride) | _strides("dst", dst.stride)
     move |= {"enable_stride": 1, "function": GdmaFunction.TRANSPOSE if transposed else GdmaFunction.NONE}
@@ -208,7 +209,7 @@ def _matrix_bits(ctrls: int) -> dict[str, int]:
     return {"matrix": 1, "function": GdmaFunction.TRANSPOSE if ctrls & CTRL_TP else GdmaFunction.NONE}
 
 
-def _load_winograd(ctx: Bmk1880Context, call: str, t: tensor_lmem, gaddr: int, ctrls: int, flags: int) -> Op:
+def _load_winograd(call: str, t: tensor_lmem, ctrls: int) -> dict[str, int]:
     """bm1880.md 5.4: `t` is unaligned (IC, OC, h, 16k); global memory holds 9 bytes for each 16 of `t`."""
     if ctrls & CTRL_TP:
         fail(call, "ctrls", hex(ctrls), "CTRL_WINOGRAD and CTRL_TP exclude each other")
@@ -220,9 +221,8 @@ def _load_winograd(ctx: Bmk1880Context, call: str, t: tensor_lmem, gaddr: int, c
     source = (n, c, h, w // _WINO_OUT * _WINO_IN)
     move = _shape(call, Direction.LOAD, source, t.shape.dims)
     move |= _strides("src", packed_strides(source)) | _strides("dst", t.strides)
-    move |= {"enable_stride": 1, "function": GdmaFunction.WINOGRAD, "lrn_step": ctrls >> WINOGRAD_SCALE_SHIFT & 15}
-    move |= _global(call, "src", gaddr) | _local("dst", t.address)
-    return ctx.emit_gdma(call, move, flags)
+    scale = ctrls >> WINOGRAD_SCALE_SHIFT & 15
+    return move | {"enable_stride": 1, "function": GdmaFunction.WINOGRAD, "lrn_step": scale}
 
 
 def _shape(call: str, direction: Direction, src: _Dims, dst: _Dims) -> dict[str, int]:

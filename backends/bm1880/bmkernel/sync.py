@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bmcompiler.backends.bm1880.isa import MAX_SYNC_ID, Engine
-
 from bmcompiler.errors import EncodingError
 
 _OTHER = {Engine.TPU: Engine.GDMA, Engine.GDMA: Engine.TPU}
@@ -130,9 +129,7 @@ class SyncIds:
             return  # a full barrier lies between, or the engine executes in order
         if after.predecessors is None:
             if before.number > after.after:
-                raise EncodingError(
-                    "bmk1880_add_dependency: 'before' and 'after' are in one parallel group, use streams"
-                )
+                raise EncodingError("bmk1880_add_dependency: both are in one parallel group, use streams")
             return
         if before.predecessors is None:
             return  # issued before create_streams, which is a barrier

@@ -17,17 +17,12 @@ from bmcompiler.backends.bm1880.bmkernel.checks import (
     fail,
 )
 from bmcompiler.backends.bm1880.bmkernel.context import Bmk1880Context
-from bmcompiler.backends.bm1880.bmkernel.elementwise import (
-    check_planes,
-    explicit_operands,
-    operand_group,
-    relu_as_max,
-)
+from bmcompiler.backends.bm1880.bmkernel.elementwise import check_planes, explicit_operands, operand_group
+from bmcompiler.backends.bm1880.bmkernel.logic import relu_as_max
 from bmcompiler.backends.bm1880.bmkernel.sync import Op
 from bmcompiler.backends.bm1880.bmkernel.tensors import stride_t, tensor_lmem
 from bmcompiler.backends.bm1880.chip import CHIP
 from bmcompiler.backends.bm1880.isa import StrideCode, Task, TensorOp
-
 from bmcompiler.errors import EncodingError
 
 _TABLE = (1, CHIP.lanes, 16, 16)

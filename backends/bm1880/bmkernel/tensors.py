@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from bmcompiler.backends.bm1880.chip import CHIP, align_up
 from bmcompiler.backends.bm1880.isa import FMT_I8, FMT_U8
-
 from bmcompiler.errors import EncodingError
 
 _LANES = CHIP.lanes
@@ -46,7 +45,7 @@ class shape_t(NamedTuple):
         return self[1:]
 
     @property
-    def count(self) -> int:
+    def elements(self) -> int:
         """Number of elements."""
         return self.n * self.c * self.h * self.w
 
