@@ -266,4 +266,4 @@ def _to_lines(table: CalibrationTable) -> str:
 
 def _name(tensor: str) -> str:
     plain = tensor.isprintable() and tensor and tensor[0] not in '#"' and not any(map(str.isspace, tensor))
-    return tensor if plain else json.dumps(tensor)
+    return tensor if plain and not _is_message_text(tensor) else json.dumps(tensor)
