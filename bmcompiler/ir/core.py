@@ -8,7 +8,7 @@ An operation owns its results and any nested blocks (each region is one block); 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Union
+from typing import Any
 
 from bmcompiler.ir.types import TensorType
 from bmcompiler.ir.weights import Weights
@@ -22,7 +22,7 @@ class Value:
 
     __slots__ = ("index", "owner", "type", "uses")
 
-    def __init__(self, type: TensorType, owner: Union[Operation, Block], index: int) -> None:
+    def __init__(self, type: TensorType, owner: Operation | Block, index: int) -> None:
         self.type, self.owner, self.index = type, owner, index
         self.uses: dict[tuple[Operation, int], None] = {}
 

@@ -4,18 +4,38 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import struct
 import zipfile
 from collections.abc import Iterator, MutableMapping
+from math import prod
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
+from urllib.parse import unquote_to_bytes
 
 from bmcompiler.errors import FileFormatError
+from bmcompiler.ir.types import FROM_NUMPY
 
 if TYPE_CHECKING:
     import numpy as np
 
 _LOCAL_HEADER = struct.Struct("<26xHH")  # file name length, extra field length of a zip member's local header
+_LOCAL_HEADER_SIZE = 30
+_ZIP64_EXTRA_SIZE = 20
+_ALIGNMENT = 64
+_PADDING_ID = 0xD935  # extra field that other tools, too, use for alignment and skip
+_UNSAFE_IN_NAMES = re.compile("[%\0\\ud800-\\udfff]")
+_UNREADABLE = (
+    zipfile.BadZipFile,
+    ValueError,  # also UnicodeDecodeError, and what numpy says of array headers
+    EOFError,
+    struct.error,
+    OverflowError,
+    NotImplementedError,  # compression methods that zipfile lacks
+    RuntimeError,  # encrypted members
+    MemoryError,
+    SyntaxError,
+)
 
 
 class Weights(MutableMapping[str, "np.ndarray"]):
@@ -56,15 +76,29 @@ class Weights(MutableMapping[str, "np.ndarray"]):
         if key not in self._digests:
             import numpy as np
 
-            array = np.ascontiguousarray(self._arrays[key])
-            head = f"{array.dtype.str}{list(array.shape)}".encode()
-            self._digests[key] = hashlib.sha256(head + array.tobytes()).hexdigest()
+            array = self._arrays[key]
+            state = hashlib.sha256(f"{array.dtype.str}{list(array.shape)}".encode())
+            state.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+            self._digests[key] = state.hexdigest()
         return self._digests[key]
 
     def save(self, file: str | os.PathLike[str] | IO[bytes]) -> None:
+        """Write an `.npz` that `numpy.load` reads, too. Equal weights give equal bytes.
+
+        Array data starts at multiples of 64 bytes in the file, so that mapped arrays are aligned for BLAS. In member
+        names, characters that zip files cannot hold (and %) are written as %XX.
+        """
         import numpy as np
 
-        np.savez(file, **self._arrays)  # type: ignore[arg-type]
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+            for key, array in self._arrays.items():
+                name = _UNSAFE_IN_NAMES.sub(_percent, key) + ".npy"
+                info = zipfile.ZipInfo(name)  # its date is fixed
+                size = array.nbytes + 4096
+                info.extra = _padding(archive, name, size)
+                info.file_size = size
+                with archive.open(info, "w", force_zip64=size > zipfile.ZIP64_LIMIT) as stream:
+                    np.lib.format.write_array(stream, np.asanyarray(array), allow_pickle=False)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Weights:
@@ -73,32 +107,45 @@ class Weights(MutableMapping[str, "np.ndarray"]):
         try:
             with zipfile.ZipFile(path) as archive:
                 for info in archive.infolist():
-                    weights[info.filename.removesuffix(".npy")] = _read_member(Path(path), archive, info)
-        except (zipfile.BadZipFile, ValueError, EOFError, struct.error, OverflowError, NotImplementedError) as error:
+                    name = unquote_to_bytes(info.filename.removesuffix(".npy")).decode("utf-8", "surrogateescape")
+                    weights[name] = _read_member(Path(path), archive, info)
+        except _UNREADABLE as error:
             raise FileFormatError(f"not a readable weights file ({error})", file=path) from error
         return weights
 
 
+def _percent(match: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in match[0].encode("utf-8", "surrogateescape"))
+
+
+def _padding(archive: zipfile.ZipFile, name: str, size: int) -> bytes:
+    """Extra field that moves the member's data to the alignment."""
+    start = archive.fp.tell() + _LOCAL_HEADER_SIZE + len(name.encode()) + 4  # type: ignore[union-attr]
+    if size > zipfile.ZIP64_LIMIT:
+        start += _ZIP64_EXTRA_SIZE
+    count = -start % _ALIGNMENT
+    return struct.pack("<HH", _PADDING_ID, count) + bytes(count)
+
+
 def _read_member(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
+    """One array: mapped where it lies uncompressed in row-major order, else read. Raises one of `_UNREADABLE`."""
     import numpy as np
 
-    if info.compress_type != zipfile.ZIP_STORED:
-        with archive.open(info) as stream:
-            return np.asarray(np.lib.format.read_array(stream, allow_pickle=False))
-    with open(path, "rb") as stream:
-        stream.seek(info.header_offset)
-        name_length, extra_length = _LOCAL_HEADER.unpack(stream.read(_LOCAL_HEADER.size))
-        stream.seek(name_length + extra_length, os.SEEK_CUR)
-        start = stream.tell()
-        version = np.lib.format.read_magic(stream)
+    with archive.open(info) as member:  # zipfile checks the member's place in the file here
+        version = np.lib.format.read_magic(member)
         reader = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, fortran, dtype = reader(stream)
-        if dtype.hasobject:
-            raise ValueError(f"array {info.filename} holds Python objects")
-        nbytes = int(np.prod(shape, dtype=object)) * dtype.itemsize if shape else dtype.itemsize
-        if stream.tell() - start + nbytes != info.file_size:
-            raise ValueError(f"array {info.filename} is truncated")
-        if not nbytes or fortran or not shape:
-            stream.seek(start)
-            return np.asarray(np.lib.format.read_array(stream, allow_pickle=False))
-        return np.memmap(path, dtype=dtype, mode="r", offset=stream.tell(), shape=shape)
+        shape, fortran, dtype = reader(member)
+        if dtype.name not in FROM_NUMPY or any(type(d) is not int or d < 0 for d in shape):
+            raise ValueError(f"array {info.filename} is not a plain numeric array")
+        start, nbytes = member.tell(), prod(shape) * dtype.itemsize
+        if start + nbytes != info.file_size:
+            raise ValueError(f"array {info.filename} has {info.file_size - start} bytes of data, not {nbytes}")
+    if info.compress_type == zipfile.ZIP_STORED and nbytes and shape and not fortran and dtype.isnative:
+        with open(path, "rb") as stream:
+            stream.seek(info.header_offset)
+            name_length, extra_length = _LOCAL_HEADER.unpack(stream.read(_LOCAL_HEADER_SIZE))
+        offset = info.header_offset + _LOCAL_HEADER_SIZE + name_length + extra_length + start
+        return np.memmap(path, dtype=dtype, mode="r", offset=offset, shape=shape)
+    with archive.open(info) as member:
+        array = np.lib.format.read_array(member, allow_pickle=False)
+    return np.asarray(array, dtype=dtype.newbyteorder("="), order="C")
