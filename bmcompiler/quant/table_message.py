@@ -34,7 +34,7 @@ def parse_binary(data: bytes, path: StrPath) -> t.CalibrationTable:
     """Table from a `.pb2` file. Raises CalibrationError when it is malformed."""
     try:
         message = pb.NetCalibrationParameter.FromString(data)
-    except DecodeError as error:
+    except (DecodeError, UnicodeDecodeError) as error:
         raise CalibrationError(f"not a calibration table ({error})", file=path, remedy=REMEDY) from error
     return _table(message, path)
 

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -248,8 +249,8 @@ def test_printable_keeps_letters_of_all_languages() -> None:
     assert printable("a\nb\x00") == "a\\nb\\x00"
 
 
-def entry(value: str) -> Callable[..., list[registry.EntryPoint]]:
-    points = [registry.EntryPoint("broken", part, "bmcompiler.targets") for part in value.split()]
+def entry(value: str) -> Callable[..., list[EntryPoint]]:
+    points = [EntryPoint("broken", part, "bmcompiler.targets") for part in value.split()]
     return lambda group: points
 
 
