@@ -17,22 +17,26 @@ from bmcompiler.ir.types import FROM_MLIR, Quant, TensorType
 
 _T = TypeVar("_T")
 _MAX_NESTING = 64
+_SHAPE = r"(?:[0-9]+x)*[a-z]+[0-9]+"
 _TOKENS = re.compile(
-    r"""(?P<space>(?:\s|//[^\n]*)+)
-      | (?P<tensor>tensor<(?=[0-9a-z!]))
+    rf"""(?:\s|//[^\n]*)*
+    (?: (?P<type>tensor<{_SHAPE}>)
+      | (?P<tensor>tensor<{_SHAPE}(?=\s*,))
+      | (?P<value>%[A-Za-z0-9_$.-]+)
+      | (?P<punct>[(){{}}\[\]<>=,:])
+      | (?P<string>"(?:[^"\\\n]|\\[0-9a-fA-F]{{2}}|\\["\\nt])*")
+      | (?P<name>[A-Za-z_][A-Za-z0-9_$.]*)
       | (?P<float>-?[0-9]+\.[0-9]*(?:[eE][-+]?[0-9]+)?)
       | (?P<hex>0x[0-9a-fA-F]+)
       | (?P<int>-?[0-9]+)
-      | (?P<string>"(?:[^"\\\n]|\\[0-9a-fA-F]{2}|\\["\\nt])*")
-      | (?P<value>%[A-Za-z0-9_$.-]+)
-      | (?P<label>\^[A-Za-z0-9_$.-]+)
-      | (?P<name>[A-Za-z_][A-Za-z0-9_$.]*)
       | (?P<arrow>->)
-      | (?P<punct>[(){}\[\]<>=,:])
-    """,
+      | (?P<label>\^[A-Za-z0-9_$.-]+)
+      | (?P<end>\Z)
+    )""",
     re.VERBOSE,
 )
-_SHAPE = re.compile(r"((?:[0-9]+x)*)([a-z]+[0-9]+)")
+_BLANK = re.compile(r"(?:\s|//[^\n]*)*")
+_DIMENSIONS = re.compile(r"((?:[0-9]+x)*)([a-z]+[0-9]+)")
 _ESCAPE = re.compile(rb"\\([0-9a-fA-F]{2}|[\"\\nt])")
 _NAMED_ESCAPES = {b'"': b'"', b"\\": b"\\", b"n": b"\n", b"t": b"\t"}
 
@@ -63,55 +67,57 @@ def plain_operation(
 class _Parser:
     def __init__(self, text: str, file: object, make: OperationFactory) -> None:
         self.text, self.file, self.make = text, file, make
-        self.tokens = self._tokenize()
+        # three lists instead of one of tokens: strings and numbers are no work for the garbage collector
+        self.kinds: list[str] = []
+        self.texts: list[str] = []
+        self.starts: list[int] = []
+        self._tokenize()
         self.at = 0
+        self.types_by_text: dict[str, TensorType] = {}
         self.values: dict[str, Value] = {}
         self.depth = 0
 
     # -- tokens -----------------------------------------------------------------------------------------------------
-    def _tokenize(self) -> list[Token]:
-        tokens, position = [], 0
-        while position < len(self.text):
-            match = _TOKENS.match(self.text, position)
-            if match is None:
-                self.fail(f"unexpected character {self.text[position]!r}", position)
+    def _tokenize(self) -> None:
+        kinds, texts, starts, position = self.kinds, self.texts, self.starts, 0
+        for match in _TOKENS.finditer(self.text):
+            if match.start() != position:
+                break
             kind = match.lastgroup or ""
-            if kind != "space":
-                tokens.append(Token(kind, match.group(), position))
-            position = match.end()
-            if kind == "tensor":  # shapes do not tokenize like the rest: 1x3xf32
-                shape = _SHAPE.match(self.text, position)
-                if shape is None:
-                    self.fail("malformed tensor type", position)
-                tokens.append(Token("shape", shape.group(), position))
-                position = shape.end()
-        tokens.append(Token("end", "", len(self.text)))
-        return tokens
+            start, position = match.span(kind)
+            kinds.append(kind)
+            texts.append(match[kind])
+            starts.append(start)
+            if kind == "end":
+                return
+        blank = _BLANK.match(self.text, position)
+        position = blank.end() if blank else position
+        self.fail(f"unexpected character {self.text[position]!r}", position)
 
     def fail(self, reason: str, position: int | None = None) -> NoReturn:
         if position is None:
-            position = self.tokens[self.at].position
+            position = self.starts[self.at]
         line = self.text.count("\n", 0, position) + 1
         column = position - self.text.rfind("\n", 0, position)
         raise FileFormatError(f"line {line}, column {column}: {reason}", file=self.file)
 
     def peek(self) -> Token:
-        return self.tokens[self.at]
+        at = self.at
+        return Token(self.kinds[at], self.texts[at], self.starts[at])
 
     def take(self, kind: str, what: str) -> str:
-        token = self.tokens[self.at]
-        if token.kind != kind:
-            self.fail(f"expected {what}, found {token.text!r}")
-        self.at += 1
-        return token.text
+        at = self.at
+        if self.kinds[at] != kind:
+            self.fail(f"expected {what}, found {self.texts[at]!r}")
+        self.at = at + 1
+        return self.texts[at]
 
     def expect(self, text: str) -> None:
         if not self.accept(text):
-            self.fail(f"expected {text!r}, found {self.peek().text!r}")
+            self.fail(f"expected {text!r}, found {self.texts[self.at]!r}")
 
     def accept(self, text: str) -> bool:
-        token = self.tokens[self.at]
-        if token.text == text and token.kind != "string":
+        if self.texts[self.at] == text:  # never a string: its quotes are part of the text
             self.at += 1
             return True
         return False
@@ -159,7 +165,7 @@ class _Parser:
             return tuple(self.listed(self.attribute, "]"))
         if token.text == "{":
             return self.dictionary()
-        if token.kind == "tensor":
+        if token.kind in ("type", "tensor"):
             return self.tensor_type()
         self.fail(f"expected an attribute value, found {token.text!r}")
 
@@ -184,26 +190,37 @@ class _Parser:
         return dict(self.listed(self.entry, "}"))
 
     def entry(self) -> tuple[str, Any]:
-        key = self.string() if self.peek().kind == "string" else self.take("name", "an attribute name")
+        key = self.string() if self.kinds[self.at] == "string" else self.take("name", "an attribute name")
         return key, self.attribute() if self.accept("=") else True
 
     def tensor_type(self) -> TensorType:
-        start = self.peek().position
-        self.take("tensor", "a tensor type")
-        match = _SHAPE.match(self.take("shape", "a shape"))
+        token = self.peek()
+        self.at += 1
+        if token.kind == "type":
+            type = self.types_by_text.get(token.text)
+            if type is None:
+                type = self.types_by_text[token.text] = self.plain_type(token)
+            return type
+        if token.kind != "tensor":
+            self.fail(f"expected a tensor type, found {token.text!r}", token.position)
+        plain = self.plain_type(token)
+        self.expect(",")
+        quant = self.quant()
+        self.expect(">")
+        return TensorType(plain.shape, plain.dtype, quant)
+
+    def plain_type(self, token: Token) -> TensorType:
+        match = _DIMENSIONS.match(token.text, len("tensor<"))
         assert match is not None  # the tokenizer matched the same expression
         dtype = FROM_MLIR.get(match[2])
         if dtype is None:
-            self.fail(f"unknown element type {match[2]!r}", start)
+            self.fail(f"unknown element type {match[2]!r}", token.position)
         if len(match[1]) > 400:
-            self.fail("shape is too long", start)
-        shape = tuple(int(d) for d in match[1].split("x") if d)
-        quant = self.quant() if self.accept(",") else None
-        self.expect(">")
-        return TensorType(shape, dtype, quant)
+            self.fail("shape is too long", token.position)
+        return TensorType(tuple(int(d) for d in match[1].split("x") if d), dtype)
 
     def quant(self) -> Quant:
-        start = self.peek().position
+        start = self.starts[self.at]
         fields = self.nested(self.dictionary)
         scale, zero_point = fields.get("scale"), fields.get("zero_point", 0)
         if set(fields) - {"scale", "zero_point"} or not isinstance(scale, float) or type(zero_point) is not int:
@@ -236,7 +253,7 @@ class _Parser:
 
     # -- operations ---------------------------------------------------------------------------------------------------
     def value(self) -> Value:
-        position = self.peek().position
+        position = self.starts[self.at]
         name = self.take("value", "a value")
         if name not in self.values:
             self.fail(f"{name} is used before it is defined", position)
@@ -254,9 +271,9 @@ class _Parser:
         return self.nested(self._operation)
 
     def _operation(self) -> Operation:
-        start = self.peek().position
+        start = self.starts[self.at]
         names = []
-        if self.peek().kind == "value":
+        if self.kinds[self.at] == "value":
             names.append(self.take("value", "a value"))
             while self.accept(","):
                 names.append(self.take("value", "a value"))
@@ -265,7 +282,7 @@ class _Parser:
         self.expect("(")
         operands = self.listed(self.value, ")")
         regions = self.listed(self.region, ")") if self.accept("(") else []
-        attributes = self.dictionary() if self.peek().text == "{" else {}
+        attributes = self.dictionary() if self.texts[self.at] == "{" else {}
         self.expect(":")
         inputs, outputs = self.signature()
         if inputs != [v.type for v in operands]:
@@ -281,7 +298,7 @@ class _Parser:
         self.expect("{")
         block = Block()
         outer = dict(self.values)
-        if self.peek().kind == "label":
+        if self.kinds[self.at] == "label":
             self.at += 1
             if self.accept("("):
                 self.listed(lambda: self.argument(block), ")")
@@ -292,13 +309,13 @@ class _Parser:
         return block
 
     def argument(self, block: Block) -> None:
-        position = self.peek().position
+        position = self.starts[self.at]
         name = self.take("value", "a block argument")
         self.expect(":")
         self.define([name], [block.add_argument(self.tensor_type())], position)
 
     def function(self) -> Function:
-        start = self.peek().position
+        start = self.starts[self.at]
         if self.string() != "func.func":
             self.fail("a module holds func.func operations only", start)
         self.expect("(")
@@ -308,7 +325,7 @@ class _Parser:
         self.values = {}
         body = self.region()
         self.expect(")")
-        attributes = self.strip_dialect(self.dictionary()) if self.peek().text == "{" else {}
+        attributes = self.strip_dialect(self.dictionary()) if self.texts[self.at] == "{" else {}
         self.expect(":")
         self.signature()
         self.location()
@@ -349,8 +366,8 @@ class _Parser:
         return {key.removeprefix("tensorop."): value for key, value in attributes.items()}
 
     def module(self) -> Module:
-        start = self.peek().position
-        if self.peek().kind != "string" or self.string() != "builtin.module":
+        start = self.starts[self.at]
+        if self.kinds[self.at] != "string" or self.string() != "builtin.module":
             self.fail('the text must start with "builtin.module"', start)
         self.expect("(")
         self.expect(")")
@@ -360,12 +377,12 @@ class _Parser:
         while not self.accept("}"):
             module.functions.append(self.function())
         self.expect(")")
-        if self.peek().text == "{":
+        if self.texts[self.at] == "{":
             module.attributes = self.strip_dialect(self.dictionary())
         self.expect(":")
         self.signature()
         self.location()
-        if self.peek().kind != "end":
+        if self.kinds[self.at] != "end":
             self.fail("text after the end of the module")
         return module
 

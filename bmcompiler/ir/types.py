@@ -60,10 +60,10 @@ class TensorType:
     quant: Quant | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "shape", tuple(int(d) for d in self.shape))
+        object.__setattr__(self, "shape", tuple(map(int, self.shape)))
         if self.dtype not in DTYPES:
             raise ValueError(f"unknown element type {self.dtype!r}; known: {', '.join(DTYPES)}")
-        if any(d < 0 for d in self.shape):
+        if min(self.shape, default=0) < 0:
             raise ValueError(f"negative dimension in shape {list(self.shape)}")
 
     @cached_property
