@@ -1,0 +1,202 @@
+"""The instruction builder kernels emit through: addresses, packed weights, and moves between the two memories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from bmcompiler.backends.bm1880.bmkernel import (
+    CTRL_NEURON,
+    CTRL_WEIGHT,
+    FMT_I8,
+    FMT_U8,
+    Bmk1880Context,
+    bmk1880_gdma_copy_gmem,
+    bmk1880_gdma_load,
+    bmk1880_gdma_load_stride,
+    bmk1880_gdma_store,
+    bmk1880_gdma_store_stride,
+    shape_t,
+    shape_t2,
+    shape_t4,
+    stride_t,
+    stride_t2,
+    stride_t4,
+    tensor_gmem,
+    tensor_lmem,
+)
+from bmcompiler.backends.bm1880.chip import CHIP, align_up
+from bmcompiler.codegen.memory import MemoryPlan, root_of
+from bmcompiler.ir import Module, Value
+
+FORMATS = {"i8": FMT_I8, "u8": FMT_U8}
+Dims = tuple[int, int, int, int]
+WEIGHT_ALIGN = 16
+
+
+class Coefficients:
+    """The weight memory: each constant once per layout a kernel wants it in."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self._offsets: dict[Hashable, int] = {}
+        self._chunks: list[bytes] = []
+        self.size = 0
+
+    def array(self, value: Value) -> np.ndarray:
+        """The constant behind a weight op's result."""
+        assert value.op is not None
+        return self.module.weights[value.op.attributes["key"]]
+
+    def place(self, value: Value, layout: str, pack: Callable[[np.ndarray], np.ndarray]) -> int:
+        """Offset of the packed form of a constant; `layout` names what `pack` does, so that it is stored once."""
+        assert value.op is not None
+        key = (value.op.attributes["key"], layout)
+        if key not in self._offsets:
+            self._offsets[key] = self.add(np.ascontiguousarray(pack(self.array(value))).tobytes())
+        return self._offsets[key]
+
+    def constant(self, data: bytes) -> int:
+        """Offset of literal bytes, shared by all who ask for the same."""
+        if data not in self._offsets:
+            self._offsets[data] = self.add(data)
+        return self._offsets[data]
+
+    def add(self, data: bytes) -> int:
+        offset = self.size
+        padded = align_up(len(data), WEIGHT_ALIGN)
+        self._chunks.append(data + bytes(padded - len(data)))
+        self.size += padded
+        return offset
+
+    def blob(self) -> bytes:
+        return b"".join(self._chunks)
+
+
+class Build:
+    """One program under construction."""
+
+    def __init__(self, plan: MemoryPlan, coefficients: Coefficients) -> None:
+        self.ctx = Bmk1880Context()
+        self.plan, self.coefficients = plan, coefficients
+        self.commands = 0
+
+    @contextmanager
+    def parallel(self) -> Iterator[None]:
+        """Commands inside do not wait for each other across engines (bm1880.md 6)."""
+        self.ctx.sync.parallel_enable()
+        yield
+        self.ctx.sync.parallel_disable()
+
+    def neuron(self, value: Value) -> int:
+        """Offset of an activation from the neuron base."""
+        return self.plan.offsets[root_of(value)]
+
+    # -- activations ----------------------------------------------------------------------------------------------------
+    def load_box(self, value: Value, view: Dims, box: tuple[tuple[int, int], ...], address: int) -> None:
+        """Load the `box` of an activation seen as `view` (N, C, H, W) into an aligned local tensor."""
+        tensor = aligned(address, extents(box), FORMATS[value.dtype])
+        gaddr = self.neuron(value) + offset_in(view, box)
+        if is_packed(view, box):
+            bmk1880_gdma_load(self.ctx, tensor, gaddr, CTRL_NEURON)
+        else:
+            bmk1880_gdma_load_stride(self.ctx, tensor, gaddr, strides_of(view, box), CTRL_NEURON)
+
+    def store_box(self, value: Value, view: Dims, box: tuple[tuple[int, int], ...], address: int) -> None:
+        """The way back of `load_box`."""
+        tensor = aligned(address, extents(box), FORMATS[value.dtype])
+        gaddr = self.neuron(value) + offset_in(view, box)
+        if is_packed(view, box):
+            bmk1880_gdma_store(self.ctx, tensor, gaddr, CTRL_NEURON)
+        else:
+            bmk1880_gdma_store_stride(self.ctx, tensor, gaddr, strides_of(view, box), CTRL_NEURON)
+
+    def load_matrix(self, gaddr: int, rows: int, cols: int, row_stride: int, address: int, flag: int) -> None:
+        """Load a (rows, cols) part of a matrix whose rows lie `row_stride` bytes apart; `flag` is the base."""
+        tensor = matrix(address, rows, cols)
+        if row_stride == cols:
+            bmk1880_gdma_load(self.ctx, tensor, gaddr, flag)
+        else:
+            bmk1880_gdma_load_stride(self.ctx, tensor, gaddr, stride_t2(row_stride, 1), flag)
+
+    def store_matrix(self, gaddr: int, rows: int, cols: int, row_stride: int, address: int) -> None:
+        tensor = matrix(address, rows, cols)
+        if row_stride == cols:
+            bmk1880_gdma_store(self.ctx, tensor, gaddr, CTRL_NEURON)
+        else:
+            bmk1880_gdma_store_stride(self.ctx, tensor, gaddr, stride_t2(row_stride, 1), CTRL_NEURON)
+
+    # -- weights ----------------------------------------------------------------------------------------------------------
+    def load_weight(
+        self, offset: int, dims: Dims, address: int, *, align: bool, strides: stride_t | None = None
+    ) -> None:
+        """Load packed (or, with `strides`, strided) coefficient bytes as a local tensor of shape `dims`."""
+        tensor = tensor_lmem(address, shape_t4(*dims), FMT_I8, align)
+        if strides is None:
+            bmk1880_gdma_load(self.ctx, tensor, offset, CTRL_WEIGHT)
+        else:
+            bmk1880_gdma_load_stride(self.ctx, tensor, offset, strides, CTRL_WEIGHT)
+
+    # -- global memory ------------------------------------------------------------------------------------------------------
+    def copy_global(self, dst: int, src: int, shape: Dims, dst_strides: stride_t, src_strides: stride_t) -> None:
+        """Strided copy of bytes from activation to activation memory."""
+        extent = shape_t4(*shape)
+        bmk1880_gdma_copy_gmem(
+            self.ctx, tensor_gmem(dst, extent, dst_strides), tensor_gmem(src, extent, src_strides), CTRL_NEURON
+        )
+
+
+def aligned(address: int, dims: Dims, fmt: int = FMT_I8) -> tensor_lmem:
+    """Descriptor of an aligned local tensor."""
+    return tensor_lmem(address, shape_t4(*dims), fmt, True)
+
+
+def matrix(address: int, rows: int, cols: int, fmt: int = FMT_I8) -> tensor_lmem:
+    """Descriptor of an aligned local matrix."""
+    return tensor_lmem(address, shape_t2(rows, cols), fmt, True)
+
+
+def aligned_lane_bytes(dims: Dims) -> int:
+    """Bytes per lane of an aligned tensor (bm1880.md 2.2)."""
+    n, c, h, w = dims
+    return n * -(-c // CHIP.lanes) * align_up(h * w, CHIP.alignment)
+
+
+def matrix_lane_bytes(rows: int, cols: int) -> int:
+    """Bytes per lane of an aligned matrix (bm1880.md 2.3)."""
+    width = 16 if cols <= 32 else 32
+    return rows * -(-(-(-cols // width)) // CHIP.lanes) * align_up(width, CHIP.alignment)
+
+
+def extents(box: tuple[tuple[int, int], ...]) -> Dims:
+    n, c, h, w = (hi - lo for lo, hi in box)
+    return n, c, h, w
+
+
+def offset_in(view: Dims, box: tuple[tuple[int, int], ...]) -> int:
+    """Byte offset of a box's first element in a packed int8 tensor."""
+    _, c, h, w = view
+    (n0, _), (c0, _), (h0, _), (w0, _) = box
+    return ((n0 * c + c0) * h + h0) * w + w0
+
+
+def strides_of(view: Dims, box: tuple[tuple[int, int], ...]) -> stride_t:
+    """Global strides of a box; an axis of one element needs none (long rows would not fit the 16-bit field)."""
+    _, c, h, w = view
+    return stride_t4(c * h * w, h * w, w if box[2][1] - box[2][0] > 1 else 0, 1)
+
+
+def is_packed(view: Dims, box: tuple[tuple[int, int], ...]) -> bool:
+    """True when the box is one run of bytes."""
+    dims = extents(box)
+    inner = 1
+    for size, full in zip(reversed(dims), reversed(view)):
+        if size != full:
+            return all(d == 1 for d in dims[: 4 - inner])
+        inner += 1
+    return True
+
+
+__all__ = ["Build", "Coefficients", "Dims", "shape_t", "stride_t4"]

@@ -1,0 +1,50 @@
+"""Kernels of the BM1880: one class per family of TensorOps, found by op class."""
+
+from bmcompiler.backends.bm1880.kernels.base import DeviceKernel
+from bmcompiler.backends.bm1880.kernels.conv import ConvKernel, DeconvKernel
+from bmcompiler.backends.bm1880.kernels.elementwise import (
+    LutKernel,
+    MacShiftKernel,
+    MulShiftKernel,
+    MulsShiftKernel,
+    PairKernel,
+    PreluKernel,
+    ReluKernel,
+)
+from bmcompiler.backends.bm1880.kernels.layout import (
+    ConcatKernel,
+    PadKernel,
+    PermuteKernel,
+    SliceKernel,
+    SplitKernel,
+    TileKernel,
+    UpsampleKernel,
+    ViewKernel,
+)
+from bmcompiler.backends.bm1880.kernels.matmul import MatmulKernel
+from bmcompiler.backends.bm1880.kernels.pool import AvgPoolKernel, MaxPoolKernel
+from bmcompiler.target import kernel_table
+
+KERNELS: tuple[DeviceKernel, ...] = (
+    ConvKernel(),
+    DeconvKernel(),
+    MatmulKernel(),
+    MaxPoolKernel(),
+    AvgPoolKernel(),
+    ReluKernel(),
+    PairKernel(),
+    MulsShiftKernel(),
+    MacShiftKernel(),
+    MulShiftKernel(),
+    LutKernel(),
+    PreluKernel(),
+    ConcatKernel(),
+    SplitKernel(),
+    SliceKernel(),
+    PermuteKernel(),
+    TileKernel(),
+    PadKernel(),
+    UpsampleKernel(),
+    ViewKernel(),
+)
+TABLE = kernel_table(KERNELS)

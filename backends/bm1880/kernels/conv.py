@@ -1,0 +1,246 @@
+"""Convolution and transposed convolution: dense, grouped and depthwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bmcompiler.backends.bm1880.bmkernel import (
+    FMT_I8,
+    bmk1880_conv_param_t,
+    bmk1880_depthwise_param_t,
+    bmk1880_tpu_conv,
+    bmk1880_tpu_depthwise,
+    shape_t4,
+    stride_t4,
+    tensor_lmem,
+)
+from bmcompiler.backends.bm1880.bmkernel.checks import MAX_TPU_DIM
+from bmcompiler.backends.bm1880.build import Build, aligned, aligned_lane_bytes, extents
+from bmcompiler.backends.bm1880.chip import CHIP, align_up
+from bmcompiler.backends.bm1880.kernels.base import (
+    MAX_CHANNELS,
+    LocalKernel,
+    activation_in,
+    activation_out,
+    dims4,
+    is_constant,
+)
+from bmcompiler.backends.bm1880.kernels.window import MAX_STEP, Need, WindowAxis
+from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
+from bmcompiler.ir import Value
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.nn import Conv, Deconv
+from bmcompiler.target import rule
+
+
+class ConvKernel(LocalKernel):
+    """conv: one instruction per tile; channels of a group are tiled by 32 lanes, rows and columns with halo."""
+
+    ops = (Conv,)
+
+    @rule("Weights and bias must be constants")
+    def constant_weights(self, op: TensorOp) -> bool:
+        return is_constant(op.weight) and is_constant(op.bias)
+
+    @rule("Input and weights must be int8, bias int16, result int8")
+    def integer_types(self, op: TensorOp) -> bool:
+        return (
+            (op.input.dtype, op.weight.dtype) == ("i8", "i8")
+            and op.type.dtype == "i8"
+            and (op.bias is None or op.bias.dtype == "i16")
+        )
+
+    @rule("Strides must be between 1 and 15 on both axes", got="strides")
+    def stride_range(self, op: TensorOp) -> bool:
+        return all(1 <= s <= MAX_STEP for s in op.strides)
+
+    @rule("Dilations must be between 1 and 16 on both axes", got="dilations")
+    def dilation_range(self, op: TensorOp) -> bool:
+        return all(1 <= d <= MAX_STEP + 1 for d in op.dilations)
+
+    @rule("The right shift must be between 0 and 31", got="rshift")
+    def shift_range(self, op: TensorOp) -> bool:
+        return 0 <= op.rshift <= 31
+
+    @rule("A group must have at most 4095 input channels, and windows at most 1024 taps per axis")
+    def channel_range(self, op: TensorOp) -> bool:
+        window = max((k - 1) * d + 1 for k, d in zip(op.weight.shape[2:], op.dilations))
+        return op.input.shape[1] // op.group <= MAX_TPU_DIM and window <= 1024
+
+    @rule("Every window must reach into the input, with at most 15 zeros of padding on each side", got="pads")
+    def padding_range(self, op: TensorOp) -> bool:
+        return all(axis.fits(out) for axis, out in zip(self.windows(op), op.type.shape[2:]))
+
+    @rule("The smallest tile (32 output channels, one row) must fit local memory")
+    def fits_local_memory(self, op: TensorOp) -> bool:
+        return self.fits(op)
+
+    # -- geometry -------------------------------------------------------------------------------------------------------
+    def windows(self, op: TensorOp) -> tuple[WindowAxis, WindowAxis]:
+        """The window along h and along w, in the engine's terms."""
+        (_, _, h, w), (kh, kw) = op.input.shape, op.weight.shape[2:]
+        (sh, sw), (dh, dw), (top, _, left, _) = op.strides, op.dilations, op.pads
+        return WindowAxis(h, kh, sh, top, dh), WindowAxis(w, kw, sw, left, dw)
+
+    def pack(self, op: TensorOp) -> tuple[str, Callable[[np.ndarray], np.ndarray]]:
+        """Layout name and packer to (O, KH*KW, I/group) (bm1880.md 2.4)."""
+        return "conv", lambda w: w.reshape(*w.shape[:2], -1).transpose(0, 2, 1)
+
+    def pack_depthwise(self, op: TensorOp) -> tuple[str, Callable[[np.ndarray], np.ndarray]]:
+        """Layout name and packer to (C, KH, KW); a dilated kernel is stored with its zeros, the call has no dilation."""
+        dh, dw = op.dilations
+        return f"depthwise {dh} {dw}", lambda w: dilated(w.reshape(-1, *w.shape[2:]), dh, dw)
+
+    @staticmethod
+    def is_depthwise(op: TensorOp) -> bool:
+        return bool(op.group == op.input.shape[1] == op.type.shape[1] > 1)
+
+    def grid(self, op: TensorOp) -> tuple[Axis, ...]:
+        n, c, h, w = op.type.shape
+        rows, columns = self.windows(op)
+        period = 0 if self.is_depthwise(op) else c // op.group
+        return (
+            Axis(n),
+            Axis(c, CHIP.lanes, MAX_CHANNELS, period=period),
+            Axis(h, 1, rows.most()),
+            Axis(w, 1, columns.most()),
+        )
+
+    def work(self, op: TensorOp, box: Box) -> TileWork:
+        rows, columns = (axis.need(*interval) for axis, interval in zip(self.windows(op), box[2:]))
+        depthwise = self.is_depthwise(op)
+        c0, c1 = box[1]
+        per_group = op.input.shape[1] // op.group
+        group = c0 // (op.type.shape[1] // op.group)
+        channels = (c0, c1) if depthwise else (group * per_group, (group + 1) * per_group)
+        source: Box = (box[0], channels, (rows.lo, rows.hi), (columns.lo, columns.hi))
+        axes = "nchw" if op.group > 1 else "nhw"
+        weight = self._depthwise_weight(op, c0, c1) if depthwise else self._dense_weight(op, c0, c1)
+        inputs = [activation_in(op.input, dims4(op.input), source, axes), weight]
+        if op.bias is not None:
+            inputs.append(bias_buffer(op.bias, c0, c1))
+
+        def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+            common = {
+                "ofmap": aligned(outs[0], extents(box)),
+                "ifmap": aligned(ins[0], extents(source)),
+                "bias": None if op.bias is None else tensor_lmem(ins[2], shape_t4(2, c1 - c0, 1, 1), FMT_I8),
+                **self._padding(op, rows, columns),
+            }
+            self._emit_tile(op, build, ins[1], c1 - c0, common, depthwise)
+
+        return TileWork(tuple(inputs), (activation_out(op.result, dims4(op.result), box),), (), compute)
+
+    def _padding(self, op: TensorOp, rows: Need, columns: Need) -> dict[str, int]:
+        high, wide = self.windows(op)
+        return {
+            "pad_top": rows.before,
+            "pad_bottom": rows.after,
+            "pad_left": columns.before,
+            "pad_right": columns.after,
+            "stride_h": high.stride,
+            "stride_w": wide.stride,
+            "ins_h": high.insert if rows.hi - rows.lo > 1 else 0,
+            "ins_w": wide.insert if columns.hi - columns.lo > 1 else 0,
+            "rshift_width": op.rshift,
+        }
+
+    def _emit_tile(
+        self, op: TensorOp, build: Build, weight: int, channels: int, common: dict[str, Any], depthwise: bool
+    ) -> None:
+        (kh, kw), (dh, dw) = op.weight.shape[2:], op.dilations
+        if depthwise:
+            kernel = aligned(weight, (1, channels, (kh - 1) * dh + 1, (kw - 1) * dw + 1))
+            bmk1880_tpu_depthwise(build.ctx, bmk1880_depthwise_param_t(weight=kernel, **common))
+            return
+        kernel = tensor_lmem(weight, shape_t4(op.input.shape[1] // op.group, channels, kh, kw), FMT_I8)
+        param = bmk1880_conv_param_t(weight=kernel, dilation_h=dh, dilation_w=dw, **common)
+        bmk1880_tpu_conv(build.ctx, param)
+
+    def _dense_weight(self, op: TensorOp, c0: int, c1: int) -> Buffer:
+        layout, pack = self.pack(op)
+        taps = op.weight.shape[2] * op.weight.shape[3]
+        depth = op.input.shape[1] // op.group
+        row = taps * depth
+
+        def load(build: Build, address: int) -> None:
+            offset = build.coefficients.place(op.weight, layout, pack)
+            build.load_weight(offset + c0 * row, (1, c1 - c0, taps, depth), address, align=False)
+
+        return Buffer(-(-(c1 - c0) // CHIP.lanes) * row, "c", (c1 - c0) * row, load, True)
+
+    def _depthwise_weight(self, op: TensorOp, c0: int, c1: int) -> Buffer:
+        layout, pack = self.pack_depthwise(op)
+        (kh, kw), (dh, dw) = op.weight.shape[2:], op.dilations
+        dims = (1, c1 - c0, (kh - 1) * dh + 1, (kw - 1) * dw + 1)
+
+        def load(build: Build, address: int) -> None:
+            offset = build.coefficients.place(op.weight, layout, pack)
+            build.load_weight(offset + c0 * dims[2] * dims[3], dims, address, align=True)
+
+        return Buffer(aligned_lane_bytes(dims), "c", dims[1] * dims[2] * dims[3], load, True)
+
+
+class DeconvKernel(ConvKernel):
+    """deconv: a convolution with flipped kernels over the input with stride - 1 zeros inserted (bm1880.md 8.2)."""
+
+    ops = (Deconv,)
+
+    @rule("Each pad must be below the (dilated) kernel size", got="pads")
+    def crop_range(self, op: TensorOp) -> bool:
+        top, _, left, _ = op.pads
+        (kh, kw), (dh, dw) = op.weight.shape[2:], op.dilations
+        return bool(top <= dh * (kh - 1) and left <= dw * (kw - 1))
+
+    def windows(self, op: TensorOp) -> tuple[WindowAxis, WindowAxis]:
+        (_, _, h, w), (kh, kw) = op.input.shape, op.weight.shape[2:]
+        (sh, sw), (dh, dw), (top, _, left, _) = op.strides, op.dilations, op.pads
+        return (
+            WindowAxis(h, kh, 1, dh * (kh - 1) - top, dh, sh - 1),
+            WindowAxis(w, kw, 1, dw * (kw - 1) - left, dw, sw - 1),
+        )
+
+    def pack(self, op: TensorOp) -> tuple[str, Callable[[np.ndarray], np.ndarray]]:
+        group = op.group
+
+        def pack(w: np.ndarray) -> np.ndarray:
+            i, o, kh, kw = w.shape
+            flipped = w[:, :, ::-1, ::-1].reshape(group, i // group, o, kh * kw)
+            return flipped.transpose(0, 2, 3, 1)
+
+        return f"deconv {group}", pack
+
+    def pack_depthwise(self, op: TensorOp) -> tuple[str, Callable[[np.ndarray], np.ndarray]]:
+        dh, dw = op.dilations
+        return (
+            f"depthwise deconv {dh} {dw}",
+            lambda w: dilated(w.reshape(-1, *w.shape[2:])[:, ::-1, ::-1], dh, dw),
+        )
+
+
+def bias_buffer(bias: Value, c0: int, c1: int) -> Buffer:
+    """The channels [c0, c1) of an int16 bias as (2, C, 1, 1): low bytes, then high bytes (bm1880.md 2.4)."""
+    total = bias.shape[0]
+
+    def load(build: Build, address: int) -> None:
+        offset = build.coefficients.place(bias, "planes", byte_planes)
+        strides = None if c1 - c0 == total else stride_t4(total, 1, 1, 1)
+        build.load_weight(offset + c0, (2, c1 - c0, 1, 1), address, align=False, strides=strides)
+
+    return Buffer(align_up(2 * -(-(c1 - c0) // CHIP.lanes), CHIP.alignment), "c", 2 * (c1 - c0), load, True)
+
+
+def byte_planes(values: np.ndarray) -> np.ndarray:
+    """int16 (C,) -> (2, C) bytes, low plane first."""
+    return np.ascontiguousarray(values.astype("<i2")).view(np.uint8).reshape(-1, 2).T
+
+
+def dilated(kernels: np.ndarray, dh: int, dw: int) -> np.ndarray:
+    """(C, KH, KW) kernels with dh - 1 and dw - 1 zeros between taps."""
+    c, kh, kw = kernels.shape
+    out = np.zeros((c, (kh - 1) * dh + 1, (kw - 1) * dw + 1), kernels.dtype)
+    out[:, ::dh, ::dw] = kernels
+    return out

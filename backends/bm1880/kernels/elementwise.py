@@ -1,0 +1,331 @@
+"""Element-wise ops: one value in, one value out, all tensors of one shape (or a per-channel factor)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bmcompiler.backends.bm1880.bmkernel import (
+    bmk1880_and_int8_param_t,
+    bmk1880_depthwise_param_t,
+    bmk1880_lut_param_t,
+    bmk1880_mac_const_param_t,
+    bmk1880_max_const_param_t,
+    bmk1880_max_param_t,
+    bmk1880_min_const_param_t,
+    bmk1880_min_param_t,
+    bmk1880_mul_const_param_t,
+    bmk1880_mul_param_t,
+    bmk1880_or_int8_param_t,
+    bmk1880_relu_param_t,
+    bmk1880_tpu_and_int8,
+    bmk1880_tpu_depthwise,
+    bmk1880_tpu_lut,
+    bmk1880_tpu_mac_const,
+    bmk1880_tpu_max,
+    bmk1880_tpu_max_const,
+    bmk1880_tpu_min,
+    bmk1880_tpu_min_const,
+    bmk1880_tpu_mul,
+    bmk1880_tpu_mul_const,
+    bmk1880_tpu_or_int8,
+    bmk1880_tpu_relu,
+    bmk1880_tpu_xor_int8,
+    bmk1880_xor_int8_param_t,
+    tensor_lmem,
+)
+from bmcompiler.backends.bm1880.build import Build, Dims, aligned, aligned_lane_bytes, extents
+from bmcompiler.backends.bm1880.chip import CHIP
+from bmcompiler.backends.bm1880.kernels.base import (
+    LocalKernel,
+    activation_in,
+    activation_out,
+    elementwise_grid,
+    flat_view,
+    is_constant,
+)
+from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
+from bmcompiler.ir import Value
+from bmcompiler.ops.activation import Prelu, Relu
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.elementwise import Max, Min
+from bmcompiler.ops.integer import BitAnd, BitOr, BitXor, Lut, MacShift, Maxs, Mins, MulShift, MulsShift
+from bmcompiler.target import rule
+
+TABLE = (1, CHIP.lanes, 16, 16)
+_MAX_MAC_SHIFT = 15
+
+
+class ElementwiseKernel(LocalKernel):
+    """All activation operands and the result share one shape; `compute` sees them as local tensors."""
+
+    @rule("Operands and result must be int8")
+    def integer_types(self, op: TensorOp) -> bool:
+        return all(v.dtype == "i8" for v in (*self.activations(op), op.result))
+
+    @rule("Operands must be activations, not constants")
+    def no_constants(self, op: TensorOp) -> bool:
+        return not any(is_constant(v) for v in self.activations(op))
+
+    @rule("Operands and result must have the same shape")
+    def same_shape(self, op: TensorOp) -> bool:
+        return all(v.shape == op.type.shape for v in self.activations(op))
+
+    def activations(self, op: TensorOp) -> list[Value]:
+        """The operands that are tiled like the result."""
+        return op.operands
+
+    def coefficients(self, op: TensorOp, view: Dims, box: Box) -> list[Buffer]:
+        """Further buffers, loaded after the activations."""
+        return []
+
+    scratch_tensors = 0
+    """Scratch tensors of the tile's shape."""
+    result_planes = 1
+    """Tensors of the tile's shape in the result's buffer; the first is the result."""
+
+    def grid(self, op: TensorOp) -> tuple[Axis, ...]:
+        return elementwise_grid(flat_view(op.type.shape))
+
+    def work(self, op: TensorOp, box: Box) -> TileWork:
+        view = flat_view(op.type.shape)
+        dims = extents(box)
+        sources = [activation_in(v, view, box) for v in self.activations(op)]
+        extra = self.coefficients(op, view, box)
+
+        def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+            tensors = [aligned(address, dims) for address in ins[: len(sources)]]
+            room = [aligned(address, dims) for address in scratch]
+            self.compute(op, build, tensors, aligned(outs[0], dims), room, ins[len(sources) :])
+
+        return TileWork(
+            (*sources, *extra),
+            (activation_out(op.result, view, box, self.result_planes),),
+            (aligned_lane_bytes(dims),) * self.scratch_tensors,
+            compute,
+        )
+
+    def compute(
+        self,
+        op: TensorOp,
+        build: Build,
+        x: list[tensor_lmem],
+        out: tensor_lmem,
+        scratch: list[tensor_lmem],
+        extra: list[int],
+    ) -> None:
+        """Emit the instructions of one tile; `extra` holds the addresses of `coefficients`."""
+        raise TypeError(f"{type(self).__name__} computes nothing")
+
+
+class ReluKernel(ElementwiseKernel):
+    """relu, mins, maxs: one comparison with a constant."""
+
+    ops = (Relu, Mins, Maxs)
+
+    def compute(self, op, build, x, out, scratch, extra):  # type: ignore[no-untyped-def]
+        if isinstance(op, Relu):
+            bmk1880_tpu_relu(build.ctx, bmk1880_relu_param_t(out, x[0]))
+        elif isinstance(op, Mins):
+            bmk1880_tpu_min_const(build.ctx, bmk1880_min_const_param_t(out, x[0], op.value, True))
+        else:
+            bmk1880_tpu_max_const(build.ctx, bmk1880_max_const_param_t(out, x[0], op.value, True))
+
+
+class PairKernel(ElementwiseKernel):
+    """max, min, bit_and, bit_or, bit_xor of two tensors."""
+
+    ops = (Max, Min, BitAnd, BitOr, BitXor)
+    _calls = {
+        Max: (bmk1880_tpu_max, bmk1880_max_param_t),
+        Min: (bmk1880_tpu_min, bmk1880_min_param_t),
+        BitAnd: (bmk1880_tpu_and_int8, bmk1880_and_int8_param_t),
+        BitOr: (bmk1880_tpu_or_int8, bmk1880_or_int8_param_t),
+        BitXor: (bmk1880_tpu_xor_int8, bmk1880_xor_int8_param_t),
+    }
+
+    def compute(self, op, build, x, out, scratch, extra):  # type: ignore[no-untyped-def]
+        call, param = self._calls[type(op)]
+        call(build.ctx, param(out, x[0], x[1]))
+
+
+class MulsShiftKernel(ElementwiseKernel):
+    """muls_shift: mul_const, signed constant or unsigned one above 127."""
+
+    ops = (MulsShift,)
+
+    @rule("The multiplier must be between -128 and 255", got="multiplier")
+    def multiplier_range(self, op: TensorOp) -> bool:
+        return -128 <= op.multiplier <= 255
+
+    @rule("The right shift must be between 0 and 31", got="rshift")
+    def shift_range(self, op: TensorOp) -> bool:
+        return 0 <= op.rshift <= 31
+
+    def compute(self, op, build, x, out, scratch, extra):  # type: ignore[no-untyped-def]
+        emit_muls(build, out, x[0], op.multiplier, op.rshift)
+
+
+class MacShiftKernel(ElementwiseKernel):
+    """mac_shift: mul_const into 16 bits, then mac_const, the last one back to 8 bits (bm1880.md 12.1 Eltwise)."""
+
+    ops = (MacShift,)
+    result_planes = 2
+    """The result's buffer is the low plane of the 16-bit sum; the high plane follows it."""
+
+    @rule("Multipliers must be between -128 and 127, or 0 to 255 for a single operand", got="multipliers")
+    def multiplier_range(self, op: TensorOp) -> bool:
+        top = 255 if len(op.multipliers) == 1 else 127
+        return all(-128 <= m <= top for m in op.multipliers)
+
+    @rule("The right shift must be between 0 and 15", got="rshift")
+    def shift_range(self, op: TensorOp) -> bool:
+        return 0 <= op.rshift <= _MAX_MAC_SHIFT
+
+    @rule("The sum of all products but the last must fit 16 bits", got="multipliers")
+    def partial_sums(self, op: TensorOp) -> bool:
+        return 128 * sum(abs(m) for m in op.multipliers[:-1]) <= 32767
+
+    def compute(self, op, build, x, out, scratch, extra):  # type: ignore[no-untyped-def]
+        multipliers = op.multipliers
+        if len(x) == 1:
+            emit_muls(build, out, x[0], multipliers[0], op.rshift)
+            return
+        dims = out.shape.dims
+        low, high = out, aligned(out.address + aligned_lane_bytes(dims), dims)
+        bmk1880_tpu_mul_const(build.ctx, bmk1880_mul_const_param_t(high, low, x[0], multipliers[0], True, 0))
+        for tensor, multiplier in zip(x[1:-1], multipliers[1:-1]):
+            mac = bmk1880_mac_const_param_t(high, low, False, tensor, multiplier, True, 0, 0)
+            bmk1880_tpu_mac_const(build.ctx, mac)
+        last = bmk1880_mac_const_param_t(high, low, True, x[-1], multipliers[-1], True, 0, op.rshift)
+        bmk1880_tpu_mac_const(build.ctx, last)
+
+
+class LutKernel(ElementwiseKernel):
+    """lut: the table stands in every lane."""
+
+    ops = (Lut,)
+
+    @rule("The table must be a constant of int8")
+    def constant_table(self, op: TensorOp) -> bool:
+        return is_constant(op.table) and op.table.dtype == "i8"
+
+    def activations(self, op: TensorOp) -> list[Value]:
+        return [op.x]
+
+    def coefficients(self, op: TensorOp, view: Dims, box: Box) -> list[Buffer]:
+        def load(build: Build, address: int) -> None:
+            offset = build.coefficients.place(op.table, "table", lambda t: np.tile(t, CHIP.lanes))
+            build.load_weight(offset, TABLE, address, align=True)
+
+        return [Buffer(aligned_lane_bytes(TABLE), "", 256 * CHIP.lanes, load, True)]
+
+    def compute(self, op, build, x, out, scratch, extra):  # type: ignore[no-untyped-def]
+        bmk1880_tpu_lut(build.ctx, bmk1880_lut_param_t(out, x[0], aligned(extra[0], TABLE)))
+
+
+class PreluKernel(ElementwiseKernel):
+    """prelu: positive part times a constant, negative part times a 1x1 depthwise weight, joined by or (12.1)."""
+
+    ops = (Prelu,)
+    scratch_tensors = 1
+
+    @rule("Slopes must be constants of int8, along axis 1 of a 4-D tensor")
+    def constant_slopes(self, op: TensorOp) -> bool:
+        return is_constant(op.slope) and op.slope.dtype == "i8" and op.axis == 1 and op.type.rank == 4
+
+    @rule("The multiplier must be between 0 and 255", got="multiplier")
+    def multiplier_range(self, op: TensorOp) -> bool:
+        return 0 <= op.multiplier <= 255
+
+    @rule("Both right shifts must be between 0 and 31")
+    def shift_range(self, op: TensorOp) -> bool:
+        return 0 <= op.rshift <= 31 and 0 <= op.slope_rshift <= 31
+
+    def activations(self, op: TensorOp) -> list[Value]:
+        return [op.input]
+
+    def coefficients(self, op: TensorOp, view: Dims, box: Box) -> list[Buffer]:
+        channels = view[1]
+        (c0, c1) = box[1]
+        dims = (1, c1 - c0, 1, 1)
+
+        def load(build: Build, address: int) -> None:
+            offset = build.coefficients.place(
+                op.slope, f"slopes {channels}", lambda s: np.broadcast_to(s, (channels,)).copy()
+            )
+            build.load_weight(offset + c0, dims, address, align=True)
+
+        return [Buffer(aligned_lane_bytes(dims), "c", c1 - c0, load, True)]
+
+    def compute(self, op, build, x, out, scratch, extra):  # type: ignore[no-untyped-def]
+        source, negative = x[0], scratch[0]
+        bmk1880_tpu_min_const(build.ctx, bmk1880_min_const_param_t(negative, source, 0, True))
+        weight = aligned(extra[0], (1, source.shape.c, 1, 1))
+        emit_channel_mul(build, negative, negative, weight, op.slope_rshift)
+        bmk1880_tpu_relu(build.ctx, bmk1880_relu_param_t(out, source))
+        if (op.multiplier, op.rshift) != (1, 0):
+            emit_muls(build, out, out, op.multiplier, op.rshift)
+        bmk1880_tpu_or_int8(build.ctx, bmk1880_or_int8_param_t(out, out, negative))
+
+
+class MulShiftKernel(ElementwiseKernel):
+    """mul_shift: mul for equal shapes; a factor (N, C, 1, 1) works as the weight of a 1x1 depthwise convolution."""
+
+    ops = (MulShift,)
+
+    @rule("Operands must have the same shape, or one be (N or 1, C, 1, 1) against (N, C, H, W)")
+    def same_shape(self, op: TensorOp) -> bool:
+        return op.a.shape == op.b.shape or self.factor(op) is not None
+
+    @rule("The right shift must be between 0 and 31", got="rshift")
+    def shift_range(self, op: TensorOp) -> bool:
+        return 0 <= op.rshift <= 31
+
+    @staticmethod
+    def factor(op: TensorOp) -> Value | None:
+        """The per-channel operand, if there is one."""
+        for one, other in ((op.a, op.b), (op.b, op.a)):
+            if other.shape != op.type.shape or one.shape == other.shape or one.type.rank != 4:
+                continue
+            n, c = op.type.shape[:2]
+            if one.shape in ((n, c, 1, 1), (1, c, 1, 1)):
+                found: Value = one
+                return found
+        return None
+
+    def activations(self, op: TensorOp) -> list[Value]:
+        factor = self.factor(op)
+        return op.operands if factor is None else [v for v in op.operands if v is not factor]
+
+    def grid(self, op: TensorOp) -> tuple[Axis, ...]:
+        n, c, h, w = super().grid(op)
+        return (n, c, h, w) if self.factor(op) is None else (Axis(n.size, 1, 1), c, h, w)
+
+    def coefficients(self, op: TensorOp, view: Dims, box: Box) -> list[Buffer]:
+        factor = self.factor(op)
+        if factor is None:
+            return []
+        batch = factor.shape[0]
+        rows = box[0] if batch > 1 else (0, 1)
+        part: Box = (rows, box[1], (0, 1), (0, 1))
+        return [activation_in(factor, (batch, view[1], 1, 1), part, "nc" if batch > 1 else "c")]
+
+    def compute(self, op, build, x, out, scratch, extra):  # type: ignore[no-untyped-def]
+        if extra:
+            emit_channel_mul(build, out, x[0], aligned(extra[0], (1, out.shape.c, 1, 1)), op.rshift)
+        else:
+            bmk1880_tpu_mul(build.ctx, bmk1880_mul_param_t(None, out, x[0], x[1], op.rshift))
+
+
+def emit_muls(build: Build, out: tensor_lmem, x: tensor_lmem, multiplier: int, rshift: int) -> None:
+    """out = sat(round(x * multiplier >> rshift)); multipliers above 127 go out unsigned."""
+    param = bmk1880_mul_const_param_t(None, out, x, multiplier, multiplier <= 127, rshift)
+    bmk1880_tpu_mul_const(build.ctx, param)
+
+
+def emit_channel_mul(build: Build, out: tensor_lmem, x: tensor_lmem, weight: tensor_lmem, rshift: int) -> None:
+    """out = sat(round(x * weight[channel] >> rshift)): a 1x1 depthwise convolution (bm1880.md 12.1 PReLU)."""
+    param = bmk1880_depthwise_param_t(ofmap=out, ifmap=x, weight=weight, rshift_width=rshift)
+    bmk1880_tpu_depthwise(build.ctx, param)
+
+

@@ -1,0 +1,238 @@
+"""Ops that only move data: copies inside global memory, upsampling in local memory, views."""
+
+from __future__ import annotations
+
+from math import prod
+
+from bmcompiler.backends.bm1880.bmkernel import (
+    CTRL_NEURON,
+    bmk1880_copy_with_stride_param_t,
+    bmk1880_gdma_store,
+    bmk1880_tpu_copy_with_stride,
+    stride_t4,
+)
+from bmcompiler.backends.bm1880.build import Build, aligned, extents
+from bmcompiler.backends.bm1880.chip import CHIP
+from bmcompiler.backends.bm1880.copy import Dim, copy_commands
+from bmcompiler.backends.bm1880.kernels.base import (
+    MAX_CHANNELS,
+    DeviceKernel,
+    LocalKernel,
+    activation_in,
+    activation_out,
+    dims4,
+)
+from bmcompiler.codegen.memory import root_of
+from bmcompiler.codegen.schedule import Moved
+from bmcompiler.codegen.tiling import Axis, Box, TileWork
+from bmcompiler.ir import Value
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.shape import Concat, Pad, Permute, Reshape, Slice, Split, Tile, Upsample
+from bmcompiler.target import rule
+
+
+class ViewKernel(DeviceKernel):
+    """reshape: the result is its operand's memory."""
+
+    ops = (Reshape,)
+
+    def emit(self, op: TensorOp, build: Build) -> Moved:
+        return Moved()
+
+
+class CopyKernel(DeviceKernel):
+    """Ops whose result is made of strided copies of bytes inside global memory."""
+
+    @rule("Operands must be int8 or uint8 activations")
+    def byte_types(self, op: TensorOp) -> bool:
+        return all(
+            v.dtype in ("i8", "u8") and not (root_of(v).op is not None and root_of(v).op.name == "tensorop.weight")
+            for v in op.operands
+        )
+
+    def pieces(self, op: TensorOp) -> list[tuple[Value, int, Value, int, list[Dim]]]:
+        """(destination, byte offset, source, byte offset, dims) of every copy."""
+        raise TypeError(f"{type(self).__name__} copies nothing")
+
+    def emit(self, op: TensorOp, build: Build) -> Moved:
+        moved = Moved(tiles=1)
+        for to, to_offset, source, from_offset, dims in self.pieces(op):
+            destination, origin = build.neuron(to) + to_offset, build.neuron(source) + from_offset
+            for command in copy_commands(dims):
+                build.copy_global(
+                    destination + command.dst,
+                    origin + command.src,
+                    command.shape,
+                    stride_t4(*command.dst_strides),
+                    stride_t4(*command.src_strides),
+                )
+            size = prod(d.size for d in dims)
+            moved.loaded += size
+            moved.stored += size
+        return moved
+
+
+class ConcatKernel(CopyKernel):
+    """concat: each operand into its part of the result."""
+
+    ops = (Concat,)
+
+    def pieces(self, op: TensorOp) -> list[tuple[Value, int, Value, int, list[Dim]]]:
+        axis = op.axis % op.type.rank
+        offset, found = 0, []
+        for value in op.operands:
+            run = prod(value.shape[axis:])
+            dims = [Dim(prod(value.shape[:axis]), run, prod(op.type.shape[axis:])), Dim(run, 1, 1)]
+            found.append((op.result, offset, value, 0, dims))
+            offset += run
+        return found
+
+
+class SplitKernel(CopyKernel):
+    """split: each result from its part of the operand."""
+
+    ops = (Split,)
+
+    def pieces(self, op: TensorOp) -> list[tuple[Value, int, Value, int, list[Dim]]]:
+        source = op.operands[0]
+        axis = op.axis % source.type.rank
+        offset, found = 0, []
+        for result in op.results:
+            run = prod(result.shape[axis:])
+            dims = [Dim(prod(result.shape[:axis]), prod(source.shape[axis:]), run), Dim(run, 1, 1)]
+            found.append((result, 0, source, offset, dims))
+            offset += run
+        return found
+
+
+class SliceKernel(CopyKernel):
+    """slice with positive steps."""
+
+    ops = (Slice,)
+
+    @rule("Steps must be positive", got="steps")
+    def positive_steps(self, op: TensorOp) -> bool:
+        return all(step > 0 for step in op.steps)
+
+    def pieces(self, op: TensorOp) -> list[tuple[Value, int, Value, int, list[Dim]]]:
+        inside, outside = packed(op.operands[0].shape), packed(op.type.shape)
+        dims = [Dim(n, s * step, d) for n, s, step, d in zip(op.type.shape, inside, op.steps, outside)]
+        start = sum(s * first for s, first in zip(inside, op.starts))
+        return [(op.result, 0, op.operands[0], start, dims)]
+
+
+class PermuteKernel(CopyKernel):
+    """permute: one strided copy, byte by byte where the last axis moves."""
+
+    ops = (Permute,)
+
+    def pieces(self, op: TensorOp) -> list[tuple[Value, int, Value, int, list[Dim]]]:
+        inside, outside = packed(op.operands[0].shape), packed(op.type.shape)
+        dims = [Dim(n, inside[axis], d) for n, axis, d in zip(op.type.shape, op.order, outside)]
+        return [(op.result, 0, op.operands[0], 0, dims)]
+
+
+class TileKernel(CopyKernel):
+    """tile: one copy of the operand per repetition."""
+
+    ops = (Tile,)
+
+    @rule("At most 256 repetitions", got="reps")
+    def few_copies(self, op: TensorOp) -> bool:
+        return bool(prod(op.reps) <= 256)
+
+    def pieces(self, op: TensorOp) -> list[tuple[Value, int, Value, int, list[Dim]]]:
+        source = op.operands[0]
+        inside, outside = packed(source.shape), packed(op.type.shape)
+        dims = [Dim(n, s, d) for n, s, d in zip(source.shape, inside, outside)]
+        offsets = [0]
+        for size, reps, stride in zip(source.shape, op.reps, outside):
+            offsets = [base + i * size * stride for base in offsets for i in range(reps)]
+        return [(op.result, offset, source, 0, dims) for offset in offsets]
+
+
+class PadKernel(CopyKernel):
+    """pad with a constant: the result is filled from a constant block, then the operand is copied into it."""
+
+    ops = (Pad,)
+    block = 8192
+
+    @rule("Only constant padding", got="mode")
+    def constant_mode(self, op: TensorOp) -> bool:
+        return bool(op.mode == "constant")
+
+    def pieces(self, op: TensorOp) -> list[tuple[Value, int, Value, int, list[Dim]]]:
+        source = op.operands[0]
+        inside, outside = packed(source.shape), packed(op.type.shape)
+        dims = [Dim(n, s, d) for n, s, d in zip(source.shape, inside, outside)]
+        start = sum(before * stride for before, stride in zip(op.pads[::2], outside))
+        return [(op.result, start, source, 0, dims)]
+
+    def emit(self, op: TensorOp, build: Build) -> Moved:
+        size, value = op.type.size, int(op.value) & 0xFF
+        block = min(self.block, size)
+        offset = build.coefficients.constant(bytes([value]) * block)
+        build.load_weight(offset, (1, 1, 1, block), 0, align=True)
+        base = build.neuron(op.result)
+        for start in range(0, size, block):
+            part = aligned(0, (1, 1, 1, min(block, size - start)))
+            bmk1880_gdma_store(build.ctx, part, base + start, CTRL_NEURON)
+        moved = super().emit(op, build)
+        return Moved(moved.loaded + block, moved.stored + size, block, 1)
+
+
+class UpsampleKernel(LocalKernel):
+    """upsample: scale_h * scale_w strided copies inside local memory."""
+
+    ops = (Upsample,)
+
+    @rule("Operand must be an int8 activation")
+    def byte_types(self, op: TensorOp) -> bool:
+        return bool(op.x.dtype == "i8")
+
+    @rule("The smallest tile (32 channels, one input row) must fit local memory")
+    def fits_local_memory(self, op: TensorOp) -> bool:
+        return self.fits(op)
+
+    def grid(self, op: TensorOp) -> tuple[Axis, ...]:
+        """Over the operand: one input element becomes a block of results."""
+        n, c, h, w = op.x.shape
+        down, across = op.scale
+        return (
+            Axis(n),
+            Axis(c, CHIP.lanes, MAX_CHANNELS),
+            Axis(h, 1, max(1, 1024 // down)),
+            Axis(w, 1, max(1, 1024 // across)),
+        )
+
+    def work(self, op: TensorOp, box: Box) -> TileWork:
+        down, across = op.scale
+        (h0, h1), (w0, w1) = box[2:]
+        result: Box = (box[0], box[1], (h0 * down, h1 * down), (w0 * across, w1 * across))
+        dims, out_dims = extents(box), extents(result)
+
+        def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+            source, target = aligned(ins[0], dims), aligned(outs[0], out_dims)
+            width = out_dims[3]
+            strides = stride_t4(target.strides.n, target.strides.c, width * down, across)
+            for row in range(down):
+                for column in range(across):
+                    corner = aligned(outs[0] + row * width + column, dims)
+                    param = bmk1880_copy_with_stride_param_t(corner, strides, source, source.strides)
+                    bmk1880_tpu_copy_with_stride(build.ctx, param)
+
+        return TileWork(
+            (activation_in(op.x, dims4(op.x), box),),
+            (activation_out(op.result, dims4(op.result), result),),
+            (),
+            compute,
+        )
+
+
+def packed(shape: tuple[int, ...]) -> list[int]:
+    """Byte strides of a packed int8 tensor."""
+    strides, step = [], 1
+    for dim in reversed(shape):
+        strides.append(step)
+        step *= dim
+    return strides[::-1]

@@ -1,0 +1,180 @@
+"""Inner products with constant weights.
+
+Two forms with the same exact 32-bit sums, so that no partial result is ever rounded: one matrix_mac where all K rows of
+a column tile fit local memory, else a convolution whose window is the whole input.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from bmcompiler.backends.bm1880.bmkernel import (
+    CTRL_NEURON,
+    CTRL_WEIGHT,
+    FMT_I8,
+    bmk1880_conv_param_t,
+    bmk1880_matrix_mac_param_t,
+    bmk1880_tpu_conv,
+    bmk1880_tpu_matrix_mac,
+    shape_t4,
+    tensor_lmem,
+)
+from bmcompiler.backends.bm1880.bmkernel.checks import MAX_TPU_DIM
+from bmcompiler.backends.bm1880.build import Build, Dims, aligned, aligned_lane_bytes, matrix, matrix_lane_bytes
+from bmcompiler.backends.bm1880.chip import CHIP, align_up
+from bmcompiler.backends.bm1880.kernels.base import TILER, LocalKernel, activation_in, activation_out, is_constant
+from bmcompiler.backends.bm1880.kernels.conv import bias_buffer, byte_planes
+from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.nn import Matmul
+from bmcompiler.target import rule
+
+_MATRIX_DEPTH = CHIP.lmem_size // CHIP.execution_units - 64
+"""Deepest product whose 16-column tile fits beside its operands."""
+
+
+class MatmulKernel(LocalKernel):
+    """matmul of activations (R, K) with a constant (K, N); rows are all leading axes of the left operand."""
+
+    ops = (Matmul,)
+
+    @rule("The right operand must be a constant matrix, the bias a constant")
+    def constant_right(self, op: TensorOp) -> bool:
+        return not is_constant(op.left) and is_constant(op.right) and op.right.type.rank == 2 and is_constant(op.bias)
+
+    @rule("The left operand must not be transposed")
+    def plain_left(self, op: TensorOp) -> bool:
+        return not op.transpose_left
+
+    @rule("Operands must be int8, bias int16, result int8")
+    def integer_types(self, op: TensorOp) -> bool:
+        return (
+            (op.left.dtype, op.right.dtype, op.type.dtype) == ("i8", "i8", "i8")
+            and (op.bias is None or op.bias.dtype == "i16")
+        )
+
+    @rule("The right shift must be between 0 and 31", got="rshift")
+    def shift_range(self, op: TensorOp) -> bool:
+        return 0 <= op.rshift <= 31
+
+    @rule("The depth of the product must be at most 4032, or split into a window that fits local memory")
+    def depth_range(self, op: TensorOp) -> bool:
+        return self.as_matrix(op) or window_of(self.depth(op)) is not None
+
+    @rule("The smallest tile must fit local memory")
+    def fits_local_memory(self, op: TensorOp) -> bool:
+        return self.fits(op)
+
+    @staticmethod
+    def depth(op: TensorOp) -> int:
+        """K."""
+        return int(op.left.shape[-1])
+
+    @staticmethod
+    def rows(op: TensorOp) -> int:
+        return int(op.left.type.size // op.left.shape[-1])
+
+    def as_matrix(self, op: TensorOp) -> bool:
+        return self.depth(op) <= _MATRIX_DEPTH
+
+    def grid(self, op: TensorOp) -> tuple[Axis, ...]:
+        columns = op.type.shape[-1]
+        most = MAX_TPU_DIM // CHIP.lanes * CHIP.lanes
+        row_limit = most if self.as_matrix(op) else 1
+        step = 16 if self.as_matrix(op) and columns <= 16 else CHIP.lanes
+        return Axis(self.rows(op), 1, row_limit), Axis(columns, step, most), Axis(1), Axis(1)
+
+    def work(self, op: TensorOp, box: Box) -> TileWork:
+        return self._matrix_work(op, box) if self.as_matrix(op) else self._window_work(op, box)
+
+    # -- matrix_mac -----------------------------------------------------------------------------------------------------
+    def _matrix_work(self, op: TensorOp, box: Box) -> TileWork:
+        (r0, r1), (c0, c1) = box[:2]
+        rows, columns, depth, total = r1 - r0, c1 - c0, self.depth(op), op.type.shape[-1]
+
+        def load_left(build: Build, address: int) -> None:
+            build.load_matrix(build.neuron(op.left) + r0 * depth, rows, depth, depth, address, CTRL_NEURON)
+
+        def load_right(build: Build, address: int) -> None:
+            layout = "columns" if op.transpose_right else "rows"
+            offset = build.coefficients.place(op.right, layout, (lambda w: w.T) if op.transpose_right else (lambda w: w))
+            build.load_matrix(offset + c0, depth, columns, total, address, CTRL_WEIGHT)
+
+        def load_bias(build: Build, address: int) -> None:
+            offset = build.coefficients.place(op.bias, "planes", byte_planes)
+            build.load_matrix(offset + c0, 2, columns, total, address, CTRL_WEIGHT)
+
+        def store(build: Build, address: int) -> None:
+            build.store_matrix(build.neuron(op.result) + r0 * total + c0, rows, columns, total, address)
+
+        def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+            param = bmk1880_matrix_mac_param_t(
+                res=matrix(outs[0], rows, columns),
+                left=matrix(ins[0], rows, depth),
+                right=matrix(ins[1], depth, columns),
+                bias=None if op.bias is None else matrix(ins[2], 2, columns),
+                rshift_width=op.rshift,
+            )
+            bmk1880_tpu_matrix_mac(build.ctx, param)
+
+        inputs = [
+            Buffer(matrix_lane_bytes(rows, depth), "n", rows * depth, load_left),
+            Buffer(matrix_lane_bytes(depth, columns), "c", depth * columns, load_right, True),
+        ]
+        if op.bias is not None:
+            inputs.append(Buffer(matrix_lane_bytes(2, columns), "c", 2 * columns, load_bias, True))
+        out = Buffer(matrix_lane_bytes(rows, columns), "nc", rows * columns, store)
+        return TileWork(tuple(inputs), (out,), (), compute)
+
+    # -- convolution over the whole input -------------------------------------------------------------------------------
+    def _window_work(self, op: TensorOp, box: Box) -> TileWork:
+        rows, total, depth = self.rows(op), op.type.shape[-1], self.depth(op)
+        channels, taps = window_of(depth) or (1, depth)
+        (r0, _), (c0, c1) = box[:2]
+        source: Box = ((r0, r0 + 1), (0, channels), (0, 1), (0, taps))
+
+        def pack(w: np.ndarray) -> np.ndarray:
+            by_column = w if op.transpose_right else w.T
+            return by_column.reshape(total, channels, taps).transpose(0, 2, 1)
+
+        def load_weight(build: Build, address: int) -> None:
+            layout = f"window {channels} {op.transpose_right}"
+            offset = build.coefficients.place(op.right, layout, pack)
+            build.load_weight(offset + c0 * depth, (1, c1 - c0, taps, channels), address, align=False)
+
+        def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+            bias = None if op.bias is None else tensor_lmem(ins[2], shape_t4(2, c1 - c0, 1, 1), FMT_I8)
+            param = bmk1880_conv_param_t(
+                ofmap=aligned(outs[0], (1, c1 - c0, 1, 1)),
+                ifmap=aligned(ins[0], (1, channels, 1, taps)),
+                weight=tensor_lmem(ins[1], shape_t4(channels, c1 - c0, 1, taps), FMT_I8),
+                bias=bias,
+                rshift_width=op.rshift,
+            )
+            bmk1880_tpu_conv(build.ctx, param)
+
+        inputs = [
+            activation_in(op.left, (rows, channels, 1, taps), source, "n"),
+            Buffer(-(-(c1 - c0) // CHIP.lanes) * depth, "c", (c1 - c0) * depth, load_weight, True),
+        ]
+        if op.bias is not None:
+            inputs.append(bias_buffer(op.bias, c0, c1))
+        view: Dims = (rows, total, 1, 1)
+        return TileWork(tuple(inputs), (activation_out(op.result, view, box),), (), compute)
+
+
+@lru_cache(maxsize=1024)
+def window_of(depth: int) -> tuple[int, int] | None:
+    """(channels, taps) with channels * taps = depth that take least local memory; None when depth has no such split."""
+    limit = TILER.lane_bytes - align_up(depth, CHIP.alignment) - 256
+    best: tuple[int, int, int] | None = None
+    for taps in range(1, 1025):
+        channels, rest = divmod(depth, taps)
+        if rest or not 1 <= channels <= MAX_TPU_DIM:
+            continue
+        size = aligned_lane_bytes((1, channels, 1, taps))
+        if size <= limit and (best is None or size < best[0]):
+            best = size, channels, taps
+    return None if best is None else best[1:]

@@ -1,0 +1,114 @@
+"""Max and average pooling."""
+
+from __future__ import annotations
+
+from bmcompiler.backends.bm1880.bmkernel import (
+    bmk1880_avg_pooling_param_t,
+    bmk1880_max_pooling_param_t,
+    bmk1880_tpu_avg_pooling,
+    bmk1880_tpu_max_pooling,
+)
+from bmcompiler.backends.bm1880.build import Build, aligned, extents
+from bmcompiler.backends.bm1880.chip import CHIP
+from bmcompiler.backends.bm1880.kernels.base import MAX_CHANNELS, LocalKernel, activation_in, activation_out, dims4
+from bmcompiler.backends.bm1880.kernels.window import MAX_STEP, WindowAxis
+from bmcompiler.codegen.tiling import Axis, Box, TileWork
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.pool import AvgPool, MaxPool
+from bmcompiler.target import rule
+
+
+class MaxPoolKernel(LocalKernel):
+    """max_pool: padding counts as -128, which never wins (bm1880.md 8.2)."""
+
+    ops = (MaxPool,)
+
+    @rule("Input and result must be int8")
+    def integer_types(self, op: TensorOp) -> bool:
+        return (op.input.dtype, op.type.dtype) == ("i8", "i8")
+
+    @rule("Strides must be between 1 and 15 on both axes", got="strides")
+    def stride_range(self, op: TensorOp) -> bool:
+        return all(1 <= s <= MAX_STEP for s in op.strides)
+
+    @rule("The window must have more than one element, and at most 1024 per axis", got="kernel")
+    def window_size(self, op: TensorOp) -> bool:
+        kh, kw = op.kernel
+        return bool(kh * kw > 1 and max(kh, kw) <= 1024)
+
+    @rule("Dilated pooling windows are not in the instruction")
+    def no_dilation(self, op: TensorOp) -> bool:
+        return getattr(op, "dilations", (1, 1)) == (1, 1)
+
+    @rule("Every window must reach into the input, with at most 15 elements of padding on each side", got="pads")
+    def padding_range(self, op: TensorOp) -> bool:
+        return all(axis.fits(out) for axis, out in zip(self.windows(op), op.type.shape[2:]))
+
+    @rule("The smallest tile (32 channels, one row) must fit local memory")
+    def fits_local_memory(self, op: TensorOp) -> bool:
+        return self.fits(op)
+
+    def windows(self, op: TensorOp) -> tuple[WindowAxis, WindowAxis]:
+        """The window along h and along w."""
+        (_, _, h, w), (kh, kw) = op.input.shape, op.kernel
+        (sh, sw), (top, _, left, _) = op.strides, op.pads
+        return WindowAxis(h, kh, sh, top), WindowAxis(w, kw, sw, left)
+
+    def grid(self, op: TensorOp) -> tuple[Axis, ...]:
+        n, c, h, w = op.type.shape
+        rows, columns = self.windows(op)
+        return Axis(n), Axis(c, CHIP.lanes, MAX_CHANNELS), Axis(h, 1, rows.most()), Axis(w, 1, columns.most())
+
+    def work(self, op: TensorOp, box: Box) -> TileWork:
+        rows, columns = (axis.need(*interval) for axis, interval in zip(self.windows(op), box[2:]))
+        source: Box = (box[0], box[1], (rows.lo, rows.hi), (columns.lo, columns.hi))
+
+        def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+            self._emit_tile(
+                op,
+                build,
+                {
+                    "ofmap": aligned(outs[0], extents(box)),
+                    "ifmap": aligned(ins[0], extents(source)),
+                    "kh": op.kernel[0],
+                    "kw": op.kernel[1],
+                    "pad_top": rows.before,
+                    "pad_bottom": rows.after,
+                    "pad_left": columns.before,
+                    "pad_right": columns.after,
+                    "stride_h": op.strides[0],
+                    "stride_w": op.strides[1],
+                },
+            )
+
+        return TileWork(
+            (activation_in(op.input, dims4(op.input), source),),
+            (activation_out(op.result, dims4(op.result), box),),
+            (),
+            compute,
+        )
+
+    def _emit_tile(self, op: TensorOp, build: Build, fields: dict[str, object]) -> None:
+        bmk1880_tpu_max_pooling(build.ctx, bmk1880_max_pooling_param_t(**fields))  # type: ignore[arg-type]
+
+
+class AvgPoolKernel(MaxPoolKernel):
+    """avg_pool: window sum (padding counts as 0) times an unsigned constant, shifted."""
+
+    ops = (AvgPool,)
+
+    @rule("The multiplier must be between 0 and 255", got="multiplier")
+    def multiplier_range(self, op: TensorOp) -> bool:
+        return 0 <= op.multiplier <= 255
+
+    @rule("The right shift must be between 0 and 31", got="rshift")
+    def shift_range(self, op: TensorOp) -> bool:
+        return 0 <= op.rshift <= 31
+
+    def _emit_tile(self, op: TensorOp, build: Build, fields: dict[str, object]) -> None:
+        param = bmk1880_avg_pooling_param_t(
+            **fields,  # type: ignore[arg-type]
+            avg_pooling_const=op.multiplier,
+            rshift_width=op.rshift,
+        )
+        bmk1880_tpu_avg_pooling(build.ctx, param)

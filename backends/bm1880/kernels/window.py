@@ -1,0 +1,56 @@
+"""Geometry of sliding windows along one axis: which input a range of outputs needs, and the padding around it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from bmcompiler.backends.bm1880.bmkernel.checks import MAX_TPU_HW
+
+MAX_PAD = 15
+MAX_STEP = 15
+
+
+class Need(NamedTuple):
+    """Input rows [lo, hi) and the zeros before and after them that the engine must add."""
+
+    lo: int
+    hi: int
+    before: int
+    after: int
+
+
+@dataclass(frozen=True)
+class WindowAxis:
+    """A window of `kernel` taps (`dilation` apart) moving by `stride` over an input of `size` elements.
+
+    `insert` zeros stand between input elements (transposed convolution); `pad` zeros before the first.
+    """
+
+    size: int
+    kernel: int
+    stride: int
+    pad: int
+    dilation: int = 1
+    insert: int = 0
+
+    def need(self, lo: int, hi: int) -> Need:
+        """What the outputs [lo, hi) read."""
+        first = lo * self.stride - self.pad
+        last = (hi - 1) * self.stride - self.pad + self.dilation * (self.kernel - 1)
+        step = self.insert + 1
+        start = max(0, -(-first // step))
+        stop = min(self.size - 1, last // step)
+        return Need(start, stop + 1, start * step - first, last - stop * step)
+
+    def fits(self, out: int) -> bool:
+        """True when every output sees some input and all padding fits its 4-bit fields."""
+        ends = [self.need(i, i + 1) for i in {*range(min(out, 64)), *range(max(0, out - 64), out)}]
+        whole = self.need(0, out)
+        return all(n.lo < n.hi for n in ends) and max(whole.before, whole.after) <= MAX_PAD
+
+    def most(self) -> int:
+        """Largest output tile whose input stays within the engine's limit of 1024."""
+        window = self.dilation * (self.kernel - 1) + 1
+        inputs = MAX_TPU_HW if not self.insert else MAX_TPU_HW // 2
+        return max(1, min(MAX_TPU_HW, (inputs - window) * (self.insert + 1) // self.stride + 1))
