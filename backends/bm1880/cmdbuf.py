@@ -22,6 +22,7 @@ from bmcompiler.backends.bm1880.isa import (
 from bmcompiler.errors import EncodingError, FileFormatError
 
 _ENGINES = frozenset(int(engine) for engine in FORMATS)
+ENGINE_MASK = 0x0F  # the meaningful bits of header byte 2
 _LEN_MAX = 255  # of the header's length byte; longer payloads put their length into the mask word
 _NAME_MAX = 15
 _SIZES = {int(engine): size for engine, size in PAYLOAD_SIZE.items()}
@@ -116,3 +117,15 @@ def pack_cpu(name: str, params: bytes) -> bytes:
     size = max(CPU_PAYLOAD, -(-len(body) // 4) * 4)
     short = size if size <= _LEN_MAX else 0
     return HEADER.encode_one(len=short, engine=Engine.CPU, mask=0 if short else size) + body.ljust(size, b"\0")
+
+
+def normalised(cmdbuf: bytes) -> bytes:
+    """The buffer with bits 7:4 of byte 2 of each header cleared: unused bits in which vendor encoders leave garbage.
+
+    Raises:
+        FileFormatError: malformed buffer.
+    """
+    index = records(cmdbuf)
+    data = index.data.copy()
+    data[index.offset - (HEADER_SIZE - 2)] &= ENGINE_MASK
+    return data.tobytes()
