@@ -1,0 +1,210 @@
+"""Walks the graph: folds what is constant, hands the rest to its converter, names every tensor for calibration."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import onnx
+
+from bmcompiler.builder import Builder
+from bmcompiler.errors import BMError, FileFormatError, ShapeError, UnsupportedError, VerifyError
+from bmcompiler.frontends.onnx.constants import MAX_ELEMENTS, find_folder, fold
+from bmcompiler.frontends.onnx.graph import node_name, ordered_nodes, output_tensors, producers
+from bmcompiler.frontends.onnx.inputs import input_type, shapes_by_name
+from bmcompiler.frontends.onnx.model_file import check_model, read_model
+from bmcompiler.frontends.onnx.node import Node
+from bmcompiler.frontends.onnx.registry import Converter, Tensor, find_converter
+from bmcompiler.frontends.onnx.tensors import to_array
+from bmcompiler.interpreter import evaluate_op
+from bmcompiler.ir import Module, Operation, Value, erase_dead
+from bmcompiler.ops.base import TensorOp
+
+if TYPE_CHECKING:
+    from bmcompiler.frontends.onnx import Shapes
+
+SOURCE_TENSOR = "source.tensor"
+"""Attribute of an op: name (names, for several results) of the ONNX tensors it makes; calibration tables use it."""
+
+_MAX_TENSOR_ELEMENTS = 2**34
+_COMPUTING = ("conv", "deconv", "matmul", "scale", "avg_pool", "add", "sub", "mul", "reduce")
+_INTEGER = ("add", "sub", "mul", "reduce")
+_CUSTOM_GROUP = "bmcompiler.onnx_ops"
+
+
+def import_model(
+    model: str | os.PathLike[str] | onnx.ModelProto, shapes: Shapes, outputs: Sequence[str] | None, name: str | None
+) -> Module:
+    """See `bmcompiler.frontends.onnx.import_onnx`."""
+    path = None if isinstance(model, onnx.ModelProto) else Path(model)
+    try:
+        proto = read_model(path) if path is not None else model
+        title = name or (path.stem if path is not None else proto.graph.name) or "net"
+        return _Importer(proto, path, title).run(shapes, outputs)  # type: ignore[arg-type]
+    except UnicodeDecodeError:
+        raise FileFormatError("holds a name that is not UTF-8 text", file=path) from None
+    except BMError as error:
+        raise error.located(file=path) from error.__cause__
+
+
+class _Importer:
+    def __init__(self, model: onnx.ModelProto, path: Path | None, name: str) -> None:
+        self.opsets = check_model(model)
+        self.graph, self.folder = model.graph, path.parent if path is not None else None
+        self.builder = Builder.new(name)
+        self.tensors: dict[str, Tensor] = {}
+        self.weights: dict[str, Value] = {}
+        self.initializers = {tensor.name: tensor for tensor in self.graph.initializer}
+        self.notes: list[str] = []
+
+    def run(self, shapes: Shapes, wanted: Sequence[str] | None) -> Module:
+        made = producers(self.graph)
+        infos = [info for info in self.graph.input if info.name not in self.initializers]
+        known = {*made, *self.initializers, *(info.name for info in infos)}
+        outputs = output_tensors(self.graph, wanted, known)
+        order = ordered_nodes(self.graph, made, outputs)
+        read = {name for index in order for name in self.graph.node[index].input} | set(outputs)
+        self._add_inputs(infos, shapes, read)
+        for index in order:
+            self._add_node(self.graph.node[index])
+        return self._finish(outputs)
+
+    # -- inputs and outputs -------------------------------------------------------------
+    def _add_inputs(self, infos: Sequence[onnx.ValueInfoProto], shapes: Shapes, read: set[str]) -> None:
+        names = [info.name for info in infos]
+        if len(set(names)) != len(names) or "" in names:
+            raise FileFormatError("two graph inputs have the same name, or one has none")
+        given = shapes_by_name(shapes, names)
+        for info in infos:
+            if info.name in read:
+                type = input_type(info, given.get(info.name), names, self.notes)
+                self._check_size(info.name, type.shape)
+                self.tensors[info.name] = self.builder.input(info.name, type)
+
+    def _finish(self, outputs: Sequence[str]) -> Module:
+        values = [self._value(name, self._tensor(name, "the graph's output")) for name in outputs]
+        module = self.builder.outputs(values, outputs)
+        erase_dead(module.main)
+        used = {op.attributes["key"] for op in module.walk() if op.name == "tensorop.weight"}
+        for key in [key for key in module.weights if key not in used]:
+            del module.weights[key]
+        if self.notes:
+            module.attributes["notes"] = tuple(self.notes)
+        return module
+
+    def _tensor(self, name: str, reader: str) -> Tensor:
+        if name not in self.tensors:
+            if name not in self.initializers:
+                raise FileFormatError(f"tensor '{name}', read as {reader}, is made by no supported node output")
+            self.tensors[name] = to_array(self.initializers[name], self.folder)
+        return self.tensors[name]
+
+    def _value(self, name: str, tensor: Tensor) -> Value:
+        if isinstance(tensor, Value):
+            return tensor
+        if name not in self.weights:
+            self.weights[name] = self.builder.weight(tensor, name)
+        return self.weights[name]
+
+    # -- nodes --------------------------------------------------------------------------
+    def _add_node(self, proto: onnx.NodeProto) -> None:
+        label = node_name(proto)
+        domain = "" if proto.domain == "ai.onnx" else proto.domain
+        opset = self.opsets.get(domain, 1)
+        try:
+            with self.builder.at(label):
+                self._convert(proto, label, domain, opset)
+        except BMError as error:
+            error.layer, error.kind = label, f"{proto.op_type}, opset {opset}"
+            raise
+
+    def _convert(self, proto: onnx.NodeProto, label: str, domain: str, opset: int) -> None:
+        names = list(proto.input)
+        while names and not names[-1]:
+            names.pop()
+        tensors = [self._tensor(name, f"input {i}") if name else None for i, name in enumerate(names)]
+        node = Node(proto, label, opset, tensors, materialize=self._value, folder=self.folder)
+        constant = not any(isinstance(tensor, Value) for tensor in tensors)
+        folder = find_folder(domain, proto.op_type, constant)
+        results: list[Tensor]
+        if folder is not None:
+            results = fold(folder, node)
+        else:
+            results = self._build(self._converter(node, domain), node, constant)
+        if node.unread:
+            raise UnsupportedError(f"attribute '{node.unread[0]}' is not supported")
+        self._record(proto, results)
+
+    def _converter(self, node: Node, domain: str) -> Converter:
+        converter = find_converter(domain, node.type, node.opset)
+        if converter is not None:
+            return converter
+        what = f"{domain}.{node.type}" if domain else node.type
+        moving = [n for n, t in zip(node.proto.input, node.tensors) if isinstance(t, Value)]
+        cut = f"cut the net before it with --outputs {','.join(moving)}, or " if moving else ""
+        raise UnsupportedError(
+            f"op type {what} (opset {node.opset}) has no converter",
+            remedy=f"{cut}install a plugin that registers one in the entry point group {_CUSTOM_GROUP}",
+        )
+
+    def _build(self, converter: Converter, node: Node, constant: bool) -> list[Tensor]:
+        """Run a converter. On constant inputs its ops are evaluated at once where the results are small enough."""
+        function = self.builder.function
+        mark = len(function.ops)
+        made = converter(node, self.builder)
+        results = list(made) if isinstance(made, (tuple, list)) else [made]
+        ops = function.ops[mark:]
+        for op in ops:
+            self._check_op(op)
+        if not constant or sum(r.type.size for op in ops for r in op.results) > MAX_ELEMENTS:
+            return results
+        known: dict[Value, np.ndarray] = {}
+        for value in self.weights.values():
+            known[value] = self.builder.module.weights[_operation(value).attributes["key"]]
+        for op in ops:
+            if op.name == "tensorop.weight":
+                known[op.result] = self.builder.module.weights[op.attributes["key"]]
+            else:
+                known.update(zip(op.results, map(np.asarray, evaluate_op(op, [known[v] for v in op.operands]))))
+        return [known[r] if isinstance(r, Value) else r for r in results]
+
+    def _record(self, proto: onnx.NodeProto, results: Sequence[Tensor]) -> None:
+        for name, tensor in zip(proto.output, results):
+            if name:
+                self.tensors[name] = tensor
+        named = {t: n for n, t in zip(proto.output, results) if n and isinstance(t, Value)}
+        for op in {value.op: None for value in named}:
+            if op is None or SOURCE_TENSOR in op.attributes or op.location != self.builder.location:
+                continue
+            names = tuple(named.get(result, "") for result in op.results)
+            op.attributes[SOURCE_TENSOR] = names if len(names) > 1 else names[0]
+
+    def _check_op(self, op: Operation) -> None:
+        """Refuse what TensorOps cannot do in ONNX's sense: element types, saturating integers, absurd sizes."""
+        for result in op.results:
+            self._check_size(op.label, result.shape)
+        if not isinstance(op, TensorOp):
+            return
+        try:
+            op.check()
+        except VerifyError as error:
+            raise UnsupportedError(error.reason) from None
+        types = {result.dtype for result in op.results if result.type.is_integer}
+        if op.short_name in _COMPUTING and types and not (op.short_name in _INTEGER and types == {"i32"}):
+            raise UnsupportedError(f"computing with elements of type {', '.join(types)} is not supported")
+
+    def _check_size(self, what: str, shape: tuple[int, ...]) -> None:
+        size = 1
+        for dim in shape:
+            size *= dim
+        if size > _MAX_TENSOR_ELEMENTS or len(shape) > 32:
+            raise ShapeError(f"'{what}' would be a tensor of shape {list(shape)[:40]}, which is too large")
+
+
+def _operation(value: Value) -> Operation:
+    if value.op is None:
+        raise ValueError("a weight is always made by an op")
+    return value.op

@@ -1,0 +1,58 @@
+"""Reading the model file: size, protobuf, opsets, and that it holds a graph at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import onnx
+from google.protobuf.message import DecodeError
+
+from bmcompiler.errors import FileFormatError, UnsupportedError
+
+OLDEST_OPSET = 7
+_MAX_BYTES = 2**31 - 1
+
+
+def read_model(path: str | os.PathLike[str]) -> onnx.ModelProto:
+    """Parse a model file. Raises FileFormatError when it cannot be read or is not an ONNX model."""
+    file = Path(path)
+    try:
+        if file.stat().st_size > _MAX_BYTES:
+            raise FileFormatError("is larger than 2 GB", remedy="save its weights as external data")
+        data = file.read_bytes()
+    except OSError as error:
+        raise FileFormatError(f"cannot be read: {error.strerror}", file=path) from None
+    if not data:
+        raise FileFormatError("is empty", file=path)
+    model = onnx.ModelProto()
+    try:
+        model.ParseFromString(data)
+    except (DecodeError, UnicodeDecodeError):
+        raise FileFormatError("is not an ONNX model (protobuf data is damaged or of another kind)", file=path) from None
+    return model
+
+
+def check_model(model: onnx.ModelProto) -> dict[str, int]:
+    """Opset version by domain; the default domain is "".
+
+    Raises FileFormatError without a graph or opset, UnsupportedError for opsets outside the supported range.
+    """
+    if not model.HasField("graph") or not model.graph.output:
+        raise FileFormatError("holds no graph with outputs")
+    opsets: dict[str, int] = {}
+    for entry in model.opset_import:
+        domain = "" if entry.domain == "ai.onnx" else entry.domain
+        opsets[domain] = entry.version
+    if not opsets:
+        raise FileFormatError("names no opset version")
+    current = onnx.defs.onnx_opset_version()
+    version = opsets.setdefault("", current)
+    if not OLDEST_OPSET <= version <= current:
+        raise UnsupportedError(
+            f"opset {version} is not supported. Supported: {OLDEST_OPSET} to {current}",
+            remedy="convert the model with onnx.version_converter.convert_version",
+        )
+    if model.graph.sparse_initializer:
+        raise UnsupportedError("sparse initializers are not supported", remedy="save the model with dense initializers")
+    return opsets

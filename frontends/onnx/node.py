@@ -1,0 +1,203 @@
+"""One ONNX node as its converter sees it: inputs as values or constants, attributes with checked types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import onnx
+
+from bmcompiler.errors import FileFormatError, ShapeError, UnsupportedError
+from bmcompiler.frontends.onnx.registry import Tensor
+from bmcompiler.frontends.onnx.tensors import to_array
+from bmcompiler.ir import TensorType, Value, type_of_array
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_A = onnx.AttributeProto
+# attribute type -> how to read it
+_READERS: dict[int, Callable[[onnx.AttributeProto], Any]] = {
+    _A.FLOAT: lambda a: float(a.f),
+    _A.INT: lambda a: int(a.i),
+    _A.STRING: lambda a: a.s.decode("utf-8", "replace"),
+    _A.FLOATS: lambda a: tuple(float(v) for v in a.floats),
+    _A.INTS: lambda a: tuple(int(v) for v in a.ints),
+    _A.TENSOR: lambda a: a.t,
+}
+
+
+class Node:
+    """A node during its conversion.
+
+    `type`, `name`, `opset`, `proto`; operands through `input`/`constant`, attributes through `int`, `ints`, `float`,
+    `string`, `flag`. Attributes that a converter never asks for are reported, so nothing is dropped in silence.
+    """
+
+    def __init__(
+        self,
+        proto: onnx.NodeProto,
+        name: str,
+        opset: int,
+        tensors: Sequence[Tensor | None],
+        *,
+        materialize: Callable[[str, np.ndarray], Value],
+        folder: Path | None = None,
+    ) -> None:
+        self.proto, self.name, self.opset, self.folder = proto, name, opset, folder
+        self.tensors = list(tensors)
+        self._materialize = materialize
+        self._attributes = {a.name: a for a in proto.attribute}
+        self._unread = set(self._attributes)
+
+    @property
+    def type(self) -> str:
+        return self.proto.op_type
+
+    # -- operands -----------------------------------------------------------------------
+    def __len__(self) -> int:
+        """Number of inputs, absent optional ones at the end not counted."""
+        return len(self.tensors)
+
+    def has(self, index: int) -> bool:
+        return index < len(self.tensors) and self.tensors[index] is not None
+
+    def tensor(self, index: int) -> Tensor:
+        """An input as it is known: value or constant. Raises FileFormatError when the node lacks it."""
+        tensor = self.tensors[index] if index < len(self.tensors) else None
+        if tensor is None:
+            raise FileFormatError(f"input {index} is missing")
+        return tensor
+
+    def input(self, index: int) -> Value:
+        """An input as a value; constants become weights."""
+        tensor = self.tensor(index)
+        return tensor if isinstance(tensor, Value) else self._materialize(self.proto.input[index], tensor)
+
+    def optional(self, index: int) -> Value | None:
+        return self.input(index) if self.has(index) else None
+
+    def inputs(self) -> list[Value]:
+        """All inputs of a variadic op. Raises FileFormatError when there is none."""
+        if not self.tensors:
+            raise FileFormatError("has no inputs")
+        return [self.input(i) for i in range(len(self.tensors))]
+
+    def is_constant(self, index: int) -> bool:
+        return self.has(index) and isinstance(self.tensors[index], np.ndarray)
+
+    def constant(self, index: int) -> np.ndarray:
+        """An input that must be known now. Raises UnsupportedError when it is computed from the net's inputs."""
+        tensor = self.tensor(index)
+        if isinstance(tensor, Value):
+            raise UnsupportedError(
+                f"input {index} ('{self.proto.input[index]}') must be a constant, but depends on the net's inputs",
+                remedy="simplify the model with fixed shapes before the import, or cut it with --outputs",
+            )
+        return tensor
+
+    def constant_ints(self, index: int) -> tuple[int, ...] | None:
+        """A constant list (or single) of integers; None when the input is absent."""
+        if not self.has(index):
+            return None
+        array = self.constant(index)
+        if array.dtype.kind not in "iu" or array.ndim > 1:
+            raise FileFormatError(f"input {index} must be a list of integers, got {array.dtype}{list(array.shape)}")
+        return tuple(int(v) for v in array.reshape(-1))
+
+    def scalar(self, index: int) -> Any:
+        """A constant of one element as a Python number; None when the input is absent."""
+        if not self.has(index):
+            return None
+        array = self.constant(index)
+        if array.size != 1:
+            raise FileFormatError(f"input {index} must be a single number, got shape {list(array.shape)}")
+        return array.reshape(-1)[0].item()
+
+    def tensor_type(self, index: int) -> TensorType:
+        tensor = self.tensor(index)
+        return tensor.type if isinstance(tensor, Value) else type_of_array(tensor)
+
+    def shape(self, index: int = 0) -> tuple[int, ...]:
+        return tuple(self.tensor(index).shape)
+
+    def rank(self, index: int = 0, least: int = 0) -> int:
+        """Number of axes of an input. Raises ShapeError when it has fewer than `least`."""
+        rank = len(self.shape(index))
+        if rank < least:
+            raise ShapeError(f"input {index} must have {least} axes or more, got shape {list(self.shape(index))}")
+        return rank
+
+    # -- attributes ---------------------------------------------------------------------
+    def int(self, name: str, default: int | None = None) -> int:
+        return self._attribute(name, _A.INT, default)  # type: ignore[no-any-return]
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        return bool(self.int(name, int(default)))
+
+    def float(self, name: str, default: float | None = None) -> float:
+        return self._attribute(name, _A.FLOAT, default)  # type: ignore[no-any-return]
+
+    def string(self, name: str, default: str | None = None) -> str:
+        return self._attribute(name, _A.STRING, default)  # type: ignore[no-any-return]
+
+    def ints(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
+        return tuple(self._attribute(name, _A.INTS, default))
+
+    def floats(self, name: str, default: Sequence[float] | None = None) -> tuple[float, ...]:
+        return tuple(self._attribute(name, _A.FLOATS, default))
+
+    def array(self, name: str) -> np.ndarray:
+        return to_array(self._attribute(name, _A.TENSOR, None), self.folder)
+
+    def has_attribute(self, name: str) -> bool:
+        return name in self._attributes
+
+    def ignore(self, *names: str) -> None:
+        """These attributes do not change the result at inference."""
+        self._unread.difference_update(names)
+
+    @property
+    def unread(self) -> list[str]:
+        return sorted(self._unread)
+
+    def _attribute(self, name: str, kind: int, default: Any) -> Any:
+        self._unread.discard(name)
+        attribute = self._attributes.get(name)
+        if attribute is None:
+            if default is None:
+                raise FileFormatError(f"attribute '{name}' is missing")
+            return default
+        if attribute.type != kind:
+            wanted, found = _A.AttributeType.Name(kind), _kind_name(attribute.type)
+            raise FileFormatError(f"attribute '{name}' must be of type {wanted}, got {found}")
+        return _READERS[kind](attribute)
+
+
+def _kind_name(kind: int) -> str:
+    return str(_A.AttributeType.Name(kind)) if kind in _A.AttributeType.values() else str(kind)
+
+
+# -- checks that many converters share ----------------------------------------------
+def axis_of(axis: int, rank: int) -> int:
+    """A possibly negative axis as an index. Raises ShapeError outside -rank..rank-1."""
+    if not -rank <= axis < rank:
+        raise ShapeError(f"axis {axis} does not exist in a tensor of {rank} axes")
+    return axis % rank
+
+
+def axes_of(axes: Sequence[int], rank: int) -> tuple[int, ...]:
+    """Like `axis_of` for a list, sorted. Raises ShapeError when one is named twice."""
+    found = sorted(axis_of(axis, rank) for axis in axes)
+    if len(set(found)) != len(found):
+        raise ShapeError(f"axes {list(axes)} name an axis twice")
+    return tuple(found)
+
+
+def choice(what: str, value: str, known: Mapping[str, Any] | Sequence[str]) -> str:
+    """Raises UnsupportedError listing the known values."""
+    if value not in known:
+        raise UnsupportedError(f"{what} '{value}' is not supported. Supported: {', '.join(known)}")
+    return value

@@ -1,0 +1,27 @@
+"""Built-in converters: importing this package registers them all."""
+
+from bmcompiler.frontends.onnx.ops import (
+    activations,
+    arithmetic,
+    composites,
+    convolution,
+    layout,
+    matrix,
+    normalization,
+    pooling,
+    reductions,
+    resampling,
+)
+
+__all__ = [
+    "activations",
+    "arithmetic",
+    "composites",
+    "convolution",
+    "layout",
+    "matrix",
+    "normalization",
+    "pooling",
+    "reductions",
+    "resampling",
+]
