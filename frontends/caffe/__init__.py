@@ -1,0 +1,59 @@
+"""Caffe frontend: prototxt and caffemodel to TensorOp IR.
+
+`import_caffe` reads a net, `caffe_layer` registers a converter for a layer type, `CustomizedCaffeLayer` is the seed's class
+form of the same. Plugins announce theirs through the entry point group `bmcompiler.caffe_layers`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from bmcompiler.files import StrPath
+
+if TYPE_CHECKING:
+    from bmcompiler.frontends.caffe.custom import CustomizedCaffeLayer
+    from bmcompiler.frontends.caffe.importer import import_caffe
+    from bmcompiler.frontends.caffe.layer import Layer, caffe_layer
+    from bmcompiler.ir import Module
+
+__all__ = ["FRONTEND", "CaffeFrontend", "CustomizedCaffeLayer", "Layer", "caffe_layer", "import_caffe"]
+
+# protobuf and numpy are loaded on first use: listing frontends must stay cheap
+_LAZY = {
+    "import_caffe": "importer",
+    "caffe_layer": "layer",
+    "Layer": "layer",
+    "CustomizedCaffeLayer": "custom",
+}
+
+
+class CaffeFrontend:
+    """Entry point object of the group `bmcompiler.frontends`."""
+
+    name = "caffe"
+    suffixes = (".prototxt", ".caffemodel")
+
+    def load(
+        self,
+        model_path: StrPath,
+        weights_path: StrPath | None = None,
+        *,
+        shapes: Sequence[Sequence[int]] | Mapping[str, Sequence[int]] | None = None,
+        outputs: Sequence[str] | None = None,
+        name: str | None = None,
+    ) -> Module:
+        """See `import_caffe`."""
+        from bmcompiler.frontends.caffe.importer import import_caffe
+
+        return import_caffe(model_path, weights_path, shapes=shapes, outputs=outputs, name=name)
+
+
+FRONTEND = CaffeFrontend()
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)

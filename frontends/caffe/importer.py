@@ -1,0 +1,151 @@
+"""`import_caffe`: files -> graph -> TensorOp IR."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from pathlib import Path
+
+from bmcompiler.builder import Builder
+from bmcompiler.errors import BMError, FileFormatError, ShapeError, UnsupportedError
+from bmcompiler.files import StrPath
+from bmcompiler.frontends.caffe.files import order_files, read_net
+from bmcompiler.frontends.caffe.graph import INPUT_TYPES, Graph, Node, Ref, build_graph, locate, log
+from bmcompiler.frontends.caffe.inputs import Shape, UserShapes, input_shapes
+from bmcompiler.frontends.caffe.layer import MAX_ELEMENTS, Converter, Layer, find_converter, nearest_types
+from bmcompiler.frontends.caffe.upgrade import upgrade_net
+from bmcompiler.frontends.caffe.weights import Blob, read_weights
+from bmcompiler.ir import Module, Operation, TensorType, Value, erase_dead
+
+_ENTRY_POINT = "register a custom layer through the entry point group 'bmcompiler.caffe_layers'"
+
+
+def import_caffe(
+    prototxt: StrPath,
+    caffemodel: StrPath | None = None,
+    *,
+    shapes: UserShapes = None,
+    outputs: Sequence[str] | None = None,
+    name: str | None = None,
+) -> Module:
+    """Read a Caffe net as TensorOp IR with float32 inputs and weights.
+
+    Args:
+        prototxt: structure (text). The two files may come in either order; a .caffemodel alone holds the structure too.
+        caffemodel: trained weights, matched by layer name.
+        shapes: input shapes instead of the file's, in input order or by input name. Needed where the file has none.
+        outputs: blob (or layer) names to end the net at, in this order. Default: every blob that nothing reads.
+        name: name of the net; default: the file's.
+
+    The TEST phase is imported. Losses and metrics are dropped, so a training file's net ends at what they read; data
+    layers become inputs that take the data as it is after the layer's own transform.
+
+    Raises:
+        FileFormatError: malformed, truncated or inconsistent files. ShapeError: shapes that do not fit together.
+        UnsupportedError: a layer type or setting without converter. UsageError: arguments that do not fit the net.
+    """
+    path, weights_path = order_files(prototxt, caffemodel)
+    source = read_net(path)
+    if weights_path is None and any(layer.blobs for layer in (*source.net.layer, *source.net.layers)):
+        weights_path = path
+    upgrade_net(source.net, path)
+    graph = build_graph(source.net, source.notes, path)
+    chosen = graph.find_outputs(list(outputs) if outputs is not None else None)
+    needed = graph.needed(chosen.values())
+    read = {ref for i in needed for ref in graph.nodes[i].bottoms if isinstance(ref, Ref)} | set(chosen.values())
+    inputs = input_shapes(graph, read, shapes)
+    weights = read_weights(weights_path) if weights_path is not None else {}
+    return _Importer(graph, needed, inputs, weights, weights_path).run(chosen, name or source.net.name or path.stem)
+
+
+class _Importer:
+    def __init__(
+        self,
+        graph: Graph,
+        needed: list[int],
+        inputs: dict[Ref, Shape],
+        weights: dict[str, list[Blob]],
+        weights_path: Path | None,
+    ) -> None:
+        self.graph, self.needed, self.inputs = graph, needed, inputs
+        self.weights, self.weights_path = weights, weights_path
+        self.values: dict[Ref, Value] = {}
+
+    def run(self, outputs: dict[str, Ref], name: str) -> Module:
+        self._check_unique_names()
+        b = Builder.new(name)
+        for index in self.needed:
+            node = self.graph.nodes[index]
+            with b.at(node.layer.name):
+                try:
+                    self._node(b, index, node)
+                except BMError as error:
+                    raise self._explained(locate(error, self.graph.path, node.layer), index) from None
+        self._name_tensors(b.function.input_names)
+        module = b.outputs([self.values[ref] for ref in outputs.values()], list(outputs))
+        erase_dead(module.main)
+        used = {op.attributes["key"] for op in module.main.ops if op.name == "tensorop.weight"}
+        for key in set(module.weights) - used:
+            del module.weights[key]
+        return module
+
+    def _node(self, b: Builder, index: int, node: Node) -> None:
+        refs = [Ref(index, i) for i in range(len(node.layer.top))]
+        arguments = [ref for ref in refs if ref in self.inputs]
+        if arguments or node.layer.type in INPUT_TYPES:
+            for ref in arguments:
+                self.values[ref] = b.input(node.layer.top[ref.index], TensorType(self.inputs[ref]))
+            return
+        convert = find_converter(node.layer.type)
+        if convert is None:
+            near = nearest_types(node.layer.type)
+            hint = f"; the nearest supported types: {', '.join(near)}" if near else ""
+            raise UnsupportedError(f"layers of type '{node.layer.type}' are not supported{hint}")
+        self._report_unread(node, convert)
+        inputs = [self.values[ref] for ref in node.bottoms if isinstance(ref, Ref)]
+        blobs = self.weights.get(node.layer.name)
+        made = convert(Layer(node.layer, inputs, blobs, b, node.extra, self.weights_path))
+        values = [made] if isinstance(made, Value) else list(made)
+        if len(values) != len(refs):
+            raise FileFormatError(f"has {len(refs)} tops, its type makes {len(values)}")
+        for value in values:
+            if not 0 < prod(value.shape) <= MAX_ELEMENTS:
+                raise ShapeError(f"result of shape {list(value.shape)} is empty or larger than {MAX_ELEMENTS} elements")
+        self.values.update(zip(refs, values))
+
+    def _explained(self, error: BMError, index: int) -> BMError:
+        """Every unsupported layer comes with a way on."""
+        if isinstance(error, UnsupportedError) and error.remedy is None:
+            cut = self.graph.cut_before(index)
+            way = f"pass --outputs {','.join(cut)} to end the net before it, or " if cut else ""
+            error.remedy = way + _ENTRY_POINT
+        return error
+
+    def _report_unread(self, node: Node, convert: Converter) -> None:
+        """Settings unknown to the schema; a plugin's converter may read them itself."""
+        if node.extra and getattr(convert, "__module__", "").startswith("bmcompiler."):
+            fields = ", ".join(node.extra)
+            log.warning("%s: layer '%s': unknown settings are ignored: %s", self.graph.path, node.layer.name, fields)
+
+    def _check_unique_names(self) -> None:
+        """Weights go by layer name, so two layers with weights cannot share one."""
+        seen: set[str] = set()
+        for index in self.needed:
+            layer = self.graph.nodes[index].layer
+            if layer.name in seen and layer.name in self.weights:
+                raise FileFormatError(
+                    "two layers with weights have this name", file=self.graph.path, layer=layer.name, kind=layer.type
+                )
+            seen.add(layer.name)
+
+    def _name_tensors(self, input_names: Sequence[str]) -> None:
+        """Note blob names on the producing ops; of several names of one value the first."""
+        names: dict[Operation, list[str]] = {}
+        for ref, value in self.values.items():
+            name, op = self.graph.name_of(ref), value.op
+            if not name or op is None or op.name == "tensorop.weight" or name in input_names:
+                continue
+            of_op = names.setdefault(op, [""] * len(op.results))
+            of_op[value.index] = of_op[value.index] or name
+        for op, found in names.items():
+            op.attributes["source.tensor"] = found[0] if len(found) == 1 else tuple(found)

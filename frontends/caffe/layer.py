@@ -1,0 +1,217 @@
+"""What a converter sees of a source layer, and the registry of converters by Caffe type."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator, Sequence
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Union
+
+import numpy as np
+
+from bmcompiler.builder import Builder
+from bmcompiler.errors import FileFormatError, ShapeError, UnsupportedError
+from bmcompiler.frontends.caffe import caffe_pb2
+from bmcompiler.frontends.caffe.textformat import Tree
+from bmcompiler.frontends.caffe.weights import Blob
+from bmcompiler.ir import Value
+from bmcompiler.registry import entry_points
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Results = Union[Value, Sequence[Value]]
+Converter = Callable[["Layer"], Results]
+GROUP = "bmcompiler.caffe_layers"
+MAX_ELEMENTS = 2**31 - 1
+"""Largest tensor accepted; Caffe's own limit."""
+MAX_CONSTANT = 1 << 24
+"""Largest constant made from a filler instead of read from a file."""
+
+
+class Layer:
+    """One source layer during conversion.
+
+    `p` is the LayerParameter, `inputs` the bottoms' values, `b` a builder that appends to the net with this layer's
+    location, `blobs` its trained weights (None: the files have none), `extra` the prototxt fields unknown to the schema
+    (see `textformat`).
+    """
+
+    def __init__(
+        self,
+        p: caffe_pb2.LayerParameter,
+        inputs: list[Value],
+        blobs: list[Blob] | None,
+        b: Builder,
+        extra: Tree,
+        weights_file: Path | None = None,
+    ) -> None:
+        self.p, self.inputs, self.blobs, self.b, self.extra = p, inputs, blobs, b, extra
+        self.weights_file = weights_file
+        self.name, self.type = p.name, p.type
+
+    # -- inputs -----------------------------------------------------------------------------------------------------
+    @property
+    def only(self) -> Value:
+        """The input of a layer that takes exactly one."""
+        self.expect_inputs(1, 1)
+        return self.inputs[0]
+
+    @property
+    def x(self) -> Value:
+        """First input."""
+        self.expect_inputs(1, None)
+        return self.inputs[0]
+
+    def expect_inputs(self, least: int, most: int | None) -> None:
+        """Raise FileFormatError unless the number of bottoms lies in the range (None: open end)."""
+        count = len(self.inputs)
+        if count < least or (most is not None and count > most):
+            wanted = str(least) if least == most else f"{least} or more" if most is None else f"{least} to {most}"
+            raise self.bad(f"takes {wanted} bottoms, has {count}")
+
+    def axis(self, axis: int, rank: int | None = None, *, end: bool = False) -> int:
+        """Canonical form of an axis that may count from the back; `end` allows the one-past-last axis."""
+        rank = self.x.type.rank if rank is None else rank
+        if not -rank <= axis < rank + end:
+            raise self.bad(f"axis {axis} does not exist in a blob of {rank} axes")
+        return axis + rank if axis < 0 else axis
+
+    # -- weights ----------------------------------------------------------------------------------------------------
+    def weights(self, *shapes: tuple[int, ...]) -> list[NDArray[np.float32]]:
+        """The layer's blobs in the shapes stated (leading ones may differ: old files pad shapes to four axes).
+
+        Raises FileFormatError (blobs missing) or ShapeError (count or shape), with what was expected and found.
+        """
+        if not self.blobs:
+            raise FileFormatError(
+                f"has no weights{self._where()}; expected {_shapes(shapes)}",
+                layer=self.name,
+                kind=self.type,
+                remedy="give the .caffemodel that was trained with this net (layers are matched by name)",
+            )
+        if len(self.blobs) != len(shapes):
+            raise self.shape_error(f"has {len(self.blobs)} weight blobs{self._where()}, expected {_shapes(shapes)}")
+        for index, (blob, shape) in enumerate(zip(self.blobs, shapes)):
+            if _core(blob.shape) != _core(shape):
+                raise self.shape_error(
+                    f"weight blob {index} has shape {list(blob.shape)}{self._where()}, expected {list(shape)}"
+                )
+        return [blob.values.reshape(shape) for blob, shape in zip(self.blobs, shapes)]
+
+    def _where(self) -> str:
+        return f" in {self.weights_file.name}" if self.weights_file is not None else ""
+
+    def constant(self, array: Any, suffix: str) -> Value:
+        """A float32 constant named after the layer."""
+        values: Value = self.b.weight(np.asarray(array, np.float32), f"{self.name}.{suffix}")
+        return values
+
+    def scalar(self, value: float, like: Value, suffix: str) -> Value:
+        """A constant of one element that broadcasts against `like`."""
+        return self.constant(np.full((1,) * like.type.rank, value), suffix)
+
+    # -- building -----------------------------------------------------------------------------------------------------
+    def reshape(self, x: Value, shape: Sequence[int]) -> Value:
+        """Reshape where the shape differs; raises ShapeError when the element counts do."""
+        if tuple(shape) == x.shape:
+            return x
+        if prod(shape) != prod(x.shape):
+            raise self.shape_error(f"cannot reshape {list(x.shape)} to {list(shape)}")
+        out: Value = self.b.reshape(x, shape=tuple(shape))
+        return out
+
+    def affine(self, x: Value, scale: float, shift: float) -> Value:
+        """scale * x + shift, leaving out what changes nothing."""
+        if scale != 1:
+            x = self.b.mul(x, self.scalar(scale, x, "scale"))
+        if shift != 0:
+            x = self.b.add(x, self.scalar(shift, x, "shift"))
+        return x
+
+    # -- errors -------------------------------------------------------------------------------------------------------
+    def bad(self, reason: str) -> FileFormatError:
+        return FileFormatError(reason, layer=self.name, kind=self.type)
+
+    def shape_error(self, reason: str) -> ShapeError:
+        return ShapeError(reason, layer=self.name, kind=self.type)
+
+    def unsupported(self, reason: str, remedy: str | None = None) -> UnsupportedError:
+        return UnsupportedError(reason, layer=self.name, kind=self.type, remedy=remedy)
+
+
+def _core(shape: Sequence[int]) -> tuple[int, ...]:
+    first = next((i for i, d in enumerate(shape) if d != 1), len(shape))
+    return tuple(shape[first:])
+
+
+def _shapes(shapes: Sequence[tuple[int, ...]]) -> str:
+    return ", ".join(str(list(s)) for s in shapes)
+
+
+# -- registry ---------------------------------------------------------------------------------------------------------
+_converters: dict[str, Converter] = {}
+_state = {"builtin": False, "plugins": False}
+
+
+def caffe_layer(*types: str) -> Callable[[Converter], Converter]:
+    """Decorator: the function converts layers of these Caffe types to TensorOps; returns the value(s) of its tops.
+
+    Raises UnsupportedError when another function converts one of them already.
+    """
+
+    def register(convert: Converter) -> Converter:
+        for each in types:
+            known = _converters.setdefault(each, convert)
+            if _identity(known) != _identity(convert):
+                raise UnsupportedError(f"Caffe layer type '{each}' is registered twice: {known} and {convert}")
+        return convert
+
+    return register
+
+
+def find_converter(kind: str) -> Converter | None:
+    """Converter of a type; plugins (entry point group `bmcompiler.caffe_layers`) are loaded when no built-in fits."""
+    _load_builtin()
+    if kind not in _converters:
+        _load_plugins()
+    return _converters.get(kind)
+
+
+def nearest_types(kind: str) -> list[str]:
+    """Supported types whose names look like `kind`, best first."""
+    lowered = {name.lower(): name for name in supported_types()}
+    return [lowered[name] for name in difflib.get_close_matches(kind.lower(), lowered, 3, 0.5)]
+
+
+def supported_types() -> Iterator[str]:
+    """Every type that has a converter, built in or from plugins, in alphabetical order."""
+    _load_builtin()
+    _load_plugins()
+    return iter(sorted(_converters))
+
+
+def _load_builtin() -> None:
+    if not _state["builtin"]:
+        import bmcompiler.frontends.caffe.layers  # noqa: F401  (registers on import)
+
+        _state["builtin"] = True
+
+
+def _load_plugins() -> None:
+    if _state["plugins"]:
+        return
+    _state["plugins"] = True
+    from bmcompiler.frontends.caffe.custom import CustomizedCaffeLayer, register_custom_layer
+
+    for load in entry_points(GROUP).values():
+        found = load()
+        if isinstance(found, type) and issubclass(found, CustomizedCaffeLayer):
+            register_custom_layer(found)
+        elif callable(found) and found not in _converters.values():
+            found()
+
+
+def _identity(convert: Converter) -> tuple[str, str]:
+    return getattr(convert, "__module__", ""), getattr(convert, "__qualname__", repr(convert))
