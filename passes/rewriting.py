@@ -12,13 +12,24 @@ from typing import TYPE_CHECKING, Any, cast
 
 from bmcompiler.ir import Module, Operation, Rewriter, TensorType, Value, apply_patterns, type_of_array
 from bmcompiler.ops import find_op
-from bmcompiler.ops.base import DIALECT, TensorOp
+from bmcompiler.ops.base import TensorOp
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 
 if TYPE_CHECKING:
     import numpy as np
 
 TENSOR_NAME = "source.tensor"
+POINTWISE = (
+    *("relu", "clip", "leaky_relu", "elu", "sigmoid", "tanh", "hard_sigmoid", "hard_swish", "softplus"),
+    *("exp", "log", "sqrt", "abs", "neg", "floor", "ceil", "round", "cast", "quantize", "dequantize", "lut"),
+    *("muls_shift", "adds_shift", "round_rshift", "mins", "maxs"),
+)
+"""Ops that work on each element of operand 0 alone, whatever its shape."""
+BINARY = (
+    *("add", "sub", "mul", "div", "max", "min", "pow"),
+    *("mul_shift", "add_shift", "sub_shift", "bit_and", "bit_or", "bit_xor"),
+)
+"""Ops on two operands that broadcast against each other."""
 Rule = Callable[[TensorOp, Rewriter], bool]
 """Changes the IR through the rewriter and returns True, or changes nothing and returns False."""
 
@@ -47,7 +58,7 @@ class Rules:
         return float(array.flat[0])
 
     def weight(self, array: np.ndarray, like: Value | None, anchor: Operation, rewriter: Rewriter, name: str) -> Value:
-        """A new constant before `anchor`, stored under the key of the constant `like` (made unique), else under `name`."""
+        """A new constant before `anchor`, stored under the key of the constant `like` (made unique), else `name`."""
         import numpy as np
 
         array = np.ascontiguousarray(array)
@@ -127,12 +138,11 @@ def locations(*ops: Operation) -> tuple[str, ...]:
 
 
 def inherit(new: TensorOp, *replaced: Operation) -> TensorOp:
-    """Let `new` stand for `replaced` (in source order): their layers, and the tensor name of the last that has one."""
+    """Let `new` stand for `replaced` (in source order): the layers of all, the notes and tensor name of the last."""
     new.location = locations(*replaced)
-    new.attributes.pop(TENSOR_NAME, None)
-    for op in replaced:
-        if TENSOR_NAME in op.attributes:
-            new.attributes[TENSOR_NAME] = op.attributes[TENSOR_NAME]
+    for name in [name for name in new.attributes if "." in name]:
+        del new.attributes[name]
+    new.attributes |= {name: value for name, value in replaced[-1].attributes.items() if "." in name}
     return new
 
 
@@ -141,7 +151,31 @@ def forward(op: TensorOp, value: Value, rewriter: Rewriter) -> bool:
     source = value.op
     if isinstance(source, TensorOp) and source.opname != "weight":
         source.location = locations(source, op)
-        if TENSOR_NAME in op.attributes and len(source.results) == 1 and TENSOR_NAME not in source.attributes:
-            source.attributes[TENSOR_NAME] = op.attributes[TENSOR_NAME]
+    hand_name(op, value)
     rewriter.replace(op, [value])
     return True
+
+
+def hand_name(op: TensorOp, value: Value) -> None:
+    """Give the tensor name of a vanishing `op` to `value`, which holds the same elements, if that has none."""
+    source = value.op
+    if not isinstance(source, TensorOp) or source.opname == "weight" or len(source.results) != 1:
+        return
+    if TENSOR_NAME in op.attributes and TENSOR_NAME not in source.attributes:
+        source.attributes[TENSOR_NAME] = op.attributes[TENSOR_NAME]
+
+
+def same_elements(a: Value, b: Value) -> bool:
+    """Whether two values have one element type and one quantization."""
+    return (a.dtype, a.type.quant) == (b.dtype, b.type.quant)
+
+
+def channel_axis(constant: tuple[int, ...], shape: tuple[int, ...]) -> int | None:
+    """The axis (1 or later) of `shape` along which a constant varies; 1 for a single number; None for anything else."""
+    if len(shape) < 2 or len(constant) > len(shape):
+        return None
+    full = (1,) * (len(shape) - len(constant)) + constant
+    wide = [axis for axis, d in enumerate(full) if d != 1]
+    if not wide:
+        return 1
+    return wide[0] if len(wide) == 1 and wide[0] >= 1 else None

@@ -1,0 +1,65 @@
+"""Compute equal things once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+from bmcompiler.ir import Function, Module
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.passes.rewriting import hand_name, locations
+from bmcompiler.passmanager import Pass, PassContext, PassResult
+
+
+@dataclass(frozen=True)
+class CommonSubexpressions(Pass):
+    """Keep the first of several equal ops and let it serve all readers.
+
+    1. weights of one type and equal bytes are one weight
+    2. ops with the same name, operands, attributes (tensor names and other notes aside) and result types are one op;
+       it carries the source layers of all of them
+    """
+
+    name = "common-subexpressions"
+
+    def run(self, module: Module, ctx: PassContext) -> PassResult:
+        changed = False
+        for function in module.functions:
+            changed |= _merge(module, function)
+        return PassResult(changed)
+
+
+def _merge(module: Module, function: Function) -> bool:
+    ops = [op for op in function.ops if isinstance(op, TensorOp) and not op.regions]
+    weight_types = Counter(op.type for op in ops if op.opname == "weight")
+    seen: dict[Hashable, TensorOp] = {}
+    changed = False
+    for op in ops:
+        # a digest reads the whole array: spare that for a type that occurs once
+        lone = op.opname == "weight" and weight_types[op.type] == 1
+        first = op if lone else seen.setdefault(_key(module, op), op)
+        if first is op:
+            continue
+        for old, new in zip(op.results, first.results):
+            old.replace_all_uses_with(new)
+        if op.opname != "weight":
+            first.location = locations(first, op)
+            hand_name(op, first.results[0])
+        op.erase()
+        changed = True
+    return changed
+
+
+def _key(module: Module, op: TensorOp) -> Hashable:
+    types = tuple(result.type for result in op.results)
+    if op.opname == "weight":
+        return ("weight", module.weights.digest(op.key), types)
+    attributes = tuple(sorted((name, _frozen(value)) for name, value in op.attributes.items() if "." not in name))
+    return (op.name, tuple(op.operands), attributes, types)
+
+
+def _frozen(value: Any) -> str:
+    """A hashable form that keeps 1, 1.0 and True apart."""
+    return repr(value)

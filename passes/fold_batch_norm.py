@@ -1,0 +1,241 @@
+"""Fold what scales and shifts channels into the weights beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from bmcompiler.ir import Module, Rewriter, Value
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.passes.rewriting import PatternPass, Rule, Rules, channel_axis, inherit, make, rebuild, sole
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_HEAVY = ("conv", "deconv", "matmul")
+
+
+@dataclass(frozen=True)
+class FoldBatchNorm(PatternPass):
+    """Batch norm and arithmetic with per-channel constants become scale, and scale goes into weights (floats only).
+
+    1. batch_norm with constant parameters: scale
+    2. add, sub, mul, div with a constant that is one number or one number per channel: scale
+    3. scale(scale(x)), the inner one read once: one scale
+    4. scale(conv|deconv|matmul), read once, constant weights: the op with scaled weights and bias
+    5. conv|deconv|matmul of a scale read once: the op with scaled weights and a changed bias; with a shift only where
+       no padding (which the shift does not reach) enters the sums
+    """
+
+    name = "fold-batch-norm"
+
+    def rules(self, module: Module) -> Rules:
+        return _FoldBatchNorm(module)
+
+
+class _Affine(NamedTuple):
+    """x * factor + offset per channel, in float64; offset None means no offset."""
+
+    factor: np.ndarray
+    offset: np.ndarray | None
+
+
+class _FoldBatchNorm(Rules):
+    def table(self) -> dict[str, tuple[Rule, ...]]:
+        return {
+            "batch_norm": (self.batch_norm,),
+            **dict.fromkeys(("add", "sub", "mul", "div"), (self.arithmetic,)),
+            "scale": (self.merge, self.into_producer),
+            **dict.fromkeys(_HEAVY, (self.into_reader,)),
+        }
+
+    # -- rules 1 and 2 -----------------------------------------------------------------------------------------------
+    def batch_norm(self, op: TensorOp, rewriter: Rewriter) -> bool:
+        """Rule 1. y = (x - mean) / sqrt(variance + epsilon) * gamma + beta."""
+        import numpy as np
+
+        found = [self.constant(value) for value in op.operands[1:]]
+        gamma, beta, mean, variance = (None if a is None else a.astype(np.float64) for a in found)
+        if gamma is None or beta is None or mean is None or variance is None:
+            return False
+        factor = gamma / np.sqrt(variance + op.epsilon)
+        self.to_scale(op, op.input, _Affine(factor, beta - mean * factor), 1, rewriter)
+        return True
+
+    def arithmetic(self, op: TensorOp, rewriter: Rewriter) -> bool:
+        """Rule 2."""
+        import numpy as np
+
+        if not op.type.is_float or (constant_side := self.constant_side(op)) is None:
+            return False
+        x, constant = op.operands[1 - constant_side], self.constant(op.operands[constant_side])
+        if constant is None or x.shape != op.type.shape or (op.opname == "div" and constant_side == 0):
+            return False
+        axis = channel_axis(constant.shape, x.shape)
+        if axis is None:
+            return False
+        values = np.broadcast_to(constant.astype(np.float64).ravel(), (x.shape[axis],))
+        if op.opname == "mul":
+            affine = _Affine(values, None)
+        elif op.opname == "div":
+            if not values.all():
+                return False
+            affine = _Affine(1.0 / values, None)
+        else:
+            from_constant = op.opname == "sub" and constant_side == 0
+            from_x = op.opname == "sub" and constant_side == 1
+            affine = _Affine(np.full(x.shape[axis], -1.0 if from_constant else 1.0), -values if from_x else values)
+        self.to_scale(op, x, affine, axis, rewriter)
+        return True
+
+    def constant_side(self, op: TensorOp) -> int | None:
+        """Index of the only constant operand."""
+        sides = [i for i, value in enumerate(op.operands) if self.constant(value) is not None]
+        return sides[0] if len(sides) == 1 else None
+
+    def to_scale(self, op: TensorOp, x: Value, affine: _Affine, axis: int, rewriter: Rewriter) -> None:
+        vectors = self.vectors(op, affine, x, rewriter)
+        rewriter.replace_with(op, inherit(make("scale", [x, *vectors], {"axis": axis}), op))
+
+    def vectors(self, op: TensorOp, affine: _Affine, x: Value, rewriter: Rewriter) -> list[Value]:
+        factor = self.weight(affine.factor.astype(x.type.numpy), None, op, rewriter, f"{op.label}.scale")
+        if affine.offset is None:
+            return [factor]
+        return [factor, self.weight(affine.offset.astype(x.type.numpy), None, op, rewriter, f"{op.label}.shift")]
+
+    # -- rule 3 ------------------------------------------------------------------------------------------------------
+    def merge(self, op: TensorOp, rewriter: Rewriter) -> bool:
+        """Rule 3."""
+        before = sole(op.input, "scale")
+        if before is None:
+            return False
+        first, second = self.affine(before, op.axis), self.affine(op, op.axis)
+        if first is None or second is None:
+            return False
+        offset = None if first.offset is None else first.offset * second.factor
+        both = _Affine(first.factor * second.factor, _plus(offset, second.offset))
+        x = before.operands[0]
+        merged = make("scale", [x, *self.vectors(op, both, x, rewriter)], {"axis": op.axis})
+        rewriter.replace_with(op, inherit(merged, before, op))
+        return True
+
+    def affine(self, op: TensorOp, axis: int) -> _Affine | None:
+        """What a float scale does along `axis`: its own axis, or any when all its channels are alike."""
+        import numpy as np
+
+        factor, offset = self.constant(op.weight), self.constant(op.bias)
+        if factor is None or not op.type.is_float or (op.bias is not None and offset is None):
+            return None
+        if op.axis == axis:
+            return _Affine(factor.astype(np.float64), None if offset is None else offset.astype(np.float64))
+        one, other = self.uniform(op.weight), 0.0 if op.bias is None else self.uniform(op.bias)
+        if one is None or other is None:
+            return None
+        size = op.type.shape[axis]
+        return _Affine(np.full(size, one), None if op.bias is None else np.full(size, other))
+
+    # -- rule 4 ------------------------------------------------------------------------------------------------------
+    def into_producer(self, op: TensorOp, rewriter: Rewriter) -> bool:
+        """Rule 4."""
+        heavy = sole(op.input, *_HEAVY)
+        weight, bias = (None, None) if heavy is None else self.parameters(heavy)
+        if heavy is None or weight is None:
+            return False
+        affine = self.affine(op, heavy.type.rank - 1 if heavy.opname == "matmul" else 1)
+        if affine is None:
+            return False
+        offset = _plus(None if bias is None else bias * affine.factor, affine.offset)
+        scaled = None
+        if not (affine.factor == 1.0).all():
+            scaled = weight * _per_output(heavy, affine.factor)
+        fresh = self.reweighted(heavy, heavy.operands[0], scaled, offset, op, rewriter)
+        rewriter.replace_with(op, inherit(fresh, heavy, op))
+        return True
+
+    def parameters(self, op: TensorOp) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """Weight and bias of a float op in float64; no weight when anything about them is not constant."""
+        import numpy as np
+
+        weight, bias = self.constant(op.operands[1]), self.constant(op.bias)
+        two_axes = op.opname != "matmul" or (weight is not None and weight.ndim == 2)
+        if weight is None or not two_axes or not op.type.is_float or (op.bias is not None and bias is None):
+            return None, None
+        return weight.astype(np.float64), None if bias is None else bias.astype(np.float64)
+
+    def reweighted(
+        self,
+        heavy: TensorOp,
+        x: Value,
+        weight: np.ndarray | None,
+        bias: np.ndarray | None,
+        anchor: TensorOp,
+        rewriter: Rewriter,
+    ) -> TensorOp:
+        """`heavy` on `x` with another weight (None: its own) and bias (None: without)."""
+        dtype = heavy.type.numpy
+        operands = [x, heavy.operands[1]]
+        if weight is not None:
+            operands[1] = self.weight(weight.astype(dtype), operands[1], anchor, rewriter, f"{heavy.label}.weight")
+        if bias is not None:
+            operands.append(self.weight(bias.astype(dtype), heavy.bias, anchor, rewriter, f"{heavy.label}.bias"))
+        return rebuild(heavy, operands)
+
+    # -- rule 5 ------------------------------------------------------------------------------------------------------
+    def into_reader(self, op: TensorOp, rewriter: Rewriter) -> bool:
+        """Rule 5."""
+        before = sole(op.operands[0], "scale")
+        weight, bias = self.parameters(op)
+        if before is None or weight is None or (op.opname == "matmul" and op.transpose_left):
+            return False
+        affine = self.affine(before, before.type.rank - 1 if op.opname == "matmul" else 1)
+        if affine is None:
+            return False
+        if affine.offset is not None and affine.offset.any():
+            # a deconvolution sums fewer taps at its borders, and padding adds zeros that the shift never saw
+            if op.opname == "deconv" or (op.opname == "conv" and any(op.pads)):
+                return False
+            bias = _plus(bias, _spread(op, affine.offset, weight))
+        scaled = weight * _per_input(op, affine.factor)
+        fresh = self.reweighted(op, before.operands[0], scaled, bias, op, rewriter)
+        rewriter.replace_with(op, inherit(fresh, before, op))
+        return True
+
+
+def _plus(a: np.ndarray | None, b: np.ndarray | None) -> np.ndarray | None:
+    if a is None or b is None:
+        return a if b is None else b
+    return a + b
+
+
+def _per_output(op: TensorOp, factor: np.ndarray) -> np.ndarray:
+    """A factor per output channel, shaped to multiply the weight."""
+    if op.opname == "conv":
+        return factor[:, None, None, None]
+    if op.opname == "matmul":
+        return factor[:, None] if op.transpose_right else factor
+    return _grouped(op, factor)
+
+
+def _per_input(op: TensorOp, factor: np.ndarray) -> np.ndarray:
+    """A factor per input channel, shaped to multiply the weight."""
+    if op.opname == "deconv":
+        return factor[:, None, None, None]
+    if op.opname == "matmul":
+        return factor if op.transpose_right else factor[:, None]
+    return _grouped(op, factor)
+
+
+def _grouped(op: TensorOp, factor: np.ndarray) -> np.ndarray:
+    """Axis 1 of a grouped weight counts channels within a group, axis 0 runs through all groups."""
+    groups = factor.reshape(op.group, -1)
+    rows: int = op.operands[1].shape[0] // op.group
+    return groups.repeat(rows, axis=0)[:, :, None, None]
+
+
+def _spread(op: TensorOp, offset: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """What a constant offset per input channel adds to each output channel."""
+    if op.opname == "matmul":
+        total: np.ndarray = weight @ offset if op.transpose_right else offset @ weight
+        return total
+    summed: np.ndarray = (weight * _per_input(op, offset)).sum(axis=(1, 2, 3))
+    return summed

@@ -1,0 +1,56 @@
+"""Evaluate what depends on weights only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bmcompiler.errors import UsageError
+from bmcompiler.interpreter import evaluate_op
+from bmcompiler.ir import Module, Rewriter
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.passes.rewriting import PatternPass, Rule, Rules, make
+
+
+@dataclass(frozen=True)
+class FoldConstants(PatternPass):
+    """Replace ops on constants by constants.
+
+    1. an op whose operands are all weights becomes one weight per result, unless the results hold more than
+       `max_elements` elements and more than the operands do (so a tile cannot blow up the side file)
+    """
+
+    name = "fold-constants"
+    max_elements: int = 1 << 22
+
+    def __post_init__(self) -> None:
+        if self.max_elements < 1:
+            raise UsageError(f"pass {self.name}: option max_elements must be at least 1, got {self.max_elements}")
+
+    def rules(self, module: Module) -> Rules:
+        return _FoldConstants(module, self.max_elements)
+
+
+class _FoldConstants(Rules):
+    def __init__(self, module: Module, max_elements: int) -> None:
+        super().__init__(module)
+        self.max_elements = max_elements
+
+    def table(self) -> dict[str, tuple[Rule, ...]]:
+        return {"": (self.fold,)}
+
+    def fold(self, op: TensorOp, rewriter: Rewriter) -> bool:
+        """Rule 1."""
+        arrays = [array for value in op.operands if (array := self.constant(value)) is not None]
+        if not arrays or len(arrays) != len(op.operands):
+            return False
+        size = sum(result.type.size for result in op.results)
+        if size > max(self.max_elements, sum(array.size for array in arrays)):
+            return False
+        values = []
+        for result, array in zip(op.results, evaluate_op(op, arrays)):
+            key = self.module.weights.add(f"{op.label}.folded", array)
+            weight = make("weight", (), {"key": key}, [result.type], op.location)
+            rewriter.insert_before(op, weight)
+            values.append(weight.result)
+        rewriter.replace(op, values)
+        return True

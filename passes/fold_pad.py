@@ -1,0 +1,106 @@
+"""Let convolutions and poolings do the padding that precedes them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from bmcompiler.ir import Module, Rewriter, Value
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.passes.rewriting import PatternPass, Rule, Rules, inherit, make, producer, rebuild
+
+_NEVER_NEGATIVE = ("relu", "sigmoid", "hard_sigmoid", "softmax", "exp", "sqrt", "abs", "softplus")
+_KEEPS_SIGN = ("reshape", "permute", "max_pool", "avg_pool", "upsample", "slice", "split", "tile")
+
+
+@dataclass(frozen=True)
+class FoldPad(PatternPass):
+    """Fold a constant pad of height and width into its reader. Rules act on every element type.
+
+    1. conv(pad 0): conv with larger pads
+    2. max_pool(pad with the lowest value of the type, or with 0 after an op that is never negative): max_pool with
+       larger pads, as long as every window still sees an element (pads below the kernel, no dilation, no ceil_mode)
+    3. avg_pool(pad 0) that has no pads or counts its own: avg_pool with larger pads that count; not with ceil_mode
+    4. pad(pad) with one value: one pad
+    """
+
+    name = "fold-pad"
+
+    def rules(self, module: Module) -> Rules:
+        return _FoldPad(module)
+
+
+class _FoldPad(Rules):
+    def table(self) -> dict[str, tuple[Rule, ...]]:
+        return {"conv": (self.conv,), "max_pool": (self.max_pool,), "avg_pool": (self.avg_pool,), "pad": (self.merge,)}
+
+    def conv(self, op: TensorOp, rewriter: Rewriter) -> bool:
+        """Rule 1."""
+        pad = _spatial_pad(op.input)
+        if pad is None or pad.value != 0:
+            return False
+        return _absorb(op, pad, {}, rewriter)
+
+    def max_pool(self, op: TensorOp, rewriter: Rewriter) -> bool:
+        """Rule 2."""
+        pad = _spatial_pad(op.input)
+        if pad is None or op.ceil_mode or op.dilations != (1, 1):
+            return False
+        harmless = pad.value == _lowest(pad.type.dtype) or (pad.value == 0 and _never_negative(pad.operands[0]))
+        return harmless and _absorb(op, pad, {}, rewriter)
+
+    def avg_pool(self, op: TensorOp, rewriter: Rewriter) -> bool:
+        """Rule 3."""
+        pad = _spatial_pad(op.input)
+        if pad is None or pad.value != 0 or op.ceil_mode or (any(op.pads) and not op.count_include_pad):
+            return False
+        return _absorb(op, pad, {"count_include_pad": True}, rewriter)
+
+    def merge(self, op: TensorOp, rewriter: Rewriter) -> bool:
+        """Rule 4."""
+        before = producer(op.operands[0], "pad")
+        if before is None or (before.mode, op.mode) != ("constant", "constant") or before.value != op.value:
+            return False
+        pads = tuple(a + b for a, b in zip(before.pads, op.pads))
+        merged = make("pad", before.operands, {"pads": pads, "value": op.value})
+        merged.result.type = op.type
+        rewriter.replace_with(op, inherit(merged, before, op))
+        return True
+
+
+def _spatial_pad(value: Value) -> TensorOp | None:
+    """The constant pad of axes 2 and 3 alone that makes `value`, keeping its type."""
+    pad = producer(value, "pad")
+    if pad is None or pad.mode != "constant" or pad.type.rank != 4 or any(pad.pads[:4]):
+        return None
+    return pad if pad.type.quant == pad.operands[0].type.quant else None
+
+
+def _absorb(op: TensorOp, pad: TensorOp, changes: dict[str, object], rewriter: Rewriter) -> bool:
+    pads = tuple(a + b for a, b in zip(op.pads, pad.pads[4:]))
+    if op.opname != "conv" and any(p >= kernel for p, kernel in zip(pads, (op.kernel[0],) * 2 + (op.kernel[1],) * 2)):
+        return False
+    fresh = rebuild(op, [pad.operands[0], *op.operands[1:]], pads=pads, **changes)
+    rewriter.replace_with(op, inherit(fresh, pad, op))
+    return True
+
+
+def _lowest(dtype: str) -> float:
+    bits = {"i8": 7, "i16": 15, "i32": 31, "i64": 63}.get(dtype)
+    if bits is not None:
+        return -float(1 << bits)
+    return 0.0 if dtype.startswith("u") or dtype == "bool" else -math.inf
+
+
+def _never_negative(value: Value, depth: int = 16) -> bool:
+    """Whether `value` is at least 0 by the op that makes it, looking through ops that keep that."""
+    op = value.op
+    if value.dtype.startswith("u"):
+        return True
+    if not isinstance(op, TensorOp) or depth == 0:
+        return False
+    if op.opname in _NEVER_NEGATIVE or (op.opname == "clip" and op.min >= 0):
+        return True
+    if op.opname in _KEEPS_SIGN:
+        return _never_negative(op.operands[0], depth - 1)
+    return op.opname == "concat" and all(_never_negative(v, depth - 1) for v in op.operands)

@@ -1,0 +1,280 @@
+"""Recognise activations that an exporter wrote out as arithmetic."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from bmcompiler.ir import Module, Rewriter, Value
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.passes.rewriting import (
+    PatternPass,
+    Rule,
+    Rules,
+    channel_axis,
+    inherit,
+    locations,
+    make,
+    producer,
+    sole,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_ARITHMETIC = ("add", "sub", "mul", "div", "scale", "neg")
+
+
+@dataclass(frozen=True)
+class FusePatterns(PatternPass):
+    """Replace decomposed activations by one op; what is inside a pattern must have no other reader (floats only).
+
+    1. max or min with one number                            : clip
+    2. clip of clip, clip of relu, relu of clip              : one clip; clip to [0, inf) : relu
+    3. clip(a*x + b) scaled and shifted to the range [0, 1]  : hard_sigmoid
+    4. x * hard_sigmoid(x), x * clip(x + 3, 0, 6) / 6 in any order of the factors : hard_swish
+    5. relu(x) + slope * min(x, 0), the latter also as -relu(-x) or (x - |x|) / 2; max(x, slope*x), slope in [0, 1] :
+       leaky_relu, with one slope per channel prelu
+    6. exp(x - max(x)) / sum(exp(x - max(x))) along one axis, also without the maximum : softmax
+    """
+
+    name = "fuse-patterns"
+
+    def rules(self, module: Module) -> Rules:
+        return _FusePatterns(module)
+
+
+@dataclass
+class _Chain:
+    """value = factor * source + offset (numbers), through `ops`."""
+
+    source: Value
+    factor: float = 1.0
+    offset: float = 0.0
+    ops: list[TensorOp] = field(default_factory=list)
+
+
+class _FusePatterns(Rules):
+    def table(self) -> dict[str, tuple[Rule, ...]]:
+        affine = (self.hard_sigmoid, self.hard_swish)
+        return {
+            "max": (self.limit, self.leaky_max),
+            "min": (self.limit,),
+            "clip": (self.clip_of_clip, self.hard_sigmoid),
+            "relu": (self.clip_of_clip,),
+            "mul": affine,
+            "scale": affine,
+            "add": (*affine, self.leaky_sum),
+            "sub": (self.leaky_sum,),
+            "div": (*affine, self.softmax),
+        }
+
+    # -- rules 1 and 2 -----------------------------------------------------------------------------------------------
+    def limit(self, op: TensorOp, rewriter: Rewriter) -> bool:
+        """Rule 1."""
+        for x, bound in (op.operands, op.operands[::-1]):
+            number = self.uniform(bound)
+            if number is None or self.constant(x) is not None or x.shape != op.type.shape or math.isnan(number):
+                continue
+            limits = {"min": number} if op.opname == "max" else {"max": number}
+            return _become(op, make("clip", [x], limits), [op], rewriter)
+        return False
+
+    def clip_of_clip(self, op: TensorOp, rewriter: Rewriter) -> bool:
+        """Rule 2."""
+        low, high = _limits(op)
+        if op.opname == "clip" and (low, high) == (0.0, math.inf):
+            return _become(op, make("relu", op.operands), [op], rewriter)
+        before = sole(op.operands[0], "clip", "relu")
+        if before is None or not op.type.is_float or before.opname == op.opname == "relu":
+            return False
+        first = _limits(before)
+        limits = {"min": min(max(first[0], low), high), "max": min(max(first[1], low), high)}
+        return _become(op, make("clip", before.operands, limits), [before, op], rewriter)
+
+    # -- rules 3 and 4 -----------------------------------------------------------------------------------------------
+    def chain(self, value: Value, *, top: bool = False) -> _Chain:
+        """How `value` follows from the source of its arithmetic with single numbers. Stops at values read elsewhere."""
+        found = _Chain(value)
+        while True:
+            at_top = top and not found.ops
+            op = producer(found.source, *_ARITHMETIC) if at_top else sole(found.source, *_ARITHMETIC)
+            step = self.step(op) if op is not None else None
+            if op is None or step is None:
+                return found
+            source, factor, offset = step
+            found.offset += found.factor * offset
+            found.factor *= factor
+            found.source = source
+            found.ops.append(op)
+
+    def step(self, op: TensorOp) -> tuple[Value, float, float] | None:
+        """(x, factor, offset) when op = factor * x + offset with numbers."""
+        if not op.type.is_float:
+            return None
+        if op.opname == "neg":
+            return op.operands[0], -1.0, 0.0
+        if op.opname == "scale":
+            factor, offset = self.uniform(op.weight), 0.0 if op.bias is None else self.uniform(op.bias)
+            return None if factor is None or offset is None else (op.operands[0], factor, offset)
+        for i in (0, 1):
+            x, number = op.operands[i], self.uniform(op.operands[1 - i])
+            if number is None or self.constant(x) is not None or x.shape != op.type.shape:
+                continue
+            if op.opname in ("add", "mul"):
+                return (x, 1.0, number) if op.opname == "add" else (x, number, 0.0)
+            if op.opname == "sub":
+                return (x, 1.0, -number) if i == 0 else (x, -1.0, number)
+            return (x, 1.0 / number, 0.0) if i == 0 and number else None
+        return None
+
+    def ramp(self, value: Value, *, top: bool = False) -> _Chain | None:
+        """`value` as a clipped straight line: clip(factor * source + offset, 0, 1), None when it is anything else."""
+        outer = self.chain(value, top=top)
+        middle = producer(outer.source, "clip", "hard_sigmoid")
+        if middle is None or (outer.source is not value and len(outer.source.uses) != 1):
+            return None
+        if middle.opname == "hard_sigmoid":
+            if outer.ops:
+                return None
+            return _Chain(middle.operands[0], middle.alpha, middle.beta, [middle])
+        ends = sorted(outer.factor * limit + outer.offset for limit in _limits(middle))
+        inner = self.chain(middle.operands[0])
+        if not (_close(ends[0], 0.0) and _close(ends[1], 1.0)) or outer.factor <= 0 or inner.offset == 0:
+            return None
+        factor, offset = outer.factor * inner.factor, outer.factor * inner.offset + outer.offset
+        return _Chain(inner.source, factor, offset, [*outer.ops, middle, *inner.ops])
+
+    def hard_sigmoid(self, op: TensorOp, rewriter: Rewriter) -> bool:
+        """Rule 3."""
+        found = self.ramp(op.result, top=True)
+        if found is None:
+            return False
+        fresh = make("hard_sigmoid", [found.source], {"alpha": found.factor, "beta": found.offset})
+        return _become(op, fresh, found.ops, rewriter)
+
+    def hard_swish(self, op: TensorOp, rewriter: Rewriter) -> bool:
+        """Rule 4."""
+        outer = self.chain(op.result, top=True)
+        product = producer(outer.source, "mul")
+        if product is None or outer.offset or (outer.ops and len(product.result.uses) != 1):
+            return False
+        for straight, bent in (product.operands, product.operands[::-1]):
+            line, clip = self.chain(straight), sole(bent, "clip", "hard_sigmoid")
+            if clip is None or line.offset:
+                continue
+            inner = self.chain(clip.operands[0])
+            if clip.opname == "hard_sigmoid":
+                inner = _Chain(clip.operands[0], clip.alpha, clip.beta)
+            limits = (0.0, 1.0) if clip.opname == "hard_sigmoid" else _limits(clip)
+            total = outer.factor * line.factor
+            shape = (limits[0], total * limits[1], total * inner.factor, total * inner.offset)
+            if inner.source is line.source and all(map(_close, shape, (0.0, 1.0, 1 / 6, 0.5))):
+                ops = [*outer.ops, product, *line.ops, clip, *inner.ops]
+                return _become(op, make("hard_swish", [line.source]), ops, rewriter)
+        return False
+
+    # -- rule 5 ------------------------------------------------------------------------------------------------------
+    def leaky_max(self, op: TensorOp, rewriter: Rewriter) -> bool:
+        """Rule 5, max(x, slope * x)."""
+        for x, line in (op.operands, op.operands[::-1]):
+            found = self.chain(line)
+            if found.ops and found.source is x and found.offset == 0 and 0 <= found.factor <= 1:
+                fresh = make("leaky_relu", [x], {"slope": found.factor})
+                return _become(op, fresh, [op, *found.ops], rewriter)
+        return False
+
+    def leaky_sum(self, op: TensorOp, rewriter: Rewriter) -> bool:
+        """Rule 5, relu(x) + slope * min(x, 0)."""
+        import numpy as np
+
+        for side in (0, 1):
+            relu = sole(op.operands[side], "relu")
+            below = self.below_zero(op.operands[1 - side]) if relu is not None else None
+            if relu is None or below is None or below[0] is not relu.operands[0] or (op.opname == "sub" and side == 1):
+                continue
+            x, slope, ops = below
+            slope = -slope if op.opname == "sub" else slope
+            axis = channel_axis(slope.shape, x.shape) if slope.size > 1 else 1
+            if axis is None or not op.type.is_float:
+                return False
+            if slope.size == 1:
+                fresh = make("leaky_relu", [x], {"slope": float(slope.flat[0])})
+            else:
+                vector = np.ascontiguousarray(slope.ravel().astype(x.type.numpy))
+                value = self.weight(vector, None, op, rewriter, f"{op.label}.slope")
+                fresh = make("prelu", [x, value], {"axis": axis})
+            return _become(op, fresh, [op, relu, *ops], rewriter)
+        return False
+
+    def below_zero(self, value: Value) -> tuple[Value, np.ndarray, list[TensorOp]] | None:
+        """(x, slope, ops) when value = slope * min(x, 0), slope a number or one per channel in float64."""
+        import numpy as np
+
+        op = sole(value, "mul", "scale", "neg", "clip", "relu", "sub")
+        if op is None:
+            return None
+        if op.opname == "clip":
+            return (op.operands[0], np.ones(()), [op]) if _limits(op) == (-math.inf, 0.0) else None
+        if op.opname == "relu":
+            inner = self.chain(op.operands[0])
+            negated = bool(inner.ops) and (inner.factor, inner.offset) == (-1.0, 0.0)
+            return (inner.source, -np.ones(()), [op, *inner.ops]) if negated else None
+        if op.opname == "sub":
+            size = sole(op.operands[1], "abs")
+            same = size is not None and size.operands[0] is op.operands[0]
+            return (op.operands[0], np.full((), 2.0), [op, *([size] if size else [])]) if same else None
+        return self.scaled_below_zero(op)
+
+    def scaled_below_zero(self, op: TensorOp) -> tuple[Value, np.ndarray, list[TensorOp]] | None:
+        """`below_zero` through neg, and through mul or scale by a constant."""
+        import numpy as np
+
+        for side in range(2 if op.opname == "mul" else 1):
+            factor: Any = -np.ones(())
+            if op.opname != "neg":
+                factor = self.constant(op.operands[1 - side])
+            if factor is None or (op.opname == "scale" and op.bias is not None):
+                continue
+            if op.opname == "scale":
+                factor = factor.reshape(-1, *(1,) * (op.type.rank - 1 - op.axis))
+            below = self.below_zero(op.operands[side])
+            if below is not None and op.operands[side].shape == op.type.shape:
+                return below[0], below[1] * factor.astype(np.float64), [op, *below[2]]
+        return None
+
+    # -- rule 6 ------------------------------------------------------------------------------------------------------
+    def softmax(self, op: TensorOp, rewriter: Rewriter) -> bool:
+        """Rule 6."""
+        exp, total = producer(op.operands[0], "exp"), sole(op.operands[1], "reduce")
+        if exp is None or total is None or total.operands[0] is not exp.result or len(exp.result.uses) != 2:
+            return False
+        if total.method != "sum" or len(total.axes) != 1 or not total.keepdims:
+            return False
+        x, ops = exp.operands[0], [op, exp, total]
+        shift = sole(x, "sub")
+        top = sole(shift.operands[1], "reduce") if shift is not None else None
+        like_total = top is not None and (top.method, top.axes, top.keepdims) == ("max", total.axes, True)
+        if shift is not None and top is not None and like_total and top.operands[0] is shift.operands[0]:
+            x, ops = shift.operands[0], [*ops, shift, top]
+        return _become(op, make("softmax", [x], {"axis": total.axes[0]}), ops, rewriter)
+
+
+def _limits(op: TensorOp) -> tuple[float, float]:
+    return (0.0, math.inf) if op.opname == "relu" else (op.min, op.max)
+
+
+def _close(a: float, b: float) -> bool:
+    return math.isclose(a, b, rel_tol=1e-5, abs_tol=1e-6)
+
+
+def _become(op: TensorOp, fresh: TensorOp, ops: list[TensorOp], rewriter: Rewriter) -> bool:
+    """Put `fresh` in the place of `op`, with the source layers of all `ops` in source order. Always True."""
+    block = op.parent
+    assert block is not None  # it is being rewritten
+    inherit(fresh, op)
+    fresh.location = locations(*sorted(dict.fromkeys(ops), key=block.ops.index))
+    fresh.result.type = op.type
+    rewriter.replace_with(op, fresh)
+    return True

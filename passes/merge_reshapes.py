@@ -1,0 +1,80 @@
+"""Fewer and later reshapes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bmcompiler.ir import Module, Rewriter
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.passes.rewriting import (
+    POINTWISE,
+    PatternPass,
+    Rule,
+    Rules,
+    hand_name,
+    inherit,
+    make,
+    producer,
+    rebuild,
+    same_elements,
+    sole,
+)
+
+
+@dataclass(frozen=True)
+class MergeReshapes(PatternPass):
+    """Merge reshapes and let element-wise work happen in the shape of its producer.
+
+    1. reshape(reshape(x))                          : one reshape of x
+    2. permute that moves only axes of length 1     : reshape
+    3. f(reshape(x)), f element-wise, reshape read once : reshape(f(x)), so f stands next to the op it can fuse with
+    """
+
+    name = "merge-reshapes"
+
+    def rules(self, module: Module) -> Rules:
+        return _MergeReshapes(module)
+
+
+class _MergeReshapes(Rules):
+    def table(self) -> dict[str, tuple[Rule, ...]]:
+        return {
+            "reshape": (self.merge,),
+            "permute": (self.permute,),
+            **dict.fromkeys(POINTWISE, (self.sink,)),
+        }
+
+    def merge(self, op: TensorOp, rewriter: Rewriter) -> bool:
+        """Rule 1."""
+        before = producer(op.operands[0], "reshape")
+        if before is None:
+            return False
+        merged = rebuild(op, [before.operands[0]])
+        merged.location = op.location
+        if len(before.result.uses) == 1:
+            inherit(merged, before, op)
+        rewriter.replace_with(op, merged)
+        return True
+
+    def permute(self, op: TensorOp, rewriter: Rewriter) -> bool:
+        """Rule 2."""
+        shape = op.operands[0].shape
+        moved = [axis for axis in op.order if shape[axis] != 1]
+        if moved != sorted(moved):
+            return False
+        reshape = inherit(make("reshape", op.operands, {"shape": op.type.shape}), op)
+        reshape.result.type = op.type
+        rewriter.replace_with(op, reshape)
+        return True
+
+    def sink(self, op: TensorOp, rewriter: Rewriter) -> bool:
+        """Rule 3."""
+        before = sole(op.operands[0], "reshape")
+        if before is None or not same_elements(before.operands[0], before.result):
+            return False
+        work = rebuild(op, [before.operands[0], *op.operands[1:]])
+        hand_name(before, before.operands[0])
+        reshape = make("reshape", [work.result], {"shape": op.type.shape}, None, before.location)
+        rewriter.insert_before(op, work)
+        rewriter.replace_with(op, reshape)
+        return True

@@ -1,0 +1,205 @@
+"""Move permutes until they meet their inverse, an end of the net, or weights that can take them in.
+
+NHWC exports wrap every convolution in a pair of permutes. Moving them towards the outputs makes the pairs meet; one
+that reads an input of the net is moved towards that input instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bmcompiler.ir import Module, Rewriter, Value
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.passes.axes import PERMUTABLE, AxisMap, inverse, moved_attributes
+from bmcompiler.passes.rewriting import (
+    BINARY,
+    PatternPass,
+    Rule,
+    Rules,
+    hand_name,
+    inherit,
+    kind,
+    make,
+    producer,
+    rebuild,
+    same_elements,
+    sole,
+)
+
+
+@dataclass(frozen=True)
+class MovePermutes(PatternPass):
+    """Cancel permutes.
+
+    1. permute(permute(x))                                      : one permute of x
+    2. f(permute(x), permute(y), constants), f element-wise, softmax, prelu, scale, concat, split, slice, pad, tile,
+       reduce or arg: permute(f(x, y, permuted constants)); only where no reader keeps the old permute alive, and not
+       where all of x, y are inputs of the net
+    3. permute(f(x, constants)), where x is an input of the net (or a permute of one) and f is read by the permute alone:
+       f(permute(x), permuted constants)
+    4. matmul(reshape(permute(x)), weight), the batch axis in place, all others flattened: the rows of the weight
+       take the permute
+    """
+
+    name = "move-permutes"
+
+    def rules(self, module: Module) -> Rules:
+        return _MovePermutes(module)
+
+
+class _MovePermutes(Rules):
+    def table(self) -> dict[str, tuple[Rule, ...]]:
+        return {
+            "permute": (self.merge, self.towards_input),
+            "matmul": (self.into_rows,),
+            **dict.fromkeys(PERMUTABLE, (self.towards_output,)),
+        }
+
+    def merge(self, op: TensorOp, rewriter: Rewriter) -> bool:
+        """Rule 1."""
+        before = producer(op.operands[0], "permute")
+        if before is None:
+            return False
+        order = tuple(before.order[axis] for axis in op.order)
+        merged = rebuild(op, before.operands, order=order)
+        if len(before.result.uses) == 1:
+            inherit(merged, before, op)
+        rewriter.replace_with(op, merged)
+        return True
+
+    # -- rule 2 ------------------------------------------------------------------------------------------------------
+    def towards_output(self, op: TensorOp, rewriter: Rewriter) -> bool:
+        """Rule 2."""
+        permutes = [p for value in op.operands if (p := producer(value, "permute")) is not None]
+        if not permutes or all(p.operands[0].op is None for p in permutes):
+            return False
+        order = tuple(permutes[0].order)
+        if not all(p.order == order and _may_vanish(p) for p in permutes) or _adds_axes(op):
+            return False
+        axes = AxisMap(op, order)
+        operands = self.unpermuted(op, axes, rewriter)
+        if operands is None:
+            return False
+        fresh = rebuild(op, operands, **moved_attributes(axes))
+        rewriter.insert_before(op, fresh)
+        for permute in permutes:
+            hand_name(permute, permute.operands[0])
+        order = axes.result_order()
+        rewriter.replace(op, [_permuted(op, v, order, permutes[0], rewriter) for v in fresh.results])
+        return True
+
+    def unpermuted(self, op: TensorOp, axes: AxisMap, rewriter: Rewriter) -> list[Value] | None:
+        """Operands before the permute; constants permuted back. None when an operand is neither."""
+        operands: list[Value] = []
+        for value in op.operands:
+            permute = producer(value, "permute")
+            if permute is not None:
+                operands.append(permute.operands[0])
+            elif self.constant(value) is None:
+                return None
+            else:
+                operands.append(value)
+        if not axes.constants_follow:
+            return operands
+        return [
+            v if v is not old else self.permuted_constant(v, axes.back, op, rewriter)
+            for v, old in zip(operands, op.operands)
+        ]
+
+    def permuted_constant(self, value: Value, order: Sequence[int], op: TensorOp, rewriter: Rewriter) -> Value:
+        """A constant that broadcasts after the permute as `value` did before it."""
+        array = self.constant(value)
+        assert array is not None  # callers looked
+        if array.size == 1:
+            return value
+        full = array.reshape((1,) * (len(order) - array.ndim) + array.shape).transpose(order)
+        fresh = self.weight(full, value, op, rewriter, f"{op.label}.constant")
+        fresh.type = type(value.type)(full.shape, value.dtype, value.type.quant)
+        return fresh
+
+    # -- rule 3 ------------------------------------------------------------------------------------------------------
+    def towards_input(self, op: TensorOp, rewriter: Rewriter) -> bool:
+        """Rule 3. One step; the permute is looked at again further up."""
+        work = sole(op.operands[0], *PERMUTABLE)
+        if work is None or len(work.results) != 1 or work.opname in _REMOVES_AXES or _adds_axes(work):
+            return False
+        if not self.from_input(work):
+            return False
+        axes = AxisMap(work, inverse(op.order))
+        operands = []
+        for value in work.operands:
+            if self.constant(value) is None:
+                permute = make("permute", [value], {"order": op.order}, None, op.location)
+                operands.append(rewriter.insert_before(work, permute).results[0])
+            elif axes.constants_follow:
+                operands.append(self.permuted_constant(value, op.order, work, rewriter))
+            else:
+                operands.append(value)
+        fresh = inherit(rebuild(work, operands, **moved_attributes(axes)), work, op)
+        fresh.location = work.location
+        hand_name(work, fresh.result)
+        rewriter.replace_with(op, fresh)
+        return True
+
+    def from_input(self, op: TensorOp) -> bool:
+        """Whether the chain above reads one input of the net through ops that only constants join."""
+        while True:
+            varying = [v for v in op.operands if self.constant(v) is None]
+            if len(varying) != 1:
+                return False
+            above = varying[0].op
+            if above is None or (kind(above) == "permute" and above.operands[0].op is None):
+                return True
+            step = sole(varying[0], *PERMUTABLE)
+            if step is None or len(step.results) != 1:
+                return False
+            op = step
+
+    # -- rule 4 ------------------------------------------------------------------------------------------------------
+    def into_rows(self, op: TensorOp, rewriter: Rewriter) -> bool:
+        """Rule 4."""
+        flat = producer(op.left, "reshape")
+        permute = producer(flat.operands[0], "permute") if flat is not None else None
+        weight = self.constant(op.right)
+        if flat is None or permute is None or weight is None or weight.ndim != 2 or op.transpose_left:
+            return False
+        source = permute.operands[0]
+        shape = permute.type.shape
+        if permute.order[0] != 0 or op.left.shape != (shape[0], permute.type.size // max(shape[0], 1)):
+            return False
+        rows = weight.T if op.transpose_right else weight
+        back = inverse([axis - 1 for axis in permute.order[1:]])
+        rows = rows.reshape(*shape[1:], rows.shape[1]).transpose(*back, len(back)).reshape(rows.shape)
+        right = self.weight(rows.T if op.transpose_right else rows, op.right, op, rewriter, f"{op.label}.weight")
+        right.type = op.right.type
+        reshape = inherit(rebuild(flat, [source]), permute, flat)
+        rewriter.insert_before(op, reshape)
+        rewriter.replace_with(op, rebuild(op, [reshape.result, right, *op.operands[2:]]))
+        return True
+
+
+_REMOVES_AXES = ("reduce", "arg")
+
+
+def _adds_axes(op: TensorOp) -> bool:
+    """Whether broadcasting gives the result of an op more axes than its varying operand has."""
+    return op.opname in BINARY and min(v.type.rank for v in op.operands if kind(v.op) != "weight") < op.type.rank
+
+
+def _may_vanish(permute: TensorOp) -> bool:
+    """Whether all readers of a permute can pass it on, so that moving it leaves no copy behind."""
+    value = permute.operands[0]
+    return same_elements(value, permute.result) and all(
+        kind(u) in (*PERMUTABLE, "permute") for u in permute.result.users
+    )
+
+
+def _permuted(op: TensorOp, value: Value, order: tuple[int, ...], like: TensorOp, rewriter: Rewriter) -> Value:
+    if order == tuple(range(len(order))):
+        return value
+    attributes: dict[str, Any] = {"order": order}
+    permute = make("permute", [value], attributes, None, like.location)
+    rewriter.insert_before(op, permute)
+    return permute.result

@@ -1,0 +1,52 @@
+"""Global pooling out of reductions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bmcompiler.ir import Module, Rewriter
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.passes.rewriting import PatternPass, Rule, Rules, inherit, make
+
+_POOLS = {"mean": "avg_pool", "max": "max_pool"}
+
+
+@dataclass(frozen=True)
+class ReduceToPool(PatternPass):
+    """Reductions over height and width of (N, C, H, W) become pooling with one window.
+
+    1. reduce mean over axes 2 and 3 (floats) : avg_pool with kernel (H, W)
+    2. reduce max over axes 2 and 3           : max_pool with kernel (H, W)
+    Without keepdims a reshape to (N, C) follows.
+    """
+
+    name = "reduce-to-pool"
+
+    def rules(self, module: Module) -> Rules:
+        return _ReduceToPool(module)
+
+
+class _ReduceToPool(Rules):
+    def table(self) -> dict[str, tuple[Rule, ...]]:
+        return {"reduce": (self.pool,)}
+
+    def pool(self, op: TensorOp, rewriter: Rewriter) -> bool:
+        """Rules 1 and 2."""
+        x = op.operands[0]
+        name = _POOLS.get(op.method)
+        if (
+            name is None
+            or x.type.rank != 4
+            or sorted(op.axes) != [2, 3]
+            or (op.method == "mean" and not x.type.is_float)
+        ):
+            return False
+        if op.type.dtype != x.dtype or op.type.quant not in (None, x.type.quant):
+            return False
+        pool = inherit(make(name, [x], {"kernel": x.shape[2:]}), op)
+        pool.result.type = op.type.with_shape(pool.type.shape)
+        new = [pool]
+        if not op.keepdims:
+            new.append(make("reshape", [pool.result], {"shape": op.type.shape}, None, op.location))
+        rewriter.replace_with(op, *new)
+        return True
