@@ -21,12 +21,21 @@ def format_float(value: float) -> str:
 
 
 def format_string(text: str) -> str:
-    """Quoted; backslash, quote and everything outside printable ASCII as \\XX per UTF-8 byte."""
-    body = "".join(
-        chr(byte) if 0x20 <= byte < 0x7F and byte not in b'"\\' else f"\\{byte:02X}"
-        for byte in text.encode("utf-8", "surrogateescape")
-    )
+    """Quoted; backslash, quote and everything that does not print as \\XX per UTF-8 byte.
+
+    Undecodable bytes of a source file (surrogate escapes) stand for themselves. Raises TypeError for other surrogates.
+    """
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
+    try:
+        body = "".join(c if c.isprintable() and c not in '"\\' else _escaped(c) for c in text)
+    except UnicodeEncodeError as error:
+        raise TypeError(f"text with the lone surrogate {text[error.start]!a} has no UTF-8 form") from None
     return f'"{body}"'
+
+
+def _escaped(character: str) -> str:
+    return "".join(f"\\{byte:02X}" for byte in character.encode("utf-8", "surrogateescape"))
 
 
 def format_attribute(value: Any) -> str:

@@ -1,0 +1,149 @@
+"""One small instance of every TensorOp, and helpers to run single ops here and in ONNX Runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import onnxruntime
+from onnx import TensorProto, helper
+
+from bmcompiler.builder import Builder
+from bmcompiler.interpreter import run_module
+from bmcompiler.ir import Module, Quant, TensorType, Value, type_of_array, verify_module
+
+IMAGE = TensorType((2, 4, 5, 6))
+BYTES = TensorType((2, 4, 5, 6), "i8")
+QUANTIZED = TensorType((2, 4, 5, 6), "i8", Quant(0.03125))
+ROWS = TensorType((3, 4))
+CHANNEL = TensorType((4,))
+BYTE_ROWS = TensorType((3, 4), "i8")
+
+Sample = tuple[tuple[TensorType, ...], Callable[..., Any]]
+"""Input types, and what builds the op from a builder and the inputs."""
+
+
+def _unary(name: str, type: TensorType = IMAGE, **attributes: Any) -> Sample:
+    return (type,), lambda b, x: getattr(b, name)(x, **attributes)
+
+
+def _binary(name: str, type: TensorType = IMAGE, other: TensorType | None = None, **attributes: Any) -> Sample:
+    return (type, other or type), lambda b, x, y: getattr(b, name)(x, y, **attributes)
+
+
+def _to(type: TensorType, name: str, *inputs: TensorType, **attributes: Any) -> Sample:
+    return inputs, lambda b, *values: getattr(b, name)(*values, out=type, **attributes)
+
+
+_FLOAT_UNARY = (
+    "relu sigmoid tanh hard_sigmoid hard_swish exp log sqrt abs neg floor ceil round softplus softmax log_softmax elu"
+).split()
+_WORDS = BYTES.with_dtype("i16")
+
+SAMPLES: dict[str, Sample] = {
+    "weight": ((), lambda b: b.weight(np.arange(6, dtype=np.float32).reshape(2, 3), "w")),
+    "conv": _to(
+        TensorType((2, 6, 3, 3)), "conv", IMAGE, TensorType((6, 2, 3, 3)), TensorType((6,)), pads=(1, 1, 1, 0), strides=(2, 2),
+        group=2,
+    ),
+    "deconv": _binary("deconv", other=TensorType((4, 3, 2, 2)), strides=(2, 2), output_pads=(1, 0)),
+    "matmul": _to(TensorType((3, 7)), "matmul", ROWS, TensorType((7, 4)), TensorType((7,)), transpose_right=True),
+    "scale": _binary("scale", other=CHANNEL),
+    "batch_norm": ((IMAGE, *[CHANNEL] * 4), lambda b, *v: b.batch_norm(*v, epsilon=0.5)),
+    "lrn": _unary("lrn", size=3, alpha=0.5),
+    "max_pool": _unary("max_pool", kernel=(2, 3), strides=(2, 2), ceil_mode=True),
+    "avg_pool": _unary("avg_pool", kernel=(3, 3), pads=(1, 1, 1, 1), count_include_pad=True),
+    **{name: _unary(name) for name in _FLOAT_UNARY},
+    "clip": _unary("clip", min=-0.5, max=6.0),
+    "leaky_relu": _unary("leaky_relu", slope=0.125),
+    "prelu": _binary("prelu", other=CHANNEL),
+    **{name: _binary(name, other=TensorType((4, 1, 1))) for name in ("add", "sub", "mul", "div", "max", "min", "pow")},
+    "muls_shift": _to(BYTES, "muls_shift", _WORDS, multiplier=77, rshift=7),
+    "mul_shift": _to(BYTES, "mul_shift", BYTES, BYTES, rshift=7),
+    "add_shift": _to(BYTES, "add_shift", BYTES, _WORDS, rshift=1),
+    "sub_shift": _to(_WORDS, "sub_shift", BYTES, BYTES, rshift=1),
+    "adds_shift": _to(BYTES.with_dtype("u8"), "adds_shift", BYTES, value=100, rshift=2),
+    "mac_shift": _to(BYTES, "mac_shift", BYTES, BYTES, BYTES, multipliers=(3, -5, 90), rshift=5),
+    "round_rshift": _to(BYTES, "round_rshift", _WORDS, rshift=4),
+    "lut": ((BYTES, TensorType((256,), "i16")), lambda b, x, table: b.lut(x, table)),
+    "mins": _unary("mins", BYTES, value=0),
+    "maxs": _unary("maxs", BYTES, value=-3),
+    **{name: _binary(name, BYTES) for name in ("bit_and", "bit_or", "bit_xor")},
+    "quantize": _to(QUANTIZED, "quantize", IMAGE),
+    "dequantize": _unary("dequantize", QUANTIZED),
+    "cast": _unary("cast", dtype="u8"),
+    "reshape": _unary("reshape", QUANTIZED, shape=(8, 30)),
+    "permute": _unary("permute", order=(0, 2, 3, 1)),
+    "concat": ((IMAGE, IMAGE, IMAGE), lambda b, *v: b.concat(*v, axis=1)),
+    "split": _unary("split", axis=1, sizes=(1, 3)),
+    "slice": _unary("slice", starts=(0, 3, 1, 0), ends=(2, -1, 5, 6), steps=(1, -2, 2, 1)),
+    "pad": _unary("pad", pads=(0, 0, 0, 1, 2, 1, 0, 3), mode="reflect"),
+    "upsample": _unary("upsample", scale=(2, 3)),
+    "tile": _unary("tile", ROWS, reps=(2, 3)),
+    "reduce": _unary("reduce", method="mean", axes=(2, 3)),
+    "arg": _unary("arg", method="max", axis=1),
+}
+
+
+def build(name: str) -> Module:
+    """A verified module whose function holds the sample of one op, and nothing else but weights."""
+    types, make = SAMPLES[name]
+    builder = Builder.new("net")
+    inputs = [builder.input(f"x{i}", type) for i, type in enumerate(types)]
+    with builder.at(f"layer of {name}"):
+        made = make(builder, *inputs)
+    values: Sequence[Value] = made if isinstance(made, tuple) else (made,)
+    module = builder.outputs(values, [f"y{i}" for i in range(len(values))])
+    verify_module(module)
+    return module
+
+
+def random_array(rng: np.random.Generator, type: TensorType) -> np.ndarray:
+    """Positive floats (every op accepts them), or integers over the whole range of the element type."""
+    if type.is_float:
+        return rng.uniform(0.1, 3, type.shape).astype(type.numpy)
+    limits = np.iinfo(type.numpy)
+    return rng.integers(limits.min, limits.max, type.shape, type.numpy, endpoint=True)
+
+
+def evaluate(op: str, *arrays: np.ndarray, out: TensorType | None = None, **attributes: Any) -> Any:
+    """Result(s) of one verified op on arrays, through the interpreter."""
+    builder = Builder.new("net")
+    inputs = [builder.input(f"x{i}", type_of_array(array)) for i, array in enumerate(arrays)]
+    made = builder.create(op, inputs, attributes, None if out is None else [out]).results
+    module = builder.outputs(made, [f"y{i}" for i in range(len(made))])
+    verify_module(module)
+    results = run_module(module, {f"x{i}": array for i, array in enumerate(arrays)})
+    return results["y0"] if len(results) == 1 else tuple(results.values())
+
+
+def run_onnx(op: str, *arrays: np.ndarray, opset: int = 18, outputs: int = 1, **attributes: Any) -> Any:
+    """Result(s) of one ONNX node in ONNX Runtime."""
+    names = [f"x{i}" for i in range(len(arrays))]
+    results = [f"y{i}" for i in range(outputs)]
+    graph = helper.make_graph(
+        [helper.make_node(op, names, results, **attributes)],
+        "g",
+        [
+            helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+            for name, array in zip(names, arrays)
+        ],
+        [helper.make_tensor_value_info(name, TensorProto.UNDEFINED, None) for name in results],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
+    found = session.run(None, dict(zip(names, arrays)))
+    return found[0] if outputs == 1 else tuple(found)
+
+
+def onnx_pads(pads: Sequence[int]) -> list[int]:
+    """(top, bottom, left, right) in ONNX order."""
+    top, bottom, left, right = pads
+    return [top, left, bottom, right]
+
+
+__all__ = ["SAMPLES", "build", "evaluate", "onnx_pads", "random_array", "run_onnx"]
