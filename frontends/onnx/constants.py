@@ -104,7 +104,7 @@ def _constant(node: Node) -> Any:
         ("value_ints", node.ints, np.int64),
     ):
         if node.has_attribute(name):
-            return np.asarray(read(name), kind)  # type: ignore[operator]
+            return np.asarray(read(name), kind)
     raise UnsupportedError(f"a constant of {', '.join(node.unread) or 'no value'} is not supported")
 
 

@@ -55,7 +55,7 @@ def output_tensors(graph: onnx.GraphProto, wanted: Sequence[str] | None, tensors
 
 
 def ordered_nodes(graph: onnx.GraphProto, made: dict[str, int], outputs: Sequence[str]) -> list[int]:
-    """Indices of the nodes that the outputs need, inputs first, else as in the file. Raises FileFormatError on cycles."""
+    """Indices of the nodes that the outputs need, inputs first, else as in the file. FileFormatError on cycles."""
     needed: set[int] = set()
     pending = [made[name] for name in outputs if name in made]
     while pending:

@@ -39,11 +39,18 @@ def import_model(
     model: str | os.PathLike[str] | onnx.ModelProto, shapes: Shapes, outputs: Sequence[str] | None, name: str | None
 ) -> Module:
     """See `bmcompiler.frontends.onnx.import_onnx`."""
-    path = None if isinstance(model, onnx.ModelProto) else Path(model)
+    if isinstance(model, onnx.ModelProto):
+        return _located(model, None, name or model.graph.name or "net", shapes, outputs)
+    path = Path(model)
+    return _located(read_model(path), path, name or path.stem, shapes, outputs)
+
+
+def _located(
+    proto: onnx.ModelProto, path: Path | None, name: str, shapes: Shapes, outputs: Sequence[str] | None
+) -> Module:
+    """Import, with the file in every error."""
     try:
-        proto = read_model(path) if path is not None else model
-        title = name or (path.stem if path is not None else proto.graph.name) or "net"
-        return _Importer(proto, path, title).run(shapes, outputs)  # type: ignore[arg-type]
+        return _Importer(proto, path, name).run(shapes, outputs)
     except UnicodeDecodeError:
         raise FileFormatError("holds a name that is not UTF-8 text", file=path) from None
     except BMError as error:
@@ -155,7 +162,7 @@ class _Importer:
         function = self.builder.function
         mark = len(function.ops)
         made = converter(node, self.builder)
-        results = list(made) if isinstance(made, (tuple, list)) else [made]
+        results = list(made) if isinstance(made, tuple) else [made]
         ops = function.ops[mark:]
         for op in ops:
             self._check_op(op)

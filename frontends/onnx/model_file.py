@@ -19,7 +19,7 @@ def read_model(path: str | os.PathLike[str]) -> onnx.ModelProto:
     file = Path(path)
     try:
         if file.stat().st_size > _MAX_BYTES:
-            raise FileFormatError("is larger than 2 GB", remedy="save its weights as external data")
+            raise FileFormatError("is larger than 2 GB", file=path, remedy="save its weights as external data")
         data = file.read_bytes()
     except OSError as error:
         raise FileFormatError(f"cannot be read: {error.strerror}", file=path) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import onnx
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _A = onnx.AttributeProto
+_Int: TypeAlias = int  # `Node` has methods called int and float
+_Float: TypeAlias = float
 # attribute type -> how to read it
 _READERS: dict[int, Callable[[onnx.AttributeProto], Any]] = {
     _A.FLOAT: lambda a: float(a.f),
@@ -143,10 +145,10 @@ class Node:
     def string(self, name: str, default: str | None = None) -> str:
         return self._attribute(name, _A.STRING, default)  # type: ignore[no-any-return]
 
-    def ints(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
+    def ints(self, name: str, default: Sequence[_Int] | None = None) -> tuple[_Int, ...]:
         return tuple(self._attribute(name, _A.INTS, default))
 
-    def floats(self, name: str, default: Sequence[float] | None = None) -> tuple[float, ...]:
+    def floats(self, name: str, default: Sequence[_Float] | None = None) -> tuple[_Float, ...]:
         return tuple(self._attribute(name, _A.FLOATS, default))
 
     def array(self, name: str) -> np.ndarray:
@@ -163,7 +165,7 @@ class Node:
     def unread(self) -> list[str]:
         return sorted(self._unread)
 
-    def _attribute(self, name: str, kind: int, default: Any) -> Any:
+    def _attribute(self, name: str, kind: _Int, default: Any) -> Any:
         self._unread.discard(name)
         attribute = self._attributes.get(name)
         if attribute is None:

@@ -5,7 +5,7 @@ A plugin package names a module in the entry point group `bmcompiler.onnx_ops`; 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar, Union
 
 from bmcompiler.ir import Value
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 Tensor = Union[Value, "np.ndarray"]
 """What a tensor name stands for during import: a value of the function, or a constant known now."""
 
-Result = Union[Tensor, Sequence[Tensor]]
-Converter = Callable[["Node", "Builder"], Result]
+Converter = Callable[["Node", "Builder"], "Tensor | tuple[Tensor, ...]"]
 """Builds TensorOps for one node; returns its output, or one tensor per output."""
 
 _C = TypeVar("_C", bound=Converter)

@@ -14,6 +14,7 @@ import onnx
 
 from bmcompiler.errors import FileFormatError, UnsupportedError
 from bmcompiler.ir import TensorType
+from bmcompiler.ir.types import FROM_NUMPY
 
 _T = onnx.TensorProto
 # ONNX element type -> (numpy type, field that holds the elements when raw_data is empty)
@@ -31,20 +32,6 @@ ELEMENT_TYPES: dict[int, tuple[np.dtype[Any], str]] = {
     _T.UINT64: (np.dtype("<u8"), "uint64_data"),
     _T.BOOL: (np.dtype("?"), "int32_data"),
 }
-DTYPE_NAMES = {
-    _T.FLOAT: "f32",
-    _T.DOUBLE: "f64",
-    _T.FLOAT16: "f16",
-    _T.INT8: "i8",
-    _T.UINT8: "u8",
-    _T.INT16: "i16",
-    _T.UINT16: "u16",
-    _T.INT32: "i32",
-    _T.UINT32: "u32",
-    _T.INT64: "i64",
-    _T.UINT64: "u64",
-    _T.BOOL: "bool",
-}
 
 
 def element_name(code: int) -> str:
@@ -61,8 +48,7 @@ def numpy_type(code: int) -> np.dtype[Any]:
 
 def dtype_name(code: int) -> str:
     """Our name of an ONNX element type. Raises UnsupportedError as `numpy_type`."""
-    numpy_type(code)
-    return DTYPE_NAMES[code]
+    return FROM_NUMPY[numpy_type(code).name]
 
 
 def tensor_type(code: int, shape: tuple[int, ...]) -> TensorType:

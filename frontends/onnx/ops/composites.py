@@ -77,6 +77,8 @@ def layer_normalization(node: Node, b: Builder) -> Value:
     x, rank = node.input(0), node.rank(0, least=1)
     node.ignore("stash_type")
     axis = axis_of(node.int("axis", -1), rank)
-    out = _standardized(b, x, tuple(range(axis, rank)), node.float("epsilon", 1e-5))
+    out: Value = _standardized(b, x, tuple(range(axis, rank)), node.float("epsilon", 1e-5))
     out = b.mul(out, node.input(1))
-    return b.add(out, node.input(2)) if node.has(2) else out  # type: ignore[no-any-return]
+    if node.has(2):
+        out = b.add(out, node.input(2))
+    return out

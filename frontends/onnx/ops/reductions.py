@@ -43,7 +43,9 @@ def reduce(node: Node, b: Builder) -> Value:
         x = b.reshape(x, shape=(*x.shape, 1))
         axes, keep = (x.type.rank - 1,), False
     out: Value = b.reduce(x, method=method, axes=axes, keepdims=keep and not scalar)
-    return b.log(out) if node.type == "ReduceLogSum" else out  # type: ignore[no-any-return]
+    if node.type == "ReduceLogSum":
+        out = b.log(out)
+    return out
 
 
 @onnx_op("ReduceLogSumExp")

