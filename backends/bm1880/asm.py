@@ -2,7 +2,8 @@
 
 One line per record: `index: mnemonic id=OWN wait=OTHER field=value ...`. The mnemonic implies the fields of its row in
 the tables below; every other field is printed when it differs from its reset value. Halves of one quantity (global
-addresses, channel strides of GDMA) are printed as one value. `assemble` ignores the index and everything after `#`. The round trip is byte-identical except for header bits 23:20, in which vendor encoders leave garbage
+addresses, channel strides of GDMA) are printed as one value. `assemble` ignores the index and everything after `#`.
+The round trip is byte-identical except for header bits 23:20, in which vendor encoders leave garbage
 (`cmdbuf.normalised`).
 """
 
