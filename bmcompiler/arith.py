@@ -81,13 +81,15 @@ def requantize(x: IntArray, shift: int | IntArray, dtype: str) -> IntArray:
     return saturate(round_shift(x, shift), dtype)
 
 
-def quantize_real(x: NDArray[Any], threshold: float) -> NDArray[np.int8]:
-    """Real values to int8: saturate(floor(x * 128 / threshold + 0.5)) (bm1880.md 11.2).
+def quantize_real(x: NDArray[Any], threshold: float, dtype: str = "i8") -> IntArray:
+    """Real values to integers: saturate(floor(x * 128 / threshold + 0.5)) (bm1880.md 11.2).
 
-    Args: x: finite floats, any shape; threshold: positive real magnitude that maps to 128.
+    Args:
+        x: floats of any shape, without NaN. threshold: positive real magnitude that maps to 128.
+        dtype: i8, or another name of `saturate`.
     """
     scaled = np.asarray(x, dtype=np.float64) * (128.0 / float(threshold))
-    return saturate(np.floor(scaled + 0.5), "i8")
+    return saturate(np.floor(scaled + 0.5), dtype)
 
 
 def dequantize(q: IntArray, threshold: float) -> NDArray[np.float32]:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.errors import RuntimeUseError
+from bmcompiler.registry import entry_points
 
 ENTRY_POINT_GROUP = "bmcompiler.cpu_functions"
 
@@ -32,20 +32,19 @@ _functions: dict[str, CpuFunction] = {}
 
 
 def register_cpu_function(name: str, function: CpuFunction) -> None:
-    """Make `function` callable by CPU records of `name` (at most 16 ASCII characters); replaces an earlier one.
+    """Make `function` callable by CPU records of `name` (at most 15 ASCII characters); replaces an earlier one.
 
     The function reads and writes `memory.neuron` in place and reports bad parameters or data as BMError.
     """
-    if not name or len(name) > 16 or not name.isascii():
-        raise RuntimeUseError(f"'{name}' cannot name a CPU function: 1 to 16 ASCII characters are needed")
+    if not name or len(name) > 15 or not name.isascii():
+        raise RuntimeUseError(f"'{name}' cannot name a CPU function: 1 to 15 ASCII characters are needed")
     _functions[name] = function
 
 
 def cpu_function(name: str) -> CpuFunction:
     """The function called `name`. Raises RuntimeUseError when there is none."""
-    if name not in _functions:
-        for point in entry_points(group=ENTRY_POINT_GROUP, name=name):
-            _functions[name] = point.load()
+    if name not in _functions and name in entry_points(ENTRY_POINT_GROUP):
+        _functions[name] = entry_points(ENTRY_POINT_GROUP)[name]()
     if name not in _functions:
         raise RuntimeUseError(
             f"the model calls the CPU function '{name}', which is not registered",

@@ -68,7 +68,10 @@ class Transfer:
         """One side as a tensor; `lane_offset` channels away from its address (local sides)."""
         strides = strides or self.strides(side, shape)
         if not self.is_local(side):
-            return self.machine.globals.tensor(self.address(side), shape, strides)
+            tensor = self.machine.globals.tensor(self.address(side), shape, strides)
+            if side == "dst" and not tensor.pieces[0][1].flags.writeable:
+                raise SimulatorError("it writes into the weights, which are read-only here")
+            return tensor
         lane, offset = self.place(side)
         return self.machine.local.tensor(lane + lane_offset, offset, shape, strides)
 

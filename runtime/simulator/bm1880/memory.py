@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from math import prod
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -128,41 +129,50 @@ class LocalMemory:
 class GlobalMemory:
     """The part of the 40-bit global space that is backed by arrays, each mapped at its device address.
 
-    A tensor must lie inside one mapped array: two neighbouring allocations are never one object.
+    A tensor must lie inside one mapped array: two neighbouring allocations are never one object. Threads may map and
+    look up at the same time: changes replace the whole table.
     """
 
     def __init__(self) -> None:
-        self._bases: list[int] = []
-        self._arrays: list[Bytes] = []
+        self._areas: tuple[list[int], list[Bytes]] = ([], [])
+        self._lock = Lock()
 
     def map(self, base: int, array: Bytes) -> None:
-        """Back the addresses from `base` by `array` (1-D, contiguous). Raises SimulatorError on overlap."""
-        at = bisect_right(self._bases, base)
-        before = at and self._bases[at - 1] + self._arrays[at - 1].size > base
-        after = at < len(self._bases) and base + array.size > self._bases[at]
-        if array.size and (before or after):
-            raise SimulatorError(f"global memory at 0x{base:x} is mapped already")
-        if array.size:
-            self._bases.insert(at, base)
-            self._arrays.insert(at, array)
+        """Back the addresses from `base` by `array` (1-D, contiguous). Raises SimulatorError on overlap.
+
+        A read-only array makes commands that write there an error.
+        """
+        with self._lock:
+            bases, arrays = self._areas
+            at = bisect_right(bases, base)
+            before = at and bases[at - 1] + arrays[at - 1].size > base
+            after = at < len(bases) and base + array.size > bases[at]
+            if array.size and (before or after):
+                raise SimulatorError(f"global memory at 0x{base:x} is mapped already")
+            if array.size:
+                self._areas = ([*bases[:at], base, *bases[at:]], [*arrays[:at], array, *arrays[at:]])
 
     def unmap(self, base: int) -> None:
         """Forget the array mapped at `base`, if there is one."""
-        if base in self._bases:
-            at = self._bases.index(base)
-            del self._bases[at], self._arrays[at]
+        with self._lock:
+            bases, arrays = self._areas
+            if base in bases:
+                at = bases.index(base)
+                self._areas = (bases[:at] + bases[at + 1 :], arrays[:at] + arrays[at + 1 :])
 
     def region(self, address: int) -> tuple[Bytes, int]:
         """The array that backs `address` and the offset in it. Raises SimulatorError when nothing is mapped there."""
-        at = bisect_right(self._bases, address) - 1
-        if at < 0 or address >= self._bases[at] + self._arrays[at].size:
+        bases, arrays = self._areas
+        at = bisect_right(bases, address) - 1
+        if at < 0 or address >= bases[at] + arrays[at].size:
             raise SimulatorError(f"global address 0x{address:x} is outside the memory of the program")
-        return self._arrays[at], address - self._bases[at]
+        return arrays[at], address - bases[at]
 
     def area(self, base: int) -> Bytes:
         """The rest of the array that backs `base`; empty when nothing is mapped there."""
-        at = bisect_right(self._bases, base) - 1
-        return self._arrays[at][base - self._bases[at] :] if at >= 0 else np.empty(0, np.uint8)
+        bases, arrays = self._areas
+        at = bisect_right(bases, base) - 1
+        return arrays[at][base - bases[at] :] if at >= 0 else np.empty(0, np.uint8)
 
     def tensor(self, address: int, shape: Shape, strides: Shape) -> Tensor:
         """Bytes from `address` as a tensor; strides (n, c, h, w) in bytes. Raises SimulatorError outside the memory."""
@@ -181,8 +191,8 @@ class GlobalMemory:
 class Machine:
     """One chip: its local and global memory."""
 
-    def __init__(self, global_memory: GlobalMemory | None = None) -> None:
-        self.local = LocalMemory()
+    def __init__(self, global_memory: GlobalMemory | None = None, local: LocalMemory | None = None) -> None:
+        self.local = local or LocalMemory()
         self.globals = global_memory or GlobalMemory()
 
 

@@ -1,0 +1,257 @@
+"""Devices, contexts and device memory of the BM runtime (seed: BM Runtime Library; bm1880.md 13)."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import IntEnum
+from math import prod
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmcompiler.backends.bm1880.chip import CHIP, align_up
+from bmcompiler.errors import BMError, FileFormatError, RuntimeUseError, UnsupportedError, UsageError
+from bmcompiler.runtime.devices import FIRST_ADDRESS, MAX_DEVICES, PAGE
+from bmcompiler.runtime.simulator.bm1880.memory import GlobalMemory, Machine
+
+if TYPE_CHECKING:
+    from bmcompiler.backends.bm1880.bmkernel import Bmk1880Context
+
+log = logging.getLogger("bmcompiler.runtime")
+
+GMEM_SIZE = 0x1_0000_0000
+T = TypeVar("T")
+
+
+class BmErr(IntEnum):
+    """Return codes of the runtime."""
+
+    SUCCESS = 0
+    AGAIN = 1
+    FAILURE = 2
+    TIMEOUT = 3
+    UNINITIALIZED = 4
+    INVALID_ARGUMENT = 5
+    NOMEM = 6
+    DATA = 7
+    BUSY = 8
+    NOT_SUPPORTED = 9
+
+
+class BmFmt(IntEnum):
+    """Element formats of `BmShape`."""
+
+    FP32 = 0
+    FP16 = 1
+    INT16 = 2
+    INT8 = 3
+
+
+_FMT_BYTES = {BmFmt.FP32: 4, BmFmt.FP16: 2, BmFmt.INT16: 2, BmFmt.INT8: 1}
+
+
+@dataclass(frozen=True)
+class BmShape:
+    """Shape of a memory object: a tensor has 4 dimensions, a matrix 2."""
+
+    fmt: BmFmt
+    dim: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes. Raises UsageError for other ranks, empty dimensions or unknown formats."""
+        if len(self.dim) not in (2, 4) or min(self.dim) < 1 or self.fmt not in _FMT_BYTES:
+            raise UsageError(f"{self} is not the shape of a tensor (4 dimensions) or matrix (2)")
+        return prod(self.dim) * _FMT_BYTES[self.fmt]
+
+
+@dataclass(frozen=True)
+class BmDevInfo:
+    """Facts of a device; sizes in bytes, `lmem_size` per lane."""
+
+    chip: int = CHIP.version
+    npu_num: int = CHIP.lanes
+    eu_num: int = CHIP.execution_units
+    lmem_size: int = CHIP.lmem_size
+    lmem_banks: int = CHIP.lmem_banks
+    lmem_bank_size: int = CHIP.lmem_bank_size
+    gmem_size: int = GMEM_SIZE
+
+
+class BmRuntimeError(BMError):
+    """A failed runtime call; `code` is what the call returns."""
+
+    def __init__(self, code: BmErr, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+
+
+def code_of(error: BMError | OSError | MemoryError) -> BmErr:
+    """The vendor's error code for an error of this package."""
+    if isinstance(error, BmRuntimeError):
+        return error.code
+    if isinstance(error, FileFormatError):
+        return BmErr.DATA
+    if isinstance(error, MemoryError):
+        return BmErr.NOMEM
+    if isinstance(error, UnsupportedError):
+        return BmErr.NOT_SUPPORTED
+    return BmErr.INVALID_ARGUMENT if isinstance(error, RuntimeUseError | UsageError) else BmErr.FAILURE
+
+
+def guarded(action: Callable[[], T]) -> tuple[BmErr, T | None]:
+    """Run `action`: (SUCCESS, result), or (code, None) after writing the reason to the log "bmcompiler.runtime"."""
+    try:
+        return BmErr.SUCCESS, action()
+    except (BMError, OSError, MemoryError) as error:
+        code = code_of(error)
+        log.error("%s: %s", code.name, error)
+        return code, None
+
+
+@dataclass(eq=False)
+class BmMem:
+    """A piece of device memory. `data` is its content; a window shares that of the object it was cut from."""
+
+    address: int
+    data: NDArray[np.uint8]
+    shape: BmShape | None = None
+    window: bool = False
+    freed: bool = False
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return int(self.data.size)
+
+    def cut(self, offset: int, size: int, shape: BmShape | None = None) -> BmMem:
+        """A window on bytes offset .. offset + size. Raises BmRuntimeError when it leaves this object."""
+        if offset < 0 or size < 0 or offset + size > self.size:
+            reason = f"window of {size} bytes at {offset} leaves a memory object of {self.size} bytes"
+            raise BmRuntimeError(BmErr.INVALID_ARGUMENT, reason)
+        return BmMem(self.address + offset, self.data[offset : offset + size], shape, window=True)
+
+
+class BmDevice:
+    """One simulated chip's global memory and what is allocated in it; used by contexts of any thread."""
+
+    def __init__(self, index: int) -> None:
+        if not 0 <= index < MAX_DEVICES:
+            raise BmRuntimeError(BmErr.INVALID_ARGUMENT, f"there is no device {index}, only 0 to {MAX_DEVICES - 1}")
+        self.index, self.info = index, BmDevInfo()
+        self.memory = GlobalMemory()
+        self._used: dict[int, int] = {}
+        self._lock = threading.Lock()
+
+    def allocate(self, size: int, shape: BmShape | None = None) -> BmMem:
+        """Zeroed memory at the lowest free address, from 0x2800000 on. Raises BmRuntimeError when none is left."""
+        if size < 1:
+            raise BmRuntimeError(BmErr.INVALID_ARGUMENT, f"cannot allocate {size} bytes")
+        with self._lock:
+            address = FIRST_ADDRESS
+            for base, length in sorted(self._used.items()):
+                if address + size <= base:
+                    break
+                address = base + align_up(length, PAGE)
+            if address + size > GMEM_SIZE:
+                raise BmRuntimeError(BmErr.NOMEM, f"device memory has no room for {size} bytes")
+            mem = BmMem(address, np.zeros(size, np.uint8), shape)
+            self.memory.map(address, mem.data)
+            self._used[address] = size
+        return mem
+
+    def free(self, mem: BmMem) -> None:
+        """Give memory back; of a window only the handle ends. Raises BmRuntimeError for memory freed before."""
+        with self._lock:
+            if mem.freed or (not mem.window and mem.address not in self._used):
+                raise BmRuntimeError(BmErr.INVALID_ARGUMENT, f"memory at 0x{mem.address:x} is not allocated")
+            mem.freed = True
+            if not mem.window:
+                self.memory.unmap(mem.address)
+                del self._used[mem.address]
+
+
+_devices: dict[int, BmDevice] = {}
+_devices_lock = threading.Lock()
+
+
+def device(index: int) -> BmDevice:
+    """The device of that number; every caller gets the same one. Raises BmRuntimeError when there is none."""
+    with _devices_lock:
+        if index not in _devices:
+            _devices[index] = BmDevice(index)
+        return _devices[index]
+
+
+@dataclass(eq=False)
+class BmContext:
+    """A user of a device, with local memory of its own: contexts on several threads do not disturb each other."""
+
+    bound: BmDevice | None = None
+    machine: Machine | None = None
+    allocations: list[BmMem] = field(default_factory=list)
+    closed: bool = False
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    kernels: threading.local = field(default_factory=threading.local)
+
+    def bind(self, target: BmDevice) -> None:
+        """Use `target` from now on. Raises BmRuntimeError when a device is bound already."""
+        self.check()
+        if self.bound is not None:
+            raise BmRuntimeError(BmErr.BUSY, "the context is bound to a device already")
+        self.bound, self.machine = target, Machine(target.memory)
+
+    def unbind(self) -> None:
+        """Release all memory of this context and the device."""
+        if self.bound is not None:
+            for mem in self.allocations:
+                if not mem.freed:
+                    self.bound.free(mem)
+        self.allocations.clear()
+        self.bound = self.machine = None
+
+    def check(self) -> None:
+        """Refuse a destroyed context."""
+        if self.closed:
+            raise BmRuntimeError(BmErr.UNINITIALIZED, "the context was destroyed")
+
+    def device(self) -> BmDevice:
+        """The bound device. Raises BmRuntimeError when there is none."""
+        self.check()
+        if self.bound is None:
+            raise BmRuntimeError(BmErr.UNINITIALIZED, "the context is not bound to a device")
+        return self.bound
+
+    def chip(self) -> Machine:
+        """The machine commands run on. Raises BmRuntimeError when no device is bound."""
+        self.device()
+        assert self.machine is not None
+        return self.machine
+
+    def allocate(self, size: int, shape: BmShape | None = None) -> BmMem:
+        """Device memory that ends with the context at the latest."""
+        mem = self.device().allocate(size, shape)
+        with self.lock:
+            self.allocations.append(mem)
+        return mem
+
+    def free(self, mem: BmMem) -> None:
+        """Give device memory back."""
+        self.device().free(mem)
+        with self.lock:
+            if mem in self.allocations:
+                self.allocations.remove(mem)
+
+    @property
+    def kernel(self) -> Bmk1880Context | None:
+        """The kernel context of the calling thread."""
+        found: Bmk1880Context | None = getattr(self.kernels, "current", None)
+        return found
+
+    @kernel.setter
+    def kernel(self, value: Bmk1880Context | None) -> None:
+        self.kernels.current = value

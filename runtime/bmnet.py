@@ -1,0 +1,265 @@
+"""Registered networks of the BM runtime: programs, weights and activations in device memory (bm1880.md 10.3, 13)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmcompiler import bmodel
+from bmcompiler.bmodel import TensorInfo
+from bmcompiler.bmodel.bm1880 import Bm1880Model, Command
+from bmcompiler.errors import UnsupportedError
+from bmcompiler.files import StrPath
+from bmcompiler.runtime.bmdevice import BmContext, BmErr, BmMem, BmRuntimeError
+from bmcompiler.runtime.simulator.bm1880.plan import Plan, compile_plan
+
+Bytes = NDArray[np.uint8]
+ReadBuffer = bytes | bytearray | memoryview | NDArray[Any]
+WriteBuffer = bytearray | memoryview | NDArray[Any]
+
+
+@dataclass(frozen=True)
+class BmNetInfo:
+    """A compiled network in parts, as `bmnet_register` takes it; sizes and offsets in bytes.
+
+    Inputs start at neuron offset 0; outputs are `output_size` bytes at `output_offset`.
+    """
+
+    batch_size: int
+    weight: bytes
+    cmdbuf: bytes
+    neuron_size: int
+    input_size: int
+    output_offset: int
+    output_size: int
+
+    @property
+    def weight_size(self) -> int:
+        """Bytes of the weights."""
+        return len(self.weight)
+
+    @property
+    def cmdbuf_size(self) -> int:
+        """Bytes of the command buffer."""
+        return len(self.cmdbuf)
+
+
+@dataclass(frozen=True)
+class BmNetOutputInfo:
+    """Outputs of the selected program, in the order of the output buffer; sizes in bytes."""
+
+    output_size: int
+    output_num: int
+    name_array: tuple[str, ...]
+    shape_array: tuple[tuple[int, ...], ...]
+    threshold_array: tuple[float, ...]
+    size_array: tuple[int, ...]
+    fmt_array: tuple[int, ...]
+
+
+class BmNet:
+    """A network on a context. One program (input shape) is selected at a time, at first the first one.
+
+    `weights[i]` is the memory of weight set i, `neuron` that of the activations; both are None until memory is imported
+    when the network was registered without.
+    """
+
+    def __init__(
+        self, ctx: BmContext, commands: Sequence[Command], weights: Sequence[ReadBuffer], allocate: bool
+    ) -> None:
+        ctx.device()
+        if not commands:
+            raise BmRuntimeError(BmErr.DATA, "the model has no program")
+        self.ctx, self.commands = ctx, tuple(commands)
+        self.selected = 0
+        self.closed = False
+        self._owned: list[BmMem] = []
+        self._plans: dict[int, Plan] = {}
+        self.weights: list[BmMem | None] = [None] * len(weights)
+        self._weight_sizes = [_array(data).nbytes for data in weights]
+        self.neuron: BmMem | None = None
+        if allocate:
+            self._allocate(weights)
+
+    def _allocate(self, weights: Sequence[ReadBuffer]) -> None:
+        for index, data in enumerate(weights):
+            if self._weight_sizes[index]:
+                mem = self._own(self._weight_sizes[index])
+                mem.data[:] = readable(data, mem.size)
+                self.weights[index] = mem
+        self.neuron = self._own(max(1, *(command.neuron_size for command in self.commands)))
+
+    def _own(self, size: int) -> BmMem:
+        mem = self.ctx.allocate(size)
+        self._owned.append(mem)
+        return mem
+
+    @property
+    def command(self) -> Command:
+        """The selected program."""
+        self.check()
+        return self.commands[self.selected]
+
+    def check(self) -> None:
+        """Refuse a network that was cleaned up."""
+        if self.closed:
+            raise BmRuntimeError(BmErr.UNINITIALIZED, "the network was cleaned up")
+
+    def select(self, shape: Sequence[int]) -> None:
+        """Select the program whose first input has `shape`. Raises BmRuntimeError when there is none."""
+        self.check()
+        wanted = tuple(int(size) for size in shape)
+        for index, command in enumerate(self.commands):
+            if command.inputs[0].shape == wanted:
+                self.selected = index
+                return
+        known = ", ".join(str(list(command.inputs[0].shape)) for command in self.commands)
+        raise BmRuntimeError(BmErr.INVALID_ARGUMENT, f"no program takes input shape {list(wanted)}; there are {known}")
+
+    def weight_memory(self) -> BmMem | None:
+        """Weights of the selected program; None when it has none, or none yet."""
+        index = self.command.weight_index
+        return self.weights[index] if index < len(self.weights) else None
+
+    def _weight_size(self) -> int:
+        index = self.command.weight_index
+        return self._weight_sizes[index] if index < len(self._weight_sizes) else 0
+
+    def import_weight(self, mem: BmMem) -> None:
+        """Use `mem`, filled by the caller, as weights of the selected program."""
+        index = self.command.weight_index
+        _check_room("weights", mem, self._weight_size())
+        if index < len(self.weights):
+            self.weights[index] = mem
+            self._plans.clear()
+
+    def import_neuron(self, mem: BmMem) -> None:
+        """Use `mem` for the activations."""
+        self.check()
+        _check_room("activations", mem, max(command.neuron_size for command in self.commands))
+        self.neuron = mem
+        self._plans.clear()
+
+    def neuron_memory(self) -> BmMem:
+        """Memory of the activations. Raises BmRuntimeError before it is imported."""
+        self.check()
+        if self.neuron is None:
+            raise BmRuntimeError(BmErr.UNINITIALIZED, "the network has no activation memory: import it first")
+        return self.neuron
+
+    def input_memory(self) -> BmMem:
+        """Window on the inputs."""
+        return self._window(self.command.inputs)
+
+    def output_memory(self) -> BmMem:
+        """Window on the outputs, from the first to the last byte of any."""
+        return self._window(self.command.outputs)
+
+    def _window(self, tensors: Sequence[TensorInfo]) -> BmMem:
+        first = min(info.offset for info in tensors)
+        return self.neuron_memory().cut(first, max(info.offset + info.size for info in tensors) - first)
+
+    def load_input(self, data: ReadBuffer) -> None:
+        """Copy the inputs, one behind the other, to the device."""
+        source = readable(data, sum(info.size for info in self.command.inputs))
+        done = 0
+        for info in self.command.inputs:
+            self.neuron_memory().cut(info.offset, info.size).data[:] = source[done : done + info.size]
+            done += info.size
+
+    def store_output(self, buffer: WriteBuffer) -> None:
+        """Copy the outputs, one behind the other in list order, to `buffer`."""
+        target = writable(buffer, sum(info.size for info in self.command.outputs))
+        done = 0
+        for info in self.command.outputs:
+            target[done : done + info.size] = self.neuron_memory().cut(info.offset, info.size).data
+            done += info.size
+
+    def output_info(self) -> BmNetOutputInfo:
+        """What the output buffer holds."""
+        outputs = self.command.outputs
+        sizes = tuple(info.size for info in outputs)
+        return BmNetOutputInfo(
+            output_size=sum(sizes),
+            output_num=len(outputs),
+            name_array=tuple(info.name for info in outputs),
+            shape_array=tuple(info.shape for info in outputs),
+            threshold_array=tuple(info.threshold for info in outputs),
+            size_array=sizes,
+            fmt_array=tuple(info.fmt for info in outputs),
+        )
+
+    def run(self) -> None:
+        """Execute the selected program on what is in device memory."""
+        command, neuron, weight = self.command, self.neuron_memory(), self.weight_memory()
+        if weight is None and self._weight_size():
+            raise BmRuntimeError(BmErr.UNINITIALIZED, "the network has no weight memory: import it first")
+        with self.ctx.lock:
+            if self.selected not in self._plans:
+                base = weight.address if weight is not None else 0
+                self._plans[self.selected] = compile_plan(command.cmdbuf, self.ctx.chip(), neuron.address, base)
+            self._plans[self.selected].run()
+
+    def close(self) -> None:
+        """Free the memory that registration allocated."""
+        self.check()
+        self.closed = True
+        self._plans.clear()
+        for mem in self._owned:
+            if not mem.freed:
+                self.ctx.free(mem)
+
+
+def net_of_file(ctx: BmContext, path: StrPath) -> BmNet:
+    """Register a model file. Raises FileFormatError, UnsupportedError (another chip), OSError."""
+    model = bmodel.load(path)
+    if not isinstance(model, Bm1880Model):
+        raise UnsupportedError(f"the file is a model for {model.target}, this device is a bm1880", file=path)
+    return BmNet(ctx, model.commands, model.weights, allocate=True)
+
+
+def net_of_info(ctx: BmContext, info: BmNetInfo, allocate: bool) -> BmNet:
+    """Register a network given in parts. Raises BmRuntimeError when inputs or outputs leave the activations."""
+    if info.batch_size < 1 or min(info.input_size, info.output_size) < 1 or info.output_offset < 0:
+        raise BmRuntimeError(BmErr.INVALID_ARGUMENT, "batch, input and output sizes must be positive")
+    if max(info.input_size, info.output_offset + info.output_size) > info.neuron_size:
+        raise BmRuntimeError(BmErr.INVALID_ARGUMENT, f"input or output leaves {info.neuron_size} bytes of activations")
+    if info.input_size % info.batch_size or info.output_size % info.batch_size:
+        raise BmRuntimeError(BmErr.INVALID_ARGUMENT, f"sizes are not those of {info.batch_size} samples")
+    batch = info.batch_size
+    source = TensorInfo("input", (batch, info.input_size // batch, 1, 1))
+    result = TensorInfo("output", (batch, info.output_size // batch, 1, 1), offset=info.output_offset)
+    return BmNet(ctx, [Command([source], [result], info.cmdbuf, info.neuron_size)], [info.weight], allocate)
+
+
+def readable(data: ReadBuffer, size: int) -> Bytes:
+    """The first `size` bytes of a buffer. Raises BmRuntimeError when it is shorter."""
+    source = np.ascontiguousarray(_array(data)).reshape(-1).view(np.uint8)
+    return _first(source, size)
+
+
+def writable(buffer: WriteBuffer, size: int) -> Bytes:
+    """The first `size` bytes of a buffer, to be written. Raises BmRuntimeError when it is shorter or cannot be."""
+    array = _array(buffer)
+    if not (array.flags.writeable and array.flags.c_contiguous):
+        raise BmRuntimeError(BmErr.INVALID_ARGUMENT, "the buffer cannot be written, or is not contiguous")
+    return _first(array.reshape(-1).view(np.uint8), size)
+
+
+def _array(data: ReadBuffer) -> NDArray[Any]:
+    return data if isinstance(data, np.ndarray) else np.frombuffer(data, np.uint8)
+
+
+def _first(array: Bytes, size: int) -> Bytes:
+    if array.size < size:
+        raise BmRuntimeError(BmErr.INVALID_ARGUMENT, f"the buffer has {array.size} bytes, {size} are needed")
+    return array[:size]
+
+
+def _check_room(what: str, mem: BmMem, needed: int) -> None:
+    if mem.freed or mem.size < needed:
+        raise BmRuntimeError(BmErr.INVALID_ARGUMENT, f"the {what} need {needed} bytes, the memory has {mem.size}")

@@ -1,0 +1,389 @@
+"""The BM runtime API (seed: BM Runtime Library), same names and parameters in Python form.
+
+C out-parameters become return values: a call `err = f(in, &out)` is `err, out = f(in)` here, with `out` None on
+failure; `bm_enum_devices` returns (count, infos). Buffers of data stay parameters: any bytes-like object or numpy array
+to read, any writable contiguous one to fill. Errors are the vendor's codes (`BmErr`); the reason of each is written to
+the log "bmcompiler.runtime". Calls that return a handle without a code return None on failure.
+
+    err, ctx = bm_init(0)
+    err, net = bmnet_register_bmodel(ctx, "lenet.bmodel")
+    err = bmnet_set_input_shape(net, (1, 1, 28, 28))
+    err, info = bmnet_get_output_info(net)
+    output = bytearray(info.output_size)
+    err = bmnet_inference(net, image, output)
+    bmnet_cleanup(net)
+    bm_exit(ctx)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from bmcompiler.backends.bm1880.bmkernel import (
+    Bmk1880Context,
+    bmk1880_acquire_cmdbuf,
+    bmk1880_cleanup,
+    bmk1880_register,
+    bmk1880_reset,
+)
+from bmcompiler.files import StrPath
+from bmcompiler.runtime.bmdevice import (
+    BmContext,
+    BmDevice,
+    BmDevInfo,
+    BmErr,
+    BmFmt,
+    BmMem,
+    BmRuntimeError,
+    BmShape,
+    device,
+    guarded,
+)
+from bmcompiler.runtime.bmnet import (
+    BmNet,
+    BmNetInfo,
+    BmNetOutputInfo,
+    ReadBuffer,
+    WriteBuffer,
+    net_of_file,
+    net_of_info,
+    readable,
+    writable,
+)
+from bmcompiler.runtime.devices import MAX_DEVICES
+from bmcompiler.runtime.simulator.bm1880.plan import compile_plan
+
+__all__ = [
+    "BmContext", "BmDevInfo", "BmDevice", "BmErr", "BmFmt", "BmMem", "BmNet", "BmNetInfo", "BmNetOutputInfo",
+    "BmShape", "bm_bind_device", "bm_context_create", "bm_context_destroy", "bm_device_close", "bm_device_config",
+    "bm_device_get_info", "bm_device_open", "bm_device_query", "bm_enum_devices", "bm_exit", "bm_get_device",
+    "bm_init", "bm_memcpy_d2s", "bm_memcpy_s2d", "bm_unbind_device", "bmmem_device_addr", "bmmem_device_alloc",
+    "bmmem_device_alloc_raw", "bmmem_device_free", "bmmem_device_prealloc", "bmmem_device_prealloc_raw",
+    "bmmem_device_size", "bmmem_host_alloc", "bmmem_host_free", "bmmem_host_p_addr", "bmmem_host_v_addr",
+    "bmnet_cleanup", "bmnet_get_output_info", "bmnet_import_neuron_devmem", "bmnet_import_weight_devmem",
+    "bmnet_inference", "bmnet_input_devmem", "bmnet_load_input", "bmnet_load_neuron", "bmnet_neuron_devmem",
+    "bmnet_output_devmem", "bmnet_register", "bmnet_register_bmodel", "bmnet_register_noalloc", "bmnet_run",
+    "bmnet_set_input_shape", "bmnet_store_neuron", "bmnet_store_output", "bmnet_weight_devmem",
+    "bmruntime_bmkernel_create", "bmruntime_bmkernel_destroy", "bmruntime_bmkernel_submit",
+]  # fmt: skip
+
+
+def _code(action: Callable[[], object]) -> BmErr:
+    return guarded(action)[0]
+
+
+# Devices and contexts.
+
+
+def bm_init(index: int = 0) -> tuple[BmErr, BmContext | None]:
+    """Open device `index` and make a context bound to it."""
+
+    def act() -> BmContext:
+        ctx = BmContext()
+        ctx.bind(device(index))
+        return ctx
+
+    return guarded(act)
+
+
+def bm_exit(ctx: BmContext) -> None:
+    """Release the context and all of its device memory."""
+    bm_context_destroy(ctx)
+
+
+def bm_enum_devices() -> tuple[int, list[BmDevInfo]]:
+    """Number of devices and their facts."""
+    return MAX_DEVICES, [BmDevInfo() for _ in range(MAX_DEVICES)]
+
+
+def bm_device_open(index: int) -> tuple[BmErr, BmDevice | None]:
+    """Open a device."""
+    return guarded(lambda: device(index))
+
+
+def bm_device_close(dev: BmDevice) -> None:
+    """Close a device; contexts that are bound to it keep working."""
+    guarded(lambda: device(dev.index))
+
+
+def bm_device_query(dev: BmDevice, id: int, buf: object = None) -> BmErr:
+    """Always NOT_SUPPORTED, as in the vendor's library."""
+    return BmErr.NOT_SUPPORTED
+
+
+def bm_device_config(dev: BmDevice, id: int, buf: object = None) -> BmErr:
+    """Always NOT_SUPPORTED, as in the vendor's library."""
+    return BmErr.NOT_SUPPORTED
+
+
+def bm_device_get_info(dev: BmDevice) -> BmDevInfo:
+    """Facts of a device."""
+    return dev.info
+
+
+def bm_context_create() -> tuple[BmErr, BmContext | None]:
+    """A context without a device."""
+    return guarded(BmContext)
+
+
+def bm_context_destroy(ctx: BmContext) -> None:
+    """Release the context and all of its device memory."""
+
+    def act() -> None:
+        ctx.check()
+        ctx.unbind()
+        ctx.closed = True
+
+    guarded(act)
+
+
+def bm_bind_device(ctx: BmContext, dev: BmDevice) -> BmErr:
+    """Bind a context to a device; BUSY when it is bound already."""
+    return _code(lambda: ctx.bind(dev))
+
+
+def bm_unbind_device(ctx: BmContext) -> None:
+    """Unbind a context from its device; its device memory is released."""
+    guarded(ctx.unbind)
+
+
+def bm_get_device(ctx: BmContext) -> BmDevice | None:
+    """The device of a context."""
+    return guarded(ctx.device)[1]
+
+
+# Kernel programs.
+
+
+def bmruntime_bmkernel_create(ctx: BmContext) -> tuple[BmErr, Bmk1880Context | None]:
+    """The kernel context of the calling thread, for bmk1880_* calls. BUSY when the thread has one already."""
+
+    def act() -> Bmk1880Context:
+        ctx.device()
+        if ctx.kernel is not None:
+            raise BmRuntimeError(BmErr.BUSY, "this thread has a kernel context already")
+        ctx.kernel = bmk1880_register()
+        return ctx.kernel
+
+    return guarded(act)
+
+
+def _kernel(ctx: BmContext) -> Bmk1880Context:
+    ctx.check()
+    if ctx.kernel is None:
+        raise BmRuntimeError(BmErr.UNINITIALIZED, "this thread has no kernel context")
+    return ctx.kernel
+
+
+def bmruntime_bmkernel_submit(ctx: BmContext) -> BmErr:
+    """Execute the calls made on this thread's kernel context since the last submit. Addresses are those of bmmem_*."""
+
+    def act() -> None:
+        kernel = _kernel(ctx)
+        cmdbuf = bmk1880_acquire_cmdbuf(kernel)
+        bmk1880_reset(kernel)
+        with ctx.lock:
+            compile_plan(cmdbuf, ctx.chip()).run()
+
+    return _code(act)
+
+
+def bmruntime_bmkernel_destroy(ctx: BmContext) -> None:
+    """End this thread's kernel context; calls that were not submitted are dropped."""
+
+    def act() -> None:
+        bmk1880_cleanup(_kernel(ctx))
+        ctx.kernel = None
+
+    guarded(act)
+
+
+# Device memory.
+
+
+def bmmem_device_alloc_raw(ctx: BmContext, size: int) -> BmMem | None:
+    """Zeroed device memory of `size` bytes."""
+    return guarded(lambda: ctx.allocate(size))[1]
+
+
+def bmmem_device_prealloc_raw(ctx: BmContext, mem: BmMem, offset: int, size: int) -> BmMem | None:
+    """A window of `size` bytes on allocated memory."""
+    return guarded(lambda: mem.cut(offset, size))[1]
+
+
+def bmmem_device_alloc(ctx: BmContext, shape: BmShape) -> BmMem | None:
+    """Zeroed device memory for a tensor or matrix."""
+    return guarded(lambda: ctx.allocate(shape.size, shape))[1]
+
+
+def bmmem_device_prealloc(ctx: BmContext, mem: BmMem, offset: int, shape: BmShape) -> BmMem | None:
+    """A window for a tensor or matrix on allocated memory."""
+    return guarded(lambda: mem.cut(offset, shape.size, shape))[1]
+
+
+def bmmem_device_free(ctx: BmContext, mem: BmMem) -> None:
+    """Free device memory; of a window only the handle."""
+    guarded(lambda: ctx.free(mem))
+
+
+def bmmem_host_alloc(ctx: BmContext, shape: BmShape) -> BmErr:
+    """Always NOT_SUPPORTED, as in the vendor's library."""
+    return BmErr.NOT_SUPPORTED
+
+
+def bmmem_host_free(ctx: BmContext, mem: object) -> BmErr:
+    """Always NOT_SUPPORTED, as in the vendor's library."""
+    return BmErr.NOT_SUPPORTED
+
+
+def bmmem_device_size(ctx: BmContext, mem: BmMem) -> int:
+    """Bytes of a memory object."""
+    return mem.size
+
+
+def bmmem_device_addr(ctx: BmContext, mem: BmMem) -> int:
+    """Device address of a memory object, as kernel calls take it."""
+    return mem.address
+
+
+def bmmem_host_v_addr(ctx: BmContext, mem: object) -> BmErr:
+    """Always NOT_SUPPORTED, as in the vendor's library."""
+    return BmErr.NOT_SUPPORTED
+
+
+def bmmem_host_p_addr(ctx: BmContext, mem: object) -> BmErr:
+    """Always NOT_SUPPORTED, as in the vendor's library."""
+    return BmErr.NOT_SUPPORTED
+
+
+def _usable(mem: BmMem) -> BmMem:
+    if mem.freed:
+        raise BmRuntimeError(BmErr.INVALID_ARGUMENT, f"memory at 0x{mem.address:x} was freed")
+    return mem
+
+
+def bm_memcpy_s2d(ctx: BmContext, dst: BmMem, src: ReadBuffer) -> BmErr:
+    """Fill a whole memory object from host memory (which may be longer)."""
+
+    def act() -> None:
+        ctx.device()
+        _usable(dst).data[:] = readable(src, dst.size)
+
+    return _code(act)
+
+
+def bm_memcpy_d2s(ctx: BmContext, dst: WriteBuffer, src: BmMem) -> BmErr:
+    """Copy a whole memory object to host memory (which may be longer)."""
+
+    def act() -> None:
+        ctx.device()
+        writable(dst, _usable(src).size)[:] = src.data
+
+    return _code(act)
+
+
+# Networks.
+
+
+def bmnet_register(ctx: BmContext, info: BmNetInfo) -> tuple[BmErr, BmNet | None]:
+    """Register a network given in parts, with its weights copied to new device memory."""
+    return guarded(lambda: net_of_info(ctx, info, allocate=True))
+
+
+def bmnet_register_bmodel(ctx: BmContext, bmodel: StrPath) -> tuple[BmErr, BmNet | None]:
+    """Register a model file. DATA for a malformed file, NOT_SUPPORTED for a model of another chip."""
+    return guarded(lambda: net_of_file(ctx, bmodel))
+
+
+def bmnet_register_noalloc(ctx: BmContext, info: BmNetInfo) -> tuple[BmErr, BmNet | None]:
+    """Register a network without device memory; import weights (filled by the caller) and activations before use."""
+    return guarded(lambda: net_of_info(ctx, info, allocate=False))
+
+
+def bmnet_set_input_shape(net: BmNet, input_shape: Sequence[int]) -> BmErr:
+    """Select the program for an input shape; INVALID_ARGUMENT when there is none."""
+    return _code(lambda: net.select(input_shape))
+
+
+def bmnet_get_output_info(net: BmNet) -> tuple[BmErr, BmNetOutputInfo | None]:
+    """Outputs of the selected program."""
+    return guarded(net.output_info)
+
+
+def bmnet_cleanup(net: BmNet) -> None:
+    """End a network and free the memory that registration allocated."""
+    guarded(net.close)
+
+
+def bmnet_run(net: BmNet) -> BmErr:
+    """Execute the selected program on what is in device memory."""
+    return _code(net.run)
+
+
+def bmnet_weight_devmem(net: BmNet) -> BmMem | None:
+    """Weight memory of the selected program."""
+    return guarded(net.weight_memory)[1]
+
+
+def bmnet_neuron_devmem(net: BmNet) -> BmMem | None:
+    """Activation memory."""
+    return guarded(net.neuron_memory)[1]
+
+
+def bmnet_input_devmem(net: BmNet) -> BmMem | None:
+    """The inputs' part of the activation memory."""
+    return guarded(net.input_memory)[1]
+
+
+def bmnet_output_devmem(net: BmNet) -> BmMem | None:
+    """The outputs' part of the activation memory."""
+    return guarded(net.output_memory)[1]
+
+
+def bmnet_import_weight_devmem(net: BmNet, weight_mem: BmMem) -> BmErr:
+    """Use the caller's memory, already filled, as weights."""
+    return _code(lambda: net.import_weight(weight_mem))
+
+
+def bmnet_import_neuron_devmem(net: BmNet, neuron_mem: BmMem) -> BmErr:
+    """Use the caller's memory for activations."""
+    return _code(lambda: net.import_neuron(neuron_mem))
+
+
+def bmnet_load_input(net: BmNet, input: ReadBuffer) -> BmErr:
+    """Copy the inputs, one behind the other, to the device."""
+    return _code(lambda: net.load_input(input))
+
+
+def bmnet_load_neuron(net: BmNet, neuron_offset: int, neuron_size: int, neuron: ReadBuffer) -> BmErr:
+    """Copy `neuron_size` bytes to the activations from byte `neuron_offset` on."""
+
+    def act() -> None:
+        net.neuron_memory().cut(neuron_offset, neuron_size).data[:] = readable(neuron, neuron_size)
+
+    return _code(act)
+
+
+def bmnet_store_output(net: BmNet, output: WriteBuffer) -> BmErr:
+    """Copy the outputs, one behind the other in list order, to host memory."""
+    return _code(lambda: net.store_output(output))
+
+
+def bmnet_store_neuron(net: BmNet, neuron_offset: int, neuron_size: int, neuron: WriteBuffer) -> BmErr:
+    """Copy `neuron_size` bytes of the activations from byte `neuron_offset` on to host memory."""
+
+    def act() -> None:
+        writable(neuron, neuron_size)[:] = net.neuron_memory().cut(neuron_offset, neuron_size).data
+
+    return _code(act)
+
+
+def bmnet_inference(net: BmNet, input: ReadBuffer, output: WriteBuffer) -> BmErr:
+    """Load the inputs, run, store the outputs."""
+
+    def act() -> None:
+        net.load_input(input)
+        net.run()
+        net.store_output(output)
+
+    return _code(act)

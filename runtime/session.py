@@ -1,0 +1,199 @@
+"""Run a compiled model on named numpy arrays: quantization, batching and choice of program are done here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bmcompiler import bmodel
+from bmcompiler.arith import dequantize, quantize_real
+from bmcompiler.bmodel import BModel, TensorInfo
+from bmcompiler.errors import RuntimeUseError
+from bmcompiler.runtime.devices import Program, open_device
+
+Array = NDArray[Any]
+
+_QUANTIZED = {"int8": "i8", "uint8": "u8"}
+_DTYPES = ("float32", "float16", "int32", "int16", "uint16", "int8", "uint8")
+
+
+class Session:
+    """A compiled model on a device.
+
+        session = Session("lenet.bmodel")
+        scores = session.run({"data": images})["prob"]      # float32 in, float32 out
+
+    Sessions share nothing, so each thread may have its own; one session may also be used by several threads, in turn.
+    """
+
+    def __init__(self, model: str | Path | BModel, device: int = 0) -> None:
+        """Load a model file, or a model in memory, on device number `device` of its chip.
+
+        Raises:
+            FileFormatError: not a model file, or a malformed one.
+            UnsupportedError: no device plug-in serves its chip.
+            OSError: the file cannot be opened.
+        """
+        self.model = model if isinstance(model, BModel) else bmodel.load(model)
+        self._programs = open_device(self.model.target, device).load(self.model)
+        if not self._programs:
+            raise RuntimeUseError("the model has no program")
+        for program in self._programs:
+            for info in (*program.inputs, *program.outputs):
+                if info.dtype not in _DTYPES:
+                    raise RuntimeUseError(f"tensor '{info.name}' has elements of {info.dtype}, which cannot be passed")
+        self._names = _input_names(self._programs[0].inputs)
+
+    @property
+    def inputs(self) -> tuple[TensorInfo, ...]:
+        """Inputs (name, shape, dtype, threshold) of the first program; unnamed ones are called input, input1, ..."""
+        return tuple(replace(info, name=name) for info, name in zip(self._programs[0].inputs, self._names))
+
+    @property
+    def outputs(self) -> tuple[TensorInfo, ...]:
+        """Outputs (name, shape, dtype, threshold) of the first program."""
+        return self._programs[0].outputs
+
+    def run(self, inputs: Mapping[str, ArrayLike], raw: bool = False) -> dict[str, Array]:
+        """Run the model.
+
+        Real inputs are quantized with the input's threshold and outputs dequantized to float32 (bm1880.md 11.2); `raw`
+        passes device integers both ways. float32 tensors of the device are passed as they are. The leading axis may
+        be larger than the compiled batch: the model runs in steps, and the last one is filled up with zeros. Of
+        several programs the one with the wanted shape (or the best batch for it) is used.
+
+        Raises:
+            RuntimeUseError: missing or unknown names, shapes no program has, NaN, values that do not fit.
+            SimulatorError: a command that fails, by number.
+        """
+        self._check_names(inputs)
+        arrays = [_as_array(name, inputs[name]) for name in self._names]
+        program, batch = self._choose([array.shape for array in arrays])
+        values = [
+            _to_device(name, info, array, raw) for name, info, array in zip(self._names, program.inputs, arrays)
+        ]
+        results = _in_steps(program, values, batch)
+        return {
+            info.name: value if raw else _from_device(info, value) for info, value in zip(program.outputs, results)
+        }
+
+    def _check_names(self, inputs: Mapping[str, ArrayLike]) -> None:
+        wanted = ", ".join(self._names)
+        for name in self._names:
+            if name not in inputs:
+                raise RuntimeUseError(f"input '{name}' is missing", remedy=f"pass exactly: {wanted}")
+        for name in inputs:
+            if name not in self._names:
+                raise RuntimeUseError(f"the model has no input '{name}'", remedy=f"pass exactly: {wanted}")
+
+    def _choose(self, shapes: Sequence[tuple[int, ...]]) -> tuple[Program, int]:
+        """The program to run and the number of samples given.
+
+        An exact match of shapes wins; else the largest compiled batch that the samples fill, else the smallest batch.
+        """
+        for program in self._programs:
+            if [info.shape for info in program.inputs] == list(shapes):
+                return program, shapes[0][0]
+        fitting = [program for program in self._programs if _fits_but_for_batch(program, shapes)]
+        batches = {shape[0] for shape in shapes if shape}
+        if not fitting or len(batches) != 1:
+            raise RuntimeUseError(self._shape_complaint(shapes))
+        batch = batches.pop()
+        if batch < 1:
+            raise RuntimeUseError("the inputs are empty: their leading axis is 0")
+        filled = [program for program in fitting if _batch(program) <= batch]
+        best = max(filled, key=_batch) if filled else min(fitting, key=_batch)
+        return best, batch
+
+    def _shape_complaint(self, shapes: Sequence[tuple[int, ...]]) -> str:
+        given = ", ".join(f"'{name}' {list(shape)}" for name, shape in zip(self._names, shapes))
+        known = " or ".join(
+            ", ".join(f"'{name}' {list(info.shape)}" for name, info in zip(self._names, program.inputs))
+            for program in self._programs[:4]
+        )
+        more = f" or {len(self._programs) - 4} other shapes" if len(self._programs) > 4 else ""
+        return f"input shapes {given} do not fit the model, which takes {known}{more} (any number of samples)"
+
+
+def _input_names(inputs: Sequence[TensorInfo]) -> tuple[str, ...]:
+    """Names of the inputs; vendor files have none."""
+    return tuple(info.name or ("input" if index == 0 else f"input{index}") for index, info in enumerate(inputs))
+
+
+def _batch(program: Program) -> int:
+    return program.inputs[0].shape[0]
+
+
+def _fits_but_for_batch(program: Program, shapes: Sequence[tuple[int, ...]]) -> bool:
+    compiled = [info.shape for info in program.inputs]
+    return all(len(a) == len(b) and a[1:] == b[1:] for a, b in zip(compiled, shapes)) and len(
+        {shape[0] for shape in compiled}
+    ) == 1
+
+
+def _as_array(name: str, value: ArrayLike) -> Array:
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiub":
+        raise RuntimeUseError(f"input '{name}' is an array of {array.dtype}, numbers are needed")
+    return array
+
+
+def _to_device(name: str, info: TensorInfo, array: Array, raw: bool) -> Array:
+    """The device values of one input."""
+    if array.dtype.kind == "f" and np.isnan(array).any():
+        raise RuntimeUseError(f"input '{name}' contains NaN")
+    dtype = np.dtype(info.dtype)
+    if not raw and info.dtype in _QUANTIZED:
+        if not info.threshold:
+            raise RuntimeUseError(
+                f"the model does not say the scale of input '{name}'", remedy="pass device integers with raw=True"
+            )
+        return quantize_real(array, info.threshold, _QUANTIZED[info.dtype])
+    if dtype.kind == "f":
+        return array.astype(dtype)
+    if array.dtype.kind == "f" and not (array == np.floor(array)).all():
+        raise RuntimeUseError(f"input '{name}' needs whole numbers of {info.dtype}")
+    limits = np.iinfo(dtype)
+    if array.size and (array.min() < limits.min or array.max() > limits.max):
+        raise RuntimeUseError(f"input '{name}' has values outside {info.dtype} ({limits.min} to {limits.max})")
+    return array.astype(dtype)
+
+
+def _from_device(info: TensorInfo, value: Array) -> Array:
+    """Real values of one output; integers of unknown scale become the same numbers as float32."""
+    if info.dtype in _QUANTIZED and info.threshold:
+        return dequantize(value, info.threshold)
+    return value if value.dtype == np.float32 else value.astype(np.float32)
+
+
+def _in_steps(program: Program, values: list[Array], batch: int) -> list[Array]:
+    compiled = _batch(program)
+    if batch == compiled:
+        return program.run(values)
+    axes = [_batch_axis(info, compiled) for info in program.outputs]
+    parts: list[list[Array]] = []
+    for first in range(0, batch, compiled):
+        step = [value[first : first + compiled] for value in values]
+        missing = compiled - step[0].shape[0]
+        if missing:
+            step = [np.concatenate([part, np.zeros((missing, *part.shape[1:]), part.dtype)]) for part in step]
+        parts.append(program.run(step))
+    joined = [np.concatenate(pieces, axis) for axis, pieces in zip(axes, zip(*parts))]
+    return [value.take(range(batch), axis) for axis, value in zip(axes, joined)]
+
+
+def _batch_axis(info: TensorInfo, batch: int) -> int:
+    """Axis of an output that counts samples: the first, or axis 2 of vendor inner products (1, 1, N, features)."""
+    if info.shape[0] == batch:
+        return 0
+    if info.shape[:2] == (1, 1) and len(info.shape) == 4 and info.shape[2] == batch:
+        return 2
+    raise RuntimeUseError(
+        f"output '{info.name}' {list(info.shape)} has no axis of {batch} samples, so the model cannot run in steps",
+        remedy=f"pass exactly {batch} samples",
+    )
