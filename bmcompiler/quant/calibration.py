@@ -1,0 +1,132 @@
+"""Calibration: run the float net on samples, one histogram per tensor, one threshold per histogram."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bmcompiler.errors import CalibrationError
+from bmcompiler.interpreter import run_function
+from bmcompiler.ir import Function, Module, Value
+from bmcompiler.quant import histogram
+from bmcompiler.quant.data import batches, check_data
+from bmcompiler.quant.histogram import Histogram
+from bmcompiler.quant.rebatch import rebatch
+
+if TYPE_CHECKING:
+    from bmcompiler.quant.data import Array
+
+Progress = Callable[[Iterable[Any], str, int], Iterator[Any]]
+"""(items, label, total) -> the same items; `bmcompiler.cli.common.progress` fits."""
+
+_SAMPLES_AT_ONCE = 32
+# Values of all tensors of one step together; more would leave the caches and, for large nets, the memory.
+_VALUES_AT_ONCE = 16 << 20
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How thresholds are chosen; see `histogram.threshold`. `bins` is a multiple of 128."""
+
+    method: str = "kl"
+    bins: int = 2048
+    percentile: float = 99.99
+
+
+def calibrate(
+    module: Module,
+    function: Function,
+    data: Mapping[str, Array],
+    settings: Settings | None = None,
+    progress: Progress | None = None,
+) -> dict[Value, float]:
+    """Thresholds of all float inputs and op results of `function`, 0 for tensors that were 0 throughout.
+
+    The samples are read once and no tensor is kept. Up to 32 samples run at a time where the net allows it.
+
+    Raises CalibrationError for data that do not fit the inputs, and for tensors with NaN or infinity.
+    """
+    settings = settings or Settings()
+    arrays = check_data(function, data)
+    histograms = collect(module, function, arrays, settings.bins, progress)
+    return {
+        value: histogram.threshold(counts, settings.method, settings.percentile) for value, counts in histograms.items()
+    }
+
+
+def collect(
+    module: Module,
+    function: Function,
+    arrays: Mapping[str, Array],
+    bins: int = 2048,
+    progress: Progress | None = None,
+) -> dict[Value, Histogram]:
+    """Histograms of all float inputs and op results over checked data (`check_data`); keyed by values of `function`."""
+    samples = len(next(iter(arrays.values()))) if arrays else 0
+    running = _batched(module, function, arrays, samples)
+    original = dict(zip(_values(running), _values(function)))
+    histograms = {value: Histogram(bins) for value in _values(function) if value.type.is_float}
+
+    def observe(value: Value, array: Array) -> None:
+        counts = histograms.get(original[value])
+        if counts is None:
+            return
+        try:
+            counts.add(array)
+        except ValueError:
+            raise _not_finite(function, original[value]) from None
+
+    sizes = _batch_sizes(running)
+    steps = -(-samples // min(sizes.values(), default=1))
+    items: Iterable[dict[str, Array]] = batches(arrays, sizes)
+    for inputs in items if progress is None else progress(items, "calibrating", steps):
+        run_function(module, running, _shaped(running, inputs), observe)
+    return histograms
+
+
+def _values(function: Function) -> list[Value]:
+    return [*function.arguments, *(r for op in function.ops if op.operands for r in op.results)]
+
+
+def _batch_sizes(function: Function) -> dict[str, int]:
+    return {name: value.shape[0] if value.shape else 1 for name, value in zip(function.input_names, function.arguments)}
+
+
+def _shaped(function: Function, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """Inputs without axes (one number) are stored as vectors of samples."""
+    return {n: inputs[n].reshape(v.shape) for n, v in zip(function.input_names, function.arguments)}
+
+
+def _batched(module: Module, function: Function, arrays: Mapping[str, Array], samples: int) -> Function:
+    """`function` for more samples at a time, when a trial with two batches gives the same outputs."""
+    sizes = _batch_sizes(function)
+    before = next(iter(sizes.values()), 1)
+    values = sum(value.type.size for value in _values(function))
+    batch = min(_SAMPLES_AT_ONCE, samples, max(1, _VALUES_AT_ONCE // max(values, 1)) * before) // before * before
+    if batch <= before:
+        return function
+    trial, larger = rebatch(module, function, 2 * before), rebatch(module, function, batch)
+    if trial is None or larger is None:
+        return function
+    wanted = run_function(module, function, _shaped(function, next(batches(arrays, sizes))))
+    found = run_function(module, trial, _shaped(trial, next(batches(arrays, _batch_sizes(trial)))))
+    agree = all(
+        np.allclose(found[name][: len(array)], array, rtol=1e-3, atol=1e-5 * float(np.abs(array).max(initial=1)))
+        for name, array in wanted.items()
+        if array.dtype.kind == "f"
+    )
+    return larger if agree else function
+
+
+def _not_finite(function: Function, value: Value) -> CalibrationError:
+    if value.op is None:
+        return CalibrationError(f"input '{function.input_names[value.index]}' holds NaN or infinity")
+    return CalibrationError(
+        "its output is NaN or infinite on the calibration data",
+        layer=value.op.label,
+        kind=value.op.short_name,
+        remedy="check that the data are prepared as the network expects (scaling, mean)",
+    )

@@ -1,0 +1,82 @@
+"""The same net for another batch size: calibration runs many samples per step."""
+
+from __future__ import annotations
+
+from bmcompiler.errors import BMError
+from bmcompiler.ir import Function, Module, Operation, TensorType, Value
+from bmcompiler.ops.base import TensorOp
+
+# Attributes that name axes; one of them being 0 would mix or reorder samples.
+_AXIS_ATTRIBUTES = ("axis", "axes")
+
+
+def rebatch(module: Module, function: Function, batch: int) -> Function | None:
+    """A copy of `function` whose inputs hold `batch` samples, its types inferred again; it shares the module's weights.
+
+    None when the net does not keep its samples apart on axis 0 (as far as shapes and axes tell), or when its inputs
+    have different batches.
+    """
+    old = {value.shape[0] if value.shape else 0 for value in function.arguments}
+    if len(old) != 1 or not next(iter(old)):
+        return None
+    (before,) = old
+    copy = Function(function.name, [_scaled(v.type, before, batch) for v in function.arguments], function.input_names)
+    values: dict[Value, Value] = dict(zip(function.arguments, copy.arguments))
+    for op in function.ops[:-1]:
+        new = _copy(op, [values[v] for v in op.operands], before, batch)
+        if new is None or not _fits(op, new, before, batch, any(_per_sample(values, v) for v in op.operands)):
+            return None
+        copy.body.append(new)
+        values.update(zip(op.results, new.results))
+    copy.set_outputs([values[v] for v in function.returned], function.output_names)
+    return copy
+
+
+def _per_sample(values: dict[Value, Value], value: Value) -> bool:
+    return values[value].op is None or value.shape != values[value].shape
+
+
+def _copy(op: Operation, operands: list[Value], before: int, batch: int) -> TensorOp | None:
+    """`op` on rebatched operands, None when that cannot be right. No axis of a constant is changed."""
+    if not isinstance(op, TensorOp):
+        return None
+    if not operands:
+        return type(op)((), op.attributes, [r.type for r in op.results], op.location)
+    if all(new.shape == old.shape for new, old in zip(operands, op.operands)):
+        return type(op)(operands, op.attributes, [r.type for r in op.results], op.location)
+    changes = {}
+    if op.opname == "reshape":
+        if op.shape[:1] != (before,):
+            return None
+        changes["shape"] = (batch, *op.shape[1:])
+    if op.opname == "slice":
+        if (op.starts[0], op.ends[0], op.steps[0]) != (0, before, 1):
+            return None
+        changes["ends"] = (batch, *op.ends[1:])
+    if any(_names_axis_0(op, name) for name in _AXIS_ATTRIBUTES):
+        return None
+    try:
+        new = op.clone(operands, **changes)
+    except BMError:
+        return None
+    for result, like in zip(new.results, op.results):
+        result.type = TensorType(result.shape, like.dtype, like.type.quant)
+    return new
+
+
+def _names_axis_0(op: TensorOp, name: str) -> bool:
+    axes = op.attributes.get(name, ())
+    rank = op.operands[0].type.rank
+    return any(axis % max(rank, 1) == 0 for axis in (axes if isinstance(axes, tuple) else (axes,)))
+
+
+def _fits(op: Operation, new: TensorOp, before: int, batch: int, per_sample: bool) -> bool:
+    """Results that depend on the samples grew on axis 0 and nowhere else."""
+    return not per_sample or all(
+        b.type.rank > 0 and b.shape == (a.shape[0] // before * batch, *a.shape[1:])
+        for a, b in zip(op.results, new.results)
+    )
+
+
+def _scaled(type: TensorType, before: int, batch: int) -> TensorType:
+    return type.with_shape((type.shape[0] // before * batch, *type.shape[1:]))

@@ -1,0 +1,205 @@
+"""Thresholds for every float tensor, from calibration data or from a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from bmcompiler.errors import CalibrationError, UsageError
+from bmcompiler.ir import Function, Module, Operation, Value
+from bmcompiler.passes.rewriting import TENSOR_NAME
+from bmcompiler.passmanager import Pass, PassContext, PassResult
+from bmcompiler.quant.histogram import LEVELS, METHODS
+
+if TYPE_CHECKING:
+    from bmcompiler.quant.table import CalibrationTable
+
+THRESHOLD = "calib.threshold"
+"""On an op: the threshold of its result (a tuple for several results; 0 for results that are not float)."""
+INPUT_THRESHOLDS = "input_thresholds"
+"""On a function: one threshold per input, 0 for inputs that are not float."""
+SOURCE = "calib.source"
+"""On an op: "table" where a table named the thresholds of its results, absent where they were measured or derived."""
+PROGRESS = "progress"
+"""Key of `PassContext.options`: shows progress, see `bmcompiler.quant.calibration.Progress`."""
+
+KEEPS_SCALE = frozenset(
+    [
+        "max_pool",
+        "relu",
+        "reshape",
+        "permute",
+        "slice",
+        "split",
+        "upsample",
+        "pad",
+        "tile",
+        "concat",
+        "clip",
+        "leaky_relu",
+        "prelu",
+    ]
+)
+"""Ops whose output is never larger than their inputs: their tensors may be missing in a table."""
+BOUNDED = {"softmax": 1.0, "sigmoid": 1.0, "hard_sigmoid": 1.0, "tanh": 1.0}
+"""Largest magnitudes of ops with a fixed range: these may be missing too."""
+_HARMLESS = 1.0
+
+
+@dataclass(frozen=True)
+class Calibrate(Pass):
+    """Give every float tensor its threshold: the real magnitude that maps to 128.
+
+    1. With a calibration table in the context, its thresholds count; they are found by tensor name, then by layer name.
+       A tensor that the table lacks takes the threshold of the relu that alone reads it, of its own input when the op
+       cannot enlarge values, or the fixed range of the op; otherwise the table is incomplete.
+    2. Otherwise the net runs on the calibration data of the context, and `method` chooses from each histogram.
+    3. A tensor that was always 0 gets the threshold 1.
+    """
+
+    name = "calibrate"
+    method: str = field(default="kl", metadata={"choices": METHODS})
+    bins: int = 2048
+    percentile: float = 99.99
+
+    def __post_init__(self) -> None:
+        if self.bins < LEVELS or self.bins % LEVELS or self.bins > 1 << 22:
+            raise UsageError(f"pass {self.name}: bins must be a multiple of {LEVELS} up to {1 << 22}, got {self.bins}")
+        if not 50 <= self.percentile <= 100:
+            raise UsageError(f"pass {self.name}: percentile must be 50 to 100, got {self.percentile}")
+
+    def run(self, module: Module, ctx: PassContext) -> PassResult:
+        for function in module.functions:
+            named: set[Value] = set()
+            if ctx.table is not None:
+                lookup = _Lookup(function, ctx.table)
+                found, named = lookup.all(), lookup.found_by_name
+            elif ctx.data is not None:
+                found = self._measure(module, function, ctx)
+            else:
+                raise CalibrationError(
+                    "int8 needs to know the range of every tensor, and there are neither calibration data nor a table",
+                    remedy="pass --data CALIB.npz with real samples, or --calibration-table TABLE",
+                )
+            _store(function, found)
+            _mark_source(function, named)
+        return PassResult(True)
+
+    def _measure(self, module: Module, function: Function, ctx: PassContext) -> dict[Value, float]:
+        from bmcompiler.quant.calibration import Settings, calibrate
+
+        settings = Settings(self.method, self.bins, self.percentile)
+        return calibrate(module, function, ctx.data or {}, settings, ctx.options.get(PROGRESS))
+
+
+def thresholds(function: Function) -> dict[Value, float]:
+    """The stored thresholds of a calibrated function. Raises CalibrationError when it is not calibrated."""
+    inputs = function.attributes.get(INPUT_THRESHOLDS)
+    found: dict[Value, float] = {}
+    if inputs is None or len(inputs) != len(function.arguments):
+        raise CalibrationError(
+            f"function {function.name} is not calibrated", remedy="run the pass calibrate before quantize"
+        )
+    found.update(zip(function.arguments, inputs))
+    for op in _computing(function):
+        stored = op.attributes.get(THRESHOLD)
+        values = stored if isinstance(stored, tuple) else (stored,) * len(op.results)
+        for result, threshold in zip(op.results, values):
+            if result.type.is_float and threshold is None:
+                raise CalibrationError(
+                    "it has no threshold",
+                    layer=op.label,
+                    kind=op.short_name,
+                    remedy="run the pass calibrate after the passes that create layers",
+                )
+            found[result] = threshold or 0.0
+    return found
+
+
+def make_table(module: Module) -> CalibrationTable:
+    """The calibration table of a calibrated module: one entry per input and named tensor, in network order."""
+    from bmcompiler.quant.table import CalibrationTable
+
+    entries: dict[str, float] = {}
+    for function in module.functions:
+        for value, threshold in thresholds(function).items():
+            names = tensor_names(function, value)
+            if names and value.type.is_float:
+                entries[names[0]] = threshold
+    return CalibrationTable.of(entries, module.main.name)
+
+
+def tensor_names(function: Function, value: Value) -> list[str]:
+    """Names under which a table may know a tensor, best first: its source tensor, its source layers from the last."""
+    if value.op is None:
+        return [function.input_names[value.index]]
+    tensors = value.op.attributes.get(TENSOR_NAME, ())
+    tensors = tensors if isinstance(tensors, tuple) else (tensors,)
+    named = [tensors[value.index]] if value.index < len(tensors) and tensors[value.index] else []
+    layers = list(reversed(value.op.location)) if len(value.op.results) == 1 else []
+    return list(dict.fromkeys([*named, *layers]))
+
+
+def _computing(function: Function) -> Iterator[Operation]:
+    return (op for op in function.ops[:-1] if op.operands)
+
+
+def _store(function: Function, found: Mapping[Value, float]) -> None:
+    def get(value: Value) -> float:
+        return float(found[value] or _HARMLESS) if value.type.is_float else 0.0
+
+    function.attributes[INPUT_THRESHOLDS] = tuple(map(get, function.arguments))
+    for op in _computing(function):
+        values = tuple(map(get, op.results))
+        op.attributes[THRESHOLD] = values[0] if len(values) == 1 else values
+
+
+def _mark_source(function: Function, named: set[Value]) -> None:
+    for op in _computing(function):
+        op.attributes.pop(SOURCE, None)
+        if named.issuperset(op.results):
+            op.attributes[SOURCE] = "table"
+
+
+class _Lookup:
+    """Rule 1."""
+
+    def __init__(self, function: Function, table: CalibrationTable) -> None:
+        self.function = function
+        self.known = table.thresholds
+        self.found_by_name: set[Value] = set()
+
+    def all(self) -> dict[Value, float]:
+        found: dict[Value, float] = {}
+        values = [*self.function.arguments, *(r for op in _computing(self.function) for r in op.results)]
+        for value in values:
+            if value.type.is_float:
+                threshold = self.named(value)
+                if threshold:
+                    self.found_by_name.add(value)
+                found[value] = threshold or self.derived(value, found)
+        return found
+
+    def named(self, value: Value) -> float | None:
+        return next((self.known[n] for n in tensor_names(self.function, value) if n in self.known), None)
+
+    def derived(self, value: Value, found: Mapping[Value, float]) -> float:
+        users = value.users
+        if len(users) == 1 and users[0].short_name == "relu":
+            after = self.named(users[0].result)
+            if after:
+                return after
+        op = value.op
+        inputs = [found[v] for v in op.operands if v in found] if op is not None else []
+        if op is not None and op.short_name in KEEPS_SCALE and inputs:
+            return max(inputs)
+        if op is not None and op.short_name in BOUNDED:
+            return BOUNDED[op.short_name]
+        name = (tensor_names(self.function, value) or [f"result of {op.short_name if op else 'input'}"])[0]
+        raise CalibrationError(
+            f"the calibration table has no threshold for tensor '{name}'",
+            layer=op.label if op is not None else None,
+            kind=op.short_name if op is not None else None,
+            remedy="make the table again from this network with bmnet-calibrate, or pass --data instead",
+        )

@@ -1,0 +1,134 @@
+"""Float to int8 with power-of-two shifts (bm1880.md 11.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import cast
+
+from bmcompiler.errors import UsageError
+from bmcompiler.ir import Function, Module, Operation, Value
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.passes.calibrate import SOURCE, tensor_names, thresholds
+from bmcompiler.passes.quantize_rules import RULES
+from bmcompiler.passes.quantize_rules.base import NoInt8Form, Rule, Scaling, is_constant
+from bmcompiler.passes.quantize_rules.islands import pointless_islands
+from bmcompiler.passes.quantize_rules.lowering import Lowering
+from bmcompiler.passes.quantize_rules.plan import make_plan
+from bmcompiler.passmanager import Pass, PassContext, PassResult
+
+_ISLAND = "it stands between layers on the CPU, where going to int8 and back would only cost accuracy"
+
+
+@dataclass(frozen=True)
+class Quantize(Pass):
+    """Rewrite a calibrated float module into integer TensorOps, requantization spelled out.
+
+    1. An op with a rule (`quantize_rules`) whose integer ops the target runs becomes int8; thresholds follow the plan
+       (`quantize_rules.plan`).
+    2. Every other op stays in float, with the reason in its attribute "place.cpu"; `dequantize` and `quantize` stand at
+       the borders, each made once per value.
+    3. Cheap ops between layers on the CPU go there too (`quantize_rules.islands`).
+    4. Float inputs that an int8 op reads become i8 with their quantization; outputs are what their producers make.
+
+    Options: `scheme` is "shift", the only one; `skip` names source layers or tensors that stay in float; `strict_table`
+    keeps every threshold that a table names, at the cost of rescaling (the vendor's way); `report` logs the integers
+    chosen for each layer.
+    """
+
+    name = "quantize"
+    scheme: str = field(default="shift", metadata={"choices": ("shift",)})
+    skip: tuple[str, ...] = ()
+    strict_table: bool = False
+    report: bool = False
+
+    def run(self, module: Module, ctx: PassContext) -> PassResult:
+        found = [self._function(module, function, ctx) for function in module.functions]
+        module.functions = [low.new for low in found]
+        for key in list(module.weights):
+            del module.weights[key]
+        for low in found:
+            module.weights.update(low.module.weights)
+        return PassResult(True)
+
+    def _function(self, module: Module, function: Function, ctx: PassContext) -> Lowering:
+        on_cpu = self._skipped(function)
+        while True:
+            low, accepted = self._lower(module, function, ctx, on_cpu)
+            pointless = pointless_islands(function, accepted)
+            if not pointless:
+                break
+            on_cpu.update(dict.fromkeys(pointless, _ISLAND))
+        if self.report:
+            for op, text in low.reports.items():
+                ctx.log(f"{op.label} ({op.short_name}): {text}")
+        return low
+
+    def _skipped(self, function: Function) -> dict[Operation, str]:
+        """Ops that `skip` names. Raises UsageError for a name that fits none."""
+        chosen: dict[Operation, str] = {}
+        for name in self.skip:
+            ops = [op for op in function.ops[:-1] if op.operands and name in _names(function, op)]
+            if not ops:
+                known = dict.fromkeys(n for op in function.ops[:-1] if op.operands for n in op.location)
+                raise UsageError(
+                    f"pass {self.name}: skip names '{name}', which is no layer of the network",
+                    remedy=f"the layers are: {', '.join(known)}",
+                )
+            chosen.update(dict.fromkeys(ops, "kept in float by the option skip"))
+        return chosen
+
+    def _lower(
+        self, module: Module, function: Function, ctx: PassContext, on_cpu: dict[Operation, str]
+    ) -> tuple[Lowering, set[Operation]]:
+        """Build the int8 function with the ops of `on_cpu` in float; also returns the ops that became int8."""
+
+        def rule_of(op: Operation) -> Rule | None:
+            fits = op not in on_cpu and not any(v.dtype != "f32" for v in (*op.operands, *op.results))
+            return RULES.get(op.short_name) if fits else None
+
+        def scaling(op: Operation) -> Scaling:
+            rule = rule_of(op)
+            return Scaling.FREE if rule is None else rule.scaling(op)
+
+        exact = {r for op in function.ops for r in op.results if self.strict_table and SOURCE in op.attributes}
+        calibrated = thresholds(function)
+        plan = make_plan(function, calibrated, scaling, lambda v: module.weights[cast(TensorOp, v.op).key], exact)
+        low = Lowering(module, function, plan, ctx.target)
+        accepted: set[Operation] = set()
+        for op in function.ops[:-1]:
+            if is_constant_op(op):
+                continue
+            low.location = op.location
+            rule = rule_of(op)
+            reason = on_cpu.get(op) or (_no_rule(op) if rule is None else _apply(rule, cast(TensorOp, op), low))
+            if reason is None:
+                accepted.add(op)
+            else:
+                low.on_cpu(op, reason)
+        low.finish(function)
+        return low, accepted
+
+
+def is_constant_op(op: Operation) -> bool:
+    return bool(op.results) and is_constant(op.results[0])
+
+
+def _names(function: Function, op: Operation) -> set[str]:
+    return {*op.location, *(name for value in op.results for name in tensor_names(function, value))}
+
+
+def _no_rule(op: Operation) -> str:
+    types = {v.dtype for v in (*op.operands, *op.results)} - {"f32"}
+    return f"'{op.short_name}' has no int8 form" + (f" for {', '.join(sorted(types))}" if types else "")
+
+
+def _apply(rule: Rule, op: TensorOp, low: Lowering) -> str | None:
+    """Lower one op; when that is impossible, nothing is left behind and the reason is returned."""
+    mark = low.mark()
+    try:
+        results = rule.build(op, low)
+        low.accept(op, [results] if isinstance(results, Value) else results)
+    except NoInt8Form as reason:
+        low.rollback(mark)
+        return str(reason)
+    return None

@@ -1,0 +1,65 @@
+"""What a quantization rule is, and the table of rules.
+
+    @rule("relu", scaling=Scaling.KEEPS)
+    def relu(op, low):
+        return low.emit("relu", [low.request(op.operands[0])])
+
+A rule builds the integer ops that stand for one float op and returns its results, one i8 value with a quantization per
+float result; it raises `NoInt8Form` with the reason when this op (with these attributes) has no such form.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bmcompiler.ir import Operation, Value
+from bmcompiler.ops.base import TensorOp
+
+if TYPE_CHECKING:
+    from bmcompiler.passes.quantize_rules.lowering import Lowering
+
+Build = Callable[[TensorOp, "Lowering"], "Value | Sequence[Value]"]
+
+
+class Scaling(enum.Enum):
+    """What decides the threshold of an op's result."""
+
+    FREE = "any threshold at no cost"
+    KEEPS = "that of its first operand"
+    JOINS = "the one threshold that all operands share"
+    PRODUCT = "the thresholds of two operands, up to a power of two"
+
+
+class NoInt8Form(Exception):  # noqa: N818 - not an error: it is how a rule says no
+    """This op stays in float; the text says why, without a full stop."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    build: Build
+    scaling: Callable[[Operation], Scaling]
+
+
+RULES: dict[str, Rule] = {}
+"""Short op name -> rule."""
+
+
+def rule(*names: str, scaling: Scaling | Callable[[Operation], Scaling]) -> Callable[[Build], Build]:
+    """Declare the rule of ops; `scaling` may depend on the op. Raises ValueError when an op has a rule already."""
+
+    def register(build: Build) -> Build:
+        decide = (lambda op, fixed=scaling: fixed) if isinstance(scaling, Scaling) else scaling
+        for name in names:
+            if name in RULES:
+                raise ValueError(f"two quantization rules for {name}")
+            RULES[name] = Rule(build, decide)
+        return build
+
+    return register
+
+
+def is_constant(value: Value) -> bool:
+    return value.op is not None and value.op.name == "tensorop.weight"

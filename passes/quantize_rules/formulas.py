@@ -1,0 +1,93 @@
+"""Integers from thresholds (bm1880.md 11.2), computed in float64. A threshold is the magnitude that maps to 128."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+MAX_SHIFT = 31
+"""A shift field has 5 bits (bm1880.md 8.3)."""
+MAX_MAC_SHIFT = 15
+"""That of the multiply-accumulate call has 4."""
+I8, U8, I16 = 127, 255, 32767
+
+
+def largest_shift(peak: float, limit: int, most: int = MAX_SHIFT) -> int:
+    """The largest s <= `most` with floor(peak * 2**s + 0.5) <= limit; -1 when even s = 0 is too much. peak >= 0."""
+    return next((s for s in range(most, -1, -1) if peak * 2.0**s < limit + 0.5), -1)
+
+
+def rescaling(ratio: float, limit: int = U8, most: int = MAX_SHIFT) -> tuple[int, int]:
+    """(m, s) with m / 2**s ~ ratio, 0 <= m <= limit, s as large as possible.
+
+    Max pooling, average pooling (ratio / window size) and rescaling use limit 255, ReLU slopes 127. A ratio beyond
+    `limit` gives (limit, 0).
+    """
+    shift = max(largest_shift(ratio, limit, most), 0)
+    return min(math.floor(ratio * 2.0**shift + 0.5), limit), shift
+
+
+def sum_multipliers(ratios: list[float]) -> tuple[tuple[int, ...], int]:
+    """Multipliers (-127..127) and the common shift of a weighted sum; a ratio is threshold_i / threshold of the sum.
+
+    The chip keeps the running sum of all but the last term in 16 bits: the shift is small enough that it cannot
+    overflow whatever the operands.
+    """
+    for shift in range(MAX_MAC_SHIFT, -1, -1):
+        multipliers = tuple(math.floor(ratio * 2.0**shift + 0.5) for ratio in ratios)
+        partial = sum(abs(m) for m in multipliers[:-1]) * 128
+        if max(map(abs, multipliers)) <= I8 and partial <= I16:
+            return multipliers, shift
+    return tuple(max(-I8, min(I8, m)) for m in multipliers), 0
+
+
+def product_threshold(left: float, right: float, wanted: float) -> tuple[float, int]:
+    """(threshold, shift) of a product of two int8 tensors: the smallest threshold >= `wanted` that is a shift away.
+
+    real product = a * b * left * right / 128**2, so threshold = left * right / 128 * 2**shift with shift 0..31.
+    """
+    base = left * right / 128
+    shift = next((s for s in range(MAX_SHIFT) if base * 2.0**s >= wanted * (1 - 1e-9)), MAX_SHIFT)
+    return base * 2.0**shift, shift
+
+
+@dataclass(frozen=True)
+class Linear:
+    """An int8 layer: out = saturate(round_shift(sum x * weight + bias, shift)), its result at `threshold`.
+
+    weight i8 in the shape given, bias i16 or None. Scales: real weight = weight * `weight_scale`, real bias = bias *
+    `bias_scale`.
+    """
+
+    weight: NDArray[np.int8]
+    bias: NDArray[np.int16] | None
+    shift: int
+    threshold: float
+    weight_scale: float
+    bias_scale: float
+
+
+def linear(weight: NDArray[Any], bias: NDArray[Any] | None, source: float, wanted: float) -> Linear:
+    """Integers of a convolution, inner product or scaling between thresholds `source` and `wanted`.
+
+    weight_q = floor(w * (tx/ty) * 2**r + 0.5), bias_q = floor(b * (128/ty) * 2**r + 0.5), with the largest r in 0..31
+    that keeps |weight_q| <= 127 and bias_q in 16 bits. Where r = 0 is too large, ty is doubled until it fits.
+    """
+    weight_peak = float(np.abs(weight).max(initial=0.0))
+    bias_peak = 0.0 if bias is None else float(np.abs(bias).max(initial=0.0))
+    target = wanted
+    while True:
+        shift = min(largest_shift(weight_peak * (source / target), I8), largest_shift(bias_peak * (128 / target), I16))
+        if shift >= 0:
+            break
+        target *= 2
+    if weight_peak == 0.0 and bias_peak == 0.0:
+        shift = 0
+    factor, bias_factor = source / target * 2.0**shift, 128 / target * 2.0**shift
+    weight_q = np.floor(np.asarray(weight, np.float64) * factor + 0.5).astype(np.int8)
+    bias_q = None if bias is None else np.floor(np.asarray(bias, np.float64) * bias_factor + 0.5).astype(np.int16)
+    return Linear(weight_q, bias_q, shift, target, 1 / factor, 1 / bias_factor)
