@@ -29,6 +29,7 @@ NAMES = (
     "zfnet512",
 )
 INPUT_SHAPE = (1, 3, 224, 224)
+_BRANCH = ("branch of a residual sum", 1)
 _VIEWS = ("Unsqueeze", "Reshape", "Identity")
 
 
@@ -74,15 +75,20 @@ def with_seeded_weights(model: onnx.ModelProto) -> onnx.ModelProto:
 def _roles(graph: onnx.GraphProto) -> dict[str, tuple[str, int]]:
     """Tensor name -> (op type, input index) of its first reader, looked for behind ops that only change the shape."""
     roles: dict[str, tuple[str, int]] = {}
+    added = {name for node in graph.node if node.op_type in ("Sum", "Add") for name in node.input}
     for node in reversed(graph.node):
         for index, name in enumerate(node.input):
             behind = roles.get(node.output[0]) if node.op_type in _VIEWS and not index else None
             roles[name] = behind or (node.op_type, index)
+        if node.op_type == "BatchNormalization" and node.output[0] in added:
+            roles[node.input[1]] = _BRANCH
     return roles
 
 
 def _seeded(name: str, shape: tuple[int, ...], role: tuple[str, int]) -> np.ndarray:
     random = np.random.default_rng(zlib.crc32(name.encode()))
+    if role == _BRANCH:  # less weight, or activations would double with every sum
+        return random.uniform(0.2, 0.4, shape).astype(np.float32)
     if role in (("BatchNormalization", 1), ("BatchNormalization", 4)) or role[0] == "Mul":
         return random.uniform(0.8, 1.2, shape).astype(np.float32)
     if len(shape) < 2:
