@@ -26,7 +26,7 @@ def tensor_step(ops: Operands) -> Step:
     maker = _MAKERS.get(ops.fields["tsk_eu_typ"])
     if maker is None:
         raise SimulatorError(f"tensor operation {ops.fields['tsk_eu_typ']} does not exist")
-    if ops.shape("opd0") != ops.shape("res0"):
+    if ops.shape("opd0") != ops.shape("res0") and not ops.fields["opt_opd0_const"]:
         raise SimulatorError(f"operand shape {ops.shape('opd0')} differs from result shape {ops.shape('res0')}")
     binary = ops.fields["tsk_eu_typ"] != TensorOp.COPY and not ops.fields["opt_opd1_const"]
     if binary and ops.shape("opd1") != ops.shape("res0"):

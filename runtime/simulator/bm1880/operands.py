@@ -124,13 +124,18 @@ class Operands:
         """Function that reads an operand: its 8-bit view, or int32 for 16-bit operands and immediates."""
         value = self.constant(name)
         if value is not None:
-            immediate = np.array(value, np.int32)
+            # A first operand gives the result its shape, a second one broadcasts.
+            immediate = np.broadcast_to(np.int32(value), self.shape("res0") if name == "opd0" else ())
             return lambda: immediate
         return self.wide(name, shape).read if self.is_wide(name) else self.tensor(name, shape).read
 
-    def bias(self) -> Reader | None:
-        """Reader of the bias, when the command has one (three operands)."""
-        return self.reader("opd2") if self.fields["tsk_opd_num"] == 3 else None
+    def bias(self, shape: Shape) -> Reader | None:
+        """Reader of the bias, when the command has one (three operands). Raises SimulatorError for another shape."""
+        if self.fields["tsk_opd_num"] != 3:
+            return None
+        if self.shape("opd2") != shape and not self.fields["opt_opd2_const"]:
+            raise SimulatorError(f"bias shape {self.shape('opd2')} should be {shape}")
+        return self.reader("opd2")
 
     def result_dtype(self) -> str:
         """Name of the type results saturate to; it follows the sign flag, not the declared format (bm1880.md 8.1)."""

@@ -119,7 +119,8 @@ def _window_step(
     ops: Operands, x: Tensor, geometry: Geometry, sums: Callable[[IntArray, tuple[int, int, int, int]], IntArray]
 ) -> Step:
     """Input -> window sums -> bias, ReLU, shift, saturation -> result."""
-    out, bias, finish = ops.result(), ops.bias(), ops.finish()
+    out, finish = ops.result(), ops.finish()
+    bias = ops.bias((1, out.shape[1], 1, 1))
     height, width = out.shape[2:]
 
     def run() -> None:
@@ -209,7 +210,7 @@ def _winograd(ops: Operands) -> Step:
     weight = ops.tensor("opd1", (channels, count, 1, 16))
     _check_windows(x, out.shape, (3, 3), geometry)
     check_work(n * count * height * width * channels * 4)
-    bias, finish = ops.bias(), ops.finish()
+    bias, finish = ops.bias((1, count, 1, 1)), ops.finish()
     tiles_h, tiles_w = height // 2, width // 2
 
     def run() -> None:
