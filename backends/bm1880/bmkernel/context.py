@@ -67,6 +67,11 @@ class Bmk1880Context:
         self.sync = SyncIds()
         self.lmem = LocalMemory()
 
+    @property
+    def count(self) -> int:
+        """Records emitted so far."""
+        return len(self._chunks)
+
     def emit_tpu(self, call: str, values: dict[str, int]) -> Op:
         """Append a TIU instruction: the reset values overridden by `values`; ids are added here."""
         return self._emit(call, Engine.TPU, _TPU_HEADER, TIU, values)

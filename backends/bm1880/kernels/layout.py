@@ -13,7 +13,7 @@ from bmcompiler.backends.bm1880.bmkernel import (
 )
 from bmcompiler.backends.bm1880.build import Build, aligned, extents
 from bmcompiler.backends.bm1880.chip import CHIP
-from bmcompiler.backends.bm1880.copy import Dim, copy_commands
+from bmcompiler.backends.bm1880.strided_copy import Dim, copy_commands
 from bmcompiler.backends.bm1880.kernels.base import (
     MAX_CHANNELS,
     DeviceKernel,

@@ -1,0 +1,129 @@
+"""IR to a BM1880 program: memory plan, command buffer, coefficients, summary rows."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from bmcompiler.backends.bm1880.bmkernel import bmk1880_acquire_cmdbuf, bmk1880_cpu_op
+from bmcompiler.backends.bm1880.bmkernel.tensors import packed_strides
+from bmcompiler.backends.bm1880.build import Build, Coefficients
+from bmcompiler.backends.bm1880.kernels import TABLE
+from bmcompiler.backends.bm1880.strided_copy import Dim, copy_commands
+from bmcompiler.bmodel import TensorInfo
+from bmcompiler.bmodel.bm1880 import Command
+from bmcompiler.bmodel.model import FMT_F32, FMT_I8, FMT_U8
+from bmcompiler.codegen.cpu_segment import CPU_FUNCTION, encode_segment
+from bmcompiler.codegen.memory import MemoryPlan, plan_memory, root_of
+from bmcompiler.codegen.partition import Segment, partition
+from bmcompiler.errors import BMError, UnsupportedError
+from bmcompiler.ir import Function, Module, Operation, TensorType, Value
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.target import LayerRow, Target
+
+_FORMATS = {"f32": FMT_F32, "i8": FMT_I8, "u8": FMT_U8, "f16": 1, "i32": 2, "i16": 3, "u16": 8}
+_NEURON_ALIGN = 64
+
+
+class Program:
+    """Code generation of one function; `command` and `rows` are its results."""
+
+    def __init__(self, module: Module, target: Target, coefficients: Coefficients) -> None:
+        self.module, self.function, self.coefficients = module, module.main, coefficients
+        self.segments = partition(self.function, target)
+        order = [op for segment in self.segments for op in segment.ops]
+        self.plan = plan_memory(self.function, order, _NEURON_ALIGN)
+        self.build = Build(self.plan, coefficients)
+        self.rows: list[LayerRow] = []
+        for index, segment in enumerate(self.segments):
+            if segment.device:
+                self._emit_device(segment)
+            else:
+                self._emit_cpu(segment, index)
+        self._copy_outputs()
+        self.command = self._command()
+
+    def _emit_device(self, segment: Segment) -> None:
+        for op in segment.ops:
+            assert isinstance(op, TensorOp)
+            before = self.build.ctx.count
+            try:
+                moved = TABLE[type(op)].emit(op, self.build)
+            except BMError as error:
+                raise error.located(layer=op.label, kind=op.short_name) from None
+            self.rows.append(
+                LayerRow(
+                    op.label,
+                    op.short_name,
+                    "bm1880",
+                    op.results[0].shape,
+                    loaded=moved.loaded,
+                    stored=moved.stored,
+                    weights=moved.weights,
+                    commands=self.build.ctx.count - before,
+                    tiles=moved.tiles,
+                    macs=macs(op),
+                )
+            )
+
+    def _emit_cpu(self, segment: Segment, index: int) -> None:
+        def weight_offset(value: Value) -> int:
+            return self.coefficients.place(value, "plain", lambda w: w)
+
+        parameters = encode_segment(segment.ops, f"cpu{index}", self.build.neuron, weight_offset)
+        bmk1880_cpu_op(self.build.ctx, CPU_FUNCTION, parameters)
+        for op, reason in zip(segment.ops, segment.reasons):
+            self.rows.append(LayerRow(op.label, op.short_name, "cpu", op.results[0].shape, reason=reason))
+
+    def _copy_outputs(self) -> None:
+        for value, offset in self.plan.copies:
+            root = root_of(value)
+            if root not in self.plan.offsets:
+                raise UnsupportedError("an output of the net is a constant", remedy="leave it out with --outputs")
+            size = value.type.nbytes
+            for part in copy_commands([Dim(size, 1, 1)]):
+                n, c, h, w = part.shape
+                strides = packed_strides((n, c, h, w))
+                self.build.copy_global(
+                    offset + part.dst, self.plan.offsets[root] + part.src, part.shape, strides, strides
+                )
+
+    def _command(self) -> Command:
+        function, plan = self.function, self.plan
+        inputs = [
+            tensor_info(name, value.type, plan.offsets[value])
+            for name, value in zip(function.input_names, function.arguments)
+        ]
+        outputs = [
+            tensor_info(name, value.type, offset)
+            for name, value, offset in zip(function.output_names, function.returned, plan.outputs)
+        ]
+        return Command(inputs, outputs, bmk1880_acquire_cmdbuf(self.build.ctx), plan.size)
+
+
+def tensor_info(name: str, type: TensorType, offset: int) -> TensorInfo:
+    """Container entry of an input or output. Raises UnsupportedError for element types the container cannot name."""
+    fmt = _FORMATS.get(type.dtype)
+    if fmt is None:
+        raise UnsupportedError(
+            f"'{name}' has element type {type.dtype}, which a bm1880 model cannot hold",
+            remedy=f"cast it to one of {', '.join(_FORMATS)}",
+        )
+    threshold = float(np.float32(type.quant.threshold)) if type.quant is not None else 0.0
+    return TensorInfo(name, type.shape or (1,), fmt, offset, threshold)
+
+
+def macs(op: Operation) -> int:
+    """Multiply-accumulates of the layers that have them."""
+    if op.short_name in ("conv", "deconv"):
+        side = op.result if op.short_name == "conv" else op.operands[0]
+        return prod(side.shape) * prod(op.operands[1].shape[1:])
+    if op.short_name == "matmul":
+        return prod(op.result.shape) * op.operands[0].shape[-1]
+    return 0
+
+
+def memory_of(plan: MemoryPlan, function: Function) -> dict[str, int]:
+    """Totals of a program's memory for the summary, in bytes."""
+    return {"neuron memory": plan.size, "neuron lower bound": plan.lower_bound}

@@ -1,0 +1,63 @@
+"""The BM1880 as a target plugin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bmcompiler.errors import UsageError
+from bmcompiler.ir import Module, Operation
+from bmcompiler.target import Compiled, Kernel
+
+
+class Bm1880Target:
+    """int8 with power-of-two scales; everything else runs on the host CPU inside the same model."""
+
+    name = "bm1880"
+    precisions: Sequence[str] = ("int8",)
+
+    def kernel_for(self, op: Operation) -> Kernel | None:
+        """The kernel of an op's class, or None."""
+        from bmcompiler.backends.bm1880.kernels import TABLE
+
+        return TABLE.get(type(op))  # type: ignore[call-overload, no-any-return]
+
+    def pipeline(self, precision: str, level: int) -> str:
+        """Default passes. Raises UsageError for a precision the chip does not have."""
+        if precision not in self.precisions:
+            raise UsageError(f"bm1880 computes in int8 only, not in {precision}", remedy="use --quantize int8")
+        return "canonicalize,calibrate,quantize,dead-code"
+
+    def compile(self, modules: Sequence[Module], level: int) -> Compiled:
+        """One command per module (input shape); modules share one weight set where their weights agree."""
+        from bmcompiler.backends.bm1880.build import Coefficients
+        from bmcompiler.backends.bm1880.codegen import Program, memory_of
+        from bmcompiler.bmodel.bm1880 import Bm1880Model
+
+        commands, weights = [], []
+        compiled = Compiled(None)
+        for module in modules:
+            program = Program(module, self, Coefficients(module))
+            blob = program.coefficients.blob()
+            if blob not in weights:
+                weights.append(blob)
+            program.command.weight_index = weights.index(blob)
+            commands.append(program.command)
+            compiled.rows = compiled.rows or program.rows
+            compiled.totals = compiled.totals or {
+                **memory_of(program.plan, program.function),
+                "weight memory": len(blob),
+                "command bytes": len(program.command.cmdbuf),
+            }
+        compiled.model = Bm1880Model(modules[0].main.name, commands, weights, producer="bmcompiler")
+        return compiled
+
+    def disassemble(self, model: Any, net: int | None = None) -> str:
+        """All programs (or one) of a model as text."""
+        from bmcompiler.backends.bm1880.asm import disassemble
+
+        chosen = list(enumerate(model.commands)) if net is None else [(net, model.commands[net])]
+        return "\n".join(f"// program {index}\n{disassemble(command.cmdbuf)}" for index, command in chosen)
+
+
+TARGET = Bm1880Target()
