@@ -1,1 +1,29 @@
-"""bmcompiler: compiler, runtime and simulators for neural accelerators without an open toolchain."""
+"""bmcompiler: compiler, runtime and simulators for neural accelerators without an open toolchain.
+
+    import bmcompiler
+    bmcompiler.compile("net.onnx", target="bm1880", data="calib.npz", output="net.bmodel")
+    bmcompiler.runtime.Session("net.bmodel").run({"x": images})
+
+Everything is imported on first use, so that `import bmcompiler` is quick.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bmcompiler import runtime as runtime
+    from bmcompiler.driver import Options, Result, compile, load_network
+
+__all__ = ["Options", "Result", "compile", "load_network", "runtime"]
+
+_DRIVER = ("Options", "Result", "compile", "load_network")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _DRIVER:
+        return getattr(import_module("bmcompiler.driver"), name)
+    if name == "runtime":
+        return import_module("bmcompiler.runtime")
+    raise AttributeError(f"module 'bmcompiler' has no attribute {name!r}")

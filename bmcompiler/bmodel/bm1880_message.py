@@ -85,11 +85,11 @@ def _tensor(where: str, message: pb.Input | pb.Output, fmt: int, file: StrPath) 
     if rank > MAX_RANK:  # before a tuple of them is made
         reason = f"{where} has {rank} dimensions, at most {MAX_RANK} are possible"
         raise FileFormatError(reason, file=file, remedy=DAMAGED)
-    # Vendor files leave fmt out (reads as 0, float32, which the chip does not have): then the model's applies.
+    # Vendor files leave fmt out: then the model's applies. An explicit 0 is float32, the result of a CPU layer.
     return TensorInfo(
         name=_text(message.name, f"the name of {where}", file),
         shape=tuple(message.shape.dim),
-        fmt=message.fmt or fmt,
+        fmt=message.fmt if message.HasField("fmt") else fmt,
         offset=message.offset,
         threshold=message.threshold,
         source=(type(message).__name__, message.SerializePartialToString()),
@@ -145,7 +145,7 @@ def _put_tensors(add: Callable[[], pb.Input | pb.Output], tensors: Iterable[Tens
         entry = add()
         if tensor.source is not None and tensor.source[0] == type(entry).__name__:
             entry.MergeFromString(tensor.source[1])
-        if (entry.fmt or fmt) != tensor.fmt:
+        if (entry.fmt if entry.HasField("fmt") else fmt) != tensor.fmt:
             entry.fmt = tensor.fmt
         _put(entry, name=tensor.name, offset=tensor.offset, threshold=tensor.threshold)
         if tuple(entry.shape.dim) != tensor.shape:

@@ -9,9 +9,18 @@ from bmcompiler.ir import Function, Operation, Value
 
 @dataclass
 class MemoryPlan:
-    """Offsets in bytes from the neuron base, the total size, and the lower bound (largest sum of live values)."""
+    """Where every activation lives.
+
+    Attributes:
+        offsets: bytes from the neuron base, by value; a view has that of its root (`root_of`).
+        outputs: offset of each output of the function, in list order.
+        copies: (value, offset) of outputs that live elsewhere (an input, or an output listed twice) and must be copied.
+        size: bytes of neuron memory; lower_bound: the largest sum of values alive at once.
+    """
 
     offsets: dict[Value, int] = field(default_factory=dict)
+    outputs: list[int] = field(default_factory=list)
+    copies: list[tuple[Value, int]] = field(default_factory=list)
     size: int = 0
     lower_bound: int = 0
 
@@ -37,7 +46,6 @@ def plan_memory(
     align: int,
     input_align: int = 1,
     slack: int = 0,
-    final_copies: dict[Value, int] | None = None,
 ) -> MemoryPlan:
     """Inputs first from offset 0, then the outputs side by side in list order, then all others by first fit.
 
@@ -46,23 +54,22 @@ def plan_memory(
         align: alignment of intermediate values in bytes.
         input_align: alignment of inputs and outputs (1 keeps them contiguous).
         slack: bytes after the last value that may be read (never written).
-        final_copies: output index whose value cannot live in the output area (an input, or an output listed twice);
-            the caller copies them.
     """
     plan = MemoryPlan()
     position = {op: i for i, op in enumerate(order)}
     end = len(order)
     cursor = 0
     for argument in function.arguments:
+        cursor = _up(cursor, _item_align(argument, input_align))
         plan.offsets[argument] = cursor
-        cursor = _up(cursor + argument.type.nbytes, max(input_align, 4 if argument.dtype != "i8" else 1))
+        cursor += argument.type.nbytes
     cursor = _up(cursor, align)
     for value in function.returned:
         root = root_of(value)
         cursor = _up(cursor, _item_align(value, input_align))
+        plan.outputs.append(cursor)
         if root in plan.offsets or root.op is None or root.op.name == "tensorop.weight":
-            if final_copies is not None:
-                final_copies[value] = cursor
+            plan.copies.append((value, cursor))
         else:
             plan.offsets[root] = cursor
         cursor += value.type.nbytes
@@ -71,9 +78,6 @@ def plan_memory(
     _first_fit(list(lifetimes.values()), fixed, align)
     for value, life in lifetimes.items():
         plan.offsets[value] = life.offset
-    for op in order:
-        for result in op.results:
-            plan.offsets.setdefault(result, plan.offsets[root_of(result)] if root_of(result) in plan.offsets else -1)
     plan.size = max([fixed, *(life.offset + life.nbytes for life in lifetimes.values())]) + slack
     plan.lower_bound = fixed + _peak(list(lifetimes.values()), end)
     return plan
@@ -96,12 +100,21 @@ def _lifetimes(
             root = root_of(result)
             if root.op is None or root.op.name == "tensorop.weight" or root in placed:
                 continue
-            last = max([position[op], *(position.get(user, end) for user in result.users)])
+            last = max(position[op], _last_use(result, position, end))
             if root in lives:
                 lives[root].last = max(lives[root].last, last)
             else:
                 lives[root] = _Lifetime(root.type.nbytes, position[op], last)
     return lives
+
+
+def _last_use(value: Value, position: dict[Operation, int], end: int) -> int:
+    """Position of the last reader, also through views; the function's return reads at the end."""
+    last = -1
+    for user in value.users:
+        view = user.name == "tensorop.reshape"
+        last = max(last, _last_use(user.result, position, end) if view else position.get(user, end))
+    return last
 
 
 def _first_fit(lives: list[_Lifetime], base: int, align: int) -> None:

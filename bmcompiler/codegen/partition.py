@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bmcompiler.codegen.memory import root_of
 from bmcompiler.ir import Function, Operation
 from bmcompiler.target import Target, unsupported_reason
 
 CPU_NOTE = "place.cpu"
 """Attribute that a pass sets to keep an op on the CPU; its value is the reason."""
+_NO_WORK = ("tensorop.weight", "tensorop.reshape", "func.return")
 
 
 @dataclass
@@ -21,7 +23,7 @@ class Segment:
 
 
 def partition(function: Function, target: Target) -> list[Segment]:
-    """Segments in program order; weights belong to no segment.
+    """Segments in program order; weights and reshapes (views) belong to no segment.
 
     1. an op with a "place.cpu" note, or one the target has no kernel for, goes to the CPU
     2. an op that needs nothing from a later CPU run may join an earlier device run: ops are taken in program order and
@@ -29,7 +31,7 @@ def partition(function: Function, target: Target) -> list[Segment]:
     """
     segments: list[Segment] = []
     for op in function.ops:
-        if op.name in ("tensorop.weight", "func.return"):
+        if op.name in _NO_WORK:
             continue
         reason = str(op.attributes[CPU_NOTE]) if CPU_NOTE in op.attributes else unsupported_reason(target, op)
         device = reason is None
@@ -44,7 +46,7 @@ def partition(function: Function, target: Target) -> list[Segment]:
 
 def _home(segments: list[Segment], op: Operation, device: bool) -> Segment | None:
     """The earliest-kind-matching segment the op can join without moving before its producers."""
-    producers = {value.op for value in op.operands if value.op is not None}
+    producers = {root_of(value).op for value in op.operands}
     for segment in reversed(segments):
         if segment.device == device:
             return segment

@@ -1,0 +1,113 @@
+"""bmnet-compile: a Caffe, ONNX or MLIR network to a .bmodel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from bmcompiler.cli.common import command_line
+
+_EPILOG = """
+\b
+Examples:
+  bmnet-compile deploy.prototxt net.caffemodel --target bm1880 --data calib.npz
+  bmnet-compile net.onnx --target bm1880 --calibration-table net.table -o net.bmodel
+  bmnet-compile net.onnx --shapes "[[1,3,128,128]]" --shapes "[[1,3,256,256]]" --data calib.npz
+
+CALIB.npz holds one array per network input, under the input's name, samples on axis 0, in the values the net was
+trained on.
+"""
+
+
+@click.command(epilog=_EPILOG, context_settings={"max_content_width": 110})
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("weights", required=False, type=click.Path(path_type=Path))
+@click.option("--target", required=True, metavar="CHIP", help="Chip to compile for: bm1880.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Model file to write [default: NAME.bmodel].")
+@click.option("--name", help="Name of the net inside the model [default: from the file].")
+@click.option("--shapes", multiple=True, help='Input shapes, "[[1,3,224,224]]"; repeat for several programs in one file.')
+@click.option("--quantize", type=click.Choice(["f32", "f16", "int8"]), help="Precision [default: the target's own].")
+@click.option("--data", type=click.Path(path_type=Path), help="Calibration samples (.npz).")
+@click.option("--calibration-table", "table", type=click.Path(path_type=Path), help="Thresholds instead of --data.")
+@click.option(
+    "--calibration-method", "method", type=click.Choice(["kl", "max", "percentile", "mse"]), help="How --data is used."
+)
+@click.option("--outputs", metavar="A,B", help="Cut the net at these tensors; they become its outputs.")
+@click.option("--opt", type=click.IntRange(0, 2), default=2, show_default=True, help="Optimisation level.")
+@click.option("--pipeline", help="Passes to run instead of the target's; --pipeline help lists them.")
+@click.option("--print-ir-after", metavar="PASS|all", help="Print the IR after a pass, to stderr.")
+@click.option("--verify-each", is_flag=True, help="Verify the IR after every pass.")
+@click.option("--save-ir", type=click.Path(path_type=Path), help="Write the final IR (.mlir, weights beside it).")
+@click.option("--report", type=click.Path(path_type=Path), help="Write a report (.json or .html).")
+@click.option("--quiet", is_flag=True, help="Print no summary.")
+def cli(
+    model: Path,
+    weights: Path | None,
+    target: str,
+    output: Path | None,
+    name: str | None,
+    shapes: tuple[str, ...],
+    quantize: str | None,
+    data: Path | None,
+    table: Path | None,
+    method: str | None,
+    outputs: str | None,
+    opt: int,
+    pipeline: str | None,
+    print_ir_after: str | None,
+    verify_each: bool,
+    save_ir: Path | None,
+    report: Path | None,
+    quiet: bool,
+) -> None:
+    """Compile MODEL (.onnx, .prototxt with its .caffemodel as WEIGHTS, or .mlir) for an accelerator."""
+    from bmcompiler import bmodel
+    from bmcompiler.driver import Options, compile_network, parse_shapes
+
+    if pipeline == "help":
+        _list_passes(target)
+        return
+    if report is not None and report.suffix not in (".json", ".html"):
+        raise click.BadParameter(f"'{report}' must end in .json or .html", param_hint="--report")
+    options = Options(
+        target=target,
+        name=name,
+        shapes=[parse_shapes(text) for text in shapes],
+        quantize=quantize,
+        data=data,
+        table=table,
+        method=method,
+        outputs=None if outputs is None else [part.strip() for part in outputs.split(",") if part.strip()],
+        opt=opt,
+        pipeline=pipeline,
+        print_ir_after=print_ir_after,
+        verify_each=verify_each,
+        save_ir=save_ir,
+        log=lambda text: click.echo(text, err=True),
+    )
+    result = compile_network(model, weights, options)
+    path = output or Path(f"{result.model.stages()[0].net}.bmodel")
+    bmodel.save(result.model, path)
+    if report is not None:
+        from bmcompiler.report import write_report
+
+        write_report(result, report)
+    if not quiet:
+        from bmcompiler.cli.summary import summary
+
+        click.echo(summary(result), nl=False)
+        click.echo(f"wrote {path} ({path.stat().st_size:,} bytes)")
+
+
+def _list_passes(target: str) -> None:
+    from bmcompiler.passmanager import describe_options, find_pass, pass_names
+    from bmcompiler.target import find_target
+
+    chip = find_target(target)
+    click.echo(f"default for {target}: {chip.pipeline(chip.precisions[0], 2)}\n")
+    for each in pass_names():
+        click.echo(f"{each}: {describe_options(find_pass(each))}")
+
+
+main = command_line(cli, "bmnet-compile")

@@ -1,0 +1,233 @@
+"""From files to a compiled model: the library behind the commands.
+
+    result = compile("lenet.prototxt", "lenet.caffemodel", target="bm1880", data="calib.npz", output="lenet.bmodel")
+
+Frontends, passes and targets are found by name through the registry; this module imports none of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bmcompiler.errors import BMError, UnsupportedError, UsageError
+from bmcompiler.ir import Module, verify_module
+from bmcompiler.passmanager import PassContext, Pipeline, run_pipeline
+from bmcompiler.registry import entry_points
+from bmcompiler.target import Compiled, LayerRow, Target, find_target
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from bmcompiler.quant.table import CalibrationTable
+
+Path_ = str | os.PathLike[str]
+Shapes = Sequence[Sequence[int]]
+"""One shape per network input, in the net's input order."""
+
+
+@dataclass
+class Options:
+    """What a compilation can be told; see `bmnet-compile --help` for the same in words.
+
+    Attributes:
+        shapes: several entries make one model with a program per entry.
+        data: calibration file (.npz) or arrays by input name, samples on axis 0, real values.
+        table: calibration table file, in place of data.
+        method: calibration method, None for the pipeline's own.
+        pipeline: pass pipeline in place of the target's.
+        log: receives printed IR and progress lines.
+    """
+
+    target: str = "bm1880"
+    name: str | None = None
+    shapes: Sequence[Shapes] = ()
+    quantize: str | None = None
+    data: Path_ | Mapping[str, np.ndarray] | None = None
+    table: Path_ | None = None
+    method: str | None = None
+    outputs: Sequence[str] | None = None
+    opt: int = 2
+    pipeline: str | None = None
+    print_ir_after: str | None = None
+    verify_each: bool = False
+    save_ir: Path_ | None = None
+    log: Callable[[str], None] = field(default=lambda text: None)
+
+
+@dataclass
+class Result:
+    """A compiled model and what there is to say about it.
+
+    Attributes:
+        model: the container object; save it with `bmcompiler.bmodel.save`.
+        module: the IR the first program was generated from; run it with `bmcompiler.interpreter`.
+        rows, totals: per-layer facts and sums; see `LayerRow`.
+        notes: sentences of frontends and passes worth reading.
+        timing: (stage, seconds) in order.
+    """
+
+    model: Any
+    module: Module
+    target: str
+    rows: list[LayerRow]
+    totals: dict[str, int]
+    notes: list[str]
+    timing: list[tuple[str, float]]
+
+
+def load_network(
+    model: Path_,
+    weights: Path_ | None = None,
+    *,
+    shapes: Shapes | None = None,
+    outputs: Sequence[str] | None = None,
+    name: str | None = None,
+) -> Module:
+    """Read a network with the frontend its file ending calls for. Raises BMError naming the file."""
+    for path in (model, weights):
+        if path is not None and not Path(path).is_file():
+            reason = "is a folder, not a file" if Path(path).is_dir() else "no such file"
+            raise UnsupportedError(reason, file=path)
+    frontends = {key: load() for key, load in entry_points("bmcompiler.frontends").items() if _may_read(key, model)}
+    for frontend in frontends.values():
+        if Path(model).suffix.lower() in frontend.suffixes:
+            listed = None if shapes is None else [tuple(shape) for shape in shapes]
+            wanted = None if outputs is None else list(outputs)
+            module: Module = frontend.load(model, weights, shapes=listed, outputs=wanted, name=name)
+            verify_module(module)
+            return module
+    raise UnsupportedError(
+        f"no frontend reads '{Path(model).suffix or Path(model).name}' files",
+        file=model,
+        remedy="give a .onnx file, a .prototxt with its .caffemodel, or a .mlir file",
+    )
+
+
+_BUILT_IN_SUFFIXES = {"caffe": (".prototxt", ".caffemodel"), "onnx": (".onnx",), "mlir": (".mlir",)}
+
+
+def _may_read(frontend: str, model: Path_) -> bool:
+    """False for built-in frontends of other file endings, so that only the needed one is imported."""
+    suffixes = _BUILT_IN_SUFFIXES.get(frontend)
+    return suffixes is None or Path(model).suffix.lower() in suffixes
+
+
+def compile_network(model: Path_, weights: Path_ | None, options: Options) -> Result:
+    """Load, optimise, quantize and generate code. Raises BMError; writes nothing but `save_ir`."""
+    target = find_target(options.target)
+    pipeline = _pipeline(target, options)
+    timing: list[tuple[str, float]] = []
+    ctx = PassContext(target=target, data=_data(options), table=_table(options), log=options.log)
+    modules = [_lower(model, weights, shapes, options, pipeline, ctx, timing) for shapes in options.shapes or [None]]
+    if options.save_ir is not None:
+        from bmcompiler.mlir_files import save_module
+
+        save_module(modules[0], Path(options.save_ir))
+    start = time.perf_counter()
+    compiled: Compiled = target.compile(modules, options.opt)
+    timing.append(("generate code", time.perf_counter() - start))
+    return Result(compiled.model, modules[0], target.name, compiled.rows, compiled.totals, ctx.notes, timing)
+
+
+def _lower(
+    model: Path_,
+    weights: Path_ | None,
+    shapes: Shapes | None,
+    options: Options,
+    pipeline: Pipeline,
+    ctx: PassContext,
+    timing: list[tuple[str, float]],
+) -> Module:
+    """One input shape: read the net and run the passes. The first shape's thresholds serve the others."""
+    start = time.perf_counter()
+    module = load_network(model, weights, shapes=shapes, outputs=options.outputs, name=options.name)
+    timing.append(("read", time.perf_counter() - start))
+    ctx.notes += [str(note) for note in module.attributes.pop("notes", ())]
+    try:
+        run_pipeline(
+            module,
+            pipeline,
+            ctx,
+            print_ir_after=options.print_ir_after,
+            verify_each=options.verify_each,
+            timing=timing,
+        )
+    except BMError as error:
+        raise error.located(file=model) from None
+    verify_module(module)
+    return module
+
+
+def _pipeline(target: Target, options: Options) -> Pipeline:
+    if options.pipeline is not None:
+        return Pipeline.parse(options.pipeline)
+    precision = options.quantize or target.precisions[0]
+    pipeline = Pipeline.parse(target.pipeline(precision, options.opt))
+    if options.method is None:
+        return pipeline
+    passes = [replace(p, method=options.method) if _has_method(p) else p for p in pipeline]  # type: ignore[type-var]
+    return Pipeline(tuple(passes))
+
+
+def _has_method(each: Any) -> bool:
+    return each.name == "calibrate" and any(f.name == "method" for f in fields(each))
+
+
+def _data(options: Options) -> Mapping[str, np.ndarray] | None:
+    if options.data is None or isinstance(options.data, Mapping):
+        return options.data
+    from bmcompiler.quant.data import load_data
+
+    return load_data(options.data)
+
+
+def _table(options: Options) -> CalibrationTable | None:
+    if options.table is None:
+        return None
+    from bmcompiler.quant.table import load_table
+
+    return load_table(os.fspath(options.table))
+
+
+def parse_shapes(text: str) -> list[list[int]]:
+    """`[[1,3,224,224],[1,16]]` (one list per input) or `[1,3,224,224]` (the only input). Raises UsageError."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = None
+    if isinstance(value, list) and value and all(_is_dim(v) for v in value):
+        value = [value]
+    if not isinstance(value, list) or not value or not all(isinstance(s, list) and s for s in value):
+        raise UsageError(f'shapes must look like "[[1,3,224,224]]", got {text!r}')
+    if not all(_is_dim(d) for shape in value for d in shape):
+        raise UsageError(f"every size in shapes must be a whole number from 1 to {_MAX_DIM}, got {text!r}")
+    return value
+
+
+_MAX_DIM = 1 << 24
+
+
+def _is_dim(value: object) -> bool:
+    return type(value) is int and 1 <= value <= _MAX_DIM
+
+
+def compile(model: Path_, weights: Path_ | None = None, *, output: Path_ | None = None, **options: Any) -> Result:
+    """Compile a network; keyword options are the fields of `Options`. Writes `output` when given.
+
+    `shapes` may also be one list of shapes, for a model with one program.
+    """
+    shapes = options.get("shapes") or ()
+    if shapes and all(_is_dim(d) for shape in shapes for d in shape):
+        options["shapes"] = [shapes]
+    result = compile_network(model, weights, Options(**options))
+    if output is not None:
+        from bmcompiler import bmodel
+
+        bmodel.save(result.model, output)
+    return result
