@@ -14,7 +14,7 @@ from bmcompiler.ops.base import Floats, Ints, Kind, TensorOp, attr, operand, ten
 from bmcompiler.registry import entry_points
 
 CpuFunction = Callable[..., Any]
-"""function(inputs: list of arrays, i32_params: tuple of int, f32_params: tuple of float) -> array or tuple of arrays."""
+"""function(inputs: list of arrays, i32_params: tuple of int, f32_params: tuple of float) -> array or tuple of them."""
 
 _functions: dict[str, CpuFunction] = {}
 _GROUP = "bmcompiler.tensor_insts"
@@ -33,9 +33,9 @@ Shapes = Kind("list of shapes", _shapes)
 def register_cpu_function(sub_type: str, function: CpuFunction) -> None:
     """Say what `customized` ops of this sub type compute on the host.
 
-    The function gets (inputs, i32_params, f32_params) and returns one array per output, in the declared shapes. Called by a
-    plugin's module, which the entry point group `bmcompiler.tensor_insts` names. Raises UnsupportedError when the sub type
-    has another function already.
+    The function gets (inputs, i32_params, f32_params) and returns one array per output, in the declared shapes. Called
+    by a plugin's module, which the entry point group `bmcompiler.tensor_insts` names. Raises UnsupportedError when the
+    sub type has another function already.
     """
     if _functions.setdefault(sub_type, function) is not function:
         raise UnsupportedError(f"custom layer '{sub_type}' has two CPU functions")
@@ -54,7 +54,7 @@ def cpu_function(sub_type: str) -> CpuFunction | None:
 class Customized(TensorOp):
     """A layer that only a plugin understands (seed 000, BMNet Library).
 
-    %y = "tensorop.customized"(%x) {f32_params = [0.1], output_shapes = [[1, 8, 4, 4]], sub_type = "my_relu"} : (...) -> ...
+    %y = "tensorop.customized"(%x) {f32_params = [0.1], output_shapes = [[1, 8]], sub_type = "my_relu"} : (...) -> ...
 
     One result per entry of output_shapes, of the first operand's element type unless stated. `evaluate` calls the CPU
     function registered for `sub_type` (see `register_cpu_function`).

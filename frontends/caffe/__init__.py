@@ -1,7 +1,7 @@
 """Caffe frontend: prototxt and caffemodel to TensorOp IR.
 
-`import_caffe` reads a net, `caffe_layer` registers a converter for a layer type, `CustomizedCaffeLayer` is the seed's class
-form of the same. Plugins announce theirs through the entry point group `bmcompiler.caffe_layers`.
+`import_caffe` reads a net, `caffe_layer` registers a converter for a layer type, `CustomizedCaffeLayer` is the seed's
+class form of the same. Plugins announce theirs through the entry point group `bmcompiler.caffe_layers`.
 """
 
 from __future__ import annotations

@@ -87,7 +87,9 @@ def _convert(cls: type[CustomizedCaffeLayer], layer: Layer) -> Results:
     param = op.tg_customized_param()
     shapes = [op.output_shape(i).dims() for i in range(op.output_shape_size())]
     if len(shapes) != len(layer.p.top):
-        raise layer.unsupported(f"its plugin gives {len(shapes)} outputs for {len(layer.p.top)} tops", "correct the plugin")
+        raise layer.unsupported(
+            f"its plugin gives {len(shapes)} outputs for {len(layer.p.top)} tops", "correct the plugin"
+        )
     weights = [layer.constant(array, f"weight{i}") for i, array in enumerate(custom.weights)]
     made = layer.b.create(
         "customized",

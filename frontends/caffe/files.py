@@ -33,9 +33,7 @@ def order_files(first: StrPath, second: StrPath | None) -> tuple[Path, Path | No
     if not is_text(model) and is_text(weights):
         return weights, model
     if is_text(model) and is_text(weights) and model.suffix == weights.suffix == ".prototxt":
-        raise UsageError(
-            f"{weights} is a second prototxt", file=model, remedy="give one .prototxt and one .caffemodel"
-        )
+        raise UsageError(f"{weights} is a second prototxt", file=model, remedy="give one .prototxt and one .caffemodel")
     return model, weights
 
 

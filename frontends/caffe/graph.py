@@ -1,7 +1,7 @@
 """What runs at inference and in which order: phases, training-only layers, names resolved to producers.
 
-Caffe blobs are mutable: an in-place layer writes its bottom again. Here every write is a `Ref` of its own, so later steps see
-plain data flow.
+Caffe blobs are mutable: an in-place layer writes its bottom again. Here every write is a `Ref` of its own, so later
+steps see plain data flow.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Graph:
     default_outputs: list[str]
 
     def needed(self, outputs: Iterable[Ref]) -> list[int]:
-        """Indices of the nodes that `outputs` depend on, in file order. Raises FileFormatError for an undefined bottom."""
+        """Indices of the nodes `outputs` depend on, in file order. Raises FileFormatError for an undefined bottom."""
         seen: set[int] = set()
         work = [ref.node for ref in outputs]
         while work:
@@ -150,7 +150,10 @@ def build_graph(net: caffe_pb2.NetParameter, notes: Sequence[LayerNotes], path: 
             if top in final and top not in layer.bottom:
                 first = nodes[final[top].node].layer.name
                 raise FileFormatError(
-                    f"writes blob '{top}', which layer '{first}' writes already", file=path, layer=layer.name, kind=layer.type
+                    f"writes blob '{top}', which layer '{first}' writes already",
+                    file=path,
+                    layer=layer.name,
+                    kind=layer.type,
                 )
         if len(set(layer.top)) != len(layer.top):
             raise FileFormatError("has two tops of one name", file=path, layer=layer.name, kind=layer.type)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 from pathlib import Path
+from typing import Any
 
 from bmcompiler.builder import Builder
 from bmcompiler.errors import BMError, FileFormatError, ShapeError, UnsupportedError
@@ -46,7 +47,8 @@ def import_caffe(
     """
     path, weights_path = order_files(prototxt, caffemodel)
     source = read_net(path)
-    if weights_path is None and any(layer.blobs for layer in (*source.net.layer, *source.net.layers)):
+    source_layers: list[Any] = [*source.net.layer, *source.net.layers]
+    if weights_path is None and any(layer.blobs for layer in source_layers):
         weights_path = path
     upgrade_net(source.net, path)
     graph = build_graph(source.net, source.notes, path)
@@ -104,7 +106,7 @@ class _Importer:
         self._report_unread(node, convert)
         inputs = [self.values[ref] for ref in node.bottoms if isinstance(ref, Ref)]
         blobs = self.weights.get(node.layer.name)
-        made = convert(Layer(node.layer, inputs, blobs, b, node.extra, self.weights_path))
+        made = convert(Layer(node.layer, inputs, blobs, b, extra=node.extra, weights_file=self.weights_path))
         values = [made] if isinstance(made, Value) else list(made)
         if len(values) != len(refs):
             raise FileFormatError(f"has {len(refs)} tops, its type makes {len(values)}")

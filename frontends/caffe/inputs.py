@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Union
 
 from bmcompiler.errors import BMError, ShapeError, UnsupportedError, UsageError
 from bmcompiler.frontends.caffe import caffe_pb2
@@ -12,7 +11,7 @@ from bmcompiler.frontends.caffe.graph import INPUT_TYPES, Graph, Ref, locate
 from bmcompiler.frontends.caffe.layer import MAX_ELEMENTS
 
 Shape = tuple[int, ...]
-UserShapes = Union[Sequence[Sequence[int]], Mapping[str, Sequence[int]], None]
+UserShapes = Sequence[Sequence[int]] | Mapping[str, Sequence[int]] | None
 _REMEDY = "give it with --shapes"
 
 
@@ -74,7 +73,8 @@ def _stated(layer: caffe_pb2.LayerParameter, index: int) -> Shape:
     """What the file says, () for nothing. Data layers: batch 1, and the size of the crop that training took."""
     if layer.type == "Input":
         shapes = layer.input_param.shape
-        return tuple(shapes[min(index, len(shapes) - 1)].dim) if shapes and (len(shapes) == 1 or index < len(shapes)) else ()
+        of_top = 0 if len(shapes) == 1 else index  # one shape stands for all tops
+        return tuple(shapes[of_top].dim) if of_top < len(shapes) else ()
     if layer.type == "MemoryData" and index == 0:
         p = layer.memory_data_param
         return (p.batch_size, p.channels, p.height, p.width)

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Callable, Iterator, Sequence
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -21,8 +21,9 @@ from bmcompiler.registry import entry_points
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-Results = Union[Value, Sequence[Value]]
-Converter = Callable[["Layer"], Results]
+Results: TypeAlias = Any
+"""What a converter returns: the Value of its only top, or a sequence with one Value per top."""
+Converter: TypeAlias = Callable[["Layer"], Results]
 GROUP = "bmcompiler.caffe_layers"
 MAX_ELEMENTS = 2**31 - 1
 """Largest tensor accepted; Caffe's own limit."""
@@ -44,6 +45,7 @@ class Layer:
         inputs: list[Value],
         blobs: list[Blob] | None,
         b: Builder,
+        *,
         extra: Tree,
         weights_file: Path | None = None,
     ) -> None:

@@ -1,14 +1,14 @@
 """Reader of protobuf text (prototxt) that keeps what our schema does not know.
 
-Community branches add fields and custom layers add whole messages; those are kept per layer as plain trees (`extra`), so a
-plugin's converter can read them and others can be told which settings were left unread. Every error names the line.
+Community branches add fields and custom layers add whole messages; those are kept per layer as plain trees (`extra`),
+so a plugin's converter can read them and others can be told which settings were left unread. Every error names the line.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
@@ -20,7 +20,9 @@ _MAX_NESTING = 32
 _TOKENS = re.compile(
     r"""(?P<space>(?:\s|\#[^\n]*)+)
       | (?P<string>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
-      | (?P<number>-?\s?(?:0[xX][0-9a-fA-F]+|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?[fF]?|inf(?:inity)?\b|nan\b))
+      | (?P<number>-?\s?(?:0[xX][0-9a-fA-F]+
+                         |(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?[fF]?
+                         |inf(?:inity)?\b|nan\b))
       | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
       | (?P<punct>[{}<>\[\]:,;])
     """,
@@ -37,6 +39,8 @@ _INTEGERS = frozenset(
 _FLOATS = frozenset({FieldDescriptor.CPPTYPE_FLOAT, FieldDescriptor.CPPTYPE_DOUBLE})
 _LAYER_MESSAGES = frozenset({"LayerParameter", "V1LayerParameter"})
 
+Spec: TypeAlias = Any
+"""A field descriptor; its class and attributes differ between protobuf releases."""
 Tree = dict[str, list[Any]]
 """A message our schema does not know: field name -> its values in file order (str, int, float, bool or Tree)."""
 
@@ -60,7 +64,7 @@ class LayerNotes:
 
 @dataclass
 class NetText:
-    """A parsed prototxt. `notes` has one entry per layer in file order; `extra` holds unknown fields of the net itself."""
+    """A parsed prototxt. `notes` has one entry per layer in file order; `extra` holds unknown fields of the net."""
 
     net: caffe_pb2.NetParameter
     notes: list[LayerNotes]
@@ -148,7 +152,7 @@ class _Reader:
                 self.scalars(message, known, token)
             self.accept(",", ";")
 
-    def submessages(self, parent: Message, spec: FieldDescriptor, extra: Tree, path: str, depth: int) -> None:
+    def submessages(self, parent: Message, spec: Spec, extra: Tree, path: str, depth: int) -> None:
         self.accept(":")
         listed = bool(self.accept("["))
         while not (listed and self.accept("]")):
@@ -170,7 +174,7 @@ class _Reader:
                 return
             self.accept(",")
 
-    def scalars(self, message: Message, spec: FieldDescriptor, name: Token) -> None:
+    def scalars(self, message: Message, spec: Spec, name: Token) -> None:
         if not self.accept(":"):
             self.fail(f"expected ':' after '{spec.name}', found {self.shown()}")
         if not _repeated(spec):
@@ -186,13 +190,13 @@ class _Reader:
             self.store(spec, self.scalar(spec), append)
             self.accept(",")
 
-    def store(self, spec: FieldDescriptor, value: Any, put: Any) -> None:
+    def store(self, spec: Spec, value: Any, put: Any) -> None:
         try:
             put(value)
         except (ValueError, TypeError, OverflowError):
             self.fail(f"{value!r} is out of range for '{spec.name}'", self.tokens[self.at - 1].position)
 
-    def scalar(self, spec: FieldDescriptor) -> Any:
+    def scalar(self, spec: Spec) -> Any:
         token = self.peek()
         kind = spec.cpp_type
         if kind == FieldDescriptor.CPPTYPE_STRING:
@@ -209,10 +213,12 @@ class _Reader:
             if isinstance(number, int):
                 return number
             self.at -= 1
-        what = "true or false" if kind == FieldDescriptor.CPPTYPE_BOOL else "a number" if kind in _FLOATS else "an integer"
+        what = (
+            "true or false" if kind == FieldDescriptor.CPPTYPE_BOOL else "a number" if kind in _FLOATS else "an integer"
+        )
         self.fail(f"'{spec.name}' takes {what}, found {self.shown()}")
 
-    def enum(self, spec: FieldDescriptor) -> int:
+    def enum(self, spec: Spec) -> int:
         token = self.peek()
         values = spec.enum_type.values_by_name
         if token.text in values:
@@ -275,7 +281,7 @@ def _opening(close: str) -> str:
     return "{" if close == "}" else "<"
 
 
-def _repeated(spec: FieldDescriptor) -> bool:
+def _repeated(spec: Spec) -> bool:
     # protobuf 7 has no `label` any more, protobuf 4 and 5 have no `is_repeated`
     known = getattr(spec, "is_repeated", None)
     return bool(known) if known is not None else spec.label == FieldDescriptor.LABEL_REPEATED

@@ -1,11 +1,13 @@
 """Older files in today's form: V1 `layers` and V0 nested layers become `layer`, input headers become Input layers.
 
-After `upgrade_net` only `net.layer` is filled, in source order. Weights are read apart (`weights.py`), so blobs are not moved.
+After `upgrade_net` only `net.layer` is filled, in source order. Weights are read apart (`weights.py`), so blobs are not
+moved.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from google.protobuf.message import Message
 
@@ -67,7 +69,7 @@ def upgrade_net(net: caffe_pb2.NetParameter, path: Path) -> None:
     paddings: dict[str, tuple[str, int]] = {}
     for old in net.layers:
         if old.HasField("layer") and old.layer.type == "padding":
-            paddings[_first(old.top)] = (_first(old.bottom), old.layer.pad)
+            paddings[next(iter(old.top), "")] = (next(iter(old.bottom), ""), old.layer.pad)
         else:
             _upgrade_layer(old, net.layer.add(), paddings, path)
     del net.layers[:]
@@ -76,7 +78,8 @@ def upgrade_net(net: caffe_pb2.NetParameter, path: Path) -> None:
 
 def check_names(net: caffe_pb2.NetParameter, path: Path) -> None:
     """Raise FileFormatError for names that are not text (binary files can hold any bytes)."""
-    for layer in [*net.layer, *net.layers]:
+    layers: list[Any] = [*net.layer, *net.layers]
+    for layer in layers:
         for name in (layer.name, *layer.bottom, *layer.top, *([layer.type] if isinstance(layer.type, bytes) else [])):
             if not isinstance(name, str):
                 raise FileFormatError(f"name {name!r} is not UTF-8 text", file=path)
@@ -146,7 +149,10 @@ def _absorb_padding(layer: caffe_pb2.LayerParameter, index: int, source: str, pa
         layer.pooling_param.pad = pad
     else:
         raise UnsupportedError(
-            "reads a V0 padding layer, which only Convolution and Pooling can", file=path, layer=layer.name, kind=layer.type
+            "reads a V0 padding layer, which only Convolution and Pooling can",
+            file=path,
+            layer=layer.name,
+            kind=layer.type,
         )
 
 
@@ -158,7 +164,8 @@ def _inputs_to_layer(net: caffe_pb2.NetParameter, path: Path) -> None:
     if not shapes and net.input_dim:
         if len(net.input_dim) != 4 * len(net.input):
             raise FileFormatError(
-                f"{len(net.input)} inputs need {4 * len(net.input)} input_dim values, found {len(net.input_dim)}", file=path
+                f"{len(net.input)} inputs need {4 * len(net.input)} input_dim values, found {len(net.input_dim)}",
+                file=path,
             )
         shapes = [list(net.input_dim[i : i + 4]) for i in range(0, len(net.input_dim), 4)]
     if shapes and len(shapes) not in (1, len(net.input)):
@@ -170,7 +177,3 @@ def _inputs_to_layer(net: caffe_pb2.NetParameter, path: Path) -> None:
     del net.layer[:]
     net.layer.extend([layer, *rest])
     del net.input[:], net.input_dim[:], net.input_shape[:]
-
-
-def _first(names: object) -> str:
-    return next(iter(names), "")  # type: ignore[call-overload, no-any-return]

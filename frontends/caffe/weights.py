@@ -1,15 +1,15 @@
 """Trained weights by layer name.
 
-Blob values are taken as raw bytes: packed floats lie in the file exactly as numpy wants them, so a copy of the schema in
-which `BlobProto.data` is `bytes` makes reading a large caffemodel a matter of slicing. Files whose floats are not packed
-(nobody's Caffe writes them, the format allows them) go through the ordinary schema.
+Blob values are taken as raw bytes: packed floats lie in the file exactly as numpy wants them, so a copy of the schema
+in which `BlobProto.data` is `bytes` makes reading a large caffemodel a matter of slicing. Files whose floats are not
+packed (nobody's Caffe writes them, the format allows them) go through the ordinary schema.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -123,9 +123,9 @@ def _from_bytes(data: bytes, dtype: str, index: int) -> NDArray[np.float32]:
         return np.frombuffer(data, dtype).astype(np.float32, copy=False)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _fast_net() -> Any:
-    """NetParameter class of the schema copy whose packed fields are bytes (repeated: a writer may split a packed run)."""
+    """NetParameter of the schema copy with packed fields as bytes (repeated: a writer may split a packed run)."""
     file = descriptor_pb2.FileDescriptorProto()
     caffe_pb2.DESCRIPTOR.CopyToProto(file)
     file.name = "bmcompiler/caffe_weights.proto"

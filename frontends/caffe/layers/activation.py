@@ -10,12 +10,12 @@ from bmcompiler.frontends.caffe.layer import Layer, Results, caffe_layer
 @caffe_layer("ReLU")
 def relu(layer: Layer) -> Results:
     slope = float(layer.p.relu_param.negative_slope)
-    return layer.b.relu(layer.only) if slope == 0 else layer.b.leaky_relu(layer.only, slope=slope)  # type: ignore[no-any-return]
+    return layer.b.relu(layer.only) if slope == 0 else layer.b.leaky_relu(layer.only, slope=slope)
 
 
 @caffe_layer("ReLU6")
 def relu6(layer: Layer) -> Results:
-    return layer.b.clip(layer.only, min=0.0, max=6.0)  # type: ignore[no-any-return]
+    return layer.b.clip(layer.only, min=0.0, max=6.0)
 
 
 @caffe_layer("Clip")
@@ -23,7 +23,7 @@ def clip(layer: Layer) -> Results:
     p = layer.p.clip_param
     if not (p.HasField("min") and p.HasField("max") and p.min <= p.max):
         raise layer.bad("needs clip_param { min max } with min <= max")
-    return layer.b.clip(layer.only, min=float(p.min), max=float(p.max))  # type: ignore[no-any-return]
+    return layer.b.clip(layer.only, min=float(p.min), max=float(p.max))
 
 
 @caffe_layer("PReLU")
@@ -32,46 +32,46 @@ def prelu(layer: Layer) -> Results:
     if x.type.rank < 2:
         raise layer.shape_error(f"takes a blob with a channel axis, got {list(x.shape)}")
     (slope,) = layer.weights((1,) if layer.p.prelu_param.channel_shared else (x.shape[1],))
-    return layer.b.prelu(x, layer.constant(slope, "slope"))  # type: ignore[no-any-return]
+    return layer.b.prelu(x, layer.constant(slope, "slope"))
 
 
 @caffe_layer("ELU")
 def elu(layer: Layer) -> Results:
-    return layer.b.elu(layer.only, alpha=float(layer.p.elu_param.alpha))  # type: ignore[no-any-return]
+    return layer.b.elu(layer.only, alpha=float(layer.p.elu_param.alpha))
 
 
 @caffe_layer("Sigmoid")
 def sigmoid(layer: Layer) -> Results:
-    return layer.b.sigmoid(layer.only)  # type: ignore[no-any-return]
+    return layer.b.sigmoid(layer.only)
 
 
 @caffe_layer("TanH")
 def tanh(layer: Layer) -> Results:
-    return layer.b.tanh(layer.only)  # type: ignore[no-any-return]
+    return layer.b.tanh(layer.only)
 
 
 @caffe_layer("AbsVal")
 def absval(layer: Layer) -> Results:
-    return layer.b.abs(layer.only)  # type: ignore[no-any-return]
+    return layer.b.abs(layer.only)
 
 
 @caffe_layer("BNLL")
 def bnll(layer: Layer) -> Results:
     """log(1 + exp(x))."""
-    return layer.b.softplus(layer.only)  # type: ignore[no-any-return]
+    return layer.b.softplus(layer.only)
 
 
 @caffe_layer("Swish")
 def swish(layer: Layer) -> Results:
     x = layer.only
     gate = layer.b.sigmoid(layer.affine(x, float(layer.p.swish_param.beta), 0))
-    return layer.b.mul(x, gate)  # type: ignore[no-any-return]
+    return layer.b.mul(x, gate)
 
 
 @caffe_layer("Mish")
 def mish(layer: Layer) -> Results:
     """x * tanh(log(1 + exp(x)))."""
-    return layer.b.mul(layer.only, layer.b.tanh(layer.b.softplus(layer.only)))  # type: ignore[no-any-return]
+    return layer.b.mul(layer.only, layer.b.tanh(layer.b.softplus(layer.only)))
 
 
 @caffe_layer("Power")
@@ -82,10 +82,10 @@ def power(layer: Layer) -> Results:
     if p.power == 1:
         return y
     if p.power == 2:
-        return layer.b.mul(y, y)  # type: ignore[no-any-return]
+        return layer.b.mul(y, y)
     if p.power == 0.5:
-        return layer.b.sqrt(y)  # type: ignore[no-any-return]
-    return layer.b.pow(y, layer.scalar(p.power, y, "power"))  # type: ignore[no-any-return]
+        return layer.b.sqrt(y)
+    return layer.b.pow(y, layer.scalar(p.power, y, "power"))
 
 
 @caffe_layer("Exp")
@@ -93,7 +93,7 @@ def exp(layer: Layer) -> Results:
     """base ^ (shift + scale * x) as exp(ln(base) * (shift + scale * x)); base -1 stands for e."""
     p = layer.p.exp_param
     log_base = _log_base(layer, p.base)
-    return layer.b.exp(layer.affine(layer.only, log_base * p.scale, log_base * p.shift))  # type: ignore[no-any-return]
+    return layer.b.exp(layer.affine(layer.only, log_base * p.scale, log_base * p.shift))
 
 
 @caffe_layer("Log")

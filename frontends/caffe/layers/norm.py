@@ -1,4 +1,4 @@
-"""BatchNorm, Scale, Bias, LRN."""
+"""BatchNorm, Scale, Bias, LRN, Normalize."""
 
 from __future__ import annotations
 
@@ -24,9 +24,7 @@ def batch_norm(layer: Layer) -> Results:
     factor = np.float32(0) if total[0] == 0 else np.float32(1) / total[0]
     gamma, beta = affine or (np.ones(c, np.float32), np.zeros(c, np.float32))
     parts = {"gamma": gamma, "beta": beta, "mean": mean * factor, "variance": variance * factor}
-    return layer.b.batch_norm(  # type: ignore[no-any-return]
-        x, *(layer.constant(array, name) for name, array in parts.items()), epsilon=float(p.eps)
-    )
+    return layer.b.batch_norm(x, *(layer.constant(array, name) for name, array in parts.items()), epsilon=float(p.eps))
 
 
 @caffe_layer("Scale")
@@ -39,12 +37,12 @@ def scale(layer: Layer) -> Results:
         factor = layer.inputs[1]
         bias = layer.weights(factor.shape)[0] if p.bias_term else None
         y: Value = layer.b.mul(x, _aligned(layer, factor, axis))
-        return y if bias is None else layer.b.add(y, _aligned(layer, layer.constant(bias, "bias"), axis))  # type: ignore[no-any-return]
+        return y if bias is None else layer.b.add(y, _aligned(layer, layer.constant(bias, "bias"), axis))
     shape = _covered(layer, axis, p.num_axes)
     weights = layer.weights(shape, *([shape] if p.bias_term else []))
     named = [layer.constant(array, name) for array, name in zip(weights, ("weight", "bias"))]
     if len(shape) == 1:
-        return layer.b.scale(x, *named, axis=axis)  # type: ignore[no-any-return]
+        return layer.b.scale(x, *named, axis=axis)
     y = layer.b.mul(x, _aligned(layer, named[0], axis))
     return layer.b.add(y, _aligned(layer, named[1], axis)) if p.bias_term else y
 
@@ -59,7 +57,7 @@ def bias(layer: Layer) -> Results:
         addend = layer.inputs[1]
     else:
         addend = layer.constant(layer.weights(_covered(layer, axis, p.num_axes))[0], "bias")
-    return layer.b.add(x, _aligned(layer, addend, axis))  # type: ignore[no-any-return]
+    return layer.b.add(x, _aligned(layer, addend, axis))
 
 
 @caffe_layer("LRN")
@@ -70,11 +68,11 @@ def lrn(layer: Layer) -> Results:
     if size % 2 == 0:
         raise layer.bad(f"local_size must be odd, got {size}")
     if p.norm_region == caffe_pb2.LRNParameter.ACROSS_CHANNELS:
-        return layer.b.lrn(x, size=size, alpha=alpha, beta=beta, k=k)  # type: ignore[no-any-return]
+        return layer.b.lrn(x, size=size, alpha=alpha, beta=beta, k=k)
     b, pad = layer.b, size // 2
     mean = b.avg_pool(b.mul(x, x), kernel=(size, size), pads=(pad, pad, pad, pad), count_include_pad=pad > 0)
     base = layer.affine(mean, alpha, 1.0)
-    return b.mul(x, b.pow(base, layer.scalar(-beta, base, "power")))  # type: ignore[no-any-return]
+    return b.mul(x, b.pow(base, layer.scalar(-beta, base, "power")))
 
 
 def _covered(layer: Layer, axis: int, count: int) -> tuple[int, ...]:
@@ -94,3 +92,16 @@ def _aligned(layer: Layer, factor: Value, axis: int) -> Value:
     if end > x.type.rank or x.shape[axis:end] != factor.shape:
         raise layer.shape_error(f"{list(factor.shape)} does not match {list(x.shape)} from axis {axis} on")
     return layer.reshape(factor, (1,) * axis + factor.shape + (1,) * (x.type.rank - end))
+
+
+@caffe_layer("Normalize")
+def normalize(layer: Layer) -> Results:
+    """factor * x / sqrt(sum of squares + eps), summed over channels, with across_spatial over the whole image."""
+    p, x, b = layer.p.norm_param, layer.only, layer.b
+    if x.type.rank != 4:
+        raise layer.shape_error(f"takes a blob of 4 axes (N, C, H, W), got {list(x.shape)}")
+    count = 1 if p.channel_shared else x.shape[1]
+    (factor,) = layer.weights((count,))
+    squares = b.reduce(x, method="sum_square", axes=(1, 2, 3) if p.across_spatial else (1,))
+    unit = b.div(x, b.sqrt(layer.affine(squares, 1.0, float(p.eps))))
+    return b.scale(unit, layer.constant(np.broadcast_to(factor, (x.shape[1],)), "weight"))

@@ -29,20 +29,22 @@ def pooling(layer: Layer) -> Results:
     if p.global_pooling:
         kernel, strides, pads = x.shape[2:], (1, 1), (0, 0)
     else:
-        kernel, strides, pads = window(layer, p, "kernel", None), window(layer, p, "stride", 1), window(layer, p, "pad", 0)
+        kernel, strides, pads = (
+            window(layer, p, "kernel", None),
+            window(layer, p, "stride", 1),
+            window(layer, p, "pad", 0),
+        )
     if min(*kernel, *strides) < 1:
         raise layer.bad(f"kernel {list(kernel)} and stride {list(strides)} must be positive")
     if ceil and not any(pads):
         _check_last_window(layer, x.shape[2:], kernel, strides)
     geometry = {"kernel": kernel, "strides": strides, "pads": (pads[0], pads[0], pads[1], pads[1])}
     if p.pool == _Param.MAX:
-        return layer.b.max_pool(x, ceil_mode=ceil, **geometry)  # type: ignore[no-any-return]
-    return layer.b.avg_pool(x, ceil_mode=ceil, count_include_pad=any(pads), **geometry)  # type: ignore[no-any-return]
+        return layer.b.max_pool(x, ceil_mode=ceil, **geometry)
+    return layer.b.avg_pool(x, ceil_mode=ceil, count_include_pad=any(pads), **geometry)
 
 
-def _check_last_window(
-    layer: Layer, sizes: tuple[int, ...], kernel: tuple[int, ...], strides: tuple[int, ...]
-) -> None:
+def _check_last_window(layer: Layer, sizes: tuple[int, ...], kernel: tuple[int, ...], strides: tuple[int, ...]) -> None:
     for size, taps, stride in zip(sizes, kernel, strides):
         if -(-(size - taps) // stride) * stride >= size > 0:
             raise layer.unsupported(

@@ -13,7 +13,7 @@ _METHODS = {_Param.SUM: "sum", _Param.ASUM: "l1", _Param.SUMSQ: "sum_square", _P
 
 @caffe_layer("Softmax")
 def softmax(layer: Layer) -> Results:
-    return layer.b.softmax(layer.only, axis=layer.axis(layer.p.softmax_param.axis))  # type: ignore[no-any-return]
+    return layer.b.softmax(layer.only, axis=layer.axis(layer.p.softmax_param.axis))
 
 
 @caffe_layer("Reduction")
@@ -39,4 +39,4 @@ def argmax(layer: Layer) -> Results:
         flat = layer.reshape(x, (x.shape[0], prod(x.shape[1:])))
         index = layer.b.arg(flat, method="max", axis=1)
         index = layer.reshape(index, (x.shape[0], *[1] * max(2, x.type.rank - 1)))
-    return layer.b.cast(index, dtype="f32")  # type: ignore[no-any-return]
+    return layer.b.cast(index, dtype="f32")

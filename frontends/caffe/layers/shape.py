@@ -13,7 +13,7 @@ def concat(layer: Layer) -> Results:
     p = layer.p.concat_param
     layer.expect_inputs(1, None)
     axis = layer.axis(p.concat_dim if p.HasField("concat_dim") else p.axis)
-    return layer.b.concat(*layer.inputs, axis=axis) if len(layer.inputs) > 1 else layer.x  # type: ignore[no-any-return]
+    return layer.b.concat(*layer.inputs, axis=axis) if len(layer.inputs) > 1 else layer.x
 
 
 @caffe_layer("Slice")
@@ -34,7 +34,7 @@ def slice_(layer: Layer) -> Results:
     sizes = [end - start for start, end in zip([0, *points], [*points, dim])]
     if min(sizes) < 1:
         raise layer.shape_error(f"slice points {points} do not ascend inside the {dim} elements of axis {axis}")
-    return layer.b.split(x, axis=axis, sizes=sizes)  # type: ignore[no-any-return]
+    return layer.b.split(x, axis=axis, sizes=sizes)
 
 
 @caffe_layer("Flatten")
@@ -90,7 +90,7 @@ def crop(layer: Layer) -> Results:
         raise layer.shape_error(f"window {offsets} to {ends} does not lie inside {list(x.shape)}")
     if tuple(ends) == x.shape and not any(offsets):
         return x
-    return layer.b.slice(x, starts=offsets, ends=ends, steps=[1] * len(ends))  # type: ignore[no-any-return]
+    return layer.b.slice(x, starts=offsets, ends=ends, steps=[1] * len(ends))
 
 
 @caffe_layer("Permute")
@@ -101,7 +101,7 @@ def permute(layer: Layer) -> Results:
     if len(set(order)) != len(order) or any(axis >= x.type.rank for axis in order):
         raise layer.bad(f"order {order} is no order of {x.type.rank} axes")
     order += [axis for axis in range(x.type.rank) if axis not in order]
-    return x if order == sorted(order) else layer.b.permute(x, order=order)  # type: ignore[no-any-return]
+    return x if order == sorted(order) else layer.b.permute(x, order=order)
 
 
 @caffe_layer("Upsample")
@@ -150,7 +150,7 @@ def _enlarged(layer: Layer, down: int, across: int) -> Value:
         raise layer.shape_error(f"takes a blob of 4 axes (N, C, H, W), got {list(x.shape)}")
     if min(down, across) < 1 or prod(x.shape) * down * across > MAX_ELEMENTS:
         raise layer.bad(f"cannot enlarge {list(x.shape)} by {down} x {across}")
-    return x if (down, across) == (1, 1) else layer.b.upsample(x, scale=(down, across))  # type: ignore[no-any-return]
+    return x if (down, across) == (1, 1) else layer.b.upsample(x, scale=(down, across))
 
 
 @caffe_layer("ShuffleChannel")
@@ -162,7 +162,7 @@ def shuffle_channel(layer: Layer) -> Results:
     n, c, *rest = x.shape
     apart = layer.b.reshape(x, shape=(n, group, c // group, *rest))
     swapped = layer.b.permute(apart, order=(0, 2, 1, *range(3, 3 + len(rest))))
-    return layer.b.reshape(swapped, shape=x.shape)  # type: ignore[no-any-return]
+    return layer.b.reshape(swapped, shape=x.shape)
 
 
 @caffe_layer("Tile")
@@ -172,4 +172,4 @@ def tile(layer: Layer) -> Results:
     if p.tiles < 1 or prod(x.shape) * p.tiles > MAX_ELEMENTS:
         raise layer.bad(f"cannot repeat {list(x.shape)} {p.tiles} times")
     reps = [p.tiles if i == axis else 1 for i in range(x.type.rank)]
-    return layer.b.tile(x, reps=reps) if p.tiles > 1 else x  # type: ignore[no-any-return]
+    return layer.b.tile(x, reps=reps) if p.tiles > 1 else x

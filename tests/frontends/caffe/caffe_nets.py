@@ -1,4 +1,4 @@
-"""Small Caffe nets made by the tests: prototxt text plus random weights, run through our importer and through OpenCV."""
+"""Small Caffe nets made by the tests: prototxt text plus random weights, run by our importer and by OpenCV."""
 
 from __future__ import annotations
 

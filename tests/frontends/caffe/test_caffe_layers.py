@@ -265,7 +265,9 @@ def test_crop_takes_the_window_at_the_offset(tmp_path: Path) -> None:
 
 def test_inner_product_with_transposed_weights(tmp_path: Path) -> None:
     x, w = random((2, 3, 4, 5)), random((60, 7), 1)
-    text = header(x.shape) + layer("InnerProduct", "inner_product_param { num_output: 7 transpose: true bias_term: false }")
+    text = header(x.shape) + layer(
+        "InnerProduct", "inner_product_param { num_output: 7 transpose: true bias_term: false }"
+    )
     (y,) = run(load(tmp_path, text, {"l": [w]}), {"data": x})
     np.testing.assert_allclose(y, x.reshape(2, 60) @ w, rtol=1e-5, atol=1e-5)
 
