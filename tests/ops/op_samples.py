@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import onnxruntime
-from onnx import TensorProto, helper
+from onnx import ValueInfoProto, helper
 
 from bmcompiler.builder import Builder
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, Quant, TensorType, Value, type_of_array, verify_module
+from bmcompiler.ops.custom import register_cpu_function
 
 IMAGE = TensorType((2, 4, 5, 6))
 BYTES = TensorType((2, 4, 5, 6), "i8")
@@ -36,15 +37,28 @@ def _to(type: TensorType, name: str, *inputs: TensorType, **attributes: Any) -> 
     return inputs, lambda b, *values: getattr(b, name)(*values, out=type, **attributes)
 
 
-_FLOAT_UNARY = (
-    "relu sigmoid tanh hard_sigmoid hard_swish exp log sqrt abs neg floor ceil round softplus softmax log_softmax elu"
-).split()
+_FLOAT_UNARY = [
+    "relu", "sigmoid", "tanh", "hard_sigmoid", "hard_swish", "exp", "log", "sqrt", "abs",
+    "neg", "floor", "ceil", "round", "softplus", "softmax", "log_softmax", "elu",
+]  # fmt: skip
 _WORDS = BYTES.with_dtype("i16")
 
+register_cpu_function("halve", lambda inputs, _, factors: inputs[0] * np.float32(factors[0]))
+
 SAMPLES: dict[str, Sample] = {
+    "customized": (
+        (IMAGE,),
+        lambda b, x: b.customized(x, sub_type="halve", output_shapes=[x.shape], f32_params=[0.5]),
+    ),
     "weight": ((), lambda b: b.weight(np.arange(6, dtype=np.float32).reshape(2, 3), "w")),
     "conv": _to(
-        TensorType((2, 6, 3, 3)), "conv", IMAGE, TensorType((6, 2, 3, 3)), TensorType((6,)), pads=(1, 1, 1, 0), strides=(2, 2),
+        TensorType((2, 6, 3, 3)),
+        "conv",
+        IMAGE,
+        TensorType((6, 2, 3, 3)),
+        TensorType((6,)),
+        pads=(1, 1, 1, 0),
+        strides=(2, 2),
         group=2,
     ),
     "deconv": _binary("deconv", other=TensorType((4, 3, 2, 2)), strides=(2, 2), output_pads=(1, 0)),
@@ -129,7 +143,7 @@ def run_onnx(op: str, *arrays: np.ndarray, opset: int = 18, outputs: int = 1, **
             helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
             for name, array in zip(names, arrays)
         ],
-        [helper.make_tensor_value_info(name, TensorProto.UNDEFINED, None) for name in results],
+        [ValueInfoProto(name=name) for name in results],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
     options = onnxruntime.SessionOptions()
