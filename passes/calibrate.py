@@ -55,6 +55,7 @@ class Calibrate(Pass):
        A tensor that the table lacks takes the threshold of the relu that alone reads it, of its own input when the op
        cannot enlarge values, or the fixed range of the op; otherwise the table is incomplete.
     2. Otherwise the net runs on the calibration data of the context, and `method` chooses from each histogram.
+       They become the table of the context, which serves the same net in other input shapes.
     3. A tensor that was always 0 gets the threshold 1.
     """
 
@@ -84,6 +85,8 @@ class Calibrate(Pass):
                 )
             _store(function, found)
             _mark_source(function, named)
+        if ctx.table is None:
+            ctx.table = make_table(module)
         return PassResult(True)
 
     def _measure(self, module: Module, function: Function, ctx: PassContext) -> dict[Value, float]:
@@ -118,27 +121,38 @@ def thresholds(function: Function) -> dict[Value, float]:
 
 
 def make_table(module: Module) -> CalibrationTable:
-    """The calibration table of a calibrated module: one entry per input and named tensor, in network order."""
+    """The calibration table of a calibrated module: one entry per float tensor, in network order.
+
+    Tensors that exist in the source have its name, those that only the compiler knows a name made from layer and op.
+    """
     from bmcompiler.quant.table import CalibrationTable
 
     entries: dict[str, float] = {}
     for function in module.functions:
-        for value, threshold in thresholds(function).items():
-            names = tensor_names(function, value)
-            if names and value.type.is_float:
-                entries[names[0]] = threshold
+        names = tensor_names(function)
+        entries.update((names[v][0], t) for v, t in thresholds(function).items() if v.type.is_float)
     return CalibrationTable.of(entries, module.main.name)
 
 
-def tensor_names(function: Function, value: Value) -> list[str]:
-    """Names under which a table may know a tensor, best first: its source tensor, its source layers from the last."""
-    if value.op is None:
-        return [function.input_names[value.index]]
-    tensors = value.op.attributes.get(TENSOR_NAME, ())
-    tensors = tensors if isinstance(tensors, tuple) else (tensors,)
-    named = [tensors[value.index]] if value.index < len(tensors) and tensors[value.index] else []
-    layers = list(reversed(value.op.location)) if len(value.op.results) == 1 else []
-    return list(dict.fromkeys([*named, *layers]))
+def tensor_names(function: Function) -> dict[Value, list[str]]:
+    """Names under which a table may know each tensor, best first.
+
+    Its source tensor; or else a name made from layer and op ("conv1/matmul", "conv1/matmul.1") and the names of its
+    source layers from the last.
+    """
+    names = {value: [name] for value, name in zip(function.arguments, function.input_names)}
+    made: dict[str, int] = {}
+    for op in _computing(function):
+        sources = op.attributes.get(TENSOR_NAME, ())
+        sources = sources if isinstance(sources, tuple) else (sources,)
+        for result in op.results:
+            if result.index < len(sources) and sources[result.index]:
+                names[result] = [sources[result.index]]
+                continue
+            name = f"{op.label}/{op.short_name}"
+            count = made[name] = made.get(name, -1) + 1
+            names[result] = [f"{name}.{count}" if count else name, *reversed(op.location)]
+    return names
 
 
 def _computing(function: Function) -> Iterator[Operation]:
@@ -168,6 +182,7 @@ class _Lookup:
     def __init__(self, function: Function, table: CalibrationTable) -> None:
         self.function = function
         self.known = table.thresholds
+        self.names = tensor_names(function)
         self.found_by_name: set[Value] = set()
 
     def all(self) -> dict[Value, float]:
@@ -182,7 +197,7 @@ class _Lookup:
         return found
 
     def named(self, value: Value) -> float | None:
-        return next((self.known[n] for n in tensor_names(self.function, value) if n in self.known), None)
+        return next((self.known[n] for n in self.names[value] if n in self.known), None)
 
     def derived(self, value: Value, found: Mapping[Value, float]) -> float:
         users = value.users
@@ -196,9 +211,8 @@ class _Lookup:
             return max(inputs)
         if op is not None and op.short_name in BOUNDED:
             return BOUNDED[op.short_name]
-        name = (tensor_names(self.function, value) or [f"result of {op.short_name if op else 'input'}"])[0]
         raise CalibrationError(
-            f"the calibration table has no threshold for tensor '{name}'",
+            f"the calibration table has no threshold for tensor '{self.names[value][0]}'",
             layer=op.label if op is not None else None,
             kind=op.short_name if op is not None else None,
             remedy="make the table again from this network with bmnet-calibrate, or pass --data instead",

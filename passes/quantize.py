@@ -66,13 +66,14 @@ class Quantize(Pass):
     def _skipped(self, function: Function) -> dict[Operation, str]:
         """Ops that `skip` names. Raises UsageError for a name that fits none."""
         chosen: dict[Operation, str] = {}
+        known = tensor_names(function) if self.skip else {}
         for name in self.skip:
-            ops = [op for op in function.ops[:-1] if op.operands and name in _names(function, op)]
+            ops = [op for op in function.ops[:-1] if op.operands and name in _names(op, known)]
             if not ops:
-                known = dict.fromkeys(n for op in function.ops[:-1] if op.operands for n in op.location)
+                layers = dict.fromkeys(n for op in function.ops[:-1] if op.operands for n in op.location)
                 raise UsageError(
                     f"pass {self.name}: skip names '{name}', which is no layer of the network",
-                    remedy=f"the layers are: {', '.join(known)}",
+                    remedy=f"the layers are: {', '.join(layers)}",
                 )
             chosen.update(dict.fromkeys(ops, "kept in float by the option skip"))
         return chosen
@@ -113,8 +114,8 @@ def is_constant_op(op: Operation) -> bool:
     return bool(op.results) and is_constant(op.results[0])
 
 
-def _names(function: Function, op: Operation) -> set[str]:
-    return {*op.location, *(name for value in op.results for name in tensor_names(function, value))}
+def _names(op: Operation, known: dict[Value, list[str]]) -> set[str]:
+    return {*op.location, *(name for value in op.results for name in known[value])}
 
 
 def _no_rule(op: Operation) -> str:

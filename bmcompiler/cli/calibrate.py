@@ -1,0 +1,76 @@
+"""bmnet-calibrate: measure the range of every tensor of a network and write it as a calibration table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from bmcompiler.cli.common import command_line, progress
+
+_EPILOG = """
+\b
+Examples:
+  bmnet-calibrate deploy.prototxt net.caffemodel --data calib.npz -o net.table
+  bmnet-calibrate net.onnx --data calib.npz --method percentile -o net_calibration_table.prototxt
+
+CALIB.npz holds one array per network input, under the input's name, samples on axis 0, in the values the net was
+trained on. The ending of TABLE chooses its form: .pb2 and .prototxt are the chip vendor's binary and text form,
+anything else is plain text, one tensor and threshold per line.
+"""
+
+
+@click.command(epilog=_EPILOG, context_settings={"max_content_width": 110})
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("weights", required=False, type=click.Path(path_type=Path))
+@click.option("--data", required=True, metavar="CALIB.npz", type=click.Path(path_type=Path), help="Samples.")
+@click.option("-o", "--output", required=True, metavar="TABLE", type=click.Path(path_type=Path), help="Table to write.")
+@click.option(
+    "--method",
+    type=click.Choice(["kl", "max", "percentile", "mse"]),
+    default="kl",
+    show_default=True,
+    help="How a threshold is chosen from the magnitudes seen.",
+)
+@click.option(
+    "--percentile", type=float, default=99.99, show_default=True, help="Share of values kept, for percentile."
+)
+@click.option("--bins", type=int, default=2048, show_default=True, help="Histogram bins, a multiple of 128.")
+@click.option("--shapes", help='Input shapes, "[[1,3,224,224]]", where the model leaves them open.')
+@click.option("--outputs", metavar="A,B", help="Cut the net at these tensors; they become its outputs.")
+def cli(
+    model: Path,
+    weights: Path | None,
+    data: Path,
+    output: Path,
+    method: str,
+    percentile: float,
+    bins: int,
+    shapes: str | None,
+    outputs: str | None,
+) -> None:
+    """Write the calibration table of MODEL (.onnx, .prototxt with its .caffemodel as WEIGHTS, or .mlir)."""
+    from bmcompiler.driver import load_network, parse_shapes
+    from bmcompiler.errors import BMError
+    from bmcompiler.passmanager import PassContext, Pipeline, find_pass, run_pipeline
+    from bmcompiler.quant.data import load_data
+    from bmcompiler.quant.table import save_table
+
+    calibrate = find_pass("calibrate")(method=method, percentile=percentile, bins=bins)  # type: ignore[call-arg]
+    pipeline = Pipeline((find_pass("canonicalize")(), calibrate))
+    module = load_network(
+        model,
+        weights,
+        shapes=None if shapes is None else parse_shapes(shapes),
+        outputs=None if outputs is None else outputs.split(","),
+    )
+    ctx = PassContext(data=load_data(data), options={"progress": progress})
+    try:
+        run_pipeline(module, pipeline, ctx)
+    except BMError as error:
+        raise error.located(file=model) from None
+    save_table(ctx.table, output)
+    click.echo(f"{output}: {len(ctx.table.thresholds)} thresholds, method {method}")
+
+
+main = command_line(cli, "bmnet-calibrate")
