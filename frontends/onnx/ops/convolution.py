@@ -82,8 +82,8 @@ def _transposed_pads(
 ) -> tuple[list[tuple[int, int]], list[int]]:
     """Pads and further output padding per axis that turn the `full` output sizes into the wanted ones.
 
-    `output_shape` gives the sizes, and without it auto_pad SAME gives input * stride. SAME_LOWER cuts the odd element
-    before, all others after the data.
+    `output_shape` gives the sizes, and without it auto_pad SAME gives input * stride. SAME_UPPER cuts the odd element
+    after the data, all others before it.
     """
     count = len(full)
     mode = choice("auto_pad", node.string("auto_pad", "NOTSET") or "NOTSET", AUTO_PADS)
@@ -101,4 +101,4 @@ def _transposed_pads(
     surplus = [max(0, have - want) for have, want in zip(full, wanted)]
     missing = [max(0, want - have) for have, want in zip(full, wanted)]
     halves = [(total // 2, total - total // 2) for total in surplus]
-    return [(large, small) if mode == "SAME_LOWER" else (small, large) for small, large in halves], missing
+    return [(small, large) if mode == "SAME_UPPER" else (large, small) for small, large in halves], missing
