@@ -136,14 +136,14 @@ def _channel_sums(ops: Operands) -> Step:
 
 
 def _lookup(ops: Operands) -> Step:
-    """lut: every lane looks up in its own copy of the table, at the same offset in each lane."""
+    """lut: every element looks up in the copy of the table that lies in its lane."""
     source, target = ops.tensor("opd0", dtype=UNSIGNED), ops.tensor("res0", dtype=UNSIGNED)
     if source.shape != target.shape:
         raise SimulatorError(f"operand shape {source.shape} differs from result shape {target.shape}")
     shape = (1, CHIP.lanes, 1, _LUT_ENTRIES)
-    table = ops.machine.local.tensor(0, ops.fields["opd1_addr"], shape, aligned_strides(shape))
-    lanes = (ops.place("opd0")[0] + np.arange(source.shape[1])) % CHIP.lanes
-    base = (lanes * _LUT_ENTRIES).astype(np.intp).reshape(1, -1, 1, 1)
+    table = ops.tensor("opd1", shape, aligned_strides(shape), UNSIGNED)
+    copies = (ops.place("opd0")[0] - ops.lane + np.arange(source.shape[1])) % CHIP.lanes
+    base = (copies * _LUT_ENTRIES).astype(np.intp).reshape(1, -1, 1, 1)
 
     def run() -> None:
         target.write(table.read().reshape(-1).take(source.read() + base))

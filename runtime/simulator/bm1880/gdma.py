@@ -117,11 +117,13 @@ def _run_pairs(pairs: list[tuple[IntArray, IntArray]]) -> Step:
 
 
 def _copy(transfer: Transfer) -> Step:
-    f = transfer.fields
-    batch = f["src_n"]
-    source_shape, target_shape = transfer.shape("src", batch), transfer.shape("dst", batch)
-    if prod(source_shape) != prod(target_shape):
-        raise SimulatorError(f"source {source_shape} and destination {target_shape} have different sizes")
+    """Copy bytes in index order; the n of the destination is whatever makes the sizes agree."""
+    source_shape = transfer.shape("src", transfer.fields["src_n"])
+    target_shape = transfer.shape("dst", 1)
+    batch, left = divmod(prod(source_shape), max(prod(target_shape), 1))
+    if left or not batch:
+        raise SimulatorError(f"source {source_shape} does not fill whole images of destination {target_shape}")
+    target_shape = transfer.shape("dst", batch)
     source, target = transfer.tensor("src", source_shape), transfer.tensor("dst", target_shape)
     pairs = _pairs(target, source)
     if pairs is not None:
