@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -59,13 +59,16 @@ class Session:
         """Outputs (name, shape, dtype, threshold) of the first program."""
         return self._programs[0].outputs
 
-    def run(self, inputs: Mapping[str, ArrayLike], raw: bool = False) -> dict[str, Array]:
+    def run(
+        self, inputs: Mapping[str, ArrayLike], raw: bool = False, progress: Callable[[range], Iterable[int]] = iter
+    ) -> dict[str, Array]:
         """Run the model.
 
         Real inputs are quantized with the input's threshold and outputs dequantized to float32 (bm1880.md 11.2); `raw`
         passes device integers both ways. float32 tensors of the device are passed as they are. The leading axis may
         be larger than the compiled batch: the model runs in steps, and the last one is filled up with zeros. Of
-        several programs the one with the wanted shape (or the best batch for it) is used.
+        several programs the one with the wanted shape (or the best batch for it) is used. `progress` is given the
+        steps and yields them again, for a progress bar.
 
         Raises:
             RuntimeUseError: missing or unknown names, shapes no program has, NaN, values that do not fit.
@@ -77,10 +80,16 @@ class Session:
         values = [
             _to_device(name, info, array, raw) for name, info, array in zip(self._names, program.inputs, arrays)
         ]
-        results = _in_steps(program, values, batch)
+        results = _in_steps(program, values, batch, progress)
         return {
             info.name: value if raw else _from_device(info, value) for info, value in zip(program.outputs, results)
         }
+
+    def program_for(self, inputs: Mapping[str, ArrayLike]) -> int:
+        """Index of the program that `run` uses for these inputs. Raises RuntimeUseError as `run` does."""
+        self._check_names(inputs)
+        program, _ = self._choose([_as_array(name, inputs[name]).shape for name in self._names])
+        return self._programs.index(program)
 
     def _check_names(self, inputs: Mapping[str, ArrayLike]) -> None:
         wanted = ", ".join(self._names)
@@ -171,18 +180,20 @@ def _from_device(info: TensorInfo, value: Array) -> Array:
     return value if value.dtype == np.float32 else value.astype(np.float32)
 
 
-def _in_steps(program: Program, values: list[Array], batch: int) -> list[Array]:
+def _in_steps(
+    program: Program, values: list[Array], batch: int, progress: Callable[[range], Iterable[int]]
+) -> list[Array]:
     compiled = _batch(program)
-    if batch == compiled:
-        return program.run(values)
-    axes = [_batch_axis(info, compiled) for info in program.outputs]
+    axes = [] if batch == compiled else [_batch_axis(info, compiled) for info in program.outputs]
     parts: list[list[Array]] = []
-    for first in range(0, batch, compiled):
+    for first in progress(range(0, batch, compiled)):
         step = [value[first : first + compiled] for value in values]
         missing = compiled - step[0].shape[0]
         if missing:
             step = [np.concatenate([part, np.zeros((missing, *part.shape[1:]), part.dtype)]) for part in step]
         parts.append(program.run(step))
+    if batch == compiled:
+        return parts[0]
     joined = [np.concatenate(pieces, axis) for axis, pieces in zip(axes, zip(*parts))]
     return [value.take(range(batch), axis) for axis, value in zip(axes, joined)]
 

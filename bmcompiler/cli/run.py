@@ -1,0 +1,96 @@
+"""bmnet-run: run a .bmodel on arrays from a file."""
+
+from __future__ import annotations
+
+import time
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+from bmcompiler.cli.common import atomic_output, command_line, format_table, progress
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_EPILOG = """
+\b
+Examples:
+  bmnet-run lenet.bmodel --input digits.npz -o scores.npz
+  bmnet-run lenet.bmodel --input int8.npz -o int8_out.npz --raw
+  bmnet-run lenet.bmodel --input digits.npz --timing --trace lenet.trace.json --check-races
+
+IN.npz holds one array per network input under the input's name, in real values; they are quantized with the scale in
+the model, and the outputs are written as float32. Its leading axis may be any number of samples. Open a trace with
+https://ui.perfetto.dev or chrome://tracing.
+"""
+
+
+@click.command(epilog=_EPILOG, context_settings={"max_content_width": 110})
+@click.argument("model", metavar="BMODEL", type=click.Path(path_type=Path))
+@click.option("--input", "source", required=True, metavar="IN.npz", type=click.Path(path_type=Path), help="Inputs.")
+@click.option("-o", "--output", metavar="OUT.npz", type=click.Path(path_type=Path), help="Where the outputs go.")
+@click.option("--raw", is_flag=True, help="Pass the integers of the device both ways, no scaling.")
+@click.option("--device", type=int, default=0, show_default=True, help="Number of the device to run on.")
+def cli(model: Path, source: Path, output: Path | None, raw: bool, device: int) -> None:
+    """Run BMODEL on the arrays in IN.npz and write its outputs to OUT.npz."""
+    from bmcompiler.errors import RuntimeUseError
+    from bmcompiler.quant.data import load_data
+    from bmcompiler.registry import lookup
+
+    session = lookup("bmcompiler.runtimes", "session", "runtime")(model, device)
+    inputs = load_data(source)
+    steps = 0
+
+    def shown(each: range) -> Iterator[int]:
+        nonlocal steps
+        steps = len(each)
+        yield from progress(each, "running", len(each)) if len(each) > 1 else each
+
+    with _opened(output) as stream:
+        start = time.perf_counter()
+        try:
+            results = session.run(inputs, raw=raw, progress=shown)
+        except RuntimeUseError as error:
+            raise error.located(file=source) from None
+        seconds = time.perf_counter() - start
+        if stream is not None:
+            write_npz(stream, results)
+    click.echo(_output_table(results), nl=False)
+    click.echo(f"{steps} {'step' if steps == 1 else 'steps'} in {seconds:.3g} s on this host")
+    if output is not None:
+        click.echo(f"wrote {output} ({output.stat().st_size:,} bytes)")
+
+
+@contextmanager
+def _opened(path: Path | None) -> Iterator[IO[Any] | None]:
+    """The output, opened before the work so that a path that cannot be written costs no run."""
+    if path is None:
+        yield None
+        return
+    with atomic_output(path) as stream:
+        yield stream
+
+
+def write_npz(stream: IO[Any], arrays: Mapping[str, np.ndarray]) -> None:
+    """Arrays under any names (numpy's own writer takes no array called "file"); equal arrays give equal bytes."""
+    import numpy as np
+
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
+
+
+def _output_table(results: Mapping[str, np.ndarray]) -> str:
+    rows = [
+        (name, "x".join(map(str, value.shape)), str(value.dtype), float(value.min()), float(value.max()))
+        for name, value in results.items()
+    ]
+    return format_table(("output", "shape", "type", "least", "largest"), rows)
+
+
+main = command_line(cli, "bmnet-run")
