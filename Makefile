@@ -1,0 +1,53 @@
+# make demo   set up and run LeNet on the BM1880 simulator
+# make test   set up and run the tests
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test test-fast lint types pythons models protos wheel-check clean
+
+demo: $(VENV)/installed
+	$(BIN)/python examples/lenet_bm1880.py
+
+test: $(VENV)/installed-dev models
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
+
+test-fast: $(VENV)/installed-dev
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 -m "not slow"
+
+lint: $(VENV)/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/installed-dev
+	$(BIN)/mypy bmcompiler frontends passes backends runtime
+
+# runs the fast tests under every supported Python that is installed here
+pythons:
+	$(PYTHON) tools/check_pythons.py
+
+models: $(VENV)/installed-dev
+	$(BIN)/python models/fetch.py
+	$(BIN)/python models/light.py squeezenet resnet50 vgg19
+
+protos: $(VENV)/installed-dev
+	$(BIN)/python tools/gen_protos.py
+
+wheel-check:
+	$(PYTHON) tools/check_wheel.py
+
+$(VENV)/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --upgrade pip setuptools
+	touch $@
+
+$(VENV)/installed: $(VENV)/python pyproject.toml
+	$(BIN)/python -m pip install -q -e .
+	touch $@
+
+$(VENV)/installed-dev: $(VENV)/installed
+	$(BIN)/python -m pip install -q -e ".[dev]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,39 @@
+"""Build the wheel, install it alone into a new environment, and use it there: help, then the LeNet demo.
+
+    python tools/check_wheel.py
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def run(*command: object) -> None:
+    """Print and run; ends the program when the command fails. Runs outside the checkout, so only the wheel is seen."""
+    words = [str(word) for word in command]
+    print("+", " ".join(words), flush=True)
+    if subprocess.run(words, cwd=tempfile.gettempdir()).returncode:
+        sys.exit(f"failed: {' '.join(words)}")
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        wheels, environment = Path(folder) / "wheels", Path(folder) / "venv"
+        venv.create(environment, with_pip=True)
+        python = environment / "bin" / "python"
+        run(python, "-m", "pip", "wheel", "-q", "--no-deps", "-w", wheels, ROOT)
+        (wheel,) = wheels.glob("*.whl")
+        run(python, "-m", "pip", "install", "-q", wheel)
+        run(environment / "bin" / "bmnet-compile", "--help")
+        run(python, ROOT / "examples" / "lenet_bm1880.py")
+        print(f"{wheel.name}: works in a clean environment")
+
+
+if __name__ == "__main__":
+    main()
