@@ -65,6 +65,7 @@ class _Importer:
         self.tensors: dict[str, Tensor] = {}
         self.weights: dict[str, Value] = {}
         self.initializers = {tensor.name: tensor for tensor in self.graph.initializer}
+        self.unmade: dict[str, str] = {}
         self.notes: list[str] = []
 
     def run(self, shapes: Shapes, wanted: Sequence[str] | None) -> Module:
@@ -104,8 +105,12 @@ class _Importer:
 
     def _tensor(self, name: str, reader: str) -> Tensor:
         if name not in self.tensors:
+            if name in self.unmade:
+                raise UnsupportedError(
+                    f"tensor '{name}', read as {reader}, is {self.unmade[name]}, which is not supported"
+                )
             if name not in self.initializers:
-                raise FileFormatError(f"tensor '{name}', read as {reader}, is made by no supported node output")
+                raise FileFormatError(f"tensor '{name}', read as {reader}, is made by no node and given by no input")
             self.tensors[name] = to_array(self.initializers[name], self.folder)
         return self.tensors[name]
 
@@ -149,6 +154,11 @@ class _Importer:
         converter = find_converter(domain, node.type, node.opset)
         if converter is not None:
             return converter
+        if find_folder(domain, node.type, constant=True) is not None:
+            raise UnsupportedError(
+                "this op is only supported where all its inputs are constants",
+                remedy="give fixed shapes with --shapes, or cut the net before it with --outputs",
+            )
         what = f"{domain}.{node.type}" if domain else node.type
         moving = [n for n, t in zip(node.proto.input, node.tensors) if isinstance(t, Value)]
         cut = f"cut the net before it with --outputs {','.join(moving)}, or " if moving else ""
@@ -179,6 +189,9 @@ class _Importer:
         return [known[r] if isinstance(r, Value) else r for r in results]
 
     def _record(self, proto: onnx.NodeProto, results: Sequence[Tensor]) -> None:
+        for index, name in enumerate(proto.output):
+            if index >= len(results):
+                self.unmade[name] = f"output {index} of node '{node_name(proto)}' ({proto.op_type})"
         for name, tensor in zip(proto.output, results):
             if name:
                 self.tensors[name] = tensor

@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from bmcompiler.builder import Builder
-from bmcompiler.errors import FileFormatError, ShapeError
+from bmcompiler.errors import FileFormatError, ShapeError, UnsupportedError
 from bmcompiler.frontends.onnx.constants import axes_argument, expanded_dims, reshaped, squeezed_dims
 from bmcompiler.frontends.onnx.node import Node, axis_of, choice
 from bmcompiler.frontends.onnx.registry import Tensor, onnx_op
@@ -77,6 +77,8 @@ def split(node: Node, b: Builder) -> tuple[Tensor, ...]:
         sizes = _even(x.shape[axis], pieces, uneven=node.opset >= 18)
     if len(sizes) != pieces:
         raise FileFormatError(f"has {pieces} outputs for {len(sizes)} sizes")
+    if 0 in sizes:
+        raise UnsupportedError(f"sizes {list(sizes)} make an empty tensor")
     if pieces == 1 and sizes[0] == x.shape[axis]:
         return (x,)
     results = b.split(x, axis=axis, sizes=sizes)
@@ -99,14 +101,14 @@ def _even(size: int, pieces: int, uneven: bool) -> tuple[int, ...]:
 
 # -- slices -------------------------------------------------------------------------
 def slice_axes(b: Builder, x: Value, ranges: dict[int, tuple[int, int, int]]) -> Value:
-    """Python's start, stop, step by axis (negative and out-of-range bounds allowed). Raises ShapeError when empty."""
+    """Python's start, stop, step by axis (negative and out-of-range bounds allowed). No empty results."""
     starts, ends, steps = [0] * x.type.rank, list(x.shape), [1] * x.type.rank
     for axis, (start, stop, step) in ranges.items():
         if step == 0:
             raise ShapeError("a slice with step 0 has no end")
         start, stop, step = slice(start, stop, step).indices(x.shape[axis])
         if not range(start, stop, step):
-            raise ShapeError(f"the slice of axis {axis} ({x.shape[axis]} elements) is empty")
+            raise UnsupportedError(f"the slice of axis {axis} ({x.shape[axis]} elements) is empty")
         starts[axis], ends[axis], steps[axis] = start, stop, step
     if starts == [0] * x.type.rank and tuple(ends) == x.shape and all(s == 1 for s in steps):
         return x
@@ -241,8 +243,13 @@ def space_to_depth(node: Node, b: Builder) -> Value:
     n, c, h, w, size = *_image(node), node.int("blocksize")
     if size < 1 or h % size or w % size:
         raise ShapeError(f"{h} x {w} cannot be split into blocks of {size} x {size}")
+    order = (
+        (0, 3, 5, 1, 2, 4)
+        if choice("mode", node.string("mode", "DCR"), ("DCR", "CRD")) == "DCR"
+        else (0, 1, 3, 5, 2, 4)
+    )
     blocks = b.reshape(node.input(0), shape=(n, c, h // size, size, w // size, size))
-    return to_shape(b, b.permute(blocks, order=(0, 3, 5, 1, 2, 4)), (n, c * size * size, h // size, w // size))
+    return to_shape(b, b.permute(blocks, order=order), (n, c * size * size, h // size, w // size))
 
 
 def _image(node: Node) -> tuple[int, int, int, int]:

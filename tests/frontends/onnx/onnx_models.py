@@ -21,10 +21,11 @@ def graph_model(
     inputs: Mapping[str, tuple[Any, ...]],
     outputs: Sequence[str],
     constants: Mapping[str, np.ndarray] | None = None,
+    *,
     opset: int = 17,
     types: Mapping[str, int] | None = None,
 ) -> onnx.ModelProto:
-    """A model; `inputs` name -> shape (numbers, or text for a dynamic dimension), float unless `types` says otherwise."""
+    """A model; `inputs` name -> shape (numbers, or text where dynamic), float unless `types` says otherwise."""
     kinds = types or {}
     graph = helper.make_graph(
         list(nodes),
@@ -43,6 +44,7 @@ def op_model(
     inputs: Sequence[np.ndarray | None],
     constants: Sequence[int] = (),
     attributes: Mapping[str, Any] | None = None,
+    *,
     opset: int = 17,
     outputs: int = 1,
 ) -> tuple[onnx.ModelProto, dict[str, np.ndarray]]:
@@ -54,7 +56,7 @@ def op_model(
     node = helper.make_node(op, names, results, name="node", **(attributes or {}))
     types = {n: helper.np_dtype_to_tensor_dtype(a.dtype) for n, a in feeds.items()}
     shapes = {n: a.shape for n, a in feeds.items()}
-    return graph_model([node], shapes, results, known, opset, types), feeds
+    return graph_model([node], shapes, results, known, opset=opset, types=types), feeds
 
 
 def imported(model: onnx.ModelProto, feeds: Mapping[str, np.ndarray], **options: Any) -> tuple[Module, dict[str, Any]]:

@@ -226,7 +226,7 @@ def test_op_agrees_with_onnx_runtime(
     op: str, inputs: list[Any], constants: tuple[int, ...], attributes: dict[str, Any], opset: int
 ) -> None:
     arrays = [None if value is None else np.asarray(value) for value in inputs]
-    model, feeds = op_model(op, arrays, constants, attributes, opset)
+    model, feeds = op_model(op, arrays, constants, attributes, opset=opset)
     agree(model, feeds, 1e-3 if attributes.get("to") == onnx.TensorProto.FLOAT16 else 2e-5)
 
 
@@ -240,7 +240,9 @@ def test_split_agrees_with_onnx_runtime(opset: int, even: bool) -> None:
         attributes["split"] = sizes
     if even and opset >= 18:
         attributes["num_outputs"] = 3
-    model, feeds = op_model("Split", [X4, *constants], tuple(range(1, 1 + len(constants))), attributes, opset, 3)
+    model, feeds = op_model(
+        "Split", [X4, *constants], tuple(range(1, 1 + len(constants))), attributes, opset=opset, outputs=3
+    )
     agree(model, feeds)
 
 
