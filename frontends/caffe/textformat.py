@@ -1,7 +1,7 @@
 """Reader of protobuf text (prototxt) that keeps what our schema does not know.
 
 Community branches add fields and custom layers add whole messages; those are kept per layer as plain trees (`extra`),
-so a plugin's converter can read them and others can be told which settings were left unread. Every error names the line.
+so a plugin's converter can read them and others are told which settings were left unread. Every error names the line.
 """
 
 from __future__ import annotations

@@ -1,0 +1,135 @@
+"""Custom layers: the seed's classes, the decorator, and the entry point door."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from caffe_nets import header, layer, load, random, run
+
+from bmcompiler.customized import TensorOp, TensorShape
+from bmcompiler.errors import BMError, UnsupportedError, UsageError
+from bmcompiler.frontends.caffe import CustomizedCaffeLayer, caffe_layer
+from bmcompiler.frontends.caffe import layer as layer_module
+from bmcompiler.frontends.caffe.custom import register_custom_layer
+from bmcompiler.ops.custom import register_cpu_function
+
+
+class ScaledSum(CustomizedCaffeLayer):
+    """factor * sum of the bottoms * weight; the factor comes from a message that Caffe does not know."""
+
+    def layer_name(self) -> str:
+        return "TestScaledSum"
+
+    def dump(self) -> None:
+        print(self.layer_.name)
+
+    def codegen(self, op: TensorOp) -> None:
+        op.add_output_shape().CopyFrom(op.input_shape(0))
+        self.add_output_offset(0)
+        param = op.mutable_tg_customized_param()
+        param.add_i32_param(op.input_shape_size())
+        param.add_f32_param(self.extra["scaled_sum_param"][0]["factor"][0])
+        self.add_weight(self.blobs[0])
+
+
+def scaled_sum(inputs: list[np.ndarray], i32: tuple[int, ...], f32: tuple[float, ...]) -> np.ndarray:
+    return sum(inputs[: i32[0]]) * np.float32(f32[0]) * inputs[i32[0]]
+
+
+TEXT = (
+    header((1, 2), "a") + header((1, 2), "b") + layer("TestScaledSum", "scaled_sum_param { factor: 0.5 }", bottom="a b")
+)
+
+
+class FakeEntryPoints:
+    """Stands in for installed packages."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *objects: Any) -> None:
+        monkeypatch.setattr(
+            layer_module, "entry_points", lambda group: {str(i): lambda o=o: o for i, o in enumerate(objects)}
+        )
+        monkeypatch.setattr(layer_module, "_state", {"builtin": False, "plugins": False})
+        monkeypatch.setattr(layer_module, "_converters", dict(layer_module._converters))
+
+
+def test_a_layer_class_of_a_plugin_becomes_a_customized_op(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    FakeEntryPoints(monkeypatch, ScaledSum)
+    register_cpu_function("TestScaledSum", scaled_sum)
+    a, b, weight = random((1, 2)), random((1, 2), 1), random((1, 2), 2)
+    module = load(tmp_path, TEXT, {"l": [weight]})
+    assert '"tensorop.customized"' in str(module)
+    (y,) = run(module, {"a": a, "b": b})
+    np.testing.assert_allclose(y, (a + b) * 0.5 * weight, rtol=1e-6)
+
+
+def test_a_plugin_may_be_a_function_that_registers_converters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def register() -> None:
+        caffe_layer("TestTwice")(lambda layer: layer.b.add(layer.x, layer.x))
+
+    FakeEntryPoints(monkeypatch, register)
+    x = random((1, 2))
+    (y,) = run(load(tmp_path, header((1, 2)) + layer("TestTwice")), {"data": x})
+    np.testing.assert_array_equal(y, x + x)
+
+
+def test_a_type_has_one_converter() -> None:
+    with pytest.raises(UnsupportedError, match="'ReLU' is registered twice"):
+        caffe_layer("ReLU")(lambda layer: layer.x)
+
+
+def test_wrong_number_of_outputs_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Nothing(ScaledSum):
+        def layer_name(self) -> str:
+            return "TestNothing"
+
+        def codegen(self, op: TensorOp) -> None:
+            """Adds no output."""
+
+    FakeEntryPoints(monkeypatch)
+    register_custom_layer(Nothing)
+    with pytest.raises(BMError, match=r"layer 'l' \(TestNothing\): its plugin gives 0 outputs for 1 tops"):
+        load(tmp_path, header((1, 2)) + layer("TestNothing"))
+
+
+def test_missing_cpu_function_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class NoMeaning(ScaledSum):
+        def layer_name(self) -> str:
+            return "TestNoMeaning"
+
+        def codegen(self, op: TensorOp) -> None:
+            op.add_output_shape().CopyFrom(op.input_shape(0))
+
+    FakeEntryPoints(monkeypatch)
+    register_custom_layer(NoMeaning)
+    module = load(tmp_path, header((1, 2)) + layer("TestNoMeaning"))
+    with pytest.raises(UnsupportedError, match="custom layer 'TestNoMeaning' has no CPU function"):
+        run(module, {"data": random((1, 2))})
+
+
+def test_seed_classes_check_their_indices() -> None:
+    op = TensorOp([(1, 2, 3)])
+    shape = op.add_output_shape()
+    shape.add_dim(4)
+    assert (op.output_shape_size(), op.output_shape(0).dim(0), shape.dim_size()) == (1, 4, 1)
+    copy = TensorShape()
+    copy.CopyFrom(op.input_shape(0))
+    assert copy.dims() == (1, 2, 3)
+    param = op.mutable_tg_customized_param()
+    param.add_i32_param(-5)
+    param.add_f32_param(0.5)
+    known = op.tg_customized_param()
+    assert (known.i32_param_size(), known.i32_param(0), known.f32_param_size(), known.f32_param(0)) == (1, -5, 1, 0.5)
+    for call in (
+        lambda: op.input_shape(1),
+        lambda: shape.dim(-1),
+        lambda: param.f32_param(1),
+        lambda: op.global_input(0),
+    ):
+        with pytest.raises(UsageError):
+            call()
+    with pytest.raises(UsageError, match="does not fit"):
+        param.add_i32_param(2**31)
+    assert TensorOp([(1,)], [(1,)], None, [64], [128]).global_output(0) == 128
