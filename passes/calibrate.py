@@ -71,6 +71,7 @@ class Calibrate(Pass):
             raise UsageError(f"pass {self.name}: percentile must be 50 to 100, got {self.percentile}")
 
     def run(self, module: Module, ctx: PassContext) -> PassResult:
+        before = [_stored(function) for function in module.functions]
         for function in module.functions:
             named: set[Value] = set()
             if ctx.table is not None:
@@ -87,7 +88,7 @@ class Calibrate(Pass):
             _mark_source(function, named)
         if ctx.table is None:
             ctx.table = make_table(module)
-        return PassResult(True)
+        return PassResult(before != [_stored(function) for function in module.functions])
 
     def _measure(self, module: Module, function: Function, ctx: PassContext) -> dict[Value, float]:
         from bmcompiler.quant.calibration import Settings, calibrate
@@ -167,6 +168,12 @@ def _store(function: Function, found: Mapping[Value, float]) -> None:
     for op in _computing(function):
         values = tuple(map(get, op.results))
         op.attributes[THRESHOLD] = values[0] if len(values) == 1 else values
+
+
+def _stored(function: Function) -> list[object]:
+    """What this pass writes, to tell whether it changed."""
+    ops = [(op.attributes.get(THRESHOLD), op.attributes.get(SOURCE)) for op in function.ops]
+    return [function.attributes.get(INPUT_THRESHOLDS), *ops]
 
 
 def _mark_source(function: Function, named: set[Value]) -> None:

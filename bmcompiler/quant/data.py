@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -18,15 +19,10 @@ from bmcompiler.ir import Function, TensorType
 
 Array = NDArray[Any]
 _UNREADABLE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    ValueError,
-    EOFError,
-    struct.error,
-    OverflowError,
-    RuntimeError,
-    KeyError,
+    *(zipfile.BadZipFile, zlib.error, struct.error, OSError, EOFError),
+    *(ValueError, KeyError, OverflowError, RuntimeError, SyntaxError, tokenize.TokenError),
 )
+"""What zipfile and numpy raise for damaged files; SyntaxError and TokenError come from damaged npy headers."""
 
 
 class CalibrationData(Mapping[str, Array]):
@@ -60,6 +56,8 @@ def load_data(path: str | os.PathLike[str]) -> CalibrationData:
             with zipfile.ZipFile(stream) as archive:
                 for info in archive.infolist():
                     name = info.filename.removesuffix(".npy")
+                    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                        raise ValueError(f"compression method {info.compress_type} is not numpy's")
                     with archive.open(info) as member:
                         arrays[name] = _read_array(member, info.file_size)
         except _UNREADABLE as error:

@@ -51,7 +51,8 @@ class Histogram:
 
     def add(self, x: NDArray[Any]) -> None:
         """Count the values of an array of any shape. Raises ValueError when one is not finite."""
-        flat = np.asarray(x, dtype=np.float32).ravel()
+        with np.errstate(over="ignore"):
+            flat = np.asarray(x, dtype=np.float32).ravel()
         for start in range(0, flat.size, _CHUNK):
             self._add_chunk(np.abs(flat[start : start + _CHUNK]))
 
@@ -124,7 +125,7 @@ def _kl(histogram: Histogram) -> float:
     """The cut point whose 128-level histogram diverges least from the data clipped there.
 
     For a cut after m bins: P is the histogram with everything beyond added to bin m-1, Q spreads each of 128 groups of
-    P's bins evenly over the group's non-empty bins, without the outliers. Zeros are left out, and no cut saturates more
+    P's bins evenly over P's non-empty bins in the group, without the outliers. Zeros are left out, and no cut saturates more
     than 0.1 % of the other values. Group sums come from running sums, so all cuts are scored at once.
     """
     counts = _without_zeros(histogram)
