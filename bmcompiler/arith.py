@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bmcompiler.blas import one_blas_thread
+
 IntArray = NDArray[Any]
 
 NUMPY_DTYPES: dict[str, np.dtype[Any]] = {
@@ -306,12 +308,13 @@ def _block_product(
     matrix: IntArray, columns: IntArray, blocks: list[tuple[int, int]], result: np.dtype[Any]
 ) -> IntArray:
     """matrix @ columns, one exact block of the depth at a time; of dtype `result` unless one block is all."""
-    if len(blocks) == 1:
-        return np.asarray(np.matmul(matrix, columns))
-    total: IntArray | None = None
-    for low, high in blocks:
-        part = np.matmul(matrix[..., low:high], columns[..., low:high, :]).astype(result)
-        total = part if total is None else np.add(total, part, out=total)
+    with one_blas_thread:
+        if len(blocks) == 1:
+            return np.asarray(np.matmul(matrix, columns))
+        total: IntArray | None = None
+        for low, high in blocks:
+            part = np.matmul(matrix[..., low:high], columns[..., low:high, :]).astype(result)
+            total = part if total is None else np.add(total, part, out=total)
     assert total is not None
     return total
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from bmcompiler.backends.bm1880.cmdbuf import Records, records
 from bmcompiler.backends.bm1880.isa import CPU_NAME_BYTES, FORMATS, CpuOperation, Engine, Task
+from bmcompiler.blas import one_blas_thread
 from bmcompiler.errors import BMError, FileFormatError, SimulatorError
 from bmcompiler.runtime.cpu_functions import CpuMemory, cpu_function
 from bmcompiler.runtime.simulator.bm1880.elementwise import tensor_step
@@ -46,9 +47,10 @@ class Plan:
         """
         done = 0
         try:
-            for step in self._steps:
-                step()
-                done += 1
+            with one_blas_thread:
+                for step in self._steps:
+                    step()
+                    done += 1
         except SimulatorError as error:
             raise _at(done, self._engines[done], error.reason) from error
 
