@@ -13,6 +13,7 @@ from bmcompiler.backends.bm1880.kernels import TABLE
 from bmcompiler.backends.bm1880.strided_copy import Dim, copy_commands
 from bmcompiler.bmodel import TensorInfo
 from bmcompiler.bmodel.bm1880 import Command
+from bmcompiler.bmodel.layers import LayerSpan, encode_layers
 from bmcompiler.bmodel.model import FMT_F32, FMT_I8, FMT_U8
 from bmcompiler.codegen.cpu_segment import CPU_FUNCTION, encode_segment
 from bmcompiler.codegen.memory import MemoryPlan, plan_memory, root_of
@@ -36,6 +37,7 @@ class Program:
         self.plan = plan_memory(self.function, order, _NEURON_ALIGN)
         self.build = Build(self.plan, coefficients)
         self.rows: list[LayerRow] = []
+        self.layers: list[LayerSpan] = []
         for index, segment in enumerate(self.segments):
             if segment.device:
                 self._emit_device(segment)
@@ -52,6 +54,7 @@ class Program:
                 moved = TABLE[type(op)].emit(op, self.build)
             except BMError as error:
                 raise error.located(layer=op.label, kind=op.short_name) from None
+            self._name_records(op.label, op.short_name, before)
             self.rows.append(
                 LayerRow(
                     op.label,
@@ -72,11 +75,21 @@ class Program:
             return self.coefficients.place(value, "plain", lambda w: w)
 
         parameters = encode_segment(segment.ops, f"cpu{index}", self.build.neuron, weight_offset)
+        before = self.build.ctx.count
         bmk1880_cpu_op(self.build.ctx, CPU_FUNCTION, parameters)
+        names = ", ".join(dict.fromkeys(op.label for op in segment.ops))
+        kinds = ", ".join(dict.fromkeys(op.short_name for op in segment.ops))
+        self._name_records(names, kinds, before)
         for op, reason in zip(segment.ops, segment.reasons):
             self.rows.append(LayerRow(op.label, op.short_name, "cpu", op.results[0].shape, reason=reason))
 
+    def _name_records(self, layer: str, kind: str, first: int) -> None:
+        """Note that the records from `first` on belong to a layer."""
+        if self.build.ctx.count > first:
+            self.layers.append(LayerSpan(layer, kind, first, self.build.ctx.count - first))
+
     def _copy_outputs(self) -> None:
+        first = self.build.ctx.count
         for value, offset in self.plan.copies:
             root = root_of(value)
             if root not in self.plan.offsets:
@@ -88,6 +101,7 @@ class Program:
                 self.build.copy_global(
                     offset + part.dst, self.plan.offsets[root] + part.src, part.shape, strides, strides
                 )
+        self._name_records("outputs", "copy", first)
 
     def _command(self) -> Command:
         function, plan = self.function, self.plan
@@ -99,7 +113,8 @@ class Program:
             tensor_info(name, value.type, offset)
             for name, value, offset in zip(function.output_names, function.returned, plan.outputs)
         ]
-        return Command(inputs, outputs, bmk1880_acquire_cmdbuf(self.build.ctx), plan.size)
+        cmdbuf = bmk1880_acquire_cmdbuf(self.build.ctx)
+        return Command(inputs, outputs, cmdbuf, plan.size, layers=encode_layers(self.layers))
 
 
 def tensor_info(name: str, type: TensorType, offset: int) -> TensorInfo:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module, Operation
 from bmcompiler.target import Compiled, Kernel
+
+if TYPE_CHECKING:
+    from bmcompiler.bmodel.bm1880 import Command
 
 
 class Bm1880Target:
@@ -53,11 +56,20 @@ class Bm1880Target:
         return compiled
 
     def disassemble(self, model: Any, net: int | None = None) -> str:
-        """All programs (or one) of a model as text."""
-        from bmcompiler.backends.bm1880.asm import disassemble
-
+        """All programs (or one) of a model as text, layer names as comments."""
         chosen = list(enumerate(model.commands)) if net is None else [(net, model.commands[net])]
-        return "\n".join(f"// program {index}\n{disassemble(command.cmdbuf)}" for index, command in chosen)
+        return "\n".join(f"// program {index}\n{_listing(command)}" for index, command in chosen)
+
+
+def _listing(command: Command) -> str:
+    from bmcompiler.backends.bm1880.asm import disassemble
+    from bmcompiler.bmodel.layers import decode_layers
+
+    lines = disassemble(command.cmdbuf).splitlines(keepends=True)
+    for span in decode_layers(command.layers, len(lines)):
+        # repr: names come from model files and may hold line breaks or terminal controls
+        lines[span.first] = f"# {span.name!r} ({span.kind!r})\n{lines[span.first]}"
+    return "".join(lines)
 
 
 TARGET = Bm1880Target()

@@ -34,6 +34,7 @@ class Command:
         cmdbuf: command records (bm1880.md 3), not relocated.
         neuron_size: bytes of activation memory it needs.
         weight_index: which weight set it reads.
+        layers: which records belong to which layer, as text (`bmcompiler.bmodel.layers`); "" = not said.
     """
 
     inputs: list[TensorInfo]
@@ -41,6 +42,7 @@ class Command:
     cmdbuf: bytes
     neuron_size: int
     weight_index: int = 0
+    layers: str = ""
     source: bytes = field(default=b"", repr=False, compare=False)
 
 

@@ -61,7 +61,8 @@ def _command(index: int, message: pb.Command, fmt: int, file: StrPath) -> Comman
         cmdbuf=message.cmdbuf,
         neuron_size=message.neuron_size,
         weight_index=message.weight_index,
-        source=_rest(message, "input", "output", "cmdbuf"),
+        layers=_text(message.layers, f"the layer list of {where}", file),
+        source=_rest(message, "input", "output", "cmdbuf", "layers"),
     )
 
 
@@ -136,6 +137,7 @@ def encode(model: Bm1880Model) -> bytes:
 def _put_command(message: pb.Command, command: Command, fmt: int) -> None:
     message.MergeFromString(command.source)
     _put(message, cmdbuf=command.cmdbuf, neuron_size=command.neuron_size, weight_index=command.weight_index)
+    _put(message, layers=command.layers)
     _put_tensors(message.input.add, command.inputs, fmt)
     _put_tensors(message.output.add, command.outputs, fmt)
 

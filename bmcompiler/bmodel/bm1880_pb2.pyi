@@ -33,18 +33,20 @@ class Model(_message.Message):
     def __init__(self, net_name: _Optional[str] = ..., chip: _Optional[int] = ..., node_num: _Optional[int] = ..., fmt: _Optional[int] = ..., command: _Optional[_Iterable[_Union[Command, _Mapping]]] = ..., weight: _Optional[_Iterable[bytes]] = ..., library: _Optional[_Iterable[_Union[Library, _Mapping]]] = ..., type: _Optional[str] = ..., version: _Optional[str] = ..., weight_info: _Optional[_Iterable[_Union[Weight, _Mapping]]] = ..., producer: _Optional[str] = ...) -> None: ...
 
 class Command(_message.Message):
-    __slots__ = ("input", "cmdbuf", "neuron_size", "output", "weight_index")
+    __slots__ = ("input", "cmdbuf", "neuron_size", "output", "weight_index", "layers")
     INPUT_FIELD_NUMBER: _ClassVar[int]
     CMDBUF_FIELD_NUMBER: _ClassVar[int]
     NEURON_SIZE_FIELD_NUMBER: _ClassVar[int]
     OUTPUT_FIELD_NUMBER: _ClassVar[int]
     WEIGHT_INDEX_FIELD_NUMBER: _ClassVar[int]
+    LAYERS_FIELD_NUMBER: _ClassVar[int]
     input: _containers.RepeatedCompositeFieldContainer[Input]
     cmdbuf: bytes
     neuron_size: int
     output: _containers.RepeatedCompositeFieldContainer[Output]
     weight_index: int
-    def __init__(self, input: _Optional[_Iterable[_Union[Input, _Mapping]]] = ..., cmdbuf: _Optional[bytes] = ..., neuron_size: _Optional[int] = ..., output: _Optional[_Iterable[_Union[Output, _Mapping]]] = ..., weight_index: _Optional[int] = ...) -> None: ...
+    layers: str
+    def __init__(self, input: _Optional[_Iterable[_Union[Input, _Mapping]]] = ..., cmdbuf: _Optional[bytes] = ..., neuron_size: _Optional[int] = ..., output: _Optional[_Iterable[_Union[Output, _Mapping]]] = ..., weight_index: _Optional[int] = ..., layers: _Optional[str] = ...) -> None: ...
 
 class Input(_message.Message):
     __slots__ = ("shape", "threshold", "fmt", "offset", "name")

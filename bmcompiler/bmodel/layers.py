@@ -1,0 +1,54 @@
+"""Which command records belong to which source layer: a note in model files for timing, traces and listings."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from bmcompiler.errors import FileFormatError
+
+
+@dataclass(frozen=True)
+class LayerSpan:
+    """`count` records from number `first` on belong to the layer `name`, an op of `kind`."""
+
+    name: str
+    kind: str
+    first: int
+    count: int
+
+
+def encode_layers(spans: Iterable[LayerSpan]) -> str:
+    """Compact JSON: one list [name, kind, first, count] per span."""
+    rows = [[span.name, span.kind, span.first, span.count] for span in spans]
+    return json.dumps(rows, ensure_ascii=False, separators=(",", ":")) if rows else ""
+
+
+def decode_layers(text: str, records: int) -> list[LayerSpan]:
+    """The spans of a program of `records` records, in ascending order.
+
+    Raises:
+        FileFormatError: not such a list, or spans that overlap or leave the program.
+    """
+    if not text:
+        return []
+    try:
+        rows = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise FileFormatError("the list of layers in the model is not JSON") from error
+    end = 0
+    for row in rows if isinstance(rows, list) else [rows]:
+        if not isinstance(row, list) or [type(cell) for cell in row] != [str, str, int, int]:
+            raise FileFormatError("the list of layers in the model is malformed")
+        if row[2] < end or row[3] < 1 or row[2] + row[3] > records:
+            raise FileFormatError(f"layer '{row[0]}' is said to own records {row[2]} to {row[2] + row[3]} of {records}")
+        end = row[2] + row[3]
+    return [LayerSpan(*row) for row in rows]
+
+
+def span_of(spans: Sequence[LayerSpan], record: int) -> int:
+    """Index of the span that owns a record, -1 when none does."""
+    at = bisect_right(spans, record, key=lambda span: span.first) - 1
+    return at if at >= 0 and record < spans[at].first + spans[at].count else -1
