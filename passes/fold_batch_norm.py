@@ -148,7 +148,7 @@ class _FoldBatchNorm(Rules):
         scaled = None
         if not (affine.factor == 1.0).all():
             scaled = weight * _per_output(heavy, affine.factor)
-        fresh = self.reweighted(heavy, heavy.operands[0], scaled, offset, op, rewriter)
+        fresh = self.reweighted(heavy, heavy.operands[0], op, rewriter, weight=scaled, bias=offset)
         rewriter.replace_with(op, inherit(fresh, heavy, op))
         return True
 
@@ -166,12 +166,13 @@ class _FoldBatchNorm(Rules):
         self,
         heavy: TensorOp,
         x: Value,
-        weight: np.ndarray | None,
-        bias: np.ndarray | None,
         anchor: TensorOp,
         rewriter: Rewriter,
+        *,
+        weight: np.ndarray | None,
+        bias: np.ndarray | None,
     ) -> TensorOp:
-        """`heavy` on `x` with another weight (None: its own) and bias (None: without)."""
+        """`heavy` on `x` with another weight (None: its own) and bias (None: without), its constants before `anchor`."""
         dtype = heavy.type.numpy
         operands = [x, heavy.operands[1]]
         if weight is not None:
@@ -196,7 +197,7 @@ class _FoldBatchNorm(Rules):
                 return False
             bias = _plus(bias, _spread(op, affine.offset, weight))
         scaled = weight * _per_input(op, affine.factor)
-        fresh = self.reweighted(op, before.operands[0], scaled, bias, op, rewriter)
+        fresh = self.reweighted(op, before.operands[0], op, rewriter, weight=scaled, bias=bias)
         rewriter.replace_with(op, inherit(fresh, before, op))
         return True
 

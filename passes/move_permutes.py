@@ -18,6 +18,7 @@ from bmcompiler.passes.rewriting import (
     PatternPass,
     Rule,
     Rules,
+    forward,
     hand_name,
     inherit,
     kind,
@@ -36,9 +37,9 @@ class MovePermutes(PatternPass):
     1. permute(permute(x))                                      : one permute of x
     2. f(permute(x), permute(y), constants), f element-wise, softmax, prelu, scale, concat, split, slice, pad, tile,
        reduce or arg: permute(f(x, y, permuted constants)); only where no reader keeps the old permute alive, and not
-       where all of x, y are inputs of the net
-    3. permute(f(x, constants)), where x is an input of the net (or a permute of one) and f is read by the permute alone:
-       f(permute(x), permuted constants)
+       where all of x, y hang on inputs of the net (rule 3)
+    3. permute(f(x, constants)), where x is an input of the net (or a permute of one) and f is read by the permute
+       alone: f(permute(x), permuted constants)
     4. matmul(reshape(permute(x)), weight), the batch axis in place, all others flattened: the rows of the weight
        take the permute
     """
@@ -63,6 +64,8 @@ class _MovePermutes(Rules):
         if before is None:
             return False
         order = tuple(before.order[axis] for axis in op.order)
+        if order == tuple(range(len(order))) and op.type == before.operands[0].type:
+            return forward(op, before.operands[0], rewriter)
         merged = rebuild(op, before.operands, order=order)
         if len(before.result.uses) == 1:
             inherit(merged, before, op)
@@ -73,7 +76,7 @@ class _MovePermutes(Rules):
     def towards_output(self, op: TensorOp, rewriter: Rewriter) -> bool:
         """Rule 2."""
         permutes = [p for value in op.operands if (p := producer(value, "permute")) is not None]
-        if not permutes or all(p.operands[0].op is None for p in permutes):
+        if not permutes or all(self.hangs_on_input(p.operands[0]) for p in permutes):
             return False
         order = tuple(permutes[0].order)
         if not all(p.order == order and _may_vanish(p) for p in permutes) or _adds_axes(op):
@@ -125,7 +128,7 @@ class _MovePermutes(Rules):
         work = sole(op.operands[0], *PERMUTABLE)
         if work is None or len(work.results) != 1 or work.opname in _REMOVES_AXES or _adds_axes(work):
             return False
-        if not self.from_input(work):
+        if not self.hangs_on_input(work.result):
             return False
         axes = AxisMap(work, inverse(op.order))
         operands = []
@@ -143,19 +146,18 @@ class _MovePermutes(Rules):
         rewriter.replace_with(op, fresh)
         return True
 
-    def from_input(self, op: TensorOp) -> bool:
-        """Whether the chain above reads one input of the net through ops that only constants join."""
+    def hangs_on_input(self, value: Value) -> bool:
+        """Whether `value` comes from one input of the net through ops that only constants join, each read once."""
         while True:
+            op = value.op
+            if op is None or (kind(op) == "permute" and op.operands[0].op is None):
+                return True
+            if sole(value, *PERMUTABLE) is None or len(op.results) != 1:
+                return False
             varying = [v for v in op.operands if self.constant(v) is None]
             if len(varying) != 1:
                 return False
-            above = varying[0].op
-            if above is None or (kind(above) == "permute" and above.operands[0].op is None):
-                return True
-            step = sole(varying[0], *PERMUTABLE)
-            if step is None or len(step.results) != 1:
-                return False
-            op = step
+            value = varying[0]
 
     # -- rule 4 ------------------------------------------------------------------------------------------------------
     def into_rows(self, op: TensorOp, rewriter: Rewriter) -> bool:
@@ -190,10 +192,8 @@ def _adds_axes(op: TensorOp) -> bool:
 
 def _may_vanish(permute: TensorOp) -> bool:
     """Whether all readers of a permute can pass it on, so that moving it leaves no copy behind."""
-    value = permute.operands[0]
-    return same_elements(value, permute.result) and all(
-        kind(u) in (*PERMUTABLE, "permute") for u in permute.result.users
-    )
+    passable = (*PERMUTABLE, "permute")
+    return same_elements(permute.operands[0], permute.result) and all(kind(u) in passable for u in permute.result.users)
 
 
 def _permuted(op: TensorOp, value: Value, order: tuple[int, ...], like: TensorOp, rewriter: Rewriter) -> Value:

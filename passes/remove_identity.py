@@ -20,7 +20,7 @@ _KEEPS_SINGLE = ("sum", "mean", "max", "min", "prod")
 class RemoveIdentity(PatternPass):
     """Replace an op by its operand where both have one type (quantization included) and equal elements.
 
-    1. reshape, cast, full slice, tile by 1, upsample by 1, pad by nothing, concat or split of one: the type is unchanged
+    1. reshape, cast, full slice, tile by 1, upsample by 1, pad by nothing, concat or split of one: type unchanged
     2. permute in the given order
     3. max_pool or avg_pool with a 1x1 window, stride 1, no pads
     4. add or sub of 0, mul, div or pow by 1 (constants of any shape that do not broadcast the other operand)

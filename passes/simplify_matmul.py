@@ -44,7 +44,7 @@ class _SimplifyMatmul(Rules):
             if matmul is None or constant is None or not op.type.is_float or matmul.type.shape != op.type.shape:
                 continue
             count = op.type.shape[-1]
-            if constant.size not in (1, count) or constant.shape[-1:] not in ((), (1,), (count,)):
+            if constant.size != 1 and (constant.size != count or constant.shape[-1] != count):
                 continue
             if matmul.bias is not None and self.constant(matmul.bias) is None:
                 continue
