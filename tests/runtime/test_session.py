@@ -186,11 +186,14 @@ def test_unknown_cpu_functions_are_named() -> None:
         s.run({"x": samples(1)})
 
 
-def test_failures_of_host_functions_name_command_and_function() -> None:
+@pytest.mark.parametrize(
+    ("error", "message"), [(BMError("no data"), ": no data"), (IndexError("5"), " failed: IndexError: 5")]
+)
+def test_failures_of_host_functions_name_command_and_function(error: Exception, message: str) -> None:
     def fail(memory: CpuMemory, parameters: bytes) -> None:
-        raise BMError("there is no data")
+        raise error
 
     register_cpu_function("tfail", fail)
     s = Session(Bm1880Model("net", [relu_net(1, extra=pack_cpu("tfail", b""))], []))
-    with pytest.raises(SimulatorError, match=r"command 3 \(CPU\): host function 'tfail': there is no data"):
+    with pytest.raises(SimulatorError, match=r"command 3 \(CPU\): host function 'tfail'" + message):
         s.run({"x": samples(1)})

@@ -136,10 +136,11 @@ def _cpu_step(machine: Machine, payload: bytes, bases: tuple[int, int]) -> Step:
     def run() -> None:
         try:
             function(memory, parameters)
-        except SimulatorError:
-            raise
         except BMError as error:
             raise SimulatorError(f"host function '{name}': {error}") from error
+        # A host function may be foreign code: it may raise anything, and all of it means the same to the user.
+        except Exception as error:
+            raise SimulatorError(f"host function '{name}' failed: {type(error).__name__}: {error}") from error
 
     return run
 
