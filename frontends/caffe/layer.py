@@ -132,6 +132,14 @@ class Layer:
             x = self.b.add(x, self.scalar(shift, x, "shift"))
         return x
 
+    def check_padding(self, x: Value, pad_h: int, pad_w: int) -> None:
+        """Raise ShapeError when the padded input would be beyond any use: a wrong number in the file."""
+        n, c, h, w = x.shape
+        if n * c * (h + 2 * pad_h) * (w + 2 * pad_w) > MAX_ELEMENTS:
+            raise self.shape_error(
+                f"padding {[pad_h, pad_w]} makes {list(x.shape)} larger than {MAX_ELEMENTS} elements"
+            )
+
     # -- errors -------------------------------------------------------------------------------------------------------
     def bad(self, reason: str) -> FileFormatError:
         return FileFormatError(reason, layer=self.name, kind=self.type)

@@ -55,7 +55,7 @@ def _conv(layer: Layer, x: Value, group: int) -> Value:
         raise layer.shape_error(f"group {group} does not divide {channels} input and {outputs} output channels")
     kernel = window(layer, p, "kernel", None)
     weights = layer.weights((outputs, channels // group, *kernel), *([(outputs,)] if p.bias_term else []))
-    result: Value = layer.b.conv(x, *_constants(layer, weights), group=group, **_geometry(layer, p))
+    result: Value = layer.b.conv(x, *_constants(layer, weights), group=group, **_geometry(layer, p, x))
     return result
 
 
@@ -66,7 +66,7 @@ def _deconv(layer: Layer, x: Value) -> Value:
         raise layer.shape_error(f"group {group} does not divide {channels} input and {outputs} output channels")
     kernel = window(layer, p, "kernel", None)
     weights = layer.weights((channels, outputs // group, *kernel), *([(outputs,)] if p.bias_term else []))
-    result: Value = layer.b.deconv(x, *_constants(layer, weights), group=group, **_geometry(layer, p))
+    result: Value = layer.b.deconv(x, *_constants(layer, weights), group=group, **_geometry(layer, p, x))
     return result
 
 
@@ -74,8 +74,9 @@ def _constants(layer: Layer, arrays: Sequence[Any]) -> list[Value]:
     return [layer.constant(array, suffix) for array, suffix in zip(arrays, ("weight", "bias"))]
 
 
-def _geometry(layer: Layer, p: _Param) -> dict[str, Any]:
+def _geometry(layer: Layer, p: _Param, x: Value) -> dict[str, Any]:
     pad_h, pad_w = window(layer, p, "pad", 0)
+    layer.check_padding(x, pad_h, pad_w)
     dilations = _pair(layer, "dilation", list(p.dilation), None, 1)
     if not p.dilation:
         hole_h, hole_w = (p.hole_h, p.hole_w) if p.HasField("hole_h") or p.HasField("hole_w") else (p.hole, p.hole)

@@ -70,6 +70,9 @@ def lrn(layer: Layer) -> Results:
     if p.norm_region == caffe_pb2.LRNParameter.ACROSS_CHANNELS:
         return layer.b.lrn(x, size=size, alpha=alpha, beta=beta, k=k)
     b, pad = layer.b, size // 2
+    if x.type.rank != 4:
+        raise layer.shape_error(f"takes a blob of 4 axes (N, C, H, W), got {list(x.shape)}")
+    layer.check_padding(x, pad, pad)
     mean = b.avg_pool(b.mul(x, x), kernel=(size, size), pads=(pad, pad, pad, pad), count_include_pad=pad > 0)
     base = layer.affine(mean, alpha, 1.0)
     return b.mul(x, b.pow(base, layer.scalar(-beta, base, "power")))

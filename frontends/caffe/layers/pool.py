@@ -34,6 +34,7 @@ def pooling(layer: Layer) -> Results:
             window(layer, p, "stride", 1),
             window(layer, p, "pad", 0),
         )
+    layer.check_padding(x, *pads)
     if min(*kernel, *strides) < 1:
         raise layer.bad(f"kernel {list(kernel)} and stride {list(strides)} must be positive")
     if ceil and not any(pads):
