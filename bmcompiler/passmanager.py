@@ -130,13 +130,14 @@ def run_pipeline(
     *,
     print_ir_after: str | None = None,
     verify_each: bool = False,
+    verify: Callable[[Module], None] = verify_module,
     timing: list[tuple[str, float]] | None = None,
 ) -> bool:
     """Run all passes on `module` in place; True when any of them changed it.
 
     Args:
         print_ir_after: "all" or the name of a pass of the pipeline; the text goes to `ctx.log`.
-        verify_each: run the verifier after every pass.
+        verify_each: run `verify` after every pass.
         timing: receives (pass text, seconds) per pass.
     Raises:
         UsageError: `print_ir_after` names no pass of the pipeline.
@@ -156,13 +157,13 @@ def run_pipeline(
         if print_ir_after in ("all", each.name):
             ctx.log(f"// IR after {each}\n{module}")
         if verify_each:
-            _verify_after(module, each)
+            _verify_after(module, each, verify)
     return modified
 
 
-def _verify_after(module: Module, ran: Pass) -> None:
+def _verify_after(module: Module, ran: Pass, verify: Callable[[Module], None]) -> None:
     try:
-        verify_module(module)
+        verify(module)
     except VerifyError as error:
         raise VerifyError(f"after pass {ran}: {error.reason}", layer=error.layer, kind=error.kind) from error
 

@@ -172,7 +172,7 @@ class _FoldBatchNorm(Rules):
         weight: np.ndarray | None,
         bias: np.ndarray | None,
     ) -> TensorOp:
-        """`heavy` on `x` with another weight (None: its own) and bias (None: without), its constants before `anchor`."""
+        """`heavy` on `x` with another weight (None: its own) and bias (None: without); new ones go before `anchor`."""
         dtype = heavy.type.numpy
         operands = [x, heavy.operands[1]]
         if weight is not None:

@@ -36,7 +36,9 @@ class _ReduceToPool(Rules):
         name = _POOLS.get(op.method)
         if name is None or x.type.rank != 4 or sorted(op.axes) != [2, 3]:
             return False
-        if (op.method == "mean" and not x.type.is_float) or op.type.dtype != x.dtype or op.type.quant not in (None, x.type.quant):
+        if (op.method == "mean" and not x.type.is_float) or op.type.dtype != x.dtype:
+            return False
+        if op.type.quant not in (None, x.type.quant):
             return False
         pool = inherit(make(name, [x], {"kernel": x.shape[2:]}), op)
         pool.result.type = op.type.with_shape(pool.type.shape)

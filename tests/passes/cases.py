@@ -442,7 +442,9 @@ def rule_2_zero_may_win_stays(n: Net) -> Module:
 def rule_3_avg_pool(n: Net) -> Module:
     x = n.pad(n.input(1, 2, 5, 5), pads=(0, 0, 0, 0, 1, 0, 1, 1))
     counted = n.avg_pool(x, kernel=(3, 3), pads=(0, 1, 0, 0), count_include_pad=True)
-    return n.done(n.avg_pool(x, kernel=(2, 2), strides=(2, 2)), counted, n.avg_pool(x, kernel=(3, 3), pads=(1, 1, 1, 1)))
+    return n.done(
+        n.avg_pool(x, kernel=(2, 2), strides=(2, 2)), counted, n.avg_pool(x, kernel=(3, 3), pads=(1, 1, 1, 1))
+    )
 
 
 @case("fold-pad")
