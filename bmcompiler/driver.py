@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,7 +41,8 @@ class Options:
         table: calibration table file, in place of data.
         method: calibration method, None for the pipeline's own.
         pipeline: pass pipeline in place of the target's.
-        log: receives printed IR and progress lines.
+        log: receives printed IR.
+        progress: wraps long loops, called with (items, label, total); see `bmcompiler.cli.common.progress`.
     """
 
     target: str = "bm1880"
@@ -58,6 +59,7 @@ class Options:
     verify_each: bool = False
     save_ir: Path_ | None = None
     log: Callable[[str], None] = field(default=lambda text: None)
+    progress: Callable[[Iterable[Any], str, int], Iterator[Any]] | None = None
 
 
 @dataclass
@@ -124,6 +126,7 @@ def compile_network(model: Path_, weights: Path_ | None, options: Options) -> Re
     pipeline = _pipeline(target, options)
     timing: list[tuple[str, float]] = []
     ctx = PassContext(target=target, data=_data(options), table=_table(options), log=options.log)
+    ctx.options["progress"] = options.progress
     modules = [_lower(model, weights, shapes, options, pipeline, ctx, timing) for shapes in options.shapes or [None]]
     if options.save_ir is not None:
         from bmcompiler.mlir_files import save_module

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from bmcompiler.cli.common import command_line
+from bmcompiler.cli.common import command_line, progress
 
 _EPILOG = """
 \b
@@ -85,6 +85,7 @@ def cli(
         verify_each=verify_each,
         save_ir=save_ir,
         log=lambda text: click.echo(text, err=True),
+        progress=progress,
     )
     result = compile_network(model, weights, options)
     path = output or Path(f"{result.model.stages()[0].net}.bmodel")

@@ -10,6 +10,9 @@ from bmcompiler.target import LayerRow
 
 _HEADERS = ("layer", "op", "runs on", "shape", "MACs", "loaded", "weights", "stored", "tiles", "commands")
 
+_BORDER = ("quantize", "dequantize")
+"""Conversions at the border of a CPU subnet: they are there because of the layers beside them."""
+
 
 def layer_table(rows: Iterable[LayerRow]) -> str:
     """One line per op; bytes moved between global and local memory."""
@@ -40,6 +43,6 @@ def summary(result: Result) -> str:
     lines += [f"{name.ljust(width)}  {value}" for name, value in total.items()]
     if on_cpu:
         lines += ["", "On the host CPU:"]
-        lines += [f"  {printable(row.layer)} ({row.kind}): {printable(row.reason)}" for row in on_cpu]
+        lines += [f"  {printable(row.layer)} ({row.kind}): {printable(row.reason)}" for row in on_cpu if row.kind not in _BORDER]
     lines += [f"note: {printable(note)}" for note in result.notes]
     return "\n".join(lines) + "\n"
