@@ -17,8 +17,11 @@ from bmcompiler.frontends.onnx.node import Node, axes_of, axis_of
 from bmcompiler.frontends.onnx.registry import Tensor
 from bmcompiler.frontends.onnx.tensors import element_name, numpy_type
 
-MAX_ELEMENTS = 2**28
-"""Largest constant that folding makes."""
+MAX_VIEW = 2**28
+"""Elements of the largest constant that takes no memory of its own (one value, repeated)."""
+
+MAX_GROWN = 2**22
+"""Elements of the largest constant that is computed, unless its inputs are as large."""
 
 Folder = Callable[[Node], Any]
 _F = TypeVar("_F", bound=Folder)
@@ -49,12 +52,25 @@ def fold(folder: Folder, node: Node) -> list[Tensor]:
     return [np.asarray(r) for r in (result if isinstance(result, (tuple, list)) else [result])]
 
 
-def check_size(shape: Sequence[int]) -> tuple[int, ...]:
-    """Raises ShapeError for negative sizes and for shapes of more than MAX_ELEMENTS."""
+def growth_limit(arrays: Sequence[np.ndarray]) -> int:
+    """How many elements may be computed from these: MAX_GROWN, or as many as they really hold."""
+    stored = [prod(d for d, stride in zip(a.shape, a.strides) if stride) for a in arrays]
+    return max(MAX_GROWN, sum(stored))
+
+
+def check_size(shape: Sequence[int], most: int = MAX_VIEW) -> tuple[int, ...]:
+    """Raises ShapeError for negative sizes and for shapes of more than `most` elements."""
     sizes = tuple(int(d) for d in shape)
-    if any(d < 0 for d in sizes) or prod(sizes) > MAX_ELEMENTS or len(sizes) > 32:
+    if any(d < 0 for d in sizes) or prod(sizes) > most or len(sizes) > 32:
         raise ShapeError(f"would make a constant of shape {list(sizes)[:40]}, which is not possible here")
     return sizes
+
+
+def _small(node: Node) -> np.ndarray:
+    """The only input, when copying it takes no more memory than its elements take already. Raises ShapeError."""
+    x = node.constant(0)
+    check_size(x.shape, growth_limit([x]))
+    return x
 
 
 def reshaped(shape: Sequence[int], wanted: Sequence[int], allow_zero: bool = False) -> tuple[int, ...]:
@@ -122,7 +138,7 @@ def _range(node: Node) -> Any:
     if not delta:
         raise ShapeError("a range with step 0 has no end")
     steps = (float(limit) - float(start)) / float(delta)
-    count = check_size([max(0, ceil(steps))])[0]
+    count = check_size([max(0, ceil(steps))], MAX_GROWN)[0]
     return (start + np.arange(count) * delta).astype(start.dtype)
 
 
@@ -178,7 +194,6 @@ _UNARY: dict[str, Callable[[np.ndarray], Any]] = {
     "Sign": np.sign,
     "Not": np.logical_not,
     "Reciprocal": lambda x: (1 / x).astype(x.dtype),
-    "Identity": lambda x: x,
 }
 
 
@@ -189,20 +204,25 @@ def _binary(node: Node) -> Any:
         other = node.constant(i)
         if result.dtype != other.dtype and node.type != "Pow":
             raise FileFormatError(f"inputs differ in element type: {result.dtype} and {other.dtype}")
-        check_size(np.broadcast_shapes(result.shape, other.shape))
+        check_size(np.broadcast_shapes(result.shape, other.shape), growth_limit([result, other]))
         result = np.asarray(_BINARY[node.type](result, other))
     return result
 
 
 @_folds(*_UNARY)
 def _unary(node: Node) -> Any:
-    return _UNARY[node.type](node.constant(0))
+    return _UNARY[node.type](_small(node))
+
+
+@_folds("Identity")
+def _identity(node: Node) -> Any:
+    return node.constant(0)
 
 
 @_folds("Mod")
 def _mod(node: Node) -> Any:
     a, b = node.constant(0), node.constant(1)
-    check_size(np.broadcast_shapes(a.shape, b.shape))
+    check_size(np.broadcast_shapes(a.shape, b.shape), growth_limit([a, b]))
     if a.dtype.kind in "iu" and not np.all(b):
         raise ShapeError("divides integers by zero")
     return np.fmod(a, b) if node.flag("fmod") else np.mod(a, b)
@@ -211,7 +231,7 @@ def _mod(node: Node) -> Any:
 @_folds("Where")
 def _where(node: Node) -> Any:
     chosen = [node.constant(i) for i in range(3)]
-    check_size(np.broadcast_shapes(*(c.shape for c in chosen)))
+    check_size(np.broadcast_shapes(*(c.shape for c in chosen)), growth_limit(chosen))
     return np.where(*chosen)
 
 
@@ -219,15 +239,16 @@ def _where(node: Node) -> Any:
 def _cast(node: Node) -> Any:
     node.ignore("saturate", "round_mode")
     to = node.int("to")
+    x = _small(node)
     try:
-        return node.constant(0).astype(numpy_type(to), copy=False)
+        return x.astype(numpy_type(to), copy=False)
     except UnsupportedError:
         raise UnsupportedError(f"cannot cast to element type {element_name(to)}") from None
 
 
 @_folds("ReduceSum", "ReduceProd", "ReduceMax", "ReduceMin", "ReduceMean")
 def _reduce(node: Node) -> Any:
-    x = node.constant(0)
+    x = _small(node)
     axes = axes_argument(node, 13 if node.type == "ReduceSum" else 18)
     keep, skip = node.flag("keepdims", True), node.flag("noop_with_empty_axes")
     if not axes and skip:
@@ -242,7 +263,7 @@ def _reduce(node: Node) -> Any:
 def _gather(node: Node) -> Any:
     data, index = node.constant(0), node.constant(1)
     axis = axis_of(node.int("axis", 0), data.ndim)
-    check_size(data.shape[:axis] + index.shape + data.shape[axis + 1 :])
+    check_size(data.shape[:axis] + index.shape + data.shape[axis + 1 :], growth_limit([data]))
     if index.dtype.kind not in "iu":
         raise FileFormatError(f"indices must be integers, got {index.dtype}")
     return np.take(data, index, axis=axis)
@@ -251,26 +272,26 @@ def _gather(node: Node) -> Any:
 @_folds("Concat")
 def _concat(node: Node) -> Any:
     arrays = [node.constant(i) for i in range(len(node))]
-    check_size([sum(a.size for a in arrays)])
+    check_size([sum(a.size for a in arrays)], growth_limit(arrays))
     axis = axis_of(node.int("axis", 1 if node.opset < 4 else None), arrays[0].ndim if arrays else 0)
     return np.concatenate(arrays, axis=axis, casting="no")
 
 
 @_folds("Reshape")
 def _reshape(node: Node) -> Any:
-    x = node.constant(0)
+    x = _small(node)
     return x.reshape(reshaped(x.shape, node.constant_ints(1) or (), node.flag("allowzero")))
 
 
 @_folds("Squeeze")
 def _squeeze(node: Node) -> Any:
-    x = node.constant(0)
+    x = _small(node)
     return x.reshape(squeezed_dims(x.shape, axes_argument(node, 13)))
 
 
 @_folds("Unsqueeze")
 def _unsqueeze(node: Node) -> Any:
-    x = node.constant(0)
+    x = _small(node)
     return x.reshape(expanded_dims(x.shape, axes_argument(node, 13) or ()))
 
 
@@ -292,10 +313,10 @@ def _tile(node: Node) -> Any:
     x, reps = node.constant(0), node.constant_ints(1) or ()
     if len(reps) != x.ndim:
         raise ShapeError(f"{len(reps)} repeats for {x.ndim} axes")
-    check_size([d * r for d, r in zip(x.shape, reps)])
+    check_size([d * r for d, r in zip(x.shape, reps)], MAX_GROWN)
     return np.tile(x, reps)
 
 
 @_folds("NonZero")
 def _non_zero(node: Node) -> Any:
-    return np.stack(np.nonzero(np.atleast_1d(node.constant(0)))).astype(np.int64)
+    return np.stack(np.nonzero(np.atleast_1d(_small(node)))).astype(np.int64)

@@ -11,14 +11,14 @@ import numpy as np
 import onnx
 
 from bmcompiler.builder import Builder
-from bmcompiler.errors import BMError, FileFormatError, ShapeError, UnsupportedError, VerifyError
-from bmcompiler.frontends.onnx.constants import MAX_ELEMENTS, find_folder, fold
+from bmcompiler.errors import BMError, FileFormatError, UnsupportedError, VerifyError
+from bmcompiler.frontends.onnx.constants import find_folder, fold, growth_limit
 from bmcompiler.frontends.onnx.graph import node_name, ordered_nodes, output_tensors, producers
 from bmcompiler.frontends.onnx.inputs import input_type, shapes_by_name
 from bmcompiler.frontends.onnx.model_file import check_model, read_model
 from bmcompiler.frontends.onnx.node import Node
 from bmcompiler.frontends.onnx.registry import Converter, Tensor, find_converter
-from bmcompiler.frontends.onnx.tensors import to_array
+from bmcompiler.frontends.onnx.tensors import check_extent, to_array
 from bmcompiler.interpreter import evaluate_op
 from bmcompiler.ir import Module, Operation, Value, erase_dead
 from bmcompiler.ops.base import TensorOp
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 SOURCE_TENSOR = "source.tensor"
 """Attribute of an op: name (names, for several results) of the ONNX tensors it makes; calibration tables use it."""
 
-_MAX_TENSOR_ELEMENTS = 2**34
 _COMPUTING = ("conv", "deconv", "matmul", "scale", "avg_pool", "add", "sub", "mul", "reduce")
 _INTEGER = ("add", "sub", "mul", "reduce")
 _CUSTOM_GROUP = "bmcompiler.onnx_ops"
@@ -89,7 +88,6 @@ class _Importer:
         for info in infos:
             if info.name in read:
                 type = input_type(info, given.get(info.name), names, self.notes)
-                self._check_size(info.name, type.shape)
                 self.tensors[info.name] = self.builder.input(info.name, type)
 
     def _finish(self, outputs: Sequence[str]) -> Module:
@@ -176,7 +174,8 @@ class _Importer:
         ops = function.ops[mark:]
         for op in ops:
             self._check_op(op)
-        if not constant or sum(r.type.size for op in ops for r in op.results) > MAX_ELEMENTS:
+        arrays = [tensor for tensor in node.tensors if isinstance(tensor, np.ndarray)]
+        if not constant or sum(r.type.size for op in ops for r in op.results) > 4 * growth_limit(arrays):
             return results
         known: dict[Value, np.ndarray] = {}
         for value in self.weights.values():
@@ -205,7 +204,7 @@ class _Importer:
     def _check_op(self, op: Operation) -> None:
         """Refuse what TensorOps cannot do in ONNX's sense: element types, saturating integers, absurd sizes."""
         for result in op.results:
-            self._check_size(op.label, result.shape)
+            check_extent(op.label, result.shape)
         if not isinstance(op, TensorOp):
             return
         try:
@@ -215,13 +214,6 @@ class _Importer:
         types = {result.dtype for result in op.results if result.type.is_integer}
         if op.short_name in _COMPUTING and types and not (op.short_name in _INTEGER and types == {"i32"}):
             raise UnsupportedError(f"computing with elements of type {', '.join(types)} is not supported")
-
-    def _check_size(self, what: str, shape: tuple[int, ...]) -> None:
-        size = 1
-        for dim in shape:
-            size *= dim
-        if size > _MAX_TENSOR_ELEMENTS or len(shape) > 32:
-            raise ShapeError(f"'{what}' would be a tensor of shape {list(shape)[:40]}, which is too large")
 
 
 def _operation(value: Value) -> Operation:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import onnx
 
 from bmcompiler.errors import FileFormatError, ShapeError, UnsupportedError, UsageError
-from bmcompiler.frontends.onnx.tensors import tensor_type
+from bmcompiler.frontends.onnx.tensors import check_extent, dtype_name
 from bmcompiler.ir import TensorType
 
 Dim = int | str
@@ -55,7 +55,7 @@ def input_type(
     if given is not None:
         if dims is not None and len(dims) != len(given):
             raise ShapeError(f"input '{info.name}' has {len(dims)} axes {_text(dims)}, the given shape {list(given)}")
-        return tensor_type(tensor.elem_type, given)
+        return _static(info, given)
     if dims is None:
         raise _dynamic(info.name, "has no shape in the file", None, others)
     if dims and isinstance(dims[0], str) and all(isinstance(d, int) for d in dims[1:]):
@@ -64,7 +64,12 @@ def input_type(
     fixed = tuple(d for d in dims if isinstance(d, int))
     if len(fixed) < len(dims):
         raise _dynamic(info.name, f"has dynamic dimensions {_text(dims)}", dims, others)
-    return tensor_type(tensor.elem_type, fixed)
+    return _static(info, fixed)
+
+
+def _static(info: onnx.ValueInfoProto, shape: tuple[int, ...]) -> TensorType:
+    check_extent(info.name, shape)
+    return TensorType(shape, dtype_name(info.type.tensor_type.elem_type))
 
 
 def _dims(name: str, tensor: onnx.TypeProto.Tensor) -> list[Dim]:

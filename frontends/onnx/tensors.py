@@ -5,6 +5,7 @@ External data is opened only below the model's folder: absolute paths, "..", and
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
@@ -12,11 +13,12 @@ from typing import Any
 import numpy as np
 import onnx
 
-from bmcompiler.errors import FileFormatError, UnsupportedError
-from bmcompiler.ir import TensorType
+from bmcompiler.errors import FileFormatError, ShapeError, UnsupportedError
 from bmcompiler.ir.types import FROM_NUMPY
 
 _T = onnx.TensorProto
+_MAX_ELEMENTS = 2**34
+_MAX_RANK = 32
 # ONNX element type -> (numpy type, field that holds the elements when raw_data is empty)
 ELEMENT_TYPES: dict[int, tuple[np.dtype[Any], str]] = {
     _T.FLOAT: (np.dtype("<f4"), "float_data"),
@@ -51,8 +53,10 @@ def dtype_name(code: int) -> str:
     return FROM_NUMPY[numpy_type(code).name]
 
 
-def tensor_type(code: int, shape: tuple[int, ...]) -> TensorType:
-    return TensorType(shape, dtype_name(code))
+def check_extent(what: str, shape: Sequence[int]) -> None:
+    """Raises ShapeError for a tensor that nothing could hold."""
+    if prod(shape) > _MAX_ELEMENTS or len(shape) > _MAX_RANK:
+        raise ShapeError(f"'{what}' would be a tensor of shape {list(shape)[:_MAX_RANK]}, which is too large")
 
 
 def to_array(tensor: onnx.TensorProto, folder: Path | None) -> np.ndarray:
@@ -68,8 +72,8 @@ def to_array(tensor: onnx.TensorProto, folder: Path | None) -> np.ndarray:
     name = tensor.name or "unnamed"
     dtype, field = _element_type(tensor, name)
     shape = tuple(tensor.dims)
-    if any(d < 0 for d in shape) or len(shape) > 32:
-        raise FileFormatError(f"tensor '{name}' has impossible dimensions {list(shape)[:40]}")
+    if any(d < 0 for d in shape) or len(shape) > _MAX_RANK:
+        raise FileFormatError(f"tensor '{name}' has impossible dimensions {list(shape)[:_MAX_RANK]}")
     count = prod(shape)
     if tensor.data_location == _T.EXTERNAL:
         return _external(tensor, name, dtype, count, folder).reshape(shape)
