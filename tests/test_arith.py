@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from bmcompiler import arith
+from bmcompiler.blas import _controls, one_blas_thread
 
 WIDTHS = [("i1", "i1"), ("u1", "i1"), ("u1", "u1"), ("i2", "i1"), ("i2", "i2"), ("i4", "i2"), ("i4", "i4")]
 Pair = tuple[int, int]
@@ -180,3 +181,15 @@ def test_windows_that_do_not_fit_are_refused() -> None:
         arith.conv2d(np.zeros((1, 1, 2, 2), np.int8), np.zeros((1, 1, 3, 3), np.int8))
     with pytest.raises(ValueError, match="do not fit"):
         arith.conv2d(np.zeros((1, 2, 4, 4), np.int8), np.zeros((1, 1, 3, 3), np.int8))
+
+
+def test_blas_threads_are_restored_after_nested_use() -> None:
+    controls = _controls()
+    if controls is None:
+        pytest.skip("numpy does not use OpenBLAS here")
+    before = controls[0]()
+    with one_blas_thread:
+        with one_blas_thread:
+            arith.matmul(np.ones((2, 2), np.int8), np.ones((2, 2), np.int8))
+        assert controls[0]() == 1
+    assert controls[0]() == before

@@ -26,6 +26,7 @@ from bmcompiler.backends.bm1880.bmkernel import (
     bmk1880_arith_shift_param_t,
     bmk1880_conv_param_t,
     bmk1880_gdma_copy_gmem,
+    bmk1880_gdma_copy_lmem,
     bmk1880_gdma_load,
     bmk1880_gdma_load_stride,
     bmk1880_gdma_store,
@@ -238,6 +239,23 @@ def test_global_copies_may_change_the_shape() -> None:
 
     run(build, machine)
     assert memory[120:].tobytes() == data.tobytes()
+
+
+@pytest.mark.parametrize("channels", [20, 70])
+def test_overlapping_local_copies_read_before_they_write(channels: int) -> None:
+    data = random_bytes(7, 1, channels, 3, 5)
+    machine, memory = machine_with(data)
+
+    def build(k: Bmk1880Context) -> None:
+        a = bmk1880_tl_prealloc_align(k, 0, shape_t4(1, channels, 3, 5), FMT_I8)
+        b = bmk1880_tl_prealloc_align(k, 3 << 16, shape_t4(1, channels, 3, 5), FMT_I8)
+        bmk1880_gdma_load(k, a, BASE, CTRL_NULL)
+        bmk1880_gdma_copy_lmem(k, b, a)
+        bmk1880_gdma_store(k, b, BASE, CTRL_NULL)
+
+    expected = data.tobytes()
+    run(build, machine)
+    assert memory.tobytes() == expected
 
 
 def gdma_record(**fields: int) -> bytes:

@@ -116,7 +116,9 @@ def _shift(ops: Operands) -> Step:
 
 def _copy(ops: Operands) -> Step:
     source, target = ops.tensor("opd0", dtype=UNSIGNED), ops.tensor("res0", dtype=UNSIGNED)
-    return lambda: target.write(source.read())
+    if source.view is not None and target.view is not None:
+        return lambda: target.write(source.read())
+    return lambda: target.write(source.read().copy())  # piece by piece, and the pieces may overlap the source
 
 
 def _channel_sums(ops: Operands) -> Step:

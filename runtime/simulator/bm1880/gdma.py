@@ -126,9 +126,10 @@ def _copy(transfer: Transfer) -> Step:
     target_shape = transfer.shape("dst", batch)
     source, target = transfer.tensor("src", source_shape), transfer.tensor("dst", target_shape)
     pairs = _pairs(target, source)
-    if pairs is not None:
+    # Inside one memory the sides may overlap: only a single assignment, or a copy first, is safe.
+    if pairs is not None and (len(pairs) == 1 or transfer.direction in (Direction.LOAD, Direction.STORE)):
         return _run_pairs(pairs)
-    return lambda: target.write(source.read().reshape(target_shape))
+    return lambda: target.write(source.read().reshape(target_shape).copy())
 
 
 def _transpose(transfer: Transfer) -> Step:
