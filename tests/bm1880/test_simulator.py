@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
+from typing import Any
 
 import golden_cases
 import numpy as np
@@ -58,7 +59,7 @@ Quad = tuple[int, int, int, int]
 BASE = 0x1000
 
 
-def machine_with(data: NDArray[np.uint8], room: int = 0) -> tuple[Machine, NDArray[np.uint8]]:
+def machine_with(data: NDArray[Any], room: int = 0) -> tuple[Machine, NDArray[np.uint8]]:
     """A machine with `data` and `room` zero bytes behind it at global address BASE."""
     memory = np.concatenate([data.reshape(-1).view(np.uint8), np.zeros(room, np.uint8)])
     machine = Machine()
