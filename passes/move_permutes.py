@@ -37,7 +37,7 @@ class MovePermutes(PatternPass):
     1. permute(permute(x))                                      : one permute of x
     2. f(permute(x), permute(y), constants), f element-wise, softmax, prelu, scale, concat, split, slice, pad, tile,
        reduce or arg: permute(f(x, y, permuted constants)); only where no reader keeps the old permute alive, and not
-       where all of x, y hang on inputs of the net (rule 3)
+       where all of x, y hang on inputs of the net (rule 3), nor where pieces would be permuted instead of the whole
     3. permute(f(x, constants)), where x is an input of the net (or a permute of one) and f is read by the permute
        alone: f(permute(x), permuted constants)
     4. matmul(reshape(permute(x)), weight), the batch axis in place, all others flattened: the rows of the weight
@@ -79,7 +79,7 @@ class _MovePermutes(Rules):
         if not permutes or all(self.hangs_on_input(p.operands[0]) for p in permutes):
             return False
         order = tuple(permutes[0].order)
-        if not all(p.order == order and _may_vanish(p) for p in permutes) or _adds_axes(op):
+        if not all(p.order == order and _may_vanish(p) for p in permutes) or _adds_axes(op) or _multiplies(op):
             return False
         axes = AxisMap(op, order)
         operands = self.unpermuted(op, axes, rewriter)
@@ -194,6 +194,13 @@ def _may_vanish(permute: TensorOp) -> bool:
     """Whether all readers of a permute can pass it on, so that moving it leaves no copy behind."""
     passable = (*PERMUTABLE, "permute")
     return same_elements(permute.operands[0], permute.result) and all(kind(u) in passable for u in permute.result.users)
+
+
+def _multiplies(op: TensorOp) -> bool:
+    """Whether passing `op` would leave more permutes, with nothing in sight that takes them in."""
+    if op.opname not in ("slice", "split") or len(op.operands[0].users) * len(op.results) == 1:
+        return False
+    return any(kind(user) not in (*PERMUTABLE, "permute") for result in op.results for user in result.users)
 
 
 def _permuted(op: TensorOp, value: Value, order: tuple[int, ...], like: TensorOp, rewriter: Rewriter) -> Value:

@@ -166,7 +166,13 @@ def rule_2_several_operands(n: Net) -> Module:
     a = n.permute(n.conv(x, n.w(3, 3, 1, 1)), order=NHWC)
     b = n.permute(n.conv(x, n.w(3, 3, 1, 1)), order=NHWC)
     y = n.concat(n.mul(a, b), n.sub(n.w(4, 1, 3), n.max(a, n.fill(0.5, 1))), axis=3)
-    return n.done(*n.split(y, axis=3, sizes=(2, 4)))
+    return n.done(*(n.permute(piece, order=NCHW) for piece in n.split(y, axis=3, sizes=(2, 4))))
+
+
+@case("move-permutes")
+def rule_2_pieces_stay(n: Net) -> Module:
+    x = n.permute(n.conv(n.input(2, 3, 4, 5), n.w(3, 3, 1, 1)), order=NHWC)
+    return n.done(*n.split(x, axis=3, sizes=(2, 1)))
 
 
 @case("move-permutes")

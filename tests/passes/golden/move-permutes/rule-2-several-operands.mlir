@@ -1,6 +1,6 @@
 // before
 "builtin.module"() ({
-  "func.func"() <{function_type = (tensor<2x3x4x5xf32>) -> (tensor<2x4x5x2xf32>, tensor<2x4x5x4xf32>), sym_name = "net"}> ({
+  "func.func"() <{function_type = (tensor<2x3x4x5xf32>) -> (tensor<2x2x4x5xf32>, tensor<2x4x4x5xf32>), sym_name = "net"}> ({
   ^bb0(%0: tensor<2x3x4x5xf32>):
     %1 = "tensorop.weight"() {key = "w1"} : () -> tensor<3x3x1x1xf32>
     %2 = "tensorop.conv"(%0, %1) {source.tensor = "conv2.out"} : (tensor<2x3x4x5xf32>, tensor<3x3x1x1xf32>) -> tensor<2x3x4x5xf32> loc("conv2")
@@ -15,13 +15,15 @@
     %11 = "tensorop.sub"(%8, %10) {source.tensor = "sub11.out"} : (tensor<4x1x3xf32>, tensor<2x4x5x3xf32>) -> tensor<2x4x5x3xf32> loc("sub11")
     %12 = "tensorop.concat"(%7, %11) {axis = 3, source.tensor = "concat12.out"} : (tensor<2x4x5x3xf32>, tensor<2x4x5x3xf32>) -> tensor<2x4x5x6xf32> loc("concat12")
     %13, %14 = "tensorop.split"(%12) {axis = 3, sizes = [2, 4]} : (tensor<2x4x5x6xf32>) -> (tensor<2x4x5x2xf32>, tensor<2x4x5x4xf32>) loc("split13")
-    "func.return"(%13, %14) : (tensor<2x4x5x2xf32>, tensor<2x4x5x4xf32>) -> ()
+    %15 = "tensorop.permute"(%13) {order = [0, 3, 1, 2], source.tensor = "permute14.out"} : (tensor<2x4x5x2xf32>) -> tensor<2x2x4x5xf32> loc("permute14")
+    %16 = "tensorop.permute"(%14) {order = [0, 3, 1, 2], source.tensor = "permute15.out"} : (tensor<2x4x5x4xf32>) -> tensor<2x4x4x5xf32> loc("permute15")
+    "func.return"(%15, %16) : (tensor<2x2x4x5xf32>, tensor<2x4x4x5xf32>) -> ()
   }) {tensorop.input_names = ["data"], tensorop.output_names = ["out0", "out1"]} : () -> ()
 }) : () -> ()
 
 // after move-permutes
 "builtin.module"() ({
-  "func.func"() <{function_type = (tensor<2x3x4x5xf32>) -> (tensor<2x4x5x2xf32>, tensor<2x4x5x4xf32>), sym_name = "net"}> ({
+  "func.func"() <{function_type = (tensor<2x3x4x5xf32>) -> (tensor<2x2x4x5xf32>, tensor<2x4x4x5xf32>), sym_name = "net"}> ({
   ^bb0(%0: tensor<2x3x4x5xf32>):
     %1 = "tensorop.weight"() {key = "w1"} : () -> tensor<3x3x1x1xf32>
     %2 = "tensorop.conv"(%0, %1) {source.tensor = "conv2.out"} : (tensor<2x3x4x5xf32>, tensor<3x3x1x1xf32>) -> tensor<2x3x4x5xf32> loc("conv2")
@@ -33,9 +35,7 @@
     %8 = "tensorop.weight"() {key = "w8.1"} : () -> tensor<1x3x4x1xf32>
     %9 = "tensorop.sub"(%8, %7) {source.tensor = "sub11.out"} : (tensor<1x3x4x1xf32>, tensor<2x3x4x5xf32>) -> tensor<2x3x4x5xf32> loc("sub11")
     %10 = "tensorop.concat"(%5, %9) {axis = 1, source.tensor = "concat12.out"} : (tensor<2x3x4x5xf32>, tensor<2x3x4x5xf32>) -> tensor<2x6x4x5xf32> loc("concat12")
-    %11, %12 = "tensorop.split"(%10) {axis = 1, sizes = [2, 4]} : (tensor<2x6x4x5xf32>) -> (tensor<2x2x4x5xf32>, tensor<2x4x4x5xf32>) loc("split13")
-    %13 = "tensorop.permute"(%11) {order = [0, 2, 3, 1]} : (tensor<2x2x4x5xf32>) -> tensor<2x4x5x2xf32> loc("permute3")
-    %14 = "tensorop.permute"(%12) {order = [0, 2, 3, 1]} : (tensor<2x4x4x5xf32>) -> tensor<2x4x5x4xf32> loc("permute3")
-    "func.return"(%13, %14) : (tensor<2x4x5x2xf32>, tensor<2x4x5x4xf32>) -> ()
+    %11, %12 = "tensorop.split"(%10) {axis = 1, sizes = [2, 4]} : (tensor<2x6x4x5xf32>) -> (tensor<2x2x4x5xf32>, tensor<2x4x4x5xf32>) loc(fused["split13", "permute14", "permute15"])
+    "func.return"(%11, %12) : (tensor<2x2x4x5xf32>, tensor<2x4x4x5xf32>) -> ()
   }) {tensorop.input_names = ["data"], tensorop.output_names = ["out0", "out1"]} : () -> ()
 }) : () -> ()
