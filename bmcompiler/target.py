@@ -1,7 +1,7 @@
 """The contract between the compiler and a chip (DESIGN of the project: ARCHITECTURE.md, "A chip").
 
-A target is found by name through the entry point group `bmcompiler.targets`. It brings chip facts, kernels, and a way to
-turn legal IR into a model file; passes, the tiler, reports and the driver know nothing else about a chip.
+A target is found by name through the entry point group `bmcompiler.targets`. It brings chip facts, kernels, and a way
+to turn legal IR into a model file; passes, the tiler, reports and the driver know nothing else about a chip.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from bmcompiler.registry import entry_points
 _Rule = TypeVar("_Rule", bound=Callable[..., bool])
 
 
-def rule(text: str, got: str = "") -> Callable[[_Rule], _Rule]:
+def rule(text: str, got: str = "", *, last: bool = False) -> Callable[[_Rule], _Rule]:
     """Mark a kernel method `(op) -> bool` as a support rule; `text` is the user's message and the manual's line.
 
-    `got` names the attribute whose value the message shows.
+    `got` names the attribute whose value the message shows; `last` rules may rely on all others.
     """
 
     def mark(method: _Rule) -> _Rule:
-        method.rule_text, method.rule_got = text, got  # type: ignore[attr-defined]
+        method.rule_text, method.rule_got, method.rule_last = text, got, last  # type: ignore[attr-defined]
         return method
 
     return mark
 
 
 class Kernel:
-    """How one chip runs one kind of TensorOp. Rules are checked in the order they are written."""
+    """How one chip runs one kind of TensorOp. Rules are checked in the order they are written, base classes first."""
 
     ops: ClassVar[tuple[type[TensorOp], ...]] = ()
     _rules: ClassVar[tuple[str, ...]] = ()
@@ -41,7 +41,7 @@ class Kernel:
         names: dict[str, None] = {}
         for base in reversed(cls.__mro__):
             names.update((name, None) for name, member in vars(base).items() if hasattr(member, "rule_text"))
-        cls._rules = tuple(names)
+        cls._rules = tuple(sorted(names, key=lambda name: bool(getattr(cls, name).rule_last)))
 
     @classmethod
     def rules(cls) -> list[str]:

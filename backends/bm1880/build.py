@@ -94,7 +94,7 @@ class Build:
         """Offset of an activation from the neuron base."""
         return self.plan.offsets[root_of(value)]
 
-    # -- activations ----------------------------------------------------------------------------------------------------
+    # -- activations ---------------------------------------------------------------------------------------------------
     def load_box(self, value: Value, view: Dims, box: tuple[tuple[int, int], ...], address: int) -> None:
         """Load the `box` of an activation seen as `view` (N, C, H, W) into an aligned local tensor."""
         tensor = aligned(address, extents(box), FORMATS[value.dtype])
@@ -113,22 +113,25 @@ class Build:
         else:
             bmk1880_gdma_store_stride(self.ctx, tensor, gaddr, strides_of(view, box), CTRL_NEURON)
 
-    def load_matrix(self, gaddr: int, rows: int, cols: int, row_stride: int, address: int, flag: int) -> None:
-        """Load a (rows, cols) part of a matrix whose rows lie `row_stride` bytes apart; `flag` is the base."""
+    def load_matrix(self, gaddr: int, extent: tuple[int, int], row_stride: int, address: int, flag: int) -> None:
+        """Load an `extent` (rows, cols) of a matrix whose rows lie `row_stride` bytes apart; `flag` is the base."""
+        rows, cols = extent
         tensor = matrix(address, rows, cols)
         if row_stride == cols:
             bmk1880_gdma_load(self.ctx, tensor, gaddr, flag)
         else:
             bmk1880_gdma_load_stride(self.ctx, tensor, gaddr, stride_t2(row_stride, 1), flag)
 
-    def store_matrix(self, gaddr: int, rows: int, cols: int, row_stride: int, address: int) -> None:
+    def store_matrix(self, gaddr: int, extent: tuple[int, int], row_stride: int, address: int) -> None:
+        """The way back of `load_matrix`, to neuron memory."""
+        rows, cols = extent
         tensor = matrix(address, rows, cols)
         if row_stride == cols:
             bmk1880_gdma_store(self.ctx, tensor, gaddr, CTRL_NEURON)
         else:
             bmk1880_gdma_store_stride(self.ctx, tensor, gaddr, stride_t2(row_stride, 1), CTRL_NEURON)
 
-    # -- weights ----------------------------------------------------------------------------------------------------------
+    # -- weights -------------------------------------------------------------------------------------------------------
     def load_weight(
         self, offset: int, dims: Dims, address: int, *, align: bool, strides: stride_t | None = None
     ) -> None:
@@ -139,7 +142,7 @@ class Build:
         else:
             bmk1880_gdma_load_stride(self.ctx, tensor, offset, strides, CTRL_WEIGHT)
 
-    # -- global memory ------------------------------------------------------------------------------------------------------
+    # -- global memory -------------------------------------------------------------------------------------------------
     def copy_global(self, dst: int, src: int, shape: Dims, dst_strides: stride_t, src_strides: stride_t) -> None:
         """Strided copy of bytes from activation to activation memory."""
         extent = shape_t4(*shape)
@@ -167,7 +170,8 @@ def aligned_lane_bytes(dims: Dims) -> int:
 def matrix_lane_bytes(rows: int, cols: int) -> int:
     """Bytes per lane of an aligned matrix (bm1880.md 2.3)."""
     width = 16 if cols <= 32 else 32
-    return rows * -(-(-(-cols // width)) // CHIP.lanes) * align_up(width, CHIP.alignment)
+    chunks = -(-cols // width)
+    return rows * -(-chunks // CHIP.lanes) * align_up(width, CHIP.alignment)
 
 
 def extents(box: tuple[tuple[int, int], ...]) -> Dims:

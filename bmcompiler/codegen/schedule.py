@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from bmcompiler.codegen.tiling import AXES, Axis, Box, Buffer, Tiler, TileWork, Tiling, boxes, intervals, slots
+from bmcompiler.codegen.tiling import AXES, Axis, Box, Buffer, Tiler, TileWork, Tiling, boxes, slots
 from bmcompiler.errors import UnsupportedError
 
 
@@ -49,7 +49,7 @@ class _Placement:
     """Local addresses for every buffer of a tiling; sizes are the largest over all tiles."""
 
     def __init__(self, works: list[TileWork], grid: tuple[Axis, ...], tiling: Tiling, tiler: Tiler) -> None:
-        trips = {a: len(intervals(axis, size)) for a, axis, size in zip(AXES, grid, tiling.sizes)}
+        trips = {a: axis.count(size) for a, axis, size in zip(AXES, grid, tiling.sizes)}
         self.end = 0
 
         def place(size: int, count: int) -> _Slots:
@@ -71,20 +71,14 @@ class _Placement:
 
 
 def emit_tiles(
-    build: Build, grid: tuple[Axis, ...], work: Callable[[Box], TileWork], tiler: Tiler, label: str
+    build: Build, grid: tuple[Axis, ...], work: Callable[[Box], TileWork], tiling: Tiling, tiler: Tiler
 ) -> Moved:
-    """Tile one op and emit all its commands.
-
-    Raises UnsupportedError when not even the smallest tile fits local memory.
-    """
-    tiling = tiler.choose(grid, work)
-    if tiling is None:
-        raise UnsupportedError(f"the smallest tile exceeds {tiler.lane_bytes} bytes of local memory per lane", layer=label)
+    """Emit all commands of one op under a tiling that `tiler` chose. Raises UnsupportedError when it does not fit."""
     tiles = list(boxes(grid, tiling))
     works = [work(box) for box in tiles]
     place = _Placement(works, grid, tiling, tiler)
     if place.end > tiler.lane_bytes:
-        raise UnsupportedError(f"tiles need {place.end} of {tiler.lane_bytes} bytes per lane", layer=label)
+        raise UnsupportedError(f"tiles need {place.end} of {tiler.lane_bytes} bytes per lane")
     stages = [_stage(box, one, place) for box, one in zip(tiles, works)]
     if tiling.double and len(tiles) > 1:
         _emit_pipelined(build, stages)

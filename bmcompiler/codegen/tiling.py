@@ -1,12 +1,12 @@
 """Cutting one op into tiles that fit local memory.
 
 A kernel describes the work of one tile (`TileWork`): buffers with their bytes per lane and the output axes they depend
-on. From that alone the tiler picks tile sizes and loop order with the fewest bytes moved.
+on, and cycles. From that alone the tiler picks tile sizes and loop order with the shortest estimated time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from math import ceil, prod
@@ -36,6 +36,12 @@ class Axis:
     cuts: bool = True
     period: int = 0
 
+    def count(self, size: int) -> int:
+        """Number of tiles of `size`."""
+        period = self.period or self.size
+        whole, rest = divmod(self.size, period)
+        return whole * -(-period // size) + -(-rest // size)
+
 
 @dataclass(frozen=True)
 class Buffer:
@@ -58,7 +64,7 @@ class Buffer:
 
 @dataclass(frozen=True)
 class TileWork:
-    """One tile: inputs to load, outputs to store, scratch bytes per lane, and the computation between.
+    """One tile: inputs to load, outputs to store, scratch bytes per lane, the computation between and its cycles.
 
     `compute(build, inputs, outputs, scratch)` gets the local addresses in the order of the three lists.
     """
@@ -67,6 +73,7 @@ class TileWork:
     outputs: tuple[Buffer, ...]
     scratch: tuple[int, ...]
     compute: Callable[[Any, list[int], list[int], list[int]], None]
+    cycles: int
 
 
 @dataclass(frozen=True)
@@ -99,8 +106,8 @@ def boxes(grid: tuple[Axis, ...], tiling: Tiling) -> Iterator[Box]:
         yield tuple(box)
 
 
-def _sizes(axis: Axis) -> list[int]:
-    """Candidate tile sizes, largest first."""
+def tile_sizes(axis: Axis) -> list[int]:
+    """Candidate tile sizes, largest first: the axis in 1, 2, ... 8 and then ever more equal parts."""
     whole = min(axis.size, axis.period or axis.size)
     if not axis.cuts:
         return [whole]
@@ -108,7 +115,7 @@ def _sizes(axis: Axis) -> list[int]:
     found: dict[int, None] = {}
     parts = 1
     while True:
-        size = ceil(whole / parts / axis.step) * axis.step
+        size = min(ceil(whole / parts / axis.step) * axis.step, whole)
         if size <= most or size <= axis.step:
             found[min(size, most)] = None
         if size <= axis.step:
@@ -118,8 +125,21 @@ def _sizes(axis: Axis) -> list[int]:
 
 def loads(axes: str, order: str, trips: dict[str, int]) -> int:
     """How often a buffer that depends on `axes` is transferred under a loop order (outermost first)."""
-    moving = [i for i, axis in enumerate(order) if axis in axes and trips[axis] > 1]
-    return prod(trips[axis] for axis in order[: max(moving) + 1]) if moving else 1
+    total = times = 1
+    for axis in order:
+        total *= trips[axis]
+        if axis in axes and trips[axis] > 1:
+            times = total
+    return times
+
+
+def slots(buffer: Buffer, order: str, trips: dict[str, int], double: bool) -> int:
+    """Copies of a buffer: two when it is refilled while the other is in use."""
+    return 2 if double and loads(buffer.axes, order, trips) > 1 else 1
+
+
+_PATIENCE = 4
+"""Fitting (n, h) sizes that are tried for one (c, w), the largest first."""
 
 
 class Tiler:
@@ -128,60 +148,79 @@ class Tiler:
     Args:
         lane_bytes: local memory per lane.
         align: every buffer is rounded up to this.
-        tile_cost: bytes that one more tile is worth (start-up of its commands).
+        bytes_per_cycle: what the bus moves in the time of one compute cycle.
+        tile_cycles: start-up time of one tile's commands.
     """
 
-    def __init__(self, lane_bytes: int, align: int, tile_cost: int = 2048) -> None:
-        self.lane_bytes, self.align, self.tile_cost = lane_bytes, align, tile_cost
+    def __init__(self, lane_bytes: int, align: int, bytes_per_cycle: int = 16, tile_cycles: int = 128) -> None:
+        self.lane_bytes, self.align = lane_bytes, align
+        self.bytes_per_cycle, self.tile_cycles = bytes_per_cycle, tile_cycles
+        self._known: dict[Hashable, Tiling | None] = {}
 
-    def choose(self, grid: tuple[Axis, ...], work: Callable[[Box], TileWork]) -> Tiling | None:
-        """The tiling with the least traffic that fits, double-buffered if any such fits; None when nothing does."""
-        for double in (True, False):
-            best: tuple[int, Tiling] | None = None
-            for tiling, cost in self._candidates(grid, work, double):
-                if best is None or cost < best[0]:
-                    best = cost, tiling
-            if best is not None:
-                return best[1]
-        return None
+    def choose(
+        self, grid: tuple[Axis, ...], work: Callable[[Box], TileWork], key: Hashable = None
+    ) -> Tiling | None:
+        """The tiling with the least estimated time that fits local memory; None when nothing does.
+
+        `key` stands for (grid, work): tilings of a key seen before are not searched again.
+        """
+        key = None if key is None else (self.lane_bytes, key)
+        if key is not None and key in self._known:
+            return self._known[key]
+        ranked = sorted(self._candidates(grid, work), key=lambda candidate: candidate[1])
+        fitting = (tiling for tiling, _ in ranked if self._fits_everywhere(grid, tiling, work))
+        chosen = next(fitting, None)
+        if key is not None:
+            self._known[key] = chosen
+        return chosen
 
     def _candidates(
-        self, grid: tuple[Axis, ...], work: Callable[[Box], TileWork], double: bool
-    ) -> Iterator[tuple[Tiling, int]]:
-        n_sizes, c_sizes, h_sizes, w_sizes = (_sizes(axis) for axis in grid)
-        for c, w in product(c_sizes, w_sizes):
-            found = False
-            for n, h in self._outer_sizes(n_sizes, h_sizes):
-                sizes = (n, c, h, w)
-                sample = self._sample(grid, sizes, work)
-                for order in ("cnhw", "nhwc"):
-                    trips = {a: len(intervals(axis, size)) for a, axis, size in zip(AXES, grid, sizes)}
-                    if self._fits(sample, order, trips, double):
-                        found = True
-                        yield Tiling(sizes, order, double), self._cost(sample, order, trips)
+        self, grid: tuple[Axis, ...], work: Callable[[Box], TileWork]
+    ) -> Iterator[tuple[Tiling, float]]:
+        """Tilings whose middle tile fits, with their cost.
+
+        Columns are cut only where whole rows do not fit, and of the sizes along n and h the largest few are tried:
+        smaller tiles move more.
+        """
+        n_sizes, c_sizes, h_sizes, w_sizes = (tile_sizes(axis) for axis in grid)
+        outer = [(n, h_sizes[0]) for n in n_sizes] + [(n_sizes[-1], h) for h in h_sizes[1:]]
+        for c in c_sizes:
+            for w in w_sizes:
+                found = 0
+                for n, h in outer:
+                    fitting = list(self._orders(grid, (n, c, h, w), work))
+                    yield from fitting
+                    found += any(tiling.double for tiling, _ in fitting)
+                    if found >= _PATIENCE:
+                        break
                 if found:
-                    break  # smaller tiles of the same c and w move more bytes
-            if found and w == w_sizes[0]:
-                continue
+                    break
 
-    @staticmethod
-    def _outer_sizes(n_sizes: list[int], h_sizes: list[int]) -> Iterator[tuple[int, int]]:
-        for n in n_sizes:
-            yield n, h_sizes[0]
-        for h in h_sizes[1:]:
-            yield n_sizes[-1], h
+    def _orders(
+        self, grid: tuple[Axis, ...], sizes: tuple[int, ...], work: Callable[[Box], TileWork]
+    ) -> Iterator[tuple[Tiling, float]]:
+        sample = work(tuple(_middle(axis, size) for axis, size in zip(grid, sizes)))
+        trips = {a: axis.count(size) for a, axis, size in zip(AXES, grid, sizes)}
+        nested = trips["c"] > 1 and trips["n"] * trips["h"] * trips["w"] > 1
+        for order in ("cnhw", "nhwc") if nested else ("cnhw",):
+            for double in (True, False):
+                if self.placed_bytes(sample, order, trips, double) <= self.lane_bytes:
+                    yield Tiling(sizes, order, double), self._cost(sample, order, trips, double)
+                    break
 
-    @staticmethod
-    def _sample(grid: tuple[Axis, ...], sizes: tuple[int, ...], work: Callable[[Box], TileWork]) -> TileWork:
-        """The work of a tile in the middle, which has halos on both sides."""
-        box = []
-        for axis, size in zip(grid, sizes):
-            tiles = intervals(axis, size)
-            box.append(tiles[min(1, len(tiles) - 1)] if len(tiles) > 2 else tiles[0])
-        return work(tuple(box))
+    def _fits_everywhere(self, grid: tuple[Axis, ...], tiling: Tiling, work: Callable[[Box], TileWork]) -> bool:
+        """Whether the largest tile fits; halos differ from tile to tile, so the worst interval of each axis is found."""
+        trips = {a: axis.count(size) for a, axis, size in zip(AXES, grid, tiling.sizes)}
+        worst = [_middle(axis, size) for axis, size in zip(grid, tiling.sizes)]
 
-    def _fits(self, work: TileWork, order: str, trips: dict[str, int], double: bool) -> bool:
-        return self.placed_bytes(work, order, trips, double) <= self.lane_bytes
+        def need(position: int, interval: tuple[int, int]) -> int:
+            box = (*worst[:position], interval, *worst[position + 1 :])
+            return self.placed_bytes(work(box), tiling.order, trips, tiling.double)
+
+        for position, (axis, size) in enumerate(zip(grid, tiling.sizes)):
+            if AXES[position] in "hw" and trips[AXES[position]] > 1:
+                worst[position] = max(intervals(axis, size), key=lambda interval: need(position, interval))
+        return need(0, worst[0]) <= self.lane_bytes
 
     def placed_bytes(self, work: TileWork, order: str, trips: dict[str, int], double: bool) -> int:
         """Bytes per lane that the buffers of one tiling need together."""
@@ -193,11 +232,21 @@ class Tiler:
     def rounded(self, size: int) -> int:
         return -(-size // self.align) * self.align
 
-    def _cost(self, work: TileWork, order: str, trips: dict[str, int]) -> int:
-        moved = sum(b.nbytes * loads(b.axes, order, trips) for b in work.inputs)
-        return moved + self.tile_cost * prod(trips.values())
+    def _cost(self, work: TileWork, order: str, trips: dict[str, int], double: bool) -> float:
+        """Estimated cycles.
+
+        Transfers and computation add up, except that in a pipeline everything between the first load and the last
+        store takes as long as the slower of both.
+        """
+        tiles = prod(trips.values())
+        ends = sum(b.nbytes for b in (*work.inputs, *work.outputs)) / self.bytes_per_cycle
+        moved = sum(b.nbytes * loads(b.axes, order, trips) for b in (*work.inputs, *work.outputs))
+        transfer, compute = moved / self.bytes_per_cycle, work.cycles * tiles
+        time = ends + max(transfer - ends, compute) if double else transfer + compute
+        return time + self.tile_cycles * tiles
 
 
-def slots(buffer: Buffer, order: str, trips: dict[str, int], double: bool) -> int:
-    """Copies of a buffer: two when it is refilled while the other is in use."""
-    return 2 if double and loads(buffer.axes, order, trips) > 1 else 1
+def _middle(axis: Axis, size: int) -> tuple[int, int]:
+    """A tile of full size, where possible one with neighbours on both sides."""
+    lo = size if not axis.period and axis.size >= 2 * size else 0
+    return lo, min(lo + size, axis.period or axis.size)

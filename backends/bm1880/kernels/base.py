@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from math import prod
 
 from bmcompiler.backends.bm1880.bmkernel.checks import MAX_TPU_DIM, MAX_TPU_HW
 from bmcompiler.backends.bm1880.build import Build, Dims, aligned_lane_bytes, extents
 from bmcompiler.backends.bm1880.chip import CHIP
+from bmcompiler.codegen.memory import root_of
 from bmcompiler.codegen.schedule import Moved, emit_tiles
-from bmcompiler.codegen.tiling import Axis, Box, Buffer, Tiler, TileWork
+from bmcompiler.codegen.tiling import Axis, Box, Buffer, Tiler, TileWork, Tiling
+from bmcompiler.errors import UnsupportedError
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.target import Kernel, rule
@@ -41,11 +44,21 @@ class LocalKernel(DeviceKernel):
         raise TypeError(f"{type(self).__name__} has no work")
 
     def emit(self, op: TensorOp, build: Build) -> Moved:
-        return emit_tiles(build, self.grid(op), lambda box: self.work(op, box), TILER, op.label)
+        tiling = self.tiling(op)
+        if tiling is None:
+            raise UnsupportedError(f"the smallest tile exceeds {TILER.lane_bytes} bytes of local memory per lane")
+        return emit_tiles(build, self.grid(op), lambda box: self.work(op, box), tiling, TILER)
 
-    def fits(self, op: TensorOp) -> bool:
-        """True when some tiling fits local memory."""
-        return TILER.choose(self.grid(op), lambda box: self.work(op, box)) is not None
+    def tiling(self, op: TensorOp) -> Tiling | None:
+        """The best tiling, None when nothing fits; ops that differ in their values only share one search."""
+        attributes = tuple((name, value) for name, value in op.attributes.items() if "." not in name)
+        shapes = tuple(v.shape for v in (*op.operands, *op.results))
+        key = (op.name, attributes, shapes)
+        return TILER.choose(self.grid(op), lambda box: self.work(op, box), key)
+
+    @rule("The smallest tile must fit local memory", last=True)
+    def fits_local_memory(self, op: TensorOp) -> bool:
+        return self.tiling(op) is not None
 
 
 def dims4(value: Value) -> Dims:
@@ -54,27 +67,38 @@ def dims4(value: Value) -> Dims:
     return n, c, h, w
 
 
+def pass_cycles(dims: Dims) -> int:
+    """Cycles of one element-wise pass: 32 channels and 16 elements at a time (bm1880.md 15)."""
+    n, c, h, w = dims
+    return n * -(-c // CHIP.lanes) * -(-h * w // CHIP.execution_units)
+
+
 @lru_cache(maxsize=4096)
 def flat_view(shape: tuple[int, ...]) -> Dims:
     """A 4-D shape with the same bytes in the same order, good for element-wise work.
 
-    4-D shapes stay. Others become (1, C, 1, W) with the divisor C that keeps most lanes and execution units busy.
+    4-D shapes stay unless few lanes would work. Others become (1, C, 1, W), C the divisor of the size that takes the
+    fewest cycles.
     """
-    if len(shape) == 4 and shape[1] <= MAX_TPU_DIM:
-        n, c, h, w = shape
-        return n, c, h, w
-    size = 1
-    for dim in shape:
-        size *= dim
-    lanes, units = CHIP.lanes, CHIP.execution_units
+    size = prod(shape)
     divisors = (c for c in range(1, min(size, MAX_TPU_DIM) + 1) if size % c == 0)
-    best = min(divisors, key=lambda c: (-(-c // lanes) * -(-size // c // units), -c))
-    return 1, best, 1, size // best
+    flat = min(((1, c, 1, size // c) for c in divisors), key=lambda dims: (pass_cycles(dims), -dims[1]))
+    if len(shape) == 4:
+        n, c, h, w = shape
+        if pass_cycles((n, c, h, w)) <= 2 * pass_cycles(flat):
+            return n, c, h, w
+    return flat
 
 
 def elementwise_grid(view: Dims) -> tuple[Axis, ...]:
+    """Tiles of any size within the limits of one instruction."""
     n, c, h, w = view
-    return Axis(n), Axis(c, CHIP.lanes, MAX_CHANNELS), Axis(h, 1, MAX_TPU_HW), Axis(w, 1, MAX_TPU_HW)
+    return (
+        Axis(n, 1, MAX_TPU_DIM),
+        Axis(c, CHIP.lanes, MAX_CHANNELS),
+        Axis(h, 1, MAX_TPU_HW),
+        Axis(w, 1, MAX_TPU_HW),
+    )
 
 
 def activation_in(value: Value, view: Dims, box: Box, axes: str = "nchw") -> Buffer:
@@ -102,3 +126,8 @@ def activation_out(value: Value, view: Dims, box: Box, planes: int = 1) -> Buffe
 def is_constant(value: Value | None) -> bool:
     """True for weights, and for an absent optional operand."""
     return value is None or (value.op is not None and value.op.name == "tensorop.weight")
+
+
+def is_activation(value: Value) -> bool:
+    """True for values in neuron memory; views of weights are not."""
+    return not is_constant(root_of(value))

@@ -26,7 +26,9 @@ from bmcompiler.backends.bm1880.kernels.base import (
     activation_in,
     activation_out,
     dims4,
+    is_activation,
     is_constant,
+    pass_cycles,
 )
 from bmcompiler.backends.bm1880.kernels.window import MAX_STEP, Need, WindowAxis
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
@@ -41,9 +43,9 @@ class ConvKernel(LocalKernel):
 
     ops = (Conv,)
 
-    @rule("Weights and bias must be constants")
+    @rule("Weights and bias must be constants, the input must not be one")
     def constant_weights(self, op: TensorOp) -> bool:
-        return is_constant(op.weight) and is_constant(op.bias)
+        return is_activation(op.input) and is_constant(op.weight) and is_constant(op.bias)
 
     @rule("Input and weights must be int8, bias int16, result int8")
     def integer_types(self, op: TensorOp) -> bool:
@@ -74,11 +76,7 @@ class ConvKernel(LocalKernel):
     def padding_range(self, op: TensorOp) -> bool:
         return all(axis.fits(out) for axis, out in zip(self.windows(op), op.type.shape[2:]))
 
-    @rule("The smallest tile (32 output channels, one row) must fit local memory")
-    def fits_local_memory(self, op: TensorOp) -> bool:
-        return self.fits(op)
-
-    # -- geometry -------------------------------------------------------------------------------------------------------
+    # -- geometry ------------------------------------------------------------------------------------------------------
     def windows(self, op: TensorOp) -> tuple[WindowAxis, WindowAxis]:
         """The window along h and along w, in the engine's terms."""
         (_, _, h, w), (kh, kw) = op.input.shape, op.weight.shape[2:]
@@ -90,7 +88,7 @@ class ConvKernel(LocalKernel):
         return "conv", lambda w: w.reshape(*w.shape[:2], -1).transpose(0, 2, 1)
 
     def pack_depthwise(self, op: TensorOp) -> tuple[str, Callable[[np.ndarray], np.ndarray]]:
-        """Layout name and packer to (C, KH, KW); a dilated kernel is stored with its zeros, the call has no dilation."""
+        """Layout name and packer to (C, KH, KW); a dilated kernel is stored with zeros, the call has no dilation."""
         dh, dw = op.dilations
         return f"depthwise {dh} {dw}", lambda w: dilated(w.reshape(-1, *w.shape[2:]), dh, dw)
 
@@ -103,7 +101,7 @@ class ConvKernel(LocalKernel):
         rows, columns = self.windows(op)
         period = 0 if self.is_depthwise(op) else c // op.group
         return (
-            Axis(n),
+            Axis(n, 1, MAX_TPU_DIM),
             Axis(c, CHIP.lanes, MAX_CHANNELS, period=period),
             Axis(h, 1, rows.most()),
             Axis(w, 1, columns.most()),
@@ -130,9 +128,12 @@ class ConvKernel(LocalKernel):
                 "bias": None if op.bias is None else tensor_lmem(ins[2], shape_t4(2, c1 - c0, 1, 1), FMT_I8),
                 **self._padding(op, rows, columns),
             }
-            self._emit_tile(op, build, ins[1], c1 - c0, common, depthwise)
+            emit = self._emit_depthwise if depthwise else self._emit_dense
+            emit(op, build, ins[1], common)
 
-        return TileWork(tuple(inputs), (activation_out(op.result, dims4(op.result), box),), (), compute)
+        taps = op.weight.shape[2] * op.weight.shape[3] * (1 if depthwise else per_group)
+        cycles = pass_cycles(extents(box)) * taps
+        return TileWork(tuple(inputs), (activation_out(op.result, dims4(op.result), box),), (), compute, cycles)
 
     def _padding(self, op: TensorOp, rows: Need, columns: Need) -> dict[str, int]:
         high, wide = self.windows(op)
@@ -148,15 +149,17 @@ class ConvKernel(LocalKernel):
             "rshift_width": op.rshift,
         }
 
-    def _emit_tile(
-        self, op: TensorOp, build: Build, weight: int, channels: int, common: dict[str, Any], depthwise: bool
-    ) -> None:
+    @staticmethod
+    def _emit_depthwise(op: TensorOp, build: Build, weight: int, common: dict[str, Any]) -> None:
         (kh, kw), (dh, dw) = op.weight.shape[2:], op.dilations
-        if depthwise:
-            kernel = aligned(weight, (1, channels, (kh - 1) * dh + 1, (kw - 1) * dw + 1))
-            bmk1880_tpu_depthwise(build.ctx, bmk1880_depthwise_param_t(weight=kernel, **common))
-            return
-        kernel = tensor_lmem(weight, shape_t4(op.input.shape[1] // op.group, channels, kh, kw), FMT_I8)
+        kernel = aligned(weight, (1, common["ofmap"].shape.c, (kh - 1) * dh + 1, (kw - 1) * dw + 1))
+        bmk1880_tpu_depthwise(build.ctx, bmk1880_depthwise_param_t(weight=kernel, **common))
+
+    @staticmethod
+    def _emit_dense(op: TensorOp, build: Build, weight: int, common: dict[str, Any]) -> None:
+        (kh, kw), (dh, dw) = op.weight.shape[2:], op.dilations
+        shape = shape_t4(op.input.shape[1] // op.group, common["ofmap"].shape.c, kh, kw)
+        kernel = tensor_lmem(weight, shape, FMT_I8)
         param = bmk1880_conv_param_t(weight=kernel, dilation_h=dh, dilation_w=dw, **common)
         bmk1880_tpu_conv(build.ctx, param)
 

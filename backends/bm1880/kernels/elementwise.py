@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
 import numpy as np
 
 from bmcompiler.backends.bm1880.bmkernel import (
@@ -39,9 +43,12 @@ from bmcompiler.backends.bm1880.kernels.base import (
     LocalKernel,
     activation_in,
     activation_out,
+    dims4,
     elementwise_grid,
     flat_view,
+    is_activation,
     is_constant,
+    pass_cycles,
 )
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.ir import Value
@@ -55,6 +62,16 @@ TABLE = (1, CHIP.lanes, 16, 16)
 _MAX_MAC_SHIFT = 15
 
 
+@dataclass(frozen=True)
+class LocalTile:
+    """A tile in local memory: operands, result and scratch as tensors of one shape, addresses of further operands."""
+
+    x: list[tensor_lmem]
+    out: tensor_lmem
+    scratch: list[tensor_lmem]
+    extra: list[int]
+
+
 class ElementwiseKernel(LocalKernel):
     """All activation operands and the result share one shape; `compute` sees them as local tensors."""
 
@@ -64,7 +81,7 @@ class ElementwiseKernel(LocalKernel):
 
     @rule("Operands must be activations, not constants")
     def no_constants(self, op: TensorOp) -> bool:
-        return not any(is_constant(v) for v in self.activations(op))
+        return all(is_activation(v) for v in self.activations(op))
 
     @rule("Operands and result must have the same shape")
     def same_shape(self, op: TensorOp) -> bool:
@@ -83,11 +100,19 @@ class ElementwiseKernel(LocalKernel):
     result_planes = 1
     """Tensors of the tile's shape in the result's buffer; the first is the result."""
 
+    def view(self, op: TensorOp) -> Dims:
+        """The tensors as (N, C, H, W)."""
+        return flat_view(op.type.shape)
+
+    def passes(self, op: TensorOp) -> int:
+        """Instructions per tile."""
+        return 1
+
     def grid(self, op: TensorOp) -> tuple[Axis, ...]:
-        return elementwise_grid(flat_view(op.type.shape))
+        return elementwise_grid(self.view(op))
 
     def work(self, op: TensorOp, box: Box) -> TileWork:
-        view = flat_view(op.type.shape)
+        view = self.view(op)
         dims = extents(box)
         sources = [activation_in(v, view, box) for v in self.activations(op)]
         extra = self.coefficients(op, view, box)
@@ -95,25 +120,18 @@ class ElementwiseKernel(LocalKernel):
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             tensors = [aligned(address, dims) for address in ins[: len(sources)]]
             room = [aligned(address, dims) for address in scratch]
-            self.compute(op, build, tensors, aligned(outs[0], dims), room, ins[len(sources) :])
+            self.compute(op, build, LocalTile(tensors, aligned(outs[0], dims), room, ins[len(sources) :]))
 
         return TileWork(
             (*sources, *extra),
             (activation_out(op.result, view, box, self.result_planes),),
             (aligned_lane_bytes(dims),) * self.scratch_tensors,
             compute,
+            self.passes(op) * pass_cycles(dims),
         )
 
-    def compute(
-        self,
-        op: TensorOp,
-        build: Build,
-        x: list[tensor_lmem],
-        out: tensor_lmem,
-        scratch: list[tensor_lmem],
-        extra: list[int],
-    ) -> None:
-        """Emit the instructions of one tile; `extra` holds the addresses of `coefficients`."""
+    def compute(self, op: TensorOp, build: Build, tile: LocalTile) -> None:
+        """Emit the instructions of one tile."""
         raise TypeError(f"{type(self).__name__} computes nothing")
 
 
@@ -122,20 +140,20 @@ class ReluKernel(ElementwiseKernel):
 
     ops = (Relu, Mins, Maxs)
 
-    def compute(self, op, build, x, out, scratch, extra):  # type: ignore[no-untyped-def]
+    def compute(self, op: TensorOp, build: Build, tile: LocalTile) -> None:
         if isinstance(op, Relu):
-            bmk1880_tpu_relu(build.ctx, bmk1880_relu_param_t(out, x[0]))
+            bmk1880_tpu_relu(build.ctx, bmk1880_relu_param_t(tile.out, tile.x[0]))
         elif isinstance(op, Mins):
-            bmk1880_tpu_min_const(build.ctx, bmk1880_min_const_param_t(out, x[0], op.value, True))
+            bmk1880_tpu_min_const(build.ctx, bmk1880_min_const_param_t(tile.out, tile.x[0], op.value, True))
         else:
-            bmk1880_tpu_max_const(build.ctx, bmk1880_max_const_param_t(out, x[0], op.value, True))
+            bmk1880_tpu_max_const(build.ctx, bmk1880_max_const_param_t(tile.out, tile.x[0], op.value, True))
 
 
 class PairKernel(ElementwiseKernel):
     """max, min, bit_and, bit_or, bit_xor of two tensors."""
 
     ops = (Max, Min, BitAnd, BitOr, BitXor)
-    _calls = {
+    _calls: ClassVar[dict[type[TensorOp], tuple[Callable[..., object], Callable[..., Any]]]] = {
         Max: (bmk1880_tpu_max, bmk1880_max_param_t),
         Min: (bmk1880_tpu_min, bmk1880_min_param_t),
         BitAnd: (bmk1880_tpu_and_int8, bmk1880_and_int8_param_t),
@@ -143,9 +161,9 @@ class PairKernel(ElementwiseKernel):
         BitXor: (bmk1880_tpu_xor_int8, bmk1880_xor_int8_param_t),
     }
 
-    def compute(self, op, build, x, out, scratch, extra):  # type: ignore[no-untyped-def]
+    def compute(self, op: TensorOp, build: Build, tile: LocalTile) -> None:
         call, param = self._calls[type(op)]
-        call(build.ctx, param(out, x[0], x[1]))
+        call(build.ctx, param(tile.out, tile.x[0], tile.x[1]))
 
 
 class MulsShiftKernel(ElementwiseKernel):
@@ -161,8 +179,8 @@ class MulsShiftKernel(ElementwiseKernel):
     def shift_range(self, op: TensorOp) -> bool:
         return 0 <= op.rshift <= 31
 
-    def compute(self, op, build, x, out, scratch, extra):  # type: ignore[no-untyped-def]
-        emit_muls(build, out, x[0], op.multiplier, op.rshift)
+    def compute(self, op: TensorOp, build: Build, tile: LocalTile) -> None:
+        emit_muls(build, tile.out, tile.x[0], op.multiplier, op.rshift)
 
 
 class MacShiftKernel(ElementwiseKernel):
@@ -172,7 +190,10 @@ class MacShiftKernel(ElementwiseKernel):
     result_planes = 2
     """The result's buffer is the low plane of the 16-bit sum; the high plane follows it."""
 
-    @rule("Multipliers must be between -128 and 127, or 0 to 255 for a single operand", got="multipliers")
+    def passes(self, op: TensorOp) -> int:
+        return len(op.operands)
+
+    @rule("Multipliers must be between -128 and 127, or up to 255 for a single operand", got="multipliers")
     def multiplier_range(self, op: TensorOp) -> bool:
         top = 255 if len(op.multipliers) == 1 else 127
         return all(-128 <= m <= top for m in op.multipliers)
@@ -185,8 +206,8 @@ class MacShiftKernel(ElementwiseKernel):
     def partial_sums(self, op: TensorOp) -> bool:
         return 128 * sum(abs(m) for m in op.multipliers[:-1]) <= 32767
 
-    def compute(self, op, build, x, out, scratch, extra):  # type: ignore[no-untyped-def]
-        multipliers = op.multipliers
+    def compute(self, op: TensorOp, build: Build, tile: LocalTile) -> None:
+        x, out, multipliers = tile.x, tile.out, op.multipliers
         if len(x) == 1:
             emit_muls(build, out, x[0], multipliers[0], op.rshift)
             return
@@ -219,8 +240,8 @@ class LutKernel(ElementwiseKernel):
 
         return [Buffer(aligned_lane_bytes(TABLE), "", 256 * CHIP.lanes, load, True)]
 
-    def compute(self, op, build, x, out, scratch, extra):  # type: ignore[no-untyped-def]
-        bmk1880_tpu_lut(build.ctx, bmk1880_lut_param_t(out, x[0], aligned(extra[0], TABLE)))
+    def compute(self, op: TensorOp, build: Build, tile: LocalTile) -> None:
+        bmk1880_tpu_lut(build.ctx, bmk1880_lut_param_t(tile.out, tile.x[0], aligned(tile.extra[0], TABLE)))
 
 
 class PreluKernel(ElementwiseKernel):
@@ -228,6 +249,12 @@ class PreluKernel(ElementwiseKernel):
 
     ops = (Prelu,)
     scratch_tensors = 1
+
+    def view(self, op: TensorOp) -> Dims:
+        return dims4(op.result)
+
+    def passes(self, op: TensorOp) -> int:
+        return 5
 
     @rule("Slopes must be constants of int8, along axis 1 of a 4-D tensor")
     def constant_slopes(self, op: TensorOp) -> bool:
@@ -257,11 +284,11 @@ class PreluKernel(ElementwiseKernel):
 
         return [Buffer(aligned_lane_bytes(dims), "c", c1 - c0, load, True)]
 
-    def compute(self, op, build, x, out, scratch, extra):  # type: ignore[no-untyped-def]
-        source, negative = x[0], scratch[0]
-        bmk1880_tpu_min_const(build.ctx, bmk1880_min_const_param_t(negative, source, 0, True))
-        weight = aligned(extra[0], (1, source.shape.c, 1, 1))
-        emit_channel_mul(build, negative, negative, weight, op.slope_rshift)
+    def compute(self, op: TensorOp, build: Build, tile: LocalTile) -> None:
+        source, out, negative = tile.x[0], tile.out, tile.scratch[0]
+        bmk1880_tpu_min_const(build.ctx, bmk1880_min_const_param_t(out, source, 0, True))
+        weight = aligned(tile.extra[0], (1, source.shape.c, 1, 1))
+        emit_channel_mul(build, negative, out, weight, op.slope_rshift)
         bmk1880_tpu_relu(build.ctx, bmk1880_relu_param_t(out, source))
         if (op.multiplier, op.rshift) != (1, 0):
             emit_muls(build, out, out, op.multiplier, op.rshift)
@@ -273,9 +300,10 @@ class MulShiftKernel(ElementwiseKernel):
 
     ops = (MulShift,)
 
-    @rule("Operands must have the same shape, or one be (N or 1, C, 1, 1) against (N, C, H, W)")
+    @rule("Operands must have the same shape, or one be an int8 (N or 1, C, 1, 1) against (N, C, H, W)")
     def same_shape(self, op: TensorOp) -> bool:
-        return op.a.shape == op.b.shape or self.factor(op) is not None
+        factor = self.factor(op)
+        return op.a.shape == op.b.shape if factor is None else factor.dtype == "i8"
 
     @rule("The right shift must be between 0 and 31", got="rshift")
     def shift_range(self, op: TensorOp) -> bool:
@@ -295,7 +323,10 @@ class MulShiftKernel(ElementwiseKernel):
 
     def activations(self, op: TensorOp) -> list[Value]:
         factor = self.factor(op)
-        return op.operands if factor is None else [v for v in op.operands if v is not factor]
+        return op.operands if factor is None else [op.b if factor is op.a else op.a]
+
+    def view(self, op: TensorOp) -> Dims:
+        return super().view(op) if self.factor(op) is None else dims4(op.result)
 
     def grid(self, op: TensorOp) -> tuple[Axis, ...]:
         n, c, h, w = super().grid(op)
@@ -308,13 +339,23 @@ class MulShiftKernel(ElementwiseKernel):
         batch = factor.shape[0]
         rows = box[0] if batch > 1 else (0, 1)
         part: Box = (rows, box[1], (0, 1), (0, 1))
-        return [activation_in(factor, (batch, view[1], 1, 1), part, "nc" if batch > 1 else "c")]
+        axes = "nc" if batch > 1 else "c"
+        if is_activation(factor):
+            return [activation_in(factor, (batch, view[1], 1, 1), part, axes)]
+        dims = extents(part)
 
-    def compute(self, op, build, x, out, scratch, extra):  # type: ignore[no-untyped-def]
-        if extra:
-            emit_channel_mul(build, out, x[0], aligned(extra[0], (1, out.shape.c, 1, 1)), op.rshift)
+        def load(build: Build, address: int) -> None:
+            offset = build.coefficients.place(factor, "plain", lambda w: w)
+            build.load_weight(offset + rows[0] * view[1] + box[1][0], dims, address, align=True)
+
+        return [Buffer(aligned_lane_bytes(dims), axes, dims[1], load, True)]
+
+    def compute(self, op: TensorOp, build: Build, tile: LocalTile) -> None:
+        out = tile.out
+        if tile.extra:
+            emit_channel_mul(build, out, tile.x[0], aligned(tile.extra[0], (1, out.shape.c, 1, 1)), op.rshift)
         else:
-            bmk1880_tpu_mul(build.ctx, bmk1880_mul_param_t(None, out, x[0], x[1], op.rshift))
+            bmk1880_tpu_mul(build.ctx, bmk1880_mul_param_t(None, out, tile.x[0], tile.x[1], op.rshift))
 
 
 def emit_muls(build: Build, out: tensor_lmem, x: tensor_lmem, multiplier: int, rshift: int) -> None:

@@ -11,9 +11,9 @@ from bmcompiler.backends.bm1880.bmkernel import (
     bmk1880_tpu_copy_with_stride,
     stride_t4,
 )
+from bmcompiler.backends.bm1880.bmkernel.checks import MAX_TPU_DIM
 from bmcompiler.backends.bm1880.build import Build, aligned, extents
 from bmcompiler.backends.bm1880.chip import CHIP
-from bmcompiler.backends.bm1880.strided_copy import Dim, copy_commands
 from bmcompiler.backends.bm1880.kernels.base import (
     MAX_CHANNELS,
     DeviceKernel,
@@ -21,8 +21,10 @@ from bmcompiler.backends.bm1880.kernels.base import (
     activation_in,
     activation_out,
     dims4,
+    is_activation,
+    pass_cycles,
 )
-from bmcompiler.codegen.memory import root_of
+from bmcompiler.backends.bm1880.strided_copy import Dim, copy_commands
 from bmcompiler.codegen.schedule import Moved
 from bmcompiler.codegen.tiling import Axis, Box, TileWork
 from bmcompiler.ir import Value
@@ -45,10 +47,7 @@ class CopyKernel(DeviceKernel):
 
     @rule("Operands must be int8 or uint8 activations")
     def byte_types(self, op: TensorOp) -> bool:
-        return all(
-            v.dtype in ("i8", "u8") and not (root_of(v).op is not None and root_of(v).op.name == "tensorop.weight")
-            for v in op.operands
-        )
+        return all(v.dtype in ("i8", "u8") and is_activation(v) for v in op.operands)
 
     def pieces(self, op: TensorOp) -> list[tuple[Value, int, Value, int, list[Dim]]]:
         """(destination, byte offset, source, byte offset, dims) of every copy."""
@@ -188,18 +187,14 @@ class UpsampleKernel(LocalKernel):
 
     @rule("Operand must be an int8 activation")
     def byte_types(self, op: TensorOp) -> bool:
-        return bool(op.x.dtype == "i8")
-
-    @rule("The smallest tile (32 channels, one input row) must fit local memory")
-    def fits_local_memory(self, op: TensorOp) -> bool:
-        return self.fits(op)
+        return op.x.dtype == "i8" and is_activation(op.x)
 
     def grid(self, op: TensorOp) -> tuple[Axis, ...]:
         """Over the operand: one input element becomes a block of results."""
         n, c, h, w = op.x.shape
         down, across = op.scale
         return (
-            Axis(n),
+            Axis(n, 1, MAX_TPU_DIM),
             Axis(c, CHIP.lanes, MAX_CHANNELS),
             Axis(h, 1, max(1, 1024 // down)),
             Axis(w, 1, max(1, 1024 // across)),
@@ -226,6 +221,7 @@ class UpsampleKernel(LocalKernel):
             (activation_out(op.result, dims4(op.result), result),),
             (),
             compute,
+            down * across * pass_cycles(dims),
         )
 
 

@@ -1,7 +1,8 @@
 """Inner products with constant weights.
 
-Two forms with the same exact 32-bit sums, so that no partial result is ever rounded: one matrix_mac where all K rows of
-a column tile fit local memory, else a convolution whose window is the whole input.
+Two forms with the same exact 32-bit sums, so that no partial result is ever rounded. Where all K rows of a wide column
+tile fit local memory, one matrix_mac per tile: it keeps all lanes and execution units busy. Else a convolution whose
+window is the whole row of the left operand: its weights take K bytes per lane for 32 columns (bm1880.md 2.3, 2.4).
 """
 
 from __future__ import annotations
@@ -22,17 +23,28 @@ from bmcompiler.backends.bm1880.bmkernel import (
     tensor_lmem,
 )
 from bmcompiler.backends.bm1880.bmkernel.checks import MAX_TPU_DIM
+from bmcompiler.backends.bm1880.bmkernel.tensors import matrix_dims
 from bmcompiler.backends.bm1880.build import Build, Dims, aligned, aligned_lane_bytes, matrix, matrix_lane_bytes
 from bmcompiler.backends.bm1880.chip import CHIP, align_up
-from bmcompiler.backends.bm1880.kernels.base import TILER, LocalKernel, activation_in, activation_out, is_constant
+from bmcompiler.backends.bm1880.kernels.base import (
+    TILER,
+    LocalKernel,
+    activation_in,
+    activation_out,
+    is_activation,
+    is_constant,
+    pass_cycles,
+)
 from bmcompiler.backends.bm1880.kernels.conv import bias_buffer, byte_planes
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.nn import Matmul
 from bmcompiler.target import rule
 
-_MATRIX_DEPTH = CHIP.lmem_size // CHIP.execution_units - 64
-"""Deepest product whose 16-column tile fits beside its operands."""
+_NARROW, _WIDE = 16, 32
+"""Bytes per lane and row of K of a matrix tile with up to 32, and with more columns (bm1880.md 2.3)."""
+_BESIDE = 1024
+"""Bytes per lane for one row of the other operands."""
 
 
 class MatmulKernel(LocalKernel):
@@ -42,7 +54,8 @@ class MatmulKernel(LocalKernel):
 
     @rule("The right operand must be a constant matrix, the bias a constant")
     def constant_right(self, op: TensorOp) -> bool:
-        return not is_constant(op.left) and is_constant(op.right) and op.right.type.rank == 2 and is_constant(op.bias)
+        constants = is_constant(op.right) and op.right.type.rank == 2 and is_constant(op.bias)
+        return is_activation(op.left) and constants
 
     @rule("The left operand must not be transposed")
     def plain_left(self, op: TensorOp) -> bool:
@@ -59,13 +72,9 @@ class MatmulKernel(LocalKernel):
     def shift_range(self, op: TensorOp) -> bool:
         return 0 <= op.rshift <= 31
 
-    @rule("The depth of the product must be at most 4032, or split into a window that fits local memory")
+    @rule("The depth of the product must be at most 4032, or be channels * taps with at most 4095 and 1024 of them")
     def depth_range(self, op: TensorOp) -> bool:
-        return self.as_matrix(op) or window_of(self.depth(op)) is not None
-
-    @rule("The smallest tile must fit local memory")
-    def fits_local_memory(self, op: TensorOp) -> bool:
-        return self.fits(op)
+        return self.as_matrix(op) or window_of(self.depth(op), TILER.lane_bytes) is not None
 
     @staticmethod
     def depth(op: TensorOp) -> int:
@@ -77,37 +86,39 @@ class MatmulKernel(LocalKernel):
         return int(op.left.type.size // op.left.shape[-1])
 
     def as_matrix(self, op: TensorOp) -> bool:
-        return self.depth(op) <= _MATRIX_DEPTH
+        """Which form: a matrix tile of 32 columns uses two lanes only, so it is better than a window only if wide."""
+        deepest = TILER.lane_bytes - _BESIDE
+        if self.depth(op) * _WIDE <= deepest:
+            return True
+        return self.depth(op) * _NARROW <= deepest and window_of(self.depth(op), TILER.lane_bytes) is None
 
     def grid(self, op: TensorOp) -> tuple[Axis, ...]:
         columns = op.type.shape[-1]
         most = MAX_TPU_DIM // CHIP.lanes * CHIP.lanes
-        row_limit = most if self.as_matrix(op) else 1
-        step = 16 if self.as_matrix(op) and columns <= 16 else CHIP.lanes
-        return Axis(self.rows(op), 1, row_limit), Axis(columns, step, most), Axis(1), Axis(1)
+        return Axis(self.rows(op), 1, MAX_TPU_DIM), Axis(columns, CHIP.lanes, most), Axis(1), Axis(1)
 
     def work(self, op: TensorOp, box: Box) -> TileWork:
         return self._matrix_work(op, box) if self.as_matrix(op) else self._window_work(op, box)
 
-    # -- matrix_mac -----------------------------------------------------------------------------------------------------
+    # -- matrix_mac ----------------------------------------------------------------------------------------------------
     def _matrix_work(self, op: TensorOp, box: Box) -> TileWork:
         (r0, r1), (c0, c1) = box[:2]
         rows, columns, depth, total = r1 - r0, c1 - c0, self.depth(op), op.type.shape[-1]
 
         def load_left(build: Build, address: int) -> None:
-            build.load_matrix(build.neuron(op.left) + r0 * depth, rows, depth, depth, address, CTRL_NEURON)
+            build.load_matrix(build.neuron(op.left) + r0 * depth, (rows, depth), depth, address, CTRL_NEURON)
 
         def load_right(build: Build, address: int) -> None:
-            layout = "columns" if op.transpose_right else "rows"
-            offset = build.coefficients.place(op.right, layout, (lambda w: w.T) if op.transpose_right else (lambda w: w))
-            build.load_matrix(offset + c0, depth, columns, total, address, CTRL_WEIGHT)
+            layout, pack = ("columns", np.transpose) if op.transpose_right else ("plain", np.asarray)
+            offset = build.coefficients.place(op.right, layout, pack)
+            build.load_matrix(offset + c0, (depth, columns), total, address, CTRL_WEIGHT)
 
         def load_bias(build: Build, address: int) -> None:
             offset = build.coefficients.place(op.bias, "planes", byte_planes)
-            build.load_matrix(offset + c0, 2, columns, total, address, CTRL_WEIGHT)
+            build.load_matrix(offset + c0, (2, columns), total, address, CTRL_WEIGHT)
 
         def store(build: Build, address: int) -> None:
-            build.store_matrix(build.neuron(op.result) + r0 * total + c0, rows, columns, total, address)
+            build.store_matrix(build.neuron(op.result) + r0 * total + c0, (rows, columns), total, address)
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             param = bmk1880_matrix_mac_param_t(
@@ -126,14 +137,14 @@ class MatmulKernel(LocalKernel):
         if op.bias is not None:
             inputs.append(Buffer(matrix_lane_bytes(2, columns), "c", 2 * columns, load_bias, True))
         out = Buffer(matrix_lane_bytes(rows, columns), "nc", rows * columns, store)
-        return TileWork(tuple(inputs), (out,), (), compute)
+        return TileWork(tuple(inputs), (out,), (), compute, depth * pass_cycles(matrix_dims(rows, columns)))
 
-    # -- convolution over the whole input -------------------------------------------------------------------------------
+    # -- convolution over the whole input ------------------------------------------------------------------------------
     def _window_work(self, op: TensorOp, box: Box) -> TileWork:
         rows, total, depth = self.rows(op), op.type.shape[-1], self.depth(op)
-        channels, taps = window_of(depth) or (1, depth)
-        (r0, _), (c0, c1) = box[:2]
-        source: Box = ((r0, r0 + 1), (0, channels), (0, 1), (0, taps))
+        channels, taps = window_of(depth, TILER.lane_bytes) or (1, depth)
+        (r0, r1), (c0, c1) = box[:2]
+        source: Box = ((r0, r1), (0, channels), (0, 1), (0, taps))
 
         def pack(w: np.ndarray) -> np.ndarray:
             by_column = w if op.transpose_right else w.T
@@ -147,8 +158,8 @@ class MatmulKernel(LocalKernel):
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             bias = None if op.bias is None else tensor_lmem(ins[2], shape_t4(2, c1 - c0, 1, 1), FMT_I8)
             param = bmk1880_conv_param_t(
-                ofmap=aligned(outs[0], (1, c1 - c0, 1, 1)),
-                ifmap=aligned(ins[0], (1, channels, 1, taps)),
+                ofmap=aligned(outs[0], (r1 - r0, c1 - c0, 1, 1)),
+                ifmap=aligned(ins[0], (r1 - r0, channels, 1, taps)),
                 weight=tensor_lmem(ins[1], shape_t4(channels, c1 - c0, 1, taps), FMT_I8),
                 bias=bias,
                 rshift_width=op.rshift,
@@ -162,13 +173,14 @@ class MatmulKernel(LocalKernel):
         if op.bias is not None:
             inputs.append(bias_buffer(op.bias, c0, c1))
         view: Dims = (rows, total, 1, 1)
-        return TileWork(tuple(inputs), (activation_out(op.result, view, box),), (), compute)
+        cycles = depth * pass_cycles((r1 - r0, c1 - c0, 1, 1))
+        return TileWork(tuple(inputs), (activation_out(op.result, view, box),), (), compute, cycles)
 
 
 @lru_cache(maxsize=1024)
-def window_of(depth: int) -> tuple[int, int] | None:
+def window_of(depth: int, lane_bytes: int) -> tuple[int, int] | None:
     """(channels, taps) with channels * taps = depth that take least local memory; None when depth has no such split."""
-    limit = TILER.lane_bytes - align_up(depth, CHIP.alignment) - 256
+    limit = lane_bytes - align_up(depth, CHIP.alignment) - 256
     best: tuple[int, int, int] | None = None
     for taps in range(1, 1025):
         channels, rest = divmod(depth, taps)

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from bmcompiler.backends.bm1880.bmkernel import (
     bmk1880_avg_pooling_param_t,
     bmk1880_max_pooling_param_t,
     bmk1880_tpu_avg_pooling,
     bmk1880_tpu_max_pooling,
 )
+from bmcompiler.backends.bm1880.bmkernel.checks import MAX_TPU_DIM
 from bmcompiler.backends.bm1880.build import Build, aligned, extents
 from bmcompiler.backends.bm1880.chip import CHIP
-from bmcompiler.backends.bm1880.kernels.base import MAX_CHANNELS, LocalKernel, activation_in, activation_out, dims4
+from bmcompiler.backends.bm1880.kernels.base import (
+    MAX_CHANNELS,
+    LocalKernel,
+    activation_in,
+    activation_out,
+    dims4,
+    is_activation,
+    pass_cycles,
+)
 from bmcompiler.backends.bm1880.kernels.window import MAX_STEP, WindowAxis
 from bmcompiler.codegen.tiling import Axis, Box, TileWork
 from bmcompiler.ops.base import TensorOp
@@ -23,9 +34,9 @@ class MaxPoolKernel(LocalKernel):
 
     ops = (MaxPool,)
 
-    @rule("Input and result must be int8")
+    @rule("Input and result must be int8, the input no constant")
     def integer_types(self, op: TensorOp) -> bool:
-        return (op.input.dtype, op.type.dtype) == ("i8", "i8")
+        return (op.input.dtype, op.type.dtype) == ("i8", "i8") and is_activation(op.input)
 
     @rule("Strides must be between 1 and 15 on both axes", got="strides")
     def stride_range(self, op: TensorOp) -> bool:
@@ -44,10 +55,6 @@ class MaxPoolKernel(LocalKernel):
     def padding_range(self, op: TensorOp) -> bool:
         return all(axis.fits(out) for axis, out in zip(self.windows(op), op.type.shape[2:]))
 
-    @rule("The smallest tile (32 channels, one row) must fit local memory")
-    def fits_local_memory(self, op: TensorOp) -> bool:
-        return self.fits(op)
-
     def windows(self, op: TensorOp) -> tuple[WindowAxis, WindowAxis]:
         """The window along h and along w."""
         (_, _, h, w), (kh, kw) = op.input.shape, op.kernel
@@ -57,7 +64,12 @@ class MaxPoolKernel(LocalKernel):
     def grid(self, op: TensorOp) -> tuple[Axis, ...]:
         n, c, h, w = op.type.shape
         rows, columns = self.windows(op)
-        return Axis(n), Axis(c, CHIP.lanes, MAX_CHANNELS), Axis(h, 1, rows.most()), Axis(w, 1, columns.most())
+        return (
+            Axis(n, 1, MAX_TPU_DIM),
+            Axis(c, CHIP.lanes, MAX_CHANNELS),
+            Axis(h, 1, rows.most()),
+            Axis(w, 1, columns.most()),
+        )
 
     def work(self, op: TensorOp, box: Box) -> TileWork:
         rows, columns = (axis.need(*interval) for axis, interval in zip(self.windows(op), box[2:]))
@@ -86,6 +98,7 @@ class MaxPoolKernel(LocalKernel):
             (activation_out(op.result, dims4(op.result), box),),
             (),
             compute,
+            pass_cycles(extents(box)) * prod(op.kernel),
         )
 
     def _emit_tile(self, op: TensorOp, build: Build, fields: dict[str, object]) -> None:
