@@ -21,6 +21,8 @@ INPUT_THRESHOLDS = "input_thresholds"
 """On a function: one threshold per input, 0 for inputs that are not float."""
 SOURCE = "calib.source"
 """On an op: "table" where a table named the thresholds of its results, absent where they were measured or derived."""
+MEASURED = "calibrate.measured"
+"""Key of `PassContext.options`: the table of this context that `Calibrate` made itself, from data."""
 PROGRESS = "progress"
 """Key of `PassContext.options`: shows progress, see `bmcompiler.quant.calibration.Progress`."""
 
@@ -76,7 +78,8 @@ class Calibrate(Pass):
             named: set[Value] = set()
             if ctx.table is not None:
                 lookup = _Lookup(function, ctx.table)
-                found, named = lookup.all(), lookup.found_by_name
+                found = lookup.all()
+                named = set() if ctx.table is ctx.options.get(MEASURED) else lookup.found_by_name
             elif ctx.data is not None:
                 found = self._measure(module, function, ctx)
             else:
@@ -87,7 +90,7 @@ class Calibrate(Pass):
             _store(function, found)
             _mark_source(function, named)
         if ctx.table is None:
-            ctx.table = make_table(module)
+            ctx.table = ctx.options[MEASURED] = make_table(module)
         return PassResult(before != [_stored(function) for function in module.functions])
 
     def _measure(self, module: Module, function: Function, ctx: PassContext) -> dict[Value, float]:

@@ -125,8 +125,8 @@ def _kl(histogram: Histogram) -> float:
     """The cut point whose 128-level histogram diverges least from the data clipped there.
 
     For a cut after m bins: P is the histogram with everything beyond added to bin m-1, Q spreads each of 128 groups of
-    P's bins evenly over P's non-empty bins in the group, without the outliers. Zeros are left out, and no cut saturates more
-    than 0.1 % of the other values. Group sums come from running sums, so all cuts are scored at once.
+    P's bins evenly over P's non-empty bins in the group, without the outliers. Zeros are left out, and no cut saturates
+    more than 0.1 % of the other values. Group sums come from running sums, so all cuts are scored at once.
     """
     counts = _without_zeros(histogram)
     total = int(counts.sum())

@@ -26,8 +26,9 @@ def by_table(op: TensorOp, low: Lowering, data: int = 0) -> Value:
     x = low.request(op.operands[data])
     wanted = low.wanted(op.result)
     reals = arith.dequantize(_CODES, threshold_of(x)).reshape(1, 1, 1, 256)
-    arrays = [low.constant(value) for value in op.operands]
-    arguments = [reals if i == data else array for i, array in enumerate(arrays) if i == data or array is not None]
+    arguments = [
+        reals if i == data else low.need_constant(value, "second operand") for i, value in enumerate(op.operands)
+    ]
     probe = find_op(op.opname)([detached(a.shape) for a in arguments], op.attributes)
     with np.errstate(all="ignore"):
         values = np.asarray(probe.evaluate(*arguments), np.float64).reshape(256)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from bmcompiler.ir import Operation, Value
 from bmcompiler.ops.base import TensorOp
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from bmcompiler.passes.quantize_rules.lowering import Lowering
 
 Build = Callable[[TensorOp, "Lowering"], "Value | Sequence[Value]"]
+_Build = TypeVar("_Build", bound=Build)
 
 
 class Scaling(enum.Enum):
@@ -47,10 +48,10 @@ RULES: dict[str, Rule] = {}
 """Short op name -> rule."""
 
 
-def rule(*names: str, scaling: Scaling | Callable[[Operation], Scaling]) -> Callable[[Build], Build]:
+def rule(*names: str, scaling: Scaling | Callable[[Operation], Scaling]) -> Callable[[_Build], _Build]:
     """Declare the rule of ops; `scaling` may depend on the op. Raises ValueError when an op has a rule already."""
 
-    def register(build: Build) -> Build:
+    def register(build: _Build) -> _Build:
         decide = (lambda op, fixed=scaling: fixed) if isinstance(scaling, Scaling) else scaling
         for name in names:
             if name in RULES:

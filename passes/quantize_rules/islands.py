@@ -42,7 +42,7 @@ def _groups(function: Function, accepted: set[Operation]) -> list[list[Operation
         if op not in accepted:
             continue
         merged = [op]
-        for producer in {value.op for value in _data(op)} & accepted:
+        for producer in [value.op for value in _data(op) if value.op in accepted]:
             other = group_of[producer]
             if other is not merged:
                 merged = other + merged if len(other) >= len(merged) else merged + other

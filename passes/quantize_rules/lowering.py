@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,8 @@ PLACE_CPU = "place.cpu"
 """On an op that stays in float: why it runs on the host CPU."""
 _NOTES = ("calib.threshold", "calib.source")
 _SAME = 1e-9
+_Key = TypeVar("_Key")
+Mark = tuple[int, int, int, int, int]
 
 
 class Lowering:
@@ -126,16 +128,17 @@ class Lowering:
         self.reports[op] = text
 
     # -- what the pass uses ---------------------------------------------------------------------------------------
-    def mark(self) -> tuple[int, ...]:
+    def mark(self) -> Mark:
         """A point to go back to."""
-        return (len(self.new.ops), *(len(each) for each in (self.ints, self.reals, self.others, self.constants)))
+        return len(self.new.ops), len(self.ints), len(self.reals), len(self.others), len(self.constants)
 
-    def rollback(self, mark: tuple[int, ...]) -> None:
+    def rollback(self, mark: Mark) -> None:
         """Forget everything built since `mark`."""
-        count, *sizes = mark
-        for table, size in zip((self.ints, self.reals, self.others, self.constants), sizes):
-            for key in list(table)[size:]:
-                del table[key]  # type: ignore[arg-type]
+        count, ints, reals, others, constants = mark
+        _cut(self.ints, ints)
+        _cut(self.reals, reals)
+        _cut(self.others, others)
+        _cut(self.constants, constants)
         for op in reversed(self.new.ops[count:]):
             if op.name == "tensorop.weight":
                 self.module.weights.pop(cast(TensorOp, op).key, None)
@@ -218,6 +221,12 @@ class Lowering:
         producer = results[0].op
         if names is not None and producer is not None and producer.location == op.location:
             producer.attributes.setdefault(TENSOR_NAME, names)
+
+
+def _cut(table: dict[_Key, Value], size: int) -> None:
+    """Drop what was added to a dict after it had `size` entries."""
+    for key in list(table)[size:]:
+        del table[key]
 
 
 def i8(shape: Sequence[int], threshold: float) -> TensorType:

@@ -19,7 +19,8 @@ def avg_pool(op: TensorOp, low: Lowering) -> Value:
     counts = np.multiply.outer(op.counts(0), op.counts(1))
     if counts.min() != counts.max():
         raise NoInt8Form("its windows average different numbers of positions (padding does not count)")
-    attributes = {name: op.attributes[name] for name in ("strides", "pads", "ceil_mode") if name in op.attributes}
+    kept = ("strides", "pads", "ceil_mode")
+    attributes: dict[str, object] = {name: value for name, value in op.attributes.items() if name in kept}
     attributes["count_include_pad"] = any(op.pads)
     attributes["kernel"] = op.kernel
     return _average(op, low, int(counts.flat[0]), attributes)

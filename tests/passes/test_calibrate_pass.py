@@ -87,7 +87,7 @@ def test_an_incomplete_table_names_tensor_layer_and_remedy() -> None:
 
 
 def test_neither_data_nor_table_names_both_options() -> None:
-    with pytest.raises(CalibrationError, match="--data.*--calibration-table"):
+    with pytest.raises(CalibrationError, match=r"--data.*--calibration-table"):
         run_pipeline(net(), "calibrate")
 
 
@@ -107,5 +107,5 @@ def test_a_tensor_of_zeros_gets_a_harmless_threshold() -> None:
 def test_layers_made_after_calibration_ask_for_it_again() -> None:
     module = calibrated()
     module.main.ops[-2].attributes.pop("calib.threshold")
-    with pytest.raises(CalibrationError, match="softmax7.*no threshold"):
+    with pytest.raises(CalibrationError, match=r"softmax7.*no threshold"):
         thresholds(module.main)

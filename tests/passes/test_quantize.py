@@ -44,7 +44,9 @@ def samples(module: Module, count: int = 6, seed: int = 3) -> dict[str, np.ndarr
     }
 
 
-def quantize(module: Module, options: str = "", target: Any = None, data: dict[str, np.ndarray] | None = None) -> Module:
+def quantize(
+    module: Module, options: str = "", target: Any = None, data: dict[str, np.ndarray] | None = None
+) -> Module:
     ctx = PassContext(data=data or samples(module), target=target)
     run_pipeline(module, f"calibrate{{method=max}},quantize{options}", ctx, verify_each=True)
     return module
@@ -93,7 +95,7 @@ def weight_steps(taps: int) -> float:
     return 2 + taps * 0.5
 
 
-# -- one rule at a time --------------------------------------------------------------------------------------------------
+# -- one rule at a time --------------------------------------------------------------------
 @given(seeds, st.integers(1, 4), st.integers(1, 4), st.integers(1, 3), st.integers(1, 2), st.booleans())
 @settings(max_examples=40, deadline=None)
 def test_conv(seed: int, c: int, o: int, k: int, stride: int, bias: bool) -> None:
@@ -162,9 +164,7 @@ def test_avg_pool(seed: int, kernel: int, stride: int, padded: bool) -> None:
     def build(n: Net) -> Module:
         x = n.input(1, 2, 8, 9)
         pads = (kernel // 2,) * 4 if padded else (0, 0, 0, 0)
-        return n.done(
-            n.avg_pool(x, kernel=(kernel, kernel), strides=(stride, 1), pads=pads, count_include_pad=padded)
-        )
+        return n.done(n.avg_pool(x, kernel=(kernel, kernel), strides=(stride, 1), pads=pads, count_include_pad=padded))
 
     error(build, seed, 2.1)
 
@@ -245,7 +245,7 @@ def test_padding_with_a_value_pads_with_its_integer() -> None:
     assert module.main.ops[0].value == -128  # type: ignore[attr-defined]
 
 
-# -- borders ---------------------------------------------------------------------------------------------------------------
+# -- borders ------------------------------------------------------------------------------
 def test_layers_without_int8_form_run_on_the_cpu_and_say_why() -> None:
     n = Net()
     module = quantize(n.done(n.softmax(n.matmul(n.input(1, 8), n.w(8, 4)))))
@@ -351,7 +351,10 @@ def test_results_and_constants_carry_quantization_location_and_tensor_name() -> 
     module = quantize(n.done(n.relu(n.conv(n.input(1, 2, 4, 4), n.w(2, 2, 1, 1), n.w(2)))))
     for op in module.main.ops[:-1]:
         assert op.results[0].type.quant is not None and op.location
-    assert [op.attributes.get("source.tensor") for op in module.main.ops if op.operands][:2] == ["conv3.out", "relu4.out"]
+    assert [op.attributes.get("source.tensor") for op in module.main.ops if op.operands][:2] == [
+        "conv3.out",
+        "relu4.out",
+    ]
 
 
 def test_the_report_names_shift_and_thresholds() -> None:
@@ -365,5 +368,5 @@ def test_the_report_names_shift_and_thresholds() -> None:
 
 def test_quantize_without_calibrate_says_so() -> None:
     n = Net()
-    with pytest.raises(CalibrationError, match="not calibrated.*calibrate before quantize"):
+    with pytest.raises(CalibrationError, match=r"not calibrated.*calibrate before quantize"):
         run_pipeline(n.done(n.relu(n.input(1, 2))), "quantize")

@@ -23,7 +23,9 @@ def data(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", ["net.table", "net.pb2", "net.prototxt"])
-def test_writes_a_table_of_every_kind(name: str, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_writes_a_table_of_every_kind(
+    name: str, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(cli, "bmnet-calibrate", [*LENET, "--data", str(data), "-o", str(tmp_path / name)]) == 0
     found = load_table(tmp_path / name).thresholds
     assert found["data"] == pytest.approx(1.0, abs=0.01) and {"conv1", "pool2", "ip1", "prob"} <= set(found)

@@ -95,7 +95,7 @@ def test_tensors_that_overflow_name_their_layer() -> None:
     with b.at("boom"):
         y = b.log(x)
     module = b.outputs([y], ["out"])
-    with pytest.raises(CalibrationError, match="layer 'boom' .log.*NaN or infinite.*Remedy"):
+    with pytest.raises(CalibrationError, match=r"layer 'boom' .log.*NaN or infinite.*Remedy"):
         calibrate(module, module.main, {"data": DATA})
 
 

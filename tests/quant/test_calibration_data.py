@@ -59,7 +59,9 @@ def test_data_that_cannot_be_right_say_why(array: np.ndarray, words: list[str]) 
 
 
 def test_names_must_be_those_of_the_inputs() -> None:
-    with pytest.raises(CalibrationError, match=r"no array is called 'data' \(found: image\).*one array per network input"):
+    with pytest.raises(
+        CalibrationError, match=r"no array is called 'data' \(found: image\).*one array per network input"
+    ):
         checked(GOOD, name="image")
     with pytest.raises(CalibrationError, match="'labels' belongs to no network input"):
         check_data(NET, {"data": GOOD, "labels": np.arange(5)})
