@@ -205,7 +205,8 @@ class _FoldBatchNorm(Rules):
 def _plus(a: np.ndarray | None, b: np.ndarray | None) -> np.ndarray | None:
     if a is None or b is None:
         return a if b is None else b
-    return a + b
+    total: np.ndarray = a + b
+    return total
 
 
 def _per_output(op: TensorOp, factor: np.ndarray) -> np.ndarray:
