@@ -54,7 +54,7 @@ def fold(folder: Folder, node: Node) -> list[Tensor]:
 
 def growth_limit(arrays: Sequence[np.ndarray]) -> int:
     """How many elements may be computed from these: MAX_GROWN, or as many as they really hold."""
-    stored = [prod(d for d, stride in zip(a.shape, a.strides) if stride) for a in arrays]
+    stored: list[int] = [prod(d for d, stride in zip(a.shape, a.strides) if stride) for a in arrays]
     return max(MAX_GROWN, sum(stored))
 
 

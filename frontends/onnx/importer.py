@@ -50,10 +50,15 @@ def _located(
     """Import, with the file in every error."""
     try:
         return _Importer(proto, path, name).run(shapes, outputs)
-    except UnicodeDecodeError:
-        raise FileFormatError("holds a name that is not UTF-8 text", file=path) from None
     except BMError as error:
+        error.reason, error.remedy = _one_line(error.reason), _one_line(error.remedy or "") or None
+        error.layer, error.kind = _one_line(error.layer or "") or None, _one_line(error.kind or "") or None
         raise error.located(file=path) from error.__cause__
+
+
+def _one_line(text: str) -> str:
+    """Names come from the file and may hold line breaks; messages must not."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 class _Importer:

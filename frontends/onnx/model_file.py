@@ -40,6 +40,7 @@ def check_model(model: onnx.ModelProto) -> dict[str, int]:
     """
     if not model.HasField("graph") or not model.graph.output:
         raise FileFormatError("holds no graph with outputs")
+    _check_names(model.graph)
     opsets: dict[str, int] = {}
     for entry in model.opset_import:
         domain = "" if entry.domain == "ai.onnx" else entry.domain
@@ -56,3 +57,17 @@ def check_model(model: onnx.ModelProto) -> dict[str, int]:
     if model.graph.sparse_initializer:
         raise UnsupportedError("sparse initializers are not supported", remedy="save the model with dense initializers")
     return opsets
+
+
+def _check_names(graph: onnx.GraphProto) -> None:
+    """Raises FileFormatError for names that are not text: protobuf hands those out as bytes, or fails on access."""
+    try:
+        names = [name for node in graph.node for name in (node.name, node.op_type, node.domain)]
+        names += [name for node in graph.node for name in (*node.input, *node.output)]
+        names += [attribute.name for node in graph.node for attribute in node.attribute]
+        names += [item.name for items in (graph.input, graph.output, graph.initializer) for item in items]
+        sound = all(isinstance(name, str) for name in names)
+    except UnicodeDecodeError:
+        sound = False
+    if not sound:
+        raise FileFormatError("holds a name that is not UTF-8 text")

@@ -117,6 +117,8 @@ def _narrow(wide: np.ndarray, dtype: np.dtype[Any], name: str) -> np.ndarray:
 # -- external data ------------------------------------------------------------------
 def _external(tensor: onnx.TensorProto, name: str, dtype: np.dtype[Any], count: int, folder: Path | None) -> np.ndarray:
     entries = {entry.key: entry.value for entry in tensor.external_data}
+    if not all(isinstance(text, str) for text in (*entries, *entries.values())):
+        raise FileFormatError(f"external data of tensor '{name}': an entry is not UTF-8 text")
     path = _safe_path(entries.get("location", ""), name, folder)
     offset, size = _number(entries, "offset", name, 0), path.stat().st_size
     length = _number(entries, "length", name, count * dtype.itemsize)

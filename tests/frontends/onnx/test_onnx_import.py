@@ -264,6 +264,18 @@ def test_files_of_another_kind(data: bytes, part: str, tmp_path: Path) -> None:
     assert part in message(FileFormatError, lambda: import_onnx(path))
 
 
+def test_names_that_are_not_text(tmp_path: Path) -> None:
+    path = tmp_path / "bytes.onnx"
+    path.write_bytes(conv_net().SerializeToString().replace(b"relu1", b"\xff\xfe\xfd\xfc1"))
+    assert "not UTF-8" in message(FileFormatError, lambda: import_onnx(path))
+
+
+def test_messages_stay_on_one_line_whatever_the_names() -> None:
+    model = graph_model([], {"x": (1,)}, ["y"])
+    model.graph.node.append(node("No\nSuch", ["x"], ["y"], name="two\nlines"))
+    assert "two\\nlines" in message(UnsupportedError, lambda: import_onnx(model))
+
+
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     assert "none.onnx: cannot be read" in message(FileFormatError, lambda: import_onnx(tmp_path / "none.onnx"))
 

