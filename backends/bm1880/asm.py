@@ -31,7 +31,7 @@ from bmcompiler.backends.bm1880.isa import (
     WindowOp,
 )
 from bmcompiler.errors import BMError, EncodingError, FileFormatError
-from bmcompiler.isa import Format
+from bmcompiler.isa import Columns, Format
 
 Fields = dict[str, int]
 
@@ -183,6 +183,12 @@ def _line(engine: Engine, header: Fields, payload: bytes) -> str:
     values = _joined(fields)
     words += [_word(name, values[name]) for name in _NAMES[engine] if values.get(name, 0) != baseline.get(name, 0)]
     return " ".join(words)
+
+
+def mnemonics(engine: Engine, columns: Columns) -> list[str]:
+    """The mnemonic of every command of one engine, from its decoded columns."""
+    keys = zip(*(columns[key].tolist() for key in _KEYS[engine]))
+    return [_BY_KEY[engine].get(key, _RAW[engine]) for key in keys]
 
 
 def _word(name: str, value: int) -> str:

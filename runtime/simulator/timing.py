@@ -1,0 +1,88 @@
+"""Event model of a command list: engines that work in order, and waits between them. Knows no chip."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+NO_WAIT = -1
+
+
+@dataclass(frozen=True)
+class CommandList:
+    """Commands in program order; entry i of each (n,) array belongs to command i.
+
+    Attributes:
+        engine: number of its engine, 0 .. engines - 1; each engine executes its commands in this order.
+        wait: index of an earlier command that must be finished first, or NO_WAIT. Waiting for a command means waiting
+            for all earlier ones of its engine, too.
+        barrier: true for commands that wait for everything before them and that everything after them waits for.
+    """
+
+    engines: int
+    engine: Ints
+    wait: Ints
+    barrier: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.engine)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Cycles at which every command starts and ends."""
+
+    start: Ints
+    end: Ints
+
+    @property
+    def cycles(self) -> int:
+        """End of the last command."""
+        return int(self.end.max()) if len(self.end) else 0
+
+
+def schedule(commands: CommandList, cost: Ints) -> Schedule:
+    """The earliest time of every command, each taking `cost` cycles."""
+    free = [0] * commands.engines
+    ends: list[int] = []
+    starts: list[int] = []
+    rows = zip(commands.engine.tolist(), commands.wait.tolist(), commands.barrier.tolist(), cost.tolist())
+    for engine, wait, barrier, cycles in rows:
+        start = max(free) if barrier else free[engine]
+        if wait >= 0 and ends[wait] > start:
+            start = ends[wait]
+        end = start + cycles
+        free[engine] = end
+        if barrier:
+            free = [end] * commands.engines
+        starts.append(start)
+        ends.append(end)
+    return Schedule(np.array(starts, np.int64), np.array(ends, np.int64))
+
+
+def stalls(commands: CommandList, times: Schedule) -> Ints:
+    """Cycles each command's engine stood idle before it, since the engine's previous command (0 for the first)."""
+    idle = np.zeros(len(commands), np.int64)
+    for engine in range(commands.engines):
+        own = np.flatnonzero(commands.engine == engine)
+        idle[own[1:]] = times.start[own[1:]] - times.end[own[:-1]]
+    return idle
+
+
+def advances(times: Schedule) -> Ints:
+    """By how much each command, in program order, moves the latest end so far; the sum is the total."""
+    frontier = np.maximum.accumulate(times.end)
+    return np.diff(frontier, prepend=0)
+
+
+def sums(values: Ints, groups: Ints, count: int) -> list[int]:
+    """Sum of `values` for each group number 0 .. count - 1; other numbers are left out."""
+    inside = (groups >= 0) & (groups < count)
+    totals = np.zeros(count, np.int64)
+    np.add.at(totals, groups[inside], values[inside])
+    result: list[int] = totals.tolist()
+    return result
