@@ -89,7 +89,8 @@ def _text(dims: Sequence[Dim]) -> str:
 
 
 def _dynamic(name: str, what: str, dims: Sequence[Dim] | None, others: Sequence[str]) -> UnsupportedError:
-    likely = (1, 3, 224, 224)
+    channels_last = dims is not None and len(dims) == 4 and dims[-1] in (1, 3)
+    likely = (1, 224, 224, 3) if channels_last else (1, 3, 224, 224)
     example = [d if isinstance(d, int) else likely[i] if i < 4 else 1 for i, d in enumerate(dims or likely)]
     more = f", one list per input in the order {', '.join(others)}" if len(others) > 1 else ""
     remedy = f'give a fixed shape, as in --shapes "[{example}]"'.replace(", ", ",").replace("shape,", "shape, ") + more
