@@ -60,5 +60,6 @@ def prelu(op: TensorOp, low: Lowering) -> Value:
     slope_shift = max(largest_shift(float(np.abs(slope).max(initial=0.0)) * ratio, I8), 0)
     integers = np.floor(slope.astype(np.float64) * ratio * 2.0**slope_shift + 0.5)
     slopes = low.weight(arith.saturate(integers, "i8"), op.slope, wanted / threshold_of(x) / 2.0**slope_shift)
-    attributes = {"axis": op.axis, "multiplier": multiplier, "rshift": shift, "slope_rshift": slope_shift}
-    return low.emit("prelu", [x, slopes], attributes, wanted)
+    attributes = {"multiplier": multiplier, "rshift": shift, "slope_rshift": slope_shift}
+    out = low.emit("prelu", [low.as_maps(x, op.axis), slopes], attributes, wanted)
+    return low.as_before(out, x.shape)

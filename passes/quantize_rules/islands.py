@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from bmcompiler.ir import Function, Operation, Value
 from bmcompiler.passes.quantize_rules.base import is_constant
 
-_HEAVY = frozenset(("conv", "deconv", "matmul", "scale", "batch_norm"))
+_HEAVY = frozenset(("conv", "deconv", "matmul", "scale", "batch_norm", "customized"))
 _MOVING = frozenset(("reshape", "permute", "slice", "split", "concat", "pad", "tile", "upsample"))
 
 
 def pointless_islands(function: Function, accepted: set[Operation]) -> list[Operation]:
-    """Ops to take back to float: connected groups of int8 ops without a convolution or product, that
+    """Ops to take back to float: connected groups of int8 ops without a convolution, product or custom layer, that
 
     1. get their data only from CPU layers, or
     2. only move data from inputs of the net to CPU layers.

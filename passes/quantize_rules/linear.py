@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -65,17 +64,12 @@ def per_channel(
 ) -> Value:
     """x * weight[c] + bias[c] as a 1x1 depthwise convolution, between reshapes unless x is (N, C, H, W)."""
     x = low.request(source)
-    shape, count = x.shape, weight.shape[0]
+    count = weight.shape[0]
     ints = linear(weight.reshape(count, 1, 1, 1), bias, threshold_of(x), low.wanted(op.result))
-    around = (prod(shape[:axis]), count, prod(shape[axis + 1 :]), 1)
-    direct = len(shape) == 4 and axis == 1
-    if not direct:
-        x = low.emit("reshape", [x], {"shape": around})
-    out = low.emit(
-        "conv", [x, *_constants(low, ints, like, None)], {"group": count, "rshift": ints.shift}, ints.threshold
-    )
+    operands = [low.as_maps(x, axis), *_constants(low, ints, like, None)]
+    out = low.emit("conv", operands, {"group": count, "rshift": ints.shift}, ints.threshold)
     _report(op, low, ints, threshold_of(x))
-    return out if direct else low.emit("reshape", [out], {"shape": shape})
+    return low.as_before(out, x.shape)
 
 
 def _layer(op: TensorOp, low: Lowering) -> Value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -115,6 +116,17 @@ class Lowering:
             raise NoInt8Form(reason)
         self.new.body.append(op)
         return op.results
+
+    def as_maps(self, x: Value, axis: int) -> Value:
+        """`x` as (N, C, H, W) with `axis` as C: what the chip needs to tell channels apart."""
+        shape = x.shape
+        if len(shape) == 4 and axis == 1:
+            return x
+        return self.emit("reshape", [x], {"shape": (prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :]), 1)})
+
+    def as_before(self, x: Value, shape: tuple[int, ...]) -> Value:
+        """The way back from `as_maps`."""
+        return x if x.shape == shape else self.emit("reshape", [x], {"shape": shape})
 
     def weight(self, array: NDArray[Any], like: Value | None, scale: float | None = None) -> Value:
         """A constant; it takes the name of the old weight `like`."""
