@@ -20,7 +20,7 @@ lint: $(VENV)/installed-dev
 	$(BIN)/ruff format --check .
 
 types: $(VENV)/installed-dev
-	$(BIN)/mypy bmcompiler frontends passes backends runtime
+	$(BIN)/python tools/check_types.py
 
 # runs the fast tests under every supported Python that is installed here
 pythons:

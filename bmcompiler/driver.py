@@ -11,7 +11,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -127,7 +127,8 @@ def compile_network(model: Path_, weights: Path_ | None, options: Options) -> Re
     timing: list[tuple[str, float]] = []
     ctx = PassContext(target=target, data=_data(options), table=_table(options), log=options.log)
     ctx.options["progress"] = options.progress
-    modules = [_lower(model, weights, shapes, options, pipeline, ctx, timing) for shapes in options.shapes or [None]]
+    wanted: Sequence[Shapes | None] = options.shapes or [None]
+    modules = [_lower(model, weights, shapes, options, pipeline, ctx, timing) for shapes in wanted]
     if options.save_ir is not None:
         from bmcompiler.mlir_files import save_module
 
@@ -174,12 +175,8 @@ def _pipeline(target: Target, options: Options) -> Pipeline:
     pipeline = Pipeline.parse(target.pipeline(precision, options.opt))
     if options.method is None:
         return pipeline
-    passes = [replace(p, method=options.method) if _has_method(p) else p for p in pipeline]  # type: ignore[type-var]
-    return Pipeline(tuple(passes))
-
-
-def _has_method(each: Any) -> bool:
-    return each.name == "calibrate" and any(f.name == "method" for f in fields(each))
+    change: Any = {"method": options.method}
+    return Pipeline(tuple(replace(p, **change) if p.name == "calibrate" else p for p in pipeline))
 
 
 def _data(options: Options) -> Mapping[str, np.ndarray] | None:

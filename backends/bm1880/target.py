@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module, Operation
+from bmcompiler.ops.base import TensorOp
 from bmcompiler.target import Compiled, Kernel
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ class Bm1880Target:
         """The kernel of an op's class, or None."""
         from bmcompiler.backends.bm1880.kernels import TABLE
 
-        return TABLE.get(type(op))  # type: ignore[call-overload, no-any-return]
+        return TABLE.get(type(op)) if isinstance(op, TensorOp) else None
 
     def pipeline(self, precision: str, level: int) -> str:
         """Default passes. Raises UsageError for a precision the chip does not have."""
@@ -35,9 +36,11 @@ class Bm1880Target:
         """One command per module (input shape); modules share one weight set where their weights agree."""
         from bmcompiler.backends.bm1880.build import Coefficients
         from bmcompiler.backends.bm1880.codegen import Program, memory_of
-        from bmcompiler.bmodel.bm1880 import Bm1880Model
+        from bmcompiler.bmodel import Buffer
+        from bmcompiler.bmodel.bm1880 import Bm1880Model, Command
 
-        commands, weights = [], []
+        commands: list[Command] = []
+        weights: list[Buffer] = []
         compiled = Compiled(None)
         for module in modules:
             program = Program(module, self, Coefficients(module))

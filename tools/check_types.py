@@ -1,0 +1,32 @@
+"""Run mypy over the five code folders as the one package they are installed as: python tools/check_types.py [MYPY ARGS]
+
+An editable install maps the folders by an import hook that type checkers do not follow, so the package is laid out as
+links in a temporary folder first.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+OUTER = ("frontends", "passes", "backends", "runtime")
+
+
+def main(arguments: list[str]) -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        package = Path(folder) / "bmcompiler"
+        package.mkdir()
+        for source in (*(ROOT / "bmcompiler").iterdir(), *(ROOT / name for name in OUTER)):
+            if source.name != "__pycache__":
+                (package / source.name).symlink_to(source, target_is_directory=source.is_dir())
+        command = [sys.executable, "-m", "mypy", "--config-file", str(ROOT / "pyproject.toml")]
+        command += ["--cache-dir", str(ROOT / ".mypy_cache"), *arguments, "-p", "bmcompiler"]
+        return subprocess.run(command, cwd=folder, env={**os.environ, "MYPYPATH": folder}).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
