@@ -1,4 +1,4 @@
-"""Builds functions: `b.conv(x, w, bias, strides=(2, 2))` creates the op, infers its type, appends it, returns its value."""
+"""Builds functions: `b.conv(x, w, bias, strides=(2, 2))` creates and appends the op and returns its value."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Every error a user can cause or see: one class per cause, one sentence per message.
 
-`str(error)` is the whole message: "FILE: layer 'NAME' (TYPE): reason. Remedy: ...". Commands print it on stderr and exit
-with status 1 (`bmcompiler.cli.common`); library users catch `BMError`.
+`str(error)` is the whole message: "FILE: layer 'NAME' (TYPE): reason. Remedy: ...". Commands print it on stderr and
+exit with status 1, or 2 for a `UsageError` (`bmcompiler.cli.common`); library users catch `BMError`.
 """
 
 from __future__ import annotations

@@ -83,6 +83,8 @@ def run_function(
     return {name: values[v] for name, v in zip(function.output_names, function.returned)}
 
 
-def run_module(module: Module, inputs: Mapping[str, np.ndarray], observer: Observer | None = None) -> dict[str, np.ndarray]:
+def run_module(
+    module: Module, inputs: Mapping[str, np.ndarray], observer: Observer | None = None
+) -> dict[str, np.ndarray]:
     """`run_function` on the main function."""
     return run_function(module, module.main, inputs, observer)

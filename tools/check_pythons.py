@@ -48,7 +48,10 @@ def main(arguments: list[str]) -> int:
     results = {}
     for version in VERSIONS:
         python = interpreter(version)
-        results[version] = "not installed" if python is None else "ok" if check(python, version, arguments) else "FAILED"
+        if python is None:
+            results[version] = "not installed"
+        else:
+            results[version] = "ok" if check(python, version, arguments) else "FAILED"
     for version, result in results.items():
         print(f"Python {version}: {result}")
     return int("FAILED" in results.values() or all(r == "not installed" for r in results.values()))

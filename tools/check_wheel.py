@@ -1,6 +1,6 @@
 """Build the wheel, install it alone into a new environment, and use it there: help, then the LeNet demo.
 
-    python tools/check_wheel.py
+python tools/check_wheel.py
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ trained on.
 @click.option("--target", required=True, metavar="CHIP", help="Chip to compile for: bm1880.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Model file to write [default: NAME.bmodel].")
 @click.option("--name", help="Name of the net inside the model [default: from the file].")
-@click.option("--shapes", multiple=True, help='Input shapes, "[[1,3,224,224]]"; repeat for several programs in one file.')
+@click.option("--shapes", multiple=True, help='Input shapes, "[[1,3,224,224]]"; repeat for several programs in a file.')
 @click.option("--quantize", type=click.Choice(["f32", "f16", "int8"]), help="Precision [default: the target's own].")
 @click.option("--data", type=click.Path(path_type=Path), help="Calibration samples (.npz).")
 @click.option("--calibration-table", "table", type=click.Path(path_type=Path), help="Thresholds instead of --data.")

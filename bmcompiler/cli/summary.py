@@ -43,6 +43,7 @@ def summary(result: Result) -> str:
     lines += [f"{name.ljust(width)}  {value}" for name, value in total.items()]
     if on_cpu:
         lines += ["", "On the host CPU:"]
-        lines += [f"  {printable(row.layer)} ({row.kind}): {printable(row.reason)}" for row in on_cpu if row.kind not in _BORDER]
+        told = [row for row in on_cpu if row.kind not in _BORDER]
+        lines += [f"  {printable(row.layer)} ({row.kind}): {printable(row.reason)}" for row in told]
     lines += [f"note: {printable(note)}" for note in result.notes]
     return "\n".join(lines) + "\n"
