@@ -1,13 +1,19 @@
-"""The seed's classes around custom layers (000, BMNet Library): TensorShape, TGCustomizedParameter, TensorOp.
+"""The seed's classes around custom layers (000, BMNet Library): TensorShape, TGCustomizedParameter, TensorOp, TensorInst.
 
-A frontend plugin fills a `TensorOp`; a code generation plugin reads one. Names and meaning are the seed's.
+A frontend plugin fills a `TensorOp`; a code generation plugin, a `TensorInst`, reads one. Names and meaning are the
+seed's.
 """
+# ruff: noqa: N815 - names of the seed
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar
 
-from bmcompiler.errors import UsageError
+from bmcompiler.arith import IntArray, dequantize, quantize_real
+from bmcompiler.errors import UnsupportedError, UsageError
+from bmcompiler.quant.table import LayerEntry
 
 
 class TensorShape:
@@ -57,6 +63,14 @@ class TGCustomizedParameter:
 
     def f32_param(self, index: int) -> float:
         return self._f32[_checked(index, len(self._f32), "f32 parameter")]
+
+    def i32_params(self) -> tuple[int, ...]:
+        """All integers at once."""
+        return tuple(self._i32)
+
+    def f32_params(self) -> tuple[float, ...]:
+        """All floats at once."""
+        return tuple(self._f32)
 
     def add_i32_param(self, value: int) -> None:
         """Append a 32-bit integer. Raises UsageError when it does not fit."""
@@ -135,3 +149,61 @@ def _address(addresses: Sequence[int] | None, index: int, what: str) -> int:
     if addresses is None:
         raise UsageError(f"the address of {what} {index} is known during code generation only")
     return addresses[_checked(index, len(addresses), what)]
+
+
+class TensorInst(ABC):
+    """Turns one op into instructions of a chip. One object is made per op, without arguments; then `op_` is set.
+
+    `target` names the chip; a target's own subclass sets it.
+    """
+
+    target: ClassVar[str] = ""
+    op_: TensorOp
+
+    @abstractmethod
+    def inst_name(self) -> str:
+        """The sub type of the ops it serves."""
+
+    @abstractmethod
+    def dump(self) -> None:
+        """Print what is worth knowing about the op."""
+
+    @abstractmethod
+    def encode(self) -> None:
+        """Emit the instructions."""
+
+
+class TensorFixedInst(TensorInst):
+    """A `TensorInst` for integers: it knows the thresholds of its own results and of its inputs.
+
+    `m_calibrationParameter.threshold_y[i]` is the real magnitude that 128 stands for in result i, and
+    `m_inputCalibrationParameter[i].threshold_y[0]` in input i.
+    """
+
+    def __init__(self) -> None:
+        self.m_calibrationParameter = LayerEntry("")
+        self.m_inputCalibrationParameter: list[LayerEntry] = []
+
+    def SetCalibrationParameter(self, calibration_parameter: LayerEntry) -> None:
+        self.m_calibrationParameter = calibration_parameter
+
+    def AddInputCalibrationParameter(self, calibration_parameter: LayerEntry) -> None:
+        self.m_inputCalibrationParameter.append(calibration_parameter)
+
+    def compute(self, inputs: list[IntArray], function: Callable[..., Any] | None) -> Any:
+        """The exact results of the instructions, one int8 array per output (or the only one).
+
+        What the compiler's evaluation of the quantized net uses. By default the inputs are dequantized, `function`
+        (the layer's CPU function) is called, and its results are quantized; instructions that round otherwise override
+        this.
+        """
+        if function is None:
+            raise UnsupportedError(
+                f"the instructions of custom layer '{self.inst_name()}' come without their meaning",
+                remedy="register a CPU function for it, or override compute() of the instruction class",
+            )
+        reals = [dequantize(x, p.threshold_y[0]) for x, p in zip(inputs, self.m_inputCalibrationParameter)]
+        param = self.op_.tg_customized_param()
+        outs = function(reals, param.i32_params(), param.f32_params())
+        outs = outs if isinstance(outs, (tuple, list)) else (outs,)
+        return tuple(quantize_real(y, t) for y, t in zip(outs, self.m_calibrationParameter.threshold_y))

@@ -11,7 +11,8 @@ users.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint
@@ -27,7 +28,24 @@ GROUPS = tuple(
 
 
 class PluginError(BMError):
-    """A plug-in that is declared but cannot be imported, or two plug-ins with one name."""
+    """A plug-in that is declared but cannot be imported, that fails when it is used, or two with one name."""
+
+
+@contextmanager
+def plugin_code(what: str) -> Iterator[None]:
+    """Around calls of a plug-in's own functions: what they raise becomes a PluginError that starts with `what`.
+
+    Reported errors pass; the original exception stays attached for the plug-in's author.
+    """
+    try:
+        yield
+    except BMError:
+        raise
+    # Foreign code may raise anything, and all of it means the same to the user.
+    except Exception as error:
+        raise PluginError(
+            f"{what} failed: {type(error).__name__}: {error}", remedy="repair the plug-in, or tell its author"
+        ) from error
 
 
 @dataclass(frozen=True)

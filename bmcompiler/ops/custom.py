@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from bmcompiler import customized
+from bmcompiler.custom_layers import GROUP, cpu_function, register_cpu_function, tensor_inst
 from bmcompiler.errors import UnsupportedError
-from bmcompiler.ir import TensorType
+from bmcompiler.ir import TensorType, Value
 from bmcompiler.ops.base import Floats, Ints, Kind, TensorOp, attr, operand, tensorop
-from bmcompiler.registry import entry_points
+from bmcompiler.quant.table import BlobParameter, LayerEntry
+from bmcompiler.registry import plugin_code
 
-CpuFunction = Callable[..., Any]
-"""function(inputs: list of arrays, i32_params: tuple of int, f32_params: tuple of float) -> array or tuple of them."""
-
-_functions: dict[str, CpuFunction] = {}
-_GROUP = "bmcompiler.tensor_insts"
-_state = {"loaded": False}
+__all__ = ["Customized", "register_cpu_function"]
 
 
 def _shapes(value: Any) -> tuple[tuple[int, ...], ...]:
@@ -30,26 +28,6 @@ def _shapes(value: Any) -> tuple[tuple[int, ...], ...]:
 Shapes = Kind("list of shapes", _shapes)
 
 
-def register_cpu_function(sub_type: str, function: CpuFunction) -> None:
-    """Say what `customized` ops of this sub type compute on the host.
-
-    The function gets (inputs, i32_params, f32_params) and returns one array per output, in the declared shapes. Called
-    by a plugin's module, which the entry point group `bmcompiler.tensor_insts` names. Raises UnsupportedError when the
-    sub type has another function already.
-    """
-    if _functions.setdefault(sub_type, function) is not function:
-        raise UnsupportedError(f"custom layer '{sub_type}' has two CPU functions")
-
-
-def cpu_function(sub_type: str) -> CpuFunction | None:
-    """The registered function; plugins are loaded when none is known yet."""
-    if sub_type not in _functions and not _state["loaded"]:
-        _state["loaded"] = True
-        for load in entry_points(_GROUP).values():
-            load()
-    return _functions.get(sub_type)
-
-
 @tensorop("customized")
 class Customized(TensorOp):
     """A layer that only a plugin understands (seed 000, BMNet Library).
@@ -57,7 +35,10 @@ class Customized(TensorOp):
     %y = "tensorop.customized"(%x) {f32_params = [0.1], output_shapes = [[1, 8]], sub_type = "my_relu"} : (...) -> ...
 
     One result per entry of output_shapes, of the first operand's element type unless stated. `evaluate` calls the CPU
-    function registered for `sub_type` (see `register_cpu_function`).
+    function registered for `sub_type` (see `bmcompiler.custom_layers`).
+
+    Integer form: `target` names the chip whose instruction class for `sub_type` defines the meaning; operands and
+    results are i8 with a quantization.
     """
 
     ins = (operand("inputs", variadic=True),)
@@ -66,6 +47,7 @@ class Customized(TensorOp):
         attr("output_shapes", Shapes),
         attr("i32_params", Ints, ()),
         attr("f32_params", Floats, ()),
+        attr("target", str, ""),
     )
     free_dtype = True
 
@@ -75,22 +57,74 @@ class Customized(TensorOp):
         dtype = self.operands[0].dtype if self.operands else "f32"
         return [TensorType(shape, dtype) for shape in self.output_shapes]
 
+    def check(self) -> None:
+        values = (*self.operands, *self.results)
+        if self.target and any(v.dtype != "i8" or v.type.quant is None for v in values):
+            raise self.invalid(f"its form for {self.target} takes and gives i8 with a quantization")
+
     def evaluate(self, *arrays: Any) -> Any:
         function = cpu_function(self.sub_type)
-        if function is None:
-            raise UnsupportedError(
-                f"custom layer '{self.sub_type}' has no CPU function",
-                layer=self.label,
-                remedy=f"install the plugin that registers one (entry point group '{_GROUP}')",
-            )
-        out = function(list(arrays), self.i32_params, self.f32_params)
+        if self.target:
+            inst = self.inst(self.target)
+            if not isinstance(inst, customized.TensorFixedInst):
+                raise self.not_registered(f"instructions for {self.target}")
+            with plugin_code(f"compute() of custom layer '{self.sub_type}'"):
+                out = inst.compute(list(arrays), function)
+        else:
+            self.need_cpu_function()
+            assert function is not None
+            with plugin_code(f"the CPU function of custom layer '{self.sub_type}'"):
+                out = function(list(arrays), self.i32_params, self.f32_params)
         outs = out if isinstance(out, (tuple, list)) else (out,)
         if len(outs) != len(self.results):
-            raise self.shape_error(f"its CPU function gave {len(outs)} outputs, declared {len(self.results)}")
+            raise self.shape_error(f"its plugin computed {len(outs)} outputs, declared {len(self.results)}")
         return tuple(self._result(np.asarray(array), index) for index, array in enumerate(outs))
+
+    def need_cpu_function(self) -> None:
+        """Raise UnsupportedError unless the layer can be computed on the host."""
+        if cpu_function(self.sub_type) is None:
+            raise self.not_registered("CPU function")
+
+    def not_registered(self, what: str) -> UnsupportedError:
+        """The error for a plugin that is not there."""
+        return UnsupportedError(
+            f"custom layer '{self.sub_type}' has no {what}",
+            layer=self.label,
+            remedy=f"install the plugin that registers one (entry point group '{GROUP}')",
+        )
+
+    def inst(
+        self,
+        target: str,
+        inputs: Sequence[int] | None = None,
+        outputs: Sequence[int] | None = None,
+    ) -> customized.TensorInst | None:
+        """An instruction object for this op, its op_ and calibration parameters filled in; None when there is no class.
+
+        Args:
+            inputs, outputs: byte offsets in device memory, during code generation.
+        """
+        with plugin_code(f"the instruction class of custom layer '{self.sub_type}'"):
+            inst = tensor_inst(target, self.sub_type)
+        if inst is None:
+            return None
+        param = customized.TGCustomizedParameter(self.sub_type, self.i32_params, self.f32_params)
+        shapes = [v.shape for v in self.operands], [v.shape for v in self.results]
+        inst.op_ = customized.TensorOp(*shapes, param, inputs, outputs)
+        if isinstance(inst, customized.TensorFixedInst):
+            inst.SetCalibrationParameter(_entry(self.label, self.results))
+            for value in self.operands:
+                inst.AddInputCalibrationParameter(_entry(value.op.label if value.op else "input", [value]))
+        return inst
 
     def _result(self, array: Any, index: int) -> Any:
         type = self.results[index].type
         if array.size != prod(type.shape):
-            raise self.shape_error(f"its CPU function gave {list(array.shape)} for output {index}, declared {type}")
+            raise self.shape_error(f"its plugin computed {list(array.shape)} for output {index}, declared {type}")
         return array.reshape(type.shape).astype(type.numpy, copy=False)
+
+
+def _entry(name: str, values: Sequence[Value]) -> LayerEntry:
+    """Thresholds of values as a calibration table says them; 0 = unknown."""
+    thresholds = tuple(v.type.quant.threshold if v.type.quant is not None else 0.0 for v in values)
+    return LayerEntry(name, thresholds, blob_param=tuple(BlobParameter(name, t) for t in thresholds))

@@ -6,7 +6,8 @@ class form of the same. Plugins announce theirs through the entry point group `b
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +49,14 @@ class CaffeFrontend:
         from bmcompiler.frontends.caffe.importer import import_caffe
 
         return import_caffe(model_path, weights_path, shapes=shapes, outputs=outputs, name=name)
+
+    def custom_layers(
+        self, layers: Iterable[CustomizedCaffeLayer | type[CustomizedCaffeLayer]]
+    ) -> AbstractContextManager[None]:
+        """See `bmcompiler.frontends.caffe.custom.custom_layers`."""
+        from bmcompiler.frontends.caffe.custom import custom_layers
+
+        return custom_layers(layers)
 
 
 FRONTEND = CaffeFrontend()

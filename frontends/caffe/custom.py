@@ -18,6 +18,9 @@ A package names the class as entry point of `bmcompiler.caffe_layers`; the layer
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from copy import deepcopy
 from functools import partial
 from typing import Any
 
@@ -25,7 +28,8 @@ import numpy as np
 
 from bmcompiler.customized import TensorOp
 from bmcompiler.frontends.caffe import caffe_pb2
-from bmcompiler.frontends.caffe.layer import Layer, Results, caffe_layer
+from bmcompiler.frontends.caffe.layer import Layer, Results, caffe_layer, local_converters
+from bmcompiler.registry import plugin_code
 
 
 class CustomizedCaffeLayer(ABC):
@@ -76,14 +80,23 @@ def register_custom_layer(cls: type[CustomizedCaffeLayer]) -> type[CustomizedCaf
     return cls
 
 
-def _convert(cls: type[CustomizedCaffeLayer], layer: Layer) -> Results:
-    custom = cls()
+@contextmanager
+def custom_layers(layers: Iterable[CustomizedCaffeLayer | type[CustomizedCaffeLayer]]) -> Iterator[None]:
+    """Inside, these convert layers of their types, before all registered ones; of an object every layer gets a copy."""
+    factories = [each if isinstance(each, type) else partial(deepcopy, each) for each in layers]
+    with local_converters({make().layer_name(): partial(_convert, make) for make in factories}):
+        yield
+
+
+def _convert(make: Callable[[], CustomizedCaffeLayer], layer: Layer) -> Results:
+    custom = make()
     custom.layer_.CopyFrom(layer.p)
     custom.extra = layer.extra
     custom.blobs = [blob.values.reshape(blob.shape) for blob in layer.blobs or []]
     op = TensorOp([value.shape for value in layer.inputs])
-    custom.setup(op)
-    custom.codegen(op)
+    with plugin_code(f"the plug-in for layers of type '{layer.type}'"):
+        custom.setup(op)
+        custom.codegen(op)
     param = op.tg_customized_param()
     shapes = [op.output_shape(i).dims() for i in range(op.output_shape_size())]
     if len(shapes) != len(layer.p.top):
@@ -97,8 +110,8 @@ def _convert(cls: type[CustomizedCaffeLayer], layer: Layer) -> Results:
         {
             "sub_type": param.sub_type(),
             "output_shapes": shapes,
-            "i32_params": [param.i32_param(i) for i in range(param.i32_param_size())],
-            "f32_params": [param.f32_param(i) for i in range(param.f32_param_size())],
+            "i32_params": param.i32_params(),
+            "f32_params": param.f32_params(),
         },
     )
     return made.results

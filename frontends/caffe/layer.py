@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from math import prod
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -162,6 +165,7 @@ def _shapes(shapes: Sequence[tuple[int, ...]]) -> str:
 
 # -- registry ---------------------------------------------------------------------------------------------------------
 _converters: dict[str, Converter] = {}
+_local: ContextVar[Mapping[str, Converter]] = ContextVar("local", default=MappingProxyType({}))
 _state = {"builtin": False, "plugins": False}
 
 
@@ -184,9 +188,19 @@ def caffe_layer(*types: str) -> Callable[[Converter], Converter]:
 def find_converter(kind: str) -> Converter | None:
     """Converter of a type; plugins (entry point group `bmcompiler.caffe_layers`) are loaded when no built-in fits."""
     _load_builtin()
-    if kind not in _converters:
+    if kind not in _converters and kind not in _local.get():
         _load_plugins()
-    return _converters.get(kind)
+    return _local.get().get(kind) or _converters.get(kind)
+
+
+@contextmanager
+def local_converters(converters: Mapping[str, Converter]) -> Iterator[None]:
+    """Inside, these converters go before all registered ones."""
+    token = _local.set({**_local.get(), **converters})
+    try:
+        yield
+    finally:
+        _local.reset(token)
 
 
 def nearest_types(kind: str) -> list[str]:

@@ -25,6 +25,11 @@ class LocalStack:
         self._top = end
         return tensor
 
+    @property
+    def live(self) -> int:
+        """Tensors allocated and not freed."""
+        return len(self._live)
+
     def owns(self, tensor: tensor_lmem) -> bool:
         """True when the tensor was allocated here and not freed."""
         return any(tensor is live for live, _ in self._live)
@@ -64,6 +69,11 @@ class LocalMemory:
                 f"bmk1880_tl_alloc_bank: bank {bank_id} does not exist, banks are 0..{CHIP.lmem_banks - 1}"
             )
         return self._banks[bank_id]
+
+    @property
+    def live(self) -> int:
+        """Tensors allocated and not freed, in all stacks."""
+        return sum(stack.live for stack in (self._whole, *self._banks))
 
     def free(self, tensor: tensor_lmem) -> None:
         """Give an allocated tensor back; descriptors made by prealloc own nothing, so for them nothing happens."""

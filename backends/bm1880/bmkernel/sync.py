@@ -44,6 +44,11 @@ class SyncIds:
         self._restarts = 0
         self.reset()
 
+    @property
+    def serial(self) -> bool:
+        """True outside parallel groups and streams."""
+        return self._frozen is None and self._streams is None
+
     def reset(self) -> None:
         """Back to serial mode with both counters at 1."""
         self._frozen: dict[Engine, int] | None = None

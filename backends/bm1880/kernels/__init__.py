@@ -2,6 +2,7 @@
 
 from bmcompiler.backends.bm1880.kernels.base import DeviceKernel
 from bmcompiler.backends.bm1880.kernels.conv import ConvKernel, DeconvKernel
+from bmcompiler.backends.bm1880.kernels.custom import CustomKernel
 from bmcompiler.backends.bm1880.kernels.elementwise import (
     LutKernel,
     MacShiftKernel,
@@ -46,5 +47,6 @@ KERNELS: tuple[DeviceKernel, ...] = (
     PadKernel(),
     UpsampleKernel(),
     ViewKernel(),
+    CustomKernel(),
 )
 TABLE = kernel_table(KERNELS)

@@ -48,10 +48,11 @@ class FakeEntryPoints:
     """Stands in for installed packages."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *objects: Any) -> None:
+        layer_module._load_builtin()  # registers on import, once per process: not into the copy below
         monkeypatch.setattr(
             layer_module, "entry_points", lambda group: {str(i): lambda o=o: o for i, o in enumerate(objects)}
         )
-        monkeypatch.setattr(layer_module, "_state", {"builtin": False, "plugins": False})
+        monkeypatch.setattr(layer_module, "_state", {"builtin": True, "plugins": False})
         monkeypatch.setattr(layer_module, "_converters", dict(layer_module._converters))
 
 
@@ -75,7 +76,8 @@ def test_a_plugin_may_be_a_function_that_registers_converters(tmp_path: Path, mo
     np.testing.assert_array_equal(y, x + x)
 
 
-def test_a_type_has_one_converter() -> None:
+def test_a_type_has_one_converter(monkeypatch: pytest.MonkeyPatch) -> None:
+    FakeEntryPoints(monkeypatch)
     with pytest.raises(UnsupportedError, match="'ReLU' is registered twice"):
         caffe_layer("ReLU")(lambda layer: layer.x)
 
