@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,15 @@ class CpuMemory:
 
 CpuFunction = Callable[[CpuMemory, bytes], None]
 
+
+@runtime_checkable
+class Preparable(Protocol):
+    """A CPU function that can do its work in two steps, so that decoding its parameters is not repeated in each run."""
+
+    def prepare(self, memory: CpuMemory, parameters: bytes) -> Callable[[], None]:
+        """What `self(memory, parameters)` does, as a function to call in every run. Raises BMError."""
+
+
 _functions: dict[str, CpuFunction] = {}
 
 
@@ -39,6 +49,13 @@ def register_cpu_function(name: str, function: CpuFunction) -> None:
     if not name or len(name) > 15 or not name.isascii():
         raise RuntimeUseError(f"'{name}' cannot name a CPU function: 1 to 15 ASCII characters are needed")
     _functions[name] = function
+
+
+def bind_cpu_function(function: CpuFunction, memory: CpuMemory, parameters: bytes) -> Callable[[], None]:
+    """`function` with its arguments, to call in every run. Raises BMError as its `prepare` does."""
+    if isinstance(function, Preparable):
+        return function.prepare(memory, parameters)
+    return lambda: function(memory, parameters)
 
 
 def cpu_function(name: str) -> CpuFunction:

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from bmcompiler.codegen.cpu_segment import run_segment
+from collections.abc import Callable
+
+from bmcompiler.codegen.cpu_segment import bind_segment
 from bmcompiler.runtime.cpu_functions import CpuMemory
 
 
-def run(memory: CpuMemory, parameters: bytes) -> None:
-    """Evaluate the subnet described by `parameters` on device memory. Raises FileFormatError for malformed ones."""
-    run_segment(parameters, memory.neuron, memory.weight)
+class _Subnet:
+    """Evaluates the subnet described by the parameters on device memory. Raises FileFormatError for malformed ones."""
+
+    def __call__(self, memory: CpuMemory, parameters: bytes) -> None:
+        self.prepare(memory, parameters)()
+
+    def prepare(self, memory: CpuMemory, parameters: bytes) -> Callable[[], None]:
+        return bind_segment(parameters, memory.neuron, memory.weight)
+
+
+run = _Subnet()

@@ -16,7 +16,7 @@ from bmcompiler.bmodel.bm1880 import Command
 from bmcompiler.bmodel.layers import LayerSpan, encode_layers
 from bmcompiler.bmodel.model import FMT_F32, FMT_I8, FMT_U8
 from bmcompiler.codegen.cpu_segment import CPU_FUNCTION, encode_segment
-from bmcompiler.codegen.memory import MemoryPlan, plan_memory, root_of
+from bmcompiler.codegen.memory import MemoryPlan, parts_of_others, plan_memory, root_of
 from bmcompiler.codegen.partition import Segment, partition
 from bmcompiler.errors import BMError, UnsupportedError
 from bmcompiler.ir import Function, Module, Operation, TensorType, Value
@@ -33,8 +33,11 @@ class Program:
     def __init__(self, module: Module, target: Target, coefficients: Coefficients) -> None:
         self.module, self.function, self.coefficients = module, module.main, coefficients
         self.segments = partition(self.function, target)
-        order = [op for segment in self.segments for op in segment.ops]
-        self.plan = plan_memory(self.function, order, _NEURON_ALIGN)
+        steps = [step for segment in self.segments for step in segment.steps()]
+        hidden = {value for segment in self.segments for value in segment.hidden()}
+        on_device = [op for segment in self.segments if segment.device for op in segment.ops]
+        hosts = parts_of_others(self.function, on_device)
+        self.plan = plan_memory(self.function, steps, _NEURON_ALIGN, hosts, hidden)
         self.build = Build(self.plan, coefficients)
         self.rows: list[LayerRow] = []
         self.layers: list[LayerSpan] = []
@@ -74,7 +77,7 @@ class Program:
         def weight_offset(value: Value) -> int:
             return self.coefficients.place(value, "plain", lambda w: w)
 
-        parameters = encode_segment(segment.ops, f"cpu{index}", self.build.neuron, weight_offset)
+        parameters = encode_segment(segment, f"cpu{index}", self.build.neuron, weight_offset)
         before = self.build.ctx.count
         bmk1880_cpu_op(self.build.ctx, CPU_FUNCTION, parameters)
         names = ", ".join(dict.fromkeys(op.label for op in segment.ops))

@@ -7,15 +7,16 @@ uses, on the bytes in device memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from bmcompiler.codegen.memory import root_of
+from bmcompiler.codegen.memory import is_weight, root_of
+from bmcompiler.codegen.partition import Segment
 from bmcompiler.errors import FileFormatError
 from bmcompiler.interpreter import run_function
 from bmcompiler.ir import Function, Module, Operation, TensorType, Value, verify_module
 from bmcompiler.ops import find_op, parse_module
 from bmcompiler.ops.base import DIALECT
+from bmcompiler.ops.custom import Customized
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,33 +27,38 @@ OFFSET = "bmodel.offset"
 
 
 def encode_segment(
-    ops: Sequence[Operation],
+    segment: Segment,
     name: str,
     offset_of: Callable[[Value], int],
     weight_offset: Callable[[Value], int],
 ) -> bytes:
-    """The parameter block of the CPU record for `ops` (in execution order).
+    """The parameter block of the CPU record for a segment.
 
     Args:
         offset_of: neuron offset of a value that crosses the border of the subnet.
         weight_offset: offset from the weight base of a constant.
+    Raises:
+        UnsupportedError: a custom layer has no CPU function.
     """
+    ops, outputs = segment.ops, segment.outputs()
     inside = {result for op in ops for result in op.results}
-    inputs = dict.fromkeys(v for op in ops for v in op.operands if root_of(v) not in inside and not _is_weight(v))
-    outputs = [r for op in ops for r in op.results if any(user not in ops for user in r.users)]
+    read = dict.fromkeys(v for op in ops for v in op.operands)
+    inputs = [v for v in read if root_of(v) not in inside and not is_weight(root_of(v))]
     function = Function(name, [v.type for v in inputs], [f"i{n}" for n in range(len(inputs))])
     values: dict[Value, Value] = dict(zip(inputs, function.arguments))
 
     def value_of(operand: Value) -> Value:
-        if operand not in values and _is_weight(operand):
+        if operand not in values and is_weight(operand):
             values[operand] = _weight(function, operand, weight_offset(operand))
-        elif operand not in values:  # a view of a value of this subnet
+        elif operand not in values:  # a view of a value of this subnet, or of a constant
             assert operand.op is not None
             view = _copy(operand.op, [value_of(operand.op.operands[0])])
             values[operand] = function.body.append(view).result
         return values[operand]
 
     for op in ops:
+        if isinstance(op, Customized):
+            op.need_cpu_function()
         copy = function.body.append(_copy(op, [value_of(v) for v in op.operands]))
         values.update(zip(op.results, copy.results))
     function.set_outputs([values[v] for v in outputs], [f"o{n}" for n in range(len(outputs))])
@@ -61,10 +67,6 @@ def encode_segment(
         "output_offsets": tuple(offset_of(v) for v in outputs),
     }
     return str(Module([function])).encode()
-
-
-def _is_weight(value: Value) -> bool:
-    return value.op is not None and value.op.name == "tensorop.weight"
 
 
 def _weight(function: Function, value: Value, offset: int) -> Value:
@@ -80,7 +82,6 @@ def _copy(op: Operation, operands: list[Value]) -> Operation:
     return cls(operands, attributes, [r.type for r in op.results], op.location)
 
 
-@lru_cache(maxsize=256)
 def decode_segment(parameters: bytes) -> Module:
     """The subnet behind a parameter block. Raises FileFormatError for anything else."""
     try:
@@ -98,13 +99,14 @@ def decode_segment(parameters: bytes) -> Module:
     return module
 
 
-def run_segment(parameters: bytes, neuron: np.ndarray, weight: np.ndarray) -> None:
-    """Evaluate a subnet on device memory.
+def bind_segment(parameters: bytes, neuron: np.ndarray, weight: np.ndarray) -> Callable[[], None]:
+    """Prepare a subnet for device memory: the returned function evaluates it, as often as it is called.
 
     Args:
         neuron, weight: uint8 arrays of the activation and weight memory; results are written to `neuron`.
     Raises:
         FileFormatError: a tensor lies outside its memory, or the text is malformed.
+        VerifyError: the text is not a valid function.
     """
     module = decode_segment(parameters)
     function = module.main
@@ -113,14 +115,19 @@ def run_segment(parameters: bytes, neuron: np.ndarray, weight: np.ndarray) -> No
             array = _view(weight, op.attributes.get(OFFSET, -1), op.result.type, "weight")
             module.weights[op.attributes["key"]] = array
     verify_module(module)
-    offsets = function.attributes["input_offsets"]
-    inputs = {
-        name: _view(neuron, offset, value.type, "activation").copy()
-        for name, offset, value in zip(function.input_names, offsets, function.arguments)
-    }
-    outputs = run_function(module, function, inputs)
-    for offset, value, result in zip(function.attributes["output_offsets"], function.returned, outputs.values()):
-        _view(neuron, offset, value.type, "activation")[...] = result
+
+    def views(field: str, values: Sequence[Value]) -> list[np.ndarray]:
+        offsets = function.attributes[field]
+        return [_view(neuron, offset, value.type, "activation") for offset, value in zip(offsets, values)]
+
+    inputs = dict(zip(function.input_names, views("input_offsets", function.arguments)))
+    targets = views("output_offsets", function.returned)
+
+    def run() -> None:
+        for target, result in zip(targets, run_function(module, function, inputs).values()):
+            target[...] = result
+
+    return run
 
 
 def _view(memory: np.ndarray, offset: object, type: TensorType, what: str) -> np.ndarray:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 
 from bmcompiler.ir import Function, Operation, Value
 
@@ -33,87 +35,129 @@ class _Lifetime:
     offset: int = -1
 
 
+def is_view(op: Operation) -> bool:
+    """True for ops whose result is the memory of their operand."""
+    return op.name == "tensorop.reshape"
+
+
+def is_weight(value: Value) -> bool:
+    """True for results of weight ops."""
+    return value.op is not None and value.op.name == "tensorop.weight"
+
+
 def root_of(value: Value) -> Value:
-    """The value whose memory `value` shares: reshapes are views."""
-    while value.op is not None and value.op.name == "tensorop.reshape":
+    """The value whose memory `value` shares."""
+    while value.op is not None and is_view(value.op):
         value = value.op.operands[0]
     return value
 
 
+Hosts = Mapping[Value, tuple[Value, int]]
+"""Values that are a part of another value's memory: (host, offset in bytes)."""
+
+
+def parts_of_others(function: Function, ops: Iterable[Operation]) -> dict[Value, tuple[Value, int]]:
+    """Where splits and concats among `ops` need no copies because their parts are runs of bytes of the whole.
+
+    1. an operand of a concat is made in its place in the result, unless it is an input, an output, a constant,
+       listed twice, or already a part of something else
+    2. a result of a split stays where it is in the operand, unless it is an output
+    """
+    fixed = {root_of(value) for value in (*function.arguments, *function.returned)}
+    hosts: dict[Value, tuple[Value, int]] = {}
+    for op in ops:
+        if op.name not in ("tensorop.concat", "tensorop.split"):
+            continue
+        joins = op.name == "tensorop.concat"
+        whole, parts = (op.results[0], op.operands) if joins else (root_of(op.operands[0]), op.results)
+        if prod(whole.shape[: op.attributes["axis"] % max(1, whole.type.rank)]) != 1:
+            continue
+        offset = 0
+        for part in parts:
+            value = root_of(part)
+            if value not in fixed and value not in hosts and not is_weight(value):
+                hosts[value] = whole, offset
+            offset += part.type.nbytes
+    return hosts
+
+
 def plan_memory(
     function: Function,
-    order: list[Operation],
+    steps: Sequence[Sequence[Operation]],
     align: int,
-    input_align: int = 1,
-    slack: int = 0,
+    hosts: Hosts | None = None,
+    hidden: Collection[Value] = (),
 ) -> MemoryPlan:
     """Inputs first from offset 0, then the outputs side by side in list order, then all others by first fit.
 
     Args:
-        order: ops in execution order.
-        align: alignment of intermediate values in bytes.
-        input_align: alignment of inputs and outputs (1 keeps them contiguous).
-        slack: bytes after the last value that may be read (never written).
+        steps: ops in execution order; the values that ops of one step read and write never share memory.
+        align: alignment of intermediate values in bytes; inputs and outputs are aligned to their elements only.
+        hosts: values that live inside others.
+        hidden: values that need no memory.
     """
-    plan = MemoryPlan()
-    position = {op: i for i, op in enumerate(order)}
-    end = len(order)
+    plan, hosts = MemoryPlan(), hosts or {}
+    position = {op: i for i, ops in enumerate(steps) for op in ops}
     cursor = 0
     for argument in function.arguments:
-        cursor = _up(cursor, _item_align(argument, input_align))
+        cursor = _up(cursor, argument.type.numpy.itemsize)
         plan.offsets[argument] = cursor
         cursor += argument.type.nbytes
     cursor = _up(cursor, align)
     for value in function.returned:
         root = root_of(value)
-        cursor = _up(cursor, _item_align(value, input_align))
+        cursor = _up(cursor, value.type.numpy.itemsize)
         plan.outputs.append(cursor)
-        if root in plan.offsets or root.op is None or root.op.name == "tensorop.weight":
+        if root in plan.offsets or is_weight(root):
             plan.copies.append((value, cursor))
         else:
             plan.offsets[root] = cursor
         cursor += value.type.nbytes
     fixed = _up(cursor, align)
-    lifetimes = _lifetimes(order, position, end, plan.offsets)
+    lifetimes = _lifetimes(position, hosts, {*plan.offsets, *hidden})
     _first_fit(list(lifetimes.values()), fixed, align)
-    for value, life in lifetimes.items():
-        plan.offsets[value] = life.offset
-    plan.size = max([fixed, *(life.offset + life.nbytes for life in lifetimes.values())]) + slack
-    plan.lower_bound = fixed + _peak(list(lifetimes.values()), end)
+    plan.offsets.update((value, life.offset) for value, life in lifetimes.items())
+    for value in hosts:
+        host, offset = _host(value, hosts)
+        plan.offsets[value] = plan.offsets[host] + offset
+    plan.size = max([fixed, *(life.offset + life.nbytes for life in lifetimes.values())])
+    plan.lower_bound = fixed + _peak(list(lifetimes.values()), len(steps))
     return plan
 
 
-def _item_align(value: Value, least: int) -> int:
-    return max(least, value.type.numpy.itemsize)
+def _host(value: Value, hosts: Hosts) -> tuple[Value, int]:
+    """The outermost value around `value`, and the offset in it."""
+    total = 0
+    while value in hosts:
+        value, offset = hosts[value]
+        total += offset
+    return value, total
 
 
 def _up(value: int, align: int) -> int:
     return -(-value // align) * align
 
 
-def _lifetimes(
-    order: list[Operation], position: dict[Operation, int], end: int, placed: dict[Value, int]
-) -> dict[Value, _Lifetime]:
+def _lifetimes(position: dict[Operation, int], hosts: Hosts, placed: Collection[Value]) -> dict[Value, _Lifetime]:
+    """First and last step of every value not `placed`; a host lives as long as any of its parts."""
     lives: dict[Value, _Lifetime] = {}
-    for op in order:
+    end = 1 + max(position.values(), default=0)
+    for op, first in position.items():
         for result in op.results:
-            root = root_of(result)
-            if root.op is None or root.op.name == "tensorop.weight" or root in placed:
+            value, _ = _host(result, hosts)
+            if value in placed:
                 continue
-            last = max(position[op], _last_use(result, position, end))
-            if root in lives:
-                lives[root].last = max(lives[root].last, last)
-            else:
-                lives[root] = _Lifetime(root.type.nbytes, position[op], last)
+            last = max(first, _last_use(result, position, end))
+            life = lives.setdefault(value, _Lifetime(value.type.nbytes, first, last))
+            life.first, life.last = min(life.first, first), max(life.last, last)
     return lives
 
 
 def _last_use(value: Value, position: dict[Operation, int], end: int) -> int:
-    """Position of the last reader, also through views; the function's return reads at the end."""
+    """Step of the last reader, also through views; the function's return reads at the end."""
     last = -1
     for user in value.users:
-        view = user.name == "tensorop.reshape"
-        last = max(last, _last_use(user.result, position, end) if view else position.get(user, end))
+        last = max(last, _last_use(user.result, position, end) if is_view(user) else position.get(user, end))
     return last
 
 

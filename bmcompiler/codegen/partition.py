@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bmcompiler.codegen.memory import root_of
-from bmcompiler.ir import Function, Operation
+from bmcompiler.codegen.memory import is_view, root_of
+from bmcompiler.ir import Function, Operation, Value
 from bmcompiler.target import Target, unsupported_reason
 
 CPU_NOTE = "place.cpu"
@@ -20,6 +20,25 @@ class Segment:
     device: bool
     ops: list[Operation]
     reasons: list[str]
+
+    def steps(self) -> list[list[Operation]]:
+        """Ops that run as one: a CPU subnet is one step, it reads all its inputs before it writes any result."""
+        return [[op] for op in self.ops] if self.device else [self.ops]
+
+    def outputs(self) -> list[Value]:
+        """Results that are read outside, also through views."""
+        members = set(self.ops)
+        return [result for op in self.ops for result in op.results if _is_read_outside(result, members)]
+
+    def hidden(self) -> set[Value]:
+        """Results of a CPU subnet that need no memory."""
+        return set() if self.device else {r for op in self.ops for r in op.results}.difference(self.outputs())
+
+
+def _is_read_outside(value: Value, members: set[Operation]) -> bool:
+    return any(
+        _is_read_outside(user.result, members) if is_view(user) else user not in members for user in value.users
+    )
 
 
 def partition(function: Function, target: Target) -> list[Segment]:

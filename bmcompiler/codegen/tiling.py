@@ -209,7 +209,7 @@ class Tiler:
                     break
 
     def _fits_everywhere(self, grid: tuple[Axis, ...], tiling: Tiling, work: Callable[[Box], TileWork]) -> bool:
-        """Whether the largest tile fits; halos differ from tile to tile, so the worst interval of each axis is found."""
+        """Whether the largest tile fits; halos differ from tile to tile, so the worst of each axis is looked for."""
         trips = {a: axis.count(size) for a, axis, size in zip(AXES, grid, tiling.sizes)}
         worst = [_middle(axis, size) for axis, size in zip(grid, tiling.sizes)]
 

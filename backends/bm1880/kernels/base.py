@@ -8,7 +8,7 @@ from math import prod
 from bmcompiler.backends.bm1880.bmkernel.checks import MAX_TPU_DIM, MAX_TPU_HW
 from bmcompiler.backends.bm1880.build import Build, Dims, aligned_lane_bytes, extents
 from bmcompiler.backends.bm1880.chip import CHIP
-from bmcompiler.codegen.memory import root_of
+from bmcompiler.codegen.memory import is_weight, root_of
 from bmcompiler.codegen.schedule import Moved, emit_tiles
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, Tiler, TileWork, Tiling
 from bmcompiler.errors import UnsupportedError
@@ -125,9 +125,9 @@ def activation_out(value: Value, view: Dims, box: Box, planes: int = 1) -> Buffe
 
 def is_constant(value: Value | None) -> bool:
     """True for weights, and for an absent optional operand."""
-    return value is None or (value.op is not None and value.op.name == "tensorop.weight")
+    return value is None or is_weight(value)
 
 
 def is_activation(value: Value) -> bool:
     """True for values in neuron memory; views of weights are not."""
-    return not is_constant(root_of(value))
+    return not is_weight(root_of(value))

@@ -57,6 +57,8 @@ class CopyKernel(DeviceKernel):
         moved = Moved(tiles=1)
         for to, to_offset, source, from_offset, dims in self.pieces(op):
             destination, origin = build.neuron(to) + to_offset, build.neuron(source) + from_offset
+            if destination == origin and all(dim.src == dim.dst for dim in dims if dim.size > 1):
+                continue  # made in place
             for command in copy_commands(dims):
                 build.copy_global(
                     destination + command.dst,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from bmcompiler.backends.bm1880.cmdbuf import Records, records
 from bmcompiler.backends.bm1880.isa import CPU_NAME_BYTES, FORMATS, CpuOperation, Engine, Task
 from bmcompiler.blas import one_blas_thread
 from bmcompiler.errors import BMError, FileFormatError, SimulatorError
-from bmcompiler.runtime.cpu_functions import CpuMemory, cpu_function
+from bmcompiler.runtime.cpu_functions import CpuMemory, bind_cpu_function, cpu_function
 from bmcompiler.runtime.simulator.bm1880.elementwise import tensor_step
 from bmcompiler.runtime.simulator.bm1880.gdma import Transfer, gdma_step
 from bmcompiler.runtime.simulator.bm1880.matrix import matrix_fold_step, matrix_mac_step
@@ -130,19 +131,27 @@ def _cpu_step(machine: Machine, payload: bytes, bases: tuple[int, int]) -> Step:
         raise SimulatorError(f"{size} parameter bytes do not fit a record of {len(payload)} bytes")
     name = payload[CPU_NAME_BYTES].split(b"\0")[0].decode("ascii", "replace")
     function = cpu_function(name)
-    parameters = payload[_PARAM_START : _PARAM_START + size]
     memory = CpuMemory(machine.globals.area(bases[0]), machine.globals.area(bases[1]))
+    with _naming(name):
+        call = bind_cpu_function(function, memory, payload[_PARAM_START : _PARAM_START + size])
 
     def run() -> None:
-        try:
-            function(memory, parameters)
-        except BMError as error:
-            raise SimulatorError(f"host function '{name}': {error}") from error
-        # A host function may be foreign code: it may raise anything, and all of it means the same to the user.
-        except Exception as error:
-            raise SimulatorError(f"host function '{name}' failed: {type(error).__name__}: {error}") from error
+        with _naming(name):
+            call()
 
     return run
+
+
+@contextmanager
+def _naming(function: str) -> Iterator[None]:
+    """Errors of a host function become errors of its command."""
+    try:
+        yield
+    except BMError as error:
+        raise SimulatorError(f"host function '{function}': {error}") from error
+    # A host function may be foreign code: it may raise anything, and all of it means the same to the user.
+    except Exception as error:
+        raise SimulatorError(f"host function '{function}' failed: {type(error).__name__}: {error}") from error
 
 
 def _nothing() -> None:
