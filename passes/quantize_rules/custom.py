@@ -15,9 +15,7 @@ def customized(op: TensorOp, low: Lowering) -> list[Value]:
         raise NoInt8Form("its integer form depends on the chip, and no target is chosen")
     operands = [low.request(value) for value in op.operands]
     declared = {name: value for name, value in op.attributes.items() if "." not in name}
-    results = low.emit_all(
-        op.opname, operands, {**declared, "target": low.target.name}, low.wanted(op.results[0])
-    )
+    results = low.emit_all(op.opname, operands, {**declared, "target": low.target.name}, low.wanted(op.results[0]))
     for old, new in zip(op.results, results):
         new.type = i8(new.shape, low.wanted(old))
     return results

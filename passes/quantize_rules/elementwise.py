@@ -12,9 +12,15 @@ from bmcompiler.ir import Operation, Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.quantize_rules.activation import by_table
 from bmcompiler.passes.quantize_rules.base import NoInt8Form, Scaling, is_constant, rule
-from bmcompiler.passes.quantize_rules.formulas import I8, product_threshold, rescaling, sum_multipliers
+from bmcompiler.passes.quantize_rules.formulas import (
+    I8,
+    constant_threshold,
+    product_threshold,
+    rescaling,
+    sum_multipliers,
+)
 from bmcompiler.passes.quantize_rules.linear import per_channel
-from bmcompiler.passes.quantize_rules.lowering import Lowering, constant_threshold, threshold_of
+from bmcompiler.passes.quantize_rules.lowering import Lowering, threshold_of
 
 
 @rule("add", "sub", scaling=Scaling.FREE)

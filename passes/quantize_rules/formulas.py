@@ -55,6 +55,11 @@ def product_threshold(left: float, right: float, wanted: float) -> tuple[float, 
     return base * 2.0**shift, shift
 
 
+def constant_threshold(array: NDArray[Any]) -> float:
+    """The threshold at which the largest magnitude of a constant becomes 127."""
+    return float(np.abs(array).max(initial=0.0)) * 128 / 127 or 1.0
+
+
 @dataclass(frozen=True)
 class Linear:
     """An int8 layer: out = saturate(round_shift(sum x * weight + bias, shift)), its result at `threshold`.

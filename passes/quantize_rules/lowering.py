@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler import arith
-from bmcompiler.ir import Block, Function, Module, Operation, Quant, TensorType, Value
+from bmcompiler.ir import Block, Function, Module, Operation, Quant, TensorType, Value, type_of_array
 from bmcompiler.ops import find_op
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.quantize_rules.base import NoInt8Form, is_constant
-from bmcompiler.passes.quantize_rules.formulas import rescaling
+from bmcompiler.passes.quantize_rules.formulas import constant_threshold, rescaling
 from bmcompiler.passes.quantize_rules.plan import Plan
 from bmcompiler.passes.rewriting import TENSOR_NAME, rebuild
 from bmcompiler.target import Target, unsupported_reason
@@ -258,14 +258,7 @@ def same(a: float, b: float) -> bool:
     return abs(a - b) <= _SAME * max(a, b)
 
 
-def constant_threshold(array: NDArray[Any]) -> float:
-    """The threshold at which the largest magnitude of a constant becomes 127."""
-    return float(np.abs(array).max(initial=0.0)) * 128 / 127 or 1.0
-
-
 def _type(array: NDArray[Any], quant: Quant | None) -> TensorType:
-    from bmcompiler.ir import type_of_array
-
     plain = type_of_array(array)
     return TensorType(plain.shape, plain.dtype, quant)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bmcompiler.ir import Function, Operation, Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.quantize_rules.base import Scaling, is_constant
-from bmcompiler.passes.quantize_rules.formulas import product_threshold
+from bmcompiler.passes.quantize_rules.formulas import constant_threshold, product_threshold
 
 
 @dataclass
@@ -83,8 +83,6 @@ class _Planner:
 
     def _of(self, value: Value) -> float:
         if is_constant(value):
-            from bmcompiler.passes.quantize_rules.lowering import constant_threshold
-
             return constant_threshold(self.constant(value))
         return self.plan.thresholds[value]
 
