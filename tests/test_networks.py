@@ -1,0 +1,163 @@
+"""Whole networks on BM1880: accuracy a user relies on, and byte equality of the two executions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bmcompiler
+from bmcompiler.arith import quantize_real
+from bmcompiler.interpreter import run_module
+from bmcompiler.runtime import Session
+
+MODELS = Path(__file__).resolve().parent.parent / "models"
+THIRD_PARTY = MODELS / "third_party"
+Arrays = Mapping[str, np.ndarray]
+
+
+def third_party(name: str) -> Path:
+    path = THIRD_PARTY / name
+    if not path.exists():
+        pytest.skip(f"{name} is not fetched: run `make models`")
+    return path
+
+
+def digits() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Calibration images, test images (both 0..1, Nx1x28x28) and labels."""
+    data = np.load(MODELS / "digits.npz")
+    return data["calib"].astype(np.float32) / 255, data["test"].astype(np.float32) / 255, data["labels"]
+
+
+def assert_executions_agree(result: Any, session: Session, inputs: Arrays) -> None:
+    """`evaluate` on the quantized IR and the command simulator give the same bytes for one sample."""
+    function = result.module.main
+    device: dict[str, np.ndarray] = {}
+    for name, argument in zip(function.input_names, function.arguments):
+        real = np.ascontiguousarray(inputs[name][: argument.shape[0]])
+        quant = argument.type.quant
+        device[name] = real if quant is None else quantize_real(real, quant.threshold)
+    expected = run_module(result.module, device)
+    found = session.run(device, raw=True)
+    assert expected.keys() == found.keys()
+    for name, array in expected.items():
+        assert found[name].tobytes() == array.tobytes(), f"output {name} differs"
+
+
+def compiled(model: Path, weights: Path | None, data: Arrays, **options: Any) -> tuple[Any, Session]:
+    result = bmcompiler.compile(model, weights, target="bm1880", data=data, **options)
+    return result, Session(result.model)
+
+
+def test_lenet_keeps_its_accuracy_on_bm1880() -> None:
+    calibration, images, labels = digits()
+    net = MODELS / "lenet"
+    result, session = compiled(net / "deploy.prototxt", net / "lenet.caffemodel", {"data": calibration})
+    assert_executions_agree(result, session, {"data": images})
+    found = session.run({"data": images})["prob"].reshape(len(labels), -1).argmax(axis=1)
+    assert (found == labels).mean() >= 0.959
+
+
+def test_resnet8_keeps_its_accuracy_on_bm1880() -> None:
+    calibration, images, labels = digits()
+    result, session = compiled(MODELS / "resnet8" / "resnet8_mnist.onnx", None, {"x": calibration})
+    assert not [row for row in result.rows if row.where == "cpu"]
+    assert_executions_agree(result, session, {"x": images})
+    (scores,) = session.run({"x": images}).values()
+    assert (scores.reshape(len(labels), -1).argmax(axis=1) == labels).mean() >= 0.959
+
+
+@pytest.mark.parametrize("method", ["kl", "max", "percentile", "mse"])
+def test_every_calibration_method_serves_lenet(method: str) -> None:
+    calibration, images, labels = digits()
+    net = MODELS / "lenet"
+    _, session = compiled(net / "deploy.prototxt", net / "lenet.caffemodel", {"data": calibration}, method=method)
+    found = session.run({"data": images[:200]})["prob"].reshape(200, -1).argmax(axis=1)
+    assert (found == labels[:200]).mean() >= 0.95
+
+
+def face_patches(size: int) -> tuple[np.ndarray, np.ndarray]:
+    """200 patches as the MTCNN nets take them (N, W, H, 3: they were trained transposed), and 1 for faces."""
+    cv2 = pytest.importorskip("cv2")
+    gray = np.load(third_party("lfw_subset.npy")).astype(np.float32)
+    resized = np.stack([cv2.resize(patch, (size, size), interpolation=cv2.INTER_LINEAR) for patch in gray]) * 255
+    scaled = ((resized - 127.5) / 128).transpose(0, 2, 1)
+    return np.repeat(scaled[..., None], 3, axis=3).astype(np.float32), np.repeat([1, 0], 100)
+
+
+@pytest.mark.parametrize(("net", "size", "least"), [("pnet", 12, 0.96), ("rnet", 24, 0.99), ("onet", 48, 0.99)])
+def test_mtcnn_still_tells_faces(net: str, size: int, least: float) -> None:
+    model = third_party(f"mtcnn_{net}.onnx")
+    patches, labels = face_patches(size)
+    name = {"pnet": "input_1", "rnet": "input_2", "onet": "input_3"}[net]
+    shape = [[1, size, size, 3]]
+    result, session = compiled(model, None, {name: patches[::2]}, shapes=shape)
+    assert_executions_agree(result, session, {name: patches})
+    outputs = session.run({name: patches}).values()
+    (faces,) = (out.reshape(200, 2)[:, 1] for out in outputs if out.size == 400)
+    assert ((faces > 0.5) == labels).mean() >= least
+
+
+def noise(shape: tuple[int, ...]) -> np.ndarray:
+    return np.random.default_rng(7).standard_normal(shape).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("net", "shape"),
+    [
+        ("light_squeezenet", (1, 3, 224, 224)),
+        ("light_shufflenet", (1, 3, 224, 224)),
+        ("light_inception_v1", (1, 3, 224, 224)),
+        ("light_resnet50", (1, 3, 224, 224)),
+        ("ppocr_v2_cls", (1, 3, 48, 192)),
+        ("ppocr_v4_det", (1, 3, 320, 320)),
+        ("ppocr_v4_rec", (1, 3, 48, 320)),
+    ],
+)
+@pytest.mark.slow
+def test_real_networks_run_byte_equal(net: str, shape: tuple[int, ...]) -> None:
+    model = third_party(f"{net}.onnx")
+    module = bmcompiler.load_network(model, shapes=[shape])
+    (name,) = module.main.input_names
+    samples = noise((2, *shape[1:]))
+    result, session = compiled(model, None, {name: samples}, shapes=[[list(shape)]])
+    assert_executions_agree(result, session, {name: samples})
+
+
+@pytest.mark.slow
+def test_feature_maps_far_larger_than_local_memory() -> None:
+    """The first layers of VGG-19 at 224x224: 3.2 MB maps on 2 MB of local memory."""
+    test_data = pytest.importorskip("onnx.backend.test")
+    model = Path(test_data.__file__).parent / "data" / "light" / "light_vgg19.onnx"
+    samples = noise((2, 3, 224, 224))
+    result, session = compiled(model, None, {"data_0": samples}, outputs=["r9"])
+    assert sum(row.tiles for row in result.rows) > 50
+    assert_executions_agree(result, session, {"data_0": samples})
+
+
+def test_one_model_holds_several_input_shapes(tmp_path: Path) -> None:
+    model = third_party("mtcnn_pnet.onnx")
+    patches, _ = face_patches(24)
+    path = tmp_path / "pnet.bmodel"
+    shapes = [[[1, 24, 24, 3]], [[1, 40, 32, 3]]]
+    result = bmcompiler.compile(model, target="bm1880", data={"input_1": patches}, shapes=shapes, output=path)
+    session = Session(path)
+    assert len(result.model.weight_sets) == 1
+    small = session.run({"input_1": patches[:1]})
+    large = session.run({"input_1": noise((1, 40, 32, 3))})
+    assert [out.shape for out in small.values()] != [out.shape for out in large.values()]
+
+
+def test_equal_input_gives_equal_bytes(tmp_path: Path) -> None:
+    calibration, _, _ = digits()
+    net = MODELS / "lenet"
+    files = [tmp_path / "a.bmodel", tmp_path / "b.bmodel"]
+    for path in files:
+        data = {"data": calibration[:32]}
+        bmcompiler.compile(
+            net / "deploy.prototxt", net / "lenet.caffemodel", target="bm1880", data=data, output=path, name="lenet"
+        )
+    assert files[0].read_bytes() == files[1].read_bytes()
