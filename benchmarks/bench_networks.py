@@ -1,8 +1,8 @@
 """Compile and run whole networks for BM1880: python benchmarks/bench_networks.py [NAMES...]
 
 Prints per network: seconds to compile (with calibration), seconds per run in the command simulator after loading, and
-the ratio of that to one float32 run in ONNX Runtime on one thread beside it (Caffe nets: no ratio). Third-party networks
-must be fetched first (`make models`).
+the ratio of that to one float32 run in ONNX Runtime on one thread beside it (Caffe nets: no ratio). Third-party
+networks must be fetched first (`make models`).
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def reference(model: Path, samples: np.ndarray) -> float | None:
     except ImportError:
         return None
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
+    options.intra_op_num_threads, options.log_severity_level = 1, 3
     session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
     feed = {session.get_inputs()[0].name: samples[:1]}
     return best(lambda: session.run(None, feed))
@@ -84,9 +84,8 @@ def bench(name: str) -> None:
     ratio = "" if other is None else f"{run_time / other:8.1f} x ONNX Runtime"
     macs = sum(row.macs for row in result.rows) / 1e6
     commands = sum(row.commands for row in result.rows)
-    print(
-        f"{name:18} {macs:8.1f} MMAC {commands:6} commands  compile {compile_time:6.2f} s  run {run_time:7.4f} s {ratio}"
-    )
+    facts = f"{name:18} {macs:8.1f} MMAC {commands:6} commands"
+    print(f"{facts}  compile {compile_time:6.2f} s  run {run_time:7.4f} s {ratio}")
 
 
 def main(names: list[str]) -> None:
