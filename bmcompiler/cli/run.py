@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -16,6 +16,9 @@ from bmcompiler.cli.common import atomic_output, command_line, format_table, pro
 if TYPE_CHECKING:
     import numpy as np
 
+    from bmcompiler.profile import Analysis, Race
+
+_SHOWN_RACES = 10
 _EPILOG = """
 \b
 Examples:
@@ -34,8 +37,21 @@ https://ui.perfetto.dev or chrome://tracing.
 @click.option("--input", "source", required=True, metavar="IN.npz", type=click.Path(path_type=Path), help="Inputs.")
 @click.option("-o", "--output", metavar="OUT.npz", type=click.Path(path_type=Path), help="Where the outputs go.")
 @click.option("--raw", is_flag=True, help="Pass the integers of the device both ways, no scaling.")
+@click.option("--timing", is_flag=True, help="Print the time on this host, and a model of the chip's.")
+@click.option("--trace", metavar="FILE.json", type=click.Path(path_type=Path), help="Write a timeline (Chrome trace).")
+@click.option("--check-races", is_flag=True, help="Prove first that the wait ids order all commands that need it.")
 @click.option("--device", type=int, default=0, show_default=True, help="Number of the device to run on.")
-def cli(model: Path, source: Path, output: Path | None, raw: bool, device: int) -> None:
+def cli(
+    *,
+    model: Path,
+    source: Path,
+    output: Path | None,
+    raw: bool,
+    timing: bool,
+    trace: Path | None,
+    check_races: bool,
+    device: int,
+) -> None:
     """Run BMODEL on the arrays in IN.npz and write its outputs to OUT.npz."""
     from bmcompiler.errors import RuntimeUseError
     from bmcompiler.quant.data import load_data
@@ -50,28 +66,68 @@ def cli(model: Path, source: Path, output: Path | None, raw: bool, device: int) 
         steps = len(each)
         yield from progress(each, "running", len(each)) if len(each) > 1 else each
 
-    with _opened(output) as stream:
-        start = time.perf_counter()
+    with _opened(output) as stream, _opened(trace, text=True) as trace_stream:
         try:
+            analysis = _analysis(session, inputs) if timing or trace or check_races else None
+            if analysis is not None and check_races:
+                _refuse_races(analysis.races(), model)
+            start = time.perf_counter()
             results = session.run(inputs, raw=raw, progress=shown)
         except RuntimeUseError as error:
             raise error.located(file=source) from None
         seconds = time.perf_counter() - start
         if stream is not None:
             write_npz(stream, results)
+        if analysis is not None and trace_stream is not None:
+            trace_stream.write(analysis.trace())
     click.echo(_output_table(results), nl=False)
-    click.echo(f"{steps} {'step' if steps == 1 else 'steps'} in {seconds:.3g} s on this host")
-    if output is not None:
-        click.echo(f"wrote {output} ({output.stat().st_size:,} bytes)")
+    click.echo(f"{_count(steps, 'step')} in {seconds:.3g} s on this host ({seconds / steps:.3g} s per step)")
+    if check_races:
+        click.echo("no races: the wait ids order every two commands that touch the same bytes")
+    if analysis is not None and timing:
+        from bmcompiler.cli.timing import timing_text
+
+        click.echo("\n" + timing_text(analysis.timing()), nl=False)
+    for path in (output, trace):
+        if path is not None:
+            click.echo(f"wrote {path} ({path.stat().st_size:,} bytes)")
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _analysis(session: Any, inputs: Mapping[str, np.ndarray]) -> Analysis:
+    """The analysis of the program that will run. Raises UnsupportedError when the chip has none."""
+    from bmcompiler.errors import UnsupportedError
+    from bmcompiler.profile import find_analyzer
+
+    target = session.model.target
+    analyze = find_analyzer(target)
+    if analyze is None:
+        raise UnsupportedError(
+            f"no plug-in analyses programs for {target}", remedy="leave out --timing, --trace and --check-races"
+        )
+    return analyze(session.model, session.program_for(inputs))
+
+
+def _refuse_races(races: Sequence[Race], model: Path) -> None:
+    from bmcompiler.errors import SimulatorError
+
+    if not races:
+        return
+    shown = "".join(f"\n  {race}" for race in races[:_SHOWN_RACES])
+    more = f"\n  and {len(races) - _SHOWN_RACES} more" if len(races) > _SHOWN_RACES else ""
+    raise SimulatorError(f"{_count(len(races), 'race')}; the result depends on timing:{shown}{more}", file=model)
 
 
 @contextmanager
-def _opened(path: Path | None) -> Iterator[IO[Any] | None]:
-    """The output, opened before the work so that a path that cannot be written costs no run."""
+def _opened(path: Path | None, *, text: bool = False) -> Iterator[IO[Any] | None]:
+    """An output, opened before the work so that a path that cannot be written costs no run."""
     if path is None:
         yield None
         return
-    with atomic_output(path) as stream:
+    with atomic_output(path, text=text) as stream:
         yield stream
 
 
