@@ -18,7 +18,7 @@ from bmcompiler.ops import parse_module
 
 
 def build(count: int) -> Module:
-    """A chain of `count` ops: conv and relu in turn, each conv with its own weight and bias (weight ops not counted)."""
+    """A chain of `count` ops: conv and relu in turn; two weights per conv come on top."""
     builder = Builder.new("chain")
     value = builder.input("data", TensorType((1, 16, 28, 28)))
     weight, bias = np.zeros((16, 16, 3, 3), np.float32), np.zeros(16, np.float32)

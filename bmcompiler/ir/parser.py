@@ -1,7 +1,6 @@
 """Reader of the MLIR generic text that `printer` writes (and of what mlir-opt makes of it in generic form).
 
-One regular expression cuts tokens, one method reads each construct. Every error is a FileFormatError that names file,
-line and column.
+One method reads each construct. Every error is a FileFormatError that names file, line and column.
 """
 
 from __future__ import annotations
@@ -9,33 +8,15 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from bmcompiler.errors import FileFormatError
 from bmcompiler.ir.core import Block, Function, Location, Module, Operation, Value
+from bmcompiler.ir.tokens import Token, error_at, tokenize
 from bmcompiler.ir.types import FROM_MLIR, Quant, TensorType
 
 _T = TypeVar("_T")
 _MAX_NESTING = 64
-_SHAPE = r"(?:[0-9]+x)*[a-z]+[0-9]+"
-_TOKENS = re.compile(
-    rf"""(?:\s|//[^\n]*)*
-    (?: (?P<type>tensor<{_SHAPE}>)
-      | (?P<tensor>tensor<{_SHAPE}(?=\s*,))
-      | (?P<value>%[A-Za-z0-9_$.-]+)
-      | (?P<punct>[(){{}}\[\]<>=,:])
-      | (?P<string>"(?:[^"\\\n]|\\[0-9a-fA-F]{{2}}|\\["\\nt])*")
-      | (?P<name>[A-Za-z_][A-Za-z0-9_$.]*)
-      | (?P<float>-?[0-9]+\.[0-9]*(?:[eE][-+]?[0-9]+)?)
-      | (?P<hex>0x[0-9a-fA-F]+)
-      | (?P<int>-?[0-9]+)
-      | (?P<arrow>->)
-      | (?P<label>\^[A-Za-z0-9_$.-]+)
-      | (?P<end>\Z)
-    )""",
-    re.VERBOSE,
-)
-_BLANK = re.compile(r"(?:\s|//[^\n]*)*")
 _DIMENSIONS = re.compile(r"((?:[0-9]+x)*)([a-z]+[0-9]+)")
 _ESCAPE = re.compile(rb"\\([0-9a-fA-F]{2}|[\"\\nt])")
 _NAMED_ESCAPES = {b'"': b'"', b"\\": b"\\", b"n": b"\n", b"t": b"\t"}
@@ -44,12 +25,6 @@ OperationFactory = Callable[
     [str, list[Value], list[TensorType], dict[str, Any], list[Block], Location],
     Operation,
 ]
-
-
-class Token(NamedTuple):
-    kind: str
-    text: str
-    position: int
 
 
 def plain_operation(
@@ -67,39 +42,15 @@ def plain_operation(
 class _Parser:
     def __init__(self, text: str, file: object, make: OperationFactory) -> None:
         self.text, self.file, self.make = text, file, make
-        # three lists instead of one of tokens: strings and numbers are no work for the garbage collector
-        self.kinds: list[str] = []
-        self.texts: list[str] = []
-        self.starts: list[int] = []
-        self._tokenize()
+        self.kinds, self.texts, self.starts = tokenize(text, file)
         self.at = 0
         self.types_by_text: dict[str, TensorType] = {}
         self.values: dict[str, Value] = {}
         self.depth = 0
 
     # -- tokens -----------------------------------------------------------------------------------------------------
-    def _tokenize(self) -> None:
-        kinds, texts, starts, position = self.kinds, self.texts, self.starts, 0
-        for match in _TOKENS.finditer(self.text):
-            if match.start() != position:
-                break
-            kind = match.lastgroup or ""
-            start, position = match.span(kind)
-            kinds.append(kind)
-            texts.append(match[kind])
-            starts.append(start)
-            if kind == "end":
-                return
-        blank = _BLANK.match(self.text, position)
-        position = blank.end() if blank else position
-        self.fail(f"unexpected character {self.text[position]!r}", position)
-
     def fail(self, reason: str, position: int | None = None) -> NoReturn:
-        if position is None:
-            position = self.starts[self.at]
-        line = self.text.count("\n", 0, position) + 1
-        column = position - self.text.rfind("\n", 0, position)
-        raise FileFormatError(f"line {line}, column {column}: {reason}", file=self.file)
+        raise error_at(self.text, self.file, self.starts[self.at] if position is None else position, reason)
 
     def peek(self) -> Token:
         at = self.at
@@ -140,9 +91,17 @@ class _Parser:
         self.depth -= 1
         return result
 
+    def made(self, make: Callable[[], _T], position: int) -> _T:
+        """What `make` returns; its ValueError, as a type or an op that cannot be, becomes an error of the text."""
+        try:
+            return make()
+        except ValueError as error:
+            self.fail(str(error), position)
+
     # -- attributes and types -----------------------------------------------------------------------------------------
     def string(self) -> str:
-        body = self.take("string", "a string")[1:-1].encode("utf-8", "surrogateescape")
+        quoted = self.take("string", "a string")
+        body = self.made(lambda: quoted[1:-1].encode("utf-8", "surrogateescape"), self.starts[self.at - 1])
 
         def unescape(match: re.Match[bytes]) -> bytes:
             return _NAMED_ESCAPES.get(match[1]) or bytes([int(match[1], 16)])
@@ -207,7 +166,7 @@ class _Parser:
         self.expect(",")
         quant = self.quant()
         self.expect(">")
-        return TensorType(plain.shape, plain.dtype, quant)
+        return plain.with_dtype(plain.dtype, quant)
 
     def plain_type(self, token: Token) -> TensorType:
         match = _DIMENSIONS.match(token.text, len("tensor<"))
@@ -217,7 +176,8 @@ class _Parser:
             self.fail(f"unknown element type {match[2]!r}", token.position)
         if len(match[1]) > 400:
             self.fail("shape is too long", token.position)
-        return TensorType(tuple(int(d) for d in match[1].split("x") if d), dtype)
+        shape = tuple(int(d) for d in match[1].split("x") if d)
+        return self.made(lambda: TensorType(shape, dtype), token.position)
 
     def quant(self) -> Quant:
         start = self.starts[self.at]
@@ -225,7 +185,7 @@ class _Parser:
         scale, zero_point = fields.get("scale"), fields.get("zero_point", 0)
         if set(fields) - {"scale", "zero_point"} or not isinstance(scale, float) or type(zero_point) is not int:
             self.fail("a tensor encoding has the form {scale = FLOAT, zero_point = INT}", start)
-        return Quant(scale, zero_point)
+        return self.made(lambda: Quant(scale, zero_point), start)
 
     def types(self) -> list[TensorType]:
         return self.listed(self.tensor_type, ")") if self.accept("(") else [self.tensor_type()]
@@ -235,9 +195,6 @@ class _Parser:
         inputs = self.listed(self.tensor_type, ")")
         self.take("arrow", "'->'")
         return inputs, self.types()
-
-    def function_type(self) -> tuple[list[TensorType], list[TensorType]]:
-        return self.signature()
 
     def location(self) -> Location:
         if not self.accept("loc"):
@@ -287,10 +244,8 @@ class _Parser:
         inputs, outputs = self.signature()
         if inputs != [v.type for v in operands]:
             self.fail(f"{name}: the operand types of the signature differ from the operands", start)
-        try:
-            op = self.make(name, operands, outputs, attributes, regions, self.location())
-        except ValueError as error:
-            self.fail(str(error), start)
+        location = self.location()
+        op = self.made(lambda: self.make(name, operands, outputs, attributes, regions, location), start)
         self.define(names, op.results, start)
         return op
 
@@ -337,7 +292,7 @@ class _Parser:
         def entry() -> None:
             key = self.take("name", "a property name")
             self.expect("=")
-            properties[key] = self.function_type() if key == "function_type" else self.attribute()
+            properties[key] = self.signature() if key == "function_type" else self.attribute()
 
         self.expect("<")
         self.expect("{")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 import struct
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bmcompiler.ir.core import Block, Function, Location, Module, Operation, Value
 from bmcompiler.ir.types import DTYPES, TensorType
+
+_BARE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$.]*")
 
 
 def format_float(value: float) -> str:
@@ -59,7 +62,7 @@ def format_attribute(value: Any) -> str:
 
 def format_dictionary(attributes: Mapping[str, Any]) -> str:
     def key(name: str) -> str:
-        return name if name.replace("_", "a").replace(".", "a").isalnum() and name[0].isalpha() else format_string(name)
+        return name if _BARE_NAME.fullmatch(name) else format_string(name)
 
     return "{" + ", ".join(f"{key(k)} = {format_attribute(attributes[k])}" for k in sorted(attributes)) + "}"
 
@@ -99,6 +102,7 @@ class _Printer:
     def operation(self, op: Operation, indent: str) -> None:
         results = ", ".join(self.name(v) for v in op.results)
         head = f"{indent}{results} = " if results else indent
+        name = format_string(op.name)
         operands = ", ".join(self.name(v) for v in op.operands)
         attributes = f" {format_dictionary(op.attributes)}" if op.attributes else ""
         signature = (
@@ -107,9 +111,9 @@ class _Printer:
         )
         tail = f"{attributes} : {signature}{format_location(op.location)}"
         if not op.regions:
-            self.lines.append(f'{head}"{op.name}"({operands}){tail}')
+            self.lines.append(f"{head}{name}({operands}){tail}")
             return
-        self.lines.append(f'{head}"{op.name}"({operands}) ({{')
+        self.lines.append(f"{head}{name}({operands}) ({{")
         for index, block in enumerate(op.regions):
             if index:
                 self.lines.append(f"{indent}}}, {{")

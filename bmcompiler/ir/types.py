@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import prod
+from math import isfinite, prod
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ FROM_MLIR = {mlir: ours for ours, (mlir, _, _) in DTYPES.items()}
 FROM_NUMPY = {name: ours for ours, (_, name, _) in DTYPES.items()}
 FLOAT_DTYPES = frozenset({"f64", "f32", "f16"})
 INTEGER_DTYPES = frozenset(DTYPES) - FLOAT_DTYPES - {"bool"}
+_MAX_SIZE = 1 << 48
+"""Elements of the largest tensor: beyond any device memory, and its size in bytes still fits 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,10 @@ class Quant:
 
     scale: float
     zero_point: int = 0
+
+    def __post_init__(self) -> None:
+        if not isfinite(self.scale):
+            raise ValueError(f"the scale of a quantization must be finite, got {self.scale}")
 
     @staticmethod
     def from_threshold(threshold: float) -> Quant:
@@ -65,6 +71,8 @@ class TensorType:
             raise ValueError(f"unknown element type {self.dtype!r}; known: {', '.join(DTYPES)}")
         if min(self.shape, default=0) < 0:
             raise ValueError(f"negative dimension in shape {list(self.shape)}")
+        if max(self.shape, default=0) > _MAX_SIZE or prod(self.shape) > _MAX_SIZE:
+            raise ValueError(f"a tensor has at most 2**48 elements, got shape {list(self.shape)}")
 
     @cached_property
     def numpy(self) -> np.dtype:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bmcompiler.errors import VerifyError
 from bmcompiler.ir.core import Block, Function, Module, Operation, Value
-from bmcompiler.ir.printer import format_attribute
+from bmcompiler.ir.printer import format_attribute, format_location
 
 
 def verify_module(module: Module) -> None:
@@ -12,13 +12,17 @@ def verify_module(module: Module) -> None:
 
     1. every operand is defined before its use, in the same block or an enclosing one
     2. use lists hold exactly the operands that exist
-    3. attributes have a text form
+    3. attributes and names have a text form
     4. a function ends in its only func.return and has one name per argument and per returned value
     5. each registered op accepts its operands, attributes and result types; weights exist with the type stated
     """
     names = [function.name for function in module.functions]
     if len(set(names)) != len(names):
         raise VerifyError("two functions have the same name")
+    try:
+        format_attribute(module.attributes)
+    except TypeError as error:
+        raise VerifyError(f"module attributes: {error}") from error
     for function in module.functions:
         _verify_function(function, module)
 
@@ -31,6 +35,12 @@ def _verify_function(function: Function, module: Module) -> None:
     for names, what in ((function.input_names, "inputs"), (function.output_names, "outputs")):
         if len(set(names)) != len(names):
             raise VerifyError(f"function {function.name}: two {what} have the same name")
+    try:
+        format_attribute(
+            (function.name, function.attributes, tuple(function.input_names), tuple(function.output_names))
+        )
+    except TypeError as error:
+        raise VerifyError(f"function {function.name!a}: names and attributes: {error}") from error
     _verify_block(function.body, set(), module)
 
 
@@ -51,6 +61,10 @@ def _verify_operation(op: Operation, block: Block, visible: set[Value], module: 
         raise fail("is listed in a block that it does not belong to")
     if op.name == "func.return" and (op is not block.ops[-1] or not isinstance(block.owner, Function)):
         raise fail("stands elsewhere than at the end of a function")
+    try:
+        format_location(op.location)
+    except TypeError as error:
+        raise fail(f"location: {error}") from error
     for index, value in enumerate(op.operands):
         if value not in visible:
             raise fail(f"operand {index} is not defined before its use")
@@ -62,7 +76,7 @@ def _verify_operation(op: Operation, block: Block, visible: set[Value], module: 
         _verify_uses(result, op.label)
     for name, attribute in op.attributes.items():
         try:
-            format_attribute(attribute)
+            format_attribute({name: attribute})
         except TypeError as error:
             raise fail(f"attribute {name}: {error}") from error
     for region in op.regions:

@@ -6,7 +6,9 @@ import hashlib
 import os
 import re
 import struct
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Iterator, MutableMapping
 from math import prod
 from pathlib import Path
@@ -34,7 +36,10 @@ _UNREADABLE = (
     NotImplementedError,  # compression methods that zipfile lacks
     RuntimeError,  # encrypted members
     MemoryError,
+    OSError,  # seeking to where no byte can be
     SyntaxError,
+    tokenize.TokenError,
+    zlib.error,
 )
 
 
@@ -102,15 +107,19 @@ class Weights(MutableMapping[str, "np.ndarray"]):
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Weights:
-        """Map the arrays of an `.npz`. Raises FileFormatError for anything but plain numeric arrays."""
+        """Map the arrays of an `.npz`.
+
+        Raises FileFormatError for anything but plain numeric arrays, OSError when the file cannot be opened.
+        """
         weights = Weights()
-        try:
-            with zipfile.ZipFile(path) as archive:
-                for info in archive.infolist():
-                    name = unquote_to_bytes(info.filename.removesuffix(".npy")).decode("utf-8", "surrogateescape")
-                    weights[name] = _read_member(Path(path), archive, info)
-        except _UNREADABLE as error:
-            raise FileFormatError(f"not a readable weights file ({error})", file=path) from error
+        with open(path, "rb") as stream:
+            try:
+                with zipfile.ZipFile(stream) as archive:
+                    for info in archive.infolist():
+                        name = unquote_to_bytes(info.filename.removesuffix(".npy")).decode("utf-8", "surrogateescape")
+                        weights[name] = _read_member(Path(path), archive, info)
+            except _UNREADABLE as error:
+                raise FileFormatError(f"not a readable weights file ({error})", file=path) from error
         return weights
 
 
@@ -131,8 +140,12 @@ def _read_member(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) ->
     """One array: mapped where it lies uncompressed in row-major order, else read. Raises one of `_UNREADABLE`."""
     import numpy as np
 
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError(f"array {info.filename} is compressed by method {info.compress_type}")
     with archive.open(info) as member:  # zipfile checks the member's place in the file here
         version = np.lib.format.read_magic(member)
+        if version not in ((1, 0), (2, 0), (3, 0)):
+            raise ValueError(f"array {info.filename} has format version {version}")
         reader = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, fortran, dtype = reader(member)
         if dtype.name not in FROM_NUMPY or any(type(d) is not int or d < 0 for d in shape):

@@ -159,7 +159,10 @@ class TensorOp(Operation):
 
     # -- shared behaviour --------------------------------------------------------------------------------------------
     def inferred(self) -> list[TensorType]:
-        types = self.infer()
+        try:
+            types = self.infer()
+        except ValueError as error:  # from TensorType: a dimension or a whole tensor that cannot be
+            raise self.shape_error(str(error)) from None
         return [types] if isinstance(types, TensorType) else list(types)
 
     def shape_error(self, reason: str) -> ShapeError:
