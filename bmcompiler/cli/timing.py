@@ -18,7 +18,8 @@ def timing_text(timing: Timing, top: int = _TOP) -> str:
         "written": f"{timing.stored:,} bytes of activations",
     }
     if timing.cpu_records:
-        facts["host"] = f"{timing.cpu_records} CPU record{'' if timing.cpu_records == 1 else 's'}, whose time is not counted"
+        plural = "" if timing.cpu_records == 1 else "s"
+        facts["host"] = f"{timing.cpu_records} call{plural} of host functions, whose time is not counted"
     width = max(map(len, facts))
     engines = [
         (use.name, use.commands, use.busy, _share(use.busy, timing.cycles), use.stalled) for use in timing.engines
