@@ -1,9 +1,8 @@
-"""The seed's classes around custom layers (000, BMNet Library): TensorShape, TGCustomizedParameter, TensorOp, TensorInst.
+"""Classes around custom layers (seed 000, BMNet Library): TensorShape, TGCustomizedParameter, TensorOp, TensorInst.
 
 A frontend plugin fills a `TensorOp`; a code generation plugin, a `TensorInst`, reads one. Names and meaning are the
 seed's.
 """
-# ruff: noqa: N815 - names of the seed
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class CustomKernel(DeviceKernel):
 
     ops = (Customized,)
 
-    @rule(f"Its type must have instructions, a CustomizedTensorFixedInst in entry point group '{GROUP}'", got="sub_type")
+    @rule(f"Its type needs instructions (a CustomizedTensorFixedInst in entry point group '{GROUP}')", got="sub_type")
     def has_instructions(self, op: TensorOp) -> bool:
         return _inst(op) is not None
 

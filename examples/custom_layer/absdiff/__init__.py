@@ -1,0 +1,1 @@
+"""A Caffe layer of our own, gain * |a - b|, for bmcompiler."""
