@@ -187,8 +187,9 @@ def _in_steps(
     axes = [] if batch == compiled else [_batch_axis(info, compiled) for info in program.outputs]
     parts: list[list[Array]] = []
     for first in progress(range(0, batch, compiled)):
-        step = [value[first : first + compiled] for value in values]
-        missing = compiled - step[0].shape[0]
+        # an exact match may have inputs of different leading axes
+        step = values if batch == compiled else [value[first : first + compiled] for value in values]
+        missing = 0 if batch == compiled else compiled - step[0].shape[0]
         if missing:
             step = [np.concatenate([part, np.zeros((missing, *part.shape[1:]), part.dtype)]) for part in step]
         parts.append(program.run(step))

@@ -7,10 +7,12 @@ A command moves a 4-D box whose innermost stride is 1 on both sides, h strides f
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import product
+from dataclasses import dataclass, replace
+from itertools import combinations, product
+from math import prod
 
 MAX_EXTENT = 65535
+MAX_ROW_STRIDE = 65535
 
 
 @dataclass(frozen=True)
@@ -33,29 +35,29 @@ class CopyCommand:
     src_strides: tuple[int, int, int, int]
 
 
+_UNIT = Dim(1, 0, 0)
+
+
 def copy_commands(dims: list[Dim]) -> Iterator[CopyCommand]:
     """Commands that copy the box `dims` (outermost first).
 
     1. axes of one element go, neighbours that continue each other merge
-    2. a contiguous innermost axis becomes w, else w is 1
-    3. the three longest other axes become n, c, h, an axis with a stride above 65535 never h
-    4. longer axes and further axes are looped over
+    2. an axis of more than 65535 elements becomes two, where its size has such factors, else pieces
+    3. a contiguous innermost axis becomes w, else w is 1
+    4. of the others those become n, c and h that leave the fewest commands; an axis with a stride above 65535 is never h
+    5. what is left is looped over
     """
-    axes = _merged(dims)
-    inner = axes.pop() if axes and axes[-1].src == axes[-1].dst == 1 else Dim(1, 1, 1)
-    pieces = _split([*axes, inner])
-    inner_pieces = pieces[-1]
-    shortest_first = sorted(pieces[:-1], key=lambda parts: parts[0][0].size)
-    loops, kept = shortest_first[:-3], shortest_first[-3:]
-    for combination in product(*loops, *kept, inner_pieces):
-        offset_src = sum(start * dim.src for dim, start in combination)
-        offset_dst = sum(start * dim.dst for dim, start in combination)
-        single = [dim for dim, _ in combination[len(loops) : -1]]
-        looped = [dim for dim, _ in combination[: len(loops)]]
-        for steps in product(*(range(dim.size) for dim in looped)):
-            src = offset_src + sum(i * dim.src for i, dim in zip(steps, looped))
-            dst = offset_dst + sum(i * dim.dst for i, dim in zip(steps, looped))
-            yield from _commands(single, combination[-1][0], src, dst)
+    for axes, src, dst in _short_axes(_merged(dims)):
+        inner = axes.pop() if axes and axes[-1].src == axes[-1].dst == 1 else _UNIT
+        n, c, h, loops = _assign(axes)
+        for steps in product(*(range(dim.size) for dim in loops)):
+            yield CopyCommand(
+                dst + sum(i * dim.dst for i, dim in zip(steps, loops)),
+                src + sum(i * dim.src for i, dim in zip(steps, loops)),
+                (n.size, c.size, h.size, inner.size),
+                (n.dst, c.dst, h.dst, 1),
+                (n.src, c.src, h.src, 1),
+            )
 
 
 def _merged(dims: list[Dim]) -> list[Dim]:
@@ -70,30 +72,38 @@ def _merged(dims: list[Dim]) -> list[Dim]:
     return axes
 
 
-def _split(axes: list[Dim]) -> list[list[tuple[Dim, int]]]:
-    """Each axis as pieces of at most 65535 elements with their start."""
-    return [
-        [(Dim(min(MAX_EXTENT, axis.size - lo), axis.src, axis.dst), lo) for lo in range(0, axis.size, MAX_EXTENT)]
-        for axis in axes
-    ]
-
-
-def _commands(outer: list[Dim], inner: Dim, src: int, dst: int) -> Iterator[CopyCommand]:
-    fitting = [dim for dim in outer if max(dim.src, dim.dst) <= MAX_EXTENT]
-    row = min(fitting, key=lambda dim: dim.src, default=None)
-    rest = [dim for dim in outer if dim is not row]
-    while len(rest) > 2:  # three axes with wide strides: the first is looped over
-        first, rest = rest[0], rest[1:]
-        for i in range(first.size):
-            yield from _commands(rest, inner, src + i * first.src, dst + i * first.dst)
+def _short_axes(axes: list[Dim]) -> Iterator[tuple[list[Dim], int, int]]:
+    """The copy as boxes (axes, source offset, destination offset) without axes longer than an extent field."""
+    long = next((i for i, axis in enumerate(axes) if axis.size > MAX_EXTENT), None)
+    if long is None:
+        yield list(axes), 0, 0
         return
-    unit = Dim(1, 0, 0)
-    n, c = [unit] * (2 - len(rest)) + rest
-    h = row or unit
-    yield CopyCommand(
-        dst,
-        src,
-        (n.size, c.size, h.size, inner.size),
-        (n.dst, c.dst, h.dst, 1),
-        (n.src, c.src, h.src, 1),
-    )
+    axis = axes[long]
+    step = _factor(axis.size)
+    if step > 1:
+        halves = [Dim(axis.size // step, axis.src * step, axis.dst * step), replace(axis, size=step)]
+        yield from _short_axes([*axes[:long], *halves, *axes[long + 1 :]])
+        return
+    whole = axis.size // MAX_EXTENT * MAX_EXTENT
+    for start, size in ((0, whole), (whole, axis.size - whole)):
+        piece = [replace(axis, size=size)] if size > 1 else []
+        for short, src, dst in _short_axes([*axes[:long], *piece, *axes[long + 1 :]]):
+            yield short, src + start * axis.src, dst + start * axis.dst
+
+
+def _factor(size: int) -> int:
+    """The largest divisor of `size` that fits an extent field; 1 when its partner is too large."""
+    least = -(-size // MAX_EXTENT)
+    partner = next((p for p in range(least, min(MAX_EXTENT, 8 * least) + 1) if size % p == 0), None)
+    return 1 if partner is None else size // partner
+
+
+def _assign(axes: list[Dim]) -> tuple[Dim, Dim, Dim, list[Dim]]:
+    """(n, c, h, loops) that cover the most elements by one command."""
+    choices = []
+    for h in (_UNIT, *(dim for dim in axes if max(dim.src, dim.dst) <= MAX_ROW_STRIDE)):
+        others = [dim for dim in axes if dim is not h]
+        for pair in combinations((_UNIT, _UNIT, *others), 2):
+            choices.append((pair[0], pair[1], h))
+    best = max(choices, key=lambda choice: prod(dim.size for dim in choice))
+    return *best, [dim for dim in axes if all(dim is not chosen for chosen in best)]
