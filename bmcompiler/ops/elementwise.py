@@ -9,7 +9,7 @@ import numpy as np
 from bmcompiler import arith
 from bmcompiler.ir import TensorType
 from bmcompiler.ops.base import Locality, TensorOp, operand, tensorop
-from bmcompiler.ops.rules import ARITHMETIC, broadcast_shape, need_dtype, need_float, need_same_dtype
+from bmcompiler.ops.rules import ARITHMETIC, broadcast_shape, holding, largest, need_dtype, need_float, need_same_dtype
 
 
 class Binary(TensorOp):
@@ -35,7 +35,8 @@ class Arithmetic(Binary):
     def evaluate(self, a: Any, b: Any) -> Any:
         if a.dtype.kind == "f":
             return self.function(a, b)
-        return arith.saturate(self.function(a.astype(np.int64), b.astype(np.int64)), self.type.dtype)
+        dtype = holding(largest(a) * largest(b) + largest(a) + largest(b))  # enough for any of the three
+        return arith.saturate(self.function(a.astype(dtype), b.astype(dtype)), self.type.dtype)
 
     def check(self) -> None:
         if self.a.type.is_float:

@@ -21,6 +21,8 @@ from bmcompiler.ops.rules import (
     BYTES,
     NARROW,
     broadcast_shape,
+    holding,
+    largest,
     need_dtype,
     need_float,
     need_same_dtype,
@@ -61,7 +63,7 @@ class MulsShift(_Shifted):
     attrs = (attr("multiplier", int), attr("rshift", int, 0))
 
     def evaluate(self, x: Any) -> Any:
-        return self.finish(x.astype(np.int64) * self.multiplier)
+        return self.finish(x.astype(holding(largest(x) * abs(self.multiplier))) * self.multiplier)
 
     def check(self) -> None:
         super().check()
@@ -79,7 +81,7 @@ class AddsShift(_Shifted):
     attrs = (attr("value", int), attr("rshift", int, 0))
 
     def evaluate(self, x: Any) -> Any:
-        return self.finish(x.astype(np.int64) + self.value)
+        return self.finish(x.astype(holding(largest(x) + abs(self.value))) + self.value)
 
     def check(self) -> None:
         super().check()
@@ -97,7 +99,7 @@ class RoundRshift(_Shifted):
     attrs = (attr("rshift", int),)
 
     def evaluate(self, x: Any) -> Any:
-        return self.finish(x.astype(np.int64))
+        return self.finish(x.astype(holding(largest(x))))
 
 
 class _ShiftedBinary(_Shifted):
@@ -113,7 +115,7 @@ class MulShift(_ShiftedBinary):
     """
 
     def evaluate(self, a: Any, b: Any) -> Any:
-        return self.finish(a.astype(np.int64) * b)
+        return self.finish(a.astype(holding(largest(a) * largest(b))) * b)
 
 
 @tensorop("add_shift")
@@ -124,7 +126,7 @@ class AddShift(_ShiftedBinary):
     """
 
     def evaluate(self, a: Any, b: Any) -> Any:
-        return self.finish(a.astype(np.int64) + b)
+        return self.finish(a.astype(holding(largest(a) + largest(b))) + b)
 
 
 @tensorop("sub_shift")
@@ -135,7 +137,7 @@ class SubShift(_ShiftedBinary):
     """
 
     def evaluate(self, a: Any, b: Any) -> Any:
-        return self.finish(a.astype(np.int64) - b)
+        return self.finish(a.astype(holding(largest(a) + largest(b))) - b)
 
 
 @tensorop("mac_shift")
@@ -162,9 +164,11 @@ class MacShift(_Shifted):
         return plain(self.operands[0].type)
 
     def evaluate(self, *arrays: Any) -> Any:
-        total = np.zeros(arrays[0].shape, np.int64)
-        for array, multiplier in zip(arrays, self.multipliers):
-            total += array.astype(np.int64) * multiplier
+        terms = list(zip(arrays, self.multipliers))
+        dtype = holding(sum(largest(array) * abs(multiplier) for array, multiplier in terms))
+        total = np.zeros(arrays[0].shape, dtype)
+        for array, multiplier in terms:
+            total += array.astype(dtype) * multiplier
         return self.finish(total)
 
     def check(self) -> None:

@@ -62,7 +62,7 @@ class Conv(TensorOp):
             return out if bias is None else np.add(out, bias[:, None, None], out=out)
         total = arith.conv2d(x, weight, **geometry)
         if bias is not None:
-            total = total.astype(np.int64) + bias[:, None, None]
+            total = _plus_bias(total, bias[:, None, None])
         return arith.requantize(total, self.rshift, self.type.dtype)
 
     def check(self) -> None:
@@ -191,7 +191,7 @@ class Matmul(TensorOp):
         if not self.left.type.is_float:
             total = arith.matmul(a, b)
             if bias is not None:
-                total = total.astype(np.int64) + bias
+                total = _plus_bias(total, bias)
             return arith.requantize(total, self.rshift, self.type.dtype)
         a_wide, b_wide, bias_wide = widened(a, b, bias)
         out = np.matmul(a_wide, b_wide)
@@ -211,6 +211,11 @@ def window_count(op: TensorOp, size: int, kernel: int, stride: int, dilation: in
             f"a window of {kernel} (dilation {dilation}, stride {stride}) does not fit {size} padded elements"
         )
     return -(-span // stride) + 1 if ceil else span // stride + 1
+
+
+def _plus_bias(total: Any, bias: Any) -> Any:
+    """Exact sum: products of bytes that `arith` sums in int32 leave room for an i16 bias, not for an i32 one."""
+    return total.astype(np.int64 if bias.dtype.itemsize > 2 else total.dtype, copy=False) + bias
 
 
 def conv2d_float(

@@ -9,7 +9,16 @@ import numpy as np
 from bmcompiler import arith
 from bmcompiler.ir import TensorType
 from bmcompiler.ops.base import Locality, TensorOp, attr, operand, tensorop
-from bmcompiler.ops.rules import along_axis, check_products, need_axis, need_float, need_same_dtype, plain
+from bmcompiler.ops.rules import (
+    along_axis,
+    check_products,
+    holding,
+    largest,
+    need_axis,
+    need_float,
+    need_same_dtype,
+    plain,
+)
 
 
 def _need_vectors(op: TensorOp, axis: int) -> None:
@@ -44,7 +53,8 @@ class Scale(TensorOp):
         if x.dtype.kind == "f":
             out = x * factor
             return out if bias is None else out + along_axis(bias, self.axis, x.ndim)
-        total = x.astype(np.int64) * factor
+        magnitude = largest(x) * largest(weight) + (0 if bias is None else largest(bias))
+        total = x.astype(holding(magnitude)) * factor
         if bias is not None:
             total += along_axis(bias, self.axis, x.ndim)
         return arith.requantize(total, self.rshift, self.type.dtype)

@@ -10,7 +10,7 @@ from bmcompiler import arith
 from bmcompiler.ir import TensorType
 from bmcompiler.ops.base import Locality, Pair, Quad, TensorOp, attr, operand, tensorop
 from bmcompiler.ops.nn import window_count
-from bmcompiler.ops.rules import BYTES, need_dtype, need_same_dtype, need_shift, widened
+from bmcompiler.ops.rules import BYTES, holding, largest, need_dtype, need_same_dtype, need_shift, widened
 
 
 class _Pool(TensorOp):
@@ -135,7 +135,9 @@ class AvgPool(_Pool):
 
     def evaluate(self, x: Any) -> Any:
         if x.dtype.kind != "f":
-            total = arith.pool_sum(self.padded(x, 0), self.kernel, self.strides).astype(np.int64)
+            total = arith.pool_sum(self.padded(x, 0), self.kernel, self.strides)
+            magnitude = largest(x) * self.kernel[0] * self.kernel[1] * abs(self.multiplier)
+            total = total.astype(holding(magnitude), copy=False)
             _, _, rows, columns = self.infer_shape()
             scaled = total[:, :, :rows, :columns] * self.multiplier
             return arith.requantize(scaled, self.rshift, self.type.dtype)

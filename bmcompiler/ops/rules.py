@@ -91,6 +91,20 @@ def along_axis(vector: Any, axis: int, rank: int) -> Any:
     return vector.reshape([-1 if i == axis else 1 for i in range(rank)])
 
 
+def largest(x: Any) -> int:
+    """Largest magnitude that the element type of an integer array holds."""
+    limits = np.iinfo(x.dtype)
+    return max(-int(limits.min), int(limits.max))
+
+
+def holding(magnitude: int) -> Any:
+    """Element type for exact intermediates up to `magnitude`: int32 where it is enough, as it is half the traffic.
+
+    int64 holds every product of two numbers of 32 bits.
+    """
+    return np.int32 if magnitude < 1 << 31 else np.int64
+
+
 def widened(*arrays: Any) -> tuple[Any, ...]:
     """float16 arrays as float32, so that sums are not rounded at each step; others as they are."""
     return tuple(a.astype(np.float32) if a is not None and a.dtype == np.float16 else a for a in arrays)
