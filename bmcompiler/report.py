@@ -80,7 +80,7 @@ def _timing(result: Result) -> Timing | None:
 
 
 def _add_cycles(rows: list[dict[str, Any]], timing: Timing) -> None:
-    """Give every row the cycles of its records, which may be several runs; rows of one name and op are told by order."""
+    """Give every row the cycles of its records, maybe several runs; rows of one name and op are told by order."""
     runs: dict[tuple[str, str], list[int]] = {}
     for layer in timing.layers:
         runs.setdefault((layer.name, layer.kind), []).append(layer.cycles)
