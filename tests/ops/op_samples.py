@@ -97,6 +97,10 @@ SAMPLES: dict[str, Sample] = {
     "tile": _unary("tile", ROWS, reps=(2, 3)),
     "reduce": _unary("reduce", method="mean", axes=(2, 3)),
     "arg": _unary("arg", method="max", axis=1),
+    "detection_output": (
+        (TensorType((2, 12)), TensorType((2, 9)), TensorType((1, 2, 12))),
+        lambda b, *v: b.detection_output(*v, num_classes=3, code_type="center_size", keep_top_k=4),
+    ),
 }
 
 
