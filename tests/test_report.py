@@ -1,0 +1,132 @@
+"""Reports of compilations: JSON with every fact of the summary, and one page of HTML that needs nothing else."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from bmcompiler.bmodel import TensorInfo
+from bmcompiler.bmodel.bm1880 import Bm1880Model, Command
+from bmcompiler.bmodel.layers import LayerSpan, encode_layers
+from bmcompiler.driver import Result
+from bmcompiler.errors import UsageError
+from bmcompiler.ir import Module
+from bmcompiler.report import report_data, report_html, report_json, write_report
+from bmcompiler.target import LayerRow
+
+ROWS = [
+    LayerRow(
+        "conv1", "conv", "bm1880", (1, 8, 4, 4), loaded=700, stored=128, weights=200, commands=5, tiles=2, macs=9216
+    ),
+    LayerRow("conv1", "relu", "bm1880", (1, 8, 4, 4), loaded=128, stored=128, commands=3, tiles=1),
+    LayerRow("<prob>", "softmax", "cpu", (1, 8), reason="'softmax' has no int8 form & more"),
+]
+
+
+def result() -> Result:
+    from bmcompiler.backends.bm1880.bmkernel import (
+        CTRL_NEURON,
+        FMT_I8,
+        bmk1880_acquire_cmdbuf,
+        bmk1880_gdma_load,
+        bmk1880_register,
+        bmk1880_tl_prealloc_align,
+        shape_t4,
+    )
+
+    ctx = bmk1880_register()
+    for _ in range(8):
+        bmk1880_gdma_load(ctx, bmk1880_tl_prealloc_align(ctx, 0, shape_t4(1, 8, 4, 4), FMT_I8), 0, CTRL_NEURON)
+    layers = encode_layers([LayerSpan("conv1", "conv", 0, 5), LayerSpan("conv1", "relu", 5, 3)])
+    x, y = TensorInfo("x", (1, 8, 4, 4)), TensorInfo("y", (1, 8), offset=128)
+    command = Command([x], [y], bmk1880_acquire_cmdbuf(ctx), 256, layers=layers)
+    model = Bm1880Model("net</title>", [command], [])
+    totals = {"neuron memory": 256, "command bytes": len(command.cmdbuf)}
+    notes = ["a < b"]
+    return Result(model, Module([]), "bm1880", list(ROWS), totals, notes, [("read", 0.25), ("generate code", 0.5)])
+
+
+def test_json_holds_every_row_total_note_and_stage() -> None:
+    data = json.loads(report_json(result()))
+    assert (data["net"], data["target"], data["notes"]) == ("net</title>", "bm1880", ["a < b"])
+    assert [layer["layer"] for layer in data["layers"]] == ["conv1", "conv1", "<prob>"]
+    assert data["layers"][2]["reason"] == ROWS[2].reason and data["layers"][0]["shape"] == [1, 8, 4, 4]
+    totals = data["totals"]
+    assert (totals["macs"], totals["loaded"], totals["stored"], totals["neuron_memory"]) == (9216, 828, 256, 256)
+    assert data["compile_seconds"] == [{"stage": "read", "seconds": 0.25}, {"stage": "generate code", "seconds": 0.5}]
+    assert data["programs"][0]["inputs"] == [{"name": "x", "shape": [1, 8, 4, 4], "dtype": "int8", "threshold": 0.0}]
+
+
+def test_cycles_of_the_timing_model_go_to_their_rows() -> None:
+    data = report_data(result())
+    cycles = [layer["cycles"] for layer in data["layers"]]
+    assert sum(cycles) == data["timing"]["cycles"] and cycles[2] == 0
+    assert cycles[0] * 3 == cycles[1] * 5
+
+
+def test_rows_of_one_name_share_its_runs_in_order() -> None:
+    one = result()
+    one.rows = [replace(ROWS[0], kind="conv"), replace(ROWS[0], kind="conv")]
+    one.model.commands[0].layers = encode_layers(
+        [LayerSpan("conv1", "conv", *span) for span in ((0, 1), (1, 3), (4, 4))]
+    )
+    first, second = (layer["cycles"] for layer in report_data(one)["layers"])
+    assert second == 7 * first
+
+
+def test_a_target_without_timing_model_has_no_cycles() -> None:
+    other = replace(result(), target="nochip")
+    data = report_data(other)
+    assert data["timing"] is None and "cycles" not in data["layers"][0]
+    assert "Engines" not in report_html(other)
+
+
+class Page(HTMLParser):
+    """Tags with their attributes, and the text of all cells."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.cells: list[str] = []
+        self._open = False
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag == "td":
+            self.cells.append("")
+            self._open = True
+
+    def handle_endtag(self, tag: str) -> None:
+        self._open = self._open and tag != "td"
+
+    def handle_data(self, data: str) -> None:
+        if self._open:
+            self.cells[-1] += data
+
+
+def test_page_shows_layers_reasons_and_needs_no_other_file() -> None:
+    text = report_html(result())
+    page = Page(text)
+    for cell in ("conv1", "<prob>", "9,216", ROWS[2].reason, "1×8×4×4", "cpu"):
+        assert cell in page.cells, cell
+    assert "<prob>" not in text and "net</title>" not in text.replace("&lt;/title&gt;", "")
+    assert not any({"src", "href"} & attributes.keys() for _, attributes in page.tags)
+    assert "http" not in text and "@import" not in text
+    assert "a &lt; b" in text
+
+
+def test_files_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    for name in ("r.json", "r.html"):
+        write_report(result(), tmp_path / name)
+    assert json.loads((tmp_path / "r.json").read_text())["report"] == 1
+    assert (tmp_path / "r.html").read_text().startswith("<!doctype html>")
+    with pytest.raises(UsageError, match=r"\.json or \.html"):
+        write_report(result(), tmp_path / "r.txt")
+    with pytest.raises(OSError, match="folder does not exist"):
+        write_report(result(), tmp_path / "none" / "r.json")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["r.html", "r.json"]
