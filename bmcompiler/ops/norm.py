@@ -8,7 +8,7 @@ import numpy as np
 
 from bmcompiler import arith
 from bmcompiler.ir import TensorType
-from bmcompiler.ops.base import Locality, TensorOp, attr, operand, tensorop
+from bmcompiler.ops.base import Ints, Locality, TensorOp, attr, operand, tensorop
 from bmcompiler.ops.rules import (
     along_axis,
     check_products,
@@ -18,6 +18,7 @@ from bmcompiler.ops.rules import (
     need_float,
     need_same_dtype,
     plain,
+    widened,
 )
 
 
@@ -121,3 +122,56 @@ class Lrn(TensorOp):
 
     def check(self) -> None:
         need_float(self, "the operand", self.input)
+
+
+class _OverAxes(TensorOp):
+    """Operand, axes and shape rule of normalisations by statistics of their own input."""
+
+    ins = (operand("input"),)
+
+    def infer(self) -> TensorType:
+        axes = self.axes
+        if not axes or len(set(axes)) != len(axes):
+            raise self.shape_error(f"axes must be one or more different axes, got {list(axes)}")
+        for axis in axes:
+            need_axis(self, axis, self.input.type.rank)
+        return plain(self.input.type)
+
+    def check(self) -> None:
+        need_float(self, "the operand", self.input)
+
+
+@tensorop("l2_normalize")
+class L2Normalize(_OverAxes):
+    """out = x / sqrt(sum of x**2 over `axes` + epsilon); any shape, float (Normalize of the SSD branch).
+
+    %y = "tensorop.l2_normalize"(%x) {axes = [1], epsilon = 1e-10} : (tensor<1x8x4x4xf32>) -> tensor<1x8x4x4xf32>
+    """
+
+    attrs = (attr("axes", Ints), attr("epsilon", float, 0.0))
+
+    def evaluate(self, x: Any) -> Any:
+        (wide,) = widened(x)
+        total = np.sum(np.square(wide), axis=self.axes, keepdims=True)
+        return (wide / np.sqrt(total + total.dtype.type(self.epsilon))).astype(x.dtype, copy=False)
+
+
+@tensorop("mean_variance_norm")
+class MeanVarianceNorm(_OverAxes):
+    """out = (x - mean) / (sqrt(variance) + epsilon), both statistics over `axes`; any shape, float (Caffe's MVN).
+
+    variance is the mean of (x - mean)**2; without normalize_variance out = x - mean.
+
+    %y = "tensorop.mean_variance_norm"(%x) {axes = [2, 3], epsilon = 1e-9} : (tensor<1x8x4x4xf32>)
+         -> tensor<1x8x4x4xf32>
+    """
+
+    attrs = (attr("axes", Ints), attr("normalize_variance", bool, True), attr("epsilon", float, 0.0))
+
+    def evaluate(self, x: Any) -> Any:
+        (wide,) = widened(x)
+        out = wide - wide.mean(axis=self.axes, keepdims=True)
+        if self.normalize_variance:
+            spread = np.sqrt(np.mean(np.square(out), axis=self.axes, keepdims=True))
+            out = out / (spread + spread.dtype.type(self.epsilon))
+        return out.astype(x.dtype, copy=False)

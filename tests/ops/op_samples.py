@@ -41,7 +41,23 @@ _FLOAT_UNARY = [
     "relu", "sigmoid", "tanh", "hard_sigmoid", "hard_swish", "exp", "log", "sqrt", "abs",
     "neg", "floor", "ceil", "round", "softplus", "softmax", "log_softmax", "elu",
 ]  # fmt: skip
+_FUNCTIONS = [
+    "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "erf", "sign",
+    "is_nan", "gelu", "mish", "selu", "softsign", "det",
+]  # fmt: skip
 _WORDS = BYTES.with_dtype("i16")
+SQUARES = TensorType((2, 3, 3))
+FLAGS = TensorType((3, 4), "bool")
+
+
+def _indices(*rows: Any) -> Callable[[Any], Value]:
+    return lambda b: b.weight(np.array(rows, np.int64), "indices")
+
+
+def _indexed(name: str, indices: Callable[[Any], Value], *others: TensorType, **attributes: Any) -> Sample:
+    """An op on rows, constant indices, and further operands."""
+    return (ROWS, *others), lambda b, x, *more: getattr(b, name)(x, indices(b), *more, **attributes)
+
 
 register_cpu_function("halve", lambda inputs, _, factors: inputs[0] * np.float32(factors[0]))
 
@@ -97,6 +113,36 @@ SAMPLES: dict[str, Sample] = {
     "tile": _unary("tile", ROWS, reps=(2, 3)),
     "reduce": _unary("reduce", method="mean", axes=(2, 3)),
     "arg": _unary("arg", method="max", axis=1),
+    **{name: _unary(name, SQUARES) for name in _FUNCTIONS},
+    "is_inf": _unary("is_inf", negative=False),
+    "bit_cast": _unary("bit_cast", dtype="i32"),
+    "swish": _unary("swish", alpha=1.5),
+    "celu": _unary("celu", alpha=2.0),
+    "thresholded_relu": _unary("thresholded_relu", alpha=0.5),
+    "shrink": _unary("shrink", threshold=0.25, bias=0.5),
+    "hardmax": _unary("hardmax", axis=1),
+    "mod": _binary("mod", fmod=True),
+    "compare": _binary("compare", method="less_equal"),
+    "where": ((FLAGS, ROWS, CHANNEL), lambda b, *v: b.where(*v)),
+    "bit_not": _unary("bit_not", BYTES),
+    "bit_shift": _binary("bit_shift", BYTES.with_dtype("u8"), direction="left"),
+    "gather": _indexed("gather", _indices([0, -1], [2, 1]), axis=1),
+    "gather_elements": _indexed("gather_elements", _indices([0, -1], [2, 1]), axis=1),
+    "gather_nd": _indexed("gather_nd", _indices([0, -1], [2, 1])),
+    "one_hot": ((CHANNEL.with_dtype("i64"), TensorType((2,))), lambda b, *v: b.one_hot(*v, depth=3, axis=1)),
+    "reverse_sequence": _indexed("reverse_sequence", _indices(2, 1, 3, 0)),
+    "trilu": _unary("trilu", SQUARES, k=1, upper=False),
+    "scatter_elements": _indexed("scatter_elements", _indices([0], [2]), TensorType((2, 1)), axis=1, reduction="max"),
+    "scatter_nd": _indexed("scatter_nd", _indices([0], [2]), TensorType((2, 4)), reduction="add"),
+    "cumulate": _unary("cumulate", method="sum", axis=1, exclusive=True, reverse=True),
+    "top_k": _unary("top_k", k=3, axis=2),
+    "l2_normalize": _unary("l2_normalize", axes=(1,), epsilon=0.25),
+    "mean_variance_norm": _unary("mean_variance_norm", axes=(2, 3), epsilon=0.25),
+    "max_pool_mask": _unary("max_pool_mask", kernel=(2, 3), strides=(2, 2), pads=(1, 0, 0, 0), ceil_mode=True),
+    "max_unpool": (
+        (IMAGE,),
+        lambda b, x: b.max_unpool(b.max_pool(x, kernel=(2, 2)), b.max_pool_mask(x, kernel=(2, 2)), size=(5, 6)),
+    ),
     "detection_output": (
         (TensorType((2, 12)), TensorType((2, 9)), TensorType((1, 2, 12))),
         lambda b, *v: b.detection_output(*v, num_classes=3, code_type="center_size", keep_top_k=4),
@@ -121,6 +167,8 @@ def random_array(rng: np.random.Generator, type: TensorType) -> np.ndarray:
     """Positive floats (every op accepts them), or integers over the whole range of the element type."""
     if type.is_float:
         return rng.uniform(0.1, 3, type.shape).astype(type.numpy)
+    if type.dtype == "bool":
+        return rng.integers(0, 2, type.shape).astype(bool)
     limits = np.iinfo(type.numpy)
     return rng.integers(limits.min, limits.max, type.shape, type.numpy, endpoint=True)
 

@@ -105,6 +105,36 @@ def normalize(layer: Layer) -> Results:
         raise layer.shape_error(f"takes a blob of 4 axes (N, C, H, W), got {list(x.shape)}")
     count = 1 if p.channel_shared else x.shape[1]
     (factor,) = layer.weights((count,))
-    squares = b.reduce(x, method="sum_square", axes=(1, 2, 3) if p.across_spatial else (1,))
-    unit = b.div(x, b.sqrt(layer.affine(squares, 1.0, float(p.eps))))
+    unit = b.l2_normalize(x, axes=(1, 2, 3) if p.across_spatial else (1,), epsilon=float(p.eps))
     return b.scale(unit, layer.constant(np.broadcast_to(factor, (x.shape[1],)), "weight"))
+
+
+@caffe_layer("MVN")
+def mvn(layer: Layer) -> Results:
+    """(x - mean) / (sqrt(variance) + eps) of each channel, or with across_channels of all channels together."""
+    p, x = layer.p.mvn_param, layer.only
+    if x.type.rank < 3 and not (p.across_channels and x.type.rank == 2):
+        raise layer.shape_error(f"takes a blob with axes after the channels, got {list(x.shape)}")
+    axes = range(1 if p.across_channels else 2, x.type.rank)
+    return layer.b.mean_variance_norm(
+        x, axes=list(axes), normalize_variance=p.normalize_variance, epsilon=float(p.eps)
+    )
+
+
+@caffe_layer("BN")
+def bn(layer: Layer) -> Results:
+    """The segmentation branches' layer: slope * (x - mean) / sqrt(variance + eps) + bias.
+
+    Blobs slope, bias, mean, variance; SegNet's files for inference (bn_mode: INFERENCE) hold the first two, with the
+    statistics folded in.
+    """
+    p, x = layer.p.bn_param, layer.only
+    if x.type.rank < 2:
+        raise layer.shape_error(f"takes a blob with a channel axis, got {list(x.shape)}")
+    shape = (x.shape[1],)
+    folded = p.bn_mode == "INFERENCE" or len(layer.blobs or ()) == 2
+    slope, bias, *statistics = layer.weights(*[shape] * (2 if folded else 4))
+    if folded:
+        return layer.b.scale(x, layer.constant(slope, "weight"), layer.constant(bias, "bias"))
+    parts = zip((slope, bias, *statistics), ("gamma", "beta", "mean", "variance"))
+    return layer.b.batch_norm(x, *(layer.constant(array, name) for array, name in parts), epsilon=float(p.eps))

@@ -1,0 +1,77 @@
+"""Where the maxima of pooling windows lie, and putting values back there (SegNet)."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from bmcompiler.errors import RuntimeUseError
+from bmcompiler.ir import TensorType
+from bmcompiler.ops.base import Locality, Pair, TensorOp, attr, operand, tensorop
+from bmcompiler.ops.pool import MaxPool
+from bmcompiler.ops.rules import need_float
+
+
+@tensorop("max_pool_mask")
+class MaxPoolMask(MaxPool):
+    """Position (i32) of each window's largest value in its plane, y * W + x; of equal values the first.
+
+    input (N, C, H, W); windows as in max_pool.
+
+    %y = "tensorop.max_pool_mask"(%x) {kernel = [2, 2], strides = [2, 2]} : (tensor<1x8x4x4xf32>) ->
+         tensor<1x8x2x2xi32>
+    """
+
+    locality = Locality.GLOBAL
+
+    def infer(self) -> TensorType:
+        return TensorType(self.infer_shape(), "i32")
+
+    def evaluate(self, x: Any) -> Any:
+        lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+        padded = self.padded(x, lowest)
+        (kh, kw), (sh, sw), (dh, dw) = self.kernel, self.strides, self.taps()
+        rows, columns = self.infer_shape()[2:]
+        span = (dh * (kh - 1) + 1, dw * (kw - 1) + 1)
+        windows = np.lib.stride_tricks.sliding_window_view(padded, span, axis=(2, 3))
+        windows = windows[:, :, ::sh, ::sw, ::dh, ::dw][:, :, :rows, :columns]
+        tap = windows.reshape(*windows.shape[:4], kh * kw).argmax(axis=-1)
+        y = np.arange(rows)[:, None] * sh + tap // kw * dh - self.pads[0]
+        x_at = np.arange(columns) * sw + tap % kw * dw - self.pads[2]
+        return (y * x.shape[3] + x_at).astype(np.int32)
+
+
+@tensorop("max_unpool")
+class MaxUnpool(TensorOp):
+    """Planes of `size` that hold each value at its position and 0 elsewhere; of values at one position the last stays.
+
+    input (N, C, H, W), mask (N, C, H, W) of positions y * width + x in the result; whole numbers of any element type.
+    Evaluation raises RuntimeUseError for a position outside of the plane.
+
+    %y = "tensorop.max_unpool"(%x, %m) {size = [4, 4]} : (tensor<1x8x2x2xf32>, tensor<1x8x2x2xi32>) ->
+         tensor<1x8x4x4xf32>
+    """
+
+    ins = (operand("input", 4), operand("mask", 4))
+    attrs = (attr("size", Pair),)
+
+    def infer(self) -> TensorType:
+        if self.input.shape != self.mask.shape:
+            raise self.shape_error(f"mask {list(self.mask.shape)} must have the shape {list(self.input.shape)}")
+        if min(self.size) < 1:
+            raise self.shape_error(f"size {list(self.size)} must be positive")
+        return TensorType((*self.input.shape[:2], *self.size), self.input.dtype)
+
+    def check(self) -> None:
+        need_float(self, "the operand", self.input)
+
+    def evaluate(self, x: Any, mask: Any) -> Any:
+        planes, size = prod(x.shape[:2]), prod(self.size)
+        at = mask.astype(np.int64).reshape(planes, -1)
+        if at.size and not 0 <= at.min() <= at.max() < size:
+            raise RuntimeUseError(f"a position of the mask lies outside of the {size} elements of a plane")
+        out = np.zeros((planes, size), x.dtype)
+        np.put_along_axis(out, at, x.reshape(planes, -1), axis=1)
+        return out.reshape(*x.shape[:2], *self.size)
