@@ -78,6 +78,21 @@ def saturate(x: IntArray, dtype: str) -> IntArray:
     return np.clip(x, low, high).astype(target)
 
 
+def truncate(x: NDArray[Any], target: np.dtype[Any]) -> NDArray[Any]:
+    """Conversion as programming languages have it: reals are cut towards zero, integers keep their low bits.
+
+    Reals outside the range of an integer `target` become its nearest value, NaN becomes 0; bool is "not zero".
+    """
+    x = np.asarray(x)
+    if x.dtype.kind != "f" or target.kind not in "iu":
+        return x.astype(target, copy=False)
+    limits = np.iinfo(target)
+    whole = np.nan_to_num(np.trunc(x.astype(np.float64)), nan=0.0, posinf=np.inf, neginf=-np.inf)
+    top = float(limits.max)  # 2**63 or 2**64 for the widest types, whose largest value no float is
+    inside = np.clip(whole, limits.min, np.nextafter(top + 1, 0)).astype(target)
+    return np.where(whole >= top, target.type(limits.max), inside)
+
+
 def requantize(x: IntArray, shift: int | IntArray, dtype: str) -> IntArray:
     """saturate(round_shift(x, shift), dtype): the end of every int8 operation (bm1880.md 8.1)."""
     return saturate(round_shift(x, shift), dtype)

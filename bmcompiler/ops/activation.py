@@ -25,6 +25,14 @@ class FloatUnary(TensorOp):
         need_float(self, "the operand", self.input)
 
 
+class NumberUnary(FloatUnary):
+    """Base of functions of one tensor of floats or integers; integers wrap where the result does not fit."""
+
+    def check(self) -> None:
+        if not (self.input.type.is_float or self.input.type.is_integer):
+            raise self.invalid(f"the operand must be numbers, got {self.input.dtype}")
+
+
 @tensorop("relu")
 class Relu(TensorOp):
     """out = max(x, 0), for floats and integers; any shape, type and quantization stay.
@@ -224,8 +232,8 @@ class Sqrt(FloatUnary):
 
 
 @tensorop("abs")
-class Abs(FloatUnary):
-    """out = |x|; any shape, float.
+class Abs(NumberUnary):
+    """out = |x|; any shape, floats and integers (the lowest integer of a signed type stays as it is).
 
     %y = "tensorop.abs"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
@@ -235,8 +243,8 @@ class Abs(FloatUnary):
 
 
 @tensorop("neg")
-class Neg(FloatUnary):
-    """out = -x; any shape, float.
+class Neg(NumberUnary):
+    """out = -x; any shape, floats and integers (modulo 2**bits).
 
     %y = "tensorop.neg"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """

@@ -8,8 +8,8 @@ import numpy as np
 
 from bmcompiler import arith
 from bmcompiler.ir import TensorType
-from bmcompiler.ops.base import Locality, TensorOp, operand, tensorop
-from bmcompiler.ops.rules import ARITHMETIC, broadcast_shape, holding, largest, need_dtype, need_float, need_same_dtype
+from bmcompiler.ops.base import Locality, TensorOp, attr, operand, tensorop
+from bmcompiler.ops.rules import ARITHMETIC, broadcast_shape, holding, largest, need_dtype, need_number, need_same_dtype
 
 
 class Binary(TensorOp):
@@ -27,20 +27,25 @@ class Arithmetic(Binary):
 
     Float form: one float type. Integer form: operands of i8, u8, i16, u16 or i32, mixed at will; the exact result
     is saturated to the element type of the result, which is one of the same five.
+
+    With `wrap`, integers of any one type, modulo 2**bits: what programming languages and ONNX mean.
     """
 
+    attrs = (attr("wrap", bool, False),)
     free_dtype = True
     function: ClassVar[np.ufunc]
 
     def evaluate(self, a: Any, b: Any) -> Any:
-        if a.dtype.kind == "f":
+        if a.dtype.kind == "f" or self.wrap:
             return self.function(a, b)
         dtype = holding(largest(a) * largest(b) + largest(a) + largest(b))  # enough for any of the three
         return arith.saturate(self.function(a.astype(dtype), b.astype(dtype)), self.type.dtype)
 
     def check(self) -> None:
-        if self.a.type.is_float:
+        if self.a.type.is_float or self.wrap:
             need_same_dtype(self, [*self.operands, self.result])
+            if self.wrap and not self.a.type.is_integer:
+                raise self.invalid(f"wrap belongs to the integer form, the operands are {self.a.dtype}")
             return
         for what, value in (("a", self.a), ("b", self.b), ("the result", self.result)):
             need_dtype(self, what, value, ARITHMETIC)
@@ -76,34 +81,64 @@ class Mul(Arithmetic):
     function = np.multiply
 
 
-class FloatBinary(Binary):
-    """Base of div and pow: one float type throughout."""
-
-    def check(self) -> None:
-        need_float(self, "a", self.a)
-        need_same_dtype(self, self.operands)
-
-
 @tensorop("div")
-class Div(FloatBinary):
-    """out = a / b, broadcasting; float.
+class Div(Binary):
+    """out = a / b, broadcasting; floats, or integers of one type, whose quotient is cut towards zero (0 for b = 0).
 
     %y = "tensorop.div"(%a, %b) : (tensor<1x8xf32>, tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
     def evaluate(self, a: Any, b: Any) -> Any:
-        return np.divide(a, b)
+        if a.dtype.kind == "f":
+            return np.divide(a, b)
+        quotient = np.floor_divide(a, b)
+        inexact = (quotient * b != a) & (b != 0)
+        return quotient + (inexact & ((a < 0) != (b < 0))).astype(a.dtype)
+
+    def check(self) -> None:
+        need_number(self, "a", self.a)
+        need_same_dtype(self, self.operands)
+
+
+@tensorop("mod")
+class Mod(Binary):
+    """out = the rest of a / b, broadcasting; floats or integers of one type.
+
+    The sign is that of b, with `fmod` that of a (as in C). Integers modulo 0 are 0.
+
+    %y = "tensorop.mod"(%a, %b) {fmod = true} : (tensor<1x8xf32>, tensor<1x8xf32>) -> tensor<1x8xf32>
+    """
+
+    attrs = (attr("fmod", bool, False),)
+
+    def evaluate(self, a: Any, b: Any) -> Any:
+        return np.fmod(a, b) if self.fmod else np.mod(a, b)
+
+    def check(self) -> None:
+        need_number(self, "a", self.a)
+        need_same_dtype(self, self.operands)
 
 
 @tensorop("pow")
-class Pow(FloatBinary):
-    """out = a to the power b, broadcasting; float.
+class Pow(Binary):
+    """out = a to the power b, broadcasting; floats and integers mixed at will, the result has the type of a.
+
+    Integers wrap; an integer with a negative or fractional exponent is computed in f64 and cut towards zero.
 
     %y = "tensorop.pow"(%a, %b) : (tensor<1x8xf32>, tensor<1xf32>) -> tensor<1x8xf32>
     """
 
     def evaluate(self, a: Any, b: Any) -> Any:
-        return np.power(a, b)
+        if a.dtype == b.dtype and a.dtype.kind == "f":
+            return np.power(a, b)
+        whole = a.dtype.kind in "iu" and b.dtype.kind in "iu"
+        if whole and not (b.dtype.kind == "i" and (b < 0).any()):
+            return np.power(a, b.astype(a.dtype))
+        return arith.truncate(np.power(a.astype(np.float64), b.astype(np.float64)), a.dtype)
+
+    def check(self) -> None:
+        need_number(self, "a", self.a)
+        need_number(self, "b", self.b)
 
 
 class Extreme(Binary):

@@ -332,11 +332,12 @@ class Cast(TensorOp):
 
     %y = "tensorop.cast"(%x) {dtype = "i8"} : (tensor<1x8xf32>) -> tensor<1x8xi8>
 
-    NaN becomes 0; bool is "not zero". Source: bmlang.md 4.2.
+    NaN becomes 0; bool is "not zero". Source: bmlang.md 4.2. With `truncate`, reals are cut towards zero and integers
+    keep their low bits: what programming languages and ONNX mean.
     """
 
     ins = (operand("x"),)
-    attrs = (attr("dtype", str),)
+    attrs = (attr("dtype", str), attr("truncate", bool, False))
     locality = Locality.LIMITED
 
     def is_local(self) -> bool:
@@ -350,6 +351,8 @@ class Cast(TensorOp):
 
     def evaluate(self, x: Any) -> Any:
         target = np.dtype(DTYPES[self.dtype][1])
+        if self.truncate:
+            return arith.truncate(x, target)
         if target.kind not in "iu" or x.dtype.kind == "b":
             return x.astype(target)
         limits = np.iinfo(target)

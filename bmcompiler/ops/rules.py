@@ -34,6 +34,11 @@ def need_float(op: TensorOp, what: str, value: Value) -> None:
         raise op.invalid(f"{what} must be of a float type, got {value.dtype}")
 
 
+def need_number(op: TensorOp, what: str, value: Value) -> None:
+    if value.dtype == "bool":
+        raise op.invalid(f"{what} must be numbers, got bool")
+
+
 def need_same_dtype(op: TensorOp, values: Sequence[Value]) -> None:
     """Raise VerifyError unless all values have one element type."""
     found = list(dict.fromkeys(value.dtype for value in values))

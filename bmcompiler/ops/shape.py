@@ -101,7 +101,7 @@ class Split(TensorOp):
     def infer(self) -> list[TensorType]:
         type = self.x.type
         axis = need_axis(self, self.axis, type.rank)
-        if not self.sizes or min(self.sizes) < 1 or sum(self.sizes) != type.shape[axis]:
+        if not self.sizes or min(self.sizes) < 0 or sum(self.sizes) != type.shape[axis]:
             raise self.shape_error(f"sizes {list(self.sizes)} do not add up to the {type.shape[axis]} of axis {axis}")
         return [type.with_shape((*type.shape[:axis], size, *type.shape[axis + 1 :])) for size in self.sizes]
 
@@ -113,7 +113,7 @@ class Split(TensorOp):
 class Slice(TensorOp):
     """Every steps[i]-th element of axis i from starts[i] up to and without ends[i]; one entry per axis.
 
-    Normal form only: 0 <= start < end <= dim for a positive step; dim > start > end >= -1 for a negative one, where
+    Normal form only: 0 <= start <= end <= dim for a positive step (start = end takes nothing); dim > start > end >= -1 for a negative one, where
     end -1 means that element 0 is included.
 
     %y = "tensorop.slice"(%x) {ends = [1, 8], starts = [0, 2], steps = [1, 2]} : (tensor<1x8xf32>) -> tensor<1x3xf32>
@@ -132,7 +132,7 @@ class Slice(TensorOp):
             need_length(self, name, items, self.x.type.rank)
         shape = []
         for axis, (dim, start, end, step) in enumerate(zip(self.x.shape, self.starts, self.ends, self.steps)):
-            if not (0 <= start < end <= dim if step > 0 else step < 0 and dim > start > end >= -1):
+            if not (0 <= start <= end <= dim if step > 0 else step < 0 and dim > start > end >= -1):
                 raise self.shape_error(f"{start}:{end}:{step} is no range of axis {axis} with {dim} elements")
             shape.append(len(range(start, end, step)))
         return self.operands[0].type.with_shape(tuple(shape))

@@ -1,0 +1,216 @@
+"""Trigonometric and hyperbolic functions, erf, sign, tests for NaN and infinity: one tensor, element by element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bmcompiler.ir import DTYPES, TensorType
+from bmcompiler.ops.activation import FloatUnary, NumberUnary
+from bmcompiler.ops.base import Locality, TensorOp, attr, operand, tensorop
+from bmcompiler.ops.rules import need_float
+from bmcompiler.special import erf
+
+
+@tensorop("sin")
+class Sin(FloatUnary):
+    """out = sine of x (radians); any shape, float.
+
+    %y = "tensorop.sin"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
+    """
+
+    def evaluate(self, x: Any) -> Any:
+        return np.sin(x)
+
+
+@tensorop("cos")
+class Cos(FloatUnary):
+    """out = cosine of x (radians); any shape, float.
+
+    %y = "tensorop.cos"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
+    """
+
+    def evaluate(self, x: Any) -> Any:
+        return np.cos(x)
+
+
+@tensorop("tan")
+class Tan(FloatUnary):
+    """out = tangent of x (radians); any shape, float.
+
+    %y = "tensorop.tan"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
+    """
+
+    def evaluate(self, x: Any) -> Any:
+        return np.tan(x)
+
+
+@tensorop("asin")
+class Asin(FloatUnary):
+    """out = inverse sine of x in radians, NaN outside -1 .. 1; any shape, float.
+
+    %y = "tensorop.asin"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
+    """
+
+    def evaluate(self, x: Any) -> Any:
+        return np.arcsin(x)
+
+
+@tensorop("acos")
+class Acos(FloatUnary):
+    """out = inverse cosine of x in radians, NaN outside -1 .. 1; any shape, float.
+
+    %y = "tensorop.acos"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
+    """
+
+    def evaluate(self, x: Any) -> Any:
+        return np.arccos(x)
+
+
+@tensorop("atan")
+class Atan(FloatUnary):
+    """out = inverse tangent of x in radians; any shape, float.
+
+    %y = "tensorop.atan"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
+    """
+
+    def evaluate(self, x: Any) -> Any:
+        return np.arctan(x)
+
+
+@tensorop("sinh")
+class Sinh(FloatUnary):
+    """out = hyperbolic sine of x; any shape, float.
+
+    %y = "tensorop.sinh"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
+    """
+
+    def evaluate(self, x: Any) -> Any:
+        return np.sinh(x)
+
+
+@tensorop("cosh")
+class Cosh(FloatUnary):
+    """out = hyperbolic cosine of x; any shape, float.
+
+    %y = "tensorop.cosh"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
+    """
+
+    def evaluate(self, x: Any) -> Any:
+        return np.cosh(x)
+
+
+@tensorop("asinh")
+class Asinh(FloatUnary):
+    """out = inverse hyperbolic sine of x; any shape, float.
+
+    %y = "tensorop.asinh"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
+    """
+
+    def evaluate(self, x: Any) -> Any:
+        return np.arcsinh(x)
+
+
+@tensorop("acosh")
+class Acosh(FloatUnary):
+    """out = inverse hyperbolic cosine of x, NaN below 1; any shape, float.
+
+    %y = "tensorop.acosh"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
+    """
+
+    def evaluate(self, x: Any) -> Any:
+        return np.arccosh(x)
+
+
+@tensorop("atanh")
+class Atanh(FloatUnary):
+    """out = inverse hyperbolic tangent of x, NaN outside -1 .. 1; any shape, float.
+
+    %y = "tensorop.atanh"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
+    """
+
+    def evaluate(self, x: Any) -> Any:
+        return np.arctanh(x)
+
+
+@tensorop("erf")
+class Erf(FloatUnary):
+    """out = error function of x; any shape, float.
+
+    %y = "tensorop.erf"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
+    """
+
+    def evaluate(self, x: Any) -> Any:
+        return erf(x)
+
+
+@tensorop("sign")
+class Sign(NumberUnary):
+    """out = -1, 0 or 1, as x is negative, zero or positive; any shape, floats (NaN stays) and integers.
+
+    %y = "tensorop.sign"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
+    """
+
+    def evaluate(self, x: Any) -> Any:
+        return np.sign(x)
+
+
+class _FloatTest(TensorOp):
+    """Base of questions about floats: bool in the shape of the operand."""
+
+    ins = (operand("x"),)
+    locality = Locality.GLOBAL
+
+    def infer(self) -> TensorType:
+        return TensorType(self.x.shape, "bool")
+
+    def check(self) -> None:
+        need_float(self, "the operand", self.x)
+
+
+@tensorop("is_nan")
+class IsNan(_FloatTest):
+    """out = whether x is not a number; any shape, float to bool.
+
+    %y = "tensorop.is_nan"(%x) : (tensor<1x8xf32>) -> tensor<1x8xi1>
+    """
+
+    def evaluate(self, x: Any) -> Any:
+        return np.isnan(x)
+
+
+@tensorop("is_inf")
+class IsInf(_FloatTest):
+    """out = whether x is infinite, of the signs that `positive` and `negative` admit; any shape, float to bool.
+
+    %y = "tensorop.is_inf"(%x) {negative = false} : (tensor<1x8xf32>) -> tensor<1x8xi1>
+    """
+
+    attrs = (attr("positive", bool, True), attr("negative", bool, True))
+
+    def evaluate(self, x: Any) -> Any:
+        return np.isinf(x) & np.where(x > 0, self.positive, self.negative)
+
+
+@tensorop("bit_cast")
+class BitCast(TensorOp):
+    """The same bits read as another element type of the same width; any shape.
+
+    %y = "tensorop.bit_cast"(%x) {dtype = "i32"} : (tensor<1x8xf32>) -> tensor<1x8xi32>
+    """
+
+    ins = (operand("x"),)
+    attrs = (attr("dtype", str),)
+
+    def infer(self) -> TensorType:
+        if self.dtype not in DTYPES:
+            raise self.invalid(f"unknown element type '{self.dtype}'; known: {', '.join(DTYPES)}")
+        return TensorType(self.x.shape, self.dtype)
+
+    def evaluate(self, x: Any) -> Any:
+        return np.ascontiguousarray(x).view(self.type.numpy).reshape(x.shape)
+
+    def check(self) -> None:
+        if DTYPES[self.dtype][2] != DTYPES[self.x.dtype][2]:
+            raise self.invalid(f"{self.dtype} and {self.x.dtype} differ in width")

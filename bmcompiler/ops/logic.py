@@ -1,0 +1,111 @@
+"""Comparison, choice, and bits of integers of every width."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bmcompiler.ir import TensorType
+from bmcompiler.ops.base import Locality, TensorOp, attr, operand, tensorop
+from bmcompiler.ops.elementwise import Binary
+from bmcompiler.ops.rules import broadcast_shape, need_dtype, need_same_dtype, plain
+
+_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "equal": np.equal,
+    "less": np.less,
+    "less_equal": np.less_equal,
+    "greater": np.greater,
+    "greater_equal": np.greater_equal,
+}
+
+
+@tensorop("compare")
+class Compare(Binary):
+    """out = whether a and b stand in this relation, broadcasting; one element type, bool result.
+
+    method: equal, less, less_equal, greater, greater_equal. NaN is equal to nothing and not ordered.
+
+    %y = "tensorop.compare"(%a, %b) {method = "less"} : (tensor<1x8xf32>, tensor<1x8xf32>) -> tensor<1x8xi1>
+    """
+
+    attrs = (attr("method", str),)
+    locality = Locality.GLOBAL
+
+    def infer(self) -> TensorType:
+        if self.method not in _COMPARE:
+            raise self.invalid(f"unknown method '{self.method}'; known: {', '.join(_COMPARE)}")
+        return TensorType(broadcast_shape(self, self.a.shape, self.b.shape), "bool")
+
+    def evaluate(self, a: Any, b: Any) -> Any:
+        return _COMPARE[self.method](a, b)
+
+    def check(self) -> None:
+        need_same_dtype(self, self.operands)
+
+
+@tensorop("where")
+class Where(TensorOp):
+    """out = a where the condition holds, b elsewhere, all three broadcasting; a and b of one element type.
+
+    %y = "tensorop.where"(%c, %a, %b) : (tensor<1x8xi1>, tensor<1x8xf32>, tensor<1x8xf32>) -> tensor<1x8xf32>
+    """
+
+    ins = (operand("condition"), operand("a"), operand("b"))
+
+    def infer(self) -> TensorType:
+        quant = self.a.type.quant if self.a.type.quant == self.b.type.quant else None
+        shape = broadcast_shape(self, *(v.shape for v in self.operands))
+        return TensorType(shape, self.a.dtype, quant)
+
+    def evaluate(self, condition: Any, a: Any, b: Any) -> Any:
+        return np.where(condition, a, b)
+
+    def check(self) -> None:
+        need_dtype(self, "the condition", self.condition, ("bool",))
+        need_same_dtype(self, self.operands[1:])
+
+
+@tensorop("bit_not")
+class BitNot(TensorOp):
+    """out = x with every bit inverted; integers, or bool (logical not).
+
+    %y = "tensorop.bit_not"(%x) : (tensor<1x8xi8>) -> tensor<1x8xi8>
+    """
+
+    ins = (operand("x"),)
+
+    def infer(self) -> TensorType:
+        return plain(self.x.type)
+
+    def evaluate(self, x: Any) -> Any:
+        return np.invert(x)
+
+    def check(self) -> None:
+        if self.x.type.is_float:
+            raise self.invalid(f"the operand must be integers or bool, got {self.x.dtype}")
+
+
+@tensorop("bit_shift")
+class BitShift(Binary):
+    """out = the bits of a moved by b places, broadcasting; one unsigned type. direction: left or right.
+
+    Bits that leave the element are lost, zeros come in; b beyond the width of the element gives 0.
+
+    %y = "tensorop.bit_shift"(%a, %b) {direction = "left"} : (tensor<1x8xui8>, tensor<1x8xui8>) -> tensor<1x8xui8>
+    """
+
+    attrs = (attr("direction", str),)
+    locality = Locality.GLOBAL
+
+    def evaluate(self, a: Any, b: Any) -> Any:
+        shift = np.left_shift if self.direction == "left" else np.right_shift
+        width = a.dtype.type(8 * a.dtype.itemsize)
+        return np.where(b < width, shift(a, np.minimum(b, width - a.dtype.type(1))), a.dtype.type(0))
+
+    def check(self) -> None:
+        need_same_dtype(self, self.operands)
+        need_dtype(self, "a", self.a, ("u8", "u16", "u32", "u64"))
+        if self.direction not in ("left", "right"):
+            raise self.invalid(f"direction must be left or right, got '{self.direction}'")

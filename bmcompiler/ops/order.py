@@ -1,0 +1,94 @@
+"""Running sums, largest elements, determinants: ops that look along an axis as a whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bmcompiler.ir import TensorType
+from bmcompiler.ops.base import TensorOp, attr, operand, tensorop
+from bmcompiler.ops.rules import need_axis, need_float, need_number, plain
+
+_CUMULATE = {"sum": (np.add, 0), "prod": (np.multiply, 1)}
+
+
+@tensorop("cumulate")
+class Cumulate(TensorOp):
+    """out[i] = sum (or product) of x[0] to x[i] along `axis`; floats, and integers modulo 2**bits.
+
+    method: sum, prod. `exclusive` leaves x[i] itself out; `reverse` runs from the end.
+
+    %y = "tensorop.cumulate"(%x) {axis = 1, method = "sum"} : (tensor<1x8xf32>) -> tensor<1x8xf32>
+    """
+
+    ins = (operand("x"),)
+    attrs = (attr("method", str), attr("axis", int), attr("exclusive", bool, False), attr("reverse", bool, False))
+
+    def infer(self) -> TensorType:
+        if self.method not in _CUMULATE:
+            raise self.invalid(f"unknown method '{self.method}'; known: {', '.join(_CUMULATE)}")
+        need_axis(self, self.axis, self.x.type.rank)
+        return plain(self.x.type)
+
+    def evaluate(self, x: Any) -> Any:
+        function, neutral = _CUMULATE[self.method]
+        way = np.flip(x, self.axis) if self.reverse else x
+        out = function.accumulate(way, axis=self.axis, dtype=x.dtype)
+        if self.exclusive and x.shape[self.axis]:
+            first = np.full_like(out.take([0], axis=self.axis), neutral)
+            out = np.concatenate([first, out.take(range(x.shape[self.axis] - 1), axis=self.axis)], axis=self.axis)
+        return np.ascontiguousarray(np.flip(out, self.axis)) if self.reverse else out
+
+    def check(self) -> None:
+        need_number(self, "the operand", self.x)
+
+
+@tensorop("top_k")
+class TopK(TensorOp):
+    """The k largest (or smallest) elements along `axis` in order, and their indices (i64); of equals the first come first.
+
+    %v, %i = "tensorop.top_k"(%x) {axis = 1, k = 3} : (tensor<1x8xf32>) -> (tensor<1x3xf32>, tensor<1x3xi64>)
+    """
+
+    ins = (operand("x"),)
+    attrs = (attr("k", int), attr("axis", int), attr("largest", bool, True))
+
+    def infer(self) -> list[TensorType]:
+        shape = self.x.shape
+        axis = need_axis(self, self.axis, len(shape))
+        if not 0 <= self.k <= shape[axis]:
+            raise self.shape_error(f"cannot take {self.k} of the {shape[axis]} elements of axis {axis}")
+        kept = self.x.type.with_shape((*shape[:axis], self.k, *shape[axis + 1 :]))
+        return [kept, TensorType(kept.shape, "i64")]
+
+    def evaluate(self, x: Any) -> Any:
+        axis, size = self.axis, x.shape[self.axis]
+        if self.largest:  # a stable sort of the reversed axis, read backwards, leaves equals in their order
+            order = size - 1 - np.flip(np.argsort(np.flip(x, axis), axis=axis, kind="stable"), axis)
+        else:
+            order = np.argsort(x, axis=axis, kind="stable")
+        chosen = order.take(range(self.k), axis=axis)
+        return np.take_along_axis(x, chosen, axis=axis), chosen.astype(np.int64)
+
+
+@tensorop("det")
+class Det(TensorOp):
+    """Determinant of each square matrix (last two axes); float.
+
+    %y = "tensorop.det"(%x) : (tensor<2x4x4xf32>) -> tensor<2xf32>
+    """
+
+    ins = (operand("x"),)
+
+    def infer(self) -> TensorType:
+        shape = self.x.shape
+        if len(shape) < 2 or shape[-1] != shape[-2]:
+            raise self.shape_error(f"needs square matrices, got {list(shape)}")
+        return TensorType(shape[:-2], self.x.dtype)
+
+    def evaluate(self, x: Any) -> Any:
+        return np.asarray(np.linalg.det(x.astype(np.float64))).astype(x.dtype)
+
+    def check(self) -> None:
+        need_float(self, "the operand", self.x)
