@@ -46,7 +46,7 @@ class Cumulate(TensorOp):
 
 @tensorop("top_k")
 class TopK(TensorOp):
-    """The k largest (or smallest) elements along `axis` in order, and their indices (i64); of equals the first come first.
+    """The k largest (or smallest) elements along `axis` in order, and their indices (i64); of equals, the first.
 
     %v, %i = "tensorop.top_k"(%x) {axis = 1, k = 3} : (tensor<1x8xf32>) -> (tensor<1x3xf32>, tensor<1x3xi64>)
     """

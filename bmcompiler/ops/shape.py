@@ -113,8 +113,8 @@ class Split(TensorOp):
 class Slice(TensorOp):
     """Every steps[i]-th element of axis i from starts[i] up to and without ends[i]; one entry per axis.
 
-    Normal form only: 0 <= start <= end <= dim for a positive step (start = end takes nothing); dim > start > end >= -1 for a negative one, where
-    end -1 means that element 0 is included.
+    Normal form only: 0 <= start <= end <= dim for a positive step (start = end takes nothing); dim > start > end >= -1
+    for a negative one, where end -1 means that element 0 is included.
 
     %y = "tensorop.slice"(%x) {ends = [1, 8], starts = [0, 2], steps = [1, 2]} : (tensor<1x8xf32>) -> tensor<1x3xf32>
     """
