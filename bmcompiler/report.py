@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict
 from html import escape
 from pathlib import Path
@@ -153,7 +154,7 @@ def _short(value: int) -> str:
     return str(value)
 
 
-def _table(headers: list[tuple[str, str]], rows: list[list[tuple[str, float | str]]], kind: str = "") -> str:
+def _table(headers: list[tuple[str, str]], rows: Sequence[Sequence[tuple[str, object]]], kind: str = "") -> str:
     """A table; headers are (text, css class), cells (html, value to sort by)."""
     head = "".join(f'<th class="{style}" tabindex="0">{escape(text)}</th>' for text, style in headers)
     lines = []

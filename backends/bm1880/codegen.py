@@ -10,6 +10,7 @@ from bmcompiler.backends.bm1880.bmkernel import bmk1880_acquire_cmdbuf, bmk1880_
 from bmcompiler.backends.bm1880.bmkernel.tensors import packed_strides
 from bmcompiler.backends.bm1880.build import Build, Coefficients
 from bmcompiler.backends.bm1880.kernels import TABLE
+from bmcompiler.backends.bm1880.kernels.base import DeviceKernel
 from bmcompiler.backends.bm1880.strided_copy import Dim, copy_commands
 from bmcompiler.bmodel import TensorInfo
 from bmcompiler.bmodel.bm1880 import Command
@@ -52,9 +53,11 @@ class Program:
     def _emit_device(self, segment: Segment) -> None:
         for op in segment.ops:
             assert isinstance(op, TensorOp)
+            kernel = TABLE[type(op)]
+            assert isinstance(kernel, DeviceKernel)
             before = self.build.ctx.count
             try:
-                moved = TABLE[type(op)].emit(op, self.build)
+                moved = kernel.emit(op, self.build)
             except BMError as error:
                 raise error.located(layer=op.label, kind=op.short_name) from None
             self._name_records(op.label, op.short_name, before)

@@ -151,7 +151,8 @@ def _runs_of(accesses: Accesses, row: int) -> Runs:
 @lru_cache(maxsize=256)
 def _runs(start: int, dims: tuple[int, ...], strides: tuple[int, ...]) -> Runs:
     """A box as runs of consecutive bytes, in flat addresses."""
-    length, outer = 1, []
+    length = 1
+    outer: list[tuple[int, int]] = []
     for size, stride in sorted(zip(dims, strides), key=lambda axis: axis[1]):
         if size == 1 or stride == 0:
             continue

@@ -51,10 +51,10 @@ class _Collector:
         They are: the channels up to lane 31 of the first group, the whole groups, and the rest.
         """
         n, c, h, w = shape
-        group, lane = np.divmod(place[0], CHIP.lanes)
+        group, lane = place[0] // CHIP.lanes, place[0] % CHIP.lanes
         offset = place[1] + group * strides[1]
-        head = np.where(lane > 0, np.minimum(c, CHIP.lanes - lane), 0)
-        whole, tail = np.divmod(c - head, CHIP.lanes)
+        head: Ints = np.where(lane > 0, np.minimum(c, CHIP.lanes - lane), 0)
+        whole, tail = (c - head) // CHIP.lanes, (c - head) % CHIP.lanes
         begun = (head > 0).astype(np.int64)
         one = np.ones_like(c)
         pieces = (
@@ -76,10 +76,11 @@ class _Collector:
         self, use: _Use, space: Ints, place: tuple[Ints, Ints], dims: tuple[Ints, ...], steps: tuple[Ints, ...]
     ) -> None:
         """Boxes at `place` (row, byte) whose first axis counts rows."""
-        mask = use.mask
+        sizes = np.stack(dims, 1)
+        mask = use.mask & (sizes > 0).all(1)
         if not mask.any():
             return
-        size, stride = np.stack(dims, 1)[mask], np.stack(steps, 1)[mask]
+        size, stride = sizes[mask], np.stack(steps, 1)[mask]
         row, low = place[0][mask], place[1][mask]
         self._parts.append(
             {
@@ -284,7 +285,8 @@ class _Gdma:
         rows = np.where(across, f[f"{other}_w"], f[f"{other}_h"])
         n, h = np.where(matrix, rows, batch), np.where(matrix, 1, f[f"{side}_h"])
         c, w = f[f"{side}_c"], f[f"{side}_w"]
-        lane, offset = np.divmod(self._address(side) - CHIP.lmem_window, CHIP.lmem_size)
+        place = self._address(side) - CHIP.lmem_window
+        lane, offset = place // CHIP.lmem_size, place % CHIP.lmem_size
         channel = _aligned(h * w)
         strides = self._strides(side, (_groups(lane + c) * channel, channel, w, self.one))
         write = side == "dst"
