@@ -4,8 +4,8 @@
 
     outputs = onnx_backend.prepare(onnx.load("net.onnx")).run([x])
 
-What the ONNX frontend cannot import raises `NotSupported`: an `UnsupportedError`, and for the suite of the onnx package
-a skipped test. `python -m bmcompiler.onnx_suite` runs that suite and counts per op.
+What the ONNX frontend cannot import raises `NotSupportedError`: an `UnsupportedError`, and for the suite of the onnx
+package a skipped test. `python -m bmcompiler.onnx_suite` runs that suite and counts per op.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from bmcompiler.registry import lookup
 _OLDEST_OPSET = 7
 
 
-class NotSupported(UnsupportedError, BackendIsNotSupposedToImplementIt):  # type: ignore[misc]  # no stubs of onnx
+class NotSupportedError(UnsupportedError, BackendIsNotSupposedToImplementIt):  # type: ignore[misc]  # no stubs of onnx
     """The model needs something that no converter or TensorOp provides; `kind` names the op."""
 
 
@@ -50,7 +50,7 @@ class Prepared(BackendRep):  # type: ignore[misc]  # no stubs of onnx
         """All outputs. `inputs`: one array per graph input without an initializer.
 
         Raises:
-            NotSupported: see the class.
+            NotSupportedError: see the class.
             BMError: the model or the inputs are wrong.
         """
         arrays = [_as_array(name, value) for name, value in zip(self.names, inputs, strict=False)]
@@ -71,7 +71,7 @@ class Prepared(BackendRep):  # type: ignore[misc]  # no stubs of onnx
                 return self._run(arrays, constant)
             except UnsupportedError as error:
                 last = error
-        raise NotSupported(last.reason, layer=last.layer, kind=last.kind, remedy=last.remedy) from last
+        raise NotSupportedError(last.reason, layer=last.layer, kind=last.kind, remedy=last.remedy) from last
 
     def _run(self, arrays: Sequence[np.ndarray], constant: tuple[bool, ...]) -> tuple[np.ndarray, ...]:
         feeds = {name: array for name, array, fixed in zip(self.names, arrays, constant) if not fixed}
@@ -103,9 +103,9 @@ class InterpreterBackend(Backend):  # type: ignore[misc]  # no stubs of onnx
 
     @classmethod
     def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **options: Any) -> Prepared:
-        """A model to run. Raises NotSupported for other devices."""
+        """A model to run. Raises NotSupportedError for other devices."""
         if not cls.supports_device(device):
-            raise NotSupported(f"device '{device}' does not exist", remedy="use the device CPU")
+            raise NotSupportedError(f"device '{device}' does not exist", remedy="use the device CPU")
         return Prepared(model)
 
     @classmethod
@@ -135,7 +135,7 @@ class InterpreterBackend(Backend):  # type: ignore[misc]  # no stubs of onnx
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
-        return device.split(":")[0].upper() == "CPU"
+        return device.split(":", maxsplit=1)[0].upper() == "CPU"
 
 
 prepare = InterpreterBackend.prepare
@@ -146,12 +146,14 @@ supports_device = InterpreterBackend.supports_device
 
 def _as_array(name: str, value: Any) -> np.ndarray:
     if value is None or isinstance(value, (list, tuple, dict)):
-        raise NotSupported(
+        raise NotSupportedError(
             f"input '{name}' is a sequence, a map or an optional; only tensors are supported", kind="type"
         )
     array = np.asarray(value)
     if array.dtype.kind not in "fiub":
-        raise NotSupported(f"input '{name}' has elements of type {array.dtype}, which is not supported", kind="type")
+        raise NotSupportedError(
+            f"input '{name}' has elements of type {array.dtype}, which is not supported", kind="type"
+        )
     return array
 
 
@@ -181,7 +183,7 @@ def _upgraded(model: onnx.ModelProto) -> onnx.ModelProto:
 
 __all__ = [
     "InterpreterBackend",
-    "NotSupported",
+    "NotSupportedError",
     "Prepared",
     "prepare",
     "run_model",

@@ -1,6 +1,6 @@
 """Runs the conformance suite of the installed onnx package and counts per op: `python -m bmcompiler.onnx_suite`.
 
-A case that raises `NotSupported` is skipped and counted under its op and reason; every other case must give the
+A case that raises `NotSupportedError` is skipped and counted under its op and reason; every other case must give the
 expected values, types and shapes.
 """
 
@@ -22,7 +22,7 @@ from onnx.backend.test.loader import load_model_tests
 from onnx.backend.test.runner import Runner
 
 from bmcompiler.cli.common import command_line, format_table
-from bmcompiler.onnx_backend import NotSupported, prepare
+from bmcompiler.onnx_backend import NotSupportedError, prepare
 
 KINDS = ("node", "simple", "pytorch-operator", "pytorch-converted", "light")
 _LEAST_TOLERANCE = 1e-6
@@ -132,7 +132,7 @@ def judge(chosen: Sequence[Case], report: Report | None = None) -> Report:
             runner = prepare(model)
             for inputs, wanted in sets:
                 _compare(runner.run(inputs), wanted, case)
-        except NotSupported as error:
+        except NotSupportedError as error:
             report.skipped[case.op] += 1
             report.reasons[f"{(error.kind or 'model').split(',')[0]}: {error.reason}"].append(case.name)
         # whatever else a case raises is its failure, not the end of the suite

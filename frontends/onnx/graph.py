@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import onnx
 
 from bmcompiler.errors import FileFormatError, UsageError
+from bmcompiler.frontends.onnx.expansion import reads
 
 
 def node_name(node: onnx.NodeProto) -> str:
@@ -62,8 +63,8 @@ def ordered_nodes(graph: onnx.GraphProto, made: dict[str, int], outputs: Sequenc
         index = pending.pop()
         if index not in needed:
             needed.add(index)
-            pending += [made[name] for name in graph.node[index].input if name in made]
-    waits: dict[int, set[int]] = {i: {made[n] for n in graph.node[i].input if n in made} for i in needed}
+            pending += [made[name] for name in reads(graph.node[index]) if name in made]
+    waits: dict[int, set[int]] = {i: {made[n] for n in reads(graph.node[i]) if n in made} for i in needed}
     feeds: dict[int, list[int]] = {i: [] for i in needed}
     for index, before in waits.items():
         for other in before:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,8 @@ import onnx
 from bmcompiler.builder import Builder
 from bmcompiler.errors import BMError, FileFormatError, UnsupportedError, VerifyError
 from bmcompiler.frontends.onnx.constants import find_folder, fold, growth_limit
+from bmcompiler.frontends.onnx.control_flow import UNROLLERS
+from bmcompiler.frontends.onnx.expansion import Body, domain_of, find_body, model_functions, reads
 from bmcompiler.frontends.onnx.graph import node_name, ordered_nodes, output_tensors, producers
 from bmcompiler.frontends.onnx.inputs import input_type, shapes_by_name
 from bmcompiler.frontends.onnx.model_file import check_model, read_model
@@ -32,6 +34,7 @@ SOURCE_TENSOR = "source.tensor"
 _COMPUTING = ("conv", "deconv", "matmul", "scale", "avg_pool", "add", "sub", "mul", "reduce")
 _INTEGER = ("add", "sub", "mul", "reduce")
 _CUSTOM_GROUP = "bmcompiler.onnx_ops"
+_MAX_DEPTH = 32
 
 
 def import_model(
@@ -63,7 +66,10 @@ def _one_line(text: str) -> str:
 
 class _Importer:
     def __init__(self, model: onnx.ModelProto, path: Path | None, name: str) -> None:
-        self.opsets = check_model(model)
+        self.opsets: Mapping[str, int] = check_model(model)
+        self.functions = model_functions(model)
+        self.callers: list[str] = []
+        self.scopes: set[str] = set()
         self.graph, self.folder = model.graph, path.parent if path is not None else None
         self.builder = Builder.new(name)
         self.tensors: dict[str, Tensor] = {}
@@ -78,7 +84,7 @@ class _Importer:
         known = {*made, *self.initializers, *(info.name for info in infos)}
         outputs = output_tensors(self.graph, wanted, known)
         order = ordered_nodes(self.graph, made, outputs)
-        read = {name for index in order for name in self.graph.node[index].input} | set(outputs)
+        read = {name for index in order for name in reads(self.graph.node[index])} | set(outputs)
         self._add_inputs(infos, shapes, read)
         for index in order:
             self._add_node(self.graph.node[index])
@@ -126,46 +132,81 @@ class _Importer:
 
     # -- nodes --------------------------------------------------------------------------
     def _add_node(self, proto: onnx.NodeProto) -> None:
-        label = node_name(proto)
-        domain = "" if proto.domain == "ai.onnx" else proto.domain
+        label = self.callers[0] if self.callers else node_name(proto)
+        domain = domain_of(proto)
         opset = self.opsets.get(domain, 1)
         try:
             with self.builder.at(label):
-                self._convert(proto, label, domain, opset)
+                bodies = self._convert(proto, label, domain, opset)
         except BMError as error:
             error.layer, error.kind = label, f"{proto.op_type}, opset {opset}"
             raise
+        if bodies is not None:
+            self._expand(proto, label, bodies)
 
-    def _convert(self, proto: onnx.NodeProto, label: str, domain: str, opset: int) -> None:
+    def _expand(self, proto: onnx.NodeProto, label: str, bodies: Iterator[Body]) -> None:
+        """Import what a node stands for. Raises FileFormatError when it stands for itself."""
+        if len(self.callers) >= _MAX_DEPTH:
+            raise FileFormatError(
+                f"calls more than {_MAX_DEPTH} functions in one another", layer=label, kind=proto.op_type
+            )
+        before = self.opsets
+        self.callers.append(label)
+        for body in bodies:
+            self.opsets = {**before, **body.opsets}
+            for node in body.nodes:
+                self._add_node(node)
+            self.opsets = before
+        self.callers.pop()
+
+    def _scope(self, label: str) -> str:
+        """A prefix for new tensor names, used once."""
+        name, n = label, 1
+        while name in self.scopes:
+            n += 1
+            name = f"{label}#{n}"
+        self.scopes.add(name)
+        return name
+
+    def _convert(self, proto: onnx.NodeProto, label: str, domain: str, opset: int) -> Iterator[Body] | None:
+        """Build one node, or return the bodies it stands for."""
         names = list(proto.input)
         while names and not names[-1]:
             names.pop()
         tensors = [self._tensor(name, f"input {i}") if name else None for i, name in enumerate(names)]
         node = Node(proto, label, opset, tensors, materialize=self._value, folder=self.folder)
         constant = not any(isinstance(tensor, Value) for tensor in tensors)
-        folder = find_folder(domain, proto.op_type, constant)
+        called = (domain, proto.op_type, proto.overload) in self.functions
+        folder = None if called else find_folder(domain, proto.op_type, constant)
+        converter = None if called else find_converter(domain, proto.op_type, opset)
         results: list[Tensor]
         if folder is not None:
             results = fold(folder, node)
+        elif converter is not None:
+            results = self._build(converter, node, constant)
+        elif not domain and proto.op_type in UNROLLERS:
+            return UNROLLERS[proto.op_type](node, self._scope(label), self.tensors)
         else:
-            results = self._build(self._converter(node, domain), node, constant)
+            scope = self._scope(f"{label}/{proto.op_type}" if self.callers else label)
+            body = find_body(proto, opset, tensors, self.functions, scope)
+            if body is None:
+                raise self._no_converter(node, domain)
+            return iter((body,))
         if node.unread:
             raise UnsupportedError(f"attribute '{node.unread[0]}' is not supported")
         self._record(proto, results)
+        return None
 
-    def _converter(self, node: Node, domain: str) -> Converter:
-        converter = find_converter(domain, node.type, node.opset)
-        if converter is not None:
-            return converter
+    def _no_converter(self, node: Node, domain: str) -> UnsupportedError:
         if find_folder(domain, node.type, constant=True) is not None:
-            raise UnsupportedError(
+            return UnsupportedError(
                 "this op is only supported where all its inputs are constants",
                 remedy="give fixed shapes with --shapes, or cut the net before it with --outputs",
             )
         what = f"{domain}.{node.type}" if domain else node.type
         moving = [n for n, t in zip(node.proto.input, node.tensors) if isinstance(t, Value)]
         cut = f"cut the net before it with --outputs {','.join(moving)}, or " if moving else ""
-        raise UnsupportedError(
+        return UnsupportedError(
             f"op type {what} (opset {node.opset}) has no converter",
             remedy=f"{cut}install a plugin that registers one in the entry point group {_CUSTOM_GROUP}",
         )
@@ -217,7 +258,8 @@ class _Importer:
         except VerifyError as error:
             raise UnsupportedError(error.reason) from None
         types = {result.dtype for result in op.results if result.type.is_integer}
-        if op.short_name in _COMPUTING and types and not (op.short_name in _INTEGER and types == {"i32"}):
+        exact = op.short_name in _INTEGER and (op.wrap or types == {"i32"})
+        if op.short_name in _COMPUTING and types and not exact:
             raise UnsupportedError(f"computing with elements of type {', '.join(types)} is not supported")
 
 

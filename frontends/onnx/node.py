@@ -28,6 +28,7 @@ _READERS: dict[int, Callable[[onnx.AttributeProto], Any]] = {
     _A.FLOATS: lambda a: tuple(float(v) for v in a.floats),
     _A.INTS: lambda a: tuple(int(v) for v in a.ints),
     _A.TENSOR: lambda a: a.t,
+    _A.GRAPH: lambda a: a.g,
 }
 
 
@@ -153,6 +154,9 @@ class Node:
 
     def array(self, name: str) -> np.ndarray:
         return to_array(self._attribute(name, _A.TENSOR, None), self.folder)
+
+    def graph(self, name: str) -> onnx.GraphProto:
+        return self._attribute(name, _A.GRAPH, None)  # type: ignore[no-any-return]
 
     def has_attribute(self, name: str) -> bool:
         return name in self._attributes

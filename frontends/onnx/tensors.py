@@ -14,6 +14,7 @@ import numpy as np
 import onnx
 
 from bmcompiler.errors import FileFormatError, ShapeError, UnsupportedError
+from bmcompiler.ir import TensorType
 from bmcompiler.ir.types import FROM_NUMPY
 
 _T = onnx.TensorProto
@@ -51,6 +52,18 @@ def numpy_type(code: int) -> np.dtype[Any]:
 def dtype_name(code: int) -> str:
     """Our name of an ONNX element type. Raises UnsupportedError as `numpy_type`."""
     return FROM_NUMPY[numpy_type(code).name]
+
+
+def element_code(dtype: str) -> int:
+    """ONNX's code of one of our element types."""
+    return next(code for code, (kind, _) in ELEMENT_TYPES.items() if FROM_NUMPY[kind.name] == dtype)
+
+
+def onnx_type(type: TensorType | None) -> onnx.TypeProto:
+    """A tensor type as ONNX states it; an empty one for an absent tensor."""
+    if type is None:
+        return onnx.TypeProto()
+    return onnx.helper.make_tensor_type_proto(element_code(type.dtype), type.shape)
 
 
 def check_extent(what: str, shape: Sequence[int]) -> None:

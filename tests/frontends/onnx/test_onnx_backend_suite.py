@@ -61,7 +61,7 @@ def test_one_node_runs_with_its_shape_input_folded() -> None:
 
 def test_what_is_not_supported_says_which_op_and_counts_as_skipped() -> None:
     node = helper.make_node("StringConcat", ["x", "x"], ["y"], name="joined")
-    with pytest.raises(UnsupportedError, match="joined.*StringConcat") as caught:
+    with pytest.raises(UnsupportedError, match=r"joined.*StringConcat") as caught:
         onnx_backend.run_node(node, [np.zeros(1, np.float32)])
     assert isinstance(caught.value, onnx_backend.BackendIsNotSupposedToImplementIt)
     with pytest.raises(UnsupportedError, match="sequence"):
