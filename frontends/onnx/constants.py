@@ -14,7 +14,7 @@ import numpy as np
 
 from bmcompiler.errors import FileFormatError, ShapeError, UnsupportedError
 from bmcompiler.frontends.onnx.node import Node, axes_of, axis_of
-from bmcompiler.frontends.onnx.registry import Tensor
+from bmcompiler.frontends.onnx.registry import Tensor, load_converters
 from bmcompiler.frontends.onnx.tensors import element_name, numpy_type
 
 MAX_VIEW = 2**28
@@ -26,10 +26,12 @@ MAX_GROWN = 2**22
 Folder = Callable[[Node], Any]
 _F = TypeVar("_F", bound=Folder)
 _FOLDERS: dict[str, Folder] = {}
-_STATIC = ("Shape", "Size")  # constant even when their input is not
+_STATIC = ("Shape", "Size", "EyeLike")  # constant even when their input is not
 
 
-def _folds(*types: str) -> Callable[[_F], _F]:
+def folds(*types: str) -> Callable[[_F], _F]:
+    """Register a function that computes these ops from constants; it returns an array, or a tuple, one per output."""
+
     def register(folder: _F) -> _F:
         _FOLDERS.update(dict.fromkeys(types, folder))
         return folder
@@ -39,6 +41,7 @@ def _folds(*types: str) -> Callable[[_F], _F]:
 
 def find_folder(domain: str, op_type: str, constant: bool) -> Folder | None:
     """The function that folds this node, when its inputs (all constant or not) allow it."""
+    load_converters()
     return _FOLDERS.get(op_type) if not domain and (constant or op_type in _STATIC) else None
 
 
@@ -109,7 +112,7 @@ def axes_argument(node: Node, since: int) -> tuple[int, ...] | None:
 
 
 # -- sources ------------------------------------------------------------------------
-@_folds("Constant")
+@folds("Constant")
 def _constant(node: Node) -> Any:
     if node.has_attribute("value"):
         return node.array("value")
@@ -124,7 +127,7 @@ def _constant(node: Node) -> Any:
     raise UnsupportedError(f"a constant of {', '.join(node.unread) or 'no value'} is not supported")
 
 
-@_folds("ConstantOfShape")
+@folds("ConstantOfShape")
 def _constant_of_shape(node: Node) -> Any:
     value = node.array("value").reshape(-1) if node.has_attribute("value") else np.zeros(1, np.float32)
     if value.size != 1:
@@ -132,7 +135,7 @@ def _constant_of_shape(node: Node) -> Any:
     return np.broadcast_to(value[0], check_size(node.constant_ints(0) or ()))
 
 
-@_folds("Range")
+@folds("Range")
 def _range(node: Node) -> Any:
     start, limit, delta = (node.constant(i).reshape(-1)[0] for i in range(3))
     if not delta:
@@ -142,7 +145,7 @@ def _range(node: Node) -> Any:
     return (start + np.arange(count) * delta).astype(start.dtype)
 
 
-@_folds("Shape")
+@folds("Shape")
 def _shape(node: Node) -> Any:
     shape = node.shape()
     start = node.int("start", 0)
@@ -150,7 +153,7 @@ def _shape(node: Node) -> Any:
     return np.asarray(shape, np.int64)[slice(*slice(start, end).indices(len(shape)))]
 
 
-@_folds("Size")
+@folds("Size")
 def _size(node: Node) -> Any:
     return np.asarray(prod(node.shape()), np.int64)
 
@@ -197,7 +200,7 @@ _UNARY: dict[str, Callable[[np.ndarray], Any]] = {
 }
 
 
-@_folds(*_BINARY)
+@folds(*_BINARY)
 def _binary(node: Node) -> Any:
     result = node.constant(0)
     for i in range(1, len(node)):
@@ -209,17 +212,17 @@ def _binary(node: Node) -> Any:
     return result
 
 
-@_folds(*_UNARY)
+@folds(*_UNARY)
 def _unary(node: Node) -> Any:
     return _UNARY[node.type](_small(node))
 
 
-@_folds("Identity")
+@folds("Identity")
 def _identity(node: Node) -> Any:
     return node.constant(0)
 
 
-@_folds("Mod")
+@folds("Mod")
 def _mod(node: Node) -> Any:
     a, b = node.constant(0), node.constant(1)
     check_size(np.broadcast_shapes(a.shape, b.shape), growth_limit([a, b]))
@@ -228,14 +231,14 @@ def _mod(node: Node) -> Any:
     return np.fmod(a, b) if node.flag("fmod") else np.mod(a, b)
 
 
-@_folds("Where")
+@folds("Where")
 def _where(node: Node) -> Any:
     chosen = [node.constant(i) for i in range(3)]
     check_size(np.broadcast_shapes(*(c.shape for c in chosen)), growth_limit(chosen))
     return np.where(*chosen)
 
 
-@_folds("Cast")
+@folds("Cast")
 def _cast(node: Node) -> Any:
     node.ignore("saturate", "round_mode")
     to = node.int("to")
@@ -246,20 +249,8 @@ def _cast(node: Node) -> Any:
         raise UnsupportedError(f"cannot cast to element type {element_name(to)}") from None
 
 
-@_folds("ReduceSum", "ReduceProd", "ReduceMax", "ReduceMin", "ReduceMean")
-def _reduce(node: Node) -> Any:
-    x = _small(node)
-    axes = axes_argument(node, 13 if node.type == "ReduceSum" else 18)
-    keep, skip = node.flag("keepdims", True), node.flag("noop_with_empty_axes")
-    if not axes and skip:
-        return x
-    where = axes_of(axes, x.ndim) if axes else None
-    function: Any = getattr(np, node.type.removeprefix("Reduce").lower())
-    return np.asarray(function(x, axis=where, keepdims=keep)).astype(x.dtype)
-
-
 # -- movement -----------------------------------------------------------------------
-@_folds("Gather")
+@folds("Gather")
 def _gather(node: Node) -> Any:
     data, index = node.constant(0), node.constant(1)
     axis = axis_of(node.int("axis", 0), data.ndim)
@@ -269,7 +260,7 @@ def _gather(node: Node) -> Any:
     return np.take(data, index, axis=axis)
 
 
-@_folds("Concat")
+@folds("Concat")
 def _concat(node: Node) -> Any:
     arrays = [node.constant(i) for i in range(len(node))]
     check_size([sum(a.size for a in arrays)], growth_limit(arrays))
@@ -277,46 +268,41 @@ def _concat(node: Node) -> Any:
     return np.concatenate(arrays, axis=axis, casting="no")
 
 
-@_folds("Reshape")
+@folds("Reshape")
 def _reshape(node: Node) -> Any:
     x = _small(node)
     return x.reshape(reshaped(x.shape, node.constant_ints(1) or (), node.flag("allowzero")))
 
 
-@_folds("Squeeze")
+@folds("Squeeze")
 def _squeeze(node: Node) -> Any:
     x = _small(node)
     return x.reshape(squeezed_dims(x.shape, axes_argument(node, 13)))
 
 
-@_folds("Unsqueeze")
+@folds("Unsqueeze")
 def _unsqueeze(node: Node) -> Any:
     x = _small(node)
     return x.reshape(expanded_dims(x.shape, axes_argument(node, 13) or ()))
 
 
-@_folds("Transpose")
+@folds("Transpose")
 def _transpose(node: Node) -> Any:
     x = node.constant(0)
     return x.transpose(node.ints("perm", tuple(reversed(range(x.ndim)))))
 
 
-@_folds("Expand")
+@folds("Expand")
 def _expand(node: Node) -> Any:
     x, wanted = node.constant(0), node.constant_ints(1) or ()
     check_size(wanted)
     return np.broadcast_to(x, check_size(np.broadcast_shapes(x.shape, wanted)))
 
 
-@_folds("Tile")
+@folds("Tile")
 def _tile(node: Node) -> Any:
     x, reps = node.constant(0), node.constant_ints(1) or ()
     if len(reps) != x.ndim:
         raise ShapeError(f"{len(reps)} repeats for {x.ndim} axes")
     check_size([d * r for d, r in zip(x.shape, reps)], MAX_GROWN)
     return np.tile(x, reps)
-
-
-@_folds("NonZero")
-def _non_zero(node: Node) -> Any:
-    return np.stack(np.nonzero(np.atleast_1d(_small(node)))).astype(np.int64)

@@ -5,12 +5,14 @@ from bmcompiler.frontends.onnx.ops import (
     arithmetic,
     composites,
     convolution,
+    indexing,
     layout,
     matrix,
     normalization,
     pooling,
     reductions,
     resampling,
+    selection,
 )
 
 __all__ = [
@@ -18,10 +20,12 @@ __all__ = [
     "arithmetic",
     "composites",
     "convolution",
+    "indexing",
     "layout",
     "matrix",
     "normalization",
     "pooling",
     "reductions",
     "resampling",
+    "selection",
 ]

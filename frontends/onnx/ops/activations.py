@@ -28,6 +28,19 @@ _UNARY: dict[str, tuple[str, tuple[tuple[str, str, float], ...]]] = {
     "Ceil": ("ceil", ()),
     "Round": ("round", ()),
     "Softplus": ("softplus", ()),
+    "Softsign": ("softsign", ()),
+    "Mish": ("mish", ()),
+    "Swish": ("swish", (("alpha", "alpha", 1.0),)),
+    "Selu": ("selu", (("alpha", "alpha", 1.6732631921768188), ("gamma", "gamma", 1.0507010221481323))),
+    "Celu": ("celu", (("alpha", "alpha", 1.0),)),
+    "ThresholdedRelu": ("thresholded_relu", (("alpha", "alpha", 1.0),)),
+    "Shrink": ("shrink", (("threshold", "lambd", 0.5), ("bias", "bias", 0.0))),
+    "Sign": ("sign", ()),
+    "Erf": ("erf", ()),
+    **{
+        name: (name.lower(), ())
+        for name in ("Sin", "Cos", "Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh", "Acosh", "Atanh")
+    },
 }
 
 
@@ -95,7 +108,13 @@ def _prelu(node: Node, b: Builder, x: Value, slope: Tensor, axis: int) -> Value:
     return out
 
 
-@onnx_op("Softmax", "LogSoftmax")
+@onnx_op("Gelu")
+def gelu(node: Node, b: Builder) -> Value:
+    out: Value = b.gelu(node.input(0), approximate=node.string("approximate", "none"))
+    return out
+
+
+@onnx_op("Softmax", "LogSoftmax", "Hardmax")
 def softmax_flattened(node: Node, b: Builder) -> Value:
     """Before opset 13 the axis splits the shape in two, and all of the second part is normalised together."""
     x, rank = node.input(0), node.rank(0, least=1)
@@ -111,10 +130,10 @@ def softmax_flattened(node: Node, b: Builder) -> Value:
     return out
 
 
-_SOFTMAX = {"Softmax": "softmax", "LogSoftmax": "log_softmax"}
+_SOFTMAX = {"Softmax": "softmax", "LogSoftmax": "log_softmax", "Hardmax": "hardmax"}
 
 
-@onnx_op("Softmax", "LogSoftmax", since=13)
+@onnx_op("Softmax", "LogSoftmax", "Hardmax", since=13)
 def softmax(node: Node, b: Builder) -> Value:
     axis = axis_of(node.int("axis", -1), node.rank(0, least=1))
     return b.create(_SOFTMAX[node.type], [node.input(0)], {"axis": axis}).result

@@ -1,15 +1,19 @@
-"""Functions of two or more tensors, with broadcasting, and Cast."""
+"""Functions of two or more tensors, with broadcasting; casts, comparison and logic."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from bmcompiler.builder import Builder
-from bmcompiler.errors import UnsupportedError
 from bmcompiler.frontends.onnx.node import Node
 from bmcompiler.frontends.onnx.registry import Converter, Tensor, onnx_op
 from bmcompiler.frontends.onnx.tensors import dtype_name
-from bmcompiler.ir import DTYPES, Value
+from bmcompiler.ir import Value
+
+
+def wrapping(x: Value) -> dict[str, bool]:
+    """Attribute of add, sub, mul and reduce: ONNX integers wrap where those of a quantized net saturate."""
+    return {"wrap": True} if x.type.is_integer else {}
 
 
 def _chain(op: str) -> Converter:
@@ -28,15 +32,23 @@ for _type, _op in (("Sum", "add"), ("Max", "max"), ("Min", "min")):
     onnx_op(_type)(_chain(_op))
 
 
-def _binary(op: str) -> Converter:
-    def convert(node: Node, b: Builder) -> Value:
-        return b.create(op, [node.input(0), node.input(1)]).result
+@onnx_op("Add", "Sub", "Mul")
+def add_sub_mul(node: Node, b: Builder) -> Value:
+    x = node.input(0)
+    return b.create(node.type.lower(), [x, node.input(1)], wrapping(x)).result
 
-    return convert
+
+@onnx_op("Div")
+def divide(node: Node, b: Builder) -> Value:
+    out: Value = b.div(node.input(0), node.input(1))
+    return out
 
 
-for _type in ("Add", "Sub", "Mul", "Div"):
-    onnx_op(_type)(_binary(_type.lower()))
+@onnx_op("Mod")
+def modulo(node: Node, b: Builder) -> Value:
+    """Before opset 10 there was none; without fmod the inputs are integers."""
+    out: Value = b.mod(node.input(0), node.input(1), fmod=node.flag("fmod"))
+    return out
 
 
 @onnx_op("Mean")
@@ -53,12 +65,9 @@ def mean(node: Node, b: Builder) -> Value:
 def power(node: Node, b: Builder) -> Value:
     """The result has the type of the base, whatever the type of the exponent."""
     base = node.input(0)
-    if node.is_constant(1):
+    exponent = node.input(1)
+    if node.is_constant(1) and base.type.is_float:
         exponent = b.weight(node.constant(1).astype(base.type.numpy), node.proto.input[1])
-    else:
-        exponent = node.input(1)
-        if exponent.dtype != base.dtype:
-            exponent = b.cast(exponent, dtype=base.dtype)
     out: Value = b.pow(base, exponent)
     return out
 
@@ -77,18 +86,80 @@ def cast(node: Node, b: Builder) -> Tensor:
     return cast_value(b, x, to)
 
 
+@onnx_op("CastLike")
+def cast_like(node: Node, b: Builder) -> Tensor:
+    node.ignore("saturate", "round_mode")
+    return cast_value(b, node.input(0), node.tensor_type(1).dtype)
+
+
 def cast_value(b: Builder, x: Value, to: str) -> Value:
-    """ONNX cuts reals towards zero where the IR's cast rounds; integers may only become wider (ONNX wraps)."""
+    """ONNX cuts reals towards zero where the IR's cast rounds, and wraps integers where it saturates."""
     if x.dtype == to:
         return x
-    if x.type.is_integer and to not in ("bool", "f16", "f32", "f64") and not _holds(to, x.dtype):
-        raise UnsupportedError(f"a cast from {x.dtype} to the narrower {to} is not supported")
-    if x.type.is_float and to[0] in "iu":
-        zero = b.weight(np.zeros((), x.type.numpy), "zero")
-        x = b.add(b.floor(b.max(x, zero)), b.ceil(b.min(x, zero)))
-    out: Value = b.cast(x, dtype=to)
+    out: Value = b.cast(x, dtype=to, truncate=to[0] in "iu" and x.dtype != "bool")
     return out
 
 
-def _holds(wide: str, narrow: str) -> bool:
-    return bool(np.can_cast(np.dtype(DTYPES[narrow][1]), np.dtype(DTYPES[wide][1])))
+@onnx_op("BitCast")
+def bit_cast(node: Node, b: Builder) -> Value:
+    out: Value = b.bit_cast(node.input(0), dtype=dtype_name(node.int("to")))
+    return out
+
+
+# -- comparison and logic -----------------------------------------------------------
+_COMPARE = {
+    "Equal": "equal",
+    "Less": "less",
+    "LessOrEqual": "less_equal",
+    "Greater": "greater",
+    "GreaterOrEqual": "greater_equal",
+}
+
+
+@onnx_op(*_COMPARE)
+def compare(node: Node, b: Builder) -> Value:
+    out: Value = b.compare(node.input(0), node.input(1), method=_COMPARE[node.type])
+    return out
+
+
+_BITS = {
+    "And": "bit_and",
+    "Or": "bit_or",
+    "Xor": "bit_xor",
+    "BitwiseAnd": "bit_and",
+    "BitwiseOr": "bit_or",
+    "BitwiseXor": "bit_xor",
+    "Not": "bit_not",
+    "BitwiseNot": "bit_not",
+}
+
+
+@onnx_op(*_BITS)
+def bits(node: Node, b: Builder) -> Value:
+    """Logic on bool is bitwise logic on one bit."""
+    return b.create(_BITS[node.type], node.inputs()).result
+
+
+@onnx_op("BitShift")
+def bit_shift(node: Node, b: Builder) -> Value:
+    out: Value = b.bit_shift(node.input(0), node.input(1), direction=node.string("direction").lower())
+    return out
+
+
+@onnx_op("Where")
+def where(node: Node, b: Builder) -> Value:
+    out: Value = b.where(node.input(0), node.input(1), node.input(2))
+    return out
+
+
+@onnx_op("IsNaN")
+def is_nan(node: Node, b: Builder) -> Value:
+    out: Value = b.is_nan(node.input(0))
+    return out
+
+
+@onnx_op("IsInf")
+def is_inf(node: Node, b: Builder) -> Value:
+    signs = {"positive": node.flag("detect_positive", True), "negative": node.flag("detect_negative", True)}
+    out: Value = b.is_inf(node.input(0), **signs)
+    return out

@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from bmcompiler.builder import Builder
-from bmcompiler.errors import FileFormatError, ShapeError, UnsupportedError
+from bmcompiler.errors import FileFormatError, ShapeError
 from bmcompiler.frontends.onnx.constants import axes_argument, expanded_dims, reshaped, squeezed_dims
 from bmcompiler.frontends.onnx.node import Node, axis_of, choice
 from bmcompiler.frontends.onnx.registry import Tensor, onnx_op
@@ -77,8 +77,6 @@ def split(node: Node, b: Builder) -> tuple[Tensor, ...]:
         sizes = _even(x.shape[axis], pieces, uneven=node.opset >= 18)
     if len(sizes) != pieces:
         raise FileFormatError(f"has {pieces} outputs for {len(sizes)} sizes")
-    if 0 in sizes:
-        raise UnsupportedError(f"sizes {list(sizes)} make an empty tensor")
     if pieces == 1 and sizes[0] == x.shape[axis]:
         return (x,)
     results = b.split(x, axis=axis, sizes=sizes)
@@ -101,14 +99,14 @@ def _even(size: int, pieces: int, uneven: bool) -> tuple[int, ...]:
 
 # -- slices -------------------------------------------------------------------------
 def slice_axes(b: Builder, x: Value, ranges: dict[int, tuple[int, int, int]]) -> Value:
-    """Python's start, stop, step by axis (negative and out-of-range bounds allowed). No empty results."""
+    """Python's start, stop, step by axis (negative and out-of-range bounds allowed)."""
     starts, ends, steps = [0] * x.type.rank, list(x.shape), [1] * x.type.rank
     for axis, (start, stop, step) in ranges.items():
         if step == 0:
             raise ShapeError("a slice with step 0 has no end")
         start, stop, step = slice(start, stop, step).indices(x.shape[axis])
         if not range(start, stop, step):
-            raise UnsupportedError(f"the slice of axis {axis} ({x.shape[axis]} elements) is empty")
+            start, stop, step = 0, 0, 1
         starts[axis], ends[axis], steps[axis] = start, stop, step
     if starts == [0] * x.type.rank and tuple(ends) == x.shape and all(s == 1 for s in steps):
         return x
@@ -140,27 +138,6 @@ def _slice(node: Node, b: Builder, axes: Sequence[int], bounds: Sequence[Sequenc
     if len(ranges) != len(axes):
         raise FileFormatError(f"axes {list(axes)} name an axis twice")
     return slice_axes(b, node.input(0), ranges)
-
-
-@onnx_op("Gather")
-def gather(node: Node, b: Builder) -> Value:
-    """Constant indices at equal distances (a single one, too) are a slice; others a concatenation of slices."""
-    x, index = node.input(0), node.constant(1)
-    axis = axis_of(node.int("axis", 0), node.rank(0, least=1))
-    size = x.shape[axis]
-    if index.dtype.kind not in "iu" or index.size > 64 or not index.size:
-        raise FileFormatError(f"1 to 64 integer indices are supported, got {index.dtype}{list(index.shape)}")
-    if index.min() < -size or index.max() >= size:
-        raise ShapeError(f"index {int(index.min())} to {int(index.max())} is outside axis {axis} with {size} elements")
-    places = [int(i) % size for i in index.reshape(-1)]
-    steps = set(np.diff(places).tolist())
-    if len(steps) <= 1 and steps != {0}:
-        step = steps.pop() if steps else 1
-        last = places[-1] + (1 if step > 0 else -1)
-        out = slice_axes(b, x, {axis: (places[0], last if last >= 0 else -size - 1, step)})
-    else:
-        out = b.concat(*(slice_axes(b, x, {axis: (i, i + 1, 1)}) for i in places), axis=axis)
-    return to_shape(b, out, (*x.shape[:axis], *index.shape, *x.shape[axis + 1 :]))
 
 
 # -- pads ---------------------------------------------------------------------------

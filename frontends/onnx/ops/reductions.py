@@ -1,12 +1,14 @@
-"""Reduce*, ArgMax, ArgMin."""
+"""Reduce*, ArgMax, ArgMin, CumSum, CumProd, TopK, Det."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from bmcompiler.builder import Builder
+from bmcompiler.errors import FileFormatError, UnsupportedError
 from bmcompiler.frontends.onnx.constants import axes_argument
 from bmcompiler.frontends.onnx.node import Node, axes_of, axis_of
+from bmcompiler.frontends.onnx.ops.arithmetic import wrapping
 from bmcompiler.frontends.onnx.ops.layout import slice_axes
 from bmcompiler.frontends.onnx.registry import onnx_op
 from bmcompiler.ir import Value
@@ -20,45 +22,33 @@ _METHODS = {
     "ReduceL1": "l1",
     "ReduceL2": "l2",
     "ReduceSumSquare": "sum_square",
-    "ReduceLogSum": "sum",
+    "ReduceLogSum": "log_sum",
+    "ReduceLogSumExp": "log_sum_exp",
 }
 
 
-def _axes(node: Node) -> tuple[int, ...] | None:
-    """Axes to reduce; None when the node passes its input through."""
-    axes = axes_argument(node, 13 if node.type == "ReduceSum" else 18)
-    if not axes and node.flag("noop_with_empty_axes"):
-        return None
-    return axes_of(axes or tuple(range(node.rank())), node.rank())
+_ALONE = {"l1": "abs", "l2": "abs", "sum_square": "square", "log_sum": "log"}
+"""What a reduction does to an element that is reduced by itself; the others leave it as it is."""
 
 
 @onnx_op(*_METHODS)
 def reduce(node: Node, b: Builder) -> Value:
-    x, axes, keep = node.input(0), _axes(node), node.flag("keepdims", True)
-    method = _METHODS[node.type]
-    scalar = x.type.rank == 0
-    if scalar:
-        x, axes = b.reshape(x, shape=(1,)), (0,) if axes is not None else None
-    if axes is None:  # nothing to reduce over: each element is reduced by itself
-        x = b.reshape(x, shape=(*x.shape, 1))
-        axes, keep = (x.type.rank - 1,), False
-    out: Value = b.reduce(x, method=method, axes=axes, keepdims=keep and not scalar)
-    if node.type == "ReduceLogSum":
-        out = b.log(out)
+    x, keep, method = node.input(0), node.flag("keepdims", True), _METHODS[node.type]
+    axes, skip = axes_argument(node, 13 if node.type == "ReduceSum" else 18), node.flag("noop_with_empty_axes")
+    if not axes and (skip or not x.type.rank):
+        return _alone(b, x, method)
+    if x.dtype == "bool" and method not in ("max", "min"):
+        raise UnsupportedError(f"{node.type} of bool is not supported")
+    chosen = axes_of(axes or tuple(range(x.type.rank)), x.type.rank)
+    out: Value = b.reduce(x, method=method, axes=chosen, keepdims=keep, **wrapping(x))
     return out
 
 
-@onnx_op("ReduceLogSumExp")
-def reduce_log_sum_exp(node: Node, b: Builder) -> Value:
-    """log(sum(exp(x - m))) + m with the maximum m, so that nothing overflows."""
-    x, axes, keep = node.input(0), _axes(node), node.flag("keepdims", True)
-    if not axes:
+def _alone(b: Builder, x: Value, method: str) -> Value:
+    how = _ALONE.get(method)
+    if how is None:
         return x
-    top = b.reduce(x, method="max", axes=axes)
-    total = b.reduce(b.exp(b.sub(x, top)), method="sum", axes=axes)
-    out: Value = b.add(b.log(total), top)
-    if not keep:
-        out = b.reshape(out, shape=tuple(d for i, d in enumerate(x.shape) if i not in axes))
+    out: Value = b.mul(x, x, **wrapping(x)) if how == "square" else b.create(how, [x]).result
     return out
 
 
@@ -75,4 +65,38 @@ def arg(node: Node, b: Builder) -> Value:
     back = b.arg(slice_axes(b, x, {axis: (size - 1, -size - 1, -1)}), **how)
     last = b.weight(np.asarray(size - 1, np.int32), "last")
     out = b.cast(b.sub(last, back), dtype="i64")
+    return out
+
+
+@onnx_op("CumSum", "CumProd")
+def cumulate(node: Node, b: Builder) -> Value:
+    axis = node.scalar(1)
+    if not isinstance(axis, int):
+        raise FileFormatError("the axis (input 1) must be one integer")
+    ways = {"exclusive": node.flag("exclusive"), "reverse": node.flag("reverse")}
+    method, where = node.type[3:].lower(), axis_of(axis, node.rank(0, least=1))
+    out: Value = b.cumulate(node.input(0), method=method, axis=where, **ways)
+    return out
+
+
+@onnx_op("TopK")
+def top_k_by_attribute(node: Node, b: Builder) -> tuple[Value, Value]:
+    return _top_k(node, b, node.int("k"))
+
+
+@onnx_op("TopK", since=10)
+def top_k_by_input(node: Node, b: Builder) -> tuple[Value, Value]:
+    node.ignore("sorted")  # in order is one of the orders that "not sorted" allows
+    return _top_k(node, b, int(node.scalar(1)))
+
+
+def _top_k(node: Node, b: Builder, k: int) -> tuple[Value, Value]:
+    axis = axis_of(node.int("axis", -1), node.rank(0, least=1))
+    values, indices = b.top_k(node.input(0), k=k, axis=axis, largest=node.flag("largest", True))
+    return values, indices
+
+
+@onnx_op("Det")
+def determinant(node: Node, b: Builder) -> Value:
+    out: Value = b.det(node.input(0))
     return out

@@ -1,0 +1,109 @@
+"""Ops that pick or place elements by index."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bmcompiler.builder import Builder
+from bmcompiler.errors import FileFormatError, ShapeError
+from bmcompiler.frontends.onnx.node import Node, axis_of, choice
+from bmcompiler.frontends.onnx.ops.arithmetic import cast_value
+from bmcompiler.frontends.onnx.ops.layout import slice_axes, to_shape
+from bmcompiler.frontends.onnx.registry import onnx_op
+from bmcompiler.ir import Value
+
+_MAX_SLICES = 64
+_REDUCTIONS = ("none", "add", "mul", "max", "min")
+
+
+@onnx_op("Gather")
+def gather(node: Node, b: Builder) -> Value:
+    """A few constant indices at equal distances are a slice, others a concatenation of slices: those run anywhere."""
+    x, axis = node.input(0), axis_of(node.int("axis", 0), node.rank(0, least=1))
+    index = node.constant(1) if node.is_constant(1) else None
+    if index is None or not 0 < index.size <= _MAX_SLICES or index.dtype.kind not in "iu":
+        out: Value = b.gather(x, node.input(1), axis=axis)
+        return out
+    size = x.shape[axis]
+    if index.min() < -size or index.max() >= size:
+        raise ShapeError(f"index {int(index.min())} to {int(index.max())} is outside axis {axis} with {size} elements")
+    places = [int(i) % size for i in index.reshape(-1)]
+    steps = set(np.diff(places).tolist())
+    if len(steps) <= 1 and steps != {0}:
+        step = steps.pop() if steps else 1
+        last = places[-1] + (1 if step > 0 else -1)
+        out = slice_axes(b, x, {axis: (places[0], last if last >= 0 else -size - 1, step)})
+    else:
+        out = b.concat(*(slice_axes(b, x, {axis: (i, i + 1, 1)}) for i in places), axis=axis)
+    return to_shape(b, out, (*x.shape[:axis], *index.shape, *x.shape[axis + 1 :]))
+
+
+@onnx_op("GatherElements")
+def gather_elements(node: Node, b: Builder) -> Value:
+    axis = axis_of(node.int("axis", 0), node.rank(0, least=1))
+    out: Value = b.gather_elements(node.input(0), node.input(1), axis=axis)
+    return out
+
+
+@onnx_op("GatherND")
+def gather_nd(node: Node, b: Builder) -> Value:
+    out: Value = b.gather_nd(node.input(0), node.input(1), batch_dims=node.int("batch_dims", 0))
+    return out
+
+
+@onnx_op("Scatter", "ScatterElements")
+def scatter_elements(node: Node, b: Builder) -> Value:
+    axis = axis_of(node.int("axis", 0), node.rank(0, least=1))
+    how = choice("reduction", node.string("reduction", "none"), _REDUCTIONS)
+    out: Value = b.scatter_elements(node.input(0), node.input(1), node.input(2), axis=axis, reduction=how)
+    return out
+
+
+@onnx_op("ScatterND")
+def scatter_nd(node: Node, b: Builder) -> Value:
+    how = choice("reduction", node.string("reduction", "none"), _REDUCTIONS)
+    out: Value = b.scatter_nd(node.input(0), node.input(1), node.input(2), reduction=how)
+    return out
+
+
+@onnx_op("OneHot")
+def one_hot(node: Node, b: Builder) -> Value:
+    """Indices and depth may be of any number type; their fractions do not count."""
+    depth = int(node.scalar(1))
+    if depth < 1:
+        raise ShapeError(f"depth must be positive, got {depth}")
+    axis = axis_of(node.int("axis", -1), node.rank() + 1)
+    out: Value = b.one_hot(cast_value(b, node.input(0), "i64"), node.input(2), depth=depth, axis=axis)
+    return out
+
+
+@onnx_op("ReverseSequence")
+def reverse_sequence(node: Node, b: Builder) -> Value:
+    axes = {"batch_axis": node.int("batch_axis", 1), "time_axis": node.int("time_axis", 0)}
+    out: Value = b.reverse_sequence(node.input(0), node.input(1), **axes)
+    return out
+
+
+@onnx_op("Compress")
+def compress(node: Node, b: Builder) -> Value:
+    """The condition decides the shape, so it must be constant."""
+    x, condition = node.input(0), node.constant(1)
+    if condition.dtype.kind != "b" or condition.ndim != 1:
+        raise FileFormatError(f"the condition must be a list of bool, got {condition.dtype}{list(condition.shape)}")
+    if not node.has_attribute("axis"):
+        x = to_shape(b, x, (x.type.size,))
+    axis = axis_of(node.int("axis", 0), x.type.rank)
+    chosen = np.flatnonzero(condition).astype(np.int64)
+    if chosen.size and chosen[-1] >= x.shape[axis]:
+        raise ShapeError(f"the condition chooses element {int(chosen[-1])} of {x.shape[axis]}")
+    out: Value = b.gather(x, b.weight(chosen, "chosen"), axis=axis)
+    return out
+
+
+@onnx_op("Trilu")
+def trilu(node: Node, b: Builder) -> Value:
+    """The diagonal is cut to the matrix, beyond which it changes nothing."""
+    x, diagonal = node.input(0), node.scalar(1) or 0
+    reach = max(node.shape()[-2:], default=0) + 1
+    out: Value = b.trilu(x, upper=node.flag("upper", True), k=max(-reach, min(reach, diagonal)))
+    return out
