@@ -24,6 +24,7 @@ from bmcompiler.target import Compiled, LayerRow, Target, find_target
 if TYPE_CHECKING:
     import numpy as np
 
+    from bmcompiler.inputs import Data, ImageOptions
     from bmcompiler.quant.table import CalibrationTable
 
 Path_ = str | os.PathLike[str]
@@ -37,7 +38,9 @@ class Options:
 
     Attributes:
         shapes: several entries make one model with a program per entry.
-        data: calibration file (.npz) or arrays by input name, samples on axis 0, real values.
+        data: calibration samples, real values: an .npz or .npy file, a folder of them, or arrays by input name, samples
+            on axis 0.
+        images: images as calibration samples, in place of data.
         table: calibration table file, in place of data.
         method: calibration method, None for the pipeline's own.
         pipeline: pass pipeline in place of the target's.
@@ -50,6 +53,7 @@ class Options:
     shapes: Sequence[Shapes] = ()
     quantize: str | None = None
     data: Path_ | Mapping[str, np.ndarray] | None = None
+    images: ImageOptions | None = None
     table: Path_ | None = None
     method: str | None = None
     outputs: Sequence[str] | None = None
@@ -81,6 +85,11 @@ class Result:
     totals: dict[str, int]
     notes: list[str]
     timing: list[tuple[str, float]]
+
+    @property
+    def warnings(self) -> list[str]:
+        """The notes that are warnings; they begin with "warning: "."""
+        return [note for note in self.notes if note.startswith("warning: ")]
 
 
 def load_network(
@@ -129,13 +138,13 @@ def compile_network(model: Path_, weights: Path_ | None, options: Options) -> Re
     ctx.options["progress"] = options.progress
     wanted: Sequence[Shapes | None] = options.shapes or [None]
     modules = [_lower(model, weights, shapes, options, pipeline, ctx, timing) for shapes in wanted]
+    start = time.perf_counter()
+    compiled: Compiled = target.compile(modules, options.opt)
+    timing.append(("generate code", time.perf_counter() - start))
     if options.save_ir is not None:
         from bmcompiler.mlir_files import save_module
 
         save_module(modules[0], Path(options.save_ir))
-    start = time.perf_counter()
-    compiled: Compiled = target.compile(modules, options.opt)
-    timing.append(("generate code", time.perf_counter() - start))
     return Result(compiled.model, modules[0], target.name, compiled.rows, compiled.totals, ctx.notes, timing)
 
 
@@ -153,6 +162,10 @@ def _lower(
     module = load_network(model, weights, shapes=shapes, outputs=options.outputs, name=options.name)
     timing.append(("read", time.perf_counter() - start))
     ctx.notes += [str(note) for note in module.attributes.pop("notes", ())]
+    if ctx.data is not None and ctx.table is None and any(each.name == "calibrate" for each in pipeline):
+        from bmcompiler.inputs.advice import data_notes
+
+        ctx.notes += data_notes(module, ctx.data)
     try:
         run_pipeline(
             module,
@@ -179,12 +192,15 @@ def _pipeline(target: Target, options: Options) -> Pipeline:
     return Pipeline(tuple(replace(p, **change) if p.name == "calibrate" else p for p in pipeline))
 
 
-def _data(options: Options) -> Mapping[str, np.ndarray] | None:
-    if options.data is None or isinstance(options.data, Mapping):
-        return options.data
-    from bmcompiler.quant.data import load_data
+def _data(options: Options) -> Data | None:
+    if options.images is not None and options.data is not None:
+        raise UsageError("calibration data and images exclude each other")
+    given = options.images if options.images is not None else options.data
+    if given is None or isinstance(given, Mapping):
+        return given
+    from bmcompiler.inputs import open_inputs
 
-    return load_data(options.data)
+    return open_inputs(given)
 
 
 def _table(options: Options) -> CalibrationTable | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
+import re
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -14,6 +16,11 @@ from typing import IO, Any
 from bmcompiler.errors import FileFormatError
 
 StrPath = str | os.PathLike[str]
+
+
+def file_name(text: str) -> str:
+    """`text` from a model file as part of a file name: no separators or control characters, at most 100 characters."""
+    return re.sub(r"[^\w.+-]", "_", text)[:100] or "net"
 
 
 def map_file(path: StrPath) -> memoryview:
@@ -42,17 +49,11 @@ def atomic_output(path: StrPath, *, text: bool = False) -> Iterator[IO[Any]]:
         OSError: the folder does not exist or cannot be written; `filename` is `path`.
     """
     target = Path(path)
-    if target.is_dir():
-        raise IsADirectoryError(21, "is a folder, a file name is needed", str(target))
-    if target.exists() and not target.is_file():  # a device such as /dev/null must stay one
+    if target.exists() and not target.is_file() and not target.is_dir():  # a device such as /dev/null must stay one
         with target.open("w" if text else "wb", encoding="utf-8" if text else None) as stream:
             yield stream
         return
-    try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{target.name[:40]}.", suffix=".tmp", dir=target.parent)
-    except OSError as error:
-        reason = error.strerror if target.parent.is_dir() else "the folder does not exist"
-        raise type(error)(error.errno, f"cannot be written: {reason}", str(target)) from None
+    handle, temporary = _temporary(target)
     try:
         with open(handle, "w" if text else "wb", encoding="utf-8" if text else None) as stream:
             yield stream
@@ -62,6 +63,26 @@ def atomic_output(path: StrPath, *, text: bool = False) -> Iterator[IO[Any]]:
         with suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+def check_output(path: StrPath) -> None:
+    """Raise the OSError that `atomic_output` would raise; for asking before long work. Leaves nothing behind."""
+    target = Path(path)
+    if target.is_dir() or target.is_file() or not target.exists():
+        handle, temporary = _temporary(target)
+        os.close(handle)
+        os.unlink(temporary)
+
+
+def _temporary(target: Path) -> tuple[int, str]:
+    """A new file beside `target`: open handle and path."""
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "is a folder, a file name is needed", str(target))
+    try:
+        return tempfile.mkstemp(prefix=f".{target.name[:40]}.", suffix=".tmp", dir=target.parent)
+    except OSError as error:
+        reason = error.strerror if target.parent.is_dir() else "the folder does not exist"
+        raise type(error)(error.errno, f"cannot be written: {reason}", str(target)) from None
 
 
 def _mode(target: Path) -> int:

@@ -42,7 +42,7 @@ def to_prototxt(function: Function) -> str:
 
 
 def tensor_names(function: Function) -> dict[Value, str]:
-    """A unique name for every input and every result but constants: the source net's, else one made of the layer's name."""
+    """A unique name for every input and result (not for constants): the source net's, else made of the layer's name."""
     taken: set[str] = set()
     names = {v: _unique(name, taken) for name, v in zip(function.input_names, function.arguments)}
     for op in function.ops[:-1]:

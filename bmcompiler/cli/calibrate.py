@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from bmcompiler.cli.common import command_line, progress
+from bmcompiler.cli.common import command_line, printable, progress
+from bmcompiler.cli.inputs import FORMULA, image_options, one_source
 
-_EPILOG = """
+if TYPE_CHECKING:
+    from bmcompiler.inputs import ImageOptions
+
+_EPILOG = f"""
 \b
 Examples:
   bmnet-calibrate deploy.prototxt net.caffemodel --data calib.npz -o net.table
+  bmnet-calibrate net.onnx --images photos --mean 123.7,116.3,103.5 --scale 0.0171 -o net.table
   bmnet-calibrate net.onnx --data calib.npz --method percentile -o net_calibration_table.prototxt
-
-CALIB.npz holds one array per network input, under the input's name, samples on axis 0, in the values the net was
-trained on. The ending of TABLE chooses its form: .pb2 and .prototxt are the chip vendor's binary and text form,
-anything else is plain text, one tensor and threshold per line.
+{FORMULA}
+The ending of TABLE chooses its form: .pb2 and .prototxt are the chip vendor's binary and text form, anything else is
+plain text, one tensor and threshold per line.
 """
 
 
 @click.command(epilog=_EPILOG, context_settings={"max_content_width": 110})
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("weights", required=False, type=click.Path(path_type=Path))
-@click.option("--data", required=True, metavar="CALIB.npz", type=click.Path(path_type=Path), help="Samples.")
+@click.option("--data", metavar="PATH", type=click.Path(path_type=Path), help="Samples: .npz, .npy or a folder.")
+@image_options
 @click.option("-o", "--output", required=True, metavar="TABLE", type=click.Path(path_type=Path), help="Table to write.")
 @click.option(
     "--method",
@@ -41,7 +47,8 @@ anything else is plain text, one tensor and threshold per line.
 def cli(
     model: Path,
     weights: Path | None,
-    data: Path,
+    data: Path | None,
+    images: ImageOptions | None,
     output: Path,
     method: str,
     percentile: float,
@@ -52,10 +59,14 @@ def cli(
     """Write the calibration table of MODEL (.onnx, .prototxt with its .caffemodel as WEIGHTS, or .mlir)."""
     from bmcompiler.driver import load_network, parse_shapes
     from bmcompiler.errors import BMError
+    from bmcompiler.files import check_output
+    from bmcompiler.inputs import open_inputs
+    from bmcompiler.inputs.advice import WARNING, data_notes
     from bmcompiler.passmanager import PassContext, Pipeline, find_pass, run_pipeline
-    from bmcompiler.quant.data import load_data
     from bmcompiler.quant.table import save_table
 
+    check_output(output)
+    source = open_inputs(one_source("--data", data, images))
     calibrate = find_pass("calibrate")(method=method, percentile=percentile, bins=bins)  # type: ignore[call-arg]
     pipeline = Pipeline((find_pass("canonicalize")(), calibrate))
     module = load_network(
@@ -64,13 +75,17 @@ def cli(
         shapes=None if shapes is None else parse_shapes(shapes),
         outputs=None if outputs is None else outputs.split(","),
     )
-    ctx = PassContext(data=load_data(data), options={"progress": progress})
+    ctx = PassContext(data=source, options={"progress": progress})
+    notes = data_notes(module, source)
+    for warning in (note for note in notes if note.startswith(WARNING)):
+        click.echo(printable(warning), err=True)
     try:
         run_pipeline(module, pipeline, ctx)
     except BMError as error:
         raise error.located(file=model) from None
     save_table(ctx.table, output)
     click.echo(f"{output}: {len(ctx.table.thresholds)} thresholds, method {method}")
+    click.echo(printable("\n".join(note for note in notes if not note.startswith(WARNING))))
 
 
 main = command_line(cli, "bmnet-calibrate")

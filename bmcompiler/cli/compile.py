@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from bmcompiler.cli.common import command_line, progress
+from bmcompiler.cli.common import command_line, printable, progress
+from bmcompiler.cli.inputs import FORMULA, image_options
 
-_EPILOG = """
+if TYPE_CHECKING:
+    from bmcompiler.inputs import ImageOptions
+
+_EPILOG = f"""
 \b
 Examples:
   bmnet-compile deploy.prototxt net.caffemodel --target bm1880 --data calib.npz
+  bmnet-compile net.onnx --target bm1880 --images photos --mean 123.7,116.3,103.5 --scale 0.0171
   bmnet-compile net.onnx --target bm1880 --calibration-table net.table -o net.bmodel
   bmnet-compile net.onnx --shapes "[[1,3,128,128]]" --shapes "[[1,3,256,256]]" --data calib.npz
 
-CALIB.npz holds one array per network input, under the input's name, samples on axis 0, in the values the net was
-trained on.
-"""
+Calibration samples are values as the net was trained on.
+{FORMULA}"""
 
 
 @click.command(epilog=_EPILOG, context_settings={"max_content_width": 110})
@@ -28,7 +33,8 @@ trained on.
 @click.option("--name", help="Name of the net inside the model [default: from the file].")
 @click.option("--shapes", multiple=True, help='Input shapes, "[[1,3,224,224]]"; repeat for several programs in a file.')
 @click.option("--quantize", type=click.Choice(["f32", "f16", "int8"]), help="Precision [default: the target's own].")
-@click.option("--data", type=click.Path(path_type=Path), help="Calibration samples (.npz).")
+@click.option("--data", type=click.Path(path_type=Path), help="Calibration samples: .npz, .npy or a folder.")
+@image_options
 @click.option("--calibration-table", "table", type=click.Path(path_type=Path), help="Thresholds instead of --data.")
 @click.option(
     "--calibration-method", "method", type=click.Choice(["kl", "max", "percentile", "mse"]), help="How --data is used."
@@ -50,6 +56,7 @@ def cli(
     shapes: tuple[str, ...],
     quantize: str | None,
     data: Path | None,
+    images: ImageOptions | None,
     table: Path | None,
     method: str | None,
     outputs: str | None,
@@ -64,6 +71,7 @@ def cli(
     """Compile MODEL (.onnx, .prototxt with its .caffemodel as WEIGHTS, or .mlir) for an accelerator."""
     from bmcompiler import bmodel
     from bmcompiler.driver import Options, compile_network, parse_shapes
+    from bmcompiler.files import check_output, file_name
 
     if pipeline == "help":
         _list_passes(target)
@@ -76,6 +84,7 @@ def cli(
         shapes=[parse_shapes(text) for text in shapes],
         quantize=quantize,
         data=data,
+        images=images,
         table=table,
         method=method,
         outputs=None if outputs is None else [part.strip() for part in outputs.split(",") if part.strip()],
@@ -87,14 +96,20 @@ def cli(
         log=lambda text: click.echo(text, err=True),
         progress=progress,
     )
+    for path in (output or Path(file_name(name or model.stem) + ".bmodel"), save_ir, report):
+        if path is not None:
+            check_output(path)
     result = compile_network(model, weights, options)
-    path = output or Path(f"{result.model.stages()[0].net}.bmodel")
+    path = output or Path(file_name(result.model.stages()[0].net) + ".bmodel")
     bmodel.save(result.model, path)
     if report is not None:
         from bmcompiler.report import write_report
 
         write_report(result, report)
-    if not quiet:
+    if quiet:
+        for warning in result.warnings:
+            click.echo(printable(warning), err=True)
+    else:
         from bmcompiler.cli.summary import summary
 
         click.echo(summary(result), nl=False)

@@ -21,6 +21,8 @@ from pathlib import Path
 from bmcompiler.errors import CalibrationError
 from bmcompiler.files import StrPath, atomic_output
 
+_LEAST, _LARGEST = 2.0**-126, 2.0**127
+"""Normal numbers of float32, in which model files store thresholds."""
 REMEDY = "write one 'name threshold' per line, or make the table again with bmnet-calibrate"
 
 
@@ -186,9 +188,10 @@ def save_table(table: CalibrationTable, path: StrPath) -> None:
 
 def check_threshold(value: float, where: str, path: StrPath, *, zero: bool = False) -> float:
     """The value when it is a possible threshold (`zero`: 0 stands for unknown). Raises CalibrationError otherwise."""
-    if math.isfinite(value) and (value > 0 or (zero and value == 0)):
+    if _LEAST <= value <= _LARGEST or (zero and value == 0):
         return value
-    raise CalibrationError(f"{where}: threshold {value} is not a positive number", file=path, remedy=REMEDY)
+    what = "is not a positive number" if not 0 < value < math.inf else "is beyond the range of float32"
+    raise CalibrationError(f"{where}: threshold {value} {what}", file=path, remedy=REMEDY)
 
 
 # Bytes that text never holds; a binary table has some among its floats and lengths.

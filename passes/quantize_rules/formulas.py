@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bmcompiler.errors import FileFormatError
+
 MAX_SHIFT = 31
 """A shift field has 5 bits (bm1880.md 8.3)."""
 MAX_MAC_SHIFT = 15
@@ -56,8 +58,9 @@ def product_threshold(left: float, right: float, wanted: float) -> tuple[float, 
 
 
 def constant_threshold(array: NDArray[Any]) -> float:
-    """The threshold at which the largest magnitude of a constant becomes 127."""
-    return float(np.abs(array).max(initial=0.0)) * 128 / 127 or 1.0
+    """The threshold at which the largest finite magnitude of a constant becomes 127."""
+    peak = np.abs(array).max(initial=0.0, where=np.isfinite(array))
+    return float(peak) * 128 / 127 or 1.0
 
 
 @dataclass(frozen=True)
@@ -81,9 +84,13 @@ def linear(weight: NDArray[Any], bias: NDArray[Any] | None, source: float, wante
 
     weight_q = floor(w * (tx/ty) * 2**r + 0.5), bias_q = floor(b * (128/ty) * 2**r + 0.5), with the largest r in 0..31
     that keeps |weight_q| <= 127 and bias_q in 16 bits. Where r = 0 is too large, ty is doubled until it fits.
+
+    Raises FileFormatError for weights that are not finite.
     """
     weight_peak = float(np.abs(weight).max(initial=0.0))
     bias_peak = 0.0 if bias is None else float(np.abs(bias).max(initial=0.0))
+    if not math.isfinite(weight_peak + bias_peak):
+        raise FileFormatError("its weights hold NaN or infinity", remedy="give the weights of a net that works")
     target = wanted
     while True:
         shift = min(largest_shift(weight_peak * (source / target), I8), largest_shift(bias_peak * (128 / target), I16))

@@ -210,6 +210,8 @@ class Lowering:
     def _convert(self, value: Value, have: Value | None, threshold: float) -> Value:
         array = self.constant(value)
         if array is not None:
+            if not np.isfinite(array).all():
+                raise NoInt8Form("it reads a constant with NaN or infinity")
             return self.weight(arith.quantize_real(array, threshold), value, threshold / 128)
         if have is None:
             return self._append("quantize", [self.real(value)], i8(value.shape, threshold))
