@@ -44,7 +44,7 @@ def copy_commands(dims: list[Dim]) -> Iterator[CopyCommand]:
     1. axes of one element go, neighbours that continue each other merge
     2. an axis of more than 65535 elements becomes two, where its size has such factors, else pieces
     3. a contiguous innermost axis becomes w, else w is 1
-    4. of the others those become n, c and h that leave the fewest commands; an axis with a stride above 65535 is never h
+    4. of the others those become n, c, h that leave the fewest commands; an axis with a stride above 65535 is never h
     5. what is left is looped over
     """
     for axes, src, dst in _short_axes(_merged(dims)):

@@ -36,9 +36,7 @@ class Segment:
 
 
 def _is_read_outside(value: Value, members: set[Operation]) -> bool:
-    return any(
-        _is_read_outside(user.result, members) if is_view(user) else user not in members for user in value.users
-    )
+    return any(_is_read_outside(user.result, members) if is_view(user) else user not in members for user in value.users)
 
 
 def partition(function: Function, target: Target) -> list[Segment]:

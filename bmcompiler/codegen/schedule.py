@@ -65,9 +65,7 @@ class _Placement:
 
         self.inputs = [largest(lambda w: w.inputs, i) for i in range(len(works[0].inputs))]
         self.outputs = [largest(lambda w: w.outputs, i) for i in range(len(works[0].outputs))]
-        self.scratch = [
-            place(max(w.scratch[i] for w in works), 1).addresses[0] for i in range(len(works[0].scratch))
-        ]
+        self.scratch = [place(max(w.scratch[i] for w in works), 1).addresses[0] for i in range(len(works[0].scratch))]
 
 
 def emit_tiles(

@@ -157,9 +157,7 @@ class Tiler:
         self.bytes_per_cycle, self.tile_cycles = bytes_per_cycle, tile_cycles
         self._known: dict[Hashable, Tiling | None] = {}
 
-    def choose(
-        self, grid: tuple[Axis, ...], work: Callable[[Box], TileWork], key: Hashable = None
-    ) -> Tiling | None:
+    def choose(self, grid: tuple[Axis, ...], work: Callable[[Box], TileWork], key: Hashable = None) -> Tiling | None:
         """The tiling with the least estimated time that fits local memory; None when nothing does.
 
         `key` stands for (grid, work): tilings of a key seen before are not searched again.
@@ -174,9 +172,7 @@ class Tiler:
             self._known[key] = chosen
         return chosen
 
-    def _candidates(
-        self, grid: tuple[Axis, ...], work: Callable[[Box], TileWork]
-    ) -> Iterator[tuple[Tiling, float]]:
+    def _candidates(self, grid: tuple[Axis, ...], work: Callable[[Box], TileWork]) -> Iterator[tuple[Tiling, float]]:
         """Tilings whose middle tile fits, with their cost.
 
         Columns are cut only where whole rows do not fit, and of the sizes along n and h the largest few are tried:

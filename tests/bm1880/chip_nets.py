@@ -72,9 +72,7 @@ def _random(rng: np.random.Generator, type: TensorType) -> np.ndarray:
 def reordered(cmdbuf: bytes, eager: Engine) -> bytes:
     """The records in another order the chip may take: `eager` runs ahead as far as its wait ids allow (bm1880.md 6)."""
     index = records(cmdbuf)
-    parts = [
-        cmdbuf[at - HEADER_SIZE : at + size] for at, size in zip(index.offset.tolist(), index.length.tolist())
-    ]
+    parts = [cmdbuf[at - HEADER_SIZE : at + size] for at, size in zip(index.offset.tolist(), index.length.tolist())]
     out: list[bytes] = []
     queues: dict[Engine, list[tuple[int, int]]] = {Engine.TPU: [], Engine.GDMA: []}
     waits = {Engine.TPU: "cmd_id_gdma", Engine.GDMA: "cmd_id_tpu"}
@@ -103,7 +101,7 @@ def _drained(queues: dict[Engine, list[tuple[int, int]]], eager: Engine) -> Iter
 
 
 def check(modules: Module | Sequence[Module]) -> Compiled:
-    """Compile, write the bytes of the model, read them back, run in several orders, and compare with the interpreter."""
+    """Compile, write the model, read it back, run in several orders, and compare with the interpreter."""
     modules = [modules] if isinstance(modules, Module) else list(modules)
     compiled = find_target("bm1880").compile(modules, 2)
     model = read(memoryview(b"".join(compiled.model.parts())), "test.bmodel")

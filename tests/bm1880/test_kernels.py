@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from chip_nets import Net, check_op
+from chip_nets import Net, check, check_op
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -46,7 +46,9 @@ def windows(draw: st.DrawFn, dilated: bool = True) -> dict[str, Any]:
 
 @property_test
 @given(windows(), BATCH, st.integers(1, 3), CHANNELS, CHANNELS, SHIFT, st.booleans(), LANES, SEED)
-def test_conv(g: dict[str, Any], n: int, group: int, ci: int, co: int, rshift: int, bias: bool, lanes: int, seed: int) -> None:
+def test_conv(
+    g: dict[str, Any], n: int, group: int, ci: int, co: int, rshift: int, bias: bool, lanes: int, seed: int
+) -> None:
     def make(net: Net, x: Value) -> Value:
         w = net.i8(co * group, ci, *g["kernel"])
         b = net.bias(co * group) if bias else None
@@ -69,14 +71,27 @@ def test_depthwise_conv(g: dict[str, Any], n: int, c: int, rshift: int, bias: bo
 
 @st.composite
 def deconvolutions(draw: st.DrawFn) -> dict[str, Any]:
-    size, strides, dilations = draw(pair(st.integers(1, 9))), draw(pair(st.integers(1, 4))), draw(pair(st.integers(1, 2)))
+    size, strides, dilations = (
+        draw(pair(st.integers(1, 9))),
+        draw(pair(st.integers(1, 4))),
+        draw(pair(st.integers(1, 2))),
+    )
     kernel = tuple(draw(st.integers(s, 5)) for s in strides)
     reach = [(k - 1) * d for k, d in zip(kernel, dilations)]
     pads = tuple(draw(st.integers(0, min(2, reach[axis]))) for axis in (0, 0, 1, 1))
     extra = tuple(draw(st.integers(0, s - 1)) for s in strides)
-    out = [(n - 1) * s + r + 1 + e - p - q for n, s, r, e, p, q in zip(size, strides, reach, extra, pads[::2], pads[1::2])]
+    out = [
+        (n - 1) * s + r + 1 + e - p - q for n, s, r, e, p, q in zip(size, strides, reach, extra, pads[::2], pads[1::2])
+    ]
     assume(min(out) >= 1)
-    return {"size": size, "kernel": kernel, "strides": strides, "dilations": dilations, "pads": pads, "output_pads": extra}
+    return {
+        "size": size,
+        "kernel": kernel,
+        "strides": strides,
+        "dilations": dilations,
+        "pads": pads,
+        "output_pads": extra,
+    }
 
 
 @property_test
@@ -116,7 +131,9 @@ ANY_SHAPE = st.one_of(
     st.tuples(BATCH, CHANNELS, SIDE),
     st.tuples(BATCH, CHANNELS, SIDE, SIDE),
     st.tuples(BATCH, BATCH, CHANNELS, SIDE, BATCH),
-    st.sampled_from([(1, 1, 3, 2100), (1, 2, 1500, 3), (5000,), (4100, 2), (4100, 1, 1, 3), (1, 5000, 1, 2), (1, 1, 90, 90)]),
+    st.sampled_from(
+        [(1, 1, 3, 2100), (1, 2, 1500, 3), (5000,), (4100, 2), (4100, 1, 1, 3), (1, 5000, 1, 2), (1, 1, 90, 90)]
+    ),
 )
 ELEMENTWISE: dict[str, tuple[int, Callable[..., Value]]] = {
     "relu": (1, lambda net, x: net.b.relu(x)),
@@ -148,7 +165,9 @@ def test_elementwise(name: str, shape: tuple[int, ...], lanes: int) -> None:
 
 @property_test
 @given(BATCH, CHANNELS, pair(SIDE), st.integers(0, 255), SHIFT, SHIFT, st.booleans(), LANES)
-def test_prelu(n: int, c: int, hw: tuple[int, int], multiplier: int, rshift: int, slopes: int, shared: bool, lanes: int) -> None:
+def test_prelu(
+    n: int, c: int, hw: tuple[int, int], multiplier: int, rshift: int, slopes: int, shared: bool, lanes: int
+) -> None:
     def make(net: Net, x: Value) -> Value:
         options = {"multiplier": multiplier, "rshift": rshift, "slope_rshift": slopes}
         return net.b.prelu(x, net.i8(1 if shared else c), **options)
@@ -259,11 +278,17 @@ def test_upsample(n: int, c: int, hw: tuple[int, int], scale: tuple[int, int], l
     [
         (lambda net, x: net.b.conv(x, net.i8(8, 3, 3, 3), dilations=(2, 3), rshift=8), (1, 3, 1300, 30)),
         (lambda net, x: net.b.conv(x, net.i8(4, 2, 1, 1), rshift=4), (1, 2, 3, 2500)),
-        (lambda net, x: net.b.conv(x, net.i8(40, 3, 7, 7), strides=(2, 2), pads=(3, 3, 3, 3), rshift=9), (1, 3, 225, 225)),
+        (
+            lambda net, x: net.b.conv(x, net.i8(40, 3, 7, 7), strides=(2, 2), pads=(3, 3, 3, 3), rshift=9),
+            (1, 3, 225, 225),
+        ),
         (lambda net, x: net.b.conv(x, net.i8(33, 33, 3, 3), pads=(1, 1, 1, 1), rshift=9), (2, 33, 60, 1100)),
         (lambda net, x: net.b.max_pool(x, kernel=(2, 2), strides=(2, 2)), (1, 3, 2100, 30)),
         (lambda net, x: net.b.avg_pool(x, kernel=(7, 7), multiplier=200, rshift=12), (1, 2048, 7, 7)),
-        (lambda net, x: net.b.deconv(x, net.i8(3, 4, 16, 16), strides=(8, 8), pads=(4, 4, 4, 4), rshift=8), (1, 3, 70, 70)),
+        (
+            lambda net, x: net.b.deconv(x, net.i8(3, 4, 16, 16), strides=(8, 8), pads=(4, 4, 4, 4), rshift=8),
+            (1, 3, 70, 70),
+        ),
         (lambda net, x: net.b.upsample(x, scale=(2, 2)), (1, 3, 3, 700)),
         (lambda net, x: net.b.conv(x, net.i8(4200, 8, 1, 1), rshift=5), (1, 8, 3, 3)),
         (lambda net, x: net.b.conv(x, net.i8(8, 4095, 1, 1), rshift=12), (1, 4095, 2, 2)),
@@ -276,8 +301,6 @@ def test_beyond_one_instruction(make: Callable[..., Value], shape: tuple[int, ..
 
 def test_unsigned_bytes_are_moved() -> None:
     net = Net([(2, 3, 4)], dtype="u8")
-    from chip_nets import check
-
     x = net.inputs[0]
     compiled = check(net.module([net.b.permute(x, order=(2, 0, 1)), net.b.concat(x, x, axis=1)]))
     assert {row.where for row in compiled.rows} == {"bm1880"}

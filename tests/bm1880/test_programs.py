@@ -64,7 +64,11 @@ def test_constants_behind_views_reach_the_cpu() -> None:
     net = Net([(2, 6)])
     b = net.b
     table = b.reshape(b.weight(np.arange(12, dtype=np.float32), "t"), shape=(2, 6))
-    check(net.module([b.add(b.dequantize(net.inputs[0]), table), b.max(net.inputs[0], b.reshape(net.i8(12), shape=(2, 6)))]))
+    check(
+        net.module(
+            [b.add(b.dequantize(net.inputs[0]), table), b.max(net.inputs[0], b.reshape(net.i8(12), shape=(2, 6)))]
+        )
+    )
 
 
 def test_inner_values_of_a_cpu_subnet_take_no_memory() -> None:
@@ -108,7 +112,9 @@ def test_several_programs_share_a_model() -> None:
     compiled = check(modules)
     assert len(compiled.model.weights) == 1
     other = Net([(3, 3, 9, 9)], seed=6)
-    modules.append(other.module([other.b.conv(other.inputs[0], other.i8(6, 3, 3, 3), rshift=8, out=i8(3, 6, 7, 7))] * 2))
+    modules.append(
+        other.module([other.b.conv(other.inputs[0], other.i8(6, 3, 3, 3), rshift=8, out=i8(3, 6, 7, 7))] * 2)
+    )
     assert len(check(modules).model.weights) == 2
 
 
@@ -217,7 +223,9 @@ def test_models_are_reproducible() -> None:
     for _ in range(2):
         net = Net([(1, 8, 20, 20)], seed=3)
         x = net.b.conv(net.inputs[0], net.i8(40, 8, 3, 3), net.bias(40), rshift=8, out=i8(1, 40, 18, 18))
-        models.append(find_target("bm1880").compile([net.module([net.b.softmax(net.b.dequantize(x), axis=1)])], 2).model)
+        models.append(
+            find_target("bm1880").compile([net.module([net.b.softmax(net.b.dequantize(x), axis=1)])], 2).model
+        )
     assert b"".join(models[0].parts()) == b"".join(models[1].parts())
     module = net.b.module
     compare([module], models[0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -41,7 +41,7 @@ from bmcompiler.target import rule
 class ConvKernel(LocalKernel):
     """conv: one instruction per tile; channels of a group are tiled by 32 lanes, rows and columns with halo."""
 
-    ops = (Conv,)
+    ops: ClassVar[tuple[type[TensorOp], ...]] = (Conv,)
 
     @rule("Weights and bias must be constants, the input must not be one")
     def constant_weights(self, op: TensorOp) -> bool:
@@ -65,12 +65,12 @@ class ConvKernel(LocalKernel):
 
     @rule("The right shift must be between 0 and 31", got="rshift")
     def shift_range(self, op: TensorOp) -> bool:
-        return 0 <= op.rshift <= 31
+        return bool(0 <= op.rshift <= 31)
 
     @rule("A group must have at most 4095 input channels, and windows at most 1024 taps per axis")
     def channel_range(self, op: TensorOp) -> bool:
         window = max((k - 1) * d + 1 for k, d in zip(op.weight.shape[2:], op.dilations))
-        return op.input.shape[1] // op.group <= MAX_TPU_DIM and window <= 1024
+        return bool(op.input.shape[1] // op.group <= MAX_TPU_DIM and window <= 1024)
 
     @rule("Every window must reach into the input, with at most 15 zeros of padding on each side", got="pads")
     def padding_range(self, op: TensorOp) -> bool:

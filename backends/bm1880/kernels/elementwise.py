@@ -173,11 +173,11 @@ class MulsShiftKernel(ElementwiseKernel):
 
     @rule("The multiplier must be between -128 and 255", got="multiplier")
     def multiplier_range(self, op: TensorOp) -> bool:
-        return -128 <= op.multiplier <= 255
+        return bool(-128 <= op.multiplier <= 255)
 
     @rule("The right shift must be between 0 and 31", got="rshift")
     def shift_range(self, op: TensorOp) -> bool:
-        return 0 <= op.rshift <= 31
+        return bool(0 <= op.rshift <= 31)
 
     def compute(self, op: TensorOp, build: Build, tile: LocalTile) -> None:
         emit_muls(build, tile.out, tile.x[0], op.multiplier, op.rshift)
@@ -200,11 +200,11 @@ class MacShiftKernel(ElementwiseKernel):
 
     @rule("The right shift must be between 0 and 15", got="rshift")
     def shift_range(self, op: TensorOp) -> bool:
-        return 0 <= op.rshift <= _MAX_MAC_SHIFT
+        return bool(0 <= op.rshift <= _MAX_MAC_SHIFT)
 
     @rule("The sum of all products but the last must fit 16 bits", got="multipliers")
     def partial_sums(self, op: TensorOp) -> bool:
-        return 128 * sum(abs(m) for m in op.multipliers[:-1]) <= 32767
+        return bool(128 * sum(abs(m) for m in op.multipliers[:-1]) <= 32767)
 
     def compute(self, op: TensorOp, build: Build, tile: LocalTile) -> None:
         x, out, multipliers = tile.x, tile.out, op.multipliers
@@ -260,13 +260,9 @@ class PreluKernel(ElementwiseKernel):
     def constant_slopes(self, op: TensorOp) -> bool:
         return is_constant(op.slope) and op.slope.dtype == "i8" and op.axis == 1 and op.type.rank == 4
 
-    @rule("The multiplier must be between 0 and 255", got="multiplier")
-    def multiplier_range(self, op: TensorOp) -> bool:
-        return 0 <= op.multiplier <= 255
-
     @rule("Both right shifts must be between 0 and 31")
     def shift_range(self, op: TensorOp) -> bool:
-        return 0 <= op.rshift <= 31 and 0 <= op.slope_rshift <= 31
+        return bool(0 <= op.rshift <= 31 and 0 <= op.slope_rshift <= 31)
 
     def activations(self, op: TensorOp) -> list[Value]:
         return [op.input]
@@ -307,7 +303,7 @@ class MulShiftKernel(ElementwiseKernel):
 
     @rule("The right shift must be between 0 and 31", got="rshift")
     def shift_range(self, op: TensorOp) -> bool:
-        return 0 <= op.rshift <= 31
+        return bool(0 <= op.rshift <= 31)
 
     @staticmethod
     def factor(op: TensorOp) -> Value | None:
@@ -368,5 +364,3 @@ def emit_channel_mul(build: Build, out: tensor_lmem, x: tensor_lmem, weight: ten
     """out = sat(round(x * weight[channel] >> rshift)): a 1x1 depthwise convolution (bm1880.md 12.1 PReLU)."""
     param = bmk1880_depthwise_param_t(ofmap=out, ifmap=x, weight=weight, rshift_width=rshift)
     bmk1880_tpu_depthwise(build.ctx, param)
-
-

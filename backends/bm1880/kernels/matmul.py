@@ -63,14 +63,13 @@ class MatmulKernel(LocalKernel):
 
     @rule("Operands must be int8, bias int16, result int8")
     def integer_types(self, op: TensorOp) -> bool:
-        return (
-            (op.left.dtype, op.right.dtype, op.type.dtype) == ("i8", "i8", "i8")
-            and (op.bias is None or op.bias.dtype == "i16")
+        return (op.left.dtype, op.right.dtype, op.type.dtype) == ("i8", "i8", "i8") and (
+            op.bias is None or op.bias.dtype == "i16"
         )
 
     @rule("The right shift must be between 0 and 31", got="rshift")
     def shift_range(self, op: TensorOp) -> bool:
-        return 0 <= op.rshift <= 31
+        return bool(0 <= op.rshift <= 31)
 
     @rule("The depth of the product must be at most 4032, or be channels * taps with at most 4095 and 1024 of them")
     def depth_range(self, op: TensorOp) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from typing import ClassVar
 
 from bmcompiler.backends.bm1880.bmkernel import (
     bmk1880_avg_pooling_param_t,
@@ -32,7 +33,7 @@ from bmcompiler.target import rule
 class MaxPoolKernel(LocalKernel):
     """max_pool: padding counts as -128, which never wins (bm1880.md 8.2)."""
 
-    ops = (MaxPool,)
+    ops: ClassVar[tuple[type[TensorOp], ...]] = (MaxPool,)
 
     @rule("Input and result must be int8, the input no constant")
     def integer_types(self, op: TensorOp) -> bool:
@@ -112,11 +113,11 @@ class AvgPoolKernel(MaxPoolKernel):
 
     @rule("The multiplier must be between 0 and 255", got="multiplier")
     def multiplier_range(self, op: TensorOp) -> bool:
-        return 0 <= op.multiplier <= 255
+        return bool(0 <= op.multiplier <= 255)
 
     @rule("The right shift must be between 0 and 31", got="rshift")
     def shift_range(self, op: TensorOp) -> bool:
-        return 0 <= op.rshift <= 31
+        return bool(0 <= op.rshift <= 31)
 
     def _emit_tile(self, op: TensorOp, build: Build, fields: dict[str, object]) -> None:
         param = bmk1880_avg_pooling_param_t(

@@ -1,0 +1,193 @@
+"""Memory plan, partition and the text of CPU subnets."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from itertools import combinations, pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bmcompiler.builder import Builder
+from bmcompiler.codegen.cpu_segment import bind_segment, decode_segment, encode_segment
+from bmcompiler.codegen.memory import parts_of_others, plan_memory, root_of
+from bmcompiler.codegen.partition import CPU_NOTE, partition
+from bmcompiler.errors import BMError, FileFormatError
+from bmcompiler.interpreter import run_module
+from bmcompiler.ir import Function, Module, Operation, Quant, TensorType, Value
+from bmcompiler.target import find_target
+
+QUANT = Quant(1 / 64)
+
+
+@st.composite
+def functions(draw: st.DrawFn) -> Module:
+    """Chains and trees of byte ops, with views, concats, splits, and outputs of all kinds."""
+    b = Builder.new("net")
+    values = [b.input(f"x{i}", TensorType((1, draw(st.integers(1, 300))), "i8", QUANT)) for i in range(2)]
+    for _ in range(draw(st.integers(0, 15))):
+        x = draw(st.sampled_from(values))
+        kind = draw(st.sampled_from(["relu", "view", "concat", "split", "cpu"]))
+        if kind == "concat":
+            values.append(b.concat(x, draw(st.sampled_from(values)), axis=1))
+        elif kind == "split" and x.shape[1] > 1:
+            values += b.split(x, axis=1, sizes=(1, x.shape[1] - 1))
+        elif kind == "view":
+            values.append(b.reshape(b.reshape(x, shape=x.shape[::-1]), shape=x.shape))
+        elif kind == "cpu":
+            values.append(b.adds_shift(x, value=3))
+        else:
+            values.append(b.relu(x))
+    chosen = draw(st.lists(st.sampled_from(values), min_size=1, max_size=4))
+    return b.outputs(chosen, [f"y{i}" for i in range(len(chosen))])
+
+
+@settings(max_examples=150, deadline=None)
+@given(functions(), st.sampled_from([1, 64]))
+def test_values_alive_together_never_share_memory(module: Module, align: int) -> None:
+    function = module.main
+    segments = partition(function, find_target("bm1880"))
+    steps = [step for segment in segments for step in segment.steps()]
+    hidden = {value for segment in segments for value in segment.hidden()}
+    hosts = parts_of_others(function, (op for segment in segments if segment.device for op in segment.ops))
+    plan = plan_memory(function, steps, align, hosts, hidden)
+    spans = _spans(function, steps, {v for v in plan.offsets if v not in hosts}, hosts)
+    for (a, (first_a, last_a)), (b, (first_b, last_b)) in combinations(spans.items(), 2):
+        apart = last_a < first_b or last_b < first_a
+        start_a, start_b = plan.offsets[a], plan.offsets[b]
+        assert apart or start_a + a.type.nbytes <= start_b or start_b + b.type.nbytes <= start_a
+    assert all(v in plan.offsets for op in (op for step in steps for op in step) for v in op.results if v not in hidden)
+    assert plan.size >= plan.lower_bound
+    assert plan.size >= max(offset + value.type.nbytes for value, offset in plan.offsets.items())
+    for value, (host, offset) in hosts.items():
+        assert plan.offsets[value] == plan.offsets[host] + offset
+    _check_border(function, plan.offsets, plan.outputs)
+
+
+def _spans(
+    function: Function, steps: list[list[Operation]], values: set[Value], hosts: dict[Value, tuple[Value, int]]
+) -> dict[Value, tuple[int, int]]:
+    """First and last step that touches each value; inputs and outputs are never reused."""
+    fixed = {*function.arguments, *map(root_of, function.returned)}
+    spans = {value: (-1, len(steps)) for value in values if value in fixed}
+    for position, step in enumerate(steps):
+        for value in (v for op in step for v in (*op.operands, *op.results)):
+            holder = root_of(value)
+            while holder in hosts:
+                holder = hosts[holder][0]
+            if holder in values and holder not in fixed:
+                spans[holder] = (spans.get(holder, (position, 0))[0], position)
+    return spans
+
+
+def _check_border(function: Function, offsets: dict[Value, int], outputs: list[int]) -> None:
+    cursor = 0
+    for argument in function.arguments:
+        assert offsets[argument] == cursor
+        cursor += argument.type.nbytes
+    assert all(a + v.type.nbytes == b for a, b, v in zip(outputs, outputs[1:], function.returned))
+    assert outputs[0] >= cursor
+
+
+@settings(max_examples=100, deadline=None)
+@given(functions())
+def test_segments_keep_the_order_of_producers_and_readers(module: Module) -> None:
+    segments = partition(module.main, find_target("bm1880"))
+    order = [op for segment in segments for op in segment.ops]
+    position = {op: i for i, op in enumerate(order)}
+    assert len(position) == len(order)
+    for op in order:
+        for value in op.operands:
+            maker = root_of(value).op
+            assert maker is None or position[maker] < position[op]
+    for segment in segments:
+        assert all((op.name == "tensorop.adds_shift") != segment.device for op in segment.ops)
+        assert all(bool(reason) != segment.device for reason in segment.reasons)
+    assert all(a.device != b.device for a, b in pairwise(segments))
+
+
+def test_a_note_keeps_an_op_on_the_cpu() -> None:
+    b = Builder.new("net")
+    x = b.input("x", TensorType((1, 8), "i8", QUANT))
+    y = b.relu(x)
+    y.op.attributes[CPU_NOTE] = "for a test"
+    b.outputs([b.relu(y)], ["y"])
+    cpu, device = partition(b.function, find_target("bm1880"))
+    assert (cpu.device, cpu.reasons, device.device) == (False, ["for a test"], True)
+
+
+def test_independent_ops_join_earlier_runs() -> None:
+    b = Builder.new("net")
+    x = b.input("x", TensorType((1, 8), "i8", QUANT))
+    on_cpu = [b.adds_shift(b.relu(x), value=i) for i in range(4)]
+    b.outputs(on_cpu, [f"y{i}" for i in range(4)])
+    assert [segment.device for segment in partition(b.function, find_target("bm1880"))] == [True, False]
+
+
+# -- CPU subnets ---------------------------------------------------------------------------------------------------
+
+
+def _softmax_text(place: int = 16) -> tuple[Module, bytes]:
+    b = Builder.new("net")
+    x = b.input("x", TensorType((1, 4), "i8", QUANT))
+    with b.at("prob"):
+        scaled = b.mul(b.dequantize(x), b.weight(np.array([[1, 2, 3, 4]], np.float32), "w"))
+        module = b.outputs([b.softmax(b.reshape(scaled, shape=(2, 2)), axis=1)], ["y"])
+    (segment,) = partition(b.function, find_target("bm1880"))
+    return module, encode_segment(segment, "cpu0", lambda value: 0 if value is x else place, lambda _: 4)
+
+
+def _memories() -> tuple[np.ndarray, np.ndarray]:
+    neuron, weight = np.zeros(64, np.uint8), np.zeros(20, np.uint8)
+    weight[4:] = np.array([1, 2, 3, 4], np.float32).view(np.uint8)
+    return neuron, weight
+
+
+def test_a_bound_subnet_reads_and_writes_memory_in_every_run() -> None:
+    module, text = _softmax_text()
+    neuron, weight = _memories()
+    run = bind_segment(text + bytes(7), neuron, weight)
+    for values in ([1, -2, 3, 100], [-128, 127, 0, 5]):
+        x = np.array([values], np.int8)
+        neuron[:4] = x.view(np.uint8).reshape(-1)
+        run()
+        np.testing.assert_array_equal(neuron[16:32].view(np.float32), run_module(module, {"x": x})["y"].reshape(-1))
+    assert "prob" in text.decode()
+    assert len(decode_segment(text).main.ops) == 6
+
+
+@pytest.mark.parametrize("place", [50, 1 << 40, -4])
+def test_tensors_outside_memory_are_refused(place: int) -> None:
+    with pytest.raises(FileFormatError, match="activation bytes"):
+        bind_segment(_softmax_text(place)[1], *_memories())
+    neuron, _ = _memories()
+    with pytest.raises(FileFormatError, match="weight bytes"):
+        bind_segment(_softmax_text()[1], neuron, np.zeros(19, np.uint8))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_damaged_text_is_refused_or_harmless(data: st.DataObject) -> None:
+    text = bytearray(_softmax_text()[1])
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(text) - 1))
+        text[at : at + data.draw(st.integers(0, 4))] = data.draw(st.binary(max_size=4))
+    neuron, weight = _memories()
+    with suppress(BMError):
+        bind_segment(bytes(text), neuron, weight)()
+
+
+@pytest.mark.parametrize("text", [b"", b"\xff\xfe", b"builtin.module", b"not mlir at all"])
+def test_text_that_is_no_function_is_refused(text: bytes) -> None:
+    with pytest.raises(BMError):
+        bind_segment(text, *_memories())
+
+
+def test_a_subnet_needs_its_offsets() -> None:
+    text = _softmax_text()[1].decode()
+    for change in (("input_offsets", "other"), ("output_offsets = [16]", "output_offsets = [1, 2]")):
+        assert change[0] in text
+        with pytest.raises(FileFormatError, match="one offset per value"):
+            decode_segment(text.replace(*change).encode())

@@ -1,0 +1,238 @@
+"""Tilings cover the result exactly once, fit local memory and count their transfers; the schedule is a pipeline."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bmcompiler.codegen.schedule import emit_tiles
+from bmcompiler.codegen.tiling import (
+    AXES,
+    Axis,
+    Box,
+    Buffer,
+    Tiler,
+    TileWork,
+    Tiling,
+    boxes,
+    intervals,
+    loads,
+    tile_sizes,
+)
+from bmcompiler.errors import UnsupportedError
+
+LANES = 32
+Grid = tuple[Axis, ...]
+Event = tuple[str, Any]
+
+
+@st.composite
+def axes(draw: st.DrawFn, longest: int = 60) -> Axis:
+    size = draw(st.integers(1, longest))
+    period = draw(st.sampled_from([0, *(p for p in range(1, size + 1) if size % p == 0)]))
+    step = draw(st.sampled_from([1, 4, 32]))
+    most = draw(st.sampled_from([0, 0, 64, 40])) if step > 1 else draw(st.sampled_from([0, 5]))
+    return Axis(size, step, most, draw(st.booleans()) or bool(most), period)
+
+
+grids = st.tuples(axes(3), axes(40), axes(10), axes(5))
+
+
+class Recorder:
+    """A build that notes what is emitted; groups of parallel commands are lists."""
+
+    def __init__(self) -> None:
+        self.groups: list[list[Event]] = []
+        self.open = False
+
+    @contextmanager
+    def parallel(self) -> Iterator[None]:
+        self.groups.append([])
+        self.open = True
+        yield
+        self.open = False
+
+    def note(self, kind: str, what: Any) -> None:
+        if not self.open:
+            self.groups.append([])
+        self.groups[-1].append((kind, what))
+
+
+def window_work(grid: Grid, halo: int, scratch: int = 0) -> Any:
+    """A convolution-like op: input rows with halo for all channels, weights by channel, one result."""
+
+    def work(box: Box) -> TileWork:
+        (n0, n1), (c0, c1), (h0, h1), (w0, w1) = box
+        rows = min(h1 + halo, grid[2].size) - max(h0 - halo, 0)
+        image = (n1 - n0) * rows * (w1 - w0)
+        result = prod(hi - lo for lo, hi in box)
+
+        def move(kind: str, name: str, key: Any) -> Any:
+            return lambda build, address: build.note(kind, (name, key, address))
+
+        def compute(build: Recorder, ins: list[int], outs: list[int], room: list[int]) -> None:
+            build.note("compute", (box, tuple(ins), tuple(outs), tuple(room)))
+
+        return TileWork(
+            (
+                Buffer(image, "nhw", image * 3, move("load", "x", (box[0], box[2], box[3]))),
+                Buffer(-(-(c1 - c0) // LANES) * 7, "c", (c1 - c0) * 7, move("load", "w", box[1]), True),
+            ),
+            (Buffer(-(-result // LANES), "nchw", result, move("store", "y", box)),),
+            (scratch,) if scratch else (),
+            compute,
+            result,
+        )
+
+    return work
+
+
+@given(axes(), st.integers(0, 99))
+def test_intervals_cover_an_axis_once_and_respect_its_rules(axis: Axis, pick: int) -> None:
+    sizes = tile_sizes(axis)
+    assert sizes == sorted(set(sizes), reverse=True)
+    size = sizes[pick % len(sizes)]
+    tiles = intervals(axis, size)
+    assert [i for lo, hi in tiles for i in range(lo, hi)] == list(range(axis.size))
+    assert axis.count(size) == len(tiles)
+    period = axis.period or axis.size
+    assert all(lo // period == (hi - 1) // period for lo, hi in tiles)
+    assert all(hi - lo <= size and (not axis.most or hi - lo <= axis.most) for lo, hi in tiles)
+    if not axis.cuts:
+        assert size == period
+    elif size < period:
+        assert size % axis.step == 0 or size == axis.most
+
+
+@settings(max_examples=40, deadline=None)
+@given(grids, st.sampled_from(["cnhw", "nhwc"]), st.data())
+def test_boxes_cover_the_result_once(grid: Grid, order: str, data: st.DataObject) -> None:
+    sizes = tuple(data.draw(st.sampled_from(tile_sizes(axis))) for axis in grid)
+    seen: Counter[tuple[int, ...]] = Counter()
+    for (n0, n1), (c0, c1), (h0, h1), (w0, w1) in boxes(grid, Tiling(sizes, order, True)):
+        seen.update(
+            (n, c, h, w) for n in range(n0, n1) for c in range(c0, c1) for h in range(h0, h1) for w in range(w0, w1)
+        )
+    assert set(seen.values()) == {1}
+    assert len(seen) == prod(axis.size for axis in grid)
+
+
+@settings(max_examples=60, deadline=None)
+@given(grids, st.integers(0, 3), st.sampled_from([0, 20]), st.sampled_from([200, 1000, 5000]))
+def test_chosen_tilings_fit_and_their_schedule_is_sound(grid: Grid, halo: int, scratch: int, lane_bytes: int) -> None:
+    tiler, work = Tiler(lane_bytes, 16), window_work(grid, halo, scratch)
+    tiling = tiler.choose(grid, work)
+    if tiling is None:
+        least = tuple((0, tile_sizes(axis)[-1]) for axis in grid)
+        assert tiler.placed_bytes(work(least), "cnhw", dict.fromkeys(AXES, 2), False) > lane_bytes - 16 * 4
+        return
+    build = Recorder()
+    moved = emit_tiles(build, grid, work, tiling, tiler)
+    tiles = list(boxes(grid, tiling))
+    computed = [event[1] for group in build.groups for event in group if event[0] == "compute"]
+    assert [box for box, *_ in computed] == tiles
+    trips = {name: axis.count(size) for name, axis, size in zip(AXES, grid, tiling.sizes)}
+    for name, used in (("x", "nhw"), ("w", "c")):
+        emitted = [e for group in build.groups for e in group if e[0] == "load" and e[1][0] == name]
+        assert len(emitted) == loads(used, tiling.order, trips)
+    assert moved.tiles == len(tiles)
+    assert moved.stored == prod(axis.size for axis in grid)
+    check_memory(build, work, lane_bytes)
+    if tiling.double and len(tiles) > 1:
+        check_pipeline(build, tiles)
+
+
+def check_pipeline(build: Recorder, tiles: list[Box]) -> None:
+    """Step i loads for tile i, computes tile i - 1 and stores tile i - 2."""
+    assert len(build.groups) == len(tiles) + 2
+    for step, group in enumerate(build.groups):
+        computed = [what[0] for kind, what in group if kind == "compute"]
+        stored = [what[1] for kind, what in group if kind == "store"]
+        assert computed == tiles[max(0, step - 1) : step]
+        assert stored == ([tiles[step - 2]] if step >= 2 else [])
+
+
+def check_memory(build: Recorder, work: Any, lane_bytes: int) -> None:
+    """In a group, what is computed from or into is neither loaded over nor stored from; buffers never overlap."""
+    holds: dict[int, Any] = {}
+    results: dict[int, Box] = {}
+    for group in build.groups:
+        before, made = dict(holds), dict(results)
+        busy: list[tuple[int, int]] = []
+        for kind, what in group:
+            if kind == "compute":
+                box, ins, outs, room = what
+                tile = work(box)
+                wanted = [(box[0], box[2], box[3]), box[1]]
+                assert [before[address] for address in ins] == wanted, "operands were loaded in an earlier group"
+                results[outs[0]] = box
+                spans = zip(
+                    (*ins, *outs, *room), (*(b.lane_bytes for b in (*tile.inputs, *tile.outputs)), *tile.scratch)
+                )
+                busy += ((at, at + size) for at, size in spans)
+        for kind, what in group:
+            if kind == "load":
+                name, key, address = what
+                buffer = next(b for b in _inputs(work, key) if b[0] == name)[1]
+                busy.append((address, address + buffer))
+                holds[address] = key
+            elif kind == "store":
+                _, box, address = what
+                assert made.get(address, results.get(address)) == box
+                busy.append((address, address + work(box).outputs[0].lane_bytes))
+        busy.sort()
+        assert all(a[1] <= b[0] for a, b in pairwise(busy)) or len(group) == 1
+        assert all(end <= lane_bytes for _, end in busy)
+
+
+def _inputs(work: Any, key: Any) -> list[tuple[str, int]]:
+    """Sizes of the buffers a load with this key may fill."""
+    box = ((0, 1), key, (0, 1), (0, 1)) if isinstance(key[0], int) else (key[0], (0, 1), key[1], key[2])
+    image, weight = work(box).inputs
+    return [("x", image.lane_bytes), ("w", weight.lane_bytes)]
+
+
+@settings(max_examples=20, deadline=None)
+@given(grids)
+def test_a_known_key_is_not_searched_again(grid: Grid) -> None:
+    tiler, calls = Tiler(5000, 16), 0
+
+    def work(box: Box) -> TileWork:
+        nonlocal calls
+        calls += 1
+        result: TileWork = window_work(grid, 1)(box)
+        return result
+
+    first = tiler.choose(grid, work, "key")
+    before = calls
+    assert tiler.choose(grid, work, "key") == first
+    assert calls == before
+
+
+def test_a_long_operation_is_cut_so_that_transfers_overlap() -> None:
+    grid = (Axis(1), Axis(32), Axis(64), Axis(64))
+    tiling = Tiler(1 << 20, 16).choose(grid, window_work(grid, 0))
+    assert tiling is not None
+    assert tiling.double
+    assert len(list(boxes(grid, tiling))) > 1
+
+
+def test_weights_much_larger_than_the_image_are_loaded_once() -> None:
+    assert loads("c", "cnhw", {"n": 1, "c": 8, "h": 4, "w": 1}) == 8
+    assert loads("nhw", "cnhw", {"n": 1, "c": 8, "h": 4, "w": 1}) == 32
+    assert loads("c", "nhwc", {"n": 1, "c": 8, "h": 4, "w": 1}) == 32
+    assert loads("", "nhwc", {"n": 3, "c": 8, "h": 4, "w": 1}) == 1
+
+
+def test_a_tiling_that_does_not_fit_is_refused() -> None:
+    grid = (Axis(1), Axis(32), Axis(64), Axis(64))
+    with pytest.raises(UnsupportedError, match=r"need \d+ of 100 bytes"):
+        emit_tiles(Recorder(), grid, window_work(grid, 0), Tiling((1, 32, 64, 64), "cnhw", False), Tiler(100, 16))
