@@ -23,7 +23,7 @@ from bmcompiler.ir import Module, verify_module
 from bmcompiler.registry import entry_points
 
 if TYPE_CHECKING:
-    import numpy as np
+    from bmcompiler.inputs.source import Data
 
 GROUP = "bmcompiler.passes"
 _TOKEN = re.compile(r'\s*(?:(?P<punct>[{}\[\],=])|(?P<string>"(?:[^"\\]|\\.)*")|(?P<word>[^\s{}\[\],="]+))')
@@ -46,8 +46,8 @@ class PassContext:
 
     target: Any = None
     """The `Target` compiled for; None for target-independent pipelines."""
-    data: Mapping[str, np.ndarray] | None = None
-    """Calibration arrays by input name, samples on axis 0."""
+    data: Data | None = None
+    """Calibration samples by input name, samples on axis 0, or a source of them (`bmcompiler.inputs`)."""
     table: Any = None
     """The `CalibrationTable` in force."""
     options: dict[str, Any] = field(default_factory=dict)

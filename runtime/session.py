@@ -14,6 +14,7 @@ from bmcompiler import bmodel
 from bmcompiler.arith import dequantize, quantize_real
 from bmcompiler.bmodel import BModel, TensorInfo
 from bmcompiler.errors import RuntimeUseError
+from bmcompiler.inputs.source import Samples
 from bmcompiler.runtime.devices import Program, open_device
 
 Array = NDArray[Any]
@@ -60,15 +61,19 @@ class Session:
         return self._programs[0].outputs
 
     def run(
-        self, inputs: Mapping[str, ArrayLike], raw: bool = False, progress: Callable[[range], Iterable[int]] = iter
+        self,
+        inputs: Mapping[str, ArrayLike | Samples],
+        raw: bool = False,
+        progress: Callable[[range], Iterable[int]] = iter,
     ) -> dict[str, Array]:
         """Run the model.
 
         Real inputs are quantized with the input's threshold and outputs dequantized to float32 (bm1880.md 11.2); `raw`
         passes device integers both ways. float32 tensors of the device are passed as they are. The leading axis may
         be larger than the compiled batch: the model runs in steps, and the last one is filled up with zeros. Of
-        several programs the one with the wanted shape (or the best batch for it) is used. `progress` is given the
-        steps and yields them again, for a progress bar.
+        several programs the one with the wanted shape (or the best batch for it) is used. `Samples` (images, folders of
+        files; see `bmcompiler.inputs`) are read step by step. `progress` is given the steps and yields them again, for
+        a progress bar.
 
         Raises:
             RuntimeUseError: missing or unknown names, shapes no program has, NaN, values that do not fit.
@@ -78,20 +83,19 @@ class Session:
         arrays = [_as_array(name, inputs[name]) for name in self._names]
         program, batch = self._choose([array.shape for array in arrays])
         values = [
-            _to_device(name, info, array, raw) for name, info, array in zip(self._names, program.inputs, arrays)
+            _LaterOnDevice(name, info, array, raw) if isinstance(array, Samples) else _to_device(name, info, array, raw)
+            for name, info, array in zip(self._names, program.inputs, arrays)
         ]
         results = _in_steps(program, values, batch, progress)
-        return {
-            info.name: value if raw else _from_device(info, value) for info, value in zip(program.outputs, results)
-        }
+        return {info.name: value if raw else _from_device(info, value) for info, value in zip(program.outputs, results)}
 
-    def program_for(self, inputs: Mapping[str, ArrayLike]) -> int:
+    def program_for(self, inputs: Mapping[str, ArrayLike | Samples]) -> int:
         """Index of the program that `run` uses for these inputs. Raises RuntimeUseError as `run` does."""
         self._check_names(inputs)
         program, _ = self._choose([_as_array(name, inputs[name]).shape for name in self._names])
         return self._programs.index(program)
 
-    def _check_names(self, inputs: Mapping[str, ArrayLike]) -> None:
+    def _check_names(self, inputs: Mapping[str, ArrayLike | Samples]) -> None:
         wanted = ", ".join(self._names)
         for name in self._names:
             if name not in inputs:
@@ -140,13 +144,14 @@ def _batch(program: Program) -> int:
 
 def _fits_but_for_batch(program: Program, shapes: Sequence[tuple[int, ...]]) -> bool:
     compiled = [info.shape for info in program.inputs]
-    return all(len(a) == len(b) and a[1:] == b[1:] for a, b in zip(compiled, shapes)) and len(
-        {shape[0] for shape in compiled}
-    ) == 1
+    return (
+        all(len(a) == len(b) and a[1:] == b[1:] for a, b in zip(compiled, shapes))
+        and len({shape[0] for shape in compiled}) == 1
+    )
 
 
-def _as_array(name: str, value: ArrayLike) -> Array:
-    array = np.asarray(value)
+def _as_array(name: str, value: ArrayLike | Samples) -> Array | Samples:
+    array = value if isinstance(value, Samples) else np.asarray(value)
     if array.dtype.kind not in "fiub":
         raise RuntimeUseError(f"input '{name}' is an array of {array.dtype}, numbers are needed")
     return array
@@ -173,6 +178,17 @@ def _to_device(name: str, info: TensorInfo, array: Array, raw: bool) -> Array:
     return array.astype(dtype)
 
 
+class _LaterOnDevice(Samples):
+    """Samples as device values, made when they are read."""
+
+    def __init__(self, name: str, info: TensorInfo, given: Samples, raw: bool) -> None:
+        self._name, self._info, self._given, self._raw = name, info, given, raw
+        self.shape, self.dtype = given.shape, np.dtype(info.dtype)
+
+    def take(self, indices: Sequence[int] | NDArray[np.int64]) -> Array:
+        return _to_device(self._name, self._info, self._given.take(indices), self._raw)
+
+
 def _from_device(info: TensorInfo, value: Array) -> Array:
     """Real values of one output; integers of unknown scale become the same numbers as float32."""
     if info.dtype in _QUANTIZED and info.threshold:
@@ -181,14 +197,17 @@ def _from_device(info: TensorInfo, value: Array) -> Array:
 
 
 def _in_steps(
-    program: Program, values: list[Array], batch: int, progress: Callable[[range], Iterable[int]]
+    program: Program, values: Sequence[Array | Samples], batch: int, progress: Callable[[range], Iterable[int]]
 ) -> list[Array]:
     compiled = _batch(program)
     axes = [] if batch == compiled else [_batch_axis(info, compiled) for info in program.outputs]
     parts: list[list[Array]] = []
     for first in progress(range(0, batch, compiled)):
         # an exact match may have inputs of different leading axes
-        step = values if batch == compiled else [value[first : first + compiled] for value in values]
+        if batch == compiled:
+            step = [np.asarray(value) for value in values]
+        else:
+            step = [value[first : first + compiled] for value in values]
         missing = 0 if batch == compiled else compiled - step[0].shape[0]
         if missing:
             step = [np.concatenate([part, np.zeros((missing, *part.shape[1:]), part.dtype)]) for part in step]

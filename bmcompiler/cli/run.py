@@ -11,30 +11,35 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from bmcompiler.cli.common import atomic_output, command_line, format_table, progress
+from bmcompiler.cli.common import atomic_output, command_line, format_table, printable, progress
+from bmcompiler.cli.inputs import FORMULA, image_options, one_source
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from bmcompiler.inputs import ImageOptions, InputData
     from bmcompiler.profile import Analysis, Race
 
 _SHOWN_RACES = 10
-_EPILOG = """
+_MOST_CLASSES = 10_000
+_EPILOG = f"""
 \b
 Examples:
   bmnet-run lenet.bmodel --input digits.npz -o scores.npz
+  bmnet-run resnet.bmodel --images photos --mean 123.7,116.3,103.5 --scale 0.0171
   bmnet-run lenet.bmodel --input int8.npz -o int8_out.npz --raw
   bmnet-run lenet.bmodel --input digits.npz --timing --trace lenet.trace.json --check-races
 
-IN.npz holds one array per network input under the input's name, in real values; they are quantized with the scale in
-the model, and the outputs are written as float32. Its leading axis may be any number of samples. Open a trace with
-https://ui.perfetto.dev or chrome://tracing.
-"""
+Inputs are real values, any number of samples; they are quantized with the scale in the model, and the outputs are
+written as float32. For images, the classes with the highest scores are printed when the output looks like scores.
+Open a trace with https://ui.perfetto.dev or chrome://tracing.
+{FORMULA}"""
 
 
 @click.command(epilog=_EPILOG, context_settings={"max_content_width": 110})
 @click.argument("model", metavar="BMODEL", type=click.Path(path_type=Path))
-@click.option("--input", "source", required=True, metavar="IN.npz", type=click.Path(path_type=Path), help="Inputs.")
+@click.option("--input", "source", metavar="PATH", type=click.Path(path_type=Path), help="Inputs: .npz, .npy, folder.")
+@image_options
 @click.option("-o", "--output", metavar="OUT.npz", type=click.Path(path_type=Path), help="Where the outputs go.")
 @click.option("--raw", is_flag=True, help="Pass the integers of the device both ways, no scaling.")
 @click.option("--timing", is_flag=True, help="Print the time on this host, and a model of the chip's.")
@@ -44,7 +49,8 @@ https://ui.perfetto.dev or chrome://tracing.
 def cli(
     *,
     model: Path,
-    source: Path,
+    source: Path | None,
+    images: ImageOptions | None,
     output: Path | None,
     raw: bool,
     timing: bool,
@@ -52,13 +58,13 @@ def cli(
     check_races: bool,
     device: int,
 ) -> None:
-    """Run BMODEL on the arrays in IN.npz and write its outputs to OUT.npz."""
+    """Run BMODEL on arrays or images and write its outputs to OUT.npz."""
     from bmcompiler.errors import RuntimeUseError
-    from bmcompiler.quant.data import load_data
+    from bmcompiler.inputs import open_inputs
     from bmcompiler.registry import lookup
 
     session = lookup("bmcompiler.runtimes", "session", "runtime")(model, device)
-    inputs = load_data(source)
+    inputs = open_inputs(one_source("--input", source, images)).bind(session.inputs)
     steps = 0
 
     def shown(each: range) -> Iterator[int]:
@@ -74,13 +80,16 @@ def cli(
             start = time.perf_counter()
             results = session.run(inputs, raw=raw, progress=shown)
         except RuntimeUseError as error:
-            raise error.located(file=source) from None
+            raise error.located(file=inputs.file) from None
         seconds = time.perf_counter() - start
         if stream is not None:
             write_npz(stream, results)
         if analysis is not None and trace_stream is not None:
             trace_stream.write(analysis.trace())
+    click.echo(f"input: {printable(inputs.description or '')}")
     click.echo(_output_table(results), nl=False)
+    if images is not None and inputs.names is not None:
+        click.echo(top_scores(inputs.names, results), nl=False)
     click.echo(f"{_count(steps, 'step')} in {seconds:.3g} s on this host ({seconds / steps:.3g} s per step)")
     if check_races:
         click.echo("no races: the wait ids order every two commands that touch the same bytes")
@@ -97,7 +106,7 @@ def _count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def _analysis(session: Any, inputs: Mapping[str, np.ndarray]) -> Analysis:
+def _analysis(session: Any, inputs: InputData) -> Analysis:
     """The analysis of the program that will run. Raises UnsupportedError when the chip has none."""
     from bmcompiler.errors import UnsupportedError
     from bmcompiler.profile import find_analyzer
@@ -147,6 +156,27 @@ def _output_table(results: Mapping[str, np.ndarray]) -> str:
         for name, value in results.items()
     ]
     return format_table(("output", "shape", "type", "least", "largest"), rows)
+
+
+def top_scores(names: Sequence[str], results: Mapping[str, np.ndarray], top: int = 5, most: int = 20) -> str:
+    """The best classes of the first `most` images; empty unless there is one output with a row of scores per image."""
+    values = next(iter(results.values()))
+    classes = values.size // len(names)
+    sizes = _above_one(*values.shape)
+    if len(results) != 1 or not 2 <= classes < _MOST_CLASSES or sizes != _above_one(len(names), classes):
+        return ""
+    scores = values.reshape(len(names), classes)
+    best = (-scores[:most]).argsort(axis=1, kind="stable")[:, :top]
+    rows = [
+        (name, ", ".join(f"{each} ({row[each]:.4g})" for each in order))
+        for name, row, order in zip(names, scores, best.tolist())
+    ]
+    more = f"and {len(names) - most} more images\n" if len(names) > most else ""
+    return format_table(("image", "best classes (score)"), rows) + more
+
+
+def _above_one(*sizes: int) -> list[int]:
+    return sorted(size for size in sizes if size > 1)
 
 
 main = command_line(cli, "bmnet-run")

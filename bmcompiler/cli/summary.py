@@ -45,5 +45,6 @@ def summary(result: Result) -> str:
         lines += ["", "On the host CPU:"]
         told = [row for row in on_cpu if row.kind not in _BORDER]
         lines += [f"  {printable(row.layer)} ({row.kind}): {printable(row.reason)}" for row in told]
-    lines += [f"note: {printable(note)}" for note in result.notes]
+    warned = set(result.warnings)
+    lines += [printable(note) if note in warned else f"note: {printable(note)}" for note in result.notes]
     return "\n".join(lines) + "\n"

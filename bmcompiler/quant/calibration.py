@@ -12,16 +12,17 @@ from bmcompiler.errors import CalibrationError
 from bmcompiler.interpreter import run_function
 from bmcompiler.ir import Function, Module, Value
 from bmcompiler.quant import histogram
-from bmcompiler.quant.data import batches, check_data
+from bmcompiler.quant.data import Checked, batches, check_data
 from bmcompiler.quant.histogram import Histogram
 from bmcompiler.quant.rebatch import rebatch
 
 if TYPE_CHECKING:
-    from bmcompiler.quant.data import Array
+    from bmcompiler.inputs.source import Array, Data
 
 Progress = Callable[[Iterable[Any], str, int], Iterator[Any]]
 """(items, label, total) -> the same items; `bmcompiler.cli.common.progress` fits."""
 
+_MOVING = frozenset(("slice", "reshape", "permute", "concat", "max"))
 _SAMPLES_AT_ONCE = 32
 # Values of all tensors of one step together; more would leave the caches and, for large nets, the memory.
 _VALUES_AT_ONCE = 16 << 20
@@ -39,7 +40,7 @@ class Settings:
 def calibrate(
     module: Module,
     function: Function,
-    data: Mapping[str, Array],
+    data: Data,
     settings: Settings | None = None,
     progress: Progress | None = None,
 ) -> dict[Value, float]:
@@ -60,7 +61,7 @@ def calibrate(
 def collect(
     module: Module,
     function: Function,
-    arrays: Mapping[str, Array],
+    arrays: Checked,
     bins: int = 2048,
     progress: Progress | None = None,
 ) -> dict[Value, Histogram]:
@@ -69,15 +70,14 @@ def collect(
     running = _batched(module, function, arrays, samples)
     original = dict(zip(_values(running), _values(function)))
     histograms = {value: Histogram(bins) for value in _values(function) if value.type.is_float}
+    may_be_infinite = _padded(function)
 
     def observe(value: Value, array: Array) -> None:
         counts = histograms.get(original[value])
         if counts is None:
             return
-        # Padding with infinity only steers a max_pool that follows: int8 has a lowest value for it.
-        infinite_pad = value.op is not None and value.op.short_name == "pad"
         try:
-            counts.add(array[np.isfinite(array)] if infinite_pad else array)
+            counts.add(array[np.isfinite(array)] if original[value] in may_be_infinite else array)
         except ValueError:
             raise _not_finite(function, original[value]) from None
 
@@ -93,6 +93,18 @@ def _values(function: Function) -> list[Value]:
     return [*function.arguments, *(r for op in function.ops if op.operands for r in op.results)]
 
 
+def _padded(function: Function) -> set[Value]:
+    """Results of pad, and what only moves or compares them.
+
+    Padding with infinity steers a maximum that follows, and int8 has a lowest value for it.
+    """
+    found: set[Value] = set()
+    for op in function.ops:
+        if op.short_name == "pad" or (op.short_name in _MOVING and not found.isdisjoint(op.operands)):
+            found.update(op.results)
+    return found
+
+
 def _batch_sizes(function: Function) -> dict[str, int]:
     return {name: value.shape[0] if value.shape else 1 for name, value in zip(function.input_names, function.arguments)}
 
@@ -102,7 +114,7 @@ def _shaped(function: Function, inputs: Mapping[str, Array]) -> dict[str, Array]
     return {n: inputs[n].reshape(v.shape) for n, v in zip(function.input_names, function.arguments)}
 
 
-def _batched(module: Module, function: Function, arrays: Mapping[str, Array], samples: int) -> Function:
+def _batched(module: Module, function: Function, arrays: Checked, samples: int) -> Function:
     """`function` for more samples at a time, when a trial with two batches gives the same outputs."""
     sizes = _batch_sizes(function)
     before = next(iter(sizes.values()), 1)

@@ -8,26 +8,27 @@ import numpy as np
 import pytest
 
 from bmcompiler.errors import CalibrationError
+from bmcompiler.inputs import InputData, open_inputs
 from bmcompiler.ir import Function, TensorType
-from bmcompiler.quant.data import CalibrationData, batches, check_data, load_data
+from bmcompiler.quant.data import batches, check_data
 
 NET = Function("net", [TensorType((1, 2, 3, 3))], ["data"])
 GOOD = np.random.default_rng(0).normal(size=(5, 2, 3, 3)).astype(np.float32)
 
 
 def checked(array: object, function: Function = NET, name: str = "data") -> dict[str, np.ndarray]:
-    return check_data(function, CalibrationData({name: np.asarray(array)}, "calib.npz"))
+    return check_data(function, InputData({name: np.asarray(array)}, "calib.npz"))
 
 
 def test_samples_lie_on_axis_0(tmp_path: Path) -> None:
     np.savez(tmp_path / "c.npz", data=GOOD)
-    found = check_data(NET, load_data(tmp_path / "c.npz"))
+    found = check_data(NET, open_inputs(tmp_path / "c.npz"))
     np.testing.assert_array_equal(found["data"], GOOD)
 
 
 def test_compressed_and_fortran_ordered_files_read_alike(tmp_path: Path) -> None:
     np.savez_compressed(tmp_path / "c.npz", data=np.asfortranarray(GOOD))
-    np.testing.assert_array_equal(load_data(tmp_path / "c.npz")["data"], GOOD)
+    np.testing.assert_array_equal(open_inputs(tmp_path / "c.npz").arrays["data"], GOOD)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float16, np.uint8, np.int32, np.bool_])
@@ -86,13 +87,13 @@ def test_files_that_are_no_npz_of_numbers(tmp_path: Path) -> None:
     path = tmp_path / "c.npz"
     np.savez(path, data=np.array([{}, None], dtype=object))
     with pytest.raises(CalibrationError, match=r"array 'data' cannot be read.*object"):
-        load_data(path)
+        open_inputs(path)
     path.write_bytes(b"not a zip at all")
     with pytest.raises(CalibrationError, match="not an npz file"):
-        load_data(path)
+        open_inputs(path)
     np.savez(path)
     with pytest.raises(CalibrationError, match="no array"):
-        load_data(path)
+        open_inputs(path)
 
 
 def test_every_truncation_and_many_mutations_end_in_one_line(tmp_path: Path) -> None:
@@ -109,7 +110,7 @@ def test_every_truncation_and_many_mutations_end_in_one_line(tmp_path: Path) -> 
     for data in changed:
         path.write_bytes(data)
         try:
-            check_data(NET, load_data(path))
+            check_data(NET, open_inputs(path))
         except CalibrationError as error:
             assert "\n" not in str(error)
 

@@ -1,0 +1,32 @@
+"""Input data as people have it: .npz and .npy files, folders of them, and images.
+
+    from bmcompiler.inputs import ImageOptions, open_inputs
+    photos = open_inputs(ImageOptions("photos", mean=(123.7, 116.3, 103.5), scale=0.0171))
+    session.run(photos.bind(session.inputs))
+
+A source does not know the network yet; `bind` gives it the inputs and makes a mapping of arrays and `Samples`, which
+calibration and `Session.run` read step by step.
+"""
+
+from __future__ import annotations
+
+import os
+
+from bmcompiler.inputs.files import FileSource, FolderSource
+from bmcompiler.inputs.images import ImageOptions, ImageSource
+from bmcompiler.inputs.source import Array, Data, InputData, Named, Samples, Source
+
+__all__ = ["Array", "Data", "ImageOptions", "InputData", "Named", "Samples", "Source", "open_inputs"]
+
+
+def open_inputs(what: str | os.PathLike[str] | ImageOptions) -> Source:
+    """A source of samples: an .npz or .npy file, a folder of such files, or images.
+
+    Raises:
+        CalibrationError: a folder without samples, or a file that holds no numeric arrays.
+        UnsupportedError: images without Pillow.
+        OSError: the file or folder cannot be opened.
+    """
+    if isinstance(what, ImageOptions):
+        return ImageSource(what)
+    return FolderSource(what) if os.path.isdir(what) else FileSource(what)

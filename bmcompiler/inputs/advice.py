@@ -1,0 +1,113 @@
+"""What calibration ran on, in words, and warnings about samples that look wrong."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bmcompiler.inputs.files import counted
+from bmcompiler.inputs.first_layer import first_batch_norm, first_layer_ratio
+from bmcompiler.inputs.images import image_layout
+from bmcompiler.inputs.source import Array, Data, Samples
+from bmcompiler.quant.data import bind_data, check_data
+
+if TYPE_CHECKING:
+    from bmcompiler.ir import Module
+
+WARNING = "warning: "
+"""How notes begin that are warnings."""
+FEW = 16
+"""Fewer samples than this are warned about."""
+FAR_OFF = 20.0
+"""Factor between the first layer's outputs and what its batch norm has seen in training that is warned about."""
+_MOST_LOOKED_AT = 64
+_VALUES_LOOKED_AT = 8 << 20
+
+
+def data_notes(module: Module, data: Data) -> list[str]:
+    """One sentence about what calibration runs on, and warnings (they begin with `WARNING`).
+
+    Looked at: up to 64 samples, evenly spread. Warned about:
+    1. fewer than 16 samples;
+    2. at least half of the samples looked at are copies of others;
+    3. an input of 3 channels that are the same picture in each sample (gray, whatever its scaling);
+    4. the first batch norm is fed values whose distance from its mean, or whose spread, is more than 20 times larger
+       than in training, or whose spread is more than 20 times smaller (its variance tells).
+
+    Raises BMError as `check_data` does.
+    """
+    bound = bind_data(module.main, data)
+    arrays = check_data(module.main, bound)
+    samples = min(map(len, arrays.values()), default=0)
+    if not samples:
+        return []
+    notes = [f"calibrated on {bound.description or counted(samples, 'sample')}{_layouts(bound.description, arrays)}"]
+    if samples < FEW:
+        notes.append(f"{WARNING}{counted(samples, 'calibration sample')} cannot show all values; 100 or more are usual")
+    some = {name: _spread(array) for name, array in arrays.items()}
+    return notes + [WARNING + text for text in (*_copies(some), *_gray(some), *_first_layer(module, some))]
+
+
+def _spread(array: Array | Samples) -> Array:
+    size = max(1, int(np.prod(array.shape[1:])))
+    count = min(len(array), _MOST_LOOKED_AT, max(1, _VALUES_LOOKED_AT // size))
+    indices = np.linspace(0, len(array) - 1, count).round().astype(np.int64)
+    return array.take(indices) if isinstance(array, Samples) else array[indices]
+
+
+def _layouts(described: str | None, arrays: Mapping[str, Array | Samples]) -> str:
+    """The layouts of image-like inputs, unless the description has told."""
+    if described and ("NCHW" in described or "NHWC" in described):
+        return ""
+    found = {name: image_layout(tuple(array.shape)) for name, array in arrays.items()}
+    texts = [f"input '{name}' is {layout.upper()}" for name, layout in found.items() if layout is not None]
+    return f"; {', '.join(texts)}" if texts else ""
+
+
+def _copies(arrays: Mapping[str, Array]) -> list[str]:
+    count = min(map(len, arrays.values()))
+    digests = {
+        hashlib.sha256(b"".join(np.ascontiguousarray(array[n]).tobytes() for array in arrays.values())).digest()
+        for n in range(count)
+    }
+    if count < 2 or 2 * len(digests) > count:
+        return []
+    return [f"{count - len(digests)} of {count} calibration samples looked at are copies of others"]
+
+
+def _gray(arrays: Mapping[str, Array]) -> list[str]:
+    texts = []
+    for name, array in arrays.items():
+        layout = image_layout(array.shape)
+        if array.dtype.kind != "f" or layout is None or array.shape[1 if layout == "nchw" else 3] != 3:
+            continue
+        channels = np.moveaxis(array, 1 if layout == "nchw" else 3, 0).reshape(3, len(array), -1)
+        first, second, third = map(_to_unit, channels)
+        if np.allclose(first, second, atol=1e-3) and np.allclose(second, third, atol=1e-3):
+            texts.append(f"the 3 channels of input '{name}' are the same picture: the samples are gray")
+    return texts
+
+
+def _to_unit(channel: Array) -> Array:
+    """Each sample (row) moved and scaled to 0..1, which undoes any mean and positive scale."""
+    least, most = channel.min(axis=1, keepdims=True), channel.max(axis=1, keepdims=True)
+    return (channel - least) / np.maximum(most - least, np.finfo(np.float32).tiny)
+
+
+def _first_layer(module: Module, arrays: Mapping[str, Array]) -> list[str]:
+    norm = first_batch_norm(module)
+    found = None if norm is None else first_layer_ratio(module, norm, arrays)
+    if norm is None or found is None:
+        return []
+    distance, spread = found
+    if 1 / FAR_OFF <= spread <= FAR_OFF and distance <= FAR_OFF:
+        return []
+    if spread > FAR_OFF or distance > FAR_OFF:
+        far = f"{max(spread, distance):,.0f} times further from the mean"
+    else:
+        far = f"{1 / max(spread, 1e-9):,.0f} times closer together"
+    remedy = "check range, mean and scale of the samples"
+    return [f"the values at batch norm '{norm.label}' are {far} than in training: {remedy}"]

@@ -1,0 +1,207 @@
+"""Images as network input: decoded when needed, resized, ordered and scaled.
+
+value = (pixel - mean[c]) * scale[c], pixels 0..255, c counting channels in `channel_order`.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmcompiler.errors import CalibrationError, UnsupportedError, UsageError
+from bmcompiler.inputs.decode import SUFFIXES, load_pillow, pixels
+from bmcompiler.inputs.files import counted
+from bmcompiler.inputs.source import Array, InputData, Named, Samples, Source
+
+LAYOUTS = ("auto", "nchw", "nhwc")
+ORDERS = ("rgb", "bgr")
+_CHANNELS = (1, 3)
+Numbers = float | Sequence[float]
+
+
+@dataclass(frozen=True)
+class ImageOptions:
+    """How image files become input values.
+
+    The picture is scaled to `resize` (the input's size by default), then the middle of the input's size is cut out:
+    `resize=(256, 256), keep_aspect=True` on a 224x224 input is the usual preparation of classification nets. Scaling
+    is bilinear over all source pixels (no aliasing), by Pillow. The orientation noted by cameras is applied.
+
+    Attributes:
+        path: folder, searched with its subfolders in the order of the names, or one image file.
+        mean: subtracted from pixels 0..255; one number, or one per channel in `channel_order`.
+        scale: factor after that, likewise. None: 1.
+        std: divisor in place of `scale`, likewise.
+        channel_order: "rgb", or "bgr" for nets trained with OpenCV or Caffe; nets with one channel see gray.
+        resize: (height, width), at least the input's; None: the input's.
+        keep_aspect: scale both axes alike so that the picture covers `resize`; what sticks out is cut off.
+        layout: of the input; "auto" looks where its 1 or 3 channels are.
+    """
+
+    path: str | os.PathLike[str]
+    mean: Numbers = 0.0
+    scale: Numbers | None = None
+    std: Numbers | None = None
+    channel_order: str = "rgb"
+    resize: tuple[int, int] | None = None
+    keep_aspect: bool = False
+    layout: str = "auto"
+
+    def __post_init__(self) -> None:
+        if self.channel_order not in ORDERS:
+            raise UsageError(f"channel order must be {' or '.join(ORDERS)}, got '{self.channel_order}'")
+        if self.layout not in LAYOUTS:
+            raise UsageError(f"layout must be {', '.join(LAYOUTS)}, got '{self.layout}'")
+        if self.scale is not None and self.std is not None:
+            raise UsageError("scale and std say the same thing", remedy="give one of them: scale = 1 / std")
+        if self.resize is not None and not all(type(n) is int and 1 <= n <= 1 << 14 for n in self.resize):
+            raise UsageError(f"resize must be two sizes from 1 to {1 << 14}, got {self.resize}")
+        for what, numbers in (("mean", self.mean), ("scale", self.scale), ("std", self.std)):
+            _check_numbers(what, numbers)
+
+    def factors(self, channels: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """(mean, scale), one number per channel. Raises UsageError when there are too many or too few."""
+        scale = 1.0 if self.scale is None else self.scale
+        mean, factor = _per_channel("mean", self.mean, channels), _per_channel("scale", scale, channels)
+        if self.std is not None:
+            factor = 1.0 / _per_channel("std", self.std, channels)
+        return mean.astype(np.float32), factor.astype(np.float32)
+
+
+class ImageSource(Source):
+    """Images for the one input of a network: 4 axes, 1 or 3 channels."""
+
+    def __init__(self, options: ImageOptions) -> None:
+        """Raises CalibrationError when there is no image, UnsupportedError without Pillow, OSError for the path."""
+        load_pillow()
+        self.options = options
+        self.files = image_files(options.path)
+
+    def bind(self, inputs: Sequence[Named]) -> InputData:
+        if len(inputs) != 1:
+            raise UsageError(
+                f"images fit networks with one input, this one has {len(inputs)}: "
+                f"{', '.join(each.name for each in inputs)}",
+                remedy="prepare an .npz with one array per input",
+            )
+        samples = ImageSamples(self.files, self.options, inputs[0])
+        files = counted(len(self.files), "image")
+        text = f"{files} from {self.options.path}, {samples.description}"
+        return InputData({inputs[0].name: samples}, self.options.path, text, [str(file) for file in self.files])
+
+
+class ImageSamples(Samples):
+    """Image files as float32 samples of an input's shape; `description` says what is done to them."""
+
+    def __init__(self, files: Sequence[Path], options: ImageOptions, wanted: Named) -> None:
+        self.files, self.options = files, options
+        self.layout = _layout(options.layout, wanted)
+        height, width, channels = (wanted.shape[a] for a in ((2, 3, 1) if self.layout == "nchw" else (1, 2, 3)))
+        self.size, self.channels = (height, width), channels
+        self.mean, self.scale = options.factors(channels)
+        self.resize = options.resize or self.size
+        if self.resize[0] < height or self.resize[1] < width:
+            raise UsageError(
+                f"resize to {_size(self.resize)} makes images smaller than input '{wanted.name}', {_size(self.size)}"
+            )
+        self.shape = (len(files), *wanted.shape[1:])
+        self.dtype = np.dtype(np.float32)
+
+    def take(self, indices: Sequence[int] | NDArray[np.int64]) -> Array:
+        out = np.empty((len(indices), *self.size, self.channels), np.float32)
+        for row, index in enumerate(indices):
+            found = pixels(self.files[int(index)], self.size, self.resize, self.options.keep_aspect, self.channels)
+            out[row] = found[..., ::-1] if self.options.channel_order == "bgr" else found
+        out -= self.mean
+        out *= self.scale
+        return np.ascontiguousarray(out.transpose(0, 3, 1, 2)) if self.layout == "nchw" else out
+
+    @property
+    def description(self) -> str:
+        colour = "gray" if self.channels == 1 else self.options.channel_order
+        how = " keeping the aspect" if self.options.keep_aspect else ""
+        cut = f" and cut to {_size(self.size)}" if self.resize != self.size else ""
+        formula = f"(pixel - {_shown(self.mean)}) * {_shown(self.scale)}"
+        return f"{colour}, {self.layout.upper()}, resized to {_size(self.resize)}{how}{cut}, {formula}"
+
+
+def image_files(path: str | os.PathLike[str]) -> list[Path]:
+    """The image files of a folder and its subfolders (hidden ones left out), or `path` itself when it is a file."""
+    top = Path(path)
+    if not top.is_dir():
+        with open(top, "rb"):
+            return [top]
+
+    def refuse(error: OSError) -> None:
+        raise error
+
+    found: list[Path] = []
+    for folder, subfolders, names in os.walk(top, onerror=refuse):
+        subfolders[:] = [name for name in subfolders if not name.startswith(".")]
+        kept = (name for name in names if not name.startswith(".") and name.lower().endswith(SUFFIXES))
+        found += [Path(folder, name) for name in kept]
+    if not found:
+        raise CalibrationError(
+            f"the folder holds no image ({' '.join(SUFFIXES)})", file=path, remedy="use --data for .npy and .npz files"
+        )
+    return sorted(found)
+
+
+def image_layout(shape: tuple[int, ...]) -> str | None:
+    """ "nchw" or "nhwc", where 4 axes with 1 or 3 channels on just one of the two places tell."""
+    if len(shape) != 4 or (shape[1] in _CHANNELS) == (shape[3] in _CHANNELS):
+        return None
+    return "nchw" if shape[1] in _CHANNELS else "nhwc"
+
+
+def _layout(wanted: str, given: Named) -> str:
+    shape = given.shape
+    layout = image_layout(shape) if wanted == "auto" else wanted
+    if layout is not None and len(shape) == 4 and shape[1 if layout == "nchw" else 3] in _CHANNELS:
+        return layout
+    both = len(shape) == 4 and shape[1] in _CHANNELS and shape[3] in _CHANNELS
+    reason = (
+        "may be NCHW or NHWC"
+        if both
+        else "is no image of 1 or 3 channels" + ("" if wanted == "auto" else f" in {wanted}")
+    )
+    remedy = "say --layout nchw or --layout nhwc" if both else "prepare the values as an .npz or .npy file"
+    raise UnsupportedError(f"input '{given.name}' {list(shape)} {reason}", remedy=remedy)
+
+
+def _numbers(numbers: Numbers) -> list[float]:
+    return [float(numbers)] if isinstance(numbers, int | float) else [float(n) for n in numbers]
+
+
+def _check_numbers(what: str, numbers: Numbers | None) -> None:
+    if numbers is None:
+        return
+    found = _numbers(numbers)
+    if not found or not all(math.isfinite(n) and abs(n) < 1e30 for n in found):
+        raise UsageError(f"{what} must be one number or one per channel, got {numbers}")
+    if what != "mean" and not all(abs(n) > 1e-30 for n in found):
+        raise UsageError(f"{what} must not be 0")
+
+
+def _per_channel(what: str, numbers: Numbers, channels: int) -> NDArray[np.float64]:
+    found = _numbers(numbers)
+    if len(found) not in (1, channels):
+        raise UsageError(
+            f"{what} has {len(found)} numbers, the network's input {channels} channel{'' if channels == 1 else 's'}"
+        )
+    return np.broadcast_to(np.array(found), (channels,))
+
+
+def _shown(numbers: NDArray[np.float32]) -> str:
+    texts = [f"{n:.6g}" for n in numbers.tolist()]
+    return texts[0] if len(set(texts)) == 1 else f"[{', '.join(texts)}]"
+
+
+def _size(size: tuple[int, int]) -> str:
+    return f"{size[0]}x{size[1]}"
