@@ -55,7 +55,8 @@ class Calibrate(Pass):
 
     1. With a calibration table in the context, its thresholds count; they are found by tensor name, then by layer name.
        A tensor that the table lacks takes the threshold of the relu that alone reads it, of its own input when the op
-       cannot enlarge values, or the fixed range of the op; otherwise the table is incomplete.
+       cannot enlarge values, or the fixed range of the op; one between the ops of a layer that was taken apart follows
+       from the tensor the layer ends in. Otherwise the table is incomplete.
     2. Otherwise the net runs on the calibration data of the context, and `method` chooses from each histogram.
        They become the table of the context, which serves the same net in other input shapes.
     3. A tensor that was always 0 gets the threshold 1.
@@ -209,6 +210,14 @@ class _Lookup:
     def named(self, value: Value) -> float | None:
         return next((self.known[n] for n in self.names[value] if n in self.known), None)
 
+    def inside(self, value: Value) -> float | None:
+        """The threshold of a tensor that only ops of its own layer read, from the end of the layer."""
+        op, users = value.op, value.users
+        if op is None or TENSOR_NAME in op.attributes or not users or users[0].location != op.location:
+            return None
+        after = self.named(users[0].result) or self.inside(users[0].result) if len(users[0].results) == 1 else None
+        return after**2 if after and users[0].short_name == "sqrt" else after
+
     def derived(self, value: Value, found: Mapping[Value, float]) -> float:
         users = value.users
         if len(users) == 1 and users[0].short_name == "relu":
@@ -216,6 +225,9 @@ class _Lookup:
             if after:
                 return after
         op = value.op
+        inner = self.inside(value)
+        if inner:
+            return inner
         inputs = [found[v] for v in op.operands if v in found] if op is not None else []
         if op is not None and op.short_name in KEEPS_SCALE and inputs:
             return max(inputs)

@@ -30,14 +30,14 @@ class Bm1880Target:
         """Default passes. Raises UsageError for a precision the chip does not have."""
         if precision not in self.precisions:
             raise UsageError(f"bm1880 computes in int8 only, not in {precision}", remedy="use --quantize int8")
-        return "canonicalize,calibrate,quantize,dead-code"
+        return "canonicalize,legalize,merge-reshapes,calibrate,quantize,dead-code"
 
     def compile(self, modules: Sequence[Module], level: int) -> Compiled:
         """One command per module (input shape); modules share one weight set where their weights agree."""
         from bmcompiler.backends.bm1880.build import Coefficients
         from bmcompiler.backends.bm1880.codegen import Program, memory_of
         from bmcompiler.bmodel import Buffer
-        from bmcompiler.bmodel.bm1880 import Bm1880Model, Command
+        from bmcompiler.bmodel.bm1880 import Bm1880Model
 
         commands: list[Command] = []
         weights: list[Buffer] = []

@@ -1,0 +1,98 @@
+"""Rewrite what the target refuses into what it takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from bmcompiler.ir import Module, Operation, Rewriter, Value, apply_patterns
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.passes.legalize_rules import RULES
+from bmcompiler.passes.legalize_rules.base import Draft
+from bmcompiler.passes.quantize_rules.probe import int8_refusal
+from bmcompiler.passes.rewriting import forward, inherit
+from bmcompiler.passmanager import Pass, PassContext, PassResult
+from bmcompiler.target import Target, unsupported_reason
+
+_DEEPEST = 4
+"""How many rules may build on each other: far more than any real layer needs, and it keeps the search finite."""
+
+
+@dataclass(frozen=True)
+class Legalize(Pass):
+    """Replace ops that the target has no kernel for by equal ops that it runs (rules in `legalize_rules`).
+
+    1. A rule is used only where the target refuses the op, and takes every op the rule drafts, or what further rules
+       make of them; so nothing changes on a target that runs the op itself, and nothing is taken apart in vain.
+    2. With form = int8 the question is whether the int8 form of a float op runs there (before calibrate, so that the
+       new tensors are calibrated); with form = same whether the op as it stands does.
+
+    Without a target nothing changes.
+    """
+
+    name = "legalize"
+    form: str = field(default="int8", metadata={"choices": ("int8", "same")})
+
+    def run(self, module: Module, ctx: PassContext) -> PassResult:
+        if ctx.target is None:
+            return PassResult(False)
+        work = _Legalizer(module, ctx.target, self.form)
+        changed = False
+        for function in module.functions:
+            changed |= apply_patterns(function, [work.rewrite])
+        return PassResult(changed)
+
+
+class _Legalizer:
+    def __init__(self, module: Module, target: Target, form: str) -> None:
+        self.module, self.target, self.form = module, target, form
+        self.known: dict[tuple[Any, ...], bool] = {}
+
+    def rewrite(self, op: Operation, rewriter: Rewriter) -> bool:
+        """Rule 1 on one op of a function."""
+        found = self.draft(op, _DEEPEST)
+        if found is None or not isinstance(op, TensorOp):
+            return False
+        draft, value = found
+        for new in draft.ops:
+            rewriter.insert_before(op, new)
+        if draft.ops and value.op is draft.ops[-1]:
+            value.type = op.type
+            inherit(draft.ops[-1], op)
+            rewriter.replace(op, [value])
+            return True
+        return forward(op, value, rewriter)
+
+    def draft(self, op: Operation, depth: int) -> tuple[Draft, Value] | None:
+        """The first draft that the target takes, for an op that it refuses."""
+        if not isinstance(op, TensorOp) or depth == 0:
+            return None
+        for rule in RULES.get(op.opname, ()):
+            draft = Draft(self.module, op)
+            value = rule(op, draft)
+            if value is not None and not self.accepted(op) and all(self.legal(new, depth - 1) for new in draft.ops):
+                return draft, value
+            draft.discard()
+        return None
+
+    def legal(self, op: TensorOp, depth: int) -> bool:
+        """Whether the target takes a drafted op, or what other rules make of it."""
+        if op.opname == "weight" or self.accepted(op):
+            return True
+        found = self.draft(op, depth)
+        if found is not None:
+            found[0].discard()
+        return found is not None
+
+    def accepted(self, op: TensorOp) -> bool:
+        """Whether the target takes this op; layers that differ in their values only are asked about once."""
+        declared = tuple((name, value) for name, value in op.attributes.items() if "." not in name)
+        constants = tuple(value.op is not None and value.op.short_name == "weight" for value in op.operands)
+        key = (op.opname, declared, tuple(str(value.type) for value in (*op.operands, *op.results)), constants)
+        if key not in self.known:
+            if self.form == "int8":
+                reason = int8_refusal(op, self.module, self.target)
+            else:
+                reason = unsupported_reason(self.target, op)
+            self.known[key] = reason is None
+        return self.known[key]

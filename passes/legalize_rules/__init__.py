@@ -1,0 +1,8 @@
+"""How ops that a target refuses become ops that it takes; importing the package fills `base.RULES`."""
+
+from __future__ import annotations
+
+from bmcompiler.passes.legalize_rules import broadcast, convolution, layout, matrix, pooling, reduction
+from bmcompiler.passes.legalize_rules.base import RULES
+
+__all__ = ["RULES", "broadcast", "convolution", "layout", "matrix", "pooling", "reduction"]

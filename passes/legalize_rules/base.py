@@ -1,0 +1,80 @@
+"""What a legalization rule is, and the table of rules.
+
+    @legalizes("avg_pool")
+    def border_means(op, draft):
+        ...
+        return draft.emit("scale", [...])
+
+A rule drafts ops that compute what `op` computes, and returns the values that stand for its results; it returns None
+when it has nothing to offer. It knows no target: a draft is used only where the target refuses the op and takes all
+ops of the draft, or what other rules make of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from bmcompiler.ir import Module, TensorType, Value, type_of_array
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.passes.rewriting import kind, make
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+class Draft:
+    """Ops that may take the place of `op`. They are in no block yet."""
+
+    def __init__(self, module: Module, op: TensorOp) -> None:
+        self.module, self.op = module, op
+        self.ops: list[TensorOp] = []
+
+    def emit(self, name: str, operands: Sequence[Value | None], **attributes: Any) -> Value:
+        """Draft an op with one result; its type is inferred."""
+        return self.add(make(name, operands, attributes, None, self.op.location)).result
+
+    def add(self, op: TensorOp) -> TensorOp:
+        self.ops.append(op)
+        return op
+
+    def reshape(self, x: Value, shape: Sequence[int]) -> Value:
+        """`x` in another shape; `x` itself when it has that shape."""
+        return x if x.shape == tuple(shape) else self.emit("reshape", [x], shape=tuple(shape))
+
+    def weight(self, array: np.ndarray, what: str, type: TensorType | None = None) -> Value:
+        """A new constant named after the layer and `what`."""
+        key = self.module.weights.add(f"{self.op.label}.{what}", array)
+        return self.add(make("weight", (), {"key": key}, [type or type_of_array(array)], self.op.location)).result
+
+    def constant(self, value: Value | None) -> np.ndarray | None:
+        """The array behind a weight, None for everything else."""
+        if value is None or kind(value.op) != "weight":
+            return None
+        return self.module.weights.get(cast(TensorOp, value.op).key)
+
+    def discard(self) -> None:
+        """Forget all drafted ops and constants."""
+        for op in reversed(self.ops):
+            if op.opname == "weight":
+                self.module.weights.pop(op.key, None)
+            op.erase()
+        self.ops = []
+
+
+Rule = Callable[[TensorOp, Draft], "Value | None"]
+_Rule = TypeVar("_Rule", bound=Rule)
+
+RULES: dict[str, list[Rule]] = {}
+"""Short op name -> rules in the order they are tried."""
+
+
+def legalizes(*names: str) -> Callable[[_Rule], _Rule]:
+    """Declare a rule for ops with one result. Its name and docstring go into SUPPORTED_OPS.md."""
+
+    def register(rule: _Rule) -> _Rule:
+        for name in names:
+            RULES.setdefault(name, []).append(rule)
+        return rule
+
+    return register

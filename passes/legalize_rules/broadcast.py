@@ -1,0 +1,72 @@
+"""Operands of different shapes."""
+
+from __future__ import annotations
+
+from math import isqrt, prod
+
+from bmcompiler.ir import Value
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.passes.legalize_rules.base import Draft, legalizes
+
+
+@legalizes("mul")
+def factor_per_row(op: TensorOp, draft: Draft) -> Value | None:
+    """A factor with one value per leading position, repeated along the axes after it: channels of (1, C, 1, W)."""
+    for factor, x in ((op.b, op.a), (op.a, op.b)):
+        shape = (1,) * (x.type.rank - factor.type.rank) + factor.shape
+        split = next((i for i, (d, whole) in enumerate(zip(shape, x.shape)) if d != whole), 0)
+        if x.shape != op.type.shape or not split or any(d != 1 for d in shape[split:]):
+            continue
+        rows = prod(shape[:split])
+        wide = draft.reshape(x, (1, rows, 1, x.type.size // rows))
+        narrow = draft.reshape(factor, (1, rows, 1, 1))
+        return draft.reshape(draft.emit("mul", [wide, narrow]), op.type.shape)
+    return None
+
+
+@legalizes("add", "sub", "mul", "max", "min")
+def spread(op: TensorOp, draft: Draft) -> Value | None:
+    """Operands that broadcast are repeated to the shape of the result."""
+    if all(value.shape == op.type.shape for value in op.operands):
+        return None
+    return draft.emit(op.opname, [_spread(value, op.type.shape, draft) for value in op.operands])
+
+
+def _spread(value: Value, shape: tuple[int, ...], draft: Draft) -> Value:
+    array = draft.constant(value)
+    if value.shape == shape:
+        return value
+    if array is not None:
+        import numpy as np
+
+        return draft.weight(np.broadcast_to(array, shape).copy(), "spread")
+    full = (1,) * (len(shape) - value.type.rank) + value.shape
+    reps = tuple(whole // part for whole, part in zip(shape, full))
+    x = draft.reshape(value, full)
+    return x if x.shape == shape else draft.emit("tile", [x], reps=reps)
+
+
+@legalizes("tile")
+def tile_by_tile(op: TensorOp, draft: Draft) -> Value | None:
+    """Many repetitions in two steps: axis by axis, then by the divisors of their number."""
+    repeated = [axis for axis, reps in enumerate(op.reps) if reps > 1]
+    if not repeated:
+        return op.x
+    axis = repeated[-1]
+    reps = op.reps[axis]
+    inner = reps if len(repeated) > 1 else next((d for d in range(isqrt(reps), 1, -1) if reps % d == 0), 1)
+    if inner == 1:
+        return _tile_and_cut(op, axis, draft)
+    first = tuple(inner if i == axis else 1 for i in range(len(op.reps)))
+    second = tuple(reps // inner if i == axis else r for i, r in enumerate(op.reps))
+    return draft.emit("tile", [draft.emit("tile", [op.x], reps=first)], reps=second)
+
+
+def _tile_and_cut(op: TensorOp, axis: int, draft: Draft) -> Value | None:
+    """A prime number of repetitions: one more than needed, and the last is cut off."""
+    if op.reps[axis] < 5:
+        return None
+    more = tuple(reps + (i == axis) for i, reps in enumerate(op.reps))
+    wide = draft.emit("tile", [op.x], reps=more)
+    rank = op.type.rank
+    return draft.emit("slice", [wide], starts=(0,) * rank, ends=op.type.shape, steps=(1,) * rank)

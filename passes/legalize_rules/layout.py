@@ -1,0 +1,71 @@
+"""Moving elements: mirrored padding, backward slices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bmcompiler.ir import Value
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.passes.legalize_rules.base import Draft, legalizes
+
+_MOST = 64
+"""Pieces of one axis; beyond that a copy per element costs more than the CPU."""
+
+
+@legalizes("pad")
+def border_pieces(op: TensorOp, draft: Draft) -> Value | None:
+    """reflect, symmetric and edge padding: slices of the border joined to the tensor, axis by axis."""
+    if op.mode == "constant":
+        return None
+    x = op.x
+    for axis in range(x.type.rank):
+        before, after = op.pads[2 * axis : 2 * axis + 2]
+        if before or after:
+            whole = range(x.shape[axis])
+            left = [_source(op.mode, -i, len(whole)) for i in range(before, 0, -1)]
+            right = [_source(op.mode, len(whole) - 1 + i, len(whole)) for i in range(1, after + 1)]
+            if len(left) + len(right) > _MOST:
+                return None
+            parts = [_piece(x, axis, i, draft) for i in left]
+            parts += [x, *(_piece(x, axis, i, draft) for i in right)]
+            x = draft.emit("concat", parts, axis=axis)
+    return x
+
+
+@legalizes("slice")
+def backward_pieces(op: TensorOp, draft: Draft) -> Value | None:
+    """A negative step: the elements of that axis one by one, joined in their new order."""
+    backward = [axis for axis, step in enumerate(op.steps) if step < 0]
+    if not backward or any(op.type.shape[axis] > _MOST for axis in backward):
+        return None
+    forward = {
+        name: [plain if axis in backward else value for axis, (value, plain) in enumerate(zip(given, whole))]
+        for name, given, whole in (
+            ("starts", op.starts, (0,) * len(op.steps)),
+            ("ends", op.ends, op.x.shape),
+            ("steps", op.steps, (1,) * len(op.steps)),
+        )
+    }
+    x = op.x
+    if (forward["ends"], set(forward["steps"]), any(forward["starts"])) != (list(x.shape), {1}, False):
+        x = draft.emit("slice", [x], **forward)
+    for axis in backward:
+        chosen = range(op.starts[axis], op.ends[axis], op.steps[axis])
+        parts = [_piece(x, axis, i, draft) for i in chosen]
+        x = parts[0] if len(parts) == 1 else draft.emit("concat", parts, axis=axis)
+    return x
+
+
+def _source(mode: str, index: int, size: int) -> int:
+    """Where an element outside 0 .. size - 1 comes from."""
+    if mode == "edge":
+        return min(max(index, 0), size - 1)
+    mirrored = -index if index < 0 else 2 * (size - 1) - index
+    return mirrored if mode == "reflect" else mirrored + (-1 if index < 0 else 1)
+
+
+def _piece(x: Value, axis: int, index: int, draft: Draft) -> Value:
+    """The elements at one index of an axis."""
+    starts: Sequence[int] = [index if i == axis else 0 for i in range(x.type.rank)]
+    ends = [index + 1 if i == axis else d for i, d in enumerate(x.shape)]
+    return draft.emit("slice", [x], starts=starts, ends=ends, steps=(1,) * x.type.rank)

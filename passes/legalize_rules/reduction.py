@@ -1,0 +1,76 @@
+"""Reductions as pooling, convolution with ones, and elementary functions."""
+
+from __future__ import annotations
+
+from math import isqrt, prod
+
+import numpy as np
+
+from bmcompiler.ir import Value
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.passes.legalize_rules.base import Draft, legalizes
+
+_POOLS = {"mean": "avg_pool", "max": "max_pool"}
+
+
+@legalizes("reduce")
+def pool_over_last_axes(op: TensorOp, draft: Draft) -> Value | None:
+    """Mean or maximum over the last axes: pooling of (1, C, H, W) with one window."""
+    before, count, after = _run(op)
+    if op.method not in _POOLS or after != 1:
+        return None
+    high = next(d for d in range(isqrt(count), 0, -1) if count % d == 0)
+    maps = draft.reshape(op.x, (1, before, high, count // high))
+    pooled = draft.emit(_POOLS[op.method], [maps], kernel=(high, count // high))
+    return draft.reshape(pooled, op.type.shape)
+
+
+@legalizes("reduce")
+def convolve_with_ones(op: TensorOp, draft: Draft) -> Value | None:
+    """Sum or mean over neighbouring axes: a 1x1 convolution that has them as its channels."""
+    before, count, after = _run(op)
+    if op.method not in ("sum", "mean") or not count:
+        return None
+    factor = 1.0 / count if op.method == "mean" else 1.0
+    maps = draft.reshape(op.x, (before, count, 1, after))
+    ones = draft.weight(np.full((1, count, 1, 1), factor, op.type.numpy), "ones")
+    return draft.reshape(draft.emit("conv", [maps, ones]), op.type.shape)
+
+
+@legalizes("reduce")
+def reduced_axes_last(op: TensorOp, draft: Draft) -> Value | None:
+    """The reduced axes move behind the others."""
+    rank = op.x.type.rank
+    order = (*(a for a in range(rank) if a not in op.axes), *sorted(op.axes))
+    if op.method not in ("sum", *_POOLS) or order == tuple(range(rank)):
+        return None
+    moved = draft.emit("permute", [op.x], order=order)
+    last = tuple(range(rank - len(op.axes), rank))
+    return draft.reshape(draft.emit("reduce", [moved], method=op.method, axes=last), op.type.shape)
+
+
+@legalizes("reduce")
+def elementary_steps(op: TensorOp, draft: Draft) -> Value | None:
+    """min: -max(-x). l1: sum of |x|. sum_square: sum of x * x. l2: its square root."""
+    steps = {"min": ("neg", "max", "neg"), "l1": ("abs", "sum", None)}
+    squares = {"sum_square": None, "l2": "sqrt"}
+    if op.method in steps:
+        before, method, after = steps[op.method]
+        x = draft.emit(str(before), [op.x])
+    elif op.method in squares:
+        after, method = squares[op.method], "sum"
+        x = draft.emit("mul", [op.x, op.x])
+    else:
+        return None
+    x = draft.emit("reduce", [x], method=method, axes=op.axes, keepdims=op.keepdims)
+    return x if after is None else draft.emit(after, [x])
+
+
+def _run(op: TensorOp) -> tuple[int, int, int]:
+    """Sizes before, of, and after the reduced axes when these are neighbours (axes of length 1 aside), else zeros."""
+    shape = op.x.shape
+    axes = [axis for axis in sorted(op.axes) if shape[axis] > 1] or [min(op.axes)]
+    between = [shape[axis] for axis in range(axes[0], axes[-1]) if axis not in axes]
+    if prod(between) != 1:
+        return 0, 0, 0
+    return prod(shape[: axes[0]]), prod(shape[axes[0] : axes[-1] + 1]), prod(shape[axes[-1] + 1 :])

@@ -1,0 +1,211 @@
+"""Legalization for BM1880: what each rule makes of a net, with equal outputs, and that nothing is left on the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from nets import Net, assert_close, random_inputs
+from test_quantize import quantize, real_outputs, samples
+
+from bmcompiler.interpreter import run_module
+from bmcompiler.ir import Module
+from bmcompiler.passes.legalize_rules import RULES
+from bmcompiler.passmanager import PassContext, run_pipeline
+from bmcompiler.target import find_target
+
+GOLDEN = Path(__file__).parent / "golden" / "legalize"
+CASES: dict[tuple[str, str], Callable[[Net], Module]] = {}
+
+
+def case(*rules: str) -> Callable[[Callable[[Net], Module]], Callable[[Net], Module]]:
+    def register(build: Callable[[Net], Module]) -> Callable[[Net], Module]:
+        for rule in rules:
+            CASES[rule, build.__name__.replace("_", "-")] = build
+        return build
+
+    return register
+
+
+# -- pooling ---------------------------------------------------------------------------------------------------------
+@case("strided_window_of_one")
+def subsampling(n: Net) -> Module:
+    x = n.input(1, 3, 7, 8)
+    return n.done(
+        n.max_pool(x, kernel=(1, 1), strides=(2, 2)), n.avg_pool(x, kernel=(1, 1), strides=(3, 2), ceil_mode=True)
+    )
+
+
+@case("border_means")
+def padding_does_not_count(n: Net) -> Module:
+    x = n.input(2, 3, 6, 5)
+    return n.done(
+        n.avg_pool(x, kernel=(3, 3), pads=(1, 1, 1, 1)),
+        n.avg_pool(x, kernel=(3, 2), strides=(2, 2), ceil_mode=True, count_include_pad=True),
+    )
+
+
+@case("rows_then_columns", "windows_of_windows")
+def images_beyond_local_memory(n: Net) -> Module:
+    return n.done(
+        n.avg_pool(n.input(1, 1, 300, 320), kernel=(300, 320)),
+        n.max_pool(n.input(1, 1, 300, 320, name="b"), kernel=(300, 320)),
+        n.max_pool(n.input(1, 2, 1, 2100, name="c"), kernel=(1, 1050), strides=(1, 1050)),
+    )
+
+
+@case("maximum_of_taps")
+def dilated_maxima(n: Net) -> Module:
+    x = n.input(1, 2, 9, 8)
+    return n.done(n.max_pool(x, kernel=(3, 2), dilations=(2, 3), pads=(2, 1, 0, 0), strides=(1, 2)))
+
+
+@case("padded_before")
+def wide_padding(n: Net) -> Module:
+    x = n.input(1, 2, 20, 20)
+    return n.done(
+        n.max_pool(x, kernel=(18, 18), strides=(9, 9), pads=(16, 0, 0, 16)),
+        n.conv(x, n.w(3, 2, 20, 20), n.w(3), pads=(16, 2, 2, 16), strides=(2, 3)),
+    )
+
+
+# -- broadcasting ----------------------------------------------------------------------------------------------------
+@case("factor_per_row")
+def factors_of_rows(n: Net) -> Module:
+    x = n.input(2, 5, 6)
+    return n.done(n.mul(x, n.input(2, 5, 1, name="b")), n.mul(n.input(2, 1, 1, name="c"), x))
+
+
+@case("spread")
+def spatial_attention(n: Net) -> Module:
+    return n.done(n.mul(n.input(1, 6, 4, 5), n.input(1, 1, 4, 5, name="b")))
+
+
+@case("tile_by_tile")
+def many_repetitions(n: Net) -> Module:
+    x = n.input(1, 3, 20, 20)
+    return n.done(n.add(x, n.input(1, 3, 1, 1, name="b")), n.tile(n.input(1, 2, name="c"), reps=(1, 263)))
+
+
+# -- reductions ------------------------------------------------------------------------------------------------------
+@case("pool_over_last_axes")
+def last_axes(n: Net) -> Module:
+    x = n.input(2, 3, 4, 6)
+    return n.done(
+        n.reduce(x, method="mean", axes=(3,)),
+        n.reduce(x, method="max", axes=(1, 2, 3), keepdims=False),
+        n.reduce(n.input(1, 5, 8, name="b"), method="mean", axes=(2,), keepdims=False),
+    )
+
+
+@case("convolve_with_ones")
+def channels(n: Net) -> Module:
+    x = n.input(1, 3, 4, 6)
+    return n.done(n.reduce(x, method="mean", axes=(1,)), n.reduce(x, method="sum", axes=(1, 2), keepdims=False))
+
+
+@case("reduced_axes_last")
+def axes_apart(n: Net) -> Module:
+    x = n.input(2, 3, 4, 6)
+    return n.done(n.reduce(x, method="max", axes=(1,)), n.reduce(x, method="mean", axes=(0, 2), keepdims=False))
+
+
+@case("elementary_steps")
+def other_methods(n: Net) -> Module:
+    x = n.input(2, 3, 4)
+    return n.done(*(n.reduce(x, method=method, axes=(2,)) for method in ("min", "l1", "sum_square", "l2")))
+
+
+# -- convolution and products ------------------------------------------------------------------------------------------
+@case("space_to_channels")
+def patches(n: Net) -> Module:
+    x = n.input(1, 3, 50, 35)
+    return n.done(
+        n.conv(x, n.w(4, 3, 16, 16), n.w(4), strides=(16, 16)),
+        n.conv(x, n.w(2, 3, 3, 4), strides=(17, 5), pads=(1, 0, 0, 1)),
+    )
+
+
+@case("dilation_to_batch")
+def wide_dilation(n: Net) -> Module:
+    x = n.input(1, 2, 30, 40)
+    return n.done(n.conv(x, n.w(4, 1, 3, 3), n.w(4), dilations=(18, 1), pads=(17, 18, 1, 1), group=2))
+
+
+@case("constant_left")
+def weights_first(n: Net) -> Module:
+    return n.done(
+        n.matmul(n.w(5, 4), n.input(2, 4, 3)),
+        n.matmul(n.w(4, 5), n.input(1, 6, 4, name="b"), transpose_left=True, transpose_right=True),
+    )
+
+
+@case("transposed_before")
+def transposed_left(n: Net) -> Module:
+    return n.done(n.matmul(n.input(4, 3), n.w(4, 5), transpose_left=True))
+
+
+# -- layout ------------------------------------------------------------------------------------------------------------
+@case("border_pieces")
+def mirrored_borders(n: Net) -> Module:
+    x = n.input(1, 2, 4, 5)
+    pads = (0, 0, 0, 0, 2, 1, 0, 3)
+    return n.done(*(n.pad(x, pads=pads, mode=mode) for mode in ("reflect", "edge", "symmetric")))
+
+
+@case("backward_pieces")
+def backward(n: Net) -> Module:
+    x = n.input(1, 6, 5)
+    return n.done(
+        n.slice(x, starts=(0, 5, 0), ends=(1, -1, 5), steps=(1, -1, 1)),
+        n.slice(x, starts=(0, 1, 4), ends=(1, 5, 0), steps=(1, 2, -2)),
+    )
+
+
+@pytest.mark.parametrize("key", sorted(CASES), ids="/".join)
+def test_rule_gives_the_reviewed_text(key: tuple[str, str], golden: Callable[[Path, str], None]) -> None:
+    _, name = key
+    module = CASES[key](Net())
+    inputs, before = random_inputs(module), str(module)
+    want = run_module(module, inputs)
+    ctx = PassContext(target=find_target("bm1880"))
+    assert run_pipeline(module, "legalize", ctx, verify_each=True)
+    assert_close(run_module(module, inputs), want)
+    text = str(module)
+    assert not run_pipeline(module, "legalize", ctx) and str(module) == text
+    golden(GOLDEN / f"{name}.mlir", f"// before\n{before}\n// after legalize\n{text}")
+
+
+@pytest.mark.parametrize("key", sorted(CASES), ids="/".join)
+def test_nothing_stays_on_the_cpu(key: tuple[str, str]) -> None:
+    """All int8, and within a few steps of the float net."""
+    module, float_module = CASES[key](Net()), CASES[key](Net())
+    data = samples(module, 4)
+    target = find_target("bm1880")
+    run_pipeline(module, "legalize", PassContext(target=target))
+    quantize(module, target=target, data=data)
+    left = {op.label: op.attributes["place.cpu"] for op in module.main.ops if "place.cpu" in op.attributes}
+    assert not left
+    one = {n: data[n][: v.shape[0]] for n, v in zip(module.main.input_names, module.main.arguments)}
+    want, got = run_module(float_module, one), real_outputs(module, one)
+    for name, array in want.items():
+        span = np.abs(array).max()
+        assert np.abs(got[name] - array).max() <= 0.06 * span, name
+
+
+def test_every_rule_has_a_case() -> None:
+    named = {rule for rule, _ in CASES}
+    assert {rule.__name__ for rules in RULES.values() for rule in rules} - named == {"bias_after"}
+
+
+def test_nothing_changes_without_a_target_and_where_the_target_is_content() -> None:
+    def net(n: Net) -> Module:
+        x = n.conv(n.input(1, 3, 8, 8), n.w(4, 3, 3, 3), pads=(1, 1, 1, 1))
+        return n.done(n.avg_pool(n.relu(x), kernel=(8, 8)))
+
+    module = net(Net())
+    assert not run_pipeline(module, "legalize", PassContext(target=find_target("bm1880")))
+    module = CASES["spread", "spatial-attention"](Net())
+    assert not run_pipeline(module, "legalize")
