@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from bmcompiler import bmodel
 from bmcompiler.arith import dequantize, quantize_real
 from bmcompiler.bmodel import BModel, TensorInfo
-from bmcompiler.errors import RuntimeUseError
+from bmcompiler.errors import BMError, RuntimeUseError
 from bmcompiler.inputs.source import Samples
 from bmcompiler.runtime.devices import Program, open_device
 
@@ -41,13 +41,10 @@ class Session:
             OSError: the file cannot be opened.
         """
         self.model = model if isinstance(model, BModel) else bmodel.load(model)
-        self._programs = open_device(self.model.target, device).load(self.model)
-        if not self._programs:
-            raise RuntimeUseError("the model has no program")
-        for program in self._programs:
-            for info in (*program.inputs, *program.outputs):
-                if info.dtype not in _DTYPES:
-                    raise RuntimeUseError(f"tensor '{info.name}' has elements of {info.dtype}, which cannot be passed")
+        try:
+            self._programs = _open(self.model, device)
+        except BMError as error:
+            raise error.located(file=None if isinstance(model, BModel) else model) from None
         self._names = _input_names(self._programs[0].inputs)
 
     @property
@@ -131,6 +128,18 @@ class Session:
         )
         more = f" or {len(self._programs) - 4} other shapes" if len(self._programs) > 4 else ""
         return f"input shapes {given} do not fit the model, which takes {known}{more} (any number of samples)"
+
+
+def _open(model: BModel, device: int) -> Sequence[Program]:
+    """The programs on the device, all of whose tensors can be passed."""
+    programs = open_device(model.target, device).load(model)
+    if not programs:
+        raise RuntimeUseError("the model has no program")
+    for program in programs:
+        for info in (*program.inputs, *program.outputs):
+            if info.dtype not in _DTYPES:
+                raise RuntimeUseError(f"tensor '{info.name}' has elements of {info.dtype}, which cannot be passed")
+    return programs
 
 
 def _input_names(inputs: Sequence[TensorInfo]) -> tuple[str, ...]:
