@@ -59,7 +59,7 @@ def cli(
     device: int,
 ) -> None:
     """Run BMODEL on arrays or images and write its outputs to OUT.npz."""
-    from bmcompiler.errors import RuntimeUseError
+    from bmcompiler.errors import BMError, RuntimeUseError
     from bmcompiler.inputs import open_inputs
     from bmcompiler.registry import lookup
 
@@ -81,6 +81,8 @@ def cli(
             results = session.run(inputs, raw=raw, progress=shown)
         except RuntimeUseError as error:
             raise error.located(file=inputs.file) from None
+        except BMError as error:
+            raise error.located(file=model) from None
         seconds = time.perf_counter() - start
         if stream is not None:
             write_npz(stream, results)
