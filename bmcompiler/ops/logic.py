@@ -89,9 +89,10 @@ class BitNot(TensorOp):
 
 @tensorop("bit_shift")
 class BitShift(Binary):
-    """out = the bits of a moved by b places, broadcasting; one unsigned type. direction: left or right.
+    """out = the bits of a moved by b places, broadcasting; one integer type. direction: left or right.
 
-    Bits that leave the element are lost, zeros come in; b beyond the width of the element gives 0.
+    Bits that leave the element are lost; zeros come in, from the left of a signed element its sign. b counts as
+    unsigned; from the width of the element on all bits are gone.
 
     %y = "tensorop.bit_shift"(%a, %b) {direction = "left"} : (tensor<1x8xui8>, tensor<1x8xui8>) -> tensor<1x8xui8>
     """
@@ -100,12 +101,15 @@ class BitShift(Binary):
     locality = Locality.GLOBAL
 
     def evaluate(self, a: Any, b: Any) -> Any:
-        shift = np.left_shift if self.direction == "left" else np.right_shift
-        width = a.dtype.type(8 * a.dtype.itemsize)
-        return np.where(b < width, shift(a, np.minimum(b, width - a.dtype.type(1))), a.dtype.type(0))
+        width = 8 * a.dtype.itemsize
+        far = (b < 0) | (b >= width)
+        if self.direction == "left":
+            return np.where(far, a.dtype.type(0), np.left_shift(a, np.where(far, a.dtype.type(0), b)))
+        return np.right_shift(a, np.where(far, a.dtype.type(width - 1), b)) >> far.astype(a.dtype)
 
     def check(self) -> None:
         need_same_dtype(self, self.operands)
-        need_dtype(self, "a", self.a, ("u8", "u16", "u32", "u64"))
+        if not self.a.type.is_integer:
+            raise self.invalid(f"operands must be integers, got {self.a.dtype}")
         if self.direction not in ("left", "right"):
             raise self.invalid(f"direction must be left or right, got '{self.direction}'")

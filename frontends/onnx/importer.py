@@ -198,14 +198,14 @@ class _Importer:
         return None
 
     def _no_converter(self, node: Node, domain: str) -> UnsupportedError:
+        moving = [n for n, t in zip(node.proto.input, node.tensors) if isinstance(t, Value)]
+        cut = f"cut the net before it with --outputs {','.join(moving)}, or " if moving else ""
         if find_folder(domain, node.type, constant=True) is not None:
             return UnsupportedError(
                 "this op is only supported where all its inputs are constants",
-                remedy="give fixed shapes with --shapes, or cut the net before it with --outputs",
+                remedy=f"give fixed shapes with --shapes, {cut}install a plugin (entry point group {_CUSTOM_GROUP})",
             )
         what = f"{domain}.{node.type}" if domain else node.type
-        moving = [n for n, t in zip(node.proto.input, node.tensors) if isinstance(t, Value)]
-        cut = f"cut the net before it with --outputs {','.join(moving)}, or " if moving else ""
         return UnsupportedError(
             f"op type {what} (opset {node.opset}) has no converter",
             remedy=f"{cut}install a plugin that registers one in the entry point group {_CUSTOM_GROUP}",

@@ -17,7 +17,9 @@ _CODES = np.arange(256).astype(np.uint8).view(np.int8)
 
 
 @rule(
-    *("leaky_relu", "elu", "sigmoid", "tanh", "hard_sigmoid", "hard_swish", "softplus", "gelu"),
+    *("leaky_relu", "elu", "sigmoid", "tanh", "hard_sigmoid", "hard_swish", "softplus"),
+    *("gelu", "mish", "swish", "selu", "celu", "softsign", "thresholded_relu", "shrink", "erf", "sign"),
+    *("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh"),
     *("exp", "log", "sqrt", "abs", "neg", "floor", "ceil", "round"),
     scaling=Scaling.FREE,
 )
