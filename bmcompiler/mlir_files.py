@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from bmcompiler.errors import FileFormatError, UsageError
-from bmcompiler.files import atomic_output
+from bmcompiler.files import atomic_output, check_output
 from bmcompiler.ir import Function, Module, Operation, Value, Weights, erase_dead, verify_module
 from bmcompiler.ops import parse_module
 
@@ -36,6 +36,7 @@ def save_module(module: Module, path: StrPath) -> None:
     weights = Weights()
     for op in used:
         weights[op.attributes["key"]] = module.weights[op.attributes["key"]]
+    check_output(path)
     if weights:
         with atomic_output(side_file(path)) as stream:
             weights.save(stream)

@@ -52,6 +52,7 @@ def cli(file: str, *, pipeline: str, output: str, print_ir_after: str | None, ve
     The weights lie beside the text, as net.weights.npz beside net.mlir. Text without them works too: passes that need
     the numbers then leave constants alone.
     """
+    from bmcompiler.files import check_output
     from bmcompiler.ir import verify_module
     from bmcompiler.mlir_files import save_module
     from bmcompiler.passmanager import PassContext, Pipeline, run_pipeline
@@ -59,15 +60,20 @@ def cli(file: str, *, pipeline: str, output: str, print_ir_after: str | None, ve
     passes = Pipeline.parse(pipeline)
     module, complete = _read(file)
     times: list[tuple[str, float]] = []
-    run_pipeline(
-        module,
-        passes,
-        PassContext(log=lambda text: click.echo(text, err=True)),
-        print_ir_after=print_ir_after,
-        verify_each=verify_each,
-        verify=verify_module if complete else _verify_without_weights,
-        timing=times,
-    )
+    if output != STDIO:
+        check_output(output)
+    try:
+        run_pipeline(
+            module,
+            passes,
+            PassContext(log=lambda text: click.echo(text, err=True)),
+            print_ir_after=print_ir_after,
+            verify_each=verify_each,
+            verify=verify_module if complete else _verify_without_weights,
+            timing=times,
+        )
+    except BMError as error:
+        raise error.located(file=file) from None
     if timing:
         rows = [(name, seconds * 1000) for name, seconds in times]
         click.echo(format_table(("pass", "ms"), rows), nl=False, err=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bmcompiler.cli.common import atomic_output, command_line, format_table, printable
-from bmcompiler.errors import UsageError
+from bmcompiler.errors import BMError, UsageError
 
 if TYPE_CHECKING:
     from bmcompiler.bmodel import BModel, Stage, TensorInfo
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 FILE = click.argument("file", type=click.Path())
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"]})
 def cli() -> None:
     """Inspect, disassemble, extract and combine .bmodel files."""
 
@@ -47,7 +47,10 @@ def dis(file: str, net: int | None, output: str | None) -> None:
     model = load(file)
     if net is not None:
         model = model.select(net)
-    text: str = lookup("bmcompiler.targets", model.target, "target").disassemble(model)
+    try:
+        text: str = lookup("bmcompiler.targets", model.target, "target").disassemble(model)
+    except BMError as error:
+        raise error.located(file=file) from None
     text = text if text.endswith("\n") else text + "\n"
     if output is None:
         click.echo(text, nl=False)
@@ -65,6 +68,8 @@ def extract(file: str, output: str) -> None:
 
     folder = Path(output)
     pieces = list(load(file).pieces())
+    if folder.exists() and not folder.is_dir():
+        raise UsageError("is a file, a folder is needed", file=folder)
     folder.mkdir(parents=True, exist_ok=True)
     for name, data in pieces:
         with atomic_output(folder / name) as stream:

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, TypeVar
 
-from bmcompiler.errors import FileFormatError
+from bmcompiler.errors import BMError, FileFormatError
 from bmcompiler.ir.core import Block, Function, Location, Module, Operation, Value
 from bmcompiler.ir.tokens import Token, error_at, tokenize
 from bmcompiler.ir.types import FROM_MLIR, Quant, TensorType
@@ -97,6 +97,8 @@ class _Parser:
             return make()
         except ValueError as error:
             self.fail(str(error), position)
+        except BMError as error:
+            raise error.located(file=self.file) from None
 
     # -- attributes and types -----------------------------------------------------------------------------------------
     def string(self) -> str:
