@@ -175,3 +175,65 @@ class MeanVarianceNorm(_OverAxes):
             spread = np.sqrt(np.mean(np.square(out), axis=self.axes, keepdims=True))
             out = out / (spread + spread.dtype.type(self.epsilon))
         return out.astype(x.dtype, copy=False)
+
+
+class _LastAxes(TensorOp):
+    """Operands and shape rule of normalisations over the axes from `axis` on; factors have the shape of those axes."""
+
+    attrs = (attr("axis", int), attr("epsilon", float, 1e-5))
+    locality = Locality.GLOBAL
+
+    def infer(self) -> TensorType:
+        axis = need_axis(self, self.axis, self.input.type.rank)
+        for spec, value in zip(self.ins[1:], self.operands[1:]):
+            if value.shape != self.input.shape[axis:]:
+                wanted = list(self.input.shape[axis:])
+                raise self.shape_error(f"{spec.name} must have shape {wanted}, got {list(value.shape)}")
+        return plain(self.input.type)
+
+    def check(self) -> None:
+        need_float(self, "the operand", self.input)
+        need_same_dtype(self, self.operands)
+
+    def axes(self) -> tuple[int, ...]:
+        """The axes that the statistics run over."""
+        return tuple(range(self.axis, self.input.type.rank))
+
+
+@tensorop("layer_norm")
+class LayerNorm(_LastAxes):
+    """out = (x - mean) / sqrt(variance + epsilon) * gamma + beta, statistics over the axes from `axis` on; float.
+
+    variance is the mean of (x - mean)**2 (Ba et al., arXiv 1607.06450); beta needs gamma.
+
+    %y = "tensorop.layer_norm"(%x, %g, %b) {axis = 1, epsilon = 1e-6} : (tensor<3x4xf32>, tensor<4xf32>, tensor<4xf32>)
+         -> tensor<3x4xf32>
+    """
+
+    ins = (operand("input"), operand("gamma", optional=True), operand("beta", optional=True))
+
+    def evaluate(self, x: Any, gamma: Any = None, beta: Any = None) -> Any:
+        (wide,) = widened(x)
+        centred = wide - wide.mean(axis=self.axes(), keepdims=True)
+        variance = np.mean(np.square(centred), axis=self.axes(), keepdims=True)
+        out = centred / np.sqrt(variance + variance.dtype.type(self.epsilon))
+        out = out if gamma is None else out * gamma
+        return (out if beta is None else out + beta).astype(x.dtype, copy=False)
+
+
+@tensorop("rms_norm")
+class RmsNorm(_LastAxes):
+    """out = x / sqrt(mean of x**2 + epsilon) * gamma, the mean over the axes from `axis` to the last; float.
+
+    (Zhang and Sennrich, arXiv 1910.07467)
+
+    %y = "tensorop.rms_norm"(%x, %g) {axis = 1} : (tensor<3x4xf32>, tensor<4xf32>) -> tensor<3x4xf32>
+    """
+
+    ins = (operand("input"), operand("gamma", optional=True))
+
+    def evaluate(self, x: Any, gamma: Any = None) -> Any:
+        (wide,) = widened(x)
+        squares = np.mean(np.square(wide), axis=self.axes(), keepdims=True)
+        out = wide / np.sqrt(squares + squares.dtype.type(self.epsilon))
+        return (out if gamma is None else out * gamma).astype(x.dtype, copy=False)

@@ -81,6 +81,8 @@ SAMPLES: dict[str, Sample] = {
     "matmul": _to(TensorType((3, 7)), "matmul", ROWS, TensorType((7, 4)), TensorType((7,)), transpose_right=True),
     "scale": _binary("scale", other=CHANNEL),
     "batch_norm": ((IMAGE, *[CHANNEL] * 4), lambda b, *v: b.batch_norm(*v, epsilon=0.5)),
+    "layer_norm": _to(ROWS, "layer_norm", ROWS, CHANNEL, CHANNEL, axis=1),
+    "rms_norm": _to(ROWS, "rms_norm", ROWS, CHANNEL, axis=1, epsilon=0.5),
     "lrn": _unary("lrn", size=3, alpha=0.5),
     "max_pool": _unary("max_pool", kernel=(2, 3), strides=(2, 2), ceil_mode=True),
     "avg_pool": _unary("avg_pool", kernel=(3, 3), pads=(1, 1, 1, 1), count_include_pad=True),
