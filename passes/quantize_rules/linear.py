@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bmcompiler.errors import BMError
 from bmcompiler.ir import Operation, Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.quantize_rules.base import NoInt8Form, Scaling, is_constant, rule
@@ -65,7 +66,7 @@ def per_channel(
     """x * weight[c] + bias[c] as a 1x1 depthwise convolution, between reshapes unless x is (N, C, H, W)."""
     x = low.request(source)
     count = weight.shape[0]
-    ints = linear(weight.reshape(count, 1, 1, 1), bias, threshold_of(x), low.wanted(op.result))
+    ints = _linear(op, weight.reshape(count, 1, 1, 1), bias, threshold_of(x), low.wanted(op.result))
     operands = [low.as_maps(x, axis), *_constants(low, ints, like, None)]
     out = low.emit("conv", operands, {"group": count, "rshift": ints.shift}, ints.threshold)
     _report(op, low, ints, threshold_of(x))
@@ -78,10 +79,20 @@ def _layer(op: TensorOp, low: Lowering) -> Value:
     weights = low.need_constant(weight, "weight")
     biases = None if bias is None else low.need_constant(bias, "bias")
     x = low.request(source)
-    ints = linear(weights, biases, threshold_of(x), low.wanted(op.result))
+    ints = _linear(op, weights, biases, threshold_of(x), low.wanted(op.result))
     _report(op, low, ints, threshold_of(x))
     attributes = {**_modes(op), "rshift": ints.shift}
     return low.emit(op.opname, [x, *_constants(low, ints, weight, bias)], attributes, ints.threshold)
+
+
+def _linear(
+    op: TensorOp, weight: NDArray[Any], bias: NDArray[Any] | None, source: float, wanted: float
+) -> Linear:
+    """`formulas.linear`; its error names the layer."""
+    try:
+        return linear(weight, bias, source, wanted)
+    except BMError as error:
+        raise error.located(layer=op.label, kind=op.short_name) from None
 
 
 def _modes(op: TensorOp) -> dict[str, Any]:
