@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import cast
 
-from bmcompiler.errors import BMError, UsageError
+from bmcompiler.errors import UsageError
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.calibrate import SOURCE, tensor_names, thresholds
@@ -132,6 +132,4 @@ def _apply(rule: Rule, op: TensorOp, low: Lowering) -> str | None:
     except NoInt8Form as reason:
         low.rollback(mark)
         return str(reason)
-    except BMError as error:
-        raise error.located(layer=op.label, kind=op.short_name) from None
     return None
