@@ -21,12 +21,12 @@ _MOST_SAMPLES = 16
 
 
 def first_batch_norm(module: Module) -> Operation | None:
-    """The batch norm (constant parameters) that follows the first layer: affine ops, one of them mixing channels."""
+    """The batch norm (constant parameters) of the input or of the first layer; only affine ops lie ahead of it."""
     for op in module.main.ops:
         if op.short_name != "batch_norm":
             continue
         ahead = _ahead(op.operands[0])
-        if ahead is None or sum(each.short_name in _MIXES_CHANNELS for each in ahead) != 1:
+        if ahead is None or sum(each.short_name in _MIXES_CHANNELS for each in ahead) > 1:
             return None
         constant = all(value.op is not None and value.op.name == "tensorop.weight" for value in op.operands[1:])
         return op if constant else None
@@ -38,6 +38,9 @@ def first_layer_ratio(module: Module, norm: Operation, arrays: Mapping[str, Arra
 
     Per channel distance is the root mean square of (x - mean) / sqrt(variance), spread the standard deviation of x over
     sqrt(variance); the medians of the channels are returned, None when they are not finite. `arrays`: checked samples.
+
+    Four trained nets (PP-OCR, SSD face) give 0.7 to 1.4 on photos prepared as in training, 44 to 146 on raw pixels where
+    -1..1 was meant, and a spread of 0.003 on values divided by 255 once too often.
     """
     found = _values_at(module, norm, arrays)
     mean, variance = (_value(module, {}, value).astype(np.float64) for value in norm.operands[3:5])

@@ -347,6 +347,16 @@ def test_a_wrong_range_is_told_by_the_first_batch_norm(factor: float, words: str
     assert words in warning and "batch_norm" in warning and "mean and scale" in warning
 
 
+def test_a_batch_norm_of_the_input_itself_tells_too() -> None:
+    b = Builder.new("net")
+    x = b.input("data", TensorType((2, 3, 8, 10)))
+    parameters = (np.ones(3), np.zeros(3), np.full(3, 100), np.full(3, 2500))
+    norm = b.batch_norm(x, *(b.weight(each.astype(np.float32)) for each in parameters))
+    module = b.outputs([b.relu(norm)], ["out"])
+    assert warnings_of(module, PHOTOS) == []
+    assert "255 times" in warnings_of(module, (PHOTOS - 100) * 255 + 100)[0]
+
+
 def test_few_copied_and_gray_samples_are_told() -> None:
     module = batch_norm_net(PHOTOS)
     assert "3 calibration samples" in warnings_of(module, PHOTOS[:3])[0]
