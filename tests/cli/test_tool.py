@@ -94,7 +94,8 @@ def test_dis_without_the_target_lists_those_there_are(
 ) -> None:
     monkeypatch.setattr(registry, "entry_points", lambda group: {"other": lambda: None})
     assert tool("dis", files[0]) == 1
-    assert capsys.readouterr().err == "bmnet-tool: unknown target 'bm1880'. Remedy: choose one of: other\n"
+    message = f"bmnet-tool: {files[0]}: unknown target 'bm1880'. Remedy: choose one of: other\n"
+    assert capsys.readouterr().err == message
 
 
 def test_extract_writes_every_piece(files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,368 @@
+"""Input that cannot be right: exit status, one line that names file, layer, reason and remedy, and no output file."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cli_files import PROTOTXT, SHAPE, caffemodel, command, onnx_model, weights, write_all
+
+from bmcompiler.bmodel import load, save
+
+SAMPLES = np.random.default_rng(7).normal(0, 1, (4, *SHAPE[1:])).astype(np.float32)
+CAFFE = "net.prototxt net.caffemodel --target bm1880"
+TABLE = "--calibration-table net.table"
+OUT = "-o out.bmodel"
+
+
+@pytest.fixture(scope="module")
+def originals(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("originals")
+    write_all(folder)
+    return folder
+
+
+@pytest.fixture
+def folder(originals: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working folder of the commands, a fresh copy of all files."""
+    shutil.copytree(originals, tmp_path / "work")
+    (tmp_path / "work" / "folder").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    return tmp_path / "work"
+
+
+class Refused:
+    """Runs a command that must fail: checks status, number of lines, and that the folder is as before."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.folder, self.capsys = folder, capsys
+
+    def __call__(self, line: str, status: int, *parts: str) -> None:
+        name, *arguments = line.split()
+        before = self._files()
+        self.capsys.readouterr()
+        assert command(name, *arguments) == status
+        message = self.capsys.readouterr().err
+        assert message.startswith(f"bmnet-{name}: "), message
+        assert message.count("\n") == 1 and message.endswith("\n"), message
+        for part in parts:
+            assert part in message
+        assert self._files() == before, "an output file was left behind or an input changed"
+
+    def _files(self) -> dict[str, int]:
+        return {str(path): path.stat().st_mtime_ns for path in self.folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> Refused:
+    return Refused(folder, capsys)
+
+
+# -- options ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("line", "status", "parts"),
+    [
+        (f"compile net.prototxt net.caffemodel {TABLE} {OUT}", 2, ["Missing option '--target'"]),
+        (f"compile net.prototxt net.caffemodel --target bm9 {TABLE}", 1, ["'bm9'", "Remedy: choose one of: bm1880"]),
+        (f"compile {CAFFE} {OUT}", 1, ["net.prototxt: int8 needs", "--data", "--calibration-table"]),
+        (f"compile {CAFFE} {TABLE} {OUT} --quantize f32", 2, ["int8 only, not in f32", "--quantize int8"]),
+        (f"compile {CAFFE} {TABLE} {OUT} --shapes hello", 2, ['"[[1,3,224,224]]"', "'hello'"]),
+        (f"compile {CAFFE} {TABLE} {OUT} --shapes [[1,2,0,6]]", 2, ["whole number from 1"]),
+        (f"compile {CAFFE} {TABLE} {OUT} --shapes [[1,2,6]]", 1, ["net.prototxt: layer 'data' (Input)", "4 axes"]),
+        (f"compile {CAFFE} {TABLE} {OUT} --outputs nope", 2, ["'nope'", "Remedy: name one of the net's blobs"]),
+        (f"compile {CAFFE} {TABLE} {OUT} --pipeline nope", 2, ["no pass 'nope'", "the passes are: "]),
+        (f"compile {CAFFE} {TABLE} {OUT} --pipeline dead-code{{", 2, ["pipeline 'dead-code{'", "column"]),
+        (f"compile {CAFFE} {TABLE} {OUT} --print-ir-after nope", 2, ["'nope'", "canonicalize"]),
+        (f"compile {CAFFE} {TABLE} {OUT} --report x.pdf", 2, ["'x.pdf' must end in .json or .html"]),
+        ("calibrate net.prototxt net.caffemodel --data calib.npz", 2, ["Missing option '-o'"]),
+        ("calibrate net.prototxt net.caffemodel --data calib.npz -o x --method best", 2, ["'best' is not one of"]),
+        ("calibrate net.prototxt net.caffemodel --data calib.npz -o x --percentile 7", 2, ["50 to 100, got 7.0"]),
+        ("opt net.mlir --pipeline nope -o x.mlir", 2, ["no pass 'nope'"]),
+        ("opt net.mlir --pipeline canonicalize{x=1} -o x.mlir", 2, ["no option 'x'", "rounds"]),
+        ("opt net.mlir --pipeline quantize -o x.mlir", 1, ["net.mlir: function small is not calibrated", "Remedy"]),
+        ("tool", 2, ["Missing command"]),
+        ("tool bogus", 2, ["No such command 'bogus'"]),
+        ("tool dis net.bmodel --net 7", 2, ["no program 7", "0 to 0"]),
+        ("tool combine net.bmodel -o x.bmodel", 2, ["two or more"]),
+        ("tool combine net.bmodel net.bmodel -o x.bmodel", 1, ["[1, 2, 6, 6] occurs twice"]),
+    ],
+)
+def test_options_that_cannot_be(line: str, status: int, parts: list[str], refused: Refused) -> None:
+    refused(line, status, *parts)
+
+
+# -- outputs ----------------------------------------------------------------------------------------------------------
+OUTPUTS = [
+    f"compile {CAFFE} {TABLE} -o {{}}",
+    f"compile {CAFFE} {TABLE} {OUT} --save-ir {{}}",
+    f"compile {CAFFE} {TABLE} {OUT} --report {{}}",
+    "calibrate net.prototxt net.caffemodel --data calib.npz -o {}",
+    "opt net.mlir --pipeline canonicalize -o {}",
+    "run net.bmodel --input calib.npz -o {}",
+    "run net.bmodel --input calib.npz --trace {}",
+    "tool dis net.bmodel -o {}",
+    "tool combine net.bmodel other.bmodel -o {}",
+]
+
+
+@pytest.mark.parametrize("line", OUTPUTS)
+def test_outputs_that_cannot_be_written(line: str, refused: Refused, folder: Path) -> None:
+    model = load("net.bmodel")
+    command_ = model.commands[0]  # type: ignore[attr-defined]
+    inputs = [replace(command_.inputs[0], shape=(1, 1, 6, 6))]
+    save(replace(model, commands=[replace(command_, inputs=inputs)]), "other.bmodel")  # type: ignore[type-var]
+    refused(line.format("no/where.json"), 1, "no/where.json: cannot be written: the folder does not exist")
+    (folder / "folder.json").mkdir()
+    refused(line.format("folder.json"), 1, "folder.json: is a folder, a file name is needed")
+
+
+def test_unwritable_outputs_are_noticed_before_the_work(refused: Refused) -> None:
+    refused("compile missing.onnx --target bm1880 -o no/x.bmodel", 1, "no/x.bmodel: cannot be written")
+    refused("calibrate missing.onnx --data calib.npz -o no/x.table", 1, "no/x.table: cannot be written")
+
+
+def test_extract_needs_a_folder(refused: Refused) -> None:
+    refused("tool extract net.bmodel -o net.table", 2, "net.table: is a file, a folder is needed")
+
+
+# -- files that are not there or not what they should be --------------------------------------------------------------
+READERS = [
+    f"compile {{}}.prototxt net.caffemodel --target bm1880 {TABLE} {OUT}",
+    f"compile net.prototxt {{}}.caffemodel --target bm1880 {TABLE} {OUT}",
+    f"compile {{}}.onnx --target bm1880 {TABLE} {OUT}",
+    f"compile {{}}.mlir --target bm1880 {TABLE} {OUT}",
+    f"compile {CAFFE} {OUT} --calibration-table {{}}.table",
+    f"compile {CAFFE} {OUT} --calibration-table {{}}.pb2",
+    f"compile {CAFFE} {OUT} --data {{}}.npz",
+    "calibrate net.prototxt net.caffemodel --data {}.npz -o x.table",
+    "opt {}.mlir --pipeline canonicalize -o x.mlir",
+    "run {}.bmodel --input calib.npz -o x.npz",
+    "run net.bmodel --input {}.npz -o x.npz",
+    "tool info {}.bmodel",
+    "tool dis {}.bmodel",
+    "tool extract {}.bmodel -o pieces",
+    "tool combine net.bmodel {}.bmodel -o x.bmodel",
+]
+
+
+@pytest.mark.parametrize("line", READERS)
+def test_missing_empty_foreign_and_binary_files(line: str, refused: Refused, folder: Path) -> None:
+    name = next(word for word in line.split() if "{}" in word)
+    path = folder / name.format("bad")
+    refused(line.format("bad"), 1, f"{path.name}: ", "o such file")
+    path.mkdir()
+    refused(line.format("bad"), 1, f"{path.name}: ")
+    path.rmdir()
+    for content in (b"", b"\n", b"hello world\n", b"\x00\xff\xfe\x01" * 20, b"\x7fELF" + bytes(60)):
+        path.write_bytes(content)
+        refused(line.format("bad"), 1, f"{path.name}")
+
+
+@pytest.mark.parametrize("line", [line for line in READERS if "{}.table" not in line])  # its lines stand alone
+def test_truncated_files(line: str, refused: Refused, folder: Path) -> None:
+    name = next(word for word in line.split() if "{}" in word)
+    source = "calib.npz" if name.endswith(".npz") else name.format("net")
+    whole = (folder / source).read_bytes().rstrip()
+    shutil.copy("net.weights.npz", "bad.weights.npz")
+    for share in (0.3, 0.9):
+        (folder / name.format("bad")).write_bytes(whole[: int(len(whole) * share)])
+        refused(line.format("bad"), 1)
+
+
+# -- networks ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("old", "new", "parts"),
+    [
+        ('"ReLU"', '"ReLUU"', ["layer 'relu1' (ReLUU)", "not supported; the nearest supported types: ReLU", "Remedy"]),
+        (
+            "num_output: 3",
+            "num_output: 5",
+            ["layer 'conv1' (Convolution)", "[3, 2, 3, 3] in net.caffemodel", "[5, 2, 3"],
+        ),
+        ('bottom: "data"', 'bottom: "dat"', ["layer 'conv1'", "'dat' is written by no layer (did you mean 'data'?)"]),
+        ("dim: 2 dim: 6", "dim: 3 dim: 6", ["layer 'conv1' (Convolution)", "expected [3, 3, 3, 3]"]),
+        ("input_param { shape { dim: 1 dim: 2 dim: 6 dim: 6 } }", "", ["layer 'data'", "no fixed shape", "--shapes"]),
+        ("kernel_size: 2", "kernel_size: 20", ["layer 'pool1' (Pooling)", "does not fit"]),
+        ("pool: MAX", "pool: MEDIAN", ["line 10", "takes one of MAX, AVE, STOCHASTIC"]),
+    ],
+)
+def test_caffe_nets_that_cannot_be(old: str, new: str, parts: list[str], refused: Refused, folder: Path) -> None:
+    (folder / "bad.prototxt").write_text(PROTOTXT.replace(old, new, 1))
+    refused(f"compile bad.prototxt net.caffemodel --target bm1880 {TABLE} {OUT}", 1, "bad.prototxt: ", *parts)
+
+
+@pytest.mark.parametrize("line", [f"compile net.prototxt {{}} --target bm1880 {TABLE} {OUT}"])
+def test_weights_that_cannot_be(line: str, refused: Refused, folder: Path) -> None:
+    arrays = weights()
+    missing = "net.prototxt: layer 'conv1' (Convolution): has no weights", "Remedy: give the .caffemodel"
+    refused(line.format(""), 1, *missing)
+    (folder / "w.caffemodel").write_bytes(caffemodel({"conv1": arrays["conv1"]}))
+    refused(line.format("w.caffemodel"), 1, "layer 'ip1' (InnerProduct): has no weights in w.caffemodel")
+    for value in (np.nan, np.inf):
+        broken = {name: [blobs[0] * np.float32(value), blobs[1]] for name, blobs in arrays.items()}
+        (folder / "w.caffemodel").write_bytes(caffemodel(broken))
+        refused(line.format("w.caffemodel"), 1, "net.prototxt: layer 'conv1", "weights hold NaN or infinity")
+
+
+def _no_weight(model: Any) -> None:
+    del model.graph.initializer[0]
+
+
+def _no_tensor(model: Any) -> None:
+    model.graph.node[1].input[0] = "nothing"
+
+
+def _channels(model: Any) -> None:
+    model.graph.input[0].type.tensor_type.shape.dim[1].dim_value = 3
+
+
+def _unknown(model: Any) -> None:
+    model.graph.node[1].op_type = "Reluu"
+
+
+def _dynamic(model: Any) -> None:
+    model.graph.input[0].type.tensor_type.shape.dim[2].dim_param = "height"
+
+
+@pytest.mark.parametrize(
+    ("change", "parts"),
+    [
+        (_no_weight, ["layer 'conv1' (Conv", "tensor 'w'"]),
+        (_no_tensor, ["layer 'act1' (Relu", "tensor 'nothing'"]),
+        (_channels, ["layer 'conv1' (Conv", "3 input channels"]),
+        (_unknown, ["layer 'act1' (Reluu", "Remedy"]),
+        (_dynamic, ["input 'data'", "dynamic", "--shapes"]),
+    ],
+)
+def test_onnx_nets_that_cannot_be(
+    change: Callable[[Any], None], parts: list[str], refused: Refused, folder: Path
+) -> None:
+    model = onnx_model()
+    change(model)
+    (folder / "bad.onnx").write_bytes(model.SerializeToString())
+    refused(f"compile bad.onnx --target bm1880 --data calib.npz {OUT}", 1, "bad.onnx: ", *parts)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "parts"),
+    [
+        ("tensorop.relu", "tensorop.rello", ["bad.mlir: ", "'rello'"]),
+        ("1x3x6x6", "1x3x6x7", ["bad.mlir: line "]),
+        ('sha256 = "', 'sha256 = "0', ["bad.weights.npz: weight 'conv1", "sha256 differs", "Remedy"]),
+        ('key = "conv1', 'key = "x', ["bad.weights.npz: weight 'x", "missing"]),
+    ],
+)
+@pytest.mark.parametrize(
+    "line", [f"compile bad.mlir --target bm1880 {TABLE} {OUT}", "opt bad.mlir --pipeline canonicalize -o x.mlir"]
+)
+def test_ir_text_that_cannot_be(
+    line: str, old: str, new: str, parts: list[str], refused: Refused, folder: Path
+) -> None:
+    shutil.copy("net.weights.npz", "bad.weights.npz")
+    (folder / "bad.mlir").write_text((folder / "net.mlir").read_text().replace(old, new, 1))
+    refused(line, 1, *parts)
+
+
+def test_ir_weights_that_are_missing_or_damaged(refused: Refused, folder: Path) -> None:
+    shutil.copy("net.mlir", "bad.mlir")
+    line = f"compile bad.mlir --target bm1880 {TABLE} {OUT}"
+    refused(line, 1, "bad.mlir: its weights file bad.weights.npz does not exist", "keep both files together")
+    (folder / "bad.weights.npz").write_text("no zip")
+    refused(line, 1, "bad.weights.npz: not a readable weights file")
+
+
+# -- data and tables --------------------------------------------------------------------------------------------------
+DATA = [
+    ({"dat": SAMPLES}, ["'data'", "dat"]),
+    ({"data": SAMPLES[:, :1]}, ["[4, 1, 6, 6]", "2, 6, 6"]),
+    ({"data": SAMPLES[0]}, ["'data'", "[2, 6, 6]"]),
+    ({"data": SAMPLES[:0]}, []),
+    ({"data": SAMPLES * np.nan}, ["'data'", "NaN"]),
+    ({"data": SAMPLES.astype(str)}, ["array 'data' cannot be read", "numbers"]),
+    ({"data": SAMPLES.astype(complex)}, ["array 'data' cannot be read", "numbers"]),
+    ({"data": np.array([None])}, ["array 'data' cannot be read", "numbers"]),
+    ({"data": SAMPLES, "more": SAMPLES}, ["'more'"]),
+]
+
+
+@pytest.mark.parametrize(("arrays", "parts"), DATA)
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"compile {CAFFE} {OUT} --data bad.npz",
+        "calibrate net.prototxt net.caffemodel --data bad.npz -o x.table",
+        "run net.bmodel --input bad.npz -o x.npz",
+    ],
+)
+def test_data_that_cannot_be(line: str, arrays: dict[str, Any], parts: list[str], refused: Refused) -> None:
+    np.savez("bad.npz", **arrays)
+    refused(line, 1, "bad.npz: ", *parts)
+
+
+def test_constant_calibration_data_and_fractions_for_raw(refused: Refused) -> None:
+    np.savez("bad.npz", data=SAMPLES * 0)
+    refused(f"compile {CAFFE} {OUT} --data bad.npz", 1, "bad.npz: array 'data' is constant", "Remedy: use real data")
+    refused("run net.bmodel --raw --input calib.npz -o x.npz", 1, "calib.npz: input 'data'", "whole numbers of int8")
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("data\n", ["line 1 is no 'name threshold'", "Remedy"]),
+        ("data big\n", ["line 1 is no 'name threshold'"]),
+        ("# x\ndata -1\n", ["line 2: threshold -1.0 is not a positive number"]),
+        ("data nan\n", ["line 1: threshold nan is not a positive number"]),
+        ("data 1e300\n", ["line 1: threshold 1e+300 is beyond the range of float32"]),
+        ("data 1\ndata 2\n", ["line 2: tensor 'data' occurs twice", "Remedy"]),
+        ("name: 'x'\nlayer { name: 3 }", ["line 2"]),
+        ("name: 'x'\nlayer { name: 'data' threshold_y: -2 }", ["data", "-2.0 is not a positive number"]),
+    ],
+)
+def test_tables_that_cannot_be(text: str, parts: list[str], refused: Refused, folder: Path) -> None:
+    (folder / "bad.table").write_text(text)
+    refused(f"compile {CAFFE} {OUT} --calibration-table bad.table", 1, "bad.table: ", *parts)
+
+
+def test_tables_of_another_network(refused: Refused, folder: Path) -> None:
+    (folder / "bad.table").write_text("other 4\n")
+    line = f"compile {CAFFE} {OUT} --calibration-table bad.table"
+    refused(line, 1, "no threshold for", "'data'", "Remedy: make the table again")
+
+
+# -- models -----------------------------------------------------------------------------------------------------------
+def test_models_of_another_chip(refused: Refused) -> None:
+    save(replace(load("net.bmodel"), chip=1682), "other.bmodel")  # type: ignore[type-var]
+    refused("run other.bmodel --input calib.npz -o x.npz", 1, "other.bmodel: unknown device 'bm1682'", "bm1880")
+    refused("tool dis other.bmodel", 1, "other.bmodel: unknown target 'bm1682'", "bm1880")
+    refused("tool combine net.bmodel other.bmodel -o x.bmodel", 1, "different chips", "Remedy")
+
+
+def test_command_buffers_that_are_cut_off(refused: Refused) -> None:
+    model: Any = load("net.bmodel")
+    whole = model.commands[0]
+    save(replace(model, commands=[replace(whole, cmdbuf=whole.cmdbuf[:-30])]), "cut.bmodel")
+    refused("run cut.bmodel --input calib.npz -o x.npz", 1, "cut.bmodel: command buffer: record", "cut off")
+    refused("tool dis cut.bmodel", 1, "cut.bmodel: command buffer: record", "cut off")
+
+
+def test_one_name_in_a_file_cannot_send_control_codes(refused: Refused, folder: Path) -> None:
+    (folder / "bad.prototxt").write_bytes(PROTOTXT.replace('"ReLU"', '"Re\x1b[2JLU"').encode())
+    refused(f"compile bad.prototxt net.caffemodel --target bm1880 {TABLE} {OUT}", 1, "\\x1b[2J")
+
+
+def test_a_net_name_with_separators_is_no_path(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "odd.prototxt").write_text(PROTOTXT.replace('name: "small"', 'name: "../a/b"', 1))
+    assert command("compile", "odd.prototxt", "net.caffemodel", "--target", "bm1880", *TABLE.split()) == 0
+    assert (folder / ".._a_b.bmodel").is_file() and "wrote .._a_b.bmodel" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
+def test_folders_without_write_permission(refused: Refused, folder: Path) -> None:
+    (folder / "folder").chmod(0o500)
+    refused(f"compile {CAFFE} {TABLE} -o folder/x.bmodel", 1, "folder/x.bmodel: cannot be written: Permission denied")

@@ -1,0 +1,210 @@
+"""Files with random damage: every command ends in success or in a short message, within limits of time and memory.
+
+Each kind of file is mutated many times with fixed seeds, and the commands that read it run in a forked process under an
+address-space limit, each under an alarm. Anything but exit status 0, or 1 or 2 with a message, fails the test.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import multiprocessing
+import os
+import random
+import re
+import resource
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from cli_files import command, write_all
+
+SECONDS, MEMORY = 10, 4 << 30
+TABLE = "--calibration-table net.table"
+TO_MODEL = "--target bm1880 --quiet -o out"
+
+KINDS: dict[str, tuple[int, str, tuple[str, ...]]] = {
+    # kind: (mutants in the short run, file, commands; {} is the mutated file)
+    "prototxt": (70, "net.prototxt", (f"compile {{}} net.caffemodel {TABLE} {TO_MODEL}",)),
+    "caffemodel": (50, "net.caffemodel", (f"compile net.prototxt {{}} {TABLE} {TO_MODEL}",)),
+    "onnx": (70, "net.onnx", (f"compile {{}} --data calib.npz --calibration-method max {TO_MODEL}",)),
+    "text table": (25, "net.table", (f"compile net.prototxt net.caffemodel --calibration-table {{}} {TO_MODEL}",)),
+    "binary table": (25, "net.pb2", (f"compile net.prototxt net.caffemodel --calibration-table {{}} {TO_MODEL}",)),
+    "table message": (
+        25,
+        "table.prototxt",
+        (f"compile net.prototxt net.caffemodel --calibration-table {{}} {TO_MODEL}",),
+    ),
+    "float text": (50, "net.mlir", (f"compile {{}} {TABLE} {TO_MODEL}", "opt {} --pipeline canonicalize -o out")),
+    "int8 text": (50, "int8.mlir", (f"compile {{}} --pipeline dead-code {TO_MODEL}",)),
+    "text weights": (30, "net.weights.npz", (f"compile net.mlir {{}} {TABLE} {TO_MODEL}",)),
+    "model": (90, "net.bmodel", ("run {} --input calib.npz -o out", "tool info {}", "tool dis {} -o out")),
+    "calibration data": (
+        30,
+        "calib.npz",
+        ("calibrate net.prototxt net.caffemodel --method max --data {} -o out",),
+    ),
+    "run data": (30, "calib.npz", ("run net.bmodel --input {} -o out",)),
+}
+TEXT = ("prototxt", "text table", "table message", "float text", "int8 text")
+
+
+def damaged(data: bytes, rng: random.Random) -> bytes:
+    """One to four of: bit flip, cut, deletion, insertion, repetition, extreme bytes."""
+    out = bytearray(data)
+    for _ in range(rng.choice((1, 1, 2, 4))):
+        at, size = rng.randrange(len(out) or 1), rng.randint(1, 16)
+        match rng.randrange(7):
+            case 0 | 1 if out:
+                out[at] ^= 1 << rng.randrange(8)
+            case 2:
+                del out[at : at + size]
+            case 3:
+                out[at:at] = rng.randbytes(size)
+            case 4:
+                out[at:at] = out[at : at + 4 * size]
+            case 5:
+                out[at : at + 4] = rng.choice((b"\xff" * 4, bytes(4), b"\xff\xff\xff\x7f", b"\x00\x00\x00\x80"))
+            case _ if rng.random() < 0.3:
+                del out[at:]
+    return bytes(out)
+
+
+def reworded(data: bytes, rng: random.Random) -> bytes:
+    """Words of a text swapped, repeated, left out, or replaced by numbers and words that do harm elsewhere."""
+    words = re.split(r"(\W)", data.decode("utf-8", "replace"))
+    harmful = ["0", "-1", "1", "2147483647", "99999999999999999999", "1e39", "nan", "inf", "", '"', "{", "}", "1x", "î"]
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        a, b = rng.randrange(len(words)), rng.randrange(len(words))
+        match rng.randrange(4):
+            case 0:
+                words[a], words[b] = words[b], words[a]
+            case 1:
+                words[a] = words[b]
+            case 2:
+                numbers = [i for i, word in enumerate(words) if word.isdigit()] or [a]
+                words[rng.choice(numbers)] = rng.choice(harmful)
+            case _:
+                words[a] = rng.choice(harmful)
+    return "".join(words).encode()
+
+
+class TooSlow(BaseException):
+    """Raised by the alarm; no handler for ordinary errors catches it."""
+
+
+def _alarm(*_: object) -> None:
+    raise TooSlow
+
+
+@contextlib.contextmanager
+def time_limit() -> Iterator[None]:
+    signal.signal(signal.SIGALRM, _alarm)
+    signal.alarm(SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+
+
+def outcome(line: str) -> str:
+    """How a command ended: "ok", "refused", or "WRONG" with what is wrong."""
+    name, *arguments = line.split()
+    before = set(os.listdir())
+    errors = io.StringIO()
+    try:
+        with time_limit(), contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
+            status = command(name, *arguments)
+    except TooSlow:
+        return f"WRONG: took more than {SECONDS} s"
+    except BaseException as error:
+        return f"WRONG: raised {type(error).__name__}: {error}"
+    message, left = errors.getvalue(), sorted(set(os.listdir()) - before)
+    for file in left:
+        Path(file).unlink()
+    if status == 0:
+        return "ok"
+    if status not in (1, 2) or f"bmnet-{name}: " not in message or "Traceback" in message:
+        return f"WRONG: status {status} and the message {message!r}"
+    last = message[message.index(f"bmnet-{name}: ") :]
+    if last.count("\n") > 3:
+        return f"WRONG: a message of {last.count(chr(10))} lines: {message!r}"
+    return f"WRONG: left {left} behind" if left else "refused"
+
+
+def _mutants(kind: str, seeds: range, progress: str) -> None:
+    """In a process of its own: run all mutants; the result goes to the file `progress`, line by line."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    _, source, lines = KINDS[kind]
+    whole = Path(source).read_bytes()
+    with open(progress, "w", encoding="utf-8") as log:
+        for seed in seeds:
+            rng = random.Random(f"{kind} {seed}")
+            words = kind in TEXT and rng.random() < 0.6
+            path = Path(f"bad{seed % 2}").with_suffix(Path(source).suffix)
+            path.write_bytes(reworded(whole, rng) if words else damaged(whole, rng))
+            if path.suffix == ".mlir":
+                shutil.copy(Path(source).with_suffix(".weights.npz"), path.with_suffix(".weights.npz"))
+            for line in lines:
+                print(f"{seed}: {line}: ", end="", file=log, flush=True)
+                print(outcome(line.format(path)), file=log, flush=True)
+    os._exit(0)
+
+
+@pytest.fixture(scope="module")
+def originals(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("originals")
+    write_all(folder)
+    return folder
+
+
+Check = Callable[[str, range], None]
+
+
+@pytest.fixture
+def check(originals: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
+    def run(kind: str, seeds: range) -> None:
+        shutil.copytree(originals, tmp_path / "work")
+        monkeypatch.chdir(tmp_path / "work")
+        progress = tmp_path / "progress"
+        process = multiprocessing.get_context("fork").Process(target=_mutants, args=(kind, seeds, str(progress)))
+        process.start()
+        process.join(SECONDS * 60 if len(seeds) > 100 else SECONDS * 12)
+        alive = process.is_alive()
+        if alive:
+            process.kill()
+            process.join()
+        lines = progress.read_text(encoding="utf-8").splitlines()
+        wrong = [line for line in lines if ": WRONG: " in line]
+        assert not wrong, "\n".join(wrong[:5])
+        assert not alive, f"hangs at {lines[-1]}"
+        assert process.exitcode == 0, f"the process died ({process.exitcode}) at {lines[-1]}"
+        endings = {line.rsplit(": ", 1)[-1] for line in lines}
+        assert endings == {"ok", "refused"}, "the damage is too weak or too strong to tell anything"
+
+    return run
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_damaged_files_end_in_success_or_a_message(kind: str, check: Check) -> None:
+    check(kind, range(KINDS[kind][0]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_much_more_damage(kind: str, check: Check) -> None:
+    check(kind, range(1000, 1000 + 8 * KINDS[kind][0]))
+
+
+def test_there_are_enough_mutants() -> None:
+    assert sum(count for count, _, _ in KINDS.values()) >= 400
+
+
+def test_the_time_limit_works() -> None:
+    signal.signal(signal.SIGALRM, _alarm)
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    with pytest.raises(TooSlow):
+        time.sleep(5)
