@@ -39,8 +39,8 @@ def first_layer_ratio(module: Module, norm: Operation, arrays: Mapping[str, Arra
     Per channel distance is the root mean square of (x - mean) / sqrt(variance), spread the standard deviation of x over
     sqrt(variance); the medians of the channels are returned, None when they are not finite. `arrays`: checked samples.
 
-    Four trained nets (PP-OCR, SSD face) give 0.7 to 1.4 on photos prepared as in training, 44 to 146 on raw pixels where
-    -1..1 was meant, and a spread of 0.003 on values divided by 255 once too often.
+    Four trained nets (PP-OCR, SSD face) give 0.7 to 1.4 on photos prepared as in training, 44 to 146 on raw pixels
+    where -1..1 was meant, and a spread of 0.003 on values divided by 255 once too often.
     """
     found = _values_at(module, norm, arrays)
     mean, variance = (_value(module, {}, value).astype(np.float64) for value in norm.operands[3:5])
