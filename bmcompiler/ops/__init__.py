@@ -47,3 +47,11 @@ def make_operation(
 def parse_module(text: str, file: object = None) -> Module:
     """Read MLIR text with TensorOps as their declared classes. Raises BMError subclasses."""
     return _parse(text, file, make_operation)
+
+
+def need_tensor_ops(module: Module) -> None:
+    """Raise UnsupportedError for an op of another dialect: text may hold any, passes and targets know only TensorOps."""
+    for function in module.functions:
+        for op in function.ops[:-1]:
+            if not isinstance(op, TensorOp):
+                raise UnsupportedError(f"op '{op.name}' is no TensorOp", layer=op.label)
