@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from bmcompiler.errors import BMError, UnsupportedError, UsageError
 from bmcompiler.ir import Module, verify_module
+from bmcompiler.ops import need_tensor_ops
 from bmcompiler.passmanager import PassContext, Pipeline, run_pipeline
 from bmcompiler.registry import entry_points
 from bmcompiler.target import Compiled, LayerRow, Target, find_target
@@ -112,6 +113,10 @@ def load_network(
             wanted = None if outputs is None else list(outputs)
             module: Module = frontend.load(model, weights, shapes=listed, outputs=wanted, name=name)
             verify_module(module)
+            try:
+                need_tensor_ops(module)
+            except BMError as error:
+                raise error.located(file=model) from None
             return module
     raise UnsupportedError(
         f"no frontend reads '{Path(model).suffix or Path(model).name}' files",
