@@ -7,6 +7,7 @@ from typing import cast
 
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Function, Module, Operation, Value
+from bmcompiler.ops import need_tensor_ops
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.calibrate import SOURCE, tensor_names, thresholds
 from bmcompiler.passes.quantize_rules import RULES
@@ -42,6 +43,7 @@ class Quantize(Pass):
     report: bool = False
 
     def run(self, module: Module, ctx: PassContext) -> PassResult:
+        need_tensor_ops(module)
         found = [self._function(module, function, ctx) for function in module.functions]
         module.functions = [low.new for low in found]
         for key in list(module.weights):
