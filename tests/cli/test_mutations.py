@@ -16,6 +16,7 @@ import resource
 import shutil
 import signal
 import time
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -55,7 +56,7 @@ TEXT = ("prototxt", "text table", "table message", "float text", "int8 text")
 def damaged(data: bytes, rng: random.Random) -> bytes:
     """One to four of: bit flip, cut, deletion, insertion, repetition, extreme bytes."""
     out = bytearray(data)
-    for _ in range(rng.choice((1, 1, 2, 4))):
+    for _ in range(rng.choice((1, 1, 1, 3))):
         at, size = rng.randrange(len(out) or 1), rng.randint(1, 16)
         match rng.randrange(7):
             case 0 | 1 if out:
@@ -71,6 +72,17 @@ def damaged(data: bytes, rng: random.Random) -> bytes:
             case _ if rng.random() < 0.3:
                 del out[at:]
     return bytes(out)
+
+
+def rezipped(data: bytes, rng: random.Random) -> bytes:
+    """An npz with damage inside a member, under a checksum that fits."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as source, zipfile.ZipFile(out, "w") as target:
+        chosen = rng.choice(source.namelist())
+        for name in source.namelist():
+            member = source.read(name)
+            target.writestr(name, damaged(member, rng) if name == chosen else member)
+    return out.getvalue()
 
 
 def reworded(data: bytes, rng: random.Random) -> bytes:
@@ -90,6 +102,9 @@ def reworded(data: bytes, rng: random.Random) -> bytes:
             case _:
                 words[a] = rng.choice(harmful)
     return "".join(words).encode()
+
+
+INSIDE = dict.fromkeys(("text weights", "calibration data", "run data"), rezipped)
 
 
 class TooSlow(BaseException):
@@ -143,9 +158,9 @@ def _mutants(kind: str, seeds: range, progress: str) -> None:
     with open(progress, "w", encoding="utf-8") as log:
         for seed in seeds:
             rng = random.Random(f"{kind} {seed}")
-            words = kind in TEXT and rng.random() < 0.6
+            mutate = damaged if rng.random() < 0.4 else reworded if kind in TEXT else INSIDE.get(kind, damaged)
             path = Path(f"bad{seed % 2}").with_suffix(Path(source).suffix)
-            path.write_bytes(reworded(whole, rng) if words else damaged(whole, rng))
+            path.write_bytes(mutate(whole, rng))
             if path.suffix == ".mlir":
                 shutil.copy(Path(source).with_suffix(".weights.npz"), path.with_suffix(".weights.npz"))
             for line in lines:
