@@ -20,8 +20,9 @@ class DetectionOutput(TensorOp):
     """Detections of SSD networks: decoded boxes, suppressed per class, the best `keep_top_k` of each image.
 
     offsets (N, P * L * 4), L = 1 with share_location, else num_classes; scores (N, P * num_classes);
-    priors (1, 2, P * 4): boxes x0, y0, x1, y1 as fractions of the image, then their variances v (all read as 1 with
-    variance_encoded_in_target). The result is (1, 1, R, 7) with rows image, class, score, x0, y0, x1, y1.
+    priors (1, 2, P * 4): boxes x0, y0, x1, y1 as fractions of the image, then their variances v (1 with
+    variance_encoded_in_target, when they may be left out: (1, 1, P * 4)). The result is (1, 1, R, 7) with rows image,
+    class, score, x0, y0, x1, y1.
 
     Boxes from offset l and prior p by `code_type`:
     corner: p + v * l. corner_size: p + v * l * (size of p).
@@ -34,7 +35,7 @@ class DetectionOutput(TensorOp):
     of the best scores stay. Rows go by image, class, descending score.
 
     R is constant, N * keep_top_k, or what top_k allows where that is less: unused rows at the end are -1, 0, 0, ...
-    (Caffe makes fewer rows instead, OpenCV fills with zeros.)
+    (Caffe makes fewer rows instead; OpenCV fills with zeros, and lately goes by score before class.)
 
     %y = "tensorop.detection_output"(%l, %c, %p) {code_type = "center_size", keep_top_k = 2, num_classes = 2} :
          (tensor<1x24xf32>, tensor<1x12xf32>, tensor<1x2x24xf32>) -> tensor<1x1x2x7xf32>
@@ -63,7 +64,7 @@ class DetectionOutput(TensorOp):
         expected = {
             "offsets": (images, priors * self._box_sets() * 4),
             "scores": (images, priors * self.num_classes),
-            "priors": (1, 2, priors * 4),
+            "priors": (1, 1 if self._without_variances() else 2, priors * 4),
         }
         for name, shape in expected.items():
             found = getattr(self, name).shape
@@ -79,9 +80,8 @@ class DetectionOutput(TensorOp):
         images, count = offsets.shape[0], self._priors()
         apart = offsets.astype(np.float32, copy=False).reshape(images, count, self._box_sets(), 4)
         ratings = scores.astype(np.float32, copy=False).reshape(images, count, self.num_classes)
-        anchors, variances = priors.astype(np.float32, copy=False).reshape(2, count, 4)
-        if self.variance_encoded_in_target:
-            variances = np.ones_like(variances)
+        table = priors.astype(np.float32, copy=False).reshape(-1, count, 4)
+        anchors, variances = table[0], np.ones_like(table[0]) if self.variance_encoded_in_target else table[1]
         found = [
             self._of_image(image, _decoded(self.code_type, apart[image], anchors, variances), ratings[image])
             for image in range(images)
@@ -117,6 +117,9 @@ class DetectionOutput(TensorOp):
 
     def _foreground(self) -> list[int]:
         return [label for label in range(self.num_classes) if label != self.background_label_id]
+
+    def _without_variances(self) -> bool:
+        return bool(self.variance_encoded_in_target and self.priors.shape[1] == 1)
 
     def _priors(self) -> int:
         return self.priors.shape[2] // 4

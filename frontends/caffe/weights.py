@@ -63,7 +63,7 @@ def read_weights(path: Path) -> dict[str, list[Blob]]:
 
 def _layers(path: Path) -> Iterable[Any]:
     data = read_net(path).net.SerializeToString() if is_text(path) else read_bytes(path)
-    net = _fast_net()()
+    net = packed_net()()
     parse_binary(net, data, path)
     layers = [*net.layer, *net.layers]
     if not layers:
@@ -124,8 +124,11 @@ def _from_bytes(data: bytes, dtype: str, index: int) -> NDArray[np.float32]:
 
 
 @cache
-def _fast_net() -> Any:
-    """NetParameter of the schema copy with packed fields as bytes (repeated: a writer may split a packed run)."""
+def packed_net() -> Any:
+    """NetParameter of the schema copy, with `data` and `double_data` of blobs as the bytes of packed floats.
+
+    (Lists of bytes: a writer may split a packed run.)
+    """
     file = descriptor_pb2.FileDescriptorProto()
     caffe_pb2.DESCRIPTOR.CopyToProto(file)
     file.name = "bmcompiler/caffe_weights.proto"

@@ -141,6 +141,7 @@ SAMPLES: dict[str, Sample] = {
     "l2_normalize": _unary("l2_normalize", axes=(1,), epsilon=0.25),
     "mean_variance_norm": _unary("mean_variance_norm", axes=(2, 3), epsilon=0.25),
     "max_pool_mask": _unary("max_pool_mask", kernel=(2, 3), strides=(2, 2), pads=(1, 0, 0, 0), ceil_mode=True),
+    "interp": _unary("interp", size=(9, 4)),
     "max_unpool": (
         (IMAGE,),
         lambda b, x: b.max_unpool(b.max_pool(x, kernel=(2, 2)), b.max_pool_mask(x, kernel=(2, 2)), size=(5, 6)),

@@ -1,4 +1,4 @@
-"""Convolution, Deconvolution, InnerProduct."""
+"""Convolution, Deconvolution, Im2col, InnerProduct, Embed."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from bmcompiler.frontends.caffe import caffe_pb2
-from bmcompiler.frontends.caffe.layer import Layer, Results, caffe_layer
+from bmcompiler.frontends.caffe.layer import MAX_CONSTANT, Layer, Results, caffe_layer
 from bmcompiler.ir import Value
 
 _Param = caffe_pb2.ConvolutionParameter
@@ -40,6 +42,30 @@ def inner_product(layer: Layer) -> Results:
     flat = layer.reshape(x, (prod(outer), k))
     operands = [flat, layer.constant(weight, "weight"), *(layer.constant(b, "bias") for b in bias)]
     return layer.reshape(layer.b.matmul(*operands, transpose_right=not p.transpose), (*outer, n))
+
+
+@caffe_layer("Embed")
+def embed(layer: Layer) -> Results:
+    """Rows of the weights (input_dim, num_output) at the indices that the bottom holds, plus a bias."""
+    p, n = layer.p.embed_param, _outputs(layer, layer.p.embed_param)
+    if p.input_dim < 1:
+        raise layer.bad("states no input_dim")
+    weight, *bias = layer.weights((p.input_dim, n), *([(n,)] if p.bias_term else []))
+    index = layer.b.cast(layer.only, dtype="i32")
+    rows: Value = layer.b.gather(layer.constant(weight, "weight"), index, axis=0)
+    return layer.b.add(rows, layer.constant(bias[0], "bias")) if bias else rows
+
+
+@caffe_layer("Im2col")
+def im2col(layer: Layer) -> Results:
+    """The taps of each window as channels (C, KH, KW): a convolution that picks one input value per output channel."""
+    p, x = layer.p.convolution_param, layer.only
+    channels, (kh, kw) = _image(layer, x)[1], window(layer, p, "kernel", None)
+    taps = kh * kw
+    if taps < 1 or channels * taps * taps > MAX_CONSTANT:
+        raise layer.bad(f"cannot unfold windows of {kh} x {kw} over {channels} channels")
+    weight = np.tile(np.eye(taps, dtype=np.float32), (channels, 1)).reshape(channels * taps, 1, kh, kw)
+    return layer.b.conv(x, layer.constant(weight, "weight"), group=channels, **_geometry(layer, p, x))
 
 
 def _each_input(layer: Layer, convert: Any) -> Results:

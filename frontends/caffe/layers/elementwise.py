@@ -1,8 +1,9 @@
-"""Eltwise, and the layers that do nothing at inference."""
+"""Eltwise, Axpy, Threshold, constants, and the layers that do nothing at inference."""
 
 from __future__ import annotations
 
 from functools import reduce
+from math import prod
 
 from bmcompiler.frontends.caffe import caffe_pb2
 from bmcompiler.frontends.caffe.layer import MAX_CONSTANT, Layer, Results, caffe_layer
@@ -36,6 +37,36 @@ def eltwise(layer: Layer) -> Results:
         else:
             total = layer.b.add(total, layer.affine(value, coefficient, 0))
     return total
+
+
+@caffe_layer("Axpy")
+def axpy(layer: Layer) -> Results:
+    """a * x + y with one factor of bottom 0 per channel of bottom 1 (squeeze-and-excitation nets)."""
+    layer.expect_inputs(3, 3)
+    factor, x, y = layer.inputs
+    if x.shape != y.shape or x.type.rank < 2 or prod(factor.shape) != prod(x.shape[:2]):
+        shapes = ", ".join(str(list(v.shape)) for v in layer.inputs)
+        raise layer.shape_error(f"takes factors (N, C) and two blobs (N, C, ...) of one shape, got {shapes}")
+    spread = layer.reshape(factor, (*x.shape[:2], *[1] * (x.type.rank - 2)))
+    return layer.b.add(layer.b.mul(x, spread), y)
+
+
+@caffe_layer("Threshold")
+def threshold(layer: Layer) -> Results:
+    """1 where x > threshold, else 0."""
+    x = layer.only
+    above = layer.b.compare(x, layer.scalar(layer.p.threshold_param.threshold, x, "threshold"), method="greater")
+    return layer.b.cast(above, dtype="f32")
+
+
+@caffe_layer("Parameter")
+def parameter(layer: Layer) -> Results:
+    """A trained blob as it is."""
+    layer.expect_inputs(0, 0)
+    shape = tuple(layer.p.parameter_param.shape.dim)
+    if min(shape, default=1) < 1:
+        raise layer.shape_error(f"shape {list(shape)} is not positive")
+    return layer.constant(layer.weights(shape)[0], "value")
 
 
 @caffe_layer("Dropout")

@@ -116,9 +116,7 @@ def mvn(layer: Layer) -> Results:
     if x.type.rank < 3 and not (p.across_channels and x.type.rank == 2):
         raise layer.shape_error(f"takes a blob with axes after the channels, got {list(x.shape)}")
     axes = range(1 if p.across_channels else 2, x.type.rank)
-    return layer.b.mean_variance_norm(
-        x, axes=list(axes), normalize_variance=p.normalize_variance, epsilon=float(p.eps)
-    )
+    return layer.b.mean_variance_norm(x, axes=list(axes), normalize_variance=p.normalize_variance, epsilon=float(p.eps))
 
 
 @caffe_layer("BN")
@@ -131,9 +129,10 @@ def bn(layer: Layer) -> Results:
     p, x = layer.p.bn_param, layer.only
     if x.type.rank < 2:
         raise layer.shape_error(f"takes a blob with a channel axis, got {list(x.shape)}")
-    shape = (x.shape[1],)
-    folded = p.bn_mode == "INFERENCE" or len(layer.blobs or ()) == 2
-    slope, bias, *statistics = layer.weights(*[shape] * (2 if folded else 4))
+    blobs = layer.blobs or []
+    folded = p.bn_mode == "INFERENCE" or len(blobs) == 2
+    shape = (1, x.shape[1], 1, 1) if blobs and len(blobs[0].shape) == 4 else (x.shape[1],)
+    slope, bias, *statistics = (blob.ravel() for blob in layer.weights(*[shape] * (2 if folded else 4)))
     if folded:
         return layer.b.scale(x, layer.constant(slope, "weight"), layer.constant(bias, "bias"))
     parts = zip((slope, bias, *statistics), ("gamma", "beta", "mean", "variance"))

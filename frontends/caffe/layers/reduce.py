@@ -6,6 +6,7 @@ from math import prod
 
 from bmcompiler.frontends.caffe import caffe_pb2
 from bmcompiler.frontends.caffe.layer import Layer, Results, caffe_layer
+from bmcompiler.ir import Value
 
 _Param = caffe_pb2.ReductionParameter
 _METHODS = {_Param.SUM: "sum", _Param.ASUM: "l1", _Param.SUMSQ: "sum_square", _Param.MEAN: "mean"}
@@ -27,16 +28,40 @@ def reduction(layer: Layer) -> Results:
 
 @caffe_layer("ArgMax")
 def argmax(layer: Layer) -> Results:
-    """Index of the largest value, as float32: along `axis`, or over all but the batch. Of equal values the first."""
+    """Indices, as float32, of the top_k largest values in descending order: along `axis`, or over all but the batch.
+
+    Of equal values Caffe takes the one of the higher index first, so the axis is searched in reverse. With out_max_val
+    the values: instead of the indices along an axis, else after them, as (N, 2, top_k).
+    """
     p, x = layer.p.argmax_param, layer.only
-    if p.out_max_val or p.top_k != 1:
-        raise layer.unsupported("gives values or several indices; supported: top_k 1 with out_max_val false")
     if p.HasField("axis"):
-        index = layer.b.arg(x, method="max", axis=layer.axis(p.axis))
+        axis = layer.axis(p.axis)
     elif x.type.rank < 2:
         raise layer.shape_error(f"takes a blob with a batch axis, got {list(x.shape)}")
     else:
-        flat = layer.reshape(x, (x.shape[0], prod(x.shape[1:])))
-        index = layer.b.arg(flat, method="max", axis=1)
-        index = layer.reshape(index, (x.shape[0], *[1] * max(2, x.type.rank - 1)))
-    return layer.b.cast(index, dtype="f32")
+        axis, rank = 2, max(3, x.type.rank)
+        x = layer.reshape(x, (x.shape[0], 1, prod(x.shape[1:]), *[1] * (rank - 3)))
+    if not 1 <= p.top_k <= x.shape[axis]:
+        raise layer.bad(f"top_k must be 1 to {x.shape[axis]}, got {p.top_k}")
+    values, indices = _largest(layer, x, axis, p.top_k)
+    if not p.out_max_val:
+        return indices
+    return values if p.HasField("axis") else layer.b.concat(indices, values, axis=1)
+
+
+def _largest(layer: Layer, x: Value, axis: int, count: int) -> tuple[Value, Value]:
+    """(values, indices) of the `count` largest along an axis, of equal ones the last first."""
+    b, last = layer.b, x.shape[axis] - 1
+    whole = range(x.type.rank)
+    turned = b.slice(
+        x,
+        starts=[last if i == axis else 0 for i in whole],
+        ends=[-1 if i == axis else x.shape[i] for i in whole],
+        steps=[-1 if i == axis else 1 for i in whole],
+    )
+    if count == 1 and not layer.p.argmax_param.out_max_val:
+        values, places = turned, b.arg(turned, method="max", axis=axis)
+    else:
+        values, places = b.top_k(turned, k=count, axis=axis)
+    places = b.cast(places, dtype="f32")
+    return values, b.sub(layer.scalar(last, places, "last"), places)

@@ -1,11 +1,10 @@
-"""Layers that move elements: Concat, Slice, Flatten, Reshape, Crop, Permute, Upsample, ShuffleChannel, Tile, Interp."""
+"""Layers that move elements: Concat, Slice, Flatten, Reshape, Crop, Permute, ShuffleChannel, Reorg, Tile."""
 
 from __future__ import annotations
 
 from math import prod
 
 from bmcompiler.frontends.caffe.layer import MAX_ELEMENTS, Layer, Results, caffe_layer
-from bmcompiler.ir import Value
 
 
 @caffe_layer("Concat")
@@ -104,55 +103,6 @@ def permute(layer: Layer) -> Results:
     return x if order == sorted(order) else layer.b.permute(x, order=order)
 
 
-@caffe_layer("Upsample")
-def upsample(layer: Layer) -> Results:
-    """Nearest neighbour by a whole factor. (SegNet's layer of that name, with a mask of maxima, is another thing.)"""
-    p = layer.p.upsample_param
-    if len(layer.inputs) != 1:
-        raise layer.unsupported("unpools with a mask of maxima; supported: nearest upsampling with one bottom")
-    if p.HasField("scale_h") or p.HasField("scale_w"):
-        return _enlarged(layer, p.scale_h or p.scale, p.scale_w or p.scale)
-    factor = p.stride if p.HasField("stride") else p.scale
-    return _enlarged(layer, p.stride_h or factor, p.stride_w or factor)
-
-
-@caffe_layer("Interp")
-def interp(layer: Layer) -> Results:
-    """Bilinear resizing where it needs no interpolation: the same size, or from one pixel."""
-    p, x = layer.p.interp_param, layer.only
-    if x.type.rank != 4:
-        raise layer.shape_error(f"takes a blob of 4 axes (N, C, H, W), got {list(x.shape)}")
-    height, width = (_interp_size(layer, d, out) for d, out in zip(x.shape[2:], (p.height, p.width)))
-    if (height, width) == x.shape[2:] and not (p.pad_beg or p.pad_end):
-        return x
-    if x.shape[2:] == (1, 1) and not (p.pad_beg or p.pad_end):
-        return _enlarged(layer, height, width)
-    raise layer.unsupported(
-        f"bilinear resizing from {list(x.shape[2:])} to {[height, width]} is not supported; supported: from 1x1, or to "
-        "the same size",
-        "use Deconvolution with a bilinear kernel, or Upsample, or cut the net before it with --outputs",
-    )
-
-
-def _interp_size(layer: Layer, size: int, wanted: int) -> int:
-    p = layer.p.interp_param
-    if wanted > 0:
-        return wanted
-    size += p.pad_beg + p.pad_end
-    if p.shrink_factor > 1:
-        size = (size - 1) // p.shrink_factor + 1
-    return size + (size - 1) * (p.zoom_factor - 1) if p.zoom_factor > 1 else size
-
-
-def _enlarged(layer: Layer, down: int, across: int) -> Value:
-    x = layer.x
-    if x.type.rank != 4:
-        raise layer.shape_error(f"takes a blob of 4 axes (N, C, H, W), got {list(x.shape)}")
-    if min(down, across) < 1 or prod(x.shape) * down * across > MAX_ELEMENTS:
-        raise layer.bad(f"cannot enlarge {list(x.shape)} by {down} x {across}")
-    return x if (down, across) == (1, 1) else layer.b.upsample(x, scale=(down, across))
-
-
 @caffe_layer("ShuffleChannel")
 def shuffle_channel(layer: Layer) -> Results:
     """Channels read as (group, C / group) and written as (C / group, group)."""
@@ -173,3 +123,35 @@ def tile(layer: Layer) -> Results:
         raise layer.bad(f"cannot repeat {list(x.shape)} {p.tiles} times")
     reps = [p.tiles if i == axis else 1 for i in range(x.type.rank)]
     return layer.b.tile(x, reps=reps) if p.tiles > 1 else x
+
+
+@caffe_layer("Reorg")
+def reorg(layer: Layer) -> Results:
+    """Blocks of stride x stride pixels to channels, as the YOLO v2 branches do it.
+
+    Their code reads the input as if it had C / stride**2 channels of stride times the height and width, and writes the
+    place in a block as the slowest axis. `reverse` undoes that.
+    """
+    p, x = layer.p.reorg_param, layer.only
+    if x.type.rank != 4:
+        raise layer.shape_error(f"takes a blob of 4 axes (N, C, H, W), got {list(x.shape)}")
+    (n, c, h, w), s = x.shape, p.stride
+    if s < 1 or c % (s * s) or (not p.reverse and (h % s or w % s)):
+        raise layer.shape_error(
+            f"stride {s} does not divide {list(x.shape)} (its square the channels)"
+        )
+    if p.reverse:
+        apart = layer.b.reshape(x, shape=(n, s, s, c // (s * s), h, w))
+        return layer.reshape(layer.b.permute(apart, order=(0, 3, 4, 1, 5, 2)), (n, c // (s * s), h * s, w * s))
+    apart = layer.b.reshape(x, shape=(n, c // (s * s), h, s, w, s))
+    return layer.reshape(layer.b.permute(apart, order=(0, 3, 5, 1, 2, 4)), (n, c * s * s, h // s, w // s))
+
+
+@caffe_layer("BatchReindex")
+def batch_reindex(layer: Layer) -> Results:
+    """Items of bottom 0 in the order that bottom 1 names, which may leave out and repeat."""
+    layer.expect_inputs(2, 2)
+    x, order = layer.inputs
+    if order.type.rank != 1:
+        raise layer.shape_error(f"takes one axis of indices, got {list(order.shape)}")
+    return layer.b.gather(x, layer.b.cast(order, dtype="i32"), axis=0)
