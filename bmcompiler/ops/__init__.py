@@ -50,7 +50,7 @@ def parse_module(text: str, file: object = None) -> Module:
 
 
 def need_tensor_ops(module: Module) -> None:
-    """Raise UnsupportedError for an op of another dialect: text may hold any, passes and targets know only TensorOps."""
+    """Raise UnsupportedError for an op of another dialect: text may hold any, passes know TensorOps only."""
     for function in module.functions:
         for op in function.ops[:-1]:
             if not isinstance(op, TensorOp):
