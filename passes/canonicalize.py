@@ -11,9 +11,12 @@ from bmcompiler.passes.dead_code import DeadCode
 from bmcompiler.passes.fold_batch_norm import FoldBatchNorm
 from bmcompiler.passes.fold_constants import FoldConstants
 from bmcompiler.passes.fold_pad import FoldPad
+from bmcompiler.passes.fuse_gates import FuseGates
+from bmcompiler.passes.fuse_norms import FuseNorms
 from bmcompiler.passes.fuse_patterns import FusePatterns
 from bmcompiler.passes.merge_reshapes import MergeReshapes
 from bmcompiler.passes.move_permutes import MovePermutes
+from bmcompiler.passes.move_scales import MoveScales
 from bmcompiler.passes.reduce_to_pool import ReduceToPool
 from bmcompiler.passes.remove_identity import RemoveIdentity
 from bmcompiler.passes.simplify_matmul import SimplifyMatmul
@@ -26,8 +29,11 @@ _ROUND: tuple[Pass, ...] = (
     MergeReshapes(),
     MovePermutes(),
     FusePatterns(),
+    FuseGates(),
+    FuseNorms(),
     ReduceToPool(),
     SimplifyMatmul(),
+    MoveScales(),
     FoldBatchNorm(),
     FoldPad(),
     CommonSubexpressions(),
@@ -39,8 +45,9 @@ _ROUND: tuple[Pass, ...] = (
 class Canonicalize(Pass):
     """Run the target-independent rewrites in turn until none changes anything.
 
-    1. fold-constants, remove-identity, merge-reshapes, move-permutes, fuse-patterns, reduce-to-pool, simplify-matmul,
-       fold-batch-norm, fold-pad, common-subexpressions, dead-code, in this order, at most `rounds` times
+    1. fold-constants, remove-identity, merge-reshapes, move-permutes, fuse-patterns, fuse-gates, fuse-norms,
+       reduce-to-pool, simplify-matmul, move-scales, fold-batch-norm, fold-pad, common-subexpressions, dead-code, in
+       this order, at most `rounds` times
     """
 
     name = "canonicalize"

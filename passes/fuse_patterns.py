@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bmcompiler.ir import Module, Rewriter, Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.rewriting import (
-    PatternPass,
-    Rule,
-    Rules,
-    channel_axis,
-    inherit,
-    locations,
-    make,
-    producer,
-    sole,
-)
+from bmcompiler.passes.chains import ArithmeticRules, Chain, become
+from bmcompiler.passes.rewriting import PatternPass, Rule, Rules, channel_axis, make, producer, sole
 
 if TYPE_CHECKING:
     import numpy as np
-
-_ARITHMETIC = ("add", "sub", "mul", "div", "scale", "neg")
 
 
 @dataclass(frozen=True)
@@ -45,17 +34,7 @@ class FusePatterns(PatternPass):
         return _FusePatterns(module)
 
 
-@dataclass
-class _Chain:
-    """value = factor * source + offset (numbers), through `ops`."""
-
-    source: Value
-    factor: float = 1.0
-    offset: float = 0.0
-    ops: list[TensorOp] = field(default_factory=list)
-
-
-class _FusePatterns(Rules):
+class _FusePatterns(ArithmeticRules):
     def table(self) -> dict[str, tuple[Rule, ...]]:
         affine = (self.hard_sigmoid, self.hard_swish)
         return {
@@ -78,58 +57,23 @@ class _FusePatterns(Rules):
             if number is None or self.constant(x) is not None or x.shape != op.type.shape or math.isnan(number):
                 continue
             limits = {"min": number} if op.opname == "max" else {"max": number}
-            return _become(op, make("clip", [x], limits), [op], rewriter)
+            return become(op, make("clip", [x], limits), [op], rewriter)
         return False
 
     def clip_of_clip(self, op: TensorOp, rewriter: Rewriter) -> bool:
         """Rule 2."""
         low, high = _limits(op)
         if op.opname == "clip" and (low, high) == (0.0, math.inf):
-            return _become(op, make("relu", op.operands), [op], rewriter)
+            return become(op, make("relu", op.operands), [op], rewriter)
         before = sole(op.operands[0], "clip", "relu")
         if before is None or not op.type.is_float or before.opname == op.opname == "relu":
             return False
         first = _limits(before)
         limits = {"min": min(max(first[0], low), high), "max": min(max(first[1], low), high)}
-        return _become(op, make("clip", before.operands, limits), [before, op], rewriter)
+        return become(op, make("clip", before.operands, limits), [before, op], rewriter)
 
     # -- rules 3 and 4 -----------------------------------------------------------------------------------------------
-    def chain(self, value: Value, *, top: bool = False) -> _Chain:
-        """How `value` follows from the source of its arithmetic with single numbers. Stops at values read elsewhere."""
-        found = _Chain(value)
-        while True:
-            at_top = top and not found.ops
-            op = producer(found.source, *_ARITHMETIC) if at_top else sole(found.source, *_ARITHMETIC)
-            step = self.step(op) if op is not None else None
-            if op is None or step is None:
-                return found
-            source, factor, offset = step
-            found.offset += found.factor * offset
-            found.factor *= factor
-            found.source = source
-            found.ops.append(op)
-
-    def step(self, op: TensorOp) -> tuple[Value, float, float] | None:
-        """(x, factor, offset) when op = factor * x + offset with numbers."""
-        if not op.type.is_float:
-            return None
-        if op.opname == "neg":
-            return op.operands[0], -1.0, 0.0
-        if op.opname == "scale":
-            factor, offset = self.uniform(op.weight), 0.0 if op.bias is None else self.uniform(op.bias)
-            return None if factor is None or offset is None else (op.operands[0], factor, offset)
-        for i in (0, 1):
-            x, number = op.operands[i], self.uniform(op.operands[1 - i])
-            if number is None or self.constant(x) is not None or x.shape != op.type.shape:
-                continue
-            if op.opname in ("add", "mul"):
-                return (x, 1.0, number) if op.opname == "add" else (x, number, 0.0)
-            if op.opname == "sub":
-                return (x, 1.0, -number) if i == 0 else (x, -1.0, number)
-            return (x, 1.0 / number, 0.0) if i == 0 and number else None
-        return None
-
-    def ramp(self, value: Value, *, top: bool = False) -> _Chain | None:
+    def ramp(self, value: Value, *, top: bool = False) -> Chain | None:
         """`value` as a clipped straight line: clip(factor * source + offset, 0, 1), None when it is anything else."""
         outer = self.chain(value, top=top)
         middle = producer(outer.source, "clip", "hard_sigmoid")
@@ -138,13 +82,13 @@ class _FusePatterns(Rules):
         if middle.opname == "hard_sigmoid":
             if outer.ops:
                 return None
-            return _Chain(middle.operands[0], middle.alpha, middle.beta, [middle])
+            return Chain(middle.operands[0], middle.alpha, middle.beta, [middle])
         ends = sorted(outer.factor * limit + outer.offset for limit in _limits(middle))
         inner = self.chain(middle.operands[0])
         if not (_close(ends[0], 0.0) and _close(ends[1], 1.0)) or outer.factor <= 0 or inner.offset == 0:
             return None
         factor, offset = outer.factor * inner.factor, outer.factor * inner.offset + outer.offset
-        return _Chain(inner.source, factor, offset, [*outer.ops, middle, *inner.ops])
+        return Chain(inner.source, factor, offset, [*outer.ops, middle, *inner.ops])
 
     def hard_sigmoid(self, op: TensorOp, rewriter: Rewriter) -> bool:
         """Rule 3."""
@@ -152,7 +96,7 @@ class _FusePatterns(Rules):
         if found is None:
             return False
         fresh = make("hard_sigmoid", [found.source], {"alpha": found.factor, "beta": found.offset})
-        return _become(op, fresh, found.ops, rewriter)
+        return become(op, fresh, found.ops, rewriter)
 
     def hard_swish(self, op: TensorOp, rewriter: Rewriter) -> bool:
         """Rule 4."""
@@ -166,13 +110,13 @@ class _FusePatterns(Rules):
                 continue
             inner = self.chain(clip.operands[0])
             if clip.opname == "hard_sigmoid":
-                inner = _Chain(clip.operands[0], clip.alpha, clip.beta)
+                inner = Chain(clip.operands[0], clip.alpha, clip.beta)
             limits = (0.0, 1.0) if clip.opname == "hard_sigmoid" else _limits(clip)
             total = outer.factor * line.factor
             shape = (limits[0], total * limits[1], total * inner.factor, total * inner.offset)
             if inner.source is line.source and all(map(_close, shape, (0.0, 1.0, 1 / 6, 0.5))):
                 ops = [*outer.ops, product, *line.ops, clip, *inner.ops]
-                return _become(op, make("hard_swish", [line.source]), ops, rewriter)
+                return become(op, make("hard_swish", [line.source]), ops, rewriter)
         return False
 
     # -- rule 5 ------------------------------------------------------------------------------------------------------
@@ -182,7 +126,7 @@ class _FusePatterns(Rules):
             found = self.chain(line)
             if found.ops and found.source is x and found.offset == 0 and 0 <= found.factor <= 1:
                 fresh = make("leaky_relu", [x], {"slope": found.factor})
-                return _become(op, fresh, [op, *found.ops], rewriter)
+                return become(op, fresh, [op, *found.ops], rewriter)
         return False
 
     def leaky_sum(self, op: TensorOp, rewriter: Rewriter) -> bool:
@@ -205,7 +149,7 @@ class _FusePatterns(Rules):
                 vector = np.ascontiguousarray(slope.ravel().astype(x.type.numpy))
                 value = self.weight(vector, None, op, rewriter, f"{op.label}.slope")
                 fresh = make("prelu", [x, value], {"axis": axis})
-            return _become(op, fresh, [op, relu, *ops], rewriter)
+            return become(op, fresh, [op, relu, *ops], rewriter)
         return False
 
     def below_zero(self, value: Value) -> tuple[Value, np.ndarray, list[TensorOp]] | None:
@@ -258,7 +202,7 @@ class _FusePatterns(Rules):
         like_total = top is not None and (top.method, top.axes, top.keepdims) == ("max", total.axes, True)
         if shift is not None and top is not None and like_total and top.operands[0] is shift.operands[0]:
             x, ops = shift.operands[0], [*ops, shift, top]
-        return _become(op, make("softmax", [x], {"axis": total.axes[0]}), ops, rewriter)
+        return become(op, make("softmax", [x], {"axis": total.axes[0]}), ops, rewriter)
 
 
 def _limits(op: TensorOp) -> tuple[float, float]:
@@ -267,14 +211,3 @@ def _limits(op: TensorOp) -> tuple[float, float]:
 
 def _close(a: float, b: float) -> bool:
     return math.isclose(a, b, rel_tol=1e-5, abs_tol=1e-6)
-
-
-def _become(op: TensorOp, fresh: TensorOp, ops: list[TensorOp], rewriter: Rewriter) -> bool:
-    """Put `fresh` in the place of `op`, with the source layers of all `ops` in source order. Always True."""
-    block = op.parent
-    assert block is not None  # it is being rewritten
-    inherit(fresh, op)
-    fresh.location = locations(*sorted(dict.fromkeys(ops), key=block.ops.index))
-    fresh.result.type = op.type
-    rewriter.replace_with(op, fresh)
-    return True

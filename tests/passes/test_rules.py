@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import cases_fusion  # noqa: F401 - fills CASES
 import pytest
 from cases import CASES
 from nets import Net, apply
