@@ -37,6 +37,17 @@ def _to(type: TensorType, name: str, *inputs: TensorType, **attributes: Any) -> 
     return inputs, lambda b, *values: getattr(b, name)(*values, out=type, **attributes)
 
 
+def _recurrent(gates: int, directions: int, features: int = 3, hidden: int = 6) -> tuple[TensorType, ...]:
+    """Weight, recurrence, bias and state of a recurrent layer for 2 sequences."""
+    rows = gates * hidden
+    return (
+        TensorType((directions, rows, features)),
+        TensorType((directions, rows, hidden)),
+        TensorType((directions, 2 * rows)),
+        TensorType((directions, 2, hidden)),
+    )
+
+
 _FLOAT_UNARY = [
     "relu", "sigmoid", "tanh", "hard_sigmoid", "hard_swish", "exp", "log", "sqrt", "abs",
     "neg", "floor", "ceil", "round", "softplus", "softmax", "log_softmax", "elu",
@@ -114,6 +125,39 @@ SAMPLES: dict[str, Sample] = {
     "upsample": _unary("upsample", scale=(2, 3)),
     "tile": _unary("tile", ROWS, reps=(2, 3)),
     "reduce": _unary("reduce", method="mean", axes=(2, 3)),
+    "quantize_linear": (
+        (IMAGE, CHANNEL, TensorType((4,), "i8")),
+        lambda b, *v: b.quantize_linear(*v, dtype="i8"),
+    ),
+    "dequantize_linear": (
+        (TensorType((3, 6), "u16"), TensorType((3, 2)), TensorType((3, 2), "u16")),
+        lambda b, *v: b.dequantize_linear(*v, block_size=3),
+    ),
+    "resize": _unary("resize", sizes=(2, 4, 8, 5), scales=(1.0, 1.0, 1.6, 0.875), mode="cubic", antialias=True),
+    "grid_sample": _binary("grid_sample", other=TensorType((2, 3, 7, 2)), mode="cubic", padding="reflection"),
+    "roi_align": (
+        (IMAGE,),
+        lambda b, x: b.roi_align(
+            x,
+            b.weight(np.array([[0, 0, 4, 3], [1, 2, 6, 4.5], [3, 3, 3, 3]], np.float32), "rois"),
+            b.weight(np.array([0, 1, 1]), "images"),
+            size=(2, 3),
+        ),
+    ),
+    "rnn": (
+        (TensorType((5, 2, 3)), *_recurrent(1, 2)),
+        lambda b, *v: b.rnn(*v, direction="bidirectional", lengths=(5, 3), clip=1.0),
+    ),
+    "gru": (
+        (TensorType((5, 2, 3)), *_recurrent(3, 1)),
+        lambda b, *v: b.gru(*v, activations=("hard_sigmoid", "relu"), linear_before_reset=True),
+    ),
+    "lstm": (
+        (TensorType((5, 2, 3)), *_recurrent(4, 1), TensorType((1, 2, 6)), TensorType((1, 18))),
+        lambda b, *v: b.lstm(*v, direction="reverse", input_forget=True),
+    ),
+    "einsum": _binary("einsum", other=TensorType((6, 7)), equation="nchw,wk->nkc"),
+    "dft": _unary("dft", TensorType((2, 8, 1)), axis=1, length=6, onesided=True),
     "arg": _unary("arg", method="max", axis=1),
     **{name: _unary(name, SQUARES) for name in _FUNCTIONS},
     "is_inf": _unary("is_inf", negative=False),
@@ -141,7 +185,6 @@ SAMPLES: dict[str, Sample] = {
     "l2_normalize": _unary("l2_normalize", axes=(1,), epsilon=0.25),
     "mean_variance_norm": _unary("mean_variance_norm", axes=(2, 3), epsilon=0.25),
     "max_pool_mask": _unary("max_pool_mask", kernel=(2, 3), strides=(2, 2), pads=(1, 0, 0, 0), ceil_mode=True),
-    "interp": _unary("interp", size=(9, 4)),
     "max_unpool": (
         (IMAGE,),
         lambda b, x: b.max_unpool(b.max_pool(x, kernel=(2, 2)), b.max_pool_mask(x, kernel=(2, 2)), size=(5, 6)),

@@ -74,7 +74,11 @@ def _inputs(layer: Layer, states: int) -> tuple[list[Value], Value | None, list[
         raise layer.shape_error(f"takes a shared bottom (N, ...) of {batch} items, got {list(rest[0].shape)}")
     shape = (batch, _units(layer))
     first = [layer.reshape(value, shape) for value in layer.inputs[len(layer.inputs) - exposed :]] if exposed else []
-    return _by_step(layer, layer.reshape(cont, (time * batch, 1)), time), (rest or [None])[0], first or [None] * states
+    return (
+        _by_step(layer, layer.reshape(cont, (time * batch, 1)), time),
+        rest[0] if rest else None,
+        first or [None] * states,
+    )
 
 
 def _weights(layer: Layer, gates: int, static: Value | None, more: list[tuple[int, ...]]) -> list[Value]:

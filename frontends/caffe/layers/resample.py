@@ -58,7 +58,9 @@ def interp(layer: Layer) -> Results:
         return x
     if sizes == (1, 1):
         return layer.b.upsample(x, scale=(height, width))
-    return layer.b.interp(x, size=(height, width))
+    scales = (1.0, 1.0, height / sizes[0], width / sizes[1])
+    shape = (*x.shape[:2], height, width)
+    return layer.b.resize(x, sizes=shape, scales=scales, mode="linear", coordinates="align_corners")
 
 
 def _cut(layer: Layer, x: Value, before: int, after: int) -> Value:

@@ -137,9 +137,7 @@ def reorg(layer: Layer) -> Results:
         raise layer.shape_error(f"takes a blob of 4 axes (N, C, H, W), got {list(x.shape)}")
     (n, c, h, w), s = x.shape, p.stride
     if s < 1 or c % (s * s) or (not p.reverse and (h % s or w % s)):
-        raise layer.shape_error(
-            f"stride {s} does not divide {list(x.shape)} (its square the channels)"
-        )
+        raise layer.shape_error(f"stride {s} does not divide {list(x.shape)} (its square the channels)")
     if p.reverse:
         apart = layer.b.reshape(x, shape=(n, s, s, c // (s * s), h, w))
         return layer.reshape(layer.b.permute(apart, order=(0, 3, 4, 1, 5, 2)), (n, c // (s * s), h * s, w * s))
