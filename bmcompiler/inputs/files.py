@@ -68,7 +68,7 @@ class FolderSource(Source):
         else:
             contents = [stored_arrays(file) for file in self.files]
             arrays = {each.name: self._samples(each, inputs, contents) for each in inputs}
-        count = max(map(len, arrays.values()))
+        count = max(map(len, arrays.values()), default=0)
         files = counted(len(self.files), "file")
         return InputData(arrays, self.path, f"{counted(count, 'sample')} in {files} of {self.path}")
 
