@@ -22,6 +22,13 @@ from pathlib import Path
 
 import pytest
 from cli_files import command, write_all
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import Message
+from onnx import ModelProto
+
+from bmcompiler.bmodel import bm1880_pb2
+from bmcompiler.frontends.caffe.caffe_pb2 import NetParameter
+from bmcompiler.quant.calibration_table_pb2 import NetCalibrationParameter
 
 SECONDS, MEMORY = 10, 4 << 30
 TABLE = "--calibration-table net.table"
@@ -104,7 +111,63 @@ def reworded(data: bytes, rng: random.Random) -> bytes:
     return "".join(words).encode()
 
 
-INSIDE = dict.fromkeys(("text weights", "calibration data", "run data"), rezipped)
+def leaves(message: Message) -> Iterator[tuple[Message, FieldDescriptor, int]]:
+    """Every value in a message and the messages inside it, as (message, field, index); index -1: not repeated."""
+    for field, value in message.ListFields():
+        repeated = not hasattr(value, "ListFields") and hasattr(value, "add" if field.message_type else "append")
+        for index, item in enumerate(value) if repeated else ((-1, value),):
+            yield message, field, index
+            if field.message_type:
+                yield from leaves(item)
+
+
+def refilled(message: Message, rng: random.Random) -> bytes:
+    """One to three values of a message replaced by others of their kind, left out or repeated."""
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        inside, field, index = rng.choice(list(leaves(message)))
+        value = getattr(inside, field.name) if index < 0 else getattr(inside, field.name)[index]
+        if field.message_type or (index >= 0 and rng.random() < 0.3):
+            if index >= 0 and rng.random() < 0.5:
+                del getattr(inside, field.name)[index]
+            elif index >= 0:
+                getattr(inside, field.name).extend([value])
+            else:
+                inside.ClearField(field.name)
+            continue
+        number = rng.choice((0, 1, 2, 3, -1, 7, 255, 65536, 2**31 - 1, -(2**31), 2**63 - 1))
+        choices = {
+            bool: lambda: True,
+            int: lambda number=number: number,
+            float: lambda: rng.choice((0.0, -1.0, 1e38, 1e-38, float("nan"), float("inf"))),
+            str: lambda value=value: rng.choice(("", "x", "data", value + "x", value[:-1])),
+            bytes: lambda value=value: damaged(value, rng),
+        }
+        # a field of another width or kind refuses the number: the value then stays
+        with contextlib.suppress(ValueError, TypeError):
+            new = choices[type(value)]()
+            if index < 0:
+                setattr(inside, field.name, new)
+            else:
+                getattr(inside, field.name)[index] = new
+    return message.SerializeToString()
+
+
+def refilled_model(data: bytes, rng: random.Random) -> bytes:
+    """A bmodel whose message has other values."""
+    end = 8 + int.from_bytes(data[4:8], "little")
+    message = refilled(bm1880_pb2.Model.FromString(data[8:end]), rng)
+    return data[:4] + len(message).to_bytes(4, "little") + message + data[end:]
+
+
+INSIDE: dict[str, Callable[[bytes, random.Random], bytes]] = {
+    "onnx": lambda data, rng: refilled(ModelProto.FromString(data), rng),
+    "caffemodel": lambda data, rng: refilled(NetParameter.FromString(data), rng),
+    "binary table": lambda data, rng: refilled(NetCalibrationParameter.FromString(data), rng),
+    "model": refilled_model,
+    "text weights": rezipped,
+    "calibration data": rezipped,
+    "run data": rezipped,
+}
 
 
 class TooSlow(BaseException):
