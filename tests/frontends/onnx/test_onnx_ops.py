@@ -254,6 +254,7 @@ def test_dropout_passes_its_input_through(opset: int) -> None:
     assert len(module.main.ops) == 1  # nothing but the return
 
 
+@pytest.mark.slow
 def test_every_converter_has_a_case() -> None:
     """Here, in the other tables, or where ONNX Runtime lags behind in the suite of the onnx package."""
     import test_onnx_numbers
