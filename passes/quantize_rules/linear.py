@@ -85,9 +85,7 @@ def _layer(op: TensorOp, low: Lowering) -> Value:
     return low.emit(op.opname, [x, *_constants(low, ints, weight, bias)], attributes, ints.threshold)
 
 
-def _linear(
-    op: TensorOp, weight: NDArray[Any], bias: NDArray[Any] | None, source: float, wanted: float
-) -> Linear:
+def _linear(op: TensorOp, weight: NDArray[Any], bias: NDArray[Any] | None, source: float, wanted: float) -> Linear:
     """`formulas.linear`; its error names the layer."""
     try:
         return linear(weight, bias, source, wanted)
