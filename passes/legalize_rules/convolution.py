@@ -78,5 +78,5 @@ def _grid(x: Value, pads: tuple[int, ...], size: tuple[int, int], draft: Draft) 
 
 
 def _least_divisor(number: int) -> int:
-    """The smallest divisor above 1; 1 for 1."""
-    return next((d for d in range(2, number + 1) if number % d == 0), 1)
+    """The smallest divisor above 1 and up to 1024; 1 when there is none. More images than that are never worth it."""
+    return next((d for d in range(2, min(number, 1024) + 1) if number % d == 0), 1)
