@@ -147,20 +147,22 @@ def _decoded(code_type: str, offsets: Any, priors: Any, variances: Any) -> Any:
     return np.concatenate([middle - half, middle + half], axis=-1)
 
 
-def greedy_suppression(boxes: Any, threshold: float, eta: float = 1.0) -> Any:
+def greedy_suppression(boxes: Any, threshold: float, eta: float = 1.0, border: float = 0.0) -> Any:
     """Positions of the boxes that stay, of (K, 4) corner boxes x0, y0, x1, y1 in descending order of score.
 
     A box goes when its intersection over union with one that stays is above the threshold, which shrinks by the factor
-    `eta` after each box that stays, while it is above 0.5.
+    `eta` after each box that stays, while it is above 0.5. `border` is added to widths and heights (1 where x1 and y1
+    name the last pixel).
     """
-    sizes = np.maximum(boxes[:, 2:] - boxes[:, :2], 0)
+    edge = boxes.dtype.type(border)
+    sizes = np.maximum(boxes[:, 2:] - boxes[:, :2] + edge, 0)
     areas = sizes[:, 0] * sizes[:, 1]
     overlap = np.zeros(len(boxes), boxes.dtype)
     kept, at = [], 0
     while at < len(boxes):
         kept.append(at)
         box, rest = boxes[at], boxes[at + 1 :]
-        common = np.maximum(np.minimum(rest[:, 2:], box[2:]) - np.maximum(rest[:, :2], box[:2]), 0)
+        common = np.maximum(np.minimum(rest[:, 2:], box[2:]) - np.maximum(rest[:, :2], box[:2]) + edge, 0)
         shared = common[:, 0] * common[:, 1]
         union = areas[at + 1 :] + areas[at] - shared
         ratios = np.divide(shared, union, out=np.zeros_like(shared), where=shared > 0)

@@ -189,6 +189,18 @@ SAMPLES: dict[str, Sample] = {
         (IMAGE,),
         lambda b, x: b.max_unpool(b.max_pool(x, kernel=(2, 2)), b.max_pool_mask(x, kernel=(2, 2)), size=(5, 6)),
     ),
+    "roi_pool": (
+        (IMAGE,),
+        lambda b, x: b.roi_pool(x, b.weight(np.array([[1, 0, 1, 3, 4]], np.float32), "rois"), size=(2, 3)),
+    ),
+    "ps_roi_pool": (
+        (IMAGE,),
+        lambda b, x: b.ps_roi_pool(x, b.weight(np.array([[1, 0, 1, 3, 4]], np.float32), "rois"), group=2),
+    ),
+    "proposal": (
+        (TensorType((2, 4, 5, 6)), TensorType((2, 8, 5, 6)), TensorType((1, 3))),
+        lambda b, *v: b.proposal(*v, anchors=(0.0, 0.0, 15.0, 15.0, -8.0, -8.0, 23.0, 23.0), post_nms_count=4),
+    ),
     "detection_output": (
         (TensorType((2, 12)), TensorType((2, 9)), TensorType((1, 2, 12))),
         lambda b, *v: b.detection_output(*v, num_classes=3, code_type="center_size", keep_top_k=4),

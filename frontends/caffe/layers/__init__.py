@@ -10,6 +10,7 @@ from bmcompiler.frontends.caffe.layers import (
     recurrent,
     reduce,
     refused,
+    regions,
     resample,
     shape,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "recurrent",
     "reduce",
     "refused",
+    "regions",
     "resample",
     "shape",
 ]
