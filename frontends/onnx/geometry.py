@@ -5,24 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from bmcompiler.errors import FileFormatError, ShapeError, UnsupportedError
+from bmcompiler.errors import FileFormatError, UnsupportedError
 from bmcompiler.frontends.onnx.node import Node, choice
 
 if TYPE_CHECKING:
     from bmcompiler.builder import Builder
-    from bmcompiler.frontends.onnx.registry import Tensor
     from bmcompiler.ir import Value
 
 AUTO_PADS = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
 
 
-def spatial_axes(node: Node) -> int:
-    """1 or 2: the number of spatial axes. Raises UnsupportedError for any other number."""
-    count = node.rank(0, least=2) - 2
-    if count not in (1, 2):
-        raise UnsupportedError(f"input {list(node.shape())} has {count} spatial axes. Supported: 1 and 2")
+def spatial_axes(shape: Sequence[int]) -> int:
+    """1, 2 or 3: the number of spatial axes. Raises UnsupportedError for any other number."""
+    count = len(shape) - 2
+    if count not in (1, 2, 3):
+        raise UnsupportedError(f"input {list(shape)} has {count} spatial axes. Supported: 1, 2 and 3")
     return count
 
 
@@ -83,13 +80,3 @@ def like_input(b: Builder, value: Value, rank: int) -> Value:
     n, c, _, w = value.shape
     result: Value = b.reshape(value, shape=(n, c, w))
     return result
-
-
-def kernel_image(node: Node, b: Builder, index: int, count: int) -> Value:
-    """The weight of a convolution with (kernel height, kernel width) as its last axes."""
-    tensor: Tensor = node.tensor(index)
-    if len(tensor.shape) != count + 2:
-        raise ShapeError(f"weight {list(tensor.shape)} does not fit input {list(node.shape())}")
-    if count == 1 and isinstance(tensor, np.ndarray):
-        return b.weight(tensor[:, :, None, :], node.proto.input[index])
-    return as_image(b, node.input(index))

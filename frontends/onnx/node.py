@@ -29,6 +29,7 @@ _READERS: dict[int, Callable[[onnx.AttributeProto], Any]] = {
     _A.INTS: lambda a: tuple(int(v) for v in a.ints),
     _A.TENSOR: lambda a: a.t,
     _A.GRAPH: lambda a: a.g,
+    _A.STRINGS: lambda a: tuple(v.decode("utf-8", "replace") for v in a.strings),
 }
 
 
@@ -119,6 +120,13 @@ class Node:
             raise FileFormatError(f"input {index} must be a single number, got shape {list(array.shape)}")
         return array.reshape(-1)[0].item()
 
+    def whole(self, index: int) -> _Int:
+        """A constant of one whole number, which must be there; the fraction of a real number does not count."""
+        value = self.scalar(index)
+        if value is None or not abs(value) <= 2**62:
+            raise FileFormatError(f"input {index} must be a whole number, got {value}")
+        return _Int(value)
+
     def tensor_type(self, index: int) -> TensorType:
         tensor = self.tensor(index)
         return tensor.type if isinstance(tensor, Value) else type_of_array(tensor)
@@ -151,6 +159,9 @@ class Node:
 
     def floats(self, name: str, default: Sequence[_Float] | None = None) -> tuple[_Float, ...]:
         return tuple(self._attribute(name, _A.FLOATS, default))
+
+    def strings(self, name: str, default: Sequence[str] | None = None) -> tuple[str, ...]:
+        return tuple(self._attribute(name, _A.STRINGS, default))
 
     def array(self, name: str) -> np.ndarray:
         return to_array(self._attribute(name, _A.TENSOR, None), self.folder)

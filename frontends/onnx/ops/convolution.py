@@ -1,15 +1,16 @@
-"""Conv and ConvTranspose, with one or two spatial axes."""
+"""Conv and ConvTranspose with one, two or three spatial axes; one and three are computed with two."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+
+import numpy as np
 
 from bmcompiler.builder import Builder
 from bmcompiler.errors import FileFormatError, ShapeError
 from bmcompiler.frontends.onnx.geometry import (
     AUTO_PADS,
     as_image,
-    kernel_image,
     like_input,
     paddings,
     pair,
@@ -33,48 +34,141 @@ def _taps(node: Node, weight: Value, count: int) -> tuple[int, ...]:
 
 @onnx_op("Conv")
 def conv(node: Node, b: Builder) -> Value:
-    count = spatial_axes(node)
-    weight = kernel_image(node, b, 1, count)
+    return convolve(node, b, node.input(0), node.input(1), node.optional(2))
+
+
+def convolve(node: Node, b: Builder, x: Value, weight: Value, bias: Value | None) -> Value:
+    """The convolution that the node's attributes describe, of these values."""
+    count = spatial_axes(x.shape)
+    if weight.type.rank != count + 2:
+        raise ShapeError(f"weight {list(weight.shape)} does not fit input {list(x.shape)}")
     taps = _taps(node, weight, count)
     strides = per_axis(node, "strides", count, (1,) * count)
     dilations = per_axis(node, "dilations", count, (1,) * count)
-    pads = paddings(node, node.shape()[2:], taps, strides, dilations)
-    out = b.conv(
-        as_image(b, node.input(0)),
-        weight,
-        node.optional(2),
+    pads = paddings(node, x.shape[2:], taps, strides, dilations)
+    group, shape = node.int("group", 1), x.shape
+    if count == 3:
+        x = _depth_windows(b, x, taps[0], strides[0], pads[0], dilations[0])
+        depth = x.shape[0] // shape[0]
+        weight = merged_weight(b, weight)
+        strides, pads, dilations = strides[1:], pads[1:], dilations[1:]
+    out: Value = b.conv(
+        as_image(b, x),
+        as_image(b, weight),
+        bias,
         strides=pair(strides, 1),
         pads=quad(pads),
         dilations=pair(dilations, 1),
-        group=node.int("group", 1),
+        group=group,
     )
-    return like_input(b, out, count + 2)
+    return depth_second(b, out, shape[0], depth) if count == 3 else like_input(b, out, count + 2)
+
+
+def _depth_windows(b: Builder, x: Value, taps: int, stride: int, pads: tuple[int, int], dilation: int) -> Value:
+    """(N, C, D, H, W) as (N * windows, C * taps, H, W): what a window sees along D stands in the channels."""
+    if any(pads):
+        x = b.pad(x, pads=(0, 0, 0, 0, *pads, 0, 0, 0, 0))
+    n, c, d, h, w = x.shape
+    count = (d - dilation * (taps - 1) - 1) // stride + 1
+    if count < 1:
+        raise ShapeError(f"a window of {taps} (dilation {dilation}) does not fit {d} padded elements")
+    parts = []
+    for tap in range(taps):
+        first = tap * dilation
+        ends = (n, c, first + (count - 1) * stride + 1, h, w)
+        part = b.slice(x, starts=(0, 0, first, 0, 0), ends=ends, steps=(1, 1, stride, 1, 1))
+        parts.append(b.reshape(b.permute(part, order=(0, 2, 1, 3, 4)), shape=(n * count, c, 1, h, w)))
+    stacked = b.concat(*parts, axis=2) if taps > 1 else parts[0]
+    out: Value = b.reshape(stacked, shape=(n * count, c * taps, h, w))
+    return out
+
+
+def merged_weight(b: Builder, weight: Value) -> Value:
+    """(A, B, KD, KH, KW) as (A, B * KD, KH, KW)."""
+    first, second, *taps = weight.shape
+    out: Value = b.reshape(weight, shape=(first, second * taps[0], taps[1], taps[2]))
+    return out
+
+
+def depth_second(b: Builder, x: Value, images: int, depth: int) -> Value:
+    """(N * D, C, H, W) as (N, C, D, H, W)."""
+    _, c, h, w = x.shape
+    out: Value = b.permute(b.reshape(x, shape=(images, depth, c, h, w)), order=(0, 2, 1, 3, 4))
+    return out
 
 
 @onnx_op("ConvTranspose")
 def conv_transpose(node: Node, b: Builder) -> Value:
-    count = spatial_axes(node)
-    weight = kernel_image(node, b, 1, count)
+    x, weight = node.input(0), node.input(1)
+    count = spatial_axes(x.shape)
+    if weight.type.rank != count + 2:
+        raise ShapeError(f"weight {list(weight.shape)} does not fit input {list(x.shape)}")
     taps = _taps(node, weight, count)
     strides = per_axis(node, "strides", count, (1,) * count)
     dilations = per_axis(node, "dilations", count, (1,) * count)
     extra = per_axis(node, "output_padding", count, (0,) * count, least=0)
     full = [
         (size - 1) * stride + dilation * (k - 1) + 1 + more
-        for size, k, stride, dilation, more in zip(node.shape()[2:], taps, strides, dilations, extra)
+        for size, k, stride, dilation, more in zip(x.shape[2:], taps, strides, dilations, extra)
     ]
-    pads, more = _transposed_pads(node, full, strides)
+    pads, missing = _transposed_pads(node, full, strides)
+    more = [e + m for e, m in zip(extra, missing)]
+    geometry = list(zip(strides, dilations, pads, more))
+    return transposed(b, x, weight, node.optional(2), geometry, node.int("group", 1))
+
+
+Geometry = Sequence[tuple[int, int, tuple[int, int], int]]
+"""(stride, dilation, pads, output padding) per spatial axis."""
+
+
+def transposed(b: Builder, x: Value, weight: Value, bias: Value | None, geometry: Geometry, group: int) -> Value:
+    """Transposed convolution over one, two or three axes."""
+    if len(geometry) == 3:
+        return _deep_transpose(b, x, weight, bias, geometry, group)
+    strides, dilations, pads, more = zip(*geometry)
     out = b.deconv(
-        as_image(b, node.input(0)),
-        weight,
-        node.optional(2),
+        as_image(b, x),
+        as_image(b, weight),
+        bias,
         strides=pair(strides, 1),
         pads=quad(pads),
         dilations=pair(dilations, 1),
-        group=node.int("group", 1),
-        output_pads=pair([e + m for e, m in zip(extra, more)], 0),
+        group=group,
+        output_pads=pair(more, 0),
     )
-    return like_input(b, out, count + 2)
+    return like_input(b, out, x.type.rank)
+
+
+def _deep_transpose(b: Builder, x: Value, weight: Value, bias: Value | None, geometry: Geometry, group: int) -> Value:
+    """Three axes as two transposed convolutions: height and width first, with the depth taps among the channels, then
+    depth, which only adds up overlapping slices."""
+    n, c, d, h, w = x.shape
+    depth, rows, columns = geometry
+    planes = b.reshape(b.permute(x, order=(0, 2, 1, 3, 4)), shape=(n * d, c, h, w))
+    flat = b.deconv(
+        planes,
+        merged_weight(b, weight),
+        strides=(rows[0], columns[0]),
+        dilations=(rows[1], columns[1]),
+        pads=(*rows[2], *columns[2]),
+        output_pads=(rows[3], columns[3]),
+        group=group,
+    )
+    taps = weight.shape[2]
+    outputs, (oh, ow) = flat.shape[1] // taps, flat.shape[2:]
+    slices = b.permute(b.reshape(flat, shape=(n, d, outputs, taps, oh * ow)), order=(0, 2, 3, 1, 4))
+    summed = b.deconv(
+        b.reshape(slices, shape=(n * outputs, taps, d, oh * ow)),
+        b.weight(np.eye(taps, dtype=x.type.numpy).reshape(taps, 1, taps, 1), "taps"),
+        strides=(depth[0], 1),
+        dilations=(depth[1], 1),
+        pads=(*depth[2], 0, 0),
+        output_pads=(depth[3], 0),
+    )
+    out: Value = b.reshape(summed, shape=(n, outputs, summed.shape[2], oh, ow))
+    if bias is not None:
+        out = b.add(out, b.reshape(bias, shape=(outputs, 1, 1, 1)))
+    return out
 
 
 def _transposed_pads(

@@ -69,7 +69,7 @@ def scatter_nd(node: Node, b: Builder) -> Value:
 @onnx_op("OneHot")
 def one_hot(node: Node, b: Builder) -> Value:
     """Indices and depth may be of any number type; their fractions do not count."""
-    depth = int(node.scalar(1))
+    depth = node.whole(1)
     if depth < 1:
         raise ShapeError(f"depth must be positive, got {depth}")
     axis = axis_of(node.int("axis", -1), node.rank() + 1)

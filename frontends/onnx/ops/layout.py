@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-import numpy as np
-
 from bmcompiler.builder import Builder
 from bmcompiler.errors import FileFormatError, ShapeError
 from bmcompiler.frontends.onnx.constants import axes_argument, expanded_dims, reshaped, squeezed_dims
@@ -141,7 +139,7 @@ def _slice(node: Node, b: Builder, axes: Sequence[int], bounds: Sequence[Sequenc
 
 
 # -- pads ---------------------------------------------------------------------------
-_PAD_MODES = {"constant": "constant", "reflect": "reflect", "edge": "edge"}
+_PAD_MODES = {"constant": "constant", "reflect": "reflect", "edge": "edge", "wrap": "wrap"}
 
 
 @onnx_op("Pad")
@@ -175,8 +173,20 @@ def _pad(node: Node, b: Builder, pads: Sequence[int], axes: Sequence[int], value
     widths = [max(0, side.get(axis, 0)) for axis in range(rank) for side in (before, after)]
     if not any(widths):
         return x
+    if mode == "wrap":
+        return _wrapped(b, x, widths[::2], widths[1::2])
     out: Value = b.pad(x, pads=widths, mode=mode, value=value if mode == "constant" else 0.0)
     return out
+
+
+def _wrapped(b: Builder, x: Value, before: Sequence[int], after: Sequence[int]) -> Value:
+    """The input repeated without end, cut so that `before` and `after` elements stand around it."""
+    turns = [-(-n // d) for n, d in zip(before, x.shape)]
+    reps = [1 + turn + -(-n // d) for turn, n, d in zip(turns, after, x.shape)]
+    starts = [turn * d - n for turn, n, d in zip(turns, before, x.shape)]
+    sizes = [n + d + m for n, d, m in zip(before, x.shape, after)]
+    ranges = {axis: (start, start + size, 1) for axis, (start, size) in enumerate(zip(starts, sizes))}
+    return slice_axes(b, b.tile(x, reps=reps), ranges)
 
 
 # -- repetition ---------------------------------------------------------------------

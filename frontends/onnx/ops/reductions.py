@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bmcompiler.builder import Builder
-from bmcompiler.errors import FileFormatError, UnsupportedError
+from bmcompiler.errors import UnsupportedError
 from bmcompiler.frontends.onnx.constants import axes_argument
 from bmcompiler.frontends.onnx.node import Node, axes_of, axis_of
 from bmcompiler.frontends.onnx.ops.arithmetic import wrapping
@@ -70,11 +70,8 @@ def arg(node: Node, b: Builder) -> Value:
 
 @onnx_op("CumSum", "CumProd")
 def cumulate(node: Node, b: Builder) -> Value:
-    axis = node.scalar(1)
-    if not isinstance(axis, int):
-        raise FileFormatError("the axis (input 1) must be one integer")
     ways = {"exclusive": node.flag("exclusive"), "reverse": node.flag("reverse")}
-    method, where = node.type[3:].lower(), axis_of(axis, node.rank(0, least=1))
+    method, where = node.type[3:].lower(), axis_of(node.whole(1), node.rank(0, least=1))
     out: Value = b.cumulate(node.input(0), method=method, axis=where, **ways)
     return out
 
@@ -87,7 +84,7 @@ def top_k_by_attribute(node: Node, b: Builder) -> tuple[Value, Value]:
 @onnx_op("TopK", since=10)
 def top_k_by_input(node: Node, b: Builder) -> tuple[Value, Value]:
     node.ignore("sorted")  # in order is one of the orders that "not sorted" allows
-    return _top_k(node, b, int(node.scalar(1)))
+    return _top_k(node, b, node.whole(1))
 
 
 def _top_k(node: Node, b: Builder, k: int) -> tuple[Value, Value]:

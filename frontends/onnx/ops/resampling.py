@@ -1,37 +1,21 @@
-"""Upsample and Resize, where they repeat or drop whole rows and columns (nearest neighbour)."""
+"""Upsample, Resize, GridSample and RoiAlign. What only repeats or drops whole rows and columns becomes those ops."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import floor, prod
 
 import numpy as np
 
 from bmcompiler.builder import Builder
-from bmcompiler.errors import FileFormatError, ShapeError, UnsupportedError
+from bmcompiler.errors import FileFormatError, ShapeError
 from bmcompiler.frontends.onnx.node import Node, axes_of, choice
 from bmcompiler.frontends.onnx.ops.layout import slice_axes, to_shape
 from bmcompiler.frontends.onnx.registry import onnx_op
 from bmcompiler.ir import Value
+from bmcompiler.ops.resample import COORDINATES, MODES, ROUNDINGS, source_positions
 
 _MAX_LENGTH = 2**20
-
-# how a result position x_out maps to a source position: (x_out, scale, input length, result length) -> real
-_COORDINATES: dict[str, Callable[[np.ndarray, float, int, int], np.ndarray]] = {
-    "asymmetric": lambda x, scale, have, want: x / scale,
-    "half_pixel": lambda x, scale, have, want: (x + 0.5) / scale - 0.5,
-    "pytorch_half_pixel": lambda x, scale, have, want: (x + 0.5) / scale - 0.5 if want > 1 else x * 0.0,
-    "half_pixel_symmetric": lambda x, scale, have, want: (
-        have / 2 * (1 - want / (scale * have)) + (x + 0.5) / scale - 0.5
-    ),
-    "align_corners": lambda x, scale, have, want: x * (have - 1) / (want - 1) if want > 1 else x * 0.0,
-}
-_ROUNDINGS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "floor": np.floor,
-    "ceil": np.ceil,
-    "round_prefer_floor": lambda x: np.ceil(x - 0.5),
-    "round_prefer_ceil": lambda x: np.floor(x + 0.5),
-}
 
 
 @onnx_op("Upsample")
@@ -45,8 +29,9 @@ def upsample_by_input(node: Node, b: Builder) -> Value:
 
 
 def _upsample(node: Node, b: Builder, scales: Sequence[float]) -> Value:
-    choice("mode", node.string("mode", "nearest"), ("nearest",))
-    return _nearest(b, node.input(0), scales, _sizes(node.shape(), scales), coordinates="asymmetric", rounding="floor")
+    mode = choice("mode", node.string("mode", "nearest"), MODES)
+    sizes = _sizes(node.shape(), scales)
+    return _resized(b, node.input(0), scales, sizes, mode=mode, coordinates="asymmetric", rounding="floor")
 
 
 @onnx_op("Resize")
@@ -57,28 +42,56 @@ def resize_10(node: Node, b: Builder) -> Value:
 @onnx_op("Resize", since=11)
 def resize(node: Node, b: Builder) -> Value:
     x, shape = node.input(0), node.shape()
-    node.ignore("cubic_coeff_a", "exclude_outside", "extrapolation_value", "antialias")
-    mode = node.string("mode", "nearest")
-    coordinates = node.string("coordinate_transformation_mode", "half_pixel")
-    rounding = choice("nearest_mode", node.string("nearest_mode", "round_prefer_floor"), _ROUNDINGS)
     axes = node.ints("axes", tuple(range(len(shape))))
     axes_of(axes, len(shape))
+    axes = tuple(axis % len(shape) for axis in axes)
+    scales, sizes = _targets(node, axes)
+    coordinates = choice(
+        "coordinate_transformation_mode",
+        node.string("coordinate_transformation_mode", "half_pixel"),
+        (*COORDINATES, "tf_half_pixel_for_nn"),
+    )
+    attributes = {
+        "mode": choice("mode", node.string("mode", "nearest"), MODES),
+        # what opset 11 called so is half_pixel without the correction for negative positions
+        "coordinates": "half_pixel" if coordinates == "tf_half_pixel_for_nn" else coordinates,
+        "rounding": choice("nearest_mode", node.string("nearest_mode", "round_prefer_floor"), ROUNDINGS),
+        "cubic_a": node.float("cubic_coeff_a", -0.75),
+        "exclude_outside": node.flag("exclude_outside"),
+        "antialias": node.flag("antialias"),
+        "extrapolation": node.float("extrapolation_value", 0.0),
+    }
+    if coordinates == "tf_crop_and_resize":
+        roi = _floats(node, 1) or ()
+        if len(roi) != 2 * len(axes):
+            raise ShapeError(f"roi {list(roi)} needs a start and an end for each of {len(axes)} axes")
+        starts = _spread(roi[: len(axes)], axes, (0.0,) * len(shape))
+        attributes["roi"] = (*starts, *_spread(roi[len(axes) :], axes, (1.0,) * len(shape)))
+    elif tuple(sizes) == shape and all(s == 1 for s in scales):
+        return x
+    return _resized(b, x, scales, sizes, **attributes)
+
+
+def _targets(node: Node, axes: Sequence[int]) -> tuple[tuple[float, ...], tuple[int, ...]]:
+    """Scale and result length of every axis."""
+    shape = node.shape()
     policy = node.string("keep_aspect_ratio_policy", "stretch")
     scales, sizes = _floats(node, 2), node.constant_ints(3)
     if scales:
         scales = _spread(scales, axes, (1.0,) * len(shape))
-        sizes = _sizes(shape, scales)
-    elif sizes:
-        choice("keep_aspect_ratio_policy", policy, ("stretch",))
-        sizes = tuple(int(s) for s in _spread(sizes, axes, shape))
-        scales = tuple(want / have if have else 0.0 for want, have in zip(sizes, shape))
-    else:
+        return scales, _sizes(shape, scales)
+    if not sizes:
         raise FileFormatError("has neither scales nor sizes")
-    if tuple(sizes) == shape and all(s == 1 for s in scales):
-        return x
-    choice("mode", mode, ("nearest",))
-    choice("coordinate_transformation_mode", coordinates, _COORDINATES)
-    return _nearest(b, x, scales, sizes, coordinates=coordinates, rounding=rounding)
+    wanted = [int(s) for s in _spread(sizes, axes, shape)]
+    scales = tuple(want / have if have else 0.0 for want, have in zip(wanted, shape))
+    pick = {"stretch": None, "not_larger": min, "not_smaller": max}[
+        choice("keep_aspect_ratio_policy", policy, ("stretch", "not_larger", "not_smaller"))
+    ]
+    if pick is not None:
+        ratio = pick(scales[axis] for axis in axes)
+        scales = tuple(ratio if axis in axes else 1.0 for axis in range(len(shape)))
+        wanted = [floor(d * s + 0.5) for d, s in zip(shape, scales)]
+    return scales, tuple(wanted)
 
 
 def _floats(node: Node, index: int) -> tuple[float, ...] | None:
@@ -106,30 +119,40 @@ def _sizes(shape: Sequence[int], scales: Sequence[float]) -> tuple[int, ...]:
     return tuple(floor(d * s) for d, s in zip(shape, scales))
 
 
-def _nearest(
-    b: Builder, x: Value, scales: Sequence[float], sizes: Sequence[int], *, coordinates: str, rounding: str
-) -> Value:
-    """Axis by axis: source index of every result index, which must be a plain repetition or a slice."""
-    factors = [1] * x.type.rank
+def _resized(b: Builder, x: Value, scales: Sequence[float], sizes: Sequence[int], **attributes: object) -> Value:
+    """A resize, or repetition and slices where a nearest-neighbour resize is no more than those."""
+    for axis, (have, want) in enumerate(zip(x.shape, sizes)):
+        if have != want and not (1 <= want <= _MAX_LENGTH and have >= 1):
+            raise ShapeError(f"axis {axis} with {have} elements cannot become {want}")
+    mode, coordinates = str(attributes["mode"]), str(attributes["coordinates"])
+    if mode == "nearest" and coordinates != "tf_crop_and_resize":
+        plan = _repetition(x.shape, scales, sizes, coordinates, str(attributes["rounding"]))
+        if plan is not None:
+            factors, cuts = plan
+            return repeat(b, slice_axes(b, x, cuts), factors)
+    out: Value = b.resize(x, sizes=sizes, scales=scales, **attributes)
+    return out
+
+
+def _repetition(
+    shape: Sequence[int], scales: Sequence[float], sizes: Sequence[int], coordinates: str, rounding: str
+) -> tuple[list[int], dict[int, tuple[int, int, int]]] | None:
+    """Repeat factor per axis, and slices by axis; None when some axis needs neither of them."""
+    factors = [1] * len(shape)
     cuts: dict[int, tuple[int, int, int]] = {}
-    for axis, (have, want, scale) in enumerate(zip(x.shape, sizes, scales)):
+    for axis, (have, want, scale) in enumerate(zip(shape, sizes, scales)):
         if have == want and scale == 1:
             continue
-        if not 1 <= want <= _MAX_LENGTH or have < 1:
-            raise ShapeError(f"axis {axis} with {have} elements cannot become {want}")
-        place = _COORDINATES[coordinates](np.arange(want, dtype=np.float64), scale, have, want)
-        index = np.clip(_ROUNDINGS[rounding](place), 0, have - 1).astype(np.int64)
+        place = source_positions(coordinates, scale, have, want)
+        index = np.clip(ROUNDINGS[rounding](place), 0, have - 1).astype(np.int64)
         if want % have == 0 and np.array_equal(index, np.arange(want) // (want // have)):
             factors[axis] = want // have
             continue
         step = int(index[1] - index[0]) if want > 1 else 1
         if step < 1 or not np.array_equal(index, index[0] + step * np.arange(want)):
-            raise UnsupportedError(
-                f"axis {axis} goes from {have} to {want} elements ({coordinates}, {rounding}), which neither repeats "
-                "each element equally often nor takes every n-th"
-            )
+            return None
         cuts[axis] = (int(index[0]), int(index[-1]) + 1, step)
-    return repeat(b, slice_axes(b, x, cuts), factors)
+    return factors, cuts
 
 
 def repeat(b: Builder, x: Value, factors: Sequence[int]) -> Value:
@@ -143,3 +166,34 @@ def repeat(b: Builder, x: Value, factors: Sequence[int]) -> Value:
             rows = b.upsample(to_shape(b, x, (1, outer, size, inner)), scale=(factor, 1))
             x = to_shape(b, rows, (*x.shape[:axis], size * factor, *x.shape[axis + 1 :]))
     return x
+
+
+# -- sampling -----------------------------------------------------------------------
+_SAMPLE_MODES = {"bilinear": "linear", "bicubic": "cubic", "linear": "linear", "cubic": "cubic", "nearest": "nearest"}
+_PADDINGS = ("zeros", "border", "reflection")
+
+
+@onnx_op("GridSample", since=16)
+def grid_sample(node: Node, b: Builder) -> Value:
+    mode = choice("mode", node.string("mode", "linear"), _SAMPLE_MODES)
+    padding = choice("padding_mode", node.string("padding_mode", "zeros"), _PADDINGS)
+    x, grid, corners = node.input(0), node.input(1), node.flag("align_corners")
+    out: Value = b.grid_sample(x, grid, mode=_SAMPLE_MODES[mode], padding=padding, align_corners=corners)
+    return out
+
+
+@onnx_op("RoiAlign", since=10)
+def roi_align(node: Node, b: Builder) -> Value:
+    default = "half_pixel" if node.opset >= 16 else "output_half_pixel"
+    placing = node.string("coordinate_transformation_mode", default)
+    method = choice("mode", node.string("mode", "avg"), ("avg", "max"))
+    out: Value = b.roi_align(
+        *(node.input(i) for i in range(3)),
+        size=(node.int("output_height", 1), node.int("output_width", 1)),
+        samples=node.int("sampling_ratio", 0),
+        spatial_scale=node.float("spatial_scale", 1.0),
+        method="max" if method == "max" else "mean",
+        half_pixel=choice("coordinate_transformation_mode", placing, ("half_pixel", "output_half_pixel"))
+        == "half_pixel",
+    )
+    return out

@@ -28,7 +28,8 @@ def eye_like(node: Node) -> Any:
         raise ShapeError(f"input must have 2 axes, got {list(type.shape)}")
     check_size(type.shape, MAX_GROWN)
     dtype = numpy_type(node.int("dtype")) if node.has_attribute("dtype") else np.dtype(DTYPES[type.dtype][1])
-    return np.eye(*type.shape, k=node.int("k", 0), dtype=dtype)
+    rows, columns = type.shape
+    return np.eye(rows, columns, k=max(-rows, min(columns, node.int("k", 0))), dtype=dtype)
 
 
 @folds("Unique")
@@ -69,7 +70,7 @@ def non_max_suppression(node: Node) -> Any:
 
 
 def _corners(boxes: np.ndarray, form: int) -> np.ndarray:
-    """(top, left, bottom, right) in any order of the opposite corners; form 1 is (x, y, width, height) of the centre."""
+    """(top, left, bottom, right) from opposite corners in any order, or (form 1) from centre x, y, width, height."""
     if form not in (0, 1):
         raise FileFormatError(f"center_point_box must be 0 or 1, got {form}")
     if form == 1:

@@ -1,0 +1,235 @@
+"""Recurrent layers over whole sequences, as ONNX defines them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bmcompiler.ir import TensorType
+from bmcompiler.ops.base import Floats, Ints, Strs, TensorOp, attr, operand, tensorop
+from bmcompiler.ops.rules import need_float, need_same_dtype
+
+# name -> function of (x, alpha, beta), with the defaults of alpha and beta
+ACTIVATIONS: dict[str, tuple[Callable[[Any, Any, Any], Any], float, float]] = {
+    "relu": (lambda x, a, b: np.maximum(x, 0), 0.0, 0.0),
+    "tanh": (lambda x, a, b: np.tanh(x), 0.0, 0.0),
+    "sigmoid": (lambda x, a, b: 1 / (1 + np.exp(-x)), 0.0, 0.0),
+    "affine": (lambda x, a, b: a * x + b, 1.0, 0.0),
+    "leaky_relu": (lambda x, a, b: np.where(x >= 0, x, a * x), 0.01, 0.0),
+    "thresholded_relu": (lambda x, a, b: np.where(x >= a, x, 0), 1.0, 0.0),
+    "scaled_tanh": (lambda x, a, b: a * np.tanh(b * x), 1.0, 1.0),
+    "hard_sigmoid": (lambda x, a, b: np.clip(a * x + b, 0, 1), 0.2, 0.5),
+    "elu": (lambda x, a, b: np.where(x >= 0, x, a * np.expm1(np.minimum(x, 0))), 1.0, 0.0),
+    "softsign": (lambda x, a, b: x / (1 + np.abs(x)), 0.0, 0.0),
+    "softplus": (lambda x, a, b: np.logaddexp(x, 0), 0.0, 0.0),
+}
+DIRECTIONS = ("forward", "reverse", "bidirectional")
+
+
+class _Recurrent(TensorOp):
+    """What RNN, GRU and LSTM share: shapes, directions, lengths of sequences, and the loop over time.
+
+    input (T, N, I), weight (D, gates * H, I), recurrence (D, gates * H, H), bias (D, 2 * gates * H: input part, then
+    recurrent part), initial state (D, N, H). D is 2 for "bidirectional", else 1.
+    """
+
+    gates: ClassVar[int]
+    functions: ClassVar[tuple[str, ...]]
+    """Default activations of one direction."""
+    states: ClassVar[int] = 1
+
+    def infer(self) -> list[TensorType]:
+        steps, images, features = self.input.shape
+        directions, rows, hidden = self.recurrence.shape
+        shape = (directions, self.gates * hidden)
+        self.need_shape("recurrence", self.recurrence, (*shape, hidden))
+        self.need_shape("weight", self.weight, (*shape, features))
+        self.need_shape("bias", self.bias, (directions, 2 * rows))
+        if self.direction not in DIRECTIONS or directions != 1 + (self.direction == DIRECTIONS[2]):
+            raise self.shape_error(f"direction '{self.direction}' does not fit {directions} sets of weights")
+        for name in ("state", "cell")[: self.states]:
+            self.need_shape(name, getattr(self, name), (directions, images, hidden))
+        if self.lengths and (len(self.lengths) != images or not all(0 <= n <= steps for n in self.lengths)):
+            raise self.shape_error(f"lengths {list(self.lengths)} must be {images} numbers up to {steps}")
+        state = TensorType((directions, images, hidden), self.input.dtype)
+        return [TensorType((steps, directions, images, hidden), self.input.dtype), *[state] * self.states]
+
+    def need_shape(self, name: str, value: Any, shape: tuple[int, ...]) -> None:
+        if value.shape != shape:
+            raise self.shape_error(f"{name} must have shape {list(shape)}, got {list(value.shape)}")
+
+    def check(self) -> None:
+        need_float(self, "the input", self.input)
+        need_same_dtype(self, self.operands)
+        count = len(self.functions) * self.recurrence.shape[0]
+        names = self.activations or self.functions * self.recurrence.shape[0]
+        if len(names) != count or any(name not in ACTIVATIONS for name in names):
+            raise self.invalid(f"activations must be {count} of {', '.join(ACTIVATIONS)}; got {', '.join(names)}")
+        for given in (self.alphas, self.betas):
+            if given and len(given) != count:
+                raise self.invalid(f"alphas and betas need one entry per activation: {count}, got {len(given)}")
+
+    def activation(self, direction: int) -> list[Callable[[Any], Any]]:
+        """The activation functions of one direction, on pre-activations that `clip` limits."""
+        first = direction * len(self.functions)
+        found = []
+        for i, default in enumerate(self.functions):
+            name = self.activations[first + i] if self.activations else default
+            function, alpha, beta = ACTIVATIONS[name]
+            alpha = self.alphas[first + i] if self.alphas else alpha
+            beta = self.betas[first + i] if self.betas else beta
+            found.append(self._limited(function, alpha, beta))
+        return found
+
+    def _limited(self, function: Callable[[Any, Any, Any], Any], alpha: float, beta: float) -> Callable[[Any], Any]:
+        limit = self.clip
+
+        def apply(x: Any) -> Any:
+            kind = x.dtype.type
+            return function(np.clip(x, -limit, limit) if limit else x, kind(alpha), kind(beta)).astype(x.dtype)
+
+        return apply
+
+    def evaluate(self, x: Any, weight: Any, recurrence: Any, bias: Any, *states: Any) -> Any:
+        steps, images, _ = x.shape
+        directions, _, hidden = recurrence.shape
+        kind = np.dtype(np.float32) if x.dtype == np.float16 else x.dtype
+        out = np.zeros((steps, directions, images, hidden), kind)
+        extras, initial = states[self.states :], states[: self.states]
+        final = [np.array(state, kind) for state in initial]
+        lengths = np.asarray(self.lengths or (steps,) * images)
+        for d in range(directions):
+            backwards = self.direction == "reverse" or d == 1
+            gates = np.matmul(x.astype(kind), weight[d].T.astype(kind)) + bias[d, : weight.shape[1]]
+            step = self.stepper(d, recurrence[d].astype(kind), bias[d, weight.shape[1] :], [e[d] for e in extras])
+            now = [state[d] for state in final]
+            for t in range(steps):
+                # each sequence is turned around within its own length
+                at = lengths - 1 - t if backwards else np.full(images, t)
+                active = (at >= 0) & (t < lengths)
+                picked = gates[np.maximum(at, 0), np.arange(images)]
+                fresh = step(picked, *now)
+                now = [np.where(active[:, None], new, old) for new, old in zip(fresh, now)]
+                out[at[active], d, active] = now[0][active]
+            for state, value in zip(final, now):
+                state[d] = value
+        return tuple(array.astype(x.dtype, copy=False) for array in (out, *final))
+
+    def stepper(self, direction: int, recurrence: Any, bias: Any, extras: list[Any]) -> Callable[..., tuple[Any, ...]]:
+        """One step: (input part of the gates, states...) -> states."""
+        raise TypeError(f"{type(self).__name__} defines no step")
+
+
+_ATTRS = (
+    attr("direction", str, "forward"),
+    attr("lengths", Ints, ()),
+    attr("activations", Strs, ()),
+    attr("alphas", Floats, ()),
+    attr("betas", Floats, ()),
+    attr("clip", float, 0.0),
+)
+_INS = (
+    operand("input", 3),
+    operand("weight", 3),
+    operand("recurrence", 3),
+    operand("bias", 2),
+    operand("state", 3),
+)
+
+
+@tensorop("rnn")
+class Rnn(_Recurrent):
+    """Elman recurrence: h[t] = f(x[t] W' + h[t-1] R' + Wb + Rb). Results: every h (T, D, N, H), the last h (D, N, H).
+
+    %y, %h = "tensorop.rnn"(%x, %w, %r, %b, %h0) {activations = ["relu"], clip = 6.0} : (...) ->
+             (tensor<7x1x2x8xf32>, tensor<1x2x8xf32>)
+
+    input (T, N, I), weight (D, H, I), recurrence (D, H, H), bias (D, 2 H), state (D, N, H). direction is "forward",
+    "reverse" or "bidirectional" (D = 2); lengths: steps of each sequence, what follows is 0 and changes no state; clip
+    limits what goes into activations, 0 for no limit; activations, alphas, betas: per direction, see `ACTIVATIONS`.
+    """
+
+    ins = _INS
+    attrs = _ATTRS
+    gates = 1
+    functions = ("tanh",)
+
+    def stepper(self, direction: int, recurrence: Any, bias: Any, extras: list[Any]) -> Callable[..., tuple[Any, ...]]:
+        (f,) = self.activation(direction)
+        return lambda x, h: (f(x + h @ recurrence.T + bias),)
+
+
+@tensorop("gru")
+class Gru(_Recurrent):
+    """Gated recurrence; gates in the order z, r, n. Results: every h (T, D, N, H), the last h (D, N, H).
+
+    z = f(xz + h Rz' + Rbz), r = f(xr + h Rr' + Rbr), n = g(xn + (r * h) Rn' + Rbn), or with linear_before_reset
+    n = g(xn + r * (h Rn' + Rbn)); h = (1 - z) * n + z * h, where xz, xr, xn are parts of x[t] W' + Wb.
+
+    %y, %h = "tensorop.gru"(%x, %w, %r, %b, %h0) {linear_before_reset = true} : (...) ->
+             (tensor<7x1x2x8xf32>, tensor<1x2x8xf32>)
+
+    weight (D, 3 H, I), recurrence (D, 3 H, H), bias (D, 6 H); the rest as in rnn.
+    """
+
+    ins = _INS
+    attrs = (*_ATTRS, attr("linear_before_reset", bool, False))
+    gates = 3
+    functions = ("sigmoid", "tanh")
+
+    def stepper(self, direction: int, recurrence: Any, bias: Any, extras: list[Any]) -> Callable[..., tuple[Any, ...]]:
+        f, g = self.activation(direction)
+        size = recurrence.shape[1]
+        gates, fresh = recurrence[: 2 * size].T, recurrence[2 * size :].T
+        gate_bias, fresh_bias = bias[: 2 * size], bias[2 * size :]
+
+        def step(x: Any, h: Any) -> tuple[Any, ...]:
+            z, r = np.split(f(x[:, : 2 * size] + h @ gates + gate_bias), 2, axis=1)
+            hidden = r * (h @ fresh + fresh_bias) if self.linear_before_reset else (r * h) @ fresh + fresh_bias
+            return ((1 - z) * g(x[:, 2 * size :] + hidden) + z * h,)
+
+        return step
+
+
+@tensorop("lstm")
+class Lstm(_Recurrent):
+    """Long short-term memory; gates in the order i, o, f, c. Results: every h (T, D, N, H), the last h, the last c.
+
+    i = f(xi + h Ri' + Pi * c), f = f(xf + h Rf' + Pf * c), c' = f * c + i * g(xc + h Rc'), o = f(xo + h Ro' + Po * c'),
+    h' = o * k(c'); with input_forget f = 1 - i.
+
+    %y, %h, %c = "tensorop.lstm"(%x, %w, %r, %b, %h0, %c0) {direction = "reverse"} : (...) ->
+                 (tensor<7x1x2x8xf32>, tensor<1x2x8xf32>, tensor<1x2x8xf32>)
+
+    weight (D, 4 H, I), recurrence (D, 4 H, H), bias (D, 8 H), state and cell (D, N, H), peephole (D, 3 H: Pi, Po, Pf);
+    the rest as in rnn.
+    """
+
+    ins = (*_INS, operand("cell", 3), operand("peephole", 2, optional=True))
+    attrs = (*_ATTRS, attr("input_forget", bool, False))
+    gates = 4
+    functions = ("sigmoid", "tanh", "tanh")
+    states = 2
+
+    def infer(self) -> list[TensorType]:
+        if self.peephole is not None:
+            directions, _, hidden = self.recurrence.shape
+            self.need_shape("peephole", self.peephole, (directions, 3 * hidden))
+        return super().infer()
+
+    def stepper(self, direction: int, recurrence: Any, bias: Any, extras: list[Any]) -> Callable[..., tuple[Any, ...]]:
+        f, g, k = self.activation(direction)
+        size = recurrence.shape[1]
+        hole = extras[0] if extras else np.zeros(3 * size, recurrence.dtype)
+        hole_i, hole_o, hole_f = np.split(hole, 3)
+
+        def step(x: Any, h: Any, c: Any) -> tuple[Any, ...]:
+            i, o, forget, fresh = np.split(x + h @ recurrence.T + bias, 4, axis=1)
+            i = f(i + hole_i * c)
+            forget = 1 - i if self.input_forget else f(forget + hole_f * c)
+            cell = forget * c + i * g(fresh)
+            return f(o + hole_o * cell) * k(cell), cell
+
+        return step

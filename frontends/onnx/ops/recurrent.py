@@ -1,0 +1,99 @@
+"""RNN, GRU and LSTM."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from bmcompiler.builder import Builder
+from bmcompiler.errors import FileFormatError, ShapeError
+from bmcompiler.frontends.onnx.node import Node, choice
+from bmcompiler.frontends.onnx.registry import onnx_op
+from bmcompiler.ir import Value
+
+# what ONNX counts per op: gates, and activations per direction
+_GATES = {"RNN": (1, 1), "GRU": (3, 2), "LSTM": (4, 3)}
+_DIRECTIONS = ("forward", "reverse", "bidirectional")
+_KNOWN = {
+    "relu", "tanh", "sigmoid", "affine", "leaky_relu", "thresholded_relu", "scaled_tanh", "hard_sigmoid", "elu",
+    "softsign", "softplus",
+}  # fmt: skip
+_WITH_ALPHA = ("affine", "leaky_relu", "thresholded_relu", "scaled_tanh", "hard_sigmoid", "elu")
+_WITH_BETA = ("affine", "scaled_tanh", "hard_sigmoid")
+_DEFAULTS = {
+    "affine": (1.0, 0.0),
+    "leaky_relu": (0.01, 0.0),
+    "thresholded_relu": (1.0, 0.0),
+    "scaled_tanh": (1.0, 1.0),
+    "hard_sigmoid": (0.2, 0.5),
+    "elu": (1.0, 0.0),
+}
+
+
+@onnx_op("RNN", "GRU", "LSTM")
+def recurrent(node: Node, b: Builder) -> tuple[Value, ...]:
+    """Absent bias and initial states become zeros; `layout` 1 (batch first) becomes transposes around the op."""
+    gates, _ = _GATES[node.type]
+    x, weight, recurrence = (node.input(i) for i in range(3))
+    if {x.type.rank, weight.type.rank, recurrence.type.rank} != {3}:
+        raise ShapeError(f"inputs must have 3 axes, got {[list(v.shape) for v in (x, weight, recurrence)]}")
+    batch_first = node.int("layout", 0) == 1
+    if batch_first:
+        x = b.permute(x, order=(1, 0, 2))
+    directions, hidden = recurrence.shape[0], recurrence.shape[2]
+    if node.int("hidden_size", hidden) != hidden:
+        raise FileFormatError(f"hidden_size {node.int('hidden_size')} does not fit weights {list(recurrence.shape)}")
+
+    def operand(index: int, shape: tuple[int, ...], name: str) -> Value:
+        if not node.has(index):
+            return b.weight(np.zeros(shape, x.type.numpy), name)
+        value = node.input(index)
+        turned: Value = b.permute(value, order=(1, 0, 2)) if batch_first and len(shape) == 3 else value
+        return turned
+
+    state = (directions, x.shape[1], hidden)
+    values = [x, weight, recurrence, operand(3, (directions, 2 * gates * hidden), "bias"), operand(5, state, "state")]
+    attributes = _attributes(node, directions)
+    if node.type == "LSTM":
+        values.append(operand(6, state, "cell"))
+        if node.has(7):
+            values.append(node.input(7))
+        attributes["input_forget"] = node.flag("input_forget")
+    if node.type == "GRU":
+        attributes["linear_before_reset"] = node.flag("linear_before_reset")
+    results = b.create(node.type.lower(), values, attributes).results
+    if not batch_first:
+        return tuple(results)
+    return (
+        b.permute(results[0], order=(2, 0, 1, 3)),
+        *(b.permute(result, order=(1, 0, 2)) for result in results[1:]),
+    )
+
+
+def _attributes(node: Node, directions: int) -> dict[str, object]:
+    attributes: dict[str, object] = {
+        "direction": choice("direction", node.string("direction", "forward"), _DIRECTIONS),
+        "lengths": node.constant_ints(4) or (),
+        "clip": node.float("clip", 0.0),
+    }
+    alphas, betas = list(node.floats("activation_alpha", ())), list(node.floats("activation_beta", ()))
+    if node.has_attribute("activations"):
+        names = [_name(text) for text in node.strings("activations")]
+        for name in names:
+            choice("activation", name, sorted(_KNOWN))
+        attributes["activations"] = names
+        # ONNX lists alphas and betas only for the functions that have them
+        attributes["alphas"] = [_next(alphas, name, _WITH_ALPHA, 0) for name in names]
+        attributes["betas"] = [_next(betas, name, _WITH_BETA, 1) for name in names]
+    return attributes
+
+
+def _next(values: list[float], name: str, takers: tuple[str, ...], index: int) -> float:
+    default = _DEFAULTS.get(name, (0.0, 0.0))[index]
+    return values.pop(0) if name in takers and values else default
+
+
+def _name(text: str) -> str:
+    """LeakyRelu -> leaky_relu, HardSigmoid -> hard_sigmoid."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", text).lower()
