@@ -318,7 +318,7 @@ class Softmax(_SoftmaxBase):
     """
 
     def evaluate(self, x: Any) -> Any:
-        powers = np.exp(x - x.max(axis=self.axis, keepdims=True))
+        powers = np.exp(x - x.max(axis=self.axis, keepdims=True, initial=-np.inf))
         return powers / powers.sum(axis=self.axis, keepdims=True)
 
 
@@ -330,5 +330,5 @@ class LogSoftmax(_SoftmaxBase):
     """
 
     def evaluate(self, x: Any) -> Any:
-        shifted = x - x.max(axis=self.axis, keepdims=True)
+        shifted = x - x.max(axis=self.axis, keepdims=True, initial=-np.inf)
         return shifted - np.log(np.exp(shifted).sum(axis=self.axis, keepdims=True))

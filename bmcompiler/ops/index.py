@@ -114,7 +114,8 @@ class GatherNd(TensorOp):
     def evaluate(self, x: Any, indices: Any) -> Any:
         batch = self.batch_dims
         own = np.ogrid[tuple(slice(d) for d in indices.shape[:-1])][:batch] if batch else ()
-        return x[(*own, *tuple_places(indices, x.shape[batch:]))]
+        where = (*own, *tuple_places(indices, x.shape[batch:]))
+        return x[where]
 
     def check(self) -> None:
         need_dtype(self, "indices", self.indices, INDEX)
