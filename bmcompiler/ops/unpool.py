@@ -32,15 +32,22 @@ class MaxPoolMask(MaxPool):
     def evaluate(self, x: Any) -> Any:
         lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
         padded = self.padded(x, lowest)
-        (kh, kw), (sh, sw), (dh, dw) = self.kernel, self.strides, self.taps()
-        rows, columns = self.infer_shape()[2:]
-        span = (dh * (kh - 1) + 1, dw * (kw - 1) + 1)
-        windows = np.lib.stride_tricks.sliding_window_view(padded, span, axis=(2, 3))
-        windows = windows[:, :, ::sh, ::sw, ::dh, ::dw][:, :, :rows, :columns]
-        tap = windows.reshape(*windows.shape[:4], kh * kw).argmax(axis=-1)
-        y = np.arange(rows)[:, None] * sh + tap // kw * dh - self.pads[0]
-        x_at = np.arange(columns) * sw + tap % kw * dw - self.pads[2]
-        return (y * x.shape[3] + x_at).astype(np.int32)
+        shape = self.infer_shape()
+        best, at = np.full(shape, lowest, x.dtype), np.full(shape, -1, np.int32)
+        for tap in np.ndindex(*self.kernel):
+            (top, y), (left, across) = (self._places(i, tap[i]) for i in (0, 1))
+            part = padded[:, :, top, left]
+            inside = ((y >= 0) & (y < x.shape[2]))[:, None] & (across >= 0) & (across < x.shape[3])
+            better = (part > best) | ((at < 0) & inside)
+            np.copyto(best, part, where=better)
+            np.copyto(at, y[:, None] * x.shape[3] + across, where=better, casting="unsafe")
+        return at
+
+    def _places(self, i: int, tap: int) -> tuple[slice, Any]:
+        """Where tap number `tap` of all windows along axis 2 + i lies: in the padded input, and in the input."""
+        start, stride = tap * self.taps()[i], self.strides[i]
+        steps = np.arange(self.infer_shape()[2 + i]) * stride
+        return slice(start, start + int(steps[-1]) + 1, stride), steps + start - self.pads[2 * i]
 
 
 @tensorop("max_unpool")
