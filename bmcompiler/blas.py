@@ -1,13 +1,16 @@
-"""Keep BLAS to one thread while many small products run.
+"""Keep BLAS to one thread: while many small products run, and where work is split over cores here instead.
 
 OpenBLAS splits every product over all cores and its threads wait for each other in a busy loop. For the short products
-of tiled networks that gains nothing on an idle machine and costs a factor of 10 to 30 on a loaded one.
+of tiled networks that gains nothing on an idle machine and costs a factor of 10 to 30 on a loaded one; large products
+lose a factor of 3 to 7 there.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from threading import Lock
@@ -62,3 +65,29 @@ class _OneBlasThread:
 
 
 one_blas_thread = _OneBlasThread()
+
+
+@cache
+def _workers(count: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(count, "bmcompiler")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_workers.cache_clear)
+
+
+def in_parallel(pieces: Sequence[Callable[[], None]]) -> None:
+    """Run independent pieces of numpy work, on as many threads as BLAS may use, with one BLAS thread each.
+
+    They run one after the other where BLAS is down to one thread, also inside `one_blas_thread`, and where it cannot be
+    told how many to use. Pieces must not call this function.
+    """
+    controls = _controls() if len(pieces) > 1 else None
+    threads = 1 if controls is None else controls[0]()
+    if threads < 2:
+        for piece in pieces:
+            piece()
+        return
+    with one_blas_thread:
+        for done in [_workers(threads).submit(piece) for piece in pieces]:
+            done.result()

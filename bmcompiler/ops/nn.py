@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from bmcompiler import arith
+from bmcompiler.blas import in_parallel
 from bmcompiler.ir import TensorType
 from bmcompiler.ops.base import Locality, Pair, Quad, TensorOp, attr, operand, tensorop
 from bmcompiler.ops.rules import broadcast_shape, check_products, widened
 
 _COLUMN_VALUES = 1 << 20
 """Gathered input values per matrix product: 4 MB, large enough for BLAS and small enough for the caches."""
+_PIECES = 4
+"""Pieces that a convolution is cut into for several cores; the same on every machine, and so are the results."""
+_PIECE_VALUES = 1 << 14
+"""Results that make a piece worth a thread."""
 
 
 @tensorop("conv")
@@ -239,7 +245,7 @@ def conv2d_float(
         out = _depthwise(grouped, weight.reshape(groups, o // groups, kh * kw), taps, strides[0], (oh, ow))
     elif kh == kw == 1:
         columns = grouped[..., :: strides[0], :: strides[1]].reshape(n, groups, i, oh * ow)
-        out = np.matmul(weight.reshape(groups, o // groups, i), columns)
+        out = _pointwise(weight.reshape(groups, o // groups, i), columns)
     else:
         out = _by_columns(grouped, weight, taps, strides[0], (oh, ow))
     return out.reshape(n, o, oh, ow).astype(dtype, copy=False)
@@ -253,6 +259,26 @@ def _zero_padded(x: Any, pads: Any) -> Any:
     padded = np.zeros((n, c, h + top + bottom, w + left + right), x.dtype)
     padded[:, :, top : top + h, left : left + w] = x
     return padded
+
+
+def _pointwise(matrix: Any, columns: Any) -> Any:
+    """A 1x1 convolution is a matrix product; output channels are split over the cores."""
+    n, groups, _, size = columns.shape
+    o = matrix.shape[1]
+    out = np.empty((n, groups, o, size), np.result_type(matrix, columns))
+
+    def some(low: int, high: int) -> None:
+        np.matmul(matrix[:, low:high], columns, out=out[:, :, low:high])
+
+    in_parallel([partial(some, low, high) for low, high in _pieces(o, out.size)])
+    return out
+
+
+def _pieces(length: int, values: int) -> list[tuple[int, int]]:
+    """(start, stop) of at most `_PIECES` nearly equal parts of an axis of a result with `values` elements."""
+    count = max(1, min(_PIECES, length, values // _PIECE_VALUES))
+    edges = [length * k // count for k in range(count + 1)]
+    return list(zip(edges, edges[1:]))
 
 
 def _depthwise(x: Any, weight: Any, taps: list[tuple[int, slice]], stride: int, out_size: tuple[int, int]) -> Any:
@@ -276,14 +302,17 @@ def _by_columns(x: Any, weight: Any, taps: list[tuple[int, slice]], stride: int,
     o = weight.shape[0] // groups
     matrix = weight.transpose(0, 2, 3, 1).reshape(groups, o, len(taps) * i)
     out = np.empty((n, groups, o, oh, ow), x.dtype)
-    step = max(1, _COLUMN_VALUES // max(1, groups * i * len(taps) * ow))
-    for image, result in zip(x, out):
-        for first in range(0, oh, step):
-            rows = min(step, oh - first)
-            block = np.empty((groups, len(taps), i, rows, ow), x.dtype)
-            for k, (top, columns) in enumerate(taps):
-                low = top + first * stride
-                block[:, k] = image[:, :, low : low + (rows - 1) * stride + 1 : stride, columns]
-            product = np.matmul(matrix, block.reshape(groups, len(taps) * i, rows * ow))
-            result[:, :, first : first + rows] = product.reshape(groups, o, rows, ow)
+
+    def some(image: Any, result: Any, first: int, rows: int) -> None:
+        block = np.empty((groups, len(taps), i, rows, ow), x.dtype)
+        for k, (top, columns) in enumerate(taps):
+            low = top + first * stride
+            block[:, k] = image[:, :, low : low + (rows - 1) * stride + 1 : stride, columns]
+        product = np.matmul(matrix, block.reshape(groups, len(taps) * i, rows * ow))
+        result[:, :, first : first + rows] = product.reshape(groups, o, rows, ow)
+
+    most = max(1, _COLUMN_VALUES // max(1, groups * i * len(taps) * ow))
+    step = min(most, max(high - low for low, high in _pieces(oh, out[0].size)))
+    starts = range(0, oh, step)
+    in_parallel([partial(some, image, result, k, min(step, oh - k)) for image, result in zip(x, out) for k in starts])
     return out

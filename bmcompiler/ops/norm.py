@@ -82,8 +82,10 @@ class BatchNorm(TensorOp):
 
     def evaluate(self, x: Any, gamma: Any, beta: Any, mean: Any, variance: Any) -> Any:
         factor = gamma / np.sqrt(variance + variance.dtype.type(self.epsilon))
-        centred = x - along_axis(mean, 1, x.ndim)
-        return centred * along_axis(factor, 1, x.ndim) + along_axis(beta, 1, x.ndim)
+        out = x - along_axis(mean, 1, x.ndim)
+        out *= along_axis(factor, 1, x.ndim)
+        out += along_axis(beta, 1, x.ndim)
+        return out
 
     def check(self) -> None:
         need_float(self, "the operand", self.input)

@@ -1,0 +1,30 @@
+"""Work split over cores: the same results whatever the number of threads."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from bmcompiler.blas import in_parallel, one_blas_thread
+from bmcompiler.ops.nn import conv2d_float
+
+
+def test_pieces_all_run_and_their_errors_come_through() -> None:
+    ran: list[int] = []
+    in_parallel([partial(ran.append, k) for k in range(7)])
+    assert sorted(ran) == list(range(7))
+    with pytest.raises(ZeroDivisionError):
+        in_parallel([lambda: None, lambda: ran.append(1 // 0)])
+
+
+@pytest.mark.parametrize(("kernel", "groups", "size"), [(1, 1, 56), (3, 1, 56), (3, 4, 30), (1, 4, 30)])
+def test_convolution_gives_the_same_bytes_on_one_core_and_on_several(kernel: int, groups: int, size: int) -> None:
+    random = np.random.default_rng(3)
+    x = random.standard_normal((2, 32, size, size), np.float32)
+    weight = random.standard_normal((64, 32 // groups, kernel, kernel), np.float32)
+    several = conv2d_float(x, weight, groups=groups)
+    with one_blas_thread:
+        one = conv2d_float(x, weight, groups=groups)
+    assert several.tobytes() == one.tobytes()
