@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -278,7 +279,7 @@ def _pieces(length: int, values: int) -> list[tuple[int, int]]:
     """(start, stop) of at most `_PIECES` nearly equal parts of an axis of a result with `values` elements."""
     count = max(1, min(_PIECES, length, values // _PIECE_VALUES))
     edges = [length * k // count for k in range(count + 1)]
-    return list(zip(edges, edges[1:]))
+    return list(pairwise(edges))
 
 
 def _depthwise(x: Any, weight: Any, taps: list[tuple[int, slice]], stride: int, out_size: tuple[int, int]) -> Any:
