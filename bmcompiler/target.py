@@ -100,6 +100,9 @@ class Target(Protocol):
 
     def kernel_for(self, op: Operation) -> Kernel | None: ...
 
+    def kernels(self) -> Sequence[Kernel]:
+        """All kernels; their rules are the manual."""
+
     def pipeline(self, precision: str, level: int) -> str:
         """Default pass pipeline for a precision and an optimisation level (0, 1, 2)."""
 

@@ -36,14 +36,16 @@ class Legalize(Pass):
     def run(self, module: Module, ctx: PassContext) -> PassResult:
         if ctx.target is None:
             return PassResult(False)
-        work = _Legalizer(module, ctx.target, self.form)
+        work = Legalizer(module, ctx.target, self.form)
         changed = False
         for function in module.functions:
             changed |= apply_patterns(function, [work.rewrite])
         return PassResult(changed)
 
 
-class _Legalizer:
+class Legalizer:
+    """Answers for one module and target which ops are taken, and what else could stand for the others."""
+
     def __init__(self, module: Module, target: Target, form: str) -> None:
         self.module, self.target, self.form = module, target, form
         self.known: dict[tuple[Any, ...], bool] = {}
@@ -68,7 +70,7 @@ class _Legalizer:
         if not isinstance(op, TensorOp) or depth == 0:
             return None
         for rule in RULES.get(op.opname, ()):
-            draft = Draft(self.module, op)
+            draft = Draft(self.module, op, rule.__name__)
             value = rule(op, draft)
             if value is not None and not self.accepted(op) and all(self.legal(new, depth - 1) for new in draft.ops):
                 return draft, value

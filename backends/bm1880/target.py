@@ -26,6 +26,12 @@ class Bm1880Target:
 
         return TABLE.get(type(op)) if isinstance(op, TensorOp) else None
 
+    def kernels(self) -> Sequence[Kernel]:
+        """All kernels, in the order of the manual."""
+        from bmcompiler.backends.bm1880.kernels import KERNELS
+
+        return KERNELS
+
     def pipeline(self, precision: str, level: int) -> str:
         """Default passes. Raises UsageError for a precision the chip does not have."""
         if precision not in self.precisions:

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 class Draft:
-    """Ops that may take the place of `op`. They are in no block yet."""
+    """Ops that may take the place of `op`, by the rule called `rule`. They are in no block yet."""
 
-    def __init__(self, module: Module, op: TensorOp) -> None:
-        self.module, self.op = module, op
+    def __init__(self, module: Module, op: TensorOp, rule: str = "") -> None:
+        self.module, self.op, self.rule = module, op, rule
         self.ops: list[TensorOp] = []
 
     def emit(self, name: str, operands: Sequence[Value | None], **attributes: Any) -> Value:

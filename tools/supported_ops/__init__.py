@@ -1,0 +1,1 @@
+"""What `tools/gen_supported_ops.py` is made of."""
