@@ -17,6 +17,7 @@ from bmcompiler.frontends.onnx.control_flow import UNROLLERS
 from bmcompiler.frontends.onnx.expansion import Body, domain_of, find_body, model_functions, reads
 from bmcompiler.frontends.onnx.graph import node_name, ordered_nodes, output_tensors, producers
 from bmcompiler.frontends.onnx.inputs import input_type, shapes_by_name
+from bmcompiler.frontends.onnx.large_tensors import Span
 from bmcompiler.frontends.onnx.model_file import check_model, read_model
 from bmcompiler.frontends.onnx.node import Node
 from bmcompiler.frontends.onnx.registry import Converter, Tensor, find_converter
@@ -44,15 +45,21 @@ def import_model(
     if isinstance(model, onnx.ModelProto):
         return _located(model, None, name or model.graph.name or "net", shapes, outputs)
     path = Path(model)
-    return _located(read_model(path), path, name or path.stem, shapes, outputs)
+    proto, spans = read_model(path)
+    return _located(proto, path, name or path.stem, shapes, outputs, spans)
 
 
 def _located(
-    proto: onnx.ModelProto, path: Path | None, name: str, shapes: Shapes, outputs: Sequence[str] | None
+    proto: onnx.ModelProto,
+    path: Path | None,
+    name: str,
+    shapes: Shapes,
+    outputs: Sequence[str] | None,
+    spans: Mapping[int, Span] | None = None,
 ) -> Module:
     """Import, with the file in every error."""
     try:
-        return _Importer(proto, path, name).run(shapes, outputs)
+        return _Importer(proto, path, name, spans or {}).run(shapes, outputs)
     except BMError as error:
         error.reason, error.remedy = _one_line(error.reason), _one_line(error.remedy or "") or None
         error.layer, error.kind = _one_line(error.layer or "") or None, _one_line(error.kind or "") or None
@@ -65,7 +72,7 @@ def _one_line(text: str) -> str:
 
 
 class _Importer:
-    def __init__(self, model: onnx.ModelProto, path: Path | None, name: str) -> None:
+    def __init__(self, model: onnx.ModelProto, path: Path | None, name: str, spans: Mapping[int, Span]) -> None:
         self.opsets: Mapping[str, int] = check_model(model)
         self.functions = model_functions(model)
         self.callers: list[str] = []
@@ -75,6 +82,7 @@ class _Importer:
         self.tensors: dict[str, Tensor] = {}
         self.weights: dict[str, Value] = {}
         self.initializers = {tensor.name: tensor for tensor in self.graph.initializer}
+        self.spans = {tensor.name: spans.get(i) for i, tensor in enumerate(self.graph.initializer)}
         self.unmade: dict[str, str] = {}
         self.notes: list[str] = []
 
@@ -120,7 +128,7 @@ class _Importer:
                 )
             if name not in self.initializers:
                 raise FileFormatError(f"tensor '{name}', read as {reader}, is made by no node and given by no input")
-            self.tensors[name] = to_array(self.initializers[name], self.folder)
+            self.tensors[name] = to_array(self.initializers[name], self.folder, self.spans[name])
         return self.tensors[name]
 
     def _value(self, name: str, tensor: Tensor) -> Value:

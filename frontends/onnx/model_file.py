@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import onnx
 from google.protobuf.message import DecodeError
 
 from bmcompiler.errors import FileFormatError, UnsupportedError
+from bmcompiler.frontends.onnx.large_tensors import Span, split_file
 
 OLDEST_OPSET = 7
 _MAX_BYTES = 2**31 - 1
 
 
-def read_model(path: str | os.PathLike[str]) -> onnx.ModelProto:
-    """Parse a model file. Raises FileFormatError when it cannot be read or is not an ONNX model."""
+def read_model(path: str | os.PathLike[str]) -> tuple[onnx.ModelProto, Mapping[int, Span]]:
+    """Parse a model file; the raw data of its large initializers stays there, by index of the initializer.
+
+    Raises FileFormatError when it cannot be read or is not an ONNX model.
+    """
     file = Path(path)
     try:
         if file.stat().st_size > _MAX_BYTES:
             raise FileFormatError("is larger than 2 GB", file=path, remedy="save its weights as external data")
-        data = file.read_bytes()
+        data, spans = split_file(file)
     except OSError as error:
         raise FileFormatError(f"cannot be read: {error.strerror}", file=path) from None
     if not data:
@@ -30,7 +35,7 @@ def read_model(path: str | os.PathLike[str]) -> onnx.ModelProto:
         model.ParseFromString(data)
     except (DecodeError, UnicodeDecodeError):
         raise FileFormatError("is not an ONNX model (protobuf data is damaged or of another kind)", file=path) from None
-    return model
+    return model, spans
 
 
 def check_model(model: onnx.ModelProto) -> dict[str, int]:

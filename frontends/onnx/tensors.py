@@ -14,6 +14,7 @@ import numpy as np
 import onnx
 
 from bmcompiler.errors import FileFormatError, ShapeError, UnsupportedError
+from bmcompiler.frontends.onnx.large_tensors import Span
 from bmcompiler.ir import TensorType
 from bmcompiler.ir.types import FROM_NUMPY
 
@@ -72,12 +73,13 @@ def check_extent(what: str, shape: Sequence[int]) -> None:
         raise ShapeError(f"'{what}' would be a tensor of shape {list(shape)[:_MAX_RANK]}, which is too large")
 
 
-def to_array(tensor: onnx.TensorProto, folder: Path | None) -> np.ndarray:
+def to_array(tensor: onnx.TensorProto, folder: Path | None, span: Span | None = None) -> np.ndarray:
     """The elements of a tensor, read-only where they can be used in place.
 
     Args:
         tensor: as found in the model.
         folder: the model's folder, for external data; None for models that came without a path.
+        span: its raw data, where that stayed in the model file.
     Raises:
         FileFormatError: the tensor's size and its data disagree, or its external data is missing or outside the folder.
         UnsupportedError: element type without a TensorOp type.
@@ -90,6 +92,9 @@ def to_array(tensor: onnx.TensorProto, folder: Path | None) -> np.ndarray:
     count = prod(shape)
     if tensor.data_location == _T.EXTERNAL:
         return _external(tensor, name, dtype, count, folder).reshape(shape)
+    if span is not None:
+        _check_size(name, shape, span.size, count * dtype.itemsize, "bytes")
+        return span.read().view(dtype).reshape(shape)
     if tensor.HasField("raw_data"):
         _check_size(name, shape, len(tensor.raw_data), count * dtype.itemsize, "bytes")
         return np.frombuffer(tensor.raw_data, dtype).reshape(shape)
