@@ -1,0 +1,1 @@
+"""IR to IR, independent of the target: one file per pass."""

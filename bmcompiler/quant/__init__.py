@@ -1,0 +1,1 @@
+"""What calibration needs: samples, histograms, choice of thresholds, tables in three formats."""
