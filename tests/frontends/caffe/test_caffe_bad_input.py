@@ -199,6 +199,50 @@ def test_mutated_prototxts_succeed_or_report(tmp_path: Path) -> None:
     assert outcomes == {True, False}
 
 
+CONV_OF_SSD = "convolution_param { num_output: 8 kernel_size: 1 }"
+SSD = (
+    header((1, 4, 6, 6))
+    + layer("Normalize", "norm_param { across_spatial: false channel_shared: true }", "n", top="n")
+    + layer("MVN", "mvn_param { across_channels: true }", "m", "n", "m")
+    + layer("Convolution", CONV_OF_SSD, "c", "m", "c")
+    + layer("Permute", "permute_param { order: 0 order: 2 order: 3 order: 1 }", "p", "c", "p")
+    + layer("Flatten", name="f", bottom="p", top="f")
+    + layer("PriorBox", "prior_box_param { min_size: 3 max_size: 5 variance: 0.1 step: 2 }", "b", "c data", "b")
+    + layer("DetectionOutput", "detection_output_param { num_classes: 4 nms_param { top_k: 9 eta: 0.9 } keep_top_k: 5 "
+            "code_type: CENTER_SIZE confidence_threshold: 0.01 }", "d", "f f b", "d")
+)  # fmt: skip
+REGIONS = (
+    header((1, 8, 6, 6), "s") + header((1, 16, 6, 6), "l") + header((1, 3), "i")
+    + layer("Proposal", "proposal_param { ratio: 1 ratio: 2 scale: 4 scale: 8 post_nms_topn: 9 feat_stride: 16 }",
+            "p", "s l i", "p q")
+    + layer("ROIPooling", "roi_pooling_param { pooled_h: 2 pooled_w: 3 spatial_scale: 0.0625 }", "r", "s p", "r")
+    + layer("PSROIPooling", "psroi_pooling_param { group_size: 2 output_dim: 2 spatial_scale: 0.06 }", "t", "s p", "t")
+)  # fmt: skip
+MOVES = (
+    header((2, 8, 6, 6))
+    + layer("Pooling", "pooling_param { kernel_size: 2 stride: 2 pad: 1 }", "a", "data", "a mask")
+    + layer("Upsample", "upsample_param { scale: 2 pad_out_h: true upsample_w: 9 }", "u", "a mask", "u")
+    + layer("Interp", "interp_param { zoom_factor: 2 shrink_factor: 3 pad_beg: -1 }", "i", "u", "i")
+    + layer("SPP", "spp_param { pyramid_height: 2 }", "s", "i", "s")
+    + layer("ArgMax", "argmax_param { top_k: 3 axis: 1 out_max_val: true }", "m", "s", "m")
+    + layer("Reorg", "reorg_param { stride: 2 }", "o", "data", "o")
+    + layer("Im2col", "convolution_param { kernel_size: 2 stride: 2 }", "c", "o", "c")
+    + layer("Crop", "crop_param { axis: 2 offset: 1 }", "k", "data o", "k")
+)
+
+
+@pytest.mark.parametrize("text", [SSD, REGIONS, MOVES], ids=["ssd", "regions", "moves"])
+def test_mutated_settings_of_detectors_succeed_or_report(text: str, tmp_path: Path) -> None:
+    weights = {"n": [random((1,))], "c": [random((8, 4, 1, 1)), random((8,))]}
+    path, model = save(tmp_path, text, weights)
+    assert model is not None and survives(path, model)
+    outcomes = set()
+    for seed in range(250):
+        path.write_bytes(mutated(text.encode(), seed))
+        outcomes.add(survives(path, model))
+    assert outcomes == {True, False}
+
+
 def test_mutated_caffemodels_succeed_or_report(tmp_path: Path) -> None:
     weights = {"l": [random((2, 3, 3, 3)), random((2,))], "bn": [random((2,), i) for i in range(3)]}
     text, model = save(tmp_path, CONV + layer("BatchNorm", name="bn", bottom="out", top="y"), weights)

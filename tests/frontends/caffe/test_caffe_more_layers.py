@@ -251,3 +251,54 @@ def test_bad_settings_are_named(kind: str, params: str, bottoms: int, message: s
     with pytest.raises(BMError, match=message) as raised:
         load(tmp_path, text)
     assert f"net.prototxt: layer 'l' ({kind}): " in str(raised.value)
+
+
+# -- data layers ------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("kind", ["Data", "HDF5Data", "ImageData", "WindowData", "MemoryData", "AnnotatedData"])
+def test_data_layers_are_inputs_of_the_shape_given(kind: str, tmp_path: Path) -> None:
+    text = layer(kind, name="d", bottom="", top="data label") + layer("Power", "power_param { shift: 1 }")
+    x = random((1, 2, 3, 3))
+    module = load(tmp_path, text, shapes=[x.shape])
+    assert module.main.input_names == ["data"]
+    np.testing.assert_array_equal(run(module, {"data": x})[0], x + 1)
+    with pytest.raises(UnsupportedError, match=rf"layer 'd' .{kind}.: input 'data' has no fixed shape.*--shapes"):
+        load(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("kind", "params"),
+    [
+        ("ImageData", "transform_param { crop_size: 5 }"),
+        ("WindowData", "window_data_param { crop_size: 5 }"),
+        ("Data", "transform_param { crop_size: 5 mirror: true }"),
+    ],
+)
+def test_data_layers_that_crop_say_their_shape(kind: str, params: str, tmp_path: Path) -> None:
+    text = layer(kind, params, name="d", bottom="", top="data label") + layer("ReLU")
+    assert load(tmp_path, text).main.arguments[0].shape == (1, 3, 5, 5)
+
+
+def test_depthwise_layers_go_by_either_name(tmp_path: Path) -> None:
+    x, weight = random((1, 4, 5, 5)), random((4, 1, 3, 3), 1)
+    params = "convolution_param { num_output: 4 kernel_size: 3 bias_term: false }"
+    kinds = ("ConvolutionDepthwise", "DepthwiseConvolution")
+    first, second = (made(tmp_path, kind, params, [x], [weight])[0] for kind in kinds)
+    np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize(
+    ("old", "params", "new"),
+    [
+        ("THRESHOLD", "threshold_param { threshold: 0.25 }", "Threshold"),
+        ("MVN", "mvn_param { normalize_variance: false }", "MVN"),
+        ("ARGMAX", "argmax_param { top_k: 2 }", "ArgMax"),
+        ("IM2COL", "convolution_param { kernel_size: 2 }", "Im2col"),
+        ("INTERP", "interp_param { zoom_factor: 2 }", "Interp"),
+    ],
+)
+def test_old_files_name_the_same_layers(old: str, params: str, new: str, tmp_path: Path) -> None:
+    x = random((1, 2, 4, 4))
+    text = 'input: "data" input_dim: 1 input_dim: 2 input_dim: 4 input_dim: 4\n'
+    text += f'layers {{ name: "l" type: {old} bottom: "data" top: "out" {params} }}'
+    (found,) = run(load(tmp_path, text), {"data": x})
+    np.testing.assert_array_equal(found, made(tmp_path, new, params, [x])[0])
