@@ -27,11 +27,11 @@ from bmcompiler.registry import lookup
 _OLDEST_OPSET = 7
 
 
-class NotSupportedError(UnsupportedError, BackendIsNotSupposedToImplementIt):  # type: ignore[misc]  # no stubs of onnx
+class NotSupportedError(UnsupportedError, BackendIsNotSupposedToImplementIt):
     """The model needs something that no converter or TensorOp provides; `kind` names the op."""
 
 
-class Prepared(BackendRep):  # type: ignore[misc]  # no stubs of onnx
+class Prepared(BackendRep):
     """A model whose import waits for its inputs, because their shapes, and sometimes their values, decide the ops.
 
     Inputs stay inputs as far as the frontend allows; where an op needs constants (axes, shapes, weights), the given
@@ -98,7 +98,7 @@ class Prepared(BackendRep):  # type: ignore[misc]  # no stubs of onnx
         return module
 
 
-class InterpreterBackend(Backend):  # type: ignore[misc]  # no stubs of onnx
+class InterpreterBackend(Backend):
     """The frontend and the op-level interpreter as an ONNX backend for device "CPU"."""
 
     @classmethod

@@ -61,7 +61,7 @@ def cases(kind: str) -> Iterator[Case]:
     """The cases of one kind of `KINDS`."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the generated cases divide by zero on purpose
-        found = load_model_tests(kind="real" if kind == "light" else kind)
+        found: Sequence[Any] = load_model_tests(kind="real" if kind == "light" else kind)
     for case in found:
         if kind == "light":
             load, op = _light(Path(onnx.__file__).parents[1] / case.url), case.name
@@ -81,7 +81,7 @@ def _op_of(case: Any) -> str:
 
 
 def _generated(case: Any) -> Callable[[], tuple[onnx.ModelProto, list[Data]]]:
-    return lambda: (case.model, [tuple(map(_plain, data)) for data in case.data_sets])
+    return lambda: (case.model, [(_plain(inputs), _plain(outputs)) for inputs, outputs in case.data_sets])
 
 
 def _plain(values: Sequence[Any]) -> list[Any]:

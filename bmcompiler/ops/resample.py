@@ -204,8 +204,8 @@ class GridSample(TensorOp):
             weight: Any = 1.0
             for (_, factor), tap in zip(axes, taps):
                 weight = weight * factor[..., tap]
-            places = tuple(index[..., tap] for (index, _), tap in zip(axes, taps))
-            total = total + moved[(images, *places)] * weight[..., None]
+            places = (images, *(index[..., tap] for (index, _), tap in zip(axes, taps)))
+            total = total + moved[places] * weight[..., None]
         return np.ascontiguousarray(np.moveaxis(total, -1, 1)).astype(x.dtype)
 
     def axis_taps(self, place: Any, size: int) -> tuple[Any, Any]:

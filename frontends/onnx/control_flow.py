@@ -73,7 +73,8 @@ def _scan(node: Node, scope: str, tensors: Mapping[str, Tensor]) -> Iterator[Bod
         raise FileFormatError(f"the scanned inputs have lengths {sorted(lengths)}")
     (length,) = lengths
     _check_steps(length - 1)
-    carried, gathered = list(node.proto.input[:states]), [[] for _ in range(made)]
+    carried = list(node.proto.input[:states])
+    gathered: list[list[str]] = [[] for _ in range(made)]
     for step in range(length):
         here = f"{scope}/{step}"
         nodes, names = [], []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import onnx
 
@@ -73,7 +74,7 @@ def find_body(
 
 
 def _body_of_schema(
-    schema: onnx.defs.OpSchema, node: onnx.NodeProto, opset: int, tensors: Sequence[Tensor | None]
+    schema: Any, node: onnx.NodeProto, opset: int, tensors: Sequence[Tensor | None]
 ) -> onnx.FunctionProto | None:
     if schema.has_function:
         version = _nearest(schema.function_opset_versions, opset)
@@ -147,14 +148,24 @@ def _renamed(
         target = copy.attribute.add()
         target.CopyFrom(source)
         target.name = attribute.name
-        for graph in (target.g, *target.graphs) if target.HasField("g") else target.graphs:
+        for graph in _graphs(target):
             _rename_graph(graph, table, given)
     return copy
 
 
+def _graphs(attribute: onnx.AttributeProto) -> list[onnx.GraphProto]:
+    return [*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs]
+
+
+def _declared(graph: onnx.GraphProto) -> set[str]:
+    """Names that a graph gives to tensors of its own."""
+    made = {name for node in graph.node for name in node.output}
+    return made | {item.name for item in graph.input} | {item.name for item in graph.initializer}
+
+
 def _rename_graph(graph: onnx.GraphProto, table: Mapping[str, str], given: Mapping[str, onnx.AttributeProto]) -> None:
     """Rename what a nested graph reads from outside; its own names stay."""
-    own = {name for node in graph.node for name in node.output} | {i.name for i in (*graph.input, *graph.initializer)}
+    own = _declared(graph)
     outer = {old: new for old, new in table.items() if old not in own}
     nodes = [_renamed(node, outer, given) for node in graph.node]
     del graph.node[:]
@@ -167,9 +178,8 @@ def reads(node: onnx.NodeProto) -> list[str]:
     """Names a node needs: its inputs, and what its inner graphs take from outside."""
     names = [name for name in node.input if name]
     for attribute in node.attribute:
-        for graph in (attribute.g, *attribute.graphs) if attribute.HasField("g") else attribute.graphs:
-            own = {name for inner in graph.node for name in inner.output}
-            own |= {item.name for item in (*graph.input, *graph.initializer)}
+        for graph in _graphs(attribute):
+            own = _declared(graph)
             found = [name for inner in graph.node for name in reads(inner)] + [output.name for output in graph.output]
             names += [name for name in found if name and name not in own]
     return names

@@ -143,16 +143,16 @@ class Node:
 
     # -- attributes ---------------------------------------------------------------------
     def int(self, name: str, default: int | None = None) -> int:
-        return self._attribute(name, _A.INT, default)  # type: ignore[no-any-return]
+        return self._attribute(name, _A.INT, default)
 
     def flag(self, name: str, default: bool = False) -> bool:
         return bool(self.int(name, int(default)))
 
     def float(self, name: str, default: float | None = None) -> float:
-        return self._attribute(name, _A.FLOAT, default)  # type: ignore[no-any-return]
+        return self._attribute(name, _A.FLOAT, default)
 
     def string(self, name: str, default: str | None = None) -> str:
-        return self._attribute(name, _A.STRING, default)  # type: ignore[no-any-return]
+        return self._attribute(name, _A.STRING, default)
 
     def ints(self, name: str, default: Sequence[_Int] | None = None) -> tuple[_Int, ...]:
         return tuple(self._attribute(name, _A.INTS, default))
@@ -167,7 +167,7 @@ class Node:
         return to_array(self._attribute(name, _A.TENSOR, None), self.folder)
 
     def graph(self, name: str) -> onnx.GraphProto:
-        return self._attribute(name, _A.GRAPH, None)  # type: ignore[no-any-return]
+        return self._attribute(name, _A.GRAPH, None)
 
     def has_attribute(self, name: str) -> bool:
         return name in self._attributes
