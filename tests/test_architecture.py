@@ -1,0 +1,167 @@
+"""ARCHITECTURE.md against the code: who imports whom, what is imported late, what the installed package offers."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import distribution, entry_points
+from pathlib import Path
+
+import pytest
+
+from bmcompiler.registry import GROUPS
+
+ROOT = Path(__file__).resolve().parent.parent
+CODE = ("bmcompiler", "frontends", "passes", "backends", "runtime")
+# The table "Folders, and who may import whom" of ARCHITECTURE.md. Every folder may import itself and the core.
+MAY_IMPORT = {"bmcompiler": (), "frontends": (), "passes": (), "backends": ("passes",), "runtime": ("backends",)}
+# "Instruction tables of the backends": chip facts, formats, command buffers, the kernel API of bmruntime_bmkernel_*.
+TABLES = {"asm", "bmkernel", "chip", "cmdbuf", "isa"}
+# The name users type is an attribute that is imported on first use.
+FACADE = ("bmcompiler/__init__.py", "bmcompiler.runtime")
+HEAVY = ("numpy", "onnx", "google.protobuf", "networkx", "flatbuffers")
+
+
+def sources(*folders: str) -> list[Path]:
+    return [
+        path
+        for folder in folders or CODE
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        if not path.stem.endswith("_pb2") and "build" not in path.parts
+    ]
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Every module that the file imports at any depth, as a full dotted name; names taken from it are appended."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path}: relative import"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def modules_after(statement: str) -> set[str]:
+    """Modules loaded in a fresh interpreter that has run `statement`."""
+    program = f"{statement}\nimport sys\nprint(' '.join(sys.modules))"
+    return set(
+        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    )
+
+
+@pytest.mark.parametrize("folder", CODE)
+def test_folders_import_only_whom_they_may(folder: str) -> None:
+    forbidden = []
+    for path in sources(folder):
+        name = path.relative_to(ROOT).as_posix()
+        for module in imports(path):
+            parts = module.split(".")
+            if parts[0] != "bmcompiler" or len(parts) < 2 or parts[1] not in CODE[1:]:
+                continue
+            allowed = parts[1] == folder or parts[1] in MAY_IMPORT[folder]
+            if not allowed and (name, module) != FACADE:
+                forbidden.append(f"{name} imports {module}")
+    assert not forbidden
+
+
+def test_runtime_knows_the_backends_tables_only() -> None:
+    parts = [module.split(".") for path in sources("runtime") for module in imports(path)]
+    used = {words[3] for words in parts if words[:2] == ["bmcompiler", "backends"] and len(words) > 3}
+    assert used <= TABLES
+
+
+def test_simulators_know_nothing_of_the_compiler() -> None:
+    compiler = ("driver", "ir", "ops", "codegen", "quant", "interpreter", "builder", "passmanager", "target")
+    used = {m for path in sorted((ROOT / "runtime" / "simulator").rglob("*.py")) for m in imports(path)}
+    assert not [m for m in used for part in compiler if f"{m}.".startswith(f"bmcompiler.{part}.")]
+
+
+def test_nothing_imports_the_other_way_in_a_cycle() -> None:
+    """No loop of imports at the top of files: such loops work only in one order of first use."""
+    names = {".".join(("bmcompiler", *path.relative_to(ROOT).with_suffix("").parts)): path for path in sources()}
+    names = {
+        name.replace("bmcompiler.bmcompiler", "bmcompiler").removesuffix(".__init__"): p for name, p in names.items()
+    }
+    graph: dict[str, set[str]] = {}
+    for name, path in names.items():
+        found = set()
+        for node in tree(path).body:
+            if isinstance(node, ast.ImportFrom) and node.module in names:
+                inner = {f"{node.module}.{alias.name}" for alias in node.names} & names.keys()
+                found |= inner or {node.module}
+        graph[name] = found - {name}
+    done: set[str] = set()
+
+    def visit(name: str, above: tuple[str, ...]) -> None:
+        assert name not in above, " -> ".join((*above[above.index(name) :], name))
+        if name not in done:
+            for each in graph[name]:
+                visit(each, (*above, name))
+            done.add(name)
+
+    for name in graph:
+        visit(name, ())
+
+
+def test_every_module_says_what_it_is() -> None:
+    assert not [str(path) for path in sources() if not ast.get_docstring(tree(path))]
+
+
+def test_files_stay_readable() -> None:
+    assert not [str(path) for path in sources() if len(path.read_text(encoding="utf-8").splitlines()) > 400]
+
+
+def test_import_is_light() -> None:
+    loaded = modules_after("import bmcompiler")
+    assert not loaded & {*HEAVY, "click"}
+
+
+@pytest.mark.parametrize("command", ["compile", "calibrate", "run", "tool", "opt"])
+def test_help_needs_nothing_heavy(command: str) -> None:
+    loaded = modules_after(f"import bmcompiler.cli.{command}")
+    assert "click" in loaded
+    assert not loaded & set(HEAVY)
+
+
+def test_reading_caffe_does_not_import_onnx() -> None:
+    net = ROOT / "models" / "lenet" / "deploy.prototxt"
+    weights = net.parent / "lenet.caffemodel"
+    assert "onnx" not in modules_after(f"import bmcompiler; bmcompiler.load_network({str(net)!r}, {str(weights)!r})")
+
+
+def test_entry_points_can_be_imported() -> None:
+    ours = [
+        point
+        for group in GROUPS
+        for point in entry_points(group=group)
+        if point.dist and point.dist.name == "bmcompiler"
+    ]
+    for point in ours:
+        point.load()
+    assert {"bmcompiler.frontends", "bmcompiler.targets", "bmcompiler.devices", "bmcompiler.passes"} <= {
+        p.group for p in ours
+    }
+    assert {"bmnet-compile", "bmnet-calibrate", "bmnet-run", "bmnet-tool", "bmnet-opt"} <= {
+        point.name for point in distribution("bmcompiler").entry_points if point.group == "console_scripts"
+    }
+
+
+def test_every_folder_with_code_is_packaged() -> None:
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    for path in sources():
+        parts = path.parent.relative_to(ROOT).parts
+        package = ".".join(parts if parts[0] == "bmcompiler" else ("bmcompiler", *parts))
+        assert f'"{package}"' in text, f"{package} is missing in [tool.setuptools] packages"
+
+
+def test_entry_point_groups_keep_their_names() -> None:
+    kinds = ("frontends", "targets", "devices", "passes", "onnx_ops", "caffe_layers", "tensor_ops", "tensor_insts")
+    assert set(GROUPS) == {f"bmcompiler.{kind}" for kind in kinds}
