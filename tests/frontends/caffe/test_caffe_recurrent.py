@@ -7,7 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from caffe_nets import header, layer, load, random, run
+from caffe_nets import header, layer, load, random, run, save
+
+import bmcompiler
+from bmcompiler.arith import quantize_real
+from bmcompiler.interpreter import run_module
+from bmcompiler.runtime import Session
 
 T, N, D, S, U = 5, 3, 4, 2, 6
 CONT = np.array([[0, 0, 0], [1, 1, 1], [1, 0, 1], [1, 1, 1], [0, 1, 1]], np.float32)
@@ -83,3 +88,20 @@ def test_one_step_of_an_lstm(tmp_path: Path) -> None:
     zeros = np.zeros((N, U), np.float32)
     expected = lstm(arrays["x"] @ blobs[0].T + blobs[1], blobs[2], zeros, zeros)[0]
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("kind", "gates"), [("LSTM", 4), ("RNN", 1)])
+def test_recurrences_run_on_bm1880(kind: str, gates: int, tmp_path: Path) -> None:
+    text = header((T, N, D), "x") + header((T, N), "cont")
+    text += layer(kind, f"recurrent_param {{ num_output: {U} }}", bottom="x cont")
+    shapes = [(gates * U, D), (gates * U,), (gates * U, U), *([(U, U), (U,)] if kind == "RNN" else [])]
+    files = save(tmp_path, text, {"l": [random(shape, i) for i, shape in enumerate(shapes)]})
+    data = {"x": random((4 * T, N, D), 5), "cont": np.tile(CONT, (4, 1))}
+    result = bmcompiler.compile(*files, target="bm1880", data=data)
+    assert not [row for row in result.rows if row.where == "cpu"]
+    device = {
+        name: quantize_real(data[name][:T], argument.type.quant.threshold)
+        for name, argument in zip(result.module.main.input_names, result.module.main.arguments)
+    }
+    found = Session(result.model).run(device, raw=True)["out"]
+    assert found.tobytes() == run_module(result.module, device)["out"].tobytes()
