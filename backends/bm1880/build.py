@@ -28,7 +28,7 @@ from bmcompiler.backends.bm1880.bmkernel import (
     tensor_lmem,
 )
 from bmcompiler.backends.bm1880.chip import CHIP, align_up
-from bmcompiler.codegen.memory import MemoryPlan, root_of
+from bmcompiler.codegen.memory import MemoryPlan, is_weight, root_of
 from bmcompiler.ir import Module, Value
 
 FORMATS = {"i8": FMT_I8, "u8": FMT_U8}
@@ -94,15 +94,23 @@ class Build:
         """Offset of an activation from the neuron base."""
         return self.plan.offsets[root_of(value)]
 
+    def source(self, value: Value) -> tuple[int, int]:
+        """(offset, base) to load a value from: neuron memory, or weight memory for constants as they stand."""
+        root = root_of(value)
+        if is_weight(root):
+            return self.coefficients.place(root, "plain", lambda w: w), CTRL_WEIGHT
+        return self.neuron(value), CTRL_NEURON
+
     # -- activations ---------------------------------------------------------------------------------------------------
     def load_box(self, value: Value, view: Dims, box: tuple[tuple[int, int], ...], address: int) -> None:
-        """Load the `box` of an activation seen as `view` (N, C, H, W) into an aligned local tensor."""
+        """Load the `box` of an activation or constant seen as `view` (N, C, H, W) into an aligned local tensor."""
         tensor = aligned(address, extents(box), FORMATS[value.dtype])
-        gaddr = self.neuron(value) + offset_in(view, box)
+        base, flag = self.source(value)
+        gaddr = base + offset_in(view, box)
         if is_packed(view, box):
-            bmk1880_gdma_load(self.ctx, tensor, gaddr, CTRL_NEURON)
+            bmk1880_gdma_load(self.ctx, tensor, gaddr, flag)
         else:
-            bmk1880_gdma_load_stride(self.ctx, tensor, gaddr, strides_of(view, box), CTRL_NEURON)
+            bmk1880_gdma_load_stride(self.ctx, tensor, gaddr, strides_of(view, box), flag)
 
     def store_box(self, value: Value, view: Dims, box: tuple[tuple[int, int], ...], address: int) -> None:
         """The way back of `load_box`."""

@@ -1,4 +1,4 @@
-"""Moving elements: mirrored padding, backward slices."""
+"""Moving elements: mirrored padding."""
 
 from __future__ import annotations
 
@@ -29,30 +29,6 @@ def border_pieces(op: TensorOp, draft: Draft) -> Value | None:
             parts = [_piece(x, axis, i, draft) for i in left]
             parts += [x, *(_piece(x, axis, i, draft) for i in right)]
             x = draft.emit("concat", parts, axis=axis)
-    return x
-
-
-@legalizes("slice")
-def backward_pieces(op: TensorOp, draft: Draft) -> Value | None:
-    """A negative step: the elements of that axis one by one, joined in their new order."""
-    backward = [axis for axis, step in enumerate(op.steps) if step < 0]
-    if not backward or any(op.type.shape[axis] > _MOST for axis in backward):
-        return None
-    forward = {
-        name: [plain if axis in backward else value for axis, (value, plain) in enumerate(zip(given, whole))]
-        for name, given, whole in (
-            ("starts", op.starts, (0,) * len(op.steps)),
-            ("ends", op.ends, op.x.shape),
-            ("steps", op.steps, (1,) * len(op.steps)),
-        )
-    }
-    x = op.x
-    if (forward["ends"], set(forward["steps"]), any(forward["starts"])) != (list(x.shape), {1}, False):
-        x = draft.emit("slice", [x], **forward)
-    for axis in backward:
-        chosen = range(op.starts[axis], op.ends[axis], op.steps[axis])
-        parts = [_piece(x, axis, i, draft) for i in chosen]
-        x = parts[0] if len(parts) == 1 else draft.emit("concat", parts, axis=axis)
     return x
 
 

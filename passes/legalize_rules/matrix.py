@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from math import prod
 
+import numpy as np
+
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.legalize_rules.base import Draft, legalizes
+
+_MOST = 64
+"""Constant matrices of one product; beyond that it is no longer worth a layer each."""
 
 
 @legalizes("matmul")
@@ -24,11 +29,55 @@ def constant_left(op: TensorOp, draft: Draft) -> Value | None:
 
 @legalizes("matmul")
 def transposed_before(op: TensorOp, draft: Draft) -> Value | None:
-    """A transposed left operand becomes a permute before the product."""
-    if not op.transpose_left:
+    """A transposed operand, on the right a computed one, becomes a permute before the product."""
+    right = op.transpose_right and draft.constant(op.right) is None
+    if not op.transpose_left and not right:
         return None
-    left = _swapped(op.left, draft)
-    return draft.emit("matmul", [left, *op.operands[1:]], transpose_right=op.transpose_right)
+    operands = [_swapped(op.left, draft) if op.transpose_left else op.left]
+    operands += [_swapped(op.right, draft) if right else op.right, *op.operands[2:]]
+    return draft.emit("matmul", operands, transpose_right=op.transpose_right and not right)
+
+
+@legalizes("matmul")
+def equal_batches(op: TensorOp, draft: Draft) -> Value | None:
+    """Two computed tensors whose leading axes broadcast are repeated to the same ones."""
+    batch = op.type.shape[:-2]
+    if draft.constant(op.left) is not None or op.bias is not None:
+        return None
+    if all(value.shape[:-2] == batch for value in op.operands) or min(v.type.rank for v in op.operands) < 2:
+        return None
+    operands = [_repeated(value, batch, draft) for value in op.operands]
+    return draft.emit("matmul", operands, transpose_left=op.transpose_left, transpose_right=op.transpose_right)
+
+
+@legalizes("matmul")
+def constant_batches(op: TensorOp, draft: Draft) -> Value | None:
+    """Constant matrices, one per batch: a product each, joined again."""
+    weight, left = draft.constant(op.right), op.left
+    if weight is None or weight.ndim < 3 or op.bias is not None or op.transpose_left:
+        return None
+    batch = op.type.shape[:-2]
+    count = prod(batch)
+    if not 1 < count <= _MOST:
+        return None
+    full = draft.reshape(_repeated(left, batch, draft), (count, *left.shape[-2:]))
+    matrices = np.broadcast_to(weight, (*batch, *weight.shape[-2:])).reshape(count, *weight.shape[-2:])
+    parts = []
+    for index in range(count):
+        ends = (index + 1, *left.shape[-2:])
+        rows = draft.emit("slice", [full], starts=(index, 0, 0), ends=ends, steps=(1, 1, 1))
+        matrix = draft.weight(matrices[index].copy(), "weight")
+        product = draft.emit("matmul", [draft.reshape(rows, ends[1:]), matrix], transpose_right=op.transpose_right)
+        parts.append(draft.reshape(product, (1, *product.shape)))
+    return draft.reshape(draft.emit("concat", parts, axis=0), op.type.shape)
+
+
+def _repeated(x: Value, batch: tuple[int, ...], draft: Draft) -> Value:
+    """`x` (..., rows, columns) with `batch` as its leading axes."""
+    full = (1,) * (len(batch) + 2 - x.type.rank) + x.shape
+    reps = (*(whole // part for whole, part in zip(batch, full)), 1, 1)
+    x = draft.reshape(x, full)
+    return x if set(reps) == {1} else draft.emit("tile", [x], reps=reps)
 
 
 @legalizes("matmul")

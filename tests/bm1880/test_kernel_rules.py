@@ -64,7 +64,17 @@ CASES: dict[str, tuple[str, tuple[int, ...], Make]] = {
         X,
         lambda n, x: n.b.avg_pool(x, kernel=(2, 2), multiplier=256, rshift=10),
     ),
-    "matmul constant": ("right operand must be a constant", (4, 4), lambda n, x: n.b.matmul(x, x, rshift=4)),
+    "matmul constant": (
+        "left operand must be an activation",
+        (4, 4),
+        lambda n, x: n.b.matmul(n.i8(4, 4), x, rshift=4),
+    ),
+    "matmul batches": (
+        "the same leading axes",
+        (2, 4, 4),
+        lambda n, x: n.b.matmul(x, part(n, x, (1, 4, 4)), rshift=4),
+    ),
+    "matmul right": ("must not be transposed unless", (4, 4), lambda n, x: n.b.matmul(x, x, transpose_right=True)),
     "matmul left": (
         "left operand must not be transposed",
         (4, 4),
@@ -77,7 +87,12 @@ CASES: dict[str, tuple[str, tuple[int, ...], Make]] = {
         lambda n, x: n.b.muls_shift(x, multiplier=2, out=wide(x)),
     ),
     "elementwise shape": ("must have the same shape", X, lambda n, x: n.b.max(x, part(n, x, (1, 1, 1, 20)))),
-    "elementwise constant": ("not constants", (2, 3), lambda n, x: n.b.max(x, n.i8(2, 3))),
+    "elementwise constant": (
+        "not all of them constants",
+        (2, 3),
+        lambda n, x: n.b.mac_shift(n.i8(2, 3), multipliers=(3,), rshift=1),
+    ),
+    "concat constant": ("at most 256 runs", (300, 2), lambda n, x: n.b.concat(x, n.i8(300, 1), axis=1)),
     "muls multiplier": (
         "multiplier must be between -128 and 255",
         X,
@@ -97,9 +112,9 @@ CASES: dict[str, tuple[str, tuple[int, ...], Make]] = {
         lambda n, x: n.b.mul_shift(x, part(n, x, (1, 1, 1, 20)), rshift=7),
     ),
     "slice step": (
-        "Steps must be positive",
+        "At most 256 elements",
         X,
-        lambda n, x: n.b.slice(x, starts=(0, 3, 0, 0), ends=(1, -1, 20, 20), steps=(1, -1, 1, 1)),
+        lambda n, x: n.b.slice(x, starts=(0, 0, 19, 19), ends=(1, 4, -1, -1), steps=(1, 1, -1, -1)),
     ),
     "tile count": ("At most 256", (1, 2), lambda n, x: n.b.tile(x, reps=(257, 1))),
     "pad mode": ("Only constant padding", X, lambda n, x: n.b.pad(x, pads=(0, 0, 0, 0, 1, 1, 1, 1), mode="edge")),

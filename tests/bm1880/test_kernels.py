@@ -213,6 +213,45 @@ def test_matmul(rows: tuple[int, ...], k: int, columns: int, bias: bool, transpo
     check_op(make, (*rows, k), lanes=lanes, device=lanes == FULL)
 
 
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sampled_from([(), (1,), (3,), (2, 2)]),
+    st.sampled_from([1, 5, 33, 70]),
+    st.sampled_from([1, 8, 33, 100, 1000, 3000]),
+    st.sampled_from([1, 10, 16, 17, 33, 100]),
+    st.sampled_from([8192, 32768, FULL]),
+)
+def test_matmul_of_two_activations(batch: tuple[int, ...], rows: int, k: int, columns: int, lanes: int) -> None:
+    def make(net: Net, x: Value, y: Value) -> Value:
+        return net.b.matmul(x, y, rshift=min(12, k.bit_length()))
+
+    assume(k <= 1000 or lanes == FULL)
+    assume(k * 16 * (1 + (columns > 32)) <= lanes - 2048)
+    check_op(make, (*batch, rows, k), (*batch, k, columns), lanes=lanes, device=lanes == FULL)
+
+
+@pytest.mark.parametrize("lanes", [2048, FULL])
+@pytest.mark.parametrize("shape", [(2, 40, 9, 11), (3, 5), (2, 3, 4, 5, 6)])
+def test_elementwise_with_constants(shape: tuple[int, ...], lanes: int) -> None:
+    check_op(lambda net, x: net.b.max(x, net.i8(*shape)), shape, lanes=lanes)
+    check_op(lambda net, x: net.b.mul_shift(net.i8(*shape), x, rshift=6), shape, lanes=lanes)
+    check_op(lambda net, x: net.b.mac_shift(x, net.i8(*shape), multipliers=(50, -3), rshift=6), shape, lanes=lanes)
+
+
+def test_concat_with_constants() -> None:
+    check_op(lambda net, x: net.b.concat(net.i8(1, 1, 8), x, axis=1), (1, 6, 8))
+    check_op(lambda net, x: net.b.concat(x, net.i8(3, 2, 2), x, net.i8(3, 1, 2), axis=1), (3, 6, 2))
+    check_op(lambda net, x: net.b.concat(net.i8(1, 20000), x, axis=1), (1, 5))
+
+
+def test_backward_slices() -> None:
+    def make(net: Net, x: Value) -> Value:
+        return net.b.slice(x, starts=(0, 4, 1, 6), ends=(2, -1, 5, 0), steps=(1, -2, 2, -1))
+
+    check_op(make, (2, 5, 6, 7))
+    check_op(lambda net, x: net.b.slice(x, starts=(8,), ends=(-1,), steps=(-1,)), (9,))
+
+
 def test_wide_matmul() -> None:
     check_op(lambda net, x: net.b.matmul(x, net.i8(64, 5000), rshift=9), (2, 64))
     check_op(lambda net, x: net.b.matmul(x, net.i8(5, 3), rshift=5), (5000, 5))

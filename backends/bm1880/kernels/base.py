@@ -53,7 +53,7 @@ class LocalKernel(DeviceKernel):
         """The best tiling, None when nothing fits; ops that differ in their values only share one search."""
         attributes = tuple((name, value) for name, value in op.attributes.items() if "." not in name)
         shapes = tuple(v.shape for v in (*op.operands, *op.results))
-        key = (op.name, attributes, shapes)
+        key = (op.name, attributes, shapes, tuple(map(is_activation, op.operands)))
         return TILER.choose(self.grid(op), lambda box: self.work(op, box), key)
 
     @rule("The smallest tile must fit local memory", last=True)
@@ -102,13 +102,14 @@ def elementwise_grid(view: Dims) -> tuple[Axis, ...]:
 
 
 def activation_in(value: Value, view: Dims, box: Box, axes: str = "nchw") -> Buffer:
-    """A tile of an activation to load, aligned."""
+    """A tile of an activation, or of a constant of that shape, to load, aligned."""
     dims = extents(box)
     return Buffer(
         aligned_lane_bytes(dims),
         axes,
         dims[0] * dims[1] * dims[2] * dims[3],
         lambda build, address: build.load_box(value, view, box, address),
+        not is_activation(value),
     )
 
 

@@ -79,9 +79,9 @@ class ElementwiseKernel(LocalKernel):
     def integer_types(self, op: TensorOp) -> bool:
         return all(v.dtype == "i8" for v in (*self.activations(op), op.result))
 
-    @rule("Operands must be activations, not constants")
-    def no_constants(self, op: TensorOp) -> bool:
-        return all(is_activation(v) for v in self.activations(op))
+    @rule("An operand must be an activation, not all of them constants")
+    def some_activation(self, op: TensorOp) -> bool:
+        return any(is_activation(v) for v in self.activations(op))
 
     @rule("Operands and result must have the same shape")
     def same_shape(self, op: TensorOp) -> bool:

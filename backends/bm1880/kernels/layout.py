@@ -74,11 +74,44 @@ class CopyKernel(DeviceKernel):
 
 
 class ConcatKernel(CopyKernel):
-    """concat: each operand into its part of the result."""
+    """concat: each operand into its part of the result; constants through local memory."""
 
     ops = (Concat,)
+    block = 8192
+
+    @rule("Operands must be int8 or uint8")
+    def byte_types(self, op: TensorOp) -> bool:
+        return all(v.dtype in ("i8", "u8") for v in op.operands)
+
+    @rule("A constant operand must lie in at most 256 runs of the result", got="axis")
+    def few_runs(self, op: TensorOp) -> bool:
+        runs = prod(op.type.shape[: op.axis % op.type.rank])
+        return bool(runs <= 256 or all(map(is_activation, op.operands)))
+
+    def emit(self, op: TensorOp, build: Build) -> Moved:
+        pieces = self.all_pieces(op)
+        moved = super().emit(op, build)
+        for to, to_offset, source, _, dims in pieces:
+            if not is_activation(source):
+                base, _ = build.source(source)
+                for row in range(dims[0].size):
+                    place = build.neuron(to) + to_offset + row * dims[0].dst
+                    self.store_constant(build, base + row * dims[0].src, place, dims[1].size)
+                size = prod(d.size for d in dims)
+                moved = Moved(moved.loaded + size, moved.stored + size, moved.weights + size, 1)
+        return moved
+
+    def store_constant(self, build: Build, source: int, place: int, size: int) -> None:
+        """Bring bytes of weight memory to neuron memory, a block at a time."""
+        for start in range(0, size, self.block):
+            extent = (1, 1, 1, min(self.block, size - start))
+            build.load_weight(source + start, extent, 0, align=True)
+            bmk1880_gdma_store(build.ctx, aligned(0, extent), place + start, CTRL_NEURON)
 
     def pieces(self, op: TensorOp) -> list[tuple[Value, int, Value, int, list[Dim]]]:
+        return [piece for piece in self.all_pieces(op) if is_activation(piece[2])]
+
+    def all_pieces(self, op: TensorOp) -> list[tuple[Value, int, Value, int, list[Dim]]]:
         axis = op.axis % op.type.rank
         offset, found = 0, []
         for value in op.operands:
@@ -107,19 +140,25 @@ class SplitKernel(CopyKernel):
 
 
 class SliceKernel(CopyKernel):
-    """slice with positive steps."""
+    """slice: one strided copy, along axes with negative steps one per index."""
 
     ops = (Slice,)
 
-    @rule("Steps must be positive", got="steps")
-    def positive_steps(self, op: TensorOp) -> bool:
-        return all(step > 0 for step in op.steps)
+    @rule("At most 256 elements along axes with negative steps", got="steps")
+    def few_backward(self, op: TensorOp) -> bool:
+        return prod(size for size, step in zip(op.type.shape, op.steps) if step < 0) <= 256
 
     def pieces(self, op: TensorOp) -> list[tuple[Value, int, Value, int, list[Dim]]]:
         inside, outside = packed(op.operands[0].shape), packed(op.type.shape)
-        dims = [Dim(n, s * step, d) for n, s, step, d in zip(op.type.shape, inside, op.steps, outside)]
-        start = sum(s * first for s, first in zip(inside, op.starts))
-        return [(op.result, 0, op.operands[0], start, dims)]
+        offsets = [(0, sum(s * first for s, first in zip(inside, op.starts)))]
+        dims = []
+        for n, s, step, d in zip(op.type.shape, inside, op.steps, outside):
+            if step < 0:
+                offsets = [(to + i * d, source + i * step * s) for to, source in offsets for i in range(n)]
+            else:
+                dims.append(Dim(n, s * step, d))
+        dims = dims or [Dim(1, 1, 1)]
+        return [(op.result, to, op.operands[0], source, dims) for to, source in offsets]
 
 
 class PermuteKernel(CopyKernel):

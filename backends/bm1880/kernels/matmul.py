@@ -1,13 +1,15 @@
-"""Inner products with constant weights.
+"""Inner products with constant weights, and products of two activations.
 
 Two forms with the same exact 32-bit sums, so that no partial result is ever rounded. Where all K rows of a wide column
 tile fit local memory, one matrix_mac per tile: it keeps all lanes and execution units busy. Else a convolution whose
 window is the whole row of the left operand: its weights take K bytes per lane for 32 columns (bm1880.md 2.3, 2.4).
+Products of two activations are matrix_macs, one batch at a time.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
+from math import prod
 
 import numpy as np
 
@@ -48,14 +50,23 @@ _BESIDE = 1024
 
 
 class MatmulKernel(LocalKernel):
-    """matmul of activations (R, K) with a constant (K, N); rows are all leading axes of the left operand."""
+    """matmul of activations (R, K) with a constant (K, N), rows being all leading axes of the left operand; or of two
+    activations (..., M, K) and (..., K, N) with equal leading axes."""
 
     ops = (Matmul,)
 
-    @rule("The right operand must be a constant matrix, the bias a constant")
-    def constant_right(self, op: TensorOp) -> bool:
-        constants = is_constant(op.right) and op.right.type.rank == 2 and is_constant(op.bias)
-        return is_activation(op.left) and constants
+    @rule("The left operand must be an activation, the right one too or a constant matrix, the bias a constant")
+    def kinds_of_operands(self, op: TensorOp) -> bool:
+        right = op.right.type.rank == 2 if is_constant(op.right) else is_activation(op.right)
+        return is_activation(op.left) and right and is_constant(op.bias)
+
+    @rule("A product of two activations takes no bias, and both have the same leading axes")
+    def same_batches(self, op: TensorOp) -> bool:
+        return is_constant(op.right) or (op.bias is None and op.left.shape[:-2] == op.right.shape[:-2])
+
+    @rule("The right operand must not be transposed unless it is a constant")
+    def plain_right(self, op: TensorOp) -> bool:
+        return is_constant(op.right) or not op.transpose_right
 
     @rule("The left operand must not be transposed")
     def plain_left(self, op: TensorOp) -> bool:
@@ -73,7 +84,8 @@ class MatmulKernel(LocalKernel):
 
     @rule("The depth of the product must be at most 4032, or be channels * taps with at most 4095 and 1024 of them")
     def depth_range(self, op: TensorOp) -> bool:
-        return self.as_matrix(op) or window_of(self.depth(op), TILER.lane_bytes) is not None
+        whole = is_constant(op.right) and window_of(self.depth(op), TILER.lane_bytes) is not None
+        return self.as_matrix(op) or whole
 
     @staticmethod
     def depth(op: TensorOp) -> int:
@@ -82,32 +94,50 @@ class MatmulKernel(LocalKernel):
 
     @staticmethod
     def rows(op: TensorOp) -> int:
-        return int(op.left.type.size // op.left.shape[-1])
+        """Rows of one product: those of all batches at once where the right side is one matrix."""
+        return int(op.left.type.size // op.left.shape[-1] if is_constant(op.right) else op.left.shape[-2])
+
+    @staticmethod
+    def batches(op: TensorOp) -> int:
+        return 1 if is_constant(op.right) else prod(op.left.shape[:-2])
 
     def as_matrix(self, op: TensorOp) -> bool:
         """Which form: a matrix tile of 32 columns uses two lanes only, so it is better than a window only if wide."""
         deepest = TILER.lane_bytes - _BESIDE
         if self.depth(op) * _WIDE <= deepest:
             return True
+        if not is_constant(op.right):
+            return self.depth(op) * _NARROW <= deepest
         return self.depth(op) * _NARROW <= deepest and window_of(self.depth(op), TILER.lane_bytes) is None
 
     def grid(self, op: TensorOp) -> tuple[Axis, ...]:
         columns = op.type.shape[-1]
         most = MAX_TPU_DIM // CHIP.lanes * CHIP.lanes
-        return Axis(self.rows(op), 1, MAX_TPU_DIM), Axis(columns, CHIP.lanes, most), Axis(1), Axis(1)
+        return (
+            Axis(self.rows(op), 1, MAX_TPU_DIM),
+            Axis(columns, CHIP.lanes, most),
+            Axis(self.batches(op), 1, 1),
+            Axis(1),
+        )
 
     def work(self, op: TensorOp, box: Box) -> TileWork:
         return self._matrix_work(op, box) if self.as_matrix(op) else self._window_work(op, box)
 
     # -- matrix_mac ----------------------------------------------------------------------------------------------------
     def _matrix_work(self, op: TensorOp, box: Box) -> TileWork:
-        (r0, r1), (c0, c1) = box[:2]
+        (r0, r1), (c0, c1), (batch, _) = box[:3]
         rows, columns, depth, total = r1 - r0, c1 - c0, self.depth(op), op.type.shape[-1]
+        computed = not is_constant(op.right)
+        first = batch * self.rows(op) + r0
 
         def load_left(build: Build, address: int) -> None:
-            build.load_matrix(build.neuron(op.left) + r0 * depth, (rows, depth), depth, address, CTRL_NEURON)
+            build.load_matrix(build.neuron(op.left) + first * depth, (rows, depth), depth, address, CTRL_NEURON)
 
         def load_right(build: Build, address: int) -> None:
+            if computed:
+                base = build.neuron(op.right) + batch * depth * total + c0
+                build.load_matrix(base, (depth, columns), total, address, CTRL_NEURON)
+                return
             layout, pack = ("columns", np.transpose) if op.transpose_right else ("plain", np.asarray)
             offset = build.coefficients.place(op.right, layout, pack)
             build.load_matrix(offset + c0, (depth, columns), total, address, CTRL_WEIGHT)
@@ -117,7 +147,7 @@ class MatmulKernel(LocalKernel):
             build.load_matrix(offset + c0, (2, columns), total, address, CTRL_WEIGHT)
 
         def store(build: Build, address: int) -> None:
-            build.store_matrix(build.neuron(op.result) + r0 * total + c0, (rows, columns), total, address)
+            build.store_matrix(build.neuron(op.result) + first * total + c0, (rows, columns), total, address)
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             param = bmk1880_matrix_mac_param_t(
@@ -130,12 +160,12 @@ class MatmulKernel(LocalKernel):
             bmk1880_tpu_matrix_mac(build.ctx, param)
 
         inputs = [
-            Buffer(matrix_lane_bytes(rows, depth), "n", rows * depth, load_left),
-            Buffer(matrix_lane_bytes(depth, columns), "c", depth * columns, load_right, True),
+            Buffer(matrix_lane_bytes(rows, depth), "nh", rows * depth, load_left),
+            Buffer(matrix_lane_bytes(depth, columns), "ch", depth * columns, load_right, not computed),
         ]
         if op.bias is not None:
             inputs.append(Buffer(matrix_lane_bytes(2, columns), "c", 2 * columns, load_bias, True))
-        out = Buffer(matrix_lane_bytes(rows, columns), "nc", rows * columns, store)
+        out = Buffer(matrix_lane_bytes(rows, columns), "nch", rows * columns, store)
         return TileWork(tuple(inputs), (out,), (), compute, depth * pass_cycles(matrix_dims(rows, columns)))
 
     # -- convolution over the whole input ------------------------------------------------------------------------------
