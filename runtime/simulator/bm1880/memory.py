@@ -1,68 +1,35 @@
-"""Local and global memory of the simulated chip, and tensors in them as numpy views.
-
-Views are made once, when a plan is compiled, and every one is checked against the bounds of its memory there; running a
-plan cannot reach any other byte.
-"""
+"""Local and global memory of the simulated BM1880, and its 16-bit tensors in two planes."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from math import prod
-from threading import Lock
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1880.chip import CHIP
-from bmcompiler.errors import SimulatorError
+from bmcompiler.runtime.simulator.memory import (
+    MAX_ELEMENTS,
+    SIGNED,
+    UNSIGNED,
+    Bytes,
+    GlobalMemory,
+    IntArray,
+    LaneMemory,
+    Shape,
+    Tensor,
+)
 
-Bytes = NDArray[np.uint8]
-IntArray = NDArray[Any]
-Shape = tuple[int, int, int, int]
-
-UNSIGNED = np.dtype(np.uint8)
-SIGNED = np.dtype(np.int8)
-
-# Largest tensor of one command. Local memory holds 2**21 bytes; only strides of 0 reach beyond.
-MAX_ELEMENTS = 1 << 26
-
-# Lanes an exact power of two apart would compete for the same cache sets of the host.
-_LANE_PITCH = CHIP.lmem_size + 192
-
-
-class Tensor:
-    """A 4-D tensor in either memory: pieces that together cover the channels.
-
-    A piece is (channels, view): `view` has shape (N, C, H, W), or (N, groups, lanes, H, W) where the channels wrap past
-    the last lane (bm1880.md 2.2).
-    """
-
-    def __init__(self, shape: Shape, dtype: np.dtype[Any], pieces: list[tuple[slice, IntArray]]) -> None:
-        self.shape, self.dtype, self.pieces = shape, dtype, pieces
-        only = pieces[0][1] if len(pieces) == 1 else None
-        self.view: IntArray | None = only if only is not None and only.ndim == 4 else None
-
-    def read(self) -> IntArray:
-        """The elements as (N, C, H, W); a view where memory allows, so do not write to it."""
-        if self.view is not None:
-            return self.view
-        dense = np.empty(self.shape, self.dtype)
-        for part, piece in self.split(dense):
-            part[...] = piece
-        return dense
-
-    def write(self, values: IntArray) -> None:
-        """Store integers of the same shape, keeping the low 8 bits of each."""
-        if self.view is not None:
-            self.view[...] = values
-            return
-        for part, piece in self.split(values):
-            piece[...] = part
-
-    def split(self, array: IntArray) -> list[tuple[IntArray, IntArray]]:
-        """Pairs of views (part of `array`, piece of this tensor) of equal shapes; `array` is (N, C, H, W)."""
-        return [(array[:, channels].reshape(piece.shape), piece) for channels, piece in self.pieces]
+__all__ = [
+    "MAX_ELEMENTS",
+    "SIGNED",
+    "UNSIGNED",
+    "Bytes",
+    "GlobalMemory",
+    "IntArray",
+    "LocalMemory",
+    "Machine",
+    "Shape",
+    "Tensor",
+    "WideTensor",
+]
 
 
 class WideTensor:
@@ -81,111 +48,11 @@ class WideTensor:
         self.high.write((values >> 8).astype(np.uint8))
 
 
-class LocalMemory:
+class LocalMemory(LaneMemory):
     """32 lanes of 65536 bytes, zero at first. `bytes[lane, offset]` is one byte."""
 
     def __init__(self) -> None:
-        self._store = np.zeros((CHIP.lanes, _LANE_PITCH), np.uint8)
-        self.bytes: Bytes = self._store[:, : CHIP.lmem_size]
-
-    def tensor(self, lane: int, offset: int, shape: Shape, strides: Shape, dtype: np.dtype[Any] = UNSIGNED) -> Tensor:
-        """Tensor whose channel 0 is in `lane` at byte `offset`, with strides (n, c, h, w) in bytes.
-
-        Channel c lies in lane (lane + c) mod 32, floor((lane + c) / 32) channel strides further (bm1880.md 2.2).
-        `lane` may be outside 0..31: the rule then continues. Raises SimulatorError when an element is outside a lane.
-        """
-        _check_shape(shape)
-        n, channels, height, width = shape
-        first_group = lane // CHIP.lanes
-        last_group = (lane + channels - 1) // CHIP.lanes
-        low = offset + first_group * strides[1]
-        end = offset + last_group * strides[1] + (n - 1) * strides[0] + (height - 1) * strides[2]
-        end += (width - 1) * strides[3] + 1
-        if low < 0 or end > CHIP.lmem_size:
-            raise SimulatorError(
-                f"local tensor {shape} at lane {lane} offset {offset} with strides {strides} ends at byte {end} "
-                f"of a lane of {CHIP.lmem_size} bytes"
-            )
-        pieces: list[tuple[slice, IntArray]] = []
-        done = 0
-        while done < channels:
-            group, start = divmod(lane + done, CHIP.lanes)
-            at = start * _LANE_PITCH + offset + group * strides[1]
-            whole = (channels - done) // CHIP.lanes
-            if start == 0 and whole > 1:
-                count, lanes = whole * CHIP.lanes, (whole, CHIP.lanes)
-                steps = (strides[0], strides[1], _LANE_PITCH, strides[2], strides[3])
-                view: IntArray = np.ndarray((n, *lanes, height, width), dtype, self._store, at, steps)
-            else:
-                count = min(CHIP.lanes - start, channels - done)
-                view = np.ndarray(
-                    (n, count, height, width), dtype, self._store, at, (strides[0], _LANE_PITCH, *strides[2:])
-                )
-            pieces.append((slice(done, done + count), view))
-            done += count
-        return Tensor(shape, dtype, pieces)
-
-
-class GlobalMemory:
-    """The part of the 40-bit global space that is backed by arrays, each mapped at its device address.
-
-    A tensor must lie inside one mapped array: two neighbouring allocations are never one object. Threads may map and
-    look up at the same time: changes replace the whole table.
-    """
-
-    def __init__(self) -> None:
-        self._areas: tuple[list[int], list[Bytes]] = ([], [])
-        self._lock = Lock()
-
-    def map(self, base: int, array: Bytes) -> None:
-        """Back the addresses from `base` by `array` (1-D, contiguous). Raises SimulatorError on overlap.
-
-        A read-only array makes commands that write there an error.
-        """
-        with self._lock:
-            bases, arrays = self._areas
-            at = bisect_right(bases, base)
-            before = at and bases[at - 1] + arrays[at - 1].size > base
-            after = at < len(bases) and base + array.size > bases[at]
-            if array.size and (before or after):
-                raise SimulatorError(f"global memory at 0x{base:x} is mapped already")
-            if array.size:
-                self._areas = ([*bases[:at], base, *bases[at:]], [*arrays[:at], array, *arrays[at:]])
-
-    def unmap(self, base: int) -> None:
-        """Forget the array mapped at `base`, if there is one."""
-        with self._lock:
-            bases, arrays = self._areas
-            if base in bases:
-                at = bases.index(base)
-                self._areas = (bases[:at] + bases[at + 1 :], arrays[:at] + arrays[at + 1 :])
-
-    def region(self, address: int) -> tuple[Bytes, int]:
-        """The array that backs `address` and the offset in it. Raises SimulatorError when nothing is mapped there."""
-        bases, arrays = self._areas
-        at = bisect_right(bases, address) - 1
-        if at < 0 or address >= bases[at] + arrays[at].size:
-            raise SimulatorError(f"global address 0x{address:x} is outside the memory of the program")
-        return arrays[at], address - bases[at]
-
-    def area(self, base: int) -> Bytes:
-        """The rest of the array that backs `base`; empty when nothing is mapped there."""
-        bases, arrays = self._areas
-        at = bisect_right(bases, base) - 1
-        return arrays[at][base - bases[at] :] if at >= 0 else np.empty(0, np.uint8)
-
-    def tensor(self, address: int, shape: Shape, strides: Shape) -> Tensor:
-        """Bytes from `address` as a tensor; strides (n, c, h, w) in bytes. Raises SimulatorError outside the memory."""
-        _check_shape(shape)
-        array, at = self.region(address)
-        end = at + sum((size - 1) * stride for size, stride in zip(shape, strides)) + 1
-        if end > array.size:
-            raise SimulatorError(
-                f"global tensor {shape} at 0x{address:x} with strides {strides} ends {end - array.size} bytes "
-                "after the memory of the program"
-            )
-        view = np.ndarray(shape, np.uint8, array, at, strides)
-        return Tensor(shape, UNSIGNED, [(slice(0, shape[1]), view)])
+        super().__init__(CHIP.lanes, CHIP.lmem_size)
 
 
 class Machine:
@@ -194,10 +61,3 @@ class Machine:
     def __init__(self, global_memory: GlobalMemory | None = None, local: LocalMemory | None = None) -> None:
         self.local = local or LocalMemory()
         self.globals = global_memory or GlobalMemory()
-
-
-def _check_shape(shape: Shape) -> None:
-    if min(shape) < 1:
-        raise SimulatorError(f"tensor shape {shape} has an empty dimension")
-    if prod(shape) > MAX_ELEMENTS:
-        raise SimulatorError(f"tensor shape {shape} has more than {MAX_ELEMENTS} elements")
