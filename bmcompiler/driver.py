@@ -105,7 +105,7 @@ def load_network(
     for path in (model, weights):
         if path is not None and not Path(path).is_file():
             reason = "is a folder, not a file" if Path(path).is_dir() else "no such file"
-            raise UnsupportedError(reason, file=path)
+            raise UnsupportedError(reason, file=path, remedy="check the path")
     frontends = {key: load() for key, load in entry_points("bmcompiler.frontends").items() if _may_read(key, model)}
     for frontend in frontends.values():
         if Path(model).suffix.lower() in frontend.suffixes:

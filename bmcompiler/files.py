@@ -81,7 +81,10 @@ def _temporary(target: Path) -> tuple[int, str]:
     try:
         return tempfile.mkstemp(prefix=f".{target.name[:40]}.", suffix=".tmp", dir=target.parent)
     except OSError as error:
-        reason = error.strerror if target.parent.is_dir() else "the folder does not exist"
+        if target.parent.is_dir():
+            reason = f"{error.strerror}. Remedy: give a path that you may write to"
+        else:
+            reason = "the folder does not exist. Remedy: make it, or give another path"
         raise type(error)(error.errno, f"cannot be written: {reason}", str(target)) from None
 
 

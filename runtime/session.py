@@ -112,7 +112,9 @@ class Session:
         fitting = [program for program in self._programs if _fits_but_for_batch(program, shapes)]
         batches = {shape[0] for shape in shapes if shape}
         if not fitting or len(batches) != 1:
-            raise RuntimeUseError(self._shape_complaint(shapes))
+            raise RuntimeUseError(
+                self._shape_complaint(shapes), remedy="reshape the samples, or compile the network for these --shapes"
+            )
         batch = batches.pop()
         if batch < 1:
             raise RuntimeUseError("the inputs are empty: their leading axis is 0")
@@ -169,7 +171,7 @@ def _as_array(name: str, value: ArrayLike | Samples) -> Array | Samples:
 def _to_device(name: str, info: TensorInfo, array: Array, raw: bool) -> Array:
     """The device values of one input."""
     if array.dtype.kind == "f" and np.isnan(array).any():
-        raise RuntimeUseError(f"input '{name}' contains NaN")
+        raise RuntimeUseError(f"input '{name}' contains NaN", remedy="remove the broken samples")
     dtype = np.dtype(info.dtype)
     if not raw and info.dtype in _QUANTIZED:
         if not info.threshold:
@@ -180,10 +182,14 @@ def _to_device(name: str, info: TensorInfo, array: Array, raw: bool) -> Array:
     if dtype.kind == "f":
         return array.astype(dtype)
     if array.dtype.kind == "f" and not (array == np.floor(array)).all():
-        raise RuntimeUseError(f"input '{name}' needs whole numbers of {info.dtype}")
+        remedy = f"pass {info.dtype} values of the device, or real values without raw mode"
+        raise RuntimeUseError(f"input '{name}' needs whole numbers of {info.dtype}", remedy=remedy)
     limits = np.iinfo(dtype)
     if array.size and (array.min() < limits.min or array.max() > limits.max):
-        raise RuntimeUseError(f"input '{name}' has values outside {info.dtype} ({limits.min} to {limits.max})")
+        reason = f"input '{name}' has values outside {info.dtype} ({limits.min} to {limits.max})"
+        raise RuntimeUseError(
+            reason, remedy="pass values in that range" + (", or real values without raw mode" if raw else "")
+        )
     return array.astype(dtype)
 
 

@@ -76,7 +76,11 @@ def _command_path(error: click.UsageError, prog: str) -> str:
 
 def _os_message(error: OSError) -> str:
     reason = error.strerror or str(error) or type(error).__name__
-    return f"{error.filename}: {reason}" if error.filename is not None else reason
+    if error.filename is None:
+        return reason
+    if error.errno == errno.ENOENT and "Remedy" not in reason:
+        reason += ". Remedy: check the path"
+    return f"{error.filename}: {reason}"
 
 
 def _pipe_closed() -> int:

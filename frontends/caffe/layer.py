@@ -100,9 +100,9 @@ class Layer:
             raise self.shape_error(f"has {len(self.blobs)} weight blobs{self._where()}, expected {_shapes(shapes)}")
         for index, (blob, shape) in enumerate(zip(self.blobs, shapes)):
             if _core(blob.shape) != _core(shape):
-                raise self.shape_error(
-                    f"weight blob {index} has shape {list(blob.shape)}{self._where()}, expected {list(shape)}"
-                )
+                reason = f"weight blob {index} has shape {list(blob.shape)}{self._where()}, expected {list(shape)}"
+                remedy = "give the .caffemodel that was trained with this net, or its own .prototxt"
+                raise ShapeError(reason, layer=self.name, kind=self.type, remedy=remedy)
         return [blob.values.reshape(shape) for blob, shape in zip(self.blobs, shapes)]
 
     def _where(self) -> str:

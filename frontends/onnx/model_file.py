@@ -34,7 +34,11 @@ def read_model(path: str | os.PathLike[str]) -> tuple[onnx.ModelProto, Mapping[i
     try:
         model.ParseFromString(data)
     except (DecodeError, UnicodeDecodeError):
-        raise FileFormatError("is not an ONNX model (protobuf data is damaged or of another kind)", file=path) from None
+        raise FileFormatError(
+            "is not an ONNX model (protobuf data is damaged or of another kind)",
+            file=path,
+            remedy="check that the file was copied completely, and that it is a .onnx model",
+        ) from None
     return model, spans
 
 
