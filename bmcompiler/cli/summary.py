@@ -27,6 +27,17 @@ def _cells(row: LayerRow) -> list[str | int | None]:
     return [row.layer, row.kind, row.where, shape, *(value or None for value in numbers)]
 
 
+def _reasons(rows: Iterable[LayerRow]) -> list[str]:
+    """One line per layer: its ops on the CPU, and each reason once."""
+    layers: dict[str, list[LayerRow]] = {}
+    for row in rows:
+        layers.setdefault(row.layer, []).append(row)
+    return [
+        f"{layer} ({', '.join(dict.fromkeys(r.kind for r in ops))}): {'; '.join(dict.fromkeys(r.reason for r in ops))}"
+        for layer, ops in layers.items()
+    ]
+
+
 def summary(result: Result) -> str:
     """The whole summary, ending in a newline."""
     lines = [layer_table(result.rows)]
@@ -43,8 +54,7 @@ def summary(result: Result) -> str:
     lines += [f"{name.ljust(width)}  {value}" for name, value in total.items()]
     if on_cpu:
         lines += ["", "On the host CPU:"]
-        told = [row for row in on_cpu if row.kind not in _BORDER]
-        lines += [f"  {printable(row.layer)} ({row.kind}): {printable(row.reason)}" for row in told]
+        lines += [f"  {printable(line)}" for line in _reasons(row for row in on_cpu if row.kind not in _BORDER)]
     warned = set(result.warnings)
     lines += [printable(note) if note in warned else f"note: {printable(note)}" for note in result.notes]
     return "\n".join(lines) + "\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bmcompiler.passes.legalize_rules import broadcast, convolution, layout, matrix, pooling, reduction
+from bmcompiler.passes.legalize_rules import broadcast, convolution, layout, matrix, pooling, reduction, resample
 from bmcompiler.passes.legalize_rules.base import RULES
 
-__all__ = ["RULES", "broadcast", "convolution", "layout", "matrix", "pooling", "reduction"]
+__all__ = ["RULES", "broadcast", "convolution", "layout", "matrix", "pooling", "reduction", "resample"]

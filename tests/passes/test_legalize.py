@@ -115,7 +115,7 @@ def axes_apart(n: Net) -> Module:
 @case("elementary_steps")
 def other_methods(n: Net) -> Module:
     x = n.input(2, 3, 4)
-    return n.done(*(n.reduce(x, method=method, axes=(2,)) for method in ("min", "l1", "sum_square", "l2")))
+    return n.done(*(n.reduce(x, method=method, axes=(2,)) for method in ("min", "l1")))
 
 
 # -- convolution and products ------------------------------------------------------------------------------------------
@@ -157,6 +157,25 @@ def products_of_activations(n: Net) -> Module:
 @case("constant_batches")
 def matrices_per_batch(n: Net) -> Module:
     return n.done(n.matmul(n.input(1, 3, 4, 5), n.w(2, 3, 5, 6)))
+
+
+# -- interpolation -----------------------------------------------------------------------------------------------------
+@case("product_per_axis")
+def interpolated(n: Net) -> Module:
+    x = n.input(1, 2, 5, 6)
+    twice = {"sizes": (1, 2, 10, 12), "scales": (1.0, 1.0, 2.0, 2.0)}
+    return n.done(
+        n.resize(x, mode="linear", **twice),
+        n.resize(x, mode="linear", coordinates="align_corners", sizes=(1, 2, 7, 6), scales=(1.0, 1.0, 1.4, 1.0)),
+        n.resize(x, mode="cubic", sizes=(1, 2, 5, 3), scales=(1.0, 1.0, 1.0, 0.5)),
+    )
+
+
+@case("slices_joined")
+def constant_indices(n: Net) -> Module:
+    x = n.input(1, 8, 5)
+    indices = n.constant(np.array([[0, 2, 4], [7, 6, -3]]), "int64")
+    return n.done(n.gather(x, indices, axis=1), n.gather(x, n.constant(np.array(3), "int64"), axis=2))
 
 
 # -- layout ------------------------------------------------------------------------------------------------------------

@@ -1,18 +1,16 @@
 // before
 "builtin.module"() ({
-  "func.func"() <{function_type = (tensor<2x3x4xf32>) -> (tensor<2x3x1xf32>, tensor<2x3x1xf32>, tensor<2x3x1xf32>, tensor<2x3x1xf32>), sym_name = "net"}> ({
+  "func.func"() <{function_type = (tensor<2x3x4xf32>) -> (tensor<2x3x1xf32>, tensor<2x3x1xf32>), sym_name = "net"}> ({
   ^bb0(%0: tensor<2x3x4xf32>):
     %1 = "tensorop.reduce"(%0) {axes = [2], method = "min", source.tensor = "reduce1.out"} : (tensor<2x3x4xf32>) -> tensor<2x3x1xf32> loc("reduce1")
     %2 = "tensorop.reduce"(%0) {axes = [2], method = "l1", source.tensor = "reduce2.out"} : (tensor<2x3x4xf32>) -> tensor<2x3x1xf32> loc("reduce2")
-    %3 = "tensorop.reduce"(%0) {axes = [2], method = "sum_square", source.tensor = "reduce3.out"} : (tensor<2x3x4xf32>) -> tensor<2x3x1xf32> loc("reduce3")
-    %4 = "tensorop.reduce"(%0) {axes = [2], method = "l2", source.tensor = "reduce4.out"} : (tensor<2x3x4xf32>) -> tensor<2x3x1xf32> loc("reduce4")
-    "func.return"(%1, %2, %3, %4) : (tensor<2x3x1xf32>, tensor<2x3x1xf32>, tensor<2x3x1xf32>, tensor<2x3x1xf32>) -> ()
-  }) {tensorop.input_names = ["data"], tensorop.output_names = ["out0", "out1", "out2", "out3"]} : () -> ()
+    "func.return"(%1, %2) : (tensor<2x3x1xf32>, tensor<2x3x1xf32>) -> ()
+  }) {tensorop.input_names = ["data"], tensorop.output_names = ["out0", "out1"]} : () -> ()
 }) : () -> ()
 
 // after legalize
 "builtin.module"() ({
-  "func.func"() <{function_type = (tensor<2x3x4xf32>) -> (tensor<2x3x1xf32>, tensor<2x3x1xf32>, tensor<2x3x1xf32>, tensor<2x3x1xf32>), sym_name = "net"}> ({
+  "func.func"() <{function_type = (tensor<2x3x4xf32>) -> (tensor<2x3x1xf32>, tensor<2x3x1xf32>), sym_name = "net"}> ({
   ^bb0(%0: tensor<2x3x4xf32>):
     %1 = "tensorop.neg"(%0) : (tensor<2x3x4xf32>) -> tensor<2x3x4xf32> loc("reduce1")
     %2 = "tensorop.reshape"(%1) {shape = [1, 6, 2, 2]} : (tensor<2x3x4xf32>) -> tensor<1x6x2x2xf32> loc("reduce1")
@@ -24,17 +22,6 @@
     %8 = "tensorop.weight"() {key = "reduce2.ones"} : () -> tensor<1x4x1x1xf32> loc("reduce2")
     %9 = "tensorop.conv"(%7, %8) : (tensor<6x4x1x1xf32>, tensor<1x4x1x1xf32>) -> tensor<6x1x1x1xf32> loc("reduce2")
     %10 = "tensorop.reshape"(%9) {shape = [2, 3, 1], source.tensor = "reduce2.out"} : (tensor<6x1x1x1xf32>) -> tensor<2x3x1xf32> loc("reduce2")
-    %11 = "tensorop.mul"(%0, %0) : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32> loc("reduce3")
-    %12 = "tensorop.reshape"(%11) {shape = [6, 4, 1, 1]} : (tensor<2x3x4xf32>) -> tensor<6x4x1x1xf32> loc("reduce3")
-    %13 = "tensorop.weight"() {key = "reduce3.ones"} : () -> tensor<1x4x1x1xf32> loc("reduce3")
-    %14 = "tensorop.conv"(%12, %13) : (tensor<6x4x1x1xf32>, tensor<1x4x1x1xf32>) -> tensor<6x1x1x1xf32> loc("reduce3")
-    %15 = "tensorop.reshape"(%14) {shape = [2, 3, 1], source.tensor = "reduce3.out"} : (tensor<6x1x1x1xf32>) -> tensor<2x3x1xf32> loc("reduce3")
-    %16 = "tensorop.mul"(%0, %0) : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32> loc("reduce4")
-    %17 = "tensorop.reshape"(%16) {shape = [6, 4, 1, 1]} : (tensor<2x3x4xf32>) -> tensor<6x4x1x1xf32> loc("reduce4")
-    %18 = "tensorop.weight"() {key = "reduce4.ones"} : () -> tensor<1x4x1x1xf32> loc("reduce4")
-    %19 = "tensorop.conv"(%17, %18) : (tensor<6x4x1x1xf32>, tensor<1x4x1x1xf32>) -> tensor<6x1x1x1xf32> loc("reduce4")
-    %20 = "tensorop.reshape"(%19) {shape = [2, 3, 1]} : (tensor<6x1x1x1xf32>) -> tensor<2x3x1xf32> loc("reduce4")
-    %21 = "tensorop.sqrt"(%20) {source.tensor = "reduce4.out"} : (tensor<2x3x1xf32>) -> tensor<2x3x1xf32> loc("reduce4")
-    "func.return"(%5, %10, %15, %21) : (tensor<2x3x1xf32>, tensor<2x3x1xf32>, tensor<2x3x1xf32>, tensor<2x3x1xf32>) -> ()
-  }) {tensorop.input_names = ["data"], tensorop.output_names = ["out0", "out1", "out2", "out3"]} : () -> ()
+    "func.return"(%5, %10) : (tensor<2x3x1xf32>, tensor<2x3x1xf32>) -> ()
+  }) {tensorop.input_names = ["data"], tensorop.output_names = ["out0", "out1"]} : () -> ()
 }) : () -> ()

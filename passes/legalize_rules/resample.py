@@ -1,0 +1,81 @@
+"""Interpolation and constant gathering as products and slices."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import cast
+
+import numpy as np
+
+from bmcompiler.ir import Block, TensorType, Value
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.passes.legalize_rules.base import Draft, legalizes
+from bmcompiler.passes.rewriting import make
+
+_MOST = 64
+"""Slices of one gather; beyond that a copy each costs more than the CPU."""
+
+
+@legalizes("resize")
+def product_per_axis(op: TensorOp, draft: Draft) -> Value | None:
+    """Interpolation is linear: each axis is multiplied by a constant matrix, as 1x1 convolution or inner product."""
+    if op.coordinates == "tf_crop_and_resize" or not op.type.is_float:
+        return None
+    x = op.input
+    for axis in op.moving():
+        matrix = _weights(op, axis)
+        before, (have, want), after = prod(x.shape[:axis]), matrix.shape, prod(x.shape[axis + 1 :])
+        shape = (*x.shape[:axis], want, *x.shape[axis + 1 :])
+        if after == 1:
+            right = draft.weight(matrix, f"axis{axis}")
+            out = draft.emit("matmul", [draft.reshape(x, (before, have)), right])
+        else:
+            kernels = draft.weight(np.ascontiguousarray(matrix.T)[:, :, None, None], f"axis{axis}")
+            out = draft.emit("conv", [draft.reshape(x, (before, have, 1, after)), kernels])
+        x = draft.reshape(out, shape)
+    return x
+
+
+def _weights(op: TensorOp, axis: int) -> np.ndarray:
+    """(source positions, result positions) of one axis: what the op itself makes of unit vectors."""
+    have, want = op.input.shape[axis], op.sizes[axis]
+    attributes = {name: value for name, value in op.attributes.items() if "." not in name and name != "roi"}
+    attributes |= {"sizes": (have, want), "scales": (1.0, op.scales[axis])}
+    unit = Value(TensorType((have, have), op.input.dtype), Block(), 0)
+    probe = make("resize", [unit], attributes)
+    return cast("np.ndarray", probe.evaluate(np.eye(have, dtype=op.input.type.numpy)))
+
+
+@legalizes("gather")
+def slices_joined(op: TensorOp, draft: Draft) -> Value | None:
+    """Constant indices: a slice for each evenly spaced run of them, joined."""
+    given = draft.constant(op.indices)
+    if given is None or not given.size or not op.type.is_float:
+        return None
+    axis, rank, size = op.axis % op.x.type.rank, op.x.type.rank, op.x.shape[op.axis]
+    runs = _runs([int(i) % size for i in given.ravel()])
+    if len(runs) > _MOST:
+        return None
+    parts = []
+    for start, step, count in runs:
+        starts = tuple(start if i == axis else 0 for i in range(rank))
+        end = start + (count - 1) * step + (1 if step > 0 else -1)
+        ends = tuple(end if i == axis else d for i, d in enumerate(op.x.shape))
+        steps = tuple(step if i == axis else 1 for i in range(rank))
+        parts.append(draft.emit("slice", [op.x], starts=starts, ends=ends, steps=steps))
+    joined = parts[0] if len(parts) == 1 else draft.emit("concat", parts, axis=axis)
+    return draft.reshape(joined, op.type.shape)
+
+
+def _runs(indices: list[int]) -> list[tuple[int, int, int]]:
+    """(first, step, count) of evenly spaced runs, greedily; steps are not 0."""
+    runs: list[tuple[int, int, int]] = []
+    at = 0
+    while at < len(indices):
+        step = indices[at + 1] - indices[at] if at + 1 < len(indices) else 1
+        count = 1
+        while step and at + count < len(indices) and indices[at + count] - indices[at + count - 1] == step:
+            count += 1
+        runs.append((indices[at], step or 1, count))
+        at += count
+    return runs
