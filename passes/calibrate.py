@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from bmcompiler.errors import CalibrationError, UsageError
 from bmcompiler.ir import Function, Module, Operation, Value
+from bmcompiler.passes.absorb_qdq import stated
 from bmcompiler.passes.rewriting import TENSOR_NAME
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.quant.histogram import LEVELS, METHODS
@@ -59,7 +60,9 @@ class Calibrate(Pass):
        from the tensor the layer ends in. Otherwise the table is incomplete.
     2. Otherwise the net runs on the calibration data of the context, and `method` chooses from each histogram.
        They become the table of the context, which serves the same net in other input shapes.
-    3. A tensor that was always 0 gets the threshold 1.
+    3. Thresholds that the model states (`absorb-qdq`) stand over measured ones, and where there is neither table nor
+       data they are the table.
+    4. A tensor that was always 0 gets the threshold 1.
     """
 
     name = "calibrate"
@@ -78,11 +81,13 @@ class Calibrate(Pass):
         for function in module.functions:
             named: set[Value] = set()
             if ctx.table is not None:
-                lookup = _Lookup(function, ctx.table)
+                lookup = _Lookup(function, stated(function) | ctx.table.thresholds)
                 found = lookup.all()
                 named = set() if ctx.table is ctx.options.get(MEASURED) else lookup.found_by_name
             elif ctx.data is not None:
-                found = self._measure(module, function, ctx)
+                found = self._measure(module, function, ctx) | _stated(function)
+            elif stated(function):
+                found = _Lookup(function, stated(function)).all()
             else:
                 raise CalibrationError(
                     "int8 needs to know the range of every tensor, and there are neither calibration data nor a table",
@@ -99,6 +104,13 @@ class Calibrate(Pass):
 
         settings = Settings(self.method, self.bins, self.percentile)
         return calibrate(module, function, ctx.data or {}, settings, ctx.options.get(PROGRESS))
+
+
+def _stated(function: Function) -> dict[Value, float]:
+    """Rule 3: thresholds that the model states, by value."""
+    known = stated(function)
+    names = tensor_names(function) if known else {}
+    return {value: known[each[0]] for value, each in names.items() if each[0] in known}
 
 
 def thresholds(function: Function) -> dict[Value, float]:
@@ -190,9 +202,8 @@ def _mark_source(function: Function, named: set[Value]) -> None:
 class _Lookup:
     """Rule 1."""
 
-    def __init__(self, function: Function, table: CalibrationTable) -> None:
-        self.function = function
-        self.known = table.thresholds
+    def __init__(self, function: Function, known: Mapping[str, float]) -> None:
+        self.function, self.known = function, known
         self.names = tensor_names(function)
         self.found_by_name: set[Value] = set()
 
@@ -234,7 +245,7 @@ class _Lookup:
         if op is not None and op.short_name in BOUNDED:
             return BOUNDED[op.short_name]
         raise CalibrationError(
-            f"the calibration table has no threshold for tensor '{self.names[value][0]}'",
+            f"neither the calibration table nor the model has a threshold for tensor '{self.names[value][0]}'",
             layer=op.label if op is not None else None,
             kind=op.short_name if op is not None else None,
             remedy="make the table again from this network with bmnet-calibrate, or pass --data instead",

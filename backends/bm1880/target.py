@@ -36,7 +36,7 @@ class Bm1880Target:
         """Default passes. Raises UsageError for a precision the chip does not have."""
         if precision not in self.precisions:
             raise UsageError(f"bm1880 computes in int8 only, not in {precision}", remedy="use --quantize int8")
-        return "single-precision,canonicalize,narrow-borders,legalize,merge-reshapes,calibrate,quantize,dead-code"
+        return "single-precision,absorb-qdq,canonicalize,narrow-borders,legalize,merge-reshapes,calibrate,quantize,dead-code"
 
     def compile(self, modules: Sequence[Module], level: int) -> Compiled:
         """One command per module (input shape); modules share one weight set where their weights agree."""

@@ -1,0 +1,129 @@
+"""Models that carry their quantization as QuantizeLinear / DequantizeLinear pairs keep its scales."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from bmcompiler.ir import Function, Module, Operation, Rewriter, Value, apply_patterns, erase_dead
+from bmcompiler.ir.types import DTYPES
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.passes.rewriting import TENSOR_NAME, Rule, Rules, hand_name, kind, make, producer
+from bmcompiler.passmanager import Pass, PassContext, PassResult
+
+STATED_NAMES = "stated_tensors"
+STATED = "stated_thresholds"
+"""On a function: thresholds that the model states, and the names of their tensors."""
+
+_MOVES = ("max_pool", "reshape", "permute", "slice", "upsample", "tile")
+
+
+@dataclass(frozen=True)
+class AbsorbQdq(Pass):
+    """Turn pairs of quantize_linear and dequantize_linear into thresholds of the tensors between them.
+
+    1. dequantize_linear(quantize_linear(x)) with one equal scale and zero point for the whole tensor: x itself, and
+       the threshold of x is stated (function attributes "stated_tensors" and "stated_thresholds"), so that `calibrate`
+       takes it instead of measuring. threshold = the larger of scale * (zero point - lowest) and
+       scale * (highest - zero point) * 128 / 127: 128 * scale for i8 with zero point 0.
+    2. op(quantize_linear(x)), where op only moves elements (max_pool, reshape, permute, slice, upsample, tile):
+       quantize_linear(op(x)), which brings the pair together.
+
+    Weights behind such pairs are constants: fold-constants computes them. What stays (scales per channel, models with
+    integer inputs or outputs) runs as the model says it. Values of a float pipeline change by the rounding left out.
+    """
+
+    name = "absorb-qdq"
+
+    def run(self, module: Module, ctx: PassContext) -> PassResult:
+        changed = False
+        for function in module.functions:
+            rules = _AbsorbQdq(module, function)
+            table = rules.table()
+
+            def pattern(op: Operation, rewriter: Rewriter, table: Mapping[str, Sequence[Rule]] = table) -> bool:
+                return any(rule(cast(TensorOp, op), rewriter) for rule in table.get(kind(op), ()))
+
+            changed |= apply_patterns(function, [pattern])
+            if rules.found:
+                function.attributes[STATED_NAMES] = tuple(rules.found)
+                function.attributes[STATED] = tuple(rules.found.values())
+                erase_dead(function)
+        return PassResult(changed)
+
+
+def stated(function: Function) -> dict[str, float]:
+    """Thresholds that the model itself states, by tensor name."""
+    return dict(zip(function.attributes.get(STATED_NAMES, ()), function.attributes.get(STATED, ())))
+
+
+class _AbsorbQdq(Rules):
+    def __init__(self, module: Module, function: Function) -> None:
+        super().__init__(module)
+        self.inputs = dict(zip(function.arguments, function.input_names))
+        self.found: dict[str, float] = stated(function)
+
+    def table(self) -> dict[str, tuple[Rule, ...]]:
+        return {"dequantize_linear": (self.pair,), **dict.fromkeys(_MOVES, (self.move,))}
+
+    def pair(self, op: TensorOp, rewriter: Rewriter) -> bool:
+        """Rule 1."""
+        first = producer(op.input, "quantize_linear")
+        parameters = self.parameters(op)
+        if first is None or parameters is None or parameters != self.parameters(first):
+            return False
+        value: Value = first.input
+        if value.dtype != op.result.dtype or producer(value, "weight"):
+            return False
+        for gone in (first, op):
+            hand_name(gone, value)
+        self.state(value, _threshold(*parameters, first.dtype))
+        rewriter.replace(op, [value])
+        return True
+
+    def state(self, value: Value, threshold: float) -> None:
+        name = self.inputs.get(value) or self.name(value)
+        if name:
+            self.found[name] = max(threshold, self.found.get(name, 0.0))
+
+    def name(self, value: Value) -> str:
+        """Tensor name of a computed value; one without gets that of its layer and op."""
+        op = cast(TensorOp, value.op)
+        names = op.attributes.get(TENSOR_NAME, "")
+        if isinstance(names, tuple):
+            return str(names[value.index])
+        if not names and len(op.results) == 1:
+            names = op.attributes[TENSOR_NAME] = f"{op.label}/{op.opname}"
+        return str(names)
+
+    def move(self, op: TensorOp, rewriter: Rewriter) -> bool:
+        """Rule 2."""
+        first = producer(op.operands[0], "quantize_linear")
+        parameters = self.parameters(first) if first is not None else None
+        if first is None or parameters is None or not first.input.type.is_float or producer(first.input, "weight"):
+            return False
+        hand_name(first, first.input)
+        self.state(first.input, _threshold(*parameters, first.dtype))
+        moved = make(op.opname, [first.input], {k: v for k, v in op.attributes.items() if "." not in k})
+        again = make("quantize_linear", [moved.result, *first.operands[1:]], {"dtype": first.dtype})
+        again.attributes |= {k: v for k, v in op.attributes.items() if "." in k}
+        rewriter.replace_with(op, moved, again)
+        return True
+
+    def parameters(self, op: TensorOp) -> tuple[float, int] | None:
+        """Scale and zero point when they are one constant each."""
+        found = [self.constant(value) for value in op.operands[1:]]
+        if any(array is None or array.size != 1 for array in found):
+            return None
+        numbers = [np.asarray(array).reshape(-1)[0] for array in found]
+        return float(numbers[0]), int(numbers[1]) if len(numbers) > 1 else 0
+
+
+def _threshold(scale: float, zero_point: int, dtype: str) -> float:
+    """The magnitude that a symmetric i8 needs to cover the range of a quantization."""
+    limits = np.iinfo(DTYPES[dtype][1])
+    low, high = (int(limits.min) - zero_point) * scale, (int(limits.max) - zero_point) * scale
+    return max(-low, high * 128 / 127)
