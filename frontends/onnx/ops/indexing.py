@@ -107,3 +107,22 @@ def trilu(node: Node, b: Builder) -> Value:
     reach = max(node.shape()[-2:], default=0) + 1
     out: Value = b.trilu(x, upper=node.flag("upper", True), k=max(-reach, min(reach, diagonal)))
     return out
+
+
+@onnx_op("TensorScatter", since=24)
+def tensor_scatter(node: Node, b: Builder) -> Value:
+    """Updates written into a cache from a place per batch on, along one axis; circular mode starts again at 0."""
+    x, update, rank = node.input(0), node.input(1), node.rank(0, least=2)
+    axis = axis_of(node.int("axis", -2), rank)
+    circular = choice("mode", node.string("mode", "linear"), ("linear", "circular")) == "circular"
+    if update.type.rank != rank:
+        raise ShapeError(f"update {list(update.shape)} does not fit cache {list(x.shape)}")
+    steps = np.arange(update.shape[axis]).reshape([-1 if i == axis else 1 for i in range(rank)])
+    places = b.weight(np.broadcast_to(steps, update.shape), "steps")
+    if node.has(2):
+        first = b.reshape(node.input(2), shape=(x.shape[0], *(1,) * (rank - 1)))
+        places = b.add(cast_value(b, first, "i64"), places, wrap=True)
+    if circular:
+        places = b.mod(places, b.weight(np.asarray(x.shape[axis]), "size"))
+    out: Value = b.scatter_elements(x, places, update, axis=axis)
+    return out
