@@ -24,6 +24,15 @@ def factor_per_row(op: TensorOp, draft: Draft) -> Value | None:
     return None
 
 
+@legalizes("div")
+def times_reciprocals(op: TensorOp, draft: Draft) -> Value | None:
+    """Division by a constant tensor without zeros: multiplication by its reciprocals."""
+    divisor = draft.constant(op.b)
+    if divisor is None or not divisor.all():
+        return None
+    return draft.emit("mul", [op.a, draft.weight((1.0 / divisor).astype(divisor.dtype), "reciprocals")])
+
+
 @legalizes("add", "sub", "mul", "max", "min")
 def spread(op: TensorOp, draft: Draft) -> Value | None:
     """Operands that broadcast are repeated to the shape of the result."""

@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from nets import Net, assert_close, random_inputs
-from test_quantize import quantize, real_outputs, samples
+from test_quantize import feed, quantize, real_outputs, samples
 
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module
 from bmcompiler.passes.legalize_rules import RULES
 from bmcompiler.passmanager import PassContext, run_pipeline
+from bmcompiler.runtime import Session
 from bmcompiler.target import find_target
 
 GOLDEN = Path(__file__).parent / "golden" / "legalize"
@@ -76,6 +77,11 @@ def wide_padding(n: Net) -> Module:
 def factors_of_rows(n: Net) -> Module:
     x = n.input(2, 5, 6)
     return n.done(n.mul(x, n.input(2, 5, 1, name="b")), n.mul(n.input(2, 1, 1, name="c"), x))
+
+
+@case("times_reciprocals")
+def divided_by_a_map(n: Net) -> Module:
+    return n.done(n.div(n.input(1, 6, 4, 5), n.w(4, 5, low=0.5, high=2.0)))
 
 
 @case("spread")
@@ -202,7 +208,7 @@ def test_rule_gives_the_reviewed_text(key: tuple[str, str], golden: Callable[[Pa
 
 @pytest.mark.parametrize("key", sorted(CASES), ids="/".join)
 def test_nothing_stays_on_the_cpu(key: tuple[str, str]) -> None:
-    """All int8, and within a few steps of the float net."""
+    """All int8, within a few steps of the float net, and the chip computes what the interpreter does."""
     module, float_module = CASES[key](Net()), CASES[key](Net())
     data = samples(module, 4)
     target = find_target("bm1880")
@@ -211,6 +217,9 @@ def test_nothing_stays_on_the_cpu(key: tuple[str, str]) -> None:
     left = {op.label: op.attributes["place.cpu"] for op in module.main.ops if "place.cpu" in op.attributes}
     assert not left
     one = {n: data[n][: v.shape[0]] for n, v in zip(module.main.input_names, module.main.arguments)}
+    fed = feed(module, one)
+    exact, found = run_module(module, fed), Session(target.compile([module], 2).model).run(fed, raw=True)
+    assert all(found[name].tobytes() == array.tobytes() for name, array in exact.items())
     want, got = run_module(float_module, one), real_outputs(module, one)
     for name, array in want.items():
         span = np.abs(array).max()
