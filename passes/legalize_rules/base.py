@@ -39,8 +39,13 @@ class Draft:
         return op
 
     def reshape(self, x: Value, shape: Sequence[int]) -> Value:
-        """`x` in another shape; `x` itself when it has that shape."""
-        return x if x.shape == tuple(shape) else self.emit("reshape", [x], shape=tuple(shape))
+        """`x` in another shape; `x` itself when it has that shape; a constant stays one."""
+        if x.shape == tuple(shape):
+            return x
+        array = self.constant(x)
+        if array is not None:
+            return self.weight(array.reshape(shape), "reshaped")
+        return self.emit("reshape", [x], shape=tuple(shape))
 
     def weight(self, array: np.ndarray, what: str, type: TensorType | None = None) -> Value:
         """A new constant named after the layer and `what`."""
