@@ -9,7 +9,7 @@ import numpy as np
 
 from bmcompiler.ops.activation import FloatUnary
 from bmcompiler.ops.base import Locality, attr, tensorop
-from bmcompiler.ops.rules import need_axis
+from bmcompiler.ops.rules import need_axis, widened
 from bmcompiler.special import erf
 
 
@@ -58,7 +58,10 @@ class Mish(FloatUnary):
     """
 
     def evaluate(self, x: Any) -> Any:
-        return x * np.tanh(np.logaddexp(x, x.dtype.type(0)))
+        (wide,) = widened(x)
+        grown = np.exp(np.minimum(wide, wide.dtype.type(20)))  # tanh(log(1 + e)) = e(e + 2) / (e(e + 2) + 2)
+        grown = grown * (grown + 2)
+        return (wide * (grown / (grown + 2))).astype(x.dtype, copy=False)
 
 
 @tensorop("swish")
