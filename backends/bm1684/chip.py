@@ -1,0 +1,55 @@
+"""Facts of the BM1684 (bm1684.md 1): sizes in bytes unless a name says otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bmcompiler.errors import EncodingError
+
+
+@dataclass(frozen=True)
+class Bm1684Chip:
+    """Geometry and address map; one instance, `CHIP`, describes the chip."""
+
+    name: str = "bm1684"
+    lanes: int = 64
+    execution_units: int = 32  # fp32 words a lane works on at once; four int8 values per word
+    lmem_size: int = 1 << 19  # per lane
+    lmem_banks: int = 8
+    lmem_bank_size: int = 1 << 16
+    alignment: int = 128  # bytes in a lane of aligned tensors and channel strides
+    lmem_window: int = 0x0800_0000  # lane L starts at + L * lmem_size
+    l2_window: int = 0x1000_0000  # where GDMA sees L2; TIU tables are addressed by their offset in it
+    l2_size: int = 1 << 22
+    l2_tables: int = 0x30_0000  # offset in L2 of the constant tables (bm1684.md 8)
+    l2_free: tuple[int, int] = (0x0A_2000, 0x30_0000)  # offsets in L2 that programs may use
+    global_base: int = 0x1_0000_0000
+    program_base: int = 0x1_0510_0000  # first global address a compiler may assign
+    tiu_hz: float = 550e6
+    gdma_hz: float = 575e6
+    max_command_id: int = 65535  # ids are 16 bits, 0 means "no wait"
+
+
+CHIP = Bm1684Chip()
+
+
+def align_up(value: int, step: int) -> int:
+    """`value` rounded up to a multiple of `step`."""
+    return -(-value // step) * step
+
+
+def local_address(offset: int, lane: int = 0) -> int:
+    """Descriptor address of byte `offset` of `lane`. Raises EncodingError outside local memory."""
+    if not (0 <= offset < CHIP.lmem_size and 0 <= lane < CHIP.lanes):
+        raise EncodingError(f"lane {lane}, offset 0x{offset:x} is outside the {CHIP.lanes} lanes of local memory")
+    return CHIP.lmem_window + lane * CHIP.lmem_size + offset
+
+
+def is_local(address: int) -> bool:
+    """Whether a descriptor address lies in the window of local memory."""
+    return 0 <= address - CHIP.lmem_window < CHIP.lanes * CHIP.lmem_size
+
+
+def lane_offset(address: int) -> tuple[int, int]:
+    """(lane, byte offset in it) of a descriptor address in local memory."""
+    return divmod(address - CHIP.lmem_window, CHIP.lmem_size)

@@ -1,0 +1,112 @@
+"""Float arithmetic of the execution units, bit for bit (bm1684.md 6.0.1, 7.1).
+
+Every multiplication and addition is one IEEE operation rounded to nearest even; there is no fused multiply-add.
+Denormal operands count as zero and denormal results become zero, both with their sign. Arrays are float32 throughout.
+Callers run under `np.errstate(all="ignore")`: overflow and NaN are ordinary results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float32]
+Binary = Callable[[FloatArray, FloatArray], FloatArray]
+
+TINY = np.float32(2.0**-126)  # smallest normal number
+_RSQRT_START = np.int32(0x5F3759DF)
+_HALF, _THREE_HALVES = np.float32(0.5), np.float32(1.5)
+_RSQRT_ROUNDS = 3
+# Sums of products are multiples of the last bit of the smallest product. From here up that bit is a normal number, so
+# that no partial sum can be denormal, whatever cancels.
+_SAFE_PRODUCT = 2.0**-102
+
+
+def flush(x: FloatArray) -> FloatArray:
+    """`x` with denormals replaced by zeros of their sign; `x` itself when there are none."""
+    x = np.asarray(x)
+    magnitude = np.abs(x)
+    denormal = magnitude < TINY
+    denormal &= magnitude != 0
+    if not denormal.any():
+        return x
+    return np.where(denormal, np.copysign(np.float32(0), x), x)
+
+
+def add(a: FloatArray, b: FloatArray) -> FloatArray:
+    """a + b."""
+    return flush(np.add(flush(a), flush(b)))
+
+
+def subtract(a: FloatArray, b: FloatArray) -> FloatArray:
+    """a - b."""
+    return flush(np.subtract(flush(a), flush(b)))
+
+
+def multiply(a: FloatArray, b: FloatArray) -> FloatArray:
+    """a * b."""
+    return flush(np.multiply(flush(a), flush(b)))
+
+
+def maximum(a: FloatArray, b: FloatArray) -> FloatArray:
+    """a > b ? a : b, so that a NaN in either gives b."""
+    a, b = flush(a), flush(b)
+    return np.where(a > b, a, b)
+
+
+def minimum(a: FloatArray, b: FloatArray) -> FloatArray:
+    """a < b ? a : b, so that a NaN in either gives b."""
+    a, b = flush(a), flush(b)
+    return np.where(a < b, a, b)
+
+
+def rsqrt(x: FloatArray) -> FloatArray:
+    """The chip's reciprocal square root: a bit trick and three Newton steps (bm1684.md 7.1)."""
+    x = flush(np.ascontiguousarray(x, np.float32))
+    y: FloatArray = (_RSQRT_START - (x.view(np.int32) >> 1)).view(np.float32)
+    y = flush(y)
+    half = flush(_HALF * x)
+    for _ in range(_RSQRT_ROUNDS):
+        correction = flush(_THREE_HALVES - flush(flush(half * y) * y))
+        y = flush(y * correction)
+    return y
+
+
+def reciprocal(x: FloatArray) -> FloatArray:
+    """The chip's 1 / x: the square of rsqrt(|x|), with the sign of x."""
+    y = rsqrt(np.abs(x))
+    return np.copysign(flush(y * y), x)
+
+
+def divide(a: FloatArray, b: FloatArray) -> FloatArray:
+    """The chip's a / b: a * reciprocal(b), up to 5 units in the last place off."""
+    return multiply(a, reciprocal(b))
+
+
+def to_int(x: FloatArray) -> NDArray[np.int32]:
+    """Truncation towards zero with saturation; NaN gives the largest integer (bm1684.md 6.8)."""
+    wide = np.trunc(x.astype(np.float64))
+    limited = np.clip(np.where(np.isnan(wide), np.inf, wide), -(2.0**31), 2.0**31 - 1)
+    return limited.astype(np.int32)
+
+
+def taylor(x: FloatArray, coefficients: FloatArray) -> FloatArray:
+    """c0*x + c1*x^2 + ... by Horner's rule from the last coefficient (bm1684.md 6.8)."""
+    x = flush(x)
+    total = np.full_like(x, flush(coefficients[-1:])[0])
+    for c in coefficients[-2::-1]:
+        total = add(multiply(total, x), c)
+    return multiply(total, x)
+
+
+def products_stay_normal(*factors: FloatArray) -> bool:
+    """Whether sums of products of one value from each array never meet a denormal, so that flushing can be skipped."""
+    smallest = 1.0
+    for values in factors:
+        magnitude = np.abs(values)
+        normal: Any = magnitude[magnitude != 0]
+        smallest *= float(np.fmin.reduce(normal)) if normal.size else 1.0
+    return smallest >= _SAFE_PRODUCT

@@ -1,0 +1,6 @@
+"""Command-level simulator of the BM1684 (bm1684.md)."""
+
+from bmcompiler.runtime.simulator.bm1684.memory import Machine
+from bmcompiler.runtime.simulator.bm1684.plan import CommandGroup, Plan, Relocation, compile_plan
+
+__all__ = ["CommandGroup", "Machine", "Plan", "Relocation", "compile_plan"]

@@ -1,0 +1,155 @@
+"""Table lookup, scalar, per-channel, special-function and compare commands (bm1684.md 6.5 to 6.9)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmcompiler.backends.bm1684 import fp32
+from bmcompiler.backends.bm1684.fp32 import FloatArray
+from bmcompiler.backends.bm1684.isa import Eu, Precision
+from bmcompiler.backends.bm1684.layout import aligned_strides
+from bmcompiler.errors import SimulatorError
+from bmcompiler.runtime.simulator.bm1684.operands import FP32, WORD, Operands, Packed, Reader, Step
+
+_ENTRIES = 256
+_BYTE = np.dtype(np.uint8)
+_ROUND_MANTISSA = 0x555554  # takes mantissas from 4/3 on to the next power of two
+_SCALAR: dict[int, Callable[[FloatArray, FloatArray], FloatArray]] = {
+    Eu.MUL: fp32.multiply,
+    Eu.ADD: fp32.add,
+    Eu.SUB: fp32.subtract,
+    Eu.DIVIDE: fp32.divide,
+}
+
+
+def _map(ops: Operands, name: str, dtype: np.dtype[Any] = FP32) -> Packed:
+    """A word tensor of the result's shape in the aligned default layout."""
+    shape = ops.size("res0")
+    return ops.packed(name, shape, dtype, aligned_strides(shape, ops.lane(name)))
+
+
+def _read(ops: Operands, name: str, dtype: np.dtype[Any] = FP32) -> Reader:
+    """Reader of a tensor like `_map`, or of an immediate."""
+    if not ops.is_constant(name):
+        return _map(ops, name, dtype).read
+    value = np.broadcast_to(ops.constant(name, dtype), ops.size("res0"))
+    return lambda: value
+
+
+def lut_step(ops: Operands) -> Step:
+    """Step of res = table[index & 255]: indices are words, or plain bytes with precision int8."""
+    f = ops.fields
+    table, result = ops.machine.table(f["opd1_addr"], _ENTRIES).view(np.int32), _map(ops, "res0", WORD)
+    if ops.precision("opd0") == Precision.INT8:
+        shape = ops.size("res0")
+        index: Reader = ops.tensor("opd0", shape, aligned_strides(shape, ops.lane("opd0"), 1), _BYTE).read
+    else:
+        index = _map(ops, "opd0", WORD).read
+    return lambda: result.write(table[index() & (_ENTRIES - 1)])
+
+
+def scalar_step(ops: Operands) -> Step:
+    """Step of task 8: fp32 arithmetic with an optional addition of the old result."""
+    function = _SCALAR.get(ops.fields["tsk_eu_typ"])
+    if function is None:
+        raise SimulatorError(f"operation {ops.fields['tsk_eu_typ']} does not exist for scalar commands")
+    a, b = _read(ops, "opd0"), _read(ops, "opd1")
+    return _accumulating(ops, lambda: function(a(), b()))
+
+
+def _accumulating(ops: Operands, compute: Callable[[], FloatArray]) -> Step:
+    result = _map(ops, "res0")
+    if ops.fields["opt_res_add"]:
+        return lambda: result.write(fp32.add(compute(), result.read()))
+    return lambda: result.write(compute())
+
+
+def linear_step(ops: Operands) -> Step:
+    """Step of task 10: a * S + B, (a + B)^2 or (a - B)^2 with a vector or immediate S (opd2) and B (opd1)."""
+    unit = ops.fields["tsk_eu_typ"]
+    a, bias = _read(ops, "opd0"), _vector(ops, "opd1")
+    if unit == Eu.MAC:
+        scale = _vector(ops, "opd2")
+        return _accumulating(ops, lambda: fp32.add(fp32.multiply(a(), scale()), bias()))
+    combine = {Eu.SQUARE_SUM: fp32.add, Eu.SQUARE_DIFF: fp32.subtract}.get(Eu(unit))
+    if combine is None:
+        raise SimulatorError(f"operation {unit} does not exist for linear commands")
+    result = _map(ops, "res0")
+
+    def run() -> None:
+        side = combine(a(), bias())
+        result.write(fp32.multiply(side, side))
+
+    return run
+
+
+def _vector(ops: Operands, name: str) -> Reader:
+    if ops.is_constant(name):
+        value = ops.constant(name, FP32)
+        return lambda: value
+    return ops.compact(name, (1, ops.fields["res0_c"], 1, 1), FP32).read
+
+
+def sfu_step(ops: Operands) -> Step:
+    """Step of task 9: Taylor series, conversion to integer, normalisation, reciprocal square root."""
+    unit = ops.fields["tsk_eu_typ"]
+    if unit == Eu.TAYLOR:
+        source, result = _read(ops, "opd0"), _map(ops, "res0")
+        coefficients = ops.machine.table(ops.fields["opd1_addr"], ops.fields["opd1_n"])
+        return lambda: result.write(fp32.taylor(source(), coefficients))
+    if unit == Eu.RSQRT:
+        source, result = _read(ops, "opd0"), _map(ops, "res0")
+        return lambda: result.write(fp32.rsqrt(source()))
+    if unit == Eu.FP32_TO_INT:
+        source, result = _read(ops, "opd0"), _map(ops, "res0", WORD)
+        return lambda: result.write(fp32.to_int(source()))
+    normalise = {Eu.INT_NORMALIZE: _exponent, Eu.FP32_NORMALIZE: _power_of_two}.get(Eu(unit))
+    if normalise is None:
+        raise SimulatorError(f"operation {unit} does not exist for special-function commands")
+    source, result = _read(ops, "opd0", WORD), _map(ops, "res0", WORD)
+    return lambda: result.write(normalise(source()))
+
+
+def _exponent(bits: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Biased exponent of the nearest power of two."""
+    return np.where(bits >= 0, _rounded(bits) >> 23, (bits & 0x7FFFFFFF) >> 23).astype(np.int32)
+
+
+def _power_of_two(bits: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Bits of the nearest power of two; NaN gives 0."""
+    mask = np.int32(-0x800000)
+    kept = np.where(bits >= 0, _rounded(bits), bits) & mask
+    return np.where((bits & 0x7FFFFFFF) > 0x7F800000, 0, kept).astype(np.int32)
+
+
+def _rounded(bits: NDArray[np.int32]) -> NDArray[np.int32]:
+    return (bits.view(np.uint32) + np.uint32(_ROUND_MANTISSA)).view(np.int32)
+
+
+def compare_step(ops: Operands) -> Step:
+    """Step of task 13: res0 = max(A, B), res1 = A > B ? C : D, or both (bm1684.md 6.9)."""
+    f = ops.fields
+    unit = f["tsk_eu_typ"]
+    if unit not in (Eu.CMP, Eu.SELECT, Eu.CMP_SELECT):
+        raise SimulatorError(f"operation {unit} does not exist for compare commands")
+    if not ops.is_float("opd0"):
+        raise SimulatorError("compare commands work on fp32 only")
+    a, b = _read(ops, "opd0"), _read(ops, "opd1")
+    highest = _map(ops, "res0") if unit != Eu.SELECT else None
+    if unit == Eu.CMP:
+        result = _map(ops, "res0")
+        return lambda: result.write(fp32.maximum(a(), b()))
+    chosen, other, selected = _read(ops, "opd2", WORD), _read(ops, "opd3", WORD), _map(ops, "res1", WORD)
+
+    def run() -> None:
+        x, y = fp32.flush(a()), fp32.flush(b())
+        picked = np.where(x > y, chosen(), other())
+        if highest:
+            highest.write(fp32.maximum(x, y))
+        selected.write(picked)
+
+    return run

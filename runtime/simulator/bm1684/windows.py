@@ -1,0 +1,339 @@
+"""Convolution (task 0), pooling and depthwise convolution (task 1) (bm1684.md 6.1, 6.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmcompiler.arith import conv2d
+from bmcompiler.backends.bm1684.chip import align_up
+from bmcompiler.backends.bm1684.fp32 import FloatArray, add, flush, multiply, products_stay_normal
+from bmcompiler.backends.bm1684.isa import Eu, Precision, StrideCode
+from bmcompiler.backends.bm1684.layout import aligned_strides
+from bmcompiler.backends.bm1684.ordered import combine, ordered_product
+from bmcompiler.errors import SimulatorError
+from bmcompiler.runtime.simulator.bm1684.operands import (
+    FP32,
+    Fields,
+    Operands,
+    Packed,
+    Reader,
+    Step,
+    integer_dtype,
+    register_strides,
+)
+from bmcompiler.runtime.simulator.memory import IntArray
+
+_GATHERED = 1 << 21  # values of the gathered columns of a float convolution at a time
+_BYTE_RANGE = 255
+
+
+@dataclass(frozen=True)
+class Window:
+    """Geometry of a command that slides a kernel; pairs are (vertical, horizontal)."""
+
+    kernel: tuple[int, int]
+    stride: tuple[int, int]
+    dilation: tuple[int, int]
+    spread: tuple[int, int]  # distance of input pixels once zeros are inserted
+    before: tuple[int, int]
+    after: tuple[int, int]
+    out: tuple[int, int]
+
+    @classmethod
+    def of(cls, f: Fields) -> Window:
+        """Geometry from the fields. Raises SimulatorError when the result reads beyond the padded input."""
+        window = cls(
+            (f["opd1_h"], f["opd1_w"]),
+            (f["res_op_y_str"], f["res_op_x_str"]),
+            (f["opd1_y_ins0"] + 1, f["opd1_x_ins0"] + 1),
+            (f["opd0_y_ins0"] + 1, f["opd0_x_ins0"] + 1),
+            (f["opd0_up_pad"], f["opd0_lf_pad"]),
+            (f["opd0_dn_pad"], f["opd0_rt_pad"]),
+            (f["res0_h"], f["res0_w"]),
+        )
+        if min(*window.kernel, *window.stride) < 1:
+            raise SimulatorError(f"kernel {window.kernel} and stride {window.stride} must be positive")
+        have = window.padded((f["opd0_h"], f["opd0_w"]))
+        if any(need > size for need, size in zip(window.reach, have)):
+            raise SimulatorError(f"result {window.out} reads {window.reach} of a padded input of {have} pixels")
+        return window
+
+    @property
+    def reach(self) -> tuple[int, int]:
+        """Rows and columns of the padded input that the result depends on."""
+        rows, columns = (
+            (n - 1) * s + (k - 1) * d + 1 for n, s, k, d in zip(self.out, self.stride, self.kernel, self.dilation)
+        )
+        return rows, columns
+
+    def padded(self, size: tuple[int, int]) -> tuple[int, int]:
+        """Size of the input with inserted zeros and padding."""
+        rows, columns = (
+            (n - 1) * step + 1 + a + b for n, step, a, b in zip(size, self.spread, self.before, self.after)
+        )
+        return rows, columns
+
+    def prepare(self, x: NDArray[Any], border: float = 0) -> NDArray[Any]:
+        """(N, C, H, W) with inserted zeros and a border of `border`, cropped to `reach`."""
+        height, width = self.padded((x.shape[2], x.shape[3]))
+        if (height, width) == x.shape[2:] == self.reach:
+            return x
+        full = np.full((*x.shape[:2], height, width), border, x.dtype)
+        inner = full[:, :, self.before[0] : height - self.after[0], self.before[1] : width - self.after[1]]
+        if self.spread != (1, 1):
+            inner[...] = 0
+        inner[:, :, :: self.spread[0], :: self.spread[1]] = x
+        return full[:, :, : self.reach[0], : self.reach[1]]
+
+    def taps(self, x: NDArray[Any]) -> Iterator[NDArray[Any]]:
+        """For each kernel position, row by row, the pixels of the prepared `x` it meets: (N, C, OH, OW)."""
+        (oh, ow), (sy, sx) = self.out, self.stride
+        for r in range(self.kernel[0]):
+            for s in range(self.kernel[1]):
+                y0, x0 = r * self.dilation[0], s * self.dilation[1]
+                yield x[:, :, y0 : y0 + (oh - 1) * sy + 1 : sy, x0 : x0 + (ow - 1) * sx + 1 : sx]
+
+
+def _input(ops: Operands, channels: int, dtype: np.dtype[Any]) -> Packed:
+    shape = (ops.fields["res0_n"], channels, ops.fields["opd0_h"], ops.fields["opd0_w"])
+    return ops.packed("opd0", shape, dtype)
+
+
+def _result(ops: Operands, dtype: np.dtype[Any]) -> Packed:
+    shape = ops.size("res0")
+    if dtype.itemsize == 2:
+        return ops.pixels("res0", shape, dtype)
+    return ops.packed("res0", shape, dtype, aligned_strides(shape, ops.lane("res0")))
+
+
+def _bias(ops: Operands, dtype: np.dtype[Any]) -> Reader | None:
+    """Reader of the bias (1, C, 1, 1), when the command has one."""
+    if ops.fields["tsk_opd_num"] != 3:
+        return None
+    if ops.is_constant("opd2"):
+        raise SimulatorError("the bias of a window command cannot be an immediate")
+    return ops.compact("opd2", (1, ops.fields["res0_c"], 1, 1), dtype).read
+
+
+def _kernel(ops: Operands, window: Window, dtype: np.dtype[Any]) -> Reader:
+    """Reader of the kernel of a convolution, as (rows, columns, input channels padded to groups, output channels)."""
+    f = ops.fields
+    group = 8 // dtype.itemsize if dtype == FP32 else 4
+    channels = align_up(f["opd0_c"], group)
+    if ops.is_constant("opd1"):
+        filled = np.zeros((*window.kernel, channels, f["res0_c"]), dtype)
+        filled[:, :, : f["opd0_c"]] = ops.constant("opd1", dtype)
+        return lambda: filled
+    if f["short_opd1_str"] != StrideCode.EXPLICIT:
+        raise SimulatorError("a convolution needs the stride registers of its kernel")
+    chunk = np.dtype(f"<u{group * dtype.itemsize}")
+    steps = tuple(stride * chunk.itemsize for stride in register_strides(f, "opd1"))
+    shape = (channels // group, f["res0_c"], *window.kernel)
+    tensor = ops.tensor("opd1", shape, steps, chunk)  # type: ignore[arg-type]
+    rotate = f["opt_kernel_rotate"]
+
+    def read() -> NDArray[Any]:
+        chunks = tensor.read()
+        if rotate:
+            chunks = chunks[:, :, ::-1, ::-1]
+        ordered = np.ascontiguousarray(chunks.transpose(2, 3, 0, 1)).view(dtype)
+        split = ordered.reshape(*ordered.shape[:3], f["res0_c"], group)
+        return split.swapaxes(3, 4).reshape(*window.kernel, channels, f["res0_c"])
+
+    return read
+
+
+def convolution_step(ops: Operands) -> Step:
+    """Step of a convolution. Raises SimulatorError for types it has no arithmetic for."""
+    f = ops.fields
+    if f["tsk_eu_typ"] != Eu.MUL or f["opt_winograd"]:
+        raise SimulatorError("only the plain form of convolution is known")
+    window = Window.of(f)
+    if ops.is_float("res0") and ops.is_float("opd0"):
+        return _float_convolution(ops, window)
+    if ops.precision("res0") not in (Precision.INT8, Precision.INT16) or f["opt_res_add"]:
+        raise SimulatorError("an int8 convolution gives int8 or int16 and cannot accumulate")
+    return _integer_convolution(ops, window)
+
+
+def _float_convolution(ops: Operands, window: Window) -> Step:
+    source = _input(ops, ops.fields["opd0_c"], FP32)
+    result, kernel, bias = _result(ops, FP32), _kernel(ops, window, FP32), _bias(ops, FP32)
+    accumulate, fast = ops.fields["opt_res_add"], ops.fast
+
+    def run() -> None:
+        sums = float_convolution(window, source.read(), kernel(), fast)
+        if bias:
+            sums = add(sums, bias())
+        result.write(add(sums, result.read()) if accumulate else sums)
+
+    return run
+
+
+def float_convolution(window: Window, x: FloatArray, kernel: FloatArray, fast: bool = False) -> FloatArray:
+    """(N, C, H, W) by (KH, KW, C rounded up to even, OC) in the chip's order, or in BLAS order when `fast`."""
+    n, channels = x.shape[:2]
+    padded = np.zeros((n, kernel.shape[2], *window.reach), np.float32)
+    padded[:, :channels] = window.prepare(x)
+    depth, out_channels = int(np.prod(kernel.shape[:3])), kernel.shape[3]
+    rows = kernel.reshape(depth, out_channels)
+    out = np.empty((n, out_channels, *window.out), np.float32)
+    flat = out.reshape(n, out_channels, -1)
+    pixels = flat.shape[2]
+    block = max(1, _GATHERED // depth)
+    for image in range(n):
+        taps = [tap[0] for tap in window.taps(padded[image : image + 1])]
+        for first in range(0, pixels, block):
+            columns = _gather(taps, first, min(pixels, first + block))
+            product = rows.T @ columns if fast else ordered_product(rows, columns, 4)
+            flat[image, :, first : first + block] = product
+    return out
+
+
+def _gather(taps: list[FloatArray], first: int, end: int) -> FloatArray:
+    """Columns `first` to `end` of the matrix (taps * channels, pixels)."""
+    channels, _, width = taps[0].shape
+    top, bottom = first // width, -(-end // width)
+    columns = np.stack([tap[:, top:bottom] for tap in taps]).reshape(len(taps) * channels, -1)
+    return columns[:, first - top * width : end - top * width]
+
+
+def _integer_convolution(ops: Operands, window: Window) -> Step:
+    f = ops.fields
+    types = [integer_dtype(Precision.INT8, f[f"opt_{name}_sign"]) for name in ("opd0", "opd1")]
+    source, kernel = _input(ops, f["opd0_c"], types[0]), _kernel(ops, window, types[1])
+    finish, result = _integer_end(ops)
+
+    def run() -> None:
+        weight = kernel()[:, :, : f["opd0_c"]].transpose(3, 2, 0, 1)
+        x = window.prepare(source.read())
+        result.write(finish(conv2d(x, weight, strides=window.stride, dilations=window.dilation)))
+
+    return run
+
+
+def _integer_end(ops: Operands) -> tuple[Callable[[IntArray], IntArray], Packed]:
+    """Bias, rounding and saturation of integer sums (N, C, OH, OW), and where they go."""
+    f = ops.fields
+    bias = _bias(ops, integer_dtype(Precision.INT16, f["opt_opd2_sign"]))
+    unsigned = ops.unsigned_result("opd0", "opd1", *(["opd2"] if bias else []))
+    requantize = ops.requantizer(unsigned)
+    result = _result(ops, integer_dtype(ops.precision("res0"), 1))
+
+    def finish(sums: IntArray) -> IntArray:
+        return requantize(sums + bias().astype(np.int32) if bias else sums)
+
+    return finish, result
+
+
+def window_step(ops: Operands) -> Step:
+    """Step of max pooling, average pooling or depthwise convolution. Raises SimulatorError for other operations."""
+    f = ops.fields
+    window = Window.of(f)
+    if f["tsk_eu_typ"] == Eu.MAX:
+        return _max_pooling(ops, window)
+    if f["tsk_eu_typ"] != Eu.MAC:
+        raise SimulatorError(f"operation {f['tsk_eu_typ']} does not exist for pooling and depthwise convolution")
+    if ops.is_float("res0") and ops.is_float("opd0"):
+        return _float_depthwise(ops, window)
+    return _integer_depthwise(ops, window)
+
+
+def _max_pooling(ops: Operands, window: Window) -> Step:
+    dtype = ops.dtype("opd0")
+    if dtype.itemsize == 2 or ops.precision("res0") != ops.precision("opd0"):
+        raise SimulatorError("max pooling works on fp32 and 8-bit data of one type")
+    source, result = _aligned_input(ops, dtype), _result(ops, dtype)
+    border = -np.inf if dtype == FP32 else int(np.iinfo(dtype).min)
+
+    def run() -> None:
+        best: NDArray[Any] | None = None
+        x = window.prepare(source.read(), border)
+        for tap in window.taps(flush(x) if dtype == FP32 else x):
+            best = tap if best is None else np.where(best > tap, best, tap)
+        assert best is not None
+        result.write(best)
+
+    return run
+
+
+def _aligned_input(ops: Operands, dtype: np.dtype[Any]) -> Packed:
+    """Input of task 1: its channels are those of the result, its layout is always the default."""
+    f = ops.fields
+    shape = (f["res0_n"], f["res0_c"], f["opd0_h"], f["opd0_w"])
+    return ops.packed("opd0", shape, dtype, aligned_strides(shape, ops.lane("opd0")))
+
+
+def _float_depthwise(ops: Operands, window: Window) -> Step:
+    source, result, bias = _aligned_input(ops, FP32), _result(ops, FP32), _bias(ops, FP32)
+    factors = _depthwise_kernel(ops, window, FP32)
+
+    def run() -> None:
+        x, weight = flush(window.prepare(source.read())), flush(factors())
+        sums = depthwise_sums(window, x, weight)
+        result.write(add(sums, bias()) if bias else sums)
+
+    return run
+
+
+def depthwise_sums(window: Window, x: FloatArray, weight: FloatArray) -> FloatArray:
+    """Kernel position k of (C, KH * KW) goes to accumulator k mod 2; `x` is prepared, neither has denormals."""
+    sums = np.zeros((2, *x.shape[:2], *window.out), np.float32)
+    safe = products_stay_normal(x, weight)
+    product = np.empty_like(sums[0])
+    for k, tap in enumerate(window.taps(x)):
+        factor = weight[:, k, None, None]
+        if safe:
+            sums[k & 1] += np.multiply(tap, factor, out=product)
+        else:
+            sums[k & 1] = add(sums[k & 1], multiply(tap, factor))
+    return combine(sums)
+
+
+def _depthwise_kernel(ops: Operands, window: Window, dtype: np.dtype[Any]) -> Reader:
+    """Reader of the kernel as (C, KH * KW)."""
+    channels, area = ops.fields["res0_c"], window.kernel[0] * window.kernel[1]
+    if ops.is_constant("opd1"):
+        value = ops.constant("opd1", dtype) if dtype == FP32 else np.array(area_multiplier(area), dtype)
+        filled = np.broadcast_to(value, (channels, area))
+        return lambda: filled
+    tensor = ops.compact("opd1", (1, channels, *window.kernel), dtype)
+    return lambda: tensor.read().reshape(channels, area)
+
+
+def area_multiplier(area: int) -> int:
+    """Multiplier that int8 average pooling derives from the kernel's area; 0 from 226 on (bm1684.md 6.2)."""
+    if area > 225:
+        return 0
+    shift = 0
+    while round(2 ** (shift + 1) / area) <= _BYTE_RANGE:
+        shift += 1
+    value = round(2**shift / area)
+    while value and value % 2 == 0:
+        value //= 2
+    return value
+
+
+def _integer_depthwise(ops: Operands, window: Window) -> Step:
+    f = ops.fields
+    if ops.precision("res0") not in (Precision.INT8, Precision.INT16):
+        raise SimulatorError("8-bit depthwise convolution gives int8 or int16")
+    if ops.precision("res0") == Precision.INT16 and ops.is_constant("opd1"):
+        raise SimulatorError("average pooling has no int16 result")
+    types = [integer_dtype(Precision.INT8, f[f"opt_{name}_sign"]) for name in ("opd0", "opd1")]
+    source, factors = _aligned_input(ops, types[0]), _depthwise_kernel(ops, window, types[1])
+    finish, result = _integer_end(ops)
+
+    def run() -> None:
+        x, weight = window.prepare(source.read()), factors().astype(np.int32)
+        sums = np.zeros((*x.shape[:2], *window.out), np.int32)
+        for k, tap in enumerate(window.taps(x)):
+            sums += tap * weight[:, k, None, None]
+        result.write(finish(sums))
+
+    return run
