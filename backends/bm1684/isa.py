@@ -155,9 +155,7 @@ TIU = Format(
         Field("cmd_id_gdma", 19, 16, doc="GDMA id to wait for, 0 = none"),
         Field("cmd_keep", 35, 1),
         Field("cmd_intr_en", 36, 1),
-        Field(
-            "tsk_typ", 37, 4, doc="0 conv, 1 pooling/depthwise, 2 matrix, 3 tensor, 6 lut, 8 scalar, 9 sfu, 13 compare"
-        ),
+        Field("tsk_typ", 37, 4, doc="0 conv, 1 pooling or depthwise, 2 matrix, 3 tensor, ..."),
         Field("tsk_eu_typ", 41, 5, doc="operation of the execution units"),
         Field("tsk_opd_num", 46, 2, 2, doc="operands; 3 = with bias"),
         Field("opt_right_shift", 48, 5),

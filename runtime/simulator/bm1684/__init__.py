@@ -1,6 +1,7 @@
 """Command-level simulator of the BM1684 (bm1684.md)."""
 
+from bmcompiler.runtime.simulator.bm1684.gdma import Relocation
 from bmcompiler.runtime.simulator.bm1684.memory import Machine
-from bmcompiler.runtime.simulator.bm1684.plan import CommandGroup, Plan, Relocation, compile_plan
+from bmcompiler.runtime.simulator.bm1684.plan import CommandGroup, Plan, compile_plan
 
 __all__ = ["CommandGroup", "Machine", "Plan", "Relocation", "compile_plan"]

@@ -69,7 +69,7 @@ class Transfer:
         return (f[f"{side}_n"], f[f"{side}_c"], f[f"{side}_h"], f[f"{side}_w"])
 
     def registers(self, side: str) -> Shape:
-        """Strides (n, c, h, w) in elements from the registers. Raises SimulatorError for a source W stride over 4095."""
+        """Stride registers (n, c, h, w), in elements. Raises SimulatorError for a source W stride over 4095."""
         f = self.fields
         if side == "src" and f["src_w_str"] > _MAX_SOURCE_W_STRIDE:
             raise SimulatorError(f"source W stride {f['src_w_str']} exceeds {_MAX_SOURCE_W_STRIDE}")

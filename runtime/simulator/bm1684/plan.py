@@ -44,10 +44,10 @@ class _Place(NamedTuple):
 
     group: int
     engine: Engine
-    index: int
+    number: int
 
     def error(self, reason: str) -> SimulatorError:
-        return SimulatorError(f"group {self.group}, {self.engine.name} command {self.index}: {reason}")
+        return SimulatorError(f"group {self.group}, {self.engine.name} command {self.number}: {reason}")
 
 
 class Plan:
