@@ -102,7 +102,7 @@ def test_reference_page_lists_every_field() -> None:
 
 def test_ten_thousand_commands_encode_and_decode_quickly() -> None:
     values = TIU.unpack(bytes(range(112)))
-    start = time.perf_counter()
+    start = time.process_time()
     raw = b"".join(TIU.pack(values) for _ in range(10_000))
     TIU.decode(np.frombuffer(raw, np.uint8))
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2

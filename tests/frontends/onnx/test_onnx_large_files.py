@@ -28,9 +28,9 @@ from bmcompiler.ops import load_all
 load_converters(), load_all()
 # of this process alone: ru_maxrss counts what the parent had before the exec
 peak = lambda: int(re.search(r"VmHWM:\\s*(\\d+) kB", open("/proc/self/status").read())[1]) * 1024
-before, start = peak(), time.perf_counter()
+before, start = peak(), time.process_time()
 module = import_onnx(sys.argv[1])
-print(json.dumps([peak() - before, time.perf_counter() - start, len(module.weights)]))
+print(json.dumps([peak() - before, time.process_time() - start, len(module.weights)]))
 """
 
 
