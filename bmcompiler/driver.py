@@ -167,6 +167,8 @@ def _lower(
     module = load_network(model, weights, shapes=shapes, outputs=options.outputs, name=options.name)
     timing.append(("read", time.perf_counter() - start))
     ctx.notes += [str(note) for note in module.attributes.pop("notes", ())]
+    if options.pipeline is None and _is_quantized(module):
+        pipeline = Pipeline.parse("dead-code")
     if ctx.data is not None and ctx.table is None and any(each.name == "calibrate" for each in pipeline):
         from bmcompiler.inputs.advice import data_notes
 
@@ -184,6 +186,11 @@ def _lower(
         raise error.located(file=model) from None
     verify_module(module)
     return module
+
+
+def _is_quantized(module: Module) -> bool:
+    """True for IR as `--save-ir` writes it: the default passes have run, its inputs are integers with a scale."""
+    return any(argument.type.quant is not None for argument in module.main.arguments)
 
 
 def _pipeline(target: Target, options: Options) -> Pipeline:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import bmcompiler
 from bmcompiler.builder import Builder
 from bmcompiler.cli.common import run
 from bmcompiler.cli.opt import cli
@@ -100,3 +101,12 @@ def test_bad_files_are_one_line_errors_and_leave_nothing_behind(
     assert opt(tmp_path / "missing.mlir", "--pipeline", "dead-code", "-o", out) == 1
     assert opt(ir, "--pipeline", "dead-code", "--print-ir-after", "canonicalize", "-o", out) == 2
     assert capsys.readouterr().err.count("\n") == 3 and not out.exists()
+
+
+def test_saved_ir_is_compiled_as_it_is(ir: Path, tmp_path: Path) -> None:
+    """What `--save-ir` wrote is quantized: it needs neither data nor a table, and gives the same model."""
+    data = {"data": np.random.default_rng(0).normal(size=(32, 2, 4, 4)).astype(np.float32)}
+    paths = [tmp_path / "first.bmodel", tmp_path / "again.bmodel"]
+    bmcompiler.compile(ir, target="bm1880", data=data, save_ir=tmp_path / "saved.mlir", output=paths[0])
+    bmcompiler.compile(tmp_path / "saved.mlir", target="bm1880", output=paths[1])
+    assert paths[0].read_bytes() == paths[1].read_bytes()
