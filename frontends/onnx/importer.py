@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,6 +37,8 @@ _COMPUTING = ("conv", "deconv", "matmul", "scale", "avg_pool", "add", "sub", "mu
 _INTEGER = ("add", "sub", "mul", "reduce")
 _CUSTOM_GROUP = "bmcompiler.onnx_ops"
 _MAX_DEPTH = 32
+_MAX_EXPANDED = 1 << 16
+"""Nodes that all functions and loops of a model may stand for together."""
 
 
 def import_model(
@@ -76,13 +79,15 @@ class _Importer:
         self.opsets: Mapping[str, int] = check_model(model)
         self.functions = model_functions(model)
         self.callers: list[str] = []
-        self.scopes: set[str] = set()
+        self.scopes: dict[str, int] = {}
+        self.expanded = 0
         self.graph, self.folder = model.graph, path.parent if path is not None else None
         self.builder = Builder.new(name)
         self.tensors: dict[str, Tensor] = {}
         self.weights: dict[str, Value] = {}
         self.initializers = {tensor.name: tensor for tensor in self.graph.initializer}
         self.spans = {tensor.name: spans.get(i) for i, tensor in enumerate(self.graph.initializer)}
+        self.names = sorted({name for node in self.graph.node for name in node.output})
         self.unmade: dict[str, str] = {}
         self.notes: list[str] = []
 
@@ -160,21 +165,37 @@ class _Importer:
             )
         before = self.opsets
         self.callers.append(label)
-        for body in bodies:
+        for body in self._labelled(bodies, label, proto.op_type):
+            self.expanded += len(body.nodes)
+            if self.expanded > _MAX_EXPANDED:
+                raise UnsupportedError(
+                    f"functions and loops stand for more than {_MAX_EXPANDED} nodes", layer=label, kind=proto.op_type
+                )
             self.opsets = {**before, **body.opsets}
             for node in body.nodes:
                 self._add_node(node)
             self.opsets = before
         self.callers.pop()
 
+    def _labelled(self, bodies: Iterator[Body], label: str, kind: str) -> Iterator[Body]:
+        """The bodies; what is wrong with the node itself is found while they are made."""
+        while True:
+            try:
+                body = next(bodies)
+            except StopIteration:
+                return
+            except BMError as error:
+                raise error.located(layer=label, kind=kind) from None
+            yield body
+
     def _scope(self, label: str) -> str:
         """A prefix for new tensor names, used once."""
-        name, n = label, 1
-        while name in self.scopes:
-            n += 1
-            name = f"{label}#{n}"
-        self.scopes.add(name)
-        return name
+        while True:
+            count = self.scopes[label] = self.scopes.get(label, 0) + 1
+            scope = label if count == 1 else f"{label}#{count}"
+            place = bisect_left(self.names, f"{scope}/")
+            if place == len(self.names) or not self.names[place].startswith(f"{scope}/"):
+                return scope
 
     def _convert(self, proto: onnx.NodeProto, label: str, domain: str, opset: int) -> Iterator[Body] | None:
         """Build one node, or return the bodies it stands for."""

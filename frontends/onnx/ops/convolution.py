@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 
 from bmcompiler.builder import Builder
-from bmcompiler.errors import FileFormatError, ShapeError
+from bmcompiler.errors import FileFormatError, ShapeError, UnsupportedError
 from bmcompiler.frontends.onnx.geometry import (
     AUTO_PADS,
     as_image,
@@ -21,6 +22,8 @@ from bmcompiler.frontends.onnx.geometry import (
 from bmcompiler.frontends.onnx.node import Node, choice
 from bmcompiler.frontends.onnx.registry import onnx_op
 from bmcompiler.ir import Value
+
+_MOST_TAPS = 4096
 
 
 def _taps(node: Node, weight: Value, count: int) -> tuple[int, ...]:
@@ -139,6 +142,18 @@ def transposed(b: Builder, x: Value, weight: Value, bias: Value | None, geometry
     return like_input(b, out, x.type.rank)
 
 
+def tap_weight(b: Builder, like: Value, taps: Sequence[int]) -> Value:
+    """Kernel (prod(taps), 1, *taps) of a transposed convolution that puts channel k at tap k.
+
+    Raises UnsupportedError for windows of absurd size.
+    """
+    count = prod(taps)
+    if count > _MOST_TAPS:
+        raise UnsupportedError(f"a window of {list(taps)} is not supported: it has more than {_MOST_TAPS} elements")
+    out: Value = b.weight(np.eye(count, dtype=like.type.numpy).reshape(count, 1, *taps), "taps")
+    return out
+
+
 def _deep_transpose(b: Builder, x: Value, weight: Value, bias: Value | None, geometry: Geometry, group: int) -> Value:
     """Three axes as two transposed convolutions: height and width first, with the depth taps among the channels, then
     depth, which only adds up overlapping slices."""
@@ -159,7 +174,7 @@ def _deep_transpose(b: Builder, x: Value, weight: Value, bias: Value | None, geo
     slices = b.permute(b.reshape(flat, shape=(n, d, outputs, taps, oh * ow)), order=(0, 2, 3, 1, 4))
     summed = b.deconv(
         b.reshape(slices, shape=(n * outputs, taps, d, oh * ow)),
-        b.weight(np.eye(taps, dtype=x.type.numpy).reshape(taps, 1, taps, 1), "taps"),
+        tap_weight(b, x, (taps, 1)),
         strides=(depth[0], 1),
         dilations=(depth[1], 1),
         pads=(*depth[2], 0, 0),

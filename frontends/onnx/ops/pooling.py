@@ -10,6 +10,7 @@ import numpy as np
 
 from bmcompiler.builder import Builder
 from bmcompiler.errors import FileFormatError, ShapeError, UnsupportedError
+from bmcompiler.frontends.onnx.constants import MAX_GROWN, check_size
 from bmcompiler.frontends.onnx.geometry import as_image, like_input, paddings, pair, per_axis, quad, spatial_axes
 from bmcompiler.frontends.onnx.node import Node
 from bmcompiler.frontends.onnx.ops.layout import to_shape
@@ -54,6 +55,7 @@ class _Windows:
             count = -(-(length - span) // stride) + 1 if self.ceil_mode else (length - span) // stride + 1
             if self.ceil_mode and (count - 1) * stride >= size + before:
                 count -= 1
+            check_size((count, taps), MAX_GROWN)
             starts = np.arange(count) * stride - before
             beyond = max(0, (count - 1) * stride + span - length)
             found.append((starts[:, None] + np.arange(taps) * dilation, beyond))
@@ -109,7 +111,7 @@ def _indices(b: Builder, x: Value, windows: _Windows, by_columns: bool) -> Value
 
 def _plane_starts(shape: Sequence[int]) -> np.ndarray:
     """Index of each plane's first element, (N, C, 1, 1), i32."""
-    if prod(shape) >= 2**31:
+    if prod(shape) >= 2**31 or shape[0] * shape[1] > MAX_GROWN:
         raise UnsupportedError(f"indices into a tensor of shape {list(shape)} are not supported")
     return (np.arange(shape[0] * shape[1], dtype=np.int32) * prod(shape[2:])).reshape(shape[0], shape[1], 1, 1)
 

@@ -47,7 +47,7 @@ def recurrent(node: Node, b: Builder) -> tuple[Value, ...]:
 
     def operand(index: int, shape: tuple[int, ...], name: str) -> Value:
         if not node.has(index):
-            return b.weight(np.zeros(shape, x.type.numpy), name)
+            return b.weight(np.broadcast_to(np.zeros((), x.type.numpy), shape), name)
         value = node.input(index)
         turned: Value = b.permute(value, order=(1, 0, 2)) if batch_first and len(shape) == 3 else value
         return turned

@@ -8,9 +8,10 @@ import numpy as np
 
 from bmcompiler.builder import Builder
 from bmcompiler.errors import FileFormatError, ShapeError
+from bmcompiler.frontends.onnx.constants import MAX_GROWN, check_size
 from bmcompiler.frontends.onnx.geometry import per_axis
 from bmcompiler.frontends.onnx.node import Node, axis_of
-from bmcompiler.frontends.onnx.ops.convolution import transposed
+from bmcompiler.frontends.onnx.ops.convolution import tap_weight, transposed
 from bmcompiler.frontends.onnx.ops.layout import to_shape
 from bmcompiler.frontends.onnx.registry import onnx_op
 from bmcompiler.ir import Value
@@ -50,6 +51,7 @@ def stft(node: Node, b: Builder) -> Value:
         length = window.shape[0] if window is not None else x.shape[1]
     if not step or step < 1 or not 1 <= length <= x.shape[1]:
         raise ShapeError(f"frames of {length} every {step} do not fit a signal of {x.shape[1]}")
+    check_size(((x.shape[1] - length) // step + 1, length), MAX_GROWN)
     starts = np.arange(0, x.shape[1] - length + 1, step)
     frames = b.gather(x, b.weight(starts[:, None] + np.arange(length), "frames"), axis=1)
     if window is not None:
@@ -76,7 +78,7 @@ def col2im(node: Node, b: Builder) -> Value:
         raise ShapeError(f"input {list(x.shape)} does not hold blocks {list(block)} of an image {list(image)}")
     n, channels = x.shape[0], x.shape[1] // taps
     more = [d + sum(p) - ((w - 1) * s + span) for d, p, w, s, span in zip(image, sides, windows, strides, spans)]
-    kernel = b.weight(np.eye(taps, dtype=x.type.numpy).reshape(taps, 1, *block), "taps")
+    kernel = tap_weight(b, x, block)
     blocks = to_shape(b, x, (n * channels, taps, *windows))
     out = transposed(b, blocks, kernel, None, list(zip(strides, dilations, sides, more)), 1)
     return to_shape(b, out, (n, channels, *image))
