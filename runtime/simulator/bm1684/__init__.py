@@ -2,6 +2,6 @@
 
 from bmcompiler.runtime.simulator.bm1684.gdma import Relocation
 from bmcompiler.runtime.simulator.bm1684.memory import Machine
-from bmcompiler.runtime.simulator.bm1684.plan import CommandGroup, Plan, compile_plan
+from bmcompiler.runtime.simulator.bm1684.plan import Plan, compile_plan
 
-__all__ = ["CommandGroup", "Machine", "Plan", "Relocation", "compile_plan"]
+__all__ = ["Machine", "Plan", "Relocation", "compile_plan"]

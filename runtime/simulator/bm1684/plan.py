@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bmcompiler.backends.bm1684.builder import CommandGroup
 from bmcompiler.backends.bm1684.isa import FORMATS, OWN_ID, WAIT_ID, Engine, Task
 from bmcompiler.blas import one_blas_thread
 from bmcompiler.errors import EncodingError, SimulatorError
@@ -30,13 +31,6 @@ _TASKS: dict[int, Callable[[Operands], Step]] = {
     Task.COMPARE: compare_step,
     Task.VECTOR_CORRELATION: vector_step,
 }
-
-
-class CommandGroup(NamedTuple):
-    """The commands of one group, 128 bytes each, as the model file holds them."""
-
-    tiu: bytes
-    gdma: bytes
 
 
 class _Place(NamedTuple):

@@ -299,7 +299,7 @@ def _depthwise_kernel(ops: Operands, window: Window, dtype: np.dtype[Any]) -> Re
     """Reader of the kernel as (C, KH * KW)."""
     channels, area = ops.fields["res0_c"], window.kernel[0] * window.kernel[1]
     if ops.is_constant("opd1"):
-        value = ops.constant("opd1", dtype) if dtype == FP32 else np.array(area_multiplier(area), dtype)
+        value = ops.constant("opd1", dtype) if dtype == FP32 else np.int32(area_multiplier(area))
         filled = np.broadcast_to(value, (channels, area))
         return lambda: filled
     tensor = ops.compact("opd1", (1, channels, *window.kernel), dtype)
