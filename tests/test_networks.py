@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -11,6 +14,7 @@ import pytest
 
 import bmcompiler
 from bmcompiler.arith import quantize_real
+from bmcompiler.cli.summary import summary
 from bmcompiler.interpreter import run_module
 from bmcompiler.runtime import Session
 
@@ -105,26 +109,60 @@ def noise(shape: tuple[int, ...]) -> np.ndarray:
     return np.random.default_rng(7).standard_normal(shape).astype(np.float32)
 
 
+def assert_runs_byte_equal(model: Path, shape: tuple[int, ...], on_cpu: str, samples: int = 2) -> None:
+    """Compiled in int8 and run; `on_cpu` lists the kinds of layers that the chip may refuse, each with a reason."""
+    (name,) = bmcompiler.load_network(model, shapes=[shape]).main.input_names
+    data = noise((samples, *shape[1:]))
+    result, session = compiled(model, None, {name: data}, shapes=[[list(shape)]])
+    assert_executions_agree(result, session, {name: data})
+    rows = [row for row in result.rows if row.where == "cpu"]
+    assert {row.kind for row in rows} - {"quantize", "dequantize"} <= set(on_cpu.split())
+    text = summary(result)
+    assert all(row.reason and row.layer in text for row in rows if row.kind in on_cpu.split())
+
+
+IMAGE = (1, 3, 224, 224)
+
+
 @pytest.mark.parametrize(
-    ("net", "shape"),
+    ("net", "shape", "on_cpu"),
     [
-        ("light_squeezenet", (1, 3, 224, 224)),
-        ("light_shufflenet", (1, 3, 224, 224)),
-        ("light_inception_v1", (1, 3, 224, 224)),
-        ("light_resnet50", (1, 3, 224, 224)),
-        ("ppocr_v2_cls", (1, 3, 48, 192)),
-        ("ppocr_v4_det", (1, 3, 320, 320)),
-        ("ppocr_v4_rec", (1, 3, 48, 320)),
+        ("light_squeezenet", IMAGE, "softmax"),
+        ("light_shufflenet", IMAGE, "softmax"),
+        ("light_inception_v1", IMAGE, "lrn softmax"),
+        ("light_inception_v2", IMAGE, "softmax"),
+        ("light_densenet121", IMAGE, ""),
+        ("light_resnet50", IMAGE, "softmax"),
+        ("mtcnn_pnet", (1, 120, 160, 3), "permute softmax"),
+        ("mtcnn_rnet", (1, 24, 24, 3), "softmax"),
+        ("mtcnn_onet", (1, 48, 48, 3), "softmax"),
+        ("ppocr_v2_cls", (1, 3, 48, 192), "softmax"),
+        ("ppocr_v4_det", (1, 3, 320, 320), ""),
+        ("ppocr_v4_rec", (1, 3, 48, 320), "div layer_norm softmax"),
     ],
 )
 @pytest.mark.slow
-def test_real_networks_run_byte_equal(net: str, shape: tuple[int, ...]) -> None:
-    model = third_party(f"{net}.onnx")
-    module = bmcompiler.load_network(model, shapes=[shape])
-    (name,) = module.main.input_names
-    samples = noise((2, *shape[1:]))
-    result, session = compiled(model, None, {name: samples}, shapes=[[list(shape)]])
-    assert_executions_agree(result, session, {name: samples})
+def test_real_networks_run_byte_equal(net: str, shape: tuple[int, ...], on_cpu: str) -> None:
+    assert_runs_byte_equal(third_party(f"{net}.onnx"), shape, on_cpu)
+
+
+@pytest.mark.parametrize(
+    ("net", "on_cpu"), [("bvlc_alexnet", "lrn softmax"), ("zfnet512", "lrn softmax"), ("vgg19", "softmax")]
+)
+@pytest.mark.slow
+def test_networks_of_hundreds_of_megabytes_run_byte_equal(net: str, on_cpu: str, light: ModuleType) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        assert_runs_byte_equal(light.light_model(net, Path(folder)), IMAGE, on_cpu, samples=1)
+
+
+@pytest.fixture
+def light() -> ModuleType:
+    """models/light.py, which is in no package."""
+    spec = importlib.util.spec_from_file_location("light", MODELS / "light.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.mark.slow

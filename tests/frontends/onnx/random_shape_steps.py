@@ -226,3 +226,28 @@ def resize(g: Graph, x: Tensor) -> Tensor | None:
         return g.add("Resize", [x.name, g.constant(np.zeros(0, np.float32)), scales], shape, **attributes)
     empty = g.constant(np.zeros(0, np.float32))
     return g.add("Resize", [x.name, empty, "" if g.opset >= 13 else empty, g.ints(*shape)], shape, **attributes)
+
+
+@step()
+def scatter(g: Graph, x: Tensor) -> Tensor | None:
+    """New values in some positions of the leading axis."""
+    if not x.rank:
+        return None
+    count = g.number(1, x.shape[0])
+    rows = g.random.permutation(x.shape[0])[:count].astype(np.int64)
+    operands = [x.name, g.constant(rows[:, None]), g.weights(count, *x.shape[1:])]
+    return replace(g.add("ScatterND", operands, x.shape), exact=x.exact)
+
+
+@step()
+def eight_bits(g: Graph, x: Tensor) -> Tensor | None:
+    """QuantizeLinear and back, per tensor or per channel; rounding it allows only tensors without any before."""
+    if not x.exact or x.rank < 2:
+        return None
+    channels = g.opset >= 13 and g.maybe()
+    scale = g.constant(g.random.uniform(0.01, 0.05, x.shape[1] if channels else ()).astype(np.float32))
+    kind = g.pick(np.int8, np.uint8)
+    zero = g.constant(g.random.integers(0, 20, x.shape[1] if channels else ()).astype(kind))
+    axis = {"axis": 1} if channels else {}
+    codes = g.add("QuantizeLinear", [x.name, scale, zero], x.shape, **axis)
+    return g.add("DequantizeLinear", [codes.name, scale, zero], x.shape, **axis)

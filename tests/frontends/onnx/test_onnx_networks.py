@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import tempfile
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,6 +16,7 @@ from onnx_models import reference
 from bmcompiler.frontends.onnx import FRONTEND, import_onnx
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, verify_module
+from bmcompiler.passmanager import run_pipeline
 
 MODELS = Path(__file__).resolve().parents[3] / "models"
 
@@ -50,19 +52,23 @@ def scores(path: Path) -> list[str] | None:
 
 
 def compare(path: Path, tolerance: float, **options: Any) -> Module:
-    """Outputs within `tolerance` of ONNX Runtime, relative to the largest value of each output."""
+    """Outputs within `tolerance` of ONNX Runtime, relative to the largest value of each output: as imported and after
+    canonicalization."""
     module = import_onnx(path, **options)
     verify_module(module)
     feeds = random_inputs(module)
-    ours, model = run_module(module, feeds), onnx.load(path)
+    imported, model = run_module(module, feeds), onnx.load(path)
+    run_pipeline(module, "canonicalize")
+    verify_module(module)
     if options.get("outputs"):
         del model.graph.output[:]
         model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in options["outputs"])
     theirs = reference(model, feeds)
-    assert list(ours) == list(theirs)
-    for name, want in theirs.items():
-        assert ours[name].shape == want.shape
-        assert np.abs(ours[name] - want).max() <= tolerance * np.abs(want).max(), name
+    for ours in (imported, run_module(module, feeds)):
+        assert list(ours) == list(theirs)
+        for name, want in theirs.items():
+            assert ours[name].shape == want.shape
+            assert np.abs(ours[name] - want).max() <= tolerance * np.abs(want).max(), name
     return module
 
 
@@ -102,6 +108,11 @@ def test_fetched_network_equals_onnx_runtime(name: str, shapes: Any, tolerance: 
     compare(path, tolerance, shapes=shapes, outputs=scores(path))
 
 
+@pytest.mark.slow
+def test_text_detector_at_full_size_equals_onnx_runtime() -> None:
+    compare(third_party("ppocr_v4_det.onnx"), 1e-4, shapes=[(1, 3, 320, 320)])
+
+
 LIGHT = ("squeezenet", "shufflenet", "inception_v1", "inception_v2", "densenet121", "resnet50")
 
 
@@ -112,6 +123,15 @@ def test_imagenet_graph_equals_onnx_runtime(name: str) -> None:
     path = light.light_model(name)
     module = compare(path, 1e-4, outputs=scores(path))
     assert module.main.arguments[0].shape == light.INPUT_SHAPE
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["bvlc_alexnet", "zfnet512", "vgg19"])
+def test_imagenet_graph_of_hundreds_of_megabytes_equals_onnx_runtime(name: str) -> None:
+    light = script("light")
+    with tempfile.TemporaryDirectory() as folder:
+        path = light.light_model(name, Path(folder))
+        compare(path, 1e-4, outputs=scores(path))
 
 
 @pytest.mark.parametrize(("name", "size", "accuracy"), [("pnet", 12, 0.975), ("rnet", 24, 1.0), ("onet", 48, 1.0)])
