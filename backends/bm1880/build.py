@@ -76,16 +76,20 @@ class Coefficients:
 
 
 class Build:
-    """One program under construction."""
+    """One program under construction. `overlap`: may transfers run beside computation?"""
 
-    def __init__(self, plan: MemoryPlan, coefficients: Coefficients) -> None:
+    def __init__(self, plan: MemoryPlan, coefficients: Coefficients, overlap: bool = True) -> None:
+        self.overlap = overlap
         self.ctx = Bmk1880Context()
         self.plan, self.coefficients = plan, coefficients
         self.commands = 0
 
     @contextmanager
     def parallel(self) -> Iterator[None]:
-        """Commands inside do not wait for each other across engines (bm1880.md 6)."""
+        """Commands inside do not wait for each other across engines (bm1880.md 6), unless `overlap` is off."""
+        if not self.overlap:
+            yield
+            return
         self.ctx.sync.parallel_enable()
         yield
         self.ctx.sync.parallel_disable()

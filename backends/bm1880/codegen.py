@@ -29,17 +29,21 @@ _NEURON_ALIGN = 64
 
 
 class Program:
-    """Code generation of one function; `command` and `rows` are its results."""
+    """Code generation of one function; `command` and `rows` are its results.
 
-    def __init__(self, module: Module, target: Target, coefficients: Coefficients) -> None:
+    Level 0 makes the plainest program: every command waits for the one before it. Level 1 moves data while the TPU
+    computes. Level 2 also spares the copies of splits and concatenations whose parts are runs of bytes of the whole.
+    """
+
+    def __init__(self, module: Module, target: Target, coefficients: Coefficients, level: int = 2) -> None:
         self.module, self.function, self.coefficients = module, module.main, coefficients
         self.segments = partition(self.function, target)
         steps = [step for segment in self.segments for step in segment.steps()]
         hidden = {value for segment in self.segments for value in segment.hidden()}
         on_device = [op for segment in self.segments if segment.device for op in segment.ops]
-        hosts = parts_of_others(self.function, on_device)
+        hosts = parts_of_others(self.function, on_device) if level > 1 else {}
         self.plan = plan_memory(self.function, steps, _NEURON_ALIGN, hosts, hidden)
-        self.build = Build(self.plan, coefficients)
+        self.build = Build(self.plan, coefficients, overlap=level > 0)
         self.rows: list[LayerRow] = []
         self.layers: list[LayerSpan] = []
         for index, segment in enumerate(self.segments):

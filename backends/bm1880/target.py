@@ -36,7 +36,8 @@ class Bm1880Target:
         """Default passes. Raises UsageError for a precision the chip does not have."""
         if precision not in self.precisions:
             raise UsageError(f"bm1880 computes in int8 only, not in {precision}", remedy="use --quantize int8")
-        return "single-precision,absorb-qdq,canonicalize,narrow-borders,legalize,merge-reshapes,calibrate,quantize,dead-code"
+        before = "single-precision,absorb-qdq,canonicalize,narrow-borders,legalize,merge-reshapes"
+        return f"{before},calibrate,quantize,dead-code"
 
     def compile(self, modules: Sequence[Module], level: int) -> Compiled:
         """One command per module (input shape); modules share one weight set where their weights agree."""
@@ -49,7 +50,7 @@ class Bm1880Target:
         weights: list[Buffer] = []
         compiled = Compiled(None)
         for module in modules:
-            program = Program(module, self, Coefficients(module))
+            program = Program(module, self, Coefficients(module), level)
             blob = program.coefficients.blob()
             if blob not in weights:
                 weights.append(blob)

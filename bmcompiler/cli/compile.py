@@ -40,7 +40,9 @@ Calibration samples are values as the net was trained on.
     "--calibration-method", "method", type=click.Choice(["kl", "max", "percentile", "mse"]), help="How --data is used."
 )
 @click.option("--outputs", metavar="A,B", help="Cut the net at these tensors; they become its outputs.")
-@click.option("--opt", type=click.IntRange(0, 2), default=2, show_default=True, help="Optimisation level.")
+@click.option(
+    "--opt", type=click.IntRange(0, 2), default=2, show_default=True, help="0: serial; 1: transfers overlap; 2: all."
+)
 @click.option("--pipeline", help="Passes to run instead of the target's; --pipeline help lists them.")
 @click.option("--print-ir-after", metavar="PASS|all", help="Print the IR after a pass, to stderr.")
 @click.option("--verify-each", is_flag=True, help="Verify the IR after every pass.")

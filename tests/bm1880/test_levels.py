@@ -1,0 +1,57 @@
+"""Optimisation levels: other programs, the same bytes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bmcompiler import driver
+from bmcompiler.builder import Builder
+from bmcompiler.ir import Module, TensorType
+from bmcompiler.mlir_files import save_module
+from bmcompiler.runtime import Session
+from bmcompiler.runtime.simulator.bm1880.analysis import analyze
+
+SHAPE = (1, 16, 90, 90)
+
+
+def net() -> Module:
+    """Two convolutions in several tiles each, joined by a concatenation."""
+    rng = np.random.default_rng(0)
+    b = Builder.new("net")
+    x = b.input("data", TensorType(SHAPE))
+    branches = []
+    for name in ("left", "right"):
+        with b.at(name):
+            weight = b.weight(rng.normal(0, 0.1, (40, 16, 3, 3)).astype(np.float32), name)
+            branches.append(b.relu(b.conv(x, weight, pads=(1, 1, 1, 1))))
+    with b.at("join"):
+        joined = b.concat(*branches, axis=1)
+    with b.at("pool"):
+        return b.outputs([b.max_pool(joined, kernel=(2, 2), strides=(2, 2))], ["out"])
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> list[driver.Result]:
+    path = tmp_path_factory.mktemp("levels") / "net.mlir"
+    save_module(net(), path)
+    data = {"data": np.random.default_rng(1).normal(0, 1, (4, *SHAPE[1:])).astype(np.float32)}
+    return [driver.compile(path, target="bm1880", data=data, opt=level, method="max") for level in (0, 1, 2)]
+
+
+def test_levels_differ_in_commands_only(results: list[driver.Result]) -> None:
+    images = np.random.default_rng(2).integers(-128, 128, SHAPE).astype(np.int8)
+    serial, overlapped, best = (Session(result.model).run({"data": images}, raw=True)["out"] for result in results)
+    assert serial.any()
+    assert serial.tobytes() == overlapped.tobytes() == best.tobytes()
+    assert len({result.model.commands[0].cmdbuf for result in results}) == 3
+
+
+def test_each_level_is_faster(results: list[driver.Result]) -> None:
+    cycles = [analyze(result.model, 0).timing().cycles for result in results]
+    assert cycles[0] > cycles[1] > cycles[2]
+
+
+def test_the_highest_level_joins_in_place(results: list[driver.Result]) -> None:
+    stored = [sum(row.stored for row in result.rows if row.kind == "concat") for result in results]
+    assert stored[0] == stored[1] > stored[2] == 0
