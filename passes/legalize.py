@@ -49,14 +49,18 @@ class Legalizer:
     def __init__(self, module: Module, target: Target, form: str) -> None:
         self.module, self.target, self.form = module, target, form
         self.known: dict[tuple[Any, ...], bool] = {}
+        self.left: dict[Operation, int] = {}
+        """How many more rules may build on an op that a rule made: so rules cannot undo each other for ever."""
 
     def rewrite(self, op: Operation, rewriter: Rewriter) -> bool:
         """Rule 1 on one op of a function."""
-        found = self.draft(op, _DEEPEST)
+        depth = self.left.get(op, _DEEPEST)
+        found = self.draft(op, depth)
         if found is None or not isinstance(op, TensorOp):
             return False
         draft, value = found
         for new in draft.ops:
+            self.left[new] = depth - 1
             rewriter.insert_before(op, new)
         if draft.ops and value.op is draft.ops[-1]:
             value.type = op.type
@@ -72,10 +76,15 @@ class Legalizer:
         for rule in RULES.get(op.opname, ()):
             draft = Draft(self.module, op, rule.__name__)
             value = rule(op, draft)
-            if value is not None and not self.accepted(op) and all(self.legal(new, depth - 1) for new in draft.ops):
+            if value is not None and not self.accepted(op) and self.leads_on(draft, depth - 1):
                 return draft, value
             draft.discard()
         return None
+
+    def leads_on(self, draft: Draft, depth: int) -> bool:
+        """Whether all ops of a draft are legal and none asks the question again that it should answer."""
+        again = _key(draft.op)
+        return all(_key(new) != again and self.legal(new, depth) for new in draft.ops)
 
     def legal(self, op: TensorOp, depth: int) -> bool:
         """Whether the target takes a drafted op, or what other rules make of it."""
@@ -88,9 +97,7 @@ class Legalizer:
 
     def accepted(self, op: TensorOp) -> bool:
         """Whether the target takes this op; layers that differ in their values only are asked about once."""
-        declared = tuple((name, value) for name, value in op.attributes.items() if "." not in name)
-        constants = tuple(value.op is not None and value.op.short_name == "weight" for value in op.operands)
-        key = (op.opname, declared, tuple(str(value.type) for value in (*op.operands, *op.results)), constants)
+        key = _key(op)
         if key not in self.known:
             if self.form == "int8":
                 reason = int8_refusal(op, self.module, self.target)
@@ -98,3 +105,10 @@ class Legalizer:
                 reason = unsupported_reason(self.target, op)
             self.known[key] = reason is None
         return self.known[key]
+
+
+def _key(op: TensorOp) -> tuple[Any, ...]:
+    """What decides whether a target takes an op: attributes, types, and which operands are constants."""
+    declared = tuple((name, value) for name, value in op.attributes.items() if "." not in name)
+    constants = tuple(value.op is not None and value.op.short_name == "weight" for value in op.operands)
+    return op.opname, declared, tuple(str(value.type) for value in (*op.operands, *op.results)), constants

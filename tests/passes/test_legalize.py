@@ -226,6 +226,16 @@ def test_nothing_stays_on_the_cpu(key: tuple[str, str]) -> None:
         assert np.abs(got[name] - array).max() <= 0.06 * span, name
 
 
+def test_rules_that_lead_back_to_the_same_op_end() -> None:
+    """A constant map times a factor per row: the rule for rows makes the same product again."""
+    n = Net()
+    module = n.done(n.mul(n.w(2, 4, 8, 8), n.input(2, 4, 8, 1)))
+    inputs = random_inputs(module)
+    want = run_module(module, inputs)
+    run_pipeline(module, "legalize", PassContext(target=find_target("bm1880")), verify_each=True)
+    assert_close(run_module(module, inputs), want)
+
+
 def test_every_rule_has_a_case() -> None:
     named = {rule for rule, _ in CASES}
     assert {rule.__name__ for rules in RULES.values() for rule in rules} <= named
