@@ -44,6 +44,7 @@ class _OneBlasThread:
         controls = _controls()
         if controls is None:
             return
+        _available()
         get, put = controls
         with self._lock:
             if not self._users:
@@ -68,6 +69,13 @@ one_blas_thread = _OneBlasThread()
 
 
 @cache
+def _available() -> int:
+    """Threads BLAS was given at first; asked before this module lowers the count."""
+    controls = _controls()
+    return 1 if controls is None else controls[0]()
+
+
+@cache
 def _workers(count: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(count, "bmcompiler")
 
@@ -77,13 +85,12 @@ if hasattr(os, "register_at_fork"):
 
 
 def in_parallel(pieces: Sequence[Callable[[], None]]) -> None:
-    """Run independent pieces of numpy work, on as many threads as BLAS may use, with one BLAS thread each.
+    """Run independent pieces of numpy work, on as many threads as BLAS was given, with one BLAS thread each.
 
-    They run one after the other where BLAS is down to one thread, also inside `one_blas_thread`, and where it cannot be
-    told how many to use. Pieces must not call this function.
+    They run one after the other where BLAS has one thread, and where it cannot be told how many to use. The results
+    are the same either way. Pieces must not call this function.
     """
-    controls = _controls() if len(pieces) > 1 else None
-    threads = 1 if controls is None else controls[0]()
+    threads = _available() if len(pieces) > 1 else 1
     if threads < 2:
         for piece in pieces:
             piece()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from bmcompiler.blas import one_blas_thread
 from bmcompiler.errors import BMError, RuntimeUseError, UnsupportedError
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ops.base import TensorOp
@@ -22,7 +23,7 @@ def evaluate_op(op: Operation, arrays: list[np.ndarray]) -> tuple[np.ndarray, ..
 
     if not isinstance(op, TensorOp):
         raise UnsupportedError("has no evaluate", layer=op.label, kind=op.name)
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), one_blas_thread:  # sums in an order that no thread count changes
         try:
             out = op.evaluate(*arrays)
         except BMError as error:
