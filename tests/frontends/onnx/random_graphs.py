@@ -116,21 +116,21 @@ class Graph:
 Step = Callable[[Graph, Tensor], "Tensor | list[Tensor] | None"]
 """None: the tensor does not suit this step."""
 STEPS: list[Step] = []
+IMAGE_STEPS: list[Step] = []
+"""Steps for tensors (N, C, H, W)."""
 
 
-def step(weight: int = 1) -> Callable[[Step], Step]:
+def step(weight: int = 1, *, image: bool = False) -> Callable[[Step], Step]:
     def register(function: Step) -> Step:
-        STEPS.extend([function] * weight)
+        (IMAGE_STEPS if image else STEPS).extend([function] * weight)
         return function
 
     return register
 
 
-def load_steps() -> list[Step]:
+def load_steps() -> None:
     import random_shape_steps  # noqa: F401
     import random_steps  # noqa: F401
-
-    return STEPS
 
 
 @dataclass
@@ -152,12 +152,15 @@ def cases(draw: Any, least: int = 3, most: int = 15) -> Case:
         shape = draw(st.one_of(_IMAGE, _IMAGE, _SEQUENCE, _VECTOR))
         graph.inputs.append(Tensor(graph.name(), tuple(shape), exact=True))
     graph.tensors += graph.inputs
-    steps = load_steps()
+    load_steps()
     for _ in range(draw(st.integers(least, most))):
         while True:
-            recent = draw(st.booleans())
-            x = graph.tensors[-1] if recent else draw(st.sampled_from(graph.tensors))
-            result = draw(st.sampled_from(steps))(graph, x)
+            images = [t for t in graph.tensors if t.rank == 4]
+            if images and draw(st.booleans()):
+                x, choices = draw(st.sampled_from(images[-3:])), IMAGE_STEPS
+            else:
+                x, choices = draw(st.sampled_from(graph.tensors)), STEPS
+            result = draw(st.sampled_from(choices))(graph, x)
             if result is not None:
                 break
         graph.tensors += result if isinstance(result, list) else [result]

@@ -9,9 +9,9 @@ import numpy as np
 from random_graphs import LARGEST, Graph, Tensor, step
 
 
-@step(2)
+@step()
 def reshape(g: Graph, x: Tensor) -> Tensor:
-    if x.rank and g.number(0, 3) == 0:
+    if x.rank and g.number(0, 3) == 3:
         axis = g.number(0, x.rank)
         shape: tuple[int, ...] = (int(np.prod(x.shape[:axis])), int(np.prod(x.shape[axis:])))
         return replace(g.add("Flatten", [x.name], shape, axis=axis), exact=x.exact)
@@ -162,7 +162,7 @@ def triangle(g: Graph, x: Tensor) -> Tensor | None:
     return replace(g.add("Trilu", [x.name, *offset], x.shape, upper=int(g.maybe())), exact=x.exact)
 
 
-@step(2)
+@step()
 def flatten_by_shape(g: Graph, x: Tensor) -> Tensor | None:
     """What exporters write for view(size(0), -1): Shape, Gather, Unsqueeze, Concat, Reshape."""
     if x.rank < 2:
@@ -193,7 +193,7 @@ def repeat(g: Graph, x: Tensor) -> Tensor | None:
     return replace(g.add("Expand", [x.name, g.ints(*shape)], shape), exact=x.exact)
 
 
-@step()
+@step(image=True)
 def blocks(g: Graph, x: Tensor) -> Tensor | None:
     if x.rank != 4:
         return None
@@ -208,7 +208,7 @@ def blocks(g: Graph, x: Tensor) -> Tensor | None:
     return replace(out, exact=x.exact)
 
 
-@step(2)
+@step(image=True)
 def resize(g: Graph, x: Tensor) -> Tensor | None:
     if x.rank != 4 or x.size > LARGEST // 4:
         return None

@@ -142,7 +142,7 @@ def choice(g: Graph, x: Tensor) -> Tensor | None:
 
 
 # -- products ---------------------------------------------------------------------------------------------------------
-@step(4)
+@step(4, image=True)
 def conv(g: Graph, x: Tensor) -> Tensor | None:
     if x.rank not in (3, 4) or x.size > LARGEST:
         return None
@@ -198,7 +198,7 @@ def windows(
     return tuple(span // s + 1 for span, s in zip(spans, strides)), kernel
 
 
-@step(2)
+@step(image=True)
 def conv_transpose(g: Graph, x: Tensor) -> Tensor | None:
     if x.rank != 4 or x.size > LARGEST // 4:
         return None
@@ -236,7 +236,7 @@ def product_with_itself(g: Graph, x: Tensor) -> Tensor | None:
     return g.add("MatMul", [x.name, other.name], (*x.shape[:-1], x.shape[-2]))
 
 
-@step()
+@step(2)
 def gemm(g: Graph, x: Tensor) -> Tensor | None:
     if x.rank != 2:
         return None
@@ -250,7 +250,7 @@ def gemm(g: Graph, x: Tensor) -> Tensor | None:
 
 
 # -- pools, norms, reductions -----------------------------------------------------------------------------------------
-@step(3)
+@step(3, image=True)
 def pool(g: Graph, x: Tensor) -> Tensor | None:
     if x.rank not in (3, 4):
         return None
@@ -267,7 +267,7 @@ def pool(g: Graph, x: Tensor) -> Tensor | None:
     return g.add(op, [x.name], (*x.shape[:2], *spatial), **attributes)
 
 
-@step(3)
+@step(2, image=True)
 def normalize(g: Graph, x: Tensor) -> Tensor | None:
     op = g.pick(*("BatchNormalization",) * 2, "InstanceNormalization", "LayerNormalization", "LRN", "LpNormalization")
     if op == "LpNormalization":
