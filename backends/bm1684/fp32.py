@@ -52,45 +52,38 @@ def multiply(a: FloatArray, b: FloatArray) -> FloatArray:
 
 
 def maximum(a: FloatArray, b: FloatArray) -> FloatArray:
-    """a > b ? a : b, so that a NaN in either gives b."""
-    a, b = flush(a), flush(b)
-    return np.where(a > b, a, b)
+    """a > b ? a : b, so that a NaN in either gives b. Denormals compare as zero but stay what they are."""
+    return np.where(flush(a) > flush(b), a, b)
 
 
 def minimum(a: FloatArray, b: FloatArray) -> FloatArray:
-    """a < b ? a : b, so that a NaN in either gives b."""
-    a, b = flush(a), flush(b)
-    return np.where(a < b, a, b)
+    """a < b ? a : b, so that a NaN in either gives b. Denormals compare as zero but stay what they are."""
+    return np.where(flush(a) < flush(b), a, b)
 
 
 def rsqrt(x: FloatArray) -> FloatArray:
     """The chip's reciprocal square root: a bit trick and three Newton steps (bm1684.md 7.1)."""
-    x = flush(np.ascontiguousarray(x, np.float32))
-    y: FloatArray = (_RSQRT_START - (x.view(np.int32) >> 1)).view(np.float32)
-    y = flush(y)
-    half = flush(_HALF * x)
+    x = np.ascontiguousarray(x, np.float32)
+    y: FloatArray = flush((_RSQRT_START - (x.view(np.int32) >> 1)).view(np.float32))  # the bits of denormals count
+    half = flush(_HALF * flush(x))
     for _ in range(_RSQRT_ROUNDS):
         correction = flush(_THREE_HALVES - flush(flush(half * y) * y))
         y = flush(y * correction)
     return y
 
 
-def reciprocal(x: FloatArray) -> FloatArray:
-    """The chip's 1 / x: the square of rsqrt(|x|), with the sign of x."""
-    y = rsqrt(np.abs(x))
-    return np.copysign(flush(y * y), x)
-
-
 def divide(a: FloatArray, b: FloatArray) -> FloatArray:
-    """The chip's a / b: a * reciprocal(b), up to 5 units in the last place off."""
-    return multiply(a, reciprocal(b))
+    """The chip's a / b: a * rsqrt(|b|)^2, negated for a negative b; up to 5 units in the last place off."""
+    y = rsqrt(np.abs(b))
+    quotient = multiply(a, flush(y * y))
+    return np.where(np.signbit(b), np.negative(quotient), quotient)
 
 
 def to_int(x: FloatArray) -> NDArray[np.int32]:
-    """Truncation towards zero with saturation; NaN gives the largest integer (bm1684.md 6.8)."""
+    """Truncation towards zero with saturation; NaN counts as infinity of its sign (bm1684.md 6.8)."""
     wide = np.trunc(x.astype(np.float64))
-    limited = np.clip(np.where(np.isnan(wide), np.inf, wide), -(2.0**31), 2.0**31 - 1)
-    return limited.astype(np.int32)
+    infinite = np.copysign(np.inf, x.astype(np.float64))
+    return np.clip(np.where(np.isnan(x), infinite, wide), -(2.0**31), 2.0**31 - 1).astype(np.int32)
 
 
 def taylor(x: FloatArray, coefficients: FloatArray) -> FloatArray:

@@ -38,6 +38,7 @@ _BITS: dict[int, _Function] = {Eu.AND: np.bitwise_and, Eu.OR: np.bitwise_or, Eu.
 _SUMS: dict[int, _Function] = {Eu.ADD: np.add, Eu.SUB: np.subtract}
 _EXTREMES: dict[int, _Function] = {Eu.MAX: np.maximum, Eu.MIN: np.minimum}
 _WORDS = (Precision.FP32, Precision.INT32)
+_MAX_SHIFT = 31
 
 
 def tensor_step(ops: Operands) -> Step:
@@ -79,12 +80,15 @@ def _read(ops: Operands, name: str, dtype: np.dtype[Any]) -> Reader:
 
 def _strides(ops: Operands, name: str, groups: Shape) -> Shape:
     """Strides in words; with the default layout a zero register of opd1 still broadcasts its axis."""
-    words = ops.word_strides(name, groups)
-    if name != "opd1" or ops.fields["short_opd1_str"] == StrideCode.EXPLICIT:
-        return words
+    if name != "opd1" or ops.fields["short_opd1_str"] != StrideCode.ALIGNED:
+        return ops.word_strides(name, groups)
+    # A zero register of n, h or w: the operand has one element there, and the layout of that smaller shape.
     registers = register_strides(ops.fields, name)
-    n, c, h, w = (word if register else 0 for word, register in zip(words, registers))
-    return (n, c or aligned_strides(groups, ops.lane(name))[1], h, w)
+    kept = [axis == 1 or register != 0 for axis, register in enumerate(registers)]
+    n, c, h, w = (size if keep else 1 for size, keep in zip(groups, kept))
+    words = aligned_strides((n, c, h, w), ops.lane(name))
+    n, c, h, w = (word if keep else 0 for word, keep in zip(words, kept))
+    return (n, c, h, w)
 
 
 def _float(ops: Operands) -> Step:
@@ -185,22 +189,26 @@ def _bitwise(ops: Operands, function: _Function) -> Step:
 
 
 def _shift(ops: Operands) -> Step:
-    """Amounts are the signed low byte of opd1: negative shifts right, positive left and wraps (bm1684.md 6.4)."""
+    """Negative amounts shift right, positive ones left and wrap (bm1684.md 6.4).
+
+    Amounts for words have 6 signed bits, those for halfwords 8, and what they shift out is lost.
+    """
     kind = _one_width(ops, "res0", "opd0", "opd1")
-    width = 8 * kind.itemsize
-    if width == 8:
+    if kind.itemsize == 1:
         raise SimulatorError("8-bit shifts mix neighbouring bytes: shift 32-bit words and mask instead")
     a, b, result = _read(ops, "opd0", kind), _read(ops, "opd1", kind), _result(ops, kind)
     arithmetic = ops.fields["opt_shift_typ"]
     unsigned = np.dtype(f"u{kind.itemsize}")
+    sign = 32 if kind == WORD else 128  # weight of the top bit of an amount
 
     def run() -> None:
-        amount = np.asarray(b()).astype(np.int8).astype(np.int64)
+        amount = np.asarray(b()).astype(np.int32)
+        amount = ((amount & (2 * sign - 1)) ^ sign) - sign
+        count = np.minimum(np.abs(amount), _MAX_SHIFT)
         value = a()
-        source = value.astype(np.int64) if arithmetic else value.view(unsigned).astype(np.int64)
-        right = source >> np.clip(-amount, 0, width)
-        left = np.left_shift(value.view(unsigned).astype(np.uint64), np.clip(amount, 0, width).astype(np.uint64))
-        result.write(_full(np.where(amount < 0, right, left.astype(np.int64)).astype(kind), result.shape))
+        right = value.astype(np.int32) >> count if arithmetic else value.view(unsigned).astype(np.uint32) >> count
+        left = value.astype(np.int32) << count
+        result.write(_full(np.where(amount < 0, right, left), result.shape))
 
     return run
 

@@ -116,7 +116,7 @@ def sfu_step(ops: Operands) -> Step:
 
 def _exponent(bits: NDArray[np.int32]) -> NDArray[np.int32]:
     """Biased exponent of the nearest power of two."""
-    return np.where(bits >= 0, _rounded(bits) >> 23, (bits & 0x7FFFFFFF) >> 23).astype(np.int32)
+    return np.where(bits >= 0, _rounded(bits).view(np.uint32) >> 23, (bits & 0x7FFFFFFF) >> 23).astype(np.int32)
 
 
 def _power_of_two(bits: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -146,8 +146,8 @@ def compare_step(ops: Operands) -> Step:
     chosen, other, selected = _read(ops, "opd2", WORD), _read(ops, "opd3", WORD), _map(ops, "res1", WORD)
 
     def run() -> None:
-        x, y = fp32.flush(a()), fp32.flush(b())
-        picked = np.where(x > y, chosen(), other())
+        x, y = a(), b()
+        picked = np.where(fp32.flush(x) > fp32.flush(y), chosen(), other())
         if highest:
             highest.write(fp32.maximum(x, y))
         selected.write(picked)

@@ -26,6 +26,7 @@ _DTYPES: dict[int, np.dtype[Any]] = {
     DataFormat.FP16: np.dtype(np.float16),
 }
 _MAX_SOURCE_W_STRIDE = 4095
+_HALF_NORMAL = 0x0400  # bits of the smallest normal fp16 number
 _LOCAL_SOURCE = (Direction.LOCAL_TO_SYSTEM, Direction.LOCAL_TO_LOCAL)
 _LOCAL_TARGET = (Direction.SYSTEM_TO_LOCAL, Direction.LOCAL_TO_LOCAL)
 
@@ -282,12 +283,13 @@ def _to_bytes(kind: type[np.integer[Any]]) -> Callable[[NDArray[Any]], NDArray[A
 
 
 def _to_half(x: NDArray[Any]) -> NDArray[Any]:
-    """fp32 to fp16, mantissa cut off; too large values and NaN become infinite."""
+    """fp32 to fp16, mantissa cut off; too large values and NaN become infinite, denormal results zero."""
     magnitude = np.abs(x)
     near = magnitude.astype(np.float16)
     above = near.astype(np.float32) > magnitude
     bits = near.view(np.uint16) - above.astype(np.uint16)
     bits = np.where(~(magnitude < 65536), np.uint16(0x7C00), bits)
+    bits = np.where(bits < _HALF_NORMAL, np.uint16(0), bits)
     sign = (np.ascontiguousarray(x).view(np.uint32) >> 16).astype(np.uint16) & np.uint16(0x8000)
     return (bits.astype(np.uint16) | sign).view(np.float16)
 

@@ -26,7 +26,6 @@ _OUTER: dict[int, _Outer] = {
     Eu.MIN: fp32.minimum,
     Eu.DIVIDE: fp32.divide,
 }
-_OUTER_BITS: dict[int, _Outer] = {Eu.AND: np.bitwise_and, Eu.OR: np.bitwise_or, Eu.XOR: np.bitwise_xor}
 
 
 class _Matrix:
@@ -119,10 +118,9 @@ def vector_step(ops: Operands) -> Step:
     """Step of Y[i][j] = L[i] op R[j]. Raises SimulatorError for unknown operations."""
     f = ops.fields
     unit = f["tsk_eu_typ"]
-    function = _OUTER.get(unit) or _OUTER_BITS.get(unit)
+    function = _OUTER.get(unit)
     if function is None:
         raise SimulatorError(f"operation {unit} does not exist for vectors")
-    dtype = FP32 if unit in _OUTER else np.dtype(np.int32)
-    left, _, length = _left(ops, dtype)
-    right, result = _result(ops, "opd1", 1, dtype), _result(ops, "res0", length, dtype)
+    left, _, length = _left(ops, FP32)
+    right, result = _result(ops, "opd1", 1, FP32), _result(ops, "res0", length, FP32)
     return lambda: result.write(function(left()[:1].T, right.read()))

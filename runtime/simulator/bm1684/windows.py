@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bmcompiler.arith import conv2d
 from bmcompiler.backends.bm1684.chip import align_up
-from bmcompiler.backends.bm1684.fp32 import FloatArray, add, flush, multiply, products_stay_normal
+from bmcompiler.backends.bm1684.fp32 import FloatArray, add, flush, maximum, multiply, products_stay_normal
 from bmcompiler.backends.bm1684.isa import Eu, Precision, StrideCode
 from bmcompiler.backends.bm1684.layout import aligned_strides
 from bmcompiler.backends.bm1684.ordered import combine, ordered_product
@@ -79,16 +79,14 @@ class Window:
         return rows, columns
 
     def prepare(self, x: NDArray[Any], border: float = 0) -> NDArray[Any]:
-        """(N, C, H, W) with inserted zeros and a border of `border`, cropped to `reach`."""
-        height, width = self.padded((x.shape[2], x.shape[3]))
-        if (height, width) == x.shape[2:] == self.reach:
+        """(N, C, H, W) with `border` around and between its pixels, cropped to `reach`."""
+        if x.shape[2:] == self.reach and self.before == (0, 0) and self.spread == (1, 1):
             return x
-        full = np.full((*x.shape[:2], height, width), border, x.dtype)
-        inner = full[:, :, self.before[0] : height - self.after[0], self.before[1] : width - self.after[1]]
-        if self.spread != (1, 1):
-            inner[...] = 0
-        inner[:, :, :: self.spread[0], :: self.spread[1]] = x
-        return full[:, :, : self.reach[0], : self.reach[1]]
+        full = np.full((*x.shape[:2], *self.reach), border, x.dtype)
+        sparse = full[:, :, self.before[0] :: self.spread[0], self.before[1] :: self.spread[1]]
+        rows, columns = (min(have, room) for have, room in zip(x.shape[2:], sparse.shape[2:]))
+        sparse[:, :, :rows, :columns] = x[:, :, :rows, :columns]
+        return full
 
     def taps(self, x: NDArray[Any]) -> Iterator[NDArray[Any]]:
         """For each kernel position, row by row, the pixels of the prepared `x` it meets: (N, C, OH, OW)."""
@@ -248,18 +246,23 @@ def _max_pooling(ops: Operands, window: Window) -> Step:
     dtype = ops.dtype("opd0")
     if dtype.itemsize == 2 or ops.precision("res0") != ops.precision("opd0"):
         raise SimulatorError("max pooling works on fp32 and 8-bit data of one type")
+    if window.dilation != (1, 1) or window.spread != (1, 1):
+        raise SimulatorError("what max pooling does with dilation or inserted zeros is not known")
     source, result = _aligned_input(ops, dtype), _result(ops, dtype)
-    border = -np.inf if dtype == FP32 else int(np.iinfo(dtype).min)
+    border: float = float(np.finfo(dtype).min) if dtype == FP32 else int(np.iinfo(dtype).min)
 
     def run() -> None:
         best: NDArray[Any] | None = None
-        x = window.prepare(source.read(), border)
-        for tap in window.taps(flush(x) if dtype == FP32 else x):
-            best = tap if best is None else np.where(best > tap, best, tap)
+        for tap in window.taps(window.prepare(source.read(), border)):
+            best = np.array(tap) if best is None else _larger(tap, best)
         assert best is not None
         result.write(best)
 
     return run
+
+
+def _larger(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+    return maximum(a, b) if a.dtype == FP32 else np.maximum(a, b)
 
 
 def _aligned_input(ops: Operands, dtype: np.dtype[Any]) -> Packed:
@@ -327,6 +330,8 @@ def _integer_depthwise(ops: Operands, window: Window) -> Step:
         raise SimulatorError("average pooling has no int16 result")
     types = [integer_dtype(Precision.INT8, f[f"opt_{name}_sign"]) for name in ("opd0", "opd1")]
     source, factors = _aligned_input(ops, types[0]), _depthwise_kernel(ops, window, types[1])
+    if ops.is_constant("opd1") and (window.dilation != (1, 1) or window.spread != (1, 1)):
+        raise SimulatorError("what 8-bit average pooling does with dilation or inserted zeros is not known")
     finish, result = _integer_end(ops)
 
     def run() -> None:
