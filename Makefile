@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-fast lint types pythons models protos wheel-check clean
+.PHONY: demo test test-fast lint types pythons models protos docs docs-check wheel-check clean
 
 demo: $(VENV)/installed
 	$(BIN)/python examples/lenet_bm1880.py
@@ -33,6 +33,13 @@ models: $(VENV)/installed-dev
 
 protos: $(VENV)/installed-dev
 	$(BIN)/python tools/gen_protos.py
+
+# SUPPORTED_OPS.md from the declarations
+docs: $(VENV)/installed-dev
+	$(BIN)/python tools/gen_supported_ops.py
+
+docs-check: $(VENV)/installed-dev
+	$(BIN)/python tools/gen_supported_ops.py --check
 
 wheel-check:
 	$(PYTHON) tools/check_wheel.py
