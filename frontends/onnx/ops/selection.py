@@ -39,9 +39,7 @@ def unique(node: Node) -> Any:
     axis = axis_of(node.int("axis"), x.ndim) if node.has_attribute("axis") else None
     if axis is None:
         x, axis = x.reshape(-1), 0
-    values, first, inverse, counts = np.unique(
-        x, return_index=True, return_inverse=True, return_counts=True, axis=axis
-    )
+    values, first, inverse, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True, axis=axis)
     inverse = inverse.reshape(-1)
     if not node.flag("sorted", True):
         order = np.argsort(first)

@@ -166,4 +166,3 @@ _MAKERS: dict[int, Callable[[Operands], Step]] = {
     TensorOp.XOR: _logic_maker(np.bitwise_xor),
     TensorOp.COPY: _copy,
 }
-
