@@ -332,7 +332,7 @@ def test_tables_that_cannot_be(text: str, parts: list[str], refused: Refused, fo
 def test_tables_of_another_network(refused: Refused, folder: Path) -> None:
     (folder / "bad.table").write_text("other 4\n")
     line = f"compile {CAFFE} {OUT} --calibration-table bad.table"
-    refused(line, 1, "no threshold for", "'data'", "Remedy: make the table again")
+    refused(line, 1, "has a threshold for tensor", "'data'", "Remedy: make the table again")
 
 
 # -- models -----------------------------------------------------------------------------------------------------------
