@@ -52,13 +52,18 @@ def multiply(a: FloatArray, b: FloatArray) -> FloatArray:
 
 
 def maximum(a: FloatArray, b: FloatArray) -> FloatArray:
-    """a > b ? a : b, so that a NaN in either gives b. Denormals compare as zero but stay what they are."""
+    """a > b ? a : b, so that a NaN in either and equal zeros give b; denormals become zero."""
+    return larger(flush(a), flush(b))
+
+
+def larger(a: FloatArray, b: FloatArray) -> FloatArray:
+    """a > b ? a : b as pooling and compare commands have it: denormals compare as zero but stay what they are."""
     return np.where(flush(a) > flush(b), a, b)
 
 
 def minimum(a: FloatArray, b: FloatArray) -> FloatArray:
-    """a < b ? a : b, so that a NaN in either gives b. Denormals compare as zero but stay what they are."""
-    return np.where(flush(a) < flush(b), a, b)
+    """a <= b ? a : b, so that a NaN in either gives b. Denormals compare as zero but stay what they are."""
+    return np.where(flush(a) <= flush(b), a, b)
 
 
 def rsqrt(x: FloatArray) -> FloatArray:
@@ -73,10 +78,9 @@ def rsqrt(x: FloatArray) -> FloatArray:
 
 
 def divide(a: FloatArray, b: FloatArray) -> FloatArray:
-    """The chip's a / b: a * rsqrt(|b|)^2, negated for a negative b; up to 5 units in the last place off."""
+    """The chip's a / b: a * rsqrt(|b|)^2, with -a for a negative b; up to 5 units in the last place off."""
     y = rsqrt(np.abs(b))
-    quotient = multiply(a, flush(y * y))
-    return np.where(np.signbit(b), np.negative(quotient), quotient)
+    return multiply(np.where(np.signbit(b), np.negative(a), a), flush(y * y))
 
 
 def to_int(x: FloatArray) -> NDArray[np.int32]:

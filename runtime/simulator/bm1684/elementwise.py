@@ -79,8 +79,8 @@ def _read(ops: Operands, name: str, dtype: np.dtype[Any]) -> Reader:
 
 
 def _strides(ops: Operands, name: str, groups: Shape) -> Shape:
-    """Strides in words; with the default layout a zero register of opd1 still broadcasts its axis."""
-    if name != "opd1" or ops.fields["short_opd1_str"] != StrideCode.ALIGNED:
+    """Strides in words; with the default layout a zero register of opd1 broadcasts the axis of words."""
+    if name != "opd1" or ops.fields["short_opd1_str"] != StrideCode.ALIGNED or ops.precision(name) not in _WORDS:
         return ops.word_strides(name, groups)
     # A zero register of n, h or w: the operand has one element there, and the layout of that smaller shape.
     registers = register_strides(ops.fields, name)
@@ -191,7 +191,7 @@ def _bitwise(ops: Operands, function: _Function) -> Step:
 def _shift(ops: Operands) -> Step:
     """Negative amounts shift right, positive ones left and wrap (bm1684.md 6.4).
 
-    Amounts for words have 6 signed bits, those for halfwords 8, and what they shift out is lost.
+    Amounts for words have 6 signed bits, of which -32 shifts nothing; those for halfwords have 8.
     """
     kind = _one_width(ops, "res0", "opd0", "opd1")
     if kind.itemsize == 1:
@@ -204,7 +204,7 @@ def _shift(ops: Operands) -> Step:
     def run() -> None:
         amount = np.asarray(b()).astype(np.int32)
         amount = ((amount & (2 * sign - 1)) ^ sign) - sign
-        count = np.minimum(np.abs(amount), _MAX_SHIFT)
+        count = np.abs(amount) & _MAX_SHIFT if kind == WORD else np.minimum(np.abs(amount), _MAX_SHIFT)
         value = a()
         right = value.astype(np.int32) >> count if arithmetic else value.view(unsigned).astype(np.uint32) >> count
         left = value.astype(np.int32) << count

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -215,10 +215,14 @@ def _integer_convolution(ops: Operands, window: Window) -> Step:
     return run
 
 
-def _integer_end(ops: Operands) -> tuple[Callable[[IntArray], IntArray], Packed]:
-    """Bias, rounding and saturation of integer sums (N, C, OH, OW), and where they go."""
+def _integer_end(ops: Operands, averaging: bool = False) -> tuple[Callable[[IntArray], IntArray], Packed]:
+    """Bias, rounding and saturation of integer sums (N, C, OH, OW), and where they go.
+
+    `averaging`: the command is average pooling when its kernel is a constant.
+    """
     f = ops.fields
-    bias = _bias(ops, integer_dtype(Precision.INT16, f["opt_opd2_sign"]))
+    ignored = averaging and ops.is_constant("opd1")  # average pooling does not look at a bias
+    bias = None if ignored else _bias(ops, integer_dtype(Precision.INT16, f["opt_opd2_sign"]))
     unsigned = ops.unsigned_result("opd0", "opd1", *(["opd2"] if bias else []))
     requantize = ops.requantizer(unsigned)
     result = _result(ops, integer_dtype(ops.precision("res0"), 1))
@@ -246,9 +250,11 @@ def _max_pooling(ops: Operands, window: Window) -> Step:
     dtype = ops.dtype("opd0")
     if dtype.itemsize == 2 or ops.precision("res0") != ops.precision("opd0"):
         raise SimulatorError("max pooling works on fp32 and 8-bit data of one type")
-    if window.dilation != (1, 1) or window.spread != (1, 1):
-        raise SimulatorError("what max pooling does with dilation or inserted zeros is not known")
+    if dtype == FP32 and window.spread != (1, 1):
+        raise SimulatorError("what fp32 max pooling does with inserted zeros is not known")
+    window = replace(window, dilation=(1, 1))  # the pooling unit knows none
     source, result = _aligned_input(ops, dtype), _result(ops, dtype)
+    positive = dtype != FP32 and ops.fields["opt_relu"]
     border: float = float(np.finfo(dtype).min) if dtype == FP32 else int(np.iinfo(dtype).min)
 
     def run() -> None:
@@ -256,7 +262,7 @@ def _max_pooling(ops: Operands, window: Window) -> Step:
         for tap in window.taps(window.prepare(source.read(), border)):
             best = np.array(tap) if best is None else _larger(tap, best)
         assert best is not None
-        result.write(best)
+        result.write(np.where(best.view(np.int8) < 0, 0, best) if positive else best)
 
     return run
 
@@ -286,6 +292,8 @@ def _float_depthwise(ops: Operands, window: Window) -> Step:
 
 def depthwise_sums(window: Window, x: FloatArray, weight: FloatArray) -> FloatArray:
     """Kernel position k of (C, KH * KW) goes to accumulator k mod 2; `x` is prepared, neither has denormals."""
+    if weight.shape[1] == 1:  # a single product is the result: no accumulator takes the sign off -0
+        return multiply(next(window.taps(x)), weight[:, :, None])
     sums = np.zeros((2, *x.shape[:2], *window.out), np.float32)
     safe = products_stay_normal(x, weight)
     product = np.empty_like(sums[0])
@@ -302,7 +310,7 @@ def _depthwise_kernel(ops: Operands, window: Window, dtype: np.dtype[Any]) -> Re
     """Reader of the kernel as (C, KH * KW)."""
     channels, area = ops.fields["res0_c"], window.kernel[0] * window.kernel[1]
     if ops.is_constant("opd1"):
-        value = ops.constant("opd1", dtype) if dtype == FP32 else np.int32(area_multiplier(area))
+        value = ops.constant("opd1", dtype) if dtype == FP32 else np.array(area_multiplier(area)).astype(dtype)
         filled = np.broadcast_to(value, (channels, area))
         return lambda: filled
     tensor = ops.compact("opd1", (1, channels, *window.kernel), dtype)
@@ -329,10 +337,10 @@ def _integer_depthwise(ops: Operands, window: Window) -> Step:
     if ops.precision("res0") == Precision.INT16 and ops.is_constant("opd1"):
         raise SimulatorError("average pooling has no int16 result")
     types = [integer_dtype(Precision.INT8, f[f"opt_{name}_sign"]) for name in ("opd0", "opd1")]
+    if ops.is_constant("opd1") and window.dilation != (1, 1):
+        raise SimulatorError("what 8-bit average pooling does with dilation is not known")
     source, factors = _aligned_input(ops, types[0]), _depthwise_kernel(ops, window, types[1])
-    if ops.is_constant("opd1") and (window.dilation != (1, 1) or window.spread != (1, 1)):
-        raise SimulatorError("what 8-bit average pooling does with dilation or inserted zeros is not known")
-    finish, result = _integer_end(ops)
+    finish, result = _integer_end(ops, averaging=True)
 
     def run() -> None:
         x, weight = window.prepare(source.read()), factors().astype(np.int32)
