@@ -70,7 +70,8 @@ def parts_of_others(function: Function, ops: Iterable[Operation]) -> dict[Value,
             continue
         joins = op.name == "tensorop.concat"
         whole, parts = (op.results[0], op.operands) if joins else (root_of(op.operands[0]), op.results)
-        if prod(whole.shape[: op.attributes["axis"] % max(1, whole.type.rank)]) != 1:
+        shape = whole.shape if joins else op.operands[0].shape  # the operand may be a view of the whole
+        if prod(shape[: op.attributes["axis"] % max(1, len(shape))]) != 1:
             continue
         offset = 0
         for part in parts:

@@ -191,3 +191,13 @@ def test_a_subnet_needs_its_offsets() -> None:
         assert change[0] in text
         with pytest.raises(FileFormatError, match="one offset per value"):
             decode_segment(text.replace(*change).encode())
+
+
+def test_parts_of_a_view_are_runs_of_bytes_of_the_view() -> None:
+    """A split along the last axis of a view of something flat: its parts are not in one piece."""
+    b = Builder.new("net")
+    x = b.input("x", TensorType((4, 2), "i8", QUANT))
+    flat = b.concat(x, x, axis=0)
+    left, right = b.split(b.reshape(flat, shape=(2, 4, 2)), axis=2, sizes=(1, 1))
+    module = b.outputs([b.relu(left), b.relu(right)], ["left", "right"])
+    assert left not in parts_of_others(module.main, module.main.ops)

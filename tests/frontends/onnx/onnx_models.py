@@ -66,13 +66,17 @@ def imported(model: onnx.ModelProto, feeds: Mapping[str, np.ndarray], **options:
     return module, run_module(module, feeds)
 
 
-def reference(model: onnx.ModelProto, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Outputs of ONNX Runtime."""
+def reference(
+    model: onnx.ModelProto, feeds: Mapping[str, np.ndarray], *, rewrite: bool = True
+) -> dict[str, np.ndarray]:
+    """Outputs of ONNX Runtime, which may rewrite the graph before."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     options.intra_op_num_threads = 1
+    if not rewrite:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     names = [output.name for output in session.get_outputs()]
     return dict(zip(names, session.run(names, dict(feeds))))
