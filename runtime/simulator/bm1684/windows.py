@@ -221,9 +221,12 @@ def _integer_end(ops: Operands, averaging: bool = False) -> tuple[Callable[[IntA
     `averaging`: the command is average pooling when its kernel is a constant.
     """
     f = ops.fields
-    ignored = averaging and ops.is_constant("opd1")  # average pooling does not look at a bias
-    bias = None if ignored else _bias(ops, integer_dtype(Precision.INT16, f["opt_opd2_sign"]))
-    unsigned = ops.unsigned_result("opd0", "opd1", *(["opd2"] if bias else []))
+    if averaging and ops.is_constant("opd1"):  # looks neither at a bias nor at the sign of its multiplier
+        bias, signs = None, ["opd0"]
+    else:
+        bias = _bias(ops, integer_dtype(Precision.INT16, f["opt_opd2_sign"]))
+        signs = ["opd0", "opd1", *(["opd2"] if bias else [])]
+    unsigned = ops.unsigned_result(*signs)
     requantize = ops.requantizer(unsigned)
     result = _result(ops, integer_dtype(ops.precision("res0"), 1))
 
