@@ -1,7 +1,7 @@
 """Random instructions run on the vendor's functional model: a digest of all memory afterwards must be equal.
 
-They cover what the recorded single cases do not: strides, broadcasting, immediates, base lanes, partial groups of 4N and
-2N images, denormals, NaN and saturation, for every class of instruction.
+They cover what the recorded single cases do not: strides, broadcasting, immediates, base lanes, partial 4N and 2N
+groups, denormals, NaN and saturation, for every class of instruction.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from memory_images import global_image, local_image
 from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.builder import CommandGroup
@@ -19,8 +20,6 @@ from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.isa import Engine
 from bmcompiler.runtime.simulator.bm1684 import Machine, compile_plan
 from bmcompiler.runtime.simulator.memory import GlobalMemory
-
-from memory_images import global_image, local_image
 
 _FILE = dict(np.load(Path(__file__).parents[1] / "data" / "bm1684_random.npz"))
 _CLASSES = sorted(set(_FILE["name"].tolist()))
