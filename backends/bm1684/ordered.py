@@ -6,9 +6,12 @@ Callers run under `np.errstate(all="ignore")`.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from bmcompiler.backends.bm1684.fp32 import FloatArray, add, flush, products_stay_normal
+from bmcompiler.blas import in_parallel
 
 # Values of one block of accumulators: with its products it stays in the second-level cache.
 _BLOCK = 1 << 15
@@ -29,11 +32,14 @@ def ordered_product(a: FloatArray, b: FloatArray, accumulators: int) -> FloatArr
     out = np.empty((a.shape[1], b.shape[1]), np.float32)
     columns = max(1, min(b.shape[1], _INNER))
     rows = max(1, _BLOCK // (accumulators * columns))
-    for x in range(0, b.shape[1], columns):
-        right = np.ascontiguousarray(b[:, x : x + columns])
-        for y in range(0, a.shape[1], rows):
-            left = np.ascontiguousarray(a[:, y : y + rows])
+
+    def some(x: int, y: int) -> None:
+        left, right = (np.ascontiguousarray(part) for part in (a[:, y : y + rows], b[:, x : x + columns]))
+        with np.errstate(all="ignore"):  # holds for one thread
             out[y : y + rows, x : x + columns] = _block(left, right, accumulators, safe)
+
+    corners = [(x, y) for x in range(0, b.shape[1], columns) for y in range(0, a.shape[1], rows)]
+    in_parallel([partial(some, x, y) for x, y in corners])
     return out
 
 
