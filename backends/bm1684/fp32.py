@@ -57,7 +57,7 @@ def maximum(a: FloatArray, b: FloatArray) -> FloatArray:
 
 
 def larger(a: FloatArray, b: FloatArray) -> FloatArray:
-    """a > b ? a : b as pooling and compare commands have it: denormals compare as zero but stay what they are."""
+    """a > b ? a : b as compare-and-select has it: denormals compare as zero but stay what they are."""
     return np.where(flush(a) > flush(b), a, b)
 
 

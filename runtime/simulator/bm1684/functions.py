@@ -142,7 +142,7 @@ def compare_step(ops: Operands) -> Step:
     highest = _map(ops, "res0") if unit != Eu.SELECT else None
     if unit == Eu.CMP:
         result = _map(ops, "res0")
-        return lambda: result.write(fp32.larger(a(), b()))
+        return lambda: result.write(fp32.maximum(a(), b()))
     chosen, other, selected = _read(ops, "opd2", WORD), _read(ops, "opd3", WORD), _map(ops, "res1", WORD)
 
     def run() -> None:
