@@ -146,7 +146,7 @@ def test_one_value_per_channel(kind: str, shape: tuple[int, ...]) -> None:
         x = n.input(*shape)
         ops: dict[str, Callable[[], Value]] = {
             "scale": lambda: n.scale(x, n.w(5), n.w(5)),
-            "batch_norm": lambda: n.batch_norm(x, n.w(5), n.w(5), n.w(5), n.w(5, low=0.5, high=2)),
+            "batch_norm": lambda: n.batch_norm(x, n.w(5), n.w(5), n.w(5), n.w(5, low=0.5, high=2), epsilon=1.0),
             "mul": lambda: n.mul(x, n.w(*along)),
             "add": lambda: n.add(n.w(*along), x),
             "sub": lambda: n.sub(x, n.w(*along)),
