@@ -1,1 +1,1 @@
-"""Sophon BM1684: instruction tables, command builder, text form, and the chip's float arithmetic; kernels do not exist yet."""
+"""Sophon BM1684: instruction tables, command builder, text form, and the float arithmetic of the chip; no kernels yet."""
