@@ -1,1 +1,1 @@
-"""Sophon BM1684: instruction tables, command builder, text form, and the float arithmetic of the chip; no kernels yet."""
+"""Sophon BM1684: instruction tables, command builder, text form, float arithmetic of the chip; no kernels yet."""
