@@ -10,8 +10,6 @@ _FAULTS = {
     "[Einsum4]": "mistakes the size of its own result",
     "ReduceSum-13]": "cannot reduce over all axes of this case",
     "ReduceSum-21]": "cannot reduce over all axes of this case",
-    "random_graph_means_what_onnx_runtime_computes": "differs from newer releases in some ops",
-    "random_graphs_mean_what_onnx_runtime_computes": "differs from newer releases in some ops",
 }
 
 
