@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-
-import numpy as np
 
 from bmcompiler.backends.bm1880.bmkernel import (
     CTRL_NEURON,
@@ -28,51 +26,12 @@ from bmcompiler.backends.bm1880.bmkernel import (
     tensor_lmem,
 )
 from bmcompiler.backends.bm1880.chip import CHIP, align_up
+from bmcompiler.codegen.coefficients import Coefficients
 from bmcompiler.codegen.memory import MemoryPlan, is_weight, root_of
-from bmcompiler.ir import Module, Value
+from bmcompiler.ir import Value
 
 FORMATS = {"i8": FMT_I8, "u8": FMT_U8}
 Dims = tuple[int, int, int, int]
-WEIGHT_ALIGN = 16
-
-
-class Coefficients:
-    """The weight memory: each constant once per layout a kernel wants it in."""
-
-    def __init__(self, module: Module) -> None:
-        self.module = module
-        self._offsets: dict[Hashable, int] = {}
-        self._chunks: list[bytes] = []
-        self.size = 0
-
-    def array(self, value: Value) -> np.ndarray:
-        """The constant behind a weight op's result."""
-        assert value.op is not None
-        return self.module.weights[value.op.attributes["key"]]
-
-    def place(self, value: Value, layout: str, pack: Callable[[np.ndarray], np.ndarray]) -> int:
-        """Offset of the packed form of a constant; `layout` names what `pack` does, so that it is stored once."""
-        assert value.op is not None
-        key = (value.op.attributes["key"], layout)
-        if key not in self._offsets:
-            self._offsets[key] = self.add(np.ascontiguousarray(pack(self.array(value))).tobytes())
-        return self._offsets[key]
-
-    def constant(self, data: bytes) -> int:
-        """Offset of literal bytes, shared by all who ask for the same."""
-        if data not in self._offsets:
-            self._offsets[data] = self.add(data)
-        return self._offsets[data]
-
-    def add(self, data: bytes) -> int:
-        offset = self.size
-        padded = align_up(len(data), WEIGHT_ALIGN)
-        self._chunks.append(data + bytes(padded - len(data)))
-        self.size += padded
-        return offset
-
-    def blob(self) -> bytes:
-        return b"".join(self._chunks)
 
 
 class Build:
@@ -215,4 +174,4 @@ def is_packed(view: Dims, box: tuple[tuple[int, int], ...]) -> bool:
     return True
 
 
-__all__ = ["Build", "Coefficients", "Dims", "shape_t", "stride_t4"]
+__all__ = ["Build", "Dims", "shape_t", "stride_t4"]

@@ -8,7 +8,7 @@ import numpy as np
 
 from bmcompiler.backends.bm1880.bmkernel import bmk1880_acquire_cmdbuf, bmk1880_cpu_op
 from bmcompiler.backends.bm1880.bmkernel.tensors import packed_strides
-from bmcompiler.backends.bm1880.build import Build, Coefficients
+from bmcompiler.backends.bm1880.build import Build
 from bmcompiler.backends.bm1880.kernels import TABLE
 from bmcompiler.backends.bm1880.kernels.base import DeviceKernel
 from bmcompiler.backends.bm1880.strided_copy import Dim, copy_commands
@@ -16,6 +16,7 @@ from bmcompiler.bmodel import TensorInfo
 from bmcompiler.bmodel.bm1880 import Command
 from bmcompiler.bmodel.layers import LayerSpan, encode_layers
 from bmcompiler.bmodel.model import FMT_F32, FMT_I8, FMT_U8
+from bmcompiler.codegen.coefficients import Coefficients
 from bmcompiler.codegen.cpu_segment import CPU_FUNCTION, encode_segment
 from bmcompiler.codegen.memory import MemoryPlan, parts_of_others, plan_memory, root_of
 from bmcompiler.codegen.partition import Segment, partition

@@ -23,7 +23,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from bmcompiler.backends.bm1880.bmkernel import Bmk1880Context
-from bmcompiler.backends.bm1880.build import Coefficients
+from bmcompiler.codegen.coefficients import Coefficients
 from bmcompiler.customized import TensorFixedInst
 
 

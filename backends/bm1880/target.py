@@ -41,10 +41,10 @@ class Bm1880Target:
 
     def compile(self, modules: Sequence[Module], level: int) -> Compiled:
         """One command per module (input shape); modules share one weight set where their weights agree."""
-        from bmcompiler.backends.bm1880.build import Coefficients
         from bmcompiler.backends.bm1880.codegen import Program, memory_of
         from bmcompiler.bmodel import Buffer
         from bmcompiler.bmodel.bm1880 import Bm1880Model
+        from bmcompiler.codegen.coefficients import Coefficients
 
         commands: list[Command] = []
         weights: list[Buffer] = []

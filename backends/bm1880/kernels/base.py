@@ -6,59 +6,21 @@ from functools import lru_cache
 from math import prod
 
 from bmcompiler.backends.bm1880.bmkernel.checks import MAX_TPU_DIM, MAX_TPU_HW
-from bmcompiler.backends.bm1880.build import Build, Dims, aligned_lane_bytes, extents
+from bmcompiler.backends.bm1880.build import Dims, aligned_lane_bytes, extents
 from bmcompiler.backends.bm1880.chip import CHIP
-from bmcompiler.codegen.memory import is_weight, root_of
-from bmcompiler.codegen.schedule import Moved, emit_tiles
-from bmcompiler.codegen.tiling import Axis, Box, Buffer, Tiler, TileWork, Tiling
-from bmcompiler.errors import UnsupportedError
+from bmcompiler.codegen.kernels import DeviceKernel, is_activation, is_constant
+from bmcompiler.codegen.kernels import LocalKernel as TiledKernel
+from bmcompiler.codegen.tiling import Axis, Box, Buffer, Tiler
 from bmcompiler.ir import Value
-from bmcompiler.ops.base import TensorOp
-from bmcompiler.target import Kernel, rule
 
 TILER = Tiler(CHIP.lmem_size, CHIP.alignment)
 MAX_CHANNELS = MAX_TPU_DIM // CHIP.lanes * CHIP.lanes
 
 
-class DeviceKernel(Kernel):
-    """A kernel of this chip."""
+class LocalKernel(TiledKernel):
+    """An op computed in the local memory of this chip."""
 
-    def emit(self, op: TensorOp, build: Build) -> Moved:
-        """Emit all commands of one op; returns what they move."""
-        raise TypeError(f"{type(self).__name__} emits nothing")
-
-    @rule("Results must not be empty")
-    def something_to_do(self, op: TensorOp) -> bool:
-        return all(v.type.size for v in (*op.operands, *op.results))
-
-
-class LocalKernel(DeviceKernel):
-    """An op computed in local memory tile by tile: subclasses give the grid and the work of one tile."""
-
-    def grid(self, op: TensorOp) -> tuple[Axis, ...]:
-        """Axes n, c, h, w of the result."""
-        raise TypeError(f"{type(self).__name__} has no grid")
-
-    def work(self, op: TensorOp, box: Box) -> TileWork:
-        """Buffers and computation of the result's `box`."""
-        raise TypeError(f"{type(self).__name__} has no work")
-
-    def emit(self, op: TensorOp, build: Build) -> Moved:
-        tiling = self.tiling(op)
-        if tiling is None:
-            raise UnsupportedError(f"the smallest tile exceeds {TILER.lane_bytes} bytes of local memory per lane")
-        return emit_tiles(build, self.grid(op), lambda box: self.work(op, box), tiling, TILER)
-
-    def tiling(self, op: TensorOp) -> Tiling | None:
-        """The best tiling, None when nothing fits; ops that differ in their values only share one search."""
-        attributes = tuple((name, value) for name, value in op.attributes.items() if "." not in name)
-        shapes = tuple(v.shape for v in (*op.operands, *op.results))
-        key = (op.name, attributes, shapes, tuple(map(is_activation, op.operands)))
-        return TILER.choose(self.grid(op), lambda box: self.work(op, box), key)
-
-    @rule("The smallest tile must fit local memory", last=True)
-    def fits_local_memory(self, op: TensorOp) -> bool:
-        return self.tiling(op) is not None
+    tiler = TILER
 
 
 def dims4(value: Value) -> Dims:
@@ -124,11 +86,17 @@ def activation_out(value: Value, view: Dims, box: Box, planes: int = 1) -> Buffe
     )
 
 
-def is_constant(value: Value | None) -> bool:
-    """True for weights, and for an absent optional operand."""
-    return value is None or is_weight(value)
-
-
-def is_activation(value: Value) -> bool:
-    """True for values in neuron memory; views of weights are not."""
-    return not is_weight(root_of(value))
+__all__ = [
+    "MAX_CHANNELS",
+    "TILER",
+    "DeviceKernel",
+    "LocalKernel",
+    "activation_in",
+    "activation_out",
+    "dims4",
+    "elementwise_grid",
+    "flat_view",
+    "is_activation",
+    "is_constant",
+    "pass_cycles",
+]

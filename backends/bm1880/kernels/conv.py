@@ -30,8 +30,8 @@ from bmcompiler.backends.bm1880.kernels.base import (
     is_constant,
     pass_cycles,
 )
-from bmcompiler.backends.bm1880.kernels.window import MAX_STEP, Need, WindowAxis
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
+from bmcompiler.codegen.window import MAX_STEP, Need, WindowAxis
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.nn import Conv, Deconv

@@ -23,8 +23,8 @@ from bmcompiler.backends.bm1880.kernels.base import (
     is_activation,
     pass_cycles,
 )
-from bmcompiler.backends.bm1880.kernels.window import MAX_STEP, WindowAxis
 from bmcompiler.codegen.tiling import Axis, Box, TileWork
+from bmcompiler.codegen.window import MAX_STEP, WindowAxis
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.pool import AvgPool, MaxPool
 from bmcompiler.target import rule

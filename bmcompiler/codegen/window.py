@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from bmcompiler.backends.bm1880.bmkernel.checks import MAX_TPU_HW
-
 MAX_PAD = 15
 MAX_STEP = 15
 
@@ -24,7 +22,8 @@ class Need(NamedTuple):
 class WindowAxis:
     """A window of `kernel` taps (`dilation` apart) moving by `stride` over an input of `size` elements.
 
-    `insert` zeros stand between input elements (transposed convolution); `pad` zeros before the first.
+    `insert` zeros stand between input elements (transposed convolution); `pad` zeros before the first. `limit` is the
+    largest extent that the engine takes, for inputs (with inserted zeros: half of it) and outputs.
     """
 
     size: int
@@ -33,6 +32,7 @@ class WindowAxis:
     pad: int
     dilation: int = 1
     insert: int = 0
+    limit: int = 1024
 
     def need(self, lo: int, hi: int) -> Need:
         """What the outputs [lo, hi) read."""
@@ -50,7 +50,7 @@ class WindowAxis:
         return all(n.lo < n.hi for n in ends) and max(whole.before, whole.after) <= MAX_PAD
 
     def most(self) -> int:
-        """Largest output tile whose input stays within the engine's limit of 1024."""
+        """Largest output tile whose input stays within the engine's limit."""
         window = self.dilation * (self.kernel - 1) + 1
-        inputs = MAX_TPU_HW if not self.insert else MAX_TPU_HW // 2
-        return max(1, min(MAX_TPU_HW, (inputs - window) * (self.insert + 1) // self.stride + 1))
+        inputs = self.limit if not self.insert else self.limit // 2
+        return max(1, min(self.limit, (inputs - window) * (self.insert + 1) // self.stride + 1))

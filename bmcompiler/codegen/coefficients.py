@@ -1,0 +1,55 @@
+"""The coefficient memory of a program: each constant once per layout a kernel wants it in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+
+import numpy as np
+
+from bmcompiler.ir import Module, Value
+
+
+class Coefficients:
+    """Packed constants, one after the other.
+
+    Args:
+        module: owner of the weights.
+        align: every constant starts at a multiple of it, in bytes.
+    """
+
+    def __init__(self, module: Module, align: int = 16) -> None:
+        self.module, self.align = module, align
+        self._offsets: dict[Hashable, int] = {}
+        self._chunks: list[bytes] = []
+        self.size = 0
+
+    def array(self, value: Value) -> np.ndarray:
+        """The constant behind a weight op's result."""
+        assert value.op is not None
+        return self.module.weights[value.op.attributes["key"]]
+
+    def place(self, value: Value, layout: str, pack: Callable[[np.ndarray], np.ndarray]) -> int:
+        """Offset of the packed form of a constant; `layout` names what `pack` does, so that it is stored once."""
+        assert value.op is not None
+        key = (value.op.attributes["key"], layout)
+        if key not in self._offsets:
+            self._offsets[key] = self.add(np.ascontiguousarray(pack(self.array(value))).tobytes())
+        return self._offsets[key]
+
+    def constant(self, data: bytes) -> int:
+        """Offset of literal bytes, shared by all who ask for the same."""
+        if data not in self._offsets:
+            self._offsets[data] = self.add(data)
+        return self._offsets[data]
+
+    def add(self, data: bytes) -> int:
+        """Offset of new bytes."""
+        offset = self.size
+        padded = -(-len(data) // self.align) * self.align
+        self._chunks.append(data + bytes(padded - len(data)))
+        self.size += padded
+        return offset
+
+    def blob(self) -> bytes:
+        """The whole memory."""
+        return b"".join(self._chunks)

@@ -1,0 +1,66 @@
+"""What the kernels of lane-based chips share: ops that move memory, and ops computed in local memory tile by tile."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from bmcompiler.codegen.memory import is_weight, root_of
+from bmcompiler.codegen.schedule import Moved, emit_tiles
+from bmcompiler.codegen.tiling import Axis, Box, Tiler, TileWork, Tiling
+from bmcompiler.errors import UnsupportedError
+from bmcompiler.ir import Value
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.target import Kernel, rule
+
+
+class DeviceKernel(Kernel):
+    """A kernel that emits commands through its chip's build."""
+
+    def emit(self, op: TensorOp, build: Any) -> Moved:
+        """Emit all commands of one op; returns what they move."""
+        raise TypeError(f"{type(self).__name__} emits nothing")
+
+    @rule("Results must not be empty")
+    def something_to_do(self, op: TensorOp) -> bool:
+        return all(v.type.size for v in (*op.operands, *op.results))
+
+
+class LocalKernel(DeviceKernel):
+    """An op computed in local memory tile by tile: subclasses give the grid and the work of one tile."""
+
+    tiler: ClassVar[Tiler]
+
+    def grid(self, op: TensorOp) -> tuple[Axis, ...]:
+        """Axes n, c, h, w of the result."""
+        raise TypeError(f"{type(self).__name__} has no grid")
+
+    def work(self, op: TensorOp, box: Box) -> TileWork:
+        """Buffers and computation of the result's `box`."""
+        raise TypeError(f"{type(self).__name__} has no work")
+
+    def emit(self, op: TensorOp, build: Any) -> Moved:
+        tiling = self.tiling(op)
+        if tiling is None:
+            raise UnsupportedError(f"the smallest tile exceeds {self.tiler.lane_bytes} bytes of local memory per lane")
+        return emit_tiles(build, self.grid(op), lambda box: self.work(op, box), tiling, self.tiler)
+
+    def tiling(self, op: TensorOp) -> Tiling | None:
+        """The best tiling, None when nothing fits; ops that differ in their values only share one search."""
+        attributes = tuple((name, value) for name, value in op.attributes.items() if "." not in name)
+        types = tuple((v.shape, v.dtype) for v in (*op.operands, *op.results))
+        key = (op.name, attributes, types, tuple(map(is_activation, op.operands)))
+        return self.tiler.choose(self.grid(op), lambda box: self.work(op, box), key)
+
+    @rule("The smallest tile must fit local memory", last=True)
+    def fits_local_memory(self, op: TensorOp) -> bool:
+        return self.tiling(op) is not None
+
+
+def is_constant(value: Value | None) -> bool:
+    """True for weights, and for an absent optional operand."""
+    return value is None or is_weight(value)
+
+
+def is_activation(value: Value) -> bool:
+    """True for values in neuron memory; views of weights are not."""
+    return not is_weight(root_of(value))
