@@ -20,6 +20,10 @@ TINY = np.float32(2.0**-126)  # smallest normal number
 _RSQRT_START = np.int32(0x5F3759DF)
 _HALF, _THREE_HALVES = np.float32(0.5), np.float32(1.5)
 _RSQRT_ROUNDS = 3
+_ROUND_MANTISSA = np.uint32(0x555554)  # takes mantissas from 4/3 on to the next power of two
+_EXPONENT = np.int32(-0x800000)  # sign and exponent
+_MAGNITUDE = np.int32(0x7FFFFFFF)
+_INFINITE = np.int32(0x7F800000)
 # Sums of products are multiples of the last bit of the smallest product. From here up that bit is a normal number, so
 # that no partial sum can be denormal, whatever cancels.
 _SAFE_PRODUCT = 2.0**-102
@@ -97,6 +101,21 @@ def taylor(x: FloatArray, coefficients: FloatArray) -> FloatArray:
     for c in coefficients[-2::-1]:
         total = add(multiply(total, x), c)
     return multiply(total, x)
+
+
+def nearest_exponent(bits: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Biased exponent of the nearest power of two of the floats in these bits (bm1684.md 6.8 int_normalize)."""
+    return np.where(bits >= 0, _rounded(bits).view(np.uint32) >> 23, (bits & _MAGNITUDE) >> 23).astype(np.int32)
+
+
+def nearest_power(bits: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Bits of the nearest power of two; NaN gives 0 (bm1684.md 6.8 fp32_normalize)."""
+    kept = np.where(bits >= 0, _rounded(bits), bits) & _EXPONENT
+    return np.where((bits & _MAGNITUDE) > _INFINITE, 0, kept).astype(np.int32)
+
+
+def _rounded(bits: NDArray[np.int32]) -> NDArray[np.int32]:
+    return (np.ascontiguousarray(bits).view(np.uint32) + _ROUND_MANTISSA).view(np.int32)
 
 
 def products_stay_normal(*factors: FloatArray) -> bool:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from bmcompiler.backends.bm1684.builder import CommandGroup
 from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.isa import Engine
+from bmcompiler.backends.bm1684.tables import l2_tables
 from bmcompiler.runtime.simulator.bm1684 import Machine, compile_plan
-from bmcompiler.runtime.simulator.bm1684.memory import l2_tables
 from bmcompiler.runtime.simulator.memory import GlobalMemory
 
 _DATA = Path(__file__).parents[1] / "data"

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684 import fp32
 from bmcompiler.backends.bm1684.fp32 import FloatArray
@@ -17,7 +16,6 @@ from bmcompiler.runtime.simulator.bm1684.operands import FP32, WORD, Operands, P
 
 _ENTRIES = 256
 _BYTE = np.dtype(np.uint8)
-_ROUND_MANTISSA = 0x555554  # takes mantissas from 4/3 on to the next power of two
 _SCALAR: dict[int, Callable[[FloatArray, FloatArray], FloatArray]] = {
     Eu.MUL: fp32.multiply,
     Eu.ADD: fp32.add,
@@ -107,27 +105,11 @@ def sfu_step(ops: Operands) -> Step:
     if unit == Eu.FP32_TO_INT:
         source, result = _read(ops, "opd0"), _map(ops, "res0", WORD)
         return lambda: result.write(fp32.to_int(source()))
-    normalise = {Eu.INT_NORMALIZE: _exponent, Eu.FP32_NORMALIZE: _power_of_two}.get(Eu(unit))
+    normalise = {Eu.INT_NORMALIZE: fp32.nearest_exponent, Eu.FP32_NORMALIZE: fp32.nearest_power}.get(Eu(unit))
     if normalise is None:
         raise SimulatorError(f"operation {unit} does not exist for special-function commands")
     source, result = _read(ops, "opd0", WORD), _map(ops, "res0", WORD)
     return lambda: result.write(normalise(source()))
-
-
-def _exponent(bits: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Biased exponent of the nearest power of two."""
-    return np.where(bits >= 0, _rounded(bits).view(np.uint32) >> 23, (bits & 0x7FFFFFFF) >> 23).astype(np.int32)
-
-
-def _power_of_two(bits: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Bits of the nearest power of two; NaN gives 0."""
-    mask = np.int32(-0x800000)
-    kept = np.where(bits >= 0, _rounded(bits), bits) & mask
-    return np.where((bits & 0x7FFFFFFF) > 0x7F800000, 0, kept).astype(np.int32)
-
-
-def _rounded(bits: NDArray[np.int32]) -> NDArray[np.int32]:
-    return (bits.view(np.uint32) + np.uint32(_ROUND_MANTISSA)).view(np.int32)
 
 
 def compare_step(ops: Operands) -> Step:

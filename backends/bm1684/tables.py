@@ -1,0 +1,76 @@
+"""The constant tables in L2 (bm1684.md 8): where they lie and what they hold."""
+
+from __future__ import annotations
+
+import math
+from enum import IntEnum
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+_FIRST_EXP, _LAST_EXP = -103, 88
+_SERIES = 64
+_SERIAL = 2048
+
+
+class Table(IntEnum):
+    """Offsets in L2, in bytes, of the tables the chip keeps there; all fp32."""
+
+    INTEGERS = 0x30_0000
+    POWERS_OF_E = 0x30_0400
+    LOGARITHMS = 0x30_0800
+    EXP_SERIES = 0x30_0C00
+    LOG_SERIES = 0x30_0D00
+    ARCSINE_SERIES = 0x30_0E00
+    UNSIGNED_BYTES = 0x30_0F00
+    SIGNED_BYTES = 0x30_1300
+    SINE_SERIES = 0x30_1700
+    SERIAL = 0x30_1800
+
+
+def table(offset: int, entries: int) -> NDArray[np.float32]:
+    """`entries` values from byte `offset` of L2 on, which must lie in the constant tables."""
+    first = offset - Table.INTEGERS
+    return l2_tables()[first : first + 4 * entries].view(np.float32)
+
+
+@cache
+def l2_tables() -> NDArray[np.uint8]:
+    """The 14336 bytes of constant tables from offset 0x300000 of L2, computed (bm1684.md 8). Do not write to it."""
+    signed = np.arange(256).astype(np.int8).astype(np.float64)
+    inside = (signed >= _FIRST_EXP) & (signed <= _LAST_EXP)
+    factorials = _inverse_factorials()
+    signs = np.array([1, 0, -1, 0], np.float32)[np.arange(_SERIES) % 4]
+    tables = (
+        np.where(inside, signed, 0),  # EX_INT
+        np.where(inside, np.exp(np.where(inside, signed, 0)), 0),  # EX
+        (np.arange(256) - 127) * math.log(2),  # LNX
+        factorials,  # EX_TAYLOR
+        np.array([(-1) ** k / (k + 1) for k in range(_SERIES)]),  # LN_TAYLOR
+        _arcsine_series(),  # ARCSIN_TAYLOR
+        np.arange(256),  # UINT8 -> FLOAT
+        signed,  # INT8 -> FLOAT
+        signs * factorials,  # SIN_TAYLOR
+        np.arange(_SERIAL),  # SERIAL
+    )
+    joined = np.concatenate([np.asarray(table).astype("<f4") for table in tables])
+    return joined.view(np.uint8)
+
+
+def _inverse_factorials() -> NDArray[np.float32]:
+    """1/(k+1)! by repeated float32 division, which is why some entries are off by one in the last bit."""
+    return np.divide.accumulate(np.maximum(np.arange(_SERIES + 1), 1).astype(np.float32))[1:]
+
+
+def _arcsine_series() -> NDArray[np.float32]:
+    """Odd terms (2m-1)!! / (2m)!! / (2m+1) in float32, even ones 0; the last are inf / inf, as on the chip."""
+    m = np.arange(1, _SERIES // 2, dtype=np.float32)
+    one = np.ones(1, np.float32)
+    with np.errstate(over="ignore", invalid="ignore"):
+        odd = np.concatenate([one, np.multiply.accumulate(2 * m - 1)])
+        even = np.concatenate([one, np.multiply.accumulate(2 * m)])
+        terms = odd / even / (2 * np.arange(_SERIES // 2, dtype=np.float32) + 1)
+    series = np.zeros(_SERIES, np.float32)
+    series[::2] = terms
+    return series
