@@ -8,20 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.isa import FORMATS, OWN_ID, WAIT_ID, Engine
+from bmcompiler.bmodel.bm1684 import CommandGroup
 from bmcompiler.errors import EncodingError
 
+__all__ = ["Builder", "CommandGroup", "Ticket"]
+
 _OTHER = {Engine.TIU: Engine.GDMA, Engine.GDMA: Engine.TIU}
-
-
-class CommandGroup(NamedTuple):
-    """Commands of both engines, 128 bytes each, whose ids count from 1: one group of a model file."""
-
-    tiu: bytes
-    gdma: bytes
 
 
 @dataclass(frozen=True)
