@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from bmcompiler.arith import conv2d
 from bmcompiler.backends.bm1684.chip import align_up
-from bmcompiler.backends.bm1684.fp32 import FloatArray, add, flush, maximum, multiply, products_stay_normal
+from bmcompiler.backends.bm1684.fp32 import add, flush
 from bmcompiler.backends.bm1684.isa import Eu, Precision, StrideCode
 from bmcompiler.backends.bm1684.layout import aligned_strides
-from bmcompiler.backends.bm1684.ordered import combine, ordered_product
+from bmcompiler.backends.bm1684.windows import Window, depthwise_sums, float_convolution, largest
 from bmcompiler.errors import SimulatorError
 from bmcompiler.runtime.simulator.bm1684.operands import (
     FP32,
@@ -28,73 +28,26 @@ from bmcompiler.runtime.simulator.bm1684.operands import (
 )
 from bmcompiler.runtime.simulator.memory import IntArray
 
-_GATHERED = 1 << 21  # values of the gathered columns of a float convolution at a time
 _BYTE_RANGE = 255
 
 
-@dataclass(frozen=True)
-class Window:
-    """Geometry of a command that slides a kernel; pairs are (vertical, horizontal)."""
-
-    kernel: tuple[int, int]
-    stride: tuple[int, int]
-    dilation: tuple[int, int]
-    spread: tuple[int, int]  # distance of input pixels once zeros are inserted
-    before: tuple[int, int]
-    after: tuple[int, int]
-    out: tuple[int, int]
-
-    @classmethod
-    def of(cls, f: Fields) -> Window:
-        """Geometry from the fields. Raises SimulatorError when the result reads beyond the padded input."""
-        window = cls(
-            (f["opd1_h"], f["opd1_w"]),
-            (f["res_op_y_str"], f["res_op_x_str"]),
-            (f["opd1_y_ins0"] + 1, f["opd1_x_ins0"] + 1),
-            (f["opd0_y_ins0"] + 1, f["opd0_x_ins0"] + 1),
-            (f["opd0_up_pad"], f["opd0_lf_pad"]),
-            (f["opd0_dn_pad"], f["opd0_rt_pad"]),
-            (f["res0_h"], f["res0_w"]),
-        )
-        if min(*window.kernel, *window.stride) < 1:
-            raise SimulatorError(f"kernel {window.kernel} and stride {window.stride} must be positive")
-        have = window.padded((f["opd0_h"], f["opd0_w"]))
-        if any(need > size for need, size in zip(window.reach, have)):
-            raise SimulatorError(f"result {window.out} reads {window.reach} of a padded input of {have} pixels")
-        return window
-
-    @property
-    def reach(self) -> tuple[int, int]:
-        """Rows and columns of the padded input that the result depends on."""
-        rows, columns = (
-            (n - 1) * s + (k - 1) * d + 1 for n, s, k, d in zip(self.out, self.stride, self.kernel, self.dilation)
-        )
-        return rows, columns
-
-    def padded(self, size: tuple[int, int]) -> tuple[int, int]:
-        """Size of the input with inserted zeros and padding."""
-        rows, columns = (
-            (n - 1) * step + 1 + a + b for n, step, a, b in zip(size, self.spread, self.before, self.after)
-        )
-        return rows, columns
-
-    def prepare(self, x: NDArray[Any], border: float = 0) -> NDArray[Any]:
-        """(N, C, H, W) with `border` around and between its pixels, cropped to `reach`."""
-        if x.shape[2:] == self.reach and self.before == (0, 0) and self.spread == (1, 1):
-            return x
-        full = np.full((*x.shape[:2], *self.reach), border, x.dtype)
-        sparse = full[:, :, self.before[0] :: self.spread[0], self.before[1] :: self.spread[1]]
-        rows, columns = (min(have, room) for have, room in zip(x.shape[2:], sparse.shape[2:]))
-        sparse[:, :, :rows, :columns] = x[:, :, :rows, :columns]
-        return full
-
-    def taps(self, x: NDArray[Any]) -> Iterator[NDArray[Any]]:
-        """For each kernel position, row by row, the pixels of the prepared `x` it meets: (N, C, OH, OW)."""
-        (oh, ow), (sy, sx) = self.out, self.stride
-        for r in range(self.kernel[0]):
-            for s in range(self.kernel[1]):
-                y0, x0 = r * self.dilation[0], s * self.dilation[1]
-                yield x[:, :, y0 : y0 + (oh - 1) * sy + 1 : sy, x0 : x0 + (ow - 1) * sx + 1 : sx]
+def window_of(f: Fields) -> Window:
+    """Geometry from the fields. Raises SimulatorError when the result reads beyond the padded input."""
+    window = Window(
+        (f["opd1_h"], f["opd1_w"]),
+        (f["res_op_y_str"], f["res_op_x_str"]),
+        (f["opd1_y_ins0"] + 1, f["opd1_x_ins0"] + 1),
+        (f["opd0_y_ins0"] + 1, f["opd0_x_ins0"] + 1),
+        (f["opd0_up_pad"], f["opd0_lf_pad"]),
+        (f["opd0_dn_pad"], f["opd0_rt_pad"]),
+        (f["res0_h"], f["res0_w"]),
+    )
+    if min(*window.kernel, *window.stride) < 1:
+        raise SimulatorError(f"kernel {window.kernel} and stride {window.stride} must be positive")
+    have = window.padded((f["opd0_h"], f["opd0_w"]))
+    if any(need > size for need, size in zip(window.reach, have)):
+        raise SimulatorError(f"result {window.out} reads {window.reach} of a padded input of {have} pixels")
+    return window
 
 
 def _input(ops: Operands, channels: int, dtype: np.dtype[Any]) -> Packed:
@@ -151,7 +104,7 @@ def convolution_step(ops: Operands) -> Step:
     f = ops.fields
     if f["tsk_eu_typ"] != Eu.MUL or f["opt_winograd"]:
         raise SimulatorError("only the plain form of convolution is known")
-    window = Window.of(f)
+    window = window_of(f)
     if ops.is_float("res0") and ops.is_float("opd0"):
         return _float_convolution(ops, window)
     if ops.precision("res0") not in (Precision.INT8, Precision.INT16) or f["opt_res_add"]:
@@ -171,34 +124,6 @@ def _float_convolution(ops: Operands, window: Window) -> Step:
         result.write(add(sums, result.read()) if accumulate else sums)
 
     return run
-
-
-def float_convolution(window: Window, x: FloatArray, kernel: FloatArray, fast: bool = False) -> FloatArray:
-    """(N, C, H, W) by (KH, KW, C rounded up to even, OC) in the chip's order, or in BLAS order when `fast`."""
-    n, channels = x.shape[:2]
-    padded = np.zeros((n, kernel.shape[2], *window.reach), np.float32)
-    padded[:, :channels] = window.prepare(x)
-    depth, out_channels = int(np.prod(kernel.shape[:3])), kernel.shape[3]
-    rows = kernel.reshape(depth, out_channels)
-    out = np.empty((n, out_channels, *window.out), np.float32)
-    flat = out.reshape(n, out_channels, -1)
-    pixels = flat.shape[2]
-    block = max(1, _GATHERED // depth)
-    for image in range(n):
-        taps = [tap[0] for tap in window.taps(padded[image : image + 1])]
-        for first in range(0, pixels, block):
-            columns = _gather(taps, first, min(pixels, first + block))
-            product = rows.T @ columns if fast else ordered_product(rows, columns, 4)
-            flat[image, :, first : first + block] = product
-    return out
-
-
-def _gather(taps: list[FloatArray], first: int, end: int) -> FloatArray:
-    """Columns `first` to `end` of the matrix (taps * channels, pixels)."""
-    channels, _, width = taps[0].shape
-    top, bottom = first // width, -(-end // width)
-    columns = np.stack([tap[:, top:bottom] for tap in taps]).reshape(len(taps) * channels, -1)
-    return columns[:, first - top * width : end - top * width]
 
 
 def _integer_convolution(ops: Operands, window: Window) -> Step:
@@ -239,7 +164,7 @@ def _integer_end(ops: Operands, averaging: bool = False) -> tuple[Callable[[IntA
 def window_step(ops: Operands) -> Step:
     """Step of max pooling, average pooling or depthwise convolution. Raises SimulatorError for other operations."""
     f = ops.fields
-    window = Window.of(f)
+    window = window_of(f)
     if f["tsk_eu_typ"] == Eu.MAX:
         return _max_pooling(ops, window)
     if f["tsk_eu_typ"] != Eu.MAC:
@@ -261,17 +186,10 @@ def _max_pooling(ops: Operands, window: Window) -> Step:
     border: float = float(np.finfo(dtype).min) if dtype == FP32 else int(np.iinfo(dtype).min)
 
     def run() -> None:
-        best: NDArray[Any] | None = None
-        for tap in window.taps(window.prepare(source.read(), border)):
-            best = np.array(tap) if best is None else _larger(tap, best)
-        assert best is not None
+        best = largest(window, source.read(), border)
         result.write(np.where(best.view(np.int8) < 0, 0, best) if positive else best)
 
     return run
-
-
-def _larger(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
-    return maximum(a, b) if a.dtype == FP32 else np.maximum(a, b)
 
 
 def _aligned_input(ops: Operands, dtype: np.dtype[Any]) -> Packed:
@@ -291,22 +209,6 @@ def _float_depthwise(ops: Operands, window: Window) -> Step:
         result.write(add(sums, bias()) if bias else sums)
 
     return run
-
-
-def depthwise_sums(window: Window, x: FloatArray, weight: FloatArray) -> FloatArray:
-    """Kernel position k of (C, KH * KW) goes to accumulator k mod 2; `x` is prepared, neither has denormals."""
-    if weight.shape[1] == 1:  # a single product is the result: no accumulator takes the sign off -0
-        return multiply(next(window.taps(x)), weight[:, :, None])
-    sums = np.zeros((2, *x.shape[:2], *window.out), np.float32)
-    safe = products_stay_normal(x, weight)
-    product = np.empty_like(sums[0])
-    for k, tap in enumerate(window.taps(x)):
-        factor = weight[:, k, None, None]
-        if safe:
-            sums[k & 1] += np.multiply(tap, factor, out=product)
-        else:
-            sums[k & 1] = add(sums[k & 1], multiply(tap, factor))
-    return combine(sums)
 
 
 def _depthwise_kernel(ops: Operands, window: Window, dtype: np.dtype[Any]) -> Reader:

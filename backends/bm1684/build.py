@@ -1,0 +1,242 @@
+"""The instruction builder kernels emit through: addresses, waits, and moves between global and local memory.
+
+Global tensors are dense arrays of their element type. In local memory 8-bit and 16-bit feature maps are packed, four or
+two images to a word (bm1684.md 4.2): they are moved with one command per image slot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+
+from bmcompiler.backends.bm1684.builder import Builder, CommandGroup, Ticket
+from bmcompiler.backends.bm1684.chip import CHIP, align_up, local_address
+from bmcompiler.backends.bm1684.hazards import Hazards, Range
+from bmcompiler.backends.bm1684.isa import GDMA, DataFormat, Direction, Engine, Function
+from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides, compact_strides, global_strides
+from bmcompiler.codegen.coefficients import Coefficients
+from bmcompiler.codegen.memory import MemoryPlan, is_weight, root_of
+from bmcompiler.ir import Value
+
+NEURON_VIRTUAL = 1 << 39
+"""Where neuron memory seems to begin until the size of the coefficients is known (`place_neurons`)."""
+FORMAT_OF_SIZE = {1: DataFormat.INT8, 2: DataFormat.INT16, 4: DataFormat.FP32}
+Box = Sequence[tuple[int, int]]
+
+
+def word_shape(shape: Shape, item: int) -> Shape:
+    """The words that hold a feature map of `item`-byte elements: (word-images, c, h, w)."""
+    n, c, h, w = shape
+    return -(-n * item // 4), c, h, w
+
+
+def lane_bytes(shape: Shape, item: int = 4) -> int:
+    """Bytes per lane of a feature map in its aligned layout; the space of a partial group of images is whole."""
+    n, c, h, w = word_shape(shape, item)
+    return n * -(-c // CHIP.lanes) * align_up(4 * h * w, CHIP.alignment)
+
+
+def compact_bytes(shape: Shape, item: int = 4) -> int:
+    """Bytes per lane of weights, biases and per-channel vectors."""
+    n, c, h, w = shape
+    return n * -(-c // CHIP.lanes) * h * w * item
+
+
+class Build:
+    """One program under construction; `serial` makes every command wait for all before it."""
+
+    def __init__(self, plan: MemoryPlan, coefficients: Coefficients, serial: bool = False) -> None:
+        self.plan, self.coefficients, self.serial = plan, coefficients, serial
+        self.counts = {engine: 0 for engine in Engine}
+        self._start()
+
+    def _start(self) -> None:
+        self._builder, self._hazards = Builder(), Hazards()
+
+    def finish(self) -> list[CommandGroup]:
+        """The commands since the last call, as groups; the next command begins a new subnet."""
+        groups = self._builder.groups()
+        self._start()
+        return groups
+
+    @contextmanager
+    def parallel(self) -> Iterator[None]:
+        """Part of the scheduler's contract: commands wait for what they need only, so there is nothing to do."""
+        yield
+
+    # -- commands ------------------------------------------------------------------------------------------------------
+    def tiu(self, reads: Sequence[Range], writes: Sequence[Range], **fields: int) -> None:
+        """Add a TIU command. Ranges are bytes within a lane, or addresses from `CHIP.l2_window` for L2 tables."""
+        self._add(Engine.TIU, tuple(reads), tuple(writes), fields)
+
+    def gdma(self, reads: Sequence[Range], writes: Sequence[Range], **fields: int) -> None:
+        """Add a GDMA command; ranges as for `tiu`, global memory needs none."""
+        self._add(Engine.GDMA, tuple(reads), tuple(writes), fields)
+
+    def _add(self, engine: Engine, reads: tuple[Range, ...], writes: tuple[Range, ...], fields: dict[str, int]) -> None:
+        after: list[Ticket] | None = None
+        if not self.serial:
+            ticket = self._hazards.before(engine, reads, writes)
+            after = [] if ticket is None else [ticket]
+        add = self._builder.tiu if engine is Engine.TIU else self._builder.gdma
+        self._hazards.note(add(after=after, **fields), reads, writes)
+        self.counts[engine] += 1
+
+    # -- addresses -----------------------------------------------------------------------------------------------------
+    def neuron(self, value: Value) -> int:
+        """Address of an activation, with `NEURON_VIRTUAL` as the base."""
+        return NEURON_VIRTUAL + self.plan.offsets[root_of(value)]
+
+    def coefficient(self, offset: int) -> int:
+        """Address of byte `offset` of the coefficients."""
+        return CHIP.program_base + offset
+
+    def source(self, value: Value) -> int:
+        """Address to load a value from: neuron memory, or the coefficients for constants as they stand."""
+        root = root_of(value)
+        if is_weight(root):
+            return self.coefficient(self.coefficients.place(root, "plain", lambda w: w))
+        return self.neuron(value)
+
+    # -- feature maps --------------------------------------------------------------------------------------------------
+    def load_box(self, value: Value, view: Shape, box: Box, address: int) -> None:
+        """Load the `box` of a value seen as `view` (N, C, H, W) into an aligned local tensor at `address`."""
+        strides = global_strides(view)
+        item = value.type.numpy.itemsize
+        start = sum(lo * stride for (lo, _), stride in zip(box, strides))
+        self.load(self.source(value) + start * item, extents(box), strides, item, address)
+
+    def store_box(self, value: Value, view: Shape, box: Box, address: int) -> None:
+        """The way back of `load_box`."""
+        strides = global_strides(view)
+        item = value.type.numpy.itemsize
+        start = sum(lo * stride for (lo, _), stride in zip(box, strides))
+        self.store(self.neuron(value) + start * item, extents(box), strides, item, address)
+
+    def load(self, source: int, shape: Shape, strides: Strides, item: int, address: int) -> None:
+        """Load a strided global tensor into an aligned local one.
+
+        Args:
+            source: global address; strides: (n, c, h, w) in elements, 0 repeats (w: at most 4095).
+            item: bytes of an element; 1 and 2 are packed into words.
+        """
+        writes = [(address, address + lane_bytes(shape, item))]
+        for k, part, local in _slots(shape, item):
+            self.gdma(
+                [],
+                writes,
+                direction=Direction.SYSTEM_TO_LOCAL,
+                src_addr=source + k * strides[0] * item,
+                dst_addr=local_address(address) + k * item,
+                **_copy(item, part, (strides[0] * (4 // item), *strides[1:]), local),
+            )
+
+    def store(self, target: int, shape: Shape, strides: Strides, item: int, address: int) -> None:
+        """The way back of `load`."""
+        reads = [(address, address + lane_bytes(shape, item))]
+        for k, part, local in _slots(shape, item):
+            self.gdma(
+                reads,
+                [],
+                direction=Direction.LOCAL_TO_SYSTEM,
+                src_addr=local_address(address) + k * item,
+                dst_addr=target + k * strides[0] * item,
+                **_copy(item, part, local, (strides[0] * (4 // item), *strides[1:])),
+            )
+
+    # -- compact tensors and global moves ------------------------------------------------------------------------------
+    def load_compact(self, source: int, shape: Shape, item: int, address: int, strides: Strides | None = None) -> None:
+        """Load weights, a bias or per-channel values (dense unless `strides` say otherwise) without gaps."""
+        self.gdma(
+            [],
+            [(address, address + compact_bytes(shape, item))],
+            direction=Direction.SYSTEM_TO_LOCAL,
+            src_addr=source,
+            dst_addr=local_address(address),
+            **_copy(item, shape, strides or global_strides(shape), compact_strides(shape)),
+        )
+
+    def copy_global(self, target: int, source: int, item: int, shape: Shape, to: Strides, by: Strides) -> None:
+        """Copy inside global memory; strides in elements: `to` of the target, `by` of the source (w: at most 4095)."""
+        self.gdma(
+            [], [], direction=Direction.SYSTEM_TO_SYSTEM, src_addr=source, dst_addr=target, **_copy(item, shape, by, to)
+        )
+
+    def fill_global(self, target: int, item: int, shape: Shape, strides: Strides, bits: int) -> None:
+        """Fill a strided part of global memory with the low bits of a constant."""
+        self.gdma([], [], direction=Direction.SYSTEM_TO_SYSTEM, dst_addr=target, **_fill(item, shape, strides, bits))
+
+    def fill_local(self, address: int, shape: Shape, item: int, bits: int) -> None:
+        """Fill an aligned local tensor; `bits` is one element, all image slots get it."""
+        words = word_shape(shape, item)
+        pattern = int.from_bytes((bits & (1 << 8 * item) - 1).to_bytes(item, "little") * (4 // item), "little")
+        self.gdma(
+            [],
+            [(address, address + lane_bytes(shape, item))],
+            direction=Direction.LOCAL_TO_LOCAL,
+            dst_addr=local_address(address),
+            **_fill(4, words, aligned_strides(words), pattern),
+        )
+
+
+def _slots(shape: Shape, item: int) -> Iterator[tuple[int, Shape, Strides]]:
+    """(image slot, shape of its images, strides in local memory in elements) of a feature map."""
+    n, c, h, w = shape
+    slots = 4 // item
+    words = aligned_strides(word_shape(shape, item))
+    local: Strides = tuple(stride * slots for stride in words)  # type: ignore[assignment]
+    for k in range(min(n, slots)):
+        yield k, (-(-(n - k) // slots), c, h, w), local
+
+
+def _copy(item: int, shape: Shape, source: Strides, target: Strides) -> dict[str, int]:
+    form = int(FORMAT_OF_SIZE[item])
+    return {
+        "stride_enable": 1,
+        "src_data_format": form,
+        "dst_data_format": form,
+        **_side("src", shape, source),
+        **_side("dst", shape, target),
+    }
+
+
+def _fill(item: int, shape: Shape, strides: Strides, bits: int) -> dict[str, int]:
+    form = int(FORMAT_OF_SIZE[item])
+    return {
+        "stride_enable": 1,
+        "special_func": Function.FILL,
+        "src_data_format": form,
+        "dst_data_format": form,
+        "constant_value": bits & 0xFFFF_FFFF,
+        **_side("dst", shape, strides),
+    }
+
+
+def _side(side: str, shape: Shape, strides: Strides) -> dict[str, int]:
+    """Size and stride fields; an axis of one element has stride 0, its own could exceed the field."""
+    steps = [stride if size > 1 else 0 for size, stride in zip(shape, strides)]
+    steps[3] = strides[3]
+    return {
+        **{f"{side}_{axis}": size for axis, size in zip("nchw", shape)},
+        **{f"{side}_{axis}_str": step for axis, step in zip("nchw", steps)},
+    }
+
+
+def extents(box: Box) -> Shape:
+    """Sizes of a box."""
+    n, c, h, w = (hi - lo for lo, hi in box)
+    return n, c, h, w
+
+
+def place_neurons(commands: bytes, start: int) -> bytes:
+    """GDMA commands with their virtual neuron addresses moved to the real start of neuron memory."""
+    if not commands:
+        return commands
+    columns = GDMA.decode(np.frombuffer(commands, np.uint8))
+    for side in ("src", "dst"):
+        address = columns[f"{side}_addr_lo"] | columns[f"{side}_addr_hi"] << 32
+        moved = np.where(address >= NEURON_VIRTUAL, address - NEURON_VIRTUAL + start, address)
+        columns[f"{side}_addr_lo"], columns[f"{side}_addr_hi"] = moved & 0xFFFF_FFFF, moved >> 32
+    return GDMA.encode(columns).tobytes()

@@ -1,0 +1,117 @@
+"""Float convolution and depthwise sums as the chip computes them: geometry and order of sums (bm1684.md 6.1, 6.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmcompiler.backends.bm1684.fp32 import FloatArray, add, maximum, multiply, products_stay_normal
+from bmcompiler.backends.bm1684.ordered import combine, ordered_product
+
+_GATHERED = 1 << 21  # values of the gathered columns of a float convolution at a time
+
+
+@dataclass(frozen=True)
+class Window:
+    """Geometry of a command that slides a kernel; pairs are (vertical, horizontal)."""
+
+    kernel: tuple[int, int]
+    stride: tuple[int, int]
+    dilation: tuple[int, int]
+    spread: tuple[int, int]  # distance of input pixels once zeros are inserted
+    before: tuple[int, int]
+    after: tuple[int, int]
+    out: tuple[int, int]
+
+    @property
+    def reach(self) -> tuple[int, int]:
+        """Rows and columns of the padded input that the result depends on."""
+        rows, columns = (
+            (n - 1) * s + (k - 1) * d + 1 for n, s, k, d in zip(self.out, self.stride, self.kernel, self.dilation)
+        )
+        return rows, columns
+
+    def padded(self, size: tuple[int, int]) -> tuple[int, int]:
+        """Size of the input with inserted zeros and padding."""
+        rows, columns = (
+            (n - 1) * step + 1 + a + b for n, step, a, b in zip(size, self.spread, self.before, self.after)
+        )
+        return rows, columns
+
+    def prepare(self, x: NDArray[Any], border: float = 0) -> NDArray[Any]:
+        """(N, C, H, W) with `border` around and between its pixels, cropped to `reach`."""
+        if x.shape[2:] == self.reach and self.before == (0, 0) and self.spread == (1, 1):
+            return x
+        full = np.full((*x.shape[:2], *self.reach), border, x.dtype)
+        sparse = full[:, :, self.before[0] :: self.spread[0], self.before[1] :: self.spread[1]]
+        rows, columns = (min(have, room) for have, room in zip(x.shape[2:], sparse.shape[2:]))
+        sparse[:, :, :rows, :columns] = x[:, :, :rows, :columns]
+        return full
+
+    def taps(self, x: NDArray[Any]) -> Iterator[NDArray[Any]]:
+        """For each kernel position, row by row, the pixels of the prepared `x` it meets: (N, C, OH, OW)."""
+        (oh, ow), (sy, sx) = self.out, self.stride
+        for r in range(self.kernel[0]):
+            for s in range(self.kernel[1]):
+                y0, x0 = r * self.dilation[0], s * self.dilation[1]
+                yield x[:, :, y0 : y0 + (oh - 1) * sy + 1 : sy, x0 : x0 + (ow - 1) * sx + 1 : sx]
+
+
+def float_convolution(window: Window, x: FloatArray, kernel: FloatArray, fast: bool = False) -> FloatArray:
+    """(N, C, H, W) by (KH, KW, C rounded up to even, OC) in the chip's order, or in BLAS order when `fast`."""
+    n, channels = x.shape[:2]
+    padded = np.zeros((n, kernel.shape[2], *window.reach), np.float32)
+    padded[:, :channels] = window.prepare(x)
+    depth, out_channels = int(np.prod(kernel.shape[:3])), kernel.shape[3]
+    rows = kernel.reshape(depth, out_channels)
+    out = np.empty((n, out_channels, *window.out), np.float32)
+    flat = out.reshape(n, out_channels, -1)
+    pixels = flat.shape[2]
+    block = max(1, _GATHERED // depth)
+    for image in range(n):
+        taps = [tap[0] for tap in window.taps(padded[image : image + 1])]
+        for first in range(0, pixels, block):
+            columns = _gather(taps, first, min(pixels, first + block))
+            product = rows.T @ columns if fast else ordered_product(rows, columns, 4)
+            flat[image, :, first : first + block] = product
+    return out
+
+
+def _gather(taps: list[FloatArray], first: int, end: int) -> FloatArray:
+    """Columns `first` to `end` of the matrix (taps * channels, pixels)."""
+    channels, _, width = taps[0].shape
+    top, bottom = first // width, -(-end // width)
+    columns = np.stack([tap[:, top:bottom] for tap in taps]).reshape(len(taps) * channels, -1)
+    return columns[:, first - top * width : end - top * width]
+
+
+def depthwise_sums(window: Window, x: FloatArray, weight: FloatArray) -> FloatArray:
+    """Kernel position k of (C, KH * KW) goes to accumulator k mod 2; `x` is prepared, neither has denormals."""
+    if weight.shape[1] == 1:  # a single product is the result: no accumulator takes the sign off -0
+        return multiply(next(window.taps(x)), weight[:, :, None])
+    sums = np.zeros((2, *x.shape[:2], *window.out), np.float32)
+    safe = products_stay_normal(x, weight)
+    product = np.empty_like(sums[0])
+    for k, tap in enumerate(window.taps(x)):
+        factor = weight[:, k, None, None]
+        if safe:
+            sums[k & 1] += np.multiply(tap, factor, out=product)
+        else:
+            sums[k & 1] = add(sums[k & 1], multiply(tap, factor))
+    return combine(sums)
+
+
+def largest(window: Window, x: NDArray[Any], border: float) -> NDArray[Any]:
+    """Maximum over each window; positions outside `x` count as `border`. The pooling unit knows no dilation."""
+    best: NDArray[Any] | None = None
+    for tap in window.taps(window.prepare(x, border)):
+        if best is None:
+            best = np.array(tap)
+        else:
+            best = maximum(tap, best) if tap.dtype == np.float32 else np.maximum(tap, best)
+    assert best is not None
+    return best
