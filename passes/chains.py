@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from bmcompiler.ir import Operation, Rewriter, Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.rewriting import Rules, inherit, locations, producer, sole
+from bmcompiler.passes.rewriting import Rules, activates, inherit, locations, producer, sole
 
 _ARITHMETIC = ("add", "sub", "mul", "div", "scale", "neg")
 _HIGHEST = 4
@@ -52,7 +52,7 @@ class ArithmeticRules(Rules):
 
     def step(self, op: TensorOp) -> tuple[Value, float, float] | None:
         """(x, factor, offset) when op = factor * x + offset with numbers."""
-        if not op.type.is_float:
+        if not op.type.is_float or activates(op):
             return None
         if op.opname == "neg":
             return op.operands[0], -1.0, 0.0
@@ -97,7 +97,7 @@ class ArithmeticRules(Rules):
         if number is not None:
             return {0: number}, []
         op = producer(value, *_ARITHMETIC, "pow")
-        if op is None or op.type.shape != x.shape:
+        if op is None or op.type.shape != x.shape or activates(op):
             return None
         if op.opname == "scale":
             step = self.step(op)

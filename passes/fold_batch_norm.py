@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bmcompiler.ir import Module, Rewriter, Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.rewriting import PatternPass, Rule, Rules, channel_axis, inherit, make, rebuild, sole
+from bmcompiler.passes.rewriting import PatternPass, Rule, Rules, activates, channel_axis, inherit, make, rebuild, sole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,6 +25,7 @@ class FoldBatchNorm(PatternPass):
     4. scale(conv|deconv|matmul), read once, constant weights: the op with scaled weights and bias
     5. conv|deconv|matmul of a scale read once: the op with scaled weights and a changed bias; with a shift only where
        no padding (which the shift does not reach) enters the sums
+    An op with an activation inside is left alone by rules 2 and 4: the scale would act before the activation.
     """
 
     name = "fold-batch-norm"
@@ -66,7 +67,7 @@ class _FoldBatchNorm(Rules):
         """Rule 2."""
         import numpy as np
 
-        if not op.type.is_float or (constant_side := self.constant_side(op)) is None:
+        if not op.type.is_float or activates(op) or (constant_side := self.constant_side(op)) is None:
             return False
         x, constant = op.operands[1 - constant_side], self.constant(op.operands[constant_side])
         if constant is None or x.shape != op.type.shape or (op.opname == "div" and constant_side == 0):
@@ -139,7 +140,7 @@ class _FoldBatchNorm(Rules):
         """Rule 4."""
         heavy = sole(op.input, *_HEAVY)
         weight, bias = (None, None) if heavy is None else self.parameters(heavy)
-        if heavy is None or weight is None:
+        if heavy is None or weight is None or activates(heavy):
             return False
         affine = self.affine(op, heavy.type.rank - 1 if heavy.opname == "matmul" else 1)
         if affine is None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from bmcompiler.ir import Module, Rewriter, Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.chains import become, closed
-from bmcompiler.passes.rewriting import PatternPass, Rule, Rules, inherit, make, producer, sole
+from bmcompiler.passes.rewriting import PatternPass, Rule, Rules, activates, inherit, make, producer, sole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -89,6 +89,8 @@ class _FuseNorms(Rules):
 
     def under_root(self, value: Value, ops: list[TensorOp]) -> _Root | None:
         total = sole(value, "add")
+        if total is not None and activates(total):
+            return None
         for side in (0, 1):
             epsilon = self.uniform(total.operands[1 - side]) if total is not None else None
             mean = sole(total.operands[side], "reduce") if total is not None else None
@@ -124,6 +126,8 @@ class _FuseNorms(Rules):
 
     def beta(self, op: TensorOp, rewriter: Rewriter) -> bool:
         """Rule 3, an addend."""
+        if activates(op):
+            return False
         for side in (0, 1):
             norm = sole(op.operands[side], "layer_norm")
             shift = self.fitting(norm, op.operands[1 - side]) if norm is not None else None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bmcompiler.ir import Module, Rewriter, Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.chains import ArithmeticRules, Chain, become
-from bmcompiler.passes.rewriting import PatternPass, Rule, Rules, channel_axis, make, producer, sole
+from bmcompiler.passes.rewriting import PatternPass, Rule, Rules, activates, channel_axis, make, producer, sole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -133,6 +133,8 @@ class _FusePatterns(ArithmeticRules):
         """Rule 5, relu(x) + slope * min(x, 0)."""
         import numpy as np
 
+        if activates(op):
+            return False
         for side in (0, 1):
             relu = sole(op.operands[side], "relu")
             below = self.below_zero(op.operands[1 - side]) if relu is not None else None

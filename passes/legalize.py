@@ -8,9 +8,10 @@ from typing import Any
 from bmcompiler.ir import Module, Operation, Rewriter, Value, apply_patterns
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.legalize_rules import RULES
+from bmcompiler.passes.legalize_rules.activation import activation_after
 from bmcompiler.passes.legalize_rules.base import Draft
 from bmcompiler.passes.quantize_rules.probe import int8_refusal
-from bmcompiler.passes.rewriting import forward, inherit
+from bmcompiler.passes.rewriting import activates, forward, inherit
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.target import Target, unsupported_reason
 
@@ -74,6 +75,8 @@ class Legalizer:
         if not isinstance(op, TensorOp) or depth == 0:
             return None
         for rule in RULES.get(op.opname, ()):
+            if activates(op) and rule is not activation_after:  # the others know plain sums and products only
+                continue
             draft = Draft(self.module, op, rule.__name__)
             value = rule(op, draft)
             if value is not None and not self.accepted(op) and self.leads_on(draft, depth - 1):

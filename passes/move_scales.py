@@ -7,7 +7,7 @@ from math import prod
 
 from bmcompiler.ir import Module, Rewriter, Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.rewriting import PatternPass, Rule, Rules, inherit, make, rebuild, sole
+from bmcompiler.passes.rewriting import PatternPass, Rule, Rules, activates, inherit, make, rebuild, sole
 
 _TAKERS = ("conv", "deconv", "scale")
 
@@ -55,7 +55,7 @@ class _MoveScales(Rules):
         """Rule 4."""
         x = before.operands[0]
         product = sole(x, "matmul")
-        if before.opname != "reshape" or product is None or self.constant(product.right) is None:
+        if before.opname != "reshape" or product is None or self.constant(product.right) is None or activates(product):
             return False
         last = (op.axis % op.type.rank, x.shape[-1:]) == (op.type.rank - 1, op.type.shape[-1:])
         return last and self.exchange(op, before, x.type.rank - 1, rewriter)
@@ -91,7 +91,7 @@ class _MoveScales(Rules):
     def taken(self, value: Value) -> bool:
         """Whether a scale after `value` would go into the weights of the op before."""
         op = sole(value, *_TAKERS)
-        return op is not None and self.constant(op.operands[1]) is not None
+        return op is not None and self.constant(op.operands[1]) is not None and not activates(op)
 
 
 def _same_channels(before: tuple[int, ...], after: tuple[int, ...]) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bmcompiler.ir import Module, Rewriter
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.rewriting import PatternPass, Rule, Rules, forward, inherit, kind, make
+from bmcompiler.passes.rewriting import PatternPass, Rule, Rules, activates, forward, inherit, kind, make
 
 _SAME_TYPE = ("reshape", "slice", "cast", "tile", "upsample", "pad", "concat", "split")
 _NEUTRAL = {"add": 0.0, "sub": 0.0, "mul": 1.0, "div": 1.0, "pow": 1.0}
@@ -23,7 +23,8 @@ class RemoveIdentity(PatternPass):
     1. reshape, cast, full slice, tile by 1, upsample by 1, pad by nothing, concat or split of one: type unchanged
     2. permute in the given order
     3. max_pool or avg_pool with a 1x1 window, stride 1, no pads
-    4. add or sub of 0, mul, div or pow by 1 (constants of any shape that do not broadcast the other operand)
+    4. add or sub of 0, mul, div or pow by 1 (constants of any shape that do not broadcast the other operand), without
+       an activation inside
     5. scale by 1 without bias (or with bias 0)
     6. relu, abs, floor, ceil or round of itself; relu of sigmoid, hard_sigmoid, softmax, exp, sqrt or abs
     7. clip without limits, leaky_relu or prelu of slope 1
@@ -79,7 +80,7 @@ class _RemoveIdentity(Rules):
     def neutral(self, op: TensorOp, rewriter: Rewriter) -> bool:
         """Rule 4, on float only: integer forms may saturate into another meaning of the elements."""
         wanted = _NEUTRAL[op.opname]
-        if not op.type.is_float:
+        if not op.type.is_float or activates(op):
             return False
         if self.uniform(op.operands[1]) == wanted and self.drop(op, rewriter):
             return True

@@ -103,6 +103,11 @@ def kind(op: Operation | None) -> str:
     return op.opname if isinstance(op, TensorOp) else ""
 
 
+def activates(op: Operation) -> bool:
+    """Whether an op applies an activation to its result, so that it is not the plain sum or product of its name."""
+    return bool(op.attributes.get("activation"))
+
+
 def producer(value: Value | None, *names: str) -> TensorOp | None:
     """The TensorOp that makes `value` when it has one of these names."""
     return cast(TensorOp, value.op) if value is not None and kind(value.op) in names else None

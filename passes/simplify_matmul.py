@@ -7,7 +7,7 @@ from math import prod
 
 from bmcompiler.ir import Module, Rewriter
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.rewriting import PatternPass, Rule, Rules, inherit, make, producer, rebuild, sole
+from bmcompiler.passes.rewriting import PatternPass, Rule, Rules, activates, inherit, make, producer, rebuild, sole
 
 _NHWC = (0, 2, 3, 1)
 
@@ -16,7 +16,7 @@ _NHWC = (0, 2, 3, 1)
 class SimplifyMatmul(PatternPass):
     """Rewrite float matrix products with a constant right side.
 
-    1. add of a matmul (read once) and a constant of N numbers   : bias of the matmul
+    1. add of a matmul (read once, without an activation) and a constant of N numbers : bias of the matmul
     2. matmul(permute(x) to NHWC, weight)                        : permute(conv 1x1 of x)
     3. right side with leading axes of length 1                  : right side of two axes
     4. left side of three axes or more, right side of two        : matmul of two axes between reshapes
@@ -43,6 +43,8 @@ class _SimplifyMatmul(Rules):
             constant = self.constant(addend)
             if matmul is None or constant is None or not op.type.is_float or matmul.type.shape != op.type.shape:
                 continue
+            if activates(matmul):
+                continue
             count = op.type.shape[-1]
             if constant.size != 1 and (constant.size != count or constant.shape[-1] != count):
                 continue
@@ -52,7 +54,8 @@ class _SimplifyMatmul(Rules):
             if matmul.bias is not None:
                 total = total + self.constant(matmul.bias)
             value = self.weight(total, addend, op, rewriter, f"{op.label}.bias")
-            rewriter.replace_with(op, inherit(rebuild(matmul, [*matmul.operands[:2], value]), matmul, op))
+            fresh = rebuild(matmul, [*matmul.operands[:2], value], activation=op.activation)
+            rewriter.replace_with(op, inherit(fresh, matmul, op))
             return True
         return False
 
@@ -65,7 +68,7 @@ class _SimplifyMatmul(Rules):
             return False
         kernels = (weight if op.transpose_right else weight.T)[:, :, None, None]
         value = self.weight(kernels, op.right, op, rewriter, f"{op.label}.weight")
-        conv = inherit(make("conv", [permute.operands[0], value, op.bias]), op)
+        conv = inherit(make("conv", [permute.operands[0], value, op.bias], {"activation": op.activation}), op)
         rewriter.replace_with(op, conv, make("permute", [conv.result], {"order": _NHWC}, None, permute.location))
         return True
 

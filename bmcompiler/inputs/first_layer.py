@@ -60,7 +60,7 @@ def _ahead(value: Value) -> list[Operation] | None:
         return []
     if value.op.name == "tensorop.weight":
         return []
-    if not isinstance(value.op, TensorOp) or value.op.short_name not in _AHEAD:
+    if not isinstance(value.op, TensorOp) or value.op.short_name not in _AHEAD or value.op.attributes.get("activation"):
         return None
     parts = [_ahead(operand) for operand in value.op.operands]
     found: dict[Operation, None] = {}

@@ -9,7 +9,18 @@ import numpy as np
 from bmcompiler import arith
 from bmcompiler.ir import TensorType
 from bmcompiler.ops.base import Locality, TensorOp, attr, operand, tensorop
-from bmcompiler.ops.rules import ARITHMETIC, broadcast_shape, holding, largest, need_dtype, need_number, need_same_dtype
+from bmcompiler.ops.rules import (
+    ACTIVATION,
+    ARITHMETIC,
+    activated,
+    broadcast_shape,
+    holding,
+    largest,
+    need_activation,
+    need_dtype,
+    need_number,
+    need_same_dtype,
+)
 
 
 class Binary(TensorOp):
@@ -56,9 +67,19 @@ class Add(Arithmetic):
     """out = a + b, broadcasting; floats, or integers saturated to the type of the result (bm1880.md 8.2 add).
 
     %y = "tensorop.add"(%a, %b) : (tensor<1x8x4x4xf32>, tensor<1x8x4x4xf32>) -> tensor<1x8x4x4xf32>
+
+    `activation` ("", "relu" or "relu6") acts on the result as in conv.
     """
 
+    attrs = (*Arithmetic.attrs, ACTIVATION)
     function = np.add
+
+    def evaluate(self, a: Any, b: Any) -> Any:
+        return activated(self, super().evaluate(a, b))
+
+    def check(self) -> None:
+        super().check()
+        need_activation(self)
 
 
 @tensorop("sub")

@@ -12,7 +12,9 @@ from bmcompiler import arith
 from bmcompiler.blas import in_parallel
 from bmcompiler.ir import TensorType
 from bmcompiler.ops.base import Locality, Pair, Quad, TensorOp, attr, operand, tensorop
-from bmcompiler.ops.rules import broadcast_shape, check_products, widened
+from bmcompiler.ops.modes import MODE_ATTRIBUTES, check_quantized, finish_products
+from bmcompiler.ops.rules import ACTIVATION, activated, broadcast_shape, need_activation, widened
+from bmcompiler.quant_modes import ASYMMETRIC
 
 _COLUMN_VALUES = 1 << 20
 """Gathered input values per matrix product: 4 MB, large enough for BLAS and small enough for the caches."""
@@ -32,9 +34,16 @@ class Conv(TensorOp):
     %y = "tensorop.conv"(%x, %w, %b) {pads = [1, 1, 1, 1], strides = [2, 2]} : (...) -> tensor<1x64x28x28xf32>
 
     input (N, C, H, W), weight (O, C/group, KH, KW), bias (O); pads = top, bottom, left, right.
+    `activation` acts on the result before it leaves: "relu" is max(0), on integers after saturation; "relu6", on floats
+    only, is min(max(0), 6); "" is nothing.
 
-    Integer form (bm1880.md 8.2): i8 or u8 input and weight, i16 or i32 bias, exact sum, then
-    saturate(round_shift(sum, rshift)) to the element type of the result.
+    Integer form: i8 or u8 input and weight, exact sum with the bias, then by `mode` to the element type of the result.
+    Without a mode saturate(round_shift(sum, rshift)), bias i16, u16 or i32 (bm1880.md 8.2). Modes "low", "high" and
+    "asymmetric" with `scale`: see `bmcompiler.quant_modes` (bmlang.md 3.3). "asymmetric" has zero_points of input,
+    weight and output: (input - zp) * (weight - zp), and positions outside the input hold its zero point.
+
+    %y = "tensorop.conv"(%x, %w, %b) {mode = "high", scale = 0.0017} : (tensor<1x3x8x8xi8>, tensor<4x3x1x1xi8>,
+         tensor<4xi32>) -> tensor<1x4x8x8xui8>
     """
 
     ins = (operand("input", 4), operand("weight", 4), operand("bias", 1, optional=True))
@@ -43,7 +52,8 @@ class Conv(TensorOp):
         attr("pads", Quad, (0, 0, 0, 0)),
         attr("dilations", Pair, (1, 1)),
         attr("group", int, 1),
-        attr("rshift", int, 0),
+        *MODE_ATTRIBUTES,
+        ACTIVATION,
     )
     locality = Locality.LOCAL
     free_dtype = True
@@ -66,14 +76,21 @@ class Conv(TensorOp):
         geometry = {"strides": self.strides, "pads": self.pads, "dilations": self.dilations, "groups": self.group}
         if self.input.type.is_float:
             out = conv2d_float(x, weight, **geometry)
-            return out if bias is None else np.add(out, bias[:, None, None], out=out)
-        total = arith.conv2d(x, weight, **geometry)
-        if bias is not None:
-            total = _plus_bias(total, bias[:, None, None])
-        return arith.requantize(total, self.rshift, self.type.dtype)
+            return activated(self, out if bias is None else np.add(out, bias[:, None, None], out=out))
+
+        def sums(x: Any, weight: Any, border: int) -> Any:
+            if not border:
+                return arith.conv2d(x, weight, **geometry)
+            return arith.conv2d(_padded(x, self.pads, border), weight, **{**geometry, "pads": (0, 0, 0, 0)})
+
+        wide_bias = None if bias is None else bias[:, None, None]
+        by_channel = partial(np.sum, axis=(1, 2, 3))
+        out = finish_products(self, sums, x, weight, wide_bias, lambda w: by_channel(w)[:, None, None])
+        return activated(self, out)
 
     def check(self) -> None:
-        check_products(self)
+        check_quantized(self)
+        need_activation(self)
 
 
 @tensorop("deconv")
@@ -87,10 +104,9 @@ class Deconv(TensorOp):
     %y = "tensorop.deconv"(%x, %w) {strides = [2, 2]} : (tensor<1x8x4x4xf32>, tensor<8x4x2x2xf32>)
          -> tensor<1x4x8x8xf32>
 
-    input (N, C, H, W), weight (C, O/group, KH, KW), bias (O); pads = top, bottom, left, right.
+    input (N, C, H, W), weight (C, O/group, KH, KW), bias (O); pads = top, bottom, left, right; `activation` as in conv.
 
-    Integer form as in conv (bm1880.md 8.2, inserted zeros): i8 or u8 input and weight, i16 or i32 bias, exact sum,
-    then saturate(round_shift(sum, rshift)) to the element type of the result.
+    Integer form as in conv (bm1880.md 8.2, inserted zeros), `mode` "", "low" or "high".
     """
 
     ins = (operand("input", 4), operand("weight", 4), operand("bias", 1, optional=True))
@@ -100,7 +116,8 @@ class Deconv(TensorOp):
         attr("dilations", Pair, (1, 1)),
         attr("group", int, 1),
         attr("output_pads", Pair, (0, 0)),
-        attr("rshift", int, 0),
+        *MODE_ATTRIBUTES,
+        ACTIVATION,
     )
     locality = Locality.LOCAL
     free_dtype = True
@@ -130,15 +147,16 @@ class Deconv(TensorOp):
 
     def evaluate(self, x: Any, weight: Any, bias: Any = None) -> Any:
         if not self.input.type.is_float:
-            total = self.scatter(x, weight, arith.matmul, np.int64)
-            if bias is not None:
-                total += bias[:, None, None]
-            return arith.requantize(total, self.rshift, self.type.dtype)
+            shaped = None if bias is None else bias[:, None, None]
+            return activated(self, finish_products(self, self.sums, x, weight, shaped))
         x_wide, weight_wide, bias_wide = widened(x, weight, bias)
         out = self.scatter(x_wide, weight_wide, np.matmul, x_wide.dtype)
         if bias is not None:
             out += bias_wide[:, None, None]
-        return out.astype(x.dtype, copy=False)
+        return activated(self, out.astype(x.dtype, copy=False))
+
+    def sums(self, x: Any, weight: Any, _: int) -> Any:
+        return self.scatter(x, weight, arith.matmul, np.int64)
 
     def scatter(self, x: Any, weight: Any, product: Any, dtype: Any) -> Any:
         """One matrix product per tap, added into a canvas with room for everything, which is then cut."""
@@ -159,7 +177,10 @@ class Deconv(TensorOp):
         return canvas[:, :, :, top : top + oh, left : left + ow].reshape(n, group * o, oh, ow)
 
     def check(self) -> None:
-        check_products(self)
+        check_quantized(self)
+        need_activation(self)
+        if self.mode == ASYMMETRIC:
+            raise self.invalid("mode asymmetric belongs to conv and matmul; a transposed one is low or high")
 
 
 @tensorop("matmul")
@@ -167,16 +188,21 @@ class Matmul(TensorOp):
     """Matrix product over the last two axes, numpy broadcasting of the leading ones; ranks 2 and up.
 
     out[..., i, j] = sum_k left[..., i, k] * right[..., k, j] + bias[j]; transpose_left / transpose_right swap the last
-    two axes of an operand first. An inner product layer has transpose_right and weight (N, K).
+    two axes of an operand first. An inner product layer has transpose_right and weight (N, K). `activation` as in conv.
 
     %y = "tensorop.matmul"(%x, %w) {transpose_right = true} : (tensor<1x8xf32>, tensor<4x8xf32>) -> tensor<1x4xf32>
 
-    Integer form (bm1880.md 8.2 matrix_mac): i8 or u8 operands, i16 or i32 bias, exact sum, then
-    saturate(round_shift(sum, rshift)) to the element type of the result.
+    Integer form as in conv (bm1880.md 8.2 matrix_mac), with the same modes; the asymmetric one takes its shift from
+    ceil(log2(1/scale)) where conv takes the floor (bmlang.md 3.2).
     """
 
     ins = (operand("left"), operand("right"), operand("bias", 1, optional=True))
-    attrs = (attr("transpose_left", bool, False), attr("transpose_right", bool, False), attr("rshift", int, 0))
+    attrs = (
+        attr("transpose_left", bool, False),
+        attr("transpose_right", bool, False),
+        *MODE_ATTRIBUTES,
+        ACTIVATION,
+    )
     locality = Locality.GLOBAL
     free_dtype = True
 
@@ -196,18 +222,17 @@ class Matmul(TensorOp):
         a = left.swapaxes(-1, -2) if self.transpose_left else left
         b = right.swapaxes(-1, -2) if self.transpose_right else right
         if not self.left.type.is_float:
-            total = arith.matmul(a, b)
-            if bias is not None:
-                total = _plus_bias(total, bias)
-            return arith.requantize(total, self.rshift, self.type.dtype)
+            depth = partial(np.sum, axis=-2, keepdims=True)
+            return activated(self, finish_products(self, lambda a, b, _: arith.matmul(a, b), a, b, bias, depth))
         a_wide, b_wide, bias_wide = widened(a, b, bias)
         out = np.matmul(a_wide, b_wide)
         if bias is not None:
             out += bias_wide
-        return out.astype(left.dtype, copy=False)
+        return activated(self, out.astype(left.dtype, copy=False))
 
     def check(self) -> None:
-        check_products(self)
+        check_quantized(self)
+        need_activation(self)
 
 
 def window_count(op: TensorOp, size: int, kernel: int, stride: int, dilation: int = 1, *, ceil: bool = False) -> int:
@@ -220,11 +245,6 @@ def window_count(op: TensorOp, size: int, kernel: int, stride: int, dilation: in
     return -(-span // stride) + 1 if ceil else span // stride + 1
 
 
-def _plus_bias(total: Any, bias: Any) -> Any:
-    """Exact sum: products of bytes that `arith` sums in int32 leave room for an i16 bias, not for an i32 one."""
-    return total.astype(np.int64 if bias.dtype.itemsize > 2 else total.dtype, copy=False) + bias
-
-
 def conv2d_float(
     x: Any, weight: Any, *, strides: Any = (1, 1), pads: Any = (0, 0, 0, 0), dilations: Any = (1, 1), groups: int = 1
 ) -> Any:
@@ -233,7 +253,7 @@ def conv2d_float(
     x, weight = widened(x, weight)
     n = x.shape[0]
     o, i, kh, kw = weight.shape
-    x = _zero_padded(x, pads)
+    x = _padded(x, pads)
     oh = (x.shape[2] - dilations[0] * (kh - 1) - 1) // strides[0] + 1
     ow = (x.shape[3] - dilations[1] * (kw - 1) - 1) // strides[1] + 1
     taps = [
@@ -252,12 +272,12 @@ def conv2d_float(
     return out.reshape(n, o, oh, ow).astype(dtype, copy=False)
 
 
-def _zero_padded(x: Any, pads: Any) -> Any:
+def _padded(x: Any, pads: Any, value: int = 0) -> Any:
     if not any(pads):
         return x
     top, bottom, left, right = pads
     n, c, h, w = x.shape
-    padded = np.zeros((n, c, h + top + bottom, w + left + right), x.dtype)
+    padded = np.full((n, c, h + top + bottom, w + left + right), value, x.dtype)
     padded[:, :, top : top + h, left : left + w] = x
     return padded
 

@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.ir import TensorType, Value
-from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.base import TensorOp, attr
 
 BYTES = ("i8", "u8")
 NARROW = ("i8", "u8", "i16", "u16")
 ARITHMETIC = ("i8", "u8", "i16", "u16", "i32")
 """Element types of integer arithmetic: products and sums of two of them are exact in int64."""
 MAX_SHIFT = 31
+ACTIVATIONS = ("", "relu", "relu6")
+ACTIVATION = attr("activation", str, "")
+"""What an op does to its result before it leaves: nothing, max(x, 0), or min(max(x, 0), 6) (floats only)."""
 
 
 def plain(type: TensorType) -> TensorType:
@@ -68,6 +71,23 @@ def check_products(op: TensorOp) -> None:
         need_dtype(op, "bias", op.operands[2], ("i16", "i32"))
     need_dtype(op, "the result", op.result, ARITHMETIC)
     need_shift(op, op.rshift)
+
+
+def need_activation(op: TensorOp) -> None:
+    """Raise VerifyError unless the attribute `activation` is one of `ACTIVATIONS` and fits the result."""
+    if op.activation not in ACTIVATIONS:
+        known = ", ".join(repr(name) for name in ACTIVATIONS)
+        raise op.invalid(f"activation must be one of {known}, got {op.activation!r}")
+    if op.activation == "relu6" and not op.results[0].type.is_float:
+        raise op.invalid(f"activation relu6 belongs to the float form, the result is {op.results[0].dtype}")
+
+
+def activated(op: TensorOp, out: Any) -> Any:
+    """The result `out` of an op after its attribute `activation`; the formulas are those of relu and clip."""
+    if not op.activation:
+        return out
+    positive = np.maximum(out, out.dtype.type(0))
+    return np.minimum(positive, out.dtype.type(6)) if op.activation == "relu6" else positive
 
 
 def broadcast_shape(op: TensorOp, *shapes: tuple[int, ...]) -> tuple[int, ...]:

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from bmcompiler.passes.legalize_rules import broadcast, convolution, layout, matrix, pooling, reduction, resample
+from bmcompiler.passes.legalize_rules import (
+    activation,
+    broadcast,
+    convolution,
+    layout,
+    matrix,
+    pooling,
+    reduction,
+    resample,
+)
 from bmcompiler.passes.legalize_rules.base import RULES
 
-__all__ = ["RULES", "broadcast", "convolution", "layout", "matrix", "pooling", "reduction", "resample"]
+__all__ = ["RULES", "activation", "broadcast", "convolution", "layout", "matrix", "pooling", "reduction", "resample"]

@@ -29,6 +29,8 @@ def weighted_sum(op: TensorOp, low: Lowering) -> Value:
     data, constant = _split(op, low)
     if constant is not None and constant.size == 1:
         return by_table(op, low, data)
+    if op.attributes.get("activation"):
+        raise NoInt8Form("a sum with an activation inside has no int8 form")
     axis = None if constant is None else _channel_axis(constant, op.operands[data].shape, op.type.shape)
     if constant is not None and axis is not None:
         signs = (1.0, -1.0) if op.opname == "sub" else (1.0, 1.0)

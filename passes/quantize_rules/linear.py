@@ -14,7 +14,7 @@ from bmcompiler.passes.quantize_rules.base import NoInt8Form, Scaling, is_consta
 from bmcompiler.passes.quantize_rules.formulas import Linear, linear, product_threshold
 from bmcompiler.passes.quantize_rules.lowering import Lowering, threshold_of
 
-_MODES = ("strides", "pads", "dilations", "group", "output_pads", "transpose_left", "transpose_right")
+_MODES = ("strides", "pads", "dilations", "group", "output_pads", "transpose_left", "transpose_right", "activation")
 
 
 @rule("conv", "deconv", scaling=Scaling.FREE)
@@ -94,6 +94,9 @@ def _linear(op: TensorOp, weight: NDArray[Any], bias: NDArray[Any] | None, sourc
 
 
 def _modes(op: TensorOp) -> dict[str, Any]:
+    """What the integer op does as the float op. Raises NoInt8Form for an activation that integers do not have."""
+    if op.activation not in ("", "relu"):
+        raise NoInt8Form(f"the activation {op.activation} inside an op has no int8 form")
     return {name: value for name, value in op.attributes.items() if name in _MODES}
 
 

@@ -171,3 +171,47 @@ def transformer_block(n: Net) -> Module:
     gate = n.add(n.erf(n.div(y, n.fill(math.sqrt(2), 1))), n.fill(1.0, 1))
     z = n.matmul(n.mul(n.mul(y, gate), n.fill(0.5, 1)), n.w(16, 8))
     return n.done(n.add(n.add(z, n.w(8)), x))
+
+
+# -- fuse-activation -------------------------------------------------------------------------------------------------
+@case("fuse-activation")
+def rule_1_relu(n: Net) -> Module:
+    x = n.input(1, 2, 4, 4)
+    x = n.relu(n.conv(x, n.w(2, 2, 3, 3), n.w(2), pads=(1, 1, 1, 1)))
+    x = n.relu(n.add(n.relu(n.deconv(x, n.w(2, 2, 1, 1))), x))
+    return n.done(n.relu(n.matmul(x, n.w(4, 3))))
+
+
+@case("fuse-activation")
+def rule_1_integers(n: Net) -> Module:
+    x = n.input(1, 2, 4, 4, dtype="i8")
+    kernel = n.constant(n.random.integers(-128, 128, (3, 2, 1, 1)), "int8")
+    y = n.conv(x, kernel, rshift=7)
+    return n.done(n.relu(y), n.relu(n.add(x, x)))
+
+
+@case("fuse-activation")
+def rule_2_relu6(n: Net) -> Module:
+    x = n.input(1, 2, 4, 4)
+    x = n.clip(n.conv(x, n.fill(4.0, 2, 2, 1, 1)), min=0.0, max=6.0)
+    return n.done(n.clip(n.add(x, n.fill(-3.0, 1)), min=0.0, max=6.0))
+
+
+@case("fuse-activation")
+def rule_2_other_limits_stay(n: Net) -> Module:
+    x = n.conv(n.input(1, 2, 4, 4), n.w(2, 2, 1, 1))
+    y = n.add(x, n.w(1))
+    return n.done(n.clip(x, min=-1.0, max=6.0), n.clip(y, max=6.0))
+
+
+@case("fuse-activation")
+def rule_1_read_twice_stays(n: Net) -> Module:
+    a = n.conv(n.input(1, 2, 4, 4), n.w(2, 2, 1, 1))
+    b = n.add(n.relu(a), a)
+    return n.done(n.relu(b), b)
+
+
+@case("fuse-activation")
+def rule_3_second_activation_stays(n: Net) -> Module:
+    x = n.input(1, 2, 4, 4)
+    return n.done(n.relu(n.conv(x, n.w(2, 2, 1, 1), activation="relu6")), n.relu(n.sub(x, n.w(1))))

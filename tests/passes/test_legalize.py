@@ -184,6 +184,14 @@ def constant_indices(n: Net) -> Module:
     return n.done(n.gather(x, indices, axis=1), n.gather(x, n.constant(np.array(3), "int64"), axis=2))
 
 
+# -- activation --------------------------------------------------------------------------------------------------------
+@case("activation_after")
+def activations_inside(n: Net) -> Module:
+    x = n.conv(n.input(1, 3, 8, 8), n.w(4, 3, 3, 3), strides=(2, 2), activation="relu")
+    y = n.deconv(x, n.w(4, 2, 2, 2), activation="relu6")
+    return n.done(n.add(x, x, activation="relu"), n.matmul(y, n.w(4, 3), activation="relu"))
+
+
 # -- layout ------------------------------------------------------------------------------------------------------------
 @case("border_pieces")
 def mirrored_borders(n: Net) -> Module:

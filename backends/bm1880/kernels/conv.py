@@ -76,6 +76,10 @@ class ConvKernel(LocalKernel):
     def padding_range(self, op: TensorOp) -> bool:
         return all(axis.fits(out) for axis, out in zip(self.windows(op), op.type.shape[2:]))
 
+    @rule("An activation inside the op is not possible, it must be an op of its own", got="activation")
+    def no_activation(self, op: TensorOp) -> bool:
+        return not op.activation
+
     # -- geometry ------------------------------------------------------------------------------------------------------
     def windows(self, op: TensorOp) -> tuple[WindowAxis, WindowAxis]:
         """The window along h and along w, in the engine's terms."""

@@ -72,6 +72,10 @@ class MatmulKernel(LocalKernel):
     def plain_left(self, op: TensorOp) -> bool:
         return not op.transpose_left
 
+    @rule("An activation inside the op is not possible, it must be an op of its own", got="activation")
+    def no_activation(self, op: TensorOp) -> bool:
+        return not op.activation
+
     @rule("Operands must be int8, bias int16, result int8")
     def integer_types(self, op: TensorOp) -> bool:
         return (op.left.dtype, op.right.dtype, op.type.dtype) == ("i8", "i8", "i8") and (

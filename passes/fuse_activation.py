@@ -1,0 +1,62 @@
+"""Let the op that feeds an activation compute it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bmcompiler.ir import Module, Operation, Rewriter, apply_patterns
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.passes.quantize_rules.lowering import PLACE_CPU
+from bmcompiler.passes.rewriting import activates, inherit, kind, rebuild, sole
+from bmcompiler.passmanager import Pass, PassContext, PassResult
+from bmcompiler.target import Target, unsupported_reason
+
+_TAKERS = ("conv", "deconv", "matmul", "add")
+
+
+@dataclass(frozen=True)
+class FuseActivation(Pass):
+    """Fold an activation into the op that feeds it.
+
+    1. conv|deconv|matmul|add -> relu, read by it alone                 : the op with activation = "relu"
+    2. conv|deconv|matmul|add -> clip to [0, 6], read by it alone (floats) : the op with activation = "relu6"
+    3. Not where the op has an activation already, changes its element type or quantization on the way, or where
+       either of the two is marked for the CPU.
+    4. With a target, only where that runs the op with the activation inside; without one, everywhere.
+
+    The new op has the source layers of both; tensor name and threshold are those of the activation.
+    """
+
+    name = "fuse-activation"
+
+    def run(self, module: Module, ctx: PassContext) -> PassResult:
+        def pattern(op: Operation, rewriter: Rewriter) -> bool:
+            return isinstance(op, TensorOp) and _fuse(op, ctx.target, rewriter)
+
+        changed = False
+        for function in module.functions:
+            changed |= apply_patterns(function, [pattern])
+        return PassResult(changed)
+
+
+def _fuse(op: TensorOp, target: Target | None, rewriter: Rewriter) -> bool:
+    activation = _activation(op)
+    before = sole(op.operands[0], *_TAKERS) if activation else None
+    if before is None or activates(before) or before.result.type != op.type:
+        return False
+    if PLACE_CPU in op.attributes or PLACE_CPU in before.attributes:
+        return False
+    fused = rebuild(before, before.operands, activation=activation)
+    if target is not None and unsupported_reason(target, fused) is not None:
+        fused.erase()
+        return False
+    rewriter.replace_with(op, inherit(fused, before, op))
+    rewriter.erase(before)
+    return True
+
+
+def _activation(op: TensorOp) -> str:
+    """Rules 1 and 2: the name of the activation that `op` is, "" for any other op."""
+    if kind(op) == "clip":
+        return "relu6" if (op.min, op.max) == (0.0, 6.0) else ""
+    return "relu" if kind(op) == "relu" else ""

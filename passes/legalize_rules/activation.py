@@ -1,0 +1,21 @@
+"""Activations inside other ops."""
+
+from __future__ import annotations
+
+from bmcompiler.ir import Value
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.passes.legalize_rules.base import Draft, legalizes
+from bmcompiler.passes.rewriting import activates
+
+
+@legalizes("conv", "deconv", "matmul", "add")
+def activation_after(op: TensorOp, draft: Draft) -> Value | None:
+    """The activation inside an op becomes an op after it."""
+    if not activates(op):
+        return None
+    kept = {name: value for name, value in op.attributes.items() if "." not in name and name != "activation"}
+    plain = draft.emit(op.opname, op.operands, **kept)
+    plain.type = op.type
+    if op.activation == "relu":
+        return draft.emit("relu", [plain])
+    return draft.emit("clip", [plain], min=0.0, max=6.0)
