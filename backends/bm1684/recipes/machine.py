@@ -1,0 +1,183 @@
+"""What recipes are written against: TIU operations on tiles of 32-bit words (bm1684.md 6.4 to 6.9).
+
+A recipe is a function of a machine and of registers, each of which stands for one tile of words:
+
+    def sigmoid(m, x): return m.div(1.0, m.add(exp(m, m.neg(x)), 1.0))
+
+Calling it once records its steps (`steps.record`). Float operations take Python numbers as fp32 immediates, bit
+operations take them as the bits of a word.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from bmcompiler.backends.bm1684.isa import Eu, Task
+
+
+class Register(NamedTuple):
+    """A tile of 32-bit words; the inputs of a recipe come first, then the result of each step."""
+
+    number: int
+
+
+class Immediate(NamedTuple):
+    """A constant for all elements, as bits."""
+
+    bits: int
+
+
+Operand = Register | Immediate
+Number = Register | float | int
+ONE = 0x3F80_0000
+SIGN = 0x8000_0000
+MAGNITUDE = 0x7FFF_FFFF
+
+
+class Step(NamedTuple):
+    """One command.
+
+    Attributes:
+        chosen: bits that a selection gives.
+        table: offset in L2.
+        terms: entries of the table that are used.
+        arithmetic: whether a shift keeps the sign.
+    """
+
+    task: Task
+    unit: Eu
+    sources: tuple[Operand, ...]
+    chosen: int = 0
+    table: int = 0
+    terms: int = 0
+    arithmetic: bool = False
+
+    @property
+    def in_place(self) -> bool:
+        """Whether the result may take the place of an operand: commands that read each element just once."""
+        return self.task in (Task.TENSOR, Task.COMPARE)
+
+
+def float_bits(value: float) -> int:
+    """The bits of `value` as fp32."""
+    return int(np.array([value], "<f4").view("<u4")[0])
+
+
+class Machine:
+    """Records the steps of a recipe."""
+
+    def __init__(self, inputs: int) -> None:
+        self.inputs = inputs
+        self.steps: list[Step] = []
+
+    def _add(self, step: Step) -> Register:
+        self.steps.append(step)
+        return Register(self.inputs + len(self.steps) - 1)
+
+    def _float(self, unit: Eu, a: Number, b: Number) -> Register:
+        return self._add(Step(Task.TENSOR, unit, (_float(a), _float(b))))
+
+    def _bits(self, unit: Eu, a: Number, b: Number) -> Register:
+        return self._add(Step(Task.TENSOR, unit, (_bits(a), _bits(b))))
+
+    def add(self, a: Number, b: Number) -> Register:
+        """a + b."""
+        return self._float(Eu.ADD, a, b)
+
+    def sub(self, a: Number, b: Number) -> Register:
+        """a - b."""
+        return self._float(Eu.SUB, a, b)
+
+    def mul(self, a: Number, b: Number) -> Register:
+        """a * b."""
+        return self._float(Eu.MUL, a, b)
+
+    def div(self, a: Number, b: Number) -> Register:
+        """a / b, up to five units in the last place off (bm1684.md 7.1)."""
+        return self._float(Eu.DIVIDE, a, b)
+
+    def max(self, a: Number, b: Number) -> Register:
+        """a > b ? a : b."""
+        return self._float(Eu.MAX, a, b)
+
+    def min(self, a: Number, b: Number) -> Register:
+        """a <= b ? a : b."""
+        return self._float(Eu.MIN, a, b)
+
+    def greater(self, a: Number, b: Number, chosen: int = ONE) -> Register:
+        """a > b ? word with the bits `chosen` : 0."""
+        return self._add(Step(Task.TENSOR, Eu.SELECT_GT, (_float(a), _float(b)), chosen))
+
+    def same_bits(self, a: Number, b: Number, chosen: int = ONE) -> Register:
+        """Word with the bits `chosen` where a and b have the same bits, else 0; immediates are bits."""
+        return self._add(Step(Task.TENSOR, Eu.SELECT_EQ, (_bits(a), _bits(b)), chosen))
+
+    def choose(self, a: Number, b: Number, c: Number, d: Number) -> Register:
+        """a > b ? c : d; only of operands in the default layout."""
+        return self._add(Step(Task.COMPARE, Eu.SELECT, (_float(a), _float(b), _float(c), _float(d))))
+
+    def copy(self, a: Number) -> Register:
+        """a; of a number, a tile full of it."""
+        return self._add(Step(Task.TENSOR, Eu.COPY, (_float(a),)))
+
+    def and_(self, a: Number, b: Number) -> Register:
+        """a & b."""
+        return self._bits(Eu.AND, a, b)
+
+    def or_(self, a: Number, b: Number) -> Register:
+        """a | b."""
+        return self._bits(Eu.OR, a, b)
+
+    def xor(self, a: Number, b: Number) -> Register:
+        """a ^ b."""
+        return self._bits(Eu.XOR, a, b)
+
+    def shift(self, a: Number, places: int, arithmetic: bool = False) -> Register:
+        """a << places, of negative `places` a >> -places; -31 to 31."""
+        return self._add(Step(Task.TENSOR, Eu.SHIFT, (_bits(a), _bits(places)), arithmetic=arithmetic))
+
+    def to_int(self, a: Register) -> Register:
+        """int32 of a float, cut towards zero, saturating."""
+        return self._add(Step(Task.SFU, Eu.FP32_TO_INT, (a,)))
+
+    def nearest_exponent(self, a: Register) -> Register:
+        """Biased exponent, as integer, of the power of two nearest to a positive float."""
+        return self._add(Step(Task.SFU, Eu.INT_NORMALIZE, (a,)))
+
+    def rsqrt(self, a: Register) -> Register:
+        """1 / sqrt(a), about 4.5e19 for 0; the result for negative values is of no use."""
+        return self._add(Step(Task.SFU, Eu.RSQRT, (a,)))
+
+    def series(self, a: Register, table: int, terms: int) -> Register:
+        """c[0] * a + c[1] * a**2 + ... with coefficients at offset `table` of L2."""
+        return self._add(Step(Task.SFU, Eu.TAYLOR, (a,), table=table, terms=terms))
+
+    def lookup(self, a: Register, table: int) -> Register:
+        """Word a & 255 of the 256 words at offset `table` of L2."""
+        return self._add(Step(Task.LUT, Eu.MUL, (a,), table=table, terms=256))
+
+    def abs(self, a: Number) -> Register:
+        """|a|."""
+        return self.and_(a, MAGNITUDE)
+
+    def neg(self, a: Number) -> Register:
+        """-a."""
+        return self.xor(a, SIGN)
+
+    def polynomial(self, a: Register, coefficients: tuple[float, ...]) -> Register:
+        """c[0] + c[1] * a + c[2] * a**2 + ... by Horner's rule."""
+        *rest, first, last = coefficients
+        total = self.add(self.mul(a, last), first)
+        for c in reversed(rest):
+            total = self.add(self.mul(total, a), c)
+        return total
+
+
+def _float(value: Number) -> Operand:
+    return value if isinstance(value, Register) else Immediate(float_bits(value))
+
+
+def _bits(value: Number) -> Operand:
+    return value if isinstance(value, Register) else Immediate(int(value) & 0xFFFF_FFFF)

@@ -1,0 +1,62 @@
+"""Running recorded recipes on the simulated chip."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmcompiler.backends.bm1684.builder import Builder
+from bmcompiler.backends.bm1684.chip import CHIP, local_address
+from bmcompiler.backends.bm1684.layout import aligned_strides
+from bmcompiler.backends.bm1684.recipes import Plane, Steps
+from bmcompiler.runtime.simulator.bm1684 import Machine, compile_plan
+
+Range = tuple[int, int]
+
+
+class Tiu:
+    """What recipes emit through; it keeps the byte ranges for inspection."""
+
+    def __init__(self) -> None:
+        self.builder = Builder()
+        self.commands: list[tuple[list[Range], list[Range]]] = []
+
+    def tiu(self, *, reads: Iterable[Range], writes: Iterable[Range], **fields: int) -> Any:
+        """Add a command."""
+        self.commands.append((list(reads), list(writes)))
+        return self.builder.tiu(**fields)
+
+
+def plane_bytes(shape: tuple[int, int, int, int]) -> int:
+    """Bytes in a lane of an aligned tile."""
+    return 4 * shape[0] * aligned_strides(shape)[0]
+
+
+def tensor(machine: Machine, plane: Plane, shape: tuple[int, int, int, int]) -> Any:
+    """The words of a tile."""
+    steps = tuple(4 * s for s in plane.strides or aligned_strides(shape))
+    return machine.local_tensor(local_address(plane.address), shape, steps, np.dtype(np.float32))
+
+
+def run_on_chip(steps: Steps, *arrays: NDArray[Any], shape: tuple[int, int, int, int]) -> NDArray[np.float32]:
+    """The result of the commands on tiles of `shape`; axes of size 1 of an operand are broadcast, except channels."""
+    machine, build, at = Machine(poisoned=True), Tiu(), 0
+    inputs = []
+    for array in arrays:
+        words = np.ascontiguousarray(array).view(np.float32)
+        strides = aligned_strides(words.shape)
+        kept = tuple(0 if a == 1 and s != 1 else t for a, s, t in zip(words.shape, shape, strides))
+        tensor(machine, Plane(at), words.shape).write(words)
+        inputs.append(Plane(at, None if words.shape == shape else kept))
+        at += plane_bytes(words.shape)
+    size = plane_bytes(shape)
+    output, scratch = at, [at + (i + 1) * size for i in range(steps.registers)]
+    assert at + (steps.registers + 1) * size <= CHIP.lmem_size
+    steps.emit(build, shape, inputs, output, scratch)
+    for reads, writes in build.commands:
+        assert all(0 <= lo < hi <= CHIP.lmem_size for lo, hi in (*reads, *writes))
+    compile_plan(build.builder.groups(), machine).run()
+    return tensor(machine, Plane(output), shape).read().copy()

@@ -1,0 +1,239 @@
+"""Recipes: close to the functions they stand for, and on the chip bit for bit what evaluation says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from recipe_chip import run_on_chip
+
+from bmcompiler.backends.bm1684.recipes import (
+    Plane,
+    activations,
+    exponential,
+    logic,
+    powers,
+    record,
+    rounding,
+    trigonometry,
+)
+from bmcompiler.errors import EncodingError
+from bmcompiler.special import erf
+
+SHAPE = (2, 67, 3, 5)
+Array = NDArray[Any]
+
+
+class Case(NamedTuple):
+    """A recipe of one tile, its exact function on float64, and where it is tested."""
+
+    recipe: Callable[..., Any]
+    exact: Callable[[Array], Array]
+    low: float = -100.0
+    high: float = 100.0
+    arguments: tuple[float, ...] = ()
+    relative: float = 2e-6
+    absolute: float = 2e-6
+
+
+def _sigmoid(x: Array) -> Array:
+    return 1 / (1 + np.exp(-x))
+
+
+def _softplus(x: Array) -> Array:
+    return np.logaddexp(x, 0)
+
+
+CASES = {
+    "exp": Case(exponential.exp, np.exp, -87, 88.7, relative=1e-6, absolute=0),
+    "expm1": Case(exponential.expm1, np.expm1, -1, 1, relative=1e-6, absolute=0),
+    "log": Case(exponential.log, np.log, 1e-30, 1e30),
+    "log_near_1": Case(exponential.log, np.log, 0.9, 1.1, relative=1e-6, absolute=0),
+    "sigmoid": Case(exponential.sigmoid, _sigmoid),
+    "tanh": Case(exponential.tanh, np.tanh, -12, 12, absolute=0),
+    "softplus": Case(exponential.softplus, _softplus),
+    "sinh": Case(exponential.sinh, np.sinh, -85, 85, absolute=1e-6),
+    "sinh_near_0": Case(exponential.sinh, np.sinh, -1e-2, 1e-2, absolute=0),
+    "cosh": Case(exponential.cosh, np.cosh, -85, 85),
+    "asinh": Case(exponential.asinh, np.arcsinh, -1e6, 1e6),
+    "asinh_near_0": Case(exponential.asinh, np.arcsinh, -1, 1, absolute=0),
+    "acosh": Case(exponential.acosh, np.arccosh, 1.0, 1e6),
+    "atanh": Case(exponential.atanh, np.arctanh, -0.9999, 0.9999, relative=1e-5),
+    "relu": Case(activations.relu, lambda x: np.maximum(x, 0), absolute=0),
+    "clip": Case(activations.clip, lambda x: np.clip(x, -2, 6), arguments=(-2.0, 6.0), absolute=0),
+    "leaky": Case(activations.prelu, lambda x: np.where(x > 0, x, 0.1 * x), arguments=(0.1,)),
+    "elu": Case(activations.elu, lambda x: np.where(x > 0, x, 0.5 * np.expm1(np.minimum(x, 0))), arguments=(0.5,)),
+    "selu": Case(
+        activations.selu, lambda x: 1.05 * np.where(x > 0, x, 1.67 * np.expm1(np.minimum(x, 0))), arguments=(1.67, 1.05)
+    ),
+    "celu": Case(activations.celu, lambda x: np.maximum(x, 0) + 2 * np.expm1(np.minimum(x, 0) / 2), arguments=(2.0,)),
+    "swish": Case(activations.swish, lambda x: x * _sigmoid(1.5 * x), arguments=(1.5,), absolute=1e-5),
+    "mish": Case(activations.mish, lambda x: x * np.tanh(_softplus(x)), absolute=1e-5),
+    "hard_sigmoid": Case(activations.hard_sigmoid, lambda x: np.clip(0.2 * x + 0.5, 0, 1), arguments=(0.2, 0.5)),
+    "hard_swish": Case(activations.hard_swish, lambda x: x * np.clip(x / 6 + 0.5, 0, 1), absolute=1e-5),
+    "softsign": Case(activations.softsign, lambda x: x / (1 + np.abs(x))),
+    "thresholded": Case(activations.thresholded_relu, lambda x: np.where(x > 2, x, 0), arguments=(2.0,), absolute=0),
+    "shrink": Case(
+        activations.shrink,
+        lambda x: np.where(x > 2, x - 0.5, np.where(x < -2, x + 0.5, 0)),
+        arguments=(2.0, 0.5),
+    ),
+    "sign": Case(activations.sign, np.sign, absolute=0),
+    "erf": Case(activations.erf, erf, -5, 5),
+    "erf_near_0": Case(activations.erf, erf, -0.4, 0.4, absolute=0),
+    "gelu": Case(activations.gelu, lambda x: x / 2 * (1 + erf(x / math.sqrt(2))), absolute=5e-6),
+    "gelu_tanh": Case(
+        activations.gelu_tanh,
+        lambda x: x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
+        absolute=5e-6,
+    ),
+    "sqrt": Case(powers.sqrt, np.sqrt, 0, 1e6, absolute=0),
+    "reciprocal": Case(powers.reciprocal, lambda x: 1 / x, absolute=0),
+    "cube": Case(powers.constant_power, lambda x: x**3, arguments=(3.0,), absolute=0),
+    "inverse_square": Case(powers.constant_power, lambda x: x**-2, arguments=(-2.0,), absolute=0),
+    "power_2.3": Case(powers.constant_power, lambda x: x**2.3, 0, 1e3, (2.3,), relative=1e-5),
+    "power_17": Case(powers.constant_power, lambda x: x**17, -10, 10, (17.0,), relative=1e-5, absolute=1e-30),
+    "inverse_root": Case(powers.constant_power, lambda x: x**-0.5, 1e-3, 1e3, (-0.5,)),
+    "floor": Case(rounding.floor, np.floor, absolute=0, relative=0),
+    "ceil": Case(rounding.ceil, np.ceil, absolute=0, relative=0),
+    "round": Case(rounding.round_even, np.rint, absolute=0, relative=0),
+    "truncate": Case(rounding.truncate, np.trunc, absolute=0, relative=0),
+    "sin": Case(trigonometry.sin, np.sin, -70, 70),
+    "cos": Case(trigonometry.cos, np.cos, -70, 70),
+    "tan": Case(trigonometry.tan, np.tan, -1.5, 1.5, relative=1e-5),
+    "atan": Case(trigonometry.atan, np.arctan),
+    "asin": Case(trigonometry.asin, np.arcsin, -1, 1, absolute=3e-6),
+    "acos": Case(trigonometry.acos, np.arccos, -1, 1, absolute=3e-6),
+}
+
+
+def _samples(case: Case, count: int) -> NDArray[np.float32]:
+    """Evenly spread values, both ends, and for wide ranges whole numbers, halves and zeros."""
+    random = np.random.default_rng(count)
+    values = random.uniform(case.low, case.high, count).astype(np.float32)
+    values[:2] = case.low, case.high
+    if case.low < 0 and case.high > 3:
+        values[2:10] = [0.5, -0.5, 1.5, 2.5, 1.0, -1.0, 3.0, 2.0]
+    return values
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_recipe_is_close_to_its_function(name: str) -> None:
+    case = CASES[name]
+    x = _samples(case, 20000)
+    with np.errstate(all="ignore"):
+        exact = case.exact(x.astype(np.float64))
+    result = record(case.recipe, 1, *case.arguments).evaluate(x)
+    assert np.allclose(result, exact, case.relative, case.absolute)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_commands_compute_what_evaluation_says(name: str) -> None:
+    case = CASES[name]
+    x = _samples(case, math.prod(SHAPE))
+    x[-6:] = np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40
+    x = x.reshape(SHAPE)
+    steps = record(case.recipe, 1, *case.arguments)
+    _same_bits(run_on_chip(steps, x, shape=SHAPE), steps.evaluate(x))
+    assert steps.cycles(SHAPE) > 0
+
+
+def _same_bits(a: Array, b: Array) -> None:
+    """Equal bits; of NaN only that it is one (numpy and the chip have no rule for its sign)."""
+    both = np.isnan(a) & np.isnan(b)
+    assert np.array_equal(np.where(both, 0, a.view(np.int32)), np.where(both, 0, b.view(np.int32)))
+
+
+def test_edges_of_functions() -> None:
+    def of(recipe: Callable[..., Any], *values: float) -> list[float]:
+        return record(recipe, 1).evaluate(np.array(values, np.float32)).tolist()
+
+    assert of(exponential.exp, -500, 0, 1000) == [0, 1, math.inf]
+    assert of(exponential.log, 0, 1) == [-math.inf, 0]
+    assert math.isnan(of(exponential.log, -1)[0])
+    assert of(exponential.sigmoid, -500, 0, 500) == pytest.approx([0, 0.5, 1], abs=1e-6)
+    assert of(powers.sqrt, 0) == [0]
+    assert math.isnan(of(powers.sqrt, -1)[0])
+    assert of(exponential.tanh, -50, 0, 50) == pytest.approx([-1, 0, 1], abs=1e-6)
+    assert of(activations.softsign, -1e38, 1e38) == pytest.approx([-1, 1], abs=1e-6)
+    assert of(trigonometry.atan, -1e38, 1e38) == pytest.approx([-math.pi / 2, math.pi / 2], abs=1e-6)
+
+
+@pytest.mark.parametrize("method", logic.COMPARISONS)
+def test_comparisons(method: str) -> None:
+    values = np.array([-np.inf, -1.5, -0.0, 0.0, 1.0, np.inf, np.nan], np.float32)
+    a, b = (grid.reshape(1, 1, 7, 7) for grid in np.meshgrid(values, values))
+    steps = record(logic.COMPARISONS[method], 2)
+    expected = getattr(np, method)(a, b)
+    assert np.array_equal(steps.integers(a, b), expected.astype(np.int32))
+    _same_bits(run_on_chip(steps, a, b, shape=a.shape), steps.evaluate(a, b))
+
+
+def test_questions_about_floats() -> None:
+    x = np.array([np.nan, np.inf, -np.inf, 1.0], np.float32)
+    assert record(logic.is_nan, 1).integers(x).tolist() == [1, 0, 0, 0]
+    assert record(logic.is_inf, 1, True, True).integers(x).tolist() == [0, 1, 1, 0]
+    assert record(logic.is_inf, 1, False, True).integers(x).tolist() == [0, 0, 1, 0]
+    assert record(logic.is_inf, 1, False, False).integers(x).tolist() == [0, 0, 0, 0]
+
+
+def test_power_of_two_tiles() -> None:
+    x, y = (g.astype(np.float32) for g in np.meshgrid([-2.5, -1, 0, 0.5, 1, 3], [-3, -2, -0.5, 0, 0.5, 1, 2, 3]))
+    steps = record(powers.power, 2)
+    with np.errstate(all="ignore"):
+        exact = np.power(x, y)
+    exact = np.where(np.isinf(exact), np.nan, exact)
+    result = steps.evaluate(x, y)
+    known = (x != 0) | (y >= 0)
+    assert np.allclose(result[known], exact[known], 1e-5, 1e-6, equal_nan=True)
+
+
+def test_integers_become_floats_exactly() -> None:
+    random = np.random.default_rng(0)
+    x = random.integers(-(2**31), 2**31, (1, 70, 2, 3)).astype(np.int32)
+    steps = record(rounding.int_to_float, 1)
+    assert np.array_equal(steps.evaluate(x), x.astype(np.float32))
+    _same_bits(run_on_chip(steps, x, shape=x.shape), steps.evaluate(x))
+
+
+@pytest.mark.parametrize(("bits", "signed"), [(8, True), (8, False), (16, True), (16, False)])
+def test_narrow_integers_of_each_slot(bits: int, signed: bool) -> None:
+    words = np.random.default_rng(bits).integers(-(2**31), 2**31, (1, 3, 4, 5)).astype(np.int32)
+    narrow = words.view(f"{'i' if signed else 'u'}{bits // 8}")
+    for slot in range(32 // bits):
+        steps = record(rounding.narrow_to_float, 1, bits, signed, slot)
+        assert np.array_equal(steps.evaluate(words), narrow[..., slot :: 32 // bits].astype(np.float32))
+        _same_bits(run_on_chip(steps, words, shape=words.shape), steps.evaluate(words))
+
+
+def test_rounding_to_integers_takes_halves_away_from_zero() -> None:
+    x = np.array([0.5, -0.5, 1.5, -2.5, 0.49999997, 8388609.0, 127.5, 1e10], np.float32)
+    assert record(rounding.round_away_to_int, 1).integers(x).tolist() == [1, -1, 2, -3, 0, 8388609, 128, 2**31 - 1]
+    assert record(rounding.quantize, 1, -128.0, 127.0).integers(x).tolist() == [1, -1, 2, -3, 0, 127, 127, 127]
+
+
+def test_operands_broadcast_through_their_strides() -> None:
+    random = np.random.default_rng(1)
+    x, row = (random.standard_normal(s).astype(np.float32) for s in (SHAPE, (1, 67, 1, 5)))
+    steps = record(lambda m, a, b: m.sub(m.mul(a, b), 2.0), 2)
+    result = steps.evaluate(x, row)
+    assert np.array_equal(result, x * row - np.float32(2))
+    _same_bits(run_on_chip(steps, x, row, shape=SHAPE), result)
+
+
+def test_planes_are_used_again() -> None:
+    steps = record(lambda m, x: m.add(m.mul(m.add(x, 1.0), 2.0), 3.0), 1)
+    assert steps.registers == 0
+    assert record(exponential.exp, 1).registers <= 3
+
+
+def test_commands_without_stride_registers_refuse_strides() -> None:
+    steps = record(exponential.exp, 1)
+    with pytest.raises(EncodingError, match="default layout"):
+        record(powers.root, 1).emit(None, SHAPE, [Plane(0, (0, 1, 0, 0))], 4096, [8192] * 3)  # type: ignore[arg-type]
+    with pytest.raises(EncodingError, match="scratch planes"):
+        steps.emit(None, SHAPE, [0], 4096)  # type: ignore[arg-type]
