@@ -8,7 +8,7 @@ import numpy as np
 
 from bmcompiler import arith
 from bmcompiler.ir import TensorType
-from bmcompiler.ops.base import Locality, TensorOp, attr, operand, tensorop
+from bmcompiler.ops.base import Attr, Locality, TensorOp, attr, operand, tensorop
 from bmcompiler.ops.rules import (
     ACTIVATION,
     ARITHMETIC,
@@ -42,7 +42,7 @@ class Arithmetic(Binary):
     With `wrap`, integers of any one type, modulo 2**bits: what programming languages and ONNX mean.
     """
 
-    attrs = (attr("wrap", bool, False),)
+    attrs: ClassVar[tuple[Attr, ...]] = (attr("wrap", bool, False),)
     free_dtype = True
     function: ClassVar[np.ufunc]
 
