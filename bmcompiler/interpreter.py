@@ -13,19 +13,25 @@ from bmcompiler.ops.base import TensorOp
 if TYPE_CHECKING:
     import numpy as np
 
+    from bmcompiler.target import Kernel, Target
+
 Observer = Callable[[Value, "np.ndarray"], None]
 """Sees every computed value (and the inputs) once; used by calibration."""
 
 
-def evaluate_op(op: Operation, arrays: list[np.ndarray]) -> tuple[np.ndarray, ...]:
-    """Results of one op, in its declared result types. Raises UnsupportedError for ops without meaning."""
+def evaluate_op(op: Operation, arrays: list[np.ndarray], target: Target | None = None) -> tuple[np.ndarray, ...]:
+    """Results of one op, in its declared result types; with a target as its device computes them, if that runs the op.
+
+    Raises UnsupportedError for ops without meaning.
+    """
     import numpy as np
 
     if not isinstance(op, TensorOp):
         raise UnsupportedError("has no evaluate", layer=op.label, kind=op.name)
     with np.errstate(all="ignore"), one_blas_thread:  # sums in an order that no thread count changes
         try:
-            out = op.evaluate(*arrays)
+            kernel = _device_kernel(op, target)
+            out = op.evaluate(*arrays) if kernel is None else kernel.evaluate(op, *arrays)
         except BMError as error:
             raise error.located(layer=op.label, kind=op.short_name) from None
     results = out if isinstance(out, tuple) else (out,)
@@ -37,17 +43,27 @@ def evaluate_op(op: Operation, arrays: list[np.ndarray]) -> tuple[np.ndarray, ..
     return tuple(results)
 
 
+def _device_kernel(op: TensorOp, target: Target | None) -> Kernel | None:
+    if target is None:
+        return None
+    from bmcompiler.codegen.partition import cpu_reason
+
+    return target.kernel_for(op) if cpu_reason(op, target) is None else None
+
+
 def run_function(
     module: Module,
     function: Function,
     inputs: Mapping[str, np.ndarray],
     observer: Observer | None = None,
+    target: Target | None = None,
 ) -> dict[str, np.ndarray]:
     """Evaluate a function. Values are dropped after their last use.
 
     Args:
         inputs: one array per input name, in exactly the declared shape and element type.
         observer: called with every input and every result.
+        target: ops that its device runs are computed in the device's arithmetic (order of float sums, flushing...).
     Returns:
         output name -> array.
     Raises:
@@ -72,7 +88,7 @@ def run_function(
         if op.name == "tensorop.weight":
             values[op.result] = module.weights[op.attributes["key"]]
             continue
-        results = evaluate_op(op, [values[v] for v in op.operands])
+        results = evaluate_op(op, [values[v] for v in op.operands], target)
         for value, array in zip(op.results, results):
             values[value] = array
             if observer is not None:
@@ -85,7 +101,10 @@ def run_function(
 
 
 def run_module(
-    module: Module, inputs: Mapping[str, np.ndarray], observer: Observer | None = None
+    module: Module,
+    inputs: Mapping[str, np.ndarray],
+    observer: Observer | None = None,
+    target: Target | None = None,
 ) -> dict[str, np.ndarray]:
     """`run_function` on the main function."""
-    return run_function(module, module.main, inputs, observer)
+    return run_function(module, module.main, inputs, observer, target)

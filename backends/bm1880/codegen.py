@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import prod
-
 import numpy as np
 
 from bmcompiler.backends.bm1880.bmkernel import bmk1880_acquire_cmdbuf, bmk1880_cpu_op
@@ -18,10 +16,11 @@ from bmcompiler.bmodel.layers import LayerSpan, encode_layers
 from bmcompiler.bmodel.model import FMT_F32, FMT_I8, FMT_U8
 from bmcompiler.codegen.coefficients import Coefficients
 from bmcompiler.codegen.cpu_segment import CPU_FUNCTION, encode_segment
-from bmcompiler.codegen.memory import MemoryPlan, parts_of_others, plan_memory, root_of
+from bmcompiler.codegen.memory import parts_of_others, plan_memory, root_of
 from bmcompiler.codegen.partition import Segment, partition
+from bmcompiler.codegen.rows import cpu_rows, device_row, joined_names
 from bmcompiler.errors import BMError, UnsupportedError
-from bmcompiler.ir import Function, Module, Operation, TensorType, Value
+from bmcompiler.ir import Module, TensorType, Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.target import LayerRow, Target
 
@@ -66,20 +65,7 @@ class Program:
             except BMError as error:
                 raise error.located(layer=op.label, kind=op.short_name) from None
             self._name_records(op.label, op.short_name, before)
-            self.rows.append(
-                LayerRow(
-                    op.label,
-                    op.short_name,
-                    "bm1880",
-                    op.results[0].shape,
-                    loaded=moved.loaded,
-                    stored=moved.stored,
-                    weights=moved.weights,
-                    commands=self.build.ctx.count - before,
-                    tiles=moved.tiles,
-                    macs=macs(op),
-                )
-            )
+            self.rows.append(device_row(op, "bm1880", moved, self.build.ctx.count - before))
 
     def _emit_cpu(self, segment: Segment, index: int) -> None:
         def weight_offset(value: Value) -> int:
@@ -88,11 +74,8 @@ class Program:
         parameters = encode_segment(segment, f"cpu{index}", self.build.neuron, weight_offset)
         before = self.build.ctx.count
         bmk1880_cpu_op(self.build.ctx, CPU_FUNCTION, parameters)
-        names = ", ".join(dict.fromkeys(op.label for op in segment.ops))
-        kinds = ", ".join(dict.fromkeys(op.short_name for op in segment.ops))
-        self._name_records(names, kinds, before)
-        for op, reason in zip(segment.ops, segment.reasons):
-            self.rows.append(LayerRow(op.label, op.short_name, "cpu", op.results[0].shape, reason=reason))
+        self._name_records(*joined_names(segment), before)
+        self.rows += cpu_rows(segment)
 
     def _name_records(self, layer: str, kind: str, first: int) -> None:
         """Note that the records from `first` on belong to a layer."""
@@ -138,18 +121,3 @@ def tensor_info(name: str, type: TensorType, offset: int) -> TensorInfo:
         )
     threshold = float(np.float32(type.quant.threshold)) if type.quant is not None else 0.0
     return TensorInfo(name, type.shape or (1,), fmt, offset, threshold)
-
-
-def macs(op: Operation) -> int:
-    """Multiply-accumulates of the layers that have them."""
-    if op.short_name in ("conv", "deconv"):
-        side = op.result if op.short_name == "conv" else op.operands[0]
-        return prod(side.shape) * prod(op.operands[1].shape[1:])
-    if op.short_name == "matmul":
-        return prod(op.result.shape) * op.operands[0].shape[-1]
-    return 0
-
-
-def memory_of(plan: MemoryPlan, function: Function) -> dict[str, int]:
-    """Totals of a program's memory for the summary, in bytes."""
-    return {"neuron memory": plan.size, "neuron lower bound": plan.lower_bound}

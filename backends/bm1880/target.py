@@ -41,10 +41,11 @@ class Bm1880Target:
 
     def compile(self, modules: Sequence[Module], level: int) -> Compiled:
         """One command per module (input shape); modules share one weight set where their weights agree."""
-        from bmcompiler.backends.bm1880.codegen import Program, memory_of
+        from bmcompiler.backends.bm1880.codegen import Program
         from bmcompiler.bmodel import Buffer
         from bmcompiler.bmodel.bm1880 import Bm1880Model
         from bmcompiler.codegen.coefficients import Coefficients
+        from bmcompiler.codegen.rows import memory_totals
 
         commands: list[Command] = []
         weights: list[Buffer] = []
@@ -58,7 +59,7 @@ class Bm1880Target:
             commands.append(program.command)
             compiled.rows = compiled.rows or program.rows
             compiled.totals = compiled.totals or {
-                **memory_of(program.plan, program.function),
+                **memory_totals(program.plan),
                 "weight memory": len(blob),
                 "command bytes": len(program.command.cmdbuf),
             }

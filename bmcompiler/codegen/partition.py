@@ -39,6 +39,11 @@ def _is_read_outside(value: Value, members: set[Operation]) -> bool:
     return any(_is_read_outside(user.result, members) if is_view(user) else user not in members for user in value.users)
 
 
+def cpu_reason(op: Operation, target: Target) -> str | None:
+    """Why an op runs on the host CPU, None when the device runs it."""
+    return str(op.attributes[CPU_NOTE]) if CPU_NOTE in op.attributes else unsupported_reason(target, op)
+
+
 def partition(function: Function, target: Target) -> list[Segment]:
     """Segments in program order; weights and reshapes (views) belong to no segment.
 
@@ -50,7 +55,7 @@ def partition(function: Function, target: Target) -> list[Segment]:
     for op in function.ops:
         if op.name in _NO_WORK:
             continue
-        reason = str(op.attributes[CPU_NOTE]) if CPU_NOTE in op.attributes else unsupported_reason(target, op)
+        reason = cpu_reason(op, target)
         device = reason is None
         home = _home(segments, op, device)
         if home is None:

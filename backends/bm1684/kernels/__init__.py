@@ -1,0 +1,13 @@
+"""Kernels of the BM1684: one class per family of TensorOps, found by op class."""
+
+from bmcompiler.backends.bm1684.kernels.conv import ConvKernel, DeconvKernel
+from bmcompiler.backends.bm1684.kernels.view import ViewKernel
+from bmcompiler.codegen.kernels import DeviceKernel
+from bmcompiler.target import kernel_table
+
+KERNELS: tuple[DeviceKernel, ...] = (
+    ConvKernel(),
+    DeconvKernel(),
+    ViewKernel(),
+)
+TABLE = kernel_table(KERNELS)

@@ -1,0 +1,73 @@
+"""The BM1684 as a target plugin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from bmcompiler.errors import UsageError
+from bmcompiler.ir import Module, Operation
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.target import Compiled, Kernel
+
+if TYPE_CHECKING:
+    from bmcompiler.bmodel.bm1684 import Bm1684Stage
+
+
+class Bm1684Target:
+    """fp32 and int8 in one net; what has no kernel runs on the host CPU inside the same model."""
+
+    name = "bm1684"
+    precisions: Sequence[str] = ("f32", "int8")
+
+    def kernel_for(self, op: Operation) -> Kernel | None:
+        """The kernel of an op's class, or None."""
+        from bmcompiler.backends.bm1684.kernels import TABLE
+
+        return TABLE.get(type(op)) if isinstance(op, TensorOp) else None
+
+    def kernels(self) -> Sequence[Kernel]:
+        """All kernels, in the order of the manual."""
+        from bmcompiler.backends.bm1684.kernels import KERNELS
+
+        return KERNELS
+
+    def pipeline(self, precision: str, level: int) -> str:
+        """Default passes. Raises UsageError for a precision the chip does not have."""
+        before = "single-precision,absorb-qdq,canonicalize,narrow-borders,legalize{form=same},merge-reshapes"
+        if precision == "f32":
+            return f"{before},fuse-activation,dead-code"
+        if precision == "int8":
+            return f"{before},fuse-activation,calibrate,quantize{{scheme=scale}},dead-code"
+        raise UsageError(f"bm1684 computes in f32 and int8, not in {precision}", remedy="use --quantize f32 or int8")
+
+    def compile(self, modules: Sequence[Module], level: int) -> Compiled:
+        """One net with a stage per module (input shape)."""
+        from bmcompiler.backends.bm1684.codegen import Program
+        from bmcompiler.bmodel.bm1684 import Bm1684Model, Bm1684Net
+        from bmcompiler.codegen.coefficients import Coefficients
+        from bmcompiler.codegen.rows import memory_totals
+
+        stages: list[Bm1684Stage] = []
+        compiled = Compiled(None)
+        for module in modules:
+            program = Program(module, self, Coefficients(module), level)
+            stages.append(program.stage)
+            compiled.rows = compiled.rows or program.rows
+            compiled.totals = compiled.totals or {
+                **memory_totals(program.plan),
+                "weight memory": program.coefficients.size,
+                "TIU commands": program.build.counts[0],
+                "GDMA commands": program.build.counts[1],
+            }
+        compiled.model = Bm1684Model([Bm1684Net(modules[0].main.name, stages)])
+        return compiled
+
+    def disassemble(self, model: Any, net: int | None = None) -> str:
+        """All programs (or one) of a model as text, layer names as comments."""
+        from bmcompiler.backends.bm1684.listing import listing
+
+        return listing(model, net)
+
+
+TARGET = Bm1684Target()

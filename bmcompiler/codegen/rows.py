@@ -1,0 +1,55 @@
+"""What code generators tell the compile summary: one row per layer, and memory totals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+from bmcompiler.codegen.memory import MemoryPlan
+from bmcompiler.codegen.partition import Segment
+from bmcompiler.codegen.schedule import Moved
+from bmcompiler.ir import Operation
+from bmcompiler.target import LayerRow
+
+
+def device_row(op: Operation, where: str, moved: Moved, commands: int) -> LayerRow:
+    """Row of an op that became `commands` device commands."""
+    return LayerRow(
+        op.label,
+        op.short_name,
+        where,
+        op.results[0].shape,
+        loaded=moved.loaded,
+        stored=moved.stored,
+        weights=moved.weights,
+        commands=commands,
+        tiles=moved.tiles,
+        macs=macs(op),
+    )
+
+
+def cpu_rows(segment: Segment) -> Iterator[LayerRow]:
+    """Rows of the ops of a CPU subnet."""
+    for op, reason in zip(segment.ops, segment.reasons):
+        yield LayerRow(op.label, op.short_name, "cpu", op.results[0].shape, reason=reason)
+
+
+def joined_names(segment: Segment) -> tuple[str, str]:
+    """(layers, kinds) of a segment as a model file names them."""
+    names = ", ".join(dict.fromkeys(op.label for op in segment.ops))
+    return names, ", ".join(dict.fromkeys(op.short_name for op in segment.ops))
+
+
+def macs(op: Operation) -> int:
+    """Multiply-accumulates of the layers that have them."""
+    if op.short_name in ("conv", "deconv"):
+        side = op.result if op.short_name == "conv" else op.operands[0]
+        return prod(side.shape) * prod(op.operands[1].shape[1:])
+    if op.short_name == "matmul":
+        return prod(op.result.shape) * op.operands[0].shape[-1]
+    return 0
+
+
+def memory_totals(plan: MemoryPlan) -> dict[str, int]:
+    """Neuron memory for the summary, in bytes."""
+    return {"neuron memory": plan.size, "neuron lower bound": plan.lower_bound}
