@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bmcompiler import arith
+from bmcompiler import arith, quant_modes
 from bmcompiler.ir import TensorType
 from bmcompiler.ir.types import DTYPES
 from bmcompiler.ops.base import Ints, Locality, TensorOp, attr, operand, tensorop
@@ -280,14 +280,18 @@ class BitXor(_Bitwise):
 
 @tensorop("quantize")
 class Quantize(TensorOp):
-    """Reals to i8: out = saturate(floor(x / scale + 0.5)), scale from the quantization of the result type.
+    """Reals to integers; scale s and zero point from the quantization of the result type, which must be given (`out=`).
 
     %y = "tensorop.quantize"(%x) : (tensor<1x8xf32>) -> tensor<1x8xi8, {scale = 0.0078125}>
+    %y = "tensorop.quantize"(%x) {rounding = "away"} : (tensor<1x8xf32>) -> tensor<1x8xui8, {scale = 0.25}>
 
-    The result type must be given (`out=`); its zero point is 0. Source: bm1880.md 11.2, threshold = 128 * scale.
+    rounding "up" (bm1880.md 11.2, threshold = 128 * s): i8 = saturate(floor(x / s + 0.5)) in float64, no zero point.
+    rounding "away" (bm1684.md 4.3): i8, u8, i16 or u16 = saturate(round half away from zero(fl(x * fl(1 / s))) + zero
+    point) in float32, where s must be a normal float32 number; NaN becomes the lowest value.
     """
 
     ins = (operand("x"),)
+    attrs = (attr("rounding", str, "up"),)
     locality = Locality.LOCAL
     free_dtype = True
 
@@ -295,21 +299,33 @@ class Quantize(TensorOp):
         return TensorType(self.x.shape, "i8", self.results[0].type.quant if self.results else None)
 
     def evaluate(self, x: Any) -> Any:
-        return arith.quantize_real(x, self.type.quant.threshold)  # type: ignore[union-attr]
+        quant = self.type.quant
+        if self.rounding == "up":
+            return arith.quantize_real(x, quant.threshold)  # type: ignore[union-attr]
+        return quant_modes.quantize_away(x, quant.scale, self.type.dtype, quant.zero_point)  # type: ignore[union-attr]
 
     def check(self) -> None:
         need_float(self, "the operand", self.x)
-        need_dtype(self, "the result", self.result, ("i8",))
-        _need_scale(self, "the result", self.type)
+        if self.rounding not in ("up", "away"):
+            raise self.invalid(f"rounding must be 'up' or 'away', got {self.rounding!r}")
+        if self.rounding == "up":
+            need_dtype(self, "the result", self.result, ("i8",))
+            _need_scale(self, "the result", self.type)
+            return
+        need_dtype(self, "the result", self.result, NARROW)
+        _need_scale(self, "the result", self.type, zero_point=True)
+        if not quant_modes.is_single(self.type.quant.scale):  # type: ignore[union-attr]
+            raise self.invalid(f"the scale must be a normal float32 number, got {self.type}")
 
 
 @tensorop("dequantize")
 class Dequantize(TensorOp):
-    """Integers to f32: out = x * scale, scale from the quantization of the operand type (zero point 0).
+    """Integers to f32: out = (x - zero point) * scale, rounded once; both from the quantization of the operand type.
 
     %y = "tensorop.dequantize"(%x) : (tensor<1x8xi8, {scale = 0.0078125}>) -> tensor<1x8xf32>
 
-    Source: bm1880.md 11.2, threshold = 128 * scale.
+    Source: bm1880.md 11.2, threshold = 128 * scale. For a scale that is a float32 number this is
+    fl(float(x - zero point) * scale), the product of a chip that computes in float32 (bm1684.md 4.3).
     """
 
     ins = (operand("x"),)
@@ -319,11 +335,12 @@ class Dequantize(TensorOp):
         return TensorType(self.x.shape, "f32")
 
     def evaluate(self, x: Any) -> Any:
-        return arith.dequantize(x, self.x.type.quant.threshold)
+        quant = self.x.type.quant
+        return quant_modes.dequantize(x, quant.scale, quant.zero_point)
 
     def check(self) -> None:
         need_dtype(self, "the operand", self.x, NARROW)
-        _need_scale(self, "the operand", self.x.type)
+        _need_scale(self, "the operand", self.x.type, zero_point=True)
 
 
 @tensorop("cast")
@@ -373,6 +390,12 @@ def _need_i32(op: TensorOp, what: str, value: int) -> None:
         raise op.invalid(f"{what} must fit 32 bits, got {value}")
 
 
-def _need_scale(op: TensorOp, what: str, type: TensorType) -> None:
-    if type.quant is None or not 0 < type.quant.scale < float("inf") or type.quant.zero_point:
-        raise op.invalid(f"{what} needs a quantization with a positive scale and zero point 0, got {type}")
+def _need_scale(op: TensorOp, what: str, type: TensorType, *, zero_point: bool = False) -> None:
+    """Raise VerifyError unless `type` has a positive scale and no zero point, or one that its element type holds."""
+    quant = type.quant
+    if quant is None or not 0 < quant.scale < float("inf") or (quant.zero_point and not zero_point):
+        wanted = "a positive scale" if zero_point else "a positive scale and zero point 0"
+        raise op.invalid(f"{what} needs a quantization with {wanted}, got {type}")
+    limits = np.iinfo(type.numpy)
+    if not limits.min <= quant.zero_point <= limits.max:
+        raise op.invalid(f"the zero point of {what} must fit {type.dtype}, got {quant.zero_point}")

@@ -83,9 +83,8 @@ class Conv(TensorOp):
                 return arith.conv2d(x, weight, **geometry)
             return arith.conv2d(_padded(x, self.pads, border), weight, **{**geometry, "pads": (0, 0, 0, 0)})
 
-        wide_bias = None if bias is None else bias[:, None, None]
-        by_channel = partial(np.sum, axis=(1, 2, 3))
-        out = finish_products(self, sums, x, weight, wide_bias, lambda w: by_channel(w)[:, None, None])
+        shaped = None if bias is None else bias[:, None, None]
+        out = finish_products(self, sums, x, weight, shaped, lambda w: w.sum((1, 2, 3))[:, None, None])
         return activated(self, out)
 
     def check(self) -> None:
@@ -222,8 +221,10 @@ class Matmul(TensorOp):
         a = left.swapaxes(-1, -2) if self.transpose_left else left
         b = right.swapaxes(-1, -2) if self.transpose_right else right
         if not self.left.type.is_float:
-            depth = partial(np.sum, axis=-2, keepdims=True)
-            return activated(self, finish_products(self, lambda a, b, _: arith.matmul(a, b), a, b, bias, depth))
+            out = finish_products(
+                self, lambda a, b, _: arith.matmul(a, b), a, b, bias, lambda w: w.sum(-2, keepdims=True)
+            )
+            return activated(self, out)
         a_wide, b_wide, bias_wide = widened(a, b, bias)
         out = np.matmul(a_wide, b_wide)
         if bias is not None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bmcompiler import arith
+from bmcompiler import arith, quant_modes
 from bmcompiler.ir import TensorType
 from bmcompiler.ops.base import Locality, Pair, Quad, TensorOp, attr, operand, tensorop
 from bmcompiler.ops.nn import window_count
@@ -115,8 +115,9 @@ class AvgPool(_Pool):
     kernel, strides: (height, width); pads: top, bottom, left, right, each smaller than the window; ceil_mode as in
     max_pool. Global pooling has kernel = (H, W).
 
-    Integer form (bm1880.md 8.2 avg_pooling), i8 or u8: saturate(round_shift(window sum * multiplier, rshift)), zero
-    padding counted, so count_include_pad must be true or all pads 0.
+    Integer forms, i8 or u8, zero padding counted, so count_include_pad must be true or all pads 0:
+    saturate(round_shift(window sum * multiplier, rshift)) (bm1880.md 8.2 avg_pooling), or with a `scale` above 0
+    saturate(round half away from zero(fl(float32(window sum) * float32(scale)))) (bm1684.md 6.2).
     """
 
     attrs = (
@@ -127,6 +128,7 @@ class AvgPool(_Pool):
         attr("count_include_pad", bool, False),
         attr("multiplier", int, 1),
         attr("rshift", int, 0),
+        attr("scale", float, 0.0),
     )
     free_dtype = True
 
@@ -137,10 +139,11 @@ class AvgPool(_Pool):
         if x.dtype.kind != "f":
             total = arith.pool_sum(self.padded(x, 0), self.kernel, self.strides)
             magnitude = largest(x) * self.kernel[0] * self.kernel[1] * abs(self.multiplier)
-            total = total.astype(holding(magnitude), copy=False)
             _, _, rows, columns = self.infer_shape()
-            scaled = total[:, :, :rows, :columns] * self.multiplier
-            return arith.requantize(scaled, self.rshift, self.type.dtype)
+            total = total.astype(holding(magnitude), copy=False)[:, :, :rows, :columns]
+            if self.scale:
+                return quant_modes.from_real(total.astype(np.float32) * np.float32(self.scale), self.type.dtype)
+            return arith.requantize(total * self.multiplier, self.rshift, self.type.dtype)
         (wide,) = widened(x)
         counts = np.multiply.outer(self.counts(0), self.counts(1)).astype(wide.dtype)
         return (self.windows(self.padded(wide, 0), np.add) / counts).astype(x.dtype, copy=False)
@@ -156,11 +159,13 @@ class AvgPool(_Pool):
     def check(self) -> None:
         if self.input.type.is_float:
             need_same_dtype(self, [self.input, self.result])
-            if (self.multiplier, self.rshift) != (1, 0):
-                raise self.invalid("multiplier and rshift belong to the integer form, the operand is float")
+            if (self.multiplier, self.rshift, self.scale) != (1, 0, 0.0):
+                raise self.invalid("multiplier, rshift and scale belong to the integer form, the operand is float")
             return
         need_dtype(self, "the operand", self.input, BYTES)
         need_dtype(self, "the result", self.result, BYTES)
         need_shift(self, self.rshift)
+        if self.scale and ((self.multiplier, self.rshift) != (1, 0) or not 0 < self.scale < float("inf")):
+            raise self.invalid(f"scale must be positive and stand without multiplier and rshift, got {self.scale}")
         if any(self.pads) and not self.count_include_pad:
             raise self.invalid("the integer form counts its zero padding: count_include_pad must be true, or pads 0")

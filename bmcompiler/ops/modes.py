@@ -1,0 +1,118 @@
+"""The integer end of conv, deconv and matmul: a plain rounding shift, or one of the modes of `quant_modes`.
+
+What an op brings: its exact integer sums of products, with padding that counts as a given zero point. The attributes,
+their rules and everything behind the sums are the same for the three ops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bmcompiler import arith, quant_modes
+from bmcompiler.ops.base import Ints, TensorOp, attr
+from bmcompiler.ops.rules import BYTES, NARROW, need_dtype, need_same_dtype, need_shift
+from bmcompiler.quant_modes import ASYMMETRIC, HIGH, LOW, MODES
+
+MODE_ATTRIBUTES = (
+    attr("rshift", int, 0),
+    attr("mode", str, ""),
+    attr("scale", float, 0.0),
+    attr("zero_points", Ints, ()),
+)
+"""mode "": saturate(round_shift(sum + bias, rshift)). "low", "high", "asymmetric": `quant_modes` with `scale`;
+zero_points (input, weight, output) belong to the asymmetric mode."""
+_BIAS = {"": ("i16", "u16", "i32"), LOW: ("i16", "u16"), HIGH: ("i16", "u16", "i32", "f32")}
+_BIAS[ASYMMETRIC] = _BIAS[HIGH]
+_RESULT = {"": (*NARROW, "i32"), LOW: BYTES, HIGH: NARROW, ASYMMETRIC: NARROW}
+
+Sums = Callable[[Any, Any, int], Any]
+"""(data, weight, value of padding) -> exact integer sums of products."""
+
+
+def check_quantized(op: TensorOp) -> None:
+    """Element types and attributes of sums of products (data, weight, optional bias).
+
+    Float form: one float type throughout, nothing of `MODE_ATTRIBUTES`. Integer form: i8 or u8 data and weight.
+    Bias and result: i16, u16 or i32 and any integer type of 8 to 32 bits for a plain shift (bm1880.md 8.2); by mode
+    (bmlang.md 3.2) a bias of 16 bits, also i32 and f32 for high and asymmetric, a result of 8 bits, for those two also
+    16.
+    """
+    if op.operands[0].type.is_float:
+        need_same_dtype(op, [*op.operands, op.result])
+        if op.rshift or op.mode or op.scale or op.zero_points:
+            raise op.invalid("rshift, mode, scale and zero_points belong to the integer form, the operands are floats")
+        return
+    if op.mode and op.mode not in MODES:
+        raise op.invalid(f"mode must be empty or one of {', '.join(MODES)}, got {op.mode!r}")
+    need_dtype(op, "data", op.operands[0], BYTES)
+    need_dtype(op, "weight", op.operands[1], BYTES)
+    if len(op.operands) > 2:
+        need_dtype(op, "bias", op.operands[2], _BIAS[op.mode])
+    need_dtype(op, "the result", op.result, _RESULT[op.mode])
+    need_shift(op, op.rshift)
+    if not op.mode and (op.scale or op.zero_points):
+        raise op.invalid("scale and zero_points belong to a mode (low, high or asymmetric)")
+    if op.mode:
+        _check_mode(op)
+
+
+def _check_mode(op: TensorOp) -> None:
+    if op.rshift:
+        raise op.invalid(f"mode {op.mode} takes its shift from scale; rshift must be 0, got {op.rshift}")
+    try:
+        quant_modes.rescale(op.scale)
+    except ValueError as error:
+        raise op.invalid(str(error)) from None
+    if op.mode != ASYMMETRIC:
+        if op.zero_points:
+            raise op.invalid(f"zero_points belong to mode asymmetric, the mode is {op.mode}")
+        return
+    if len(op.zero_points) != 3:
+        raise op.invalid(f"zero_points needs three numbers (input, weight, output), got {len(op.zero_points)}")
+    for what, value, point in zip(("input", "weight", "output"), (*op.operands[:2], op.result), op.zero_points):
+        limits = np.iinfo(value.type.numpy)
+        if not limits.min <= point <= limits.max:
+            raise op.invalid(f"the {what} zero point must fit {value.dtype}, got {point}")
+
+
+def finish_products(
+    op: TensorOp, sums: Sums, x: Any, weight: Any, bias: Any, over_depth: Callable[[Any], Any] | None = None
+) -> Any:
+    """The integer result of `op` by its mode.
+
+    Args:
+        sums: the products of the op. bias: integers or f32, shaped to broadcast against them, or None.
+        over_depth: sums the weights behind each output channel, shaped like the bias; the asymmetric mode needs it.
+    """
+    dtype = op.type.dtype
+    if op.mode == ASYMMETRIC and over_depth is not None:
+        return _asymmetric(op, sums, x, weight, bias, over_depth)
+    wide = op.mode == HIGH and bias is not None and bias.dtype.itemsize > 2
+    total = sums(x, weight, 0)
+    if bias is not None and not wide:
+        # exact: products of bytes that `arith` sums in int32 leave room for a bias of 16 bits, not for a wider one
+        total = total.astype(np.int64 if bias.dtype.itemsize > 2 else total.dtype, copy=False) + bias
+    if not op.mode:
+        return arith.requantize(total, op.rshift, dtype)
+    factor = quant_modes.rescale(op.scale)
+    if op.mode == LOW:
+        return quant_modes.low(total, factor, dtype)
+    return quant_modes.high(total, factor, dtype, bias if wide else None)
+
+
+def _asymmetric(op: TensorOp, sums: Sums, x: Any, weight: Any, bias: Any, over_depth: Callable[[Any], Any]) -> Any:
+    """Padding counts as the zero point of the input; only so bias2 is one number per channel (bmlang.md 3.3)."""
+    of_input, of_weight, of_output = op.zero_points
+    crossed = sums(x, np.full_like(weight, of_weight), of_input) if of_weight else None
+    offset = of_input * over_depth(weight.astype(np.int64) - of_weight)
+    if bias is None:
+        bias2 = -offset
+    elif bias.dtype.kind == "f":
+        bias2 = (bias.astype(np.float64) - offset).astype(np.float32)
+    else:
+        bias2 = bias.astype(np.int64) - offset
+    factor = quant_modes.rescale(op.scale, floor=op.opname == "conv")
+    return quant_modes.asymmetric(sums(x, weight, of_input), crossed, factor, op.type.dtype, bias2, of_output)
