@@ -197,8 +197,8 @@ def _copy(item: int, shape: Shape, source: Strides, target: Strides) -> dict[str
         "stride_enable": 1,
         "src_data_format": form,
         "dst_data_format": form,
-        **_side("src", shape, source),
-        **_side("dst", shape, target),
+        **side_fields("src", shape, source),
+        **side_fields("dst", shape, target),
     }
 
 
@@ -210,11 +210,11 @@ def _fill(item: int, shape: Shape, strides: Strides, bits: int) -> dict[str, int
         "src_data_format": form,
         "dst_data_format": form,
         "constant_value": bits & 0xFFFF_FFFF,
-        **_side("dst", shape, strides),
+        **side_fields("dst", shape, strides),
     }
 
 
-def _side(side: str, shape: Shape, strides: Strides) -> dict[str, int]:
+def side_fields(side: str, shape: Shape, strides: Strides) -> dict[str, int]:
     """Size and stride fields; an axis of one element has stride 0, its own could exceed the field."""
     steps = [stride if size > 1 else 0 for size, stride in zip(shape, strides)]
     steps[3] = strides[3]
