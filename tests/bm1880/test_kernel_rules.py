@@ -41,6 +41,13 @@ CASES: dict[str, tuple[str, tuple[int, ...], Make]] = {
         lambda n, x: n.b.conv(x, n.i8(2, 4, 17, 1), pads=(16, 16, 0, 0), rshift=9),
     ),
     "conv bias": ("Input and weights must be int8", X, lambda n, x: n.b.conv(x, n.i8(2, 4, 1, 1), i32(n, 2))),
+    "conv mode": (
+        "no quantization mode",
+        X,
+        lambda n, x: n.b.conv(x, n.i8(2, 4, 1, 1), mode="low", scale=0.01),
+    ),
+    "matmul mode": ("no quantization mode", (4, 4), lambda n, x: n.b.matmul(x, n.i8(4, 4), mode="high", scale=0.01)),
+    "pool scale": ("not by a real number", X, lambda n, x: n.b.avg_pool(x, kernel=(2, 2), scale=0.25)),
     "conv group": (
         "at most 4095 input channels",
         (1, 4096, 1, 1),

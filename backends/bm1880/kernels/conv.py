@@ -80,6 +80,10 @@ class ConvKernel(LocalKernel):
     def no_activation(self, op: TensorOp) -> bool:
         return not op.activation
 
+    @rule("Only a plain right shift, no quantization mode", got="mode")
+    def plain_shift(self, op: TensorOp) -> bool:
+        return not op.mode
+
     # -- geometry ------------------------------------------------------------------------------------------------------
     def windows(self, op: TensorOp) -> tuple[WindowAxis, WindowAxis]:
         """The window along h and along w, in the engine's terms."""

@@ -76,6 +76,10 @@ class MatmulKernel(LocalKernel):
     def no_activation(self, op: TensorOp) -> bool:
         return not op.activation
 
+    @rule("Only a plain right shift, no quantization mode", got="mode")
+    def plain_shift(self, op: TensorOp) -> bool:
+        return not op.mode
+
     @rule("Operands must be int8, bias int16, result int8")
     def integer_types(self, op: TensorOp) -> bool:
         return (op.left.dtype, op.right.dtype, op.type.dtype) == ("i8", "i8", "i8") and (

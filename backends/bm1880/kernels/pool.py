@@ -111,6 +111,10 @@ class AvgPoolKernel(MaxPoolKernel):
 
     ops = (AvgPool,)
 
+    @rule("Averages are scaled by a multiplier and a shift, not by a real number", got="scale")
+    def integer_scale(self, op: TensorOp) -> bool:
+        return not op.scale
+
     @rule("The multiplier must be between 0 and 255", got="multiplier")
     def multiplier_range(self, op: TensorOp) -> bool:
         return bool(0 <= op.multiplier <= 255)
