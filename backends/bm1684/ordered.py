@@ -47,8 +47,8 @@ def _block(a: FloatArray, b: FloatArray, accumulators: int, safe: bool) -> Float
     """`ordered_product` of a block; `safe` = no denormal can appear on the way."""
     depth = a.shape[0] // accumulators
     whole = depth * accumulators
-    steps_a = a[:whole].reshape(depth, accumulators, -1, 1)
-    steps_b = b[:whole].reshape(depth, accumulators, 1, -1)
+    steps_a = a[:whole].reshape(depth, accumulators, a.shape[1], 1)
+    steps_b = b[:whole].reshape(depth, accumulators, 1, b.shape[1])
     sums = np.zeros((accumulators, a.shape[1], b.shape[1]), np.float32)
     products = np.empty_like(sums)
     for x, y in zip(steps_a, steps_b):

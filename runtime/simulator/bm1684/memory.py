@@ -20,8 +20,10 @@ class Machine:
     `poisoned` fills local memory with the word 0xDEADBEEF instead, as the vendor's model does (bm1684.md 3.1).
     """
 
-    def __init__(self, global_memory: GlobalMemory | None = None, *, poisoned: bool = False) -> None:
-        self.local = LaneMemory(CHIP.lanes, CHIP.lmem_size)
+    def __init__(
+        self, global_memory: GlobalMemory | None = None, *, local: LaneMemory | None = None, poisoned: bool = False
+    ) -> None:
+        self.local = LaneMemory(CHIP.lanes, CHIP.lmem_size) if local is None else local
         self.globals = global_memory or GlobalMemory()
         self.l2: Bytes = np.zeros(CHIP.l2_size, np.uint8)
         tables = l2_tables()

@@ -1,0 +1,119 @@
+"""Small random nets, and the comparison all BM1684 code generation tests share: model -> device == interpreter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from bmcompiler.backends.bm1684.kernels.base import LocalKernel
+from bmcompiler.backends.bm1684.target import TARGET
+from bmcompiler.bmodel.bm1684 import Bm1684Model
+from bmcompiler.builder import Builder
+from bmcompiler.interpreter import run_module
+from bmcompiler.ir import Module, Quant, TensorType, Value, verify_module
+from bmcompiler.runtime.bm1684_device import Bm1684Device
+from bmcompiler.target import Compiled
+
+Shape = tuple[int, ...]
+Make = Callable[..., "Value | Sequence[Value]"]
+FULL = 1 << 19
+QUANT = Quant(1 / 64)
+
+
+@contextmanager
+def local_memory(lane_bytes: int) -> Iterator[None]:
+    """Local memory as if it had fewer bytes per lane, so that small tensors are cut into many tiles."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LocalKernel.tiler, "lane_bytes", lane_bytes)
+        yield
+
+
+class Net:
+    """A net under construction with reproducible random weights; integer inputs have a scale of 1/64."""
+
+    def __init__(self, shapes: Sequence[Shape], seed: int = 0, dtype: str = "f32") -> None:
+        self.rng = np.random.default_rng(seed)
+        self.b = Builder.new("net")
+        quant = None if dtype == "f32" else QUANT
+        self.inputs = [self.b.input(f"x{i}", TensorType(shape, dtype, quant)) for i, shape in enumerate(shapes)]
+
+    def f32(self, *shape: int) -> Value:
+        """A random float constant."""
+        return self.b.weight(self.rng.standard_normal(shape).astype(np.float32), "w")
+
+    def integers(self, dtype: str, *shape: int) -> Value:
+        """A random constant over the full range of an integer type ("i8", "u8", "i16", ...)."""
+        limits = np.iinfo(TensorType((), dtype).numpy)
+        return self.b.weight(self.rng.integers(limits.min, limits.max + 1, shape).astype(limits.dtype), "w")
+
+    def module(self, values: Sequence[Value]) -> Module:
+        """The finished net with outputs y0, y1, ..."""
+        module = self.b.outputs(list(values), [f"y{i}" for i in range(len(values))])
+        verify_module(module)
+        return module
+
+
+def random_inputs(module: Module, seed: int = 1) -> dict[str, np.ndarray]:
+    """Normal floats, and integers over their full range."""
+    rng = np.random.default_rng(seed)
+    found = {}
+    for name, argument in zip(module.main.input_names, module.main.arguments):
+        if argument.type.is_float:
+            found[name] = rng.standard_normal(argument.shape).astype(np.float32)
+        else:
+            limits = np.iinfo(argument.type.numpy)
+            found[name] = rng.integers(limits.min, limits.max + 1, argument.shape).astype(limits.dtype)
+    return found
+
+
+def on_device(compiled: Compiled, module: Module, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Outputs of the first stage on the simulated chip, device values in and out."""
+    model = compiled.model
+    assert isinstance(model, Bm1684Model)
+    program = Bm1684Device().load(model)[0]
+    results = program.run([inputs[name] for name in module.main.input_names])
+    return dict(zip(module.main.output_names, results))
+
+
+def check(module: Module, seed: int = 1, *, level: int = 2, device: bool = True) -> Compiled:
+    """Compile, run and compare bit for bit; with `device` nothing may have gone to the CPU."""
+    inputs = random_inputs(module, seed)
+    compiled = TARGET.compile([module], level)
+    if device:
+        assert [row.reason for row in compiled.rows if row.where == "cpu"] == []
+    got, want = on_device(compiled, module, inputs), run_module(module, inputs, target=TARGET)
+    for name, expected in want.items():
+        assert got[name].dtype == expected.dtype
+        np.testing.assert_array_equal(got[name].view(np.uint8), np.ascontiguousarray(expected).view(np.uint8), name)
+    return compiled
+
+
+def check_op(
+    make: Make,
+    *shapes: Shape,
+    dtype: str = "f32",
+    seed: int = 0,
+    lanes: int = FULL,
+    level: int = 2,
+    close: float = 1e-4,
+) -> None:
+    """Check a net of one op (`make(net, *inputs)`) in lanes of `lanes` bytes; floats also against the op's meaning.
+
+    Args: close: allowed difference to the op's own `evaluate`, relative to its largest value.
+    """
+    net = Net(shapes, seed, dtype)
+    made = make(net, *net.inputs)
+    module = net.module([made] if isinstance(made, Value) else list(made))
+    with local_memory(lanes):
+        check(module, seed + 1, level=level, device=lanes == FULL)
+    inputs = random_inputs(module, seed + 1)
+    meaning, chip = run_module(module, inputs), run_module(module, inputs, target=TARGET)
+    for name, expected in meaning.items():
+        if expected.dtype.kind == "f" and expected.size:
+            scale = max(1.0, float(np.abs(expected[np.isfinite(expected)]).max(initial=0)))
+            np.testing.assert_allclose(chip[name], expected, atol=close * scale, rtol=close)
+        else:
+            np.testing.assert_array_equal(chip[name], expected)

@@ -1,0 +1,96 @@
+"""Convolutions on the BM1684: what the simulator computes from the commands is what the chip's arithmetic says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bm1684_nets import FULL, Net, check_op
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from bmcompiler.ir import Value
+
+LANES = st.sampled_from([2048, 8192, 20000, FULL])
+SIDE = st.integers(1, 17)
+BATCH = st.integers(1, 3)
+CHANNELS = st.one_of(st.integers(1, 9), st.sampled_from([63, 64, 65, 130]))
+ACTIVATION = st.sampled_from(["", "relu", "relu6"])
+SEED = st.integers(0, 99)
+property_test = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def pair(values: st.SearchStrategy[int]) -> st.SearchStrategy[tuple[int, int]]:
+    return st.tuples(values, values)
+
+
+@st.composite
+def windows(draw: st.DrawFn) -> dict[str, Any]:
+    """Geometry of a convolution: input size (h, w), kernel, strides, pads, dilations."""
+    size, kernel, strides = draw(pair(SIDE)), draw(pair(st.integers(1, 5))), draw(pair(st.integers(1, 4)))
+    dilations = draw(pair(st.integers(1, 3)))
+    pads = tuple(draw(st.integers(0, 3)) for _ in range(4))
+    for axis in range(2):
+        reach = (kernel[axis] - 1) * dilations[axis] + 1
+        span = size[axis] + pads[2 * axis] + pads[2 * axis + 1] - reach
+        assume(span >= 0 and pads[2 * axis] < reach and pads[2 * axis + 1] < reach)
+        assume((span // strides[axis]) * strides[axis] < pads[2 * axis] + size[axis])
+    return {"size": size, "kernel": kernel, "strides": strides, "pads": pads, "dilations": dilations}
+
+
+@property_test
+@given(windows(), BATCH, st.integers(1, 3), CHANNELS, CHANNELS, st.booleans(), ACTIVATION, LANES, SEED)
+def test_conv(
+    g: dict[str, Any], n: int, group: int, ci: int, co: int, bias: bool, activation: str, lanes: int, seed: int
+) -> None:
+    def make(net: Net, x: Value) -> Value:
+        w = net.f32(co * group, ci, *g["kernel"])
+        b = net.f32(co * group) if bias else None
+        modes = {key: g[key] for key in ("strides", "pads", "dilations")}
+        return net.b.conv(x, w, b, group=group, activation=activation, **modes)
+
+    check_op(make, (n, ci * group, *g["size"]), seed=seed, lanes=lanes)
+
+
+@property_test
+@given(windows(), BATCH, CHANNELS, st.booleans(), LANES, SEED)
+def test_depthwise(g: dict[str, Any], n: int, channels: int, bias: bool, lanes: int, seed: int) -> None:
+    def make(net: Net, x: Value) -> Value:
+        b = net.f32(channels) if bias else None
+        modes = {key: g[key] for key in ("strides", "pads", "dilations")}
+        return net.b.conv(x, net.f32(channels, 1, *g["kernel"]), b, group=channels, **modes)
+
+    check_op(make, (n, channels, *g["size"]), seed=seed, lanes=lanes)
+
+
+@property_test
+@given(
+    pair(st.integers(1, 9)),
+    pair(st.integers(1, 4)),
+    pair(st.integers(1, 3)),
+    st.integers(1, 3),
+    CHANNELS,
+    CHANNELS,
+    LANES,
+    SEED,
+)
+def test_deconv(
+    size: tuple[int, int],
+    kernel: tuple[int, int],
+    strides: tuple[int, int],
+    group: int,
+    ci: int,
+    co: int,
+    lanes: int,
+    seed: int,
+) -> None:
+    pads = (kernel[0] // 2, (kernel[0] - 1) // 2, kernel[1] // 2, (kernel[1] - 1) // 2)
+
+    def make(net: Net, x: Value) -> Value:
+        return net.b.deconv(
+            x, net.f32(ci * group, co, *kernel), net.f32(co * group), strides=strides, pads=pads, group=group
+        )
+
+    assume(
+        all(k >= t and (s - 1) * t + k - sum(p) >= 1 for s, t, k, p in zip(size, strides, kernel, (pads[:2], pads[2:])))
+    )
+    check_op(make, (1, ci * group, *size), seed=seed, lanes=lanes)
