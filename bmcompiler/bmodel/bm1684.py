@@ -1,21 +1,33 @@
-"""Models of the BM168x family: nets, stages, subnets of both engines' commands (bm1684.md 10)."""
+"""Models of the BM168x family: nets, stages, subnets of both engines' commands (bm1684.md 10).
+
+    model = Bm1684Model([Bm1684Net("tiny", [Bm1684Stage(inputs, outputs, ctx_address, ctx_size, [TpuSubnet(...)])])])
+
+Addresses are those of the compiler: coefficients from `FIRST_ADDRESS` on, then the neuron memory. `source` of every
+part holds the fields of a file that nothing here uses, as read; they are written again.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, NamedTuple
 
 from bmcompiler.bmodel.model import FORMATS, BModel, Buffer, Stage, TensorInfo, digest
-from bmcompiler.errors import UnsupportedError
+from bmcompiler.errors import FileFormatError, UnsupportedError, UsageError
 from bmcompiler.files import StrPath
 
+HEADER = 64
 COMMAND_BYTES = 128
 FIRST_ADDRESS = 0x1_0510_0000  # first address a compiler may assign (bm1684.md 1.1)
+ADDRESS_SPACE = 1 << 40  # width of an address in a GDMA command
 STORE_MODES = ("1N", "2N", "4N")
 IMAGES_PER_WORD = (1, 2, 4)  # by store mode
-FORMAT_OF = {name: number for number, (name, _) in FORMATS.items()}
+# Element types by their number in the file (bm1684.md 10.2; vendor-cli.md 7.3).
+DTYPES = ("float32", "float16", "int8", "uint8", "int16", "uint16", "int32", "uint32", "bfloat16", "int4", "uint4")
+FORMAT_OF = {name: number for number, (name, _) in FORMATS.items() if name in DTYPES}
+DAMAGED = "the file is damaged; compile or copy it again"
 
 
 class CommandGroup(NamedTuple):
@@ -33,8 +45,9 @@ class Bm1684Tensor:
         dtype: element type as numpy names it ("float32", "int8", ...).
         address: absolute, as the compiler assigned it; the runtime relocates it.
         store_mode: 0 plain rows (1N); 1 and 2: two int16 or four int8 images share a word (2N, 4N; bm1684.md 4.2).
-        scale: real value of one integer step, for inputs and outputs alike; 1.0 when there is none. Files hold its
-            reciprocal for inputs of the net: the vendor's tools multiply by the number in both directions.
+        scale: real value of one integer step (a float32 number), for inputs and outputs alike; 1.0 when there is none.
+            Files hold its reciprocal for inputs of the net: the vendor's runner computes integers as round half away
+            from zero(real * number + zero_point) and results as (integer - zero_point) * number, int8 and uint8 only.
         zero_point: integer that stands for the real number 0.
         hidden: 0 not said, 1 input of the net, 2 output of the net, 3 and up: other uses of newer tools.
         index: place among the inputs or outputs of the net.
@@ -54,6 +67,7 @@ class Bm1684Tensor:
     memory: int = 1
     cpu_address: int = 0
     pad_h: int = 0
+    source: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def size(self) -> int:
@@ -83,6 +97,7 @@ class TpuSubnet:
     dynamic: bool = False
     ir_offset: int = 0
     ir_length: int = 0
+    source: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass
@@ -96,6 +111,7 @@ class CpuSubnet:
     id: int = 0
     next: list[int] = field(default_factory=lambda: [-1])
     custom: bool = False
+    source: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass
@@ -114,7 +130,6 @@ class Bm1684Stage:
     Attributes:
         ctx_address, ctx_size: neuron memory as the compiler assigned it.
         coeff_address, coefficients: weights and where they go; b"" when there are none.
-        check_code: SHA-256 of the coefficients as read; b"" = take it from the coefficients.
         cpu_mem_size: elements of host memory that CPU subnets need.
         layers: which commands belong to which layer (`bmcompiler.bmodel.layers`), as text; b"" = not said.
         intermediate: the code of dynamic subnets, kept as it is.
@@ -127,11 +142,21 @@ class Bm1684Stage:
     subnets: list[TpuSubnet | CpuSubnet]
     coeff_address: int = FIRST_ADDRESS
     coefficients: Buffer = b""
-    check_code: bytes = b""
     locations: list[Location] = field(default_factory=list)
     cpu_mem_size: int = 0
     layers: bytes = b""
     intermediate: Buffer = b""
+    source: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def check_code(self) -> bytes:
+        """SHA-256 of the coefficients, 32 bytes: the runtime's key for blocks that are on the device already."""
+        return hashlib.sha256(self.coefficients).digest()
+
+    @property
+    def groups(self) -> list[CommandGroup]:
+        """The command groups of all device subnets, in order."""
+        return [group for subnet in self.subnets if isinstance(subnet, TpuSubnet) for group in subnet.groups]
 
 
 @dataclass
@@ -140,6 +165,7 @@ class Bm1684Net:
 
     name: str
     stages: list[Bm1684Stage]
+    source: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass
@@ -147,15 +173,16 @@ class Bm1684Model(BModel):
     """A BM168x model: nets with stages of their own.
 
     Attributes:
-        chip: as the file says it ("BM1684"); version: of the container; time: free text, fixed unless asked for.
+        chip: as the file says it. version: of the container. time: free text, the same in every file unless asked for.
         neuron_size: bytes of neuron memory of the largest stage; 0 = take it from the stages.
     """
 
     nets: list[Bm1684Net]
     chip: str = "BM1684"
     version: str = "2.2"
-    time: str = "not recorded"
+    time: str = "not recorded\n"
     neuron_size: int = 0
+    source: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     container: ClassVar[str] = "bm1684"
 
@@ -175,43 +202,141 @@ class Bm1684Model(BModel):
 
     @property
     def weight_sets(self) -> tuple[Buffer, ...]:
-        distinct: dict[str, Buffer] = {}
-        for _, stage in self.all_stages():
-            if len(stage.coefficients):
-                distinct.setdefault(digest(stage.coefficients), stage.coefficients)
-        return tuple(distinct.values())
+        blocks = {id(stage.coefficients): stage.coefficients for _, stage in self.all_stages()}
+        return tuple({digest(block): block for block in blocks.values() if len(block)}.values())
 
     def stages(self) -> tuple[Stage, ...]:
-        return tuple(
-            Stage(
-                net.name,
-                index,
-                tuple(tensor_info(tensor, stage) for tensor in stage.inputs),
-                tuple(tensor_info(tensor, stage) for tensor in stage.outputs),
-                len(stage.coefficients),
-                sum(len(group.tiu) + len(group.gdma) for group in groups_of(stage)),
-                stage.ctx_size,
-            )
-            for index, (net, stage) in enumerate(self.all_stages())
-        )
+        return tuple(_summary(net, index, stage) for index, (net, stage) in enumerate(self.all_stages()))
 
-    def parts(self, file: StrPath | None = None) -> Iterable[Buffer]:
-        raise UnsupportedError("models of this kind cannot be written yet")
+    def check(self, file: StrPath | None = None) -> None:
+        """Every number that a reader or the runtime relies on.
+
+        Raises:
+            FileFormatError: naming file, net, stage and value.
+        """
+        from bmcompiler.bmodel.bm1684_check import check_model
+
+        check_model(self, file)
+
+    def parts(self, file: StrPath | None = None) -> list[Buffer]:
+        from bmcompiler.bmodel.bm1684_message import encode
+
+        self.check(file)
+        return encode(self, file)
 
     def pieces(self) -> Iterator[tuple[str, Buffer]]:
-        raise UnsupportedError("models of this kind cannot be taken apart yet")
+        """Per stage a model file of its own, the commands of each group, and the coefficients."""
+        for number, net in enumerate(self.nets):
+            for place, stage in enumerate(net.stages):
+                name = f"bm_net{number}_stage{place}"
+                alone = replace(self, nets=[replace(net, stages=[stage])], neuron_size=0)
+                yield f"{name}.bmodel", b"".join(alone.parts())
+                for index, group in enumerate(stage.groups):
+                    yield f"{name}_group{index}.tiu", group.tiu
+                    yield f"{name}_group{index}.gdma", group.gdma
+                if len(stage.coefficients):
+                    yield f"{name}_coeff.bin", stage.coefficients
 
     def select(self, stage: int) -> Bm1684Model:
-        raise UnsupportedError("models of this kind cannot be taken apart yet")
+        known = self.all_stages()
+        if not 0 <= stage < len(known):
+            raise UsageError(f"there is no program {stage}", remedy=f"the file has 0 to {len(known) - 1}")
+        net, chosen = known[stage]
+        return replace(self, nets=[replace(net, stages=[chosen])], neuron_size=0)
+
+    def combined(self, others: Iterable[BModel], name: str | None = None) -> Bm1684Model:
+        """One model with the nets of all; stages of nets of one name join it. With `name` all become that net.
+
+        Raises:
+            UnsupportedError: another kind of file or chip, or a net has one set of input shapes twice.
+        """
+        nets: dict[str, Bm1684Net] = {}
+        for model in (self, *others):
+            if not isinstance(model, Bm1684Model) or model.chip != self.chip:
+                raise UnsupportedError(
+                    f"models of different chips ({self.target}, {model.target}) cannot share a file",
+                    remedy="compile both for the same target",
+                )
+            for net in model.nets:
+                known = nets.setdefault(name or net.name, replace(net, name=name or net.name, stages=[]))
+                known.stages.extend(net.stages)
+        for net in nets.values():
+            _refuse_equal_shapes(net)
+        return replace(self, nets=list(nets.values()), neuron_size=0)
 
 
-def groups_of(stage: Bm1684Stage) -> list[CommandGroup]:
-    """The command groups of all device subnets of a stage, in order."""
-    return [group for subnet in stage.subnets if isinstance(subnet, TpuSubnet) for group in subnet.groups]
+def _refuse_equal_shapes(net: Bm1684Net) -> None:
+    seen: set[tuple[tuple[int, ...], ...]] = set()
+    for stage in net.stages:
+        shapes = tuple(tensor.shape for tensor in stage.inputs)
+        if shapes in seen:
+            text = ", ".join(str(list(shape)) for shape in shapes)
+            raise UnsupportedError(
+                f"input shape {text} occurs twice in net {net.name!r}",
+                remedy="combine files compiled for different shapes, or give the nets different names",
+            )
+        seen.add(shapes)
+
+
+def _summary(net: Bm1684Net, index: int, stage: Bm1684Stage) -> Stage:
+    lines = tuple(_describe(subnet) for subnet in stage.subnets) if len(stage.subnets) > 1 else ()
+    return Stage(
+        net.name,
+        index,
+        tuple(tensor_info(tensor, stage) for tensor in stage.inputs),
+        tuple(tensor_info(tensor, stage) for tensor in stage.outputs),
+        len(stage.coefficients),
+        sum(len(group.tiu) + len(group.gdma) for group in stage.groups),
+        stage.ctx_size,
+        lines,
+    )
 
 
 def tensor_info(tensor: Bm1684Tensor, stage: Bm1684Stage) -> TensorInfo:
     """A boundary tensor as sessions see it: its offset counts from the start of neuron memory."""
-    inside = tensor.address >= stage.ctx_address
-    offset = tensor.address - stage.ctx_address if inside else 0
-    return TensorInfo(tensor.name, tensor.shape, FORMAT_OF[tensor.dtype], offset)
+    inside = stage.ctx_address <= tensor.address < stage.ctx_address + stage.ctx_size
+    return TensorInfo(
+        tensor.name,
+        tensor.shape,
+        FORMAT_OF[tensor.dtype],
+        tensor.address - stage.ctx_address if inside else 0,
+        scale=tensor.scale,
+        zero_point=tensor.zero_point,
+        layout=STORE_MODES[tensor.store_mode] if tensor.store_mode else "",
+    )
+
+
+def _describe(subnet: TpuSubnet | CpuSubnet) -> str:
+    names = [", ".join(tensor.name for tensor in tensors) for tensors in (subnet.inputs, subnet.outputs)]
+    if isinstance(subnet, CpuSubnet):
+        kind = f"host, {'custom ' if subnet.custom else ''}layer {subnet.op_type}, {len(subnet.parameters)} bytes"
+    elif subnet.dynamic:
+        kind = f"device, commands made at run time from {subnet.ir_length} bytes"
+    else:
+        tiu, gdma = (sum(len(group[at]) // COMMAND_BYTES for group in subnet.groups) for at in (0, 1))
+        kind = f"device, {tiu} TIU and {gdma} GDMA commands in {len(subnet.groups)} groups"
+    return f"subnet {subnet.id}: {kind}: {names[0]} -> {names[1]}, next {subnet.next}"
+
+
+def read(data: memoryview, file: StrPath) -> Bm1684Model:
+    """A model from the content of a file; coefficients are views of `data`.
+
+    Raises:
+        FileFormatError: truncated or malformed, or the coefficients do not have the SHA-256 the file says.
+        UnsupportedError: encrypted coefficients, branches between subnets.
+    """
+    from bmcompiler.bmodel.bm1684_message import decode
+
+    if len(data) < HEADER:
+        raise FileFormatError(f"the header needs {HEADER} bytes, the file has {len(data)}", file=file, remedy=DAMAGED)
+    header, description, binary = (int.from_bytes(data[at : at + 4], "little") for at in (4, 8, 12))
+    if header != HEADER:
+        raise FileFormatError(f"the header says it has {header} bytes, not {HEADER}", file=file, remedy=DAMAGED)
+    if HEADER + description + binary > len(data):
+        raise FileFormatError(
+            f"{HEADER + description + binary} bytes are announced, the file has {len(data)}", file=file, remedy=DAMAGED
+        )
+    section = data[HEADER + description : HEADER + description + binary]
+    model = decode(data[HEADER : HEADER + description], section, file)
+    model.check(file)
+    return model

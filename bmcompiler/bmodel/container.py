@@ -33,11 +33,16 @@ def _is_current(data: memoryview) -> bool:
     return bytes(data[:4]) == b"\xdd\xaa\x55\xff"
 
 
+def _is_bm168x(data: memoryview) -> bool:
+    return bytes(data[:4]) == b"\xee\xaa\x55\xff"
+
+
 def _is_json(data: memoryview) -> bool:
     return bytes(data[4:64]).lstrip()[:1] == b"{"
 
 
 CONTAINERS: list[Container] = [
+    Container("bm1684", "BM168x model", _is_bm168x, "bmcompiler.bmodel.bm1684"),
     Container("bm1880", "BM1880 model", _is_current, "bmcompiler.bmodel.bm1880"),
     Container("bm1880-json", "BM1880 model of SDK 0.1 (JSON header)", _is_json, "bmcompiler.bmodel.bm1880_json"),
 ]

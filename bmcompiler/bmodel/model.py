@@ -17,7 +17,8 @@ Buffer = bytes | memoryview
 MAX_RANK = 8
 MAX_BYTES = 1 << 32  # device memory of the largest chip served (bm1880.md 13)
 
-# Element formats of the BM1880 kernel headers (bm1880.md 1): number -> (name, bits).
+# Element formats: number -> (name, bits). 0 to 9 are those of the BM1880 kernel headers (bm1880.md 1), the others occur
+# in BM168x files only.
 FORMATS = {
     0: ("float32", 32),
     1: ("float16", 16),
@@ -29,6 +30,9 @@ FORMATS = {
     7: ("int1", 1),
     8: ("uint16", 16),
     9: ("uint8", 8),
+    10: ("uint32", 32),
+    11: ("bfloat16", 16),
+    12: ("uint4", 4),
 }
 FMT_F32, FMT_I8, FMT_U8 = 0, 4, 9
 
@@ -48,6 +52,10 @@ class TensorInfo:
         fmt: element format, a key of `FORMATS`.
         offset: bytes from the start of the activation (neuron) memory.
         threshold: real magnitude that maps to 128, 0 = unknown (bm1880.md 11.2).
+        scale, zero_point: real value of one integer step, and the integer that stands for 0; a scale of 0 means that
+            the threshold says it. Real values are rounded halves away from zero with a scale (BM168x), upwards with a
+            threshold (BM1880).
+        layout: how images are packed in device memory ("4N"); "" = plain rows.
     """
 
     name: str
@@ -55,6 +63,9 @@ class TensorInfo:
     fmt: int = FMT_I8
     offset: int = 0
     threshold: float = 0.0
+    scale: float = 0.0
+    zero_point: int = 0
+    layout: str = ""
     source: tuple[str, bytes] | None = field(default=None, repr=False, compare=False)  # message kind and bytes as read
 
     @property
@@ -91,7 +102,10 @@ class TensorInfo:
 
 @dataclass(frozen=True)
 class Stage:
-    """One program of a net: a fixed set of input shapes. Sizes in bytes of device memory."""
+    """One program of a net: a fixed set of input shapes. Sizes in bytes of device memory.
+
+    `subnets`: one line for each part of a program that changes between device and host; () when there is one part.
+    """
 
     net: str
     index: int
@@ -100,6 +114,7 @@ class Stage:
     weight_size: int
     instruction_size: int
     neuron_size: int
+    subnets: tuple[str, ...] = ()
 
 
 class BModel(ABC):

@@ -1,0 +1,142 @@
+"""The rules that a BM168x model keeps, checked when it is read and before it is written."""
+
+from __future__ import annotations
+
+import math
+
+from bmcompiler.bmodel.bm1684 import (
+    ADDRESS_SPACE,
+    COMMAND_BYTES,
+    DAMAGED,
+    DTYPES,
+    STORE_MODES,
+    Bm1684Model,
+    Bm1684Net,
+    Bm1684Stage,
+    Bm1684Tensor,
+    CpuSubnet,
+    TpuSubnet,
+)
+from bmcompiler.bmodel.model import MAX_RANK
+from bmcompiler.errors import FileFormatError
+from bmcompiler.files import StrPath
+
+_MAX_COMMANDS = 0xFFFF  # ids have 16 bits (bm1684.md 1)
+_SMALLEST = 2.0**-126  # scales and their reciprocals are normal float32 numbers
+_HOST = 2  # Bm1684Tensor.memory of a tensor without device memory
+
+
+class _BrokenRuleError(ValueError):
+    """A rule that does not hold; the message is one clause."""
+
+
+def _require(holds: bool, reason: str) -> None:
+    if not holds:
+        raise _BrokenRuleError(reason)
+
+
+def check_model(model: Bm1684Model, file: StrPath | None) -> None:
+    """Every number that a reader or the runtime relies on.
+
+    Raises:
+        FileFormatError: naming file, net, stage and value.
+    """
+    try:
+        _require(model.chip.isascii() and model.chip.isalnum(), f"the chip {model.chip!r} has no name")
+        _require(bool(model.nets), "the model holds no net")
+        for net in model.nets:
+            _require(bool(net.stages), f"net {net.name!r} has no stage")
+            for index, stage in enumerate(net.stages):
+                _check_stage(f"net {net.name!r}, stage {index}", model, net, stage)
+    except _BrokenRuleError as error:
+        raise FileFormatError(str(error), file=file, remedy=DAMAGED) from None
+
+
+def _check_stage(where: str, model: Bm1684Model, net: Bm1684Net, stage: Bm1684Stage) -> None:
+    end = stage.ctx_address + stage.ctx_size
+    _require(
+        0 <= stage.ctx_address <= end <= ADDRESS_SPACE,
+        f"{where} asks for neuron memory from {stage.ctx_address:#x} to {end:#x}, addresses have 40 bits",
+    )
+    end = stage.coeff_address + len(stage.coefficients)
+    _require(
+        stage.coeff_address >= 0 and end <= ADDRESS_SPACE,
+        f"{where} wants its coefficients at {stage.coeff_address:#x} to {end:#x}, addresses have 40 bits",
+    )
+    _require(0 <= stage.cpu_mem_size < 1 << 32, f"{where} asks for {stage.cpu_mem_size} elements of host memory")
+    _require(bool(stage.inputs), f"{where} has no input")
+    _require(bool(stage.outputs), f"{where} has no output")
+    # Only in address mode 0 do inputs and outputs lie in neuron memory; the other modes are of later chips.
+    plain = net.source.get("addr_mode", 0) == 0 and model.chip == "BM1684"
+    for kind, tensors in (("input", stage.inputs), ("output", stage.outputs)):
+        for number, tensor in enumerate(tensors):
+            place = f"{where}, {kind} {number}"
+            _check_tensor(place, tensor)
+            if plain and tensor.memory != _HOST:
+                _check_place(place, tensor, stage)
+    _check_subnets(where, stage)
+
+
+def _check_place(where: str, tensor: Bm1684Tensor, stage: Bm1684Stage) -> None:
+    start = tensor.address - stage.ctx_address
+    _require(
+        start >= 0 and start + tensor.size <= stage.ctx_size,
+        f"{where} lies outside the neuron memory (bytes {start} to {start + tensor.size} of {stage.ctx_size})",
+    )
+
+
+def _check_tensor(where: str, tensor: Bm1684Tensor) -> None:
+    rank = len(tensor.shape)
+    _require(1 <= rank <= MAX_RANK, f"{where} has {rank} dimensions, 1 to {MAX_RANK} are possible")
+    _require(
+        all(1 <= dim <= ADDRESS_SPACE for dim in tensor.shape) and math.prod(tensor.shape) <= ADDRESS_SPACE,
+        f"{where} has an impossible shape {list(tensor.shape)}",
+    )
+    _require(tensor.dtype in DTYPES, f"{where} has an unknown element type {tensor.dtype!r}")
+    _require(0 <= tensor.store_mode < len(STORE_MODES), f"{where} has an unknown store mode {tensor.store_mode}")
+    scale = tensor.scale
+    _require(scale == 0 or _SMALLEST <= scale <= 1 / _SMALLEST, f"{where} has an impossible scale {scale}")
+    _require(0 <= tensor.address <= ADDRESS_SPACE, f"{where} has an address of more than 40 bits")
+    for name, low, high in (
+        ("zero_point", -(1 << 31), 1 << 31),
+        ("hidden", -(1 << 31), 1 << 31),
+        ("index", -(1 << 31), 1 << 31),
+        ("memory", 0, 1 << 32),
+        ("cpu_address", 0, 1 << 32),
+        ("pad_h", 0, 1 << 32),
+    ):
+        value = getattr(tensor, name)
+        _require(low <= value < high, f"{where} has an impossible {name} {value}")
+
+
+def _check_subnets(where: str, stage: Bm1684Stage) -> None:
+    ids = [subnet.id for subnet in stage.subnets]
+    _require(bool(ids), f"{where} has no commands")
+    _require(len(set(ids)) == len(ids), f"{where} has two subnets of one number")
+    known = {-1, *ids}
+    for subnet in stage.subnets:
+        place = f"{where}, subnet {subnet.id}"
+        _require(0 <= subnet.id < 1 << 31, f"{place} has an impossible number")
+        _require(known.issuperset(subnet.next), f"{place} is followed by {subnet.next}, which do not all exist")
+        for kind, tensors in (("input", subnet.inputs), ("output", subnet.outputs)):
+            for number, tensor in enumerate(tensors):
+                _check_tensor(f"{place}, {kind} {number}", tensor)
+        if isinstance(subnet, TpuSubnet):
+            _check_commands(place, subnet, stage)
+        elif isinstance(subnet, CpuSubnet):
+            _require(-(1 << 31) <= subnet.op_type < 1 << 31, f"{place} has an impossible layer {subnet.op_type}")
+
+
+def _check_commands(where: str, subnet: TpuSubnet, stage: Bm1684Stage) -> None:
+    for index, group in enumerate(subnet.groups):
+        for engine, data in zip(("TIU", "GDMA"), group):
+            count, rest = divmod(len(data), COMMAND_BYTES)
+            place = f"{where}, group {index}"
+            _require(rest == 0, f"{place} has {len(data)} bytes of {engine} commands, each takes {COMMAND_BYTES}")
+            _require(count <= _MAX_COMMANDS, f"{place} has {count} {engine} commands, {_MAX_COMMANDS} are possible")
+    if subnet.dynamic:
+        end = subnet.ir_offset + subnet.ir_length
+        _require(
+            0 <= subnet.ir_offset <= end <= len(stage.intermediate),
+            f"{where} has its code at bytes {subnet.ir_offset} to {end} of {len(stage.intermediate)}",
+        )

@@ -1,0 +1,361 @@
+"""BM168x model <-> the tables of its description and the binary section.
+
+Encoding starts from the tables that were read, when there were any, and replaces what the model says: fields that
+nothing here uses survive a load and save.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from bmcompiler.bmodel.bm1684 import (
+    COMMAND_BYTES,
+    DAMAGED,
+    DTYPES,
+    FIRST_ADDRESS,
+    HEADER,
+    Bm1684Model,
+    Bm1684Net,
+    Bm1684Stage,
+    Bm1684Tensor,
+    CommandGroup,
+    CpuSubnet,
+    Location,
+    TpuSubnet,
+)
+from bmcompiler.bmodel.flat import FlatError, Reader, Schema, Values, Writer, parse_schema
+from bmcompiler.bmodel.model import Buffer, digest
+from bmcompiler.errors import FileFormatError, UnsupportedError
+from bmcompiler.files import StrPath
+
+MAGIC = b"\xee\xaa\x55\xff"
+_PAGE = 4096  # descriptions and pieces of the binary section start at multiples of it, as in the vendor's files
+# Attribute of a tensor -> field of the description; the others need a conversion.
+_TENSOR = {
+    "address": "device_addr",
+    "store_mode": "gmem_stmode",
+    "zero_point": "zero_point",
+    "hidden": "hidden",
+    "index": "index",
+    "memory": "mem_type",
+    "cpu_address": "cpu_addr",
+    "pad_h": "pad_h",
+}
+_LAYERS = b'[["'  # how a list of layers of this compiler begins (bmcompiler.bmodel.layers)
+
+
+@cache
+def schema() -> Schema:
+    """The tables of the description, from bm1684.fbs."""
+    return parse_schema(Path(__file__).with_name("bm1684.fbs").read_text(encoding="utf-8"))
+
+
+def decode(description: memoryview, binary: memoryview, file: StrPath) -> Bm1684Model:
+    """Model from the two parts of a file. Raises FileFormatError when either is malformed, or UnsupportedError."""
+    try:
+        return _Decoder(Reader(schema(), description, binary).root(), file).model()
+    except FlatError as error:
+        reason = f"the model description cannot be decoded ({error})"
+        raise FileFormatError(reason, file=file, remedy=DAMAGED) from None
+
+
+class _Decoder:
+    def __init__(self, root: Values, file: StrPath) -> None:
+        self._root, self._file = root, file
+        self._copies: dict[int, bytes] = {}
+        self._checked: dict[int, bytes] = {}
+
+    def _damaged(self, reason: str) -> FileFormatError:
+        return FileFormatError(reason, file=self._file, remedy=DAMAGED)
+
+    def model(self) -> Bm1684Model:
+        root = dict(self._root)
+        if root.pop("type") != "B":
+            raise self._damaged("the model description is not one of a BM168x model")
+        return Bm1684Model(
+            nets=[self._net(net) for net in root.pop("net")],
+            chip=root.pop("chip"),
+            version=root.pop("version"),
+            time=root.pop("time"),
+            neuron_size=root.pop("neuron_size", 0),
+            source=root,
+        )
+
+    def _net(self, net: Values) -> Bm1684Net:
+        name = net.pop("name")
+        stages = net.pop("parameter", [])
+        return Bm1684Net(name, [self._stage(f"net {name!r}, stage {n}", stage) for n, stage in enumerate(stages)], net)
+
+    def _stage(self, where: str, stage: Values) -> Bm1684Stage:
+        known_inputs = frozenset(tensor["name"] for tensor in stage["input_tensor"])
+        inputs, outputs = (
+            [self._tensor(f"{where}, {kind}", tensor, known_inputs) for tensor in stage.pop(f"{kind}_tensor")]
+            for kind in ("input", "output")
+        )
+        groups = stage.pop("cmd_group", [])
+        # Files from before subnets are one device subnet.
+        subnets = stage.pop("sub_net", None) or [{"id": 0, "next_subnet_ids": [-1], "cmd_group": groups}]
+        result = Bm1684Stage(
+            inputs,
+            outputs,
+            ctx_address=stage.pop("ctx_addr", 0),
+            ctx_size=stage.pop("ctx_size", 0),
+            subnets=[self._subnet(where, subnet, known_inputs) for subnet in subnets],
+            cpu_mem_size=stage.pop("cpu_mem_size", 0),
+            intermediate=stage.pop("binary_ir", b""),
+            source=stage,
+        )
+        self._coefficients(where, stage, result)
+        if bytes(stage.get("tensor_loc", b"")[: len(_LAYERS)]) == _LAYERS:
+            result.layers = bytes(stage.pop("tensor_loc"))
+        return result
+
+    def _coefficients(self, where: str, stage: Values, result: Bm1684Stage) -> None:
+        block = stage.get("coeff_mem", {})
+        if block.get("encrypt_mode", 0):
+            raise UnsupportedError(
+                f"{where}: the coefficients are encrypted", remedy="decrypt the model first"
+            ).located(file=self._file)
+        result.coeff_address = block.pop("address", FIRST_ADDRESS)
+        result.coefficients = block.pop("binary_coeff", b"")
+        result.locations = [
+            Location(entry["name"], entry.get("offset", 0), entry.get("size", 0)) for entry in block.pop("location", [])
+        ]
+        # A wrong sum is an error: the vendor's runtime does not look, but wrong weights give wrong results silently.
+        wanted = block.pop("check_code", b"")
+        key = id(result.coefficients)
+        if wanted and key not in self._checked:
+            self._checked[key] = hashlib.sha256(result.coefficients).digest()
+        if wanted and wanted != self._checked[key]:
+            raise self._damaged(f"{where}: the coefficients do not have the SHA-256 that the file says")
+
+    def _tensor(self, where: str, tensor: Values, net_inputs: frozenset[str]) -> Bm1684Tensor:
+        name = tensor.pop("name")
+        shapes = tensor.pop("shape", [])
+        number = tensor.pop("data_type", 0)
+        if len(shapes) != 1 or number >= len(DTYPES):
+            problem = f"{len(shapes)} shapes" if len(shapes) != 1 else f"elements of unknown type {number}"
+            raise self._damaged(f"{where} {name!r} has {problem}")
+        scale = tensor.pop("scale", 1.0)
+        tensor.pop("size", None)
+        return Bm1684Tensor(
+            name,
+            DTYPES[number],
+            tuple(shapes[0].get("dim", [])),
+            scale=step_of(scale) if name in net_inputs else scale,
+            source=tensor,
+            **{attribute: tensor.pop(key, 0) for attribute, key in _TENSOR.items()},
+        )
+
+    def _subnet(self, where: str, subnet: Values, net_inputs: frozenset[str]) -> TpuSubnet | CpuSubnet:
+        number = subnet.pop("id", -1)
+        where = f"{where}, subnet {number}"
+        inputs, outputs = (
+            [self._tensor(f"{where}, {kind}", tensor, net_inputs) for tensor in subnet.pop(f"{kind}_tensor", [])]
+            for kind in ("input", "output")
+        )
+        following = subnet.pop("next_subnet_ids", [])
+        mode = subnet.pop("subnet_mode", 0)
+        if mode == 0:
+            return TpuSubnet(
+                [self._group(where, group) for group in subnet.pop("cmd_group", [])],
+                inputs,
+                outputs,
+                number,
+                following,
+                bool(subnet.pop("is_dynamic", 0)),
+                subnet.pop("ir_offset", 0),
+                subnet.pop("ir_len", 0),
+                source=subnet,
+            )
+        layers = subnet.pop("cpu_param", [])
+        if mode != 1 or len(layers) != 1:
+            problem = f"is of kind {mode} (a branch)" if mode != 1 else f"has {len(layers)} host layers"
+            raise UnsupportedError(f"{where} {problem}, which is not supported").located(file=self._file)
+        (layer,) = layers
+        return CpuSubnet(
+            layer.pop("op_type", 0),
+            layer.pop("binary_param", b""),
+            inputs,
+            outputs,
+            number,
+            following,
+            bool(layer.pop("is_custom", 0)),
+            source={**subnet, "cpu_param": [layer]},
+        )
+
+    def _group(self, where: str, group: Values) -> CommandGroup:
+        if self._root["chip"] != "BM1684" or group.get("reloc_entries"):
+            reason = f"{where}: commands of the chip {self._root['chip']!r} in this form are not supported"
+            raise UnsupportedError(reason).located(file=self._file)
+        return CommandGroup(
+            *(
+                self._commands(where, group.get(f"{key}_num", 0), group.get(f"binary_{key}", b""))
+                for key in ("bdc", "gdma")
+            )
+        )
+
+    def _commands(self, where: str, count: int, data: Buffer) -> bytes:
+        if count * COMMAND_BYTES > len(data):
+            raise self._damaged(f"{where} announces {count} commands in {len(data)} bytes")
+        if id(data) not in self._copies:  # shared pieces are copied once
+            self._copies[id(data)] = bytes(data)
+        copy = self._copies[id(data)]
+        return copy if count * COMMAND_BYTES == len(copy) else copy[: count * COMMAND_BYTES]
+
+
+def step_of(multiplier: float) -> float:
+    """The real value of one step of an input whose reals are multiplied by `multiplier` (float32), 0 for 0.
+
+    It is the float32 number whose reciprocal, rounded to float32, is `multiplier`; else the reciprocal itself.
+    """
+    if multiplier == 0:
+        return 0.0
+    with np.errstate(over="ignore"):
+        middle = np.float32(1) / np.float32(multiplier)
+        for step in (middle, np.nextafter(middle, np.float32(0)), np.nextafter(middle, np.float32(np.inf))):
+            if step and np.float32(1) / step == np.float32(multiplier):
+                return float(step)
+    return 1.0 / multiplier
+
+
+def multiplier_of(step: float) -> float:
+    """What reals of an input are multiplied by, as float32: the inverse of `step_of`."""
+    with np.errstate(over="ignore"):
+        return float(np.float32(1.0 / step)) if step else 0.0
+
+
+class _Section:
+    """The binary section while it grows; equal pieces are stored once."""
+
+    def __init__(self) -> None:
+        self.parts: list[Buffer] = []
+        self.size = 0
+        self._places: dict[str, int] = {}
+        self._digests: dict[int, tuple[Buffer, str]] = {}  # with the buffer, so that its id stays its own
+
+    def place(self, data: Buffer) -> tuple[int, int]:
+        """Where a piece is, after adding it when it is new."""
+        if not len(data):
+            return 0, 0
+        if id(data) not in self._digests:
+            self._digests[id(data)] = data, digest(data)
+        key = self._digests[id(data)][1]
+        if key not in self._places:
+            self._places[key] = self.size
+            padding = -len(data) % _PAGE
+            self.parts += [data, bytes(padding)]
+            self.size += len(data) + padding
+        return self._places[key], len(data)
+
+
+def encode(model: Bm1684Model, file: StrPath | None) -> list[Buffer]:
+    """The parts of the file of a checked model. Raises FileFormatError when something does not fit into it."""
+    section = _Section()
+    try:
+        description = Writer(schema(), section.place).finish(_model_values(model))
+    except FlatError as error:
+        raise FileFormatError(f"the model cannot be described ({error})", file=file) from None
+    description += bytes(-(HEADER + len(description)) % _PAGE)
+    if len(description) >= 1 << 32 or section.size >= 1 << 32:
+        raise FileFormatError(f"{section.size} bytes of commands and coefficients do not fit into a file", file=file)
+    numbers = (HEADER, len(description), section.size, *[0] * 12)
+    header = MAGIC + b"".join(number.to_bytes(4, "little") for number in numbers)
+    return [header, description, *section.parts]
+
+
+def _model_values(model: Bm1684Model) -> Values:
+    largest = max(stage.ctx_size for _, stage in model.all_stages())
+    return {
+        "device_num": 1,
+        **model.source,
+        "type": "B",
+        "version": model.version,
+        "time": model.time,
+        "chip": model.chip,
+        "net": [
+            {**net.source, "name": net.name, "parameter": [_stage_values(stage) for stage in net.stages]}
+            for net in model.nets
+        ],
+        "neuron_size": max(largest, model.neuron_size),
+    }
+
+
+def _stage_values(stage: Bm1684Stage) -> Values:
+    inputs = frozenset(tensor.name for tensor in stage.inputs)
+    values: Values = {
+        "ctx_sizes": [stage.ctx_size],
+        "core_num": 1,
+        **stage.source,
+        "input_tensor": _tensors(stage.inputs, inputs),
+        "output_tensor": _tensors(stage.outputs, inputs),
+        "ctx_addr": stage.ctx_address,
+        "ctx_size": stage.ctx_size,
+        # The runtime loads the commands from here and takes counts from the subnets (bm1684.md 10.2).
+        "cmd_group": _groups(stage.groups),
+        "sub_net": [_subnet_values(subnet, inputs) for subnet in stage.subnets],
+        "cpu_mem_size": stage.cpu_mem_size,
+    }
+    if len(stage.coefficients):
+        values["coeff_mem"] = {
+            **stage.source.get("coeff_mem", {}),
+            "address": stage.coeff_address,
+            "check_code": stage.check_code,
+            "binary_coeff": stage.coefficients,
+            "location": [vars(location) for location in stage.locations],
+        }
+    if len(stage.intermediate):
+        values["binary_ir"] = stage.intermediate
+    if stage.layers:
+        values["tensor_loc"] = stage.layers
+    return values
+
+
+def _subnet_values(subnet: TpuSubnet | CpuSubnet, net_inputs: frozenset[str]) -> Values:
+    values: Values = {
+        **subnet.source,
+        "id": subnet.id,
+        "next_subnet_ids": subnet.next,
+        "input_tensor": _tensors(subnet.inputs, net_inputs),
+        "output_tensor": _tensors(subnet.outputs, net_inputs),
+    }
+    if isinstance(subnet, TpuSubnet):
+        dynamic = {"is_dynamic": int(subnet.dynamic), "ir_offset": subnet.ir_offset, "ir_len": subnet.ir_length}
+        return {"run_core": 1, **values, **dynamic, "subnet_mode": 0, "cmd_group": _groups(subnet.groups)}
+    (layer,) = subnet.source.get("cpu_param", [{}])
+    own = {"op_type": subnet.op_type, "binary_param": subnet.parameters, "is_custom": int(subnet.custom)}
+    return {**values, "subnet_mode": 1, "cpu_param": [{"cpu_const": [], **layer, **own}]}
+
+
+def _groups(groups: Iterable[CommandGroup]) -> list[Values]:
+    return [
+        {
+            "bdc_num": len(group.tiu) // COMMAND_BYTES,
+            "gdma_num": len(group.gdma) // COMMAND_BYTES,
+            "binary_bdc": group.tiu,
+            "binary_gdma": group.gdma,
+            "bdc_cmd_byte": len(group.tiu),
+            "gdma_cmd_byte": len(group.gdma),
+        }
+        for group in groups
+    ]
+
+
+def _tensors(tensors: Sequence[Bm1684Tensor], net_inputs: frozenset[str]) -> list[Values]:
+    return [
+        {
+            **tensor.source,
+            "name": tensor.name,
+            "data_type": DTYPES.index(tensor.dtype),
+            "size": tensor.size,
+            "shape": [{"dim": list(tensor.shape)}],
+            "scale": multiplier_of(tensor.scale) if tensor.name in net_inputs else tensor.scale,
+            **{key: getattr(tensor, attribute) for attribute, key in _TENSOR.items()},
+        }
+        for tensor in tensors
+    ]
