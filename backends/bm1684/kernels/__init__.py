@@ -1,6 +1,8 @@
 """Kernels of the BM1684: one class per family of TensorOps, found by op class."""
 
+from bmcompiler.backends.bm1684.kernels.activation import ChannelKernel, FunctionKernel
 from bmcompiler.backends.bm1684.kernels.conv import ConvKernel, DeconvKernel
+from bmcompiler.backends.bm1684.kernels.elementwise import BinaryKernel
 from bmcompiler.backends.bm1684.kernels.view import ViewKernel
 from bmcompiler.codegen.kernels import DeviceKernel
 from bmcompiler.target import kernel_table
@@ -9,5 +11,8 @@ KERNELS: tuple[DeviceKernel, ...] = (
     ConvKernel(),
     DeconvKernel(),
     ViewKernel(),
+    BinaryKernel(),
+    FunctionKernel(),
+    ChannelKernel(),
 )
 TABLE = kernel_table(KERNELS)

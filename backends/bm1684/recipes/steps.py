@@ -107,6 +107,10 @@ class Steps:
             places.append(plane)
         return tuple(places)
 
+    def needs_default_layout(self, number: int) -> bool:
+        """Whether a command without stride registers reads input `number`."""
+        return any(Register(number) in step.sources for step in self.steps if step.task != Task.TENSOR)
+
     def cycles(self, shape: Shape) -> int:
         """Estimated TIU cycles for a tile (bm1684.md 12)."""
         n, c, h, w = shape

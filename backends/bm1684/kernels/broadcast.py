@@ -1,0 +1,87 @@
+"""4-D views of tensors that broadcast to one shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import combinations
+from math import prod
+
+from bmcompiler.backends.bm1684.build import Box
+from bmcompiler.backends.bm1684.kernels.base import pass_cycles
+from bmcompiler.backends.bm1684.layout import Shape, Strides
+
+Axes = tuple[tuple[int, tuple[int, ...]], ...]
+"""(size, stride in elements in each tensor) from the outermost axis on."""
+
+
+@lru_cache(maxsize=4096)
+def merged_axes(shape: tuple[int, ...], operands: tuple[tuple[int, ...], ...]) -> Axes:
+    """The axes of `shape`, neighbours joined where no tensor minds; axes of one element are left out.
+
+    Args:
+        operands: shapes that broadcast to `shape` (shorter ones count from the last axis). Their elements are dense.
+    """
+    padded = [(1,) * (len(shape) - len(s)) + s for s in operands]
+    axes: list[tuple[int, tuple[int, ...]]] = []
+    for position, size in enumerate(shape):
+        if size == 1:
+            continue
+        steps = tuple(prod(s[position + 1 :]) if s[position] > 1 else 0 for s in padded)
+        if axes and all(before == step * size for before, step in zip(axes[-1][1], steps)):
+            axes[-1] = axes[-1][0] * size, steps
+        else:
+            axes.append((size, steps))
+    return tuple(axes) or ((1, (0,) * len(operands)),)
+
+
+@lru_cache(maxsize=4096)
+def broadcast_view(shape: tuple[int, ...], operands: tuple[tuple[int, ...], ...]) -> tuple[Shape, tuple[Strides, ...]]:
+    """The 4-D shape that takes the fewest cycles, and the strides of each operand in it (0 = broadcast).
+
+    Raises ValueError when four axes are not enough.
+    """
+    axes = merged_axes(shape, operands)
+    if len(axes) > 4:
+        raise ValueError("more than four axes")
+    best = min(_placements(axes), key=lambda placed: (pass_cycles(_shape(placed)), -placed[1][0]))
+    strides = tuple(tuple(axis[1][i] for axis in best) for i in range(len(operands)))
+    return _shape(best), strides  # type: ignore[return-value]
+
+
+def _shape(axes: Axes) -> Shape:
+    n, c, h, w = (size for size, _ in axes)
+    return n, c, h, w
+
+
+def _placements(axes: Axes) -> Iterator[Axes]:
+    """`axes` on n, c, h, w in order, and all ways to split one of them in two."""
+    one = (1, (0,) * len(axes[0][1]))
+    variants = [axes]
+    if len(axes) < 4:
+        for position, (size, steps) in enumerate(axes):
+            for part in _divisors(size):
+                split = ((size // part, tuple(s * part for s in steps)), (part, steps))
+                variants.append((*axes[:position], *split, *axes[position + 1 :]))
+    for variant in variants:
+        for chosen in combinations(range(4), len(variant)):
+            placed = [one] * 4
+            for slot, axis in zip(chosen, variant):
+                placed[slot] = axis
+            yield tuple(placed)
+
+
+def _divisors(size: int) -> list[int]:
+    """Proper divisors, of which both parts are larger than 1."""
+    small = [d for d in range(2, int(size**0.5) + 1) if size % d == 0]
+    return sorted({*small, *(size // d for d in small)})
+
+
+def box_offset(strides: Strides, box: Box) -> int:
+    """Elements before the first one of a box."""
+    return sum(lo * stride for (lo, _), stride in zip(box, strides))
+
+
+def box_axes(strides: Strides) -> str:
+    """The axes of the grid that an operand depends on."""
+    return "".join(axis for axis, stride in zip("nchw", strides) if stride)

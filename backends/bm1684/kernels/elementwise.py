@@ -1,0 +1,139 @@
+"""Element by element ops: operands that broadcast to the result's shape, and a recipe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from math import prod
+from typing import Any, ClassVar
+
+from bmcompiler.backends.bm1684.build import Build, extents, lane_bytes
+from bmcompiler.backends.bm1684.kernels.base import LocalKernel, elementwise_grid, is_activation
+from bmcompiler.backends.bm1684.kernels.broadcast import box_axes, box_offset, broadcast_view, merged_axes
+from bmcompiler.backends.bm1684.kernels.words import from_words, load_words, store_words, to_words
+from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides, global_strides
+from bmcompiler.backends.bm1684.recipes import Machine, Plane, Register, Steps, powers, record
+from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
+from bmcompiler.ir import Value
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.elementwise import Add, Div, Max, Min, Mul, Pow, Sub
+from bmcompiler.target import rule
+
+Recipe = Callable[..., Register]
+recorded = lru_cache(maxsize=1024)(record)
+
+
+class ElementwiseKernel(LocalKernel):
+    """Base: `recipe` says what is computed, `shapes` how the operands lie against the result."""
+
+    @rule("An operand must be an activation, not all of them constants")
+    def some_activation(self, op: TensorOp) -> bool:
+        return any(map(is_activation, op.operands))
+
+    @rule("Operands and result must be f32")
+    def known_types(self, op: TensorOp) -> bool:
+        return all(v.dtype == "f32" for v in (*op.operands, op.result))
+
+    @rule("Broadcasting must not need more than four axes")
+    def few_axes(self, op: TensorOp) -> bool:
+        return len(merged_axes(op.type.shape, self.shapes(op))) <= 4
+
+    def recipe(self, op: TensorOp) -> tuple[Any, ...]:
+        """(recipe, further arguments): called with one register per operand."""
+        raise TypeError(f"{type(self).__name__} has no recipe")
+
+    def shapes(self, op: TensorOp) -> tuple[tuple[int, ...], ...]:
+        """Shape of each operand as it broadcasts to the result's."""
+        return tuple(v.shape for v in op.operands)
+
+    def steps(self, op: TensorOp) -> Steps:
+        """The recipe, recorded."""
+        recipe, *arguments = self.recipe(op)
+        return recorded(recipe, len(op.operands), *arguments)
+
+    def evaluate(self, op: TensorOp, *arrays: Any) -> Any:
+        """The op in the chip's arithmetic."""
+        words = [to_words(a.reshape(s)) for a, s in zip(arrays, self.shapes(op))]
+        return from_words(self.steps(op).evaluate(*words).reshape(op.type.shape), op.type.numpy)
+
+    def grid(self, op: TensorOp) -> tuple[Axis, ...]:
+        return elementwise_grid(broadcast_view(op.type.shape, self.shapes(op))[0])
+
+    def work(self, op: TensorOp, box: Box) -> TileWork:
+        view, strides = broadcast_view(op.type.shape, self.shapes(op))
+        dims, steps = extents(box), self.steps(op)
+        operands = [
+            _operand(v, by, box, steps.needs_default_layout(i)) for i, (v, by) in enumerate(zip(op.operands, strides))
+        ]
+
+        def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+            planes = [Plane(address, local) for address, (_, local) in zip(ins, operands)]
+            steps.emit(build, dims, planes, outs[0], scratch)
+
+        return TileWork(
+            tuple(buffer for buffer, _ in operands),
+            (result_buffer(op.result, global_strides(view), box),),
+            (lane_bytes(dims),) * steps.registers,
+            compute,
+            steps.cycles(dims),
+        )
+
+
+def _operand(value: Value, strides: Strides, box: Box, whole: bool) -> tuple[Buffer, Strides | None]:
+    """How a tile of an operand is loaded, and its local strides.
+
+    What repeats along n, h or w is loaded once and read again and again by zero strides, unless the tile must be
+    `whole`; along c every lane needs its own copy.
+    """
+    dims = extents(box)
+    n, c, h, w = (1 if step == 0 and axis != 1 else size for axis, (size, step) in enumerate(zip(dims, strides)))
+    loaded: Shape = dims if whole else (n, c, h, w)
+    item = value.type.numpy.itemsize
+
+    def load(build: Build, address: int) -> None:
+        start = build.source(value) + item * box_offset(strides, box)
+        load_words(build, start, value.dtype, loaded, strides, address)
+
+    buffer = Buffer(lane_bytes(loaded), box_axes(strides), prod(loaded) * item, load, not is_activation(value))
+    if loaded == dims:
+        return buffer, None
+    local = tuple(0 if a != b else s for a, b, s in zip(loaded, dims, aligned_strides(loaded)))
+    return buffer, local  # type: ignore[return-value]
+
+
+def result_buffer(value: Value, strides: Strides, box: Box) -> Buffer:
+    """A tile of words to store as elements of the result; strides in elements."""
+    dims, item = extents(box), value.type.numpy.itemsize
+
+    def store(build: Build, address: int) -> None:
+        store_words(build, build.neuron(value) + item * box_offset(strides, box), item, dims, strides, address)
+
+    return Buffer(lane_bytes(dims), "nchw", prod(dims) * item, store)
+
+
+class BinaryKernel(ElementwiseKernel):
+    """add, sub, mul, div, max, min, pow with broadcasting; add with the activation it carries."""
+
+    ops: ClassVar[tuple[type[TensorOp], ...]] = (Add, Sub, Mul, Div, Max, Min, Pow)
+
+    def recipe(self, op: TensorOp) -> tuple[Any, ...]:
+        if isinstance(op, Add):
+            return _add, op.activation
+        return (_BINARY[type(op)],)
+
+
+def _add(m: Machine, a: Register, b: Register, activation: str) -> Register:
+    total = m.add(a, b)
+    if activation:
+        total = m.max(total, 0.0)
+    return m.min(total, 6.0) if activation == "relu6" else total
+
+
+_BINARY: dict[type[TensorOp], Recipe] = {
+    Sub: Machine.sub,
+    Mul: Machine.mul,
+    Div: Machine.div,
+    Max: Machine.max,
+    Min: Machine.min,
+    Pow: powers.power,
+}

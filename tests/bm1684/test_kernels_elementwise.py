@@ -1,0 +1,134 @@
+"""Element-wise float ops on the BM1684: the commands compute what the chip's arithmetic says, close to the function."""
+
+from __future__ import annotations
+
+import pytest
+from bm1684_nets import FULL, Net, check_op
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bmcompiler.ir import Value
+
+SEED = st.integers(0, 99)
+LANES = st.sampled_from([16384, 60000, FULL])
+property_test = settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+SHAPE = st.one_of(
+    st.lists(st.integers(1, 9), min_size=1, max_size=5).map(tuple),
+    st.sampled_from([(1, 70, 5, 7), (2, 3, 40, 33), (1000,), (1, 1, 1, 521), (130, 66)]),
+)
+# Of each axis: full, 1 in the first operand, 1 in the second one.
+PATTERN = st.lists(st.integers(0, 2), min_size=5, max_size=5)
+
+
+def _broadcast(shape: tuple[int, ...], pattern: list[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    a = tuple(1 if kind == 1 else size for size, kind in zip(shape, pattern))
+    b = tuple(1 if kind == 2 else size for size, kind in zip(shape, pattern))
+    return a, b
+
+
+@property_test
+@given(st.sampled_from(["add", "sub", "mul", "div", "max", "min"]), SHAPE, PATTERN, st.booleans(), LANES, SEED)
+def test_binary(name: str, shape: tuple[int, ...], pattern: list[int], constant: bool, lanes: int, seed: int) -> None:
+    a, b = _broadcast(shape, pattern)
+
+    def two(net: Net, x: Value, y: Value) -> Value:
+        return getattr(net.b, name)(x, y)
+
+    def one(net: Net, x: Value) -> Value:
+        return getattr(net.b, name)(x, net.f32(*b))
+
+    check_op(one if constant else two, *((a,) if constant else (a, b)), seed=seed, lanes=lanes)
+
+
+@property_test
+@given(SHAPE, PATTERN, st.sampled_from(["relu", "relu6"]), SEED)
+def test_add_with_activation(shape: tuple[int, ...], pattern: list[int], activation: str, seed: int) -> None:
+    check_op(lambda net, x, y: net.b.add(x, y, activation=activation), *_broadcast(shape, pattern), seed=seed)
+
+
+@pytest.mark.parametrize("shapes", [((2, 3, 4), (2, 3, 4)), ((5, 1, 7), (6, 1))])
+def test_power(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+    check_op(lambda net, x, y: net.b.pow(net.b.abs(x), y), *shapes)
+
+
+PLAIN = [
+    "relu",
+    "hard_swish",
+    "mish",
+    "softsign",
+    "sign",
+    "erf",
+    "abs",
+    "neg",
+    "exp",
+    "sigmoid",
+    "tanh",
+    "softplus",
+    "sinh",
+    "cosh",
+    "asinh",
+    "floor",
+    "ceil",
+    "round",
+    "sin",
+    "cos",
+    "tan",
+    "atan",
+    "leaky_relu",
+    "elu",
+    "selu",
+    "celu",
+    "swish",
+    "hard_sigmoid",
+    "gelu",
+    "thresholded_relu",
+    "shrink",
+]
+
+
+@property_test
+@given(st.sampled_from(PLAIN), SHAPE, LANES, SEED)
+def test_functions(name: str, shape: tuple[int, ...], lanes: int, seed: int) -> None:
+    check_op(lambda net, x: getattr(net.b, name)(x), shape, seed=seed, lanes=lanes)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_every_function(name: str) -> None:
+    check_op(lambda net, x: getattr(net.b, name)(net.b.mul(x, net.f32(1))), (2, 5, 9))
+
+
+@pytest.mark.parametrize("name", ["log", "sqrt", "acosh"])
+def test_functions_of_positive_numbers(name: str) -> None:
+    check_op(lambda net, x: getattr(net.b, name)(net.b.add(net.b.exp(x), net.b.exp(net.b.neg(x)))), (3, 70))
+
+
+@pytest.mark.parametrize("name", ["asin", "acos", "atanh"])
+def test_functions_of_small_numbers(name: str) -> None:
+    check_op(lambda net, x: getattr(net.b, name)(net.b.tanh(x)), (3, 70), close=1e-3)
+
+
+def test_functions_with_attributes() -> None:
+    check_op(lambda net, x: net.b.clip(x, min=-0.5, max=0.75), (3, 4, 5))
+    check_op(lambda net, x: net.b.clip(x, min=-0.5), (3, 4, 5))
+    check_op(lambda net, x: net.b.gelu(x, approximate="tanh"), (3, 4, 5))
+    check_op(lambda net, x: net.b.celu(x, alpha=2.0), (3, 4, 5))
+
+
+@property_test
+@given(st.sampled_from([(2, 70, 5, 3), (3, 4), (1, 5, 6), (2, 3, 4, 2, 2)]), st.booleans(), LANES, SEED)
+def test_vectors_per_channel(shape: tuple[int, ...], single: bool, lanes: int, seed: int) -> None:
+    c = shape[1]
+    check_op(lambda net, x: net.b.prelu(x, net.f32(1 if single else c)), shape, seed=seed, lanes=lanes)
+    check_op(lambda net, x: net.b.scale(x, net.f32(c), None if single else net.f32(c)), shape, seed=seed, lanes=lanes)
+
+
+def test_scale_along_another_axis() -> None:
+    check_op(lambda net, x: net.b.scale(x, net.f32(7), net.f32(7), axis=3), (2, 3, 5, 7))
+
+
+def test_batch_norm() -> None:
+    def make(net: Net, x: Value) -> Value:
+        variance = net.b.mul(net.f32(6), net.f32(1))
+        return net.b.batch_norm(x, net.f32(6), net.f32(6), net.f32(6), net.b.abs(variance))
+
+    check_op(make, (2, 6, 5, 4), lanes=FULL - 128)
