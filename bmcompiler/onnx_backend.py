@@ -22,6 +22,7 @@ from onnx.backend.test.runner import BackendIsNotSupposedToImplementIt
 from bmcompiler.errors import UnsupportedError, UsageError
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, verify_module
+from bmcompiler.ops.selection import Padded
 from bmcompiler.registry import lookup
 
 _OLDEST_OPSET = 7
@@ -34,6 +35,7 @@ class NotSupportedError(UnsupportedError, BackendIsNotSupposedToImplementIt):
 class Prepared(BackendRep):
     """A model whose import waits for its inputs, because their shapes, and sometimes their values, decide the ops.
 
+    Results whose length depends on values, padded by the frontend, are cut to the length that ONNX gives them.
     Inputs stay inputs as far as the frontend allows; where an op needs constants (axes, shapes, weights), the given
     arrays are folded in: first integers, then all but the first input, then everything.
     """
@@ -79,7 +81,11 @@ class Prepared(BackendRep):
         if any(constant) or self._last is None or self._last[0] != key:
             self._last = (key, self._import(arrays, constant))
         self.inputs_kept = len(feeds)
-        results = run_module(self._last[1], feeds)
+        module = self._last[1]
+        results = run_module(module, feeds)
+        for name, value in zip(module.main.output_names, module.main.returned):
+            if isinstance(value.op, Padded):
+                results[name] = value.op.trimmed(results[name])
         return tuple(results[output.name] for output in self.model.graph.output)
 
     def _import(self, arrays: Sequence[np.ndarray], constant: tuple[bool, ...]) -> Module:
@@ -95,6 +101,7 @@ class Prepared(BackendRep):
                 shapes[name] = array.shape
         module: Module = lookup("bmcompiler.frontends", "onnx", "frontend").load(model, shapes=shapes)
         verify_module(module)
+        _refuse_padding_inside(module)
         return module
 
 
@@ -155,6 +162,15 @@ def _as_array(name: str, value: Any) -> np.ndarray:
             f"input '{name}' has elements of type {array.dtype}, which is not supported", kind="type"
         )
     return array
+
+
+def _refuse_padding_inside(module: Module) -> None:
+    """Raise UnsupportedError where padding would be computed with: only outputs can be trimmed afterwards."""
+    for op in module.walk():
+        if isinstance(op, Padded) and any(user.name != "func.return" for user in op.result.users):
+            raise UnsupportedError(
+                "how long its result is depends on values, and other layers read it", layer=op.label, kind=op.opname
+            )
 
 
 def _upgraded(model: onnx.ModelProto) -> onnx.ModelProto:

@@ -14,8 +14,10 @@ import numpy as np
 
 from bmcompiler.errors import FileFormatError, ShapeError, UnsupportedError
 from bmcompiler.frontends.onnx.node import Node, axes_of, axis_of
+from bmcompiler.frontends.onnx.padded import need_known_shape
 from bmcompiler.frontends.onnx.registry import Tensor, load_converters
 from bmcompiler.frontends.onnx.tensors import element_name, numpy_type
+from bmcompiler.ir import Value
 
 MAX_VIEW = 2**28
 """Elements of the largest constant that takes no memory of its own (one value, repeated)."""
@@ -147,7 +149,7 @@ def _range(node: Node) -> Any:
 
 @folds("Shape")
 def _shape(node: Node) -> Any:
-    shape = node.shape()
+    shape = _known_shape(node)
     start = node.int("start", 0)
     end = node.int("end", len(shape))
     return np.asarray(shape, np.int64)[slice(*slice(start, end).indices(len(shape)))]
@@ -155,7 +157,15 @@ def _shape(node: Node) -> Any:
 
 @folds("Size")
 def _size(node: Node) -> Any:
-    return np.asarray(prod(node.shape()), np.int64)
+    return np.asarray(prod(_known_shape(node)), np.int64)
+
+
+def _known_shape(node: Node) -> tuple[int, ...]:
+    """Shape of the input. Raises UnsupportedError where its length depends on values."""
+    tensor = node.tensor(0)
+    if isinstance(tensor, Value):
+        need_known_shape(tensor)
+    return node.shape()
 
 
 # -- arithmetic ---------------------------------------------------------------------

@@ -21,6 +21,7 @@ from bmcompiler.frontends.onnx.inputs import input_type, shapes_by_name
 from bmcompiler.frontends.onnx.large_tensors import Span
 from bmcompiler.frontends.onnx.model_file import check_model, read_model
 from bmcompiler.frontends.onnx.node import Node
+from bmcompiler.frontends.onnx.padded import padding_notes
 from bmcompiler.frontends.onnx.registry import Converter, Tensor, find_converter
 from bmcompiler.frontends.onnx.tensors import check_extent, to_array
 from bmcompiler.interpreter import evaluate_op
@@ -121,6 +122,7 @@ class _Importer:
         used = {op.attributes["key"] for op in module.walk() if op.name == "tensorop.weight"}
         for key in [key for key in module.weights if key not in used]:
             del module.weights[key]
+        self.notes += padding_notes(module)
         if self.notes:
             module.attributes["notes"] = tuple(self.notes)
         return module

@@ -135,6 +135,10 @@ SAMPLES: dict[str, Sample] = {
     ),
     "resize": _unary("resize", sizes=(2, 4, 8, 5), scales=(1.0, 1.0, 1.6, 0.875), mode="cubic", antialias=True),
     "grid_sample": _binary("grid_sample", other=TensorType((2, 3, 7, 2)), mode="cubic", padding="reflection"),
+    "nonzero": _unary("nonzero", ROWS),
+    "non_max_suppression": _binary(
+        "non_max_suppression", TensorType((2, 5, 4)), TensorType((2, 3, 5)), max_boxes=2, iou_threshold=0.4
+    ),
     "roi_align": (
         (IMAGE,),
         lambda b, x: b.roi_align(

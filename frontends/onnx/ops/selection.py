@@ -1,16 +1,21 @@
-"""Ops whose result has a shape that depends on values: computed during import, from constants only."""
+"""Ops whose result has a shape that depends on values: computed at import from constants, else padded or refused."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bmcompiler.errors import FileFormatError, ShapeError
 from bmcompiler.frontends.onnx.constants import MAX_GROWN, check_size, folds
 from bmcompiler.frontends.onnx.node import Node, axis_of
+from bmcompiler.frontends.onnx.registry import Tensor, onnx_op
 from bmcompiler.frontends.onnx.tensors import numpy_type
 from bmcompiler.ir import DTYPES
+from bmcompiler.ops.selection import selected_boxes
+
+if TYPE_CHECKING:
+    from bmcompiler.builder import Builder
 
 
 @folds("NonZero")
@@ -18,6 +23,13 @@ def non_zero(node: Node) -> Any:
     x = node.constant(0)
     check_size(x.shape, max(MAX_GROWN, x.nbytes))
     return np.stack(np.nonzero(np.atleast_1d(x))).astype(np.int64)
+
+
+@onnx_op("NonZero", since=9)
+def computed_non_zero(node: Node, b: Builder) -> Tensor:
+    """Values known at run time only: a column per element, unused ones -1."""
+    x = node.input(0)
+    return b.nonzero(x if x.type.rank else b.reshape(x, shape=(1,)))
 
 
 @folds("EyeLike")
@@ -49,47 +61,38 @@ def unique(node: Node) -> Any:
 
 
 @folds("NonMaxSuppression")
-def non_max_suppression(node: Node) -> Any:
+def folded_suppression(node: Node) -> Any:
     """Rows (batch, class, box) of the boxes that no better box of their class overlaps too much."""
-    boxes, scores = node.constant(0), node.constant(1)
-    if boxes.ndim != 3 or scores.ndim != 3 or boxes.shape[::2] != (scores.shape[0], 4):
-        raise ShapeError(f"boxes {list(boxes.shape)} and scores {list(scores.shape)} do not fit")
-    if boxes.shape[1] != scores.shape[2]:
-        raise ShapeError(f"{boxes.shape[1]} boxes have {scores.shape[2]} scores")
+    most, overlap, least, centered = _limits(node)
+    return selected_boxes(node.constant(0), node.constant(1), most, overlap, least, centered=centered)
+
+
+@onnx_op("NonMaxSuppression", since=10)
+def non_max_suppression(node: Node, b: Builder) -> Tensor:
+    """Boxes or scores known at run time only: as many rows as there can be, unused ones -1."""
+    most, overlap, least, centered = _limits(node)
+    if not most:
+        return np.zeros((0, 3), np.int64)
+    return b.non_max_suppression(
+        node.input(0),
+        node.input(1),
+        max_boxes=most,
+        iou_threshold=overlap,
+        score_threshold=least,
+        centered=centered,
+    )
+
+
+def _limits(node: Node) -> tuple[int, float, float, bool]:
+    """How many boxes stay at most per class, overlap and score thresholds, whether boxes are given by their centres."""
+    boxes, scores = node.shape(0), node.shape(1)
+    if len(boxes) != 3 or len(scores) != 3 or boxes[::2] != (scores[0], 4):
+        raise ShapeError(f"boxes {list(boxes)} and scores {list(scores)} do not fit")
+    if boxes[1] != scores[2]:
+        raise ShapeError(f"{boxes[1]} boxes have {scores[2]} scores")
     most, overlap, least = (node.scalar(i) for i in (2, 3, 4))
-    corners = _corners(boxes, node.int("center_point_box", 0))
-    rows = [
-        (batch, kind, box)
-        for batch, kinds in enumerate(scores)
-        for kind, values in enumerate(kinds)
-        for box in _kept(corners[batch], values, int(most or 0), float(overlap or 0), least)
-    ]
-    return np.asarray(rows, np.int64).reshape(-1, 3)
-
-
-def _corners(boxes: np.ndarray, form: int) -> np.ndarray:
-    """(top, left, bottom, right) from opposite corners in any order, or (form 1) from centre x, y, width, height."""
+    form = node.int("center_point_box", 0)
     if form not in (0, 1):
         raise FileFormatError(f"center_point_box must be 0 or 1, got {form}")
-    if form == 1:
-        x, y, width, height = np.moveaxis(boxes, -1, 0)
-        return np.stack([y - height / 2, x - width / 2, y + height / 2, x + width / 2], axis=-1)
-    first, second = boxes[..., :2], boxes[..., 2:]
-    return np.concatenate([np.minimum(first, second), np.maximum(first, second)], axis=-1)
-
-
-def _kept(boxes: np.ndarray, scores: np.ndarray, most: int, overlap: float, least: float | None) -> list[int]:
-    """Indices of at most `most` boxes by falling score, each overlapping those before by at most `overlap`."""
-    order = np.argsort(-scores, kind="stable")
-    if least is not None:
-        order = order[scores[order] > least]
-    areas = np.prod(boxes[:, 2:] - boxes[:, :2], axis=1)
-    kept: list[int] = []
-    while order.size and len(kept) < most:
-        best, order = int(order[0]), order[1:]
-        kept.append(best)
-        low, high = np.maximum(boxes[order, :2], boxes[best, :2]), np.minimum(boxes[order, 2:], boxes[best, 2:])
-        common = np.prod(np.maximum(high - low, 0), axis=1)
-        union = areas[order] + areas[best] - common
-        order = order[common <= overlap * union]
-    return kept
+    room = max(0, min(int(most or 0), boxes[1]))
+    return room, float(overlap or 0), -np.inf if least is None else float(least), form == 1

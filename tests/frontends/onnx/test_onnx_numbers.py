@@ -181,9 +181,8 @@ def test_op_agrees_with_onnx_runtime(
     agree(model, feeds, 1e-3 if half else 2e-5)
 
 
-@pytest.mark.parametrize("op", ["NonZero", "Unique"])
-def test_results_whose_shape_depends_on_values_are_refused(op: str) -> None:
-    model, _ = op_model(op, [data(3, 4)], opset=13)
+def test_values_that_are_as_many_as_differ_are_refused() -> None:
+    model, _ = op_model("Unique", [data(3, 4)], opset=13)
     with pytest.raises(UnsupportedError, match=r"only supported where all its inputs are constants.*--outputs x0"):
         import_onnx(model)
 

@@ -1,0 +1,132 @@
+"""Selections whose length depends on values: the result has room for the longest one, and -1 where it is shorter."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bmcompiler.ir import TensorType
+from bmcompiler.ops.base import TensorOp, attr, operand, tensorop
+from bmcompiler.ops.rules import need_float, need_same_dtype
+
+
+class Padded(TensorOp):
+    """Base of ops with one i64 result whose unused positions, at the end of one axis, hold -1."""
+
+    padded_axis: ClassVar[int]
+
+    def trimmed(self, result: Any) -> Any:
+        """The used part of a result: what the op would return if shapes could depend on values."""
+        used = (np.moveaxis(result, self.padded_axis, 0) >= 0).all(axis=1)
+        return result.compress(used, axis=self.padded_axis)
+
+
+@tensorop("non_max_suppression")
+class NonMaxSuppression(Padded):
+    """Which boxes stay when those that overlap a better one of their class go, as ONNX defines it.
+
+    boxes (N, P, 4): two opposite corners y, x, y, x in any order, or with `centered` centre x, y, width, height.
+    scores (N, C, P). Per image and class the boxes with scores above score_threshold come in descending order (of equal
+    scores the first box first); each stays whose intersection over union with every one that stays is at most
+    iou_threshold, up to max_boxes of them (at most P).
+
+    The result (R, 3) has rows image, class, box by image, class, falling score. R is constant, N * C * max_boxes, the
+    most there can be; ONNX makes as many rows as boxes stay. Unused rows at the end are -1, -1, -1.
+
+    %y = "tensorop.non_max_suppression"(%b, %s) {iou_threshold = 0.5, max_boxes = 3} :
+         (tensor<1x6x4xf32>, tensor<1x2x6xf32>) -> tensor<6x3xi64>
+    """
+
+    ins = (operand("boxes", 3), operand("scores", 3))
+    attrs = (
+        attr("max_boxes", int),
+        attr("iou_threshold", float, 0.0),
+        attr("score_threshold", float, -np.inf),
+        attr("centered", bool, False),
+    )
+    padded_axis = 0
+
+    def infer(self) -> TensorType:
+        (images, count, four), (batch, classes, scored) = self.boxes.shape, self.scores.shape
+        if four != 4 or images != batch or count != scored:
+            raise self.shape_error(f"boxes {list(self.boxes.shape)} and scores {list(self.scores.shape)} do not fit")
+        if not 0 < self.max_boxes <= count:
+            raise self.shape_error(f"max_boxes must be 1 to {count}, got {self.max_boxes}")
+        return TensorType((images * classes * self.max_boxes, 3), "i64")
+
+    def check(self) -> None:
+        need_float(self, "the operand", self.boxes)
+        need_same_dtype(self, self.operands)
+
+    def evaluate(self, boxes: Any, scores: Any) -> Any:
+        found = selected_boxes(
+            boxes, scores, self.max_boxes, self.iou_threshold, self.score_threshold, centered=self.centered
+        )
+        rows = np.full(self.type.shape, -1, np.int64)
+        rows[: len(found)] = found
+        return rows
+
+
+@tensorop("nonzero")
+class Nonzero(Padded):
+    """Where a tensor is not 0, as ONNX NonZero: column by column the indices of the elements, in row-major order.
+
+    The result (rank, R) has one row per axis. R is constant, the number of elements; ONNX makes as many columns as
+    elements are not 0. Unused columns at the end are -1.
+
+    %y = "tensorop.nonzero"(%x) : (tensor<2x3xf32>) -> tensor<2x6xi64>
+    """
+
+    ins = (operand("input"),)
+    padded_axis = 1
+
+    def infer(self) -> TensorType:
+        if not self.input.type.rank:
+            raise self.shape_error("the operand needs 1 axis or more")
+        return TensorType((self.input.type.rank, self.input.type.size), "i64")
+
+    def evaluate(self, x: Any) -> Any:
+        found = np.stack(np.nonzero(x))
+        columns = np.full(self.type.shape, -1, np.int64)
+        columns[:, : found.shape[1]] = found
+        return columns
+
+
+def selected_boxes(
+    boxes: Any, scores: Any, most: int, overlap: float, least: float = -np.inf, *, centered: bool = False
+) -> Any:
+    """Rows (image, class, box), i64 (K, 3), of the boxes that stay; arguments as in `NonMaxSuppression`."""
+    corners = _corners(boxes, centered)
+    rows = [
+        (image, label, box)
+        for image, ratings in enumerate(scores)
+        for label, values in enumerate(ratings)
+        for box in _kept(corners[image], values, most, overlap, least)
+    ]
+    return np.asarray(rows, np.int64).reshape(-1, 3)
+
+
+def _corners(boxes: Any, centered: bool) -> Any:
+    """(top, left, bottom, right) of each box."""
+    if centered:
+        x, y, width, height = np.moveaxis(boxes, -1, 0)
+        return np.stack([y - height / 2, x - width / 2, y + height / 2, x + width / 2], axis=-1)
+    first, second = boxes[..., :2], boxes[..., 2:]
+    return np.concatenate([np.minimum(first, second), np.maximum(first, second)], axis=-1)
+
+
+def _kept(boxes: Any, scores: Any, most: int, overlap: float, least: float) -> list[int]:
+    """Indices of at most `most` boxes by falling score, each overlapping those before by at most `overlap`."""
+    order = np.argsort(-scores, kind="stable")
+    order = order[scores[order] > least]
+    areas = np.prod(boxes[:, 2:] - boxes[:, :2], axis=1)
+    kept: list[int] = []
+    while order.size and len(kept) < most:
+        best, order = int(order[0]), order[1:]
+        kept.append(best)
+        low, high = np.maximum(boxes[order, :2], boxes[best, :2]), np.minimum(boxes[order, 2:], boxes[best, 2:])
+        common = np.prod(np.maximum(high - low, 0), axis=1)
+        union = areas[order] + areas[best] - common
+        order = order[common <= overlap * union]
+    return kept
