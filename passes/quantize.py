@@ -107,7 +107,7 @@ class Quantize(Pass):
             if reason is None:
                 accepted.add(op)
             else:
-                low.on_cpu(op, reason)
+                low.in_float(op, reason)
         low.finish(function)
         return low, accepted
 

@@ -13,15 +13,13 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import Any, TypeVar
 
 from bmcompiler.ir import Operation, Value
 from bmcompiler.ops.base import TensorOp
 
-if TYPE_CHECKING:
-    from bmcompiler.passes.quantize_rules.lowering import Lowering
-
-Build = Callable[[TensorOp, "Lowering"], "Value | Sequence[Value]"]
+Build = Callable[[TensorOp, Any], "Value | Sequence[Value]"]
+"""(float op, the `Building` of the scheme) -> integer results."""
 _Build = TypeVar("_Build", bound=Build)
 
 
@@ -44,22 +42,26 @@ class Rule:
     scaling: Callable[[Operation], Scaling]
 
 
-RULES: dict[str, Rule] = {}
-"""Short op name -> rule."""
+class Rules(dict[str, Rule]):
+    """Short op name -> rule, of one scheme."""
+
+    def rule(self, *names: str, scaling: Scaling | Callable[[Operation], Scaling]) -> Callable[[_Build], _Build]:
+        """Declare the rule of ops; `scaling` may depend on the op. Raises ValueError when an op has a rule already."""
+
+        def register(build: _Build) -> _Build:
+            decide = (lambda op, fixed=scaling: fixed) if isinstance(scaling, Scaling) else scaling
+            for name in names:
+                if name in self:
+                    raise ValueError(f"two quantization rules for {name}")
+                self[name] = Rule(build, decide)
+            return build
+
+        return register
 
 
-def rule(*names: str, scaling: Scaling | Callable[[Operation], Scaling]) -> Callable[[_Build], _Build]:
-    """Declare the rule of ops; `scaling` may depend on the op. Raises ValueError when an op has a rule already."""
-
-    def register(build: _Build) -> _Build:
-        decide = (lambda op, fixed=scaling: fixed) if isinstance(scaling, Scaling) else scaling
-        for name in names:
-            if name in RULES:
-                raise ValueError(f"two quantization rules for {name}")
-            RULES[name] = Rule(build, decide)
-        return build
-
-    return register
+RULES = Rules()
+"""Rules of power-of-two shifts."""
+rule = RULES.rule
 
 
 def is_constant(value: Value) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,7 @@ def make_plan(
     scaling: Callable[[Operation], Scaling],
     constant: Callable[[Value], NDArray[np.float32]],
     exact: set[Value],
+    of_constant: Callable[[NDArray[Any]], float] = constant_threshold,
 ) -> Plan:
     """Plan the thresholds of a calibrated function.
 
@@ -49,9 +51,9 @@ def make_plan(
 
     Args:
         scaling: how the threshold of an op's result comes about.
-        constant: the array of a weight.
+        constant: the array of a weight. of_constant: its threshold.
     """
-    planner = _Planner(Plan(dict(calibrated), exact=exact), scaling, constant)
+    planner = _Planner(Plan(dict(calibrated), exact=exact), scaling, lambda value: of_constant(constant(value)))
     for op in function.ops[:-1]:
         if op.operands and any(result.type.is_float for result in op.results):
             planner.visit(op)
@@ -63,7 +65,7 @@ class _Planner:
         self,
         plan: Plan,
         scaling: Callable[[Operation], Scaling],
-        constant: Callable[[Value], NDArray[np.float32]],
+        constant: Callable[[Value], float],
     ) -> None:
         self.plan, self.scaling, self.constant = plan, scaling, constant
 
@@ -83,7 +85,7 @@ class _Planner:
 
     def _of(self, value: Value) -> float:
         if is_constant(value):
-            return constant_threshold(self.constant(value))
+            return self.constant(value)
         return self.plan.thresholds[value]
 
     def _set(self, op: Operation, threshold: float) -> None:

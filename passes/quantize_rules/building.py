@@ -1,0 +1,283 @@
+"""The new function being built: which float value has which integer counterpart, and what lies between the two."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any, Generic, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmcompiler.ir import Function, Module, Operation, Quant, TensorType, Value, type_of_array
+from bmcompiler.ops import find_op
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.passes.quantize_rules.base import NoInt8Form, is_constant
+from bmcompiler.passes.quantize_rules.plan import Plan
+from bmcompiler.passes.rewriting import TENSOR_NAME, rebuild
+from bmcompiler.target import Target, unsupported_reason
+
+PLACE_CPU = "place.cpu"
+"""On an op that stays in float: why it runs on the host CPU."""
+_NOTES = ("calib.threshold", "calib.source")
+_Key = TypeVar("_Key")
+F = TypeVar("F")
+"""What a scheme says of an integer tensor: a threshold (`lowering`), or element type, scale and zero point."""
+Mark = tuple[int, int, int, int, int]
+
+
+class Building(Generic[F]):
+    """Builds the integer version of `function` beside it, op by op. Weights go into a module of its own.
+
+    A scheme is a subclass that defines the methods under "what a scheme defines". `integer_io`: float inputs of the net
+    that an integer op reads become integers, and outputs are what their producers make; otherwise both stay.
+    """
+
+    def __init__(
+        self, module: Module, function: Function, plan: Plan, target: Target | None, integer_io: bool = True
+    ) -> None:
+        self.source, self.plan, self.target, self.integer_io = module, plan, target, integer_io
+        self.module = Module()
+        self.new = Function(function.name, (), function.input_names, function.attributes)
+        self.new.attributes.pop("input_thresholds", None)
+        self.module.functions = [self.new]
+        self.reals: dict[Value, Value] = {}
+        self.ints: dict[Value, Value] = {}
+        self.others: dict[tuple[Value, F], Value] = {}
+        self.constants: dict[Value, Value] = {}
+        self.location: tuple[str, ...] = ()
+        self.reports: dict[Operation, str] = {}
+        for argument in function.arguments:
+            if argument.dtype == "f32" and integer_io:
+                self.ints[argument] = self.new.body.add_argument(self.type_of(argument.shape, self.wanted(argument)))
+            else:
+                self.reals[argument] = self.new.body.add_argument(argument.type)
+
+    # -- what a scheme defines ------------------------------------------------------------------------------------
+    def wanted(self, value: Value) -> F:
+        """What the plan wants for a value of the old function."""
+        raise NotImplementedError
+
+    def format_of(self, value: Value) -> F:
+        """What an integer value of the new function is."""
+        raise NotImplementedError
+
+    def type_of(self, shape: Sequence[int], wanted: F) -> TensorType:
+        """The type of an integer tensor."""
+        raise NotImplementedError
+
+    def same(self, a: F, b: F) -> bool:
+        """Whether two formats are equal but for rounding."""
+        raise NotImplementedError
+
+    def of_constant(self, array: NDArray[Any]) -> F:
+        """The format in which a constant loses least."""
+        raise NotImplementedError
+
+    def integers(self, array: NDArray[Any], wanted: F) -> NDArray[Any]:
+        """A constant in a format."""
+        raise NotImplementedError
+
+    def rescale(self, value: Value, wanted: F) -> Value:
+        """An integer value in another format."""
+        raise NotImplementedError
+
+    def note_float(self, op: Operation, reason: str) -> None:
+        """Mark an op of the new function that stays in float."""
+        raise NotImplementedError
+
+    rounding: Mapping[str, Any] = {}
+    """Attributes of `quantize`."""
+
+    # -- what rules use -------------------------------------------------------------------------------------------
+
+    def constant(self, value: Value | None) -> NDArray[Any] | None:
+        """The array behind a weight of the old function, None for anything else."""
+        if value is None or not is_constant(value):
+            return None
+        return self.source.weights[cast(TensorOp, value.op).key]
+
+    def need_constant(self, value: Value, what: str) -> NDArray[Any]:
+        """The array behind a weight. Raises NoInt8Form for a computed tensor."""
+        array = self.constant(value)
+        if array is None:
+            raise NoInt8Form(f"its {what} is computed at run time")
+        return array
+
+    def request(self, value: Value, wanted: F | None = None) -> Value:
+        """The integer counterpart of an old float value, in the format `wanted` or else in the one it has.
+
+        Another format costs one rescaling, a value that exists only in float one quantize; each is made once.
+        Raises NoInt8Form for values that are not f32.
+        """
+        if value.dtype != "f32":
+            raise NoInt8Form(f"it reads {value.dtype}, which has no int8 form")
+        have = self.ints.get(value)
+        if have is not None and (wanted is None or self.same(self.format_of(have), wanted)):
+            return have
+        chosen = self._default(value) if wanted is None else wanted
+        key = (value, chosen)
+        if key not in self.others:
+            self.others[key] = self._convert(value, have, chosen)
+        return self.others[key]
+
+    def emit(
+        self,
+        name: str,
+        operands: Sequence[Value],
+        attributes: Mapping[str, Any] | None = None,
+        wanted: F | None = None,
+        shape: Sequence[int] | None = None,
+    ) -> Value:
+        """The first result of `emit_all`."""
+        return self.emit_all(name, operands, attributes, wanted, shape)[0]
+
+    def emit_all(
+        self,
+        name: str,
+        operands: Sequence[Value],
+        attributes: Mapping[str, Any] | None = None,
+        wanted: F | None = None,
+        shape: Sequence[int] | None = None,
+    ) -> list[Value]:
+        """Append an op whose results are integers as `wanted`, or of the type that the op infers.
+
+        Raises NoInt8Form with the target's reason when it does not run this op.
+        """
+        op = find_op(name)(operands, attributes, None, self.location)
+        if wanted is not None:
+            for result in op.results:
+                result.type = self.type_of(result.shape if shape is None else tuple(shape), wanted)
+        reason = unsupported_reason(self.target, op) if self.target is not None else None
+        if reason is not None:
+            op.erase()
+            raise NoInt8Form(reason)
+        self.new.body.append(op)
+        return op.results
+
+    def as_maps(self, x: Value, axis: int) -> Value:
+        """`x` as (N, C, H, W) with `axis` as C: what the chip needs to tell channels apart."""
+        shape = x.shape
+        if len(shape) == 4 and axis == 1:
+            return x
+        return self.emit("reshape", [x], {"shape": (prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :]), 1)})
+
+    def as_before(self, x: Value, shape: tuple[int, ...]) -> Value:
+        """The way back from `as_maps`."""
+        return x if x.shape == shape else self.emit("reshape", [x], {"shape": shape})
+
+    def weight(self, array: NDArray[Any], like: Value | None, scale: float | None = None) -> Value:
+        """A constant; it takes the name of the old weight `like`."""
+        op = like.op if like is not None and is_constant(like) else None
+        name = cast(TensorOp, op).key if op is not None else ".".join(("+".join(self.location), "table"))
+        key = self.module.weights.add(name, np.ascontiguousarray(array))
+        quant = None if scale is None else Quant(scale)
+        return self._append("weight", [], _type(array, quant), {"key": key})
+
+    def report(self, op: Operation, text: str) -> None:
+        self.reports[op] = text
+
+    # -- what the pass uses ---------------------------------------------------------------------------------------
+    def mark(self) -> Mark:
+        """A point to go back to."""
+        return len(self.new.ops), len(self.ints), len(self.reals), len(self.others), len(self.constants)
+
+    def rollback(self, mark: Mark) -> None:
+        """Forget everything built since `mark`."""
+        count, ints, reals, others, constants = mark
+        _cut(self.ints, ints)
+        _cut(self.reals, reals)
+        _cut(self.others, others)
+        _cut(self.constants, constants)
+        for op in reversed(self.new.ops[count:]):
+            if op.name == "tensorop.weight":
+                self.module.weights.pop(cast(TensorOp, op).key, None)
+            op.erase()
+
+    def accept(self, op: TensorOp, results: Sequence[Value]) -> None:
+        """Let integer values stand for the results of an old op."""
+        final = []
+        for old, new in zip(op.results, results, strict=True):
+            wanted = self.wanted(old)
+            if old in self.plan.exact and not self.same(self.format_of(new), wanted):
+                new = self.rescale(new, wanted)
+            final.append(new)
+            self.ints[old] = new
+        self._name(op, final)
+
+    def in_float(self, op: Operation, reason: str) -> None:
+        """Keep an op as it is, on float operands."""
+        new = rebuild(cast(TensorOp, op), [self.real(v) for v in op.operands])
+        for note in _NOTES:
+            new.attributes.pop(note, None)
+        self.note_float(new, reason)
+        self.new.body.append(new)
+        self.reals.update(zip(op.results, new.results))
+
+    def real(self, value: Value) -> Value:
+        """The value as the old function has it: float (dequantized if need be), or its own integer type."""
+        if is_constant(value):
+            return self._constant(value)
+        if value not in self.reals:
+            have = self.ints[value]
+            self.reals[value] = self._append("dequantize", [have], TensorType(value.shape))
+        return self.reals[value]
+
+    def finish(self, function: Function) -> None:
+        """Write the return op; integer inputs that only float ops read become float again."""
+        outputs = [(self.ints.get(v) if self.integer_io else None) or self.real(v) for v in function.returned]
+        self.new.set_outputs(outputs, function.output_names)
+        for old, argument in zip(function.arguments, self.new.arguments):
+            users = argument.users
+            if old in self.ints and all(op.short_name in ("dequantize", "return") for op in users):
+                argument.type = old.type
+                for op in [op for op in users if op.short_name == "dequantize"]:
+                    op.result.replace_all_uses_with(argument)
+                    op.erase()
+
+    # -- inside ---------------------------------------------------------------------------------------------------
+    def _append(
+        self, name: str, operands: list[Value], type: TensorType, attributes: Mapping[str, Any] | None = None
+    ) -> Value:
+        return self.new.body.append(find_op(name)(operands, attributes, [type], self.location)).result
+
+    def _default(self, value: Value) -> F:
+        array = self.constant(value)
+        return self.wanted(value) if array is None else self.of_constant(array)
+
+    def _convert(self, value: Value, have: Value | None, wanted: F) -> Value:
+        array = self.constant(value)
+        if array is not None:
+            if not np.isfinite(array).all():
+                raise NoInt8Form("it reads a constant with NaN or infinity")
+            quant = self.type_of((), wanted).quant
+            return self.weight(self.integers(array, wanted), value, quant.scale if quant else None)
+        if have is None:
+            return self._append("quantize", [self.real(value)], self.type_of(value.shape, wanted), self.rounding)
+        return self.rescale(have, wanted)
+
+    def _constant(self, value: Value) -> Value:
+        if value not in self.constants:
+            array = self.constant(value)
+            op = cast(TensorOp, value.op)
+            self.module.weights[op.key] = cast("NDArray[Any]", array)
+            self.constants[value] = self._append("weight", [], value.type, {"key": op.key})
+        return self.constants[value]
+
+    def _name(self, op: Operation, results: Sequence[Value]) -> None:
+        """The new values carry the source tensor names of the old op, unless they are other tensors themselves."""
+        names = op.attributes.get(TENSOR_NAME)
+        producer = results[0].op
+        if names is not None and producer is not None and producer.location == op.location:
+            producer.attributes.setdefault(TENSOR_NAME, names)
+
+
+def _cut(table: dict[_Key, Value], size: int) -> None:
+    """Drop what was added to a dict after it had `size` entries."""
+    for key in list(table)[size:]:
+        del table[key]
+
+
+def _type(array: NDArray[Any], quant: Quant | None) -> TensorType:
+    plain = type_of_array(array)
+    return TensorType(plain.shape, plain.dtype, quant)
