@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bmcompiler import bmodel
+from bmcompiler import bmodel, quant_modes
 from bmcompiler.arith import dequantize, quantize_real
 from bmcompiler.bmodel import BModel, TensorInfo
 from bmcompiler.errors import BMError, RuntimeUseError
@@ -20,6 +20,7 @@ from bmcompiler.runtime.devices import Program, open_device
 Array = NDArray[Any]
 
 _QUANTIZED = {"int8": "i8", "uint8": "u8"}
+_SCALED = {**_QUANTIZED, "int16": "i16", "uint16": "u16"}
 _DTYPES = ("float32", "float16", "int32", "int16", "uint16", "int8", "uint8")
 
 
@@ -65,12 +66,12 @@ class Session:
     ) -> dict[str, Array]:
         """Run the model.
 
-        Real inputs are quantized with the input's threshold and outputs dequantized to float32 (bm1880.md 11.2); `raw`
-        passes device integers both ways. float32 tensors of the device are passed as they are. The leading axis may
-        be larger than the compiled batch: the model runs in steps, and the last one is filled up with zeros. Of
-        several programs the one with the wanted shape (or the best batch for it) is used. `Samples` (images, folders of
-        files; see `bmcompiler.inputs`) are read step by step. `progress` is given the steps and yields them again, for
-        a progress bar.
+        Real inputs are quantized with the input's threshold (bm1880.md 11.2) or scale and zero point, and outputs
+        dequantized to float32; `raw` passes device integers both ways. float32 tensors of the device are passed as they
+        are. The leading axis may be larger than the compiled batch: the model runs in steps, and the last one is filled
+        up with zeros. Of several programs the one with the wanted shape (or the best batch for it) is used. `Samples`
+        (images, folders of files; see `bmcompiler.inputs`) are read step by step. `progress` is given the steps and
+        yields them again, for a progress bar.
 
         Raises:
             RuntimeUseError: missing or unknown names, shapes no program has, NaN, values that do not fit.
@@ -173,6 +174,8 @@ def _to_device(name: str, info: TensorInfo, array: Array, raw: bool) -> Array:
     if array.dtype.kind == "f" and np.isnan(array).any():
         raise RuntimeUseError(f"input '{name}' contains NaN", remedy="remove the broken samples")
     dtype = np.dtype(info.dtype)
+    if not raw and info.scale and info.dtype in _SCALED:
+        return quant_modes.quantize_away(array, info.scale, _SCALED[info.dtype], info.zero_point)
     if not raw and info.dtype in _QUANTIZED:
         if not info.threshold:
             raise RuntimeUseError(
@@ -206,6 +209,8 @@ class _LaterOnDevice(Samples):
 
 def _from_device(info: TensorInfo, value: Array) -> Array:
     """Real values of one output; integers of unknown scale become the same numbers as float32."""
+    if info.scale and value.dtype.kind in "iu":
+        return quant_modes.dequantize(value, info.scale, info.zero_point)
     if info.dtype in _QUANTIZED and info.threshold:
         return dequantize(value, info.threshold)
     return value if value.dtype == np.float32 else value.astype(np.float32)

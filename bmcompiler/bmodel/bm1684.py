@@ -279,6 +279,7 @@ def _refuse_equal_shapes(net: Bm1684Net) -> None:
 
 
 def _summary(net: Bm1684Net, index: int, stage: Bm1684Stage) -> Stage:
+    dynamic = any(isinstance(subnet, TpuSubnet) and subnet.dynamic for subnet in stage.subnets)
     lines = tuple(_describe(subnet) for subnet in stage.subnets) if len(stage.subnets) > 1 else ()
     return Stage(
         net.name,
@@ -289,6 +290,8 @@ def _summary(net: Bm1684Net, index: int, stage: Bm1684Stage) -> Stage:
         sum(len(group.tiu) + len(group.gdma) for group in stage.groups),
         stage.ctx_size,
         lines,
+        4 * stage.cpu_mem_size,
+        dynamic,
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-import flatbuffers
+import flatbuffers  # type: ignore[import-untyped]
 from flatbuffers import number_types
 
 from bmcompiler.bmodel.model import Buffer

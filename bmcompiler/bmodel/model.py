@@ -105,6 +105,8 @@ class Stage:
     """One program of a net: a fixed set of input shapes. Sizes in bytes of device memory.
 
     `subnets`: one line for each part of a program that changes between device and host; () when there is one part.
+    `host_size`: bytes of host memory for what the parts on the host hand to each other. `dynamic`: the device makes the
+    commands while it runs.
     """
 
     net: str
@@ -115,6 +117,8 @@ class Stage:
     instruction_size: int
     neuron_size: int
     subnets: tuple[str, ...] = ()
+    host_size: int = 0
+    dynamic: bool = False
 
 
 class BModel(ABC):

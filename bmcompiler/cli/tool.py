@@ -19,7 +19,37 @@ if TYPE_CHECKING:
 FILE = click.argument("file", type=click.Path())
 
 
+def _print_info(context: click.Context, _: click.Parameter, file: str | None) -> None:
+    if file is not None:
+        context.invoke(info, file=file, as_json=False)
+        context.exit()
+
+
+def _print_chip(context: click.Context, _: click.Parameter, file: str | None) -> None:
+    from bmcompiler.bmodel import load
+
+    if file is not None:
+        click.echo(printable(load(file).target.upper()))
+        context.exit()
+
+
 @click.group(no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--info",
+    type=click.Path(),
+    callback=_print_info,
+    is_eager=True,
+    expose_value=False,
+    help="The same as `info`, as the vendor's tool has it.",
+)
+@click.option(
+    "--chip",
+    type=click.Path(),
+    callback=_print_chip,
+    is_eager=True,
+    expose_value=False,
+    help="Print the chip that a model file is for.",
+)
 def cli() -> None:
     """Inspect, disassemble, extract and combine .bmodel files."""
 
@@ -80,9 +110,12 @@ def extract(file: str, output: str) -> None:
 @cli.command()
 @click.argument("files", type=click.Path(), nargs=-1, required=True)
 @click.option("-o", "--output", required=True, type=click.Path(), help="The combined model file.")
-@click.option("--name", help="Net name of the result; needed when the files' names differ.")
+@click.option("--name", help="Net name of the result; needed when the names in BM1880 files differ.")
 def combine(files: tuple[str, ...], output: str, name: str | None) -> None:
-    """Put models of one net, compiled for different input shapes, into one file; equal weights are stored once."""
+    """Put models of one net, compiled for different input shapes, into one file; equal weights are stored once.
+
+    BM168x files may hold several nets: stages of nets of one name are joined.
+    """
     from bmcompiler.bmodel import load, save
 
     if len(files) < 2:
@@ -102,6 +135,9 @@ def _tensor_facts(tensor: TensorInfo) -> dict[str, object]:
         "offset": tensor.offset,
         "size": tensor.size,
         "threshold": tensor.threshold,
+        "scale": tensor.scale,
+        "zero_point": tensor.zero_point,
+        "layout": tensor.layout,
     }
 
 
@@ -120,6 +156,8 @@ def _facts(model: BModel, file: str) -> dict[str, object]:
                 "weight_size": stage.weight_size,
                 "instruction_size": stage.instruction_size,
                 "neuron_size": stage.neuron_size,
+                "host_size": stage.host_size,
+                "subnets": list(stage.subnets),
             }
             for stage in model.stages()
         ],
@@ -134,18 +172,27 @@ def _text(model: BModel) -> str:
     for stage in model.stages():
         nets.setdefault(stage.net, []).append(stage)
     for number, (net, stages) in enumerate(nets.items()):
-        lines += ["=" * 42, f"net {number}: [{printable(net)}]  static"]
+        kind = "dynamic" if any(stage.dynamic for stage in stages) else "static"
+        lines += ["=" * 42, f"net {number}: [{printable(net)}]  {kind}"]
         for stage in stages:
             lines += ["-" * 12, f"stage {stage.index}:"]
+            if stage.subnets:
+                lines += [f"subnet number: {len(stage.subnets)}", *(printable(line) for line in stage.subnets)]
             lines += [_tensor_line("input", tensor) for tensor in stage.inputs]
             lines += [_tensor_line("output", tensor) for tensor in stage.outputs]
             lines.append(_memory_line(stage))
+            if stage.host_size:
+                lines.append(f"host mem size: {stage.host_size} (weight: 0, runtime: {stage.host_size})")
     return "\n".join(lines) + "\n"
 
 
 def _tensor_line(kind: str, tensor: TensorInfo) -> str:
     """Scale: what real values are multiplied by to give integers (input), or integers to give real values (output)."""
     line = f"{kind}: {printable(tensor.name) or '(unnamed)'}, {list(tensor.shape)}, {tensor.dtype}"
+    if tensor.scale:
+        scale = 1 / tensor.scale if kind == "input" else tensor.scale
+        layout = f", store mode: {tensor.layout}" if tensor.layout else ""
+        return f"{line}, scale: {scale:.6g}, zero_point: {tensor.zero_point}{layout}"
     if not tensor.threshold:
         return line
     scale = 128 / tensor.threshold if kind == "input" else tensor.threshold / 128
