@@ -42,6 +42,7 @@ class Options:
         data: calibration samples, real values: an .npz or .npy file, a folder of them, or arrays by input name, samples
             on axis 0.
         images: images as calibration samples, in place of data.
+        limit: how many of the samples are used, the first ones; None for all.
         table: calibration table file, in place of data.
         method: calibration method, None for the pipeline's own.
         pipeline: pass pipeline in place of the target's.
@@ -55,6 +56,7 @@ class Options:
     quantize: str | None = None
     data: Path_ | Mapping[str, np.ndarray] | None = None
     images: ImageOptions | None = None
+    limit: int | None = None
     table: Path_ | None = None
     method: str | None = None
     outputs: Sequence[str] | None = None
@@ -208,11 +210,19 @@ def _data(options: Options) -> Data | None:
     if options.images is not None and options.data is not None:
         raise UsageError("calibration data and images exclude each other")
     given = options.images if options.images is not None else options.data
-    if given is None or isinstance(given, Mapping):
-        return given
-    from bmcompiler.inputs import open_inputs
+    if given is None:
+        if options.limit is not None:
+            raise UsageError("there is a limit of samples, but there are no samples")
+        return None
+    if not isinstance(given, Mapping):
+        from bmcompiler.inputs import open_inputs
 
-    return open_inputs(given)
+        return open_inputs(given, options.limit)
+    if options.limit is None:
+        return given
+    from bmcompiler.inputs.limit import first_samples
+
+    return first_samples(given, options.limit)
 
 
 def _table(options: Options) -> CalibrationTable | None:

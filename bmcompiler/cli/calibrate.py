@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bmcompiler.cli.common import command_line, printable, progress
-from bmcompiler.cli.inputs import FORMULA, image_options, one_source
+from bmcompiler.cli.inputs import FORMULA, image_options, limit_option, one_source
 
 if TYPE_CHECKING:
     from bmcompiler.inputs import ImageOptions
@@ -30,6 +30,7 @@ plain text, one tensor and threshold per line.
 @click.argument("weights", required=False, type=click.Path(path_type=Path))
 @click.option("--data", metavar="PATH", type=click.Path(path_type=Path), help="Samples: .npz, .npy or a folder.")
 @image_options
+@limit_option
 @click.option("-o", "--output", required=True, metavar="TABLE", type=click.Path(path_type=Path), help="Table to write.")
 @click.option(
     "--method",
@@ -49,6 +50,7 @@ def cli(
     weights: Path | None,
     data: Path | None,
     images: ImageOptions | None,
+    limit: int | None,
     output: Path,
     method: str,
     percentile: float,
@@ -66,7 +68,7 @@ def cli(
     from bmcompiler.quant.table import save_table
 
     check_output(output)
-    source = open_inputs(one_source("--data", data, images))
+    source = open_inputs(one_source("--data", data, images), limit)
     calibrate = find_pass("calibrate")(method=method, percentile=percentile, bins=bins)  # type: ignore[call-arg]
     pipeline = Pipeline((find_pass("canonicalize")(), calibrate))
     module = load_network(

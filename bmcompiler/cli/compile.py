@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bmcompiler.cli.common import command_line, printable, progress
-from bmcompiler.cli.inputs import FORMULA, image_options
+from bmcompiler.cli.inputs import FORMULA, image_options, limit_option
 
 if TYPE_CHECKING:
     from bmcompiler.inputs import ImageOptions
@@ -35,6 +35,7 @@ Calibration samples are values as the net was trained on.
 @click.option("--quantize", type=click.Choice(["f32", "f16", "int8"]), help="Precision [default: the target's own].")
 @click.option("--data", type=click.Path(path_type=Path), help="Calibration samples: .npz, .npy or a folder.")
 @image_options
+@limit_option
 @click.option("--calibration-table", "table", type=click.Path(path_type=Path), help="Thresholds instead of --data.")
 @click.option(
     "--calibration-method", "method", type=click.Choice(["kl", "max", "percentile", "mse"]), help="How --data is used."
@@ -59,6 +60,7 @@ def cli(
     quantize: str | None,
     data: Path | None,
     images: ImageOptions | None,
+    limit: int | None,
     table: Path | None,
     method: str | None,
     outputs: str | None,
@@ -87,6 +89,7 @@ def cli(
         quantize=quantize,
         data=data,
         images=images,
+        limit=limit,
         table=table,
         method=method,
         outputs=None if outputs is None else [part.strip() for part in outputs.split(",") if part.strip()],

@@ -70,6 +70,12 @@ def image_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return collected
 
 
+def limit_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --limit; the command gets it as `limit`, a number from 1 on or None."""
+    text = "Take only the first N samples, in the order of file names.  [default: all]"
+    return click.option("--limit", metavar="N", type=click.IntRange(min=1), help=text)(function)
+
+
 def _collect(path: Path | None, details: dict[str, Any]) -> ImageOptions | None:
     if path is None:
         if details:

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from bmcompiler.cli.common import atomic_output, command_line, format_table, printable, progress
-from bmcompiler.cli.inputs import FORMULA, image_options, one_source
+from bmcompiler.cli.inputs import FORMULA, image_options, limit_option, one_source
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,6 +40,7 @@ Open a trace with https://ui.perfetto.dev or chrome://tracing.
 @click.argument("model", metavar="BMODEL", type=click.Path(path_type=Path))
 @click.option("--input", "source", metavar="PATH", type=click.Path(path_type=Path), help="Inputs: .npz, .npy, folder.")
 @image_options
+@limit_option
 @click.option("-o", "--output", metavar="OUT.npz", type=click.Path(path_type=Path), help="Where the outputs go.")
 @click.option("--raw", is_flag=True, help="Pass the integers of the device both ways, no scaling.")
 @click.option("--timing", is_flag=True, help="Print the time on this host, and a model of the chip's.")
@@ -51,6 +52,7 @@ def cli(
     model: Path,
     source: Path | None,
     images: ImageOptions | None,
+    limit: int | None,
     output: Path | None,
     raw: bool,
     timing: bool,
@@ -64,7 +66,7 @@ def cli(
     from bmcompiler.registry import lookup
 
     session = lookup("bmcompiler.runtimes", "session", "runtime")(model, device)
-    inputs = open_inputs(one_source("--input", source, images)).bind(session.inputs)
+    inputs = open_inputs(one_source("--input", source, images), limit).bind(session.inputs)
     steps = 0
 
     def shown(each: range) -> Iterator[int]:

@@ -14,19 +14,26 @@ import os
 
 from bmcompiler.inputs.files import FileSource, FolderSource
 from bmcompiler.inputs.images import ImageOptions, ImageSource
+from bmcompiler.inputs.limit import LimitedSource, checked_limit
 from bmcompiler.inputs.source import Array, Data, InputData, Named, Samples, Source
 
 __all__ = ["Array", "Data", "ImageOptions", "InputData", "Named", "Samples", "Source", "open_inputs"]
 
 
-def open_inputs(what: str | os.PathLike[str] | ImageOptions) -> Source:
+def open_inputs(what: str | os.PathLike[str] | ImageOptions, limit: int | None = None) -> Source:
     """A source of samples: an .npz or .npy file, a folder of such files, or images.
 
+    With a `limit` only the first that many samples, in the order of the file or of the names in the folder.
+
     Raises:
+        UsageError: a limit below 1.
         CalibrationError: a folder without samples, or a file that holds no numeric arrays.
         UnsupportedError: images without Pillow.
         OSError: the file or folder cannot be opened.
     """
+    if limit is not None:
+        checked_limit(limit)
+        return LimitedSource(open_inputs(what), limit)
     if isinstance(what, ImageOptions):
         return ImageSource(what)
     return FolderSource(what) if os.path.isdir(what) else FileSource(what)

@@ -85,6 +85,29 @@ def test_images_make_the_same_table(folder: Path, capsys: pytest.CaptureFixture[
     assert (folder / "a.table").read_bytes() == (folder / "b.table").read_bytes()
 
 
+def test_a_limit_compiles_calibrates_and_runs_on_the_first_samples(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.savez(folder / "three.npz", data=np.load(folder / "calib.npy")[:3])
+    images, few = ["--images", str(folder / "digits"), *PREPARED, "--limit", "3"], str(folder / "three.npz")
+    first = f"the first 3 of 20 images from {folder / 'digits'}, gray"
+    assert compiled(folder, "limited.bmodel", *images) == 0
+    assert f"note: calibrated on {first}" in capsys.readouterr().out
+    assert compiled(folder, "three.bmodel", "--data", few) == 0
+    assert (folder / "limited.bmodel").read_bytes() == (folder / "three.bmodel").read_bytes()
+    for name, source in {"limited": images, "three": ["--data", few]}.items():
+        arguments = [*LENET, *source, "-o", str(folder / f"{name}.table")]
+        assert run_command(calibrate.cli, "bmnet-calibrate", arguments) == 0
+    assert f"calibrated on {first}" in capsys.readouterr().out
+    assert (folder / "limited.table").read_bytes() == (folder / "three.table").read_bytes()
+    for name, source in {"limited": images, "three": ["--input", few]}.items():
+        arguments = [str(folder / "lenet.bmodel"), *source, "-o", str(folder / f"{name}_out.npz")]
+        assert run_command(run.cli, "bmnet-run", arguments) == 0
+    shown = capsys.readouterr().out
+    assert f"input: {first}" in shown and "002.png" in shown and "003.png" not in shown
+    assert (folder / "limited_out.npz").read_bytes() == (folder / "three_out.npz").read_bytes()
+
+
 def test_the_library_takes_images_too(folder: Path) -> None:
     images = ImageOptions(folder / "digits", mean=33, scale=0.004)
     result = compile_network(LENET[0], LENET[1], Options(images=images))
@@ -95,6 +118,10 @@ def test_the_library_takes_images_too(folder: Path) -> None:
     np.testing.assert_array_equal(scores, wanted)
     with pytest.raises(UsageError, match="exclude"):
         compile_network(LENET[0], LENET[1], Options(images=images, data=folder / "calib.npz"))
+    arrays = {"data": np.load(folder / "calib.npy")}
+    assert "3 samples" in compile_network(LENET[0], LENET[1], Options(data=arrays, limit=3)).notes[0]
+    with pytest.raises(UsageError, match="1 or more, got 0"):
+        compile_network(LENET[0], LENET[1], Options(data=arrays, limit=0))
 
 
 def test_warnings_are_told_even_quietly(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -120,6 +147,8 @@ def test_warnings_are_told_even_quietly(folder: Path, capsys: pytest.CaptureFixt
         (["--images", "{digits}", "--layout", "nhwc"], 1, "in nhwc"),
         (["--images", "{digits}/missing"], 1, "missing: No such file"),
         (["--images", "{npz}"], 1, "calib.npz: the image cannot be read"),
+        (["--images", "{digits}", "--limit", "0"], 2, "'--limit': 0 is not in the range x>=1"),
+        (["--limit", "5"], 2, "a limit of samples, but there are no samples"),
         (["--data", "{digits}"], 1, "no .npy or .npz file"),
     ],
 )

@@ -86,6 +86,34 @@ def test_a_folder_keeps_one_file_in_memory(tmp_path: Path) -> None:
     np.testing.assert_array_equal(samples.take([5, 0, 5]), GOOD[[5, 0, 5]])
 
 
+@pytest.mark.parametrize("limit", [1, 3, 6, 100])
+def test_a_limit_takes_the_first_samples_of_anything(limit: int, tmp_path: Path) -> None:
+    np.savez(tmp_path / "all.npz", data=GOOD)
+    (tmp_path / "parts").mkdir()
+    np.save(tmp_path / "parts" / "0.npy", GOOD[:2])
+    np.save(tmp_path / "parts" / "1.npy", GOOD[2:])
+    for source, whole in {"all.npz": "6 samples from", "parts": "6 samples in 2 files of"}.items():
+        bound = bind_data(COLOUR, open_inputs(tmp_path / source, limit))
+        np.testing.assert_array_equal(np.asarray(bound["data"]), GOOD[:limit])
+        assert bound.description == (f"the first {limit} of {whole}" if limit < 6 else whole) + f" {tmp_path / source}"
+
+
+def test_a_limit_takes_the_first_images_and_reads_no_other(tmp_path: Path) -> None:
+    pixels = save_images(tmp_path, 4)
+    (tmp_path / "03.png").write_bytes(b"damaged")
+    bound = bind_data(COLOUR, open_inputs(ImageOptions(tmp_path), 3))
+    np.testing.assert_array_equal(np.asarray(bound["data"]), pixels[:3].transpose(0, 3, 1, 2))
+    assert bound.names == [str(tmp_path / f"{n:02}.png") for n in range(3)]
+    assert bound.description is not None and bound.description.startswith(f"the first 3 of 4 images from {tmp_path}, ")
+
+
+@pytest.mark.parametrize("limit", [0, -2])
+def test_a_limit_below_one_is_refused(limit: int, tmp_path: Path) -> None:
+    np.save(tmp_path / "all.npy", GOOD)
+    with pytest.raises(UsageError, match=f"must be 1 or more, got {limit}"):
+        open_inputs(tmp_path / "all.npy", limit)
+
+
 @pytest.mark.parametrize(
     ("files", "function", "words"),
     [
