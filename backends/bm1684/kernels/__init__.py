@@ -1,7 +1,14 @@
 """Kernels of the BM1684: one class per family of TensorOps, found by op class."""
 
 from bmcompiler.backends.bm1684.kernels.activation import ChannelKernel, FunctionKernel
+from bmcompiler.backends.bm1684.kernels.compare import BitKernel, CompareKernel, FloatTestKernel, WhereKernel
 from bmcompiler.backends.bm1684.kernels.conv import ConvKernel, DeconvKernel
+from bmcompiler.backends.bm1684.kernels.convert import (
+    CastKernel,
+    DequantizeKernel,
+    DequantizeLinearKernel,
+    QuantizeKernel,
+)
 from bmcompiler.backends.bm1684.kernels.elementwise import BinaryKernel
 from bmcompiler.backends.bm1684.kernels.view import ViewKernel
 from bmcompiler.codegen.kernels import DeviceKernel
@@ -14,5 +21,13 @@ KERNELS: tuple[DeviceKernel, ...] = (
     BinaryKernel(),
     FunctionKernel(),
     ChannelKernel(),
+    QuantizeKernel(),
+    DequantizeKernel(),
+    DequantizeLinearKernel(),
+    CastKernel(),
+    CompareKernel(),
+    FloatTestKernel(),
+    WhereKernel(),
+    BitKernel(),
 )
 TABLE = kernel_table(KERNELS)

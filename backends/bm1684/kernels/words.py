@@ -88,3 +88,18 @@ def as_float(m: Machine, x: Register, dtype: str) -> Register:
     if dtype == "i32":
         return int_to_float(m, x)
     return narrow_to_float(m, x, 16, dtype == "i16") if dtype in ("i16", "u16") else x
+
+
+def as_int(m: Machine, x: Register, dtype: str) -> Register:
+    """The value of a loaded integer (or bool) as int32."""
+    if dtype == "i32":
+        return x
+    if dtype == "i16":
+        return m.shift(m.shift(x, 16), -16, arithmetic=True)
+    return m.and_(x, 0xFFFF) if dtype == "u16" else m.to_int(x)
+
+
+def not_zero(m: Machine, x: Register, dtype: str) -> Register:
+    """1 where the value of a loaded word is not 0, else 0; denormals are 0."""
+    value = as_int(m, x, dtype) if dtype in ("i32", "i16", "u16") else m.add(x, 0.0)
+    return m.xor(m.same_bits(value, 0, 1), 1)

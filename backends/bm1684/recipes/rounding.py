@@ -75,3 +75,14 @@ def int_to_float(m: Machine, x: Register) -> Register:
     low = m.sub(m.xor(m.and_(x, 0xFFFF), _EXACT_BITS), _EXACT)
     high = m.sub(m.xor(m.shift(x, -16), _MIDDLES[16]), _OFFSETS[16])
     return m.add(m.mul(high, 65536.0), low)
+
+
+def zero_for_nan(m: Machine, x: Register) -> Register:
+    """x, or 0 where it is not a number."""
+    return m.choose(m.abs(x), -1.0, x, 0.0)
+
+
+def float_of_half(m: Machine, x: Register, bits: int, plus: float) -> Register:
+    """Float of a signed integer of at most 16 bits in a word, plus a whole number (bm1684.md 7.3)."""
+    low = m.xor(m.and_(x, 0xFFFF), _MIDDLES[bits])
+    return m.sub(low, _OFFSETS[bits] - plus)

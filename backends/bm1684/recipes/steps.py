@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, NamedTuple, Protocol
@@ -30,7 +30,7 @@ _RSQRT_OPERATIONS = 12
 class Tiu(Protocol):
     """The part of a program builder that recipes use."""
 
-    def tiu(self, *, reads: Iterable[Range], writes: Iterable[Range], **fields: int) -> Any:
+    def tiu(self, reads: Sequence[Range], writes: Sequence[Range], **fields: int) -> Any:
         """Add a TIU command; ranges are bytes of a lane, of L2 from `CHIP.l2_window` on."""
 
 
