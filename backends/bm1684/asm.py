@@ -93,7 +93,7 @@ def _lines(engine: Engine, data: bytes) -> Iterator[str]:
     if len(data) % COMMAND_BYTES:
         raise FileFormatError(f"{len(data)} bytes are not whole {engine.name} commands of {COMMAND_BYTES} bytes")
     for at in range(0, len(data), COMMAND_BYTES):
-        yield _line(engine, FORMATS[engine].unpack(data[at : at + COMMAND_BYTES]))
+        yield line_of(engine, FORMATS[engine].unpack(data[at : at + COMMAND_BYTES]))
 
 
 def mnemonic(engine: Engine, fields: Fields) -> str:
@@ -101,7 +101,8 @@ def mnemonic(engine: Engine, fields: Fields) -> str:
     return _NAMES[engine].get(tuple(fields[key] for key in _KEYS[engine]), _RAW[engine])
 
 
-def _line(engine: Engine, fields: Fields) -> str:
+def line_of(engine: Engine, fields: Fields) -> str:
+    """A decoded command as text, without its number."""
     name = mnemonic(engine, fields)
     implied = _BY_NAME[name][1]
     words = [f"{name:16}", f"id={fields[OWN_ID[engine]]}", f"wait={fields[WAIT_ID[engine]]}"]

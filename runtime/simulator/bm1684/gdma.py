@@ -120,6 +120,8 @@ class Transfer:
 def gdma_step(transfer: Transfer) -> Step:
     """Step of one GDMA command. Raises SimulatorError for forms whose meaning is unknown and for bad operands."""
     f = transfer.fields
+    if not f["pio_gdma_enable"]:
+        raise SimulatorError("the command is not enabled")
     if f["common_mode"]:
         return _linear(transfer)
     if f["sys_mem_type"]:

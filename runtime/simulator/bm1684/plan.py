@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from bmcompiler.backends.bm1684.builder import CommandGroup
-from bmcompiler.backends.bm1684.isa import FORMATS, OWN_ID, WAIT_ID, Engine, Task
+from bmcompiler.backends.bm1684.isa import FORMATS, Engine, Task
+from bmcompiler.backends.bm1684.order import Place, execution_order, queue_of
 from bmcompiler.blas import one_blas_thread
 from bmcompiler.errors import EncodingError, SimulatorError
 from bmcompiler.runtime.simulator.bm1684.elementwise import tensor_step
@@ -33,21 +33,10 @@ _TASKS: dict[int, Callable[[Operands], Step]] = {
 }
 
 
-class _Place(NamedTuple):
-    """Which command a step came from."""
-
-    group: int
-    engine: Engine
-    number: int
-
-    def error(self, reason: str) -> SimulatorError:
-        return SimulatorError(f"group {self.group}, {self.engine.name} command {self.number}: {reason}")
-
-
 class Plan:
     """An executable program, bound to the memories of one machine."""
 
-    def __init__(self, steps: list[Step], places: list[_Place]) -> None:
+    def __init__(self, steps: list[Step], places: list[Place]) -> None:
         self._steps, self._places = steps, places
 
     def __len__(self) -> int:
@@ -83,11 +72,12 @@ def compile_plan(
         SimulatorError: malformed commands, operands that leave their memory, waits that never end; names the command.
     """
     steps: list[Step] = []
-    places: list[_Place] = []
+    places: list[Place] = []
     for number, group in enumerate(groups):
         fields = {engine: _decode(engine, data) for engine, data in zip((Engine.TIU, Engine.GDMA), group)}
-        for engine, index in execution_order(fields, number):
-            place = _Place(number, engine, index)
+        queues = {engine: queue_of(engine, commands) for engine, commands in fields.items()}
+        for engine, index in execution_order(queues, number):
+            place = Place(number, engine, index)
             try:
                 steps.append(_step(machine, engine, fields[engine][index], relocation or Relocation(), fast))
             except SimulatorError as error:
@@ -105,44 +95,17 @@ def _decode(engine: Engine, data: bytes) -> list[Fields]:
     return [dict(zip(columns, row)) for row in rows]
 
 
-def execution_order(fields: dict[Engine, list[Fields]], group: int = 0) -> list[tuple[Engine, int]]:
-    """(engine, index) of all commands of a group in an order both queues and all waits allow (bm1684.md 3.1).
-
-    Each engine runs as far as it can before the other one continues.
-    Raises SimulatorError when both wait for an id that never comes.
-    """
-    order: list[tuple[Engine, int]] = []
-    position = {engine: 0 for engine in Engine}
-    finished = {engine: 0 for engine in Engine}
-    while True:
-        before = len(order)
-        for engine, other in ((Engine.GDMA, Engine.TIU), (Engine.TIU, Engine.GDMA)):
-            queue = fields[engine]
-            while position[engine] < len(queue):
-                command = queue[position[engine]]
-                if command[WAIT_ID[engine]] > finished[other]:
-                    break
-                order.append((engine, position[engine]))
-                finished[engine] = command[OWN_ID[engine]]
-                position[engine] += 1
-        waiting = [engine for engine in Engine if position[engine] < len(fields[engine])]
-        if not waiting:
-            return order
-        if len(order) == before:
-            engine = waiting[0]
-            wanted = fields[engine][position[engine]][WAIT_ID[engine]]
-            place = _Place(group, engine, position[engine])
-            raise place.error(f"it waits for id {wanted} of the other engine, which never completes")
-
-
 def _step(machine: Machine, engine: Engine, fields: Fields, relocation: Relocation, fast: bool) -> Step:
     if engine is Engine.GDMA:
-        if not fields["pio_gdma_enable"]:
-            raise SimulatorError("the command is not enabled")
         return gdma_step(Transfer(machine, fields, relocation))
-    if not fields["cmd_en"]:
+    return tiu_step(Operands(machine, fields, fast))
+
+
+def tiu_step(ops: Operands) -> Step:
+    """Step of one TIU command. Raises SimulatorError for forms whose meaning is unknown and for bad operands."""
+    if not ops.fields["cmd_en"]:
         raise SimulatorError("the command is not enabled")
-    maker = _TASKS.get(fields["tsk_typ"])
+    maker = _TASKS.get(ops.fields["tsk_typ"])
     if maker is None:
-        raise SimulatorError(f"what task {fields['tsk_typ']} does is not known")
-    return maker(Operands(machine, fields, fast))
+        raise SimulatorError(f"what task {ops.fields['tsk_typ']} does is not known")
+    return maker(ops)

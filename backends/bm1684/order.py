@@ -1,0 +1,75 @@
+"""The order in which the commands of a group run: both queues in their order, waits respected (bm1684.md 3.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from bmcompiler.backends.bm1684.isa import OWN_ID, WAIT_ID, Engine
+from bmcompiler.errors import SimulatorError
+
+
+class Ids(NamedTuple):
+    """Id of a command, and the id of the other engine it waits for (0 = none)."""
+
+    own: int
+    wait: int
+
+
+class Place(NamedTuple):
+    """Where a command is: its group, engine, and number in the engine's queue, all from 0."""
+
+    group: int
+    engine: Engine
+    number: int
+
+    def error(self, reason: str) -> SimulatorError:
+        """An error that names the command."""
+        return SimulatorError(f"group {self.group}, {self.engine.name} command {self.number}: {reason}")
+
+
+Queues = Mapping[Engine, Sequence[Ids]]
+
+
+def queue_of(engine: Engine, commands: Iterable[Mapping[str, int]]) -> list[Ids]:
+    """The ids of decoded commands of one engine."""
+    return [Ids(command[OWN_ID[engine]], command[WAIT_ID[engine]]) for command in commands]
+
+
+def runnable(queues: Queues) -> list[tuple[Engine, int]]:
+    """(engine, number) of the commands that ever start, in an order that queues and waits allow.
+
+    Each engine runs as far as it can before the other one continues. Commands that wait for an id that never comes, and
+    those behind them, are missing.
+    """
+    order: list[tuple[Engine, int]] = []
+    position = {engine: 0 for engine in Engine}
+    finished = {engine: 0 for engine in Engine}
+    while True:
+        before = len(order)
+        for engine, other in ((Engine.GDMA, Engine.TIU), (Engine.TIU, Engine.GDMA)):
+            queue = queues[engine]
+            while position[engine] < len(queue):
+                command = queue[position[engine]]
+                if command.wait > finished[other]:
+                    break
+                order.append((engine, position[engine]))
+                finished[engine] = command.own
+                position[engine] += 1
+        if len(order) == before:
+            return order
+
+
+def execution_order(queues: Queues, group: int = 0) -> list[tuple[Engine, int]]:
+    """`runnable`, when it is all commands of a group.
+
+    Raises:
+        SimulatorError: a command waits for an id that never comes; names it.
+    """
+    order = runnable(queues)
+    for engine in Engine:
+        started = sum(one is engine for one, _ in order)
+        if started < len(queues[engine]):
+            reason = f"it waits for id {queues[engine][started].wait} of the other engine, which never completes"
+            raise Place(group, engine, started).error(reason)
+    return order
