@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bmcompiler.codegen.strided_copy import CopyLimits
 from bmcompiler.errors import EncodingError
 
 
@@ -31,6 +32,9 @@ class Bm1684Chip:
 
 
 CHIP = Bm1684Chip()
+_WORD = (1 << 32) - 1
+COPY_LIMITS = CopyLimits(extent=65535, w_source=(0, 4095), w_target=(1, _WORD), h=_WORD)
+"""Commands inside global memory, strides in elements; 0 repeats on the source side (bm1684.md 5.10, 13.1)."""
 
 
 def align_up(value: int, step: int) -> int:

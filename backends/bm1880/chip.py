@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bmcompiler.codegen.strided_copy import CopyLimits
+
 
 @dataclass(frozen=True)
 class Bm1880Chip:
@@ -27,6 +29,8 @@ class Bm1880Chip:
 
 
 CHIP = Bm1880Chip()
+COPY_LIMITS = CopyLimits(extent=65535, w_source=(1, 1), w_target=(1, 1), h=65535)
+"""Commands inside global memory: w is contiguous, h strides have 16 bits (bm1880.md 5)."""
 
 
 def align_up(value: int, step: int) -> int:

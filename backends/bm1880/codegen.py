@@ -7,9 +7,9 @@ import numpy as np
 from bmcompiler.backends.bm1880.bmkernel import bmk1880_acquire_cmdbuf, bmk1880_cpu_op
 from bmcompiler.backends.bm1880.bmkernel.tensors import packed_strides
 from bmcompiler.backends.bm1880.build import Build
+from bmcompiler.backends.bm1880.chip import COPY_LIMITS
 from bmcompiler.backends.bm1880.kernels import TABLE
 from bmcompiler.backends.bm1880.kernels.base import DeviceKernel
-from bmcompiler.backends.bm1880.strided_copy import Dim, copy_commands
 from bmcompiler.bmodel import TensorInfo
 from bmcompiler.bmodel.bm1880 import Command
 from bmcompiler.bmodel.layers import LayerSpan, encode_layers
@@ -19,6 +19,7 @@ from bmcompiler.codegen.cpu_segment import CPU_FUNCTION, encode_segment
 from bmcompiler.codegen.memory import parts_of_others, plan_memory, root_of
 from bmcompiler.codegen.partition import Segment, partition
 from bmcompiler.codegen.rows import cpu_rows, device_row, joined_names
+from bmcompiler.codegen.strided_copy import Dim, copy_commands
 from bmcompiler.errors import BMError, UnsupportedError
 from bmcompiler.ir import Module, TensorType, Value
 from bmcompiler.ops.base import TensorOp
@@ -89,7 +90,7 @@ class Program:
             if root not in self.plan.offsets:
                 raise UnsupportedError("an output of the net is a constant", remedy="leave it out with --outputs")
             size = value.type.nbytes
-            for part in copy_commands([Dim(size, 1, 1)]):
+            for part in copy_commands([Dim(size, 1, 1)], COPY_LIMITS):
                 n, c, h, w = part.shape
                 strides = packed_strides((n, c, h, w))
                 self.build.copy_global(

@@ -13,7 +13,7 @@ from bmcompiler.backends.bm1880.bmkernel import (
 )
 from bmcompiler.backends.bm1880.bmkernel.checks import MAX_TPU_DIM
 from bmcompiler.backends.bm1880.build import Build, aligned, extents
-from bmcompiler.backends.bm1880.chip import CHIP
+from bmcompiler.backends.bm1880.chip import CHIP, COPY_LIMITS
 from bmcompiler.backends.bm1880.kernels.base import (
     MAX_CHANNELS,
     DeviceKernel,
@@ -24,8 +24,8 @@ from bmcompiler.backends.bm1880.kernels.base import (
     is_activation,
     pass_cycles,
 )
-from bmcompiler.backends.bm1880.strided_copy import Dim, copy_commands
 from bmcompiler.codegen.schedule import Moved
+from bmcompiler.codegen.strided_copy import Dim, copy_commands
 from bmcompiler.codegen.tiling import Axis, Box, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
@@ -59,7 +59,7 @@ class CopyKernel(DeviceKernel):
             destination, origin = build.neuron(to) + to_offset, build.neuron(source) + from_offset
             if destination == origin and all(dim.src == dim.dst for dim in dims if dim.size > 1):
                 continue  # made in place
-            for command in copy_commands(dims):
+            for command in copy_commands(dims, COPY_LIMITS):
                 build.copy_global(
                     destination + command.dst,
                     origin + command.src,
