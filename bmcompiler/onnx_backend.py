@@ -22,8 +22,10 @@ from onnx.backend.test.runner import BackendIsNotSupposedToImplementIt
 from bmcompiler.errors import UnsupportedError, UsageError
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, verify_module
+from bmcompiler.onnx_device import run_on_target
 from bmcompiler.ops.selection import Padded
-from bmcompiler.registry import lookup
+from bmcompiler.registry import entry_points, lookup
+from bmcompiler.target import find_target
 
 _OLDEST_OPSET = 7
 
@@ -40,8 +42,9 @@ class Prepared(BackendRep):
     arrays are folded in: first integers, then all but the first input, then everything.
     """
 
-    def __init__(self, model: onnx.ModelProto) -> None:
-        self.model = _upgraded(model)
+    def __init__(self, model: onnx.ModelProto, target: str | None = None) -> None:
+        """`target`: the chip whose simulator computes; None for the op-level interpreter."""
+        self.model, self.target = _upgraded(model), target
         known = {tensor.name for tensor in self.model.graph.initializer}
         self.names = [info.name for info in self.model.graph.input if info.name not in known]
         self.inputs_kept = 0
@@ -82,6 +85,10 @@ class Prepared(BackendRep):
             self._last = (key, self._import(arrays, constant))
         self.inputs_kept = len(feeds)
         module = self._last[1]
+        if self.target is not None:
+            self._last = None  # the target's passes change the module
+            found = run_on_target(module, feeds, self.target)
+            return tuple(found[output.name] for output in self.model.graph.output)
         results = run_module(module, feeds)
         for name, value in zip(module.main.output_names, module.main.returned):
             if isinstance(value.op, Padded):
@@ -106,14 +113,18 @@ class Prepared(BackendRep):
 
 
 class InterpreterBackend(Backend):
-    """The frontend and the op-level interpreter as an ONNX backend for device "CPU"."""
+    """The frontend and the op-level interpreter as an ONNX backend for device "CPU".
+
+    A target's name as the device ("BM1684") runs the model in f32 on its simulator instead, if all layers run there.
+    """
 
     @classmethod
     def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **options: Any) -> Prepared:
         """A model to run. Raises NotSupportedError for other devices."""
         if not cls.supports_device(device):
             raise NotSupportedError(f"device '{device}' does not exist", remedy="use the device CPU")
-        return Prepared(model)
+        name = _device_name(device)
+        return Prepared(model, None if name == "cpu" else name)
 
     @classmethod
     def run_model(cls, model: onnx.ModelProto, inputs: Any, device: str = "CPU", **options: Any) -> tuple[Any, ...]:
@@ -142,7 +153,13 @@ class InterpreterBackend(Backend):
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
-        return device.split(":", maxsplit=1)[0].upper() == "CPU"
+        name = _device_name(device)
+        return name == "cpu" or (name in entry_points("bmcompiler.targets") and "f32" in find_target(name).precisions)
+
+
+def _device_name(device: str) -> str:
+    """ "CPU:0" -> "cpu"."""
+    return device.split(":", maxsplit=1)[0].lower()
 
 
 prepare = InterpreterBackend.prepare

@@ -1,0 +1,57 @@
+"""Modules on a simulated chip, for the onnx backend and its suite: all layers on the device, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from bmcompiler.errors import SimulatorError, UnsupportedError
+from bmcompiler.interpreter import run_module
+from bmcompiler.ir import Module, verify_module
+from bmcompiler.passmanager import PassContext, run_pipeline
+from bmcompiler.registry import lookup
+from bmcompiler.target import find_target
+
+Arrays = dict[str, np.ndarray]
+
+
+def run_on_target(module: Module, feeds: Mapping[str, np.ndarray], target_name: str) -> Arrays:
+    """Compile a float module with the target's passes for f32, run it on the device, and give its outputs back.
+
+    Values cross in the element types of the model file: 64-bit integers saturate to i32, bool is u8.
+
+    Raises:
+        UnsupportedError: a layer would run on the host CPU, or there is nothing to compute; the text says why.
+        SimulatorError: the device computes other bits than the target's own arithmetic says.
+    """
+    target = find_target(target_name)
+    function = module.main
+    declared = {name: value.type.numpy for name, value in zip(function.output_names, function.returned)}
+    run_pipeline(module, target.pipeline("f32", 2), PassContext(target=target))
+    verify_module(module)
+    compiled = target.compile([module], 2)
+    for row in compiled.rows:
+        if row.where == "cpu":
+            raise UnsupportedError(f"runs on the host CPU: {row.reason}", kind=row.kind, layer=row.layer)
+    if not any(row.commands for row in compiled.rows):
+        raise UnsupportedError("nothing is left for the device to compute")
+    given = {
+        name: _narrowed(feeds[name], value.type.numpy) for name, value in zip(function.input_names, function.arguments)
+    }
+    program = lookup("bmcompiler.devices", target_name, "device")().load(compiled.model)[0]
+    results = dict(zip(function.output_names, program.run(list(given.values()))))
+    for name, expected in run_module(module, given, target=target).items():
+        if results[name].tobytes() != expected.tobytes():
+            raise SimulatorError(f"output '{name}' differs from the arithmetic of {target_name}")
+        results[name] = results[name].reshape(expected.shape).astype(declared[name])
+    return results
+
+
+def _narrowed(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    if array.dtype == dtype:
+        return array
+    if array.dtype.kind in "iu" and dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        return np.clip(array, limits.min, limits.max).astype(dtype)
+    return array.astype(dtype)
