@@ -117,8 +117,8 @@ class Program:
     def _close_subnet(self, inputs: list[Value], outputs: list[Value]) -> None:
         groups = self.build.finish()
         if groups:
-            tensors = (list(map(self._tensor, values)) for values in (inputs, outputs))
-            self._subnets.append(TpuSubnet(groups, *tensors, id=len(self._subnets)))
+            read, written = list(map(self._tensor, inputs)), list(map(self._tensor, outputs))
+            self._subnets.append(TpuSubnet(groups, read, written, id=len(self._subnets)))
 
     def _name_commands(self, layer: str, kind: str, before: dict[Engine, int]) -> None:
         for engine in Engine:

@@ -44,6 +44,7 @@ class Bm1684Target:
     def compile(self, modules: Sequence[Module], level: int) -> Compiled:
         """One net with a stage per module (input shape)."""
         from bmcompiler.backends.bm1684.codegen import Program
+        from bmcompiler.backends.bm1684.isa import Engine
         from bmcompiler.bmodel.bm1684 import Bm1684Model, Bm1684Net
         from bmcompiler.codegen.coefficients import Coefficients
         from bmcompiler.codegen.rows import memory_totals
@@ -57,8 +58,8 @@ class Bm1684Target:
             compiled.totals = compiled.totals or {
                 **memory_totals(program.plan),
                 "weight memory": program.coefficients.size,
-                "TIU commands": program.build.counts[0],
-                "GDMA commands": program.build.counts[1],
+                "TIU commands": program.build.counts[Engine.TIU],
+                "GDMA commands": program.build.counts[Engine.GDMA],
             }
         compiled.model = Bm1684Model([Bm1684Net(modules[0].main.name, stages)])
         return compiled

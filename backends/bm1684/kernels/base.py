@@ -6,10 +6,11 @@ from functools import lru_cache
 from math import prod
 from typing import ClassVar
 
-from bmcompiler.backends.bm1684.build import Build, Shape, extents, lane_bytes
+from bmcompiler.backends.bm1684.build import Build, extents, lane_bytes
 from bmcompiler.backends.bm1684.chip import CHIP, local_address
 from bmcompiler.backends.bm1684.hazards import Range
 from bmcompiler.backends.bm1684.isa import Eu, StrideCode, Task
+from bmcompiler.backends.bm1684.layout import Shape
 from bmcompiler.codegen.kernels import DeviceKernel, is_activation, is_constant
 from bmcompiler.codegen.kernels import LocalKernel as TiledKernel
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, Tiler

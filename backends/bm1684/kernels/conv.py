@@ -203,7 +203,8 @@ class ConvKernel(LocalKernel):
 
     def _window(self, op: TensorOp) -> Window:
         axes = self.windows(op)
-        needs = [axis.need(0, out) for axis, out in zip(axes, op.type.shape[2:])]
+        _, _, oh, ow = op.type.shape
+        needs = axes[0].need(0, oh), axes[1].need(0, ow)
         return Window(
             op.weight.shape[2:],
             (axes[0].stride, axes[1].stride),
@@ -211,7 +212,7 @@ class ConvKernel(LocalKernel):
             (axes[0].insert + 1, axes[1].insert + 1),
             (axes[0].pad, axes[1].pad),
             (needs[0].after, needs[1].after),
-            op.type.shape[2:],
+            (oh, ow),
         )
 
 

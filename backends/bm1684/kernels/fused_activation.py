@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from bmcompiler.backends.bm1684.build import Build, Shape
+from bmcompiler.backends.bm1684.build import Build
 from bmcompiler.backends.bm1684.fp32 import FloatArray, maximum, minimum
 from bmcompiler.backends.bm1684.isa import Eu
 from bmcompiler.backends.bm1684.kernels.base import emit_with_constant
+from bmcompiler.backends.bm1684.layout import Shape
 
 _SIX = np.float32(6)
 
