@@ -10,6 +10,7 @@ from bmcompiler.backends.bm1684.kernels.convert import (
     QuantizeKernel,
 )
 from bmcompiler.backends.bm1684.kernels.elementwise import BinaryKernel
+from bmcompiler.backends.bm1684.kernels.matmul import MatmulKernel
 from bmcompiler.backends.bm1684.kernels.view import ViewKernel
 from bmcompiler.codegen.kernels import DeviceKernel
 from bmcompiler.target import kernel_table
@@ -21,6 +22,7 @@ KERNELS: tuple[DeviceKernel, ...] = (
     BinaryKernel(),
     FunctionKernel(),
     ChannelKernel(),
+    MatmulKernel(),
     QuantizeKernel(),
     DequantizeKernel(),
     DequantizeLinearKernel(),

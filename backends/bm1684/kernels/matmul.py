@@ -1,0 +1,256 @@
+"""Matrix products in fp32: inner product layers and products of activations (bm1684.md 6.3).
+
+The order of a sum follows from its depth K alone. Up to 2048 rows of the right operand lie in local memory at once, and
+one instruction sums them; deeper products add up chunks of 1024 rows, which are loaded while the one before is used.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bmcompiler.backends.bm1684.build import Build
+from bmcompiler.backends.bm1684.chip import local_address
+from bmcompiler.backends.bm1684.fp32 import FloatArray, add
+from bmcompiler.backends.bm1684.isa import Task
+from bmcompiler.backends.bm1684.kernels.base import MAX_SIZE, LocalKernel, is_activation, is_constant, plane
+from bmcompiler.backends.bm1684.kernels.fused_activation import activate, emit_activation
+from bmcompiler.backends.bm1684.kernels.matrices import ROW, load_matrix, matrix_bytes, matrix_shape, store_matrix
+from bmcompiler.backends.bm1684.ordered import ordered_product
+from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
+from bmcompiler.ir import Value
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.nn import Matmul
+from bmcompiler.target import rule
+
+_WHOLE = 2048
+_CHUNK = 1024
+_MAX_COLUMNS = MAX_SIZE // ROW * ROW
+
+
+@dataclass(frozen=True)
+class Product:
+    """Sizes of a matmul: `pairs` (left matrix, right matrix) products of (rows, depth) by (depth, columns)."""
+
+    pairs: tuple[tuple[int, int], ...]
+    rows: int
+    depth: int
+    columns: int
+
+    @property
+    def chunks(self) -> list[tuple[int, int]]:
+        """Ranges of the depth that one instruction sums."""
+        size = self.depth if self.depth <= _WHOLE else _CHUNK
+        return [(k, min(k + size, self.depth)) for k in range(0, self.depth, size)]
+
+
+def product_of(op: TensorOp) -> Product:
+    """The products of a matmul; where one right matrix serves all, all rows make one left matrix."""
+    left, right, result = op.left.shape, op.right.shape, op.type.shape
+    rows, columns = result[-2:]
+    depth = left[-2] if op.transpose_left else left[-1]
+    if prod(right[:-2]) == 1 and not op.transpose_left:
+        return Product(((0, 0),), prod(result[:-2]) * rows, depth, columns)
+    indices = [np.broadcast_to(np.arange(prod(s)).reshape(s), result[:-2]).ravel() for s in (left[:-2], right[:-2])]
+    return Product(tuple(zip(*(part.tolist() for part in indices))), rows, depth, columns)
+
+
+class MatmulKernel(LocalKernel):
+    """matmul: rows and columns of the result are tiled, one batch at a time; constants as operands are packed first."""
+
+    ops: ClassVar[tuple[type[TensorOp], ...]] = (Matmul,)
+
+    @rule("An operand must be an activation")
+    def some_activation(self, op: TensorOp) -> bool:
+        return is_activation(op.left) or is_activation(op.right)
+
+    @rule("The bias must be a constant")
+    def constant_bias(self, op: TensorOp) -> bool:
+        return is_constant(op.bias)
+
+    @rule("Operands, bias and result must be f32")
+    def float_types(self, op: TensorOp) -> bool:
+        return all(v.dtype == "f32" for v in (*op.operands, op.result))
+
+    @rule("Transposed operands must have at most 65535 rows and columns")
+    def transposable(self, op: TensorOp) -> bool:
+        turned = [v for v, t in ((op.left, op.transpose_left), (op.right, op.transpose_right)) if t]
+        return all(max(v.shape[-2:]) <= MAX_SIZE for v in turned)
+
+    def grid(self, op: TensorOp) -> tuple[Axis, ...]:
+        product = product_of(op)
+        return (
+            Axis(product.rows, 1, MAX_SIZE),
+            Axis(product.columns, ROW, _MAX_COLUMNS),
+            Axis(len(product.pairs), 1, 1),
+            Axis(1),
+        )
+
+    def work(self, op: TensorOp, box: Box) -> TileWork:
+        product = product_of(op)
+        (r0, r1), (c0, c1), (batch, _) = box[:3]
+        rows, columns = r1 - r0, c1 - c0
+        chunks = product.chunks
+        lefts, rights = len({a for a, _ in product.pairs}), len({b for _, b in product.pairs})
+        load_left, load_right = (partial(load, op, product, batch) for load in (_load_left, _load_right))
+        stream = len(chunks) > 1
+        right_bytes = 2 * matrix_bytes(_CHUNK, columns) if stream else matrix_bytes(product.depth, columns)
+
+        def transfer_left(build: Build, address: int) -> None:
+            for (k0, k1), place in zip(chunks, _places(address, rows, chunks)):
+                load_left(build, (r0, r1), (k0, k1), place)
+
+        def transfer_right(build: Build, address: int) -> None:
+            for i, chunk in enumerate(chunks[:2]):
+                load_right(build, chunk, (c0, c1), address + i * right_bytes // 2)
+
+        def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+            bias = ins[2] if op.bias is not None else None
+            for i, (chunk, place) in enumerate(zip(chunks, _places(ins[0], rows, chunks))):
+                right = ins[1] + i % 2 * (right_bytes // 2)
+                if i > 1:
+                    load_right(build, chunk, (c0, c1), right)
+                emit_product(build, (rows, chunk[1] - chunk[0], columns), place, right, outs[0], bias, i > 0)
+            emit_activation(build, op.activation, matrix_shape(rows, columns), outs[0])
+
+        def store(build: Build, address: int) -> None:
+            first = (batch * product.rows + r0) * product.columns + c0
+            store_matrix(build, build.neuron(op.result) + 4 * first, rows, columns, product.columns, address)
+
+        inputs = [
+            Buffer(
+                sum(matrix_bytes(rows, k1 - k0) for k0, k1 in chunks),
+                "nh" if lefts > 1 else "n",
+                4 * rows * product.depth,
+                transfer_left,
+                not is_activation(op.left),
+            ),
+            Buffer(
+                right_bytes,
+                "nch" if stream else "ch" if rights > 1 else "c",
+                4 * product.depth * columns,
+                transfer_right,
+                not is_activation(op.right),
+            ),
+        ]
+        if op.bias is not None:
+            inputs.append(_bias_buffer(op.bias, c0, c1))
+        out = Buffer(matrix_bytes(rows, columns), "nch", 4 * rows * columns, store)
+        cycles = rows * product.depth * -(-columns // ROW)
+        return TileWork(tuple(inputs), (out,), (), compute, cycles)
+
+    def evaluate(self, op: TensorOp, *arrays: Any) -> Any:
+        """The op in the chip's arithmetic and order of sums."""
+        left, right, *bias = arrays
+        product = product_of(op)
+        a = np.swapaxes(left, -1, -2) if op.transpose_left else left
+        b = np.swapaxes(right, -1, -2) if op.transpose_right else right
+        a, b = a.reshape(-1, product.rows, product.depth), b.reshape(-1, product.depth, product.columns)
+        out = np.empty((len(product.pairs), product.rows, product.columns), np.float32)
+        for target, (i, j) in zip(out, product.pairs):
+            target[:] = _sums(a[i], b[j], product.chunks, *bias)
+        return activate(op.activation, out.reshape(op.type.shape))
+
+
+def _sums(a: FloatArray, b: FloatArray, chunks: list[tuple[int, int]], bias: FloatArray | None = None) -> FloatArray:
+    """a @ b + bias as the commands of the chunks compute it."""
+    total = bias
+    for k0, k1 in chunks:
+        sums = ordered_product(np.ascontiguousarray(a[:, k0:k1].T), np.ascontiguousarray(b[k0:k1]), 2)
+        total = sums if total is None else add(sums, total)
+    assert total is not None
+    return total
+
+
+def _places(address: int, rows: int, chunks: list[tuple[int, int]]) -> list[int]:
+    """Addresses of the chunks of a left operand."""
+    places = []
+    for k0, k1 in chunks:
+        places.append(address)
+        address += matrix_bytes(rows, k1 - k0)
+    return places
+
+
+def _load_left(
+    op: TensorOp,
+    product: Product,
+    batch: int,
+    build: Build,
+    rows: tuple[int, int],
+    depth: tuple[int, int],
+    address: int,
+) -> None:
+    """Rows by a range of the depth of the left operand."""
+    base = product.pairs[batch][0] * product.rows * product.depth
+    pitch = product.rows if op.transpose_left else product.depth
+    start = depth[0] * pitch + rows[0] if op.transpose_left else rows[0] * pitch + depth[0]
+    sizes = rows[1] - rows[0], depth[1] - depth[0]
+    load_matrix(build, build.source(op.left) + 4 * (base + start), *sizes, pitch, address, op.transpose_left)
+
+
+def _load_right(
+    op: TensorOp,
+    product: Product,
+    batch: int,
+    build: Build,
+    depth: tuple[int, int],
+    columns: tuple[int, int],
+    address: int,
+) -> None:
+    """A range of the depth by columns of the right operand; a constant one lies as (K, N) in the coefficients."""
+    base = product.pairs[batch][1] * product.depth * product.columns
+    transposed = op.transpose_right
+    if transposed and is_constant(op.right):
+        origin = build.coefficient(build.coefficients.place(op.right, "transposed", lambda w: w.swapaxes(-1, -2)))
+        transposed = False
+    else:
+        origin = build.source(op.right)
+    pitch = product.depth if transposed else product.columns
+    start = columns[0] * pitch + depth[0] if transposed else depth[0] * pitch + columns[0]
+    sizes = depth[1] - depth[0], columns[1] - columns[0]
+    load_matrix(build, origin + 4 * (base + start), *sizes, pitch, address, transposed)
+
+
+def _bias_buffer(bias: Value, c0: int, c1: int) -> Buffer:
+    def load(build: Build, address: int) -> None:
+        load_matrix(build, build.source(bias) + 4 * c0, 1, c1 - c0, c1 - c0, address)
+
+    return Buffer(matrix_bytes(1, c1 - c0), "c", 4 * (c1 - c0), load, True)
+
+
+def emit_product(
+    build: Build, sizes: tuple[int, int, int], left: int, right: int, result: int, bias: int | None, accumulate: bool
+) -> None:
+    """result = left @ right (+ bias), or += left @ right when `accumulate`; sizes (M, K, N)."""
+    m, k, n = sizes
+    _, sections, _, width = matrix_shape(m, n)
+    _, parts, _, part = matrix_shape(m, k)
+    written = plane(result, matrix_shape(m, n))
+    reads = [plane(left, matrix_shape(m, k)), plane(right, matrix_shape(k, n))]
+    fields = {}
+    if accumulate:
+        reads.append(written)
+        fields["opt_res_add"] = 1
+    elif bias is not None:
+        reads.append(plane(bias, matrix_shape(1, n)))
+        fields |= {"tsk_opd_num": 3, "opd2_addr": local_address(bias)}
+    build.tiu(
+        reads,
+        [written],
+        tsk_typ=Task.MATRIX,
+        opt_relu=1,
+        res0_c=sections,
+        res0_w=width,
+        opd0_n=m,
+        opd0_c=parts,
+        opd0_w=part,
+        opd1_w=k - (parts - 1) * part,
+        res0_addr=local_address(result),
+        opd0_addr=local_address(left),
+        opd1_addr=local_address(right),
+        **fields,
+    )
