@@ -72,7 +72,7 @@ _BY_NAME: dict[str, tuple[Engine, Fields]] = {
     **{name: (engine, {}) for engine, name in _RAW.items()},
 }
 _HALVES = ("src_addr", "dst_addr")
-_GROUP = "group"
+GROUP = "group"
 
 
 def disassemble(groups: Sequence[CommandGroup]) -> str:
@@ -83,7 +83,7 @@ def disassemble(groups: Sequence[CommandGroup]) -> str:
     """
     lines = []
     for group in groups:
-        lines.append(_GROUP)
+        lines.append(GROUP)
         for engine, data in zip((Engine.TIU, Engine.GDMA), group):
             lines += [f"{index}: {line}" for index, line in enumerate(_lines(engine, data))]
     return "".join(f"{line}\n" for line in lines)
@@ -131,9 +131,9 @@ def assemble(text: str) -> list[CommandGroup]:
             words = words[1:]
         if not words:
             continue
-        if words == [_GROUP] or not groups:
+        if words == [GROUP] or not groups:
             groups.append({engine: [] for engine in Engine})
-        if words == [_GROUP]:
+        if words == [GROUP]:
             continue
         try:
             engine, command = _command(words)
