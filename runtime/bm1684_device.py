@@ -15,9 +15,9 @@ from bmcompiler.codegen.cpu_segment import bind_segment
 from bmcompiler.errors import RuntimeUseError, SimulatorError, UnsupportedError
 from bmcompiler.runtime.devices import PAGE, Array, Device, Program
 from bmcompiler.runtime.simulator.bm1684.gdma import Relocation
-from bmcompiler.runtime.simulator.bm1684.memory import Machine
+from bmcompiler.runtime.simulator.bm1684.memory import Machine, local_memory
 from bmcompiler.runtime.simulator.bm1684.plan import compile_plan
-from bmcompiler.runtime.simulator.memory import GlobalMemory, LaneMemory
+from bmcompiler.runtime.simulator.memory import GlobalMemory
 
 Bytes = NDArray[np.uint8]
 FIRST_ADDRESS = CHIP.program_base + (1 << 28)
@@ -39,10 +39,13 @@ class Bm1684Device(Device):
 
 
 class _SharedChip:
-    """Local memory that the programs of a model share; only the holder of the lock may run."""
+    """Local memory that the programs of a model share; only the holder of the lock may run.
+
+    It starts as that of the vendor's model does, because programs of the vendor's compiler may read it unwritten.
+    """
 
     def __init__(self) -> None:
-        self.local, self.lock = LaneMemory(CHIP.lanes, CHIP.lmem_size), Lock()
+        self.local, self.lock = local_memory(poisoned=True), Lock()
 
 
 class Bm1684Program(Program):

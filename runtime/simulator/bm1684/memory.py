@@ -13,24 +13,34 @@ from bmcompiler.runtime.simulator.memory import Bytes, GlobalMemory, LaneMemory,
 _UNINITIALISED = 0xDEADBEEF
 
 
+def local_memory(*, poisoned: bool = False) -> LaneMemory:
+    """Local memory of a chip, zero; or of a chip just switched on, as the vendor's model has it.
+
+    `poisoned` fills it with the word 0xDEADBEEF (bm1684.md 3.1). Programs of the vendor's compiler may read words that
+    nothing wrote, so only then do they give the vendor's results.
+    """
+    memory = LaneMemory(CHIP.lanes, CHIP.lmem_size)
+    if poisoned:
+        memory.bytes[...] = np.tile(np.array([_UNINITIALISED], "<u4").view(np.uint8), CHIP.lmem_size // 4)
+    return memory
+
+
 class Machine:
     """One chip: its local memory, its L2 and the global memory it sees.
 
-    L2 is part of `globals`, where GDMA finds it, at `CHIP.l2_window`. All memory but the L2 tables is zero at first;
-    `poisoned` fills local memory with the word 0xDEADBEEF instead, as the vendor's model does (bm1684.md 3.1).
+    L2 is part of `globals`, where GDMA finds it, at `CHIP.l2_window`. It is zero at first but for its tables. Local
+    memory is `local`, or new memory, `poisoned` or not (`local_memory`).
     """
 
     def __init__(
         self, global_memory: GlobalMemory | None = None, *, local: LaneMemory | None = None, poisoned: bool = False
     ) -> None:
-        self.local = LaneMemory(CHIP.lanes, CHIP.lmem_size) if local is None else local
+        self.local = local_memory(poisoned=poisoned) if local is None else local
         self.globals = global_memory or GlobalMemory()
         self.l2: Bytes = np.zeros(CHIP.l2_size, np.uint8)
         tables = l2_tables()
         self.l2[CHIP.l2_tables : CHIP.l2_tables + tables.size] = tables
         self.globals.map(CHIP.l2_window, self.l2)
-        if poisoned:
-            self.local.bytes[...] = np.tile(np.array([_UNINITIALISED], "<u4").view(np.uint8), CHIP.lmem_size // 4)
 
     def local_tensor(self, address: int, shape: Shape, strides: Shape, dtype: np.dtype) -> Tensor:
         """Tensor at a descriptor address in local memory; strides (n, c, h, w) in bytes.
