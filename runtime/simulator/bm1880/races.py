@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1880.chip import CHIP
 from bmcompiler.backends.bm1880.isa import Direction, GdmaFunction, StrideCode, Task, TensorOp, WindowOp
 from bmcompiler.runtime.simulator.bm1880.decoded import Decoded
+from bmcompiler.runtime.simulator.boxes import Boxes, Four, Mask, Use
 from bmcompiler.runtime.simulator.races import Accesses
 from bmcompiler.runtime.simulator.timing import Ints
-
-Mask = NDArray[np.bool_]
-Four = tuple[Ints, Ints, Ints, Ints]
-"""Shape or strides (n, c, h, w), one entry per command."""
 
 SPACES = (
     "bytes {lo} to {hi} of lanes {row_lo} to {row_hi}",
@@ -26,90 +19,12 @@ SPACES = (
     "bytes {lo} to {hi} of relocated memory",
 )
 """Local memory, then global memory by the two flag bits of a record's header."""
-_LOCAL = 0
 _LUT_BYTES = 256
-
-
-@dataclass(frozen=True)
-class _Use:
-    """Which commands of an engine's columns use a tensor, their record numbers, and whether they write it."""
-
-    command: Ints
-    mask: Mask
-    write: bool = False
-
-
-class _Collector:
-    """Accesses as they are found; `result` brings them into program order."""
-
-    def __init__(self) -> None:
-        self._parts: list[dict[str, NDArray[Any]]] = []
-
-    def local(self, use: _Use, place: tuple[Ints, Ints], shape: Four, strides: Four) -> None:
-        """Tensors at `place` (lane, offset), as up to three boxes of lanes (bm1880.md 2.2).
-
-        They are: the channels up to lane 31 of the first group, the whole groups, and the rest.
-        """
-        n, c, h, w = shape
-        group, lane = place[0] // CHIP.lanes, place[0] % CHIP.lanes
-        offset = place[1] + group * strides[1]
-        head: Ints = np.where(lane > 0, np.minimum(c, CHIP.lanes - lane), 0)
-        whole, tail = (c - head) // CHIP.lanes, (c - head) % CHIP.lanes
-        begun = (head > 0).astype(np.int64)
-        one = np.ones_like(c)
-        pieces = (
-            (lane, head, offset, one),
-            (one * 0, CHIP.lanes * (whole > 0), offset + begun * strides[1], whole),
-            (one * 0, tail, offset + (begun + whole) * strides[1], one),
-        )
-        for row, rows, start, groups in pieces:
-            some = replace(use, mask=use.mask & (rows > 0))
-            steps = (one * CHIP.lmem_size, *strides)
-            self._add(some, one * _LOCAL, (row, start), (rows, n, groups, h, w), steps)
-
-    def remote(self, use: _Use, space: Ints, address: Ints, shape: Four, strides: Four) -> None:
-        """Tensors in global memory."""
-        one = np.ones_like(address)
-        self._add(use, space, (one * 0, address), (one, *shape), (one, *strides))
-
-    def _add(
-        self, use: _Use, space: Ints, place: tuple[Ints, Ints], dims: tuple[Ints, ...], steps: tuple[Ints, ...]
-    ) -> None:
-        """Boxes at `place` (row, byte) whose first axis counts rows."""
-        sizes = np.stack(dims, 1)
-        mask = use.mask & (sizes > 0).all(1)
-        if not mask.any():
-            return
-        size, stride = sizes[mask], np.stack(steps, 1)[mask]
-        row, low = place[0][mask], place[1][mask]
-        self._parts.append(
-            {
-                "command": use.command[mask],
-                "space": space[mask],
-                "write": np.full(len(low), use.write),
-                "row_lo": row,
-                "row_hi": row + size[:, 0],
-                "lo": low,
-                "hi": low + ((size - 1) * stride)[:, 1:].sum(1) + 1,
-                "start": low + row * CHIP.lmem_size,
-                "dims": size,
-                "strides": stride,
-            }
-        )
-
-    def result(self) -> Accesses:
-        """All accesses, sorted by command."""
-        if not self._parts:
-            flat, boxes = np.zeros(0, np.int64), np.zeros((0, 5), np.int64)
-            return Accesses(flat, flat, flat != 0, flat, flat, flat, flat, flat, boxes, boxes, SPACES)
-        columns = {name: np.concatenate([part[name] for part in self._parts]) for name in self._parts[0]}
-        order = np.argsort(columns["command"], kind="stable")
-        return Accesses(**{name: column[order] for name, column in columns.items()}, spaces=SPACES)
 
 
 def accesses(decoded: Decoded) -> Accesses:
     """Everything the commands of a program read and write."""
-    found = _Collector()
+    found = Boxes(CHIP.lanes, CHIP.lmem_size, SPACES)
     _Tpu(decoded, found).collect()
     _Gdma(decoded, found).collect()
     return found.result()
@@ -126,7 +41,7 @@ def _aligned(pixels: Ints) -> Ints:
 class _Tpu:
     """Operands of TPU instructions (bm1880.md 4, 8.2)."""
 
-    def __init__(self, decoded: Decoded, found: _Collector) -> None:
+    def __init__(self, decoded: Decoded, found: Boxes) -> None:
         self.f, self.at, self.found = decoded.tpu, decoded.tpu_at, found
         self.lane = self.f["res0_addr"] // CHIP.lmem_size
         self.one = np.ones_like(self.lane)
@@ -184,13 +99,13 @@ class _Tpu:
         address = self.f[f"{name}_addr"]
         lane = self.lane if name in ("opd1", "opd2") else address // CHIP.lmem_size
         offset = address % CHIP.lmem_size
-        self.found.local(_Use(self.at, mask, write), (lane, offset), shape, strides)
+        self.found.local(Use(self.at, mask, write), (lane, offset), shape, strides)
         if wide is False:
             return
         explicit = self.f[f"short_{name}_str"] == StrideCode.EXPLICIT
         distance = np.where(explicit, self.f[f"{name}_b_str"], shape[0] * strides[0])
         high = mask & (self.f[f"opt_{name}_int8"] == 0) if wide else mask
-        self.found.local(_Use(self.at, high, write), (lane, offset + distance), shape, strides)
+        self.found.local(Use(self.at, high, write), (lane, offset + distance), shape, strides)
 
     def _windows(self) -> None:
         """Weights and bias of convolutions, depthwise convolutions and average pooling."""
@@ -222,7 +137,7 @@ class _Tpu:
         """Lookup tables: 256 bytes at one offset of every lane."""
         shape = (self.one, self.one * CHIP.lanes, self.one, self.one * _LUT_BYTES)
         place = (self.one * 0, self.f["opd1_addr"])
-        self.found.local(_Use(self.at, mask), place, shape, (self.one, self.one * _LUT_BYTES, self.one, self.one))
+        self.found.local(Use(self.at, mask), place, shape, (self.one, self.one * _LUT_BYTES, self.one, self.one))
 
     def _sums(self, mask: Mask) -> None:
         """Results of mdsum: one byte per channel, packed when the stride code says so."""
@@ -236,7 +151,7 @@ class _Tpu:
 class _Gdma:
     """The two sides of transfers (bm1880.md 5)."""
 
-    def __init__(self, decoded: Decoded, found: _Collector) -> None:
+    def __init__(self, decoded: Decoded, found: Boxes) -> None:
         self.f, self.at, self.found = decoded.gdma, decoded.gdma_at, found
         self.flags = decoded.flags[decoded.gdma_at]
         self.one = np.ones_like(self.at)
@@ -276,7 +191,7 @@ class _Gdma:
         n_str, c_str, h_str, w_str = self._strides(side, (c * h * w, h * w, w, self.one))
         strides = (n_str, c_str, np.where(matrix, f[f"{side}_h_str"], h_str), w_str)
         address = self._address(side) - CHIP.global_base
-        self.found.remote(_Use(self.at, mask, side == "dst"), 1 + self.flags, address, (n, c, h, w), strides)
+        self.found.remote(Use(self.at, mask, side == "dst"), 1 + self.flags, address, (n, c, h, w), strides)
 
     def _local(self, side: str, mask: Mask, matrix: Mask, batch: Ints) -> None:
         f = self.f
@@ -294,4 +209,4 @@ class _Gdma:
             shift = f["function"] == GdmaFunction.LRN_SHIFT
             step = np.where(shift, f["lrn_step"], 0)
             lane, c = lane - step * (f["lrn_right"] == 1), c + step
-        self.found.local(_Use(self.at, mask, write), (lane, offset), (n, c, h, w), strides)
+        self.found.local(Use(self.at, mask, write), (lane, offset), (n, c, h, w), strides)
