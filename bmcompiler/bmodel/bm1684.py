@@ -24,6 +24,7 @@ FIRST_ADDRESS = 0x1_0510_0000  # first address a compiler may assign (bm1684.md 
 ADDRESS_SPACE = 1 << 40  # width of an address in a GDMA command
 STORE_MODES = ("1N", "2N", "4N")
 IMAGES_PER_WORD = (1, 2, 4)  # by store mode
+_COMMANDS = ("binary_bdc", "binary_gdma")
 # Element types by their number in the file (bm1684.md 10.2; vendor-cli.md 7.3).
 DTYPES = ("float32", "float16", "int8", "uint8", "int16", "uint16", "int32", "uint32", "bfloat16", "int4", "uint4")
 FORMAT_OF = {name: number for number, (name, _) in FORMATS.items() if name in DTYPES}
@@ -84,6 +85,7 @@ class TpuSubnet:
     """A run of device commands.
 
     Attributes:
+        groups: the commands; none for chips other than the BM1684, whose commands are kept as they are in `source`.
         next: ids of the subnets that follow; [-1] ends the net.
         dynamic: the commands are made on the device from the stage's intermediate code, bytes `ir_offset` to
             `ir_offset + ir_length` of it; `groups` is empty then.
@@ -287,12 +289,18 @@ def _summary(net: Bm1684Net, index: int, stage: Bm1684Stage) -> Stage:
         tuple(tensor_info(tensor, stage) for tensor in stage.inputs),
         tuple(tensor_info(tensor, stage) for tensor in stage.outputs),
         len(stage.coefficients),
-        sum(len(group.tiu) + len(group.gdma) for group in stage.groups),
+        sum(_instruction_bytes(subnet) for subnet in stage.subnets if isinstance(subnet, TpuSubnet)),
         stage.ctx_size,
         lines,
         4 * stage.cpu_mem_size,
         dynamic,
     )
+
+
+def _instruction_bytes(subnet: TpuSubnet) -> int:
+    """Bytes of commands, or of the code they are made from; commands of other chips are in `source`."""
+    foreign = [group.get(key, b"") for group in subnet.source.get("cmd_group", []) for key in _COMMANDS]
+    return subnet.ir_length + sum(map(len, foreign)) + sum(len(group.tiu) + len(group.gdma) for group in subnet.groups)
 
 
 def tensor_info(tensor: Bm1684Tensor, stage: Bm1684Stage) -> TensorInfo:

@@ -67,6 +67,8 @@ def decode(description: memoryview, binary: memoryview, file: StrPath) -> Bm1684
 class _Decoder:
     def __init__(self, root: Values, file: StrPath) -> None:
         self._root, self._file = root, file
+        # Commands of other chips have other lengths: they stay as they are, in `source`.
+        self._known = root["chip"] == "BM1684"
         self._copies: dict[int, bytes] = {}
         self._checked: dict[int, bytes] = {}
 
@@ -97,7 +99,7 @@ class _Decoder:
             [self._tensor(f"{where}, {kind}", tensor, known_inputs) for tensor in stage.pop(f"{kind}_tensor")]
             for kind in ("input", "output")
         )
-        groups = stage.pop("cmd_group", [])
+        groups = stage.pop("cmd_group", []) if self._known else stage.get("cmd_group", [])
         # Files from before subnets are one device subnet.
         subnets = stage.pop("sub_net", None) or [{"id": 0, "next_subnet_ids": [-1], "cmd_group": groups}]
         result = Bm1684Stage(
@@ -163,7 +165,7 @@ class _Decoder:
         mode = subnet.pop("subnet_mode", 0)
         if mode == 0:
             return TpuSubnet(
-                [self._group(where, group) for group in subnet.pop("cmd_group", [])],
+                [self._group(where, group) for group in subnet.pop("cmd_group", [])] if self._known else [],
                 inputs,
                 outputs,
                 number,
@@ -190,9 +192,8 @@ class _Decoder:
         )
 
     def _group(self, where: str, group: Values) -> CommandGroup:
-        if self._root["chip"] != "BM1684" or group.get("reloc_entries"):
-            reason = f"{where}: commands of the chip {self._root['chip']!r} in this form are not supported"
-            raise UnsupportedError(reason).located(file=self._file)
+        if group.get("reloc_entries"):
+            raise UnsupportedError(f"{where}: commands with a list of relocations").located(file=self._file)
         return CommandGroup(
             *(
                 self._commands(where, group.get(f"{key}_num", 0), group.get(f"binary_{key}", b""))
@@ -297,7 +298,7 @@ def _stage_values(stage: Bm1684Stage) -> Values:
         "ctx_addr": stage.ctx_address,
         "ctx_size": stage.ctx_size,
         # The runtime loads the commands from here and takes counts from the subnets (bm1684.md 10.2).
-        "cmd_group": _groups(stage.groups),
+        "cmd_group": _groups(stage.groups) or stage.source.get("cmd_group", []),
         "sub_net": [_subnet_values(subnet, inputs) for subnet in stage.subnets],
         "cpu_mem_size": stage.cpu_mem_size,
     }
@@ -326,7 +327,8 @@ def _subnet_values(subnet: TpuSubnet | CpuSubnet, net_inputs: frozenset[str]) ->
     }
     if isinstance(subnet, TpuSubnet):
         dynamic = {"is_dynamic": int(subnet.dynamic), "ir_offset": subnet.ir_offset, "ir_len": subnet.ir_length}
-        return {"run_core": 1, **values, **dynamic, "subnet_mode": 0, "cmd_group": _groups(subnet.groups)}
+        groups = _groups(subnet.groups) or subnet.source.get("cmd_group", [])
+        return {"run_core": 1, **values, **dynamic, "subnet_mode": 0, "cmd_group": groups}
     (layer,) = subnet.source.get("cpu_param", [{}])
     own = {"op_type": subnet.op_type, "binary_param": subnet.parameters, "is_custom": int(subnet.custom)}
     return {**values, "subnet_mode": 1, "cpu_param": [{"cpu_const": [], **layer, **own}]}

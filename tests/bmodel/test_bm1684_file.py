@@ -245,3 +245,16 @@ def test_encrypted_coefficients_are_refused_with_a_remedy(model: Bm1684Model, tm
     save(model, tmp_path / "a.bmodel")
     with pytest.raises(UnsupportedError, match=re.escape("net 'tiny', stage 0: the coefficients are encrypted")):
         load(tmp_path / "a.bmodel")
+
+
+def test_commands_of_other_chips_are_kept_as_they_are(model: Bm1684Model, tmp_path: Path) -> None:
+    save(model, tmp_path / "a.bmodel")
+    data = (tmp_path / "a.bmodel").read_bytes().replace(b"BM1684\0", b"BM1682\0")
+    (tmp_path / "other.bmodel").write_bytes(data)
+    other = load(tmp_path / "other.bmodel")
+    assert isinstance(other, Bm1684Model)
+    assert other.target == "bm1682"
+    assert other.nets[0].stages[0].groups == []
+    assert [found.instruction_size for found in other.stages()] == [found.instruction_size for found in model.stages()]
+    save(other, tmp_path / "again.bmodel")
+    assert (tmp_path / "again.bmodel").read_bytes() == data
