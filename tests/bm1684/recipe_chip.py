@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ class Tiu:
         self.builder = Builder()
         self.commands: list[tuple[list[Range], list[Range]]] = []
 
-    def tiu(self, *, reads: Iterable[Range], writes: Iterable[Range], **fields: int) -> Any:
+    def tiu(self, reads: Sequence[Range], writes: Sequence[Range], **fields: int) -> Any:
         """Add a command."""
         self.commands.append((list(reads), list(writes)))
         return self.builder.tiu(**fields)

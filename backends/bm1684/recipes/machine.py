@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bmcompiler.backends.bm1684.isa import Eu, Task
+from bmcompiler.errors import EncodingError
 
 
 class Register(NamedTuple):
@@ -29,8 +30,18 @@ class Immediate(NamedTuple):
     bits: int
 
 
-Operand = Register | Immediate
-Number = Register | float | int
+class Rows(NamedTuple):
+    """`size` rows of a register from row `first` on, along h."""
+
+    number: int
+    first: int
+    size: int
+
+
+Operand = Register | Rows | Immediate
+Number = Register | Rows | float | int
+TILE, REDUCED = 0, 1
+"""Heights of registers: as many rows as the tile, or what a reduction leaves; others count rows."""
 ONE = 0x3F80_0000
 SIGN = 0x8000_0000
 MAGNITUDE = 0x7FFF_FFFF
@@ -44,6 +55,8 @@ class Step(NamedTuple):
         table: offset in L2.
         terms: entries of the table that are used.
         arithmetic: whether a shift keeps the sign.
+        window: of task 1: rows of the kernel and zero rows above; 0 rows = all that is reduced.
+        height: of the result: `TILE`, `REDUCED` or a number of rows.
     """
 
     task: Task
@@ -53,11 +66,13 @@ class Step(NamedTuple):
     table: int = 0
     terms: int = 0
     arithmetic: bool = False
+    window: tuple[int, int] = (0, 0)
+    height: int = TILE
 
     @property
     def in_place(self) -> bool:
         """Whether the result may take the place of an operand: commands that read each element just once."""
-        return self.task in (Task.TENSOR, Task.COMPARE)
+        return self.task in (Task.TENSOR, Task.COMPARE) and not any(isinstance(s, Rows) for s in self.sources)
 
 
 def float_bits(value: float) -> int:
@@ -71,10 +86,22 @@ class Machine:
     def __init__(self, inputs: int) -> None:
         self.inputs = inputs
         self.steps: list[Step] = []
+        self._heights = [TILE] * inputs
 
     def _add(self, step: Step) -> Register:
+        """Append a step; unless its height is given, it is that of its operands, of which reduced ones broadcast."""
+        heights = {self._height(s) for s in step.sources if not isinstance(s, Immediate)}
+        if step.task != Task.POOL_OR_DEPTHWISE:
+            wide = heights - {REDUCED} if len(heights) > 1 else heights
+            if len(wide) > 1 or (len(heights) > 1 and step.task != Task.TENSOR):
+                raise EncodingError(f"operands of {sorted(heights)} rows do not go together in task {int(step.task)}")
+            step = step._replace(height=wide.pop() if wide else TILE)
         self.steps.append(step)
-        return Register(self.inputs + len(self.steps) - 1)
+        self._heights.append(step.height)
+        return Register(len(self._heights) - 1)
+
+    def _height(self, source: Register | Rows) -> int:
+        return source.size if isinstance(source, Rows) else self._heights[source.number]
 
     def _float(self, unit: Eu, a: Number, b: Number) -> Register:
         return self._add(Step(Task.TENSOR, unit, (_float(a), _float(b))))
@@ -158,6 +185,35 @@ class Machine:
         """Word a & 255 of the 256 words at offset `table` of L2."""
         return self._add(Step(Task.LUT, Eu.MUL, (a,), table=table, terms=256))
 
+    def total(self, a: Register) -> Register:
+        """Sum over the reduced axes, elements in turn to two accumulators (bm1684.md 6.2)."""
+        return self._add(Step(Task.POOL_OR_DEPTHWISE, Eu.MAC, (a,), height=REDUCED))
+
+    def highest(self, a: Register) -> Register:
+        """Maximum over the reduced axes."""
+        return self._add(Step(Task.POOL_OR_DEPTHWISE, Eu.MAX, (a,), height=REDUCED))
+
+    def window_total(self, a: Register, rows: int, above: int) -> Register:
+        """Sums over windows of so many rows, the first of which begins `above` rows above the tile; at most 15."""
+        return self._add(Step(Task.POOL_OR_DEPTHWISE, Eu.MAC, (a,), window=(rows, above)))
+
+    def product(self, a: Register, rows: int) -> Register:
+        """Product over h, of so many rows: the first half of the rows times the second one, and so on.
+
+        The last row of an odd number waits for the end.
+        """
+        left: list[Register | Rows] = []
+        total: Register | Rows = Rows(a.number, 0, rows)
+        while rows > 1:
+            half = rows // 2
+            if rows % 2:
+                left.append(self.copy(Rows(total.number, rows - 1, 1)))
+            total = self.mul(Rows(total.number, 0, half), Rows(total.number, half, half))
+            rows = half
+        for row in left:
+            total = self.mul(total, row)
+        return total if isinstance(total, Register) else self.copy(total)
+
     def abs(self, a: Number) -> Register:
         """|a|."""
         return self.and_(a, MAGNITUDE)
@@ -176,8 +232,8 @@ class Machine:
 
 
 def _float(value: Number) -> Operand:
-    return value if isinstance(value, Register) else Immediate(float_bits(value))
+    return value if isinstance(value, (Register, Rows)) else Immediate(float_bits(value))
 
 
 def _bits(value: Number) -> Operand:
-    return value if isinstance(value, Register) else Immediate(int(value) & 0xFFFF_FFFF)
+    return value if isinstance(value, (Register, Rows)) else Immediate(int(value) & 0xFFFF_FFFF)
