@@ -31,6 +31,7 @@ class LayerTime:
         cycles: by how much these commands moved the end of the program; they sum up to the total.
         compute, transfer: busy cycles of the arithmetic engine, and of the others.
         loaded, stored: bytes read from and written to global memory; weights: bytes of coefficients among `loaded`.
+        utilization: share of what the arithmetic engine could have multiplied in its `compute` cycles.
     """
 
     name: str
@@ -43,6 +44,7 @@ class LayerTime:
     loaded: int
     stored: int
     weights: int
+    utilization: float = 0.0
 
 
 @dataclass(frozen=True)

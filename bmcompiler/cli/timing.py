@@ -6,7 +6,10 @@ from bmcompiler.cli.common import Cell, format_table, printable
 from bmcompiler.profile import LayerTime, Timing
 
 _TOP = 10
-_LAYER_HEADERS = ("layer", "op", "commands", "cycles", "% of total", "compute", "transfer", "MACs", "loaded", "stored")
+_LAYER_HEADERS = (
+    *("layer", "op", "commands", "cycles", "% of total", "compute", "transfer"),
+    *("MACs", "% of peak", "loaded", "weights", "stored"),
+)
 
 
 def timing_text(timing: Timing, top: int = _TOP) -> str:
@@ -46,5 +49,6 @@ def _share(part: int, whole: int) -> float:
 
 def _layer_row(layer: LayerTime, total: int) -> list[Cell]:
     share = _share(layer.cycles, total)
-    numbers = (layer.compute, layer.transfer, layer.macs, layer.loaded, layer.stored)
+    peak = round(100 * layer.utilization, 1)
+    numbers = (layer.compute, layer.transfer, layer.macs, peak, layer.loaded, layer.weights, layer.stored)
     return [layer.name, layer.kind, layer.commands, layer.cycles, share, *(number or None for number in numbers)]

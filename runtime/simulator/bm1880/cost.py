@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from bmcompiler.backends.bm1880.chip import CHIP
 from bmcompiler.backends.bm1880.isa import FLAG_WEIGHT, Direction, GdmaFunction, Task, WindowOp
 from bmcompiler.isa import Columns
+from bmcompiler.runtime.simulator.analysis import Costs
 from bmcompiler.runtime.simulator.bm1880.decoded import Decoded
 from bmcompiler.runtime.simulator.timing import Ints
 
@@ -61,17 +62,6 @@ class TimingProfile:
 PROFILE = TimingProfile()
 
 
-@dataclass(frozen=True)
-class Costs:
-    """(n,) arrays over all records: cycles, multiply-accumulates, bytes read from and written to global memory."""
-
-    cycles: Ints
-    macs: Ints
-    weights: Ints
-    loaded: Ints
-    stored: Ints
-
-
 def costs(decoded: Decoded, profile: TimingProfile = PROFILE) -> Costs:
     """Costs of all records; CPU records cost nothing here."""
     cycles, macs, weights, loaded, stored = np.zeros((5, len(decoded)), np.int64)
@@ -82,7 +72,7 @@ def costs(decoded: Decoded, profile: TimingProfile = PROFILE) -> Costs:
     coefficient = (decoded.flags[at] & FLAG_WEIGHT) != 0
     cycles[at] = moved.cycles
     weights[at], loaded[at], stored[at] = moved.read * coefficient, moved.read * ~coefficient, moved.written
-    return Costs(cycles, macs, weights, loaded, stored)
+    return Costs(cycles, macs, macs / (CHIP.lanes * CHIP.execution_units), weights, loaded, stored)
 
 
 def _up(value: Ints, step: int) -> Ints:
