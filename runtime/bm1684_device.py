@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.chip import CHIP, align_up
 from bmcompiler.bmodel import BModel
-from bmcompiler.bmodel.bm1684 import IMAGES_PER_WORD, Bm1684Model, Bm1684Stage, Bm1684Tensor, TpuSubnet, tensor_info
+from bmcompiler.bmodel.bm1684 import (
+    IMAGES_PER_WORD,
+    Bm1684Model,
+    Bm1684Stage,
+    Bm1684Tensor,
+    CpuSubnet,
+    TpuSubnet,
+    tensor_info,
+)
 from bmcompiler.codegen.cpu_segment import bind_segment
 from bmcompiler.errors import RuntimeUseError, SimulatorError, UnsupportedError
 from bmcompiler.runtime.devices import PAGE, Array, Device, Program
@@ -89,6 +97,11 @@ class Bm1684Program(Program):
         relocation = Relocation(stage.ctx_address, FIRST_ADDRESS - stage.coeff_address, base - stage.ctx_address)
         steps: list[Callable[[], None]] = []
         for subnet in stage.subnets:
+            if isinstance(subnet, CpuSubnet) and not subnet.custom:
+                raise UnsupportedError(
+                    f"subnet {subnet.id} is layer {subnet.op_type} of the vendor's host library, which is missing",
+                    remedy="compile the network with bmnet-compile",
+                )
             if not isinstance(subnet, TpuSubnet):
                 steps.append(bind_segment(bytes(subnet.parameters), neuron, coefficients))
             elif subnet.dynamic:

@@ -13,6 +13,7 @@ from bmcompiler.bmodel import load, save
 from bmcompiler.bmodel.bm1684 import Bm1684Model, Bm1684Net, Bm1684Stage, Bm1684Tensor, CommandGroup, TpuSubnet
 from bmcompiler.cli.common import run
 from bmcompiler.cli.tool import cli
+from bmcompiler.errors import UnsupportedError
 from bmcompiler.runtime import Session
 
 from .test_bm1684_file import CTX, VENDOR, stage, vendor
@@ -79,6 +80,11 @@ def test_extract_and_combine_are_inverse(tmp_path: Path, capsys: pytest.CaptureF
 def test_sessions_return_what_the_vendors_runner_returned(name: str, tmp_path: Path) -> None:
     results = Session(vendor(name, tmp_path)).run({"x": VENDOR[f"{name}_x"]})
     assert np.array_equal(results["y_Relu"], VENDOR[f"{name}_y"])
+
+
+def test_layers_of_the_vendors_host_library_are_refused_by_number(tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedError, match="subnet 1 is layer 17 of the vendor's host library"):
+        Session(vendor("cpu_f32", tmp_path)).run({"x": VENDOR["cpu_f32_x"]})
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16"])
