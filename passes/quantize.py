@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Any, cast
 
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ops import need_tensor_ops
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.calibrate import SOURCE, tensor_names, thresholds
-from bmcompiler.passes.quantize_rules import RULES
 from bmcompiler.passes.quantize_rules.base import NoInt8Form, Rule, Scaling, is_constant
+from bmcompiler.passes.quantize_rules.building import Building
 from bmcompiler.passes.quantize_rules.islands import pointless_islands
-from bmcompiler.passes.quantize_rules.lowering import Lowering
-from bmcompiler.passes.quantize_rules.plan import make_plan
+from bmcompiler.passes.quantize_rules.scheme import Scheme, Shifts
 from bmcompiler.passmanager import Pass, PassContext, PassResult
+from bmcompiler.quant_modes import HIGH, MODES
 
 _ISLAND = "it stands between layers on the CPU, where going to int8 and back would only cost accuracy"
 
@@ -37,7 +37,9 @@ class Quantize(Pass):
     """
 
     name = "quantize"
-    scheme: str = field(default="shift", metadata={"choices": ("shift",)})
+    scheme: str = field(default="shift", metadata={"choices": ("shift", "scale")})
+    mode: str = field(default="auto", metadata={"choices": ("auto", *MODES)})
+    io: str = field(default="float", metadata={"choices": ("float", "integer")})
     skip: tuple[str, ...] = ()
     strict_table: bool = False
     report: bool = False
@@ -52,18 +54,27 @@ class Quantize(Pass):
             module.weights.update(low.module.weights)
         return PassResult(True)
 
-    def _function(self, module: Module, function: Function, ctx: PassContext) -> Lowering:
-        on_cpu = self._skipped(function)
+    def _function(self, module: Module, function: Function, ctx: PassContext) -> Building[Any]:
+        in_float = self._skipped(function)
+        scheme = self._scheme(module, function, ctx, in_float)
         while True:
-            low, accepted = self._lower(module, function, ctx, on_cpu)
+            low, accepted = self._lower(module, function, ctx, scheme, in_float)
             pointless = pointless_islands(function, accepted)
             if not pointless:
                 break
-            on_cpu.update(dict.fromkeys(pointless, _ISLAND))
+            in_float.update(dict.fromkeys(pointless, _ISLAND))
         if self.report:
             for op, text in low.reports.items():
                 ctx.log(f"{op.label} ({op.short_name}): {text}")
         return low
+
+    def _scheme(self, module: Module, function: Function, ctx: PassContext, in_float: dict[Operation, str]) -> Scheme:
+        if self.scheme == "shift":
+            return Shifts()
+        from bmcompiler.passes.scale_rules.scheme import Scales
+
+        modes = {op: HIGH if self.mode == "auto" else self.mode for op in function.ops}
+        return Scales(modes, self.io == "integer")
 
     def _skipped(self, function: Function) -> dict[Operation, str]:
         """Ops that `skip` names. Raises UsageError for a name that fits none."""
@@ -81,29 +92,27 @@ class Quantize(Pass):
         return chosen
 
     def _lower(
-        self, module: Module, function: Function, ctx: PassContext, on_cpu: dict[Operation, str]
-    ) -> tuple[Lowering, set[Operation]]:
-        """Build the int8 function with the ops of `on_cpu` in float; also returns the ops that became int8."""
+        self, module: Module, function: Function, ctx: PassContext, scheme: Scheme, in_float: dict[Operation, str]
+    ) -> tuple[Building[Any], set[Operation]]:
+        """Build the int8 function with the ops of `in_float` in float; also returns the ops that became int8."""
 
         def rule_of(op: Operation) -> Rule | None:
-            fits = op not in on_cpu and not any(v.dtype != "f32" for v in (*op.operands, *op.results))
-            return RULES.get(op.short_name) if fits else None
+            fits = op not in in_float and not any(v.dtype != "f32" for v in (*op.operands, *op.results))
+            return scheme.rules.get(op.short_name) if fits else None
 
         def scaling(op: Operation) -> Scaling:
             rule = rule_of(op)
             return Scaling.FREE if rule is None else rule.scaling(op)
 
         exact = {r for op in function.ops for r in op.results if self.strict_table and SOURCE in op.attributes}
-        calibrated = thresholds(function)
-        plan = make_plan(function, calibrated, scaling, lambda v: module.weights[cast(TensorOp, v.op).key], exact)
-        low = Lowering(module, function, plan, ctx.target)
+        low = scheme.start(module, function, thresholds(function), scaling, exact, ctx.target)
         accepted: set[Operation] = set()
         for op in function.ops[:-1]:
             if is_constant_op(op):
                 continue
             low.location = op.location
             rule = rule_of(op)
-            reason = on_cpu.get(op) or (_no_rule(op) if rule is None else _apply(rule, cast(TensorOp, op), low))
+            reason = in_float.get(op) or (_no_rule(op) if rule is None else _apply(rule, cast(TensorOp, op), low))
             if reason is None:
                 accepted.add(op)
             else:
@@ -125,7 +134,7 @@ def _no_rule(op: Operation) -> str:
     return f"'{op.short_name}' has no int8 form" + (f" for {', '.join(sorted(types))}" if types else "")
 
 
-def _apply(rule: Rule, op: TensorOp, low: Lowering) -> str | None:
+def _apply(rule: Rule, op: TensorOp, low: Building[Any]) -> str | None:
     """Lower one op; when that is impossible, nothing is left behind and the reason is returned."""
     mark = low.mark()
     try:

@@ -1,8 +1,8 @@
 """Integer ops with their requantization spelled out, and the ways between reals and integers.
 
 round_shift(x, s) = floor((x + 2**(s-1)) / 2**s), x for s = 0 (bm1880.md 8.1); sums and products are exact before it;
-the result saturates to its element type. All values are raw integers: quantizations of the types play no part except
-in `quantize` and `dequantize`.
+the result saturates to its element type. All values are raw integers: only `quantize` and `dequantize` look
+at the quantizations of types.
 """
 
 from __future__ import annotations
@@ -285,9 +285,9 @@ class Quantize(TensorOp):
     %y = "tensorop.quantize"(%x) : (tensor<1x8xf32>) -> tensor<1x8xi8, {scale = 0.0078125}>
     %y = "tensorop.quantize"(%x) {rounding = "away"} : (tensor<1x8xf32>) -> tensor<1x8xui8, {scale = 0.25}>
 
-    rounding "up" (bm1880.md 11.2, threshold = 128 * s): i8 = saturate(floor(x / s + 0.5)) in float64, no zero point.
-    rounding "away" (bm1684.md 4.3): i8, u8, i16 or u16 = saturate(round half away from zero(fl(x * fl(1 / s))) + zero
-    point) in float32, where s must be a normal float32 number; NaN becomes the lowest value.
+    rounding "up" (bm1880.md 11.2): i8 = saturate(floor(x / s + 0.5)) in float64, no zero point. "away" (bm1684.md 4.3):
+    i8, u8, i16 or u16 = saturate(round half away from zero(fl(x * fl(1 / s))) + zero point) in float32, where s must be
+    a normal float32 number; NaN becomes the lowest value.
     """
 
     ins = (operand("x"),)
@@ -299,10 +299,10 @@ class Quantize(TensorOp):
         return TensorType(self.x.shape, "i8", self.results[0].type.quant if self.results else None)
 
     def evaluate(self, x: Any) -> Any:
-        quant = self.type.quant
+        quant: Any = self.type.quant
         if self.rounding == "up":
-            return arith.quantize_real(x, quant.threshold)  # type: ignore[union-attr]
-        return quant_modes.quantize_away(x, quant.scale, self.type.dtype, quant.zero_point)  # type: ignore[union-attr]
+            return arith.quantize_real(x, quant.threshold)
+        return quant_modes.quantize_away(x, quant.scale, self.type.dtype, quant.zero_point)
 
     def check(self) -> None:
         need_float(self, "the operand", self.x)
@@ -324,8 +324,8 @@ class Dequantize(TensorOp):
 
     %y = "tensorop.dequantize"(%x) : (tensor<1x8xi8, {scale = 0.0078125}>) -> tensor<1x8xf32>
 
-    Source: bm1880.md 11.2, threshold = 128 * scale. For a scale that is a float32 number this is
-    fl(float(x - zero point) * scale), the product of a chip that computes in float32 (bm1684.md 4.3).
+    For a scale that is a float32 number this is fl(float(x - zero point) * scale), the product of a chip that computes
+    in float32 (bm1684.md 4.3). On BM1880 threshold = 128 * scale (bm1880.md 11.2).
     """
 
     ins = (operand("x"),)
@@ -335,8 +335,7 @@ class Dequantize(TensorOp):
         return TensorType(self.x.shape, "f32")
 
     def evaluate(self, x: Any) -> Any:
-        quant = self.x.type.quant
-        return quant_modes.dequantize(x, quant.scale, quant.zero_point)
+        return quant_modes.dequantize(x, self.x.type.quant.scale, self.x.type.quant.zero_point)
 
     def check(self) -> None:
         need_dtype(self, "the operand", self.x, NARROW)
@@ -394,8 +393,8 @@ def _need_scale(op: TensorOp, what: str, type: TensorType, *, zero_point: bool =
     """Raise VerifyError unless `type` has a positive scale and no zero point, or one that its element type holds."""
     quant = type.quant
     if quant is None or not 0 < quant.scale < float("inf") or (quant.zero_point and not zero_point):
-        wanted = "a positive scale" if zero_point else "a positive scale and zero point 0"
-        raise op.invalid(f"{what} needs a quantization with {wanted}, got {type}")
+        more = "" if zero_point else " and zero point 0"
+        raise op.invalid(f"{what} needs a quantization with a positive scale{more}, got {type}")
     limits = np.iinfo(type.numpy)
     if not limits.min <= quant.zero_point <= limits.max:
         raise op.invalid(f"the zero point of {what} must fit {type.dtype}, got {quant.zero_point}")

@@ -12,6 +12,7 @@ from bmcompiler.ir import Operation, Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.quantize_rules.activation import by_table
 from bmcompiler.passes.quantize_rules.base import NoInt8Form, Scaling, is_constant, rule
+from bmcompiler.passes.quantize_rules.building import Building
 from bmcompiler.passes.quantize_rules.formulas import (
     I8,
     constant_threshold,
@@ -26,12 +27,12 @@ from bmcompiler.passes.quantize_rules.lowering import Lowering, threshold_of
 @rule("add", "sub", scaling=Scaling.FREE)
 def weighted_sum(op: TensorOp, low: Lowering) -> Value:
     """mac_shift with multipliers t_i / ty; one value per channel becomes the bias of a 1x1 depthwise convolution."""
-    data, constant = _split(op, low)
+    data, constant = split_operands(op, low)
     if constant is not None and constant.size == 1:
         return by_table(op, low, data)
     if op.attributes.get("activation"):
         raise NoInt8Form("a sum with an activation inside has no int8 form")
-    axis = None if constant is None else _channel_axis(constant, op.operands[data].shape, op.type.shape)
+    axis = None if constant is None else channel_axis(constant, op.operands[data].shape, op.type.shape)
     if constant is not None and axis is not None:
         signs = (1.0, -1.0) if op.opname == "sub" else (1.0, 1.0)
         weight = np.full(op.type.shape[axis], signs[data])
@@ -56,10 +57,10 @@ def _mul_scaling(op: Operation) -> Scaling:
 @rule("mul", scaling=_mul_scaling)
 def product(op: TensorOp, low: Lowering) -> Value:
     """mul_shift at a threshold that makes the factor a power of two; constant factors are cheaper."""
-    data, constant = _split(op, low)
+    data, constant = split_operands(op, low)
     if constant is not None and constant.size == 1:
         return _times_scalar(op, low, op.operands[data], float(constant.flat[0]))
-    axis = None if constant is None else _channel_axis(constant, op.operands[data].shape, op.type.shape)
+    axis = None if constant is None else channel_axis(constant, op.operands[data].shape, op.type.shape)
     if constant is not None and axis is not None:
         source, like = op.operands[data], op.operands[1 - data]
         return per_channel(op, low, source, weight=constant.reshape(-1), bias=None, axis=axis, like=like)
@@ -71,12 +72,12 @@ def product(op: TensorOp, low: Lowering) -> Value:
 @rule("div", scaling=Scaling.FREE)
 def quotient(op: TensorOp, low: Lowering) -> Value:
     """Division by a constant is multiplication; of a scalar by a tensor, a table."""
-    data, constant = _split(op, low)
+    data, constant = split_operands(op, low)
     if constant is None or (constant == 0).any():
         raise NoInt8Form("only division by a constant other than 0 has an int8 form")
     if constant.size == 1:
         return by_table(op, low, data)
-    axis = _channel_axis(constant, op.operands[data].shape, op.type.shape)
+    axis = channel_axis(constant, op.operands[data].shape, op.type.shape)
     if data != 0 or axis is None:
         raise NoInt8Form("only division by one constant, or one per channel, has an int8 form")
     weight = 1.0 / constant.reshape(-1).astype(np.float64)
@@ -85,7 +86,7 @@ def quotient(op: TensorOp, low: Lowering) -> Value:
 
 @rule("pow", scaling=Scaling.FREE)
 def power(op: TensorOp, low: Lowering) -> Value:
-    data, constant = _split(op, low)
+    data, constant = split_operands(op, low)
     if constant is None or constant.size != 1:
         raise NoInt8Form("only a power with one constant has an int8 form")
     return by_table(op, low, data)
@@ -97,14 +98,14 @@ def _extreme_scaling(op: Operation) -> Scaling:
 
 @rule("max", "min", scaling=_extreme_scaling)
 def extreme(op: TensorOp, low: Lowering) -> Value:
-    data, constant = _split(op, low)
+    data, constant = split_operands(op, low)
     if constant is not None and constant.size == 1:
         return by_table(op, low, data)
     common = low.plan.joined[op]
     return low.emit(op.opname, [_full(op, low, value, common) for value in op.operands], {}, common)
 
 
-def _split(op: TensorOp, low: Lowering) -> tuple[int, NDArray[Any] | None]:
+def split_operands(op: TensorOp, low: Building[Any]) -> tuple[int, NDArray[Any] | None]:
     """(index of the computed operand, array of the other one when it is a constant)."""
     left, right = (low.constant(value) for value in op.operands)
     if left is not None and right is not None:
@@ -112,7 +113,7 @@ def _split(op: TensorOp, low: Lowering) -> tuple[int, NDArray[Any] | None]:
     return (1, left) if left is not None else (0, right)
 
 
-def _channel_axis(constant: NDArray[Any], data: tuple[int, ...], result: tuple[int, ...]) -> int | None:
+def channel_axis(constant: NDArray[Any], data: tuple[int, ...], result: tuple[int, ...]) -> int | None:
     """The axis along which a constant has one value per position of the data, when it varies along no other."""
     if data != result or constant.ndim > len(data):
         return None

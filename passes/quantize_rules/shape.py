@@ -12,13 +12,13 @@ from bmcompiler.passes.quantize_rules.lowering import Lowering, threshold_of
 
 @rule("reshape", "permute", "slice", "split", "upsample", "tile", "max_pool", "relu", scaling=Scaling.KEEPS)
 def same_op(op: TensorOp, low: Lowering) -> list[Value]:
-    return low.emit_all(op.opname, [low.request(op.operands[0])], _declared(op))
+    return low.emit_all(op.opname, [low.request(op.operands[0])], declared(op))
 
 
 @rule("pad", scaling=Scaling.KEEPS)
 def pad(op: TensorOp, low: Lowering) -> Value:
     x = low.request(op.x)
-    attributes = _declared(op)
+    attributes = declared(op)
     if op.value and not math.isnan(op.value):
         value = op.value * 128 / threshold_of(x)
         attributes["value"] = float(math.floor(max(-128.0, min(127.0, value)) + 0.5))
@@ -28,8 +28,9 @@ def pad(op: TensorOp, low: Lowering) -> Value:
 @rule("concat", scaling=Scaling.JOINS)
 def concat(op: TensorOp, low: Lowering) -> Value:
     common = low.plan.joined[op]
-    return low.emit("concat", [low.request(value, common) for value in op.operands], _declared(op), common)
+    return low.emit("concat", [low.request(value, common) for value in op.operands], declared(op), common)
 
 
-def _declared(op: TensorOp) -> dict[str, object]:
+def declared(op: TensorOp) -> dict[str, object]:
+    """Attributes of an op without free notes."""
     return {name: value for name, value in op.attributes.items() if "." not in name}

@@ -1,0 +1,60 @@
+"""Power-of-two shifts as a scheme of the pass quantize: rules, plan and builder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, cast
+
+from numpy.typing import NDArray
+
+from bmcompiler.ir import Function, Module, Operation, Value
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.passes.quantize_rules import RULES
+from bmcompiler.passes.quantize_rules.base import Rules, Scaling
+from bmcompiler.passes.quantize_rules.building import Building
+from bmcompiler.passes.quantize_rules.lowering import Lowering
+from bmcompiler.passes.quantize_rules.plan import make_plan
+from bmcompiler.target import Target
+
+Scalings = Callable[[Operation], Scaling]
+"""What decides the threshold of an op's result; FREE for an op that stays in float."""
+
+
+class Scheme(Protocol):
+    """How floats become integers."""
+
+    rules: Rules
+
+    def start(
+        self,
+        module: Module,
+        function: Function,
+        calibrated: Mapping[Value, float],
+        scaling: Scalings,
+        exact: set[Value],
+        target: Target | None,
+    ) -> Building[Any]:
+        """A builder with a plan: thresholds of values (`exact` ones must be kept), by what each op wants."""
+
+
+class Shifts:
+    """int8 with power-of-two shifts."""
+
+    rules = RULES
+
+    def start(
+        self,
+        module: Module,
+        function: Function,
+        calibrated: Mapping[Value, float],
+        scaling: Scalings,
+        exact: set[Value],
+        target: Target | None,
+    ) -> Building[Any]:
+        plan = make_plan(function, calibrated, scaling, lambda value: array_of(module, value), exact)
+        return Lowering(module, function, plan, target)
+
+
+def array_of(module: Module, value: Value) -> NDArray[Any]:
+    """The array of a weight."""
+    return module.weights[cast(TensorOp, value.op).key]

@@ -1,0 +1,74 @@
+"""Functions of one tensor: a table of 256 entries, or exact integers where they are cheaper or keep channels apart."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bmcompiler import quant_modes
+from bmcompiler.ir import Value
+from bmcompiler.ops import find_op
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.passes.quantize_rules.activation import TABLES
+from bmcompiler.passes.quantize_rules.base import Scaling
+from bmcompiler.passes.quantize_rules.formulas import I8, U8, largest_shift, rescaling
+from bmcompiler.passes.quantize_rules.lowering import detached
+from bmcompiler.passes.scale_rules.base import rule
+from bmcompiler.passes.scale_rules.formats import Format, format_of
+from bmcompiler.passes.scale_rules.lowering import ScaleLowering
+
+_BYTES = np.arange(256).astype(np.uint8)
+"""Entry k of a table answers for the byte k."""
+
+
+@rule(*TABLES, scaling=Scaling.FREE)
+def by_table(op: TensorOp, low: ScaleLowering, data: int = 0) -> Value:
+    """The float op itself, evaluated on all 256 values that operand `data` can have; other operands are scalars."""
+    x = low.request(op.operands[data])
+    source, wanted = format_of(x), low.wanted(op.result)
+    codes = _BYTES.view(np.int8) if source.dtype == "i8" else _BYTES
+    reals = quant_modes.dequantize(codes, source.scale, source.zero_point).reshape(1, 1, 1, 256)
+    arguments = [
+        reals if i == data else low.need_constant(value, "second operand") for i, value in enumerate(op.operands)
+    ]
+    probe = find_op(op.opname)([detached(a.shape) for a in arguments], op.attributes)
+    with np.errstate(all="ignore"):
+        values = np.asarray(probe.evaluate(*arguments), np.float32).reshape(256)
+    finite = np.nan_to_num(values, nan=0.0, posinf=wanted.top, neginf=-wanted.top)
+    table = low.constant_in(low.integers(finite, wanted), None, wanted)
+    return low.emit("lut", [x, table], {}, wanted)
+
+
+@rule("relu", scaling=Scaling.KEEPS)
+def relu(op: TensorOp, low: ScaleLowering) -> Value:
+    """Nothing where the operand is unsigned: saturation did it (`plan` rule 3)."""
+    x = low.request(op.input)
+    return x if format_of(x).unsigned else low.emit("relu", [x], {}, format_of(x))
+
+
+@rule("clip", scaling=Scaling.FREE)
+def clip(op: TensorOp, low: ScaleLowering) -> Value:
+    """Nothing where saturation enforces both bounds, else a table."""
+    if op in low.plan.saturating:
+        x = low.request(op.input)
+        if format_of(x).unsigned and format_of(x).top <= op.max * (1 + 1e-6):
+            return x
+    return by_table(op, low)
+
+
+@rule("prelu", scaling=Scaling.FREE)
+def prelu(op: TensorOp, low: ScaleLowering) -> Value:
+    """Positive values times m >> s, negative ones times an i8 slope per channel >> r (`ops.activation.Prelu`)."""
+    slope = low.need_constant(op.slope, "slope")
+    if slope.size == 1:
+        return by_table(op, low)
+    threshold = low.plan.thresholds
+    x = low.request(op.input, Format.symmetric(threshold[op.input]))
+    wanted = Format.symmetric(threshold[op.result])
+    ratio = format_of(x).scale / wanted.scale
+    multiplier, shift = rescaling(ratio, U8)
+    slope_shift = max(largest_shift(float(np.abs(slope).max(initial=0.0)) * ratio, I8), 0)
+    integers = np.rint(slope.astype(np.float64) * ratio * 2.0**slope_shift)
+    slopes = low.weight(np.clip(integers, -128, 127).astype(np.int8), op.slope, 2.0**-slope_shift / ratio)
+    attributes = {"multiplier": multiplier, "rshift": shift, "slope_rshift": slope_shift}
+    out = low.emit("prelu", [low.as_maps(x, op.axis), slopes], attributes, wanted)
+    return low.as_before(out, x.shape)

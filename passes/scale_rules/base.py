@@ -1,0 +1,9 @@
+"""The table of rules of the scheme "scale"."""
+
+from __future__ import annotations
+
+from bmcompiler.passes.quantize_rules.base import Rules
+
+SCALE_RULES = Rules()
+"""Short op name -> rule."""
+rule = SCALE_RULES.rule

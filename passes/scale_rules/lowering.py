@@ -1,0 +1,102 @@
+"""Building an integer function with real scales (bm1684.md 7.2): one element type and scale per tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmcompiler import quant_modes
+from bmcompiler.ir import Function, Module, Operation, TensorType, Value
+from bmcompiler.passes.quantize_rules.base import NoInt8Form
+from bmcompiler.passes.quantize_rules.building import Building
+from bmcompiler.passes.quantize_rules.formulas import I8, U8, rescaling
+from bmcompiler.passes.quantize_rules.plan import Plan
+from bmcompiler.passes.scale_rules.formats import Format, format_of
+from bmcompiler.target import Target
+
+FLOAT_NOTE = "quantize.float"
+"""On an op that stays in float: why. It says nothing about where the op runs."""
+
+
+class ScaleLowering(Building[Format]):
+    """Formats are `Format`s; what stays in float needs no host CPU.
+
+    unsigned: values of the old function that become u8. modes: chosen for layers; where the target refuses that mode,
+    the next one that it takes is used.
+    """
+
+    rounding: Mapping[str, Any] = {"rounding": "away"}
+
+    def __init__(
+        self,
+        module: Module,
+        function: Function,
+        plan: Plan,
+        target: Target | None,
+        *,
+        unsigned: set[Value],
+        modes: Mapping[Operation, str] | None = None,
+        integer_io: bool = False,
+    ) -> None:
+        self.unsigned, self.modes = unsigned, modes or {}
+        super().__init__(module, function, plan, target, integer_io)
+
+    def modes_of(self, op: Operation) -> tuple[str, ...]:
+        """Modes to try for a layer: the chosen one, then the others from the most exact."""
+        chosen = self.modes.get(op, "high")
+        return tuple(dict.fromkeys((chosen, "high", "low")))
+
+    def wanted(self, value: Value) -> Format:
+        return Format.symmetric(self.plan.thresholds[value], unsigned=value in self.unsigned)
+
+    def format_of(self, value: Value) -> Format:
+        return format_of(value)
+
+    def type_of(self, shape: Sequence[int], wanted: Format) -> TensorType:
+        return wanted.type_of(shape)
+
+    def same(self, a: Format, b: Format) -> bool:
+        return a.same(b)
+
+    def of_constant(self, array: NDArray[Any]) -> Format:
+        return Format.symmetric(peak_of(array))
+
+    def integers(self, array: NDArray[Any], wanted: Format) -> NDArray[Any]:
+        return quant_modes.quantize_away(array, wanted.scale, wanted.dtype, wanted.zero_point)
+
+    def rescale(self, value: Value, wanted: Format) -> Value:
+        """One muls_shift; its multiplier counts as signed where the signs of operand and result differ."""
+        have = format_of(value)
+        limit = U8 if have.unsigned == wanted.unsigned else I8
+        multiplier, shift = rescaling(have.scale / wanted.scale, limit)
+        return self.emit("muls_shift", [value], {"multiplier": multiplier, "rshift": shift}, wanted)
+
+    def note_float(self, op: Operation, reason: str) -> None:
+        op.attributes[FLOAT_NOTE] = reason
+
+    def constant_in(self, integers: NDArray[Any], like: Value | None, format: Format) -> Value:
+        """A constant of integers that are in `format` already."""
+        value = self.weight(integers, like)
+        value.type = format.type_of(value.shape)
+        return value
+
+    def first_of(self, attempts: Sequence[Any]) -> Value:
+        """The result of the first function of no arguments that does not raise NoInt8Form; else the first reason."""
+        reasons = []
+        for attempt in attempts:
+            mark = self.mark()
+            try:
+                result: Value = attempt()
+                return result
+            except NoInt8Form as reason:
+                self.rollback(mark)
+                reasons.append(str(reason))
+        raise NoInt8Form(reasons[0])
+
+
+def peak_of(array: NDArray[Any]) -> float:
+    """The largest finite magnitude of a constant, 1 for zeros: its threshold."""
+    return float(np.abs(array).max(initial=0.0, where=np.isfinite(array))) or 1.0
