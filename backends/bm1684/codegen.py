@@ -26,8 +26,8 @@ NEURON_ALIGN = 64
 PAGE = 4096
 NAMED = ("f32", "f16", "i8", "u8", "i16", "u16", "i32", "u32")
 """Element types of the container (bm1684.md 10.2)."""
-CPU_LAYER = -1
-"""Number of our CPU subnets among the vendor's CPU layers: none of those; the parameters say what to compute."""
+CPU_LAYER = 3
+"""Number of our CPU subnets among the vendor's CPU layers, "user defined": its disassembler reads no unknown ones."""
 
 
 @dataclass
