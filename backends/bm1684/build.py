@@ -115,22 +115,35 @@ class Build:
         start = sum(lo * stride for (lo, _), stride in zip(box, strides))
         self.store(self.neuron(value) + start * item, extents(box), strides, item, address)
 
-    def load(self, source: int, shape: Shape, strides: Strides, item: int, address: int) -> None:
+    def load(
+        self,
+        source: int,
+        shape: Shape,
+        strides: Strides,
+        item: int,
+        address: int,
+        frame: tuple[int, int, int, int] = (0, 0, 0, 0),
+    ) -> None:
         """Load a strided global tensor into an aligned local one.
 
         Args:
             source: global address; strides: (n, c, h, w) in elements, 0 repeats (w: at most 4095).
             item: bytes of an element; 1 and 2 are packed into words.
+            frame: (top, bottom, left, right) rows and columns of the local tensor around what is loaded.
         """
-        writes = [(address, address + lane_bytes(shape, item))]
-        for k, part, local in _slots(shape, item):
+        n, c, h, w = shape
+        top, bottom, left, right = frame
+        whole = (n, c, h + top + bottom, w + left + right)
+        writes = [(address, address + lane_bytes(whole, item))]
+        first = local_address(address) + 4 * (top * whole[3] + left)
+        for k, (images, *_), local in _slots(whole, item):
             self.gdma(
                 [],
                 writes,
                 direction=Direction.SYSTEM_TO_LOCAL,
                 src_addr=source + k * strides[0] * item,
-                dst_addr=local_address(address) + k * item,
-                **_copy(item, part, (strides[0] * (4 // item), *strides[1:]), local),
+                dst_addr=first + k * item,
+                **_copy(item, (images, c, h, w), (strides[0] * (4 // item), *strides[1:]), local),
             )
 
     def store(self, target: int, shape: Shape, strides: Strides, item: int, address: int) -> None:

@@ -43,11 +43,15 @@ class WindowAxis:
         stop = min(self.size - 1, last // step)
         return Need(start, stop + 1, start * step - first, last - stop * step)
 
+    def reaches(self, out: int) -> bool:
+        """True when each of `out` outputs sees some input."""
+        ends = [self.need(i, i + 1) for i in {*range(min(out, 64)), *range(max(0, out - 64), out)}]
+        return all(n.lo < n.hi for n in ends)
+
     def fits(self, out: int) -> bool:
         """True when every output sees some input and all padding fits its 4-bit fields."""
-        ends = [self.need(i, i + 1) for i in {*range(min(out, 64)), *range(max(0, out - 64), out)}]
         whole = self.need(0, out)
-        return all(n.lo < n.hi for n in ends) and max(whole.before, whole.after) <= MAX_PAD
+        return self.reaches(out) and max(whole.before, whole.after) <= MAX_PAD
 
     def most(self) -> int:
         """Largest output tile whose input stays within the engine's limit."""

@@ -25,10 +25,11 @@ def pair(values: st.SearchStrategy[int]) -> st.SearchStrategy[tuple[int, int]]:
 
 @st.composite
 def windows(draw: st.DrawFn) -> dict[str, Any]:
-    """Geometry of a convolution: input size (h, w), kernel, strides, pads, dilations."""
-    size, kernel, strides = draw(pair(SIDE)), draw(pair(st.integers(1, 5))), draw(pair(st.integers(1, 4)))
+    """Geometry of a convolution, padding and strides beyond the engine's fields included."""
+    size, kernel = draw(pair(SIDE)), draw(pair(st.one_of(st.integers(1, 5), st.just(19))))
+    strides = draw(pair(st.one_of(st.integers(1, 4), st.sampled_from([16, 18]))))
     dilations = draw(pair(st.integers(1, 3)))
-    pads = tuple(draw(st.integers(0, 3)) for _ in range(4))
+    pads = tuple(draw(st.one_of(st.integers(0, 3), st.just(17))) for _ in range(4))
     for axis in range(2):
         reach = (kernel[axis] - 1) * dilations[axis] + 1
         span = size[axis] + pads[2 * axis] + pads[2 * axis + 1] - reach

@@ -11,6 +11,7 @@ from bmcompiler.backends.bm1684.kernels.convert import (
 )
 from bmcompiler.backends.bm1684.kernels.elementwise import BinaryKernel
 from bmcompiler.backends.bm1684.kernels.matmul import MatmulKernel
+from bmcompiler.backends.bm1684.kernels.pool import AvgPoolKernel, MaxPoolKernel
 from bmcompiler.backends.bm1684.kernels.view import ViewKernel
 from bmcompiler.codegen.kernels import DeviceKernel
 from bmcompiler.target import kernel_table
@@ -23,6 +24,8 @@ KERNELS: tuple[DeviceKernel, ...] = (
     FunctionKernel(),
     ChannelKernel(),
     MatmulKernel(),
+    MaxPoolKernel(),
+    AvgPoolKernel(),
     QuantizeKernel(),
     DequantizeKernel(),
     DequantizeLinearKernel(),

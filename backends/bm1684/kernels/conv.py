@@ -15,20 +15,19 @@ from bmcompiler.backends.bm1684.kernels.base import (
     MAX_CHANNELS,
     MAX_SIZE,
     PIXELS,
-    LocalKernel,
-    activation_in,
     activation_out,
     dims4,
-    is_activation,
     is_constant,
+    item_bytes,
     plane,
     sizes,
     strides,
 )
 from bmcompiler.backends.bm1684.kernels.fused_activation import activate, emit_activation
-from bmcompiler.backends.bm1684.windows import Window, depthwise_sums, float_convolution
+from bmcompiler.backends.bm1684.kernels.sliding import SlidingKernel, Windows
+from bmcompiler.backends.bm1684.windows import depthwise_sums, float_convolution
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
-from bmcompiler.codegen.window import MAX_STEP, Need, WindowAxis
+from bmcompiler.codegen.window import MAX_STEP, WindowAxis
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.nn import Conv, Deconv
@@ -38,7 +37,7 @@ PAIR = 2
 """Input channels of an fp32 kernel lie in pairs (bm1684.md 4.4)."""
 
 
-class ConvKernel(LocalKernel):
+class ConvKernel(SlidingKernel):
     """conv: one instruction per tile; channels of a group are tiled by 64 lanes, rows and columns with halo.
 
     Every tile sums over all input channels, so results do not depend on the tiling.
@@ -46,36 +45,31 @@ class ConvKernel(LocalKernel):
 
     ops: ClassVar[tuple[type[TensorOp], ...]] = (Conv,)
 
-    @rule("Weights and bias must be constants, the input must not be one")
+    @rule("Weights and bias must be constants")
     def constant_weights(self, op: TensorOp) -> bool:
-        return is_activation(op.input) and is_constant(op.weight) and is_constant(op.bias)
+        return is_constant(op.weight) and is_constant(op.bias)
 
     @rule("Input, weights, bias and result must be f32")
-    def float_types(self, op: TensorOp) -> bool:
+    def known_types(self, op: TensorOp) -> bool:
         return all(v.dtype == "f32" for v in (*op.operands, op.result))
-
-    @rule("Strides must be between 1 and 15 on both axes", got="strides")
-    def stride_range(self, op: TensorOp) -> bool:
-        return all(1 <= axis.stride <= MAX_STEP for axis in self.windows(op))
-
-    @rule("Dilations must be between 1 and 16 on both axes", got="dilations")
-    def dilation_range(self, op: TensorOp) -> bool:
-        return all(1 <= d <= MAX_STEP + 1 for d in op.dilations)
 
     @rule("A group must have at most 4095 input channels")
     def channel_range(self, op: TensorOp) -> bool:
         return bool(op.input.shape[1] // op.group <= 4095)
 
-    @rule("Every window must reach into the input, with at most 15 zeros of padding on each side", got="pads")
-    def padding_range(self, op: TensorOp) -> bool:
-        return all(axis.fits(out) for axis, out in zip(self.windows(op), op.type.shape[2:]))
-
     # -- geometry ------------------------------------------------------------------------------------------------------
-    def windows(self, op: TensorOp) -> tuple[WindowAxis, WindowAxis]:
-        """The window along h and along w, in the engine's terms."""
+    def windows(self, op: TensorOp) -> Windows:
         (_, _, h, w), (kh, kw) = op.input.shape, op.weight.shape[2:]
         (sh, sw), (dh, dw), (top, _, left, _) = op.strides, op.dilations, op.pads
         return WindowAxis(h, kh, sh, top, dh, limit=MAX_SIZE), WindowAxis(w, kw, sw, left, dw, limit=MAX_SIZE)
+
+    def taps(self, op: TensorOp) -> tuple[int, int]:
+        _, _, down, across = op.weight.shape
+        return down, across
+
+    def dilations(self, op: TensorOp) -> tuple[int, int]:
+        down, across = op.dilations
+        return down, across
 
     def oriented(self, op: TensorOp, weight: np.ndarray) -> np.ndarray:
         """The weights of `op` as (O, I/group, KH, KW) of an ordinary convolution."""
@@ -86,46 +80,41 @@ class ConvKernel(LocalKernel):
         return bool(op.group == op.input.shape[1] == op.type.shape[1] > 1)
 
     def grid(self, op: TensorOp) -> tuple[Axis, ...]:
-        n, c, h, w = op.type.shape
-        rows, columns = self.windows(op)
+        n, c = op.type.shape[:2]
         period = 0 if self.is_depthwise(op) else c // op.group
-        return (
-            Axis(n, 1, MAX_SIZE),
-            Axis(c, CHIP.lanes, MAX_CHANNELS, period=period),
-            Axis(h, 1, rows.most()),
-            Axis(w, 1, columns.most()),
-        )
+        images = 4 // item_bytes(op.input)
+        return (Axis(n, images, MAX_SIZE), Axis(c, CHIP.lanes, MAX_CHANNELS, period=period), *self.spatial_axes(op))
+
+    def channels(self, op: TensorOp, c0: int, c1: int) -> tuple[int, int]:
+        """Input channels of the output channels [c0, c1) of one group."""
+        if self.is_depthwise(op):
+            return c0, c1
+        per_group = op.input.shape[1] // op.group
+        group = c0 // (op.type.shape[1] // op.group)
+        return group * per_group, (group + 1) * per_group
 
     # -- a tile --------------------------------------------------------------------------------------------------------
     def work(self, op: TensorOp, box: Box) -> TileWork:
-        rows, columns = (axis.need(*interval) for axis, interval in zip(self.windows(op), box[2:]))
         depthwise = self.is_depthwise(op)
         c0, c1 = box[1]
         per_group = op.input.shape[1] // op.group
-        group = c0 // (op.type.shape[1] // op.group)
-        channels = (c0, c1) if depthwise else (group * per_group, (group + 1) * per_group)
-        source: Box = (box[0], channels, (rows.lo, rows.hi), (columns.lo, columns.hi))
+        slide = self.slide(op, box, self.channels(op, c0, c1))
         weight = self._depthwise_weight(op, c0, c1) if depthwise else self._dense_weight(op, c0, c1)
-        inputs = [activation_in(op.input, dims4(op.input), source, "nchw" if op.group > 1 else "nhw"), weight]
+        inputs = [self.input_buffer(op, slide, "nchw" if op.group > 1 else "nhw"), weight]
         if op.bias is not None:
             inputs.append(bias_buffer(op.bias, c0, c1))
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
-            reads = [plane(ins[0], extents(source)), (ins[1], ins[1] + weight.lane_bytes)]
+            reads = [(place, place + buffer.lane_bytes) for place, buffer in zip(ins, inputs)]
             fields = {
                 **sizes("res0", extents(box)),
                 "res0_addr": local_address(outs[0]),
                 "opd0_addr": local_address(ins[0]),
                 "opd1_addr": local_address(ins[1]),
-                "opd0_h": rows.hi - rows.lo,
-                "opd0_w": columns.hi - columns.lo,
-                "opd1_h": op.weight.shape[2],
-                "opd1_w": op.weight.shape[3],
-                **self._steps(op, rows, columns),
+                **slide.fields,
             }
             if op.bias is not None:
                 fields |= {"tsk_opd_num": 3, "opd2_addr": local_address(ins[2])}
-                reads.append((ins[2], ins[2] + inputs[2].lane_bytes))
             fields |= _depthwise_fields() if depthwise else _dense_fields(op, per_group)
             build.tiu(reads, [plane(outs[0], extents(box))], opt_relu=1, **fields)
             emit_activation(build, op.activation, extents(box), outs[0])
@@ -137,21 +126,6 @@ class ConvKernel(LocalKernel):
             compute,
             self._cycles(op, extents(box), per_group),
         )
-
-    def _steps(self, op: TensorOp, rows: Need, columns: Need) -> dict[str, int]:
-        high, wide = self.windows(op)
-        return {
-            "opd0_up_pad": rows.before,
-            "opd0_dn_pad": rows.after,
-            "opd0_lf_pad": columns.before,
-            "opd0_rt_pad": columns.after,
-            "res_op_y_str": high.stride,
-            "res_op_x_str": wide.stride,
-            "opd0_y_ins0": high.insert if rows.hi - rows.lo > 1 else 0,
-            "opd0_x_ins0": wide.insert if columns.hi - columns.lo > 1 else 0,
-            "opd1_y_ins0": op.dilations[0] - 1,
-            "opd1_x_ins0": op.dilations[1] - 1,
-        }
 
     def _cycles(self, op: TensorOp, shape: tuple[int, int, int, int], per_group: int) -> int:
         """The vendor's estimate (bm1684.md 12)."""
@@ -188,7 +162,7 @@ class ConvKernel(LocalKernel):
     def evaluate(self, op: TensorOp, *arrays: Any) -> Any:
         """The op in the chip's arithmetic and order of sums."""
         x, weight, *bias = arrays
-        window = self._window(op)
+        window = self.window(op)
         kernels = self.oriented(op, weight)
         if self.is_depthwise(op):
             factors = flush(kernels.reshape(kernels.shape[0], -1))
@@ -200,20 +174,6 @@ class ConvKernel(LocalKernel):
         if bias:
             sums = add(sums, bias[0][:, None, None])
         return activate(op.activation, sums)
-
-    def _window(self, op: TensorOp) -> Window:
-        axes = self.windows(op)
-        _, _, oh, ow = op.type.shape
-        needs = axes[0].need(0, oh), axes[1].need(0, ow)
-        return Window(
-            op.weight.shape[2:],
-            (axes[0].stride, axes[1].stride),
-            op.dilations,
-            (axes[0].insert + 1, axes[1].insert + 1),
-            (axes[0].pad, axes[1].pad),
-            (needs[0].after, needs[1].after),
-            (oh, ow),
-        )
 
 
 class DeconvKernel(ConvKernel):
@@ -231,7 +191,7 @@ class DeconvKernel(ConvKernel):
         (kh, kw), (dh, dw) = op.weight.shape[2:], op.dilations
         return bool(top <= dh * (kh - 1) and left <= dw * (kw - 1))
 
-    def windows(self, op: TensorOp) -> tuple[WindowAxis, WindowAxis]:
+    def windows(self, op: TensorOp) -> Windows:
         (_, _, h, w), (kh, kw) = op.input.shape, op.weight.shape[2:]
         (sh, sw), (dh, dw), (top, _, left, _) = op.strides, op.dilations, op.pads
         return (

@@ -1,0 +1,216 @@
+"""Max and average pooling of floats and bytes (bm1684.md 6.2)."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bmcompiler.backends.bm1684.build import Build, extents, lane_bytes
+from bmcompiler.backends.bm1684.chip import CHIP, local_address
+from bmcompiler.backends.bm1684.fp32 import FloatArray, flush, multiply
+from bmcompiler.backends.bm1684.isa import Eu, Precision, StrideCode, Task
+from bmcompiler.backends.bm1684.kernels.base import (
+    MAX_CHANNELS,
+    MAX_SIZE,
+    PIXELS,
+    activation_out,
+    dims4,
+    item_bytes,
+    pass_cycles,
+    plane,
+    sizes,
+    strides,
+    words_of,
+)
+from bmcompiler.backends.bm1684.kernels.sliding import Slide, SlidingKernel, Windows
+from bmcompiler.backends.bm1684.layout import aligned_strides
+from bmcompiler.backends.bm1684.windows import depthwise_sums, largest
+from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
+from bmcompiler.codegen.window import WindowAxis
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.pool import AvgPool, MaxPool
+from bmcompiler.target import rule
+
+_LOWEST = np.finfo(np.float32).min
+"""What the engine pads with."""
+_ONE = np.float32(1)
+
+
+class PoolKernel(SlidingKernel):
+    """Base: one window per channel, all channels of a tile in one instruction of `unit`."""
+
+    unit: ClassVar[Eu]
+
+    def windows(self, op: TensorOp) -> Windows:
+        (_, _, h, w), (kh, kw) = op.input.shape, op.kernel
+        (sh, sw), (top, _, left, _) = op.strides, op.pads
+        return WindowAxis(h, kh, sh, top, limit=MAX_SIZE), WindowAxis(w, kw, sw, left, limit=MAX_SIZE)
+
+    def grid(self, op: TensorOp) -> tuple[Axis, ...]:
+        n, c = op.type.shape[:2]
+        return (
+            Axis(n, 4 // item_bytes(op.input), MAX_SIZE),
+            Axis(c, CHIP.lanes, MAX_CHANNELS),
+            *self.spatial_axes(op),
+        )
+
+    def work(self, op: TensorOp, box: Box) -> TileWork:
+        slide = self.slide(op, box, box[1])
+        inputs = (self.input_buffer(op, slide), *self.constants(op, box))
+
+        def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+            self.emit_window(op, build, slide, box, ins, outs[0])
+
+        cycles = self.cycles(op, box)
+        out = activation_out(op.result, dims4(op.result), box)
+        return TileWork(inputs, (out,), (), compute, cycles)
+
+    def constants(self, op: TensorOp, box: Box) -> tuple[Buffer, ...]:
+        """What the commands read besides the input."""
+        return ()
+
+    def cycles(self, op: TensorOp, box: Box) -> int:
+        """16 pixels of all lanes take a cycle per tap and some for the start (bm1684.md 12)."""
+        n, c, h, w = words_of(extents(box), item_bytes(op.input))
+        down, across = self.taps(op)
+        return n * -(-c // CHIP.lanes) * -(-h * w // PIXELS) * (down * across + 6)
+
+    def emit_window(self, op: TensorOp, build: Build, slide: Slide, box: Box, ins: list[int], result: int) -> None:
+        """Emit the commands of a tile."""
+        self.emit_command(op, build, slide, box, ins[0], result, {"opt_relu": 1})
+
+    def emit_command(
+        self,
+        op: TensorOp,
+        build: Build,
+        slide: Slide,
+        box: Box,
+        source: int,
+        result: int,
+        fields: dict[str, int],
+        reads: tuple[tuple[int, int], ...] = (),
+    ) -> None:
+        """Emit the window command: what `fields` and further `reads` add to its geometry."""
+        item = item_bytes(op.input)
+        build.tiu(
+            [plane(source, slide.shape, item), *reads],
+            [plane(result, extents(box), item)],
+            tsk_typ=Task.POOL_OR_DEPTHWISE,
+            tsk_eu_typ=self.unit,
+            res0_addr=local_address(result),
+            opd0_addr=local_address(source),
+            **sizes("res0", extents(box)),
+            **slide.fields,
+            **fields,
+        )
+
+
+class MaxPoolKernel(PoolKernel):
+    """max_pool of f32, i8 and u8: padding is the lowest number, and never wins."""
+
+    ops: ClassVar[tuple[type[TensorOp], ...]] = (MaxPool,)
+    unit = Eu.MAX
+
+    @rule("Input and result must be f32, i8 or u8")
+    def known_types(self, op: TensorOp) -> bool:
+        return op.input.dtype in ("f32", "i8", "u8")
+
+    @rule("Dilated pooling windows are not in the instruction", got="dilations")
+    def no_dilation(self, op: TensorOp) -> bool:
+        return all(d == 1 or k == 1 for d, k in zip(op.dilations, op.kernel))
+
+    def border(self, op: TensorOp) -> int:
+        if op.input.dtype == "f32":
+            return int(_LOWEST.view(np.uint32))
+        return int(np.iinfo(op.input.type.numpy).min)
+
+    def emit_window(self, op: TensorOp, build: Build, slide: Slide, box: Box, ins: list[int], result: int) -> None:
+        fields = {"tsk_opd_num": 1, "opt_relu": 1}
+        if op.input.dtype != "f32":
+            fields |= {"opt_relu": 0, "opt_res0_prec": Precision.INT8, "opt_opd0_prec": Precision.INT8}
+            fields["opt_opd0_sign"] = int(op.input.dtype == "i8")
+        self.emit_command(op, build, slide, box, ins[0], result, fields)
+
+    def evaluate(self, op: TensorOp, *arrays: Any) -> Any:
+        """The op; of floats, padding is the lowest finite one."""
+        if op.input.dtype != "f32":
+            return op.evaluate(*arrays)
+        return largest(self.window(op), arrays[0], float(_LOWEST))
+
+
+class AvgPoolKernel(PoolKernel):
+    """avg_pool of f32: the sum of x * (1 / count) where all windows count as many positions, else sum * (1 / count)."""
+
+    ops: ClassVar[tuple[type[TensorOp], ...]] = (AvgPool,)
+    unit = Eu.MAC
+
+    @rule("Input and result must be f32")
+    def known_types(self, op: TensorOp) -> bool:
+        return bool(op.input.dtype == "f32")
+
+    @staticmethod
+    def factors(op: TensorOp) -> FloatArray:
+        """1 / count for every position (OH, OW)."""
+        return _ONE / np.multiply.outer(op.counts(0), op.counts(1)).astype(np.float32)
+
+    def common_factor(self, op: TensorOp) -> np.float32 | None:
+        """1 / count where it is the same everywhere."""
+        counts = [op.counts(0), op.counts(1)]
+        return self.factors(op)[0, 0] if all((c == c[0]).all() for c in counts) else None
+
+    def constants(self, op: TensorOp, box: Box) -> tuple[Buffer, ...]:
+        if self.common_factor(op) is not None:
+            return ()
+        _, (c0, c1), (y0, y1), (x0, x1) = box
+        dims = (1, min(c1 - c0, CHIP.lanes), y1 - y0, x1 - x0)
+        width = op.type.shape[3]
+
+        def load(build: Build, address: int) -> None:
+            offset = build.coefficients.constant(self.factors(op).tobytes())
+            build.load(build.coefficient(offset + 4 * (y0 * width + x0)), dims, (0, 0, width, 1), 4, address)
+
+        return (Buffer(lane_bytes(dims), "hw", 4 * dims[2] * dims[3], load, True),)
+
+    def cycles(self, op: TensorOp, box: Box) -> int:
+        return super().cycles(op, box) + (0 if self.common_factor(op) is not None else pass_cycles(extents(box)))
+
+    def emit_window(self, op: TensorOp, build: Build, slide: Slide, box: Box, ins: list[int], result: int) -> None:
+        common = self.common_factor(op)
+        bits = int((_ONE if common is None else common).view(np.uint32))
+        fields = {"opt_relu": 1, "opt_opd1_const": 1, "opd1_addr": bits}
+        self.emit_command(op, build, slide, box, ins[0], result, fields)
+        if common is None:
+            _emit_scaling(build, box, result, ins[1])
+
+    def evaluate(self, op: TensorOp, *arrays: Any) -> Any:
+        """The op in the chip's arithmetic and order of sums."""
+        window, common = self.window(op), self.common_factor(op)
+        weight = np.full((op.input.shape[1], op.kernel[0] * op.kernel[1]), _ONE if common is None else common)
+        sums = depthwise_sums(window, flush(window.prepare(arrays[0])), weight)
+        return sums if common is not None else multiply(sums, self.factors(op))
+
+
+def _emit_scaling(build: Build, box: Box, result: int, factors: int) -> None:
+    """Multiply every image and channel by the plane `factors`, which all lanes have."""
+    dims = extents(box)
+    one = (1, min(dims[1], CHIP.lanes), dims[2], dims[3])
+    words = aligned_strides(dims)
+    build.tiu(
+        [plane(result, dims), plane(factors, one)],
+        [plane(result, dims)],
+        tsk_typ=Task.TENSOR,
+        tsk_eu_typ=Eu.MUL,
+        opt_relu=1,
+        opt_shift_typ=0,
+        short_res0_str=StrideCode.EXPLICIT,
+        short_opd0_str=StrideCode.EXPLICIT,
+        short_opd1_str=StrideCode.EXPLICIT,
+        res0_addr=local_address(result),
+        opd0_addr=local_address(result),
+        opd1_addr=local_address(factors),
+        **sizes("res0", dims),
+        **strides("res0", words),
+        **strides("opd0", words),
+        **strides("opd1", (0, 0, dims[3], 1)),
+    )

@@ -1,0 +1,146 @@
+"""What ops with a window sliding over rows and columns share: rules, tiles with their halo, padding, fields.
+
+Padding of up to 15 rows and columns is the engine's work; what is wider, or has another value than the engine's, is
+filled into local memory around the tile (bm1684.md 13.1). Steps beyond 15 make tiles of a single row or column, for
+which the engine needs no step.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import NamedTuple
+
+from bmcompiler.backends.bm1684.build import Build, extents, lane_bytes
+from bmcompiler.backends.bm1684.kernels.base import MAX_SIZE, LocalKernel, dims4, is_activation, item_bytes
+from bmcompiler.backends.bm1684.layout import Shape, global_strides
+from bmcompiler.backends.bm1684.windows import Window
+from bmcompiler.codegen.tiling import Axis, Box, Buffer
+from bmcompiler.codegen.window import MAX_PAD, MAX_STEP, WindowAxis
+from bmcompiler.ir import Value
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.target import rule
+
+Windows = tuple[WindowAxis, WindowAxis]
+
+
+class Slide(NamedTuple):
+    """The input of one tile.
+
+    Attributes:
+        source: what is read of the input; frame: (top, bottom, left, right) rows and columns to fill around it.
+        shape: the local tensor, frame included. fields: geometry of the command.
+    """
+
+    source: Box
+    frame: tuple[int, int, int, int]
+    shape: Shape
+    fields: dict[str, int]
+
+
+class SlidingKernel(LocalKernel):
+    """Base: subclasses say which windows slide over which input."""
+
+    @rule("The input must be an activation")
+    def computed_input(self, op: TensorOp) -> bool:
+        return is_activation(op.operands[0])
+
+    @rule("Windows must be at most 65535 rows and columns large")
+    def window_range(self, op: TensorOp) -> bool:
+        return max(self.taps(op)) <= MAX_SIZE
+
+    @rule("Dilations must be between 1 and 16 on both axes", got="dilations")
+    def dilation_range(self, op: TensorOp) -> bool:
+        return all(1 <= d <= MAX_STEP + 1 for d in self.dilations(op))
+
+    @rule("Every window must reach into the input", got="pads")
+    def windows_see_input(self, op: TensorOp) -> bool:
+        return all(axis.reaches(out) for axis, out in zip(self.windows(op), op.type.shape[2:]))
+
+    @rule("Padding beyond 15 zeros must not stand beside zeros inserted into the input", got="pads")
+    def padding_range(self, op: TensorOp) -> bool:
+        inserts = any(axis.insert for axis in self.windows(op))
+        return not inserts or not self.wide_padding(op)
+
+    # -- what the op says ----------------------------------------------------------------------------------------------
+    def windows(self, op: TensorOp) -> Windows:
+        """The window along h and along w, in the engine's terms."""
+        raise TypeError(f"{type(self).__name__} has no windows")
+
+    def taps(self, op: TensorOp) -> tuple[int, int]:
+        """Rows and columns of the window."""
+        down, across = op.kernel
+        return down, across
+
+    def dilations(self, op: TensorOp) -> tuple[int, int]:
+        return (1, 1)
+
+    def border(self, op: TensorOp) -> int:
+        """Bits of an element of the padding."""
+        return 0
+
+    def fills(self, op: TensorOp) -> bool:
+        """Whether padding is filled into local memory."""
+        return self.wide_padding(op)
+
+    def wide_padding(self, op: TensorOp) -> bool:
+        """Whether the engine's fields are too small for the padding."""
+        needs = [axis.need(0, out) for axis, out in zip(self.windows(op), op.type.shape[2:])]
+        return any(max(need.before, need.after) > MAX_PAD for need in needs)
+
+    # -- tiles ---------------------------------------------------------------------------------------------------------
+    def spatial_axes(self, op: TensorOp) -> tuple[Axis, Axis]:
+        """Axes h and w of the grid."""
+        most = [axis.most() if axis.stride <= MAX_STEP else 1 for axis in self.windows(op)]
+        _, _, h, w = op.type.shape
+        return Axis(h, 1, most[0]), Axis(w, 1, most[1])
+
+    def slide(self, op: TensorOp, box: Box, channels: tuple[int, int]) -> Slide:
+        """Input and geometry of the tile `box` of the result that reads `channels` of the input."""
+        axes = self.windows(op)
+        needs = [axis.need(*interval) for axis, interval in zip(axes, box[2:])]
+        source: Box = (box[0], channels, *((need.lo, need.hi) for need in needs))
+        pads = needs[0].before, needs[0].after, needs[1].before, needs[1].after
+        frame = pads if self.fills(op) else (0, 0, 0, 0)
+        n, c, h, w = extents(source)
+        shape = (n, c, h + frame[0] + frame[1], w + frame[2] + frame[3])
+        fields = {"opd0_h": shape[2], "opd0_w": shape[3], **_taps(self.taps(op), self.dilations(op))}
+        for name, pad, filled in zip(("up", "dn", "lf", "rt"), pads, frame):
+            fields[f"opd0_{name}_pad"] = pad - filled
+        for name, axis, need, interval in zip("yx", axes, needs, box[2:]):
+            fields[f"res_op_{name}_str"] = axis.stride if interval[1] - interval[0] > 1 else 1
+            fields[f"opd0_{name}_ins0"] = axis.insert if need.hi - need.lo > 1 else 0
+        return Slide(source, frame, shape, fields)
+
+    def input_buffer(self, op: TensorOp, slide: Slide, axes: str = "nchw") -> Buffer:
+        """How the input of a tile is loaded."""
+        value: Value = op.operands[0]
+        item, strides = item_bytes(value), global_strides(dims4(value))
+        dims, border = extents(slide.source), self.border(op)
+        start = sum(lo * stride for (lo, _), stride in zip(slide.source, strides))
+
+        def load(build: Build, address: int) -> None:
+            if any(slide.frame):
+                build.fill_local(address, slide.shape, item, border)
+            build.load(build.source(value) + start * item, dims, strides, item, address, slide.frame)
+
+        return Buffer(lane_bytes(slide.shape, item), axes, prod(dims) * item, load)
+
+    def window(self, op: TensorOp) -> Window:
+        """The same geometry for evaluation, on the whole input."""
+        axes = self.windows(op)
+        _, _, *out = op.type.shape
+        needs = [axis.need(0, size) for axis, size in zip(axes, out)]
+        return Window(
+            self.taps(op),
+            (axes[0].stride, axes[1].stride),
+            self.dilations(op),
+            (axes[0].insert + 1, axes[1].insert + 1),
+            (axes[0].pad, axes[1].pad),
+            (needs[0].after, needs[1].after),
+            (out[0], out[1]),
+        )
+
+
+def _taps(taps: tuple[int, int], dilations: tuple[int, int]) -> dict[str, int]:
+    down, across = (step - 1 if size > 1 else 0 for size, step in zip(taps, dilations))
+    return {"opd1_h": taps[0], "opd1_w": taps[1], "opd1_y_ins0": down, "opd1_x_ins0": across}
