@@ -11,7 +11,10 @@ from bmcompiler.backends.bm1684.kernels.convert import (
 )
 from bmcompiler.backends.bm1684.kernels.elementwise import BinaryKernel
 from bmcompiler.backends.bm1684.kernels.matmul import MatmulKernel
+from bmcompiler.backends.bm1684.kernels.norm import LastAxesNormKernel, LrnKernel, OverAxesNormKernel
 from bmcompiler.backends.bm1684.kernels.pool import AvgPoolKernel, MaxPoolKernel
+from bmcompiler.backends.bm1684.kernels.reduce import ArgKernel, ReduceKernel
+from bmcompiler.backends.bm1684.kernels.softmax import HardmaxKernel, SoftmaxKernel
 from bmcompiler.backends.bm1684.kernels.view import ViewKernel
 from bmcompiler.codegen.kernels import DeviceKernel
 from bmcompiler.target import kernel_table
@@ -34,5 +37,12 @@ KERNELS: tuple[DeviceKernel, ...] = (
     FloatTestKernel(),
     WhereKernel(),
     BitKernel(),
+    SoftmaxKernel(),
+    HardmaxKernel(),
+    LastAxesNormKernel(),
+    OverAxesNormKernel(),
+    LrnKernel(),
+    ReduceKernel(),
+    ArgKernel(),
 )
 TABLE = kernel_table(KERNELS)

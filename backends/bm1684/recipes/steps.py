@@ -156,10 +156,12 @@ class Steps:
             tiles.append(target)
 
 
-def record(recipe: Callable[..., Register], inputs: int, *arguments: Any, axes: tuple[int, ...] = ()) -> Steps:
-    """The steps of `recipe(machine, *registers, *arguments)` with so many input registers; axes: see `Steps`."""
+def record(
+    recipe: Callable[..., Register], inputs: int, *arguments: Any, axes: tuple[int, ...] = (), **named: Any
+) -> Steps:
+    """The steps of `recipe(machine, *registers, *arguments, **named)` with so many registers; axes: see `Steps`."""
     machine = Machine(inputs)
-    result = recipe(machine, *map(Register, range(inputs)), *arguments)
+    result = recipe(machine, *map(Register, range(inputs)), *arguments, **named)
     if result.number != inputs + len(machine.steps) - 1 or not machine.steps:
         machine.copy(result)
     return Steps(inputs, tuple(machine.steps), axes)

@@ -1,0 +1,41 @@
+"""reduce and arg."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bmcompiler.backends.bm1684.kernels.reduction import ReductionKernel
+from bmcompiler.backends.bm1684.recipes import reductions
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.reduce import Arg, Reduce
+from bmcompiler.target import rule
+
+
+class ReduceKernel(ReductionKernel):
+    """Sums, means, extremes, products, norms along any axes that are not too scattered."""
+
+    ops = (Reduce,)
+
+    @rule("Products must run over neighbouring axes")
+    def product_in_one_axis(self, op: TensorOp) -> bool:
+        return op.method != "prod" or self.view(op).axes == (2,)
+
+    def recipe(self, op: TensorOp) -> tuple[Any, ...]:
+        return reductions.REDUCTIONS[op.method], self.view(op).count
+
+
+class ArgKernel(ReductionKernel):
+    """arg: index of the first largest or smallest element."""
+
+    ops = (Arg,)
+    indexed = True
+
+    @rule("The operand must be f32")
+    def known_types(self, op: TensorOp) -> bool:
+        return bool(op.x.dtype == "f32")
+
+    def axes(self, op: TensorOp) -> tuple[int, ...]:
+        return (op.axis,)
+
+    def recipe(self, op: TensorOp) -> tuple[Any, ...]:
+        return reductions.position, self.view(op).count, op.method == "min"
