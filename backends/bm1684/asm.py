@@ -23,6 +23,7 @@ from bmcompiler.backends.bm1684.isa import (
     Task,
 )
 from bmcompiler.errors import EncodingError, FileFormatError
+from bmcompiler.isa import Columns
 
 Fields = dict[str, int]
 
@@ -96,14 +97,15 @@ def _lines(engine: Engine, data: bytes) -> Iterator[str]:
         yield line_of(engine, FORMATS[engine].unpack(data[at : at + COMMAND_BYTES]))
 
 
-def mnemonic(engine: Engine, fields: Fields) -> str:
-    """Name of a decoded command."""
-    return _NAMES[engine].get(tuple(fields[key] for key in _KEYS[engine]), _RAW[engine])
+def mnemonics(engine: Engine, columns: Columns) -> list[str]:
+    """The mnemonic of every command of one engine, from its decoded columns."""
+    keys = zip(*(columns[key].tolist() for key in _KEYS[engine]))
+    return [_NAMES[engine].get(key, _RAW[engine]) for key in keys]
 
 
 def line_of(engine: Engine, fields: Fields) -> str:
     """A decoded command as text, without its number."""
-    name = mnemonic(engine, fields)
+    name = _NAMES[engine].get(tuple(fields[key] for key in _KEYS[engine]), _RAW[engine])
     implied = _BY_NAME[name][1]
     words = [f"{name:16}", f"id={fields[OWN_ID[engine]]}", f"wait={fields[WAIT_ID[engine]]}"]
     hidden = {OWN_ID[engine], WAIT_ID[engine], *implied}

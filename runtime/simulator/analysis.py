@@ -152,12 +152,11 @@ class ProgramAnalysis(ABC):
             cost.stored,
             cost.weights,
         )
-        totals = zip(*(sums(column, owner, len(rows)) for column in columns))
-        ideal = np.bincount(owner, cost.ideal, len(rows)).tolist()
-        found = [
-            LayerTime(row.name, row.kind, len(row.records), *total, utilization=best / total[1] if total[1] else 0.0)
-            for row, total, best in zip(rows, totals, ideal)
-        ]
+        busy = np.array(sums(compute, owner, len(rows)))
+        ideal = np.bincount(owner, cost.ideal, len(rows))
+        shares = np.divide(ideal, busy, out=np.zeros(len(rows)), where=busy > 0).tolist()
+        totals = zip(*(sums(column, owner, len(rows)) for column in columns), shares)
+        found = [LayerTime(row.name, row.kind, len(row.records), *total) for row, total in zip(rows, totals)]
         return tuple(found if found[-1].commands else found[:-1])
 
     def trace(self) -> str:
