@@ -10,10 +10,28 @@ from bmcompiler.backends.bm1684.kernels.convert import (
     QuantizeKernel,
 )
 from bmcompiler.backends.bm1684.kernels.elementwise import BinaryKernel
+from bmcompiler.backends.bm1684.kernels.gather import (
+    GatherElementsKernel,
+    GatherKernel,
+    GatherNdKernel,
+    ReverseSequenceKernel,
+    ScatterKernel,
+)
+from bmcompiler.backends.bm1684.kernels.layout import (
+    BitCastKernel,
+    ConcatKernel,
+    PadKernel,
+    PermuteKernel,
+    SliceKernel,
+    SplitKernel,
+    TileKernel,
+    TriluKernel,
+)
 from bmcompiler.backends.bm1684.kernels.matmul import MatmulKernel
 from bmcompiler.backends.bm1684.kernels.norm import LastAxesNormKernel, LrnKernel, OverAxesNormKernel
 from bmcompiler.backends.bm1684.kernels.pool import AvgPoolKernel, MaxPoolKernel
 from bmcompiler.backends.bm1684.kernels.reduce import ArgKernel, ReduceKernel
+from bmcompiler.backends.bm1684.kernels.resample import ResizeKernel, UpsampleKernel
 from bmcompiler.backends.bm1684.kernels.softmax import HardmaxKernel, SoftmaxKernel
 from bmcompiler.backends.bm1684.kernels.view import ViewKernel
 from bmcompiler.codegen.kernels import DeviceKernel
@@ -44,5 +62,20 @@ KERNELS: tuple[DeviceKernel, ...] = (
     LrnKernel(),
     ReduceKernel(),
     ArgKernel(),
+    PermuteKernel(),
+    ConcatKernel(),
+    SplitKernel(),
+    SliceKernel(),
+    PadKernel(),
+    TileKernel(),
+    UpsampleKernel(),
+    ResizeKernel(),
+    GatherKernel(),
+    GatherElementsKernel(),
+    GatherNdKernel(),
+    ReverseSequenceKernel(),
+    ScatterKernel(),
+    TriluKernel(),
+    BitCastKernel(),
 )
 TABLE = kernel_table(KERNELS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import prod
 
 from bmcompiler.backends.bm1880.bmkernel import (
@@ -24,10 +25,10 @@ from bmcompiler.backends.bm1880.kernels.base import (
     is_activation,
     pass_cycles,
 )
+from bmcompiler.codegen.pieces import Piece, concat_pieces, dense, permute_pieces, split_pieces
 from bmcompiler.codegen.schedule import Moved
 from bmcompiler.codegen.strided_copy import Dim, copy_commands
 from bmcompiler.codegen.tiling import Axis, Box, TileWork
-from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.shape import Concat, Pad, Permute, Reshape, Slice, Split, Tile, Upsample
 from bmcompiler.target import rule
@@ -49,17 +50,17 @@ class CopyKernel(DeviceKernel):
     def byte_types(self, op: TensorOp) -> bool:
         return all(v.dtype in ("i8", "u8") and is_activation(v) for v in op.operands)
 
-    def pieces(self, op: TensorOp) -> list[tuple[Value, int, Value, int, list[Dim]]]:
-        """(destination, byte offset, source, byte offset, dims) of every copy."""
+    def pieces(self, op: TensorOp) -> Iterable[Piece]:
+        """Every copy; elements are bytes."""
         raise TypeError(f"{type(self).__name__} copies nothing")
 
     def emit(self, op: TensorOp, build: Build) -> Moved:
         moved = Moved(tiles=1)
-        for to, to_offset, source, from_offset, dims in self.pieces(op):
-            destination, origin = build.neuron(to) + to_offset, build.neuron(source) + from_offset
-            if destination == origin and all(dim.src == dim.dst for dim in dims if dim.size > 1):
+        for piece in self.pieces(op):
+            destination, origin = build.neuron(piece.target) + piece.at, build.neuron(piece.source) + piece.start
+            if destination == origin and all(dim.src == dim.dst for dim in piece.dims if dim.size > 1):
                 continue  # made in place
-            for command in copy_commands(dims, COPY_LIMITS):
+            for command in copy_commands(piece.dims, COPY_LIMITS):
                 build.copy_global(
                     destination + command.dst,
                     origin + command.src,
@@ -67,7 +68,7 @@ class CopyKernel(DeviceKernel):
                     stride_t4(*command.dst_strides),
                     stride_t4(*command.src_strides),
                 )
-            size = prod(d.size for d in dims)
+            size = prod(d.size for d in piece.dims)
             moved.loaded += size
             moved.stored += size
         return moved
@@ -89,15 +90,15 @@ class ConcatKernel(CopyKernel):
         return bool(runs <= 256 or all(map(is_activation, op.operands)))
 
     def emit(self, op: TensorOp, build: Build) -> Moved:
-        pieces = self.all_pieces(op)
         moved = super().emit(op, build)
-        for to, to_offset, source, _, dims in pieces:
-            if not is_activation(source):
-                base, _ = build.source(source)
-                for row in range(dims[0].size):
-                    place = build.neuron(to) + to_offset + row * dims[0].dst
-                    self.store_constant(build, base + row * dims[0].src, place, dims[1].size)
-                size = prod(d.size for d in dims)
+        for piece in concat_pieces(op):
+            if not is_activation(piece.source):
+                base, _ = build.source(piece.source)
+                rows, run = piece.dims
+                for row in range(rows.size):
+                    place = build.neuron(piece.target) + piece.at + row * rows.dst
+                    self.store_constant(build, base + row * rows.src, place, run.size)
+                size = rows.size * run.size
                 moved = Moved(moved.loaded + size, moved.stored + size, moved.weights + size, 1)
         return moved
 
@@ -108,18 +109,8 @@ class ConcatKernel(CopyKernel):
             build.load_weight(source + start, extent, 0, align=True)
             bmk1880_gdma_store(build.ctx, aligned(0, extent), place + start, CTRL_NEURON)
 
-    def pieces(self, op: TensorOp) -> list[tuple[Value, int, Value, int, list[Dim]]]:
-        return [piece for piece in self.all_pieces(op) if is_activation(piece[2])]
-
-    def all_pieces(self, op: TensorOp) -> list[tuple[Value, int, Value, int, list[Dim]]]:
-        axis = op.axis % op.type.rank
-        offset, found = 0, []
-        for value in op.operands:
-            run = prod(value.shape[axis:])
-            dims = [Dim(prod(value.shape[:axis]), run, prod(op.type.shape[axis:])), Dim(run, 1, 1)]
-            found.append((op.result, offset, value, 0, dims))
-            offset += run
-        return found
+    def pieces(self, op: TensorOp) -> Iterable[Piece]:
+        return (piece for piece in concat_pieces(op) if is_activation(piece.source))
 
 
 class SplitKernel(CopyKernel):
@@ -127,16 +118,8 @@ class SplitKernel(CopyKernel):
 
     ops = (Split,)
 
-    def pieces(self, op: TensorOp) -> list[tuple[Value, int, Value, int, list[Dim]]]:
-        source = op.operands[0]
-        axis = op.axis % source.type.rank
-        offset, found = 0, []
-        for result in op.results:
-            run = prod(result.shape[axis:])
-            dims = [Dim(prod(result.shape[:axis]), prod(source.shape[axis:]), run), Dim(run, 1, 1)]
-            found.append((result, 0, source, offset, dims))
-            offset += run
-        return found
+    def pieces(self, op: TensorOp) -> Iterable[Piece]:
+        return split_pieces(op)
 
 
 class SliceKernel(CopyKernel):
@@ -148,8 +131,8 @@ class SliceKernel(CopyKernel):
     def few_backward(self, op: TensorOp) -> bool:
         return prod(size for size, step in zip(op.type.shape, op.steps) if step < 0) <= 256
 
-    def pieces(self, op: TensorOp) -> list[tuple[Value, int, Value, int, list[Dim]]]:
-        inside, outside = packed(op.operands[0].shape), packed(op.type.shape)
+    def pieces(self, op: TensorOp) -> Iterable[Piece]:
+        inside, outside = dense(op.operands[0].shape), dense(op.type.shape)
         offsets = [(0, sum(s * first for s, first in zip(inside, op.starts)))]
         dims = []
         for n, s, step, d in zip(op.type.shape, inside, op.steps, outside):
@@ -158,7 +141,7 @@ class SliceKernel(CopyKernel):
             else:
                 dims.append(Dim(n, s * step, d))
         dims = dims or [Dim(1, 1, 1)]
-        return [(op.result, to, op.operands[0], source, dims) for to, source in offsets]
+        return [Piece(op.result, to, op.operands[0], source, dims) for to, source in offsets]
 
 
 class PermuteKernel(CopyKernel):
@@ -166,10 +149,8 @@ class PermuteKernel(CopyKernel):
 
     ops = (Permute,)
 
-    def pieces(self, op: TensorOp) -> list[tuple[Value, int, Value, int, list[Dim]]]:
-        inside, outside = packed(op.operands[0].shape), packed(op.type.shape)
-        dims = [Dim(n, inside[axis], d) for n, axis, d in zip(op.type.shape, op.order, outside)]
-        return [(op.result, 0, op.operands[0], 0, dims)]
+    def pieces(self, op: TensorOp) -> Iterable[Piece]:
+        return permute_pieces(op)
 
 
 class TileKernel(CopyKernel):
@@ -181,14 +162,14 @@ class TileKernel(CopyKernel):
     def few_copies(self, op: TensorOp) -> bool:
         return bool(prod(op.reps) <= 256)
 
-    def pieces(self, op: TensorOp) -> list[tuple[Value, int, Value, int, list[Dim]]]:
+    def pieces(self, op: TensorOp) -> Iterable[Piece]:
         source = op.operands[0]
-        inside, outside = packed(source.shape), packed(op.type.shape)
+        inside, outside = dense(source.shape), dense(op.type.shape)
         dims = [Dim(n, s, d) for n, s, d in zip(source.shape, inside, outside)]
         offsets = [0]
         for size, reps, stride in zip(source.shape, op.reps, outside):
             offsets = [base + i * size * stride for base in offsets for i in range(reps)]
-        return [(op.result, offset, source, 0, dims) for offset in offsets]
+        return [Piece(op.result, offset, source, 0, dims) for offset in offsets]
 
 
 class PadKernel(CopyKernel):
@@ -201,12 +182,12 @@ class PadKernel(CopyKernel):
     def constant_mode(self, op: TensorOp) -> bool:
         return bool(op.mode == "constant")
 
-    def pieces(self, op: TensorOp) -> list[tuple[Value, int, Value, int, list[Dim]]]:
+    def pieces(self, op: TensorOp) -> Iterable[Piece]:
         source = op.operands[0]
-        inside, outside = packed(source.shape), packed(op.type.shape)
+        inside, outside = dense(source.shape), dense(op.type.shape)
         dims = [Dim(n, s, d) for n, s, d in zip(source.shape, inside, outside)]
         start = sum(before * stride for before, stride in zip(op.pads[::2], outside))
-        return [(op.result, start, source, 0, dims)]
+        return [Piece(op.result, start, source, 0, dims)]
 
     def emit(self, op: TensorOp, build: Build) -> Moved:
         size, value = op.type.size, int(op.value) & 0xFF
@@ -264,12 +245,3 @@ class UpsampleKernel(LocalKernel):
             compute,
             down * across * pass_cycles(dims),
         )
-
-
-def packed(shape: tuple[int, ...]) -> list[int]:
-    """Byte strides of a packed int8 tensor."""
-    strides, step = [], 1
-    for dim in reversed(shape):
-        strides.append(step)
-        step *= dim
-    return strides[::-1]

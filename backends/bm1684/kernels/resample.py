@@ -1,0 +1,47 @@
+"""Repeated and resized feature maps (bm1684-recipes.md 92)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bmcompiler.backends.bm1684.kernels.layout import SelectKernel
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.resample import Resize
+from bmcompiler.ops.shape import Upsample
+from bmcompiler.target import rule
+
+
+class UpsampleKernel(SelectKernel):
+    """upsample: one copy; repetitions are axes with source stride 0."""
+
+    ops = (Upsample,)
+
+    def maps(self, op: TensorOp) -> Sequence[np.ndarray]:
+        n, c, h, w = (np.arange(size) for size in op.x.shape)
+        return n, c, h.repeat(op.scale[0]), w.repeat(op.scale[1])
+
+
+class ResizeKernel(SelectKernel):
+    """resize to the nearest elements: a copy per evenly spaced run of them on every axis."""
+
+    ops = (Resize,)
+
+    @rule("Only mode nearest is a copy", got="mode")
+    def nearest(self, op: TensorOp) -> bool:
+        return bool(op.mode == "nearest")
+
+    def maps(self, op: TensorOp) -> Sequence[np.ndarray]:
+        found = [np.arange(size) for size in op.input.shape]
+        for axis in op.moving():
+            shape = [-1 if i == axis else 1 for i in range(op.type.rank)]
+            index = op.along(found[axis].reshape(shape), axis).ravel()
+            place = op.place(axis)
+            cropped = op.coordinates == "tf_crop_and_resize"
+            outside = cropped & ((place < 0) | (place > op.input.shape[axis] - 1))
+            found[axis] = np.where(outside, -1, index)
+        return found
+
+    def filling(self, op: TensorOp) -> float:
+        return float(op.extrapolation)
