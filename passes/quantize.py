@@ -60,7 +60,7 @@ class Quantize(Pass):
         while True:
             low, accepted = self._lower(module, function, ctx, scheme, in_float)
             pointless = pointless_islands(function, accepted)
-            if not pointless:
+            if not pointless and not scheme.widen(function, accepted):
                 break
             in_float.update(dict.fromkeys(pointless, _ISLAND))
         if self.report:

@@ -36,6 +36,9 @@ class Scheme(Protocol):
     ) -> Building[Any]:
         """A builder with a plan: thresholds of values (`exact` ones must be kept), by what each op wants."""
 
+    def widen(self, function: Function, accepted: set[Operation]) -> bool:
+        """Use what is known once all ops are lowered: True when lowering again gives a better net."""
+
 
 class Shifts:
     """int8 with power-of-two shifts."""
@@ -53,6 +56,9 @@ class Shifts:
     ) -> Building[Any]:
         plan = make_plan(function, calibrated, scaling, lambda value: array_of(module, value), exact)
         return Lowering(module, function, plan, target)
+
+    def widen(self, function: Function, accepted: set[Operation]) -> bool:
+        return False
 
 
 def array_of(module: Module, value: Value) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""How each float op becomes integers with real scales; importing the package fills `base.SCALE_RULES`."""
+"""How each float op becomes integers with real scales (bm1684.md 7.2); importing it fills `base.SCALE_RULES`."""
 
 from __future__ import annotations
 

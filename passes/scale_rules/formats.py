@@ -29,6 +29,11 @@ class Format:
         return Format(dtype, single(threshold / LEVELS[dtype]))
 
     @staticmethod
+    def wide(threshold: float) -> Format:
+        """i16 with room for four times the threshold, which calibration may have put below the largest value."""
+        return Format("i16", single(threshold * 4 / LEVELS["i16"]))
+
+    @staticmethod
     def spanning(low: float, high: float) -> Format:
         """u8 over the reals low <= 0 .. high > 0, with the zero point that makes 0 exact."""
         scale = single((high - low) / 255)

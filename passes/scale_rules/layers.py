@@ -57,10 +57,7 @@ def integer_layer(mode: str, weight: NDArray[Any], bias: NDArray[Any] | None, so
     peak = float(np.abs(weight).max(initial=0.0)) or 1.0
     weight_scale = single(peak / I8)
     unit = source.scale * weight_scale
-    factor = single(unit / wanted.scale)
-    if not SMALLEST_SCALE <= factor <= LARGEST_SCALE:
-        raise NoInt8Form(f"its factor {factor:.3g} between operands and result is out of the range of a right shift")
-    attributes: dict[str, Any] = {"mode": mode, "scale": factor}
+    attributes: dict[str, Any] = {"mode": mode, "scale": in_range(unit / wanted.scale)}
     if mode == ASYMMETRIC:
         attributes["zero_points"] = (source.zero_point, 0, wanted.zero_point)
     integers = np.clip(np.rint(np.asarray(weight, np.float64) / weight_scale), -I8, I8).astype(np.int8)
@@ -77,3 +74,10 @@ def _low(weight: NDArray[Any], bias: NDArray[Any] | None, source: Format, wanted
     result = replace(wanted, scale=single(ints.threshold / 128))
     attributes = {"mode": LOW, "scale": 2.0**-ints.shift}
     return Layer(ints.weight, ints.bias, attributes, result, ints.weight_scale, ints.bias_scale)
+
+
+def in_range(factor: float) -> float:
+    """A factor between operands and result as the modes take it. Raises NoInt8Form for one that no shift can make."""
+    if not SMALLEST_SCALE <= single(factor) <= LARGEST_SCALE:
+        raise NoInt8Form(f"its factor {factor:.3g} between operands and result is out of the range of a right shift")
+    return single(factor)

@@ -13,11 +13,13 @@ from bmcompiler.ir import Operation, Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.quantize_rules.base import NoInt8Form, Scaling
 from bmcompiler.passes.scale_rules.base import rule
-from bmcompiler.passes.scale_rules.formats import Format, format_of, single
-from bmcompiler.passes.scale_rules.layers import Layer, integer_layer
+from bmcompiler.passes.scale_rules.formats import Format, format_of
+from bmcompiler.passes.scale_rules.layers import Layer, in_range, integer_layer
 from bmcompiler.passes.scale_rules.lowering import ScaleLowering
-from bmcompiler.quant_modes import ASYMMETRIC, LARGEST_SCALE, SMALLEST_SCALE
+from bmcompiler.quant_modes import ASYMMETRIC
 
+LAYERS = ("conv", "deconv", "matmul", "scale", "batch_norm")
+"""Ops that have modes."""
 KEPT = ("strides", "pads", "dilations", "group", "output_pads", "transpose_left", "transpose_right")
 
 
@@ -59,24 +61,23 @@ def per_channel(
 ) -> Value:
     """x * weight[c] + bias[c] as a 1x1 depthwise convolution, between reshapes unless x is (N, C, H, W)."""
     x = low.request(source)
-    wanted = within(op, low.wanted(op.result))
     kernel = weight.reshape(-1, 1, 1, 1)
 
-    def attempt(mode: str) -> Value:
-        ints = _integers(op, mode, kernel, bias, x, wanted)
+    def attempt(mode: str, wanted: Format) -> Value:
+        ints = _integers(op, mode, kernel, bias, x, within(op, wanted))
         operands = [low.as_maps(x, axis), *_constants(low, ints, like, None)]
         attributes = {"group": weight.shape[0], **ints.attributes, **after(op, ints.result)}
         out = low.emit("conv", operands, attributes, ints.result)
         _report(op, low, ints)
         return low.as_before(out, x.shape)
 
-    return low.first_of([partial(attempt, mode) for mode in low.modes_of(op)])
+    return low.first_of([partial(attempt, *each) for each in low.attempts(op)])
 
 
 def within(op: Operation, wanted: Format) -> Format:
     """The format with saturation at 6 for relu6."""
-    if op.attributes.get("activation") == "relu6" and wanted.top > 6:
-        return Format.symmetric(6.0, unsigned=True)
+    if op.attributes.get("activation") == "relu6" and (wanted.top > 6 or not wanted.unsigned):
+        return Format.symmetric(min(wanted.top, 6.0), unsigned=True)
     return wanted
 
 
@@ -96,17 +97,15 @@ def _layer(op: TensorOp, low: ScaleLowering) -> Value:
     weights = low.need_constant(op.operands[1], "weight")
     biases = None if op.bias is None else low.need_constant(op.bias, "bias")
     x = low.request(op.operands[0])
-    wanted = within(op, low.wanted(op.result))
 
-    def attempt(mode: str) -> Value:
-        ints = _integers(op, mode, weights, biases, x, wanted)
+    def attempt(mode: str, wanted: Format) -> Value:
+        ints = _integers(op, mode, weights, biases, x, within(op, wanted))
         operands = [x, *_constants(low, ints, op.operands[1], op.bias)]
         out = low.emit(op.opname, operands, {**kept(op), **ints.attributes, **after(op, ints.result)}, ints.result)
         _report(op, low, ints)
         return out
 
-    modes = [mode for mode in low.modes_of(op) if fits(op, mode)]
-    return low.first_of([partial(attempt, mode) for mode in modes])
+    return low.first_of([partial(attempt, *each) for each in low.attempts(op) if fits(op, each[0])])
 
 
 def fits(op: TensorOp, mode: str) -> bool:
@@ -119,16 +118,14 @@ def _product(op: TensorOp, low: ScaleLowering) -> Value:
     if op.bias is not None:
         raise NoInt8Form("a product of two computed tensors takes no bias")
     left, right = low.request(op.left), low.request(op.right)
-    wanted = within(op, low.wanted(op.result))
-    factor = single(format_of(left).scale * format_of(right).scale / wanted.scale)
-    if not SMALLEST_SCALE <= factor <= LARGEST_SCALE:
-        raise NoInt8Form(f"its factor {factor:.3g} between operands and result is out of the range of a right shift")
 
-    def attempt(mode: str) -> Value:
-        attributes = {**kept(op), "mode": mode, "scale": factor, **after(op, wanted)}
-        return low.emit("matmul", [left, right], attributes, wanted)
+    def attempt(mode: str, wanted: Format) -> Value:
+        result = within(op, wanted)
+        factor = in_range(format_of(left).scale * format_of(right).scale / result.scale)
+        attributes = {**kept(op), "mode": mode, "scale": factor, **after(op, result)}
+        return low.emit("matmul", [left, right], attributes, result)
 
-    return low.first_of([partial(attempt, mode) for mode in low.modes_of(op) if mode != ASYMMETRIC])
+    return low.first_of([partial(attempt, *each) for each in low.attempts(op) if each[0] != ASYMMETRIC])
 
 
 def _integers(

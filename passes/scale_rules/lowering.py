@@ -15,6 +15,7 @@ from bmcompiler.passes.quantize_rules.building import Building
 from bmcompiler.passes.quantize_rules.formulas import I8, U8, rescaling
 from bmcompiler.passes.quantize_rules.plan import Plan
 from bmcompiler.passes.scale_rules.formats import Format, format_of
+from bmcompiler.quant_modes import LOW
 from bmcompiler.target import Target
 
 FLOAT_NOTE = "quantize.float"
@@ -25,7 +26,7 @@ class ScaleLowering(Building[Format]):
     """Formats are `Format`s; what stays in float needs no host CPU.
 
     unsigned: values of the old function that become u8. modes: chosen for layers; where the target refuses that mode,
-    the next one that it takes is used.
+    the next one that it takes is used. wide: results of layers that may have 16 bits.
     """
 
     rounding: Mapping[str, Any] = {"rounding": "away"}
@@ -39,15 +40,26 @@ class ScaleLowering(Building[Format]):
         *,
         unsigned: set[Value],
         modes: Mapping[Operation, str] | None = None,
+        wide: set[Value] | None = None,
         integer_io: bool = False,
     ) -> None:
-        self.unsigned, self.modes = unsigned, modes or {}
+        self.unsigned, self.modes, self.wide = unsigned, modes or {}, wide or set()
         super().__init__(module, function, plan, target, integer_io)
 
     def modes_of(self, op: Operation) -> tuple[str, ...]:
         """Modes to try for a layer: the chosen one, then the others from the most exact."""
         chosen = self.modes.get(op, "high")
         return tuple(dict.fromkeys((chosen, "high", "low")))
+
+    def attempts(self, op: Operation) -> list[tuple[str, Format]]:
+        """(mode, format of the result) to try for a layer, best first: 16 bits where they are of use."""
+        found = []
+        narrow = self.wanted(op.results[0])
+        for mode in self.modes_of(op):
+            if op.results[0] in self.wide and mode != LOW:
+                found.append((mode, Format.wide(self.plan.thresholds[op.results[0]])))
+            found.append((mode, narrow))
+        return found
 
     def wanted(self, value: Value) -> Format:
         return Format.symmetric(self.plan.thresholds[value], unsigned=value in self.unsigned)

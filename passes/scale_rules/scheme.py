@@ -9,6 +9,7 @@ from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.passes.quantize_rules.plan import make_plan
 from bmcompiler.passes.quantize_rules.scheme import Scalings, array_of
 from bmcompiler.passes.scale_rules import SCALE_RULES
+from bmcompiler.passes.scale_rules.linear import LAYERS
 from bmcompiler.passes.scale_rules.lowering import ScaleLowering, peak_of
 from bmcompiler.passes.scale_rules.plan import unsigned_values
 from bmcompiler.target import Target
@@ -20,6 +21,8 @@ class Scales:
 
     modes: Mapping[Operation, str] = field(default_factory=dict)
     integer_io: bool = False
+    wide: set[Value] = field(default_factory=set)
+    """Results of layers that may have 16 bits."""
 
     rules = SCALE_RULES
 
@@ -39,5 +42,26 @@ class Scales:
         plan = make_plan(function, within, scaling, lambda value: array_of(module, value), exact, peak_of)
         unsigned = unsigned_values(function, plan)
         return ScaleLowering(
-            module, function, plan, target, unsigned=unsigned, modes=self.modes, integer_io=self.integer_io
+            module,
+            function,
+            plan,
+            target,
+            unsigned=unsigned,
+            modes=self.modes,
+            wide=self.wide,
+            integer_io=self.integer_io,
         )
+
+    def widen(self, function: Function, accepted: set[Operation]) -> bool:
+        """Results that only float ops and float outputs read get 16 bits: rounding them to 8 would gain nothing."""
+
+        def only_floats_read(value: Value) -> bool:
+            return all(
+                (not self.integer_io if user.name == "func.return" else user not in accepted)
+                or (user.short_name == "reshape" and only_floats_read(user.results[0]))
+                for user in value.users
+            )
+
+        wide = {op.results[0] for op in accepted if op.short_name in LAYERS and only_floats_read(op.results[0])}
+        changed, self.wide = wide != self.wide, wide
+        return changed
