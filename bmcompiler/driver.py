@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bmcompiler.errors import BMError, UnsupportedError, UsageError
+from bmcompiler.errors import BMError, ShapeError, UnsupportedError, UsageError
 from bmcompiler.ir import Module, verify_module
 from bmcompiler.ops import need_tensor_ops
 from bmcompiler.passmanager import PassContext, Pipeline, run_pipeline
@@ -111,9 +111,22 @@ def load_network(
     frontends = {key: load() for key, load in entry_points("bmcompiler.frontends").items() if _may_read(key, model)}
     for frontend in frontends.values():
         if Path(model).suffix.lower() in frontend.suffixes:
-            listed = None if shapes is None else [tuple(shape) for shape in shapes]
             wanted = None if outputs is None else list(outputs)
-            module: Module = frontend.load(model, weights, shapes=listed, outputs=wanted, name=name)
+
+            def load(listed: list[tuple[int, ...]] | None) -> Module:
+                module: Module = frontend.load(model, weights, shapes=listed, outputs=wanted, name=name)
+                return module
+
+            listed = None if shapes is None else [tuple(shape) for shape in shapes]
+            try:
+                module = load(listed)
+            except ShapeError:
+                from bmcompiler.other_batch import with_other_batch
+
+                rebatched = with_other_batch(load, listed)
+                if rebatched is None:
+                    raise
+                module = rebatched
             verify_module(module)
             try:
                 need_tensor_ops(module)

@@ -1,0 +1,66 @@
+"""Networks that fix their batch somewhere inside (often in a Reshape), compiled for another one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from bmcompiler.errors import BMError
+from bmcompiler.interpreter import run_function
+from bmcompiler.ir import Function, Module
+from bmcompiler.quant.rebatch import rebatch
+
+_CLOSE = 1e-4
+Load = Callable[[None], Module]
+
+
+def with_other_batch(load: Load, shapes: Sequence[tuple[int, ...]] | None) -> Module | None:
+    """The network in its own shapes, then brought to the batch of `shapes`.
+
+    None when `shapes` differ from the network's own in more than the batch, or when a trial shows that it does not keep
+    its samples apart.
+    """
+    if not shapes:
+        return None
+    try:
+        module = load(None)
+    except BMError:
+        return None
+    function = module.main
+    own, batches = [value.shape for value in function.arguments], {shape[:1] for shape in shapes}
+    if [shape[1:] for shape in own] != [tuple(shape[1:]) for shape in shapes] or len(batches) != 1:
+        return None
+    larger, trial = rebatch(module, function, shapes[0][0]), rebatch(module, function, 2 * own[0][0])
+    if larger is None or trial is None or not _keeps_samples_apart(module, function, trial):
+        return None
+    larger.attributes = function.attributes
+    module.functions[0] = larger
+    note = f"the network fixes its batch at {own[0][0]} inside; it was rebuilt for {shapes[0][0]}"
+    module.attributes["notes"] = (*module.attributes.get("notes", ()), note)
+    return module
+
+
+def _keeps_samples_apart(module: Module, function: Function, double: Function) -> bool:
+    """Whether `double` on two batches of noise gives what `function` gives on each."""
+    halves = [_noise(function, seed) for seed in (0, 1)]
+    both = {name: np.concatenate([half[name] for half in halves]) for name in halves[0]}
+    found = run_function(module, double, both)
+    wanted = [run_function(module, function, half) for half in halves]
+    return all(_same(array, np.concatenate([half[name] for half in wanted])) for name, array in found.items())
+
+
+def _same(a: np.ndarray, b: np.ndarray) -> bool:
+    if a.shape != b.shape or a.dtype.kind != "f":
+        return bool(np.array_equal(a, b))
+    peak = float(np.abs(np.nan_to_num(b)).max(initial=0.0))
+    return bool(np.allclose(a, b, rtol=_CLOSE, atol=_CLOSE * peak, equal_nan=True))
+
+
+def _noise(function: Function, seed: int) -> dict[str, np.ndarray]:
+    """Normal reals, and whole numbers 0 and 1."""
+    rng = np.random.default_rng(seed)
+    return {
+        name: (rng.standard_normal(v.shape) if v.type.is_float else rng.integers(0, 2, v.shape)).astype(v.type.numpy)
+        for name, v in zip(function.input_names, function.arguments)
+    }
