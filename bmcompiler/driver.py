@@ -108,31 +108,37 @@ def load_network(
         if path is not None and not Path(path).is_file():
             reason = "is a folder, not a file" if Path(path).is_dir() else "no such file"
             raise UnsupportedError(reason, file=path, remedy="check the path")
+    frontend = _frontend(model)
+    wanted = None if outputs is None else list(outputs)
+
+    def load(listed: list[tuple[int, ...]] | None) -> Module:
+        module: Module = frontend.load(model, weights, shapes=listed, outputs=wanted, name=name)
+        return module
+
+    listed = None if shapes is None else [tuple(shape) for shape in shapes]
+    try:
+        module = load(listed)
+    except ShapeError:
+        from bmcompiler.other_batch import with_other_batch
+
+        rebatched = with_other_batch(load, listed)
+        if rebatched is None:
+            raise
+        module = rebatched
+    verify_module(module)
+    try:
+        need_tensor_ops(module)
+    except BMError as error:
+        raise error.located(file=model) from None
+    return module
+
+
+def _frontend(model: Path_) -> Any:
+    """The frontend for a file's ending. Raises UnsupportedError when there is none."""
     frontends = {key: load() for key, load in entry_points("bmcompiler.frontends").items() if _may_read(key, model)}
     for frontend in frontends.values():
         if Path(model).suffix.lower() in frontend.suffixes:
-            wanted = None if outputs is None else list(outputs)
-
-            def load(listed: list[tuple[int, ...]] | None) -> Module:
-                module: Module = frontend.load(model, weights, shapes=listed, outputs=wanted, name=name)
-                return module
-
-            listed = None if shapes is None else [tuple(shape) for shape in shapes]
-            try:
-                module = load(listed)
-            except ShapeError:
-                from bmcompiler.other_batch import with_other_batch
-
-                rebatched = with_other_batch(load, listed)
-                if rebatched is None:
-                    raise
-                module = rebatched
-            verify_module(module)
-            try:
-                need_tensor_ops(module)
-            except BMError as error:
-                raise error.located(file=model) from None
-            return module
+            return frontend
     raise UnsupportedError(
         f"no frontend reads '{Path(model).suffix or Path(model).name}' files",
         file=model,
