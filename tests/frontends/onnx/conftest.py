@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from reference_faults import runtime_version
 
 _SOUND_SINCE = (1, 24)
 _FAULTS = {
@@ -15,14 +16,11 @@ _FAULTS = {
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip, with the reason, what an old ONNX Runtime cannot judge."""
-    try:
-        import onnxruntime
-    except ImportError:
+    version = runtime_version()
+    if version is None or version >= _SOUND_SINCE:
         return
-    version = tuple(int(part) for part in onnxruntime.__version__.split(".")[:2])
-    if version >= _SOUND_SINCE:
-        return
+    release = ".".join(map(str, version))
     for item in items:
         for name, fault in _FAULTS.items():
             if name in item.nodeid:
-                item.add_marker(pytest.mark.skip(reason=f"ONNX Runtime {onnxruntime.__version__} {fault}"))
+                item.add_marker(pytest.mark.skip(reason=f"ONNX Runtime {release} {fault}"))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from random_graphs import LARGEST, Graph, Tensor, step
+from reference_faults import miscounts_padding, refuses_layer_norm_of_one
 
 SMOOTH: dict[str, tuple[int, dict[str, tuple[float, float]]]] = {
     "Relu": (1, {}),
@@ -262,7 +263,7 @@ def pool(g: Graph, x: Tensor) -> Tensor | None:
     spatial, _ = windows(g, x, attributes, dilated=op == "MaxPool", pool=True)
     if spatial is None:
         return None
-    if op == "AveragePool" and g.maybe():
+    if op == "AveragePool" and not miscounts_padding(g.opset, attributes) and g.maybe():
         attributes["count_include_pad"] = 1
     return g.add(op, [x.name], (*x.shape[:2], *spatial), **attributes)
 
@@ -278,6 +279,8 @@ def normalize(g: Graph, x: Tensor) -> Tensor | None:
             return None
         axis = g.axis(x)
         shape = x.shape[axis:]
+        if np.prod(shape) == 1 and refuses_layer_norm_of_one():
+            return None
         bias = [g.weights(*shape)] if g.maybe() else []
         return g.add(op, [x.name, g.positive(*shape), *bias], x.shape, axis=axis, epsilon=0.01)
     if x.rank < (2 if op == "BatchNormalization" else 3) or (op == "LRN" and x.rank != 4):
