@@ -1,0 +1,1 @@
+"""Parts of tools/vendor_check.py."""

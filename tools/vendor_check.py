@@ -1,0 +1,175 @@
+"""BM1684 against the vendor's tools, bit for bit, in both directions.
+
+    python tools/vendor_check.py ours VENV [NETWORK...] [--precision f32 int8] [--batch N] [--outputs a,b] [--keep DIR]
+        compiles networks with this project; the vendor's model_tool and bmodel_dis must accept the file, and its
+        runtime on its C model must give the results of our Session. Layers on the host CPU cannot run there.
+
+    python tools/vendor_check.py theirs VENV [NET...] [--precision f32 int8] [--record DIR] [--keep DIR]
+        compiles the small networks of tools/vendor/small_nets.py with the vendor's compiler; our simulator must give
+        the results of its runtime. `--record` writes what tests/bm1684/test_vendor_models.py reads.
+
+tools/vendor/commands.py says how VENV is made; the tests do not need it. Exit code 1 when a file was refused or a
+result differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import onnx
+from vendor.commands import Vendor, VendorError
+from vendor.networks import DEFAULT, NETWORKS, compile_network
+from vendor.small_nets import NETS, Graph
+
+from bmcompiler import bmodel
+from bmcompiler.errors import BMError
+from bmcompiler.runtime import Session
+
+Results = Mapping[str, NDArray[np.float32]]
+
+
+def main() -> int:
+    arguments = _parser().parse_args()
+    vendor = Vendor(arguments.venv)
+    known = NETWORKS if arguments.direction == "ours" else NETS
+    names = arguments.names or (DEFAULT if arguments.direction == "ours" else list(NETS))
+    for name in names:
+        if name not in known:
+            sys.exit(f"vendor_check: there is no network '{name}'; known: {', '.join(known)}")
+    good = total = 0
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(arguments.keep or folder)
+        place.mkdir(parents=True, exist_ok=True)
+        for name in names:
+            judge = _judge_ours if arguments.direction == "ours" else _judge_theirs
+            for row in judge(vendor, name, place, arguments):
+                verdict, precision = row[-1], row[0]
+                print(f"{name:22} {precision:5}", *row[1:], sep="  ", flush=True)
+                good, total = good + verdict.startswith("identical"), total + 1
+    print(f"{good} of {total} identical")
+    return int(good != total)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description="compare with the vendor's BM1684 tools")
+    directions = parser.add_subparsers(dest="direction", required=True)
+    for direction in ("ours", "theirs"):
+        sub = directions.add_parser(direction)
+        sub.add_argument("venv", type=Path, help="virtual environment with tpu_mlir")
+        sub.add_argument(
+            "names", nargs="*", metavar="NETWORK", help="default: " + ("a few" if direction == "ours" else "all")
+        )
+        sub.add_argument("--precision", nargs="+", choices=("f32", "int8"), default=("f32", "int8"))
+        sub.add_argument("--keep", type=Path, help="folder for all files made on the way")
+    directions.choices["ours"].add_argument("--batch", type=int, default=1)
+    directions.choices["ours"].add_argument("--outputs", type=lambda text: text.split(","), help="cut the network")
+    directions.choices["theirs"].add_argument("--record", type=Path, help="folder for test data")
+    return parser
+
+
+def _judge_ours(vendor: Vendor, name: str, folder: Path, arguments: argparse.Namespace) -> list[tuple[str, ...]]:
+    return [(precision, *_judge_our(vendor, name, precision, folder, arguments)) for precision in arguments.precision]
+
+
+def _judge_our(
+    vendor: Vendor, name: str, precision: str, folder: Path, arguments: argparse.Namespace
+) -> tuple[str, ...]:
+    """(commands, time, verdict) of one network of ours."""
+    file = folder / f"{name}_{precision}_{arguments.batch}.bmodel"
+    try:
+        made = compile_network(name, precision, arguments.batch, arguments.outputs)
+        bmodel.save(made.model, file)
+    except (BMError, OSError) as error:
+        return (f"not compiled: {error}",)
+    commands = sum(len(part) // 128 for _, stage in made.model.all_stages() for group in stage.groups for part in group)
+    told = f"{commands:6} commands"
+    try:
+        vendor.info(file)
+        found = vendor.disassemble(file)
+        if made.on_cpu:
+            return told, f"accepted ({found} commands), cannot run there: {', '.join(made.on_cpu)} on the CPU"
+        if found != commands:
+            return told, f"bmodel_dis finds {found}"
+        start = perf_counter()
+        theirs = vendor.run(file, made.inputs)
+        told += f"  {perf_counter() - start:6.1f} s there"
+        start = perf_counter()
+        ours = Session(file).run(made.inputs)
+        told += f"  {perf_counter() - start:5.1f} s here"
+    except (BMError, VendorError) as error:
+        return told, f"refused: {error}"
+    return told, _difference(ours, theirs)
+
+
+def _judge_theirs(vendor: Vendor, name: str, folder: Path, arguments: argparse.Namespace) -> list[tuple[str, ...]]:
+    graph = Graph(name)
+    network = graph.finish(NETS[name](graph))
+    place = folder / name
+    place.mkdir(exist_ok=True)
+    file = place / f"{name}.onnx"
+    onnx.save(network, file)
+    try:
+        tensors = vendor.transform(file, [list(value.shape) for value in graph.inputs.values()], graph.inputs)
+    except VendorError as error:
+        return [("", f"not compiled: {error}")]
+    table = place / "table"
+    table.write_text("# tensor threshold min max\n" + "".join(_range(key, value) for key, value in tensors.items()))
+    rows = []
+    for precision in arguments.precision:
+        try:
+            integers = precision == "int8" and zlib.crc32(name.encode()) % 3 == 0
+            model = vendor.deploy(file, precision, table if precision == "int8" else None, integers=integers)
+            theirs = vendor.run(model, graph.inputs)
+            ours = Session(model).run(graph.inputs)
+        except (BMError, VendorError) as error:
+            rows.append((precision, f"refused: {error}"))
+            continue
+        rows.append((precision, _difference(ours, theirs)))
+        if arguments.record:
+            _record(arguments.record / f"{name}_{precision}.npz", model, graph.inputs, theirs)
+    return rows
+
+
+def _range(name: str, values: NDArray[np.float32]) -> str:
+    low, high = float(values.min()), float(values.max())
+    return f"{name} {max(abs(low), abs(high)) or 1.0:.7f} {low:.7f} {high:.7f}\n"
+
+
+def _record(file: Path, model: Path, inputs: Results, outputs: Results) -> None:
+    """Keys: "bmodel" (the bytes of the file, whose padding packs well), "in:NAME" and "out:NAME"."""
+    arrays = {f"in:{name}": values for name, values in inputs.items()}
+    arrays |= {f"out:{name}": values for name, values in outputs.items()}
+    file.parent.mkdir(parents=True, exist_ok=True)
+    np.savez_compressed(file, bmodel=np.frombuffer(model.read_bytes(), np.uint8), **arrays)
+
+
+def _difference(ours: Results, theirs: Results) -> str:
+    """ "identical", or how many numbers differ in their bits, and by how much at most."""
+    if set(ours) != set(theirs):
+        return f"outputs {sorted(theirs)} there, {sorted(ours)} here"
+    counts, largest, numbers = 0, 0.0, 0
+    for name, expected in theirs.items():
+        found = ours[name].astype(np.float32).reshape(-1)
+        wanted = expected.reshape(-1)
+        if found.size != wanted.size:
+            return f"'{name}' has {wanted.size} numbers there, {found.size} here"
+        counts += int((found.view(np.uint32) != wanted.view(np.uint32)).sum())
+        largest, numbers = max(largest, float(np.abs(found - wanted).max(initial=0))), numbers + found.size
+    return f"{counts} of {numbers} differ, by {largest:.3g} at most" if counts else f"identical ({numbers} numbers)"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
