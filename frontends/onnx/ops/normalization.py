@@ -42,7 +42,7 @@ def lp_normalization(node: Node, b: Builder) -> Value:
         raise FileFormatError(f"p must be 1 or 2, got {p}")
     axis = axis_of(node.int("axis", -1), x.type.rank)
     norm = b.reduce(x, method="l1" if p == 1 else "l2", axes=(axis,))
-    least = np.finfo(x.type.numpy).tiny  # what is all 0 stays 0
+    least = 4 * np.finfo(x.type.numpy).tiny  # what is all 0 stays 0; chips divide by nothing smaller
     out: Value = b.div(x, b.max(norm, b.weight(np.asarray(least), "least")))
     return out
 
