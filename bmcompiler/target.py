@@ -88,7 +88,10 @@ class LayerRow:
 
 @dataclass
 class Compiled:
-    """Result of code generation: the model object (see `bmcompiler.bmodel`) and facts for the summary."""
+    """Result of code generation: the model object (see `bmcompiler.bmodel`) and facts for the summary.
+
+    `totals` are bytes, or counts where the name ends in "commands".
+    """
 
     model: Any
     rows: list[LayerRow] = field(default_factory=list)

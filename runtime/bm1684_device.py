@@ -35,6 +35,8 @@ FIRST_ADDRESS = CHIP.program_base + (1 << 28)
 class Bm1684Device(Device):
     """Runs static models of the chip; `fast` sums floats in the order of BLAS instead of the chip's."""
 
+    fast_mode = "sums in BLAS order: not bit-exact"
+
     def __init__(self, index: int = 0, *, fast: bool = False) -> None:
         super().__init__(index)
         self.fast = fast

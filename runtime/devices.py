@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from threading import Lock
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +45,13 @@ class Program(ABC):
 
 
 class Device(ABC):
-    """A place where models of one target run; `index` tells several of a kind apart."""
+    """A place where models of one target run; `index` tells several of a kind apart.
+
+    A device that can be faster at the price of other results says in `fast_mode` what is different, and takes the
+    argument `fast`.
+    """
+
+    fast_mode: ClassVar[str] = ""
 
     def __init__(self, index: int = 0) -> None:
         if not 0 <= index < MAX_DEVICES:
@@ -57,10 +63,15 @@ class Device(ABC):
         """All programs of a model, in file order. Raises UnsupportedError for a model of another chip."""
 
 
-def open_device(target: str, index: int = 0) -> Device:
-    """Device number `index` for models of `target`. Raises UnsupportedError when no device plug-in serves it."""
+def open_device(target: str, index: int = 0, fast: bool = False) -> Device:
+    """Device number `index` for models of `target`, in its fast mode if wanted.
+
+    Raises UnsupportedError when no device plug-in serves the target, or it has no fast mode.
+    """
     kind = lookup("bmcompiler.devices", target, "device")
-    device = kind(index)
+    if fast and not getattr(kind, "fast_mode", ""):
+        raise UnsupportedError(f"{target} has one way of running, no fast mode", remedy="leave out --fast (fast=True)")
+    device = kind(index, fast=True) if fast else kind(index)
     if not isinstance(device, Device):
         raise UnsupportedError(f"device plug-in '{target}' is not a Device")
     return device

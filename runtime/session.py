@@ -15,7 +15,7 @@ from bmcompiler.arith import dequantize, quantize_real
 from bmcompiler.bmodel import BModel, TensorInfo
 from bmcompiler.errors import BMError, RuntimeUseError
 from bmcompiler.inputs.source import Samples
-from bmcompiler.runtime.devices import Program, open_device
+from bmcompiler.runtime.devices import Device, Program, open_device
 
 Array = NDArray[Any]
 
@@ -33,17 +33,22 @@ class Session:
     Sessions share nothing, so each thread may have its own; one session may also be used by several threads, in turn.
     """
 
-    def __init__(self, model: str | Path | BModel, device: int = 0) -> None:
+    def __init__(self, model: str | Path | BModel, device: int = 0, *, fast: bool = False) -> None:
         """Load a model file, or a model in memory, on device number `device` of its chip.
 
+        Args:
+            fast: let the simulator add floats in any order (bm1684): quicker, and close to the results of the chip, not
+                equal; integers are not affected. `mode` then says what is different.
         Raises:
             FileFormatError: not a model file, or a malformed one.
-            UnsupportedError: no device plug-in serves its chip.
+            UnsupportedError: no device plug-in serves its chip, or its device has no fast mode.
             OSError: the file cannot be opened.
         """
         self.model = model if isinstance(model, BModel) else bmodel.load(model)
         try:
-            self._programs = _open(self.model, device)
+            opened = open_device(self.model.target, device, fast)
+            self.mode = opened.fast_mode if fast else ""
+            self._programs = _programs(self.model, opened)
         except BMError as error:
             raise error.located(file=None if isinstance(model, BModel) else model) from None
         self._names = _input_names(self._programs[0].inputs)
@@ -133,9 +138,9 @@ class Session:
         return f"input shapes {given} do not fit the model, which takes {known}{more} (any number of samples)"
 
 
-def _open(model: BModel, device: int) -> Sequence[Program]:
+def _programs(model: BModel, device: Device) -> Sequence[Program]:
     """The programs on the device, all of whose tensors can be passed."""
-    programs = open_device(model.target, device).load(model)
+    programs = device.load(model)
     if not programs:
         raise RuntimeUseError("the model has no program")
     for program in programs:

@@ -28,7 +28,7 @@ Calibration samples are values as the net was trained on.
 @click.command(epilog=_EPILOG, context_settings={"max_content_width": 110})
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("weights", required=False, type=click.Path(path_type=Path))
-@click.option("--target", required=True, metavar="CHIP", help="Chip to compile for: bm1880.")
+@click.option("--target", required=True, metavar="CHIP", help="Chip to compile for: bm1684 or bm1880.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Model file to write [default: NAME.bmodel].")
 @click.option("--name", help="Name of the net inside the model [default: from the file].")
 @click.option("--shapes", multiple=True, help='Input shapes, "[[1,3,224,224]]"; repeat for several programs in a file.')

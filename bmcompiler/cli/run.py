@@ -46,6 +46,7 @@ Open a trace with https://ui.perfetto.dev or chrome://tracing.
 @click.option("--timing", is_flag=True, help="Print the time on this host, and a model of the chip's.")
 @click.option("--trace", metavar="FILE.json", type=click.Path(path_type=Path), help="Write a timeline (Chrome trace).")
 @click.option("--check-races", is_flag=True, help="Prove first that the wait ids order all commands that need it.")
+@click.option("--fast", is_flag=True, help="Let float sums differ in their last bits from the chip's (bm1684).")
 @click.option("--device", type=int, default=0, show_default=True, help="Number of the device to run on.")
 def cli(
     *,
@@ -58,6 +59,7 @@ def cli(
     timing: bool,
     trace: Path | None,
     check_races: bool,
+    fast: bool,
     device: int,
 ) -> None:
     """Run BMODEL on arrays or images and write its outputs to OUT.npz."""
@@ -65,7 +67,7 @@ def cli(
     from bmcompiler.inputs import open_inputs
     from bmcompiler.registry import lookup
 
-    session = lookup("bmcompiler.runtimes", "session", "runtime")(model, device)
+    session = lookup("bmcompiler.runtimes", "session", "runtime")(model, device, fast=fast)
     inputs = open_inputs(one_source("--input", source, images), limit).bind(session.inputs)
     steps = 0
 
@@ -95,6 +97,8 @@ def cli(
     if images is not None and inputs.names is not None:
         click.echo(top_scores(inputs.names, results), nl=False)
     click.echo(f"{_count(steps, 'step')} in {seconds:.3g} s on this host ({seconds / steps:.3g} s per step)")
+    if session.mode:
+        click.echo(f"fast mode: {session.mode}")
     if check_races:
         click.echo("no races: the wait ids order every two commands that touch the same bytes")
     if analysis is not None and timing:

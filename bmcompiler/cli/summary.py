@@ -38,6 +38,10 @@ def _reasons(rows: Iterable[LayerRow]) -> list[str]:
     ]
 
 
+def _amount(name: str, value: int) -> str:
+    return f"{value:,}" if name.endswith("commands") else f"{value:,} bytes"
+
+
 def summary(result: Result) -> str:
     """The whole summary, ending in a newline."""
     lines = [layer_table(result.rows)]
@@ -47,7 +51,7 @@ def summary(result: Result) -> str:
         "MACs": f"{sum(row.macs for row in result.rows):,}",
         "bytes loaded": f"{sum(row.loaded for row in result.rows):,}",
         "bytes stored": f"{sum(row.stored for row in result.rows):,}",
-        **{name: f"{value:,} bytes" for name, value in result.totals.items()},
+        **{name: _amount(name, value) for name, value in result.totals.items()},
         "compile time": f"{sum(seconds for _, seconds in result.timing):.2f} s",
     }
     width = max(len(name) for name in total)

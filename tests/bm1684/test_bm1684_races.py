@@ -10,10 +10,13 @@ import pytest
 from bm1684_nets import Net, Value, local_memory
 from bm1684_programs import analysed, model, relu, relu_tiles, transfer, waiting, with_wait
 
+from bmcompiler.backends.bm1684.asm import assemble
 from bmcompiler.backends.bm1684.builder import Builder, CommandGroup
 from bmcompiler.backends.bm1684.chip import CHIP, local_address
 from bmcompiler.backends.bm1684.isa import DataFormat, Direction, Engine, Eu, Precision, StrideCode, Task
+from bmcompiler.backends.bm1684.listing import listing
 from bmcompiler.backends.bm1684.target import TARGET
+from bmcompiler.bmodel import load
 from bmcompiler.bmodel.bm1684 import Bm1684Model, CpuSubnet, TpuSubnet
 from bmcompiler.bmodel.layers import LayerSpan
 from bmcompiler.errors import SimulatorError
@@ -26,6 +29,13 @@ _GOLDEN = [
     for name in ("bm1684_golden", "bm1684_golden2")
     for number in range(int(np.load(_DATA / f"{name}.npz")["count"]))
 ]
+
+
+def vendor_model(name: str, folder: Path) -> Path:
+    """A file of the vendor's compiler."""
+    path = folder / f"{name}.bmodel"
+    path.write_bytes(np.load(_DATA / "bm1684_vendor_models.npz", allow_pickle=False)[name].tobytes())
+    return path
 
 
 def conv_relu(net: Net) -> Value:
@@ -51,6 +61,19 @@ def compiled(make: Callable[[Net], Value], level: int, lanes: int) -> Bm1684Mode
 @pytest.mark.parametrize("make", [conv_relu, residual])
 def test_compiled_programs_have_no_race(make: Callable[[Net], Value], level: int, lanes: int) -> None:
     assert not analyze(compiled(make, level, lanes)).races()
+
+
+@pytest.mark.parametrize("name", ["tiny_f32", "tiny_i8"])
+def test_vendor_programs_have_no_race(name: str, tmp_path: Path) -> None:
+    found = load(vendor_model(name, tmp_path))
+    assert isinstance(found, Bm1684Model)
+    groups = found.nets[0].stages[0].groups
+    assert not analyze(found).races()
+    assert assemble(listing(found)) == groups
+    places = [place for place in waiting(groups) if place[2] != 1]  # the second TIU command waits again
+    assert len(places) == 2
+    for place in places:
+        assert analysed(with_wait(groups, place, 0)).races(), place
 
 
 def test_the_loss_of_a_wait_of_a_compiled_program_is_found() -> None:
