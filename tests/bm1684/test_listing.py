@@ -9,6 +9,7 @@ from bm1684_nets import Net
 
 from bmcompiler.backends.bm1684.asm import assemble
 from bmcompiler.backends.bm1684.builder import Builder, CommandGroup
+from bmcompiler.backends.bm1684.codegen import CPU_LAYER
 from bmcompiler.backends.bm1684.listing import listing
 from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.bmodel.bm1684 import Bm1684Model, Bm1684Net, Bm1684Stage, CpuSubnet, TpuSubnet
@@ -67,7 +68,7 @@ def test_commands_stand_in_the_order_they_run_under_the_names_of_their_layers() 
 def test_subnets_on_the_host_are_shown_as_ir() -> None:
     text = listing(compiled())
     assert '%1 = "tensorop.det"(%0)' in text
-    assert text.count("\ngroup\n") == 2 and "# subnet 1: custom host layer -1, next 2" in text
+    assert text.count("\ngroup\n") == 2 and f"# subnet 1: custom host layer {CPU_LAYER}, next 2" in text
     assert "# 'conv' ('conv')" in text and "# 'relu' ('relu')" in text
     numbers = [int(line.split(":")[0]) for line in commands(text) if line != "group"]
     assert numbers == list(range(len(numbers)))
