@@ -1,8 +1,9 @@
 """BM1684 against the vendor's tools, bit for bit, in both directions.
 
     python tools/vendor_check.py ours VENV [NETWORK...] [--precision f32 int8] [--batch N] [--outputs a,b] [--keep DIR]
-        compiles networks with this project; the vendor's model_tool and bmodel_dis must accept the file, and its
-        runtime on its C model must give the results of our Session. Layers on the host CPU cannot run there.
+        compiles networks with this project (those of tools/vendor/networks.py, or the small ones below); the vendor's
+        model_tool and bmodel_dis must accept the file, and its runtime on its C model must give the results of our
+        Session. Layers on the host CPU cannot run there.
 
     python tools/vendor_check.py theirs VENV [NET...] [--precision f32 int8] [--record DIR] [--keep DIR]
         compiles the small networks of tools/vendor/small_nets.py with the vendor's compiler; our simulator must give
@@ -31,7 +32,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import onnx
 from vendor.commands import Vendor, VendorError
-from vendor.networks import DEFAULT, NETWORKS, compile_network
+from vendor.networks import DEFAULT, NETWORKS, compile_network, compile_small
 from vendor.small_nets import NETS, Graph
 
 from bmcompiler import bmodel
@@ -44,7 +45,7 @@ Results = Mapping[str, NDArray[np.float32]]
 def main() -> int:
     arguments = _parser().parse_args()
     vendor = Vendor(arguments.venv)
-    known = NETWORKS if arguments.direction == "ours" else NETS
+    known = [*NETWORKS, *NETS] if arguments.direction == "ours" else list(NETS)
     names = arguments.names or (DEFAULT if arguments.direction == "ours" else list(NETS))
     for name in names:
         if name not in known:
@@ -90,12 +91,15 @@ def _judge_our(
     """(commands, time, verdict) of one network of ours."""
     file = folder / f"{name}_{precision}_{arguments.batch}.bmodel"
     try:
-        made = compile_network(name, precision, arguments.batch, arguments.outputs)
+        if name in NETWORKS:
+            made = compile_network(name, precision, arguments.batch, arguments.outputs)
+        else:
+            made = compile_small(name, precision, folder)
         bmodel.save(made.model, file)
     except (BMError, OSError) as error:
         return (f"not compiled: {error}",)
     commands = sum(len(part) // 128 for _, stage in made.model.all_stages() for group in stage.groups for part in group)
-    told = f"{commands:6} commands"
+    told = f"{commands:6} commands  {made.integers:4} integer tensors"
     try:
         vendor.info(file)
         found = vendor.disassemble(file)

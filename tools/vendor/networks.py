@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 from numpy.typing import NDArray
 
 import bmcompiler
 from bmcompiler.bmodel.bm1684 import Bm1684Model
+from vendor.small_nets import NETS, Graph
 
 MODELS = Path(__file__).resolve().parents[2] / "models"
 THIRD_PARTY = MODELS / "third_party"
@@ -43,11 +45,12 @@ DEFAULT = ("lenet", "resnet8", "mtcnn_pnet", "mtcnn_rnet", "mtcnn_onet", "light_
 
 @dataclass
 class Compiled:
-    """A model file, an input for it, and what went to the host CPU (kinds of layers)."""
+    """A model file, an input for it, kinds of layers that went to the host CPU, and how many ops work on integers."""
 
     model: Bm1684Model
     inputs: dict[str, NDArray[np.float32]]
     on_cpu: list[str]
+    integers: int
 
 
 def compile_network(name: str, precision: str, batch: int, outputs: list[str] | None) -> Compiled:
@@ -56,12 +59,23 @@ def compile_network(name: str, precision: str, batch: int, outputs: list[str] | 
     shape = (batch, *network.shape[1:])
     rng = np.random.default_rng(0)
     samples = (rng.standard_normal((4, *shape[1:])) * network.spread).astype(np.float32)
-    options: dict[str, Any] = {"shapes": [list(shape)], "quantize": precision, "outputs": outputs}
-    if precision != "f32":
-        inputs = bmcompiler.load_network(*network.files, shapes=[shape]).main.input_names
-        options["data"] = {inputs[0]: samples}
-    result = bmcompiler.compile(*network.files, target="bm1684", **options)
     given = (rng.standard_normal(shape) * network.spread).astype(np.float32)
-    stage = result.model.stages()[0]
+    (input,) = bmcompiler.load_network(*network.files, shapes=[shape]).main.input_names
+    data = None if precision == "f32" else {input: samples}
+    shapes = [list(shape)]
+    return _compiled(network.files, {input: given}, quantize=precision, data=data, shapes=shapes, outputs=outputs)
+
+
+def compile_small(name: str, precision: str, folder: Path) -> Compiled:
+    """Compile a network of `small_nets.NETS` with its input as calibration data. Raises BMError."""
+    graph = Graph(name)
+    file = folder / f"{name}.onnx"
+    onnx.save(graph.finish(NETS[name](graph)), file)
+    return _compiled((file,), graph.inputs, quantize=precision, data=None if precision == "f32" else graph.inputs)
+
+
+def _compiled(files: tuple[Path, ...], inputs: dict[str, NDArray[np.float32]], **options: Any) -> Compiled:
+    result = bmcompiler.compile(*files, target="bm1684", **options)
     on_cpu = sorted({row.kind for row in result.rows if row.where == "cpu"})
-    return Compiled(result.model, {stage.inputs[0].name: given}, on_cpu)
+    integers = sum(any(value.type.dtype[0] in "iu" for value in op.results) for op in result.module.main.ops)
+    return Compiled(result.model, inputs, on_cpu, integers)
