@@ -1,6 +1,5 @@
 """Kernels of the BM1684: one class per family of TensorOps, found by op class."""
 
-from bmcompiler.backends.bm1684.kernels.activation import ChannelKernel, FunctionKernel
 from bmcompiler.backends.bm1684.kernels.compare import BitKernel, CompareKernel, FloatTestKernel, WhereKernel
 from bmcompiler.backends.bm1684.kernels.conv import ConvKernel, DeconvKernel
 from bmcompiler.backends.bm1684.kernels.convert import (
@@ -9,13 +8,18 @@ from bmcompiler.backends.bm1684.kernels.convert import (
     DequantizeLinearKernel,
     QuantizeKernel,
 )
-from bmcompiler.backends.bm1684.kernels.elementwise import BinaryKernel
 from bmcompiler.backends.bm1684.kernels.gather import (
     GatherElementsKernel,
     GatherKernel,
     GatherNdKernel,
     ReverseSequenceKernel,
     ScatterKernel,
+)
+from bmcompiler.backends.bm1684.kernels.int_elementwise import (
+    BinaryForms,
+    ChannelForms,
+    FunctionForms,
+    IntegerKernel,
 )
 from bmcompiler.backends.bm1684.kernels.layout import (
     BitCastKernel,
@@ -41,9 +45,10 @@ KERNELS: tuple[DeviceKernel, ...] = (
     ConvKernel(),
     DeconvKernel(),
     ViewKernel(),
-    BinaryKernel(),
-    FunctionKernel(),
-    ChannelKernel(),
+    BinaryForms(),
+    FunctionForms(),
+    ChannelForms(),
+    IntegerKernel(),
     MatmulKernel(),
     MaxPoolKernel(),
     AvgPoolKernel(),

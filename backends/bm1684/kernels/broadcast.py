@@ -36,15 +36,19 @@ def merged_axes(shape: tuple[int, ...], operands: tuple[tuple[int, ...], ...]) -
 
 
 @lru_cache(maxsize=4096)
-def broadcast_view(shape: tuple[int, ...], operands: tuple[tuple[int, ...], ...]) -> tuple[Shape, tuple[Strides, ...]]:
+def broadcast_view(
+    shape: tuple[int, ...], operands: tuple[tuple[int, ...], ...], item: int = 4
+) -> tuple[Shape, tuple[Strides, ...]]:
     """The 4-D shape that takes the fewest cycles, and the strides of each operand in it (0 = broadcast).
+
+    Elements have `item` bytes in local memory.
 
     Raises ValueError when four axes are not enough.
     """
     axes = merged_axes(shape, operands)
     if len(axes) > 4:
         raise ValueError("more than four axes")
-    best = min(_placements(axes), key=lambda placed: (pass_cycles(_shape(placed)), -placed[1][0]))
+    best = min(_placements(axes), key=lambda placed: (pass_cycles(_shape(placed), item), -placed[1][0]))
     strides = tuple(tuple(axis[1][i] for axis in best) for i in range(len(operands)))
     return _shape(best), strides  # type: ignore[return-value]
 

@@ -1,0 +1,32 @@
+"""Ops whose forms, float and integer ones, are computed by different kernels."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from bmcompiler.codegen.kernels import DeviceKernel
+from bmcompiler.codegen.schedule import Moved
+from bmcompiler.ops.base import TensorOp
+
+
+class FormsKernel(DeviceKernel):
+    """Asks `form` which of its kernels an op belongs to, and leaves the op to that one."""
+
+    forms: ClassVar[tuple[DeviceKernel, ...]] = ()
+
+    def form(self, op: TensorOp) -> DeviceKernel:
+        """The kernel of `forms` for this op: the first one for floats, the second for integers."""
+        return self.forms[0 if op.operands[0].type.is_float else 1]
+
+    @classmethod
+    def rules(cls) -> list[str]:
+        return list(dict.fromkeys(text for kernel in cls.forms for text in kernel.rules()))
+
+    def unsupported_reason(self, op: TensorOp) -> str | None:
+        return self.form(op).unsupported_reason(op)
+
+    def evaluate(self, op: TensorOp, *arrays: Any) -> Any:
+        return self.form(op).evaluate(op, *arrays)
+
+    def emit(self, op: TensorOp, build: Any) -> Moved:
+        return self.form(op).emit(op, build)

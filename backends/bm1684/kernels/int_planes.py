@@ -1,0 +1,109 @@
+"""Element-wise commands on words that hold bytes of four images or halfwords of two (bm1684.md 4.2, 6.4)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from bmcompiler.backends.bm1684.build import Build, word_shape
+from bmcompiler.backends.bm1684.chip import local_address
+from bmcompiler.backends.bm1684.hazards import Range
+from bmcompiler.backends.bm1684.isa import Eu, Precision, StrideCode, Task
+from bmcompiler.backends.bm1684.kernels.base import sizes, strides
+from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides, channel_rows, pixel_strides
+
+PRECISION = {1: Precision.INT8, 2: Precision.INT16}
+
+
+class Packed(NamedTuple):
+    """A tile of integers.
+
+    Attributes:
+        item: bytes of an element, 1 or 2; signed: how its bits are read.
+        steps: strides in words between word-images, channels, rows, columns; None = the aligned default layout.
+        one: whether the first image of a word stands for all images of the result's words.
+    """
+
+    address: int
+    item: int
+    signed: bool
+    steps: Strides | None = None
+    one: bool = False
+
+    def strides(self, dims: Shape) -> Strides:
+        return self.steps or aligned_strides(word_shape(dims, self.item))
+
+    def range(self, dims: Shape) -> Range:
+        """Bytes of a lane that a tile of `dims` elements lies in."""
+        n, c, h, w = word_shape(dims, self.item)
+        counts = (n, channel_rows(0, c), h, w)
+        last = sum((size - 1) * step for size, step in zip(counts, self.strides(dims)))
+        return self.address - self.address % 4, self.address + 4 * (last + 1)
+
+
+class Number(NamedTuple):
+    """An immediate of `item` bytes."""
+
+    value: int
+    item: int
+    signed: bool
+
+
+Operand = Packed | Number
+
+
+def emit_packed(
+    build: Build, unit: Eu, dims: Shape, result: Packed, a: Operand, b: Operand, right: int = 0, left: int = 0
+) -> None:
+    """Emit result = a `unit` b over `dims` elements, saturating; of MAC, result += a * b.
+
+    Args:
+        right: rounding right shift of the result. left: left shift of the old result of MAC.
+    """
+    reads = [operand.range(dims) for operand in (a, b) if isinstance(operand, Packed)]
+    if unit == Eu.MAC:
+        reads.append(result.range(dims))
+    build.tiu(
+        reads,
+        [result.range(dims)],
+        tsk_typ=Task.TENSOR,
+        tsk_eu_typ=unit,
+        opt_shift_typ=0,
+        opt_right_shift=right,
+        opt_left_shift=left,
+        opt_res0_prec=PRECISION[result.item],
+        opt_opd2_prec=PRECISION[result.item],
+        short_res0_str=StrideCode.EXPLICIT,
+        res0_addr=local_address(result.address),
+        **sizes("res0", dims),
+        **strides("res0", result.strides(dims)),
+        **_operand("opd0", a, dims),
+        **_operand("opd1", b, dims),
+    )
+
+
+def _operand(name: str, operand: Operand, dims: Shape) -> dict[str, int]:
+    fields = {
+        f"opt_{name}_prec": int(PRECISION[operand.item]),
+        f"opt_{name}_sign": int(operand.signed),
+        f"short_{name}_str": int(StrideCode.EXPLICIT),
+    }
+    if isinstance(operand, Number):
+        bits = operand.value & ((1 << 8 * operand.item) - 1)
+        return fields | {f"{name}_addr": bits, f"opt_{name}_const": 1}
+    fields |= {f"{name}_addr": local_address(operand.address), f"{name}_neq1": int(operand.one)}
+    return fields | strides(name, operand.strides(dims))
+
+
+def pixel_halves(address: int, dims: Shape, signed: bool) -> tuple[Shape, Packed]:
+    """All halfwords of an int16 result of a convolution of `dims`, whatever image they belong to (bm1684.md 4.2)."""
+    n, c, h, w = dims
+    groups = -(-n // 4)
+    image, channel, _, _ = (step // 4 for step in pixel_strides((groups, c, h, w)))
+    return (2 * groups, c, h, 2 * w), Packed(address, 2, signed, (image, channel, 2 * w, 1))
+
+
+def pixel_bytes(dims: Shape) -> int:
+    """Bytes per lane of an int16 result of a convolution: 8 for each pixel of four images."""
+    n, c, h, w = dims
+    groups = -(-n // 4)
+    return groups * channel_rows(0, c) * pixel_strides((groups, c, h, w))[1]
