@@ -62,9 +62,9 @@ def _rows(indices: np.ndarray, places: np.ndarray) -> list[Run]:
         while segment + 1 < len(ends) and ends[segment] <= first:
             segment += 1
         count = max(1, ends[segment] - first + 1) if first < steps.shape[1] else 1
-        if count == 2 and segment + 1 < len(ends) and ends[segment + 1] - ends[segment] > 1:
-            count = 1
         step = steps[:, first].tolist() if count > 1 else (0, 0)
+        if (count == 2 or min(step) < 0) and segment + 1 < len(ends) and ends[segment + 1] - ends[segment] > 1:
+            count -= 1  # the last one begins a longer row, or one that need not be looped over
         out.append(Run(int(places[first]), int(indices[first]), (Dim(count, *step),) if count > 1 else ()))
         first += count
     return out

@@ -146,17 +146,22 @@ class Resize(TensorOp):
         facts = self.scales[axis], self.input.shape[axis], self.sizes[axis], self.region(axis)
         return source_positions(self.coordinates, *facts)
 
-    def along(self, x: Any, axis: int) -> Any:
-        have, place = x.shape[axis], self.place(axis)
-        if self.mode == "nearest":
-            index = np.clip(ROUNDINGS[self.rounding](place), 0, have - 1).astype(np.int64)
-            return np.take(x, index, axis=axis)
+    def taps(self, axis: int) -> tuple[Any, Any]:
+        """Linear and cubic: (result length, taps) source indices inside the axis, and their weights in float64."""
+        have = self.input.shape[axis]
         shrink = min(self.scales[axis], 1.0) if self.antialias else 1.0
-        index, weight = kernel_taps(self.mode, place, self.cubic_a, shrink)
+        index, weight = kernel_taps(self.mode, self.place(axis), self.cubic_a, shrink)
         if self.exclude_outside:
             weight = weight * ((index >= 0) & (index < have))
             weight = weight / weight.sum(axis=-1, keepdims=True)
-        index = np.clip(index, 0, have - 1)
+        return np.clip(index, 0, have - 1), weight
+
+    def along(self, x: Any, axis: int) -> Any:
+        if self.mode == "nearest":
+            have = x.shape[axis]
+            index = np.clip(ROUNDINGS[self.rounding](self.place(axis)), 0, have - 1).astype(np.int64)
+            return np.take(x, index, axis=axis)
+        index, weight = self.taps(axis)
         shape = [-1 if i == axis else 1 for i in range(x.ndim)]
         total: Any = 0
         for tap in range(index.shape[1]):

@@ -60,4 +60,8 @@ def test_few_runs(indices: list[int], count: int) -> None:
 
 
 def test_what_runs_backwards_counts_its_elements() -> None:
-    assert sum(run.copies for run in runs(np.array([3, 2, 1, 0, 1, 2, 3]))) == 5
+    assert sum(run.copies for run in runs(np.array([3, 2, 1, 0, 1, 2, 3]))) == 4
+
+
+def test_mirrored_borders_are_looped_over_and_nothing_else() -> None:
+    assert sum(run.copies for run in runs(np.pad(np.arange(20), 3, mode="reflect"))) == 7
