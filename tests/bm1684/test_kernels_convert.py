@@ -69,6 +69,29 @@ def test_compare_and_choose(method: str, shape: tuple[int, ...], seed: int) -> N
 
 
 @pytest.mark.parametrize("dtype", NARROW)
+@pytest.mark.parametrize("vectors", [False, True])
+def test_linear_quantization_of_models(dtype: str, vectors: bool) -> None:
+    shape = (3,) if vectors else (1,)
+
+    def make(net: Net, x: Value) -> list[Value]:
+        scale = net.b.weight(np.array([0.25, 0.5, 0.03125][: shape[0]], np.float32))
+        zero = net.b.weight(np.array([3, 5, 7][: shape[0]], TensorType((), dtype).numpy))
+        y = net.b.quantize_linear(x, scale, zero, dtype=dtype)
+        return [y, net.b.dequantize_linear(y, scale, zero), net.b.quantize_linear(x, scale, dtype=dtype)]
+
+    check_op(make, (2, 3, 4, 5))
+
+
+def test_compare_words() -> None:
+    def make(net: Net, x: Value, y: Value) -> list[Value]:
+        methods = ["equal", "less", "less_equal", "greater", "greater_equal"]
+        near = net.b.bit_xor(x, net.b.weight(np.array([0, 1, -(2**31), 0], np.int32)))
+        return [_bytes(net, net.b.compare(x, other, method=method)) for method in methods for other in (y, near)]
+
+    check_op(make, (2, 70, 3, 4), (3, 4), dtype="i32")
+
+
+@pytest.mark.parametrize("dtype", NARROW)
 def test_compare_integers(dtype: str) -> None:
     def make(net: Net, x: Value, y: Value) -> list[Value]:
         less = net.b.compare(x, y, method="less")

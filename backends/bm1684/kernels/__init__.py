@@ -7,6 +7,7 @@ from bmcompiler.backends.bm1684.kernels.convert import (
     DequantizeKernel,
     DequantizeLinearKernel,
     QuantizeKernel,
+    QuantizeLinearKernel,
 )
 from bmcompiler.backends.bm1684.kernels.gather import (
     GatherElementsKernel,
@@ -55,6 +56,7 @@ KERNELS: tuple[DeviceKernel, ...] = (
     QuantizeKernel(),
     DequantizeKernel(),
     DequantizeLinearKernel(),
+    QuantizeLinearKernel(),
     CastKernel(),
     CompareKernel(),
     FloatTestKernel(),

@@ -7,23 +7,22 @@ from typing import Any
 from bmcompiler.backends.bm1684.kernels.elementwise import ElementwiseKernel
 from bmcompiler.backends.bm1684.kernels.words import LOADABLE, as_float, as_int
 from bmcompiler.backends.bm1684.recipes import Machine, Register, logic
+from bmcompiler.backends.bm1684.recipes.rounding import int_difference
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.functions import IsInf, IsNan
 from bmcompiler.ops.integer import BitAnd, BitOr, BitXor
 from bmcompiler.ops.logic import BitNot, Compare, Where
 from bmcompiler.target import rule
 
-_EXACT_AS_FLOAT = ("f32", "i16", "u16", "i8", "u8", "bool")
-
 
 class CompareKernel(ElementwiseKernel):
-    """compare: floats and what converts to floats exactly; 32-bit integers for equality."""
+    """compare: floats and what converts to floats exactly; 32-bit integers by the sign of their difference."""
 
     ops = (Compare,)
 
-    @rule("Operands must be f32 or integers of at most 16 bits, for equality also i32")
+    @rule("Operands must be f32, i32, i16, u16, i8, u8 or bool")
     def known_types(self, op: TensorOp) -> bool:
-        return op.a.dtype in _EXACT_AS_FLOAT or (op.a.dtype == "i32" and op.method == "equal")
+        return op.a.dtype in LOADABLE
 
     def recipe(self, op: TensorOp) -> tuple[Any, ...]:
         return _compare, op.a.dtype, op.method
@@ -31,7 +30,8 @@ class CompareKernel(ElementwiseKernel):
 
 def _compare(m: Machine, a: Register, b: Register, dtype: str, method: str) -> Register:
     if dtype == "i32":
-        return m.same_bits(a, b, logic.TRUE)
+        difference = int_difference(m, a, b)
+        return logic.COMPARISONS[method](m, difference, m.copy(0.0))
     return logic.COMPARISONS[method](m, as_float(m, a, dtype), as_float(m, b, dtype))
 
 

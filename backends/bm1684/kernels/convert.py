@@ -9,19 +9,22 @@ import numpy as np
 from bmcompiler.backends.bm1684.kernels.elementwise import ElementwiseKernel
 from bmcompiler.backends.bm1684.kernels.words import LOADABLE, as_float, as_int, not_zero
 from bmcompiler.backends.bm1684.recipes import Machine, Register
+from bmcompiler.backends.bm1684.recipes.powers import precise_quotient
 from bmcompiler.backends.bm1684.recipes.rounding import (
     float_of_half,
     int_to_float,
     quantize,
     round_away_to_int,
+    round_small,
     zero_for_nan,
 )
 from bmcompiler.ir.types import DTYPES
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.integer import Cast, Dequantize, Quantize
-from bmcompiler.ops.linear_quant import DequantizeLinear
+from bmcompiler.ops.linear_quant import DequantizeLinear, QuantizeLinear
 from bmcompiler.target import rule
 
+_FAR = float(1 << 20)
 NARROW = ("i8", "u8", "i16", "u16")
 
 
@@ -75,14 +78,8 @@ def _dequantize(m: Machine, x: Register, dtype: str, scale: float, zero_point: i
     return m.mul(m.sub(value, zero_point) if zero_point else value, scale)
 
 
-class DequantizeLinearKernel(ElementwiseKernel):
-    """dequantize_linear: scale and zero point may be vectors along an axis."""
-
-    ops = (DequantizeLinear,)
-
-    @rule("The operand must be i8, u8, i16 or u16, the scale f32")
-    def known_types(self, op: TensorOp) -> bool:
-        return op.input.dtype in NARROW and op.scale.dtype == "f32"
+class LinearKernel(ElementwiseKernel):
+    """Base of quantize_linear and dequantize_linear: scale and zero point may be vectors along an axis."""
 
     @rule("Scales must not be given per block", got="block_size")
     def no_blocks(self, op: TensorOp) -> bool:
@@ -94,8 +91,45 @@ class DequantizeLinearKernel(ElementwiseKernel):
         spread = [(1,) * rank if v.type.size == 1 else (v.type.size, *after) for v in op.operands[1:]]
         return (op.input.shape, *spread)
 
+
+class DequantizeLinearKernel(LinearKernel):
+    """dequantize_linear: (x - zero point) * scale."""
+
+    ops = (DequantizeLinear,)
+
+    @rule("The operand must be i8, u8, i16 or u16, the scale f32")
+    def known_types(self, op: TensorOp) -> bool:
+        return op.input.dtype in NARROW and op.scale.dtype == "f32"
+
     def recipe(self, op: TensorOp) -> tuple[Any, ...]:
         return _dequantize_linear, op.input.dtype
+
+
+class QuantizeLinearKernel(LinearKernel):
+    """quantize_linear: a corrected quotient, rounded half to even.
+
+    Quotients that are not exact may differ from IEEE division in the last bit, results by one where that decides.
+    """
+
+    ops = (QuantizeLinear,)
+
+    @rule("Operand and scale must be f32")
+    def known_types(self, op: TensorOp) -> bool:
+        return bool(op.input.dtype == op.scale.dtype == "f32")
+
+    def recipe(self, op: TensorOp) -> tuple[Any, ...]:
+        return _quantize_linear, op.type.dtype
+
+
+def _quantize_linear(m: Machine, x: Register, scale: Register, *rest: Any) -> Register:
+    *zero_point, dtype = rest
+    quotient = precise_quotient(m, x, scale)
+    limited = m.max(m.min(quotient, _FAR), -_FAR)  # no result depends on what is beyond
+    value = round_small(m, limited)
+    if zero_point:
+        value = m.add(value, as_float(m, zero_point[0], dtype))
+    low, high = _limits(dtype)
+    return m.to_int(m.min(m.max(value, low), high))
 
 
 def _dequantize_linear(m: Machine, x: Register, scale: Register, *rest: Any) -> Register:

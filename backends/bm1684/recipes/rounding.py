@@ -72,9 +72,25 @@ def narrow_to_float(m: Machine, x: Register, bits: int, signed: bool, slot: int 
 
 def int_to_float(m: Machine, x: Register) -> Register:
     """Float nearest to an int32 (M3): both halves are exact, their sum rounds once."""
-    low = m.sub(m.xor(m.and_(x, 0xFFFF), _EXACT_BITS), _EXACT)
-    high = m.sub(m.xor(m.shift(x, -16), _MIDDLES[16]), _OFFSETS[16])
-    return m.add(m.mul(high, 65536.0), low)
+    return m.add(m.mul(_upper(m, x), 65536.0), _lower(m, x))
+
+
+def _lower(m: Machine, x: Register) -> Register:
+    return m.sub(m.xor(m.and_(x, 0xFFFF), _EXACT_BITS), _EXACT)
+
+
+def _upper(m: Machine, x: Register) -> Register:
+    return m.sub(m.xor(m.shift(x, -16), _MIDDLES[16]), _OFFSETS[16])
+
+
+def int_difference(m: Machine, a: Register, b: Register) -> Register:
+    """A float with the sign of a - b for int32 words, 0 where they are equal.
+
+    The difference of the upper halves, if there is one, outweighs that of the lower ones by far.
+    """
+    high = m.sub(_upper(m, a), _upper(m, b))
+    low = m.sub(_lower(m, a), _lower(m, b))
+    return m.add(m.mul(high, 131072.0), low)
 
 
 def zero_for_nan(m: Machine, x: Register) -> Register:
