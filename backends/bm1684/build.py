@@ -15,6 +15,7 @@ from bmcompiler.backends.bm1684.builder import Builder, CommandGroup, Ticket
 from bmcompiler.backends.bm1684.chip import CHIP, align_up, local_address
 from bmcompiler.backends.bm1684.hazards import Hazards, Range
 from bmcompiler.backends.bm1684.isa import GDMA, DataFormat, Direction, Engine, Function
+from bmcompiler.backends.bm1684.l2 import TableSpace
 from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides, compact_strides, global_strides
 from bmcompiler.codegen.coefficients import Coefficients
 from bmcompiler.codegen.memory import MemoryPlan, is_weight, root_of
@@ -53,7 +54,7 @@ class Build:
         self._start()
 
     def _start(self) -> None:
-        self._builder, self._hazards = Builder(), Hazards()
+        self._builder, self._hazards, self._tables = Builder(), Hazards(), TableSpace()
 
     def finish(self) -> list[CommandGroup]:
         """The commands since the last call, as groups; the next command begins a new subnet."""
@@ -99,6 +100,24 @@ class Build:
         if is_weight(root):
             return self.coefficient(self.coefficients.place(root, "plain", lambda w: w))
         return self.neuron(value)
+
+    def table(self, place: int, size: int) -> int:
+        """Offset in L2 of the table of `size` bytes (whole words) that starts at byte `place` of the coefficients.
+
+        It is loaded unless this program has it there already.
+        """
+        offset, fresh = self._tables.place((place, size), size)
+        if fresh:
+            address, dims = CHIP.l2_window + offset, (1, 1, 1, size // 4)
+            self.gdma(
+                [],
+                [(address, address + size)],
+                direction=Direction.SYSTEM_TO_SYSTEM,
+                src_addr=self.coefficient(place),
+                dst_addr=address,
+                **_copy(4, dims, global_strides(dims), global_strides(dims)),
+            )
+        return offset
 
     # -- feature maps --------------------------------------------------------------------------------------------------
     def load_box(self, value: Value, view: Shape, box: Box, address: int) -> None:

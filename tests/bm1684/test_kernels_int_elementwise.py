@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ from bm1684_nets import FULL, Net, check, local_memory, random_inputs, with_extr
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.kernels.int_recipes import program
 from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.ir import TensorType, Value
@@ -204,6 +207,30 @@ def test_prelu(shape: Any, shared: bool, multiplier: int, shift: int, slope_shif
         return net.b.prelu(x, slope, **attributes)
 
     run(make, ("i8", shape), seed=seed, lanes=lanes)
+
+
+@property_test
+@given(st.sampled_from(BYTES), st.sampled_from([*NARROW, "i32", "f32"]), SHAPE, LANES, SEED)
+def test_lookup(source: str, out: str, shape: Any, lanes: int, seed: int) -> None:
+    def make(net: Net, x: Value) -> Value:
+        return net.b.lut(x, net.f32(256) if out == "f32" else net.integers(out, 256))
+
+    run(make, (source, shape), seed=seed, lanes=lanes)
+
+
+def test_more_tables_than_l2_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some are used again while they are there, the others give way; all are right."""
+    first = CHIP.l2_free[0]
+    monkeypatch.setattr("bmcompiler.backends.bm1684.l2.CHIP", replace(CHIP, l2_free=(first, first + 3500)))
+    net = Net([(3, 5, 7)], dtype="i8")
+    tables = [net.integers("i8", 256) for _ in range(5)]
+    values = [net.inputs[0]]
+    for number in (0, 1, 0, 2, 3, 3, 0, 4, 1):
+        values.append(net.b.lut(values[-1], tables[number]))
+    module = net.module(values[1:])
+    compiled = check(module)
+    moves = Counter(row.commands for row in compiled.rows)
+    assert moves == {4: 7, 3: 2}  # load, lookup, store, and the table unless it is there
 
 
 def _commands(make: Any, *operands: tuple[str, tuple[int, ...]]) -> int:

@@ -22,6 +22,7 @@ from bmcompiler.backends.bm1684.kernels.int_elementwise import (
     FunctionForms,
     IntegerKernel,
 )
+from bmcompiler.backends.bm1684.kernels.int_lut import LutKernel
 from bmcompiler.backends.bm1684.kernels.layout import (
     BitCastKernel,
     ConcatKernel,
@@ -50,6 +51,7 @@ KERNELS: tuple[DeviceKernel, ...] = (
     FunctionForms(),
     ChannelForms(),
     IntegerKernel(),
+    LutKernel(),
     MatmulKernel(),
     MaxPoolKernel(),
     AvgPoolKernel(),

@@ -45,6 +45,22 @@ def load_words(build: Build, source: int, dtype: str, shape: Shape, strides: Str
     )
 
 
+def load_low(build: Build, source: int, item: int, shape: Shape, strides: Strides, address: int) -> None:
+    """Load elements of `item` bytes as they are into the low bytes of words, the way back of `store_words`."""
+    build.gdma(
+        [],
+        [(address, address + lane_bytes(shape))],
+        direction=Direction.SYSTEM_TO_LOCAL,
+        stride_enable=1,
+        src_data_format=_NARROW[item],
+        dst_data_format=_NARROW[item],
+        src_addr=source,
+        dst_addr=local_address(address),
+        **side_fields("src", shape, strides),
+        **side_fields("dst", shape, _scaled(aligned_strides(shape), 4 // item)),
+    )
+
+
 def store_words(build: Build, target: int, item: int, shape: Shape, strides: Strides, address: int) -> None:
     """Store the low `item` bytes of each word of an aligned tile."""
     build.gdma(
