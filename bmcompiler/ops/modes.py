@@ -107,12 +107,19 @@ def _asymmetric(op: TensorOp, sums: Sums, x: Any, weight: Any, bias: Any, over_d
     """Padding counts as the zero point of the input; only so bias2 is one number per channel (bmlang.md 3.3)."""
     of_input, of_weight, of_output = op.zero_points
     crossed = sums(x, np.full_like(weight, of_weight), of_input) if of_weight else None
-    offset = of_input * over_depth(weight.astype(np.int64) - of_weight)
-    if bias is None:
-        bias2 = -offset
-    elif bias.dtype.kind == "f":
-        bias2 = (bias.astype(np.float64) - offset).astype(np.float32)
-    else:
-        bias2 = bias.astype(np.int64) - offset
+    bias2 = corrected_bias(op, weight, bias, over_depth)
     factor = quant_modes.rescale(op.scale, floor=op.opname == "conv")
     return quant_modes.asymmetric(sums(x, weight, of_input), crossed, factor, op.type.dtype, bias2, of_output)
+
+
+def corrected_bias(op: TensorOp, weight: Any, bias: Any, over_depth: Callable[[Any], Any]) -> Any:
+    """bias2 of the asymmetric mode: bias - zp_x * sum(w - zp_w), as integers or, with a bias of floats, as f32.
+
+    Args: as `finish_products`.
+    """
+    offset = op.zero_points[0] * over_depth(weight.astype(np.int64) - op.zero_points[1])
+    if bias is None:
+        return -offset
+    if bias.dtype.kind == "f":
+        return (bias.astype(np.float64) - offset).astype(np.float32)
+    return bias.astype(np.int64) - offset

@@ -12,22 +12,19 @@ from bmcompiler.backends.bm1684.chip import CHIP, align_up, local_address
 from bmcompiler.backends.bm1684.fp32 import FloatArray, add, flush
 from bmcompiler.backends.bm1684.isa import Eu, StrideCode, Task
 from bmcompiler.backends.bm1684.kernels.base import (
-    MAX_CHANNELS,
-    MAX_SIZE,
     PIXELS,
     activation_out,
     dims4,
-    is_constant,
-    item_bytes,
     plane,
     sizes,
     strides,
 )
+from bmcompiler.backends.bm1684.kernels.conv_geometry import ConvGeometry, DeconvGeometry, channel_groups
+from bmcompiler.backends.bm1684.kernels.conv_int import IntConvKernel, IntDeconvKernel
+from bmcompiler.backends.bm1684.kernels.forms import FormsKernel
 from bmcompiler.backends.bm1684.kernels.fused_activation import activate, emit_activation
-from bmcompiler.backends.bm1684.kernels.sliding import SlidingKernel, Windows
 from bmcompiler.backends.bm1684.windows import depthwise_sums, float_convolution
-from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
-from bmcompiler.codegen.window import MAX_STEP, WindowAxis
+from bmcompiler.codegen.tiling import Box, Buffer, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.nn import Conv, Deconv
@@ -37,61 +34,14 @@ PAIR = 2
 """Input channels of an fp32 kernel lie in pairs (bm1684.md 4.4)."""
 
 
-class ConvKernel(SlidingKernel):
-    """conv: one instruction per tile; channels of a group are tiled by 64 lanes, rows and columns with halo.
-
-    Every tile sums over all input channels, so results do not depend on the tiling.
-    """
+class FloatConvKernel(ConvGeometry):
+    """conv in fp32: one instruction per tile."""
 
     ops: ClassVar[tuple[type[TensorOp], ...]] = (Conv,)
-
-    @rule("Weights and bias must be constants")
-    def constant_weights(self, op: TensorOp) -> bool:
-        return is_constant(op.weight) and is_constant(op.bias)
 
     @rule("Input, weights, bias and result must be f32")
     def known_types(self, op: TensorOp) -> bool:
         return all(v.dtype == "f32" for v in (*op.operands, op.result))
-
-    @rule("A group must have at most 4095 input channels")
-    def channel_range(self, op: TensorOp) -> bool:
-        return bool(op.input.shape[1] // op.group <= 4095)
-
-    # -- geometry ------------------------------------------------------------------------------------------------------
-    def windows(self, op: TensorOp) -> Windows:
-        (_, _, h, w), (kh, kw) = op.input.shape, op.weight.shape[2:]
-        (sh, sw), (dh, dw), (top, _, left, _) = op.strides, op.dilations, op.pads
-        return WindowAxis(h, kh, sh, top, dh, limit=MAX_SIZE), WindowAxis(w, kw, sw, left, dw, limit=MAX_SIZE)
-
-    def taps(self, op: TensorOp) -> tuple[int, int]:
-        _, _, down, across = op.weight.shape
-        return down, across
-
-    def dilations(self, op: TensorOp) -> tuple[int, int]:
-        down, across = op.dilations
-        return down, across
-
-    def oriented(self, op: TensorOp, weight: np.ndarray) -> np.ndarray:
-        """The weights of `op` as (O, I/group, KH, KW) of an ordinary convolution."""
-        return weight
-
-    @staticmethod
-    def is_depthwise(op: TensorOp) -> bool:
-        return bool(op.group == op.input.shape[1] == op.type.shape[1] > 1)
-
-    def grid(self, op: TensorOp) -> tuple[Axis, ...]:
-        n, c = op.type.shape[:2]
-        period = 0 if self.is_depthwise(op) else c // op.group
-        images = 4 // item_bytes(op.input)
-        return (Axis(n, images, MAX_SIZE), Axis(c, CHIP.lanes, MAX_CHANNELS, period=period), *self.spatial_axes(op))
-
-    def channels(self, op: TensorOp, c0: int, c1: int) -> tuple[int, int]:
-        """Input channels of the output channels [c0, c1) of one group."""
-        if self.is_depthwise(op):
-            return c0, c1
-        per_group = op.input.shape[1] // op.group
-        group = c0 // (op.type.shape[1] // op.group)
-        return group * per_group, (group + 1) * per_group
 
     # -- a tile --------------------------------------------------------------------------------------------------------
     def work(self, op: TensorOp, box: Box) -> TileWork:
@@ -142,7 +92,7 @@ class ConvKernel(SlidingKernel):
 
         def load(build: Build, address: int) -> None:
             offset = build.coefficients.place(
-                op.weight, f"{op.opname} pairs {op.group}", lambda w: channel_pairs(self.oriented(op, w))
+                op.weight, f"{op.opname} pairs {op.group}", lambda w: channel_groups(self.oriented(op, w), PAIR)
             )
             build.load_compact(build.coefficient(offset + 4 * c0 * taps * depth), dims, 4, address)
 
@@ -176,33 +126,24 @@ class ConvKernel(SlidingKernel):
         return activate(op.activation, sums)
 
 
-class DeconvKernel(ConvKernel):
-    """deconv: a convolution with flipped kernels over the input with stride - 1 zeros inserted (bm1684.md 6.1)."""
+class FloatDeconvKernel(DeconvGeometry, FloatConvKernel):
+    """deconv in fp32."""
 
     ops = (Deconv,)
 
-    @rule("Strides must be between 1 and 16 on both axes", got="strides")
-    def stride_range(self, op: TensorOp) -> bool:
-        return all(1 <= s <= MAX_STEP + 1 for s in op.strides)
 
-    @rule("Each pad must be below the (dilated) kernel size", got="pads")
-    def crop_range(self, op: TensorOp) -> bool:
-        top, _, left, _ = op.pads
-        (kh, kw), (dh, dw) = op.weight.shape[2:], op.dilations
-        return bool(top <= dh * (kh - 1) and left <= dw * (kw - 1))
+class ConvKernel(FormsKernel):
+    """conv of floats and of bytes."""
 
-    def windows(self, op: TensorOp) -> Windows:
-        (_, _, h, w), (kh, kw) = op.input.shape, op.weight.shape[2:]
-        (sh, sw), (dh, dw), (top, _, left, _) = op.strides, op.dilations, op.pads
-        return (
-            WindowAxis(h, kh, 1, dh * (kh - 1) - top, dh, sh - 1, MAX_SIZE),
-            WindowAxis(w, kw, 1, dw * (kw - 1) - left, dw, sw - 1, MAX_SIZE),
-        )
+    ops = (Conv,)
+    forms = (FloatConvKernel(), IntConvKernel())
 
-    def oriented(self, op: TensorOp, weight: np.ndarray) -> np.ndarray:
-        i, o, kh, kw = weight.shape
-        grouped = weight.reshape(op.group, i // op.group, o, kh, kw).swapaxes(1, 2)
-        return grouped.reshape(op.group * o, i // op.group, kh, kw)[:, :, ::-1, ::-1]
+
+class DeconvKernel(FormsKernel):
+    """deconv of floats and of bytes."""
+
+    ops = (Deconv,)
+    forms = (FloatDeconvKernel(), IntDeconvKernel())
 
 
 def _dense_fields(op: TensorOp, channels: int) -> dict[str, int]:
@@ -218,14 +159,6 @@ def _dense_fields(op: TensorOp, channels: int) -> dict[str, int]:
 
 def _depthwise_fields() -> dict[str, int]:
     return {"tsk_typ": Task.POOL_OR_DEPTHWISE, "tsk_eu_typ": Eu.MAC}
-
-
-def channel_pairs(weight: np.ndarray) -> np.ndarray:
-    """(O, I, KH, KW) -> (O, KH * KW, I rounded up to even) (bm1684.md 4.4)."""
-    o, i, kh, kw = weight.shape
-    out = np.zeros((o, kh * kw, align_up(i, PAIR)), weight.dtype)
-    out[:, :, :i] = weight.reshape(o, i, -1).transpose(0, 2, 1)
-    return out
 
 
 def columns_of(weight: FloatArray) -> FloatArray:

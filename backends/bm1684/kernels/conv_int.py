@@ -1,0 +1,189 @@
+"""Convolution and transposed convolution of bytes: four images at a time, exact sums (bm1684.md 6.1, 6.2, 7.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bmcompiler.backends.bm1684.build import Build, compact_bytes, extents
+from bmcompiler.backends.bm1684.chip import CHIP, align_up, local_address
+from bmcompiler.backends.bm1684.isa import Eu, StrideCode, Task
+from bmcompiler.backends.bm1684.kernels.base import PIXELS, dims4, plane, sizes, strides, words_of
+from bmcompiler.backends.bm1684.kernels.conv_geometry import ConvGeometry, DeconvGeometry, channel_groups
+from bmcompiler.backends.bm1684.kernels.int_finish import Finish
+from bmcompiler.backends.bm1684.layout import Shape
+from bmcompiler.codegen.tiling import Box, Buffer, TileWork
+from bmcompiler.ir import Value
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.modes import corrected_bias
+from bmcompiler.ops.nn import Conv, Deconv
+from bmcompiler.target import Kernel, rule
+
+QUAD = 4
+"""Input channels of an 8-bit kernel lie in groups of four (bm1684.md 4.4)."""
+_START = 10  # cycles of a group of pixels beside its products (bm1684.md 12)
+
+
+class IntConvKernel(ConvGeometry):
+    """conv of i8 and u8: the sums in one instruction per tile, then what the mode says."""
+
+    ops: ClassVar[tuple[type[TensorOp], ...]] = (Conv,)
+
+    @rule("The result must be i8, u8, i16 or u16")
+    def known_result(self, op: TensorOp) -> bool:
+        return op.type.dtype in ("i8", "u8", "i16", "u16")
+
+    @rule("A bias that is added before the shift must be i16 or u16")
+    def known_bias(self, op: TensorOp) -> bool:
+        return not Finish(op).adds_bias or op.bias.dtype in ("i16", "u16")
+
+    @rule("The sums must fit 32 bits: fewer input channels, or a smaller window")
+    def exact_sums(self, op: TensorOp) -> bool:
+        down, across = self.taps(op)
+        return Finish(op).fits_accumulator(op.input.shape[1] // op.group * down * across)
+
+    def border(self, op: TensorOp) -> int:
+        return op.zero_points[0] & 0xFF if op.zero_points else 0
+
+    def fills(self, op: TensorOp) -> bool:
+        return self.border(op) != 0 or super().fills(op)
+
+    def evaluate(self, op: TensorOp, *arrays: Any) -> Any:
+        """The op itself: sums are exact and rounding is the op's."""
+        return Kernel.evaluate(self, op, *arrays)
+
+    # -- a tile --------------------------------------------------------------------------------------------------------
+    def work(self, op: TensorOp, box: Box) -> TileWork:
+        finish, dims, (c0, c1) = Finish(op), extents(box), box[1]
+        slide = self.slide(op, box, self.channels(op, c0, c1))
+        weights = self._weights(op, finish, c0, c1)
+        inputs = [self.input_buffer(op, slide, "nchw" if op.group > 1 else "nhw"), *weights]
+        if finish.adds_bias or finish.has_vector:
+            inputs.append(self._vector(op, finish, c0, c1))
+
+        def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+            def sums(result: int, crossed: bool) -> None:
+                fields = {**slide.fields, "opd0_addr": local_address(ins[0]), **self._kernel_fields(op)}
+                reads = [plane(ins[0], slide.shape, 1)]
+                if crossed and len(weights) == 1:
+                    fields |= {"opt_opd1_const": 1, "opd1_addr": op.zero_points[1] & 0xFF}
+                else:
+                    place = ins[1 + crossed]
+                    fields["opd1_addr"] = local_address(place)
+                    reads.append((place, place + weights[crossed].lane_bytes))
+                if finish.adds_bias:
+                    fields |= {"tsk_opd_num": 3, "opd2_addr": local_address(ins[-1])}
+                    reads.append((ins[-1], ins[-1] + inputs[-1].lane_bytes))
+                written = (result, result + finish.sums_bytes(dims))
+                build.tiu(
+                    reads, [written], res0_addr=local_address(result), **sizes("res0", dims), **fields, **finish.fields
+                )
+
+            finish.emit(build, dims, sums, outs[0], scratch, ins[-1])
+
+        out = finish.result_buffer(dims4(op.result), box)
+        cycles = self._cycles(op, dims) * (1 + finish.crossed) + finish.cycles(dims)
+        return TileWork(tuple(inputs), (out,), finish.scratch(dims), compute, cycles)
+
+    def _kernel_fields(self, op: TensorOp) -> dict[str, int]:
+        if self.is_depthwise(op):
+            return {"tsk_typ": Task.POOL_OR_DEPTHWISE, "tsk_eu_typ": Eu.MAC}
+        channels, (down, across) = op.input.shape[1] // op.group, self.taps(op)
+        quads = -(-channels // QUAD)
+        return {
+            "tsk_typ": Task.CONV,
+            "opd0_c": channels,
+            "short_opd1_str": StrideCode.EXPLICIT,
+            **strides("opd1", (1, down * across * quads, across * quads, quads)),
+        }
+
+    def _cycles(self, op: TensorOp, dims: Shape) -> int:
+        """The vendor's estimate of the sums (bm1684.md 12)."""
+        n, c, h, w = words_of(dims, 1)
+        down, across = self.taps(op)
+        depth = 1 if self.is_depthwise(op) else -(-op.input.shape[1] // op.group // QUAD)
+        return n * -(-c // CHIP.lanes) * -(-h * w // PIXELS) * (down * across * depth + _START)
+
+    # -- constants -----------------------------------------------------------------------------------------------------
+    def _weights(self, op: TensorOp, finish: Finish, c0: int, c1: int) -> list[Buffer]:
+        """The weights; of depthwise convolutions also those that are all the zero point, as there a constant kernel
+        means something else (bm1684.md 6.2)."""
+        down, across = self.taps(op)
+        if not self.is_depthwise(op):
+            row = down * across * align_up(op.input.shape[1] // op.group, QUAD)
+            pack = self._packing(op, lambda w: channel_groups(w, QUAD))
+            return [weight_buffer(op.weight, f"{op.opname} quads {op.group}", pack, row, c0, c1)]
+        row = down * across
+        found = [weight_buffer(op.weight, f"{op.opname} bytes", self._packing(op, np.asarray), row, c0, c1)]
+        if finish.crossed:
+            point = op.zero_points[1]
+            layout = f"{op.opname} all {point}"
+            found.append(weight_buffer(op.weight, layout, lambda w: np.full_like(w, point), row, c0, c1))
+        return found
+
+    def _packing(self, op: TensorOp, pack: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
+        return lambda w: pack(self.oriented(op, w))
+
+    def _vector(self, op: TensorOp, finish: Finish, c0: int, c1: int) -> Buffer:
+        """The bias of the sums, or the numbers added at the end."""
+        if finish.adds_bias:
+            return vector_buffer(op.bias, "plain", np.asarray, 2, c0, c1)
+        return real_vector_buffer(op, finish, lambda w: w.sum((1, 2, 3)), c0, c1)
+
+
+class IntDeconvKernel(DeconvGeometry, IntConvKernel):
+    """deconv of i8 and u8."""
+
+    ops = (Deconv,)
+
+
+def weight_buffer(
+    weight: Value, layout: str, pack: Callable[[np.ndarray], np.ndarray], row: int, c0: int, c1: int
+) -> Buffer:
+    """Output channels [c0, c1) of packed weights, `row` bytes each."""
+    item = 4 if row % 4 == 0 else 1  # the transfer moves words where it can
+    dims = (1, c1 - c0, 1, row // item)
+
+    def load(build: Build, address: int) -> None:
+        offset = build.coefficients.place(weight, layout, pack)
+        build.load_compact(build.coefficient(offset + c0 * row), dims, item, address)
+
+    return Buffer(compact_bytes(dims, item), "c", row * (c1 - c0), load, True)
+
+
+def vector_buffer(
+    constant: Value, layout: str, pack: Callable[[np.ndarray], np.ndarray], item: int, c0: int, c1: int
+) -> Buffer:
+    """Channels [c0, c1) of a packed vector of `item`-byte elements."""
+    dims = (1, c1 - c0, 1, 1)
+
+    def load(build: Build, address: int) -> None:
+        offset = build.coefficients.place(constant, layout, pack)
+        build.load_compact(build.coefficient(offset + item * c0), dims, item, address)
+
+    return Buffer(compact_bytes(dims, item), "c", item * (c1 - c0), load, True)
+
+
+def real_vector_buffer(
+    op: TensorOp, finish: Finish, over_depth: Callable[[np.ndarray], np.ndarray], c0: int, c1: int
+) -> Buffer:
+    """fl(fl(bias) * scale): what the high and asymmetric modes add at the end (bmlang.md 3.3)."""
+    _, weight, *biases = op.operands
+    bias = biases[0] if biases else None
+    asymmetric = bool(op.zero_points)
+
+    def load(build: Build, address: int) -> None:
+        def pack(w: np.ndarray) -> np.ndarray:
+            numbers = None if bias is None else build.coefficients.array(bias)
+            if asymmetric:
+                numbers = corrected_bias(op, w, numbers, over_depth)
+            assert numbers is not None
+            return numbers.astype(np.float32) * np.float32(finish.scale)
+
+        key = "" if bias is None or bias.op is None else bias.op.attributes["key"]
+        offset = build.coefficients.place(weight, f"{op.opname} added {key} {op.scale} {op.zero_points}", pack)
+        build.load_compact(build.coefficient(offset + 4 * c0), (1, c1 - c0, 1, 1), 4, address)
+
+    return Buffer(compact_bytes((1, c1 - c0, 1, 1)), "c", 4 * (c1 - c0), load, True)

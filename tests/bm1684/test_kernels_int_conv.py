@@ -1,0 +1,108 @@
+"""Convolutions of bytes on the BM1684: the simulator equals the exact integer op, in all modes and element types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bm1684_nets import FULL, Net, check_op
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from int_samples import Sums, sums
+
+from bmcompiler.ir import Value
+
+LANES = st.sampled_from([4096, 16384, FULL])
+SIDE = st.integers(1, 12)
+BATCH = st.integers(1, 9)
+CHANNELS = st.one_of(st.integers(1, 9), st.sampled_from([63, 64, 65, 130]))
+SEED = st.integers(0, 99)
+property_test = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@st.composite
+def windows(draw: st.DrawFn) -> tuple[tuple[int, int], dict[str, Any]]:
+    """((h, w) of the input, geometry of a convolution)."""
+    pair = lambda values: st.tuples(values, values)  # noqa: E731
+    size, kernel = draw(pair(SIDE)), draw(pair(st.one_of(st.integers(1, 4), st.just(18))))
+    strides, dilations = draw(pair(st.one_of(st.integers(1, 3), st.just(17)))), draw(pair(st.integers(1, 2)))
+    pads = tuple(draw(st.one_of(st.integers(0, 2), st.just(16))) for _ in range(4))
+    for axis in range(2):
+        reach = (kernel[axis] - 1) * dilations[axis] + 1
+        span = size[axis] + pads[2 * axis] + pads[2 * axis + 1] - reach
+        assume(span >= 0 and pads[2 * axis] < reach and pads[2 * axis + 1] < reach)
+        assume((span // strides[axis]) * strides[axis] < pads[2 * axis] + size[axis])
+    return size, {"kernel": kernel, "strides": strides, "pads": pads, "dilations": dilations}
+
+
+def out_size(size: tuple[int, int], g: dict[str, Any]) -> tuple[int, ...]:
+    return tuple(
+        (n + g["pads"][2 * i] + g["pads"][2 * i + 1] - (g["kernel"][i] - 1) * g["dilations"][i] - 1) // g["strides"][i]
+        + 1
+        for i, n in enumerate(size)
+    )
+
+
+@property_test
+@given(windows(), sums(), BATCH, st.integers(1, 3), CHANNELS, CHANNELS, LANES, SEED)
+def test_conv(g: Any, kind: Sums, n: int, group: int, ci: int, co: int, lanes: int, seed: int) -> None:
+    size, window = g
+    assume(ci * window["kernel"][0] * window["kernel"][1] <= 15000)  # else sums of u8 exceed 32 bits
+
+    def make(net: Net, x: Value) -> Value:
+        weight, bias = net.integers(kind.weight, co * group, ci, *window["kernel"]), kind.constant_bias(net, co * group)
+        geometry = {key: window[key] for key in ("strides", "pads", "dilations")}
+        out = kind.out((n, co * group, *out_size(size, window)))
+        return net.b.conv(x, weight, bias, group=group, out=out, **geometry, **kind.modes)
+
+    check_op(make, (n, ci * group, *size), dtype=kind.data, seed=seed, lanes=lanes)
+
+
+@property_test
+@given(windows(), sums(), BATCH, CHANNELS, LANES, SEED)
+def test_depthwise(g: Any, kind: Sums, n: int, channels: int, lanes: int, seed: int) -> None:
+    size, window = g
+
+    def make(net: Net, x: Value) -> Value:
+        weight, bias = net.integers(kind.weight, channels, 1, *window["kernel"]), kind.constant_bias(net, channels)
+        geometry = {key: window[key] for key in ("strides", "pads", "dilations")}
+        out = kind.out((n, channels, *out_size(size, window)))
+        return net.b.conv(x, weight, bias, group=channels, out=out, **geometry, **kind.modes)
+
+    check_op(make, (n, channels, *size), dtype=kind.data, seed=seed, lanes=lanes)
+
+
+@property_test
+@given(
+    st.tuples(st.integers(1, 7), st.integers(1, 7)),
+    st.tuples(st.integers(1, 4), st.integers(1, 4)),
+    st.tuples(st.integers(1, 3), st.integers(1, 3)),
+    sums(("", "low", "high")),
+    BATCH,
+    st.integers(1, 3),
+    CHANNELS,
+    CHANNELS,
+    LANES,
+    SEED,
+)
+def test_deconv(
+    size: tuple[int, int],
+    kernel: tuple[int, int],
+    strides: tuple[int, int],
+    kind: Sums,
+    n: int,
+    group: int,
+    ci: int,
+    co: int,
+    lanes: int,
+    seed: int,
+) -> None:
+    pads = (kernel[0] // 2, (kernel[0] - 1) // 2, kernel[1] // 2, (kernel[1] - 1) // 2)
+    outs = tuple((s - 1) * t + k - k // 2 - (k - 1) // 2 for s, t, k in zip(size, strides, kernel))
+    assume(all(k >= t for t, k in zip(strides, kernel)) and min(outs) >= 1)
+
+    def make(net: Net, x: Value) -> Value:
+        weight, bias = net.integers(kind.weight, ci * group, co, *kernel), kind.constant_bias(net, co * group)
+        out = kind.out((n, co * group, *outs))
+        return net.b.deconv(x, weight, bias, strides=strides, pads=pads, group=group, out=out, **kind.modes)
+
+    check_op(make, (n, ci * group, *size), dtype=kind.data, seed=seed, lanes=lanes)
