@@ -1,16 +1,19 @@
-"""Repeated and resized feature maps (bm1684-recipes.md 92)."""
+"""Repeated and resized feature maps (bm1684-recipes.md 92; bm1684.md 9)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
+from bmcompiler.backends.bm1684.kernels.forms import FormsKernel
+from bmcompiler.backends.bm1684.kernels.interpolate import InterpolateKernel
 from bmcompiler.backends.bm1684.kernels.layout import SelectKernel
+from bmcompiler.codegen.kernels import DeviceKernel
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.resample import Resize
 from bmcompiler.ops.shape import Upsample
-from bmcompiler.target import rule
 
 
 class UpsampleKernel(SelectKernel):
@@ -23,14 +26,8 @@ class UpsampleKernel(SelectKernel):
         return n, c, h.repeat(op.scale[0]), w.repeat(op.scale[1])
 
 
-class ResizeKernel(SelectKernel):
+class NearestKernel(SelectKernel):
     """resize to the nearest elements: a copy per evenly spaced run of them on every axis."""
-
-    ops = (Resize,)
-
-    @rule("Only mode nearest is a copy", got="mode")
-    def nearest(self, op: TensorOp) -> bool:
-        return bool(op.mode == "nearest")
 
     def maps(self, op: TensorOp) -> Sequence[np.ndarray]:
         found = [np.arange(size) for size in op.input.shape]
@@ -45,3 +42,13 @@ class ResizeKernel(SelectKernel):
 
     def filling(self, op: TensorOp) -> float:
         return float(op.extrapolation)
+
+
+class ResizeKernel(FormsKernel):
+    """resize: a copy for the nearest elements (and where nothing moves), else weighted sums."""
+
+    ops = (Resize,)
+    forms: ClassVar[tuple[DeviceKernel, ...]] = (NearestKernel(), InterpolateKernel())
+
+    def form(self, op: TensorOp) -> DeviceKernel:
+        return self.forms[0 if op.mode == "nearest" or not op.moving() else 1]
