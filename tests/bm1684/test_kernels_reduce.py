@@ -74,6 +74,22 @@ def test_softmax_of_large_numbers() -> None:
 
 
 @property_test
+@given(st.sampled_from(["sum", "prod"]), SHAPE, st.data(), st.booleans(), st.booleans(), LANES, SEED)
+def test_cumulate(
+    method: str,
+    shape: tuple[int, ...],
+    data: st.DataObject,
+    exclusive: bool,
+    reverse: bool,
+    lanes: int,
+    seed: int,
+) -> None:
+    axis = data.draw(st.integers(0, len(shape) - 1))
+    modes = {"method": method, "exclusive": exclusive, "reverse": reverse}
+    check_op(lambda net, x: net.b.cumulate(x, axis=axis, **modes), shape, seed=seed, lanes=lanes)
+
+
+@property_test
 @given(SHAPE, st.data(), st.integers(0, 2), LANES, SEED)
 def test_layer_norm(shape: tuple[int, ...], data: st.DataObject, vectors: int, lanes: int, seed: int) -> None:
     axis = data.draw(st.integers(0, len(shape) - 1))

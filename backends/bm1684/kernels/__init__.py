@@ -36,7 +36,7 @@ from bmcompiler.backends.bm1684.kernels.layout import (
 from bmcompiler.backends.bm1684.kernels.matmul import MatmulKernel
 from bmcompiler.backends.bm1684.kernels.norm import LastAxesNormKernel, LrnKernel, OverAxesNormKernel
 from bmcompiler.backends.bm1684.kernels.pool import AvgPoolKernel, MaxPoolKernel
-from bmcompiler.backends.bm1684.kernels.reduce import ArgKernel, ReduceKernel
+from bmcompiler.backends.bm1684.kernels.reduce import ArgKernel, CumulateKernel, ReduceKernel
 from bmcompiler.backends.bm1684.kernels.resample import ResizeKernel, UpsampleKernel
 from bmcompiler.backends.bm1684.kernels.softmax import HardmaxKernel, SoftmaxKernel
 from bmcompiler.backends.bm1684.kernels.view import ViewKernel
@@ -71,6 +71,7 @@ KERNELS: tuple[DeviceKernel, ...] = (
     LrnKernel(),
     ReduceKernel(),
     ArgKernel(),
+    CumulateKernel(),
     PermuteKernel(),
     ConcatKernel(),
     SplitKernel(),

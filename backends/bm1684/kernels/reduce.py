@@ -1,14 +1,17 @@
-"""reduce and arg."""
+"""reduce, arg and cumulate."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from bmcompiler.backends.bm1684.kernels.reduction import ReductionKernel
-from bmcompiler.backends.bm1684.recipes import reductions
+from bmcompiler.backends.bm1684.recipes import Machine, reductions
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.order import Cumulate
 from bmcompiler.ops.reduce import Arg, Reduce
 from bmcompiler.target import rule
+
+_MAX_ROWS = 1024
 
 
 class ReduceKernel(ReductionKernel):
@@ -39,3 +42,20 @@ class ArgKernel(ReductionKernel):
 
     def recipe(self, op: TensorOp) -> tuple[Any, ...]:
         return reductions.position, self.view(op).count, op.method == "min"
+
+
+class CumulateKernel(ReductionKernel):
+    """cumulate: a command for each row, the axis being h."""
+
+    ops = (Cumulate,)
+
+    @rule("The axis must have at most 1024 elements")
+    def few_rows(self, op: TensorOp) -> bool:
+        return bool(op.x.shape[op.axis] <= _MAX_ROWS)
+
+    def axes(self, op: TensorOp) -> tuple[int, ...]:
+        return (op.axis,)
+
+    def recipe(self, op: TensorOp) -> tuple[Any, ...]:
+        running = Machine.running_total if op.method == "sum" else Machine.running_product
+        return running, op.reverse, op.exclusive

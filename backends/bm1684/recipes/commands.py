@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 from bmcompiler.backends.bm1684.chip import CHIP, local_address
 from bmcompiler.backends.bm1684.isa import Eu, Precision, StrideCode, Task
 from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides, channel_rows
-from bmcompiler.backends.bm1684.recipes.machine import ONE, Immediate, Operand, Register, Step
+from bmcompiler.backends.bm1684.recipes.machine import NEUTRAL, ONE, Immediate, Operand, Register, Scan, Step
 from bmcompiler.errors import EncodingError
 
 Range = tuple[int, int]
@@ -40,6 +40,11 @@ class Tile(NamedTuple):
         """In words."""
         return self.plane.strides or aligned_strides(self.shape)
 
+    def rows(self, first: int, size: int) -> Tile:
+        """Part of it along h."""
+        n, c, _, w = self.shape
+        return Tile(Plane(self.plane.address + 4 * first * self.strides[2], self.strides), (n, c, size, w))
+
     @property
     def range(self) -> Range:
         """Bytes of a lane that it lies in."""
@@ -54,7 +59,25 @@ def emit_step(build: Tiu, step: Step, tiles: Sequence[Tile], target: Tile) -> No
 
     Raises EncodingError for strides in a command that knows only the default layout.
     """
-    _COMMANDS[step.task](build, step, [_tile(source, tiles) for source in step.sources], target)
+    sources = [_tile(source, tiles) for source in step.sources]
+    if step.scan is None:
+        _COMMANDS[step.task](build, step, sources, target)
+    else:
+        _scan(build, step, step.scan, sources[0], target)
+
+
+def _scan(build: Tiu, step: Step, scan: Scan, source: _Source, target: Tile) -> None:
+    """A command for each row."""
+    assert isinstance(source, Tile)
+    before: int | None = None
+    for row in scan.rows(target.shape[2]):
+        here = target.rows(row, 1)
+        if before is None:
+            first = Immediate(NEUTRAL[step.unit]) if scan.exclusive else source.rows(row, 1)
+            _tensor(build, step._replace(unit=Eu.COPY), [first], here)
+        else:
+            _tensor(build, step, [target.rows(before, 1), source.rows(before if scan.exclusive else row, 1)], here)
+        before = row
 
 
 _Source = Tile | Immediate
@@ -66,9 +89,7 @@ def _tile(source: Operand, tiles: Sequence[Tile]) -> _Source:
     tile = tiles[source.number]
     if isinstance(source, Register):
         return tile
-    n, c, _, w = tile.shape
-    first = tile.plane.address + 4 * source.first * tile.strides[2]
-    return Tile(Plane(first, tile.strides), (n, c, source.size, w))
+    return tile.rows(source.first, source.size)
 
 
 def _sizes(shape: Shape) -> dict[str, int]:

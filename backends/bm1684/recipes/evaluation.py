@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684 import fp32
 from bmcompiler.backends.bm1684.isa import Eu, Task
-from bmcompiler.backends.bm1684.recipes.machine import TILE, Immediate, Operand, Rows, Step
+from bmcompiler.backends.bm1684.recipes.machine import NEUTRAL, TILE, Immediate, Operand, Rows, Scan, Step
 from bmcompiler.backends.bm1684.tables import table
 from bmcompiler.backends.bm1684.windows import Window, depthwise_sums, largest
 
@@ -73,8 +73,24 @@ _BITS: dict[Eu, Callable[[Words, Words], Words]] = {
 }
 
 
+def _scanned(step: Step, scan: Scan, x: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Row by row along h."""
+    out = np.empty_like(x)
+    before: int | None = None
+    for row in scan.rows(x.shape[2]):
+        if before is None:
+            neutral = np.array(NEUTRAL[step.unit], np.uint32).view(np.float32)
+            out[:, :, row] = neutral if scan.exclusive else x[:, :, row]
+        else:
+            out[:, :, row] = _FLOAT[step.unit](out[:, :, before], x[:, :, before if scan.exclusive else row])
+        before = row
+    return out
+
+
 def _apply(step: Step, sources: list[Words]) -> Words:
     unit = step.unit
+    if step.scan is not None:
+        return _scanned(step, step.scan, _as_float(sources[0]))
     if step.task == Task.LUT:
         return table(step.table, step.terms)[_as_int(sources[0]) & (step.terms - 1)]
     if step.task == Task.SFU:

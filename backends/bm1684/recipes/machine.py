@@ -47,8 +47,19 @@ SIGN = 0x8000_0000
 MAGNITUDE = 0x7FFF_FFFF
 
 
+class Scan(NamedTuple):
+    """Running totals along h: from which end, and whether each row counts its own element."""
+
+    reverse: bool
+    exclusive: bool
+
+    def rows(self, count: int) -> list[int]:
+        """The rows in the order in which they are computed."""
+        return list(range(count))[::-1] if self.reverse else list(range(count))
+
+
 class Step(NamedTuple):
-    """One command.
+    """One command, or for running totals one for each row.
 
     Attributes:
         chosen: bits that a selection gives.
@@ -56,6 +67,7 @@ class Step(NamedTuple):
         terms: entries of the table that are used.
         arithmetic: whether a shift keeps the sign.
         window: of task 1: rows of the kernel and zero rows above; 0 rows = all that is reduced.
+        scan: the operation runs from row to row of its only operand.
         height: of the result: `TILE`, `REDUCED` or a number of rows.
     """
 
@@ -67,12 +79,18 @@ class Step(NamedTuple):
     terms: int = 0
     arithmetic: bool = False
     window: tuple[int, int] = (0, 0)
+    scan: Scan | None = None
     height: int = TILE
 
     @property
     def in_place(self) -> bool:
         """Whether the result may take the place of an operand: commands that read each element just once."""
-        return self.task in (Task.TENSOR, Task.COMPARE) and not any(isinstance(s, Rows) for s in self.sources)
+        separate = self.scan is not None or any(isinstance(s, Rows) for s in self.sources)
+        return self.task in (Task.TENSOR, Task.COMPARE) and not separate
+
+
+NEUTRAL = {Eu.ADD: 0, Eu.MUL: ONE}
+"""Bits of what running totals and products begin with."""
 
 
 def float_bits(value: float) -> int:
@@ -213,6 +231,14 @@ class Machine:
         for row in left:
             total = self.mul(total, row)
         return total if isinstance(total, Register) else self.copy(total)
+
+    def running_total(self, a: Register, reverse: bool, exclusive: bool) -> Register:
+        """Sums of the rows so far."""
+        return self._add(Step(Task.TENSOR, Eu.ADD, (a,), scan=Scan(reverse, exclusive)))
+
+    def running_product(self, a: Register, reverse: bool, exclusive: bool) -> Register:
+        """Products of the rows so far."""
+        return self._add(Step(Task.TENSOR, Eu.MUL, (a,), scan=Scan(reverse, exclusive)))
 
     def abs(self, a: Number) -> Register:
         """|a|."""
