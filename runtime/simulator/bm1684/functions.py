@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684 import fp32
 from bmcompiler.backends.bm1684.fp32 import FloatArray
@@ -21,6 +22,14 @@ _SCALAR: dict[int, Callable[[FloatArray, FloatArray], FloatArray]] = {
     Eu.ADD: fp32.add,
     Eu.SUB: fp32.subtract,
     Eu.DIVIDE: fp32.divide,
+}
+_SQUARES: dict[int, Callable[[FloatArray, FloatArray], FloatArray]] = {
+    Eu.SQUARE_SUM: fp32.add,
+    Eu.SQUARE_DIFF: fp32.subtract,
+}
+_NORMALISE: dict[int, Callable[[NDArray[np.int32]], NDArray[np.int32]]] = {
+    Eu.INT_NORMALIZE: fp32.nearest_exponent,
+    Eu.FP32_NORMALIZE: fp32.nearest_power,
 }
 
 
@@ -73,7 +82,7 @@ def linear_step(ops: Operands) -> Step:
     if unit == Eu.MAC:
         scale = _vector(ops, "opd2")
         return _accumulating(ops, lambda: fp32.add(fp32.multiply(a(), scale()), bias()))
-    combine = {Eu.SQUARE_SUM: fp32.add, Eu.SQUARE_DIFF: fp32.subtract}.get(Eu(unit))
+    combine = _SQUARES.get(unit)
     if combine is None:
         raise SimulatorError(f"operation {unit} does not exist for linear commands")
     result = _map(ops, "res0")
@@ -105,7 +114,7 @@ def sfu_step(ops: Operands) -> Step:
     if unit == Eu.FP32_TO_INT:
         source, result = _read(ops, "opd0"), _map(ops, "res0", WORD)
         return lambda: result.write(fp32.to_int(source()))
-    normalise = {Eu.INT_NORMALIZE: fp32.nearest_exponent, Eu.FP32_NORMALIZE: fp32.nearest_power}.get(Eu(unit))
+    normalise = _NORMALISE.get(unit)
     if normalise is None:
         raise SimulatorError(f"operation {unit} does not exist for special-function commands")
     source, result = _read(ops, "opd0", WORD), _map(ops, "res0", WORD)
