@@ -10,10 +10,10 @@ import numpy as np
 from bmcompiler.backends.bm1684.build import Build, compact_bytes, extents
 from bmcompiler.backends.bm1684.chip import CHIP, align_up, local_address
 from bmcompiler.backends.bm1684.isa import Eu, StrideCode, Task
-from bmcompiler.backends.bm1684.kernels.base import PIXELS, dims4, plane, sizes, strides, words_of
+from bmcompiler.backends.bm1684.kernels.base import PIXELS, dims4, sizes, strides, words_of
 from bmcompiler.backends.bm1684.kernels.conv_geometry import ConvGeometry, DeconvGeometry, channel_groups
 from bmcompiler.backends.bm1684.kernels.int_finish import Finish
-from bmcompiler.backends.bm1684.layout import Shape
+from bmcompiler.backends.bm1684.layout import Shape, global_strides
 from bmcompiler.codegen.tiling import Box, Buffer, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
@@ -23,7 +23,7 @@ from bmcompiler.target import Kernel, rule
 
 QUAD = 4
 """Input channels of an 8-bit kernel lie in groups of four (bm1684.md 4.4)."""
-_START = 10  # cycles of a group of pixels beside its products (bm1684.md 12)
+START_CYCLES = 10  # cycles of a group of pixels beside its products (bm1684.md 12)
 
 
 class IntConvKernel(ConvGeometry):
@@ -65,25 +65,14 @@ class IntConvKernel(ConvGeometry):
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             def sums(result: int, crossed: bool) -> None:
-                fields = {**slide.fields, "opd0_addr": local_address(ins[0]), **self._kernel_fields(op)}
-                reads = [plane(ins[0], slide.shape, 1)]
-                if crossed and len(weights) == 1:
-                    fields |= {"opt_opd1_const": 1, "opd1_addr": op.zero_points[1] & 0xFF}
-                else:
-                    place = ins[1 + crossed]
-                    fields["opd1_addr"] = local_address(place)
-                    reads.append((place, place + weights[crossed].lane_bytes))
-                if finish.adds_bias:
-                    fields |= {"tsk_opd_num": 3, "opd2_addr": local_address(ins[-1])}
-                    reads.append((ins[-1], ins[-1] + inputs[-1].lane_bytes))
-                written = (result, result + finish.sums_bytes(dims))
-                build.tiu(
-                    reads, [written], res0_addr=local_address(result), **sizes("res0", dims), **fields, **finish.fields
-                )
+                fields = {**slide.fields, **self._kernel_fields(op)}
+                kernel = ins[1 + crossed] if len(weights) > crossed else None
+                emit_sums(build, finish, dims, (ins[0], kernel, ins[-1]), result, fields, list(zip(ins, inputs)))
 
             finish.emit(build, dims, sums, outs[0], scratch, ins[-1])
 
-        out = finish.result_buffer(dims4(op.result), box)
+        by = global_strides(dims4(op.result))
+        out = finish.result_buffer(dims, by, sum(lo * step for (lo, _), step in zip(box, by)))
         cycles = self._cycles(op, dims) * (1 + finish.crossed) + finish.cycles(dims)
         return TileWork(tuple(inputs), (out,), finish.scratch(dims), compute, cycles)
 
@@ -104,7 +93,7 @@ class IntConvKernel(ConvGeometry):
         n, c, h, w = words_of(dims, 1)
         down, across = self.taps(op)
         depth = 1 if self.is_depthwise(op) else -(-op.input.shape[1] // op.group // QUAD)
-        return n * -(-c // CHIP.lanes) * -(-h * w // PIXELS) * (down * across * depth + _START)
+        return n * -(-c // CHIP.lanes) * -(-h * w // PIXELS) * (down * across * depth + START_CYCLES)
 
     # -- constants -----------------------------------------------------------------------------------------------------
     def _weights(self, op: TensorOp, finish: Finish, c0: int, c1: int) -> list[Buffer]:
@@ -139,6 +128,33 @@ class IntDeconvKernel(DeconvGeometry, IntConvKernel):
     ops = (Deconv,)
 
 
+def emit_sums(
+    build: Build,
+    finish: Finish,
+    dims: Shape,
+    sources: tuple[int, int | None, int],
+    result: int,
+    fields: dict[str, int],
+    buffers: list[tuple[int, Buffer]],
+) -> None:
+    """Emit the command of the sums.
+
+    Args:
+        sources: addresses of data, weights (None: all are their zero point), bias if the sums take one.
+        fields: geometry. buffers: all inputs of the tile with their addresses.
+    """
+    data, weight, bias = sources
+    found = {**fields, **finish.fields, **sizes("res0", dims), "opd0_addr": local_address(data)}
+    if weight is None:
+        found |= {"opt_opd1_const": 1, "opd1_addr": finish.zero_points[1] & 0xFF}
+    else:
+        found["opd1_addr"] = local_address(weight)
+    if finish.adds_bias:
+        found |= {"tsk_opd_num": 3, "opd2_addr": local_address(bias)}
+    reads = [(place, place + buffer.lane_bytes) for place, buffer in buffers]
+    build.tiu(reads, [(result, result + finish.sums_bytes(dims))], res0_addr=local_address(result), **found)
+
+
 def weight_buffer(
     weight: Value, layout: str, pack: Callable[[np.ndarray], np.ndarray], row: int, c0: int, c1: int
 ) -> Buffer:
@@ -169,21 +185,21 @@ def vector_buffer(
 def real_vector_buffer(
     op: TensorOp, finish: Finish, over_depth: Callable[[np.ndarray], np.ndarray], c0: int, c1: int
 ) -> Buffer:
-    """fl(fl(bias) * scale): what the high and asymmetric modes add at the end (bmlang.md 3.3)."""
+    """fl(fl(bias) * scale), of the corrected bias in the asymmetric mode: what is added at the end (bmlang.md 3.3)."""
     _, weight, *biases = op.operands
-    bias = biases[0] if biases else None
-    asymmetric = bool(op.zero_points)
+    bias, scale = biases[0] if biases else None, np.float32(finish.scale)
+    if bias is not None and not op.zero_points:
+        return vector_buffer(bias, f"times {scale}", lambda b: b.astype(np.float32) * scale, 4, c0, c1)
+    key = "" if bias is None or bias.op is None else bias.op.attributes["key"]
+    dims = (1, c1 - c0, 1, 1)
 
     def load(build: Build, address: int) -> None:
         def pack(w: np.ndarray) -> np.ndarray:
-            numbers = None if bias is None else build.coefficients.array(bias)
-            if asymmetric:
-                numbers = corrected_bias(op, w, numbers, over_depth)
-            assert numbers is not None
-            return numbers.astype(np.float32) * np.float32(finish.scale)
+            own = None if bias is None else build.coefficients.array(bias)
+            corrected: np.ndarray = corrected_bias(op, w, own, over_depth)
+            return corrected.astype(np.float32) * scale
 
-        key = "" if bias is None or bias.op is None else bias.op.attributes["key"]
-        offset = build.coefficients.place(weight, f"{op.opname} added {key} {op.scale} {op.zero_points}", pack)
-        build.load_compact(build.coefficient(offset + 4 * c0), (1, c1 - c0, 1, 1), 4, address)
+        offset = build.coefficients.place(weight, f"{op.opname} bias {key} {scale} {op.zero_points}", pack)
+        build.load_compact(build.coefficient(offset + 4 * c0), dims, 4, address)
 
-    return Buffer(compact_bytes((1, c1 - c0, 1, 1)), "c", 4 * (c1 - c0), load, True)
+    return Buffer(compact_bytes(dims), "c", 4 * (c1 - c0), load, True)

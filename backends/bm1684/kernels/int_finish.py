@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from bmcompiler.backends.bm1684.build import Build, extents, lane_bytes, side_fields
+from bmcompiler.backends.bm1684.build import Build, lane_bytes, side_fields
 from bmcompiler.backends.bm1684.chip import local_address
 from bmcompiler.backends.bm1684.isa import DataFormat, Direction, Eu, Precision, StrideCode
 from bmcompiler.backends.bm1684.kernels.base import pass_cycles
@@ -28,10 +28,10 @@ from bmcompiler.backends.bm1684.kernels.int_planes import (
     pixel_halves,
 )
 from bmcompiler.backends.bm1684.kernels.words import store_words
-from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides, global_strides, pixel_strides
+from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides, pixel_strides
 from bmcompiler.backends.bm1684.recipes import Machine, Plane, Register, Steps
 from bmcompiler.backends.bm1684.recipes.rounding import quantize
-from bmcompiler.codegen.tiling import Box, Buffer
+from bmcompiler.codegen.tiling import Buffer
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.quant_modes import ASYMMETRIC, HIGH, LOW, rescale
 
@@ -205,13 +205,12 @@ class Finish:
             inputs.append(Plane(vector, (0, 1, 0, 0)))
         self._steps.emit(build, dims, inputs, result, free)
 
-    def result_buffer(self, view: Shape, box: Box) -> Buffer:
-        """How the `box` of the result, seen as `view`, is stored."""
-        dims, by, item = extents(box), global_strides(view), self.dtype.itemsize
-        start = item * sum(lo * step for (lo, _), step in zip(box, by))
+    def result_buffer(self, dims: Shape, by: Strides, start: int) -> Buffer:
+        """How a tile of results is stored; strides, and the place of its first element, in elements."""
+        item = self.dtype.itemsize
 
         def store(build: Build, address: int) -> None:
-            target = build.neuron(self.op.result) + start
+            target = build.neuron(self.op.result) + item * start
             if self.in_words:
                 store_words(build, target, item, dims, by, address)
             elif item == 1:

@@ -6,9 +6,7 @@ one instruction sums them; deeper products add up chunks of 1024 rows, which are
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
-from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,8 +16,11 @@ from bmcompiler.backends.bm1684.chip import local_address
 from bmcompiler.backends.bm1684.fp32 import FloatArray, add
 from bmcompiler.backends.bm1684.isa import Task
 from bmcompiler.backends.bm1684.kernels.base import MAX_SIZE, LocalKernel, is_activation, is_constant, plane
+from bmcompiler.backends.bm1684.kernels.forms import FormsKernel
 from bmcompiler.backends.bm1684.kernels.fused_activation import activate, emit_activation
+from bmcompiler.backends.bm1684.kernels.int_matmul import IntMatmulKernel
 from bmcompiler.backends.bm1684.kernels.matrices import ROW, load_matrix, matrix_bytes, matrix_shape, store_matrix
+from bmcompiler.backends.bm1684.kernels.product import Product, product_of
 from bmcompiler.backends.bm1684.ordered import ordered_product
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.ir import Value
@@ -32,34 +33,7 @@ _CHUNK = 1024
 _MAX_COLUMNS = MAX_SIZE // ROW * ROW
 
 
-@dataclass(frozen=True)
-class Product:
-    """Sizes of a matmul: `pairs` (left matrix, right matrix) products of (rows, depth) by (depth, columns)."""
-
-    pairs: tuple[tuple[int, int], ...]
-    rows: int
-    depth: int
-    columns: int
-
-    @property
-    def chunks(self) -> list[tuple[int, int]]:
-        """Ranges of the depth that one instruction sums."""
-        size = self.depth if self.depth <= _WHOLE else _CHUNK
-        return [(k, min(k + size, self.depth)) for k in range(0, self.depth, size)]
-
-
-def product_of(op: TensorOp) -> Product:
-    """The products of a matmul; where one right matrix serves all, all rows make one left matrix."""
-    left, right, result = op.left.shape, op.right.shape, op.type.shape
-    rows, columns = result[-2:]
-    depth = left[-2] if op.transpose_left else left[-1]
-    if prod(right[:-2]) == 1 and not op.transpose_left:
-        return Product(((0, 0),), prod(result[:-2]) * rows, depth, columns)
-    indices = [np.broadcast_to(np.arange(prod(s)).reshape(s), result[:-2]).ravel() for s in (left[:-2], right[:-2])]
-    return Product(tuple(zip(*(part.tolist() for part in indices))), rows, depth, columns)
-
-
-class MatmulKernel(LocalKernel):
+class FloatMatmulKernel(LocalKernel):
     """matmul: rows and columns of the result are tiled, one batch at a time; constants as operands are packed first."""
 
     ops: ClassVar[tuple[type[TensorOp], ...]] = (Matmul,)
@@ -94,7 +68,7 @@ class MatmulKernel(LocalKernel):
         product = product_of(op)
         (r0, r1), (c0, c1), (batch, _) = box[:3]
         rows, columns = r1 - r0, c1 - c0
-        chunks = product.chunks
+        chunks = chunks_of(product.depth)
         lefts, rights = len({a for a, _ in product.pairs}), len({b for _, b in product.pairs})
         load_left, load_right = (partial(load, op, product, batch) for load in (_load_left, _load_right))
         stream = len(chunks) > 1
@@ -152,8 +126,21 @@ class MatmulKernel(LocalKernel):
         a, b = a.reshape(-1, product.rows, product.depth), b.reshape(-1, product.depth, product.columns)
         out = np.empty((len(product.pairs), product.rows, product.columns), np.float32)
         for target, (i, j) in zip(out, product.pairs):
-            target[:] = _sums(a[i], b[j], product.chunks, *bias)
+            target[:] = _sums(a[i], b[j], chunks_of(product.depth), *bias)
         return activate(op.activation, out.reshape(op.type.shape))
+
+
+class MatmulKernel(FormsKernel):
+    """matmul of floats and of bytes."""
+
+    ops = (Matmul,)
+    forms = (FloatMatmulKernel(), IntMatmulKernel())
+
+
+def chunks_of(depth: int) -> list[tuple[int, int]]:
+    """Ranges of the depth that one instruction sums."""
+    size = depth if depth <= _WHOLE else _CHUNK
+    return [(k, min(k + size, depth)) for k in range(0, depth, size)]
 
 
 def _sums(a: FloatArray, b: FloatArray, chunks: list[tuple[int, int]], bias: FloatArray | None = None) -> FloatArray:
