@@ -26,9 +26,9 @@ def factor_per_row(op: TensorOp, draft: Draft) -> Value | None:
 
 @legalizes("div")
 def times_reciprocals(op: TensorOp, draft: Draft) -> Value | None:
-    """Division by a constant tensor without zeros: multiplication by its reciprocals."""
+    """Division of floats by a constant tensor without zeros: multiplication by its reciprocals."""
     divisor = draft.constant(op.b)
-    if divisor is None or not divisor.all():
+    if divisor is None or divisor.dtype.kind != "f" or not divisor.all():
         return None
     return draft.emit("mul", [op.a, draft.weight((1.0 / divisor).astype(divisor.dtype), "reciprocals")])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from bm1684_nets import FULL, Net, check_op
 from hypothesis import HealthCheck, given, settings
@@ -16,6 +17,7 @@ SHAPE = st.one_of(
     st.lists(st.integers(1, 9), min_size=1, max_size=5).map(tuple),
     st.sampled_from([(1, 70, 5, 7), (2, 3, 40, 33), (1000,), (1, 1, 1, 521), (130, 66)]),
 )
+FOUR_AXES = SHAPE.filter(lambda shape: len(shape) < 5)
 # Of each axis: full, 1 in the first operand, 1 in the second one.
 PATTERN = st.lists(st.integers(0, 2), min_size=5, max_size=5)
 
@@ -27,7 +29,7 @@ def _broadcast(shape: tuple[int, ...], pattern: list[int]) -> tuple[tuple[int, .
 
 
 @property_test
-@given(st.sampled_from(["add", "sub", "mul", "div", "max", "min"]), SHAPE, PATTERN, st.booleans(), LANES, SEED)
+@given(st.sampled_from(["add", "sub", "mul", "div", "max", "min"]), FOUR_AXES, PATTERN, st.booleans(), LANES, SEED)
 def test_binary(name: str, shape: tuple[int, ...], pattern: list[int], constant: bool, lanes: int, seed: int) -> None:
     a, b = _broadcast(shape, pattern)
 
@@ -41,7 +43,7 @@ def test_binary(name: str, shape: tuple[int, ...], pattern: list[int], constant:
 
 
 @property_test
-@given(SHAPE, PATTERN, st.sampled_from(["relu", "relu6"]), SEED)
+@given(FOUR_AXES, PATTERN, st.sampled_from(["relu", "relu6"]), SEED)
 def test_add_with_activation(shape: tuple[int, ...], pattern: list[int], activation: str, seed: int) -> None:
     check_op(lambda net, x, y: net.b.add(x, y, activation=activation), *_broadcast(shape, pattern), seed=seed)
 
@@ -49,6 +51,26 @@ def test_add_with_activation(shape: tuple[int, ...], pattern: list[int], activat
 @pytest.mark.parametrize("shapes", [((2, 3, 4), (2, 3, 4)), ((5, 1, 7), (6, 1))])
 def test_power(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
     check_op(lambda net, x, y: net.b.pow(net.b.abs(x), y), *shapes)
+
+
+@pytest.mark.parametrize("dtype", ["i8", "u8", "i16", "u16"])
+def test_division_of_integers(dtype: str) -> None:
+    def make(net: Net, x: Value, y: Value) -> list[Value]:
+        small = net.b.where(net.b.compare(y, x, method="less"), y, net.b.weight(np.array([3], x.type.numpy)))
+        some = net.b.bit_and(y, net.b.weight(np.array([7], x.type.numpy)))  # now and then 0
+        results = [net.b.div(x, small), net.b.div(x, some), net.b.mod(x, small), net.b.mod(x, some)]
+        return [*results, net.b.mod(x, small, fmod=True), net.b.mod(x, y, fmod=True)]
+
+    check_op(make, (2, 70, 3, 4), (2, 70, 3, 4), dtype=dtype)
+
+
+@pytest.mark.parametrize("fmod", [False, True])
+def test_remainders_of_floats(fmod: bool) -> None:
+    def make(net: Net, x: Value, y: Value) -> Value:
+        divisor = net.b.add(y, net.b.where(net.b.compare(y, net.f32(1), method="less"), net.f32(1), net.f32(1)))
+        return net.b.mod(net.b.mul(x, net.b.weight(np.array([8.0], np.float32))), divisor, fmod=fmod)
+
+    check_op(make, (2, 70, 3, 4), (2, 70, 3, 4), close=1e-3)
 
 
 PLAIN = [

@@ -192,6 +192,17 @@ def test_power_of_two_tiles() -> None:
     assert np.allclose(result[known], exact[known], 1e-5, 1e-6, equal_nan=True)
 
 
+def test_quotients_are_right() -> None:
+    random = np.random.default_rng(2)
+    a, b = (random.integers(1, 4000, 50000).astype(np.float32) for _ in range(2))
+    steps = record(powers.quotient, 2)
+    assert np.array_equal(steps.evaluate(a * b, b), a)
+    assert np.array_equal(steps.evaluate(a, b), a / b)
+    edges = steps.evaluate(*(np.array(v, np.float32) for v in ([1, -1, 5, 0, 1], [0, 0, np.inf, 0, np.nan])))
+    assert edges[:3].tolist() == [np.inf, -np.inf, 0]
+    assert np.isnan(edges[3:]).all()
+
+
 def test_integers_become_floats_exactly() -> None:
     random = np.random.default_rng(0)
     x = random.integers(-(2**31), 2**31, (1, 70, 2, 3)).astype(np.int32)

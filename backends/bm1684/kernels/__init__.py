@@ -9,6 +9,7 @@ from bmcompiler.backends.bm1684.kernels.convert import (
     QuantizeKernel,
     QuantizeLinearKernel,
 )
+from bmcompiler.backends.bm1684.kernels.elementwise import ModKernel
 from bmcompiler.backends.bm1684.kernels.gather import (
     GatherElementsKernel,
     GatherKernel,
@@ -55,6 +56,7 @@ KERNELS: tuple[DeviceKernel, ...] = (
     MatmulKernel(),
     MaxPoolKernel(),
     AvgPoolKernel(),
+    ModKernel(),
     QuantizeKernel(),
     DequantizeKernel(),
     DequantizeLinearKernel(),

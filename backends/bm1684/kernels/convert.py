@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.backends.bm1684.kernels.elementwise import ElementwiseKernel
-from bmcompiler.backends.bm1684.kernels.words import LOADABLE, as_float, as_int, not_zero
+from bmcompiler.backends.bm1684.kernels.words import LOADABLE, NARROW, as_float, as_int, limits, not_zero, saturated
 from bmcompiler.backends.bm1684.recipes import Machine, Register
-from bmcompiler.backends.bm1684.recipes.powers import precise_quotient
+from bmcompiler.backends.bm1684.recipes.powers import quotient
 from bmcompiler.backends.bm1684.recipes.rounding import (
     float_of_half,
     int_to_float,
@@ -25,7 +25,6 @@ from bmcompiler.ops.linear_quant import DequantizeLinear, QuantizeLinear
 from bmcompiler.target import rule
 
 _FAR = float(1 << 20)
-NARROW = ("i8", "u8", "i16", "u16")
 
 
 class QuantizeKernel(ElementwiseKernel):
@@ -49,12 +48,12 @@ class QuantizeKernel(ElementwiseKernel):
 
 
 def _quantize(m: Machine, x: Register, dtype: str, inverse: float, zero_point: int) -> Register:
-    limits = np.iinfo(DTYPES[dtype][1])
+    bounds = np.iinfo(DTYPES[dtype][1])
     scaled = m.mul(x, inverse)
-    whole = quantize(m, scaled, float(limits.min - zero_point), float(limits.max - zero_point))
+    whole = quantize(m, scaled, float(bounds.min - zero_point), float(bounds.max - zero_point))
     if not zero_point:
         return whole
-    if limits.bits == 8:
+    if bounds.bits == 8:
         return m.to_int(float_of_half(m, whole, 16, zero_point))
     return m.to_int(m.add(int_to_float(m, whole), zero_point))
 
@@ -106,10 +105,7 @@ class DequantizeLinearKernel(LinearKernel):
 
 
 class QuantizeLinearKernel(LinearKernel):
-    """quantize_linear: a corrected quotient, rounded half to even.
-
-    Quotients that are not exact may differ from IEEE division in the last bit, results by one where that decides.
-    """
+    """quantize_linear: a corrected quotient, rounded half to even."""
 
     ops = (QuantizeLinear,)
 
@@ -123,13 +119,11 @@ class QuantizeLinearKernel(LinearKernel):
 
 def _quantize_linear(m: Machine, x: Register, scale: Register, *rest: Any) -> Register:
     *zero_point, dtype = rest
-    quotient = precise_quotient(m, x, scale)
-    limited = m.max(m.min(quotient, _FAR), -_FAR)  # no result depends on what is beyond
+    limited = m.max(m.min(quotient(m, x, scale), _FAR), -_FAR)  # no result depends on what is beyond
     value = round_small(m, limited)
     if zero_point:
         value = m.add(value, as_float(m, zero_point[0], dtype))
-    low, high = _limits(dtype)
-    return m.to_int(m.min(m.max(value, low), high))
+    return m.to_int(saturated(m, value, dtype))
 
 
 def _dequantize_linear(m: Machine, x: Register, scale: Register, *rest: Any) -> Register:
@@ -162,17 +156,11 @@ def _cast(m: Machine, x: Register, source: str, target: str, truncate: bool) -> 
         return _from_float(m, x, target, truncate)
     if truncate or target == "i32" or source in ("bool", target):
         return as_int(m, x, source)
-    return quantize(m, as_float(m, x, source), *_limits(target))
-
-
-def _limits(dtype: str) -> tuple[float, float]:
-    limits = np.iinfo(DTYPES[dtype][1])
-    return float(limits.min), float(limits.max)
+    return quantize(m, as_float(m, x, source), *limits(target))
 
 
 def _from_float(m: Machine, x: Register, target: str, truncate: bool) -> Register:
     value = zero_for_nan(m, x)
     if target != "i32":
-        low, high = _limits(target)
-        value = m.min(m.max(value, low), high)
+        value = saturated(m, value, target)
     return m.to_int(value) if truncate else round_away_to_int(m, value)

@@ -10,13 +10,21 @@ from typing import Any, ClassVar
 from bmcompiler.backends.bm1684.build import Build, extents, lane_bytes
 from bmcompiler.backends.bm1684.kernels.base import LocalKernel, elementwise_grid, is_activation
 from bmcompiler.backends.bm1684.kernels.broadcast import box_axes, box_offset, broadcast_view, merged_axes
-from bmcompiler.backends.bm1684.kernels.words import from_words, load_words, store_words, to_words
+from bmcompiler.backends.bm1684.kernels.words import (
+    NARROW,
+    as_float,
+    from_words,
+    load_words,
+    saturated,
+    store_words,
+    to_words,
+)
 from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides, global_strides
 from bmcompiler.backends.bm1684.recipes import Machine, Plane, Register, Steps, powers, record
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.elementwise import Add, Div, Max, Min, Mul, Pow, Sub
+from bmcompiler.ops.elementwise import Add, Div, Max, Min, Mod, Mul, Pow, Sub
 from bmcompiler.target import rule
 
 Recipe = Callable[..., Register]
@@ -112,13 +120,20 @@ def result_buffer(value: Value, strides: Strides, box: Box) -> Buffer:
 
 
 class BinaryKernel(ElementwiseKernel):
-    """add, sub, mul, div, max, min, pow with broadcasting; add with the activation it carries."""
+    """add, sub, mul, max, min, pow with broadcasting, add with the activation it carries; div, also of integers."""
 
     ops: ClassVar[tuple[type[TensorOp], ...]] = (Add, Sub, Mul, Div, Max, Min, Pow)
+
+    @rule("Operands and result must be f32, of div also i8, u8, i16 or u16")
+    def known_types(self, op: TensorOp) -> bool:
+        known = ("f32", *NARROW) if isinstance(op, Div) else ("f32",)
+        return all(v.dtype in known for v in (*op.operands, op.result))
 
     def recipe(self, op: TensorOp) -> tuple[Any, ...]:
         if isinstance(op, Add):
             return _add, op.activation
+        if isinstance(op, Div):
+            return _divide, op.a.dtype
         return (_BINARY[type(op)],)
 
 
@@ -129,10 +144,39 @@ def _add(m: Machine, a: Register, b: Register, activation: str) -> Register:
     return m.min(total, 6.0) if activation == "relu6" else total
 
 
+def _divide(m: Machine, a: Register, b: Register, dtype: str) -> Register:
+    """Quotients of integers are cut towards zero, and 0 for b = 0."""
+    if dtype == "f32":
+        return powers.quotient(m, a, b)
+    divisor = as_float(m, b, dtype)
+    value = powers.quotient(m, as_float(m, a, dtype), divisor)
+    return m.to_int(saturated(m, m.choose(m.abs(divisor), 0.0, value, 0.0), dtype))
+
+
+class ModKernel(ElementwiseKernel):
+    """mod of floats and small integers."""
+
+    ops = (Mod,)
+
+    @rule("Operands must be f32, i8, u8, i16 or u16")
+    def known_types(self, op: TensorOp) -> bool:
+        return op.a.dtype in ("f32", *NARROW)
+
+    def recipe(self, op: TensorOp) -> tuple[Any, ...]:
+        return _mod, op.a.dtype, op.fmod
+
+
+def _mod(m: Machine, a: Register, b: Register, dtype: str, fmod: bool) -> Register:
+    divisor = as_float(m, b, dtype)
+    rest = powers.remainder(m, as_float(m, a, dtype), divisor, fmod)
+    if dtype == "f32":
+        return rest
+    return m.to_int(m.choose(m.abs(divisor), 0.0, rest, 0.0))
+
+
 _BINARY: dict[type[TensorOp], Recipe] = {
     Sub: Machine.sub,
     Mul: Machine.mul,
-    Div: Machine.div,
     Max: Machine.max,
     Min: Machine.min,
     Pow: powers.power,

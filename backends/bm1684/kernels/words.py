@@ -15,7 +15,9 @@ from bmcompiler.backends.bm1684.isa import DataFormat, Direction, Function
 from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides
 from bmcompiler.backends.bm1684.recipes import Machine, Register
 from bmcompiler.backends.bm1684.recipes.rounding import int_to_float, narrow_to_float
+from bmcompiler.ir.types import DTYPES
 
+NARROW = ("i8", "u8", "i16", "u16")
 LOADABLE = ("f32", "i32", "i16", "u16", "i8", "u8", "bool")
 _BYTES = {"i8": DataFormat.INT8, "u8": DataFormat.UINT8, "bool": DataFormat.UINT8}
 _NARROW = {1: DataFormat.INT8, 2: DataFormat.INT16, 4: DataFormat.FP32}
@@ -119,3 +121,15 @@ def not_zero(m: Machine, x: Register, dtype: str) -> Register:
     """1 where the value of a loaded word is not 0, else 0; denormals are 0."""
     value = as_int(m, x, dtype) if dtype in ("i32", "i16", "u16") else m.add(x, 0.0)
     return m.xor(m.same_bits(value, 0, 1), 1)
+
+
+def saturated(m: Machine, x: Register, dtype: str) -> Register:
+    """A float within the range of an integer type."""
+    low, high = limits(dtype)
+    return m.min(m.max(x, low), high)
+
+
+def limits(dtype: str) -> tuple[float, float]:
+    """The smallest and the largest value of an integer type."""
+    info = np.iinfo(DTYPES[dtype][1])
+    return float(info.min), float(info.max)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from bmcompiler.backends.bm1684.recipes.exponential import exp, log_of_normal
-from bmcompiler.backends.bm1684.recipes.machine import SIGN, Machine, Number, Register
-from bmcompiler.backends.bm1684.recipes.rounding import round_even
+from bmcompiler.backends.bm1684.recipes.machine import ONE, SIGN, Machine, Number, Register
+from bmcompiler.backends.bm1684.recipes.rounding import floor, round_even
 
 _LARGEST, _SMALLEST = 3.4028234663852886e38, 2.0**-126
 _LOG_OF_ZERO = -1e30  # finite, so that 0 to the power 0 is 1
 _MOST_PRODUCTS = 16
+_UPPER_HALF = 0xFFFF_F000  # sign, exponent and the upper 12 bits of the mantissa
 _NAN = float("nan")
 
 
@@ -27,11 +28,43 @@ def reciprocal(m: Machine, x: Register) -> Register:
     return m.div(1.0, x)
 
 
-def precise_quotient(m: Machine, a: Register, b: Register) -> Register:
-    """a / b, corrected once by what the chip's quotient leaves: right but for the last bit, exact for short ones."""
-    inverse = m.div(1.0, b)
-    quotient = m.mul(a, inverse)
-    return m.add(m.mul(m.sub(a, m.mul(quotient, b)), inverse), quotient)
+def quotient(m: Machine, a: Register, b: Register) -> Register:
+    """a / b, which the chip's division misses by up to 5 units of the last place, put right.
+
+    What the first quotient leaves of a is exact, since factors are split into halves whose products fit 24 bits. Small
+    whole quotients come out whole; an infinite b gives 0, b = 0 infinity.
+    """
+    divisor = m.max(-_LARGEST, m.min(_LARGEST, b))
+    inverse = m.div(1.0, divisor)
+    first = m.mul(a, inverse)
+    right = m.add(m.mul(product_rest(m, a, first, divisor), inverse), first)
+    return m.choose(m.abs(right), -1.0, right, first)
+
+
+def product_rest(m: Machine, a: Register, x: Register, y: Register) -> Register:
+    """a - x * y, exact where x * y is near a."""
+    (x_high, x_low), (y_high, y_low) = _halves(m, x), _halves(m, y)
+    rest = m.sub(a, m.mul(x_high, y_high))
+    rest = m.sub(m.sub(rest, m.mul(x_high, y_low)), m.mul(x_low, y_high))
+    return m.sub(rest, m.mul(x_low, y_low))
+
+
+def _halves(m: Machine, x: Register) -> tuple[Register, Register]:
+    high = m.and_(x, _UPPER_HALF)
+    return high, m.sub(x, high)
+
+
+def remainder(m: Machine, a: Register, b: Register, like_dividend: bool) -> Register:
+    """The rest of a / b with the sign of b, or of a; NaN for b = 0."""
+    size, unit = m.abs(a), m.abs(b)
+    rest = product_rest(m, size, floor(m, quotient(m, size, unit)), unit)
+    rest = m.choose(0.0, rest, m.add(rest, unit), rest)  # when the quotient was rounded up to a whole number
+    if like_dividend:
+        return m.or_(rest, m.and_(a, SIGN))
+    apart = m.xor(a, b)  # negative when the signs differ; 0 with the sign of a stays
+    mirrored = m.choose(rest, 0.0, m.sub(unit, rest), rest)
+    rest = m.choose(0.0, m.or_(m.and_(apart, SIGN), ONE), mirrored, rest)
+    return m.or_(rest, m.and_(b, SIGN))
 
 
 def whole_power(m: Machine, x: Register, exponent: int) -> Register:
