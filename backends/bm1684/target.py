@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module, Operation
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.target import Compiled, Kernel
-
-if TYPE_CHECKING:
-    from bmcompiler.bmodel.bm1684 import Bm1684Stage
 
 
 class Bm1684Target:
@@ -43,25 +40,21 @@ class Bm1684Target:
 
     def compile(self, modules: Sequence[Module], level: int) -> Compiled:
         """One net with a stage per module (input shape)."""
-        from bmcompiler.backends.bm1684.codegen import Program
+        from bmcompiler.backends.bm1684.codegen import Bm1684Program
         from bmcompiler.backends.bm1684.isa import Engine
         from bmcompiler.bmodel.bm1684 import Bm1684Model, Bm1684Net
-        from bmcompiler.codegen.coefficients import Coefficients
+        from bmcompiler.codegen.program import compile_programs
         from bmcompiler.codegen.rows import memory_totals
 
-        stages: list[Bm1684Stage] = []
-        compiled = Compiled(None)
-        for module in modules:
-            program = Program(module, self, Coefficients(module), level)
-            stages.append(program.stage)
-            compiled.rows = compiled.rows or program.rows
-            compiled.totals = compiled.totals or {
-                **memory_totals(program.plan),
-                "weight memory": program.coefficients.size,
-                "TIU commands": program.build.counts[Engine.TIU],
-                "GDMA commands": program.build.counts[Engine.GDMA],
-            }
-        compiled.model = Bm1684Model([Bm1684Net(modules[0].main.name, stages)])
+        programs, compiled = compile_programs(modules, lambda module, pool: Bm1684Program(module, self, pool, level))
+        first = programs[0]
+        compiled.totals = {
+            **memory_totals(first.plan),
+            "weight memory": first.coefficients.size,
+            "TIU commands": first.build.counts[Engine.TIU],
+            "GDMA commands": first.build.counts[Engine.GDMA],
+        }
+        compiled.model = Bm1684Model([Bm1684Net(modules[0].main.name, [program.stage() for program in programs])])
         return compiled
 
     def disassemble(self, model: Any, net: int | None = None) -> str:

@@ -11,6 +11,7 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.target import Compiled, Kernel
 
 if TYPE_CHECKING:
+    from bmcompiler.bmodel import Buffer
     from bmcompiler.bmodel.bm1880 import Command
 
 
@@ -41,28 +42,25 @@ class Bm1880Target:
 
     def compile(self, modules: Sequence[Module], level: int) -> Compiled:
         """One command per module (input shape); modules share one weight set where their weights agree."""
-        from bmcompiler.backends.bm1880.codegen import Program
-        from bmcompiler.bmodel import Buffer
+        from bmcompiler.backends.bm1880.codegen import Bm1880Program
         from bmcompiler.bmodel.bm1880 import Bm1880Model
-        from bmcompiler.codegen.coefficients import Coefficients
+        from bmcompiler.codegen.program import compile_programs
         from bmcompiler.codegen.rows import memory_totals
 
         commands: list[Command] = []
         weights: list[Buffer] = []
-        compiled = Compiled(None)
-        for module in modules:
-            program = Program(module, self, Coefficients(module), level)
-            blob = program.coefficients.blob()
+        programs, compiled = compile_programs(modules, lambda module, pool: Bm1880Program(module, self, pool, level))
+        for program in programs:
+            command, blob = program.command(), program.coefficients.blob()
             if blob not in weights:
                 weights.append(blob)
-            program.command.weight_index = weights.index(blob)
-            commands.append(program.command)
-            compiled.rows = compiled.rows or program.rows
-            compiled.totals = compiled.totals or {
-                **memory_totals(program.plan),
-                "weight memory": len(blob),
-                "command bytes": len(program.command.cmdbuf),
-            }
+            command.weight_index = weights.index(blob)
+            commands.append(command)
+        compiled.totals = {
+            **memory_totals(programs[0].plan),
+            "weight memory": programs[0].coefficients.size,
+            "command bytes": len(commands[0].cmdbuf),
+        }
         compiled.model = Bm1880Model(modules[0].main.name, commands, weights, producer="bmcompiler")
         return compiled
 

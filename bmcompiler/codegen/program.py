@@ -1,0 +1,189 @@
+"""From IR to the commands of one program: what the code generators of all chips share.
+
+A chip's code generator is a subclass that says how its commands are built, counted, and put into its model file.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+
+from bmcompiler.bmodel.layers import LayerSpan
+from bmcompiler.bmodel.model import FORMATS, TensorInfo
+from bmcompiler.codegen.coefficients import Coefficients
+from bmcompiler.codegen.cpu_segment import encode_segment
+from bmcompiler.codegen.kernels import DeviceKernel
+from bmcompiler.codegen.memory import is_weight, parts_of_others, plan_memory, root_of
+from bmcompiler.codegen.partition import Segment, partition
+from bmcompiler.codegen.rows import cpu_rows, device_row, joined_names
+from bmcompiler.errors import BMError, UnsupportedError
+from bmcompiler.ir import Module, TensorType, Value
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.target import Compiled, LayerRow, Target
+
+B = TypeVar("B")
+"""The chip's instruction builder, which its kernels emit through."""
+T = TypeVar("T")
+P = TypeVar("P", bound="Program[Any]")
+
+
+class Program(ABC, Generic[B]):
+    """Code generation of one function; what it makes is read from the subclass.
+
+    Level 0 makes the plainest program: every command waits for the one before it. Level 1 moves data while the chip
+    computes. Level 2 also spares the copies of splits and concatenations whose parts are runs of the whole.
+
+    Attributes:
+        plan: where activations live; build: the builder of the chip.
+        rows: facts of each op, in order. spans: which commands belong to which layer, per kind of command (`counts`).
+    """
+
+    neuron_align: ClassVar[int] = 64
+    """Alignment of intermediate values in neuron memory, in bytes."""
+
+    def __init__(self, module: Module, target: Target, coefficients: Coefficients, level: int = 2) -> None:
+        self.module, self.function, self.target, self.coefficients = module, module.main, target, coefficients
+        self.segments = partition(self.function, target)
+        steps = [step for segment in self.segments for step in segment.steps()]
+        hidden = {value for segment in self.segments for value in segment.hidden()}
+        on_device = [op for segment in self.segments if segment.device for op in segment.ops]
+        hosts = parts_of_others(self.function, on_device) if level > 1 else {}
+        self.plan = plan_memory(self.function, steps, self.neuron_align, hosts, hidden)
+        self.build = self.start(level)
+        self.rows: list[LayerRow] = []
+        self.spans: tuple[list[LayerSpan], ...] = tuple([] for _ in self.counts())
+        for index, segment in enumerate(self.segments):
+            if segment.device:
+                self._device(segment)
+            else:
+                self._cpu(segment, index)
+        self._outputs()
+
+    # -- what a chip defines -------------------------------------------------------------------------------------------
+    @abstractmethod
+    def start(self, level: int) -> B:
+        """A builder for the program, whose plan is made."""
+
+    @abstractmethod
+    def counts(self) -> Sequence[int]:
+        """How many commands there are so far, of each kind that is numbered by itself."""
+
+    @abstractmethod
+    def call_cpu(self, segment: Segment, parameters: bytes) -> None:
+        """Let the host run a CPU subnet (`codegen.cpu_segment`) after all commands so far."""
+
+    @abstractmethod
+    def copy_output(self, value: Value, offset: int) -> None:
+        """Copy a value to `offset` in neuron memory, where an output of the net is expected."""
+
+    def end_of_device(self, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
+        """A run of device ops, which reads and writes these values of others, is complete. By default nothing."""
+
+    # -- what a chip may use -------------------------------------------------------------------------------------------
+    def input_tensors(self, make: Callable[[str, TensorType, int], T]) -> list[T]:
+        """`make(name, type, offset)` of every input of the net."""
+        function = self.function
+        return [
+            make(name, value.type, self.plan.offsets[value])
+            for name, value in zip(function.input_names, function.arguments)
+        ]
+
+    def output_tensors(self, make: Callable[[str, TensorType, int], T]) -> list[T]:
+        """`make(name, type, offset)` of every output of the net."""
+        function = self.function
+        return [
+            make(name, value.type, offset)
+            for name, value, offset in zip(function.output_names, function.returned, self.plan.outputs)
+        ]
+
+    # -- segments ------------------------------------------------------------------------------------------------------
+    def _device(self, segment: Segment) -> None:
+        for op in segment.ops:
+            kernel = self.target.kernel_for(op)
+            assert isinstance(op, TensorOp) and isinstance(kernel, DeviceKernel)
+            before = tuple(self.counts())
+            try:
+                moved = kernel.emit(op, self.build)
+            except BMError as error:
+                raise error.located(layer=op.label, kind=op.short_name) from None
+            commands = self._name(op.label, op.short_name, before)
+            self.rows.append(device_row(op, self.target.name, moved, commands))
+        self.end_of_device(*borders(segment))
+
+    def _cpu(self, segment: Segment, index: int) -> None:
+        def neuron_offset(value: Value) -> int:
+            return self.plan.offsets[root_of(value)]
+
+        def weight_offset(value: Value) -> int:
+            return self.coefficients.place(value, "plain", lambda w: w)
+
+        parameters = encode_segment(segment, f"cpu{index}", neuron_offset, weight_offset)
+        before = tuple(self.counts())
+        self.call_cpu(segment, parameters)
+        self._name(*joined_names(segment), before)
+        self.rows += cpu_rows(segment)
+
+    def _outputs(self) -> None:
+        """Outputs that live elsewhere (an input, or an output listed twice) get their copy."""
+        before = tuple(self.counts())
+        for value, offset in self.plan.copies:
+            root = root_of(value)
+            if root not in self.plan.offsets and not is_weight(root):
+                raise UnsupportedError("an output of the net has no memory", remedy="leave it out with --outputs")
+            self.copy_output(value, offset)
+        self._name("outputs", "copy", before)
+        if self.plan.copies:
+            values = [value for value, _ in self.plan.copies]
+            self.end_of_device(values, values)
+
+    def _name(self, layer: str, kind: str, before: Sequence[int]) -> int:
+        """Note that the commands since `before` belong to a layer; returns their number."""
+        after = self.counts()
+        for spans, first, end in zip(self.spans, before, after):
+            if end > first:
+                spans.append(LayerSpan(layer, kind, first, end - first))
+        return sum(after) - sum(before)
+
+
+def borders(segment: Segment) -> tuple[list[Value], list[Value]]:
+    """(values that a segment reads from outside, values that are read outside)."""
+    inside = {result for op in segment.ops for result in op.results}
+    read = dict.fromkeys(value for op in segment.ops for value in op.operands)
+    inputs = [value for value in read if root_of(value) not in inside and not is_weight(root_of(value))]
+    return inputs, segment.outputs()
+
+
+def compile_programs(modules: Sequence[Module], make: Callable[[Module, Coefficients], P]) -> tuple[list[P], Compiled]:
+    """One program per module (input shape), and the rows of the first one. `make` is the code generator of the chip."""
+    programs = [make(module, Coefficients(module)) for module in modules]
+    return programs, Compiled(None, programs[0].rows)
+
+
+def flat_pieces(size: int, row: int, rows: int) -> Iterator[tuple[int, int, int]]:
+    """(offset, rows, bytes per row) of copies that cover `size` bytes, at most `rows` of `row` bytes at a time."""
+    start = 0
+    while start < size:
+        count = min((size - start) // row, rows)
+        piece = (count, row) if count else (1, size - start)
+        yield start, *piece
+        start += piece[0] * piece[1]
+
+
+_NUMBER = {name: number for number, (name, _) in FORMATS.items()}
+
+
+def tensor_info(name: str, type: TensorType, offset: int) -> TensorInfo:
+    """Container entry of an input or output whose scale is a threshold.
+
+    Raises UnsupportedError for element types that model files cannot name.
+    """
+    fmt = _NUMBER.get(str(type.numpy))
+    if fmt is None:
+        raise UnsupportedError(
+            f"'{name}' has element type {type.dtype}, which no model file can hold", remedy="cast it to another type"
+        )
+    threshold = float(np.float32(type.quant.threshold)) if type.quant is not None else 0.0
+    return TensorInfo(name, type.shape or (1,), fmt, offset, threshold)
