@@ -1,8 +1,10 @@
-"""Float to int8 with power-of-two shifts (bm1880.md 11.2)."""
+"""Float to int8, with power-of-two shifts (bm1880.md 11.2) or real scales (bm1684.md 7.2)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, cast
 
 from bmcompiler.errors import UsageError
@@ -15,9 +17,7 @@ from bmcompiler.passes.quantize_rules.building import Building
 from bmcompiler.passes.quantize_rules.islands import pointless_islands
 from bmcompiler.passes.quantize_rules.scheme import Scheme, Shifts
 from bmcompiler.passmanager import Pass, PassContext, PassResult
-from bmcompiler.quant_modes import HIGH, MODES
-
-_ISLAND = "it stands between layers on the CPU, where going to int8 and back would only cost accuracy"
+from bmcompiler.quant_modes import MODES
 
 
 @dataclass(frozen=True)
@@ -31,15 +31,24 @@ class Quantize(Pass):
     3. Cheap ops between layers on the CPU go there too (`quantize_rules.islands`).
     4. Float inputs that an int8 op reads become i8 with their quantization; outputs are what their producers make.
 
-    Options: `scheme` is "shift", the only one; `skip` names source layers or tensors that stay in float; `strict_table`
-    keeps every threshold that a table names, at the cost of rescaling (the vendor's way); `report` logs the integers
-    chosen for each layer.
+    With scheme = scale tensors are i8 or u8 with real scales (`scale_rules`), and
+    5. convolutions and inner products have one of the three modes of `quant_modes`: `mode`, or with "auto" the one with
+       the fewest cycles whose output error is at most `budget` percent above the least (`scale_rules.choice`). A file
+       `table` forces what it says; where there is none yet, it is written.
+    6. What stays in float runs on the chip if that has float instructions; inputs and outputs stay float too, unless
+       `io` is "integer".
+
+    Options: `scheme` is "shift" (powers of two) or "scale"; `skip` names source layers or tensors that stay in float;
+    `strict_table` keeps every threshold that a table names, at the cost of rescaling (the vendor's way); `report` logs
+    the integers chosen for each layer.
     """
 
     name = "quantize"
     scheme: str = field(default="shift", metadata={"choices": ("shift", "scale")})
     mode: str = field(default="auto", metadata={"choices": ("auto", *MODES)})
     io: str = field(default="float", metadata={"choices": ("float", "integer")})
+    budget: float = 0.5
+    table: str = ""
     skip: tuple[str, ...] = ()
     strict_table: bool = False
     report: bool = False
@@ -56,25 +65,51 @@ class Quantize(Pass):
 
     def _function(self, module: Module, function: Function, ctx: PassContext) -> Building[Any]:
         in_float = self._skipped(function)
-        scheme = self._scheme(module, function, ctx, in_float)
-        while True:
-            low, accepted = self._lower(module, function, ctx, scheme, in_float)
-            pointless = pointless_islands(function, accepted)
-            if not pointless and not scheme.widen(function, accepted):
-                break
-            in_float.update(dict.fromkeys(pointless, _ISLAND))
+        if self.scheme == "shift":
+            low, _ = self._settled(module, function, ctx, Shifts(), in_float)
+        else:
+            low = self._with_modes(module, function, ctx, in_float)
         if self.report:
             for op, text in low.reports.items():
                 ctx.log(f"{op.label} ({op.short_name}): {text}")
         return low
 
-    def _scheme(self, module: Module, function: Function, ctx: PassContext, in_float: dict[Operation, str]) -> Scheme:
-        if self.scheme == "shift":
-            return Shifts()
+    def _with_modes(
+        self, module: Module, function: Function, ctx: PassContext, skipped: dict[Operation, str]
+    ) -> Building[Any]:
+        """Rule 5."""
+        from bmcompiler.passes.scale_rules.decide import DECIDED, decide, decided, rows
         from bmcompiler.passes.scale_rules.scheme import Scales
+        from bmcompiler.quant.mode_table import save_modes
 
-        modes = {op: HIGH if self.mode == "auto" else self.mode for op in function.ops}
-        return Scales(modes, self.io == "integer")
+        def lower(
+            modes: Mapping[Operation, str], in_float: Mapping[Operation, str]
+        ) -> tuple[Building[Any], set[Operation]]:
+            return self._settled(module, function, ctx, Scales(modes), dict(in_float))
+
+        choice = decide(
+            module, function, ctx, lower, mode=self.mode, budget=self.budget / 100, table=self.table, in_float=skipped
+        )
+        ctx.notes += choice.notes
+        scheme = Scales(choice.modes, self.io == "integer")
+        low, accepted = self._settled(module, function, ctx, scheme, {**skipped, **choice.in_float})
+        found = list(rows(function, choice, low, accepted, ctx.target))
+        if self.table and not Path(self.table).exists():
+            save_modes(self.table, found)
+            ctx.notes.append(f"quantization table written to {self.table}")
+        ctx.options[DECIDED] = decided(function, choice)
+        return low
+
+    def _settled(
+        self, module: Module, function: Function, ctx: PassContext, scheme: Scheme, in_float: dict[Operation, str]
+    ) -> tuple[Building[Any], set[Operation]]:
+        """Lower until no island is left and nothing can be widened; also returns the ops that became integers."""
+        while True:
+            low, accepted = self._lower(module, function, ctx, scheme, in_float)
+            pointless = pointless_islands(function, accepted)
+            if not pointless and not scheme.widen(function, accepted):
+                return low, accepted
+            in_float.update(dict.fromkeys(pointless, scheme.island))
 
     def _skipped(self, function: Function) -> dict[Operation, str]:
         """Ops that `skip` names. Raises UsageError for a name that fits none."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -136,11 +136,16 @@ class _CheckedSamples(Samples):
         return self._check.values(self._given.take(indices))
 
 
-def batches(data: Checked | Mapping[str, NDArray[Any]], sizes: Mapping[str, int]) -> Iterator[dict[str, Array]]:
-    """The samples in steps of `sizes[name]` (one batch per input); the first samples fill up the last step."""
+def batches(
+    data: Checked | Mapping[str, NDArray[Any]], sizes: Mapping[str, int], steps: Iterable[int] | None = None
+) -> Iterator[dict[str, Array]]:
+    """The samples in steps of `sizes[name]` (one batch per input); the first samples fill up the last step.
+
+    `steps`: which of the steps, all by default.
+    """
     first = next(iter(data), None)
     if first is None:
         return
     count = len(data[first])
-    for step in range(-(-count // sizes[first])):
+    for step in range(-(-count // sizes[first])) if steps is None else steps:
         yield {name: take(array, step * sizes[name], (step + 1) * sizes[name]) for name, array in data.items()}

@@ -24,6 +24,8 @@ class Scheme(Protocol):
     """How floats become integers."""
 
     rules: Rules
+    island: str
+    """Why cheap ops between float layers stay in float too."""
 
     def start(
         self,
@@ -44,6 +46,7 @@ class Shifts:
     """int8 with power-of-two shifts."""
 
     rules = RULES
+    island = "it stands between layers on the CPU, where going to int8 and back would only cost accuracy"
 
     def start(
         self,

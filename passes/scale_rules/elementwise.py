@@ -39,7 +39,7 @@ def weighted_sum(op: TensorOp, low: ScaleLowering) -> Value:
     wanted = within(op, low.wanted(op.result))
     if max(map(abs, signed)) > (I8 + 0.5) * wanted.scale:
         raise NoInt8Form("an operand is more than 127 times as large as the sum")
-    if not any(user.short_name in ("concat", "max", "min") for user in op.result.users):
+    if low.is_free(op.result):
         wanted = _fitting(signed, wanted)
     multipliers, shift = sum_multipliers([scale / wanted.scale for scale in signed])
     total = low.emit("mac_shift", operands, {"multipliers": multipliers, "rshift": shift}, wanted)

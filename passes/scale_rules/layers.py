@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import log2, sqrt
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,10 @@ from bmcompiler.errors import FileFormatError
 from bmcompiler.passes.quantize_rules.base import NoInt8Form
 from bmcompiler.passes.quantize_rules.formulas import I8, I16, linear
 from bmcompiler.passes.scale_rules.formats import Format, single
-from bmcompiler.quant_modes import ASYMMETRIC, LARGEST_SCALE, LOW, SMALLEST_SCALE
+from bmcompiler.quant_modes import ASYMMETRIC, HIGH, LARGEST_SCALE, LOW, SMALLEST_SCALE, rescale
 
 _I32 = (1 << 31) - 1
+_NEAR = 1e-6
 
 
 @dataclass(frozen=True)
@@ -38,25 +40,38 @@ class Layer:
     bias_scale: float
 
 
-def integer_layer(mode: str, weight: NDArray[Any], bias: NDArray[Any] | None, source: Format, wanted: Format) -> Layer:
+def integer_layer(
+    mode: str, weight: NDArray[Any], bias: NDArray[Any] | None, source: Format, wanted: Format, *, free: bool = False
+) -> Layer:
     """Integers of a convolution, inner product or scaling.
 
-    1. low: the weights take up what the shift leaves over (their largest is 64..127), so that the factor is a power of
-       two and the residual multiplier, which acts on 8 bits, is not needed; bias i16. Where they do not fit, the scale
-       of the result is doubled until they do.
+    1. low: the factor is made a power of two, so that the residual multiplier, which acts on 8 bits, is not needed.
+       Either the weights take up what is left over (their largest is then 64..127), or, where that loses more and the
+       scale of the result is `free`, the result does (rule 3). bias i16; where it does not fit, the scale of the result
+       is doubled until it does.
     2. high, asymmetric: weights use all of -127..127; bias i16 where it fits and the mode puts it into the sum, else
        i32. Zero points: those of the operands and the result, 0 for the weights.
+    3. The modes low and high round the sum to steps of the residual r before they multiply by it. For results of 8 bits
+       in the mode high the factor too is made a power of two where that loses less: an r below sqrt(2) is given to the
+       scale of a free result (also in the mode low), else one above 1.25 to the weights, whose steps grow by 2 / r.
 
     Raises FileFormatError for weights that are not finite, NoInt8Form for scales that no mode has.
     """
     for array in (weight, bias):
         if array is not None and not np.isfinite(array).all():
             raise FileFormatError("its weights hold NaN or infinity", remedy="give the weights of a net that works")
-    if mode == LOW:
-        return _low(weight, bias, source, wanted)
     peak = float(np.abs(weight).max(initial=0.0)) or 1.0
     weight_scale = single(peak / I8)
     unit = source.scale * weight_scale
+    if mode != ASYMMETRIC and wanted.dtype in ("i8", "u8"):
+        residual = rescale(in_range(unit / wanted.scale)).residual
+        if free and residual < sqrt(2):
+            wanted = replace(wanted, scale=single(wanted.scale * residual))
+        elif mode == HIGH and 1.25 < residual < 2:  # 4 / r**2 + 1 against r**2 + 2, the squares of all steps
+            weight_scale = single(weight_scale * 2 / residual)
+            unit = source.scale * weight_scale
+    if mode == LOW:
+        return _low(weight, bias, source, wanted)
     attributes: dict[str, Any] = {"mode": mode, "scale": in_range(unit / wanted.scale)}
     if mode == ASYMMETRIC:
         attributes["zero_points"] = (source.zero_point, 0, wanted.zero_point)
@@ -80,4 +95,6 @@ def in_range(factor: float) -> float:
     """A factor between operands and result as the modes take it. Raises NoInt8Form for one that no shift can make."""
     if not SMALLEST_SCALE <= single(factor) <= LARGEST_SCALE:
         raise NoInt8Form(f"its factor {factor:.3g} between operands and result is out of the range of a right shift")
-    return single(factor)
+    power = 2.0 ** round(log2(factor))
+    # a hair below a power of two the modes would shift one bit further and round to steps of almost 2
+    return power if abs(factor - power) <= _NEAR * power else single(factor)

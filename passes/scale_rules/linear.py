@@ -64,7 +64,7 @@ def per_channel(
     kernel = weight.reshape(-1, 1, 1, 1)
 
     def attempt(mode: str, wanted: Format) -> Value:
-        ints = _integers(op, mode, kernel, bias, x, within(op, wanted))
+        ints = _integers(op, mode, kernel, bias, x, within(op, wanted), low)
         operands = [low.as_maps(x, axis), *_constants(low, ints, like, None)]
         attributes = {"group": weight.shape[0], **ints.attributes, **after(op, ints.result)}
         out = low.emit("conv", operands, attributes, ints.result)
@@ -99,7 +99,7 @@ def _layer(op: TensorOp, low: ScaleLowering) -> Value:
     x = low.request(op.operands[0])
 
     def attempt(mode: str, wanted: Format) -> Value:
-        ints = _integers(op, mode, weights, biases, x, within(op, wanted))
+        ints = _integers(op, mode, weights, biases, x, within(op, wanted), low)
         operands = [x, *_constants(low, ints, op.operands[1], op.bias)]
         out = low.emit(op.opname, operands, {**kept(op), **ints.attributes, **after(op, ints.result)}, ints.result)
         _report(op, low, ints)
@@ -129,11 +129,18 @@ def _product(op: TensorOp, low: ScaleLowering) -> Value:
 
 
 def _integers(
-    op: TensorOp, mode: str, weight: NDArray[Any], bias: NDArray[Any] | None, x: Value, wanted: Format
+    op: TensorOp,
+    mode: str,
+    weight: NDArray[Any],
+    bias: NDArray[Any] | None,
+    x: Value,
+    wanted: Format,
+    low: ScaleLowering,
 ) -> Layer:
     """`integer_layer`; its error names the layer."""
     try:
-        return integer_layer(mode, weight, bias, format_of(x), wanted)
+        free = op.attributes.get("activation") != "relu6" and low.is_free(op.result)
+        return integer_layer(mode, weight, bias, format_of(x), wanted, free=free)
     except BMError as error:
         raise error.located(layer=op.label, kind=op.short_name) from None
 

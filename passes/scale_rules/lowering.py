@@ -22,6 +22,10 @@ FLOAT_NOTE = "quantize.float"
 """On an op that stays in float: why. It says nothing about where the op runs."""
 
 
+KEEPING = frozenset(("max_pool", "relu", "reshape", "permute", "slice", "split", "upsample", "tile", "pad"))
+"""Ops whose results have the format of their operand."""
+
+
 class ScaleLowering(Building[Format]):
     """Formats are `Format`s; what stays in float needs no host CPU.
 
@@ -60,6 +64,17 @@ class ScaleLowering(Building[Format]):
                 found.append((mode, Format.wide(self.plan.thresholds[op.results[0]])))
             found.append((mode, narrow))
         return found
+
+    def is_free(self, value: Value) -> bool:
+        """Whether a value of the old function may get another scale: no op downstream shares it between operands."""
+        if value in self.plan.exact:
+            return False
+        return not any(
+            user in self.plan.joined
+            or user in self.plan.saturating
+            or (user.short_name in KEEPING and not all(map(self.is_free, user.results)))
+            for user in value.users
+        )
 
     def wanted(self, value: Value) -> Format:
         return Format.symmetric(self.plan.thresholds[value], unsigned=value in self.unsigned)

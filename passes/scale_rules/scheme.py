@@ -25,6 +25,7 @@ class Scales:
     """Results of layers that may have 16 bits."""
 
     rules = SCALE_RULES
+    island = "it stands between layers in float, where going to int8 and back would only cost accuracy"
 
     def start(
         self,

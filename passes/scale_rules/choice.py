@@ -1,0 +1,182 @@
+"""Choosing the mode of every layer: fewest cycles for an output error close to the least."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import sqrt
+from typing import Any, cast
+
+from bmcompiler.ir import Function, Operation
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.passes.quantize_rules.base import is_constant
+from bmcompiler.passes.quantize_rules.building import Building
+from bmcompiler.passes.scale_rules.cost import cycles, macs
+from bmcompiler.passes.scale_rules.measure import Errors, Reference
+from bmcompiler.quant_modes import MODES
+from bmcompiler.target import Target
+
+Lower = Callable[[Mapping[Operation, str], Mapping[Operation, str]], tuple[Building[Any], set[Operation]]]
+"""(mode by op, reason by op that stays in float) -> the integer net and the ops that became integers."""
+FLOAT_ABOVE = 0.1
+"""Relative output error from which the last layers are tried in float."""
+FLOAT_SHARE = 0.25
+"""Share of all products that those layers may have."""
+_ROUNDS = 3
+
+
+@dataclass
+class Choice:
+    """What was decided and measured.
+
+    modes: by layer. in_float: reason by op. errors, cycles: of the chosen mode, relative and absolute. notes: sentences
+    for the summary.
+    """
+
+    modes: dict[Operation, str] = field(default_factory=dict)
+    in_float: dict[Operation, str] = field(default_factory=dict)
+    errors: dict[Operation, float] = field(default_factory=dict)
+    cycles: dict[Operation, int] = field(default_factory=dict)
+    why: dict[Operation, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+class Chooser:
+    """Numbers behind a choice.
+
+    1. Each layer is computed in every mode that the target takes, on what it reads in the float net, some channels of
+       it: its error. Errors of layers add up as independent noise.
+    2. The net with the most exact mode everywhere is measured: its output error is the reference, and ties the sum of
+       layer errors to output errors.
+    3. From the fewest cycles on, the layer that gains most accuracy per cycle goes one mode up until the predicted
+       output error is at most `budget` above the reference. The result is measured; where it is worse than predicted,
+       the prediction is corrected and the choice made again.
+    4. Where the outputs are more than FLOAT_ABOVE away from the float net, the last layers stay in float, as few as
+       bring them below, if those have at most FLOAT_SHARE of all products.
+    """
+
+    def __init__(
+        self, function: Function, reference: Reference, lower: Lower, target: Target | None, budget: float
+    ) -> None:
+        self.function, self.reference, self.lower = function, reference, lower
+        self.target, self.budget = target, budget
+        self.errors: Errors = {}
+        self.costs: dict[Operation, dict[str, int]] = {}
+
+    def choose(self, fixed: Mapping[Operation, str], in_float: Mapping[Operation, str]) -> Choice:
+        """Modes for all layers. `fixed`: modes that stay; `in_float`: what stays in float anyway, with the reason."""
+        self._measure(fixed, in_float)
+        best = {op: min(by, key=by.__getitem__) for op, by in self.errors.items()}
+        least = self._output_error({**best, **fixed}, in_float)
+        modes, found = self._cheapest(best, least, fixed, in_float)
+        choice = Choice({**modes, **fixed})
+        for op, mode in modes.items():
+            choice.errors[op], choice.cycles[op] = sqrt(self.errors[op][mode]), self.costs[op][mode]
+            fewest = self.costs[op][mode] == min(self.costs[op].values())
+            choice.why[op] = "fewest cycles" if fewest else "fewer cycles would exceed the error budget"
+        self._tail(choice, found, in_float)
+        counts = {mode: list(choice.modes.values()).count(mode) for mode in MODES}
+        text = ", ".join(f"{count} {mode}" for mode, count in counts.items() if count)
+        choice.notes.insert(
+            0,
+            f"quantization modes: {text or 'none'}; outputs are {found:.2%} from float on the calibration data, "
+            f"{least:.2%} with the most exact modes",
+        )
+        return choice
+
+    def _measure(self, fixed: Mapping[Operation, str], in_float: Mapping[Operation, str]) -> None:
+        """Step 1."""
+        built: dict[Operation, dict[str, tuple[Building[Any], TensorOp]]] = {}
+        for mode in MODES:
+            low, accepted = self.lower({op: mode for op in self.function.ops}, in_float)
+            for op in accepted:
+                new = low.ints[op.results[0]].op
+                has_modes = op.short_name in ("conv", "deconv", "matmul") and is_constant(op.operands[1])
+                if has_modes and op not in fixed and new is not None and new.attributes.get("mode") == mode:
+                    built.setdefault(op, {})[mode] = (low, cast(TensorOp, new))
+                    self.costs.setdefault(op, {})[mode] = cycles(new, self.target)
+        self.errors = self.reference.layer_errors(built)
+
+    def _output_error(self, modes: Mapping[Operation, str], in_float: Mapping[Operation, str]) -> float:
+        return self.reference.output_error(self.lower(modes, in_float)[0])
+
+    def _cheapest(
+        self,
+        best: Mapping[Operation, str],
+        least: float,
+        fixed: Mapping[Operation, str],
+        in_float: Mapping[Operation, str],
+    ) -> tuple[dict[Operation, str], float]:
+        """Step 3: modes and their measured output error."""
+        noise = sum(self.errors[op][mode] for op, mode in best.items())
+        factor = least / sqrt(noise) if noise else 0.0
+        for _ in range(_ROUNDS):
+            modes = self._within(best, ((least + self.budget) / factor) ** 2 if factor else float("inf"))
+            if modes == best:
+                break
+            found = self._output_error({**modes, **fixed}, in_float)
+            if found <= least + self.budget:
+                return modes, found
+            factor = max(found / sqrt(self._noise(modes)), factor * 1.05)
+        return dict(best), least
+
+    def _noise(self, modes: Mapping[Operation, str]) -> float:
+        return sum(self.errors[op][mode] for op, mode in modes.items())
+
+    def _within(self, best: Mapping[Operation, str], most: float) -> dict[Operation, str]:
+        """The greedy part of step 3: modes whose errors sum to at most `most`, or the best ones."""
+        modes = {op: min(by, key=lambda m: (by[m], self.errors[op][m])) for op, by in self.costs.items()}
+        gains = []
+        for op, mode in modes.items():
+            gain = self.errors[op][mode] - self.errors[op][best[op]]
+            price = self.costs[op][best[op]] - self.costs[op][mode]
+            if gain > 0:
+                gains.append((gain / max(price, 1), op))
+        gains.sort(key=lambda pair: pair[0])
+        while gains and self._noise(modes) > most:
+            _, op = gains.pop()
+            modes[op] = best[op]
+        return modes
+
+    def _tail(self, choice: Choice, found: float, in_float: Mapping[Operation, str]) -> None:
+        """Step 4, by bisection over how many of the last layers stay in float."""
+        if found <= FLOAT_ABOVE:
+            return
+        ops = [op for op in self.function.ops[:-1] if op.operands]
+        total, tail = sum(map(macs, ops)), 0
+        starts = []
+        for index in range(len(ops) - 1, -1, -1):
+            tail += macs(ops[index])
+            if tail > FLOAT_SHARE * total:
+                break
+            if ops[index] in choice.modes:
+                starts.append(index)
+
+        def trial(count: int) -> tuple[dict[Operation, str], float]:
+            reason = f"the outputs would be {found:.1%} from float"
+            kept = {op: reason for op in ops[starts[count - 1] :] if op not in in_float}
+            return kept, self._output_error(choice.modes, {**in_float, **kept})
+
+        chosen = trial(len(starts)) if starts else ({}, found)
+        if chosen[1] > FLOAT_ABOVE:
+            choice.notes.append(
+                f"the outputs are {found:.1%} from float in int8, and the last layers in float do not bring "
+                f"them below {FLOAT_ABOVE:.0%}; another calibration method or --quantize f32 may serve better"
+            )
+            return
+        low, high = 1, len(starts)
+        while low < high:
+            middle = (low + high) // 2
+            attempt = trial(middle)
+            if attempt[1] <= FLOAT_ABOVE:
+                high, chosen = middle, attempt
+            else:
+                low = middle + 1
+        kept, error = chosen
+        choice.in_float.update(kept)
+        for op in kept:
+            choice.modes.pop(op, None)
+        choice.notes.append(
+            f"the last {len(kept)} ops stay in float: with them in int8 the outputs are {found:.1%} from float, "
+            f"without {error:.1%}"
+        )

@@ -1,0 +1,42 @@
+"""Cycles of an op: the target's own count, else a rough one that orders the modes right."""
+
+from __future__ import annotations
+
+from math import prod
+
+from bmcompiler.ir import Operation
+from bmcompiler.quant_modes import ASYMMETRIC, HIGH
+from bmcompiler.target import Target
+
+_MACS = {"f32": 1024, "i8": 4096}
+"""Products per cycle, of floats and of bytes: the ratio of 64 lanes with 32-bit words (bm1684.md 1)."""
+_STEPS = {HIGH: 12, ASYMMETRIC: 13}
+"""Instructions per element of a result in these modes (bm1684.md 7.3); one otherwise."""
+_ELEMENTS = 1024
+"""Elements per cycle of one such instruction."""
+
+
+def cycles(op: Operation, target: Target | None) -> int:
+    """What an op costs on the target."""
+    count = getattr(target, "cycles", None)
+    known = count(op) if count is not None else None
+    return rough_cycles(op) if known is None else int(known)
+
+
+def rough_cycles(op: Operation) -> int:
+    """Products plus passes over the result, without transfers."""
+    result = op.results[0]
+    products = macs(op) / _MACS["f32" if op.operands[0].type.is_float else "i8"]
+    return round(products + result.type.size * _STEPS.get(op.attributes.get("mode", ""), 1) / _ELEMENTS)
+
+
+def macs(op: Operation) -> int:
+    """Products of a convolution or matrix product, 0 for other ops."""
+    if op.short_name == "conv":
+        return op.results[0].type.size * prod(op.operands[1].shape[1:])
+    if op.short_name == "deconv":
+        return op.operands[0].type.size * prod(op.operands[1].shape[1:])
+    if op.short_name == "matmul":
+        depth = op.operands[0].shape[-2 if op.attributes.get("transpose_left") else -1]
+        return op.results[0].type.size * depth
+    return 0

@@ -1,0 +1,129 @@
+"""Where the modes of a net come from: a table, an option, an earlier input shape, or measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from bmcompiler.errors import FileFormatError
+from bmcompiler.ir import Function, Module, Operation
+from bmcompiler.passes.calibrate import tensor_names
+from bmcompiler.passes.quantize_rules.base import is_constant
+from bmcompiler.passes.quantize_rules.building import Building
+from bmcompiler.passes.scale_rules.base import SCALE_RULES
+from bmcompiler.passes.scale_rules.choice import Choice, Chooser, Lower
+from bmcompiler.passes.scale_rules.cost import cycles, macs
+from bmcompiler.passes.scale_rules.lowering import FLOAT_NOTE
+from bmcompiler.passes.scale_rules.measure import Reference
+from bmcompiler.passmanager import PassContext
+from bmcompiler.quant.mode_table import Row, load_modes
+from bmcompiler.quant_modes import LOW, MODES
+from bmcompiler.target import Target
+
+DECIDED = "quantize.modes"
+"""Key of `PassContext.options`: mode by layer name, decided for the net in another input shape."""
+_PRODUCTS = 2 << 30
+"""Products that all samples of a measurement have together, at most (but one sample is always taken)."""
+_SAMPLES = 8
+
+
+def decide(
+    module: Module,
+    function: Function,
+    ctx: PassContext,
+    lower: Lower,
+    *,
+    mode: str,
+    budget: float,
+    table: str,
+    in_float: Mapping[Operation, str],
+) -> Choice:
+    """The mode of each layer.
+
+    1. What the file `table` says, where it exists, counts first; then what was decided for another input shape.
+    2. `mode` for all others; "auto" measures on the calibration data (`choice`), and without data takes "low", which
+       costs least and mostly loses little.
+
+    Raises FileFormatError for a table with lines that do not fit the net.
+    """
+    names = layer_names(function)
+    given = {**ctx.options.get(DECIDED, {}), **_from_table(table, set(names.values()))}
+    choice = Choice()
+    for op, name in names.items():
+        if given.get(name) == "float" and op not in in_float and op.short_name in SCALE_RULES:
+            choice.in_float[op] = "the quantization table says so" if table else "decided for another input shape"
+        elif given.get(name) in MODES:
+            choice.modes[op] = given[name]
+    kept = {**in_float, **choice.in_float}
+    has_modes = [op for op in names if op.short_name in ("conv", "deconv", "matmul") and is_constant(op.operands[1])]
+    left = [op for op in has_modes if op not in choice.modes and op not in kept]
+    if mode != "auto" or not left or ctx.data is None:
+        default = LOW if mode == "auto" else mode
+        choice.modes = {**dict.fromkeys((op for op in function.ops if op not in kept), default), **choice.modes}
+        if mode == "auto" and left and ctx.data is None:
+            choice.notes.append("quantization modes: low, as there are no calibration data to measure others with")
+        return choice
+    reference = Reference(module, function, _steps(function, ctx))
+    found = Chooser(function, reference, lower, ctx.target, budget).choose(choice.modes, kept)
+    found.in_float = {**choice.in_float, **found.in_float}
+    return found
+
+
+def decided(function: Function, choice: Choice) -> dict[str, str]:
+    """What other input shapes of the net take over, by layer name."""
+    floats = dict.fromkeys(choice.in_float, "float")
+    names = layer_names(function)
+    return {names[op]: mode for op, mode in {**choice.modes, **floats}.items() if op in names}
+
+
+def layer_names(function: Function) -> dict[Operation, str]:
+    """Ops that compute, by the name of their first result."""
+    known = tensor_names(function)
+    return {op: known[op.results[0]][0] for op in function.ops[:-1] if op.operands and op.results}
+
+
+def rows(
+    function: Function, choice: Choice, low: Building[Any], accepted: set[Operation], target: Target | None
+) -> Iterable[Row]:
+    """`Row`s of a quantization table: what became of each layer of the old function."""
+    for op, name in layer_names(function).items():
+        new = (low.ints if op in accepted else low.reals)[op.results[0]].op
+        if new is None:
+            continue
+        if op not in accepted:
+            yield Row(name, "float", None, cycles(new, target), str(new.attributes.get(FLOAT_NOTE, "")))
+            continue
+        mode = new.attributes.get("mode") if op.short_name == new.short_name else None
+        measured = choice.modes.get(op) == mode
+        error = choice.errors.get(op) if measured else None
+        yield Row(name, str(mode or "int8"), error, cycles(new, target), choice.why.get(op, "") if measured else "")
+
+
+def _from_table(table: str, names: set[str]) -> dict[str, str]:
+    if not table or not Path(table).exists():
+        return {}
+    entries = load_modes(table)
+    for name, entry in entries.items():
+        if name not in names:
+            raise FileFormatError(
+                f"line {entry.line}: '{name}' is no layer of the network",
+                file=table,
+                remedy="remove the line, or delete the file to have it made again",
+            )
+    return {name: entry.mode for name, entry in entries.items()}
+
+
+def _steps(function: Function, ctx: PassContext) -> list[Mapping[str, Any]]:
+    """Inputs of a few runs, from all over the samples: up to 8, fewer for large nets."""
+    from bmcompiler.quant.data import batches, check_data
+
+    arrays = check_data(function, ctx.data or {})
+    sizes = {n: v.shape[0] if v.shape else 1 for n, v in zip(function.input_names, function.arguments)}
+    shapes = {n: v.shape for n, v in zip(function.input_names, function.arguments)}
+    count = min(_SAMPLES, max(1, _PRODUCTS // max(1, sum(map(macs, function.ops)))))
+    steps = min((-(-len(array) // sizes[n]) for n, array in arrays.items()), default=1)
+    count = min(count, steps)
+    chosen = [(2 * k + 1) * steps // (2 * count) for k in range(count)]
+    found = batches(arrays, sizes, chosen)
+    return [{n: a.reshape(shapes[n]) for n, a in step.items()} for step in found]

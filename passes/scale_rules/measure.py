@@ -1,0 +1,105 @@
+"""How far integers are from floats on samples: of one layer, and of the outputs of a net."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmcompiler import quant_modes
+from bmcompiler.interpreter import evaluate_op, run_function
+from bmcompiler.ir import Function, Module, Operation, Value
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.passes.quantize_rules.building import Building
+from bmcompiler.passes.scale_rules.formats import format_of
+
+Inputs = Mapping[str, NDArray[Any]]
+_CHANNELS = 16
+"""Output channels of a layer that are compared: they speak for the others."""
+_TINY = 1e-30
+
+
+class Reference:
+    """The float net on some steps of samples, and the errors of layers on what they read there."""
+
+    def __init__(self, module: Module, function: Function, steps: list[Inputs]) -> None:
+        self.module, self.function, self.steps = module, function, steps
+        self.outputs: list[dict[str, NDArray[Any]]] = []
+
+    def layer_errors(self, built: Mapping[Operation, Mapping[str, tuple[Building[Any], TensorOp]]]) -> Errors:
+        """Squared relative error that each mode makes to a layer's result on an exact (rounded) operand.
+
+        `built`: for layers of the function, by mode, the integer op and the net it is in. One run of the float net.
+        """
+        totals: dict[Operation, dict[str, Any]] = {op: {} for op in built}
+        uses = Counter(op.operands[0] for op in built)
+        for inputs in self.steps:
+            kept: dict[Value, NDArray[Any]] = {}
+            left = Counter(uses)
+
+            def observe(value: Value, array: NDArray[Any], kept: Any = kept, left: Any = left) -> None:
+                if value in uses:
+                    kept[value] = array
+                op = value.op
+                if op is not None and op in built:
+                    source = op.operands[0]
+                    for mode, (low, new) in built[op].items():
+                        sums = _compare(self.module, cast(TensorOp, op), low, new, kept[source])
+                        totals[op][mode] = totals[op].get(mode, 0.0) + np.array(sums)
+                    left[source] -= 1
+                    if not left[source]:
+                        del kept[source]
+
+            self.outputs.append(run_function(self.module, self.function, inputs, observe))
+        return {
+            op: {mode: float(noise / max(signal, _TINY)) for mode, (noise, signal) in by_mode.items()}
+            for op, by_mode in totals.items()
+        }
+
+    def output_error(self, low: Building[Any]) -> float:
+        """The largest relative error (Euclidean) among the float outputs of an integer net with float inputs."""
+        noise: dict[str, float] = {}
+        signal: dict[str, float] = {}
+        for inputs, wanted in zip(self.steps, self.outputs):
+            for name, array in run_function(low.module, low.new, inputs).items():
+                if array.dtype.kind == "f":
+                    error = np.square(array - wanted[name], dtype=np.float64).sum()
+                    noise[name] = noise.get(name, 0.0) + float(error)
+                    signal[name] = signal.get(name, 0.0) + float(np.square(wanted[name], dtype=np.float64).sum())
+        return max((float(np.sqrt(noise[name] / max(signal[name], _TINY))) for name in noise), default=0.0)
+
+
+Errors = dict[Operation, dict[str, float]]
+
+
+def _compare(module: Module, op: TensorOp, low: Building[Any], new: TensorOp, x: NDArray[Any]) -> tuple[float, float]:
+    """(energy of the difference, energy of the result) of some channels."""
+    source, result = format_of(new.operands[0]), format_of(new.result)
+    codes = quant_modes.quantize_away(x, source.scale, source.dtype, source.zero_point)
+    rounded = quant_modes.dequantize(codes, source.scale, source.zero_point)
+    wanted = _evaluate(op, rounded, [module.weights[cast(TensorOp, v.op).key] for v in op.operands[1:]])
+    integers = [low.module.weights[cast(TensorOp, v.op).key] for v in new.operands[1:]]
+    got = quant_modes.dequantize(_evaluate(new, codes, integers), result.scale, result.zero_point)
+    return float(np.square(got - wanted).sum()), float(np.square(wanted).sum())
+
+
+def _evaluate(op: TensorOp, x: NDArray[Any], constants: Iterable[NDArray[Any]]) -> NDArray[Any]:
+    weight, *bias = constants
+    axis = _channel_axis(op)
+    if axis is None:
+        return evaluate_op(op, [x, weight, *bias])[0]
+    some = np.unique(np.linspace(0, weight.shape[axis] - 1, _CHANNELS).astype(int))
+    with np.errstate(all="ignore"):
+        return cast("NDArray[Any]", op.evaluate(x, np.take(weight, some, axis), *(b[some] for b in bias)))
+
+
+def _channel_axis(op: TensorOp) -> int | None:
+    """The axis of output channels in the weight, where a few of them can be computed alone."""
+    if op.opname == "conv":
+        return 0 if op.group == 1 else None
+    if op.opname == "matmul" and op.right.type.rank == 2:
+        return 0 if op.transpose_right else 1
+    return None

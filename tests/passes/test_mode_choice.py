@@ -1,0 +1,182 @@
+"""Modes of layers: chosen from measurements, forced by a table that is written and read back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from nets import Net, names
+
+from bmcompiler.errors import FileFormatError
+from bmcompiler.interpreter import run_module
+from bmcompiler.ir import Module, Operation
+from bmcompiler.passes.scale_rules.cost import rough_cycles
+from bmcompiler.passmanager import PassContext, run_pipeline
+from bmcompiler.quant.mode_table import Row, load_modes, save_modes
+from bmcompiler.quant.table import CalibrationTable
+
+
+class Counting:
+    """A target that runs everything and charges by mode."""
+
+    name = "counting"
+
+    def __init__(self, **charges: int) -> None:
+        self.charges = charges
+
+    def kernel_for(self, op: Operation) -> Any:
+        return self
+
+    def unsupported_reason(self, op: Operation) -> str | None:
+        return None
+
+    def cycles(self, op: Operation) -> int | None:
+        return self.charges.get(op.attributes.get("mode", "float" if op.type.is_float else ""))  # type: ignore[attr-defined]
+
+
+def net(seed: int = 0) -> Module:
+    n = Net(seed)
+    x = n.relu(n.conv(n.input(1, 3, 8, 8), n.w(8, 3, 3, 3), n.w(8)))
+    x = n.relu(n.conv(x, n.w(8, 8, 3, 3), n.w(8)))
+    return n.done(n.softmax(n.matmul(n.reshape(x, shape=(1, 128)), n.w(128, 5), n.w(5))))
+
+
+DATA = {"data": np.random.default_rng(2).normal(0, 1, (12, 3, 8, 8)).astype(np.float32)}
+
+
+def quantize(module: Module, options: str = "", target: Any = None, **context: Any) -> PassContext:
+    ctx = PassContext(**{"data": DATA, "target": target, **context})
+    pipeline = f"fuse-activation,calibrate{{method=max}},quantize{{scheme=scale{options}}},dead-code"
+    run_pipeline(module, pipeline, ctx, verify_each=True)
+    return ctx
+
+
+def modes(module: Module) -> dict[str, str]:
+    return {"+".join(op.location[:1]): op.attributes["mode"] for op in module.main.ops if "mode" in op.attributes}
+
+
+def output_error(module: Module) -> float:
+    reals = [{"data": DATA["data"][k : k + 1]} for k in range(12)]
+    want = np.concatenate([run_module(net(), step)["out0"] for step in reals])
+    got = np.concatenate([run_module(module, step)["out0"] for step in reals])
+    return float(np.linalg.norm(got - want) / np.linalg.norm(want))
+
+
+def test_equal_cost_takes_the_most_exact_mode_and_a_wide_budget_the_cheapest() -> None:
+    exact, cheap = net(), net()
+    notes = quantize(exact, ",budget=0", Counting(low=10, high=10, asymmetric=10)).notes
+    assert "with the most exact modes" in notes[0]
+    quantize(cheap, ",budget=100", Counting(low=10, high=20, asymmetric=5))
+    assert set(modes(cheap).values()) == {"asymmetric"}
+    assert output_error(exact) < 0.05
+
+
+def test_the_budget_bounds_the_extra_error() -> None:
+    module, best = net(), net()
+    quantize(best, ",budget=0", Counting(low=1, high=1, asymmetric=1))
+    quantize(module, ",budget=0.5", Counting(low=1, high=100, asymmetric=101))
+    assert output_error(module) <= output_error(best) + 0.01
+
+
+@pytest.mark.parametrize("mode", ["low", "high", "asymmetric"])
+def test_an_option_forces_one_mode(mode: str) -> None:
+    module = net()
+    quantize(module, f",mode={mode}")
+    assert set(modes(module).values()) == {mode} and len(modes(module)) == 3
+
+
+def test_without_data_the_cheapest_mode_is_taken_and_said() -> None:
+    module = net()
+    table = quantize(net()).table
+    ctx = quantize(module, "", data=None, table=CalibrationTable.of(table.thresholds))
+    assert set(modes(module).values()) == {"low"}
+    assert ctx.notes == ["quantization modes: low, as there are no calibration data to measure others with"]
+
+
+def test_decisions_are_written_edited_and_fed_back(tmp_path: Path) -> None:
+    file = tmp_path / "net.modes"
+    first, again, edited = net(), net(), net()
+    notes = quantize(first, f',table="{file}"').notes
+    assert notes[-1] == f"quantization table written to {file}"
+    text = file.read_text()
+    assert text.startswith("# bmcompiler quantization table 1\n") and "fewest cycles" in text
+    assert "'softmax' has no int8 form" in text
+    quantize(again, f',table="{file}"')
+    assert str(again) == str(first) and file.read_text() == text
+    lines = [line.split() for line in text.splitlines()[2:]]
+    conv, matmul = (next(name for name, *_ in lines if name.startswith(kind)) for kind in ("relu", "matmul"))
+    file.write_text(f"{conv} asymmetric\n{matmul}  float\n")
+    quantize(edited, f',table="{file}",mode=low')
+    assert list(modes(edited).values()) == ["asymmetric", "low"]
+    (kept,) = [op for op in edited.main.ops if op.short_name == "matmul"]
+    assert kept.attributes["quantize.float"] == "the quantization table says so"
+
+
+def test_an_unknown_layer_in_a_table_names_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "net.modes"
+    file.write_text("# comment\n\nnobody low\n")
+    with pytest.raises(FileFormatError, match="line 3: 'nobody' is no layer") as caught:
+        quantize(net(), f',table="{file}"')
+    assert caught.value.file == str(file)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("a\n", "line 1 is not 'layer mode'"),
+        ("a low\nb best\n", "line 2: unknown mode 'best'"),
+        ("a low\na high\n", "line 2: layer 'a' has a line already"),
+        ('"a low\n', "line 1 is not 'layer mode'"),
+        ('"\\x" low\n', "no JSON string"),
+    ],
+)
+def test_broken_tables_name_the_line(tmp_path: Path, text: str, reason: str) -> None:
+    (tmp_path / "t").write_text(text)
+    with pytest.raises(FileFormatError, match=reason):
+        load_modes(tmp_path / "t")
+    (tmp_path / "t").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(FileFormatError, match="is no text"):
+        load_modes(tmp_path / "t")
+
+
+def test_tables_keep_every_name(tmp_path: Path) -> None:
+    layers = ["plain", "with blank", 'quo"te', "#hash", "läyer/ü:0", "tab\there", '"']
+    save_modes(tmp_path / "t", [Row(name, "low", 0.012345, 17, "because\nof this") for name in layers])
+    assert {name: entry.mode for name, entry in load_modes(tmp_path / "t").items()} == dict.fromkeys(layers, "low")
+
+
+def test_the_last_layers_stay_in_float_where_integers_ruin_the_outputs() -> None:
+    """The small difference of two large tensors is lost in steps of 8 bits."""
+    n = Net()
+    x = n.relu(n.conv(n.input(1, 3, 8, 8), n.w(8, 3, 3, 3)))
+    x = n.relu(n.conv(x, n.w(32, 8, 6, 6)))
+    weight = np.random.default_rng(1).uniform(-1, 1, (32, 4))
+    y = n.matmul(n.reshape(x, shape=(1, 32)), n.constant(weight))
+    z = n.mul(n.sub(y, n.mul(n.tanh(n.mul(y, n.fill(0.001, 1))), n.fill(950.0, 1))), n.fill(3.0, 1))
+    module = n.done(z)
+    ctx = quantize(module)
+    assert "stay in float: with them in int8" in ctx.notes[1]
+    assert names(module)[-1] == "mul" and module.main.ops[-2].attributes["quantize.float"].startswith(
+        "the outputs would"
+    )
+
+
+def test_rough_cycles_order_modes_and_precisions() -> None:
+    costs = {}
+    for mode in ("low", "high", "asymmetric"):
+        module = net()
+        quantize(module, f",mode={mode}")
+        costs[mode] = sum(rough_cycles(op) for op in module.main.ops if op.short_name == "conv")
+    floats = sum(rough_cycles(op) for op in net().main.ops if op.short_name == "conv")
+    assert costs["low"] < floats and costs["low"] < costs["high"] < costs["asymmetric"]
+
+
+def test_other_input_shapes_take_over_the_decisions() -> None:
+    first, second = net(), net()
+    ctx = quantize(first)
+    ctx.notes.clear()
+    run_pipeline(second, "fuse-activation,calibrate{method=max},quantize{scheme=scale},dead-code", ctx)
+    assert modes(second) == modes(first) and names(second) == names(first)
+    assert not any("most exact" in note for note in ctx.notes)
