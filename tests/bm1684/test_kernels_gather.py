@@ -16,7 +16,8 @@ from bmcompiler.ir import Value
 from bmcompiler.ops.resample import COORDINATES, ROUNDINGS
 
 DTYPES = st.sampled_from(["f32", "i8", "u8", "i16", "u16", "i32"])
-SHAPES = st.lists(st.integers(1, 5), min_size=1, max_size=4).map(tuple)
+SHAPES = st.lists(st.integers(1, 5), min_size=1, max_size=3).map(tuple)
+MORE_AXES = st.lists(st.integers(1, 5), min_size=1, max_size=5).map(tuple)
 SEED = st.integers(0, 99)
 property_test = settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -31,7 +32,7 @@ def constant(net: Net, dtype: str, *shape: int) -> Value:
 
 
 @property_test
-@given(SHAPES, st.lists(st.integers(1, 4), max_size=2), DTYPES, st.data(), SEED)
+@given(MORE_AXES, st.lists(st.integers(1, 4), max_size=2), DTYPES, st.data(), SEED)
 def test_gather(shape: tuple[int, ...], chosen: list[int], dtype: str, data: st.DataObject, seed: int) -> None:
     axis = data.draw(st.integers(0, len(shape) - 1))
     check_op(
@@ -162,13 +163,17 @@ def test_upsampling_is_one_command() -> None:
 
 @property_test
 @given(
-    st.lists(st.tuples(st.integers(1, 7), st.integers(1, 9)), min_size=1, max_size=4),
+    st.lists(st.tuples(st.integers(1, 7), st.integers(1, 9)), min_size=1, max_size=2),
+    st.integers(1, 4),
     st.sampled_from(sorted(COORDINATES)),
     st.sampled_from(sorted(ROUNDINGS)),
     DTYPES,
     SEED,
 )
-def test_resize_nearest(axes: list[tuple[int, int]], coordinates: str, rounding: str, dtype: str, seed: int) -> None:
+def test_resize_nearest(
+    axes: list[tuple[int, int]], channels: int, coordinates: str, rounding: str, dtype: str, seed: int
+) -> None:
+    axes = [(channels, channels), *axes]
     shape, sizes = zip(*axes)
 
     def make(net: Net, x: Value) -> Value:

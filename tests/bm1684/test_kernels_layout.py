@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 import pytest
 from bm1684_nets import Net, check, check_op, on_device
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from bmcompiler.backends.bm1684.target import TARGET
@@ -95,6 +96,7 @@ def ranges(draw: st.DrawFn, size: int) -> tuple[int, int, int]:
 @given(SHAPES, DTYPES, st.data(), SEED)
 def test_slice(shape: tuple[int, ...], dtype: str, data: st.DataObject, seed: int) -> None:
     starts, ends, steps = zip(*(data.draw(ranges(size)) for size in shape))
+    assume(prod(len(range(*bounds)) for bounds in zip(starts, ends, steps) if bounds[2] < 0) <= 100)
     check_op(
         lambda net, x: net.b.slice(x, starts=starts, ends=ends, steps=steps),
         shape,
@@ -127,7 +129,7 @@ def test_constant_pads_are_filled_and_the_rest_copied() -> None:
 
 
 @property_test
-@given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 3)), min_size=1, max_size=6), DTYPES, SEED)
+@given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 3)), min_size=1, max_size=4), DTYPES, SEED)
 def test_tile(axes: list[tuple[int, int]], dtype: str, seed: int) -> None:
     shape, reps = zip(*axes)
     check_op(lambda net, x: net.b.tile(x, reps=reps), shape, dtype=dtype, seed=seed)
