@@ -203,6 +203,15 @@ def test_quotients_are_right() -> None:
     assert np.isnan(edges[3:]).all()
 
 
+@pytest.mark.parametrize("like_dividend", [False, True])
+def test_remainders_at_the_edges(like_dividend: bool) -> None:
+    values = np.array([-np.inf, -7.25, -2, -0.0, 0, 2, 7.25, np.inf, np.nan], np.float32)
+    a, b = np.meshgrid(values, values)
+    with np.errstate(all="ignore"):
+        exact = np.fmod(a, b) if like_dividend else np.mod(a, b)
+    assert np.array_equal(record(powers.remainder, 2, like_dividend).evaluate(a, b), exact, equal_nan=True)
+
+
 def test_integers_become_floats_exactly() -> None:
     random = np.random.default_rng(0)
     x = random.integers(-(2**31), 2**31, (1, 70, 2, 3)).astype(np.int32)

@@ -59,6 +59,7 @@ def remainder(m: Machine, a: Register, b: Register, like_dividend: bool) -> Regi
     size, unit = m.abs(a), m.abs(b)
     rest = product_rest(m, size, floor(m, quotient(m, size, unit)), unit)
     rest = m.choose(0.0, rest, m.add(rest, unit), rest)  # when the quotient was rounded up to a whole number
+    rest = m.choose(unit, size, size, rest)  # also of an infinite divisor
     if like_dividend:
         return m.or_(rest, m.and_(a, SIGN))
     apart = m.xor(a, b)  # negative when the signs differ; 0 with the sign of a stays
