@@ -11,23 +11,19 @@ from bmcompiler.backends.bm1684.chip import CHIP, local_address
 from bmcompiler.backends.bm1684.fp32 import FloatArray, flush, multiply
 from bmcompiler.backends.bm1684.isa import Eu, Precision, StrideCode, Task
 from bmcompiler.backends.bm1684.kernels.base import (
-    MAX_CHANNELS,
-    MAX_SIZE,
-    PIXELS,
-    activation_out,
-    dims4,
-    item_bytes,
     pass_cycles,
     plane,
     sizes,
     strides,
-    words_of,
 )
-from bmcompiler.backends.bm1684.kernels.sliding import Slide, SlidingKernel, Windows
+from bmcompiler.backends.bm1684.kernels.forms import FormsKernel
+from bmcompiler.backends.bm1684.kernels.int_pool import ScaledAvgPoolKernel, ShiftedAvgPoolKernel
+from bmcompiler.backends.bm1684.kernels.pool_base import PoolKernel
+from bmcompiler.backends.bm1684.kernels.sliding import Slide
 from bmcompiler.backends.bm1684.layout import aligned_strides
 from bmcompiler.backends.bm1684.windows import depthwise_sums, largest
-from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
-from bmcompiler.codegen.window import WindowAxis
+from bmcompiler.codegen.kernels import DeviceKernel
+from bmcompiler.codegen.tiling import Box, Buffer
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.pool import AvgPool, MaxPool
 from bmcompiler.target import rule
@@ -35,75 +31,6 @@ from bmcompiler.target import rule
 _LOWEST = np.finfo(np.float32).min
 """What the engine pads with."""
 _ONE = np.float32(1)
-
-
-class PoolKernel(SlidingKernel):
-    """Base: one window per channel, all channels of a tile in one instruction of `unit`."""
-
-    unit: ClassVar[Eu]
-
-    def windows(self, op: TensorOp) -> Windows:
-        (_, _, h, w), (kh, kw) = op.input.shape, op.kernel
-        (sh, sw), (top, _, left, _) = op.strides, op.pads
-        return WindowAxis(h, kh, sh, top, limit=MAX_SIZE), WindowAxis(w, kw, sw, left, limit=MAX_SIZE)
-
-    def grid(self, op: TensorOp) -> tuple[Axis, ...]:
-        n, c = op.type.shape[:2]
-        return (
-            Axis(n, 4 // item_bytes(op.input), MAX_SIZE),
-            Axis(c, CHIP.lanes, MAX_CHANNELS),
-            *self.spatial_axes(op),
-        )
-
-    def work(self, op: TensorOp, box: Box) -> TileWork:
-        slide = self.slide(op, box, box[1])
-        inputs = (self.input_buffer(op, slide), *self.constants(op, box))
-
-        def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
-            self.emit_window(op, build, slide, box, ins, outs[0])
-
-        cycles = self.cycles(op, box)
-        out = activation_out(op.result, dims4(op.result), box)
-        return TileWork(inputs, (out,), (), compute, cycles)
-
-    def constants(self, op: TensorOp, box: Box) -> tuple[Buffer, ...]:
-        """What the commands read besides the input."""
-        return ()
-
-    def cycles(self, op: TensorOp, box: Box) -> int:
-        """16 pixels of all lanes take a cycle per tap and some for the start (bm1684.md 12)."""
-        n, c, h, w = words_of(extents(box), item_bytes(op.input))
-        down, across = self.taps(op)
-        return n * -(-c // CHIP.lanes) * -(-h * w // PIXELS) * (down * across + 6)
-
-    def emit_window(self, op: TensorOp, build: Build, slide: Slide, box: Box, ins: list[int], result: int) -> None:
-        """Emit the commands of a tile."""
-        self.emit_command(op, build, slide, box, ins[0], result, {"opt_relu": 1})
-
-    def emit_command(
-        self,
-        op: TensorOp,
-        build: Build,
-        slide: Slide,
-        box: Box,
-        source: int,
-        result: int,
-        fields: dict[str, int],
-        reads: tuple[tuple[int, int], ...] = (),
-    ) -> None:
-        """Emit the window command: what `fields` and further `reads` add to its geometry."""
-        item = item_bytes(op.input)
-        build.tiu(
-            [plane(source, slide.shape, item), *reads],
-            [plane(result, extents(box), item)],
-            tsk_typ=Task.POOL_OR_DEPTHWISE,
-            tsk_eu_typ=self.unit,
-            res0_addr=local_address(result),
-            opd0_addr=local_address(source),
-            **sizes("res0", extents(box)),
-            **slide.fields,
-            **fields,
-        )
 
 
 class MaxPoolKernel(PoolKernel):
@@ -139,7 +66,7 @@ class MaxPoolKernel(PoolKernel):
         return largest(self.window(op), arrays[0], float(_LOWEST))
 
 
-class AvgPoolKernel(PoolKernel):
+class FloatAvgPoolKernel(PoolKernel):
     """avg_pool of f32: the sum of x * (1 / count) where all windows count as many positions, else sum * (1 / count)."""
 
     ops: ClassVar[tuple[type[TensorOp], ...]] = (AvgPool,)
@@ -189,6 +116,18 @@ class AvgPoolKernel(PoolKernel):
         weight = np.full((op.input.shape[1], op.kernel[0] * op.kernel[1]), _ONE if common is None else common)
         sums = depthwise_sums(window, flush(window.prepare(arrays[0])), weight)
         return sums if common is not None else multiply(sums, self.factors(op))
+
+
+class AvgPoolKernel(FormsKernel):
+    """avg_pool of floats, and of bytes by a shift or by a factor."""
+
+    ops = (AvgPool,)
+    forms = (FloatAvgPoolKernel(), ShiftedAvgPoolKernel(), ScaledAvgPoolKernel())
+
+    def form(self, op: TensorOp) -> DeviceKernel:
+        if op.input.type.is_float:
+            return self.forms[0]
+        return self.forms[2 if op.scale else 1]
 
 
 def _emit_scaling(build: Build, box: Box, result: int, factors: int) -> None:
