@@ -46,6 +46,8 @@ class Options:
         table: calibration table file, in place of data.
         method: calibration method, None for the pipeline's own.
         pipeline: pass pipeline in place of the target's.
+        quant_table: quantization table (`quant.mode_table`) that says how layers compute; written where there is none.
+        io_dtype: "float" or "int8" inputs and outputs of an int8 net, None for the target's own.
         log: receives printed IR.
         progress: wraps long loops, called with (items, label, total); see `bmcompiler.cli.common.progress`.
     """
@@ -62,6 +64,8 @@ class Options:
     outputs: Sequence[str] | None = None
     opt: int = 2
     pipeline: str | None = None
+    quant_table: Path_ | None = None
+    io_dtype: str | None = None
     print_ir_after: str | None = None
     verify_each: bool = False
     save_ir: Path_ | None = None
@@ -210,8 +214,9 @@ def _lower(
 
 
 def _is_quantized(module: Module) -> bool:
-    """True for IR as `--save-ir` writes it: the default passes have run, its inputs are integers with a scale."""
-    return any(argument.type.quant is not None for argument in module.main.arguments)
+    """True for IR as `--save-ir` writes it: the default passes have run, its tensors are integers with a scale."""
+    values = (*module.main.arguments, *(result for op in module.main.ops for result in op.results))
+    return any(value.type.quant is not None for value in values)
 
 
 def _pipeline(target: Target, options: Options) -> Pipeline:
@@ -219,10 +224,27 @@ def _pipeline(target: Target, options: Options) -> Pipeline:
         return Pipeline.parse(options.pipeline)
     precision = options.quantize or target.precisions[0]
     pipeline = Pipeline.parse(target.pipeline(precision, options.opt))
-    if options.method is None:
-        return pipeline
-    change: Any = {"method": options.method}
-    return Pipeline(tuple(replace(p, **change) if p.name == "calibrate" else p for p in pipeline))
+    changes: dict[str, dict[str, Any]] = {"calibrate": {}, "quantize": _quantize_options(options)}
+    if options.method is not None:
+        changes["calibrate"]["method"] = options.method
+    if changes["quantize"] and not any(getattr(each, "scheme", "") == "scale" for each in pipeline):
+        raise UsageError(
+            f"--quant-table and --io-dtype belong to int8 with real scales; {target.name} in {precision} has none",
+            remedy="leave out --quant-table and --io-dtype",
+        )
+    return Pipeline(tuple(replace(each, **changes.get(each.name, {})) for each in pipeline))
+
+
+def _quantize_options(options: Options) -> dict[str, Any]:
+    """Options of the pass quantize with real scales."""
+    found: dict[str, Any] = {}
+    if options.quant_table is not None:
+        found["table"] = os.fspath(options.quant_table)
+    if options.io_dtype is not None:
+        if options.io_dtype not in ("float", "int8"):
+            raise UsageError(f"inputs and outputs are float or int8, not {options.io_dtype}")
+        found["io"] = "integer" if options.io_dtype == "int8" else "float"
+    return found
 
 
 def _data(options: Options) -> Data | None:

@@ -99,7 +99,11 @@ class Compiled:
 
 
 class Target(Protocol):
-    """What a target plugin provides."""
+    """What a target plugin provides.
+
+    A target may also have a method `cycles(op) -> int | None`: what an op costs on it, for passes that choose between
+    forms of an op. See the function `cycles`.
+    """
 
     name: str
     precisions: Sequence[str]
@@ -125,6 +129,12 @@ def unsupported_reason(target: Target, op: Operation) -> str | None:
     if kernel is None:
         return f"{target.name} has no kernel for '{op.short_name}'"
     return kernel.unsupported_reason(op) if isinstance(op, TensorOp) else None
+
+
+def cycles(target: Target, op: Operation) -> int | None:
+    """What an op costs on the target, None where it does not say."""
+    count: Callable[[Operation], int | None] | None = getattr(target, "cycles", None)
+    return None if count is None else count(op)
 
 
 def kernel_table(kernels: Iterable[Kernel]) -> Mapping[type[TensorOp], Kernel]:

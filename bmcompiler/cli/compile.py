@@ -40,6 +40,16 @@ Calibration samples are values as the net was trained on.
 @click.option(
     "--calibration-method", "method", type=click.Choice(["kl", "max", "percentile", "mse"]), help="How --data is used."
 )
+@click.option(
+    "--quant-table",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="How each layer computes in int8: read if the file exists, else written (bm1684).",
+)
+@click.option(
+    "--io-dtype",
+    type=click.Choice(["float", "int8"]),
+    help="Inputs and outputs of an int8 net [default: float] (bm1684).",
+)
 @click.option("--outputs", metavar="A,B", help="Cut the net at these tensors; they become its outputs.")
 @click.option(
     "--opt", type=click.IntRange(0, 2), default=2, show_default=True, help="0: serial; 1: transfers overlap; 2: all."
@@ -63,6 +73,8 @@ def cli(
     limit: int | None,
     table: Path | None,
     method: str | None,
+    quant_table: Path | None,
+    io_dtype: str | None,
     outputs: str | None,
     opt: int,
     pipeline: str | None,
@@ -92,6 +104,8 @@ def cli(
         limit=limit,
         table=table,
         method=method,
+        quant_table=quant_table,
+        io_dtype=io_dtype,
         outputs=None if outputs is None else [part.strip() for part in outputs.split(",") if part.strip()],
         opt=opt,
         pipeline=pipeline,
@@ -101,7 +115,8 @@ def cli(
         log=lambda text: click.echo(text, err=True),
         progress=progress,
     )
-    for path in (output or Path(file_name(name or model.stem) + ".bmodel"), save_ir, report):
+    table_to_write = quant_table if quant_table is not None and not quant_table.exists() else None
+    for path in (output or Path(file_name(name or model.stem) + ".bmodel"), save_ir, report, table_to_write):
         if path is not None:
             check_output(path)
     result = compile_network(model, weights, options)

@@ -7,6 +7,7 @@ from math import prod
 from bmcompiler.ir import Operation
 from bmcompiler.quant_modes import ASYMMETRIC, HIGH
 from bmcompiler.target import Target
+from bmcompiler.target import cycles as target_cycles
 
 _MACS = {"f32": 1024, "i8": 4096}
 """Products per cycle, of floats and of bytes: the ratio of 64 lanes with 32-bit words (bm1684.md 1)."""
@@ -18,9 +19,8 @@ _ELEMENTS = 1024
 
 def cycles(op: Operation, target: Target | None) -> int:
     """What an op costs on the target."""
-    count = getattr(target, "cycles", None)
-    known = count(op) if count is not None else None
-    return rough_cycles(op) if known is None else int(known)
+    known = None if target is None else target_cycles(target, op)
+    return rough_cycles(op) if known is None else known
 
 
 def rough_cycles(op: Operation) -> int:

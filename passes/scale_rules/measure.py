@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler import quant_modes
+from bmcompiler.blas import one_blas_thread
 from bmcompiler.interpreter import evaluate_op, run_function
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.quantize_rules.building import Building
-from bmcompiler.passes.scale_rules.formats import format_of
+from bmcompiler.passes.scale_rules.formats import Format, format_of
 
 Inputs = Mapping[str, NDArray[Any]]
 _CHANNELS = 16
@@ -46,8 +47,8 @@ class Reference:
                 op = value.op
                 if op is not None and op in built:
                     source = op.operands[0]
-                    for mode, (low, new) in built[op].items():
-                        sums = _compare(self.module, cast(TensorOp, op), low, new, kept[source])
+                    compared = _compare(self.module, cast(TensorOp, op), built[op], kept[source])
+                    for mode, sums in compared.items():
                         totals[op][mode] = totals[op].get(mode, 0.0) + np.array(sums)
                     left[source] -= 1
                     if not left[source]:
@@ -75,15 +76,24 @@ class Reference:
 Errors = dict[Operation, dict[str, float]]
 
 
-def _compare(module: Module, op: TensorOp, low: Building[Any], new: TensorOp, x: NDArray[Any]) -> tuple[float, float]:
-    """(energy of the difference, energy of the result) of some channels."""
-    source, result = format_of(new.operands[0]), format_of(new.result)
-    codes = quant_modes.quantize_away(x, source.scale, source.dtype, source.zero_point)
-    rounded = quant_modes.dequantize(codes, source.scale, source.zero_point)
-    wanted = _evaluate(op, rounded, [module.weights[cast(TensorOp, v.op).key] for v in op.operands[1:]])
-    integers = [low.module.weights[cast(TensorOp, v.op).key] for v in new.operands[1:]]
-    got = quant_modes.dequantize(_evaluate(new, codes, integers), result.scale, result.zero_point)
-    return float(np.square(got - wanted).sum()), float(np.square(wanted).sum())
+def _compare(
+    module: Module, op: TensorOp, built: Mapping[str, tuple[Building[Any], TensorOp]], x: NDArray[Any]
+) -> dict[str, tuple[float, float]]:
+    """(energy of the difference, energy of the result) of some channels, by mode."""
+    found: dict[str, tuple[float, float]] = {}
+    known: dict[Format, tuple[NDArray[Any], NDArray[Any]]] = {}
+    for mode, (low, new) in built.items():
+        source, result = format_of(new.operands[0]), format_of(new.result)
+        if source not in known:
+            codes = quant_modes.quantize_away(x, source.scale, source.dtype, source.zero_point)
+            rounded = quant_modes.dequantize(codes, source.scale, source.zero_point)
+            weights = [module.weights[cast(TensorOp, v.op).key] for v in op.operands[1:]]
+            known[source] = codes, _evaluate(op, rounded, weights)
+        codes, wanted = known[source]
+        integers = [low.module.weights[cast(TensorOp, v.op).key] for v in new.operands[1:]]
+        got = quant_modes.dequantize(_evaluate(new, codes, integers), result.scale, result.zero_point)
+        found[mode] = float(np.square(got - wanted).sum()), float(np.square(wanted).sum())
+    return found
 
 
 def _evaluate(op: TensorOp, x: NDArray[Any], constants: Iterable[NDArray[Any]]) -> NDArray[Any]:
@@ -92,7 +102,7 @@ def _evaluate(op: TensorOp, x: NDArray[Any], constants: Iterable[NDArray[Any]]) 
     if axis is None:
         return evaluate_op(op, [x, weight, *bias])[0]
     some = np.unique(np.linspace(0, weight.shape[axis] - 1, _CHANNELS).astype(int))
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), one_blas_thread:
         return cast("NDArray[Any]", op.evaluate(x, np.take(weight, some, axis), *(b[some] for b in bias)))
 
 

@@ -1,0 +1,83 @@
+"""--quant-table and --io-dtype of bmnet-compile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from cli_files import SHAPE, command, onnx_model
+
+from bmcompiler import bmodel
+from bmcompiler.driver import load_network
+from bmcompiler.interpreter import run_module
+from bmcompiler.runtime import Session
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """net.onnx, x.npz."""
+    onnx.save(onnx_model(), tmp_path / "net.onnx")
+    np.savez(tmp_path / "x.npz", data=np.random.default_rng(0).normal(0, 1, (6, *SHAPE[1:])).astype(np.float32))
+    return tmp_path
+
+
+def compile_net(folder: Path, *options: object) -> int:
+    net = ("compile", folder / "net.onnx", "--target", "bm1684", "--quantize", "int8", "--data", folder / "x.npz")
+    return command(*net, "-o", folder / "net.bmodel", "--quiet", *options)
+
+
+def test_a_quantization_table_is_written_and_then_obeyed(folder: Path) -> None:
+    table = folder / "net.modes"
+    assert compile_net(folder, "--quant-table", table) == 0
+    first = (folder / "net.bmodel").read_bytes()
+    lines = table.read_text().splitlines()
+    assert lines[0] == "# bmcompiler quantization table 1" and len(lines) > 4
+    assert compile_net(folder, "--quant-table", table) == 0
+    assert (folder / "net.bmodel").read_bytes() == first
+    table.write_text("\n".join(line.replace(" low ", " high ") for line in lines))
+    assert compile_net(folder, "--quant-table", table, "--save-ir", folder / "net.mlir") == 0
+    module = load_network(folder / "net.mlir")
+    assert {op.attributes["mode"] for op in module.main.ops if "mode" in op.attributes} <= {"high", "asymmetric"}
+
+
+def test_a_wrong_table_is_one_line_with_the_line_number(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "net.modes").write_text("\nip1 sideways\n")
+    assert compile_net(folder, "--quant-table", folder / "net.modes") == 1
+    message = capsys.readouterr().err
+    assert "net.modes: line 2: unknown mode 'sideways'" in message and message.count("\n") == 1
+
+
+@pytest.mark.parametrize(("io", "dtype"), [("float", "float32"), ("int8", "int8")])
+def test_inputs_are_float_or_integers(folder: Path, io: str, dtype: str) -> None:
+    assert compile_net(folder, "--io-dtype", io, "--save-ir", folder / "net.mlir") == 0
+    module = load_network(folder / "net.mlir")
+    (argument,) = module.main.arguments
+    assert argument.type.numpy == dtype
+    session = Session(bmodel.load(folder / "net.bmodel"))
+    x = np.load(folder / "x.npz")["data"][:1]
+    raw = {"data": x.astype(dtype)}
+    for name, array in run_module(module, raw).items():
+        np.testing.assert_allclose(session.run(raw, raw=True)[name], array, rtol=1e-5)
+    real = session.run({"data": x})
+    wanted = run_module(load_network(folder / "net.onnx"), {"data": x})
+    assert all(np.abs(real[name] - array).max() < 0.05 for name, array in wanted.items())
+
+
+@pytest.mark.parametrize("option", [("--io-dtype", "int8"), ("--quant-table", "t")])
+def test_options_of_real_scales_are_refused_elsewhere(
+    folder: Path, option: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    net = ("compile", folder / "net.onnx", "--data", folder / "x.npz", "-o", folder / "net.bmodel")
+    assert command(*net, "--target", "bm1880", *option) == 2
+    assert "bm1880 in int8 has none" in capsys.readouterr().err
+    assert command(*net, "--target", "bm1684", "--quantize", "f32", *option) == 2
+    assert "bm1684 in f32 has none" in capsys.readouterr().err
+
+
+def test_saved_integer_ir_compiles_to_the_same_model(folder: Path) -> None:
+    assert compile_net(folder, "--save-ir", folder / "net.mlir") == 0
+    again = ("compile", folder / "net.mlir", "--target", "bm1684", "--quantize", "int8", "--quiet")
+    assert command(*again, "-o", folder / "again.bmodel") == 0
+    assert (folder / "again.bmodel").read_bytes() == (folder / "net.bmodel").read_bytes()
