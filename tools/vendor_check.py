@@ -161,7 +161,7 @@ def _record(file: Path, model: Path, inputs: Results, outputs: Results) -> None:
 
 
 def _difference(ours: Results, theirs: Results) -> str:
-    """ "identical", or how many numbers differ in their bits, and by how much at most."""
+    """Either "identical", or how many numbers differ in their bits, and by how much at most."""
     if set(ours) != set(theirs):
         return f"outputs {sorted(theirs)} there, {sorted(ours)} here"
     counts, largest, numbers = 0, 0.0, 0

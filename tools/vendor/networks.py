@@ -35,9 +35,11 @@ NETWORKS = {
     "mtcnn_rnet": Network((THIRD_PARTY / "mtcnn_rnet.onnx",), (1, 24, 24, 3)),
     "mtcnn_onet": Network((THIRD_PARTY / "mtcnn_onet.onnx",), (1, 48, 48, 3)),
     "ppocr_v2_cls": Network((THIRD_PARTY / "ppocr_v2_cls.onnx",), (1, 3, 48, 192)),
+    "ppocr_v4_det": Network((THIRD_PARTY / "ppocr_v4_det.onnx",), (1, 3, 96, 96)),
+    "ppocr_v4_rec": Network((THIRD_PARTY / "ppocr_v4_rec.onnx",), (1, 3, 48, 64)),
     **{
         f"light_{name}": Network((THIRD_PARTY / f"light_{name}.onnx",), IMAGE)
-        for name in ("squeezenet", "shufflenet", "inception_v1", "resnet50")
+        for name in ("squeezenet", "shufflenet", "inception_v1", "inception_v2", "densenet121", "resnet50")
     },
 }
 DEFAULT = ("lenet", "resnet8", "mtcnn_pnet", "mtcnn_rnet", "mtcnn_onet", "light_squeezenet")

@@ -155,7 +155,7 @@ def pools(g: Graph) -> list[str]:
 @net
 def pools_b5(g: Graph) -> list[str]:
     y = g.conv(g.input(5, 6, 12, 12), 6, 6)
-    mean = g.op("AveragePool", y, kernel_shape=[3, 3], pads=[1, 1, 1, 1], count_include_pad=1)
+    mean = g.op("AveragePool", y, kernel_shape=[3, 3], strides=[1, 1], pads=[1, 1, 1, 1], count_include_pad=1)
     return [g.op("GlobalMaxPool", mean), g.op("MaxPool", mean, kernel_shape=[2, 2], strides=[2, 2])]
 
 
