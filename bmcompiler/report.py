@@ -96,7 +96,8 @@ def _add_cycles(rows: list[dict[str, Any]], timing: Timing) -> None:
 
 
 def _tensor(info: Any) -> dict[str, Any]:
-    return {"name": info.name, "shape": list(info.shape), "dtype": info.dtype, "threshold": info.threshold}
+    facts = {"name": info.name, "shape": list(info.shape), "dtype": info.dtype, "threshold": info.threshold}
+    return facts | ({"scale": info.scale, "zero_point": info.zero_point} if info.scale else {})
 
 
 def report_json(result: Result) -> str:

@@ -56,6 +56,8 @@ def test_the_report_has_rows_totals_and_the_timing_model(folder: Path) -> None:
     data = json.loads((folder / "net.json").read_text())
     assert {layer["layer"] for layer in data["layers"]} >= LAYERS and data["target"] == "bm1684"
     assert data["totals"]["TIU_commands"] + data["totals"]["GDMA_commands"] == data["totals"]["commands"]
+    (program,) = data["programs"]
+    assert (program["inputs"][0]["scale"], program["inputs"][0]["zero_point"]) == (1.0, 0)
     timing = data["timing"]
     assert timing["clock_hz"] == 550e6 and [use["name"] for use in timing["engines"]] == ["TIU", "GDMA"]
     assert sum(layer["cycles"] for layer in data["layers"]) == timing["cycles"] > 0
