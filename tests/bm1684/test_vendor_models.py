@@ -1,8 +1,8 @@
 """Model files made by the vendor's compiler give on the simulator what they give on the vendor's runtime, bit for bit.
 
 The networks are our own (tools/vendor/small_nets.py), recorded by `tools/vendor_check.py theirs --record`: file, inputs
-and outputs of each. The runtime ran on the vendor's functional model of the chip. `deconv_int8` is among them because it
-reads local memory that nothing wrote (bm1684.md 3.1).
+and outputs of each. The runtime ran on the vendor's functional model of the chip. `deconv_int8` is among them because
+it reads local memory that nothing wrote (bm1684.md 3.1).
 """
 
 from __future__ import annotations
