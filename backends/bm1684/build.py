@@ -7,24 +7,36 @@ two images to a word (bm1684.md 4.2): they are moved with one command per image 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 
 import numpy as np
 
 from bmcompiler.backends.bm1684.builder import Builder, CommandGroup, Ticket
-from bmcompiler.backends.bm1684.chip import CHIP, align_up, local_address
+from bmcompiler.backends.bm1684.chip import CHIP, local_address
 from bmcompiler.backends.bm1684.hazards import Hazards, Range
 from bmcompiler.backends.bm1684.isa import GDMA, DataFormat, Direction, Engine, Function
 from bmcompiler.backends.bm1684.l2 import TableSpace
 from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides, compact_strides, global_strides
+from bmcompiler.codegen.build import BaseBuild, Box, extents, start_of
 from bmcompiler.codegen.coefficients import Coefficients
-from bmcompiler.codegen.memory import MemoryPlan, is_weight, root_of
+from bmcompiler.codegen.memory import MemoryPlan
 from bmcompiler.ir import Value
+
+__all__ = [
+    "FORMAT_OF_SIZE",
+    "NEURON_VIRTUAL",
+    "Box",
+    "Build",
+    "compact_bytes",
+    "extents",
+    "lane_bytes",
+    "place_neurons",
+    "side_fields",
+    "word_shape",
+]
 
 NEURON_VIRTUAL = 1 << 39
 """Where neuron memory seems to begin until the size of the coefficients is known (`place_neurons`)."""
 FORMAT_OF_SIZE = {1: DataFormat.INT8, 2: DataFormat.INT16, 4: DataFormat.FP32}
-Box = Sequence[tuple[int, int]]
 
 
 def word_shape(shape: Shape, item: int) -> Shape:
@@ -35,8 +47,7 @@ def word_shape(shape: Shape, item: int) -> Shape:
 
 def lane_bytes(shape: Shape, item: int = 4) -> int:
     """Bytes per lane of a feature map in its aligned layout; the space of a partial group of images is whole."""
-    n, c, h, w = word_shape(shape, item)
-    return n * -(-c // CHIP.lanes) * align_up(4 * h * w, CHIP.alignment)
+    return CHIP.lane_bytes(word_shape(shape, item), 4)
 
 
 def compact_bytes(shape: Shape, item: int = 4) -> int:
@@ -45,27 +56,23 @@ def compact_bytes(shape: Shape, item: int = 4) -> int:
     return n * -(-c // CHIP.lanes) * h * w * item
 
 
-class Build:
+class Build(BaseBuild):
     """One program under construction; `serial` makes every command wait for all before it."""
 
     def __init__(self, plan: MemoryPlan, coefficients: Coefficients, serial: bool = False) -> None:
-        self.plan, self.coefficients, self.serial = plan, coefficients, serial
+        super().__init__(plan, coefficients)
+        self.serial = serial
         self.counts = {engine: 0 for engine in Engine}
         self._start()
 
     def _start(self) -> None:
-        self._builder, self._hazards, self._tables = Builder(), Hazards(), TableSpace()
+        self._builder, self._hazards, self._tables = Builder(), Hazards[Ticket](), TableSpace()
 
     def finish(self) -> list[CommandGroup]:
         """The commands since the last call, as groups; the next command begins a new subnet."""
         groups = self._builder.groups()
         self._start()
         return groups
-
-    @contextmanager
-    def parallel(self) -> Iterator[None]:
-        """Part of the scheduler's contract: commands wait for what they need only, so there is nothing to do."""
-        yield
 
     # -- commands ------------------------------------------------------------------------------------------------------
     def tiu(self, reads: Sequence[Range], writes: Sequence[Range], **fields: int) -> None:
@@ -82,13 +89,13 @@ class Build:
             ticket = self._hazards.before(engine, reads, writes)
             after = [] if ticket is None else [ticket]
         add = self._builder.tiu if engine is Engine.TIU else self._builder.gdma
-        self._hazards.note(add(after=after, **fields), reads, writes)
+        self._hazards.note(engine, add(after=after, **fields), reads, writes)
         self.counts[engine] += 1
 
     # -- addresses -----------------------------------------------------------------------------------------------------
     def neuron(self, value: Value) -> int:
         """Address of an activation, with `NEURON_VIRTUAL` as the base."""
-        return NEURON_VIRTUAL + self.plan.offsets[root_of(value)]
+        return NEURON_VIRTUAL + super().neuron(value)
 
     def coefficient(self, offset: int) -> int:
         """Address of byte `offset` of the coefficients."""
@@ -96,10 +103,8 @@ class Build:
 
     def source(self, value: Value) -> int:
         """Address to load a value from: neuron memory, or the coefficients for constants as they stand."""
-        root = root_of(value)
-        if is_weight(root):
-            return self.coefficient(self.coefficients.place(root, "plain", lambda w: w))
-        return self.neuron(value)
+        offset, constant = self.stored(value)
+        return self.coefficient(offset) if constant else NEURON_VIRTUAL + offset
 
     def table(self, place: int, size: int) -> int:
         """Offset in L2 of the table of `size` bytes (whole words) that starts at byte `place` of the coefficients.
@@ -124,15 +129,13 @@ class Build:
         """Load the `box` of a value seen as `view` (N, C, H, W) into an aligned local tensor at `address`."""
         strides = global_strides(view)
         item = value.type.numpy.itemsize
-        start = sum(lo * stride for (lo, _), stride in zip(box, strides))
-        self.load(self.source(value) + start * item, extents(box), strides, item, address)
+        self.load(self.source(value) + start_of(box, view) * item, extents(box), strides, item, address)
 
     def store_box(self, value: Value, view: Shape, box: Box, address: int) -> None:
         """The way back of `load_box`."""
         strides = global_strides(view)
         item = value.type.numpy.itemsize
-        start = sum(lo * stride for (lo, _), stride in zip(box, strides))
-        self.store(self.neuron(value) + start * item, extents(box), strides, item, address)
+        self.store(self.neuron(value) + start_of(box, view) * item, extents(box), strides, item, address)
 
     def load(
         self,
@@ -254,12 +257,6 @@ def side_fields(side: str, shape: Shape, strides: Strides) -> dict[str, int]:
         **{f"{side}_{axis}": size for axis, size in zip("nchw", shape)},
         **{f"{side}_{axis}_str": step for axis, step in zip("nchw", steps)},
     }
-
-
-def extents(box: Box) -> Shape:
-    """Sizes of a box."""
-    n, c, h, w = (hi - lo for lo, hi in box)
-    return n, c, h, w
 
 
 def place_neurons(commands: bytes, start: int) -> bytes:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bmcompiler.chip import LaneChip, align_up
 from bmcompiler.codegen.strided_copy import CopyLimits
 from bmcompiler.errors import EncodingError
 
+__all__ = ["CHIP", "COPY_LIMITS", "Bm1684Chip", "align_up", "is_local", "lane_offset", "local_address"]
+
 
 @dataclass(frozen=True)
-class Bm1684Chip:
+class Bm1684Chip(LaneChip):
     """Geometry and address map; one instance, `CHIP`, describes the chip."""
 
     name: str = "bm1684"
@@ -35,11 +38,6 @@ CHIP = Bm1684Chip()
 _WORD = (1 << 32) - 1
 COPY_LIMITS = CopyLimits(extent=65535, w_source=(0, 4095), w_target=(1, _WORD), h=_WORD)
 """Commands inside global memory, strides in elements; 0 repeats on the source side (bm1684.md 5.10, 13.1)."""
-
-
-def align_up(value: int, step: int) -> int:
-    """`value` rounded up to a multiple of `step`."""
-    return -(-value // step) * step
 
 
 def local_address(offset: int, lane: int = 0) -> int:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from bmcompiler.backends.bm1684.chip import CHIP, align_up
+from bmcompiler.codegen.build import dense_strides as global_strides
+
+__all__ = ["Shape", "Strides", "aligned_strides", "channel_rows", "compact_strides", "global_strides", "pixel_strides"]
 
 Shape = tuple[int, int, int, int]
 Strides = tuple[int, int, int, int]
@@ -27,12 +30,6 @@ def compact_strides(shape: Shape, lane: int = 0) -> Strides:
     """Strides (n, c, h, w), in elements, of weights, biases and per-channel vectors: no gaps between channels."""
     _, channels, height, width = shape
     return (channel_rows(lane, channels) * height * width, height * width, width, 1)
-
-
-def global_strides(shape: Shape) -> Strides:
-    """Strides (n, c, h, w), in elements, of a dense tensor on the system side."""
-    _, channels, height, width = shape
-    return (channels * height * width, height * width, width, 1)
 
 
 def pixel_strides(shape: Shape, lane: int = 0) -> Strides:

@@ -26,22 +26,21 @@ from bmcompiler.backends.bm1880.bmkernel import (
     tensor_lmem,
 )
 from bmcompiler.backends.bm1880.chip import CHIP, align_up
+from bmcompiler.codegen.build import BaseBuild, Dims, dense_strides, extents, start_of
 from bmcompiler.codegen.coefficients import Coefficients
-from bmcompiler.codegen.memory import MemoryPlan, is_weight, root_of
+from bmcompiler.codegen.memory import MemoryPlan
 from bmcompiler.ir import Value
 
 FORMATS = {"i8": FMT_I8, "u8": FMT_U8}
-Dims = tuple[int, int, int, int]
 
 
-class Build:
+class Build(BaseBuild):
     """One program under construction. `overlap`: may transfers run beside computation?"""
 
     def __init__(self, plan: MemoryPlan, coefficients: Coefficients, overlap: bool = True) -> None:
+        super().__init__(plan, coefficients)
         self.overlap = overlap
         self.ctx = Bmk1880Context()
-        self.plan, self.coefficients = plan, coefficients
-        self.commands = 0
 
     @contextmanager
     def parallel(self) -> Iterator[None]:
@@ -53,23 +52,17 @@ class Build:
         yield
         self.ctx.sync.parallel_disable()
 
-    def neuron(self, value: Value) -> int:
-        """Offset of an activation from the neuron base."""
-        return self.plan.offsets[root_of(value)]
-
     def source(self, value: Value) -> tuple[int, int]:
         """(offset, base) to load a value from: neuron memory, or weight memory for constants as they stand."""
-        root = root_of(value)
-        if is_weight(root):
-            return self.coefficients.place(root, "plain", lambda w: w), CTRL_WEIGHT
-        return self.neuron(value), CTRL_NEURON
+        offset, constant = self.stored(value)
+        return offset, CTRL_WEIGHT if constant else CTRL_NEURON
 
     # -- activations ---------------------------------------------------------------------------------------------------
     def load_box(self, value: Value, view: Dims, box: tuple[tuple[int, int], ...], address: int) -> None:
         """Load the `box` of an activation or constant seen as `view` (N, C, H, W) into an aligned local tensor."""
         tensor = aligned(address, extents(box), FORMATS[value.dtype])
         base, flag = self.source(value)
-        gaddr = base + offset_in(view, box)
+        gaddr = base + start_of(box, view)
         if is_packed(view, box):
             bmk1880_gdma_load(self.ctx, tensor, gaddr, flag)
         else:
@@ -78,7 +71,7 @@ class Build:
     def store_box(self, value: Value, view: Dims, box: tuple[tuple[int, int], ...], address: int) -> None:
         """The way back of `load_box`."""
         tensor = aligned(address, extents(box), FORMATS[value.dtype])
-        gaddr = self.neuron(value) + offset_in(view, box)
+        gaddr = self.neuron(value) + start_of(box, view)
         if is_packed(view, box):
             bmk1880_gdma_store(self.ctx, tensor, gaddr, CTRL_NEURON)
         else:
@@ -132,10 +125,8 @@ def matrix(address: int, rows: int, cols: int, fmt: int = FMT_I8) -> tensor_lmem
     return tensor_lmem(address, shape_t2(rows, cols), fmt, True)
 
 
-def aligned_lane_bytes(dims: Dims) -> int:
-    """Bytes per lane of an aligned tensor (bm1880.md 2.2)."""
-    n, c, h, w = dims
-    return n * -(-c // CHIP.lanes) * align_up(h * w, CHIP.alignment)
+aligned_lane_bytes = CHIP.lane_bytes
+"""Bytes per lane of an aligned tensor (bm1880.md 2.2)."""
 
 
 def matrix_lane_bytes(rows: int, cols: int) -> int:
@@ -145,22 +136,10 @@ def matrix_lane_bytes(rows: int, cols: int) -> int:
     return rows * -(-chunks // CHIP.lanes) * align_up(width, CHIP.alignment)
 
 
-def extents(box: tuple[tuple[int, int], ...]) -> Dims:
-    n, c, h, w = (hi - lo for lo, hi in box)
-    return n, c, h, w
-
-
-def offset_in(view: Dims, box: tuple[tuple[int, int], ...]) -> int:
-    """Byte offset of a box's first element in a packed int8 tensor."""
-    _, c, h, w = view
-    (n0, _), (c0, _), (h0, _), (w0, _) = box
-    return ((n0 * c + c0) * h + h0) * w + w0
-
-
 def strides_of(view: Dims, box: tuple[tuple[int, int], ...]) -> stride_t:
     """Global strides of a box; an axis of one element needs none (long rows would not fit the 16-bit field)."""
-    _, c, h, w = view
-    return stride_t4(c * h * w, h * w, w if box[2][1] - box[2][0] > 1 else 0, 1)
+    n_str, c_str, h_str, w_str = dense_strides(view)
+    return stride_t4(n_str, c_str, h_str if box[2][1] - box[2][0] > 1 else 0, w_str)
 
 
 def is_packed(view: Dims, box: tuple[tuple[int, int], ...]) -> bool:
@@ -174,4 +153,4 @@ def is_packed(view: Dims, box: tuple[tuple[int, int], ...]) -> bool:
     return True
 
 
-__all__ = ["Build", "Dims", "shape_t", "stride_t4"]
+__all__ = ["Build", "Dims", "extents", "shape_t", "stride_t4"]

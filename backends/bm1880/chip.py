@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bmcompiler.chip import LaneChip, align_up
 from bmcompiler.codegen.strided_copy import CopyLimits
+
+__all__ = ["CHIP", "COPY_LIMITS", "Bm1880Chip", "align_up", "lane_of", "offset_of"]
 
 
 @dataclass(frozen=True)
-class Bm1880Chip:
+class Bm1880Chip(LaneChip):
     """Geometry and address map; one instance, `CHIP`, describes the chip."""
 
     name: str = "bm1880"
@@ -22,20 +25,10 @@ class Bm1880Chip:
     global_base: int = 0x1_0000_0000  # offset of global memory in engine addresses (40 bits)
     lmem_window: int = 0x0800_0000  # local memory as GDMA sees it; lane L starts at + L * lmem_size
 
-    @property
-    def lmem_total(self) -> int:
-        """Bytes of all lanes: the size of the flat laddr space."""
-        return self.lanes * self.lmem_size
-
 
 CHIP = Bm1880Chip()
 COPY_LIMITS = CopyLimits(extent=65535, w_source=(1, 1), w_target=(1, 1), h=65535)
 """Commands inside global memory: w is contiguous, h strides have 16 bits (bm1880.md 5)."""
-
-
-def align_up(value: int, step: int) -> int:
-    """`value` rounded up to a multiple of `step`."""
-    return -(-value // step) * step
 
 
 def lane_of(laddr: int) -> int:

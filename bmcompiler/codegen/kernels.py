@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any, ClassVar
 
+from bmcompiler.chip import Dims
+from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.memory import is_weight, root_of
 from bmcompiler.codegen.schedule import Moved, emit_tiles
-from bmcompiler.codegen.tiling import Axis, Box, Tiler, TileWork, Tiling
+from bmcompiler.codegen.tiling import Axis, Box, Buffer, Tiler, TileWork, Tiling
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.shape import Reshape
 from bmcompiler.target import Kernel, rule
 
 
@@ -54,6 +58,45 @@ class LocalKernel(DeviceKernel):
     @rule("The smallest tile must fit local memory", last=True)
     def fits_local_memory(self, op: TensorOp) -> bool:
         return self.tiling(op) is not None
+
+
+class ViewKernel(DeviceKernel):
+    """reshape: the result is its operand's memory."""
+
+    ops = (Reshape,)
+
+    def emit(self, op: TensorOp, build: Any) -> Moved:
+        return Moved()
+
+
+def activation_in(value: Value, view: Dims, box: Box, axes: str = "nchw", *, lane_bytes: int) -> Buffer:
+    """A tile to load of an activation, or of a constant stored as it stands, seen as `view`.
+
+    The chip's build has `load_box`, which gives it `lane_bytes` bytes per lane.
+    """
+    return Buffer(
+        lane_bytes,
+        axes,
+        prod(extents(box)) * value.type.numpy.itemsize,
+        lambda build, address: build.load_box(value, view, box, address),
+        not is_activation(value),
+    )
+
+
+def activation_out(value: Value, view: Dims, box: Box, *, lane_bytes: int) -> Buffer:
+    """A tile to store of a result, by the `store_box` of the chip's build."""
+    return Buffer(
+        lane_bytes,
+        "nchw",
+        prod(extents(box)) * value.type.numpy.itemsize,
+        lambda build, address: build.store_box(value, view, box, address),
+    )
+
+
+def dims4(value: Value) -> Dims:
+    """Shape of a 4-D value."""
+    n, c, h, w = value.shape
+    return n, c, h, w
 
 
 def is_constant(value: Value | None) -> bool:

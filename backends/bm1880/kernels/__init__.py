@@ -20,10 +20,10 @@ from bmcompiler.backends.bm1880.kernels.layout import (
     SplitKernel,
     TileKernel,
     UpsampleKernel,
-    ViewKernel,
 )
 from bmcompiler.backends.bm1880.kernels.matmul import MatmulKernel
 from bmcompiler.backends.bm1880.kernels.pool import AvgPoolKernel, MaxPoolKernel
+from bmcompiler.codegen.kernels import ViewKernel
 from bmcompiler.target import kernel_table
 
 KERNELS: tuple[DeviceKernel, ...] = (

@@ -6,9 +6,11 @@ from functools import lru_cache
 from math import prod
 
 from bmcompiler.backends.bm1880.bmkernel.checks import MAX_TPU_DIM, MAX_TPU_HW
-from bmcompiler.backends.bm1880.build import Dims, aligned_lane_bytes, extents
 from bmcompiler.backends.bm1880.chip import CHIP
-from bmcompiler.codegen.kernels import DeviceKernel, is_activation, is_constant
+from bmcompiler.chip import Dims
+from bmcompiler.codegen import kernels
+from bmcompiler.codegen.build import extents
+from bmcompiler.codegen.kernels import DeviceKernel, dims4, is_activation, is_constant
 from bmcompiler.codegen.kernels import LocalKernel as TiledKernel
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, Tiler
 from bmcompiler.ir import Value
@@ -21,12 +23,6 @@ class LocalKernel(TiledKernel):
     """An op computed in the local memory of this chip."""
 
     tiler = TILER
-
-
-def dims4(value: Value) -> Dims:
-    """Shape of a 4-D value."""
-    n, c, h, w = value.shape
-    return n, c, h, w
 
 
 def pass_cycles(dims: Dims) -> int:
@@ -65,25 +61,12 @@ def elementwise_grid(view: Dims) -> tuple[Axis, ...]:
 
 def activation_in(value: Value, view: Dims, box: Box, axes: str = "nchw") -> Buffer:
     """A tile of an activation, or of a constant of that shape, to load, aligned."""
-    dims = extents(box)
-    return Buffer(
-        aligned_lane_bytes(dims),
-        axes,
-        dims[0] * dims[1] * dims[2] * dims[3],
-        lambda build, address: build.load_box(value, view, box, address),
-        not is_activation(value),
-    )
+    return kernels.activation_in(value, view, box, axes, lane_bytes=CHIP.lane_bytes(extents(box)))
 
 
 def activation_out(value: Value, view: Dims, box: Box, planes: int = 1) -> Buffer:
     """A tile of a result to store, aligned, in a buffer of `planes` such tiles of which the first is stored."""
-    dims = extents(box)
-    return Buffer(
-        planes * aligned_lane_bytes(dims),
-        "nchw",
-        dims[0] * dims[1] * dims[2] * dims[3],
-        lambda build, address: build.store_box(value, view, box, address),
-    )
+    return kernels.activation_out(value, view, box, lane_bytes=planes * CHIP.lane_bytes(extents(box)))
 
 
 __all__ = [

@@ -30,17 +30,8 @@ from bmcompiler.codegen.schedule import Moved
 from bmcompiler.codegen.strided_copy import Dim, copy_commands
 from bmcompiler.codegen.tiling import Axis, Box, TileWork
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.shape import Concat, Pad, Permute, Reshape, Slice, Split, Tile, Upsample
+from bmcompiler.ops.shape import Concat, Pad, Permute, Slice, Split, Tile, Upsample
 from bmcompiler.target import rule
-
-
-class ViewKernel(DeviceKernel):
-    """reshape: the result is its operand's memory."""
-
-    ops = (Reshape,)
-
-    def emit(self, op: TensorOp, build: Build) -> Moved:
-        return Moved()
 
 
 class CopyKernel(DeviceKernel):

@@ -1,0 +1,56 @@
+"""What the instruction builders of all chips share: where values lie, and boxes of dense tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from bmcompiler.chip import Dims
+from bmcompiler.codegen.coefficients import Coefficients
+from bmcompiler.codegen.memory import MemoryPlan, is_weight, root_of
+from bmcompiler.ir import Value
+
+__all__ = ["BaseBuild", "Box", "Dims", "dense_strides", "extents", "start_of"]
+
+Box = Sequence[tuple[int, int]]
+"""Half-open interval along n, c, h, w."""
+
+
+class BaseBuild:
+    """A program under construction. Chips add their commands."""
+
+    def __init__(self, plan: MemoryPlan, coefficients: Coefficients) -> None:
+        self.plan, self.coefficients = plan, coefficients
+
+    @contextmanager
+    def parallel(self) -> Iterator[None]:
+        """The scheduler's: commands inside need not wait for each other. Chips whose waits are exact do nothing."""
+        yield
+
+    def neuron(self, value: Value) -> int:
+        """Offset of an activation from the neuron base."""
+        return self.plan.offsets[root_of(value)]
+
+    def stored(self, value: Value) -> tuple[int, bool]:
+        """(offset, whether among the coefficients) to load a value from; constants are stored as they stand."""
+        root = root_of(value)
+        if is_weight(root):
+            return self.coefficients.place(root, "plain", lambda w: w), True
+        return self.plan.offsets[root], False
+
+
+def extents(box: Box) -> Dims:
+    """Sizes of a box."""
+    n, c, h, w = (hi - lo for lo, hi in box)
+    return n, c, h, w
+
+
+def dense_strides(shape: Dims) -> Dims:
+    """Strides of a dense tensor, in elements."""
+    _, c, h, w = shape
+    return c * h * w, h * w, w, 1
+
+
+def start_of(box: Box, shape: Dims) -> int:
+    """Elements before the first one of a box of a dense tensor."""
+    return sum(lo * stride for (lo, _), stride in zip(box, dense_strides(shape)))
