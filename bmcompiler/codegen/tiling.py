@@ -205,25 +205,27 @@ class Tiler:
                     break
 
     def _fits_everywhere(self, grid: tuple[Axis, ...], tiling: Tiling, work: Callable[[Box], TileWork]) -> bool:
-        """Whether the largest tile fits; halos differ from tile to tile, so the worst of each axis is looked for."""
+        """Whether areas fit that hold every tile's buffers.
+
+        Halos differ along h and w from tile to tile, and the largest input need not go with the largest output, nor,
+        rows being rounded up, with the most rows and the most columns: all of them are looked at.
+        """
         trips = {a: axis.count(size) for a, axis, size in zip(AXES, grid, tiling.sizes)}
-        worst = [_middle(axis, size) for axis, size in zip(grid, tiling.sizes)]
-
-        def need(position: int, interval: tuple[int, int]) -> int:
-            box = (*worst[:position], interval, *worst[position + 1 :])
-            return self.placed_bytes(work(box), tiling.order, trips, tiling.double)
-
-        for position, (axis, size) in enumerate(zip(grid, tiling.sizes)):
-            if AXES[position] in "hw" and trips[AXES[position]] > 1:
-                worst[position] = max(intervals(axis, size), key=lambda interval: need(position, interval))
-        return need(0, worst[0]) <= self.lane_bytes
+        outer = tuple(_middle(axis, size) for axis, size in zip(grid[:2], tiling.sizes))
+        inner = [intervals(axis, size) for axis, size in zip(grid[2:], tiling.sizes[2:])]
+        works = [work((*outer, *box)) for box in product(*inner)]
+        largest = [max(sizes) for sizes in zip(*map(_buffer_bytes, works))]
+        return self._bytes(works[0], largest, tiling.order, trips, tiling.double) <= self.lane_bytes
 
     def placed_bytes(self, work: TileWork, order: str, trips: dict[str, int], double: bool) -> int:
         """Bytes per lane that the buffers of one tiling need together."""
-        total = sum(self.rounded(size) for size in work.scratch)
-        for buffer in (*work.inputs, *work.outputs):
-            total += self.rounded(buffer.lane_bytes) * slots(buffer, order, trips, double)
-        return total
+        return self._bytes(work, _buffer_bytes(work), order, trips, double)
+
+    def _bytes(self, work: TileWork, sizes: list[int], order: str, trips: dict[str, int], double: bool) -> int:
+        """Bytes of areas of `sizes` for the buffers of `work`."""
+        moved = (*work.inputs, *work.outputs)
+        copies = [slots(buffer, order, trips, double) for buffer in moved] + [1] * len(work.scratch)
+        return sum(self.rounded(size) * count for size, count in zip(sizes, copies))
 
     def rounded(self, size: int) -> int:
         return -(-size // self.align) * self.align
@@ -240,6 +242,11 @@ class Tiler:
         transfer, compute = moved / self.bytes_per_cycle, work.cycles * tiles
         time = ends + max(transfer - ends, compute) if double else transfer + compute
         return time + self.tile_cycles * tiles
+
+
+def _buffer_bytes(work: TileWork) -> list[int]:
+    """Bytes per lane of inputs, outputs and scratch areas."""
+    return [buffer.lane_bytes for buffer in (*work.inputs, *work.outputs)] + list(work.scratch)
 
 
 def _middle(axis: Axis, size: int) -> tuple[int, int]:

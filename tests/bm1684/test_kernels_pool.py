@@ -52,6 +52,11 @@ def test_global_average(size: tuple[int, int]) -> None:
     check_op(lambda net, x: net.b.avg_pool(x, kernel=size), (2, 70, *size))
 
 
+def test_the_largest_input_and_the_largest_output_belong_to_different_tiles() -> None:
+    modes = {"kernel": (17, 17), "pads": (6, 0, 0, 7), "count_include_pad": True, "multiplier": 3, "rshift": 8}
+    check_op(lambda net, x: net.b.avg_pool(x, **modes), (1, 1, 12, 11), dtype="i8", lanes=1024)
+
+
 @property_test
 @given(
     windows(),
