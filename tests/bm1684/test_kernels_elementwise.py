@@ -48,6 +48,14 @@ def test_add_with_activation(shape: tuple[int, ...], pattern: list[int], activat
     check_op(lambda net, x, y: net.b.add(x, y, activation=activation), *_broadcast(shape, pattern), seed=seed)
 
 
+@pytest.mark.parametrize("lanes", [3072, 4096])
+def test_an_operand_that_repeats_along_channels_is_loaded_for_each_width_of_tiles(lanes: int) -> None:
+    def make(net: Net, x: Value, y: Value) -> Value:
+        return net.b.where(net.b.compare(x, y, method="less"), x, y)
+
+    check_op(make, (5, 1, 1, 3), (1, 130, 20, 1), lanes=lanes)
+
+
 @pytest.mark.parametrize("shapes", [((2, 3, 4), (2, 3, 4)), ((5, 1, 7), (6, 1))])
 def test_power(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
     check_op(lambda net, x, y: net.b.pow(net.b.abs(x), y), *shapes)

@@ -163,6 +163,13 @@ def test_extremes(name: str, dtype: str, shape: Any, pattern: Any, lanes: int, s
     run(lambda net, x, y: getattr(net.b, name)(x, y), (dtype, a), (dtype, b), seed=seed, lanes=lanes)
 
 
+@pytest.mark.parametrize("lanes", [1536, 2048, 3072, 4096])
+@pytest.mark.parametrize("dtype", ["i8", "i16"])
+def test_an_operand_that_repeats_along_channels_is_loaded_for_each_width_of_tiles(dtype: str, lanes: int) -> None:
+    shapes = ((9, 1, 20, 3), (9, 130, 1, 3))
+    run(lambda net, x, y: net.b.max(x, y), *((dtype, shape) for shape in shapes), lanes=lanes)
+
+
 @property_test
 @given(st.sampled_from(["maxs", "mins"]), st.sampled_from(NARROW), st.floats(0, 1), SHAPE, SEED)
 def test_extremes_with_a_constant(name: str, dtype: str, part: float, shape: Any, seed: int) -> None:

@@ -8,6 +8,7 @@ from itertools import combinations
 from math import prod
 
 from bmcompiler.backends.bm1684.build import Box
+from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.kernels.base import pass_cycles
 from bmcompiler.backends.bm1684.layout import Shape, Strides
 
@@ -86,6 +87,13 @@ def box_offset(strides: Strides, box: Box) -> int:
     return sum(lo * stride for (lo, _), stride in zip(box, strides))
 
 
-def box_axes(strides: Strides) -> str:
-    """The axes of the grid that an operand depends on."""
-    return "".join(axis for axis, stride in zip("nchw", strides) if stride)
+def box_axes(strides: Strides, view: Shape, item: int = 4, whole: bool = False) -> str:
+    """The axes of the grid that what is loaded of an operand of `item`-byte elements depends on.
+
+    Its values depend on the axes along which it does not repeat; where its images lie also depends on the channels of
+    the tile, once a lane may hold several; and a `whole` tile, with all repetitions, is laid out like the result's.
+    """
+    if whole:
+        return "nchw"
+    several = strides[0] and view[0] * item > 4 and view[1] > CHIP.lanes
+    return "".join(axis for axis, step in zip("nchw", strides) if step or (axis == "c" and several))

@@ -71,7 +71,8 @@ class ElementwiseKernel(LocalKernel):
         view, strides = broadcast_view(op.type.shape, self.shapes(op))
         dims, steps = extents(box), self.steps(op)
         operands = [
-            _operand(v, by, box, steps.needs_default_layout(i)) for i, (v, by) in enumerate(zip(op.operands, strides))
+            _operand(v, view, by, box, steps.needs_default_layout(i))
+            for i, (v, by) in enumerate(zip(op.operands, strides))
         ]
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
@@ -87,7 +88,7 @@ class ElementwiseKernel(LocalKernel):
         )
 
 
-def _operand(value: Value, strides: Strides, box: Box, whole: bool) -> tuple[Buffer, Strides | None]:
+def _operand(value: Value, view: Shape, strides: Strides, box: Box, whole: bool) -> tuple[Buffer, Strides | None]:
     """How a tile of an operand is loaded, and its local strides.
 
     What repeats along n, h or w is loaded once and read again and again by zero strides, unless the tile must be
@@ -102,7 +103,9 @@ def _operand(value: Value, strides: Strides, box: Box, whole: bool) -> tuple[Buf
         start = build.source(value) + item * box_offset(strides, box)
         load_words(build, start, value.dtype, loaded, strides, address)
 
-    buffer = Buffer(lane_bytes(loaded), box_axes(strides), prod(loaded) * item, load, not is_activation(value))
+    buffer = Buffer(
+        lane_bytes(loaded), box_axes(strides, view, 4, whole), prod(loaded) * item, load, not is_activation(value)
+    )
     if loaded == dims:
         return buffer, None
     local = tuple(0 if a != b else s for a, b, s in zip(loaded, dims, aligned_strides(loaded)))

@@ -73,7 +73,7 @@ class PackedKernel(LocalKernel):
         view, strides = _view(op)
         dims, steps = extents(box), program(op)
         assert steps is not None  # rule `exact`
-        operands = [_operand(v, by, box) for v, by in zip(op.operands, strides)]
+        operands = [_operand(v, view, by, box) for v, by in zip(op.operands, strides)]
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             planes = [plane._replace(address=address) for address, (_, plane) in zip(ins, operands)]
@@ -102,7 +102,7 @@ def _view(op: TensorOp) -> tuple[Shape, tuple[Strides, ...]]:
     return broadcast_view(op.type.shape, shapes, _smallest(op))
 
 
-def _operand(value: Value, strides: Strides, box: Box) -> tuple[Buffer, Packed]:
+def _operand(value: Value, view: Shape, strides: Strides, box: Box) -> tuple[Buffer, Packed]:
     """How a tile of an operand is loaded, and how it is read.
 
     What repeats along n, h or w is loaded once and read by zero strides, along n as the first image of each word
@@ -115,7 +115,9 @@ def _operand(value: Value, strides: Strides, box: Box) -> tuple[Buffer, Packed]:
     def load(build: Build, address: int) -> None:
         build.load(build.source(value) + item * box_offset(strides, box), loaded, strides, item, address)
 
-    buffer = Buffer(lane_bytes(loaded, item), box_axes(strides), prod(loaded) * item, load, not is_activation(value))
+    buffer = Buffer(
+        lane_bytes(loaded, item), box_axes(strides, view, item), prod(loaded) * item, load, not is_activation(value)
+    )
     if loaded == dims:
         return buffer, Packed(0, item, False)
     words = aligned_strides((-(-n * item // 4), c, h, w))
