@@ -120,3 +120,11 @@ def test_l2_normalize() -> None:
 def test_lrn(modes: dict[str, Any]) -> None:
     check_op(lambda net, x: net.b.lrn(x, **modes), (2, 21, 3, 5))
     check_op(lambda net, x: net.b.lrn(x, **modes), (1, 2, 9), lanes=FULL)
+
+
+@pytest.mark.parametrize("level", [0, 1])
+def test_serial_programs_compute_the_same(level: int) -> None:
+    def make(net: Net, x: Value) -> list[Value]:
+        return [net.b.softmax(x, axis=1), net.b.layer_norm(x, axis=1), net.b.gelu(x)]
+
+    check_op(make, (3, 70, 5), level=level)
