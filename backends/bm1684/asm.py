@@ -1,20 +1,22 @@
-"""Command groups as text and back, from the instruction tables.
+"""Command groups as text and back: what `bmcompiler.assembly` has to know of the BM1684.
 
-One line per command: `index: mnemonic id=OWN wait=OTHER field=value ...`, and a line `group` before each group. The
-mnemonic stands for task and operation, or for direction and function; every other field is printed when it differs from
-its reset value. Global addresses of GDMA are printed as one number. TIU commands are listed first, then GDMA commands;
-`assemble` accepts any order, ignores the index and everything after `#`. The round trip is byte-identical.
+A line `group` stands before each group. A mnemonic stands for task and operation, or for direction and function. Global
+addresses of GDMA are printed as one number. TIU commands are listed first, then GDMA commands; `assemble` accepts any
+order. The round trip is byte-identical.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from bmcompiler.assembly import Fields, Syntax, assignments, at_line, find_syntax, source_lines
 from bmcompiler.backends.bm1684.builder import CommandGroup
 from bmcompiler.backends.bm1684.isa import (
     COMMAND_BYTES,
     FORMATS,
+    GDMA,
     OWN_ID,
+    TIU,
     WAIT_ID,
     Direction,
     Engine,
@@ -22,10 +24,8 @@ from bmcompiler.backends.bm1684.isa import (
     Function,
     Task,
 )
-from bmcompiler.errors import EncodingError, FileFormatError
+from bmcompiler.errors import FileFormatError
 from bmcompiler.isa import Columns
-
-Fields = dict[str, int]
 
 _TASKS = {
     Task.CONV: "conv",
@@ -50,29 +50,36 @@ _DIRECTIONS = {
     Direction.SYSTEM_TO_SYSTEM: "s2s",
     Direction.LOCAL_TO_LOCAL: "l2l",
 }
-_KEYS = {
-    Engine.TIU: ("tsk_typ", "tsk_eu_typ"),
-    Engine.GDMA: ("direction", "special_func", "sys_mem_type"),
+_KEYS = ("direction", "special_func", "sys_mem_type")
+_SYNTAX = {
+    Engine.TIU: Syntax(
+        TIU,
+        ("tsk_typ", "tsk_eu_typ"),
+        {
+            f"{name}.{eu.name.lower()}": {"tsk_typ": task, "tsk_eu_typ": eu}
+            for task, name in _TASKS.items()
+            for eu in Eu
+        },
+        "tiu.raw",
+        own=OWN_ID[Engine.TIU],
+        wait=WAIT_ID[Engine.TIU],
+    ),
+    Engine.GDMA: Syntax(
+        GDMA,
+        _KEYS,
+        {
+            f"{name}{'.matrix' * matrix}.{function.name.lower()}": dict(zip(_KEYS, (direction, function, matrix)))
+            for direction, name in _DIRECTIONS.items()
+            for function in Function
+            for matrix in (0, 1)
+        },
+        "gdma.raw",
+        own=OWN_ID[Engine.GDMA],
+        wait=WAIT_ID[Engine.GDMA],
+        joined={name: (f"{name}_lo", f"{name}_hi", 32) for name in ("src_addr", "dst_addr")},
+        always=frozenset(("src_addr", "dst_addr")),
+    ),
 }
-_NAMES: dict[Engine, dict[tuple[int, ...], str]] = {
-    Engine.TIU: {(task, eu): f"{name}.{eu.name.lower()}" for task, name in _TASKS.items() for eu in Eu},
-    Engine.GDMA: {
-        (direction, function, matrix): f"{name}{'.matrix' * matrix}.{function.name.lower()}"
-        for direction, name in _DIRECTIONS.items()
-        for function in Function
-        for matrix in (0, 1)
-    },
-}
-_RAW = {Engine.TIU: "tiu.raw", Engine.GDMA: "gdma.raw"}
-_BY_NAME: dict[str, tuple[Engine, Fields]] = {
-    **{
-        name: (engine, dict(zip(_KEYS[engine], key, strict=True)))
-        for engine, names in _NAMES.items()
-        for key, name in names.items()
-    },
-    **{name: (engine, {}) for engine, name in _RAW.items()},
-}
-_HALVES = ("src_addr", "dst_addr")
 GROUP = "group"
 
 
@@ -99,24 +106,12 @@ def _lines(engine: Engine, data: bytes) -> Iterator[str]:
 
 def mnemonics(engine: Engine, columns: Columns) -> list[str]:
     """The mnemonic of every command of one engine, from its decoded columns."""
-    keys = zip(*(columns[key].tolist() for key in _KEYS[engine]))
-    return [_NAMES[engine].get(key, _RAW[engine]) for key in keys]
+    return _SYNTAX[engine].mnemonics(columns)
 
 
 def line_of(engine: Engine, fields: Fields) -> str:
     """A decoded command as text, without its number."""
-    name = _NAMES[engine].get(tuple(fields[key] for key in _KEYS[engine]), _RAW[engine])
-    implied = _BY_NAME[name][1]
-    words = [f"{name:16}", f"id={fields[OWN_ID[engine]]}", f"wait={fields[WAIT_ID[engine]]}"]
-    hidden = {OWN_ID[engine], WAIT_ID[engine], *implied}
-    for field in FORMATS[engine].fields:
-        value = fields[field.name]
-        if engine is Engine.GDMA and field.name[:8] in _HALVES:
-            if field.name.endswith("_lo"):
-                words.append(f"{field.name[:8]}=0x{value | fields[field.name[:8] + '_hi'] << 32:x}")
-        elif value != field.default and field.name not in hidden:
-            words.append(f"{field.name}=0x{value:x}" if field.name.endswith("_addr") else f"{field.name}={value}")
-    return " ".join(words)
+    return _SYNTAX[engine].line(fields)
 
 
 def assemble(text: str) -> list[CommandGroup]:
@@ -127,44 +122,14 @@ def assemble(text: str) -> list[CommandGroup]:
         EncodingError: a value that does not fit its field; names the line.
     """
     groups: list[dict[Engine, list[bytes]]] = []
-    for number, line in enumerate(text.splitlines(), 1):
-        words = line.split("#", 1)[0].split()
-        if words and words[0].endswith(":"):
-            words = words[1:]
-        if not words:
-            continue
+    for number, words in source_lines(text):
         if words == [GROUP] or not groups:
             groups.append({engine: [] for engine in Engine})
         if words == [GROUP]:
             continue
-        try:
-            engine, command = _command(words)
-        except EncodingError as error:
-            raise EncodingError(f"line {number}: {error.reason}") from error
-        except FileFormatError as error:
-            raise FileFormatError(f"line {number}: {error.reason}") from error
-        groups[-1][engine].append(command)
+        with at_line(number):
+            syntax = find_syntax(_SYNTAX.values(), words[0])
+            values, _ = assignments(words[1:])
+            engine = Engine.TIU if syntax.layout is TIU else Engine.GDMA
+            groups[-1][engine].append(syntax.layout.pack(syntax.fields(words[0], values)))
     return [CommandGroup(b"".join(group[Engine.TIU]), b"".join(group[Engine.GDMA])) for group in groups]
-
-
-def _command(words: list[str]) -> tuple[Engine, bytes]:
-    if words[0] not in _BY_NAME:
-        raise FileFormatError(f"'{words[0]}' is not a mnemonic of this chip")
-    engine, implied = _BY_NAME[words[0]]
-    aliases = {"id": OWN_ID[engine], "wait": WAIT_ID[engine]}
-    fields = dict(implied)
-    seen: set[str] = set()
-    for word in words[1:]:
-        name, equals, text = word.partition("=")
-        if not equals or name in seen:
-            raise FileFormatError(f"'{word}' is not a field=value, or repeats one")
-        seen.add(name)
-        try:
-            value = int(text, 0)
-        except ValueError as error:
-            raise FileFormatError(f"the value of '{word}' cannot be read") from error
-        if engine is Engine.GDMA and name in _HALVES:
-            fields |= {f"{name}_lo": value & 0xFFFF_FFFF, f"{name}_hi": value >> 32}
-        else:
-            fields[aliases.get(name, name)] = value
-    return engine, FORMATS[engine].pack(fields)

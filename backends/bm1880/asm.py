@@ -1,23 +1,20 @@
-"""Command buffers as text and back, from the instruction tables.
+"""Command buffers as text and back: what `bmcompiler.assembly` has to know of the BM1880.
 
-One line per record: `index: mnemonic id=OWN wait=OTHER field=value ...`. The mnemonic implies the fields of its row in
-the tables below; every other field is printed when it differs from its reset value. Halves of one quantity (global
-addresses, channel strides of GDMA) are printed as one value. `assemble` ignores the index and everything after `#`.
-The round trip is byte-identical except for header bits 23:20, in which vendor encoders leave garbage
-(`cmdbuf.normalised`).
+One line per record. Halves of one quantity (global addresses, channel strides of GDMA) are printed as one value. The
+round trip is byte-identical except for header bits 23:20, in which vendor encoders leave garbage (`cmdbuf.normalised`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import product
 
+from bmcompiler.assembly import Fields, Syntax, assignments, at_line, find_syntax, source_lines
 from bmcompiler.backends.bm1880.cmdbuf import records
 from bmcompiler.backends.bm1880.isa import (
     CPU,
     CPU_NAME_BYTES,
     CPU_PAYLOAD,
-    FORMATS,
     GDMA,
     HEADER,
     HEADER_SIZE,
@@ -30,13 +27,9 @@ from bmcompiler.backends.bm1880.isa import (
     TensorOp,
     WindowOp,
 )
-from bmcompiler.errors import BMError, EncodingError, FileFormatError
-from bmcompiler.isa import Columns, Format
+from bmcompiler.errors import FileFormatError
+from bmcompiler.isa import Columns
 
-Fields = dict[str, int]
-
-_OWN = {Engine.TPU: "cmd_id_tpu", Engine.GDMA: "cmd_id_gdma"}
-_WAIT = {Engine.TPU: "cmd_id_gdma", Engine.GDMA: "cmd_id_tpu"}
 _HEADER_LEN = {Engine.TPU: TIU.size, Engine.GDMA: GDMA.size, Engine.CPU: CPU_PAYLOAD}
 _HEADER_FIELDS = ("neuron", "weight", "len", "mask", "reserved_26")
 # one printed name for two fields: (low half, high half, bits of the low half)
@@ -46,7 +39,6 @@ _JOINED = {
     "src_c_str": ("src_c_str_lo", "src_c_str_hi", 16),
     "dst_c_str": ("dst_c_str_lo", "dst_c_str_hi", 16),
 }
-_HALVES = {half: name for name, (low, high, _) in _JOINED.items() for half in (low, high)}
 
 # Every call overwrites these two reset values (bm1880.md 4), so a mnemonic stands for 0.
 _TPU_COMMON = {"opt_relu": 0, "opt_right_shift": 0}
@@ -103,54 +95,40 @@ _CPU_KINDS: dict[str, Fields] = {
     "cpu.plugin": {"operation": CpuOperation.PLUGIN},
 }
 
-# Mnemonics for payloads no row above describes: nothing is implied.
-_RAW = {Engine.TPU: "tpu.raw", Engine.GDMA: "gdma.raw", Engine.CPU: "cpu.raw"}
-_KINDS = {Engine.TPU: _TPU_KINDS, Engine.GDMA: _GDMA_KINDS, Engine.CPU: _CPU_KINDS}
-_COMMON: dict[Engine, Fields] = {Engine.TPU: _TPU_COMMON, Engine.GDMA: {}, Engine.CPU: {}}
-_KEYS = {
-    Engine.TPU: ("tsk_typ", "tsk_eu_typ", "opt_winograd", "tens_mdsum", "tens_lookup"),
-    Engine.GDMA: ("direction", "function", "matrix"),
-    Engine.CPU: ("operation",),
-}
-_BY_KEY = {
-    engine: {tuple(int(fields[key]) for key in _KEYS[engine]): name for name, fields in kinds.items()}
-    for engine, kinds in _KINDS.items()
-}
-_BY_NAME: dict[str, tuple[Engine, Fields]] = {
-    **{name: (engine, _COMMON[engine] | fields) for engine, kinds in _KINDS.items() for name, fields in kinds.items()},
-    **{name: (engine, {}) for engine, name in _RAW.items()},
-}
-
 _GROUPS = ("tsk", "opt", "tens", "short", "enable", "lrn", "res0", "src", "dst", "opd0", "opd1", "opd2", "conv")
 _PARTS = ("addr", "n", "c", "h", "w", "n_str", "c_str", "h_str", "w_str", "b_str")
 
 
-def _printed(layout: Format) -> list[str]:
-    """Field names in the order they are printed: options, result, operands, window, the rest, reserved bits."""
-
-    def place(name: str) -> tuple[int, int]:
-        group, _, part = name.partition("_")
-        if group in _GROUPS:
-            return _GROUPS.index(group), _PARTS.index(part) if part in _PARTS else 0
-        return len(_GROUPS) + (group == "reserved"), 0
-
-    names = dict.fromkeys(_HALVES.get(field.name, field.name) for field in layout.fields)
-    return sorted(names, key=place)
+def _place(name: str) -> tuple[int, int]:
+    """Fields are printed in the order options, result, operands, window, the rest, reserved bits."""
+    group, _, part = name.partition("_")
+    if group in _GROUPS:
+        return _GROUPS.index(group), _PARTS.index(part) if part in _PARTS else 0
+    return len(_GROUPS) + (group == "reserved"), 0
 
 
-_NAMES = {engine: [n for n in _printed(layout) if n not in _OWN.values()] for engine, layout in FORMATS.items()}
-
-
-def _joined(fields: Mapping[str, int]) -> Fields:
-    """Replace the halves of long quantities by the quantity."""
-    out = {name: value for name, value in fields.items() if name not in _HALVES}
-    for name, (low, high, bits) in _JOINED.items():
-        if low in fields:
-            out[name] = fields[low] | fields[high] << bits
-    return out
-
-
-_RESET = {engine: _joined({field.name: field.default for field in layout.fields}) for engine, layout in FORMATS.items()}
+_SYNTAX = {
+    Engine.TPU: Syntax(
+        TIU,
+        ("tsk_typ", "tsk_eu_typ", "opt_winograd", "tens_mdsum", "tens_lookup"),
+        {name: _TPU_COMMON | fields for name, fields in _TPU_KINDS.items()},
+        "tpu.raw",
+        own="cmd_id_tpu",
+        wait="cmd_id_gdma",
+        order=_place,
+    ),
+    Engine.GDMA: Syntax(
+        GDMA,
+        ("direction", "function", "matrix"),
+        _GDMA_KINDS,
+        "gdma.raw",
+        own="cmd_id_gdma",
+        wait="cmd_id_tpu",
+        joined=_JOINED,
+        order=_place,
+    ),
+    Engine.CPU: Syntax(CPU, ("operation",), _CPU_KINDS, "cpu.raw", order=_place),
+}
 
 
 def disassemble(cmdbuf: bytes) -> str:
@@ -170,29 +148,19 @@ def disassemble(cmdbuf: bytes) -> str:
 
 
 def _line(engine: Engine, header: Fields, payload: bytes) -> str:
-    fields = FORMATS[engine].unpack(payload[: FORMATS[engine].size])
-    kind = _BY_KEY[engine].get(tuple(fields[key] for key in _KEYS[engine]), _RAW[engine])
-    words = [f"{kind:16}"]
-    if engine in _OWN:
-        words += [f"id={fields[_OWN[engine]]}", f"wait={fields[_WAIT[engine]]}"]
+    syntax = _SYNTAX[engine]
+    fields = syntax.layout.unpack(payload[: syntax.layout.size])
+    words = syntax.head(fields)
     expected = {"len": _HEADER_LEN[engine]}
     words += [f"{name}={header[name]}" for name in _HEADER_FIELDS if header[name] != expected.get(name, 0)]
     if engine is Engine.CPU:
         words += _cpu_words(fields, payload)
-    baseline = _RESET[engine] | _BY_NAME[kind][1]
-    values = _joined(fields)
-    words += [_word(name, values[name]) for name in _NAMES[engine] if values.get(name, 0) != baseline.get(name, 0)]
-    return " ".join(words)
+    return " ".join(words + syntax.body(fields))
 
 
 def mnemonics(engine: Engine, columns: Columns) -> list[str]:
     """The mnemonic of every command of one engine, from its decoded columns."""
-    keys = zip(*(columns[key].tolist() for key in _KEYS[engine]))
-    return [_BY_KEY[engine].get(key, _RAW[engine]) for key in keys]
-
-
-def _word(name: str, value: int) -> str:
-    return f"{name}=0x{value:x}" if name.endswith("_addr") else f"{name}={value}"
+    return _SYNTAX[engine].mnemonics(columns)
 
 
 def _cpu_words(fields: Fields, payload: bytes) -> list[str]:
@@ -215,79 +183,35 @@ def assemble(text: str) -> bytes:
         FileFormatError: a line that cannot be read; names the line.
         EncodingError: a value that does not fit its field; names the line.
     """
-    return b"".join(_assembled_lines(text))
-
-
-def _assembled_lines(text: str) -> Iterator[bytes]:
-    for number, line in enumerate(text.splitlines(), 1):
-        words = line.split("#", 1)[0].split()
-        if words and words[0].endswith(":"):
-            words = words[1:]
-        if not words:
-            continue
-        try:
-            yield _assembled(words)
-        except EncodingError as error:
-            raise EncodingError(f"line {number}: {error.reason}") from error
-        except BMError as error:
-            raise FileFormatError(f"line {number}: {error.reason}") from error
+    records = []
+    for number, words in source_lines(text):
+        with at_line(number):
+            records.append(_assembled(words))
+    return b"".join(records)
 
 
 def _assembled(words: list[str]) -> bytes:
-    if words[0] not in _BY_NAME:
-        raise FileFormatError(f"'{words[0]}' is not a mnemonic of this chip")
-    engine, implied = _BY_NAME[words[0]]
-    given = _assignments(words[1:])
-    tail = given.pop("params", b"")
-    label = given.pop("name", b"")
-    values = {name: value for name, value in given.items() if isinstance(value, int)}
+    syntax = find_syntax(_SYNTAX.values(), words[0])
+    engine = next(engine for engine, one in _SYNTAX.items() if one is syntax)
+    values, texts = assignments(words[1:], {"params": bytes.fromhex, "name": lambda value: value.encode("ascii")})
     header = {"engine": int(engine), "len": _HEADER_LEN[engine]}
     header |= {name: values.pop(name) for name in _HEADER_FIELDS if name in values}
-    if engine in _OWN:
-        for alias, name in (("id", _OWN[engine]), ("wait", _WAIT[engine])):
-            if alias in values:
-                values[name] = values.pop(alias)
-    payload = FORMATS[engine].pack(implied | _split(values))
+    payload = syntax.layout.pack(syntax.fields(words[0], values))
     if engine is Engine.CPU:
-        payload = _cpu_payload(payload, label, tail, header["len"] or header.get("mask", 0))
-    elif tail or label:
+        payload = _cpu_payload(payload, texts, header["len"] or header.get("mask", 0))
+    elif texts:
         raise FileFormatError(f"'{words[0]}' takes neither a name nor params")
     return HEADER.pack(header) + payload
 
 
-def _assignments(words: list[str]) -> dict[str, int | bytes]:
-    out: dict[str, int | bytes] = {}
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not equals or name in out:
-            raise FileFormatError(f"'{word}' is not a field=value, or repeats one")
-        try:
-            if name == "params":
-                out[name] = bytes.fromhex(value)
-            else:
-                out[name] = value.encode("ascii") if name == "name" else int(value, 0)
-        except ValueError as error:
-            raise FileFormatError(f"the value of '{word}' cannot be read") from error
-    return out
-
-
-def _split(values: Fields) -> Fields:
-    out = dict(values)
-    for name, (low, high, bits) in _JOINED.items():
-        if name in out:
-            value = out.pop(name)
-            out |= {low: value & ((1 << bits) - 1), high: value >> bits}
-    return out
-
-
-def _cpu_payload(head: bytes, label: int | bytes, tail: int | bytes, size: int) -> bytes:
+def _cpu_payload(head: bytes, texts: Mapping[str, bytes], size: int) -> bytes:
     body = bytearray(head)
-    if isinstance(label, bytes) and label:
+    label = texts.get("name", b"")
+    if label:
         if len(label) > 16:
             raise FileFormatError(f"library name '{label.decode('ascii')}' has more than 16 characters")
         body[CPU_NAME_BYTES] = label.ljust(16, b"\0")
-    if isinstance(tail, bytes):
-        body += tail
+    body += texts.get("params", b"")
     if len(body) > size:
         raise FileFormatError(f"a CPU record of {len(body)} bytes does not fit the payload of {size} bytes")
     return bytes(body).ljust(size, b"\0")
