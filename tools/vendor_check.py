@@ -1,6 +1,7 @@
 """BM1684 against the vendor's tools, bit for bit, in both directions.
 
-    python tools/vendor_check.py ours VENV [NETWORK...] [--precision f32 int8] [--batch N] [--outputs a,b] [--keep DIR]
+    python tools/vendor_check.py ours VENV [NETWORK...] [--precision f32 int8] [--batch N] [--opt 0|1|2]
+                                 [--io-dtype float|int8] [--outputs a,b] [--keep DIR]
         compiles networks with this project (those of tools/vendor/networks.py, or the small ones below); the vendor's
         model_tool and bmodel_dis must accept the file, and its runtime on its C model must give the results of our
         Session. Layers on the host CPU cannot run there.
@@ -76,6 +77,8 @@ def _parser() -> argparse.ArgumentParser:
         sub.add_argument("--precision", nargs="+", choices=("f32", "int8"), default=("f32", "int8"))
         sub.add_argument("--keep", type=Path, help="folder for all files made on the way")
     directions.choices["ours"].add_argument("--batch", type=int, default=1)
+    directions.choices["ours"].add_argument("--opt", type=int, choices=(0, 1, 2), default=2)
+    directions.choices["ours"].add_argument("--io-dtype", choices=("float", "int8"), help="of int8 networks")
     directions.choices["ours"].add_argument("--outputs", type=lambda text: text.split(","), help="cut the network")
     directions.choices["theirs"].add_argument("--record", type=Path, help="folder for test data")
     return parser
@@ -91,10 +94,12 @@ def _judge_our(
     """(commands, time, verdict) of one network of ours."""
     file = folder / f"{name}_{precision}_{arguments.batch}.bmodel"
     try:
+        options = {"outputs": arguments.outputs, "opt": arguments.opt}
+        options |= {} if precision == "f32" else {"io_dtype": arguments.io_dtype}
         if name in NETWORKS:
-            made = compile_network(name, precision, arguments.batch, arguments.outputs)
+            made = compile_network(name, precision, arguments.batch, **options)
         else:
-            made = compile_small(name, precision, folder)
+            made = compile_small(name, precision, folder, **options)
         bmodel.save(made.model, file)
     except (BMError, OSError) as error:
         return (f"not compiled: {error}",)
@@ -164,15 +169,16 @@ def _difference(ours: Results, theirs: Results) -> str:
     """Either "identical", or how many numbers differ in their bits, and by how much at most."""
     if set(ours) != set(theirs):
         return f"outputs {sorted(theirs)} there, {sorted(ours)} here"
-    counts, largest, numbers = 0, 0.0, 0
     for name, expected in theirs.items():
-        found = ours[name].astype(np.float32).reshape(-1)
-        wanted = expected.reshape(-1)
-        if found.size != wanted.size:
-            return f"'{name}' has {wanted.size} numbers there, {found.size} here"
-        counts += int((found.view(np.uint32) != wanted.view(np.uint32)).sum())
-        largest, numbers = max(largest, float(np.abs(found - wanted).max(initial=0))), numbers + found.size
-    return f"{counts} of {numbers} differ, by {largest:.3g} at most" if counts else f"identical ({numbers} numbers)"
+        if ours[name].size != expected.size:
+            return f"'{name}' has {expected.size} numbers there, {ours[name].size} here"
+    wanted, found = (
+        np.concatenate([results[name].astype(np.float32).reshape(-1) for name in theirs]) for results in (theirs, ours)
+    )
+    differ = int((found.view(np.uint32) != wanted.view(np.uint32)).sum())
+    if differ:
+        return f"{differ} of {wanted.size} differ, by {np.abs(found - wanted).max():.3g} at most"
+    return f"identical ({wanted.size} numbers, {np.unique(wanted).size} distinct)"
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ class Compiled:
     integers: int
 
 
-def compile_network(name: str, precision: str, batch: int, outputs: list[str] | None) -> Compiled:
+def compile_network(name: str, precision: str, batch: int, **options: Any) -> Compiled:
     """Compile one of `NETWORKS` with seeded noise as calibration data and input. Raises BMError."""
     network = NETWORKS[name]
     shape = (batch, *network.shape[1:])
@@ -64,16 +64,16 @@ def compile_network(name: str, precision: str, batch: int, outputs: list[str] | 
     given = (rng.standard_normal(shape) * network.spread).astype(np.float32)
     (input,) = bmcompiler.load_network(*network.files, shapes=[shape]).main.input_names
     data = None if precision == "f32" else {input: samples}
-    shapes = [list(shape)]
-    return _compiled(network.files, {input: given}, quantize=precision, data=data, shapes=shapes, outputs=outputs)
+    return _compiled(network.files, {input: given}, quantize=precision, data=data, shapes=[list(shape)], **options)
 
 
-def compile_small(name: str, precision: str, folder: Path) -> Compiled:
+def compile_small(name: str, precision: str, folder: Path, **options: Any) -> Compiled:
     """Compile a network of `small_nets.NETS` with its input as calibration data. Raises BMError."""
     graph = Graph(name)
     file = folder / f"{name}.onnx"
     onnx.save(graph.finish(NETS[name](graph)), file)
-    return _compiled((file,), graph.inputs, quantize=precision, data=None if precision == "f32" else graph.inputs)
+    data = None if precision == "f32" else graph.inputs
+    return _compiled((file,), graph.inputs, quantize=precision, data=data, **options)
 
 
 def _compiled(files: tuple[Path, ...], inputs: dict[str, NDArray[np.float32]], **options: Any) -> Compiled:
