@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from threading import Lock
-
 import numpy as np
-from numpy.typing import NDArray
 
-from bmcompiler.backends.bm1684.chip import CHIP, align_up
+from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.bmodel import BModel
 from bmcompiler.bmodel.bm1684 import (
     IMAGES_PER_WORD,
@@ -20,14 +16,14 @@ from bmcompiler.bmodel.bm1684 import (
     tensor_info,
 )
 from bmcompiler.codegen.cpu_segment import bind_segment
-from bmcompiler.errors import RuntimeUseError, SimulatorError, UnsupportedError
-from bmcompiler.runtime.devices import PAGE, Array, Device, Program
+from bmcompiler.errors import SimulatorError, UnsupportedError
+from bmcompiler.runtime.devices import Array, Device, Program
+from bmcompiler.runtime.simulated import Bytes, SharedChip, SimulatedProgram, Step
 from bmcompiler.runtime.simulator.bm1684.gdma import Relocation
 from bmcompiler.runtime.simulator.bm1684.memory import Machine, local_memory
 from bmcompiler.runtime.simulator.bm1684.plan import compile_plan
-from bmcompiler.runtime.simulator.memory import GlobalMemory
+from bmcompiler.runtime.simulator.memory import LaneMemory
 
-Bytes = NDArray[np.uint8]
 FIRST_ADDRESS = CHIP.program_base + (1 << 28)
 """Where the simulated runtime puts coefficients: elsewhere than compilers do, so that relocation is at work."""
 
@@ -44,60 +40,34 @@ class Bm1684Device(Device):
     def load(self, model: BModel) -> list[Program]:
         if not isinstance(model, Bm1684Model) or model.target != "bm1684":
             raise UnsupportedError(f"a bm1684 device cannot run models for {model.target}")
-        chip = _SharedChip()
+        # as in the vendor's model: programs of its compiler may read local memory unwritten
+        chip = SharedChip(local_memory(poisoned=True))
         return [Bm1684Program(stage, chip, self.fast) for _, stage in model.all_stages()]
 
 
-class _SharedChip:
-    """Local memory that the programs of a model share; only the holder of the lock may run.
+class Bm1684Program(SimulatedProgram[LaneMemory]):
+    """A stage."""
 
-    It starts as that of the vendor's model does, because programs of the vendor's compiler may read it unwritten.
-    """
+    def __init__(self, stage: Bm1684Stage, chip: SharedChip[LaneMemory], fast: bool) -> None:
+        inputs, outputs = ([tensor_info(one, stage) for one in each] for each in (stage.inputs, stage.outputs))
+        super().__init__(chip, inputs, outputs, stage.ctx_size, stage.coefficients)
+        self._stage, self._fast = stage, fast
 
-    def __init__(self) -> None:
-        self.local, self.lock = local_memory(poisoned=True), Lock()
+    def packed(self, index: int, value: Array) -> Array:
+        return _packed(self._stage.inputs[index], value)
 
+    def unpacked(self, index: int, data: Bytes) -> Array:
+        return _unpacked(self._stage.outputs[index], data)
 
-class Bm1684Program(Program):
-    """A stage with memory of its own. It is allocated, and the plans compiled, at the first run."""
+    def output_bytes(self, index: int) -> int:
+        return self._stage.outputs[index].size
 
-    def __init__(self, stage: Bm1684Stage, chip: _SharedChip, fast: bool) -> None:
-        self.inputs = tuple(tensor_info(tensor, stage) for tensor in stage.inputs)
-        self.outputs = tuple(tensor_info(tensor, stage) for tensor in stage.outputs)
-        self._stage, self._chip, self._fast = stage, chip, fast
-        self._ready: tuple[list[Callable[[], None]], Bytes] | None = None
-
-    def run(self, inputs: Sequence[Array]) -> list[Array]:
-        with self._chip.lock:
-            self._ready = self._ready or self._prepare()
-            steps, neuron = self._ready
-            for tensor, value in zip(self._stage.inputs, inputs):
-                data = _packed(tensor, value)
-                start = tensor.address - self._stage.ctx_address
-                neuron[start : start + data.size] = data
-            for step in steps:
-                step()
-            return [self._read(tensor, neuron) for tensor in self._stage.outputs]
-
-    def _read(self, tensor: Bm1684Tensor, neuron: Bytes) -> Array:
-        start = tensor.address - self._stage.ctx_address
-        return _unpacked(tensor, neuron[start : start + tensor.size])
-
-    def _prepare(self) -> tuple[list[Callable[[], None]], Bytes]:
+    def prepare(self, neuron: Bytes) -> list[Step]:
         stage = self._stage
-        try:
-            neuron = np.zeros(stage.ctx_size, np.uint8)
-        except MemoryError as error:
-            reason = f"the program needs {stage.ctx_size} bytes of activation memory, more than this host has"
-            raise RuntimeUseError(reason) from error
-        coefficients = np.frombuffer(stage.coefficients, np.uint8)
-        base = FIRST_ADDRESS + align_up(coefficients.size, PAGE)
-        memory = GlobalMemory()
-        memory.map(FIRST_ADDRESS, coefficients)
-        memory.map(base, neuron)
-        machine = Machine(memory, local=self._chip.local)
-        relocation = Relocation(stage.ctx_address, FIRST_ADDRESS - stage.coeff_address, base - stage.ctx_address)
-        steps: list[Callable[[], None]] = []
+        memory, first, base = self.mapped(neuron, FIRST_ADDRESS)
+        machine = Machine(memory, local=self.chip.local)
+        relocation = Relocation(stage.ctx_address, first - stage.coeff_address, base - stage.ctx_address)
+        steps: list[Step] = []
         for subnet in stage.subnets:
             if isinstance(subnet, CpuSubnet) and not subnet.custom:
                 raise UnsupportedError(
@@ -105,7 +75,7 @@ class Bm1684Program(Program):
                     remedy="compile the network with bmnet-compile",
                 )
             if not isinstance(subnet, TpuSubnet):
-                steps.append(bind_segment(bytes(subnet.parameters), neuron, coefficients))
+                steps.append(bind_segment(bytes(subnet.parameters), neuron, self.coefficients))
             elif subnet.dynamic:
                 raise SimulatorError(
                     "a subnet is dynamic: its commands are made by the firmware, which is not simulated",
@@ -113,7 +83,7 @@ class Bm1684Program(Program):
                 )
             else:
                 steps.append(compile_plan(subnet.groups, machine, relocation, fast=self._fast).run)
-        return steps, neuron
+        return steps
 
 
 def _packed(tensor: Bm1684Tensor, value: Array) -> Bytes:

@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1880.chip import CHIP, align_up
 from bmcompiler.errors import BMError, FileFormatError, RuntimeUseError, UnsupportedError, UsageError
-from bmcompiler.runtime.devices import FIRST_ADDRESS, MAX_DEVICES, PAGE
+from bmcompiler.runtime.bm1880_device import FIRST_ADDRESS
+from bmcompiler.runtime.devices import MAX_DEVICES
+from bmcompiler.runtime.simulated import PAGE
 from bmcompiler.runtime.simulator.bm1880.memory import GlobalMemory, Machine
 
 if TYPE_CHECKING:

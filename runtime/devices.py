@@ -7,23 +7,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from threading import Lock
 from typing import Any, ClassVar
 
-import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler.backends.bm1880.chip import align_up
 from bmcompiler.bmodel import BModel, TensorInfo
-from bmcompiler.bmodel.bm1880 import Bm1880Model, Command
 from bmcompiler.errors import RuntimeUseError, UnsupportedError
 from bmcompiler.registry import lookup
-from bmcompiler.runtime.simulator.bm1880.memory import GlobalMemory, LocalMemory, Machine
-from bmcompiler.runtime.simulator.bm1880.plan import Plan, compile_plan
 
 MAX_DEVICES = 8  # bm1880.md 13
-FIRST_ADDRESS = 0x2800000  # first allocation in device memory (bm1880.md 13)
-PAGE = 4096
 
 Array = NDArray[Any]
 
@@ -75,61 +67,3 @@ def open_device(target: str, index: int = 0, fast: bool = False) -> Device:
     if not isinstance(device, Device):
         raise UnsupportedError(f"device plug-in '{target}' is not a Device")
     return device
-
-
-class Bm1880Device(Device):
-    """The bit-accurate BM1880 simulator."""
-
-    def load(self, model: BModel) -> list[Program]:
-        if not isinstance(model, Bm1880Model):
-            raise UnsupportedError(f"a bm1880 device cannot run models for {model.target}")
-        chip = _SharedChip()
-        weights = [np.frombuffer(data, np.uint8) for data in model.weights]
-        nothing = np.empty(0, np.uint8)
-        return [
-            Bm1880Program(command, weights[command.weight_index] if weights else nothing, chip)
-            for command in model.commands
-        ]
-
-
-class _SharedChip:
-    """Local memory that the programs of a model share; only the holder of the lock may run."""
-
-    def __init__(self) -> None:
-        self.local, self.lock = LocalMemory(), Lock()
-
-
-class Bm1880Program(Program):
-    """One command buffer with memory of its own. It is allocated, and the plan compiled, at the first run."""
-
-    def __init__(self, command: Command, weights: NDArray[np.uint8], chip: _SharedChip) -> None:
-        self.inputs, self.outputs = tuple(command.inputs), tuple(command.outputs)
-        self._command, self._weights, self._chip = command, weights, chip
-        self._ready: tuple[Plan, NDArray[np.uint8]] | None = None
-
-    def run(self, inputs: Sequence[Array]) -> list[Array]:
-        with self._chip.lock:
-            self._ready = self._ready or self._prepare()
-            plan, neuron = self._ready
-            for info, value in zip(self.inputs, inputs):
-                data = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
-                neuron[info.offset : info.offset + data.size] = data
-            plan.run()
-            return [
-                neuron[info.offset : info.offset + info.size].copy().view(info.dtype).reshape(info.shape)
-                for info in self.outputs
-            ]
-
-    def _prepare(self) -> tuple[Plan, NDArray[np.uint8]]:
-        size = self._command.neuron_size
-        try:
-            neuron = np.zeros(size, np.uint8)
-        except MemoryError as error:
-            reason = f"the program needs {size} bytes of activation memory, more than this host has"
-            raise RuntimeUseError(reason) from error
-        memory = GlobalMemory()
-        neuron_base = FIRST_ADDRESS + align_up(self._weights.size, PAGE)
-        memory.map(FIRST_ADDRESS, self._weights)
-        memory.map(neuron_base, neuron)
-        machine = Machine(memory, self._chip.local)
-        return compile_plan(self._command.cmdbuf, machine, neuron_base, FIRST_ADDRESS), neuron
