@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from bmcompiler import quant_modes
 from bmcompiler.ir import Value
@@ -16,17 +19,16 @@ from bmcompiler.passes.scale_rules.base import rule
 from bmcompiler.passes.scale_rules.formats import Format, format_of
 from bmcompiler.passes.scale_rules.lowering import ScaleLowering
 
-_BYTES = np.arange(256).astype(np.uint8)
-"""Entry k of a table answers for the byte k."""
-
 
 @rule(*TABLES, scaling=Scaling.FREE)
 def by_table(op: TensorOp, low: ScaleLowering, data: int = 0) -> Value:
-    """The float op itself, evaluated on all 256 values that operand `data` can have; other operands are scalars."""
+    """The float op itself, evaluated on all 256 values that operand `data` can have; other operands are scalars.
+
+    Where only layers read the result that take a zero point, it has one if its values are not symmetric.
+    """
     x = low.request(op.operands[data])
     source, wanted = format_of(x), low.wanted(op.result)
-    codes = _BYTES.view(np.int8) if source.dtype == "i8" else _BYTES
-    reals = quant_modes.dequantize(codes, source.scale, source.zero_point).reshape(1, 1, 1, 256)
+    reals = quant_modes.dequantize(source.codes(), source.scale, source.zero_point).reshape(1, 1, 1, 256)
     arguments = [
         reals if i == data else low.need_constant(value, "second operand") for i, value in enumerate(op.operands)
     ]
@@ -34,8 +36,18 @@ def by_table(op: TensorOp, low: ScaleLowering, data: int = 0) -> Value:
     with np.errstate(all="ignore"):
         values = np.asarray(probe.evaluate(*arguments), np.float32).reshape(256)
     finite = np.nan_to_num(values, nan=0.0, posinf=wanted.top, neginf=-wanted.top)
+    if low.may_have_zero_point(op.result):
+        wanted = _tight(finite, wanted)
     table = low.constant_in(low.integers(finite, wanted), None, wanted)
     return low.emit("lut", [x, table], {}, wanted)
+
+
+def _tight(values: NDArray[Any], wanted: Format) -> Format:
+    """`wanted`, or the format with a zero point whose steps are smaller by a quarter or more."""
+    within = np.clip(values, -wanted.top, wanted.top)
+    bottom, top = min(float(within.min()), 0.0), max(float(within.max()), 0.0)
+    spanning = Format.spanning(bottom, top) if top > bottom else wanted
+    return spanning if spanning.scale <= 0.75 * wanted.scale else wanted
 
 
 @rule("relu", scaling=Scaling.KEEPS)

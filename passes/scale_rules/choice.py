@@ -45,12 +45,12 @@ class Chooser:
     """Numbers behind a choice.
 
     1. Each layer is computed in every mode that the target takes, on what it reads in the float net, some channels of
-       it: its error. Errors of layers add up as independent noise.
+       it: its error, with that of rounding its operand. Errors of layers add up as independent noise.
     2. The net with the most exact mode everywhere is measured: its output error is the reference, and ties the sum of
        layer errors to output errors.
-    3. From the fewest cycles on, the layer that gains most accuracy per cycle goes one mode up until the predicted
-       output error is at most `budget` above the reference. The result is measured; where it is worse than predicted,
-       the prediction is corrected and the choice made again.
+    3. The modes with the fewest cycles are measured. Where their output error is more than `budget` above the
+       reference, the layers that gain most accuracy per cycle take their most exact mode until the predicted error is
+       not; the result is measured, and where it is worse than predicted, more layers follow.
     4. Where the outputs are more than FLOAT_ABOVE away from the float net, the last layers stay in float, as few as
        bring them below, if those have at most FLOAT_SHARE of all products.
     """
@@ -108,16 +108,18 @@ class Chooser:
         in_float: Mapping[Operation, str],
     ) -> tuple[dict[Operation, str], float]:
         """Step 3: modes and their measured output error."""
-        noise = sum(self.errors[op][mode] for op, mode in best.items())
+        noise = self._noise(best)
         factor = least / sqrt(noise) if noise else 0.0
+        most = float("inf")
         for _ in range(_ROUNDS):
-            modes = self._within(best, ((least + self.budget) / factor) ** 2 if factor else float("inf"))
+            modes = self._within(best, most)
             if modes == best:
                 break
             found = self._output_error({**modes, **fixed}, in_float)
             if found <= least + self.budget:
                 return modes, found
-            factor = max(found / sqrt(self._noise(modes)), factor * 1.05)
+            factor = max(found / sqrt(self._noise(modes)), factor)
+            most = min(((least + self.budget) / factor) ** 2, self._noise(modes) * 0.9) if factor else 0.0
         return dict(best), least
 
     def _noise(self, modes: Mapping[Operation, str]) -> float:

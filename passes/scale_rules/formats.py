@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bmcompiler.ir import Quant, TensorType, Value
 
@@ -35,9 +37,13 @@ class Format:
 
     @staticmethod
     def spanning(low: float, high: float) -> Format:
-        """u8 over the reals low <= 0 .. high > 0, with the zero point that makes 0 exact."""
+        """u8 over the reals low .. high (with 0 between them), with the zero point that makes 0 exact."""
         scale = single((high - low) / 255)
         return Format("u8", scale, round(-low / scale))
+
+    def codes(self) -> NDArray[Any]:
+        """The integers of a byte in the order of a look-up table: entry k answers for the byte k."""
+        return np.arange(256).astype(np.uint8).view(np.int8 if self.dtype == "i8" else np.uint8)
 
     @property
     def top(self) -> float:

@@ -96,9 +96,9 @@ def _layer(op: TensorOp, low: ScaleLowering) -> Value:
     """The op itself on integers, its second operand being the weight; in the first mode that the target takes."""
     weights = low.need_constant(op.operands[1], "weight")
     biases = None if op.bias is None else low.need_constant(op.bias, "bias")
-    x = low.request(op.operands[0])
 
     def attempt(mode: str, wanted: Format) -> Value:
+        x = low.request(op.operands[0], zero_point=mode == ASYMMETRIC)
         ints = _integers(op, mode, weights, biases, x, within(op, wanted), low)
         operands = [x, *_constants(low, ints, op.operands[1], op.bias)]
         out = low.emit(op.opname, operands, {**kept(op), **ints.attributes, **after(op, ints.result)}, ints.result)

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from bmcompiler import quant_modes
 from bmcompiler.ir import Function, Module, Operation, TensorType, Value
-from bmcompiler.passes.quantize_rules.base import NoInt8Form
+from bmcompiler.passes.quantize_rules.base import NoInt8Form, is_constant
 from bmcompiler.passes.quantize_rules.building import Building
 from bmcompiler.passes.quantize_rules.formulas import I8, U8, rescaling
 from bmcompiler.passes.quantize_rules.plan import Plan
 from bmcompiler.passes.scale_rules.formats import Format, format_of
-from bmcompiler.quant_modes import LOW
+from bmcompiler.quant_modes import ASYMMETRIC, LOW
 from bmcompiler.target import Target
 
 FLOAT_NOTE = "quantize.float"
@@ -94,9 +94,32 @@ class ScaleLowering(Building[Format]):
     def integers(self, array: NDArray[Any], wanted: Format) -> NDArray[Any]:
         return quant_modes.quantize_away(array, wanted.scale, wanted.dtype, wanted.zero_point)
 
+    def request(self, value: Value, wanted: Format | None = None, *, zero_point: bool = False) -> Value:
+        """As in `Building`; a value with a zero point is made symmetric again unless the caller can do with it."""
+        found = super().request(value, wanted)
+        if wanted is None and not zero_point and format_of(found).zero_point:
+            return super().request(value, self.wanted(value))
+        return found
+
+    def may_have_zero_point(self, value: Value) -> bool:
+        """Whether only layers in the asymmetric mode read a value, which take it as it is."""
+        return value not in self.unsigned | self.plan.exact and all(
+            user.short_name in ("conv", "matmul")
+            and self.modes.get(user) == ASYMMETRIC
+            and user.operands[0] is value
+            and all(map(is_constant, user.operands[1:]))
+            for user in value.users
+        )
+
     def rescale(self, value: Value, wanted: Format) -> Value:
-        """One muls_shift; its multiplier counts as signed where the signs of operand and result differ."""
+        """One muls_shift; its multiplier counts as signed where the signs of operand and result differ.
+
+        Between zero points a table.
+        """
         have = format_of(value)
+        if have.zero_point or wanted.zero_point:
+            table = self.integers(quant_modes.dequantize(have.codes(), have.scale, have.zero_point), wanted)
+            return self.emit("lut", [value, self.constant_in(table, None, wanted)], {}, wanted)
         limit = U8 if have.unsigned == wanted.unsigned else I8
         multiplier, shift = rescaling(have.scale / wanted.scale, limit)
         return self.emit("muls_shift", [value], {"multiplier": multiplier, "rshift": shift}, wanted)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, cast
 
 import numpy as np
@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from bmcompiler import quant_modes
 from bmcompiler.blas import one_blas_thread
-from bmcompiler.interpreter import evaluate_op, run_function
+from bmcompiler.interpreter import run_function
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.quantize_rules.building import Building
-from bmcompiler.passes.scale_rules.formats import Format, format_of
+from bmcompiler.passes.scale_rules.formats import format_of
 
 Inputs = Mapping[str, NDArray[Any]]
 _CHANNELS = 16
@@ -31,7 +31,7 @@ class Reference:
         self.outputs: list[dict[str, NDArray[Any]]] = []
 
     def layer_errors(self, built: Mapping[Operation, Mapping[str, tuple[Building[Any], TensorOp]]]) -> Errors:
-        """Squared relative error that each mode makes to a layer's result on an exact (rounded) operand.
+        """Squared relative error of a layer's result in each mode, its operand rounded to that mode's format.
 
         `built`: for layers of the function, by mode, the integer op and the net it is in. One run of the float net.
         """
@@ -47,7 +47,7 @@ class Reference:
                 op = value.op
                 if op is not None and op in built:
                     source = op.operands[0]
-                    compared = _compare(self.module, cast(TensorOp, op), built[op], kept[source])
+                    compared = _compare(op, built[op], kept[source], array)
                     for mode, sums in compared.items():
                         totals[op][mode] = totals[op].get(mode, 0.0) + np.array(sums)
                     left[source] -= 1
@@ -77,33 +77,27 @@ Errors = dict[Operation, dict[str, float]]
 
 
 def _compare(
-    module: Module, op: TensorOp, built: Mapping[str, tuple[Building[Any], TensorOp]], x: NDArray[Any]
+    op: Operation, built: Mapping[str, tuple[Building[Any], TensorOp]], x: NDArray[Any], exact: NDArray[Any]
 ) -> dict[str, tuple[float, float]]:
-    """(energy of the difference, energy of the result) of some channels, by mode."""
+    """(energy of the difference, energy of the result) of some channels, by mode.
+
+    x, exact: operand and result of `op` in float.
+    """
     found: dict[str, tuple[float, float]] = {}
-    known: dict[Format, tuple[NDArray[Any], NDArray[Any]]] = {}
     for mode, (low, new) in built.items():
         source, result = format_of(new.operands[0]), format_of(new.result)
-        if source not in known:
-            codes = quant_modes.quantize_away(x, source.scale, source.dtype, source.zero_point)
-            rounded = quant_modes.dequantize(codes, source.scale, source.zero_point)
-            weights = [module.weights[cast(TensorOp, v.op).key] for v in op.operands[1:]]
-            known[source] = codes, _evaluate(op, rounded, weights)
-        codes, wanted = known[source]
-        integers = [low.module.weights[cast(TensorOp, v.op).key] for v in new.operands[1:]]
-        got = quant_modes.dequantize(_evaluate(new, codes, integers), result.scale, result.zero_point)
+        codes = quant_modes.quantize_away(x, source.scale, source.dtype, source.zero_point)
+        weight, *bias = (low.module.weights[cast(TensorOp, v.op).key] for v in new.operands[1:])
+        wanted = np.maximum(exact, 0) if result.unsigned else exact  # a relu that follows may have moved into it
+        axis = _channel_axis(new)
+        if axis is not None:
+            some = np.unique(np.linspace(0, weight.shape[axis] - 1, _CHANNELS).astype(int))
+            weight, bias = np.take(weight, some, axis), [each[some] for each in bias]
+            wanted = wanted[:, some] if op.short_name == "conv" else wanted[..., some]
+        with one_blas_thread:
+            got = quant_modes.dequantize(new.evaluate(codes, weight, *bias), result.scale, result.zero_point)
         found[mode] = float(np.square(got - wanted).sum()), float(np.square(wanted).sum())
     return found
-
-
-def _evaluate(op: TensorOp, x: NDArray[Any], constants: Iterable[NDArray[Any]]) -> NDArray[Any]:
-    weight, *bias = constants
-    axis = _channel_axis(op)
-    if axis is None:
-        return evaluate_op(op, [x, weight, *bias])[0]
-    some = np.unique(np.linspace(0, weight.shape[axis] - 1, _CHANNELS).astype(int))
-    with np.errstate(all="ignore"), one_blas_thread:
-        return cast("NDArray[Any]", op.evaluate(x, np.take(weight, some, axis), *(b[some] for b in bias)))
 
 
 def _channel_axis(op: TensorOp) -> int | None:

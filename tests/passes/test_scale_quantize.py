@@ -270,3 +270,29 @@ def test_results_that_only_float_layers_read_have_16_bits() -> None:
     assert dtypes(quantize(build(Net()), ",mode=high,io=integer"), "conv") == ["i8", "i8"]
     narrow = quantize(build(Net()), ",mode=high", Refusing(lambda op: op.results[0].dtype == "i16"))
     assert dtypes(narrow, "conv") == ["i8", "i8"]
+
+
+def test_tables_before_asymmetric_layers_have_a_zero_point() -> None:
+    def build(n: Net) -> Module:
+        y = n.leaky_relu(n.conv(n.input(1, 3, 8, 8), n.w(8, 3, 3, 3)), slope=0.02)
+        return n.done(n.conv(y, n.w(4, 8, 3, 3), n.w(4), pads=(1, 1, 1, 1)))
+
+    module = error(build, "asymmetric", steps=20)
+    (table,) = [op for op in module.main.ops if op.short_name == "lut"]
+    quant = quant_of(table.results[0])
+    assert table.results[0].dtype == "u8" and 0 < quant.zero_point < 20
+    last = module.main.ops[-2]
+    assert last.attributes["zero_points"] == (quant.zero_point, 0, 0)
+    assert dtypes(error(build, "high", steps=20), "lut") == ["i8"]
+
+
+def test_a_zero_point_that_a_refused_mode_cannot_take_is_removed() -> None:
+    n = Net()
+    y = n.leaky_relu(n.conv(n.input(1, 3, 8, 8), n.w(8, 3, 3, 3)), slope=0.02)
+    module = n.done(n.conv(y, n.w(4, 8, 3, 3), n.w(4)))
+    data = samples(module)
+    want = run_module(module, {"data": data["data"][:1]})["out0"]
+    quantize(module, ",mode=asymmetric", Refusing(lambda op: bool(op.attributes.get("zero_points"))), data)
+    assert names(module) == ["quantize", "conv", "lut", "lut", "conv", "dequantize"]
+    got = run_module(module, {"data": data["data"][:1]})["out0"]
+    assert np.linalg.norm(got - want) <= 0.03 * np.linalg.norm(want)
