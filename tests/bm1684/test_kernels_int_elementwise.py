@@ -51,8 +51,8 @@ def run(make: Any, *operands: tuple[str, tuple[int, ...]], seed: int = 0, lanes:
     module = net.module([make(net, *values)])
     (op,) = [op for op in module.main.ops if op.short_name not in ("weight", "return")][-1:]
     with local_memory(lanes):
-        reason = unsupported_reason(TARGET, op)
-        if reason is None or (lanes == FULL and "four axes" not in reason):
+        reasons = [unsupported_reason(TARGET, o) for o in module.main.ops if o.short_name not in ("weight", "return")]
+        if not any(reason and (lanes < FULL or "four axes" in reason) for reason in reasons):
             check(module, inputs=with_extremes(random_inputs(module, seed), seed))
     return op
 
@@ -240,6 +240,44 @@ def test_more_tables_than_l2_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     assert moves == {4: 7, 3: 2}  # load, lookup, store, and the table unless it is there
 
 
+_METHODS = ["equal", "less", "less_equal", "greater", "greater_equal"]
+
+
+@property_test
+@given(st.sampled_from(_METHODS), st.sampled_from(NARROW), SHAPE, PATTERN, LANES, SEED)
+def test_comparison_and_choice(method: str, dtype: str, shape: Any, pattern: Any, lanes: int, seed: int) -> None:
+    a, b = _broadcast(shape, pattern)
+
+    def make(net: Net, x: Value, y: Value) -> Value:
+        flags = net.b.compare(x, y, method=method)
+        return net.b.where(net.b.bit_not(flags), x, y)
+
+    run(make, (dtype, a), (dtype, b), seed=seed, lanes=lanes)
+    run(lambda net, x, y: net.b.cast(net.b.compare(x, y, method=method), dtype="u8"), (dtype, a), (dtype, b))
+
+
+@property_test
+@given(st.sampled_from(["bit_and", "bit_or", "bit_xor", "bit_not"]), st.sampled_from(NARROW), SHAPE, PATTERN, SEED)
+def test_bits(name: str, dtype: str, shape: Any, pattern: Any, seed: int) -> None:
+    shapes = _broadcast(shape, pattern)[: 1 if name == "bit_not" else 2]
+    run(lambda net, *values: getattr(net.b, name)(*values), *((dtype, s) for s in shapes), seed=seed)
+
+
+@property_test
+@given(st.sampled_from(NARROW), st.sampled_from([*NARROW, "i32", "f32"]), st.booleans(), SHAPE, LANES, SEED)
+def test_conversion(source: str, target: str, truncate: bool, shape: Any, lanes: int, seed: int) -> None:
+    run(lambda net, x: net.b.cast(x, dtype=target, truncate=truncate), (source, shape), seed=seed, lanes=lanes)
+
+
+@pytest.mark.parametrize("name", ["max", "min", "bit_and"])
+def test_flags(name: str) -> None:
+    def make(net: Net, x: Value, y: Value) -> Value:
+        flags = [net.b.compare(x, y, method=method) for method in ("less", "equal")]
+        return net.b.cast(getattr(net.b, name)(*flags), dtype="i8")
+
+    run(make, ("i8", (5, 3, 7)), ("i8", (5, 3, 7)))
+
+
 def _commands(make: Any, *operands: tuple[str, tuple[int, ...]]) -> int:
     found = program(run(make, *operands))
     assert found is not None
@@ -264,7 +302,7 @@ def test_what_the_quantizer_makes_takes_few_commands() -> None:
     [
         (lambda net, x, y: net.b.mul_shift(x, y, rshift=16), ("i16", "i16"), "2**24"),
         (lambda net, x, y: net.b.add(x, y), ("i32", "i32"), "2**24"),
-        (lambda net, x, y: net.b.max(x, y), ("i32", "i32"), "i8, u8, i16 or u16"),
+        (lambda net, x, y: net.b.max(x, y), ("i32", "i32"), "i8, u8, i16, u16 or bool"),
     ],
 )
 def test_what_is_not_exact_is_refused(make: Any, dtypes: tuple[str, str], reason: str) -> None:

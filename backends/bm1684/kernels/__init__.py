@@ -1,9 +1,8 @@
 """Kernels of the BM1684: one class per family of TensorOps, found by op class."""
 
-from bmcompiler.backends.bm1684.kernels.compare import BitKernel, CompareKernel, FloatTestKernel, WhereKernel
+from bmcompiler.backends.bm1684.kernels.compare import FloatTestKernel
 from bmcompiler.backends.bm1684.kernels.conv import ConvKernel, DeconvKernel
 from bmcompiler.backends.bm1684.kernels.convert import (
-    CastKernel,
     DequantizeKernel,
     DequantizeLinearKernel,
     QuantizeKernel,
@@ -19,9 +18,13 @@ from bmcompiler.backends.bm1684.kernels.gather import (
 )
 from bmcompiler.backends.bm1684.kernels.int_elementwise import (
     BinaryForms,
+    BitForms,
+    CastForms,
     ChannelForms,
+    CompareForms,
     FunctionForms,
     IntegerKernel,
+    WhereForms,
 )
 from bmcompiler.backends.bm1684.kernels.int_lut import LutKernel
 from bmcompiler.backends.bm1684.kernels.layout import (
@@ -61,11 +64,11 @@ KERNELS: tuple[DeviceKernel, ...] = (
     DequantizeKernel(),
     DequantizeLinearKernel(),
     QuantizeLinearKernel(),
-    CastKernel(),
-    CompareKernel(),
+    CastForms(),
+    CompareForms(),
     FloatTestKernel(),
-    WhereKernel(),
-    BitKernel(),
+    WhereForms(),
+    BitForms(),
     SoftmaxKernel(),
     HardmaxKernel(),
     LastAxesNormKernel(),

@@ -17,6 +17,8 @@ from bmcompiler.backends.bm1684.kernels.base import (
     item_bytes,
 )
 from bmcompiler.backends.bm1684.kernels.broadcast import box_axes, box_offset, broadcast_view, merged_axes
+from bmcompiler.backends.bm1684.kernels.compare import BitKernel, CompareKernel, WhereKernel
+from bmcompiler.backends.bm1684.kernels.convert import CastKernel
 from bmcompiler.backends.bm1684.kernels.elementwise import BinaryKernel
 from bmcompiler.backends.bm1684.kernels.forms import FormsKernel
 from bmcompiler.backends.bm1684.kernels.int_planes import Packed
@@ -57,7 +59,7 @@ class PackedKernel(LocalKernel):
     def some_activation(self, op: TensorOp) -> bool:
         return any(map(is_activation, op.operands))
 
-    @rule("Integers must be i8, u8, i16 or u16, and 8- and 16-bit commands must give the exact result of all values")
+    @rule("Integers must be i8, u8, i16, u16 or bool, and commands on 8 and 16 bits must be exact for all values")
     def exact(self, op: TensorOp) -> bool:
         return program(op) is not None
 
@@ -125,15 +127,50 @@ def _operand(value: Value, view: Shape, strides: Strides, box: Box) -> tuple[Buf
     return buffer, Packed(0, item, False, local, one=n != dims[0])  # type: ignore[arg-type]
 
 
-class IntegerKernel(FormsKernel):
-    """Integer arithmetic; the second form is slower and takes what the first one cannot do exactly."""
+class _PackedFirst(FormsKernel):
+    """Packed integers where that is exact; the second form is slower, or for other element types."""
+
+    def form(self, op: TensorOp) -> DeviceKernel:
+        return self.forms[program(op) is None]
+
+
+class IntegerKernel(_PackedFirst):
+    """Integer arithmetic."""
 
     ops = (AddShift, SubShift, MulShift, MulsShift, AddsShift, RoundRshift, MacShift, Maxs, Mins)
     forms: ClassVar[tuple[DeviceKernel, ...]] = (PackedKernel(), IntWordsKernel())
 
     def form(self, op: TensorOp) -> DeviceKernel:
         packed, words = self.forms
-        return packed if program(op) is not None or type(op) not in words.ops else words
+        return super().form(op) if type(op) in words.ops else packed
+
+
+class BitForms(_PackedFirst):
+    """bit_and, bit_or, bit_xor, bit_not."""
+
+    ops = BitKernel.ops
+    forms = (PackedKernel(), BitKernel())
+
+
+class CompareForms(_PackedFirst):
+    """compare."""
+
+    ops = CompareKernel.ops
+    forms = (PackedKernel(), CompareKernel())
+
+
+class WhereForms(_PackedFirst):
+    """where."""
+
+    ops = WhereKernel.ops
+    forms = (PackedKernel(), WhereKernel())
+
+
+class CastForms(_PackedFirst):
+    """cast."""
+
+    ops = CastKernel.ops
+    forms = (PackedKernel(), CastKernel())
 
 
 class BinaryForms(FormsKernel):

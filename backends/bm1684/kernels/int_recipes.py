@@ -8,6 +8,7 @@ from itertools import islice, permutations
 from typing import Any
 
 from bmcompiler.backends.bm1684.isa import Eu
+from bmcompiler.backends.bm1684.kernels.int_logic import LOGIC, logic_recipe
 from bmcompiler.backends.bm1684.kernels.int_steps import (
     IntMachine,
     IntProgram,
@@ -30,7 +31,7 @@ from bmcompiler.ops.integer import (
     SubShift,
 )
 
-PACKED = ("i8", "u8", "i16", "u16")
+PACKED = ("i8", "u8", "i16", "u16", "bool")
 """Element types of which a word holds several."""
 _MOST_ORDERS = 24
 
@@ -105,6 +106,7 @@ def prelu(
 _TAKEN = (
     *(Add, Sub, Mul, Max, Min, Relu, Prelu),
     *(AddShift, SubShift, MulShift, MulsShift, AddsShift, RoundRshift, MacShift, Maxs, Mins),
+    *LOGIC,
 )
 
 
@@ -134,6 +136,8 @@ def _recipes(op: TensorOp) -> Iterator[tuple[Any, ...]]:
     if isinstance(op, MacShift):
         for order in islice(permutations(range(len(op.operands))), _MOST_ORDERS):
             yield weighted_sum, dtype, op.multipliers, op.rshift, order
+    elif isinstance(op, LOGIC):
+        yield logic_recipe(op)
     elif isinstance(op, Add):
         yield add, dtype, 0, op.activation
     elif isinstance(op, MulsShift):

@@ -65,7 +65,9 @@ class Step(NamedTuple):
 
 
 def limits(dtype: str) -> Span:
-    """Lowest and highest value of an element type."""
+    """Lowest and highest value of an element type; bool is a byte of 0 or 1."""
+    if dtype == "bool":
+        return 0, 1
     info = np.iinfo(DTYPES[dtype][1])
     return int(info.min), int(info.max)
 
