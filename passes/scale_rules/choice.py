@@ -29,14 +29,13 @@ _ROUNDS = 3
 class Choice:
     """What was decided and measured.
 
-    modes: by layer. in_float: reason by op. errors, cycles: of the chosen mode, relative and absolute. notes: sentences
-    for the summary.
+    modes: by layer. in_float: reason by op. errors: of the chosen mode, relative. why: that mode. notes: sentences for
+    the summary.
     """
 
     modes: dict[Operation, str] = field(default_factory=dict)
     in_float: dict[Operation, str] = field(default_factory=dict)
     errors: dict[Operation, float] = field(default_factory=dict)
-    cycles: dict[Operation, int] = field(default_factory=dict)
     why: dict[Operation, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -71,7 +70,7 @@ class Chooser:
         modes, found = self._cheapest(best, least, fixed, in_float)
         choice = Choice({**modes, **fixed})
         for op, mode in modes.items():
-            choice.errors[op], choice.cycles[op] = sqrt(self.errors[op][mode]), self.costs[op][mode]
+            choice.errors[op] = sqrt(self.errors[op][mode])
             fewest = self.costs[op][mode] == min(self.costs[op].values())
             choice.why[op] = "fewest cycles" if fewest else "fewer cycles would exceed the error budget"
         self._tail(choice, found, in_float)
