@@ -1,8 +1,11 @@
-"""Which kinds of model file exist, how they are told apart, and the one way in and out."""
+"""Which kinds of model file exist, how they are told apart, and the one way in and out.
+
+A package adds a kind with an entry point in the group `bmcompiler.containers` that names its `Container`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from typing import cast
@@ -10,6 +13,7 @@ from typing import cast
 from bmcompiler.bmodel.model import BModel
 from bmcompiler.errors import FileFormatError
 from bmcompiler.files import StrPath, atomic_output, map_file
+from bmcompiler.registry import entry_points
 
 
 @dataclass(frozen=True)
@@ -29,28 +33,21 @@ class Container:
     module: str
 
 
-def _is_current(data: memoryview) -> bool:
-    return bytes(data[:4]) == b"\xdd\xaa\x55\xff"
-
-
-def _is_bm168x(data: memoryview) -> bool:
-    return bytes(data[:4]) == b"\xee\xaa\x55\xff"
-
-
-def _is_json(data: memoryview) -> bool:
-    return bytes(data[4:64]).lstrip()[:1] == b"{"
-
-
-CONTAINERS: list[Container] = [
-    Container("bm1684", "BM168x model", _is_bm168x, "bmcompiler.bmodel.bm1684"),
-    Container("bm1880", "BM1880 model", _is_current, "bmcompiler.bmodel.bm1880"),
-    Container("bm1880-json", "BM1880 model of SDK 0.1 (JSON header)", _is_json, "bmcompiler.bmodel.bm1880_json"),
-]
+_registered: list[Container] = []
 
 
 def register(container: Container) -> None:
     """Make `load` know one more kind; kinds registered later are asked first, a kind of the same name is replaced."""
-    CONTAINERS[:] = [container, *(known for known in CONTAINERS if known.kind != container.kind)]
+    _registered[:] = [container, *(known for known in _registered if known.kind != container.kind)]
+
+
+def containers() -> Iterator[Container]:
+    """All kinds, in the order they are asked: registered ones, then plug-ins, which are imported one by one."""
+    yield from _registered
+    taken = {container.kind for container in _registered}
+    for name, loader in entry_points("bmcompiler.containers").items():
+        if name not in taken:
+            yield loader()
 
 
 def load(path: StrPath) -> BModel:
@@ -61,13 +58,13 @@ def load(path: StrPath) -> BModel:
         OSError: the file cannot be opened.
     """
     data = map_file(path)
-    for container in CONTAINERS:
+    for container in containers():
         if container.detect(data):
             return cast(BModel, import_module(container.module).read(data, path))
     raise FileFormatError(
         f"not a model file: its first bytes are {bytes(data[:4]).hex(' ')}",
         file=path,
-        remedy="pass a .bmodel, one of: " + "; ".join(container.title for container in CONTAINERS),
+        remedy="pass a .bmodel, one of: " + "; ".join(container.title for container in containers()),
     )
 
 
