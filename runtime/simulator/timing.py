@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bmcompiler.errors import SimulatorError
+
 Ints = NDArray[np.int64]
 
 NO_WAIT = -1
+HOST = 2
+"""Number of the host among the engines of chips with two engines."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,35 @@ class Schedule:
     def cycles(self) -> int:
         """End of the last command."""
         return int(self.end.max()) if len(self.end) else 0
+
+
+def resolved(engines: Sequence[str], engine: Ints, own: Ints, wanted: Ints) -> CommandList:
+    """Commands whose waits are ids: each one waits for the latest earlier one of the other engine with the wanted id.
+
+    Engines 0 and 1 have ids, 0 = no wait; they start again after every command of engine 2, the host, which is a barrier.
+    A wait for an id that no earlier command has would hang the chip, or mean another order than that of the program.
+
+    Args:
+        engines: their names. engine, own, wanted: per command its engine, its id, and the id it waits for.
+    Raises:
+        SimulatorError: such a wait; names the command.
+    """
+    seen: tuple[dict[int, int], dict[int, int]] = ({}, {})
+    found: Ints = np.full(len(engine), NO_WAIT, np.int64)
+    for record, (number, own_id, wanted_id) in enumerate(zip(engine.tolist(), own.tolist(), wanted.tolist())):
+        if number == HOST:
+            seen = ({}, {})
+            continue
+        if wanted_id:
+            other = 1 - number
+            if wanted_id not in seen[other]:
+                raise SimulatorError(
+                    f"command {record} ({engines[number]}) waits for {engines[other]} id {wanted_id}, "
+                    "which no command before it carries"
+                )
+            found[record] = seen[other][wanted_id]
+        seen[number][own_id] = record
+    return CommandList(len(engines), engine, found, engine == HOST)
 
 
 def schedule(commands: CommandList, cost: Ints) -> Schedule:

@@ -6,7 +6,7 @@ local memory and in L2; global memory is GDMA's alone, which runs its commands i
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,65 +20,19 @@ from bmcompiler.runtime.simulator.bm1684.gdma import Relocation, Transfer, gdma_
 from bmcompiler.runtime.simulator.bm1684.memory import Machine
 from bmcompiler.runtime.simulator.bm1684.operands import Fields, Operands
 from bmcompiler.runtime.simulator.bm1684.plan import tiu_step
-from bmcompiler.runtime.simulator.boxes import LOCAL, Boxes, Four, Use
-from bmcompiler.runtime.simulator.memory import UNSIGNED, GlobalMemory, LaneMemory, Shape, Tensor
+from bmcompiler.runtime.simulator.memory import UNSIGNED, GlobalMemory, Shape, Tensor
+from bmcompiler.runtime.simulator.notes import LOCAL_SPACE, Anywhere, NotedLanes, Notes
 from bmcompiler.runtime.simulator.races import Accesses
 
-SPACES = ("bytes {lo} to {hi} of lanes {row_lo} to {row_hi}", "bytes {lo} to {hi} of L2")
+SPACES = (LOCAL_SPACE, "bytes {lo} to {hi} of L2")
 _L2 = 1
 _WRITTEN = ("res0", "res1", "dst")
 
 
-class _Note(NamedTuple):
-    """One tensor: elements of `item` bytes at (lane, offset) of local memory or (0, offset) of L2; strides in bytes."""
-
-    record: int
-    write: bool
-    space: int
-    lane: int
-    offset: int
-    shape: Shape
-    strides: Shape
-    item: int
-
-    def joined(self, other: _Note) -> _Note | None:
-        """Both as one, when the elements of the other follow this one's: image slots of a word."""
-        follows = other._replace(offset=self.offset, item=self.item) == self
-        return (
-            self._replace(item=self.item + other.item) if follows and other.offset == self.offset + self.item else None
-        )
-
-
-class _Notes:
-    """What the command `record` touches; `write` says how it uses the operand at hand."""
-
-    def __init__(self) -> None:
-        self.record, self.write = 0, False
-        self.found: list[_Note] = []
-
-    def add(self, space: int, place: tuple[int, int], shape: Shape, strides: Shape, item: int) -> None:
-        note = _Note(self.record, self.write, space, *place, shape, strides, item)
-        joined = self.found[-1].joined(note) if self.found else None
-        if joined is None:
-            self.found.append(note)
-        else:
-            self.found[-1] = joined
-
-
-class _Lanes(LaneMemory):
-    def __init__(self, notes: _Notes) -> None:
-        super().__init__(CHIP.lanes, CHIP.lmem_size)
-        self._notes = notes
-
-    def tensor(self, lane: int, offset: int, shape: Shape, strides: Shape, dtype: np.dtype[Any] = UNSIGNED) -> Tensor:
-        self._notes.add(LOCAL, (lane, offset), shape, strides, dtype.itemsize)
-        return super().tensor(lane, offset, shape, strides, dtype)
-
-
-class _Outside(GlobalMemory):
+class _Outside(Anywhere):
     """L2 is there; other tensors may be anywhere."""
 
-    def __init__(self, notes: _Notes) -> None:
+    def __init__(self, notes: Notes) -> None:
         super().__init__()
         self._notes = notes
 
@@ -86,16 +40,16 @@ class _Outside(GlobalMemory):
         offset = address - CHIP.l2_window
         if 0 <= offset < CHIP.l2_size:
             self._notes.add(_L2, (0, offset), shape, strides, dtype.itemsize)
-            return super().tensor(address, shape, strides, dtype)
-        return Tensor(shape, dtype, [(slice(0, shape[1]), np.broadcast_to(np.zeros((), dtype), shape))])
+            return GlobalMemory.tensor(self, address, shape, strides, dtype)
+        return super().tensor(address, shape, strides, dtype)
 
 
 class _Chip(Machine):
     """A chip that takes notes."""
 
     def __init__(self) -> None:
-        self.notes = _Notes()
-        super().__init__(_Outside(self.notes), local=_Lanes(self.notes))
+        self.notes = Notes()
+        super().__init__(_Outside(self.notes), local=NotedLanes(self.notes, CHIP.lanes, CHIP.lmem_size))
 
     def table(self, offset: int, entries: int) -> NDArray[np.float32]:
         self.notes.write = False
@@ -139,26 +93,8 @@ def accesses(decoded: Decoded) -> Accesses:
             except SimulatorError as error:
                 place = f"command {decoded.position[record]} ({ENGINES[engine]})"
                 raise SimulatorError(f"{place}: {error.reason}") from error
-    return _boxes(chip.notes.found)
+    return chip.notes.accesses(CHIP.lanes, CHIP.lmem_size, SPACES)
 
 
 def _rows(columns: Columns) -> list[Fields]:
     return [dict(zip(columns, row)) for row in zip(*(column.tolist() for column in columns.values()))]
-
-
-def _boxes(notes: list[_Note]) -> Accesses:
-    found = Boxes(CHIP.lanes, CHIP.lmem_size, SPACES)
-    if notes:
-        record, write, space, lane, offset, shape, strides, item = zip(*notes)
-        place = np.array(lane), np.array(offset)
-        shapes, steps = (_four(table) for table in (shape, strides))
-        local = np.array(space) == LOCAL
-        use = np.array(record), np.array(write)
-        found.local(Use(use[0], local, use[1]), place, shapes, steps, np.array(item))
-        found.remote(Use(use[0], ~local, use[1]), _L2, place[1], shapes, steps, np.array(item))
-    return found.result()
-
-
-def _four(table: tuple[Shape, ...]) -> Four:
-    n, c, h, w = np.array(table, np.int64).T
-    return n, c, h, w

@@ -1,0 +1,87 @@
+"""What commands touch, noted while they are bound to memories that execute nothing: the race check's input."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bmcompiler.runtime.simulator.boxes import LOCAL, Boxes, Four, Use
+from bmcompiler.runtime.simulator.memory import UNSIGNED, GlobalMemory, LaneMemory, Shape, Tensor
+from bmcompiler.runtime.simulator.races import Accesses
+
+LOCAL_SPACE = "bytes {lo} to {hi} of lanes {row_lo} to {row_hi}"
+"""How messages name bytes of local memory."""
+
+
+class Note(NamedTuple):
+    """A tensor of `item`-byte elements at (lane, offset) of local memory, or at (0, offset) elsewhere; strides in bytes."""
+
+    record: int
+    write: bool
+    space: int
+    lane: int
+    offset: int
+    shape: Shape
+    strides: Shape
+    item: int
+
+    def joined(self, other: Note) -> Note | None:
+        """Both as one, when the elements of the other follow this one's."""
+        follows = other._replace(offset=self.offset, item=self.item) == self
+        return (
+            self._replace(item=self.item + other.item) if follows and other.offset == self.offset + self.item else None
+        )
+
+
+class Notes:
+    """What commands touch. `record` is the one at hand, `write` says how it uses the operand at hand."""
+
+    def __init__(self) -> None:
+        self.record, self.write = 0, False
+        self.found: list[Note] = []
+
+    def add(self, space: int, place: tuple[int, int], shape: Shape, strides: Shape, item: int) -> None:
+        note = Note(self.record, self.write, space, *place, shape, strides, item)
+        joined = self.found[-1].joined(note) if self.found else None
+        if joined is None:
+            self.found.append(note)
+        else:
+            self.found[-1] = joined
+
+    def accesses(self, lanes: int, lane_size: int, spaces: tuple[str, ...]) -> Accesses:
+        """All of it; at most one memory besides local memory, see `Boxes`."""
+        found = Boxes(lanes, lane_size, spaces)
+        if self.found:
+            record, write, space, lane, offset, shape, strides, item = zip(*self.found)
+            place = np.array(lane), np.array(offset)
+            shapes, steps = (_four(table) for table in (shape, strides))
+            local = np.array(space) == LOCAL
+            use = np.array(record), np.array(write)
+            found.local(Use(use[0], local, use[1]), place, shapes, steps, np.array(item))
+            found.remote(Use(use[0], ~local, use[1]), 1, place[1], shapes, steps, np.array(item))
+        return found.result()
+
+
+def _four(table: tuple[Shape, ...]) -> Four:
+    n, c, h, w = np.array(table, np.int64).T
+    return n, c, h, w
+
+
+class NotedLanes(LaneMemory):
+    """Local memory that takes notes."""
+
+    def __init__(self, notes: Notes, lanes: int, lane_size: int) -> None:
+        super().__init__(lanes, lane_size)
+        self._notes = notes
+
+    def tensor(self, lane: int, offset: int, shape: Shape, strides: Shape, dtype: np.dtype[Any] = UNSIGNED) -> Tensor:
+        self._notes.add(LOCAL, (lane, offset), shape, strides, dtype.itemsize)
+        return super().tensor(lane, offset, shape, strides, dtype)
+
+
+class Anywhere(GlobalMemory):
+    """Global memory in which every tensor has a place, for chips whose engines do not meet there."""
+
+    def tensor(self, address: int, shape: Shape, strides: Shape, dtype: np.dtype[Any] = UNSIGNED) -> Tensor:
+        return Tensor(shape, dtype, [(slice(0, shape[1]), np.broadcast_to(np.zeros((), dtype), shape))])
