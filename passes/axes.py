@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from bmcompiler.ir import Operation
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.rewriting import BINARY, POINTWISE
+from bmcompiler.passes.rewriting import BINARY
 
 
 def inverse(order: Sequence[int]) -> tuple[int, ...]:
@@ -70,8 +71,12 @@ _MOVED: dict[str, Callable[[AxisMap], dict[str, Any]]] = {
     "tile": lambda axes: {"reps": axes.spread(axes.op.reps)},
     "reduce": lambda axes: {"axes": tuple(sorted(axes.axis(a) for a in axes.op.axes))},
 }
-PERMUTABLE = (*POINTWISE, *BINARY, "mac_shift", *_MOVED)
-"""Ops that a permute can pass."""
+_NAMED = (*BINARY, "mac_shift", *_MOVED)
+
+
+def passes_permutes(op: Operation | None) -> bool:
+    """Whether a permute can move from one side of the op to the other."""
+    return isinstance(op, TensorOp) and (op.pointwise or op.opname in _NAMED)
 
 
 def moved_attributes(axes: AxisMap) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from bmcompiler.ir import Module, Rewriter
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.rewriting import (
-    POINTWISE,
     PatternPass,
     Rule,
     Rules,
@@ -41,7 +40,7 @@ class _MergeReshapes(Rules):
         return {
             "reshape": (self.merge,),
             "permute": (self.permute,),
-            **dict.fromkeys(POINTWISE, (self.sink,)),
+            "": (self.sink,),
         }
 
     def merge(self, op: TensorOp, rewriter: Rewriter) -> bool:
@@ -69,7 +68,7 @@ class _MergeReshapes(Rules):
 
     def sink(self, op: TensorOp, rewriter: Rewriter) -> bool:
         """Rule 3."""
-        before = sole(op.operands[0], "reshape")
+        before = sole(op.operands[0], "reshape") if op.pointwise else None
         if before is None or not same_elements(before.operands[0], before.result):
             return False
         work = rebuild(op, [before.operands[0], *op.operands[1:]])

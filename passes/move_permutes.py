@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from bmcompiler.ir import Module, Rewriter, Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.axes import PERMUTABLE, AxisMap, inverse, moved_attributes
+from bmcompiler.passes.axes import AxisMap, inverse, moved_attributes, passes_permutes
 from bmcompiler.passes.rewriting import (
     BINARY,
     PatternPass,
@@ -26,7 +26,6 @@ from bmcompiler.passes.rewriting import (
     producer,
     rebuild,
     same_elements,
-    sole,
 )
 
 
@@ -55,7 +54,7 @@ class _MovePermutes(Rules):
         return {
             "permute": (self.merge, self.towards_input),
             "matmul": (self.into_rows,),
-            **dict.fromkeys(PERMUTABLE, (self.towards_output,)),
+            "": (self.towards_output,),
         }
 
     def merge(self, op: TensorOp, rewriter: Rewriter) -> bool:
@@ -75,6 +74,8 @@ class _MovePermutes(Rules):
     # -- rule 2 ------------------------------------------------------------------------------------------------------
     def towards_output(self, op: TensorOp, rewriter: Rewriter) -> bool:
         """Rule 2."""
+        if not passes_permutes(op):
+            return False
         permutes = [p for value in op.operands if (p := producer(value, "permute")) is not None]
         if not permutes or all(self.hangs_on_input(p.operands[0]) for p in permutes):
             return False
@@ -125,8 +126,8 @@ class _MovePermutes(Rules):
     # -- rule 3 ------------------------------------------------------------------------------------------------------
     def towards_input(self, op: TensorOp, rewriter: Rewriter) -> bool:
         """Rule 3. One step; the permute is looked at again further up."""
-        work = sole(op.operands[0], *PERMUTABLE)
-        if work is None or len(work.results) != 1 or work.opname in _REMOVES_AXES or _adds_axes(work):
+        work = cast(TensorOp, op.operands[0].op)
+        if not _read_once(op.operands[0]) or len(work.results) != 1 or work.opname in _REMOVES_AXES or _adds_axes(work):
             return False
         if not self.hangs_on_input(work.result):
             return False
@@ -152,7 +153,7 @@ class _MovePermutes(Rules):
             op = value.op
             if op is None or (kind(op) == "permute" and op.operands[0].op is None):
                 return True
-            if sole(value, *PERMUTABLE) is None or len(op.results) != 1:
+            if not _read_once(value) or len(op.results) != 1:
                 return False
             varying = [v for v in op.operands if self.constant(v) is None]
             if len(varying) != 1:
@@ -192,15 +193,24 @@ def _adds_axes(op: TensorOp) -> bool:
 
 def _may_vanish(permute: TensorOp) -> bool:
     """Whether all readers of a permute can pass it on, so that moving it leaves no copy behind."""
-    passable = (*PERMUTABLE, "permute")
-    return same_elements(permute.operands[0], permute.result) and all(kind(u) in passable for u in permute.result.users)
+    return same_elements(permute.operands[0], permute.result) and not _stops(permute.result)
 
 
 def _multiplies(op: TensorOp) -> bool:
     """Whether passing `op` would leave more permutes, with nothing in sight that takes them in."""
     if op.opname not in ("slice", "split") or len(op.operands[0].users) * len(op.results) == 1:
         return False
-    return any(kind(user) not in (*PERMUTABLE, "permute") for result in op.results for user in result.users)
+    return any(map(_stops, op.results))
+
+
+def _stops(value: Value) -> bool:
+    """Whether a reader of a value can neither pass a permute on nor merge with it."""
+    return not all(passes_permutes(user) or kind(user) == "permute" for user in value.users)
+
+
+def _read_once(value: Value) -> bool:
+    """Whether a value has one use and comes from an op that a permute can pass."""
+    return len(value.uses) == 1 and passes_permutes(value.op)
 
 
 def _permuted(op: TensorOp, value: Value, order: tuple[int, ...], like: TensorOp, rewriter: Rewriter) -> Value:

@@ -133,7 +133,7 @@ class Quantize(Pass):
 
         def rule_of(op: Operation) -> Rule | None:
             fits = op not in in_float and not any(v.dtype != "f32" for v in (*op.operands, *op.results))
-            return scheme.rules.get(op.short_name) if fits else None
+            return scheme.rules.of(type(op)) if fits else None
 
         def scaling(op: Operation) -> Scaling:
             rule = rule_of(op)

@@ -19,15 +19,6 @@ if TYPE_CHECKING:
     import numpy as np
 
 TENSOR_NAME = "source.tensor"
-POINTWISE = (
-    *("relu", "clip", "leaky_relu", "elu", "sigmoid", "tanh", "hard_sigmoid", "hard_swish", "softplus"),
-    *("exp", "log", "sqrt", "abs", "neg", "floor", "ceil", "round", "cast", "quantize", "dequantize", "lut"),
-    *("muls_shift", "adds_shift", "round_rshift", "mins", "maxs"),
-    *("gelu", "mish", "swish", "selu", "celu", "softsign", "thresholded_relu", "shrink", "erf", "sign"),
-    *("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh"),
-    *("is_nan", "is_inf", "bit_not", "bit_cast"),
-)
-"""Ops that work on each element of operand 0 alone, whatever its shape."""
 BINARY = (
     *("add", "sub", "mul", "div", "max", "min", "pow", "mod", "compare", "bit_shift"),
     *("mul_shift", "add_shift", "sub_shift", "bit_and", "bit_or", "bit_xor"),

@@ -13,10 +13,14 @@ from bmcompiler.ops.rules import along_axis, need_axis, need_dtype, need_float, 
 
 
 class FloatUnary(TensorOp):
-    """Base of functions of one float tensor: the result has the type of the operand."""
+    """Base of functions of one float tensor, element by element: the result has the type of the operand.
+
+    An op derived from it needs nothing further to run in int8: quantization makes a table of it.
+    """
 
     ins = (operand("input"),)
     locality = Locality.LOCAL
+    pointwise = True
 
     def infer(self) -> TensorType:
         return plain(self.input.type)
@@ -44,6 +48,7 @@ class Relu(TensorOp):
 
     ins = (operand("input"),)
     locality = Locality.LOCAL
+    pointwise = True
 
     def infer(self) -> TensorType:
         return self.operands[0].type
@@ -302,6 +307,7 @@ class _SoftmaxBase(FloatUnary):
 
     attrs = (attr("axis", int, -1),)
     locality = Locality.GLOBAL
+    pointwise = False
 
     def infer(self) -> TensorType:
         rank = self.input.type.rank

@@ -106,6 +106,8 @@ class TensorOp(Operation):
     locality: ClassVar[Locality] = Locality.GLOBAL
     free_dtype: ClassVar[bool] = False
     """True where the caller chooses the element type of the results (integer forms); shapes always follow `infer`."""
+    pointwise: ClassVar[bool] = False
+    """True where the op works on each element of operand 0 alone, whatever its shape: layout passes move it freely."""
 
     _operand_index: ClassVar[dict[str, int]] = {}
     _defaults: ClassVar[dict[str, Any]] = {}

@@ -161,6 +161,7 @@ class _FloatTest(TensorOp):
 
     ins = (operand("x"),)
     locality = Locality.GLOBAL
+    pointwise = True
 
     def infer(self) -> TensorType:
         return TensorType(self.x.shape, "bool")
@@ -200,6 +201,7 @@ class BitCast(TensorOp):
     %y = "tensorop.bit_cast"(%x) {dtype = "i32"} : (tensor<1x8xf32>) -> tensor<1x8xi32>
     """
 
+    pointwise = True
     ins = (operand("x"),)
     attrs = (attr("dtype", str),)
 

@@ -163,6 +163,7 @@ class Hardmax(FloatUnary):
 
     attrs = (attr("axis", int),)
     locality = Locality.GLOBAL
+    pointwise = False
 
     def evaluate(self, x: Any) -> Any:
         out = np.zeros_like(x)

@@ -59,6 +59,7 @@ class MulsShift(_Shifted):
     %y = "tensorop.muls_shift"(%x) {multiplier = 77, rshift = 7} : (tensor<1x8xi8>) -> tensor<1x8xi8>
     """
 
+    pointwise = True
     ins = (operand("x"),)
     attrs = (attr("multiplier", int), attr("rshift", int, 0))
 
@@ -77,6 +78,7 @@ class AddsShift(_Shifted):
     %y = "tensorop.adds_shift"(%x) {rshift = 1, value = 3} : (tensor<1x8xi8>) -> tensor<1x8xi8>
     """
 
+    pointwise = True
     ins = (operand("x"),)
     attrs = (attr("value", int), attr("rshift", int, 0))
 
@@ -95,6 +97,7 @@ class RoundRshift(_Shifted):
     %y = "tensorop.round_rshift"(%x) {rshift = 4} : (tensor<1x8xi16>) -> tensor<1x8xi8>
     """
 
+    pointwise = True
     ins = (operand("x"),)
     attrs = (attr("rshift", int),)
 
@@ -186,6 +189,7 @@ class Lut(TensorOp):
 
     ins = (operand("x"), operand("table", 1))
     locality = Locality.LOCAL
+    pointwise = True
 
     def infer(self) -> TensorType:
         if self.table.shape != (256,):
@@ -205,6 +209,7 @@ class _WithScalar(TensorOp):
     ins = (operand("x"),)
     attrs = (attr("value", int),)
     locality = Locality.LOCAL
+    pointwise = True
 
     def infer(self) -> TensorType:
         return self.operands[0].type
@@ -293,6 +298,7 @@ class Quantize(TensorOp):
     ins = (operand("x"),)
     attrs = (attr("rounding", str, "up"),)
     locality = Locality.LOCAL
+    pointwise = True
     free_dtype = True
 
     def infer(self) -> TensorType:
@@ -330,6 +336,7 @@ class Dequantize(TensorOp):
 
     ins = (operand("x"),)
     locality = Locality.LOCAL
+    pointwise = True
 
     def infer(self) -> TensorType:
         return TensorType(self.x.shape, "f32")
@@ -355,6 +362,7 @@ class Cast(TensorOp):
     ins = (operand("x"),)
     attrs = (attr("dtype", str), attr("truncate", bool, False))
     locality = Locality.LIMITED
+    pointwise = True
 
     def is_local(self) -> bool:
         """Everything except i32 to f32 (bmlang.md 5)."""

@@ -74,6 +74,7 @@ class BitNot(TensorOp):
     %y = "tensorop.bit_not"(%x) : (tensor<1x8xi8>) -> tensor<1x8xi8>
     """
 
+    pointwise = True
     ins = (operand("x"),)
 
     def infer(self) -> TensorType:

@@ -8,7 +8,7 @@ from bmcompiler import arith
 from bmcompiler.ir import Value
 from bmcompiler.ops import find_op
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.quantize_rules.base import Scaling, rule
+from bmcompiler.passes.quantize_rules.base import POINTWISE, Scaling, rule
 from bmcompiler.passes.quantize_rules.formulas import I8, largest_shift, rescaling
 from bmcompiler.passes.quantize_rules.lowering import Lowering, detached, threshold_of
 
@@ -16,16 +16,7 @@ _CODES = np.arange(256).astype(np.uint8).view(np.int8)
 """Entry k of a table answers for the byte k."""
 
 
-TABLES = (
-    *("leaky_relu", "elu", "sigmoid", "tanh", "hard_sigmoid", "hard_swish", "softplus"),
-    *("gelu", "mish", "swish", "selu", "celu", "softsign", "thresholded_relu", "shrink", "erf", "sign"),
-    *("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh"),
-    *("exp", "log", "sqrt", "abs", "neg", "floor", "ceil", "round"),
-)
-"""Ops of one tensor that become a table."""
-
-
-@rule(*TABLES, scaling=Scaling.FREE)
+@rule(POINTWISE, scaling=Scaling.FREE)
 def by_table(op: TensorOp, low: Lowering, data: int = 0) -> Value:
     """The float op itself, evaluated on all 256 values that operand `data` can have; other operands are scalars."""
     x = low.request(op.operands[data])

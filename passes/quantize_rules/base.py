@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from bmcompiler.ir import Operation, Value
+from bmcompiler.ops.activation import FloatUnary
 from bmcompiler.ops.base import TensorOp
 
 Build = Callable[[TensorOp, Any], "Value | Sequence[Value]"]
@@ -42,8 +43,18 @@ class Rule:
     scaling: Callable[[Operation], Scaling]
 
 
+POINTWISE = ""
+"""Name of the rule for functions of one float tensor that have none of their own."""
+
+
 class Rules(dict[str, Rule]):
-    """Short op name -> rule, of one scheme."""
+    """Short op name -> rule, of one scheme; ask with `of`."""
+
+    def of(self, op: type[Operation]) -> Rule | None:
+        """The rule for a class of ops, None when it stays in float."""
+        if not issubclass(op, TensorOp):
+            return None
+        return self.get(op.opname) or (self.get(POINTWISE) if op.pointwise and issubclass(op, FloatUnary) else None)
 
     def rule(self, *names: str, scaling: Scaling | Callable[[Operation], Scaling]) -> Callable[[_Build], _Build]:
         """Declare the rule of ops; `scaling` may depend on the op. Raises ValueError when an op has a rule already."""

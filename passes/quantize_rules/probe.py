@@ -22,7 +22,7 @@ def int8_refusal(op: Operation, module: Module, target: Target) -> str | None:
 
     `op` may be in no block. Constants are looked up in `module`, which is left as it is.
     """
-    rule = RULES.get(op.short_name)
+    rule = RULES.of(type(op))
     other = {value.dtype for value in (*op.operands, *op.results)} - {"f32"}
     if rule is None or other or not isinstance(op, TensorOp):
         return f"'{op.short_name}' has no int8 form" + (f" for {', '.join(sorted(other))}" if other else "")

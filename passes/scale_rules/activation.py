@@ -11,8 +11,7 @@ from bmcompiler import quant_modes
 from bmcompiler.ir import Value
 from bmcompiler.ops import find_op
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.quantize_rules.activation import TABLES
-from bmcompiler.passes.quantize_rules.base import Scaling
+from bmcompiler.passes.quantize_rules.base import POINTWISE, Scaling
 from bmcompiler.passes.quantize_rules.formulas import I8, U8, largest_shift, rescaling
 from bmcompiler.passes.quantize_rules.lowering import detached
 from bmcompiler.passes.scale_rules.base import rule
@@ -20,7 +19,7 @@ from bmcompiler.passes.scale_rules.formats import Format, format_of
 from bmcompiler.passes.scale_rules.lowering import ScaleLowering
 
 
-@rule(*TABLES, scaling=Scaling.FREE)
+@rule(POINTWISE, scaling=Scaling.FREE)
 def by_table(op: TensorOp, low: ScaleLowering, data: int = 0) -> Value:
     """The float op itself, evaluated on all 256 values that operand `data` can have; other operands are scalars.
 

@@ -51,7 +51,7 @@ def decide(
     given = {**ctx.options.get(DECIDED, {}), **_from_table(table, set(names.values()))}
     choice = Choice()
     for op, name in names.items():
-        if given.get(name) == "float" and op not in in_float and op.short_name in SCALE_RULES:
+        if given.get(name) == "float" and op not in in_float and SCALE_RULES.of(type(op)) is not None:
             choice.in_float[op] = "the quantization table says so" if table else "decided for another input shape"
         elif given.get(name) in MODES:
             choice.modes[op] = given[name]

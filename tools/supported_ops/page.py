@@ -133,7 +133,7 @@ def _ops(targets: list[Any]) -> Iterator[str]:
             continue
         rules = ", ".join(rule.__name__ for rule in legalize_rules.RULES.get(name, ()))
         kernels = [_kernel_name(target, cls) for target in targets]
-        yield _row((name, "yes" if name in quantize_rules.RULES else "-", rules or "-", *kernels))
+        yield _row((name, "yes" if quantize_rules.RULES.of(cls) else "-", rules or "-", *kernels))
 
 
 def _kernel_name(target: Any, cls: type[TensorOp]) -> str:
