@@ -145,6 +145,7 @@ class Build(BaseBuild):
         item: int,
         address: int,
         frame: tuple[int, int, int, int] = (0, 0, 0, 0),
+        channels: tuple[int, int] = (0, 0),
     ) -> None:
         """Load a strided global tensor into an aligned local one.
 
@@ -152,12 +153,15 @@ class Build(BaseBuild):
             source: global address; strides: (n, c, h, w) in elements, 0 repeats (w: at most 4095).
             item: bytes of an element; 1 and 2 are packed into words.
             frame: (top, bottom, left, right) rows and columns of the local tensor around what is loaded.
+            channels: how many of its channels come before and after.
         """
         n, c, h, w = shape
         top, bottom, left, right = frame
-        whole = (n, c, h + top + bottom, w + left + right)
+        whole = (n, channels[0] + c + channels[1], h + top + bottom, w + left + right)
         writes = [(address, address + lane_bytes(whole, item))]
-        first = local_address(address) + 4 * (top * whole[3] + left)
+        row, lane = divmod(channels[0], CHIP.lanes)
+        step = aligned_strides(word_shape(whole, item))[1]
+        first = local_address(address + 4 * (row * step + top * whole[3] + left), lane)
         for k, (images, *_), local in _slots(whole, item):
             self.gdma(
                 [],

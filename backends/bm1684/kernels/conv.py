@@ -19,10 +19,11 @@ from bmcompiler.backends.bm1684.kernels.base import (
     sizes,
     strides,
 )
-from bmcompiler.backends.bm1684.kernels.conv_geometry import ConvGeometry, DeconvGeometry, channel_groups
+from bmcompiler.backends.bm1684.kernels.conv_geometry import ConvGeometry, DeconvGeometry, channel_groups, window_cycles
 from bmcompiler.backends.bm1684.kernels.conv_int import IntConvKernel, IntDeconvKernel
 from bmcompiler.backends.bm1684.kernels.forms import FormsKernel
 from bmcompiler.backends.bm1684.kernels.fused_activation import activate, emit_activation
+from bmcompiler.backends.bm1684.layout import Shape
 from bmcompiler.backends.bm1684.windows import depthwise_sums, float_convolution
 from bmcompiler.codegen.tiling import Box, Buffer, TileWork
 from bmcompiler.ir import Value
@@ -47,7 +48,6 @@ class FloatConvKernel(ConvGeometry):
     def work(self, op: TensorOp, box: Box) -> TileWork:
         depthwise = self.is_depthwise(op)
         c0, c1 = box[1]
-        per_group = op.input.shape[1] // op.group
         slide = self.slide(op, box, self.channels(op, c0, c1))
         weight = self._depthwise_weight(op, c0, c1) if depthwise else self._dense_weight(op, c0, c1)
         inputs = [self.input_buffer(op, slide, "nchw" if op.group > 1 else "nhw"), weight]
@@ -65,7 +65,7 @@ class FloatConvKernel(ConvGeometry):
             }
             if op.bias is not None:
                 fields |= {"tsk_opd_num": 3, "opd2_addr": local_address(ins[2])}
-            fields |= _depthwise_fields() if depthwise else _dense_fields(op, per_group)
+            fields |= _depthwise_fields() if depthwise else self._dense_fields(op)
             build.tiu(reads, [plane(outs[0], extents(box))], opt_relu=1, **fields)
             emit_activation(build, op.activation, extents(box), outs[0])
 
@@ -74,26 +74,33 @@ class FloatConvKernel(ConvGeometry):
             (activation_out(op.result, dims4(op.result), box),),
             (),
             compute,
-            self._cycles(op, extents(box), per_group),
+            self._cycles(op, extents(box)),
         )
 
-    def _cycles(self, op: TensorOp, shape: tuple[int, int, int, int], per_group: int) -> int:
-        """The vendor's estimate (bm1684.md 12)."""
+    def _cycles(self, op: TensorOp, shape: Shape) -> int:
         n, c, h, w = shape
-        taps = op.weight.shape[2] * op.weight.shape[3]
-        depth = 1 if self.is_depthwise(op) else -(-per_group // PAIR)
-        return n * -(-c // CHIP.lanes) * -(-h * w // PIXELS) * (taps * depth + 5)
+        down, across = self.taps(op)
+        steps = down * across + 5 if self.is_depthwise(op) else window_cycles(down * across, self.depth(op), 4)
+        return int(n * -(-c // CHIP.lanes) * -(-h * w // PIXELS) * steps)
+
+    def _dense_fields(self, op: TensorOp) -> dict[str, int]:
+        channels, (down, across) = self.depth(op), self.taps(op)
+        pairs = -(-channels // PAIR)
+        return {
+            "tsk_typ": Task.CONV,
+            "opd0_c": channels,
+            "short_opd1_str": StrideCode.EXPLICIT,
+            **strides("opd1", (1, down * across * pairs, across * pairs, pairs)),
+        }
 
     # -- weights -------------------------------------------------------------------------------------------------------
     def _dense_weight(self, op: TensorOp, c0: int, c1: int) -> Buffer:
-        taps = op.weight.shape[2] * op.weight.shape[3]
-        depth = align_up(op.input.shape[1] // op.group, PAIR)
+        taps, depth = prod(self.taps(op)), align_up(self.depth(op), PAIR)
+        layout = f"{op.opname} pairs {op.group} {taps}"
         dims = (1, c1 - c0, taps, depth)
 
         def load(build: Build, address: int) -> None:
-            offset = build.coefficients.place(
-                op.weight, f"{op.opname} pairs {op.group}", lambda w: channel_groups(self.oriented(op, w), PAIR)
-            )
+            offset = build.coefficients.place(op.weight, layout, lambda w: channel_groups(self.oriented(op, w), PAIR))
             build.load_compact(build.coefficient(offset + 4 * c0 * taps * depth), dims, 4, address)
 
         return Buffer(compact_bytes(dims), "c", 4 * prod(dims), load, True)
@@ -112,7 +119,7 @@ class FloatConvKernel(ConvGeometry):
     def evaluate(self, op: TensorOp, *arrays: Any) -> Any:
         """The op in the chip's arithmetic and order of sums."""
         x, weight, *bias = arrays
-        window = self.window(op)
+        x, window = self.oriented_input(op, x), self.window(op)
         kernels = self.oriented(op, weight)
         if self.is_depthwise(op):
             factors = flush(kernels.reshape(kernels.shape[0], -1))
@@ -144,17 +151,6 @@ class DeconvKernel(FormsKernel):
 
     ops = (Deconv,)
     forms = (FloatDeconvKernel(), IntDeconvKernel())
-
-
-def _dense_fields(op: TensorOp, channels: int) -> dict[str, int]:
-    kh, kw = op.weight.shape[2:]
-    pairs = -(-channels // PAIR)
-    return {
-        "tsk_typ": Task.CONV,
-        "opd0_c": channels,
-        "short_opd1_str": StrideCode.EXPLICIT,
-        **strides("opd1", (1, kh * kw * pairs, kw * pairs, pairs)),
-    }
 
 
 def _depthwise_fields() -> dict[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +12,7 @@ from bmcompiler.backends.bm1684.build import Build, compact_bytes, extents
 from bmcompiler.backends.bm1684.chip import CHIP, align_up, local_address
 from bmcompiler.backends.bm1684.isa import Eu, StrideCode, Task
 from bmcompiler.backends.bm1684.kernels.base import PIXELS, dims4, sizes, strides, words_of
-from bmcompiler.backends.bm1684.kernels.conv_geometry import ConvGeometry, DeconvGeometry, channel_groups
+from bmcompiler.backends.bm1684.kernels.conv_geometry import ConvGeometry, DeconvGeometry, channel_groups, window_cycles
 from bmcompiler.backends.bm1684.kernels.int_finish import Finish
 from bmcompiler.backends.bm1684.layout import Shape, global_strides
 from bmcompiler.codegen.tiling import Box, Buffer, TileWork
@@ -41,8 +42,7 @@ class IntConvKernel(ConvGeometry):
 
     @rule("The sums must fit 32 bits: fewer input channels, or a smaller window")
     def exact_sums(self, op: TensorOp) -> bool:
-        down, across = self.taps(op)
-        return Finish(op).fits_accumulator(op.input.shape[1] // op.group * down * across)
+        return Finish(op).fits_accumulator(self.depth(op) * prod(self.taps(op)))
 
     def border(self, op: TensorOp) -> int:
         return op.zero_points[0] & 0xFF if op.zero_points else 0
@@ -79,7 +79,7 @@ class IntConvKernel(ConvGeometry):
     def _kernel_fields(self, op: TensorOp) -> dict[str, int]:
         if self.is_depthwise(op):
             return {"tsk_typ": Task.POOL_OR_DEPTHWISE, "tsk_eu_typ": Eu.MAC}
-        channels, (down, across) = op.input.shape[1] // op.group, self.taps(op)
+        channels, (down, across) = self.depth(op), self.taps(op)
         quads = -(-channels // QUAD)
         return {
             "tsk_typ": Task.CONV,
@@ -89,11 +89,10 @@ class IntConvKernel(ConvGeometry):
         }
 
     def _cycles(self, op: TensorOp, dims: Shape) -> int:
-        """The vendor's estimate of the sums (bm1684.md 12)."""
         n, c, h, w = words_of(dims, 1)
-        down, across = self.taps(op)
-        depth = 1 if self.is_depthwise(op) else -(-op.input.shape[1] // op.group // QUAD)
-        return n * -(-c // CHIP.lanes) * -(-h * w // PIXELS) * (down * across * depth + START_CYCLES)
+        taps = prod(self.taps(op))
+        steps = taps + START_CYCLES if self.is_depthwise(op) else window_cycles(taps, self.depth(op), 1)
+        return int(n * -(-c // CHIP.lanes) * -(-h * w // PIXELS) * steps)
 
     # -- constants -----------------------------------------------------------------------------------------------------
     def _weights(self, op: TensorOp, finish: Finish, c0: int, c1: int) -> list[Buffer]:
@@ -101,9 +100,9 @@ class IntConvKernel(ConvGeometry):
         means something else (bm1684.md 6.2)."""
         down, across = self.taps(op)
         if not self.is_depthwise(op):
-            row = down * across * align_up(op.input.shape[1] // op.group, QUAD)
+            row = down * across * align_up(self.depth(op), QUAD)
             pack = self._packing(op, lambda w: channel_groups(w, QUAD))
-            return [weight_buffer(op.weight, f"{op.opname} quads {op.group}", pack, row, c0, c1)]
+            return [weight_buffer(op.weight, f"{op.opname} quads {op.group} {down * across}", pack, row, c0, c1)]
         row = down * across
         found = [weight_buffer(op.weight, f"{op.opname} bytes", self._packing(op, np.asarray), row, c0, c1)]
         if finish.crossed:
