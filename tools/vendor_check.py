@@ -1,7 +1,7 @@
 """BM1684 against the vendor's tools, bit for bit, in both directions.
 
     python tools/vendor_check.py ours VENV [NETWORK...] [--precision f32 int8] [--batch N] [--opt 0|1|2]
-                                 [--io-dtype float|int8] [--outputs a,b] [--keep DIR]
+                                 [--io-dtype float|int8] [--pipeline TEXT] [--outputs a,b] [--keep DIR]
         compiles networks with this project (those of tools/vendor/networks.py, or the small ones below); the vendor's
         model_tool and bmodel_dis must accept the file, and its runtime on its C model must give the results of our
         Session. Layers on the host CPU cannot run there.
@@ -79,6 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     directions.choices["ours"].add_argument("--batch", type=int, default=1)
     directions.choices["ours"].add_argument("--opt", type=int, choices=(0, 1, 2), default=2)
     directions.choices["ours"].add_argument("--io-dtype", choices=("float", "int8"), help="of int8 networks")
+    directions.choices["ours"].add_argument("--pipeline", help="passes in place of the target's, to force a mode")
     directions.choices["ours"].add_argument("--outputs", type=lambda text: text.split(","), help="cut the network")
     directions.choices["theirs"].add_argument("--record", type=Path, help="folder for test data")
     return parser
@@ -94,7 +95,7 @@ def _judge_our(
     """(commands, time, verdict) of one network of ours."""
     file = folder / f"{name}_{precision}_{arguments.batch}.bmodel"
     try:
-        options = {"outputs": arguments.outputs, "opt": arguments.opt}
+        options = {"outputs": arguments.outputs, "opt": arguments.opt, "pipeline": arguments.pipeline}
         options |= {} if precision == "f32" else {"io_dtype": arguments.io_dtype}
         if name in NETWORKS:
             made = compile_network(name, precision, arguments.batch, **options)
