@@ -218,7 +218,22 @@ class Finish:
             else:
                 store_pixels(build, target, dims, by, address)
 
-        return Buffer(lane_bytes(dims) if self.in_words else self.sums_bytes(dims), "nchw", prod(dims) * item, store)
+        return Buffer(self.place_bytes(dims), "nchw", prod(dims) * item, store)
+
+    def image(self, dims: Shape, number: int) -> tuple[int, Strides]:
+        """Byte offset of an image in a tile of results, and local strides (n, c, h, w) in elements of the result."""
+        n, c, h, w = dims
+        if not self.in_words and self.item == 2:
+            group, channel, _, _ = pixel_strides((-(-n // 4), c, h, w))
+            return number // 4 * group + 2 * (number % 4), (0, channel // 2, 4 * w, 4)
+        slots = 1 if self.in_words else 4
+        image, channel, _, _ = aligned_strides((-(-n // slots), c, h, w))
+        parts = 4 // self.dtype.itemsize
+        return number // slots * 4 * image + number % slots, (0, channel * parts, w * parts, parts)
+
+    def place_bytes(self, dims: Shape) -> int:
+        """Bytes per lane of a tile of results."""
+        return lane_bytes(dims) if self.in_words else self.sums_bytes(dims)
 
 
 def _largest(dtype: np.dtype[Any]) -> int:

@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bmcompiler.backends.bm1684.build import Build
-from bmcompiler.backends.bm1684.chip import local_address
+from bmcompiler.backends.bm1684.chip import CHIP, local_address
 from bmcompiler.backends.bm1684.fp32 import FloatArray, add
 from bmcompiler.backends.bm1684.isa import Task
-from bmcompiler.backends.bm1684.kernels.base import MAX_SIZE, LocalKernel, is_activation, is_constant, plane
+from bmcompiler.backends.bm1684.kernels.base import MAX_SIZE, PIXELS, LocalKernel, is_activation, is_constant, plane
 from bmcompiler.backends.bm1684.kernels.forms import FormsKernel
 from bmcompiler.backends.bm1684.kernels.fused_activation import activate, emit_activation
 from bmcompiler.backends.bm1684.kernels.int_matmul import IntMatmulKernel
@@ -114,7 +114,9 @@ class FloatMatmulKernel(LocalKernel):
         if op.bias is not None:
             inputs.append(_bias_buffer(op.bias, c0, c1))
         out = Buffer(matrix_bytes(rows, columns), "nch", 4 * rows * columns, store)
-        cycles = rows * product.depth * -(-columns // ROW)
+        _, sections, _, width = matrix_shape(rows, columns)
+        groups = -(-sections // CHIP.lanes) * -(-width // PIXELS)
+        cycles = rows * groups * (-(-product.depth // 2) + 5 * len(chunks))
         return TileWork(tuple(inputs), (out,), (), compute, cycles)
 
     def evaluate(self, op: TensorOp, *arrays: Any) -> Any:

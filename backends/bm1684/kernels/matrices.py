@@ -1,4 +1,4 @@
-"""Matrices in local memory: rows cut into sections of up to 32 columns, section s in lane s (bm1684.md 4.5, 5.3)."""
+"""Matrices in local memory: rows cut into sections of 16 or 32 columns, section s in lane s (bm1684.md 4.5, 5.3)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ ROW = SECTION * CHIP.lanes
 
 
 def matrix_shape(rows: int, columns: int) -> Shape:
-    """The tensor (rows, sections, 1, width) that an fp32 matrix is stored as."""
-    width = min(columns, SECTION)
+    """The tensor (rows, sections, 1, width) that an fp32 matrix is stored as; half sections where lanes are left."""
+    width = min(columns, SECTION if columns > ROW // 2 else SECTION // 2)
     return rows, -(-columns // width), 1, width
 
 
