@@ -29,6 +29,13 @@ class Bm1684Target:
 
         return KERNELS
 
+    def cycles(self, op: Operation) -> int | None:
+        """Estimated TIU cycles of an op with its transfers (bm1684.md 12), None where no kernel has an estimate."""
+        from bmcompiler.codegen.kernels import DeviceKernel
+
+        kernel = self.kernel_for(op)
+        return kernel.estimate(op) if isinstance(kernel, DeviceKernel) and isinstance(op, TensorOp) else None
+
     def pipeline(self, precision: str, level: int) -> str:
         """Default passes. Raises UsageError for a precision the chip does not have.
 

@@ -24,6 +24,10 @@ class DeviceKernel(Kernel):
         """Emit all commands of one op; returns what they move."""
         raise TypeError(f"{type(self).__name__} emits nothing")
 
+    def estimate(self, op: TensorOp) -> int | None:
+        """Estimated cycles of the op, transfers and overlap included; None when the kernel has no estimate."""
+        return None
+
     @rule("Results must not be empty")
     def something_to_do(self, op: TensorOp) -> bool:
         return all(v.type.size for v in (*op.operands, *op.results))
@@ -54,6 +58,10 @@ class LocalKernel(DeviceKernel):
         types = tuple((v.shape, v.dtype) for v in (*op.operands, *op.results))
         key = (op.name, attributes, types, tuple(map(is_activation, op.operands)))
         return self.tiler.choose(self.grid(op), lambda box: self.work(op, box), key)
+
+    def estimate(self, op: TensorOp) -> int | None:
+        tiling = self.tiling(op)
+        return None if tiling is None else self.tiler.estimate(self.grid(op), lambda box: self.work(op, box), tiling)
 
     @rule("The smallest tile must fit local memory", last=True)
     def fits_local_memory(self, op: TensorOp) -> bool:

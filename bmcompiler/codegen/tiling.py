@@ -230,6 +230,12 @@ class Tiler:
     def rounded(self, size: int) -> int:
         return -(-size // self.align) * self.align
 
+    def estimate(self, grid: tuple[Axis, ...], work: Callable[[Box], TileWork], tiling: Tiling) -> int:
+        """Estimated time of an op under a tiling, from a tile in the middle."""
+        sample = work(tuple(_middle(axis, size) for axis, size in zip(grid, tiling.sizes)))
+        trips = {a: axis.count(size) for a, axis, size in zip(AXES, grid, tiling.sizes)}
+        return round(self._cost(sample, tiling.order, trips, tiling.double))
+
     def _cost(self, work: TileWork, order: str, trips: dict[str, int], double: bool) -> float:
         """Estimated cycles.
 

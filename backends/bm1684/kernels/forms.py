@@ -30,3 +30,6 @@ class FormsKernel(DeviceKernel):
 
     def emit(self, op: TensorOp, build: Any) -> Moved:
         return self.form(op).emit(op, build)
+
+    def estimate(self, op: TensorOp) -> int | None:
+        return self.form(op).estimate(op)
