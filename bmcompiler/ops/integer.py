@@ -1,8 +1,8 @@
-"""Integer ops with their requantization spelled out, and the ways between reals and integers.
+"""Integer ops with their requantization spelled out, and casts.
 
 round_shift(x, s) = floor((x + 2**(s-1)) / 2**s), x for s = 0 (bm1880.md 8.1); sums and products are exact before it;
-the result saturates to its element type. All values are raw integers: only `quantize` and `dequantize` look
-at the quantizations of types.
+the result saturates to its element type. All values are raw integers: only `quantize` and `dequantize`
+(`ops.linear_quant`) look at the quantizations of types.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bmcompiler import arith, quant_modes
+from bmcompiler import arith
 from bmcompiler.ir import TensorType
 from bmcompiler.ir.types import DTYPES
 from bmcompiler.ops.base import Ints, Locality, TensorOp, attr, operand, tensorop
@@ -19,12 +19,10 @@ from bmcompiler.ops.elementwise import Binary
 from bmcompiler.ops.rules import (
     ARITHMETIC,
     BYTES,
-    NARROW,
     broadcast_shape,
     holding,
     largest,
     need_dtype,
-    need_float,
     need_same_dtype,
     need_shift,
     plain,
@@ -283,72 +281,6 @@ class BitXor(_Bitwise):
         return np.bitwise_xor(a, b)
 
 
-@tensorop("quantize")
-class Quantize(TensorOp):
-    """Reals to integers; scale s and zero point from the quantization of the result type, which must be given (`out=`).
-
-    %y = "tensorop.quantize"(%x) : (tensor<1x8xf32>) -> tensor<1x8xi8, {scale = 0.0078125}>
-    %y = "tensorop.quantize"(%x) {rounding = "away"} : (tensor<1x8xf32>) -> tensor<1x8xui8, {scale = 0.25}>
-
-    rounding "up" (bm1880.md 11.2): i8 = saturate(floor(x / s + 0.5)) in float64, no zero point. "away" (bm1684.md 4.3):
-    i8, u8, i16 or u16 = saturate(round half away from zero(fl(x * fl(1 / s))) + zero point) in float32, where s must be
-    a normal float32 number; NaN becomes the lowest value.
-    """
-
-    ins = (operand("x"),)
-    attrs = (attr("rounding", str, "up"),)
-    locality = Locality.LOCAL
-    pointwise = True
-    free_dtype = True
-
-    def infer(self) -> TensorType:
-        return TensorType(self.x.shape, "i8", self.results[0].type.quant if self.results else None)
-
-    def evaluate(self, x: Any) -> Any:
-        quant: Any = self.type.quant
-        if self.rounding == "up":
-            return arith.quantize_real(x, quant.threshold)
-        return quant_modes.quantize_away(x, quant.scale, self.type.dtype, quant.zero_point)
-
-    def check(self) -> None:
-        need_float(self, "the operand", self.x)
-        if self.rounding not in ("up", "away"):
-            raise self.invalid(f"rounding must be 'up' or 'away', got {self.rounding!r}")
-        if self.rounding == "up":
-            need_dtype(self, "the result", self.result, ("i8",))
-            _need_scale(self, "the result", self.type)
-            return
-        need_dtype(self, "the result", self.result, NARROW)
-        _need_scale(self, "the result", self.type, zero_point=True)
-        if not quant_modes.is_single(self.type.quant.scale):  # type: ignore[union-attr]
-            raise self.invalid(f"the scale must be a normal float32 number, got {self.type}")
-
-
-@tensorop("dequantize")
-class Dequantize(TensorOp):
-    """Integers to f32: out = (x - zero point) * scale, rounded once; both from the quantization of the operand type.
-
-    %y = "tensorop.dequantize"(%x) : (tensor<1x8xi8, {scale = 0.0078125}>) -> tensor<1x8xf32>
-
-    For a scale that is a float32 number this is fl(float(x - zero point) * scale), the product of a chip that computes
-    in float32 (bm1684.md 4.3). On BM1880 threshold = 128 * scale (bm1880.md 11.2).
-    """
-
-    ins = (operand("x"),)
-    locality = Locality.LOCAL
-    pointwise = True
-
-    def infer(self) -> TensorType:
-        return TensorType(self.x.shape, "f32")
-
-    def evaluate(self, x: Any) -> Any:
-        return quant_modes.dequantize(x, self.x.type.quant.scale, self.x.type.quant.zero_point)
-
-    def check(self) -> None:
-        need_dtype(self, "the operand", self.x, NARROW)
-        _need_scale(self, "the operand", self.x.type, zero_point=True)
-
-
 @tensorop("cast")
 class Cast(TensorOp):
     """Another element type; any shape. To an integer it saturates, and reals round to the nearest, halves away from 0.
@@ -395,14 +327,3 @@ class Cast(TensorOp):
 def _need_i32(op: TensorOp, what: str, value: int) -> None:
     if value not in _I32:
         raise op.invalid(f"{what} must fit 32 bits, got {value}")
-
-
-def _need_scale(op: TensorOp, what: str, type: TensorType, *, zero_point: bool = False) -> None:
-    """Raise VerifyError unless `type` has a positive scale and no zero point, or one that its element type holds."""
-    quant = type.quant
-    if quant is None or not 0 < quant.scale < float("inf") or (quant.zero_point and not zero_point):
-        more = "" if zero_point else " and zero point 0"
-        raise op.invalid(f"{what} needs a quantization with a positive scale{more}, got {type}")
-    limits = np.iinfo(type.numpy)
-    if not limits.min <= quant.zero_point <= limits.max:
-        raise op.invalid(f"the zero point of {what} must fit {type.dtype}, got {quant.zero_point}")

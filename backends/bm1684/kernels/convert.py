@@ -20,8 +20,8 @@ from bmcompiler.backends.bm1684.recipes.rounding import (
 )
 from bmcompiler.ir.types import DTYPES
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.integer import Cast, Dequantize, Quantize
-from bmcompiler.ops.linear_quant import DequantizeLinear, QuantizeLinear
+from bmcompiler.ops.integer import Cast
+from bmcompiler.ops.linear_quant import Dequantize, DequantizeLinear, Quantize, QuantizeLinear
 from bmcompiler.target import rule
 
 _FAR = float(1 << 20)
