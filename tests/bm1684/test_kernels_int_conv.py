@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from bm1684_nets import FULL, Net, check_op
+import numpy as np
+import pytest
+from bm1684_nets import FULL, Net, check, check_op
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from int_samples import Sums, sums
 
-from bmcompiler.ir import Value
+from bmcompiler.backends.bm1684.target import TARGET
+from bmcompiler.ir import TensorType, Value
+from bmcompiler.target import unsupported_reason
 
 LANES = st.sampled_from([4096, 16384, FULL])
 SIDE = st.integers(1, 12)
@@ -106,3 +110,22 @@ def test_deconv(
         return net.b.deconv(x, weight, bias, strides=strides, pads=pads, group=group, out=out, **kind.modes)
 
     check_op(make, (n, ci * group, *size), dtype=kind.data, seed=seed, lanes=lanes)
+
+
+def test_sums_at_the_limit_of_the_accumulator() -> None:
+    net = Net([(1, 4095, 2, 4)], dtype="u8")
+    weight = net.b.weight(np.full((1, 4095, 2, 4), 255, np.uint8), "w")
+    y = net.b.conv(net.inputs[0], weight, out=TensorType((1, 1, 1, 1), "u16"), rshift=15)
+    check(net.module([y]), inputs={"x0": np.full((1, 4095, 2, 4), 255, np.uint8)})
+
+
+@pytest.mark.parametrize(
+    ("shape", "bias", "reason"),
+    [((1, 4095, 3, 3), "i16", "The sums must fit 32 bits"), ((1, 3, 3, 3), "i32", "must be i16 or u16")],
+)
+def test_what_would_not_be_exact_is_refused(shape: tuple[int, int, int, int], bias: str, reason: str) -> None:
+    net = Net([shape], dtype="u8")
+    out = TensorType((1, 1, 1, 1), "u8")
+    y = net.b.conv(net.inputs[0], net.integers("u8", *shape), net.integers(bias, 1), out=out, rshift=20)
+    net.module([y])
+    assert reason in (unsupported_reason(TARGET, y.op) or "")
