@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from bm1684_nets import FULL, Net, check_op
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from bmcompiler.ir import Value
+from bmcompiler.builder import Builder
+from bmcompiler.ir import TensorType, Value
+from bmcompiler.target import find_target, unsupported_reason
 
 LANES = st.sampled_from([2048, 8192, 20000, FULL])
 SIDE = st.integers(1, 17)
@@ -95,3 +98,10 @@ def test_deconv(
         all(k >= t and (s - 1) * t + k - sum(p) >= 1 for s, t, k, p in zip(size, strides, kernel, (pads[:2], pads[2:])))
     )
     check_op(make, (1, ci * group, *size), seed=seed, lanes=lanes)
+
+
+def test_convolutions_of_doubles_are_refused_with_a_reason() -> None:
+    builder = Builder.new("net")
+    x = builder.input("x", TensorType((1, 3, 9, 9), "f64"))
+    out = builder.conv(x, builder.weight(np.ones((4, 3, 3, 3)), "w"))
+    assert "f32" in str(unsupported_reason(find_target("bm1684"), out.op))

@@ -9,7 +9,7 @@ from bmcompiler.backends.bm1684.chip import CHIP, align_up
 from bmcompiler.backends.bm1684.kernels.base import MAX_CHANNELS, MAX_SIZE, dims4, is_constant, item_bytes
 from bmcompiler.backends.bm1684.kernels.sliding import Slide, SlidingKernel, Windows
 from bmcompiler.backends.bm1684.layout import global_strides
-from bmcompiler.codegen.tiling import Axis, Buffer
+from bmcompiler.codegen.tiling import Axis
 from bmcompiler.codegen.window import MAX_STEP, WindowAxis
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.target import rule
@@ -68,7 +68,7 @@ class ConvGeometry(SlidingKernel):
         channels, rows = op.input.shape[1], op.weight.shape[2]
         if op.group > 1 or rows == 1 or channels * rows > MAX_DEPTH:
             return False
-        return op.strides[0] > MAX_STEP or channels in _IDLE[item_bytes(op.input)]
+        return op.strides[0] > MAX_STEP or channels in _IDLE.get(item_bytes(op.input), ())
 
     def oriented(self, op: TensorOp, weight: np.ndarray) -> np.ndarray:
         """The weights of `op` as (O, depth, rows, columns) of an ordinary convolution."""
@@ -96,32 +96,31 @@ class ConvGeometry(SlidingKernel):
         y1 = min(rows[1], (op.input.shape[2] - 1 - start) // stride + 1)
         return y0, max(y0, y1), y0 * stride + start
 
-    def input_buffer(self, op: TensorOp, slide: Slide, axes: str = "nchw") -> Buffer:
-        """How the input of a tile is loaded; of folded rows, tap by tap."""
-        plain = super().input_buffer(op, slide, axes)
+    def is_partial(self, op: TensorOp, slide: Slide) -> bool:
+        rows = slide.source[2]
+        return super().is_partial(op, slide) or any((y0, y1) != rows for y0, y1, _ in self._all_seen(op, rows))
+
+    def _all_seen(self, op: TensorOp, rows: tuple[int, int]) -> list[tuple[int, int, int]]:
+        """`_rows_seen` of all folded rows of the window."""
+        return [self._rows_seen(op, tap, rows) for tap in range(op.weight.shape[2])] if self.folds_rows(op) else []
+
+    def load_slide(self, op: TensorOp, build: Build, slide: Slide, address: int) -> None:
+        """Folded rows are loaded tap by tap."""
         if not self.folds_rows(op):
-            return plain
-        item, border, (n, c, h, w) = item_bytes(op.input), self.border(op), global_strides(dims4(op.input))
+            super().load_slide(op, build, slide, address)
+            return
+        item, (n, c, h, w) = item_bytes(op.input), global_strides(dims4(op.input))
         images, _, rows, columns = slide.source
         taps, channels = op.weight.shape[2], op.input.shape[1]
-        seen = [self._rows_seen(op, tap, rows) for tap in range(taps)]
-        partial = any(slide.frame) or any((y0, y1) != rows for y0, y1, _ in seen)
-
-        def load(build: Build, address: int) -> None:
-            if partial:
-                build.fill_local(address, slide.shape, item, border)
-            for tap, (y0, y1, first) in enumerate(seen):
-                if y0 == y1:
-                    continue
-                start = images[0] * n + first * h + columns[0] * w
-                dims = (images[1] - images[0], channels, y1 - y0, columns[1] - columns[0])
-                _, _, left, right = slide.frame
-                frame = (y0 - rows[0], rows[1] - y1, left, right)
-                beside = (tap * channels, (taps - 1 - tap) * channels)
-                by = (n, c, op.strides[0] * h, w)
-                build.load(build.source(op.input) + start * item, dims, by, item, address, frame, beside)
-
-        return Buffer(plain.lane_bytes, axes, plain.nbytes, load)
+        for tap, (y0, y1, first) in enumerate(self._all_seen(op, rows)):
+            if y0 == y1:
+                continue
+            start = images[0] * n + first * h + columns[0] * w
+            dims = (images[1] - images[0], channels, y1 - y0, columns[1] - columns[0])
+            frame = (y0 - rows[0], rows[1] - y1, *slide.frame[2:])
+            beside = (tap * channels, (taps - 1 - tap) * channels)
+            by = (n, c, op.strides[0] * h, w)
+            build.load(build.source(op.input) + start * item, dims, by, item, address, frame, beside)
 
     @staticmethod
     def is_depthwise(op: TensorOp) -> bool:
