@@ -139,6 +139,19 @@ class ThresholdedRelu(FloatUnary):
         return np.where(x > kind(self.alpha), x, kind(0))
 
 
+@tensorop("threshold")
+class Threshold(FloatUnary):
+    """out = 1 where x > threshold, 0 elsewhere and for NaN; any shape, float.
+
+    %y = "tensorop.threshold"(%x) {threshold = 0.5} : (tensor<1x8xf32>) -> tensor<1x8xf32>
+    """
+
+    attrs = (attr("threshold", float, 0.0),)
+
+    def evaluate(self, x: Any) -> Any:
+        return (x > x.dtype.type(self.threshold)).astype(x.dtype)
+
+
 @tensorop("shrink")
 class Shrink(FloatUnary):
     """out = x + bias where x < -threshold, x - bias where x > threshold, 0 between; any shape, float.

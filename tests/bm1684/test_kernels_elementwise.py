@@ -115,6 +115,7 @@ PLAIN = [
     "hard_sigmoid",
     "gelu",
     "thresholded_relu",
+    "threshold",
     "shrink",
 ]
 

@@ -169,6 +169,7 @@ SAMPLES: dict[str, Sample] = {
     "swish": _unary("swish", alpha=1.5),
     "celu": _unary("celu", alpha=2.0),
     "thresholded_relu": _unary("thresholded_relu", alpha=0.5),
+    "threshold": _unary("threshold", threshold=0.5),
     "shrink": _unary("shrink", threshold=0.25, bias=0.5),
     "hardmax": _unary("hardmax", axis=1),
     "mod": _binary("mod", fmod=True),

@@ -52,7 +52,7 @@ from bmcompiler.ops.functions import (
     Sinh,
     Tan,
 )
-from bmcompiler.ops.gates import Celu, Gelu, Mish, Selu, Shrink, Softsign, Swish, ThresholdedRelu
+from bmcompiler.ops.gates import Celu, Gelu, Mish, Selu, Shrink, Softsign, Swish, Threshold, ThresholdedRelu
 from bmcompiler.ops.norm import BatchNorm, Scale
 from bmcompiler.target import rule
 
@@ -96,6 +96,7 @@ _WITH_ATTRIBUTES: dict[type[TensorOp], tuple[Callable[..., Register], tuple[str,
     HardSigmoid: (activations.hard_sigmoid, ("alpha", "beta")),
     ThresholdedRelu: (activations.thresholded_relu, ("alpha",)),
     Shrink: (activations.shrink, ("threshold", "bias")),
+    Threshold: (Machine.greater, ("threshold",)),
 }
 
 

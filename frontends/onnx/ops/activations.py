@@ -56,6 +56,12 @@ for _type, (_op, _attributes) in _UNARY.items():
     onnx_op(_type)(_unary(_op, _attributes))
 
 
+@onnx_op("Binarizer", domain="ai.onnx.ml")
+def binarizer(node: Node, b: Builder) -> Value:
+    out: Value = b.threshold(node.input(0), threshold=node.float("threshold", 0.0))
+    return out
+
+
 @onnx_op("Clip")
 def clip_by_attributes(node: Node, b: Builder) -> Tensor:
     low = node.float("min") if node.has_attribute("min") else None

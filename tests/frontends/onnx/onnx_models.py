@@ -24,8 +24,12 @@ def graph_model(
     *,
     opset: int = 17,
     types: Mapping[str, int] | None = None,
+    domains: Mapping[str, int] | None = None,
 ) -> onnx.ModelProto:
-    """A model; `inputs` name -> shape (numbers, or text where dynamic), float unless `types` says otherwise."""
+    """A model; `inputs` name -> shape (numbers, or text where dynamic), float unless `types` says otherwise.
+
+    `opset` is that of the standard ops, `domains` gives those of others.
+    """
     kinds = types or {}
     graph = helper.make_graph(
         list(nodes),
@@ -34,7 +38,7 @@ def graph_model(
         [onnx.ValueInfoProto(name=n) for n in outputs],
         [numpy_helper.from_array(array, name) for name, array in (constants or {}).items()],
     )
-    opsets = [helper.make_opsetid("", opset)]
+    opsets = [helper.make_opsetid(name, version) for name, version in {"": opset, **(domains or {})}.items()]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=min(10, onnx.IR_VERSION))
     return onnx.shape_inference.infer_shapes(model)
 

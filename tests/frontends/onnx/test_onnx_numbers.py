@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx_models import agree, imported, op_model
+from onnx_models import agree, graph_model, imported, op_model
 from test_onnx_ops import NEWEST, data, ints, opsets
 
 from bmcompiler.errors import BMError, RuntimeUseError, UnsupportedError
@@ -179,6 +179,14 @@ def test_op_agrees_with_onnx_runtime(
     model, feeds = op_model(op, inputs, known, attributes, opset=opset, outputs=OUTPUTS.get(op, 1))
     half = any(getattr(v, "dtype", None) == np.float16 for v in inputs) or attributes.get("to") == 10
     agree(model, feeds, 1e-3 if half else 2e-5)
+
+
+@pytest.mark.parametrize("attributes", [{}, {"threshold": 0.5}])
+def test_binarizer_of_the_machine_learning_ops_agrees(attributes: dict[str, float]) -> None:
+    x = np.asarray([[-1, 0, 0.25, 0.5], [0.75, 2, -np.inf, np.inf]], np.float32)
+    node = onnx.helper.make_node("Binarizer", ["x"], ["y"], name="node", domain="ai.onnx.ml", **attributes)
+    module = agree(graph_model([node], {"x": x.shape}, ["y"], domains={"ai.onnx.ml": 3}), {"x": x})
+    assert [op.short_name for op in module.main.ops[:-1]] == ["threshold"]
 
 
 def test_values_that_are_as_many_as_differ_are_refused() -> None:
