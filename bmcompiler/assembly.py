@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from enum import IntEnum
 from functools import cached_property
 from typing import Any
 
@@ -42,6 +43,12 @@ class Syntax:
     joined: Mapping[str, tuple[str, str, int]] = field(default_factory=dict)
     always: frozenset[str] = frozenset()
     order: Callable[[str], Any] | None = None
+
+    @classmethod
+    def of_operations(cls, layout: Format, operations: type[IntEnum], engine: int) -> Syntax:
+        """For formats with the fields `engine`, `op`, `id` and `wait`: the mnemonics are FORMAT.OPERATION."""
+        kinds = {f"{layout.name}.{op.name.lower()}": {"engine": engine, "op": op} for op in operations}
+        return cls(layout, ("engine", "op"), kinds, f"{layout.name}.raw", "id", "wait")
 
     @cached_property
     def _by_key(self) -> dict[tuple[int, ...], str]:
@@ -110,6 +117,21 @@ def find_syntax(syntaxes: Iterable[Syntax], mnemonic: str) -> Syntax:
         if mnemonic in syntax.kinds or mnemonic == syntax.raw:
             return syntax
     raise FileFormatError(f"'{mnemonic}' is not a mnemonic of this chip")
+
+
+def assembled(syntaxes: Iterable[Syntax], text: str) -> Iterator[bytes]:
+    """The commands of a text that consists of nothing else.
+
+    Raises:
+        FileFormatError: a line that cannot be read; names the line.
+        EncodingError: a value that does not fit its field; names the line.
+    """
+    known = tuple(syntaxes)
+    for number, words in source_lines(text):
+        with at_line(number):
+            syntax = find_syntax(known, words[0])
+            numbers, _ = assignments(words[1:])
+            yield syntax.layout.pack(syntax.fields(words[0], numbers))
 
 
 def source_lines(text: str) -> Iterator[tuple[int, list[str]]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 from operator import index
 from typing import Any
 
@@ -57,6 +58,13 @@ class Format:
         self._word = first // _WORD
         self._shift = (first % _WORD).astype(np.uint64)
         self._mask = np.array([(1 << f.width) - 1 for f in fields], np.uint64)
+
+    @classmethod
+    def packed(cls, name: str, bits: int, widths: Mapping[str, int]) -> Format:
+        """A format whose fields follow each other without gaps: {name: width}, the first one at bit 0."""
+        ends = accumulate(widths.values())
+        fields = (Field(field, end - width, width) for (field, width), end in zip(widths.items(), ends))
+        return cls(name, bits, tuple(fields))
 
     def __repr__(self) -> str:
         return f"Format({self.name!r}, bits={self.bits}, {len(self.fields)} fields)"
@@ -164,6 +172,21 @@ class Format:
         raise EncodingError(
             f"{self.name}: value {value} of field '{field.name}' does not fit {field.width} bits (0..{limit})"
         )
+
+
+def split_stream(data: Any, formats: Mapping[int, Format]) -> tuple[NDArray[np.int64], dict[int, Columns]]:
+    """A stream of commands of two formats of one size that are told apart by their first bit.
+
+    Returns: the number (n,) of every command's format, and the columns of each format's commands.
+    Raises EncodingError when a piece of a command is left.
+    """
+    size = formats[0].size
+    raw = np.frombuffer(data, np.uint8)
+    if raw.size % size:
+        raise EncodingError(f"{raw.size} bytes are not whole commands of {size} bytes")
+    rows = raw.reshape(-1, size)
+    kind = (rows[:, 0] & 1).astype(np.int64) if len(rows) else np.zeros(0, np.int64)
+    return kind, {number: layout.decode(rows[kind == number]) for number, layout in formats.items()}
 
 
 def _check_layout(name: str, bits: int, fields: tuple[Field, ...]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bmcompiler.errors import UsageError
@@ -11,7 +12,6 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.target import Compiled, Kernel
 
 if TYPE_CHECKING:
-    from bmcompiler.bmodel import Buffer
     from bmcompiler.bmodel.bm1880 import Command
 
 
@@ -44,18 +44,12 @@ class Bm1880Target:
         """One command per module (input shape); modules share one weight set where their weights agree."""
         from bmcompiler.backends.bm1880.codegen import Bm1880Program
         from bmcompiler.bmodel.bm1880 import Bm1880Model
-        from bmcompiler.codegen.program import compile_programs
+        from bmcompiler.codegen.program import compile_programs, weight_sets
         from bmcompiler.codegen.rows import memory_totals
 
-        commands: list[Command] = []
-        weights: list[Buffer] = []
         programs, compiled = compile_programs(modules, lambda module, pool: Bm1880Program(module, self, pool, level))
-        for program in programs:
-            command, blob = program.command(), program.coefficients.blob()
-            if blob not in weights:
-                weights.append(blob)
-            command.weight_index = weights.index(blob)
-            commands.append(command)
+        weights, used = weight_sets(programs)
+        commands = [replace(program.command(), weight_index=index) for program, index in zip(programs, used)]
         compiled.totals = {
             **memory_totals(programs[0].plan),
             "weight memory": programs[0].coefficients.size,
@@ -72,13 +66,10 @@ class Bm1880Target:
 
 def _listing(command: Command) -> str:
     from bmcompiler.backends.bm1880.asm import disassemble
-    from bmcompiler.bmodel.layers import decode_layers
+    from bmcompiler.bmodel.layers import decode_layers, titled
 
     lines = disassemble(command.cmdbuf).splitlines(keepends=True)
-    for span in decode_layers(command.layers, len(lines)):
-        # repr: names come from model files and may hold line breaks or terminal controls
-        lines[span.first] = f"# {span.name!r} ({span.kind!r})\n{lines[span.first]}"
-    return "".join(lines)
+    return "".join(titled(lines, decode_layers(command.layers, len(lines))))
 
 
 TARGET = Bm1880Target()

@@ -52,3 +52,10 @@ def span_of(spans: Sequence[LayerSpan], record: int) -> int:
     """Index of the span that owns a record, -1 when none does."""
     at = bisect_right(spans, record, key=lambda span: span.first) - 1
     return at if at >= 0 and record < spans[at].first + spans[at].count else -1
+
+
+def titled(lines: Sequence[str], spans: Iterable[LayerSpan]) -> list[str]:
+    """A listing of records, one line each (ending in a newline), with a comment where a layer begins."""
+    titles = {span.first: f"# {span.name!r} ({span.kind!r})\n" for span in spans}
+    # repr: names come from model files and may hold line breaks or terminal controls
+    return [titles.get(number, "") + line for number, line in enumerate(lines)]

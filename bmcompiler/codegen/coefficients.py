@@ -28,12 +28,15 @@ class Coefficients:
         assert value.op is not None
         return self.module.weights[value.op.attributes["key"]]
 
-    def place(self, value: Value, layout: str, pack: Callable[[np.ndarray], np.ndarray]) -> int:
-        """Offset of the packed form of a constant; `layout` names what `pack` does, so that it is stored once."""
-        assert value.op is not None
-        key = (value.op.attributes["key"], layout)
+    def place(self, value: Value, layout: str, pack: Callable[..., np.ndarray], *more: Value) -> int:
+        """Offset of the packed form of a constant, or of several that `pack` gets in this order.
+
+        `layout` names what `pack` does, so that it is stored once.
+        """
+        constants = (value, *more)
+        key = (*(one.op.attributes["key"] for one in constants if one.op is not None), layout)
         if key not in self._offsets:
-            self._offsets[key] = self.add(np.ascontiguousarray(pack(self.array(value))).tobytes())
+            self._offsets[key] = self.add(np.ascontiguousarray(pack(*map(self.array, constants))).tobytes())
         return self._offsets[key]
 
     def constant(self, data: bytes) -> int:

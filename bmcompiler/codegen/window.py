@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
+
+from bmcompiler.codegen.tiling import Box
+from bmcompiler.ops.base import TensorOp
 
 MAX_PAD = 15
 MAX_STEP = 15
@@ -58,3 +62,33 @@ class WindowAxis:
         window = self.dilation * (self.kernel - 1) + 1
         inputs = self.limit if not self.insert else self.limit // 2
         return max(1, min(self.limit, (inputs - window) * (self.insert + 1) // self.stride + 1))
+
+
+class Slide(NamedTuple):
+    """What a box of results reads along h and along w."""
+
+    rows: Need
+    columns: Need
+
+    def source(self, box: Box, channels: tuple[int, int]) -> Box:
+        """The box of the input."""
+        return box[0], channels, (self.rows.lo, self.rows.hi), (self.columns.lo, self.columns.hi)
+
+    @property
+    def pads(self) -> tuple[int, int, int, int]:
+        """Zeros above, below, left and right of it."""
+        return self.rows.before, self.rows.after, self.columns.before, self.columns.after
+
+
+def slide(axes: Sequence[WindowAxis], box: Box) -> Slide:
+    """What `box` (n, c, h, w) of the results reads."""
+    rows, columns = (axis.need(*interval) for axis, interval in zip(axes, box[2:]))
+    return Slide(rows, columns)
+
+
+def window_axes(op: TensorOp) -> tuple[WindowAxis, WindowAxis]:
+    """The window of a conv or a pooling along h and along w."""
+    (_, _, h, w), (sh, sw), (top, _, left, _) = op.operands[0].shape, op.strides, op.pads
+    kh, kw = op.kernel if "kernel" in op.attributes else op.operands[1].shape[2:]
+    dh, dw = op.attributes.get("dilations", (1, 1))
+    return WindowAxis(h, kh, sh, top, dh), WindowAxis(w, kw, sw, left, dw)

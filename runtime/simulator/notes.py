@@ -15,7 +15,7 @@ LOCAL_SPACE = "bytes {lo} to {hi} of lanes {row_lo} to {row_hi}"
 
 
 class Note(NamedTuple):
-    """A tensor of `item`-byte elements at (lane, offset) of local memory, or at (0, offset) elsewhere; strides in bytes."""
+    """`item`-byte elements at (lane, offset) of local memory, or at (0, offset) of another; strides in bytes."""
 
     record: int
     write: bool

@@ -53,7 +53,7 @@ class Schedule:
 def resolved(engines: Sequence[str], engine: Ints, own: Ints, wanted: Ints) -> CommandList:
     """Commands whose waits are ids: each one waits for the latest earlier one of the other engine with the wanted id.
 
-    Engines 0 and 1 have ids, 0 = no wait; they start again after every command of engine 2, the host, which is a barrier.
+    Engines 0 and 1 have ids (0 = no wait), which start again after every command of engine 2, the host, a barrier.
     A wait for an id that no earlier command has would hang the chip, or mean another order than that of the program.
 
     Args:

@@ -31,7 +31,7 @@ from bmcompiler.backends.bm1880.kernels.base import (
     pass_cycles,
 )
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
-from bmcompiler.codegen.window import MAX_STEP, Need, WindowAxis
+from bmcompiler.codegen.window import MAX_STEP, Need, WindowAxis, slide, window_axes
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.nn import Conv, Deconv
@@ -87,9 +87,7 @@ class ConvKernel(LocalKernel):
     # -- geometry ------------------------------------------------------------------------------------------------------
     def windows(self, op: TensorOp) -> tuple[WindowAxis, WindowAxis]:
         """The window along h and along w, in the engine's terms."""
-        (_, _, h, w), (kh, kw) = op.input.shape, op.weight.shape[2:]
-        (sh, sw), (dh, dw), (top, _, left, _) = op.strides, op.dilations, op.pads
-        return WindowAxis(h, kh, sh, top, dh), WindowAxis(w, kw, sw, left, dw)
+        return window_axes(op)
 
     def pack(self, op: TensorOp) -> tuple[str, Callable[[np.ndarray], np.ndarray]]:
         """Layout name and packer to (O, KH*KW, I/group) (bm1880.md 2.4)."""
@@ -116,13 +114,13 @@ class ConvKernel(LocalKernel):
         )
 
     def work(self, op: TensorOp, box: Box) -> TileWork:
-        rows, columns = (axis.need(*interval) for axis, interval in zip(self.windows(op), box[2:]))
+        rows, columns = reads = slide(self.windows(op), box)
         depthwise = self.is_depthwise(op)
         c0, c1 = box[1]
         per_group = op.input.shape[1] // op.group
         group = c0 // (op.type.shape[1] // op.group)
         channels = (c0, c1) if depthwise else (group * per_group, (group + 1) * per_group)
-        source: Box = (box[0], channels, (rows.lo, rows.hi), (columns.lo, columns.hi))
+        source = reads.source(box, channels)
         axes = "nchw" if op.group > 1 else "nhw"
         weight = self._depthwise_weight(op, c0, c1) if depthwise else self._dense_weight(op, c0, c1)
         inputs = [activation_in(op.input, dims4(op.input), source, axes), weight]

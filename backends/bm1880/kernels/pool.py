@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import ClassVar
 
 from bmcompiler.backends.bm1880.bmkernel import (
@@ -12,28 +11,23 @@ from bmcompiler.backends.bm1880.bmkernel import (
     bmk1880_tpu_max_pooling,
 )
 from bmcompiler.backends.bm1880.bmkernel.checks import MAX_TPU_DIM
-from bmcompiler.backends.bm1880.build import Build, aligned, extents
+from bmcompiler.backends.bm1880.build import Build, Dims, aligned, extents
 from bmcompiler.backends.bm1880.chip import CHIP
-from bmcompiler.backends.bm1880.kernels.base import (
-    MAX_CHANNELS,
-    LocalKernel,
-    activation_in,
-    activation_out,
-    dims4,
-    is_activation,
-    pass_cycles,
-)
-from bmcompiler.codegen.tiling import Axis, Box, TileWork
-from bmcompiler.codegen.window import MAX_STEP, WindowAxis
+from bmcompiler.backends.bm1880.kernels.base import MAX_CHANNELS, TILER, is_activation, pass_cycles
+from bmcompiler.codegen.hazards import Range
+from bmcompiler.codegen.tile_kernels import SlidingKernel
+from bmcompiler.codegen.tiling import Box
+from bmcompiler.codegen.window import MAX_STEP
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.pool import AvgPool, MaxPool
 from bmcompiler.target import rule
 
 
-class MaxPoolKernel(LocalKernel):
+class MaxPoolKernel(SlidingKernel):
     """max_pool: padding counts as -128, which never wins (bm1880.md 8.2)."""
 
     ops: ClassVar[tuple[type[TensorOp], ...]] = (MaxPool,)
+    chip, tiler, most = CHIP, TILER, (MAX_TPU_DIM, MAX_CHANNELS)
 
     @rule("Input and result must be int8, the input no constant")
     def integer_types(self, op: TensorOp) -> bool:
@@ -56,50 +50,22 @@ class MaxPoolKernel(LocalKernel):
     def padding_range(self, op: TensorOp) -> bool:
         return all(axis.fits(out) for axis, out in zip(self.windows(op), op.type.shape[2:]))
 
-    def windows(self, op: TensorOp) -> tuple[WindowAxis, WindowAxis]:
-        """The window along h and along w."""
-        (_, _, h, w), (kh, kw) = op.input.shape, op.kernel
-        (sh, sw), (top, _, left, _) = op.strides, op.pads
-        return WindowAxis(h, kh, sh, top), WindowAxis(w, kw, sw, left)
+    def cycles(self, op: TensorOp, dims: Dims) -> int:
+        return pass_cycles(dims) * self.taps(op)
 
-    def grid(self, op: TensorOp) -> tuple[Axis, ...]:
-        n, c, h, w = op.type.shape
-        rows, columns = self.windows(op)
-        return (
-            Axis(n, 1, MAX_TPU_DIM),
-            Axis(c, CHIP.lanes, MAX_CHANNELS),
-            Axis(h, 1, rows.most()),
-            Axis(w, 1, columns.most()),
-        )
-
-    def work(self, op: TensorOp, box: Box) -> TileWork:
-        rows, columns = (axis.need(*interval) for axis, interval in zip(self.windows(op), box[2:]))
-        source: Box = (box[0], box[1], (rows.lo, rows.hi), (columns.lo, columns.hi))
-
-        def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
-            self._emit_tile(
-                op,
-                build,
-                {
-                    "ofmap": aligned(outs[0], extents(box)),
-                    "ifmap": aligned(ins[0], extents(source)),
-                    "kh": op.kernel[0],
-                    "kw": op.kernel[1],
-                    "pad_top": rows.before,
-                    "pad_bottom": rows.after,
-                    "pad_left": columns.before,
-                    "pad_right": columns.after,
-                    "stride_h": op.strides[0],
-                    "stride_w": op.strides[1],
-                },
-            )
-
-        return TileWork(
-            (activation_in(op.input, dims4(op.input), source),),
-            (activation_out(op.result, dims4(op.result), box),),
-            (),
-            compute,
-            pass_cycles(extents(box)) * prod(op.kernel),
+    def command(self, op: TensorOp, box: Box, build: Build, ins: list[Range], out: Range) -> None:
+        self._emit_tile(
+            op,
+            build,
+            {
+                "ofmap": aligned(out[0], extents(box)),
+                "ifmap": aligned(ins[0][0], extents(self.source(op, box))),
+                "kh": op.kernel[0],
+                "kw": op.kernel[1],
+                **dict(zip(("pad_top", "pad_bottom", "pad_left", "pad_right"), self.slide(op, box).pads)),
+                "stride_h": op.strides[0],
+                "stride_w": op.strides[1],
+            },
         )
 
     def _emit_tile(self, op: TensorOp, build: Build, fields: dict[str, object]) -> None:

@@ -1,0 +1,72 @@
+"""A device for chips whose programs stand in plain model files (`bmcompiler.bmodel.plain`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import ClassVar
+
+from bmcompiler.bmodel import BModel, Buffer
+from bmcompiler.bmodel.plain import PlainModel, PlainProgram
+from bmcompiler.chip import LaneChip
+from bmcompiler.codegen.cpu_segment import bind_segment
+from bmcompiler.errors import UnsupportedError
+from bmcompiler.isa import Format
+from bmcompiler.registry import plugin_code
+from bmcompiler.runtime.devices import Device, Program
+from bmcompiler.runtime.simulated import Bytes, SharedChip, SimulatedProgram, Step
+from bmcompiler.runtime.simulator.machine import Fields, Machine
+from bmcompiler.runtime.simulator.memory import LaneMemory
+from bmcompiler.runtime.simulator.plain import command_errors, decoded
+
+
+class PlainDevice(Device):
+    """Runs models of `kind`; a chip's device says what its commands do."""
+
+    kind: ClassVar[type[PlainModel]]
+    chip: ClassVar[LaneChip]
+    formats: ClassVar[Mapping[int, Format]]
+
+    def step(self, machine: Machine, engine: int, fields: Fields) -> Step:
+        """What a command does, bound to the memories of `machine`. Raises SimulatorError."""
+        raise TypeError(f"{type(self).__name__} executes nothing")
+
+    def load(self, model: BModel) -> list[Program]:
+        if not isinstance(model, self.kind):
+            raise UnsupportedError(f"a {self.kind.container} device cannot run models for {model.target}")
+        chip = SharedChip(LaneMemory(self.chip.lanes, self.chip.lmem_size))
+        return [_Run(self, chip, one, model.coefficients(one)) for one in model.programs]
+
+
+class _Run(SimulatedProgram[LaneMemory]):
+    """One program; its commands run in the order of the stream, always a legal schedule."""
+
+    def __init__(
+        self, device: PlainDevice, chip: SharedChip[LaneMemory], program: PlainProgram, coefficients: Buffer
+    ) -> None:
+        super().__init__(chip, program.inputs, program.outputs, program.neuron_size, coefficients)
+        self._device, self._parts = device, program.parts
+
+    def prepare(self, neuron: Bytes) -> list[Step]:
+        device = self._device
+        memory, constants, base = self.mapped(neuron)
+        machine = Machine(device.chip, self.chip.local, memory, base, constants)
+        steps: list[Step] = []
+        for part in self._parts:
+            if not part.device:
+                steps.append(bind_segment(bytes(part.data), neuron, self.coefficients))
+                continue
+            for engine, fields in decoded(part.data, device.formats):
+                with self._named(len(steps)), command_errors(len(steps), device.formats[engine].name):
+                    steps.append(device.step(machine, engine, fields))
+
+        def run() -> None:
+            for number, step in enumerate(steps):
+                with self._named(number):
+                    step()
+
+        return [run]
+
+    def _named(self, number: int) -> AbstractContextManager[None]:
+        """What a chip's own code raises for a malformed command names the command."""
+        return plugin_code(f"{self._device.kind.container} simulator, command {number}")

@@ -1,0 +1,126 @@
+"""Programs in plain model files (`bmcompiler.bmodel.plain`) as the timing model and the race check see them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+
+import numpy as np
+
+from bmcompiler.assembly import Syntax
+from bmcompiler.bmodel.layers import decode_layers
+from bmcompiler.bmodel.model import Buffer
+from bmcompiler.bmodel.plain import PlainModel
+from bmcompiler.chip import LaneChip
+from bmcompiler.errors import EncodingError, SimulatorError, UnsupportedError
+from bmcompiler.isa import Columns, Format, split_stream
+from bmcompiler.runtime.simulator.analysis import Layer, Profile, ProgramAnalysis
+from bmcompiler.runtime.simulator.machine import Fields, NotingMachine, StepMaker
+from bmcompiler.runtime.simulator.notes import LOCAL_SPACE
+from bmcompiler.runtime.simulator.races import Accesses
+from bmcompiler.runtime.simulator.timing import HOST, Ints, resolved
+
+
+def decoded(data: Buffer, formats: Mapping[int, Format]) -> Iterator[tuple[int, Fields]]:
+    """(engine, fields) of the commands of a stream. Raises SimulatorError for a piece of one."""
+    engine, columns = _split(data, formats)
+    rows = {number: zip(*(column.tolist() for column in found.values())) for number, found in columns.items()}
+    for number in engine.tolist():
+        yield number, dict(zip(columns[number], next(rows[number])))
+
+
+@contextmanager
+def command_errors(number: int, engine: str) -> Iterator[None]:
+    """Errors name the command."""
+    try:
+        yield
+    except SimulatorError as error:
+        raise SimulatorError(f"command {number} ({engine}): {error.reason}") from error
+
+
+def _split(data: Buffer, formats: Mapping[int, Format]) -> tuple[Ints, dict[int, Columns]]:
+    try:
+        return split_stream(data, formats)
+    except EncodingError as error:
+        raise SimulatorError(error.reason) from error
+
+
+class PlainAnalysis(ProgramAnalysis):
+    """Records are the commands of a program, and one of the host for each CPU subnet.
+
+    Args:
+        kind: the chip's container; `model` must be one of it.
+        chip, step: its lanes, and what the simulator makes of a command.
+        syntaxes: how the commands of engines 0 (arithmetic) and 1 are written.
+
+    Attributes:
+        fields: columns of each engine's commands; `at`: their records.
+
+    Raises:
+        UnsupportedError, UsageError, SimulatorError, FileFormatError: see `bmcompiler.profile`.
+    """
+
+    def __init__(
+        self,
+        model: object,
+        program: int,
+        *,
+        kind: type[PlainModel],
+        chip: LaneChip,
+        syntaxes: Mapping[int, Syntax],
+        step: StepMaker,
+        profile: Profile,
+    ) -> None:
+        if not isinstance(model, kind):
+            raise UnsupportedError(f"this timing model knows {kind.container} programs only")
+        chosen = model.select(program).programs[0]
+        formats = {number: syntax.layout for number, syntax in syntaxes.items()}
+        self.chip, self._syntaxes, self._step = chip, syntaxes, step
+        self._streams = [_split(part.data, formats) if part.device else None for part in chosen.parts]
+        host = np.array([HOST], np.int64)
+        engine = np.concatenate([np.zeros(0, np.int64), *(host if one is None else one[0] for one in self._streams)])
+        self.fields = {number: _joined(self._columns(number), layout) for number, layout in formats.items()}
+        self.at = {number: np.flatnonzero(engine == number) for number in syntaxes}
+        own, wanted = np.zeros((2, len(engine)), np.int64)
+        for number, records in self.at.items():
+            own[records], wanted[records] = self.fields[number]["id"], self.fields[number]["wait"]
+        names = (*(formats[number].name for number in sorted(formats)), "host")
+        spans = decode_layers(chosen.layers, len(engine))
+        layers = [Layer(span.name, span.kind, np.arange(span.first, span.first + span.count)) for span in spans]
+        commands = resolved(names, engine, own, wanted)
+        super().__init__(model.net, names, commands, layers, profile, np.arange(len(engine)))
+
+    def _columns(self, number: int) -> list[Columns]:
+        return [one[1][number] for one in self._streams if one is not None]
+
+    def rows(self) -> Iterator[tuple[int, int, Fields]]:
+        """(record, engine, fields) of every command, in order per engine."""
+        for number, columns in self.fields.items():
+            values = zip(*(column.tolist() for column in columns.values()))
+            for record, row in zip(self.at[number].tolist(), values):
+                yield record, number, dict(zip(columns, row))
+
+    @cached_property
+    def names(self) -> list[str]:
+        names = ["cpu"] * len(self.commands)
+        for number, syntax in self._syntaxes.items():
+            for record, name in zip(self.at[number].tolist(), syntax.mnemonics(self.fields[number])):
+                names[record] = name
+        return names
+
+    def accesses(self) -> Accesses:
+        machine = NotingMachine(self.chip)
+        for record, engine, fields in self.rows():
+            machine.notes.record = record
+            with command_errors(record, self.engines[engine]):
+                self._step(machine, engine, fields)
+        return machine.notes.accesses(self.chip.lanes, self.chip.lmem_size, (LOCAL_SPACE,))
+
+    def host_calls(self) -> int:
+        return int((self.commands.engine == HOST).sum())
+
+
+def _joined(parts: Sequence[Columns], layout: Format) -> Columns:
+    empty = np.zeros(0, np.int64)
+    return {field.name: np.concatenate([empty, *(part[field.name] for part in parts)]) for field in layout.fields}
