@@ -50,7 +50,7 @@ class FloatConvKernel(ConvGeometry):
         c0, c1 = box[1]
         slide = self.slide(op, box, self.channels(op, c0, c1))
         weight = self._depthwise_weight(op, c0, c1) if depthwise else self._dense_weight(op, c0, c1)
-        inputs = [self.input_buffer(op, slide, "nchw" if op.group > 1 else "nhw"), weight]
+        inputs = [self.input_buffer(op, [slide], "nchw" if op.group > 1 else "nhw"), weight]
         if op.bias is not None:
             inputs.append(bias_buffer(op.bias, c0, c1))
 

@@ -14,6 +14,7 @@ from bmcompiler.backends.bm1684.isa import Eu, StrideCode, Task
 from bmcompiler.backends.bm1684.kernels.base import PIXELS, dims4, sizes, strides, words_of
 from bmcompiler.backends.bm1684.kernels.conv_geometry import ConvGeometry, DeconvGeometry, channel_groups, window_cycles
 from bmcompiler.backends.bm1684.kernels.int_finish import Finish
+from bmcompiler.backends.bm1684.kernels.sliding import Slide
 from bmcompiler.backends.bm1684.layout import Shape, global_strides
 from bmcompiler.codegen.tiling import Box, Buffer, TileWork
 from bmcompiler.ir import Value
@@ -25,6 +26,16 @@ from bmcompiler.target import Kernel, rule
 QUAD = 4
 """Input channels of an 8-bit kernel lie in groups of four (bm1684.md 4.4)."""
 START_CYCLES = 10  # cycles of a group of pixels beside its products (bm1684.md 12)
+
+
+_BURST = 64  # bytes of the smallest memory access
+_BUS, _LOAD_START, _STORE_START = 53.4, 137, 45  # GDMA: bytes per cycle, cycles before the first one (bm1684.md 12)
+
+
+def _run_bytes(source: Box) -> int:
+    """Bytes that the bus moves to load a box of bytes whose channels are runs."""
+    n, c, h, w = extents(source)
+    return n * c * align_up(h * w, _BURST)
 
 
 class IntConvKernel(ConvGeometry):
@@ -56,25 +67,53 @@ class IntConvKernel(ConvGeometry):
 
     # -- a tile --------------------------------------------------------------------------------------------------------
     def work(self, op: TensorOp, box: Box) -> TileWork:
-        finish, dims, (c0, c1) = Finish(op), extents(box), box[1]
-        slide = self.slide(op, box, self.channels(op, c0, c1))
+        finish, (c0, c1) = Finish(op), box[1]
+        choices = [self._parts(op, bands) for bands in ([box], self._bands(op, box))]
+        bands, slides, dims = min(choices, key=lambda parts: self._time(op, finish, *parts[1:]))
         weights = self._weights(op, finish, c0, c1)
-        inputs = [self.input_buffer(op, slide, "nchw" if op.group > 1 else "nhw"), *weights]
+        inputs = [self.input_buffer(op, slides, "nchw" if op.group > 1 else "nhw"), *weights]
         if finish.adds_bias or finish.has_vector:
             inputs.append(self._vector(op, finish, c0, c1))
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             def sums(result: int, crossed: bool) -> None:
-                fields = {**slide.fields, **self._kernel_fields(op)}
+                fields = {**slides[0].fields, **self._kernel_fields(op)}
                 kernel = ins[1 + crossed] if len(weights) > crossed else None
                 emit_sums(build, finish, dims, (ins[0], kernel, ins[-1]), result, fields, list(zip(ins, inputs)))
 
             finish.emit(build, dims, sums, outs[0], scratch, ins[-1])
 
         by = global_strides(dims4(op.result))
-        out = finish.result_buffer(dims, by, sum(lo * step for (lo, _), step in zip(box, by)))
+        out = finish.result_buffer(dims, by, [sum(lo * step for (lo, _), step in zip(band, by)) for band in bands])
         cycles = self._cycles(op, dims) * (1 + finish.crossed) + finish.cycles(dims)
         return TileWork(tuple(inputs), (out,), finish.scratch(dims), compute, cycles)
+
+    def _bands(self, op: TensorOp, box: Box) -> list[Box]:
+        """A tile of a single image in up to four bands of rows, which fill the image slots of words; the last one
+        overlaps where the rows do not divide. Inserted zeros have no place in the padding of a band."""
+        (n0, n1), channels, (y0, y1), columns = box
+        if n1 - n0 > 1 or self.windows(op)[0].insert:
+            return [box]
+        count = min(y1 - y0, QUAD)
+        rows = -(-(y1 - y0) // count)
+        starts = (min(y0 + k * rows, y1 - rows) for k in range(count))
+        return [((n0, n1), channels, (y, y + rows), columns) for y in starts]
+
+    def _parts(self, op: TensorOp, bands: list[Box]) -> tuple[list[Box], list[Slide], Shape]:
+        """Bands, their inputs, and the shape of the tile of results."""
+        channels = self.channels(op, *bands[0][1])
+        slides = [self.slide(op, band, channels, fill_rows=len(bands) > 1) for band in bands]
+        n, c, h, w = extents(bands[0])
+        return bands, slides, (max(n, len(bands)), c, h, w)
+
+    def _time(self, op: TensorOp, finish: Finish, slides: list[Slide], dims: Shape) -> float:
+        """Cycles of the longer of computing and moving; bands compute faster and move in more and shorter runs."""
+        n, c, h, w = dims
+        item = op.type.numpy.itemsize
+        run = align_up(h * w * item, _BURST)
+        loads = sum(_LOAD_START + _run_bytes(slide.source) / _BUS for slide in slides)
+        computed = self._cycles(op, dims) * (1 + finish.crossed) + finish.cycles(dims)
+        return max(float(computed), loads + n * (_STORE_START + c * run / _BUS))
 
     def _kernel_fields(self, op: TensorOp) -> dict[str, int]:
         if self.is_depthwise(op):

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from bmcompiler.backends.bm1684.build import Build, lane_bytes, side_fields
+from bmcompiler.backends.bm1684.build import FORMAT_OF_SIZE, Build, lane_bytes, side_fields
 from bmcompiler.backends.bm1684.chip import local_address
 from bmcompiler.backends.bm1684.isa import DataFormat, Direction, Eu, Precision, StrideCode
 from bmcompiler.backends.bm1684.kernels.base import pass_cycles
@@ -205,20 +205,45 @@ class Finish:
             inputs.append(Plane(vector, (0, 1, 0, 0)))
         self._steps.emit(build, dims, inputs, result, free)
 
-    def result_buffer(self, dims: Shape, by: Strides, start: int) -> Buffer:
-        """How a tile of results is stored; strides, and the place of its first element, in elements."""
+    def result_buffer(self, dims: Shape, by: Strides, starts: Sequence[int]) -> Buffer:
+        """How a tile of results is stored.
+
+        Args:
+            by: strides of the result. starts: where the tile begins, or each of its images; all in elements.
+        """
         item = self.dtype.itemsize
 
         def store(build: Build, address: int) -> None:
-            target = build.neuron(self.op.result) + item * start
-            if self.in_words:
-                store_words(build, target, item, dims, by, address)
+            targets = [build.neuron(self.op.result) + item * start for start in starts]
+            if len(targets) > 1:
+                for number, target in enumerate(targets):
+                    self.store_image(build, target, dims, by, address, number)
+            elif self.in_words:
+                store_words(build, targets[0], item, dims, by, address)
             elif item == 1:
-                build.store(target, dims, by, 1, address)
+                build.store(targets[0], dims, by, 1, address)
             else:
-                store_pixels(build, target, dims, by, address)
+                store_pixels(build, targets[0], dims, by, address)
 
         return Buffer(self.place_bytes(dims), "nchw", prod(dims) * item, store)
+
+    def store_image(self, build: Build, target: int, dims: Shape, by: Strides, address: int, number: int) -> None:
+        """Store one image of a tile of results."""
+        _, c, h, w = dims
+        item = self.dtype.itemsize
+        offset, local = self.image(dims, number)
+        build.gdma(
+            [(address, address + self.place_bytes(dims))],
+            [],
+            direction=Direction.LOCAL_TO_SYSTEM,
+            stride_enable=1,
+            src_data_format=FORMAT_OF_SIZE[item],
+            dst_data_format=FORMAT_OF_SIZE[item],
+            src_addr=local_address(address) + offset,
+            dst_addr=target,
+            **side_fields("src", (1, c, h, w), local),
+            **side_fields("dst", (1, c, h, w), by),
+        )
 
     def image(self, dims: Shape, number: int) -> tuple[int, Strides]:
         """Byte offset of an image in a tile of results, and local strides (n, c, h, w) in elements of the result."""

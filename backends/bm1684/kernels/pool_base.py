@@ -45,7 +45,7 @@ class PoolKernel(SlidingKernel):
 
     def work(self, op: TensorOp, box: Box) -> TileWork:
         slide = self.slide(op, box, box[1])
-        inputs = (self.input_buffer(op, slide), *self.constants(op, box))
+        inputs = (self.input_buffer(op, [slide]), *self.constants(op, box))
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             self.emit_window(op, build, slide, box, ins, outs[0])

@@ -7,6 +7,7 @@ which the engine needs no step.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
@@ -94,13 +95,16 @@ class SlidingKernel(LocalKernel):
         _, _, h, w = op.type.shape
         return Axis(h, 1, most[0]), Axis(w, 1, most[1])
 
-    def slide(self, op: TensorOp, box: Box, channels: tuple[int, int]) -> Slide:
-        """Input and geometry of the tile `box` of the result that reads `channels` of the input."""
+    def slide(self, op: TensorOp, box: Box, channels: tuple[int, int], fill_rows: bool = False) -> Slide:
+        """Input and geometry of the tile `box` of the result that reads `channels` of the input.
+
+        Args: fill_rows: whether padding above and below is filled into local memory even where the engine could do it.
+        """
         axes = self.windows(op)
         needs = [axis.need(*interval) for axis, interval in zip(axes, box[2:])]
         source: Box = (box[0], channels, *((need.lo, need.hi) for need in needs))
         pads = needs[0].before, needs[0].after, needs[1].before, needs[1].after
-        frame = pads if self.fills(op) else (0, 0, 0, 0)
+        frame = pads if self.fills(op) else (*pads[:2], 0, 0) if fill_rows else (0, 0, 0, 0)
         n, c, h, w = extents(source)
         shape = (n, c, h + frame[0] + frame[1], w + frame[2] + frame[3])
         fields = {"opd0_h": shape[2], "opd0_w": shape[3], **_taps(self.taps(op), self.dilations(op))}
@@ -111,19 +115,31 @@ class SlidingKernel(LocalKernel):
             fields[f"opd0_{name}_ins0"] = axis.insert if need.hi - need.lo > 1 else 0
         return Slide(source, frame, shape, fields)
 
-    def input_buffer(self, op: TensorOp, slide: Slide, axes: str = "nchw") -> Buffer:
-        """How the input of a tile is loaded."""
-        value: Value = op.operands[0]
-        item, strides = item_bytes(value), global_strides(dims4(value))
-        dims, border = extents(slide.source), self.border(op)
-        start = sum(lo * stride for (lo, _), stride in zip(slide.source, strides))
+    def input_buffer(self, op: TensorOp, slides: Sequence[Slide], axes: str = "nchw") -> Buffer:
+        """How the input of a tile is loaded: several parts of one image each lie in the image slots of words."""
+        item, shape = item_bytes(op.operands[0]), slides[0].shape
+        whole = shape if len(slides) == 1 else (len(slides), *shape[1:])
+        partial = any(self.is_partial(op, slide) for slide in slides)
 
         def load(build: Build, address: int) -> None:
-            if any(slide.frame):
-                build.fill_local(address, slide.shape, item, border)
-            build.load(build.source(value) + start * item, dims, strides, item, address, slide.frame)
+            if partial:
+                build.fill_local(address, whole, item, self.border(op))
+            for slot, slide in enumerate(slides):
+                self.load_slide(op, build, slide, address + slot)
 
-        return Buffer(lane_bytes(slide.shape, item), axes, prod(dims) * item, load)
+        moved = sum(prod(extents(slide.source)) for slide in slides)
+        return Buffer(lane_bytes(whole, item), axes, moved * item, load)
+
+    def is_partial(self, op: TensorOp, slide: Slide) -> bool:
+        """Whether something of the local tensor is not loaded."""
+        return any(slide.frame)
+
+    def load_slide(self, op: TensorOp, build: Build, slide: Slide, address: int) -> None:
+        """Emit the loads of the input of one tile."""
+        value: Value = op.operands[0]
+        item, strides = item_bytes(value), global_strides(dims4(value))
+        start = sum(lo * stride for (lo, _), stride in zip(slide.source, strides))
+        build.load(build.source(value) + start * item, extents(slide.source), strides, item, address, slide.frame)
 
     def window(self, op: TensorOp) -> Window:
         """The same geometry for evaluation, on the whole input."""
