@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module
@@ -20,7 +21,7 @@ from bmcompiler.passes.move_scales import MoveScales
 from bmcompiler.passes.reduce_to_pool import ReduceToPool
 from bmcompiler.passes.remove_identity import RemoveIdentity
 from bmcompiler.passes.simplify_matmul import SimplifyMatmul
-from bmcompiler.passmanager import Pass, PassContext, PassResult
+from bmcompiler.passmanager import Pass, PassContext, PassResult, find_pass, pass_names
 
 # Decomposed activations are recognised before their arithmetic turns into scales and moves into weights.
 _ROUND: tuple[Pass, ...] = (
@@ -41,6 +42,24 @@ _ROUND: tuple[Pass, ...] = (
 )
 
 
+@cache
+def _whole_round() -> tuple[Pass, ...]:
+    """Rules 1 and 2. Raises UsageError for a pass that wants to follow one that is not here."""
+    passes = list(_ROUND)
+    for cls in map(find_pass, pass_names()):
+        if not cls.canonicalize_after:
+            continue
+        names = [each.name for each in _ROUND]
+        if cls.canonicalize_after not in names:
+            raise UsageError(
+                f"pass {cls.name}: canonicalize runs no '{cls.canonicalize_after}'",
+                remedy=f"canonicalize_after must be one of: {', '.join(names)}",
+            )
+        at = [each.name for each in passes].index(cls.canonicalize_after)
+        passes.insert(at + 1, cls())
+    return tuple(passes)
+
+
 @dataclass(frozen=True)
 class Canonicalize(Pass):
     """Run the target-independent rewrites in turn until none changes anything.
@@ -48,6 +67,7 @@ class Canonicalize(Pass):
     1. fold-constants, remove-identity, merge-reshapes, move-permutes, fuse-patterns, fuse-gates, fuse-norms,
        reduce-to-pool, simplify-matmul, move-scales, fold-batch-norm, fold-pad, common-subexpressions, dead-code, in
        this order, at most `rounds` times
+    2. every other installed pass whose `canonicalize_after` names one of these runs right after it
     """
 
     name = "canonicalize"
@@ -60,6 +80,6 @@ class Canonicalize(Pass):
     def run(self, module: Module, ctx: PassContext) -> PassResult:
         for done in range(self.rounds):
             # every pass of the round runs, whatever the ones before it found
-            if not any([each.run(module, ctx).modified for each in _ROUND]):
+            if not any([each.run(module, ctx).modified for each in _whole_round()]):
                 return PassResult(done > 0)
         return PassResult(True)
