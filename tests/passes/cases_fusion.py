@@ -215,3 +215,42 @@ def rule_1_read_twice_stays(n: Net) -> Module:
 def rule_3_second_activation_stays(n: Net) -> Module:
     x = n.input(1, 2, 4, 4)
     return n.done(n.relu(n.conv(x, n.w(2, 2, 1, 1), activation="relu6")), n.relu(n.sub(x, n.w(1))))
+
+
+# -- fuse-thresholds -------------------------------------------------------------------------------------------------
+@case("fuse-thresholds")
+def rule_1_comparison_as_number(n: Net) -> Module:
+    x = n.input(1, 3, 4)
+    a = n.cast(n.compare(x, n.fill(0.5, 1), method="greater"), dtype="f32")
+    b = n.cast(n.compare(n.fill(0.25, 1, 1, 1), x, method="less"), dtype="f32")
+    return n.done(a, b)
+
+
+@case("fuse-thresholds")
+def rule_1_other_numbers_and_types_stay(n: Net) -> Module:
+    x = n.input(1, 3, 4)
+    below = n.cast(n.compare(x, n.fill(0.5, 1), method="less"), dtype="f32")
+    rows = n.cast(n.compare(x, n.w(1, 3, 1), method="greater"), dtype="f32")
+    read_twice = n.compare(x, n.fill(0.5, 1), method="greater")
+    as_bytes = n.cast(n.compare(x, n.fill(0.5, 1), method="greater"), dtype="i8")
+    return n.done(below, rows, n.cast(read_twice, dtype="f32"), read_twice, as_bytes)
+
+
+@case("fuse-thresholds")
+def rule_2_equality_included(n: Net) -> Module:
+    x = n.input(1, 3, 4)
+    a = n.cast(n.compare(x, n.fill(0.5, 1), method="greater_equal"), dtype="f32")
+    return n.done(a, n.cast(n.compare(n.fill(-2.0, 1), x, method="less_equal"), dtype="f32"))
+
+
+@case("fuse-thresholds")
+def rule_2_next_to_zero_stays(n: Net) -> Module:
+    x = n.input(1, 3, 4)
+    return n.done(n.cast(n.compare(x, n.fill(0.0, 1), method="greater_equal"), dtype="f32"))
+
+
+@case("fuse-thresholds")
+def rule_3_choice_of_one_and_zero(n: Net) -> Module:
+    x = n.input(1, 3, 4)
+    above = n.compare(x, n.fill(0.5, 1), method="greater")
+    return n.done(n.where(above, n.fill(1.0, 1), n.fill(0.0, 1)))

@@ -1,0 +1,62 @@
+"""Recognise thresholds that an exporter wrote as a comparison and a choice between 1 and 0."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bmcompiler.ir import Module, Rewriter, Value
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.passes.rewriting import PatternPass, Rule, Rules, inherit, make, sole
+
+_SWAPPED = {"less": "greater", "less_equal": "greater_equal"}
+
+
+@dataclass(frozen=True)
+class FuseThresholds(PatternPass):
+    """Replace a comparison with one number whose answer becomes 1.0 or 0.0 by `threshold`, which has an int8 form.
+
+    1. cast(x > c), cast(c < x)        : threshold(x), c
+    2. the same with >= and <=         : threshold(x), the next smaller f32 number, where that is a normal one
+    3. where(one of these, 1, 0)       : the same
+    Only floats, the result being of the type of x, and no other reader of the comparison.
+    """
+
+    name = "fuse-thresholds"
+    canonicalize_after = "fuse-patterns"
+
+    def rules(self, module: Module) -> Rules:
+        return _FuseThresholds(module)
+
+
+class _FuseThresholds(Rules):
+    def table(self) -> dict[str, tuple[Rule, ...]]:
+        return {"cast": (self.fuse,), "where": (self.choice,)}
+
+    def choice(self, op: TensorOp, rewriter: Rewriter) -> bool:
+        """Rule 3."""
+        return (self.uniform(op.a), self.uniform(op.b)) == (1.0, 0.0) and self.fuse(op, rewriter)
+
+    def fuse(self, op: TensorOp, rewriter: Rewriter) -> bool:
+        """Rules 1 and 2; `op` makes numbers of the answers."""
+        compare = sole(op.operands[0], "compare")
+        found = self.limit(compare) if compare is not None else None
+        if compare is None or found is None or (found[0].shape, found[0].dtype) != (op.type.shape, op.type.dtype):
+            return False
+        rewriter.replace_with(op, inherit(make("threshold", [found[0]], {"threshold": found[1]}), compare, op))
+        return True
+
+    def limit(self, compare: TensorOp) -> tuple[Value, float] | None:
+        """(x, c) when the comparison asks x > c."""
+        swapped = compare.method in _SWAPPED
+        method = _SWAPPED.get(compare.method, compare.method)
+        x, other = (compare.b, compare.a) if swapped else (compare.a, compare.b)
+        c = self.uniform(other) if x.type.is_float else None
+        if c is None or method not in _SWAPPED.values():
+            return None
+        if method == "greater":
+            return x, c
+        below = np.nextafter(np.float32(c), np.float32(-np.inf))
+        normal = x.dtype == "f32" and np.isfinite(below) and abs(below) >= np.finfo(np.float32).tiny
+        return (x, float(below)) if normal else None
