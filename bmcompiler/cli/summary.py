@@ -28,14 +28,11 @@ def _cells(row: LayerRow) -> list[str | int | None]:
 
 
 def _reasons(rows: Iterable[LayerRow]) -> list[str]:
-    """One line per layer: its ops on the CPU, and each reason once."""
-    layers: dict[str, list[LayerRow]] = {}
+    """One line per layer and reason, with the ops it is the reason for."""
+    kinds: dict[tuple[str, str], dict[str, None]] = {}
     for row in rows:
-        layers.setdefault(row.layer, []).append(row)
-    return [
-        f"{layer} ({', '.join(dict.fromkeys(r.kind for r in ops))}): {'; '.join(dict.fromkeys(r.reason for r in ops))}"
-        for layer, ops in layers.items()
-    ]
+        kinds.setdefault((row.layer, row.reason), {})[row.kind] = None
+    return [f"{layer} ({', '.join(names)}): {reason}" for (layer, reason), names in kinds.items()]
 
 
 def _amount(name: str, value: int) -> str:
