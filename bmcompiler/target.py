@@ -137,9 +137,9 @@ def cycles(target: Target, op: Operation) -> int | None:
     return None if count is None else count(op)
 
 
-def kernel_table(kernels: Iterable[Kernel]) -> Mapping[type[TensorOp], Kernel]:
+def kernel_table(kernels: Iterable[Kernel]) -> Mapping[type[Operation], Kernel]:
     """Op class -> kernel. Raises ValueError when two kernels claim one op."""
-    table: dict[type[TensorOp], Kernel] = {}
+    table: dict[type[Operation], Kernel] = {}
     for kernel in kernels:
         for cls in kernel.ops:
             if cls in table:

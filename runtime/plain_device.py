@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import ClassVar
@@ -21,15 +22,16 @@ from bmcompiler.runtime.simulator.plain import command_errors, decoded
 
 
 class PlainDevice(Device):
-    """Runs models of `kind`; a chip's device says what its commands do."""
+    """Runs models of `kind`; `step` says what the chip's commands do."""
 
     kind: ClassVar[type[PlainModel]]
     chip: ClassVar[LaneChip]
     formats: ClassVar[Mapping[int, Format]]
 
-    def step(self, machine: Machine, engine: int, fields: Fields) -> Step:
+    @staticmethod
+    @abstractmethod
+    def step(machine: Machine, engine: int, fields: Fields) -> Step:
         """What a command does, bound to the memories of `machine`. Raises SimulatorError."""
-        raise TypeError(f"{type(self).__name__} executes nothing")
 
     def load(self, model: BModel) -> list[Program]:
         if not isinstance(model, self.kind):

@@ -14,6 +14,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 OUTER = ("frontends", "passes", "backends", "runtime")
+EXAMPLE = ROOT / "examples" / "toy_chip" / "toy_chip"
+"""A target as plug-ins write them: its types show whether those of the contract can be used."""
 
 
 def main(arguments: list[str]) -> int:
@@ -23,8 +25,9 @@ def main(arguments: list[str]) -> int:
         for source in (*(ROOT / "bmcompiler").iterdir(), *(ROOT / name for name in OUTER)):
             if source.name != "__pycache__":
                 (package / source.name).symlink_to(source, target_is_directory=source.is_dir())
+        (Path(folder) / EXAMPLE.name).symlink_to(EXAMPLE, target_is_directory=True)
         command = [sys.executable, "-m", "mypy", "--config-file", str(ROOT / "pyproject.toml")]
-        command += ["--cache-dir", str(ROOT / ".mypy_cache"), *arguments, "-p", "bmcompiler"]
+        command += ["--cache-dir", str(ROOT / ".mypy_cache"), *arguments, "-p", "bmcompiler", "-p", EXAMPLE.name]
         return subprocess.run(command, cwd=folder, env={**os.environ, "MYPYPATH": folder}).returncode
 
 

@@ -21,7 +21,7 @@ class Bm1684Target:
         """The kernel of an op's class, or None."""
         from bmcompiler.backends.bm1684.kernels import TABLE
 
-        return TABLE.get(type(op)) if isinstance(op, TensorOp) else None
+        return TABLE.get(type(op))
 
     def kernels(self) -> Sequence[Kernel]:
         """All kernels, in the order of the manual."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module, Operation
-from bmcompiler.ops.base import TensorOp
 from bmcompiler.target import Compiled, Kernel
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ class Bm1880Target:
         """The kernel of an op's class, or None."""
         from bmcompiler.backends.bm1880.kernels import TABLE
 
-        return TABLE.get(type(op)) if isinstance(op, TensorOp) else None
+        return TABLE.get(type(op))
 
     def kernels(self) -> Sequence[Kernel]:
         """All kernels, in the order of the manual."""

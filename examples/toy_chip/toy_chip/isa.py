@@ -39,11 +39,11 @@ FACTORS = {"shift": 5, "factor_in": 8, "factor_arg": 8}
 ADDRESSES = {"out_addr": 16, "in_addr": 16, "arg_addr": 16}
 SIDES = {"constant": 1, "local_addr": 16, "global_addr": 32, "target_addr": 32}
 BOX = {"n": 16, "c": 16, "h": 16, "w": 16, "n_str": 32, "c_str": 32, "h_str": 32}
-FORMATS = {
+FORMATS: dict[int, Format] = {
     Engine.COMPUTE: Format.packed("compute", 320, {**ID, **ADDRESSES, **SHAPES, **WINDOW, **PADS, **FACTORS}),
     Engine.DMA: Format.packed("dma", 320, {**ID, **SIDES, **BOX}),
 }
-SYNTAX = {
+SYNTAX: dict[int, Syntax] = {
     Engine.COMPUTE: Syntax.of_operations(FORMATS[Engine.COMPUTE], Compute, Engine.COMPUTE),
     Engine.DMA: Syntax.of_operations(FORMATS[Engine.DMA], Move, Engine.DMA),
 }

@@ -1,7 +1,7 @@
 """Kernels: what the chip runs, and the command of a tile."""
 
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -63,7 +63,7 @@ class AddKernel(ToyKernel):
 
 
 class PoolKernel(SlidingKernel, ToyKernel):
-    ops = (MaxPool,)
+    ops: ClassVar[tuple[type[TensorOp], ...]] = (MaxPool,)
     code = Compute.MAX_POOL
 
     @rule("Windows must not be dilated, have at most 255 taps per axis and strides up to 15, and reach into the input")

@@ -9,16 +9,16 @@ from bmcompiler.errors import SimulatorError
 from bmcompiler.runtime.plain_device import PlainDevice
 from bmcompiler.runtime.simulator.machine import Fields, Machine
 from toy_chip.container import ToyModel
-from toy_chip.isa import CHIP, FORMATS, PADS, Compute, Engine, Move
+from toy_chip.isa import CHIP, FORMATS, Compute, Engine, Move
 
 Step = Callable[[], None]
 
 
-def step(machine: Machine, engine: int, f: Fields) -> Step:
+def step(machine: Machine, engine: int, fields: Fields) -> Step:
     """What a command does. Raises SimulatorError for operands outside their memory."""
-    if f["op"] not in set(Compute if engine == Engine.COMPUTE else Move):
-        raise SimulatorError(f"operation {f['op']} does not exist")
-    return _compute(machine, f) if engine == Engine.COMPUTE else _move(machine, f)
+    if fields["op"] not in set(Compute if engine == Engine.COMPUTE else Move):
+        raise SimulatorError(f"operation {fields['op']} does not exist")
+    return _compute(machine, fields) if engine == Engine.COMPUTE else _move(machine, fields)
 
 
 def _move(machine: Machine, f: Fields) -> Step:
@@ -41,11 +41,8 @@ def _compute(machine: Machine, f: Fields) -> Step:
             return lambda: out.write(np.maximum(x.read(), 0))
         y, (a, b) = machine.map(f["arg_addr"], shape), np.array([f["factor_in"], f["factor_arg"]]).astype(np.int8)
         return lambda: out.write(arith.requantize(x.read() * np.int32(a) + y.read() * np.int32(b), f["shift"], "i8"))
-    kernel, strides, pads = (
-        (f["kernel_h"], f["kernel_w"]),
-        (f["stride_h"], f["stride_w"]),
-        tuple(f[pad] for pad in PADS),
-    )
+    kernel, strides = (f["kernel_h"], f["kernel_w"]), (f["stride_h"], f["stride_w"])
+    pads = (f["pad_top"], f["pad_bottom"], f["pad_left"], f["pad_right"])
     x = machine.map(f["in_addr"], (f["n"], f["in_c"], f["in_h"], f["in_w"]))
     if f["op"] == Compute.MAX_POOL:
         return lambda: out.write(arith.pool_max(x.read(), kernel, strides, pads))

@@ -32,7 +32,7 @@ class ToyTarget:
     precisions: Sequence[str] = ("int8",)
 
     def kernel_for(self, op: Operation) -> Kernel | None:
-        return TABLE.get(type(op))  # type: ignore[call-overload]
+        return TABLE.get(type(op))
 
     def kernels(self) -> Sequence[Kernel]:
         return KERNELS
