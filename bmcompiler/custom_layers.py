@@ -2,7 +2,7 @@
 
 An entry point of the group `bmcompiler.tensor_insts` names
 
-- a subclass of `bmcompiler.customized.TensorInst` (for BM1880: `backends.bm1880.custom.CustomizedTensorFixedInst`),
+- a subclass of `bmcompiler.customized.TensorInst` that a backend offers (`backends/*/custom.py`),
 - or a function without arguments, or a module, that calls `register_cpu_function` and `register_tensor_inst`.
 """
 

@@ -1,6 +1,6 @@
 """From files to a compiled model: the library behind the commands.
 
-    result = compile("lenet.prototxt", "lenet.caffemodel", target="bm1880", data="calib.npz", output="lenet.bmodel")
+    result = compile("lenet.prototxt", "lenet.caffemodel", target=CHIP, data="calib.npz", output="lenet.bmodel")
 
 Frontends, passes and targets are found by name through the registry; this module imports none of them.
 """
@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bmcompiler import defaults
 from bmcompiler.errors import BMError, ShapeError, UnsupportedError, UsageError
 from bmcompiler.ir import Module, verify_module
 from bmcompiler.ops import need_tensor_ops
@@ -52,7 +53,7 @@ class Options:
         progress: wraps long loops, called with (items, label, total); see `bmcompiler.cli.common.progress`.
     """
 
-    target: str = "bm1880"
+    target: str = defaults.TARGET
     name: str | None = None
     shapes: Sequence[Shapes] = ()
     quantize: str | None = None

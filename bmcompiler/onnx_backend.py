@@ -115,7 +115,7 @@ class Prepared(BackendRep):
 class InterpreterBackend(Backend):
     """The frontend and the op-level interpreter as an ONNX backend for device "CPU".
 
-    A target's name as the device ("BM1684") runs the model in f32 on its simulator instead, if all layers run there.
+    A target's name as the device runs the model in f32 on its simulator instead, if all layers run there.
     """
 
     @classmethod

@@ -37,7 +37,7 @@ class Session:
         """Load a model file, or a model in memory, on device number `device` of its chip.
 
         Args:
-            fast: let the simulator add floats in any order (bm1684): quicker, and close to the results of the chip, not
+            fast: let the simulator add floats in any order: quicker, and close to the results of the chip, not
                 equal; integers are not affected. `mode` then says what is different.
         Raises:
             FileFormatError: not a model file, or a malformed one.

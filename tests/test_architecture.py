@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from functools import cache
 from importlib.metadata import distribution, entry_points
 from pathlib import Path
@@ -22,6 +24,17 @@ MAY_IMPORT = {"bmcompiler": (), "frontends": (), "passes": (), "backends": ("pas
 COMPILER_OF_A_BACKEND = {"build", "codegen", "custom", "kernels", "target"}
 # The name users type is an attribute that is imported on first use.
 FACADE = ("bmcompiler/__init__.py", "bmcompiler.runtime")
+CHIP_FREE = ("bmcompiler", "frontends", "passes")
+NEUTRAL_RUNTIME = ("runtime/[!b]*.py", "runtime/simulator/*.py")
+MAY_NAME_CHIPS = (
+    "bmcompiler/defaults.py",  # what is meant where nothing is said
+    "bmcompiler/bmodel/bm1684*.py",  # the vendors' model files
+    "bmcompiler/bmodel/bm1880*.py",
+    "bmcompiler/bmodel/dv*.py",
+    "bmcompiler/bmnet.py",  # a vendor's builder, with the chip in its names
+)
+CHIP_NAME = re.compile(r"bm1[68]|sophon|\bdv_?\d|\btoy\b", re.IGNORECASE)
+CITATION = re.compile(r"\b(bm\d+(-recipes)?|dv)\.md")
 HEAVY = ("numpy", "onnx", "google.protobuf", "networkx", "flatbuffers")
 
 
@@ -112,6 +125,19 @@ def test_nothing_imports_the_other_way_in_a_cycle() -> None:
 
     for name in graph:
         visit(name, ())
+
+
+def test_the_core_names_no_chip() -> None:
+    """Facts may cite a document (`bm1880.md 8.1`); code, messages and explanations of the core know no chip."""
+    named = []
+    for path in [*sources(*CHIP_FREE), *(path for glob in NEUTRAL_RUNTIME for path in ROOT.glob(glob))]:
+        name = path.relative_to(ROOT).as_posix()
+        if any(fnmatch(name, pattern) for pattern in MAY_NAME_CHIPS):
+            continue
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if CHIP_NAME.search(CITATION.sub("", line)):
+                named.append(f"{name}:{number}: {line.strip()}")
+    assert not named
 
 
 def test_every_module_says_what_it_is() -> None:

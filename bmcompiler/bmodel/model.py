@@ -17,8 +17,8 @@ Buffer = bytes | memoryview
 MAX_RANK = 8
 MAX_BYTES = 1 << 32  # device memory of the largest chip served (bm1880.md 13)
 
-# Element formats: number -> (name, bits). 0 to 9 are those of the BM1880 kernel headers (bm1880.md 1), the others occur
-# in BM168x files only.
+# Element formats: number -> (name, bits). 0 to 9 are those of kernel headers (bm1880.md 1), the others occur in files
+# only (bm1684.md 10).
 FORMATS = {
     0: ("float32", 32),
     1: ("float16", 16),
@@ -53,8 +53,8 @@ class TensorInfo:
         offset: bytes from the start of the activation (neuron) memory.
         threshold: real magnitude that maps to 128, 0 = unknown (bm1880.md 11.2).
         scale, zero_point: real value of one integer step, and the integer that stands for 0; a scale of 0 means that
-            the threshold says it. Real values are rounded halves away from zero with a scale (BM168x), upwards with a
-            threshold (BM1880).
+            the threshold says it. Real values are rounded halves away from zero with a scale (bm1684.md 7.2), upwards
+            with a threshold (bm1880.md 11.2).
         layout: how images are packed in device memory ("4N"); "" = plain rows.
     """
 
@@ -129,7 +129,7 @@ class BModel(ABC):
     @property
     @abstractmethod
     def target(self) -> str:
-        """Name of the target plug-in that knows the chip ("bm1880")."""
+        """Name of the target plug-in that knows the chip."""
 
     @property
     @abstractmethod

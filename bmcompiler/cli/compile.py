@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bmcompiler import defaults
 from bmcompiler.cli.common import command_line, printable, progress
 from bmcompiler.cli.inputs import FORMULA, image_options, limit_option
 
@@ -16,19 +17,29 @@ if TYPE_CHECKING:
 _EPILOG = f"""
 \b
 Examples:
-  bmnet-compile deploy.prototxt net.caffemodel --target bm1880 --data calib.npz
-  bmnet-compile net.onnx --target bm1880 --images photos --mean 123.7,116.3,103.5 --scale 0.0171
-  bmnet-compile net.onnx --target bm1880 --calibration-table net.table -o net.bmodel
+  bmnet-compile deploy.prototxt net.caffemodel --target {defaults.TARGET} --data calib.npz
+  bmnet-compile net.onnx --target {defaults.TARGET} --images photos --mean 123.7,116.3,103.5 --scale 0.0171
+  bmnet-compile net.onnx --target {defaults.TARGET} --calibration-table net.table -o net.bmodel
   bmnet-compile net.onnx --shapes "[[1,3,128,128]]" --shapes "[[1,3,256,256]]" --data calib.npz
 
 Calibration samples are values as the net was trained on.
 {FORMULA}"""
 
 
+class _TargetOption(click.Option):
+    """Its help names the installed targets, which are looked for only when help is wanted."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        from bmcompiler.registry import entry_points
+
+        self.help = f"Chip to compile for: {' or '.join(entry_points('bmcompiler.targets'))}."
+        return super().get_help_record(ctx)
+
+
 @click.command(epilog=_EPILOG, context_settings={"max_content_width": 110})
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("weights", required=False, type=click.Path(path_type=Path))
-@click.option("--target", required=True, metavar="CHIP", help="Chip to compile for: bm1684 or bm1880.")
+@click.option("--target", cls=_TargetOption, required=True, metavar="CHIP")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Model file to write [default: NAME.bmodel].")
 @click.option("--name", help="Name of the net inside the model [default: from the file].")
 @click.option("--shapes", multiple=True, help='Input shapes, "[[1,3,224,224]]"; repeat for several programs in a file.')
@@ -43,12 +54,12 @@ Calibration samples are values as the net was trained on.
 @click.option(
     "--quant-table",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="How each layer computes in int8: read if the file exists, else written (bm1684).",
+    help="How each layer computes in int8: read if the file exists, else written (targets with real scales).",
 )
 @click.option(
     "--io-dtype",
     type=click.Choice(["float", "int8"]),
-    help="Inputs and outputs of an int8 net [default: float] (bm1684).",
+    help="Inputs and outputs of an int8 net [default: float] (targets with real scales).",
 )
 @click.option("--outputs", metavar="A,B", help="Cut the net at these tensors; they become its outputs.")
 @click.option(

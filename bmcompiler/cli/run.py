@@ -46,7 +46,7 @@ Open a trace with https://ui.perfetto.dev or chrome://tracing.
 @click.option("--timing", is_flag=True, help="Print the time on this host, and a model of the chip's.")
 @click.option("--trace", metavar="FILE.json", type=click.Path(path_type=Path), help="Write a timeline (Chrome trace).")
 @click.option("--check-races", is_flag=True, help="Prove first that the wait ids order all commands that need it.")
-@click.option("--fast", is_flag=True, help="Let float sums differ in their last bits from the chip's (bm1684).")
+@click.option("--fast", is_flag=True, help="Let float sums differ in their last bits from the chip's.")
 @click.option("--device", type=int, default=0, show_default=True, help="Number of the device to run on.")
 def cli(
     *,

@@ -110,11 +110,11 @@ def extract(file: str, output: str) -> None:
 @cli.command()
 @click.argument("files", type=click.Path(), nargs=-1, required=True)
 @click.option("-o", "--output", required=True, type=click.Path(), help="The combined model file.")
-@click.option("--name", help="Net name of the result; needed when the names in BM1880 files differ.")
+@click.option("--name", help="Net name of the result; needed when names differ in files of one net.")
 def combine(files: tuple[str, ...], output: str, name: str | None) -> None:
     """Put models of one net, compiled for different input shapes, into one file; equal weights are stored once.
 
-    BM168x files may hold several nets: stages of nets of one name are joined.
+    Where files may hold several nets, stages of nets of one name are joined.
     """
     from bmcompiler.bmodel import load, save
 

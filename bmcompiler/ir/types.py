@@ -37,8 +37,8 @@ _MAX_SIZE = 1 << 48
 class Quant:
     """What an integer element means: real = (q - zero_point) * scale.
 
-    BM1880 tables speak of thresholds, the real magnitude that maps to 128 (bm1880.md 11.2): threshold = 128 * scale,
-    exact both ways because 128 is a power of two.
+    Calibration tables speak of thresholds, the real magnitude that maps to 128 (bm1880.md 11.2):
+    threshold = 128 * scale, exact both ways because 128 is a power of two.
     """
 
     scale: float

@@ -63,7 +63,7 @@ class Dequantize(TensorOp):
     %y = "tensorop.dequantize"(%x) : (tensor<1x8xi8, {scale = 0.0078125}>) -> tensor<1x8xf32>
 
     For a scale that is a float32 number this is fl(float(x - zero point) * scale), the product of a chip that computes
-    in float32 (bm1684.md 4.3). On BM1880 threshold = 128 * scale (bm1880.md 11.2).
+    in float32 (bm1684.md 4.3). A threshold is 128 * scale (bm1880.md 11.2).
     """
 
     ins = (operand("x"),)

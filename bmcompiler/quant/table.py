@@ -4,7 +4,7 @@ Three kinds of file, told apart by content:
 
 - text table (the default): one tensor per line, `name threshold`, `#` starts a comment line; a name with blanks or odd
   characters is written as a JSON string. Tables of newer vendor tools (`name threshold min max`) read as well;
-- BM1880 protobuf, binary (`.pb2`) and text (`.prototxt`): bm1880.md 11.1.
+- the vendor's protobuf, binary (`.pb2`) and text (`.prototxt`): bm1880.md 11.1.
 
 A threshold is the real magnitude that maps to 128 (bm1880.md 11.2), above zero.
 """
