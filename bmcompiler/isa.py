@@ -7,7 +7,7 @@ boundaries. Wider quantities (a 40-bit address) are two fields. Bulk work is vec
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
 from operator import index
@@ -187,6 +187,14 @@ def split_stream(data: Any, formats: Mapping[int, Format]) -> tuple[NDArray[np.i
     rows = raw.reshape(-1, size)
     kind = (rows[:, 0] & 1).astype(np.int64) if len(rows) else np.zeros(0, np.int64)
     return kind, {number: layout.decode(rows[kind == number]) for number, layout in formats.items()}
+
+
+def stream_commands(data: Any, formats: Mapping[int, Format]) -> Iterator[tuple[int, dict[str, int]]]:
+    """(number of the format, fields) of each command of such a stream, in order. Raises EncodingError as above."""
+    kind, columns = split_stream(data, formats)
+    rows = {number: zip(*(column.tolist() for column in found.values())) for number, found in columns.items()}
+    for number in kind.tolist():
+        yield number, dict(zip(columns[number], next(rows[number])))
 
 
 def _check_layout(name: str, bits: int, fields: tuple[Field, ...]) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from bmcompiler.backends.bm1880.bmkernel import bmk1880_acquire_cmdbuf, bmk1880_cpu_op
 from bmcompiler.backends.bm1880.bmkernel.tensors import packed_strides
 from bmcompiler.backends.bm1880.build import Build
@@ -11,16 +9,17 @@ from bmcompiler.backends.bm1880.chip import COPY_LIMITS
 from bmcompiler.bmodel import TensorInfo
 from bmcompiler.bmodel.bm1880 import Command
 from bmcompiler.bmodel.layers import encode_layers
-from bmcompiler.bmodel.model import FMT_F32, FMT_I8, FMT_U8
 from bmcompiler.codegen.cpu_segment import CPU_FUNCTION
 from bmcompiler.codegen.memory import is_weight, root_of
 from bmcompiler.codegen.partition import Segment
 from bmcompiler.codegen.program import Program
+from bmcompiler.codegen.program import tensor_info as threshold_info
 from bmcompiler.codegen.strided_copy import Dim, copy_commands
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.ir import TensorType, Value
 
-_FORMATS = {"f32": FMT_F32, "i8": FMT_I8, "u8": FMT_U8, "f16": 1, "i32": 2, "i16": 3, "u16": 8}
+NAMED = ("f32", "i8", "u8", "f16", "i32", "i16", "u16")
+"""Element types of the container (bm1880.md 1)."""
 
 
 class Bm1880Program(Program[Build]):
@@ -53,11 +52,9 @@ class Bm1880Program(Program[Build]):
 
 def tensor_info(name: str, type: TensorType, offset: int) -> TensorInfo:
     """Container entry of an input or output. Raises UnsupportedError for element types the container cannot name."""
-    fmt = _FORMATS.get(type.dtype)
-    if fmt is None:
+    if type.dtype not in NAMED:
         raise UnsupportedError(
             f"'{name}' has element type {type.dtype}, which a bm1880 model cannot hold",
-            remedy=f"cast it to one of {', '.join(_FORMATS)}",
+            remedy=f"cast it to one of {', '.join(NAMED)}",
         )
-    threshold = float(np.float32(type.quant.threshold)) if type.quant is not None else 0.0
-    return TensorInfo(name, type.shape or (1,), fmt, offset, threshold)
+    return threshold_info(name, type, offset)

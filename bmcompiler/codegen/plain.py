@@ -24,7 +24,7 @@ from bmcompiler.codegen.program import Program, compile_programs, tensor_info, w
 from bmcompiler.codegen.rows import memory_totals
 from bmcompiler.errors import EncodingError, FileFormatError
 from bmcompiler.ir import Module, Value
-from bmcompiler.isa import Format, split_stream
+from bmcompiler.isa import Format, stream_commands
 from bmcompiler.target import Compiled
 
 
@@ -129,10 +129,8 @@ def _lines(program: PlainProgram, syntaxes: Mapping[int, Syntax]) -> list[str]:
 
 
 def _commands(data: Buffer, syntaxes: Mapping[int, Syntax]) -> Iterator[str]:
+    formats = {number: syntax.layout for number, syntax in syntaxes.items()}
     try:
-        engine, columns = split_stream(data, {number: syntax.layout for number, syntax in syntaxes.items()})
+        yield from (f"{syntaxes[number].line(fields)}\n" for number, fields in stream_commands(data, formats))
     except EncodingError as error:
         raise FileFormatError(error.reason) from error
-    rows = {number: zip(*(column.tolist() for column in found.values())) for number, found in columns.items()}
-    for number in engine.tolist():
-        yield syntaxes[number].line(dict(zip(columns[number], next(rows[number])))) + "\n"

@@ -14,7 +14,7 @@ from bmcompiler.bmodel.model import Buffer
 from bmcompiler.bmodel.plain import PlainModel
 from bmcompiler.chip import LaneChip
 from bmcompiler.errors import EncodingError, SimulatorError, UnsupportedError
-from bmcompiler.isa import Columns, Format, split_stream
+from bmcompiler.isa import Columns, Format, split_stream, stream_commands
 from bmcompiler.runtime.simulator.analysis import Layer, Profile, ProgramAnalysis
 from bmcompiler.runtime.simulator.machine import Fields, NotingMachine, StepMaker
 from bmcompiler.runtime.simulator.notes import LOCAL_SPACE
@@ -24,10 +24,10 @@ from bmcompiler.runtime.simulator.timing import HOST, Ints, resolved
 
 def decoded(data: Buffer, formats: Mapping[int, Format]) -> Iterator[tuple[int, Fields]]:
     """(engine, fields) of the commands of a stream. Raises SimulatorError for a piece of one."""
-    engine, columns = _split(data, formats)
-    rows = {number: zip(*(column.tolist() for column in found.values())) for number, found in columns.items()}
-    for number in engine.tolist():
-        yield number, dict(zip(columns[number], next(rows[number])))
+    try:
+        yield from stream_commands(data, formats)
+    except EncodingError as error:
+        raise SimulatorError(error.reason) from error
 
 
 @contextmanager
