@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-fast lint types pythons models protos docs docs-check wheel-check clean
+.PHONY: demo test test-fast lint types pythons models protos docs docs-check api wheel-check clean
 
 demo: $(VENV)/installed
 	$(BIN)/python examples/lenet_bm1880.py
@@ -41,6 +41,10 @@ docs: $(VENV)/installed-dev
 docs-check: $(VENV)/installed-dev
 	$(BIN)/python tools/gen_supported_ops.py --check
 
+# the API reference from the docstrings, docs/api/index.html
+api: $(VENV)/installed-dev
+	$(BIN)/python tools/gen_api.py
+
 wheel-check:
 	$(PYTHON) tools/check_wheel.py
 
@@ -58,4 +62,4 @@ $(VENV)/installed-dev: $(VENV)/installed
 	touch $@
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) docs/api build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
