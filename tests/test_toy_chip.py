@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import re
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -76,6 +80,20 @@ def test_the_tutorial_shows_the_code_of_the_package_in_order() -> None:
         found = source.find(code.strip("\n"), at[name])
         assert found >= 0, f"{name} does not have, after the blocks before:\n{code}"
         at[name] = found + len(code.strip("\n"))
+
+
+@pytest.mark.slow
+def test_pip_installs_it(tmp_path: Path) -> None:
+    """What the other tests take from pyproject.toml by reading it, an installation has, too."""
+    shutil.copytree(EXAMPLE, tmp_path / "source", ignore=shutil.ignore_patterns("__pycache__"))
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--disable-pip-version-check"]
+    pip = [sys.executable, "-m", "pip", "install", *options, "--target", str(tmp_path / "site")]
+    subprocess.run([*pip, str(tmp_path / "source")], check=True, timeout=120)
+    program = "from bmcompiler.target import find_target; print(find_target('toy').precisions)"
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "('int8',)\n"
 
 
 # -- whole nets -------------------------------------------------------------------------------------------------------
