@@ -1,0 +1,82 @@
+"""Exact sums of fp16 products with float64 arithmetic, in any order of addition."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Half = NDArray[np.float16]
+Double = NDArray[np.float64]
+
+Product = Callable[[Double, Double], Double]
+"""Bilinear: sums of products of elements of the two arrays, added in any order."""
+
+_MANTISSA = 53
+
+
+def exponents(values: Any) -> tuple[int, int]:
+    """(unit, top): all of the finite fp16 values are multiples of 2**unit and below 2**top in magnitude."""
+    bits = np.asarray(values, np.float16).view(np.uint16).reshape(-1) & 0x7FFF
+    high = int(bits.max(initial=0))
+    if not high:
+        return 0, 0
+    low = 0x7FFF - int((0x7FFF - bits).max(initial=0, where=bits != 0))
+    return max(low >> 10, 1) - 25, max(high >> 10, 1) - 14
+
+
+def exact_sums(x: Half, weights: Half, terms: int, product: Product) -> Double:
+    """product(x, weights) as if summed exactly and rounded once to float64; zeros are +0.
+
+    Both operands are cut into parts so narrow that every partial sum of float64 products is exact, in whatever order
+    `product` adds. Real data needs one or two products of parts; infinities and NaN spread as in IEEE sums.
+
+    Args:
+        terms: products per sum.
+        product: called with float64 arrays of the shapes of x and weights; it may add in any order.
+    """
+    (unit_x, top_x), (unit_w, top_w) = exponents(_finite(x)), exponents(_finite(weights))
+    room = _MANTISSA - math.ceil(math.log2(max(terms, 1)))
+    bits_x, bits_w = top_x - unit_x, top_w - unit_w
+    parts_x, parts_w = min(
+        ((p, q) for p in range(1, 5) for q in range(1, 5) if -(-bits_x // p) + -(-bits_w // q) <= room),
+        key=lambda cut: (cut[0] * cut[1], cut[1]),
+    )
+    wide_x, wide_w = _finite(x).astype(np.float64), _finite(weights).astype(np.float64)
+    xs = _cut(wide_x, unit_x, bits_x, parts_x)
+    ws = _cut(wide_w, unit_w, bits_w, parts_w)
+    total = _rounded([product(a, b) for a in xs for b in ws])
+    if np.isfinite(x).all() and np.isfinite(weights).all():
+        return total
+    with np.errstate(all="ignore"):
+        plain = product(x.astype(np.float64), weights.astype(np.float64))
+    return np.where(np.isfinite(plain), total, plain)
+
+
+def _rounded(sums: list[Double]) -> Double:
+    """The exact total of exact sums, rounded once; zeros are +0."""
+    if len(sums) <= 2:
+        total = sums[0] + (sums[1] if len(sums) == 2 else 0.0)
+        return total + 0.0
+    add = np.frompyfunc(lambda *values: math.fsum(values), len(sums), 1)
+    return np.asarray(add(*sums), np.float64) + 0.0
+
+
+def _finite(values: Half) -> Half:
+    ok = np.isfinite(values)
+    return values if ok.all() else np.where(ok, values, np.float16(0))
+
+
+def _cut(values: Double, unit: int, bits: int, parts: int) -> list[Double]:
+    """Arrays that add up to `values`, each with ceil(bits / parts) bits at most."""
+    found: list[Double] = []
+    width = -(-bits // parts)
+    for part in range(parts - 1, 0, -1):
+        step = math.ldexp(1.0, unit + part * width)
+        high = np.trunc(values / step) * step
+        found.append(high)
+        values = values - high
+    return [*found, values]

@@ -1,0 +1,1 @@
+"""DV driver interface (dmp_dv_*)."""

@@ -1,0 +1,1 @@
+"""Simulated DV device: runs raw commands on device memory."""
