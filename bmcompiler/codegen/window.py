@@ -11,6 +11,7 @@ from bmcompiler.ops.base import TensorOp
 
 MAX_PAD = 15
 MAX_STEP = 15
+"""Padding and steps of engines with fields of 4 bits (bm1880.md 4, bm1684.md 6.1); a chip may know others."""
 
 
 class Need(NamedTuple):
@@ -27,7 +28,8 @@ class WindowAxis:
     """A window of `kernel` taps (`dilation` apart) moving by `stride` over an input of `size` elements.
 
     `insert` zeros stand between input elements (transposed convolution); `pad` zeros before the first. `limit` is the
-    largest extent that the engine takes, for inputs (with inserted zeros: half of it) and outputs.
+    largest extent that the engine takes, for inputs (with inserted zeros: half of it) and outputs, `most_pad` its largest
+    padding on a side.
     """
 
     size: int
@@ -37,6 +39,7 @@ class WindowAxis:
     dilation: int = 1
     insert: int = 0
     limit: int = 1024
+    most_pad: int = MAX_PAD
 
     def need(self, lo: int, hi: int) -> Need:
         """What the outputs [lo, hi) read."""
@@ -53,9 +56,9 @@ class WindowAxis:
         return all(n.lo < n.hi for n in ends)
 
     def fits(self, out: int) -> bool:
-        """True when every output sees some input and all padding fits its 4-bit fields."""
+        """True when every output sees some input and all padding is possible."""
         whole = self.need(0, out)
-        return self.reaches(out) and max(whole.before, whole.after) <= MAX_PAD
+        return self.reaches(out) and max(whole.before, whole.after) <= self.most_pad
 
     def most(self) -> int:
         """Largest output tile whose input stays within the engine's limit."""

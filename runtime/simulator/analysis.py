@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from bmcompiler.bmodel.layers import LayerSpan
 from bmcompiler.profile import CommandRef, EngineUse, LayerTime, Race, Timing
 from bmcompiler.runtime.simulator.races import Accesses, conflicts
 from bmcompiler.runtime.simulator.timing import CommandList, Ints, Schedule, advances, schedule, stalls, sums
@@ -55,6 +56,11 @@ class Layer:
     name: str
     kind: str
     records: Ints
+
+
+def layers_of(spans: Iterable[LayerSpan]) -> list[Layer]:
+    """The layers of a program whose records are those that its model file counts."""
+    return [Layer(span.name, span.kind, np.arange(span.first, span.first + span.count)) for span in spans]
 
 
 class ProgramAnalysis(ABC):

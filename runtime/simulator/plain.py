@@ -15,7 +15,7 @@ from bmcompiler.bmodel.plain import PlainModel
 from bmcompiler.chip import LaneChip
 from bmcompiler.errors import EncodingError, SimulatorError, UnsupportedError
 from bmcompiler.isa import Columns, Format, split_stream, stream_commands
-from bmcompiler.runtime.simulator.analysis import Layer, Profile, ProgramAnalysis
+from bmcompiler.runtime.simulator.analysis import Profile, ProgramAnalysis, layers_of
 from bmcompiler.runtime.simulator.machine import Fields, NotingMachine, StepMaker
 from bmcompiler.runtime.simulator.notes import LOCAL_SPACE
 from bmcompiler.runtime.simulator.races import Accesses
@@ -87,7 +87,7 @@ class PlainAnalysis(ProgramAnalysis):
             own[records], wanted[records] = self.fields[number]["id"], self.fields[number]["wait"]
         names = (*(formats[number].name for number in sorted(formats)), "host")
         spans = decode_layers(chosen.layers, len(engine))
-        layers = [Layer(span.name, span.kind, np.arange(span.first, span.first + span.count)) for span in spans]
+        layers = layers_of(spans)
         commands = resolved(names, engine, own, wanted)
         super().__init__(model.net, names, commands, layers, profile, np.arange(len(engine)))
 

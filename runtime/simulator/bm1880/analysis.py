@@ -11,7 +11,7 @@ from bmcompiler.backends.bm1880.isa import Engine
 from bmcompiler.bmodel.bm1880 import Bm1880Model
 from bmcompiler.bmodel.layers import LayerSpan, decode_layers
 from bmcompiler.errors import UnsupportedError, UsageError
-from bmcompiler.runtime.simulator.analysis import Costs, Layer, ProgramAnalysis
+from bmcompiler.runtime.simulator.analysis import Costs, ProgramAnalysis, layers_of
 from bmcompiler.runtime.simulator.bm1880.cost import PROFILE, TimingProfile, costs
 from bmcompiler.runtime.simulator.bm1880.decoded import ENGINES, Decoded, decode
 from bmcompiler.runtime.simulator.bm1880.races import accesses
@@ -41,8 +41,7 @@ class Bm1880Analysis(ProgramAnalysis):
     """See `ProgramAnalysis`."""
 
     def __init__(self, net: str, decoded: Decoded, spans: list[LayerSpan], profile: TimingProfile = PROFILE) -> None:
-        layers = [Layer(span.name, span.kind, np.arange(span.first, span.first + span.count)) for span in spans]
-        super().__init__(net, ENGINES, decoded.commands, layers, profile, np.arange(len(decoded)))
+        super().__init__(net, ENGINES, decoded.commands, layers_of(spans), profile, np.arange(len(decoded)))
         self.decoded, self._profile = decoded, profile
 
     @cached_property
