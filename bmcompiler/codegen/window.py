@@ -28,8 +28,8 @@ class WindowAxis:
     """A window of `kernel` taps (`dilation` apart) moving by `stride` over an input of `size` elements.
 
     `insert` zeros stand between input elements (transposed convolution); `pad` zeros before the first. `limit` is the
-    largest extent that the engine takes, for inputs (with inserted zeros: half of it) and outputs, `most_pad` its largest
-    padding on a side.
+    largest extent that the engine takes, for inputs (with inserted zeros: half of it) and outputs; `most_pad` is the
+    largest padding on a side.
     """
 
     size: int

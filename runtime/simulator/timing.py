@@ -58,6 +58,7 @@ def resolved(engines: Sequence[str], engine: Ints, own: Ints, wanted: Ints) -> C
 
     Args:
         engines: their names. engine, own, wanted: per command its engine, its id, and the id it waits for.
+
     Raises:
         SimulatorError: such a wait; names the command.
     """
