@@ -79,6 +79,7 @@ class Builder:
         Args:
             plugin_path: a shared object, or a folder of them, with the vendor runtime's CPU layers; they are put into
                 the model and not looked into, for x86-64 or Armv8 by their ELF header.
+
         Raises:
             FileFormatError: a plug-in is no shared object for one of these machines. OSError.
         """

@@ -64,8 +64,10 @@ def run_function(
         inputs: one array per input name, in exactly the declared shape and element type.
         observer: called with every input and every result.
         target: ops that its device runs are computed in the device's arithmetic (order of float sums, flushing...).
+
     Returns:
         output name -> array.
+
     Raises:
         RuntimeUseError: an input is missing, or has another shape or element type.
     """

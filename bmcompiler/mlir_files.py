@@ -56,6 +56,7 @@ def load_module(path: StrPath, weights_path: StrPath | None = None) -> Module:
 
     Args:
         weights_path: the side file, when it lies elsewhere than beside `path`.
+
     Raises:
         FileFormatError: the text is malformed, or a weight is missing or differs from its sha256 in the text.
         VerifyError, ShapeError: the text is well-formed but breaks a rule of the IR.

@@ -158,7 +158,7 @@ class InterpreterBackend(Backend):
 
 
 def _device_name(device: str) -> str:
-    """ "CPU:0" -> "cpu"."""
+    """The part before the number: "CPU:0" -> "cpu"."""
     return device.split(":", maxsplit=1)[0].lower()
 
 

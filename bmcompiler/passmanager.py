@@ -141,6 +141,7 @@ def run_pipeline(
         print_ir_after: "all" or the name of a pass of the pipeline; the text goes to `ctx.log`.
         verify_each: run `verify` after every pass.
         timing: receives (pass text, seconds) per pass.
+
     Raises:
         UsageError: `print_ir_after` names no pass of the pipeline.
         VerifyError: the module is broken after a pass (the message names the pass).

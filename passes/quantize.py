@@ -157,6 +157,7 @@ class Quantize(Pass):
 
 
 def is_constant_op(op: Operation) -> bool:
+    """Whether an op only brings a weight."""
     return bool(op.results) and is_constant(op.results[0])
 
 

@@ -39,6 +39,7 @@ class Session:
         Args:
             fast: let the simulator add floats in any order: quicker, and close to the results of the chip, not
                 equal; integers are not affected. `mode` then says what is different.
+
         Raises:
             FileFormatError: not a model file, or a malformed one.
             UnsupportedError: no device plug-in serves its chip, or its device has no fast mode.

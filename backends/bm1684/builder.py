@@ -60,6 +60,7 @@ class Builder:
 
         Args:
             after: the commands it depends on; by default all so far. Those of its own engine finish before it anyway.
+
         Raises:
             EncodingError: unknown field, value that does not fit, id or wait among the fields.
         """

@@ -37,6 +37,7 @@ def encode_segment(
     Args:
         offset_of: neuron offset of a value that crosses the border of the subnet.
         weight_offset: offset from the weight base of a constant.
+
     Raises:
         UnsupportedError: a custom layer has no CPU function.
     """
@@ -104,6 +105,7 @@ def bind_segment(parameters: bytes, neuron: np.ndarray, weight: np.ndarray) -> C
 
     Args:
         neuron, weight: uint8 arrays of the activation and weight memory; results are written to `neuron`.
+
     Raises:
         FileFormatError: a tensor lies outside its memory, or the text is malformed.
         VerifyError: the text is not a valid function.

@@ -134,7 +134,7 @@ class _FileSamples(Samples):
 
 
 def counted(number: int, what: str) -> str:
-    """ "1 sample", "1,000 samples"."""
+    """A count in words: "1 sample", "1,000 samples"."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 

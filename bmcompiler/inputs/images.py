@@ -154,7 +154,7 @@ def image_files(path: str | os.PathLike[str]) -> list[Path]:
 
 
 def image_layout(shape: tuple[int, ...]) -> str | None:
-    """ "nchw" or "nhwc", where 4 axes with 1 or 3 channels on just one of the two places tell."""
+    """Either "nchw" or "nhwc", where 4 axes with 1 or 3 channels on just one of the two places tell."""
     if len(shape) != 4 or (shape[1] in _CHANNELS) == (shape[3] in _CHANNELS):
         return None
     return "nchw" if shape[1] in _CHANNELS else "nhwc"

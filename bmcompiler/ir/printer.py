@@ -24,7 +24,7 @@ def format_float(value: float) -> str:
 
 
 def format_string(text: str) -> str:
-    """Quoted; backslash, quote and everything that does not print as \\XX per UTF-8 byte.
+    r"""Quoted; backslash, quote and everything that does not print as \XX per UTF-8 byte.
 
     Undecodable bytes of a source file (surrogate escapes) stand for themselves. Raises TypeError for other surrogates.
     """
@@ -61,6 +61,8 @@ def format_attribute(value: Any) -> str:
 
 
 def format_dictionary(attributes: Mapping[str, Any]) -> str:
+    """Attributes in braces, sorted by name, names quoted where MLIR asks for it."""
+
     def key(name: str) -> str:
         return name if _BARE_NAME.fullmatch(name) else format_string(name)
 
@@ -68,6 +70,7 @@ def format_dictionary(attributes: Mapping[str, Any]) -> str:
 
 
 def format_type(type: TensorType) -> str:
+    """`tensor<1x8xi8, {scale = 0.5}>`; a zero point of 0 is left out."""
     body = "".join(f"{d}x" for d in type.shape) + DTYPES[type.dtype][0]
     if type.quant is not None:
         encoding: dict[str, Any] = {"scale": float(type.quant.scale)}
@@ -78,11 +81,13 @@ def format_type(type: TensorType) -> str:
 
 
 def format_types(types: Iterable[TensorType], always_parens: bool = True) -> str:
+    """A list of types in parentheses; without `always_parens` one type stands alone."""
     texts = [format_type(t) for t in types]
     return texts[0] if len(texts) == 1 and not always_parens else f"({', '.join(texts)})"
 
 
 def format_location(location: Location) -> str:
+    """` loc("conv1")`, or ` loc(fused["conv1", "relu1"])`; nothing for an op without source layers."""
     if not location:
         return ""
     names = ", ".join(format_string(name) for name in location)

@@ -29,6 +29,8 @@ _TOKENS = re.compile(
 
 
 class Token(NamedTuple):
+    """A piece of MLIR text: its kind (a group of the expression above), and where it begins."""
+
     kind: str
     text: str
     position: int

@@ -29,6 +29,8 @@ class Locality(enum.Enum):
 
 @dataclass(frozen=True)
 class Operand:
+    """A declared operand; `rank` None takes any number of axes. Made by `operand`."""
+
     name: str
     rank: int | None = None
     optional: bool = False
@@ -50,6 +52,8 @@ class Kind:
 
 @dataclass(frozen=True)
 class Attr:
+    """A declared attribute with its default. Made by `attr`."""
+
     name: str
     kind: Kind
     default: Any = REQUIRED

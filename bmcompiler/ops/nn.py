@@ -317,8 +317,10 @@ def _depthwise(x: Any, weight: Any, taps: list[tuple[int, slice]], stride: int, 
 
 
 def _by_columns(x: Any, weight: Any, taps: list[tuple[int, slice]], stride: int, out_size: tuple[int, int]) -> Any:
-    """Matrix products over gathered windows, some output rows of one image at a time, so that the gathered block
-    stays small. Depth in the order (tap, channel) makes each gathered piece one contiguous copy."""
+    """Matrix products over gathered windows, some output rows of one image at a time.
+
+    So the gathered block stays small. Depth in the order (tap, channel) makes each gathered piece one contiguous copy.
+    """
     n, groups, i = x.shape[:3]
     oh, ow = out_size
     o = weight.shape[0] // groups

@@ -33,11 +33,13 @@ def need_dtype(op: TensorOp, what: str, value: Value, allowed: Iterable[str]) ->
 
 
 def need_float(op: TensorOp, what: str, value: Value) -> None:
+    """Raise VerifyError unless a value is of a float type."""
     if not value.type.is_float:
         raise op.invalid(f"{what} must be of a float type, got {value.dtype}")
 
 
 def need_number(op: TensorOp, what: str, value: Value) -> None:
+    """Raise VerifyError for bool."""
     if value.dtype == "bool":
         raise op.invalid(f"{what} must be numbers, got bool")
 
@@ -50,6 +52,7 @@ def need_same_dtype(op: TensorOp, values: Sequence[Value]) -> None:
 
 
 def need_shift(op: TensorOp, shift: int) -> None:
+    """Raise VerifyError unless 0 <= shift <= MAX_SHIFT."""
     if not 0 <= shift <= MAX_SHIFT:
         raise op.invalid(f"a right shift must be 0 to {MAX_SHIFT}, got {shift}")
 
@@ -107,6 +110,7 @@ def need_axis(op: TensorOp, axis: int, rank: int) -> int:
 
 
 def need_length(op: TensorOp, name: str, items: Sequence[Any], rank: int) -> None:
+    """Raise ShapeError unless a list has one entry per axis."""
     if len(items) != rank:
         raise op.shape_error(f"{name} needs one entry per axis: {rank}, got {len(items)}")
 

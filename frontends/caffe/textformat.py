@@ -46,6 +46,8 @@ Tree = dict[str, list[Any]]
 
 
 class Token(NamedTuple):
+    """A piece of prototxt: its kind, and where it begins."""
+
     kind: str
     text: str
     position: int

@@ -34,6 +34,7 @@ def import_onnx(
         shapes: shapes that replace those of the file, in input order or by input name.
         outputs: tensor or node names that become the outputs, in this order; what only serves others is left out.
         name: name of the function; default is the file name without its suffix.
+
     Raises:
         FileFormatError: the file is not a sound ONNX model.
         ShapeError: shapes in it do not fit together.

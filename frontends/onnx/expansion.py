@@ -30,10 +30,12 @@ class Body:
 
 
 def domain_of(proto: onnx.NodeProto | onnx.FunctionProto) -> str:
+    """The domain of a node or function, "" for the standard one under either of its names."""
     return "" if proto.domain == "ai.onnx" else proto.domain
 
 
 def model_functions(model: onnx.ModelProto) -> Functions:
+    """The functions that a model brings with it."""
     return {(domain_of(f), f.name, f.overload): f for f in model.functions}
 
 
@@ -47,6 +49,7 @@ def find_body(
         tensors: its inputs; bodies may depend on their types.
         functions: those of the model.
         scope: prefix of the names that the body makes.
+
     Raises:
         FileFormatError: the call does not fit the function.
     """

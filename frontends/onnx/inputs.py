@@ -44,6 +44,7 @@ def input_type(
         given: its shape from the user.
         others: all input names, for the remedy.
         notes: remarks for the user are added here.
+
     Raises:
         UnsupportedError: dynamic dimensions without a given shape, or not a tensor.
         ShapeError: the given shape has another number of axes.

@@ -80,6 +80,7 @@ def to_array(tensor: onnx.TensorProto, folder: Path | None, span: Span | None = 
         tensor: as found in the model.
         folder: the model's folder, for external data; None for models that came without a path.
         span: its raw data, where that stayed in the model file.
+
     Raises:
         FileFormatError: the tensor's size and its data disagree, or its external data is missing or outside the folder.
         UnsupportedError: element type without a TensorOp type.

@@ -25,8 +25,10 @@ def strided_window_of_one(op: TensorOp, draft: Draft) -> Value | None:
 
 @legalizes("avg_pool")
 def border_means(op: TensorOp, draft: Draft) -> Value | None:
-    """Windows that average different numbers of positions: all divide by the window size, then each position of the
-    result is multiplied by window size / count."""
+    """Windows that average different numbers of positions: equal division, then a factor per position.
+
+    All divide by the window size, then each position of the result is multiplied by window size / count.
+    """
     counts = np.multiply.outer(op.counts(0), op.counts(1))
     pads = _reached(op)
     attributes = {"kernel": op.kernel, "strides": op.strides, "pads": pads}

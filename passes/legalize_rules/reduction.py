@@ -51,7 +51,7 @@ def reduced_axes_last(op: TensorOp, draft: Draft) -> Value | None:
 
 @legalizes("reduce")
 def elementary_steps(op: TensorOp, draft: Draft) -> Value | None:
-    """min: -max(-x). l1: sum of |x|. (Squares are left to the CPU: eight bits hold too few of their digits.)"""
+    """min: -max(-x). l1: sum of |x|. Squares are left to the CPU: eight bits hold too few of their digits."""
     steps = {"min": ("neg", "max"), "l1": ("abs", "sum")}
     if op.method not in steps:
         return None

@@ -39,6 +39,8 @@ class NoInt8Form(Exception):  # noqa: N818 - not an error: it is how a rule says
 
 @dataclass(frozen=True)
 class Rule:
+    """How ops of one kind are quantized: what builds the integer form, what decides the threshold of the result."""
+
     build: Build
     scaling: Callable[[Operation], Scaling]
 
@@ -76,4 +78,5 @@ rule = RULES.rule
 
 
 def is_constant(value: Value) -> bool:
+    """Whether a value is a weight."""
     return value.op is not None and value.op.name == "tensorop.weight"

@@ -12,7 +12,9 @@ _MOVING = frozenset(("reshape", "permute", "slice", "split", "concat", "pad", "t
 
 
 def pointless_islands(function: Function, accepted: set[Operation]) -> list[Operation]:
-    """Ops to take back to float: connected groups of int8 ops without a convolution, product or custom layer, that
+    """Ops to take back to float.
+
+    They are connected groups of int8 ops without a convolution, product or custom layer, that
 
     1. get their data only from CPU layers, or
     2. only move data from inputs of the net to CPU layers.

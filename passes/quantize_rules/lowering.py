@@ -46,6 +46,7 @@ class Lowering(Building[float]):
 
 
 def i8(shape: Sequence[int], threshold: float) -> TensorType:
+    """The type of bytes with a threshold: 128 steps of threshold / 128."""
     return TensorType(tuple(shape), "i8", Quant.from_threshold(threshold))
 
 

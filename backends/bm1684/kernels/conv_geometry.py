@@ -59,8 +59,9 @@ class ConvGeometry(SlidingKernel):
         return channels * op.weight.shape[2] if self.folds_rows(op) else channels
 
     def folds_rows(self, op: TensorOp) -> bool:
-        """Whether the rows of the window become input channels: channel r * C + c of row y is channel c of the input
-        row that tap r of output row y sees.
+        """Whether the rows of the window become input channels.
+
+        Then channel r * C + c of row y is channel c of the input row that tap r of output row y sees.
 
         Few input channels leave most of the multipliers idle (bm1684.md 12), and steps beyond 15 need it to have more
         than one row in a tile.

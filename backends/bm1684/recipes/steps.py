@@ -142,6 +142,7 @@ class Steps:
             inputs: where they lie; a plain number is an address with the default layout. Zero strides broadcast.
             output: where the result goes; it must not overlap an input.
             scratch: addresses of `registers` planes of a tile; small: of `small_registers` planes of a reduced tile.
+
         Raises:
             EncodingError: too few scratch planes, or strides for a command that knows only the default layout.
         """

@@ -50,8 +50,10 @@ _BESIDE = 1024
 
 
 class MatmulKernel(LocalKernel):
-    """matmul of activations (R, K) with a constant (K, N), rows being all leading axes of the left operand; or of two
-    activations (..., M, K) and (..., K, N) with equal leading axes."""
+    """matmul of activations (R, K) with a constant (K, N), or of activations (..., M, K) and (..., K, N).
+
+    Rows R are all leading axes of the left operand; two activations have equal leading axes.
+    """
 
     ops = (Matmul,)
 

@@ -68,8 +68,9 @@ def _steps(layer: Layer, image: tuple[int, int], cells: tuple[int, ...]) -> tupl
 
 
 def _box_sizes(layer: Layer) -> NDArray[np.float64]:
-    """(width, height) in pixels of the boxes of one cell: per min_size its square, the geometric mean with max_size,
-    and one box per aspect ratio other than 1.
+    """(width, height) in pixels of the boxes of one cell.
+
+    Per min_size its square, the geometric mean with max_size, and one box per aspect ratio other than 1.
     """
     p = layer.p.prior_box_param
     if not p.min_size or not all(0 < s < math.inf for s in (*p.min_size, *p.max_size, *p.aspect_ratio)):

@@ -155,8 +155,10 @@ def tap_weight(b: Builder, like: Value, taps: Sequence[int]) -> Value:
 
 
 def _deep_transpose(b: Builder, x: Value, weight: Value, bias: Value | None, geometry: Geometry, group: int) -> Value:
-    """Three axes as two transposed convolutions: height and width first, with the depth taps among the channels, then
-    depth, which only adds up overlapping slices."""
+    """Three axes as two transposed convolutions.
+
+    Height and width first, with the depth taps among the channels, then depth, which only adds up overlapping slices.
+    """
     n, c, d, h, w = x.shape
     depth, rows, columns = geometry
     planes = b.reshape(b.permute(x, order=(0, 2, 1, 3, 4)), shape=(n * d, c, h, w))

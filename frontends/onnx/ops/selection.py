@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 @folds("NonZero")
 def non_zero(node: Node) -> Any:
+    """Of a constant: indices of the elements that are not 0, (rank, count) i64."""
     x = node.constant(0)
     check_size(x.shape, max(MAX_GROWN, x.nbytes))
     return np.stack(np.nonzero(np.atleast_1d(x))).astype(np.int64)

@@ -68,6 +68,7 @@ def compile_plan(
         machine: memories the commands work on; the global memory of the program must be mapped already.
         relocation: how compiled global addresses become real ones; by default they are real.
         fast: float sums of convolutions and matrix products in any order: close to the chip's results, not equal.
+
     Raises:
         SimulatorError: malformed commands, operands that leave their memory, waits that never end; names the command.
     """

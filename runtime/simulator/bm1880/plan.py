@@ -65,6 +65,7 @@ def compile_plan(
         cmdbuf: records as in the model file, not relocated.
         machine: memories the commands work on; the neuron and weight areas must be mapped already.
         neuron_base, weight_base: device addresses of the two areas.
+
     Raises:
         SimulatorError: a malformed record, or a command whose operands leave their memory; names the command.
         RuntimeUseError: a CPU record that calls an unknown host function.
