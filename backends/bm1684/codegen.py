@@ -8,6 +8,7 @@ from bmcompiler.backends.bm1684.build import NEURON_VIRTUAL, Build, place_neuron
 from bmcompiler.backends.bm1684.builder import CommandGroup
 from bmcompiler.backends.bm1684.chip import CHIP, align_up
 from bmcompiler.backends.bm1684.isa import Engine
+from bmcompiler.backends.bm1684.kernels.base import LocalKernel
 from bmcompiler.bmodel.bm1684 import Bm1684Stage, Bm1684Tensor, CpuSubnet, TpuSubnet
 from bmcompiler.bmodel.layers import LayerSpan, encode_layers
 from bmcompiler.codegen.memory import root_of
@@ -30,6 +31,7 @@ class Bm1684Program(Program[Build]):
     """Code generation of one function; `stage` is its result. Commands are counted per engine."""
 
     neuron_align = NEURON_ALIGN
+    keeper = LocalKernel.tiler
 
     def start(self, level: int) -> Build:
         self._names = self._value_names()

@@ -9,7 +9,7 @@ from bmcompiler.chip import Dims
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.memory import is_weight, root_of
 from bmcompiler.codegen.schedule import Moved, emit_tiles
-from bmcompiler.codegen.tiling import Axis, Box, Buffer, Tiler, TileWork, Tiling
+from bmcompiler.codegen.tiling import Axis, Box, Buffer, Held, Tiler, TileWork, Tiling
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
@@ -26,6 +26,14 @@ class DeviceKernel(Kernel):
 
     def estimate(self, op: TensorOp) -> int | None:
         """Estimated cycles of the op, transfers and overlap included; None when the kernel has no estimate."""
+        return None
+
+    def uses_local_memory(self, op: TensorOp) -> bool:
+        """False when the op only moves data inside global memory."""
+        return True
+
+    def whole(self, op: TensorOp) -> TileWork | None:
+        """The op as one tile, when it can be computed so; values may then stay in local memory between ops."""
         return None
 
     @rule("Results must not be empty")
@@ -46,6 +54,10 @@ class LocalKernel(DeviceKernel):
         """Buffers and computation of the result's `box`."""
         raise TypeError(f"{type(self).__name__} has no work")
 
+    def whole_work(self, op: TensorOp, box: Box) -> TileWork:
+        """`work` of the whole result, best in layouts that other ops read."""
+        return self.work(op, box)
+
     def emit(self, op: TensorOp, build: Any) -> Moved:
         tiling = self.tiling(op)
         if tiling is None:
@@ -63,6 +75,15 @@ class LocalKernel(DeviceKernel):
         tiling = self.tiling(op)
         return None if tiling is None else self.tiler.estimate(self.grid(op), lambda box: self.work(op, box), tiling)
 
+    def whole(self, op: TensorOp) -> TileWork | None:
+        grid = self.grid(op)
+        if any(axis.size > (axis.most or axis.size) or axis.period not in (0, axis.size) for axis in grid):
+            return None
+        work = self.whole_work(op, tuple((0, axis.size) for axis in grid))
+        buffers = (*work.inputs, *work.outputs)
+        needed = sum(map(self.tiler.rounded, (*(buffer.lane_bytes for buffer in buffers), *work.scratch)))
+        return work if needed <= self.tiler.lane_bytes else None
+
     @rule("The smallest tile must fit local memory", last=True)
     def fits_local_memory(self, op: TensorOp) -> bool:
         return self.tiling(op) is not None
@@ -72,6 +93,9 @@ class ViewKernel(DeviceKernel):
     """reshape: the result is its operand's memory."""
 
     ops = (Reshape,)
+
+    def uses_local_memory(self, op: TensorOp) -> bool:
+        return False
 
     def emit(self, op: TensorOp, build: Any) -> Moved:
         return Moved()
@@ -88,6 +112,7 @@ def activation_in(value: Value, view: Dims, box: Box, axes: str = "nchw", *, lan
         prod(extents(box)) * value.type.numpy.itemsize,
         lambda build, address: build.load_box(value, view, box, address),
         not is_activation(value),
+        held(value, view, extents(box)),
     )
 
 
@@ -98,7 +123,17 @@ def activation_out(value: Value, view: Dims, box: Box, *, lane_bytes: int) -> Bu
         "nchw",
         prod(extents(box)) * value.type.numpy.itemsize,
         lambda build, address: build.store_box(value, view, box, address),
+        holds=held(value, view, extents(box)),
     )
+
+
+def held(value: Value, view: Dims, loaded: Dims) -> Held | None:
+    """What a buffer with `loaded` of an activation seen as `view`, in the aligned layout of its elements, holds.
+
+    Channels start at aligned addresses, so that only images, channels and the size of a channel make the layout.
+    """
+    n, c, h, w = view
+    return Held(root_of(value), (n, c, h * w)) if loaded == view and is_activation(value) else None
 
 
 def dims4(value: Value) -> Dims:

@@ -28,7 +28,9 @@ class MemoryPlan:
 
 
 @dataclass
-class _Lifetime:
+class Lifetime:
+    """`nbytes` in use from step `first` to `last`; `first_fit` gives the offset."""
+
     nbytes: int
     first: int
     last: int
@@ -116,7 +118,7 @@ def plan_memory(
         cursor += value.type.nbytes
     fixed = _up(cursor, align)
     lifetimes = _lifetimes(position, hosts, {*plan.offsets, *hidden})
-    _first_fit(list(lifetimes.values()), fixed, align)
+    first_fit(list(lifetimes.values()), fixed, align)
     plan.offsets.update((value, life.offset) for value, life in lifetimes.items())
     for value in hosts:
         host, offset = _host(value, hosts)
@@ -139,9 +141,9 @@ def _up(value: int, align: int) -> int:
     return -(-value // align) * align
 
 
-def _lifetimes(position: dict[Operation, int], hosts: Hosts, placed: Collection[Value]) -> dict[Value, _Lifetime]:
+def _lifetimes(position: dict[Operation, int], hosts: Hosts, placed: Collection[Value]) -> dict[Value, Lifetime]:
     """First and last step of every value not `placed`; a host lives as long as any of its parts."""
-    lives: dict[Value, _Lifetime] = {}
+    lives: dict[Value, Lifetime] = {}
     end = 1 + max(position.values(), default=0)
     for op, first in position.items():
         for result in op.results:
@@ -149,7 +151,7 @@ def _lifetimes(position: dict[Operation, int], hosts: Hosts, placed: Collection[
             if value in placed:
                 continue
             last = max(first, _last_use(result, position, end))
-            life = lives.setdefault(value, _Lifetime(value.type.nbytes, first, last))
+            life = lives.setdefault(value, Lifetime(value.type.nbytes, first, last))
             life.first, life.last = min(life.first, first), max(life.last, last)
     return lives
 
@@ -162,9 +164,9 @@ def _last_use(value: Value, position: dict[Operation, int], end: int) -> int:
     return last
 
 
-def _first_fit(lives: list[_Lifetime], base: int, align: int) -> None:
+def first_fit(lives: list[Lifetime], base: int, align: int) -> None:
     """Largest first, each at the lowest offset that is free during its whole life."""
-    placed: list[_Lifetime] = []
+    placed: list[Lifetime] = []
     for life in sorted(lives, key=lambda x: (-x.nbytes, x.first)):
         offset = base
         rivals = (p for p in placed if p.first <= life.last and life.first <= p.last)
@@ -176,7 +178,7 @@ def _first_fit(lives: list[_Lifetime], base: int, align: int) -> None:
         placed.append(life)
 
 
-def _peak(lives: list[_Lifetime], end: int) -> int:
+def _peak(lives: list[Lifetime], end: int) -> int:
     change = [0] * (end + 2)
     for life in lives:
         change[life.first] += life.nbytes

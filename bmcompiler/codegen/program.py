@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -18,9 +19,12 @@ from bmcompiler.codegen.cpu_segment import encode_segment
 from bmcompiler.codegen.kernels import DeviceKernel
 from bmcompiler.codegen.memory import is_weight, parts_of_others, plan_memory, root_of
 from bmcompiler.codegen.partition import Segment, partition
+from bmcompiler.codegen.residency import Residency, Step, emit_loads, emit_work, plan_residency
 from bmcompiler.codegen.rows import cpu_rows, device_row, joined_names
+from bmcompiler.codegen.schedule import Moved
+from bmcompiler.codegen.tiling import Tiler
 from bmcompiler.errors import BMError, UnsupportedError
-from bmcompiler.ir import Module, TensorType, Value
+from bmcompiler.ir import Module, Operation, TensorType, Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.target import Compiled, LayerRow, Target
 
@@ -34,7 +38,8 @@ class Program(ABC, Generic[B]):
     """Code generation of one function; what it makes is read from the subclass.
 
     Level 0 makes the plainest program: every command waits for the one before it. Level 1 moves data while the chip
-    computes. Level 2 also spares the copies of splits and concatenations whose parts are runs of the whole.
+    computes. Level 2 also spares the copies of splits and concatenations whose parts are runs of the whole, and keeps
+    values in local memory between ops (`codegen.residency`).
 
     Attributes:
         plan: where activations live; build: the builder of the chip.
@@ -43,12 +48,17 @@ class Program(ABC, Generic[B]):
 
     neuron_align: ClassVar[int] = 64
     """Alignment of intermediate values in neuron memory, in bytes."""
+    keeper: ClassVar[Tiler | None] = None
+    """The local memory in which values may stay between ops, for chips whose commands wait for just what they need."""
 
     def __init__(self, module: Module, target: Target, coefficients: Coefficients, level: int = 2) -> None:
         self.module, self.function, self.target, self.coefficients = module, module.main, target, coefficients
         self.segments = partition(self.function, target)
         steps = [step for segment in self.segments for step in segment.steps()]
         hidden = {value for segment in self.segments for value in segment.hidden()}
+        keeping = [i for i, segment in enumerate(self.segments) if segment.device and level > 1 and self.keeper]
+        self.kept = {i: self._residency(self.segments[i]) for i in keeping}
+        hidden.update(value for kept in self.kept.values() for value in kept.local_only)
         on_device = [op for segment in self.segments if segment.device for op in segment.ops]
         hosts = parts_of_others(self.function, on_device) if level > 1 else {}
         self.plan = plan_memory(self.function, steps, self.neuron_align, hosts, hidden)
@@ -56,7 +66,9 @@ class Program(ABC, Generic[B]):
         self.rows: list[LayerRow] = []
         self.spans: tuple[list[LayerSpan], ...] = tuple([] for _ in self.counts())
         for index, segment in enumerate(self.segments):
-            if segment.device:
+            if index in self.kept:
+                self._device_keeping(segment, self.kept[index])
+            elif segment.device:
                 self._device(segment)
             else:
                 self._cpu(segment, index)
@@ -102,16 +114,60 @@ class Program(ABC, Generic[B]):
     # -- segments ------------------------------------------------------------------------------------------------------
     def _device(self, segment: Segment) -> None:
         for op in segment.ops:
-            kernel = self.target.kernel_for(op)
-            assert isinstance(op, TensorOp) and isinstance(kernel, DeviceKernel)
-            before = tuple(self.counts())
-            try:
-                moved = kernel.emit(op, self.build)
-            except BMError as error:
-                raise error.located(layer=op.label, kind=op.short_name) from None
-            commands = self._name(op.label, op.short_name, before)
-            self.rows.append(device_row(op, self.target.name, moved, commands))
+            self._emit_alone(op)
         self.end_of_device(*borders(segment))
+
+    def _emit_alone(self, op: Operation) -> None:
+        assert isinstance(op, TensorOp)
+        before = tuple(self.counts())
+        try:
+            moved = self._kernel(op).emit(op, self.build)
+        except BMError as error:
+            raise error.located(layer=op.label, kind=op.short_name) from None
+        commands = self._name(op.label, op.short_name, before)
+        self.rows.append(device_row(op, self.target.name, moved, commands))
+
+    def _device_keeping(self, segment: Segment, kept: Residency) -> None:
+        """A run whose values may stay in local memory; weights of an op arrive while the op before computes."""
+        moved, commands = [Moved() for _ in kept.steps], [0] * len(kept.steps)
+
+        def part(number: int, emit: Callable[[Step, Moved], None]) -> None:
+            step, before = kept.steps[number], tuple(self.counts())
+            try:
+                emit(step, moved[number])
+            except BMError as error:
+                raise error.located(layer=step.op.label, kind=step.op.short_name) from None
+            commands[number] += self._name(step.op.label, step.op.short_name, before)
+
+        for index, step in enumerate(kept.steps):
+            if step.work is None:
+                part(index, self._emit_step_alone)
+            for number in range(index, min(index + 2, len(kept.steps))):
+                part(number, partial(emit_loads, number, index, self.build))
+            if step.work is not None:
+                part(index, partial(emit_work, self.build))
+            self.rows.append(device_row(step.op, self.target.name, moved[index], commands[index]))
+        self.end_of_device(*borders(segment))
+
+    def _emit_step_alone(self, step: Step, moved: Moved) -> None:
+        moved.add(self._kernel(step.op).emit(step.op, self.build))
+
+    def _residency(self, segment: Segment) -> Residency:
+        """What stays in local memory during a run of device ops."""
+        assert self.keeper is not None
+        outside = {root_of(value) for value in segment.outputs()}
+        return plan_residency(
+            segment.ops,
+            lambda op: self._kernel(op).whole(op),
+            lambda op: self._kernel(op).uses_local_memory(op),
+            outside.__contains__,
+            self.keeper,
+        )
+
+    def _kernel(self, op: Operation) -> Any:
+        kernel = self.target.kernel_for(op)
+        assert isinstance(kernel, DeviceKernel)
+        return kernel
 
     def _cpu(self, segment: Segment, index: int) -> None:
         def neuron_offset(value: Value) -> int:

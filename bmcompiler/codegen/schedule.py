@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Protocol
 
 from bmcompiler.codegen.tiling import AXES, Axis, Box, Buffer, Tiler, TileWork, Tiling, boxes, slots
@@ -26,6 +26,11 @@ class Moved:
     stored: int = 0
     weights: int = 0
     tiles: int = 0
+
+    def add(self, other: Moved) -> None:
+        """Count what `other` counted."""
+        for each in fields(self):
+            setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
 
 
 class _Slots:

@@ -10,7 +10,9 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from math import ceil, prod
-from typing import Any
+from typing import Any, NamedTuple
+
+from bmcompiler.ir import Value
 
 Box = tuple[tuple[int, int], ...]
 """Half-open interval per axis, in the order of the grid's axes."""
@@ -43,6 +45,13 @@ class Axis:
         return whole * -(-period // size) + -(-rest // size)
 
 
+class Held(NamedTuple):
+    """An activation (the root of all views of it) in a layout of local memory."""
+
+    value: Value
+    layout: Hashable
+
+
 @dataclass(frozen=True)
 class Buffer:
     """A local buffer of a tile.
@@ -53,6 +62,8 @@ class Buffer:
         nbytes: bytes that cross the bus when it is loaded or stored.
         transfer: emits the load (or store): called with (build, local address).
         coefficient: True for weights.
+        holds: (activation, layout) when the buffer is that activation as a whole in a layout that other ops may read it
+            in, so that it can stay in local memory between them; `layout` is whatever the chip's kernels compare.
     """
 
     lane_bytes: int
@@ -60,6 +71,7 @@ class Buffer:
     nbytes: int
     transfer: Callable[[Any, int], None]
     coefficient: bool = False
+    holds: Held | None = None
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from bmcompiler.backends.bm1684.chip import CHIP, local_address
 from bmcompiler.backends.bm1684.hazards import Range
 from bmcompiler.backends.bm1684.isa import Eu, StrideCode, Task
 from bmcompiler.backends.bm1684.layout import Shape
-from bmcompiler.codegen.kernels import DeviceKernel, is_activation, is_constant
+from bmcompiler.codegen.kernels import DeviceKernel, held, is_activation, is_constant
 from bmcompiler.codegen.kernels import LocalKernel as TiledKernel
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, Tiler
 from bmcompiler.ir import Value
@@ -101,6 +101,7 @@ def activation_in(value: Value, view: Shape, box: Box, axes: str = "nchw") -> Bu
         prod(dims) * item,
         lambda build, address: build.load_box(value, view, box, address),
         not is_activation(value),
+        held(value, view, dims),
     )
 
 
@@ -112,6 +113,7 @@ def activation_out(value: Value, view: Shape, box: Box) -> Buffer:
         "nchw",
         prod(dims) * item,
         lambda build, address: build.store_box(value, view, box, address),
+        holds=held(value, view, dims),
     )
 
 
@@ -160,6 +162,7 @@ __all__ = [
     "elementwise_grid",
     "emit_with_constant",
     "flat_view",
+    "held",
     "is_activation",
     "is_constant",
     "item_bytes",

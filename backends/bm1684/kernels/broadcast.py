@@ -9,9 +9,11 @@ from math import prod
 
 from bmcompiler.backends.bm1684.build import Box
 from bmcompiler.backends.bm1684.chip import CHIP
-from bmcompiler.backends.bm1684.kernels.base import pass_cycles
+from bmcompiler.backends.bm1684.kernels.base import MAX_CHANNELS, MAX_SIZE, pass_cycles
 from bmcompiler.backends.bm1684.layout import Shape, Strides
 
+_SLOWER = 1.5
+"""How many times the fewest cycles the shape of a feature map may take to be kept."""
 Axes = tuple[tuple[int, tuple[int, ...]], ...]
 """(size, stride in elements in each tensor) from the outermost axis on."""
 
@@ -49,9 +51,22 @@ def broadcast_view(
     axes = merged_axes(shape, operands)
     if len(axes) > 4:
         raise ValueError("more than four axes")
+    native = _native(shape, operands)
     best = min(_placements(axes), key=lambda placed: (pass_cycles(_shape(placed), item), -placed[1][0]))
+    if native is not None and pass_cycles(_shape(native), item) <= _SLOWER * pass_cycles(_shape(best), item):
+        best = native
     strides = tuple(tuple(axis[1][i] for axis in best) for i in range(len(operands)))
     return _shape(best), strides  # type: ignore[return-value]
+
+
+def _native(shape: tuple[int, ...], operands: tuple[tuple[int, ...], ...]) -> Axes | None:
+    """The axes of a 4-D shape as they are: what convolutions leave in local memory and read from there."""
+    if len(shape) != 4 or max(shape) > MAX_SIZE or shape[1] > MAX_CHANNELS:
+        return None
+    padded = [(1,) * (4 - len(s)) + s for s in operands]
+    return tuple(
+        (size, tuple(prod(s[i + 1 :]) if s[i] > 1 or s == shape else 0 for s in padded)) for i, size in enumerate(shape)
+    )
 
 
 def _shape(axes: Axes) -> Shape:

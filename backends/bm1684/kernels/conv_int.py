@@ -66,9 +66,13 @@ class IntConvKernel(ConvGeometry):
         return Kernel.evaluate(self, op, *arrays)
 
     # -- a tile --------------------------------------------------------------------------------------------------------
-    def work(self, op: TensorOp, box: Box) -> TileWork:
+    def whole_work(self, op: TensorOp, box: Box) -> TileWork:
+        """Without bands: the result stays in the layout that other ops read."""
+        return self.work(op, box, banded=False)
+
+    def work(self, op: TensorOp, box: Box, banded: bool = True) -> TileWork:
         finish, (c0, c1) = Finish(op), box[1]
-        choices = [self._parts(op, bands) for bands in ([box], self._bands(op, box))]
+        choices = [self._parts(op, bands) for bands in ([box], *([self._bands(op, box)] if banded else []))]
         bands, slides, dims = min(choices, key=lambda parts: self._time(op, finish, *parts[1:]))
         weights = self._weights(op, finish, c0, c1)
         inputs = [self.input_buffer(op, slides, "nchw" if op.group > 1 else "nhw"), *weights]
@@ -89,8 +93,10 @@ class IntConvKernel(ConvGeometry):
         return TileWork(tuple(inputs), (out,), finish.scratch(dims), compute, cycles)
 
     def _bands(self, op: TensorOp, box: Box) -> list[Box]:
-        """A tile of a single image in up to four bands of rows, which fill the image slots of words; the last one
-        overlaps where the rows do not divide. Inserted zeros have no place in the padding of a band."""
+        """A tile of a single image in up to four bands of rows, which fill the image slots of words.
+
+        The last one overlaps where the rows do not divide. Inserted zeros have no place in the padding of a band.
+        """
         (n0, n1), channels, (y0, y1), columns = box
         if n1 - n0 > 1 or self.windows(op)[0].insert:
             return [box]
@@ -135,8 +141,10 @@ class IntConvKernel(ConvGeometry):
 
     # -- constants -----------------------------------------------------------------------------------------------------
     def _weights(self, op: TensorOp, finish: Finish, c0: int, c1: int) -> list[Buffer]:
-        """The weights; of depthwise convolutions also those that are all the zero point, as there a constant kernel
-        means something else (bm1684.md 6.2)."""
+        """The weights; of depthwise convolutions also those that are all the zero point.
+
+        A constant kernel means something else there (bm1684.md 6.2).
+        """
         down, across = self.taps(op)
         if not self.is_depthwise(op):
             row = down * across * align_up(self.depth(op), QUAD)

@@ -8,7 +8,7 @@ from math import prod
 from typing import Any, ClassVar
 
 from bmcompiler.backends.bm1684.build import Build, extents, lane_bytes
-from bmcompiler.backends.bm1684.kernels.base import LocalKernel, elementwise_grid, is_activation
+from bmcompiler.backends.bm1684.kernels.base import LocalKernel, elementwise_grid, held, is_activation
 from bmcompiler.backends.bm1684.kernels.broadcast import box_axes, box_offset, broadcast_view, merged_axes
 from bmcompiler.backends.bm1684.kernels.words import (
     NARROW,
@@ -81,7 +81,7 @@ class ElementwiseKernel(LocalKernel):
 
         return TileWork(
             tuple(buffer for buffer, _ in operands),
-            (result_buffer(op.result, global_strides(view), box),),
+            (result_buffer(op.result, view, box),),
             (lane_bytes(dims),) * steps.registers,
             compute,
             steps.cycles(dims),
@@ -103,8 +103,14 @@ def _operand(value: Value, view: Shape, strides: Strides, box: Box, whole: bool)
         start = build.source(value) + item * box_offset(strides, box)
         load_words(build, start, value.dtype, loaded, strides, address)
 
+    dense = item == 4 and strides == global_strides(view)
     buffer = Buffer(
-        lane_bytes(loaded), box_axes(strides, view, 4, whole), prod(loaded) * item, load, not is_activation(value)
+        lane_bytes(loaded),
+        box_axes(strides, view, 4, whole),
+        prod(loaded) * item,
+        load,
+        not is_activation(value),
+        held(value, view, loaded) if dense else None,
     )
     if loaded == dims:
         return buffer, None
@@ -112,14 +118,17 @@ def _operand(value: Value, view: Shape, strides: Strides, box: Box, whole: bool)
     return buffer, local  # type: ignore[return-value]
 
 
-def result_buffer(value: Value, strides: Strides, box: Box) -> Buffer:
-    """A tile of words to store as elements of the result; strides in elements."""
+def result_buffer(value: Value, view: Shape, box: Box) -> Buffer:
+    """A tile of words to store as elements of the result, which is seen as `view`."""
+    strides = global_strides(view)
     dims, item = extents(box), value.type.numpy.itemsize
 
     def store(build: Build, address: int) -> None:
         store_words(build, build.neuron(value) + item * box_offset(strides, box), item, dims, strides, address)
 
-    return Buffer(lane_bytes(dims), "nchw", prod(dims) * item, store)
+    return Buffer(
+        lane_bytes(dims), "nchw", prod(dims) * item, store, holds=held(value, view, dims) if item == 4 else None
+    )
 
 
 class BinaryKernel(ElementwiseKernel):

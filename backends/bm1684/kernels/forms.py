@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from bmcompiler.codegen.kernels import DeviceKernel
 from bmcompiler.codegen.schedule import Moved
+from bmcompiler.codegen.tiling import TileWork
 from bmcompiler.ops.base import TensorOp
 
 
@@ -33,3 +34,9 @@ class FormsKernel(DeviceKernel):
 
     def estimate(self, op: TensorOp) -> int | None:
         return self.form(op).estimate(op)
+
+    def whole(self, op: TensorOp) -> TileWork | None:
+        return self.form(op).whole(op)
+
+    def uses_local_memory(self, op: TensorOp) -> bool:
+        return self.form(op).uses_local_memory(op)

@@ -34,6 +34,9 @@ class IndexKernel(DeviceKernel):
     Whether the device runs them must not depend on values, so the number of indices is limited, not that of runs.
     """
 
+    def uses_local_memory(self, op: TensorOp) -> bool:
+        return False
+
     @rule("Indices must be constants")
     def constant_indices(self, op: TensorOp) -> bool:
         return is_constant(op.operands[1])

@@ -13,6 +13,7 @@ from bmcompiler.backends.bm1684.kernels.base import (
     activation_out,
     elementwise_grid,
     flat_view,
+    held,
     is_activation,
     item_bytes,
 )
@@ -118,7 +119,12 @@ def _operand(value: Value, view: Shape, strides: Strides, box: Box) -> tuple[Buf
         build.load(build.source(value) + item * box_offset(strides, box), loaded, strides, item, address)
 
     buffer = Buffer(
-        lane_bytes(loaded, item), box_axes(strides, view, item), prod(loaded) * item, load, not is_activation(value)
+        lane_bytes(loaded, item),
+        box_axes(strides, view, item),
+        prod(loaded) * item,
+        load,
+        not is_activation(value),
+        held(value, view, loaded) if strides == global_strides(view) else None,
     )
     if loaded == dims:
         return buffer, Packed(0, item, False)

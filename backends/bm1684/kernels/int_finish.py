@@ -17,7 +17,7 @@ import numpy as np
 from bmcompiler.backends.bm1684.build import FORMAT_OF_SIZE, Build, lane_bytes, side_fields
 from bmcompiler.backends.bm1684.chip import local_address
 from bmcompiler.backends.bm1684.isa import DataFormat, Direction, Eu, Precision, StrideCode
-from bmcompiler.backends.bm1684.kernels.base import pass_cycles
+from bmcompiler.backends.bm1684.kernels.base import dims4, held, pass_cycles
 from bmcompiler.backends.bm1684.kernels.elementwise import recorded
 from bmcompiler.backends.bm1684.kernels.int_planes import (
     PRECISION,
@@ -225,7 +225,9 @@ class Finish:
             else:
                 store_pixels(build, targets[0], dims, by, address)
 
-        return Buffer(self.place_bytes(dims), "nchw", prod(dims) * item, store)
+        plain = len(starts) == 1 and item == 1 and not self.in_words and self.op.type.rank == 4
+        holds = held(self.op.result, dims4(self.op.result), dims) if plain else None
+        return Buffer(self.place_bytes(dims), "nchw", prod(dims) * item, store, holds=holds)
 
     def store_image(self, build: Build, target: int, dims: Shape, by: Strides, address: int, number: int) -> None:
         """Store one image of a tile of results."""

@@ -63,7 +63,7 @@ class LutKernel(LocalKernel):
 
         return TileWork(
             (Buffer(lane_bytes(dims), "nchw", prod(dims), load),),
-            (result_buffer(op.result, strides, box),),
+            (result_buffer(op.result, view, box),),
             (),
             compute,
             recorded(Machine.lookup, 1, 0).cycles(dims),

@@ -119,7 +119,7 @@ class ScaledAvgPoolKernel(_IntAvgPool):
             self.emit_command(op, build, slide, box, ins[0], scratch[0], fields, item=4)
             steps.emit(build, dims, [scratch[0]], outs[0], scratch[1:])
 
-        out = result_buffer(op.result, global_strides(dims4(op.result)), box)
+        out = result_buffer(op.result, dims4(op.result), box)
         scratch = (lane_bytes(dims),) * (1 + steps.registers)
         return TileWork((source,), (out,), scratch, compute, self.cycles(op, box) + steps.cycles(dims))
 

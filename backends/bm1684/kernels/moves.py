@@ -31,6 +31,9 @@ _WORD = 4
 class CopyKernel(DeviceKernel):
     """Ops whose result is made of strided copies and fills that the op's attributes and types tell."""
 
+    def uses_local_memory(self, op: TensorOp) -> bool:
+        return False
+
     def pieces(self, op: TensorOp) -> Iterable[Piece | Fill]:
         """Copies and fills, which may overlap: they are made in order."""
         raise TypeError(f"{type(self).__name__} copies nothing")

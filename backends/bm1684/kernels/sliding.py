@@ -12,7 +12,7 @@ from math import prod
 from typing import NamedTuple
 
 from bmcompiler.backends.bm1684.build import Build, extents, lane_bytes
-from bmcompiler.backends.bm1684.kernels.base import MAX_SIZE, LocalKernel, dims4, is_activation, item_bytes
+from bmcompiler.backends.bm1684.kernels.base import MAX_SIZE, LocalKernel, dims4, held, is_activation, item_bytes
 from bmcompiler.backends.bm1684.layout import Shape, global_strides
 from bmcompiler.backends.bm1684.windows import Window
 from bmcompiler.codegen.tiling import Axis, Box, Buffer
@@ -127,8 +127,11 @@ class SlidingKernel(LocalKernel):
             for slot, slide in enumerate(slides):
                 self.load_slide(op, build, slide, address + slot)
 
+        value: Value = op.operands[0]
         moved = sum(prod(extents(slide.source)) for slide in slides)
-        return Buffer(lane_bytes(whole, item), axes, moved * item, load)
+        plain = len(slides) == 1 and not partial and extents(slides[0].source) == shape
+        holds = held(value, dims4(value), shape) if plain else None
+        return Buffer(lane_bytes(whole, item), axes, moved * item, load, holds=holds)
 
     def is_partial(self, op: TensorOp, slide: Slide) -> bool:
         """Whether something of the local tensor is not loaded."""

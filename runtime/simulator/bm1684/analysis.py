@@ -64,13 +64,10 @@ class Bm1684Analysis(ProgramAnalysis):
 
 
 def _layers(decoded: Decoded, spans: Spans) -> list[Layer]:
-    """A run of TIU commands and a run of transfers make a layer: of several of one name, those of one number."""
-    parts: dict[tuple[tuple[str, str], int], list[Ints]] = defaultdict(list)
+    """All commands of one name make a layer: its weights may be loaded while the layer before computes."""
+    parts: dict[tuple[str, str], list[Ints]] = defaultdict(list)
     for engine in Engine:
-        seen: dict[tuple[str, str], int] = defaultdict(int)
         for span in spans[engine]:
-            name = span.name, span.kind
-            parts[name, seen[name]].append(decoded.at[engine][span.first : span.first + span.count])
-            seen[name] += 1
-    layers = [Layer(name, kind, np.sort(np.concatenate(records))) for ((name, kind), _), records in parts.items()]
+            parts[span.name, span.kind].append(decoded.at[engine][span.first : span.first + span.count])
+    layers = [Layer(name, kind, np.sort(np.concatenate(records))) for (name, kind), records in parts.items()]
     return sorted(layers, key=lambda layer: int(layer.records[0]))
