@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bmcompiler import registry
+from bmcompiler import driver, registry
 from bmcompiler.assembly import assembled
 from bmcompiler.bmodel.container import containers
 from bmcompiler.bmodel.plain import Part
@@ -126,6 +126,22 @@ def test_lenet_compiles_runs_and_is_inspected(tmp_path: Path, capsys: pytest.Cap
     assert {"conv1", "compute.conv", "dma.load"} <= {
         one["name"] for one in json.loads(Path(trace).read_text())["traceEvents"]
     }
+
+
+def test_a_residual_net_keeps_its_digits() -> None:
+    """From ONNX: sums with multipliers, and a pooling that runs on the CPU between device layers."""
+    digits = np.load(ROOT / "models" / "digits.npz")
+    calib, test = (digits[name].astype(np.float32) / 255 for name in ("calib", "test"))
+    net = ROOT / "models" / "resnet8" / "resnet8_mnist.onnx"
+    result = driver.compile(net, target="toy", data={"x": calib})
+    where = {row.kind: row.where for row in result.rows}
+    assert (where["mac_shift"], where["avg_pool"], where["matmul"]) == ("toy", "cpu", "toy")
+    session = Session(result.model)
+    scores = session.run({"x": test[:100]})["logits"].reshape(100, 10)
+    assert (scores.argmax(1) == digits["labels"][:100]).mean() >= 0.97
+    integers = {"x": np.random.default_rng(0).integers(-128, 128, (1, 1, 28, 28)).astype(np.int8)}
+    want = run_module(result.module, integers)["logits"]
+    np.testing.assert_array_equal(session.run(integers, raw=True)["logits"], want)
 
 
 # -- random nets ------------------------------------------------------------------------------------------------------
