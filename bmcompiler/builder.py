@@ -69,6 +69,7 @@ class Builder:
         return created
 
     def append(self, op: Operation) -> Operation:
+        """Put an op that was made elsewhere at the end; returns it."""
         return self.function.body.append(op)
 
     def outputs(self, values: Sequence[Value], names: Sequence[str]) -> Module:

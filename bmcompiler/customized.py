@@ -22,6 +22,7 @@ class TensorShape:
         self._dims = [int(d) for d in dims]
 
     def CopyFrom(self, source: TensorShape) -> None:
+        """Take the dimensions of another shape."""
         self._dims = list(source._dims)
 
     def dim_size(self) -> int:
@@ -29,9 +30,11 @@ class TensorShape:
         return len(self._dims)
 
     def dim(self, index: int) -> int:
+        """One dimension. Raises UsageError for an index that does not exist."""
         return self._dims[_checked(index, len(self._dims), "dimension")]
 
     def add_dim(self, value: int) -> None:
+        """A further dimension at the end."""
         self._dims.append(int(value))
 
     def dims(self) -> tuple[int, ...]:
@@ -46,21 +49,27 @@ class TGCustomizedParameter:
         self._sub_type, self._i32, self._f32 = sub_type, list(i32), list(f32)
 
     def sub_type(self) -> str:
+        """Name of the custom layer."""
         return self._sub_type
 
     def set_sub_type(self, name: str) -> None:
+        """Name the custom layer."""
         self._sub_type = name
 
     def i32_param_size(self) -> int:
+        """Number of integers."""
         return len(self._i32)
 
     def f32_param_size(self) -> int:
+        """Number of reals."""
         return len(self._f32)
 
     def i32_param(self, index: int) -> int:
+        """One integer. Raises UsageError for an index that does not exist."""
         return self._i32[_checked(index, len(self._i32), "i32 parameter")]
 
     def f32_param(self, index: int) -> float:
+        """One real. Raises UsageError for an index that does not exist."""
         return self._f32[_checked(index, len(self._f32), "f32 parameter")]
 
     def i32_params(self) -> tuple[int, ...]:
@@ -78,6 +87,7 @@ class TGCustomizedParameter:
         self._i32.append(int(value))
 
     def add_f32_param(self, value: float) -> None:
+        """A further real at the end."""
         self._f32.append(float(value))
 
 
@@ -113,9 +123,11 @@ class TensorOp:
         return len(self._outputs)
 
     def input_shape(self, index: int) -> TensorShape:
+        """Shape of an input. Raises UsageError for an index that does not exist."""
         return self._inputs[_checked(index, len(self._inputs), "input")]
 
     def output_shape(self, index: int) -> TensorShape:
+        """Shape of an output. Raises UsageError for an index that does not exist."""
         return self._outputs[_checked(index, len(self._outputs), "output")]
 
     def add_output_shape(self) -> TensorShape:
@@ -132,9 +144,11 @@ class TensorOp:
         return _address(self._output_addresses, index, "output")
 
     def mutable_tg_customized_param(self) -> TGCustomizedParameter:
+        """The parameters, to be filled in."""
         return self._param
 
     def tg_customized_param(self) -> TGCustomizedParameter:
+        """The parameters."""
         return self._param
 
 
@@ -184,9 +198,11 @@ class TensorFixedInst(TensorInst):
         self.m_inputCalibrationParameter: list[LayerEntry] = []
 
     def SetCalibrationParameter(self, calibration_parameter: LayerEntry) -> None:
+        """Thresholds of the layer itself."""
         self.m_calibrationParameter = calibration_parameter
 
     def AddInputCalibrationParameter(self, calibration_parameter: LayerEntry) -> None:
+        """Thresholds of a layer that it reads, in the order of the inputs."""
         self.m_inputCalibrationParameter.append(calibration_parameter)
 
     def compute(self, inputs: list[IntArray], function: Callable[..., Any] | None) -> Any:

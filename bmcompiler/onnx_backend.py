@@ -128,6 +128,7 @@ class InterpreterBackend(Backend):
 
     @classmethod
     def run_model(cls, model: onnx.ModelProto, inputs: Any, device: str = "CPU", **options: Any) -> tuple[Any, ...]:
+        """`prepare` and `run` at once."""
         return cls.prepare(model, device).run(inputs)
 
     @classmethod
@@ -153,6 +154,7 @@ class InterpreterBackend(Backend):
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
+        """Whether `device` ("CPU", "BM1684:0"...) names the interpreter or a chip that computes in f32."""
         name = _device_name(device)
         return name == "cpu" or (name in entry_points("bmcompiler.targets") and "f32" in find_target(name).precisions)
 

@@ -54,6 +54,7 @@ class Report:
 
     @property
     def total(self) -> int:
+        """Number of cases that passed, of all kinds."""
         return sum(self.passed.values())
 
 

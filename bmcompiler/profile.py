@@ -106,7 +106,8 @@ class Race:
 class Analysis(Protocol):
     """One program, decoded once. All methods raise SimulatorError for programs that cannot be decoded or would hang."""
 
-    def timing(self) -> Timing: ...
+    def timing(self) -> Timing:
+        """Cycles in total, per engine and per layer."""
 
     def trace(self) -> str:
         """JSON for chrome://tracing or ui.perfetto.dev."""

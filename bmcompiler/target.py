@@ -109,7 +109,8 @@ class Target(Protocol):
     precisions: Sequence[str]
     """Values of --quantize it can compile, the default first."""
 
-    def kernel_for(self, op: Operation) -> Kernel | None: ...
+    def kernel_for(self, op: Operation) -> Kernel | None:
+        """The kernel for the class of an op, None without one; its rules say whether it takes this very op."""
 
     def kernels(self) -> Sequence[Kernel]:
         """All kernels; their rules are the manual."""
@@ -120,7 +121,8 @@ class Target(Protocol):
     def compile(self, modules: Sequence[Module], level: int) -> Compiled:
         """Legal IR (one module per input shape) to one model. Raises BMError."""
 
-    def disassemble(self, model: Any, net: int | None = None) -> str: ...
+    def disassemble(self, model: Any, net: int | None = None) -> str:
+        """The commands of a model as text; of one net (input shape) when `net` is given."""
 
 
 def unsupported_reason(target: Target, op: Operation) -> str | None:

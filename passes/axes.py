@@ -25,6 +25,7 @@ class AxisMap:
     order: tuple[int, ...]
 
     def axis(self, axis: int) -> int:
+        """The axis of x that stands where `axis` of the permuted tensor stood; negative ones count from the last."""
         return self.order[axis % len(self.order)]
 
     def spread(self, entries: Sequence[Any]) -> tuple[Any, ...]:
@@ -33,6 +34,7 @@ class AxisMap:
 
     @cached_property
     def back(self) -> tuple[int, ...]:
+        """The permutation that undoes `order`."""
         return inverse(self.order)
 
     @property

@@ -69,6 +69,7 @@ class PatternPass(Pass):
     """A pass that applies rules until none fires; ops that nobody uses any more go with it."""
 
     def rules(self, module: Module) -> Rules:
+        """The rules for one module. Each pass defines it."""
         raise TypeError(f"pass {type(self).__name__} has no rules")
 
     def run(self, module: Module, ctx: PassContext) -> PassResult:

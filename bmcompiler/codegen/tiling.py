@@ -240,6 +240,7 @@ class Tiler:
         return sum(self.rounded(size) * count for size, count in zip(sizes, copies))
 
     def rounded(self, size: int) -> int:
+        """`size` rounded up to the alignment of local memory, bytes."""
         return -(-size // self.align) * self.align
 
     def estimate(self, grid: tuple[Axis, ...], work: Callable[[Box], TileWork], tiling: Tiling) -> int:

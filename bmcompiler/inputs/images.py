@@ -124,6 +124,7 @@ class ImageSamples(Samples):
 
     @property
     def description(self) -> str:
+        """One sentence for the user: what becomes of an image."""
         colour = "gray" if self.channels == 1 else self.options.channel_order
         how = " keeping the aspect" if self.options.keep_aspect else ""
         cut = f" and cut to {_size(self.size)}" if self.resize != self.size else ""

@@ -39,6 +39,7 @@ class Samples(ABC):
 
     @property
     def ndim(self) -> int:
+        """Number of axes, the samples' one included."""
         return len(self.shape)
 
     def __getitem__(self, part: slice) -> Array:

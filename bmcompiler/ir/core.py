@@ -33,10 +33,12 @@ class Value:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Dimensions of its type."""
         return self.type.shape
 
     @property
     def dtype(self) -> str:
+        """Element type of its type."""
         return self.type.dtype
 
     @property
@@ -45,6 +47,7 @@ class Value:
         return list(dict.fromkeys(op for op, _ in self.uses))
 
     def replace_all_uses_with(self, other: Value) -> None:
+        """Let all readers read `other` instead."""
         for op, index in list(self.uses):
             op.set_operand(index, other)
 
@@ -80,10 +83,12 @@ class Operation:
 
     # -- operands -------------------------------------------------------------------------------------------------
     def add_operand(self, value: Value) -> None:
+        """Read one more value."""
         value.uses[(self, len(self.operands))] = None
         self.operands.append(value)
 
     def set_operand(self, index: int, value: Value) -> None:
+        """Read another value in place of operand `index`."""
         del self.operands[index].uses[(self, index)]
         self.operands[index] = value
         value.uses[(self, index)] = None
@@ -95,11 +100,13 @@ class Operation:
             self.add_operand(value)
 
     def drop_operands(self) -> None:
+        """Read nothing any more."""
         for index, value in enumerate(self.operands):
             del value.uses[(self, index)]
         self.operands = []
 
     def add_region(self, block: Block) -> None:
+        """Own a further block."""
         block.owner = self
         self.regions.append(block)
 
@@ -156,24 +163,29 @@ class Block:
         self.owner: Operation | Function | None = None
 
     def add_argument(self, type: TensorType) -> Value:
+        """A further argument at the end; returns its value."""
         self.arguments.append(Value(type, self, len(self.arguments)))
         return self.arguments[-1]
 
     def append(self, op: Operation) -> Operation:
+        """Put an op at the end; returns it."""
         op.parent = self
         self.ops.append(op)
         return op
 
     def insert_before(self, anchor: Operation, op: Operation) -> Operation:
+        """Put an op before another one of this block; returns it."""
         op.parent = self
         self.ops.insert(self.ops.index(anchor), op)
         return op
 
     def remove(self, op: Operation) -> None:
+        """Take an op out; its operands and results stay connected."""
         self.ops.remove(op)
         op.parent = None
 
     def walk(self) -> Iterator[Operation]:
+        """All ops in order, those of inner regions after their owner."""
         for op in list(self.ops):
             yield from op.walk()
 
@@ -197,10 +209,12 @@ class Function:
 
     @property
     def arguments(self) -> list[Value]:
+        """Values of the inputs, in the order of `input_names`."""
         return self.body.arguments
 
     @property
     def ops(self) -> list[Operation]:
+        """All ops, `func.return` last."""
         return self.body.ops
 
     @property
@@ -218,6 +232,7 @@ class Function:
         self.output_names = list(names)
 
     def walk(self) -> Iterator[Operation]:
+        """All ops, those of inner regions included."""
         yield from self.body.walk()
 
 
@@ -235,6 +250,7 @@ class Module:
         return self.functions[0]
 
     def walk(self) -> Iterator[Operation]:
+        """All ops of all functions."""
         for function in self.functions:
             yield from function.walk()
 

@@ -18,6 +18,7 @@ class Rewriter:
         self.erased: set[Operation] = set()
 
     def insert_before(self, anchor: Operation, op: Operation) -> Operation:
+        """Put an op before another one; returns it."""
         block = _block_of(anchor)
         self.touched.append(op)
         return block.insert_before(anchor, op)

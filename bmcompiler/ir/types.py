@@ -50,10 +50,12 @@ class Quant:
 
     @staticmethod
     def from_threshold(threshold: float) -> Quant:
+        """The quantization of signed bytes whose 128 steps make up a threshold."""
         return Quant(float(threshold) / 128)
 
     @property
     def threshold(self) -> float:
+        """128 steps: what BM1880 tables hold (bm1880.md 11.2)."""
         return self.scale * 128
 
 
@@ -76,12 +78,14 @@ class TensorType:
 
     @cached_property
     def numpy(self) -> np.dtype:
+        """The element type as numpy knows it."""
         import numpy as np
 
         return np.dtype(DTYPES[self.dtype][1])
 
     @property
     def rank(self) -> int:
+        """Number of axes."""
         return len(self.shape)
 
     @property
@@ -91,20 +95,25 @@ class TensorType:
 
     @property
     def nbytes(self) -> int:
+        """Bytes of all elements, without padding."""
         return self.size * DTYPES[self.dtype][2]
 
     @property
     def is_float(self) -> bool:
+        """Whether elements are reals."""
         return self.dtype in FLOAT_DTYPES
 
     @property
     def is_integer(self) -> bool:
+        """Whether elements are integers; bool is neither."""
         return self.dtype in INTEGER_DTYPES
 
     def with_shape(self, shape: tuple[int, ...]) -> TensorType:
+        """Element type and quantization in another shape."""
         return replace(self, shape=tuple(shape))
 
     def with_dtype(self, dtype: str, quant: Quant | None = None) -> TensorType:
+        """The shape with another element type; no quantization unless given."""
         return TensorType(self.shape, dtype, quant)
 
     def __str__(self) -> str:

@@ -165,6 +165,7 @@ class TensorOp(Operation):
 
     # -- shared behaviour --------------------------------------------------------------------------------------------
     def inferred(self) -> list[TensorType]:
+        """Result types by `infer`, always as a list. Raises ShapeError."""
         try:
             types = self.infer()
         except ValueError as error:  # from TensorType: a dimension or a whole tensor that cannot be
@@ -172,9 +173,11 @@ class TensorOp(Operation):
         return [types] if isinstance(types, TensorType) else list(types)
 
     def shape_error(self, reason: str) -> ShapeError:
+        """The error for shapes that do not fit, naming the layer and the op."""
         return ShapeError(reason, layer=self.label, kind=self.opname)
 
     def invalid(self, reason: str) -> VerifyError:
+        """The error for anything else that breaks a rule of the op, naming the layer and the op."""
         return VerifyError(reason, layer=self.label, kind=self.opname)
 
     def verify_op(self, module: Module) -> None:

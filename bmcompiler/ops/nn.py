@@ -155,6 +155,7 @@ class Deconv(TensorOp):
         return activated(self, out.astype(x.dtype, copy=False))
 
     def sums(self, x: Any, weight: Any, _: int) -> Any:
+        """Exact sums of products before the requantization, i64."""
         return self.scatter(x, weight, arith.matmul, np.int64)
 
     def scatter(self, x: Any, weight: Any, product: Any, dtype: Any) -> Any:

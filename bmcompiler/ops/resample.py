@@ -138,6 +138,7 @@ class Resize(TensorOp):
         ]
 
     def region(self, axis: int) -> tuple[float, float]:
+        """(start, end) of the part of an axis that is resized, as fractions of its length."""
         rank = self.input.type.rank
         return (self.roi[axis], self.roi[rank + axis]) if self.roi else (0.0, 1.0)
 
@@ -157,6 +158,7 @@ class Resize(TensorOp):
         return np.clip(index, 0, have - 1), weight
 
     def along(self, x: Any, axis: int) -> Any:
+        """`x` resized along one axis."""
         if self.mode == "nearest":
             have = x.shape[axis]
             index = np.clip(ROUNDINGS[self.rounding](self.place(axis)), 0, have - 1).astype(np.int64)
@@ -298,6 +300,7 @@ class RoiAlign(TensorOp):
         return np.clip(index, 0, size - 1), weight * inside[..., None]
 
     def cells(self, image: Any, rows: Any, columns: Any) -> Any:
+        """Pooled samples of one region, (channels, cell rows, cell columns)."""
         (y, wy), (x, wx) = rows, columns
         # axes: channel, cell row, sample row, neighbour row, cell column, sample column, neighbour column
         found = image[:, y[..., None, None, None], x]

@@ -145,12 +145,15 @@ class Layer:
 
     # -- errors -------------------------------------------------------------------------------------------------------
     def bad(self, reason: str) -> FileFormatError:
+        """The error for a malformed layer."""
         return FileFormatError(reason, layer=self.name, kind=self.type)
 
     def shape_error(self, reason: str) -> ShapeError:
+        """The error for blobs whose shapes do not fit."""
         return ShapeError(reason, layer=self.name, kind=self.type)
 
     def unsupported(self, reason: str, remedy: str | None = None) -> UnsupportedError:
+        """The error for what Caffe can do and we cannot."""
         return UnsupportedError(reason, layer=self.name, kind=self.type, remedy=remedy)
 
 

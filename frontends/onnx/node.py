@@ -58,6 +58,7 @@ class Node:
 
     @property
     def type(self) -> str:
+        """The op type."""
         return self.proto.op_type
 
     # -- operands -----------------------------------------------------------------------
@@ -66,6 +67,7 @@ class Node:
         return len(self.tensors)
 
     def has(self, index: int) -> bool:
+        """Whether input `index` is there."""
         return index < len(self.tensors) and self.tensors[index] is not None
 
     def tensor(self, index: int) -> Tensor:
@@ -81,6 +83,7 @@ class Node:
         return tensor if isinstance(tensor, Value) else self._materialize(self.proto.input[index], tensor)
 
     def optional(self, index: int) -> Value | None:
+        """An input as a value, None when it is absent."""
         return self.input(index) if self.has(index) else None
 
     def inputs(self) -> list[Value]:
@@ -90,6 +93,7 @@ class Node:
         return [self.input(i) for i in range(len(self.tensors))]
 
     def is_constant(self, index: int) -> bool:
+        """Whether input `index` is there and known now."""
         return self.has(index) and isinstance(self.tensors[index], np.ndarray)
 
     def constant(self, index: int) -> np.ndarray:
@@ -128,10 +132,12 @@ class Node:
         return _Int(value)
 
     def tensor_type(self, index: int) -> TensorType:
+        """The type of an input, value or constant."""
         tensor = self.tensor(index)
         return tensor.type if isinstance(tensor, Value) else type_of_array(tensor)
 
     def shape(self, index: int = 0) -> tuple[int, ...]:
+        """Dimensions of an input."""
         return tuple(self.tensor(index).shape)
 
     def rank(self, index: int = 0, least: int = 0) -> int:
@@ -143,33 +149,43 @@ class Node:
 
     # -- attributes ---------------------------------------------------------------------
     def int(self, name: str, default: int | None = None) -> int:
+        """An integer attribute. Raises FileFormatError when it is missing without default, or of another type."""
         return self._attribute(name, _A.INT, default)
 
     def flag(self, name: str, default: bool = False) -> bool:
+        """An integer attribute that means yes or no."""
         return bool(self.int(name, int(default)))
 
     def float(self, name: str, default: float | None = None) -> float:
+        """A real attribute; errors as `int`."""
         return self._attribute(name, _A.FLOAT, default)
 
     def string(self, name: str, default: str | None = None) -> str:
+        """A text attribute; errors as `int`."""
         return self._attribute(name, _A.STRING, default)
 
     def ints(self, name: str, default: Sequence[_Int] | None = None) -> tuple[_Int, ...]:
+        """A list of integers; errors as `int`."""
         return tuple(self._attribute(name, _A.INTS, default))
 
     def floats(self, name: str, default: Sequence[_Float] | None = None) -> tuple[_Float, ...]:
+        """A list of reals; errors as `int`."""
         return tuple(self._attribute(name, _A.FLOATS, default))
 
     def strings(self, name: str, default: Sequence[str] | None = None) -> tuple[str, ...]:
+        """A list of texts; errors as `int`."""
         return tuple(self._attribute(name, _A.STRINGS, default))
 
     def array(self, name: str) -> np.ndarray:
+        """A tensor attribute, read from its file where it lies in one."""
         return to_array(self._attribute(name, _A.TENSOR, None), self.folder)
 
     def graph(self, name: str) -> onnx.GraphProto:
+        """A graph attribute (the body of a loop or branch)."""
         return self._attribute(name, _A.GRAPH, None)
 
     def has_attribute(self, name: str) -> bool:
+        """Whether the file states an attribute."""
         return name in self._attributes
 
     def ignore(self, *names: str) -> None:
@@ -178,6 +194,7 @@ class Node:
 
     @property
     def unread(self) -> list[str]:
+        """Names of attributes that the converter has not asked for, sorted."""
         return sorted(self._unread)
 
     def _attribute(self, name: str, kind: _Int, default: Any) -> Any:

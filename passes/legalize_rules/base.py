@@ -35,6 +35,7 @@ class Draft:
         return self.add(make(name, operands, attributes, None, self.op.location)).result
 
     def add(self, op: TensorOp) -> TensorOp:
+        """Take up an op that the rule made itself; returns it."""
         self.ops.append(op)
         return op
 

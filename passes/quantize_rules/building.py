@@ -175,6 +175,7 @@ class Building(Generic[F]):
         return self._append("weight", [], _type(array, quant), {"key": key})
 
     def report(self, op: Operation, text: str) -> None:
+        """Note what the user should know of an op; the last text counts."""
         self.reports[op] = text
 
     # -- what the pass uses ---------------------------------------------------------------------------------------

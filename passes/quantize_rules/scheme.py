@@ -57,10 +57,12 @@ class Shifts:
         exact: set[Value],
         target: Target | None,
     ) -> Building[Any]:
+        """See `Scheme.start`."""
         plan = make_plan(function, calibrated, scaling, lambda value: array_of(module, value), exact)
         return Lowering(module, function, plan, target)
 
     def widen(self, function: Function, accepted: set[Operation]) -> bool:
+        """Nothing is learnt from lowering: False."""
         return False
 
 

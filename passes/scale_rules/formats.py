@@ -52,6 +52,7 @@ class Format:
 
     @property
     def unsigned(self) -> bool:
+        """Whether the element type has no sign."""
         return self.dtype.startswith("u")
 
     def same(self, other: Format) -> bool:
@@ -60,6 +61,7 @@ class Format:
         return near and (self.dtype, self.zero_point) == (other.dtype, other.zero_point)
 
     def type_of(self, shape: Sequence[int]) -> TensorType:
+        """The type of a tensor of this format."""
         return TensorType(tuple(shape), self.dtype, Quant(self.scale, self.zero_point))
 
 

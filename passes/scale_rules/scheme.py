@@ -36,6 +36,7 @@ class Scales:
         exact: set[Value],
         target: Target | None,
     ) -> ScaleLowering:
+        """See `quantize_rules.scheme.Scheme.start`."""
         within = dict(calibrated)
         for op in function.ops:
             if op.attributes.get("activation") == "relu6":

@@ -113,6 +113,7 @@ class ProgramAnalysis(ABC):
         return len(self.engines) - 1
 
     def timing(self) -> Timing:
+        """Cycles in total, per engine and per layer, by the chip's cost model."""
         cost, cycles = self.costs, self.times.cycles
         return Timing(
             cycles,
@@ -166,6 +167,7 @@ class ProgramAnalysis(ABC):
         return tuple(found if found[-1].commands else found[:-1])
 
     def trace(self) -> str:
+        """The timeline as JSON for chrome://tracing or ui.perfetto.dev."""
         times = self.times
         slices = [
             Slice(
@@ -202,6 +204,7 @@ class ProgramAnalysis(ABC):
         return facts
 
     def races(self, limit: int = 100) -> list[Race]:
+        """Up to `limit` pairs of commands that touch the same bytes in no order."""
         found = conflicts(self.commands, self.accesses(), limit)
         return [Race(self._reference(one.first), self._reference(one.second), one.where) for one in found]
 

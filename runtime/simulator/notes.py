@@ -42,6 +42,7 @@ class Notes:
         self.found: list[Note] = []
 
     def add(self, space: int, place: tuple[int, int], shape: Shape, strides: Shape, item: int) -> None:
+        """Note one tensor that the present command touches; rows that continue the last one are joined with it."""
         note = Note(self.record, self.write, space, *place, shape, strides, item)
         joined = self.found[-1].joined(note) if self.found else None
         if joined is None:

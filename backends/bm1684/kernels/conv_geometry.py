@@ -125,6 +125,7 @@ class ConvGeometry(SlidingKernel):
 
     @staticmethod
     def is_depthwise(op: TensorOp) -> bool:
+        """Whether each output channel reads one input channel of its own."""
         return bool(op.group == op.input.shape[1] == op.type.shape[1] > 1)
 
     def grid(self, op: TensorOp) -> tuple[Axis, ...]:

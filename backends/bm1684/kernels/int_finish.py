@@ -82,6 +82,7 @@ class Finish:
         return product + (_largest(bias[0].type.numpy) if self.adds_bias else 0) + (1 << self.shift >> 1)
 
     def fits_accumulator(self, depth: int) -> bool:
+        """Whether sums over `depth` products stay within 32 bits."""
         return self.largest_sum(depth) < _SUM_LIMIT
 
     @property

@@ -30,6 +30,7 @@ class Packed(NamedTuple):
     one: bool = False
 
     def strides(self, dims: Shape) -> Strides:
+        """Strides of a tile of `dims` elements, in words."""
         return self.steps or aligned_strides(word_shape(dims, self.item))
 
     def range(self, dims: Shape) -> Range:
@@ -107,3 +108,19 @@ def pixel_bytes(dims: Shape) -> int:
     n, c, h, w = dims
     groups = -(-n // 4)
     return groups * channel_rows(0, c) * pixel_strides((groups, c, h, w))[1]
+
+
+def pack_words(build: Build, dims: Shape, words: int, halves: int, result: int, signed: bool) -> None:
+    """Pack numbers that fit a byte, one per word, into the image slots of words (bm1684.md 4.3.1).
+
+    The halves of each word are taken as two images of 16 bits and saturated to bytes; of several images, the pairs of
+    bytes (number, its sign) are then numbers of 16 bits again. `halves` is a place for these.
+    """
+    n, c, h, w = dims
+    zero = Number(0, 2, signed)
+    source = Packed(words, 2, signed)
+    if n > 1:
+        between = Packed(halves, 1, signed)
+        emit_packed(build, Eu.ADD, (2 * n, c, h, w), between, source, zero)
+        source = Packed(halves, 2, signed)
+    emit_packed(build, Eu.ADD, dims, Packed(result, 1, signed), source, zero)

@@ -109,6 +109,7 @@ class MatmulKernel(LocalKernel):
 
     @staticmethod
     def batches(op: TensorOp) -> int:
+        """Number of products that are computed one after the other."""
         return 1 if is_constant(op.right) else prod(op.left.shape[:-2])
 
     def as_matrix(self, op: TensorOp) -> bool:

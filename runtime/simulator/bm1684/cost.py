@@ -66,6 +66,7 @@ class TimingProfile:
 
     @property
     def clock_hz(self) -> float:
+        """The clock in which cycles are counted: the TIU's."""
         return self.tiu_hz
 
     def assumptions(self) -> tuple[str, ...]:
