@@ -81,11 +81,11 @@ class Builder:
                 the model and not looked into, for x86-64 or Armv8 by their ELF header.
 
         Raises:
-            FileFormatError: a plug-in is no shared object for one of these machines. OSError.
+            FileFormatError: a plugin is no shared object for one of these machines. OSError.
         """
         model = self._built().model
         if not isinstance(model, Bm1880Model):
-            raise UsageError(f"a model for {model.target} takes no CPU plug-ins")
+            raise UsageError(f"a model for {model.target} takes no CPU plugins")
         libraries = [*model.libraries, *_libraries(Path(plugin_path))] if plugin_path else model.libraries
         bmodel.save(replace(model, net_name=net_name, libraries=libraries), dst)
 

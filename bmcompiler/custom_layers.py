@@ -93,7 +93,7 @@ def _load_plugins() -> None:
     _state["loaded"] = True
     for load in entry_points(GROUP).values():
         found = load()
-        with plugin_code(f"{GROUP}: plug-in '{load.name}'"):
+        with plugin_code(f"{GROUP}: plugin '{load.name}'"):
             if isinstance(found, type) and issubclass(found, TensorInst):
                 register_tensor_inst(found)
             elif callable(found):

@@ -1,6 +1,6 @@
 """What a timing model and a race check say about a compiled program, and how they are found.
 
-A simulator plug-in provides, in the entry-point group `bmcompiler.analyzers` under its target's name, a function
+A simulator plugin provides, in the entry-point group `bmcompiler.analyzers` under its target's name, a function
 `analyze(model, program) -> Analysis`. The commands and reports of the core use nothing else.
 """
 
@@ -120,7 +120,7 @@ Analyzer = Callable[[Any, int], Analysis]
 
 
 def find_analyzer(target: str) -> Analyzer | None:
-    """The function that analyses programs of `target`, None when no plug-in offers one."""
+    """The function that analyses programs of `target`, None when no plugin offers one."""
     loader = entry_points("bmcompiler.analyzers").get(target)
     analyzer: Analyzer | None = None if loader is None else loader()
     return analyzer

@@ -1,11 +1,11 @@
 """Frontends, targets, devices, passes and custom ops, found by entry-point group and name.
 
-Built-in parts and users' plug-ins come through the same door: a package that declares, in its pyproject.toml,
+Built-in parts and users' plugins come through the same door: a package that declares, in its pyproject.toml,
 
     [project.entry-points."bmcompiler.targets"]
     mychip = "my_package.target:MyTarget"
 
-is found here. Nothing is imported before it is asked for: listing names is cheap, and a broken plug-in hurts only its
+is found here. Nothing is imported before it is asked for: listing names is cheap, and a broken plugin hurts only its
 users.
 """
 
@@ -28,14 +28,14 @@ GROUPS = tuple(
 
 
 class PluginError(BMError):
-    """A plug-in that is declared but cannot be imported, that fails when it is used, or two with one name."""
+    """A plugin that is declared but cannot be imported, that fails when it is used, or two with one name."""
 
 
 @contextmanager
 def plugin_code(what: str) -> Iterator[None]:
-    """Around calls of a plug-in's own functions: what they raise becomes a PluginError that starts with `what`.
+    """Around calls of a plugin's own functions: what they raise becomes a PluginError that starts with `what`.
 
-    Reported errors pass; the original exception stays attached for the plug-in's author.
+    Reported errors pass; the original exception stays attached for the plugin's author.
     """
     try:
         yield
@@ -44,20 +44,20 @@ def plugin_code(what: str) -> Iterator[None]:
     # Foreign code may raise anything, and all of it means the same to the user.
     except Exception as error:
         raise PluginError(
-            f"{what} failed: {type(error).__name__}: {error}", remedy="repair the plug-in, or tell its author"
+            f"{what} failed: {type(error).__name__}: {error}", remedy="repair the plugin, or tell its author"
         ) from error
 
 
 @dataclass(frozen=True)
 class Loader:
-    """One declared plug-in; call it to import the object it names (imported once, by Python's module cache)."""
+    """One declared plugin; call it to import the object it names (imported once, by Python's module cache)."""
 
     group: str
     name: str
     points: tuple[EntryPoint, ...]
 
     def __call__(self) -> Any:
-        """The plug-in's object.
+        """The plugin's object.
 
         Raises:
             PluginError: it fails to import, or different packages declare the same name.
@@ -70,18 +70,18 @@ class Loader:
             )
         try:
             return self.points[0].load()
-        # A plug-in is foreign code: its import may raise anything, and all of it means the same to the user.
+        # A plugin is foreign code: its import may raise anything, and all of it means the same to the user.
         except Exception as error:
             cause = f"{type(error).__name__}: {error}"
             raise PluginError(
-                f"{self.group}: plug-in '{self.name}' ({values[0]}) cannot be imported: {cause}",
+                f"{self.group}: plugin '{self.name}' ({values[0]}) cannot be imported: {cause}",
                 remedy="repair or uninstall the package that provides it",
             ) from error
 
 
 @cache
 def entry_points(group: str) -> dict[str, Loader]:
-    """Declared plug-ins of `group` by name, sorted; call a value to import it."""
+    """Declared plugins of `group` by name, sorted; call a value to import it."""
     found: dict[str, list[EntryPoint]] = {}
     for point in installed_entry_points(group=group):
         found.setdefault(point.name, []).append(point)
@@ -89,7 +89,7 @@ def entry_points(group: str) -> dict[str, Loader]:
 
 
 def lookup(group: str, name: str, what: str) -> Any:
-    """The object of plug-in `name`; `what` is the user's word for its kind ("target").
+    """The object of plugin `name`; `what` is the user's word for its kind ("target").
 
     Raises:
         UnsupportedError: there is none of that name (the message lists those there are).

@@ -65,6 +65,6 @@ def cpu_function(name: str) -> CpuFunction:
     if name not in _functions:
         raise RuntimeUseError(
             f"the model calls the CPU function '{name}', which is not registered",
-            remedy=f"install the plug-in that provides it, or call register_cpu_function('{name}', ...)",
+            remedy=f"install the plugin that provides it, or call register_cpu_function('{name}', ...)",
         )
     return _functions[name]

@@ -58,12 +58,12 @@ class Device(ABC):
 def open_device(target: str, index: int = 0, fast: bool = False) -> Device:
     """Device number `index` for models of `target`, in its fast mode if wanted.
 
-    Raises UnsupportedError when no device plug-in serves the target, or it has no fast mode.
+    Raises UnsupportedError when no device plugin serves the target, or it has no fast mode.
     """
     kind = lookup("bmcompiler.devices", target, "device")
     if fast and not getattr(kind, "fast_mode", ""):
         raise UnsupportedError(f"{target} has one way of running, no fast mode", remedy="leave out --fast (fast=True)")
     device = kind(index, fast=True) if fast else kind(index)
     if not isinstance(device, Device):
-        raise UnsupportedError(f"device plug-in '{target}' is not a Device")
+        raise UnsupportedError(f"device plugin '{target}' is not a Device")
     return device

@@ -42,7 +42,7 @@ class Session:
 
         Raises:
             FileFormatError: not a model file, or a malformed one.
-            UnsupportedError: no device plug-in serves its chip, or its device has no fast mode.
+            UnsupportedError: no device plugin serves its chip, or its device has no fast mode.
             OSError: the file cannot be opened.
         """
         self.model = model if isinstance(model, BModel) else bmodel.load(model)

@@ -1,4 +1,4 @@
-"""The toy chip as a user's plug-in: its size, its tutorial, whole nets through the commands, random nets, rules."""
+"""The toy chip as a user's plugin: its size, its tutorial, whole nets through the commands, random nets, rules."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 OUTER = ("frontends", "passes", "backends", "runtime")
 EXAMPLE = ROOT / "examples" / "toy_chip" / "toy_chip"
-"""A target as plug-ins write them: its types show whether those of the contract can be used."""
+"""A target as plugins write them: its types show whether those of the contract can be used."""
 
 
 def main(arguments: list[str]) -> int:

@@ -103,7 +103,7 @@ def _malformed(index: int, at: int, reason: str) -> FileFormatError:
 
 
 def pack_cpu(name: str, params: bytes) -> bytes:
-    """A CPU record (header and payload) that runs plug-in `name` with parameter bytes `params`.
+    """A CPU record (header and payload) that runs plugin `name` with parameter bytes `params`.
 
     Raises:
         EncodingError: when the name is not 1..15 ASCII characters.

@@ -289,7 +289,7 @@ CPU = Format(
     "cpu",
     384,
     (
-        Field("operation", 0, 32, CpuOperation.PLUGIN, doc="2 sync, 3 run a plug-in"),
+        Field("operation", 0, 32, CpuOperation.PLUGIN, doc="2 sync, 3 run a plugin"),
         Field("tpu_count", 32, 32, doc="TPU descriptors before it, set at DMA-buffer conversion"),
         Field("gdma_count", 64, 32, doc="GDMA descriptors before it"),
         Field("tpu_offset", 96, 32, doc="TPU list in the DMA buffer / 256"),

@@ -18,7 +18,7 @@ DAMAGED = "the file is damaged; compile or copy it again"
 
 @dataclass
 class Library:
-    """A CPU layer plug-in carried inside the model (shared objects, never loaded by this tool)."""
+    """A CPU layer plugin carried inside the model (shared objects, never loaded by this tool)."""
 
     name: str
     x86_64: bytes = b""

@@ -42,7 +42,7 @@ def register(container: Container) -> None:
 
 
 def containers() -> Iterator[Container]:
-    """All kinds, in the order they are asked: registered ones, then plug-ins, which are imported one by one."""
+    """All kinds, in the order they are asked: registered ones, then plugins, which are imported one by one."""
     yield from _registered
     taken = {container.kind for container in _registered}
     for name, loader in entry_points("bmcompiler.containers").items():

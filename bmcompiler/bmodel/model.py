@@ -129,7 +129,7 @@ class BModel(ABC):
     @property
     @abstractmethod
     def target(self) -> str:
-        """Name of the target plug-in that knows the chip."""
+        """Name of the target plugin that knows the chip."""
 
     @property
     @abstractmethod

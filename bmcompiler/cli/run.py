@@ -123,7 +123,7 @@ def _analysis(session: Any, inputs: InputData) -> Analysis:
     analyze = find_analyzer(target)
     if analyze is None:
         raise UnsupportedError(
-            f"no plug-in analyses programs for {target}", remedy="leave out --timing, --trace and --check-races"
+            f"no plugin analyses programs for {target}", remedy="leave out --timing, --trace and --check-races"
         )
     return analyze(session.model, session.program_for(inputs))
 

@@ -94,7 +94,7 @@ def _convert(make: Callable[[], CustomizedCaffeLayer], layer: Layer) -> Results:
     custom.extra = layer.extra
     custom.blobs = [blob.values.reshape(blob.shape) for blob in layer.blobs or []]
     op = TensorOp([value.shape for value in layer.inputs])
-    with plugin_code(f"the plug-in for layers of type '{layer.type}'"):
+    with plugin_code(f"the plugin for layers of type '{layer.type}'"):
         custom.setup(op)
         custom.codegen(op)
     param = op.tg_customized_param()

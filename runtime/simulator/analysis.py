@@ -1,4 +1,4 @@
-"""Timing, trace and race check of one program, from what a chip's plug-in knows of its commands. Knows no chip."""
+"""Timing, trace and race check of one program, from what a chip's plugin knows of its commands. Knows no chip."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Custom layers on BM1880: the example package end to end, the CPU as second choice, words for broken plug-ins."""
+"""Custom layers on BM1880: the example package end to end, the CPU as second choice, words for broken plugins."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_the_example_package_compiles_and_runs_equal_to_evaluate(tmp_path: Path)
     assert error < 0.1, "the thresholds or factors are wrong"
 
 
-# -- other plug-ins ---------------------------------------------------------------------------------------------------
+# -- other plugins ---------------------------------------------------------------------------------------------------
 class Peak(CustomizedTensorFixedInst):
     """max(x, constant weight): shows parameters, thresholds, constants and weights of the model."""
 
@@ -224,7 +224,7 @@ class TooLarge(Peak):
     ("cls", "error", "message"),
     [
         (Forgets, PluginError, "layer 'peak' .customized.: encode.. of custom layer 'TestPeak' leaves 1 local tensors"),
-        (Opens, PluginError, "leaves a parallel group open. Remedy: repair the plug-in"),
+        (Opens, PluginError, "leaves a parallel group open. Remedy: repair the plugin"),
         (Divides, PluginError, "encode.. of custom layer 'TestPeak' failed: ZeroDivisionError: integer division"),
         (TooLarge, BMError, "layer 'peak' .customized.: bmk1880_gdma_load: "),
     ],

@@ -192,7 +192,7 @@ def bmk1880_add_dependency(ctx: Bmk1880Context, before: Op, after: Op) -> None:
 
 
 def bmk1880_cpu_op(ctx: Bmk1880Context, name: str, params: bytes = b"") -> None:
-    """Run CPU plug-in `name` with parameter bytes `params`, after all earlier and before all later instructions."""
+    """Run CPU plugin `name` with parameter bytes `params`, after all earlier and before all later instructions."""
     ctx.emit_cpu(name, params)
 
 

@@ -55,7 +55,7 @@ class CustomKernel(DeviceKernel):
             inst.encode()
         if build.ctx.lmem.live or not build.ctx.sync.serial:
             left = f"{build.ctx.lmem.live} local tensors unfreed" if build.ctx.lmem.live else "a parallel group open"
-            raise PluginError(f"{what} leaves {left}", remedy="repair the plug-in, or tell its author")
+            raise PluginError(f"{what} leaves {left}", remedy="repair the plugin, or tell its author")
         constants = sum(v.type.nbytes for v in op.operands if is_constant(v))
         loaded = sum(v.type.nbytes for v in op.operands)
         return Moved(loaded, sum(v.type.nbytes for v in op.results), constants, 1)
