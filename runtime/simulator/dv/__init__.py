@@ -1,1 +1,37 @@
-"""Simulated DV device: runs raw commands on device memory."""
+"""Simulated DV device: raw commands are bound to device memory once and then run as often as wanted."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from bmcompiler.backends.dv.accumulate import Accumulator
+from bmcompiler.backends.dv.chip import DvChip
+from bmcompiler.backends.dv.commands import ConvCommand, FcCommand
+from bmcompiler.backends.dv.structs import DeviceType
+from bmcompiler.errors import UnsupportedError
+from bmcompiler.runtime.simulator.dv.conv import ConvPlan, Memory
+from bmcompiler.runtime.simulator.dv.fc import FcPlan, MaximizerPlan
+
+__all__ = ["ConvPlan", "FcPlan", "MaximizerPlan", "Memory", "Plan", "bind_command"]
+
+
+class Plan(Protocol):
+    """A command with its memory resolved."""
+
+    def run(self) -> None: ...
+
+
+def bind_command(
+    kind: DeviceType, data: bytes, chip: DvChip, memory: Memory, accumulator: Accumulator = Accumulator.EXACT
+) -> Plan:
+    """The plan of a raw command that the driver's checks have accepted.
+
+    Raises UnsupportedError for a meaning that is not documented, SimulatorError for memory outside a buffer.
+    """
+    if kind == DeviceType.CONV:
+        return ConvPlan(ConvCommand.decode(data), memory, accumulator)
+    if kind == DeviceType.FC:
+        return FcPlan(FcCommand.decode(data), memory, accumulator, by_conv=not chip.fc_freq)
+    if kind == DeviceType.MAXIMIZER:
+        return MaximizerPlan(data, memory)
+    raise UnsupportedError("the simulated device has no IPU")

@@ -1,0 +1,69 @@
+"""What one run computes: the exact meaning that the simulator executes and a compiler can evaluate (dv.md 1.6, 5).
+
+    conv (+ bias) | LRN | average pooling | upsampling | nothing  ->  add  ->  max pooling  ->  activation  ->  |x|
+
+Values are float32 between the stages and rounded to fp16 once, at the end.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmcompiler.backends.dv.accumulate import Accumulator, convolve, convolve_depthwise, insert_zeros
+from bmcompiler.backends.dv.commands import ONE, Run
+from bmcompiler.backends.dv.exact import Half
+from bmcompiler.backends.dv.stages import activate, average_pool, lrn, max_pool, to_half, upsample
+from bmcompiler.backends.dv.structs import Pool
+
+Floats = NDArray[Any]  # float32, or float64 where a function gives more digits
+
+
+class RunWeights(NamedTuple):
+    """Weights [m][c][ky][kx] (depthwise [m][1][ky][kx]), biases [m] and PReLU slopes [m] of a run."""
+
+    weights: Half
+    bias: Half
+    prelu: Half | None = None
+
+
+def before_add(run: Run, x: Half, weights: RunWeights | None, accumulator: Accumulator) -> Floats:
+    """The first stage of a run for a [w][h][c] map; its shape is that of the addend."""
+    if weights is not None:
+        stride = run.conv_stride
+        if run.is_deconv:
+            x, stride = insert_zeros(x, stride), ONE
+        compute = convolve_depthwise if run.is_depthwise else convolve
+        return compute(x, weights.weights, weights.bias, run.conv_pad, stride, run.dilation, accumulator)
+    if run.has_lrn:
+        return lrn(x)
+    wide = x.astype(np.float32)
+    if run.pool_enable == Pool.AVERAGE:
+        return average_pool(wide, run.pool_size, run.pool_stride, run.pool_pad, run.pool_avg_param)
+    return upsample(wide) if run.pool_enable == Pool.UPSAMPLE else wide
+
+
+def run_result(
+    run: Run,
+    x: Half,
+    weights: RunWeights | None = None,
+    addend: Half | None = None,
+    accumulator: Accumulator = Accumulator.EXACT,
+) -> Half:
+    """The result of a run as a [w][h][m] map.
+
+    Args:
+        x: [w][h][c].
+        weights: of a run with convolution, else None.
+        addend: added before max pooling and activation; [w][h][m] as they are there.
+    """
+    values = before_add(run, x, weights, accumulator)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if addend is not None:
+            values = values + addend.astype(np.float32)
+        if run.pool_enable == Pool.MAX:
+            values = max_pool(values, run.pool_size, run.pool_stride, run.pool_pad)
+    values = activate(values, run.actfunc, run.actfunc_param, None if weights is None else weights.prelu)
+    return to_half(np.abs(values) if run.rectifi_en else values)

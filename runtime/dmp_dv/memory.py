@@ -1,0 +1,167 @@
+"""Device memory (seed: "Memory management"; dv.md 6).
+
+The simulated device and the CPU see the same bytes; synchronisation calls check their arguments and state only.
+"""
+
+from __future__ import annotations
+
+import errno
+
+import numpy as np
+
+from bmcompiler.backends.dv.packing_sizes import round_up
+from bmcompiler.runtime.dmp_dv.buffers import Bytes
+from bmcompiler.runtime.dmp_dv.context import DvContext
+from bmcompiler.runtime.dmp_dv.handles import LOCK, Handle, release, retain, usable
+from bmcompiler.runtime.dmp_dv.messages import refuse, report
+
+PAGE = 4096
+_LIMIT = 1 << 32  # device addresses have 32 bits
+
+MEM_CPU_WONT_READ, MEM_AS_DEV_OUTPUT, MEM_CPU_HADNT_READ = 1, 2, 4
+"""Flags of `dmp_dv_mem_to_device` and `dmp_dv_mem_to_cpu`."""
+
+_live: dict[int, DvMem] = {}
+
+
+class DvMem(Handle):
+    """Contiguous device memory. `value` goes to the `mem` field of buffers in commands."""
+
+    kind = "memory"
+
+    def __init__(self, ctx: DvContext, size: int) -> None:
+        super().__init__()
+        self.ctx, self.size = ctx, round_up(size, PAGE)
+        raw = np.zeros(self.size + PAGE, np.uint8)
+        start = -raw.ctypes.data % PAGE
+        self.bytes: Bytes = raw[start : start + self.size]
+        self.mapped = False
+        self.syncing: set[str] = set()
+        with LOCK:
+            _live[self.value] = self
+            ctx.adopt(self)
+
+    def describe(self) -> str:
+        return f"{super().describe()}, {self.size} bytes"
+
+    def free(self) -> None:
+        self.mapped = False
+        self.syncing.clear()
+        _live.pop(self.value, None)
+        self.bytes = np.empty(0, np.uint8)
+        self.ctx.forget(self)
+
+
+def memory_of(value: int) -> DvMem | None:
+    """The memory that a number in a command stands for."""
+    with LOCK:
+        return _live.get(value)
+
+
+def dmp_dv_mem_alloc(ctx: DvContext | None, size: int) -> DvMem | None:
+    """Memory of at least `size` bytes, rounded up to pages; None on error. Not yet mapped. Thread-safe."""
+    found = usable(ctx, DvContext, "ctx")
+    if found is None:
+        return None
+    if not 0 < size < _LIMIT:
+        report(f"{size} bytes cannot be allocated: 1 to 2^32 - 1 can")
+        return None
+    try:
+        return DvMem(found, size)
+    except MemoryError:
+        report(f"no memory for {size} bytes")
+        return None
+
+
+def dmp_dv_mem_release(mem: DvMem | None) -> int:
+    """Give back a reference; the counter after the call, 0 for NULL. At 0 the memory is unmapped and freed."""
+    return release(mem, DvMem, "mem")
+
+
+def dmp_dv_mem_retain(mem: DvMem | None) -> int:
+    """Take a reference; the counter after the call, 0 for NULL."""
+    return retain(mem, DvMem, "mem")
+
+
+def dmp_dv_mem_map(mem: DvMem | None) -> Bytes | None:
+    """The memory as a uint8 array, the same one in every call; None on error."""
+    found = usable(mem, DvMem, "mem")
+    if found is None:
+        return None
+    found.mapped = True
+    return found.bytes
+
+
+def dmp_dv_mem_unmap(mem: DvMem | None) -> None:
+    """End synchronisation and mapping; may be called repeatedly."""
+    found = usable(mem, DvMem, "mem")
+    if found is not None:
+        dmp_dv_mem_sync_end(found)
+        found.mapped = False
+
+
+def dmp_dv_mem_sync_start(mem: DvMem | None, rd: int, wr: int) -> int:
+    """Begin CPU access: `rd` = what the device wrote is wanted, `wr` = the CPU will write.
+
+    Nothing happens when the wanted directions are active already; otherwise a running synchronisation is ended first.
+    Returns 0; EINVAL for NULL, memory that is not mapped, or neither direction.
+    """
+    found = usable(mem, DvMem, "mem")
+    if found is None:
+        return errno.EINVAL
+    wanted = {name for name, used in (("rd", rd), ("wr", wr)) if used}
+    if not found.mapped:
+        return refuse(errno.EINVAL, "mem is not mapped")
+    if not wanted:
+        return refuse(errno.EINVAL, "neither rd nor wr is set")
+    if not wanted <= found.syncing:
+        found.syncing = wanted
+    return 0
+
+
+def dmp_dv_mem_sync_end(mem: DvMem | None) -> int:
+    """End CPU access; does nothing when none was started. Returns 0; EINVAL for NULL."""
+    found = usable(mem, DvMem, "mem")
+    if found is None:
+        return errno.EINVAL
+    found.syncing.clear()
+    return 0
+
+
+def dmp_dv_mem_to_device(mem: DvMem | None, offs: int, size: int, flags: int = 0) -> int:
+    """Hand a range from the CPU to the device. Returns 0; EINVAL for NULL, a range outside, or unmapped memory."""
+    return _transfer(mem, offs, size)
+
+
+def dmp_dv_mem_to_cpu(mem: DvMem | None, offs: int, size: int, flags: int = 0) -> int:
+    """Hand a range from the device to the CPU. Returns 0; EINVAL for NULL, a range outside, or unmapped memory.
+
+    With the flag MEM_CPU_HADNT_READ nothing is done and 0 returned.
+    """
+    if mem is not None and flags & MEM_CPU_HADNT_READ:
+        return 0
+    return _transfer(mem, offs, size)
+
+
+def _transfer(mem: DvMem | None, offs: int, size: int) -> int:
+    """NULL is an error here; the vendor's library returns 0 for it (dv.md 1.8)."""
+    found = usable(mem, DvMem, "mem")
+    if found is None:
+        return errno.EINVAL
+    if offs < 0 or size < 0 or offs + size > found.size:
+        return refuse(errno.EINVAL, f"bytes {offs} to {offs + size} are outside the {found.size} bytes of mem")
+    if not found.mapped:
+        return refuse(errno.EINVAL, "mem is not mapped")
+    return 0
+
+
+def dmp_dv_mem_get_size(mem: DvMem | None) -> int:
+    """Real size in bytes, at least what was asked for; 0 for NULL."""
+    found = usable(mem, DvMem, "mem")
+    return 0 if found is None else found.size
+
+
+def dmp_dv_mem_get_total_size() -> int:
+    """Bytes of all device memory of the process."""
+    with LOCK:
+        return sum(mem.size for mem in _live.values())
