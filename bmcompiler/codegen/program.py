@@ -19,7 +19,7 @@ from bmcompiler.codegen.cpu_segment import encode_segment
 from bmcompiler.codegen.kernels import DeviceKernel
 from bmcompiler.codegen.memory import is_weight, parts_of_others, plan_memory, root_of
 from bmcompiler.codegen.partition import Segment, partition
-from bmcompiler.codegen.residency import Residency, Step, emit_loads, emit_work, plan_residency
+from bmcompiler.codegen.residency import AHEAD, Residency, Step, emit_loads, emit_work, plan_residency
 from bmcompiler.codegen.rows import cpu_rows, device_row, joined_names
 from bmcompiler.codegen.schedule import Moved
 from bmcompiler.codegen.tiling import Tiler
@@ -59,8 +59,8 @@ class Program(ABC, Generic[B]):
         keeping = [i for i, segment in enumerate(self.segments) if segment.device and level > 1 and self.keeper]
         self.kept = {i: self._residency(self.segments[i]) for i in keeping}
         hidden.update(value for kept in self.kept.values() for value in kept.local_only)
-        on_device = [op for segment in self.segments if segment.device for op in segment.ops]
-        hosts = parts_of_others(self.function, on_device) if level > 1 else {}
+        moving = [op for i, s in enumerate(self.segments) if s.device for op in self._moving(i)]
+        hosts = parts_of_others(self.function, moving) if level > 1 else {}
         self.plan = plan_memory(self.function, steps, self.neuron_align, hosts, hidden)
         self.build = self.start(level)
         self.rows: list[LayerRow] = []
@@ -128,7 +128,7 @@ class Program(ABC, Generic[B]):
         self.rows.append(device_row(op, self.target.name, moved, commands))
 
     def _device_keeping(self, segment: Segment, kept: Residency) -> None:
-        """A run whose values may stay in local memory; weights of an op arrive while the op before computes."""
+        """A run whose values may stay in local memory; weights arrive while the ops before theirs compute."""
         moved, commands = [Moved() for _ in kept.steps], [0] * len(kept.steps)
 
         def part(number: int, emit: Callable[[Step, Moved], None]) -> None:
@@ -142,7 +142,7 @@ class Program(ABC, Generic[B]):
         for index, step in enumerate(kept.steps):
             if step.work is None:
                 part(index, self._emit_step_alone)
-            for number in range(index, min(index + 2, len(kept.steps))):
+            for number in range(index, min(index + AHEAD + 1, len(kept.steps))):
                 part(number, partial(emit_loads, number, index, self.build))
             if step.work is not None:
                 part(index, partial(emit_work, self.build))
@@ -151,6 +151,12 @@ class Program(ABC, Generic[B]):
 
     def _emit_step_alone(self, step: Step, moved: Moved) -> None:
         moved.add(self._kernel(step.op).emit(step.op, self.build))
+
+    def _moving(self, index: int) -> list[Operation]:
+        """Device ops of a segment that are not computed in local memory as a whole."""
+        if index not in self.kept:
+            return self.segments[index].ops
+        return [step.op for step in self.kept[index].steps if step.work is None]
 
     def _residency(self, segment: Segment) -> Residency:
         """What stays in local memory during a run of device ops."""

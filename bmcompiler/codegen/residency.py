@@ -4,10 +4,13 @@ An op that fits local memory as one tile (`DeviceKernel.whole`) can leave its re
 there in the layout it wants. The plan walks the ops of a device run once and decides as a cache with perfect foresight
 does: of what is needed again, that with the farthest next use gives way when room is short. Values that gave way, and
 those that other ops read from global memory, are stored when they are made. Then every stay gets a local address for
-its steps, and the weights of an op one step more, so that they arrive while the op before computes.
+its steps, weights for some steps more, so that they arrive while the ops before compute.
+
+Weights may come up to AHEAD steps before they are needed.
 
 1. An op that is no single tile takes all of local memory: nothing stays across it.
 2. An op that works on global memory only (copies) touches no local memory: values stay across it.
+3. Such an op is made in local memory only if all its operands are there: copies in global memory may cost nothing.
 """
 
 from __future__ import annotations
@@ -25,6 +28,8 @@ from bmcompiler.ir import Operation, Value
 _SHRINK = 0.9
 _TRIES = 8
 NEVER = 1 << 30
+AHEAD = 4
+"""Steps that weights may be loaded before their op."""
 
 
 @dataclass
@@ -135,6 +140,7 @@ class _Planner:
 
     def _find_uses(self) -> None:
         """Uses of what a run makes in the layout it is made in; everything else is read from global memory."""
+        self._leave_copies()
         for index, step in enumerate(self.steps):
             outputs = step.work.outputs if step.work else ()
             layouts = {b.holds.value: b.holds for b in outputs if b.holds is not None}
@@ -150,6 +156,17 @@ class _Planner:
                     self.in_global.add(value)
         self.in_global.update(value for value in self.made if self.read_elsewhere(value))
 
+    def _leave_copies(self) -> None:
+        """Rule 3."""
+        made: set[Held] = set()
+        for step in self.steps:
+            if step.work is None:
+                continue
+            if not self.blocks(step.op) and any(b.holds not in made for b in step.work.inputs):
+                step.work = None
+            else:
+                made.update(b.holds for b in step.work.outputs if b.holds is not None)
+
     # -- the walk ------------------------------------------------------------------------------------------------------
     def _step(self, index: int, step: Step, work: TileWork) -> None:
         wanted: set[Held] = {buffer.holds for buffer in work.inputs if buffer.holds is not None}
@@ -157,7 +174,7 @@ class _Planner:
         sizes = [buffer.lane_bytes for buffer in (*new, *work.outputs)]
         needed = sum(map(self.tiler.rounded, (*sizes, *work.scratch)))
         self._make_room(index, needed, wanted)
-        early = self._arrives_early(index, work)
+        early = self._arrival(index, work)
         for buffer in work.inputs:
             held = buffer.holds
             if held is not None and held in self.here:
@@ -165,7 +182,7 @@ class _Planner:
                 stay.last = index
                 step.inputs.append(Slot(buffer, stay, False))
                 continue
-            stay = self._stay(buffer.lane_bytes, index - 1 if early and buffer.coefficient else index, index)
+            stay = self._stay(buffer.lane_bytes, early if buffer.coefficient else index, index)
             step.inputs.append(Slot(buffer, stay, True))
             if held is not None and self._next_use(held, index) != NEVER:
                 self.here[held] = stay
@@ -178,15 +195,20 @@ class _Planner:
         for held in [h for h in self.here if self._next_use(h, index) == NEVER]:
             del self.here[held]
 
-    def _arrives_early(self, index: int, work: TileWork) -> bool:
-        """Whether the weights fit beside the step before."""
-        before = self.steps[index - 1] if index else None
-        if before is None or (before.work is None and self.blocks(before.op)):
-            return False
+    def _arrival(self, index: int, work: TileWork) -> int:
+        """The earliest step before which the weights of step `index` find room."""
         weights = sum(self.tiler.rounded(b.lane_bytes) for b in work.inputs if b.coefficient)
-        then = [stay for stay in self.stays if stay.first <= index - 1 <= stay.last]
-        kept = [stay for stay in self.here.values() if stay.first < index and stay not in then]
-        return sum(self.tiler.rounded(stay.lane_bytes) for stay in (*then, *kept)) + weights <= self.room
+        first = index
+        while first > max(0, index - AHEAD):
+            before = self.steps[first - 1]
+            if before.work is None and self.blocks(before.op):
+                break
+            then = {id(stay): stay for stay in self.stays if stay.first < first <= stay.last + 1}
+            then.update((id(stay), stay) for stay in self.here.values() if stay.first < first)
+            if sum(self.tiler.rounded(stay.lane_bytes) for stay in then.values()) + weights > self.room:
+                break
+            first -= 1
+        return first
 
     def _make_room(self, index: int, needed: int, wanted: set[Held]) -> None:
         """Let values go until `needed` bytes fit beside the others; what is `wanted` now stays."""

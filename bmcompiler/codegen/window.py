@@ -50,6 +50,12 @@ class WindowAxis:
         stop = min(self.size - 1, last // step)
         return Need(start, stop + 1, start * step - first, last - stop * step)
 
+    def whole(self, out: int) -> Need:
+        """What all `out` outputs read, with the rows after them that no window reaches: the input as a whole."""
+        need = self.need(0, out)
+        complete = need.lo == 0 and need.after == 0 and self.insert == 0 and self.size - need.hi < self.stride
+        return need._replace(hi=self.size) if complete else need
+
     def reaches(self, out: int) -> bool:
         """True when each of `out` outputs sees some input."""
         ends = [self.need(i, i + 1) for i in {*range(min(out, 64)), *range(max(0, out - 64), out)}]

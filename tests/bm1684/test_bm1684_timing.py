@@ -173,7 +173,7 @@ def test_both_engines_of_a_layer_make_one_row() -> None:
     timing = analysed(relu_tiles(parallel=False), spans).timing()
     assert [(layer.name, layer.commands) for layer in timing.layers] == [("a", 4), ("(unnamed)", 2)]
     assert sum(layer.cycles for layer in timing.layers) == timing.cycles
-    assert timing.layers[0].loaded == timing.layers[0].stored == TILE_BYTES and timing.layers[0].compute == 8
+    assert timing.layers[0].loaded == timing.layers[0].stored == TILE_BYTES and timing.layers[0].compute == 16
 
 
 def test_groups_and_host_subnets_separate_the_engines() -> None:

@@ -21,6 +21,11 @@ MAX_SIZE = 65535
 BYTES_PER_CYCLE = 56  # GDMA, in the time of a TIU cycle (bm1684.md 12: 53.4 bytes at 575 MHz, TIU 550 MHz)
 TILE_CYCLES = 300
 """Start-up of the transfers of a tile (bm1684.md 12: 137 cycles a load, 45 a store)."""
+_SLOWER = 4
+"""How many times the fewest cycles the shape of a feature map may take to be kept: its bytes take longer to move.
+
+Small elements of a single image also leave slots of their words empty.
+"""
 PIXELS = 16
 """Pixels that the execution units take at a time in the vendor's cycle estimates (bm1684.md 12)."""
 
@@ -69,7 +74,7 @@ def flat_view(shape: tuple[int, ...], item: int = 4) -> Shape:
     flat = min(choices, key=lambda dims: (pass_cycles(dims, item), -dims[1]))
     if len(shape) == 4 and max(shape) <= MAX_SIZE:
         n, c, h, w = shape
-        if pass_cycles((n, c, h, w), item) <= 2 * pass_cycles(flat, item):
+        if pass_cycles((n, c, h, w), item) <= _SLOWER * (4 // item) * pass_cycles(flat, item):
             return n, c, h, w
     return flat
 

@@ -8,12 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bmcompiler.backends.bm1684.build import Build, compact_bytes, extents
+from bmcompiler.backends.bm1684.build import Build, compact_bytes, extents, lane_bytes
 from bmcompiler.backends.bm1684.chip import CHIP, align_up, local_address
 from bmcompiler.backends.bm1684.isa import Eu, StrideCode, Task
-from bmcompiler.backends.bm1684.kernels.base import PIXELS, dims4, sizes, strides, words_of
+from bmcompiler.backends.bm1684.kernels.base import PIXELS, activation_out, dims4, item_bytes, sizes, strides, words_of
 from bmcompiler.backends.bm1684.kernels.conv_geometry import ConvGeometry, DeconvGeometry, channel_groups, window_cycles
 from bmcompiler.backends.bm1684.kernels.int_finish import Finish
+from bmcompiler.backends.bm1684.kernels.int_planes import pack_words
 from bmcompiler.backends.bm1684.kernels.sliding import Slide
 from bmcompiler.backends.bm1684.layout import Shape, global_strides
 from bmcompiler.codegen.tiling import Box, Buffer, TileWork
@@ -67,12 +68,12 @@ class IntConvKernel(ConvGeometry):
 
     # -- a tile --------------------------------------------------------------------------------------------------------
     def whole_work(self, op: TensorOp, box: Box) -> TileWork:
-        """Without bands: the result stays in the layout that other ops read."""
-        return self.work(op, box, banded=False)
+        """Without bands, and packed: the result stays in the layout that other ops read."""
+        return self.work(op, box, whole=True)
 
-    def work(self, op: TensorOp, box: Box, banded: bool = True) -> TileWork:
+    def work(self, op: TensorOp, box: Box, whole: bool = False) -> TileWork:
         finish, (c0, c1) = Finish(op), box[1]
-        choices = [self._parts(op, bands) for bands in ([box], *([self._bands(op, box)] if banded else []))]
+        choices = [self._parts(op, bands) for bands in ([box], *([] if whole else [self._bands(op, box)]))]
         bands, slides, dims = min(choices, key=lambda parts: self._time(op, finish, *parts[1:]))
         weights = self._weights(op, finish, c0, c1)
         inputs = [self.input_buffer(op, slides, "nchw" if op.group > 1 else "nhw"), *weights]
@@ -85,12 +86,25 @@ class IntConvKernel(ConvGeometry):
                 kernel = ins[1 + crossed] if len(weights) > crossed else None
                 emit_sums(build, finish, dims, (ins[0], kernel, ins[-1]), result, fields, list(zip(ins, inputs)))
 
-            finish.emit(build, dims, sums, outs[0], scratch, ins[-1])
+            if packs:
+                *inner, words, halves = scratch
+                finish.emit(build, dims, sums, words, inner, ins[-1])
+                pack_words(build, dims, words, halves, outs[0], finish.signed)
+            else:
+                finish.emit(build, dims, sums, outs[0], scratch, ins[-1])
 
         by = global_strides(dims4(op.result))
-        out = finish.result_buffer(dims, by, [sum(lo * step for (lo, _), step in zip(band, by)) for band in bands])
+        packs = whole and finish.in_words and item_bytes(op.result) == 1
+        if packs:
+            out = activation_out(op.result, dims4(op.result), box)
+        else:
+            starts = [sum(lo * step for (lo, _), step in zip(band, by)) for band in bands]
+            out = finish.result_buffer(dims, by, starts)
         cycles = self._cycles(op, dims) * (1 + finish.crossed) + finish.cycles(dims)
-        return TileWork(tuple(inputs), (out,), finish.scratch(dims), compute, cycles)
+        n, c, h, w = dims
+        halves = lane_bytes((2 * n, c, h, w), 1)
+        scratch = finish.scratch(dims) + ((lane_bytes(dims), halves) if packs else ())
+        return TileWork(tuple(inputs), (out,), scratch, compute, cycles)
 
     def _bands(self, op: TensorOp, box: Box) -> list[Box]:
         """A tile of a single image in up to four bands of rows, which fill the image slots of words.

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from bmcompiler.backends.bm1684.kernels.base import is_activation, item_bytes
+from bmcompiler.backends.bm1684.kernels.join import fits_fields, join_channels
 from bmcompiler.backends.bm1684.kernels.moves import MOST_COMMANDS, CopyKernel
 from bmcompiler.codegen.pieces import (
     Fill,
@@ -18,6 +20,7 @@ from bmcompiler.codegen.pieces import (
     whole,
 )
 from bmcompiler.codegen.strided_copy import Dim
+from bmcompiler.codegen.tiling import TileWork
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.functions import BitCast
 from bmcompiler.ops.index import Trilu
@@ -35,12 +38,22 @@ class PermuteKernel(CopyKernel):
 
 
 class ConcatKernel(CopyKernel):
-    """concat: each operand, constant or not, into its part of the result, unless it was made there."""
+    """concat: each operand, constant or not, into its part of the result, unless it was made there.
+
+    Feature maps may also be joined in local memory, along channels.
+    """
 
     ops = (Concat,)
 
     def pieces(self, op: TensorOp) -> Iterable[Piece | Fill]:
         return concat_pieces(op)
+
+    def whole(self, op: TensorOp) -> TileWork | None:
+        if op.type.rank != 4 or op.axis % 4 != 1 or not fits_fields(op.type.shape):
+            return None
+        if item_bytes(op.result) not in (1, 2, 4) or not all(map(is_activation, op.operands)):
+            return None
+        return join_channels(op)
 
 
 class SplitKernel(CopyKernel):

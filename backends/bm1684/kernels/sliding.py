@@ -73,6 +73,7 @@ class SlidingKernel(LocalKernel):
         return down, across
 
     def dilations(self, op: TensorOp) -> tuple[int, int]:
+        """Distances of the taps of a window (rows, columns)."""
         return (1, 1)
 
     def border(self, op: TensorOp) -> int:
@@ -101,7 +102,8 @@ class SlidingKernel(LocalKernel):
         Args: fill_rows: whether padding above and below is filled into local memory even where the engine could do it.
         """
         axes = self.windows(op)
-        needs = [axis.need(*interval) for axis, interval in zip(axes, box[2:])]
+        whole = [interval == (0, size) for interval, size in zip(box[2:], op.type.shape[2:])]
+        needs = [a.whole(i[1]) if all(whole) else a.need(*i) for a, i in zip(axes, box[2:])]
         source: Box = (box[0], channels, *((need.lo, need.hi) for need in needs))
         pads = needs[0].before, needs[0].after, needs[1].before, needs[1].after
         frame = pads if self.fills(op) else (*pads[:2], 0, 0) if fill_rows else (0, 0, 0, 0)
