@@ -154,7 +154,7 @@ class InterpreterBackend(Backend):
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
-        """Whether `device` ("CPU", "BM1684:0"...) names the interpreter or a chip that computes in f32."""
+        """Whether `device` ("CPU", "CHIP:0"...) names the interpreter or a chip that computes in f32."""
         name = _device_name(device)
         return name == "cpu" or (name in entry_points("bmcompiler.targets") and "f32" in find_target(name).precisions)
 

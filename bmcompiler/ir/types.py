@@ -55,7 +55,7 @@ class Quant:
 
     @property
     def threshold(self) -> float:
-        """128 steps: what BM1880 tables hold (bm1880.md 11.2)."""
+        """128 steps: what calibration tables hold (bm1880.md 11.2)."""
         return self.scale * 128
 
 
