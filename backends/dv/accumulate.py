@@ -20,12 +20,13 @@ from numpy.typing import NDArray
 from bmcompiler.backends.dv.commands import NO_PADS, ONE, Pads, Pair
 from bmcompiler.backends.dv.exact import Double, Half, exact_sums
 from bmcompiler.backends.dv.packing_sizes import CHANNELS_OF_BLOCK
-from bmcompiler.blas import in_parallel
+from bmcompiler.blas import in_parallel, one_blas_thread
 
 Single = NDArray[np.float32]
 
 _PATCH_ELEMENTS = 1 << 20  # of the patch matrix that is multiplied at a time: it stays in the cache
 _ROW_ELEMENTS = 1 << 22
+_PIECES = 2  # at least, so that two cores have work
 
 
 class Accumulator(Enum):
@@ -80,14 +81,15 @@ def convolve(
     def product(padded: Double, table: Double) -> Double:
         result = np.empty((out.x, out.y, m))
         patches = _patches(padded, Pair(kx, ky), stride, dilation, out)
-        step = max(1, _PATCH_ELEMENTS // max(1, out.y * kx * ky * c))
+        step = max(1, min(-(-out.x // _PIECES), _PATCH_ELEMENTS // max(1, out.y * kx * ky * c)))
 
         def columns(start: int) -> None:
             piece = patches[start : start + step]
             rows = piece.reshape(-1, kx * ky * c)
             np.matmul(rows, table, out=result[start : start + step].reshape(-1, m))
 
-        in_parallel([partial(columns, start) for start in range(0, out.x, step)])
+        with one_blas_thread:
+            in_parallel([partial(columns, start) for start in range(0, out.x, step)])
         return result
 
     return (exact_sums(x, matrix, kx * ky * c, product) + bias.astype(np.float64)).astype(np.float32)
@@ -139,8 +141,9 @@ def inner_product(x: Half, weights: Half, bias: Half, accumulator: Accumulator =
         return convolve(x.reshape(1, 1, -1), weights[:, :, None, None], bias, accumulator=accumulator).reshape(-1)
     step = max(1, _ROW_ELEMENTS // inputs)
     total = np.empty(outputs)
-    for start in range(0, outputs, step):
-        total[start : start + step] = exact_sums(x, weights[start : start + step], inputs, lambda a, b: b @ a)
+    with one_blas_thread:
+        for start in range(0, outputs, step):
+            total[start : start + step] = exact_sums(x, weights[start : start + step], inputs, lambda a, b: b @ a)
     return (total + bias.astype(np.float64)).astype(np.float32)
 
 

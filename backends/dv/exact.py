@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,15 +15,18 @@ Product = Callable[[Double, Double], Double]
 """Bilinear: sums of products of elements of the two arrays, added in any order."""
 
 _MANTISSA = 53
+_INFINITY = 0x7C00  # patterns from here on are infinities and NaN
 
 
-def exponents(values: Any) -> tuple[int, int]:
-    """(unit, top): all of the finite fp16 values are multiples of 2**unit and below 2**top in magnitude."""
-    bits = np.asarray(values, np.float16).view(np.uint16).reshape(-1) & 0x7FFF
+def exponents(values: Half) -> tuple[int, int] | None:
+    """(unit, top): all values are multiples of 2**unit and below 2**top in magnitude; None with infinities or NaN."""
+    bits = values.view(np.uint16) & 0x7FFF
     high = int(bits.max(initial=0))
+    if high >= _INFINITY:
+        return None
     if not high:
         return 0, 0
-    low = 0x7FFF - int((0x7FFF - bits).max(initial=0, where=bits != 0))
+    low = int((bits - np.uint16(1)).min()) + 1  # zeros wrap around to the largest number
     return max(low >> 10, 1) - 25, max(high >> 10, 1) - 14
 
 
@@ -38,22 +40,21 @@ def exact_sums(x: Half, weights: Half, terms: int, product: Product) -> Double:
         terms: products per sum.
         product: called with float64 arrays of the shapes of x and weights; it may add in any order.
     """
-    (unit_x, top_x), (unit_w, top_w) = exponents(_finite(x)), exponents(_finite(weights))
+    range_x, range_w = exponents(x), exponents(weights)
+    if range_x is None or range_w is None:
+        with np.errstate(all="ignore"):
+            plain = product(x.astype(np.float64), weights.astype(np.float64))
+        return np.where(np.isfinite(plain), exact_sums(_finite(x), _finite(weights), terms, product), plain)
+    (unit_x, top_x), (unit_w, top_w) = range_x, range_w
     room = _MANTISSA - math.ceil(math.log2(max(terms, 1)))
     bits_x, bits_w = top_x - unit_x, top_w - unit_w
     parts_x, parts_w = min(
         ((p, q) for p in range(1, 5) for q in range(1, 5) if -(-bits_x // p) + -(-bits_w // q) <= room),
         key=lambda cut: (cut[0] * cut[1], cut[1]),
     )
-    wide_x, wide_w = _finite(x).astype(np.float64), _finite(weights).astype(np.float64)
-    xs = _cut(wide_x, unit_x, bits_x, parts_x)
-    ws = _cut(wide_w, unit_w, bits_w, parts_w)
-    total = _rounded([product(a, b) for a in xs for b in ws])
-    if np.isfinite(x).all() and np.isfinite(weights).all():
-        return total
-    with np.errstate(all="ignore"):
-        plain = product(x.astype(np.float64), weights.astype(np.float64))
-    return np.where(np.isfinite(plain), total, plain)
+    xs = _cut(x.astype(np.float64), unit_x, bits_x, parts_x)
+    ws = _cut(weights.astype(np.float64), unit_w, bits_w, parts_w)
+    return _rounded([product(a, b) for a in xs for b in ws])
 
 
 def _rounded(sums: list[Double]) -> Double:
@@ -66,8 +67,7 @@ def _rounded(sums: list[Double]) -> Double:
 
 
 def _finite(values: Half) -> Half:
-    ok = np.isfinite(values)
-    return values if ok.all() else np.where(ok, values, np.float16(0))
+    return np.where(np.isfinite(values), values, np.float16(0))
 
 
 def _cut(values: Double, unit: int, bits: int, parts: int) -> list[Double]:
