@@ -7,12 +7,11 @@ any pass: names are files of models/third_party without ".onnx".
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import onnxruntime
+from stopwatch import best
 
 from bmcompiler.driver import load_network
 from bmcompiler.interpreter import run_module
@@ -20,17 +19,6 @@ from bmcompiler.interpreter import run_module
 THIRD_PARTY = Path(__file__).resolve().parent.parent / "models" / "third_party"
 THREADS = 2
 SHAPES = {"ppocr_v2_cls": [1, 3, 48, 192], "ppocr_v4_det": [1, 3, 320, 320], "ppocr_v4_rec": [1, 3, 48, 320]}
-REPEATS = 5
-
-
-def best(function: Callable[[], object]) -> float:
-    """Shortest of a few runs, seconds."""
-    times = []
-    for _ in range(REPEATS):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 def bench(name: str) -> float:

@@ -15,23 +15,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from stopwatch import best
 
 import bmcompiler
 from bmcompiler.runtime import Session
 
 MODELS = Path(__file__).resolve().parent.parent / "models"
 THIRD_PARTY = MODELS / "third_party"
-REPEATS = 5
-
-
-def best(function: Callable[[], object]) -> float:
-    """Shortest of a few runs, seconds."""
-    times = []
-    for _ in range(REPEATS):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 def noise(*shape: int) -> np.ndarray:

@@ -9,10 +9,9 @@ same number of multiply-accumulates, on one core.
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable
 
 import numpy as np
+from stopwatch import best
 
 from bmcompiler import arith
 from bmcompiler.backends.bm1880.cmdbuf import records
@@ -27,16 +26,6 @@ from bmcompiler.runtime.session import Session
 CONVOLUTIONS = [(64, 64, 56, 3), (3, 64, 224, 3), (512, 512, 14, 3), (64, 256, 56, 1), (16, 16, 12, 3)]
 
 
-def best_seconds(action: Callable[[], object], repeats: int = 5) -> float:
-    """Shortest of several runs."""
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        action()
-        times.append(time.perf_counter() - start)
-    return min(times)
-
-
 def reference_seconds(macs: int) -> float:
     """Time of a float32 product of that many multiply-accumulates, measured on one of at most 2**28."""
     size = min(macs, 1 << 28)
@@ -44,7 +33,7 @@ def reference_seconds(macs: int) -> float:
     columns = max(1, size // (depth * rows))
     a, b = np.ones((rows, depth), np.float32), np.ones((depth, columns), np.float32)
     with one_blas_thread:
-        return best_seconds(lambda: a @ b) * macs / (rows * depth * columns)
+        return best(lambda: a @ b) * macs / (rows * depth * columns)
 
 
 def report(name: str, seconds: float, macs: int) -> None:
@@ -60,7 +49,7 @@ def bench_convolutions() -> None:
         x = rng.integers(-128, 128, (1, ic, size, size), dtype=np.int8)
         w = rng.integers(-128, 128, (oc, ic, kernel, kernel), dtype=np.int8)
         pads = (kernel // 2,) * 4
-        seconds = best_seconds(lambda x=x, w=w, pads=pads: arith.conv2d(x, w, pads=pads))  # type: ignore[misc]
+        seconds = best(lambda x=x, w=w, pads=pads: arith.conv2d(x, w, pads=pads))  # type: ignore[misc]
         macs = ic * oc * size * size * kernel * kernel
         report(f"conv2d {ic}->{oc} {kernel}x{kernel} at {size}x{size}", seconds, macs)
 
@@ -85,8 +74,8 @@ def bench_model(path: str) -> None:
     for index, command in enumerate(model.commands):
         session = Session(model.select(index))
         inputs = {i.name: rng.integers(0, 100, i.shape, dtype=np.uint8) for i in session.inputs}
-        first = best_seconds(lambda: session.run(inputs, raw=True), 1)  # noqa: B023
-        seconds = best_seconds(lambda: session.run(inputs, raw=True))  # noqa: B023
+        first = best(lambda: session.run(inputs, raw=True), 1)  # noqa: B023
+        seconds = best(lambda: session.run(inputs, raw=True))  # noqa: B023
         macs = count_macs(command.cmdbuf)
         shape = "x".join(str(size) for size in command.inputs[0].shape)
         report(f"{model.net_name} {shape}, {len(records(command.cmdbuf))} commands", seconds, max(macs, 1))
