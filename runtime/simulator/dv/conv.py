@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from bmcompiler.backends.dv.accumulate import Accumulator
 from bmcompiler.backends.dv.commands import Buf, ConvCommand, Run
 from bmcompiler.backends.dv.exact import Half
-from bmcompiler.backends.dv.geometry import Extent, Link, after_conv, after_pool, chain, weight_bytes
+from bmcompiler.backends.dv.geometry import Extent, Link, after_conv, after_pool, chain, effective_kernel, weight_bytes
 from bmcompiler.backends.dv.layout import from_whc8, into_whc8
 from bmcompiler.backends.dv.packing import unpack_conv, unpack_dilated
 from bmcompiler.backends.dv.run_model import RunWeights, run_result
@@ -106,8 +106,9 @@ class ConvPlan:
     def _bind(self, command: ConvCommand, memory: Memory) -> list[_Step]:
         links = chain(command)
         added = [_before_max_pool(link) for link in links]
-        if any(min(each.w, each.h, link.out.w, link.out.h) < 1 for each, link in zip(added, links)):
-            raise SimulatorError("a run has a kernel or window larger than its padded input")
+        for index, link in enumerate(links):
+            if not _windows_fit(link):
+                raise SimulatorError(f"run {index}: the kernel or pooling window is larger than its padded input")
         external = [link.external for link in links]
         outputs = self._rows("output_buf", command.output_buf, [link.out for link in links], external, memory)
         addends: list[NDArray[np.float16] | None] = [None] * len(links)
@@ -153,6 +154,22 @@ class ConvPlan:
                 buffer = run_result(step.run, x, used, addend, self._accumulator)
                 if step.outputs is not None:
                     into_whc8(buffer, step.outputs[sample])
+
+
+def _windows_fit(link: Link) -> bool:
+    """Kernel and window have a position; the driver's divisions can give 1 where they have none."""
+    run, middle = link.run, after_conv(link.source, link.run)
+    smallest = [link.source.w, link.source.h, middle.w, middle.h, link.out.w, link.out.h]
+    if run.has_conv and not run.is_deconv:
+        span, pad = effective_kernel(run), run.conv_pad
+        smallest += [
+            pad.left + link.source.w + pad.right - span.x + 1,
+            pad.top + link.source.h + pad.bottom - span.y + 1,
+        ]
+    if run.pool_enable in (Pool.MAX, Pool.AVERAGE):
+        size, pad = run.pool_size, run.pool_pad
+        smallest += [pad.left + middle.w + pad.right - size.x + 1, pad.top + middle.h + pad.bottom - size.y + 1]
+    return min(smallest) >= 1
 
 
 def _before_max_pool(link: Link) -> Extent:
