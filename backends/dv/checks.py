@@ -51,13 +51,18 @@ def first(refusals: Refusals) -> Refusal | None:
 
 
 def check_conv(command: ConvCommand, chip: DvChip, size_of: SizeOf) -> Refusal | None:
-    """The driver's check of a CONV command of full size (version 1: with its table)."""
+    """The driver's check of a CONV command of full size, without its conversion table."""
     return first(_conv(command, chip, size_of))
 
 
+def check_table(command: ConvCommand, size_of: SizeOf, align: int = 2) -> Refusal | None:
+    """The check of the conversion table of a version 1 command, which comes first; it may be NULL."""
+    if not command.u8_table.mem:
+        return None
+    return first(check_buffer("u8tofp16_table", command.u8_table, U8_TABLE_BYTES, size_of, align))
+
+
 def _conv(command: ConvCommand, chip: DvChip, size_of: SizeOf) -> Refusals:
-    if command.u8_table.mem:
-        yield from check_buffer("u8tofp16_table", command.u8_table, U8_TABLE_BYTES, size_of)
     yield from structure(command, chip)
     yield from _buffers(command, size_of)
 

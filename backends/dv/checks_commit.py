@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from bmcompiler.backends.dv.checks import Refusal, Refusals, SizeOf, check_buffer, failed, first, structure
+from bmcompiler.backends.dv.checks import Refusal, Refusals, SizeOf, check_buffer, check_table, failed, first, structure
 from bmcompiler.backends.dv.chip import DvChip
 from bmcompiler.backends.dv.commands import ConvCommand, FcCommand
 from bmcompiler.backends.dv.geometry import chain, weight_bytes
 from bmcompiler.backends.dv.packing_sizes import fc_size
-from bmcompiler.backends.dv.structs import U8_TABLE_BYTES
 
 WEIGHT_ALIGN = 16
 
@@ -27,8 +26,9 @@ def _conv(command: ConvCommand, chip: DvChip, size_of: SizeOf) -> Refusals:
             )
     yield from structure(command, chip)
     links = chain(command)
-    if command.u8_table.mem:
-        yield from check_buffer("u8tofp16_table", command.u8_table, U8_TABLE_BYTES, size_of, WEIGHT_ALIGN)
+    refusal = check_table(command, size_of, WEIGHT_ALIGN)
+    if refusal:
+        yield refusal
     width = 1 if command.u8_table.mem else 2
     pixels = command.w * command.h * command.z * command.c
     yield from check_buffer("input_buf", command.input_buf, width * pixels, size_of)

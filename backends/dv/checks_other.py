@@ -7,7 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from bmcompiler.backends.dv.checks import FAILED, Refusal, Refusals, SizeOf, check_buffer, check_conv, failed, first
+from bmcompiler.backends.dv.checks import (
+    FAILED,
+    Refusal,
+    Refusals,
+    SizeOf,
+    check_buffer,
+    check_conv,
+    check_table,
+    failed,
+    first,
+)
 from bmcompiler.backends.dv.chip import DvChip
 from bmcompiler.backends.dv.commands import Buf, ConvCommand, FcCommand
 from bmcompiler.backends.dv.packing_sizes import fc_size
@@ -59,7 +69,7 @@ def check_command(data: bytes, chip: DvChip, size_of: SizeOf) -> Refusal | None:
     data = data[: int(header["size"])]
     kind = DeviceType(int(header["device_type"]))
     if kind == DeviceType.CONV:
-        return first(_conv_of_bytes(data, chip, size_of))
+        return _check_conv_bytes(data, chip, size_of)
     if kind == DeviceType.FC:
         return check_fc(FcCommand.decode(data), chip, size_of)
     if kind == DeviceType.IPU:
@@ -67,17 +77,17 @@ def check_command(data: bytes, chip: DvChip, size_of: SizeOf) -> Refusal | None:
     return first(_maximizer(np.frombuffer(data, MAXIMIZER_V0)[0], size_of))
 
 
-def _conv_of_bytes(data: bytes, chip: DvChip, size_of: SizeOf) -> Refusals:
-    """The size in the inner header of a version 1 command is looked at, after the table; its version is not."""
+def _check_conv_bytes(data: bytes, chip: DvChip, size_of: SizeOf) -> Refusal | None:
+    """The size in the inner header of a version 1 command is looked at after the table; its version is not."""
     command = ConvCommand.decode(data)
-    refusal = check_conv(command, chip, size_of)
-    inner = CONV_V0.itemsize
     if len(data) == CONV_V1.itemsize:
+        refusal = check_table(command, size_of)
+        if refusal:
+            return refusal
         inner = int(np.frombuffer(data, CONV_V1)[0]["conv_cmd"]["header"]["size"])
-    if inner != CONV_V0.itemsize and not (refusal and refusal.text.startswith("u8tofp16_table")):
-        yield failed("SIZE", f"conv_cmd.header.size {inner} is not {CONV_V0.itemsize}")
-    if refusal:
-        yield refusal
+        if inner != CONV_V0.itemsize:
+            return failed("SIZE", f"conv_cmd.header.size {inner} is not {CONV_V0.itemsize}")
+    return check_conv(command, chip, size_of)
 
 
 def check_fc(command: FcCommand, chip: DvChip, size_of: SizeOf) -> Refusal | None:

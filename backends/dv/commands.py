@@ -147,7 +147,7 @@ class Run:
             pool_pad=_pads(pool_pad),
             conv_enable=enable,
             kernel=Pair(kernel.x, kernel.y or kernel.x),
-            pz=pz & 0x7F,
+            pz=pz,
             conv_stride=_bytes(stride),
             dilation=Pair(steps.x or 1, steps.y or 1),
             weight_fmt=fmt,

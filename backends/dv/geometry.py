@@ -11,6 +11,8 @@ from bmcompiler.backends.dv.commands import ConvCommand, Pair, Run
 from bmcompiler.backends.dv.packing_sizes import conv_size, dilated_size
 from bmcompiler.backends.dv.structs import Pool
 
+_DEPTH = 0x7F  # bits of the kernel depth that the device uses
+
 
 class Extent(NamedTuple):
     """Width, height, depth and channels of a feature map."""
@@ -64,7 +66,7 @@ def after_conv(extent: Extent, run: Run) -> Extent:
     return Extent(
         conv_out(extent.w, span.x, pad.left, pad.right, stride.x, run.is_deconv),
         conv_out(extent.h, span.y, pad.top, pad.bottom, stride.y, run.is_deconv),
-        extent.z - run.pz + 1,
+        extent.z - (run.pz & _DEPTH) + 1,
         run.m,
     )
 

@@ -115,3 +115,18 @@ def test_the_kernel_asks_more_than_the_driver(change: dict[str, Any], rule: str)
 def test_headers_that_cannot_be_right(raw: bytes, code: int) -> None:
     refusal = check_command(raw, DvChip(), lambda handle: 0)
     assert refusal and refusal.code == code
+
+
+def test_version_1_commands_check_table_then_inner_size() -> None:
+    command = replace(COMMAND, u8_table=Buf(4))
+
+    def code(raw: bytes, table_bytes: int) -> tuple[int, str]:
+        refusal = check_command(raw, DvChip(), lambda handle: table_bytes if handle == 4 else BIG)
+        return (refusal.code, refusal.rule) if refusal else (0, "")
+
+    raw = bytearray(command.encode())
+    assert code(bytes(raw), 1536) == (0, "")
+    assert code(bytes(raw), 1535) == (22, "BUF_SPACE")
+    raw[32:36] = np.uint32(1863).tobytes()
+    assert code(bytes(raw), 1535) == (22, "BUF_SPACE")
+    assert code(bytes(raw), 1536) == (-1, "SIZE")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from bmcompiler.errors import SimulatorError
@@ -32,12 +34,13 @@ def test_reported_failures_keep_their_reason() -> None:
     assert not queue.wait(4)
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_fault_does_not_stop_the_queue() -> None:
+def test_a_fault_does_not_stop_the_queue(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[type] = []
+    monkeypatch.setattr(threading, "excepthook", lambda fault: seen.append(fault.exc_type))
     queue = ExecutionQueue("test")
     done: list[int] = []
     fault = failing_with(ValueError("a fault of the program"))
     for each in (fault, Execution(lambda: done.append(1), nothing), fault, Execution(lambda: done.append(2), nothing)):
         last = queue.submit(each)
     assert queue.wait(last)
-    assert done == [1, 2] and fault.failure == "the execution was aborted"
+    assert done == [1, 2] and seen == [ValueError] * 2 and fault.failure == "the execution was aborted"
