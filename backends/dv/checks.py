@@ -39,6 +39,8 @@ class Refusal(NamedTuple):
 
 Refusals = Iterator[Refusal]
 
+_NULL_RULES = ("INPUT_NULL", "OUTPUT_NULL", "WEIGHT_NULL")
+
 
 def failed(rule: str, text: str) -> Refusal:
     """The driver's usual return of -1."""
@@ -65,6 +67,11 @@ def check_table(command: ConvCommand, size_of: SizeOf, align: int = 2) -> Refusa
 def _conv(command: ConvCommand, chip: DvChip, size_of: SizeOf) -> Refusals:
     yield from structure(command, chip)
     yield from _buffers(command, size_of)
+
+
+def limits(command: ConvCommand, chip: DvChip) -> Refusal | None:
+    """Why a command does not fit the device, for those who have no memory yet: handles may be NULL."""
+    return next((refusal for refusal in structure(command, chip) if refusal.rule not in _NULL_RULES), None)
 
 
 def structure(command: ConvCommand, chip: DvChip) -> Refusals:

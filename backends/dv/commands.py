@@ -15,7 +15,6 @@ from bmcompiler.backends.dv.structs import (
     CONV_V0,
     CONV_V1,
     FC_V0,
-    HALF_ONE,
     MAX_RUNS,
     Activation,
     ConvEnable,
@@ -127,11 +126,6 @@ class Run:
     def has_prelu_stream(self) -> bool:
         """The weights carry a slope per output channel."""
         return self.has_conv and self.actfunc == Activation.PRELU
-
-    @property
-    def pool_half_one(self) -> bool:
-        """Average pooling multiplies by one."""
-        return self.pool_avg_param == HALF_ONE
 
     @staticmethod
     def of_record(record: Any) -> Run:

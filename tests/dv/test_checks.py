@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from dv_data import golden
 
-from bmcompiler.backends.dv.checks import Refusal, check_conv
+from bmcompiler.backends.dv.checks import Refusal, check_conv, limits
 from bmcompiler.backends.dv.checks_commit import check_conv_commit
 from bmcompiler.backends.dv.checks_other import check_command
 from bmcompiler.backends.dv.chip import DvChip
 from bmcompiler.backends.dv.commands import Buf, ConvCommand, Pads, Pair, Run
+from bmcompiler.backends.dv.structs import IPU_V0
 
 # The golden files label a kernel depth of 0 as they label a map depth of 0.
 SAME_LABEL = {"PZ0": "Z0"}
@@ -130,3 +131,67 @@ def test_version_1_commands_check_table_then_inner_size() -> None:
     raw[32:36] = np.uint32(1863).tobytes()
     assert code(bytes(raw), 1535) == (22, "BUF_SPACE")
     assert code(bytes(raw), 1536) == (-1, "SIZE")
+
+
+@pytest.mark.parametrize(
+    ("fields", "rule"),
+    [
+        ({"input_buf": Buf()}, "INPUT_NULL"),
+        ({"output_buf": Buf()}, "OUTPUT_NULL"),
+        ({"z": 0}, "Z0"),
+        ({"c": 20}, ""),
+        ({"w": 2, "h": 1, "runs": (replace(CONV, conv_pad=Pads()),)}, "INPUT_TOO_SMALL"),
+        ({"runs": (replace(CONV, m=0),)}, "ZERO_OUTPUT"),
+        ({"runs": (replace(CONV, conv_enable=0, lrn=0x503),)}, ""),
+        ({"c": 20, "runs": (replace(CONV, conv_enable=0, lrn=0x503),)}, "LRN_C"),
+        ({"runs": (CONV, CONV), "topo": 2, "z": 2}, "MULTIRUN_INVALID"),
+        ({"runs": (replace(CONV, dilation=Pair(1, 2)), CONV), "topo": 2}, "DIL_MULTIRUN"),
+        ({"w": 500, "h": 500, "c": 64, "runs": (replace(CONV, m=64), CONV), "topo": 2}, "UB_RUN_TILES"),
+        ({"w": 1, "h": 1024, "c": 4096}, "UB_TOO_SMALL_FOR_TILE"),
+    ],
+)
+def test_rules_of_a_command(fields: dict[str, Any], rule: str) -> None:
+    command = replace(COMMAND, **fields)
+    refusal = refused(command)
+    assert (refusal.rule if refusal else "") == rule
+    without_memory = limits(replace(command, input_buf=Buf(), output_buf=Buf()), DvChip())
+    assert (without_memory.rule if without_memory else "") == ("" if rule.endswith("NULL") else rule)
+
+
+def test_dilated_pads_need_a_revision_of_their_own() -> None:
+    """dv.md 1.7 rule 10: 93, on the small board 83."""
+    run = replace(CONV, dilation=Pair(30, 30), conv_pad=Pads(30, 30, 30, 30))
+    command = replace(COMMAND, runs=(run,))
+    for chip, rule in (
+        (DvChip(), ""),
+        (DvChip(svn_version=83), "SVN_DIL_PAD"),
+        (DvChip(svn_version=83, zia_c2=True), ""),
+    ):
+        refusal = refused(command, chip)
+        assert (refusal.rule if refusal else "") == rule
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({}, 0),
+        ({"rect_width": 4095}, -1),
+        ({"fmt_wr": 7}, -1),
+        ({"gidx": 0}, -1),
+        ({"use_tex": 0}, -1),
+        ({"use_tex": 0, "use_rd": 1, "stride_rd": 400}, 0),
+        ({"use_rd": 1, "stride_rd": 0}, -1),
+        ({"stride_wr": -32769}, -1),
+        ({"tex_height": 4095}, 22),
+    ],
+)
+def test_image_commands(fields: dict[str, int], code: int) -> None:
+    command = np.zeros(1, IPU_V0)
+    command["header"] = (224, 3, 0, (0, 0))
+    for name in ("tex", "rd", "wr"):
+        command[name]["mem"] = 1
+    values = {"fmt_wr": 2, "rect_width": 100, "rect_height": 100, "tex_width": 50, "tex_height": 50, "use_tex": 1}
+    for name, value in {**values, "ridx": 2, "gidx": 1, "bidx": 0, "fmt_tex": 1, "stride_wr": 600, **fields}.items():
+        command[name] = value
+    refusal = check_command(command.tobytes(), DvChip(), lambda handle: 60000)
+    assert (refusal.code if refusal else 0) == code

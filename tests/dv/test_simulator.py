@@ -17,6 +17,7 @@ from bmcompiler.backends.dv.accumulate import Accumulator
 from bmcompiler.backends.dv.chip import DvChip
 from bmcompiler.backends.dv.commands import Buf, ConvCommand, FcCommand, Pads, Pair, Run
 from bmcompiler.backends.dv.geometry import chain
+from bmcompiler.backends.dv.layout import nchw_to_whc8
 from bmcompiler.backends.dv.packing import pack_conv, pack_dilated, pack_fc
 from bmcompiler.backends.dv.structs import MAXIMIZER_V0
 from bmcompiler.runtime import dmp_dv as dv
@@ -316,3 +317,25 @@ def test_a_batch_beyond_its_memory_is_refused() -> None:
         assert dv.dmp_dv_cmdlist_commit(cmdlist) == -1
         assert "input_buf ends 512 bytes after its memory" in dv.dmp_dv_get_last_error_message()
         dv.dmp_dv_cmdlist_release(cmdlist)
+
+
+@pytest.mark.parametrize("actfunc", [5, 6])
+def test_fully_connected_slopes_have_no_place(actfunc: int) -> None:
+    """dv.md 1.5: PReLU is refused at commit."""
+    with board() as on:
+        cmdlist = on.list_of(FcCommand(8, 8, on.room(256), on.room(16), on.room(16), actfunc=actfunc).encode())
+        assert dv.dmp_dv_cmdlist_commit(cmdlist) == 95
+        dv.dmp_dv_cmdlist_release(cmdlist)
+
+
+def test_buffers_may_begin_at_any_even_byte() -> None:
+    random = np.random.default_rng(11)
+    x = integers(random, 1, 12, 5, 3)
+    with board() as on:
+        source, target = on.put(np.zeros(400, np.uint8)), on.room(400)
+        source, target = source._replace(offs=source.offs + 2), target._replace(offs=target.offs + 6)
+        on.data[source.offs : source.offs + 360] = nchw_to_whc8(x.astype(np.float16))[0].view(np.uint8)
+        run = Run(m=12, pool_enable=2, pool_size=Pair(1, 1), pool_avg_param=0x3C00)
+        on.run(ConvCommand(3, 5, 12, (run,), input_buf=source, output_buf=target).encode())
+        np.testing.assert_array_equal(on.get_map(target, (1, 12, 5, 3)), x)
+        assert (on.data[target.offs - 6 : target.offs] == 0xCD).all() and on.data[target.offs + 360] == 0xCD
