@@ -1,4 +1,4 @@
-"""Accuracy on BM1880 against float32: python benchmarks/accuracy.py [NAMES...]
+"""Accuracy in int8 on both chips against float32: python benchmarks/accuracy.py [bm1880|bm1684] [NAMES...]
 
 Each network is compiled with `bmnet-compile` and run on its test samples with `bmnet-run`, as a user would; float32 is
 the interpreter on the network as imported. Third-party networks and photos must be fetched first (`make models`).
@@ -60,6 +60,7 @@ def faces(size: int) -> Callable[[], Data]:
     return load
 
 
+TARGETS = ("bm1880", "bm1684")
 NETS = {
     "lenet": Net((MODELS / "lenet/deploy.prototxt", MODELS / "lenet/lenet.caffemodel"), digits),
     "resnet8": Net((MODELS / "resnet8/resnet8_mnist.onnx",), digits),
@@ -81,7 +82,7 @@ def command(name: str, *arguments: object) -> None:
     subprocess.run([str(word) for word in (program, *arguments)], check=True, stdout=subprocess.DEVNULL)
 
 
-def measure(name: str, net: Net, folder: Path) -> None:
+def measure(name: str, net: Net, folder: Path, target: str) -> None:
     if not all(path.exists() for path in net.files):
         print(f"{name:12} not fetched (make models)")
         return
@@ -94,17 +95,21 @@ def measure(name: str, net: Net, folder: Path) -> None:
     np.savez(calibration, **{source: data.calibration})
     np.savez(samples, **{source: data.test})
     start = time.perf_counter()
-    command("bmnet-compile", *net.files, "--target", "bm1880", "--shapes", one, "--data", calibration, "-o", model)
+    options = ("--target", target, "--quantize", "int8", "--shapes", one, "--data", calibration, "-o", model)
+    command("bmnet-compile", *net.files, *options)
     seconds = time.perf_counter() - start
     command("bmnet-run", model, "--input", samples, "-o", results)
     found = accuracy(dict(np.load(results)), data)
-    print(f"{name:12} float32 {exact:.3f}  BM1880 int8 {found:.3f}  bmnet-compile {seconds:.1f} s")
+    print(f"{name:12} float32 {exact:.3f}  {target} int8 {found:.3f}  bmnet-compile {seconds:.1f} s")
 
 
-def main(names: list[str]) -> None:
+def main(arguments: list[str]) -> None:
+    targets = [a for a in arguments if a in TARGETS] or TARGETS
+    names = [a for a in arguments if a not in TARGETS] or list(NETS)
     with tempfile.TemporaryDirectory() as folder:
-        for name in names or list(NETS):
-            measure(name, NETS[name], Path(folder))
+        for target in targets:
+            for name in names:
+                measure(name, NETS[name], Path(folder), target)
 
 
 if __name__ == "__main__":
