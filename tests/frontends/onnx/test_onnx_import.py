@@ -287,6 +287,18 @@ def test_opsets_outside_the_range(opset: int) -> None:
     assert f"opset {opset} is not supported" in message(UnsupportedError, lambda: import_onnx(model))
 
 
+def test_a_model_without_opset() -> None:
+    model = conv_net()
+    del model.opset_import[:]
+    assert "names no opset" in message(FileFormatError, lambda: import_onnx(model))
+
+
+def test_sparse_initializers_are_refused_with_a_remedy() -> None:
+    model = conv_net()
+    model.graph.sparse_initializer.add()
+    assert "dense initializers" in message(UnsupportedError, lambda: import_onnx(model))
+
+
 # -- external data
 def external(folder: Path, **entries: str) -> Path:
     """conv_net with its weight in weights.bin; `entries` change the reference."""

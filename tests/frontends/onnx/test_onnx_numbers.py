@@ -195,6 +195,31 @@ def test_values_that_are_as_many_as_differ_are_refused() -> None:
         import_onnx(model)
 
 
+@pytest.mark.parametrize(
+    ("op", "inputs", "attributes", "reason"),
+    [
+        (
+            "STFT",
+            [data(1, 16, 1), np.asarray(0), None, np.asarray(4)],
+            {},
+            "frames of 4 every 0 do not fit a signal of 16",
+        ),
+        ("STFT", [data(1, 16, 1), np.asarray(2), None, np.asarray(17)], {}, "frames of 17 every 2 do not fit"),
+        ("Col2Im", [data(1, 4, 9), ints(4, 4), ints(2)], {}, "do not fit input"),
+        ("Col2Im", [data(1, 4, 8), ints(4, 4), ints(2, 2)], {}, "does not hold blocks"),
+        ("Col2Im", [data(1, 5, 9), ints(4, 4), ints(2, 2)], {}, "does not hold blocks"),
+        ("DFT", [data(2, 8, 1)], {"axis": 7}, "axis 7 does not exist"),
+    ],
+)
+def test_signals_that_do_not_fit_are_refused(
+    op: str, inputs: list[Any], attributes: dict[str, Any], reason: str
+) -> None:
+    known = [i for i, value in enumerate(inputs) if i and value is not None]
+    model, _ = op_model(op, inputs, known, attributes, opset=18)
+    with pytest.raises(BMError, match=reason):
+        import_onnx(model)
+
+
 def test_an_index_outside_its_axis_is_reported_at_run_time() -> None:
     model, feeds = op_model("Gather", [data(3, 4), ints(0, 3)])
     with pytest.raises(RuntimeUseError, match=r"node.*index 0 or 3 is outside an axis with 3 elements"):
