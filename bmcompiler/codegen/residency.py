@@ -1,10 +1,11 @@
 """Which activations stay in local memory between ops, so that they never cross the bus.
 
 An op that fits local memory as one tile (`DeviceKernel.whole`) can leave its result there, and read operands that are
-there in the layout it wants. The plan walks the ops of a device run once and decides as a cache with perfect foresight
-does: of what is needed again, that with the farthest next use gives way when room is short. Values that gave way, and
-those that other ops read from global memory, are stored when they are made. Then every stay gets a local address for
-its steps, weights for some steps more, so that they arrive while the ops before compute.
+there in the layout it wants; so can values that were loaded. The plan walks the ops of a device run once and decides as
+a cache with perfect foresight does: of what is needed again, that with the farthest next use gives way when room is
+short, first of what global memory has anyway. Values that gave way, and those that other ops read from global memory,
+are stored when they are made. Then every stay gets a local address for its steps, weights for some steps more, so that
+they arrive while the ops before compute.
 
 Weights may come up to AHEAD steps before they are needed.
 
@@ -112,7 +113,7 @@ class _Planner:
         self.steps = [Step(op, work and self._fitting(work, tiler, room)) for op, work in zip(ops, works)]
         self.blocks, self.read_elsewhere, self.tiler, self.room = blocks, read_elsewhere, tiler, room
         self.uses: dict[Held, list[int]] = defaultdict(list)
-        self.made: dict[Value, tuple[int, Held | None]] = {}
+        self.made: dict[Value, Held | None] = {}
         self.stays: list[Stay] = []
         self.here: dict[Held, Stay] = {}
         self.in_global: set[Value] = set()
@@ -139,20 +140,20 @@ class _Planner:
         return Residency(self.steps, kept - self.in_global)
 
     def _find_uses(self) -> None:
-        """Uses of what a run makes in the layout it is made in; everything else is read from global memory."""
+        """Uses by layout; what is read in another layout than it is made in is read from global memory."""
         self._leave_copies()
-        for index, step in enumerate(self.steps):
+        for step in self.steps:
             outputs = step.work.outputs if step.work else ()
             layouts = {b.holds.value: b.holds for b in outputs if b.holds is not None}
-            self.made.update((root_of(value), (index, layouts.get(root_of(value)))) for value in step.op.results)
+            self.made.update((value, layouts.get(value)) for value in step.op.results)
         for index, step in enumerate(self.steps):
             wanted = [b.holds for b in step.work.inputs if b.holds is not None] if step.work else []
+            for held in dict.fromkeys(wanted):
+                self.uses[held].append(index)
             operands = [root_of(value) for value in step.op.operands]
             for value in dict.fromkeys(operands):
-                held = self.made.get(value, (0, None))[1]
-                if held is not None and held in wanted:
-                    self.uses[held].append(index)
-                if held is None or wanted.count(held) < operands.count(value):
+                made = self.made.get(value)
+                if made is None or wanted.count(made) < operands.count(value):
                     self.in_global.add(value)
         self.in_global.update(value for value in self.made if self.read_elsewhere(value))
 
@@ -170,7 +171,7 @@ class _Planner:
     # -- the walk ------------------------------------------------------------------------------------------------------
     def _step(self, index: int, step: Step, work: TileWork) -> None:
         wanted: set[Held] = {buffer.holds for buffer in work.inputs if buffer.holds is not None}
-        new = [buffer for buffer in work.inputs if buffer.holds not in self.here or buffer.holds is None]
+        new = [buffer for buffer in work.inputs if buffer.holds is None or buffer.holds not in self.here]
         sizes = [buffer.lane_bytes for buffer in (*new, *work.outputs)]
         needed = sum(map(self.tiler.rounded, (*sizes, *work.scratch)))
         self._make_room(index, needed, wanted)
@@ -184,13 +185,13 @@ class _Planner:
                 continue
             stay = self._stay(buffer.lane_bytes, early if buffer.coefficient else index, index)
             step.inputs.append(Slot(buffer, stay, True))
-            if held is not None and self._next_use(held, index) != NEVER:
+            if held is not None:
                 self.here[held] = stay
         step.scratch = [self._stay(size, index, index) for size in work.scratch]
         for buffer in work.outputs:
             stay = self._stay(buffer.lane_bytes, index, index)
             step.outputs.append(Slot(buffer, stay, True))
-            if buffer.holds is not None and self._next_use(buffer.holds, index) != NEVER:
+            if buffer.holds is not None:
                 self.here[buffer.holds] = stay
         for held in [h for h in self.here if self._next_use(h, index) == NEVER]:
             del self.here[held]
@@ -213,7 +214,11 @@ class _Planner:
     def _make_room(self, index: int, needed: int, wanted: set[Held]) -> None:
         """Let values go until `needed` bytes fit beside the others; what is `wanted` now stays."""
         taken = sum(self.tiler.rounded(stay.lane_bytes) for stay in self.here.values())
-        rest = sorted((h for h in self.here if h not in wanted), key=lambda h: self._next_use(h, index - 1))
+
+        def cheapest_last(held: Held) -> tuple[bool, int, int]:
+            return held.value in self.in_global, self._next_use(held, index - 1), self.here[held].lane_bytes
+
+        rest = sorted((held for held in self.here if held not in wanted), key=cheapest_last)
         while rest and taken + needed > self.room:
             held = rest.pop()
             taken -= self.tiler.rounded(self.here.pop(held).lane_bytes)

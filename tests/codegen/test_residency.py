@@ -1,0 +1,262 @@
+"""What stays in local memory: plans of made-up works hold what they promise, shown by playing them step by step."""
+
+from __future__ import annotations
+
+from itertools import combinations, pairwise
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bmcompiler.builder import Builder
+from bmcompiler.codegen.memory import root_of
+from bmcompiler.codegen.residency import AHEAD, Residency, Stay, Step, emit_loads, emit_work, plan_residency
+from bmcompiler.codegen.schedule import Moved
+from bmcompiler.codegen.tiling import Buffer, Held, Tiler, TileWork
+from bmcompiler.ir import Module, Operation, TensorType, Value
+
+ALIGN = 16
+ROOM = 512
+Run = tuple[Module, dict[Operation, "TileWork | None"], set[Operation], set[Value]]
+
+
+class Chip:
+    """Local memory as address -> (bytes, content), and the values in global memory; checks every access."""
+
+    def __init__(self, inputs: set[Value]) -> None:
+        self.local: dict[int, tuple[int, Any]] = {}
+        self.stored = set(inputs)
+        self.loaded: list[Any] = []
+
+    def put(self, address: int, size: int, content: Any) -> None:
+        assert 0 <= address <= address + size <= ROOM
+        self.local = {a: (n, c) for a, (n, c) in self.local.items() if a + n <= address or address + size <= a}
+        self.local[address] = size, content
+
+    def read(self, address: int, content: Any) -> None:
+        assert self.local[address][1] == content
+
+    def load(self, address: int, size: int, content: Any, value: Value | None) -> None:
+        assert value is None or value in self.stored
+        self.loaded.append(content)
+        self.put(address, size, content)
+
+
+def work(op: Operation, sizes: list[int], layouts: list[int], weights: int, scratch: list[int]) -> TileWork:
+    """An op whose operands and result take `sizes` bytes in `layouts` (0: one that no op shares)."""
+    values = [root_of(value) for value in (*op.operands, *op.results)]
+    contents = [
+        Held(value, layout) if layout else (value, op.label, i)
+        for i, (value, layout) in enumerate(zip(values, layouts))
+    ]
+    if weights:
+        contents.insert(0, f"weights of {op.label}")
+        sizes, values = [weights, *sizes], [None, *values]  # type: ignore[list-item]
+
+    def load(number: int) -> Buffer:
+        size, content, value = sizes[number], contents[number], values[number]
+
+        def transfer(chip: Chip, address: int) -> None:
+            chip.load(address, size, content, value)
+
+        return Buffer(size, "", size, transfer, value is None, content if isinstance(content, Held) else None)
+
+    def store(chip: Chip, address: int) -> None:
+        chip.read(address, contents[-1])
+        chip.stored.add(values[-1])
+
+    def compute(chip: Chip, ins: list[int], outs: list[int], free: list[int]) -> None:
+        for address, content in zip(ins, contents):
+            chip.read(address, content)
+        for address, size in zip(free, scratch):
+            chip.put(address, size, "scratch")
+        chip.put(outs[0], sizes[-1], contents[-1])
+        for address, content in zip(ins, contents):
+            chip.read(address, content)  # neither result nor scratch lie upon what is read
+
+    held = contents[-1] if isinstance(contents[-1], Held) else None
+    result = Buffer(sizes[-1], "", sizes[-1], store, holds=held)
+    return TileWork(tuple(map(load, range(len(sizes) - 1))), (result,), tuple(scratch), compute, 1)
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> Run:
+    """A random net with one or two operands per op, through views too; a work per op, and what is read elsewhere."""
+    b = Builder.new("net")
+    values = [b.input(f"x{i}", TensorType((1, 4), "f32")) for i in range(2)]
+    bytes_of = {value: draw(st.integers(1, 160)) for value in values}
+    works: dict[Operation, TileWork | None] = {}
+    blockers: set[Operation] = set()
+    recent = st.integers(1, 5)
+    for _ in range(draw(st.integers(1, 14))):
+        x, y = (values[-min(draw(recent), len(values))] for _ in range(2))
+        if draw(st.integers(0, 5)) == 0:
+            x = b.reshape(b.reshape(x, shape=(4, 1)), shape=(1, 4))
+        made = b.add(x, y) if draw(st.booleans()) else b.relu(x)
+        op = made.op
+        assert op is not None
+        values.append(made)
+        bytes_of[made] = draw(st.integers(1, 160))
+        kind = draw(st.sampled_from(["work"] * 6 + ["blocker", "copy", "copy with work"]))
+        works[op] = None
+        if "work" in kind:
+            sizes = [bytes_of[root_of(value)] for value in (*op.operands, *op.results)]
+            layouts = [draw(st.sampled_from([1, 1, 1, 1, 2, 0])) for _ in sizes]
+            weights, scratch = draw(st.integers(0, 100)), draw(st.lists(st.integers(1, 60), max_size=2))
+            works[op] = work(op, sizes, layouts, weights, scratch)
+        if "copy" not in kind:
+            blockers.add(op)
+    returned = [values[-1], *draw(st.lists(st.sampled_from(values), max_size=2))]
+    module = b.outputs(returned, [f"y{i}" for i in range(len(returned))])
+    return module, works, blockers, {root_of(value) for value in returned}
+
+
+def plan(run: Run) -> Residency:
+    _, works, blockers, returned = run
+    tiler = Tiler(ROOM, ALIGN)
+    return plan_residency(list(works), works.__getitem__, blockers.__contains__, returned.__contains__, tiler)
+
+
+def stays(steps: list[Step]) -> list[Stay]:
+    slots = [slot.stay for step in steps for slot in (*step.inputs, *step.outputs)]
+    found = {id(stay): stay for stay in (*slots, *(stay for step in steps for stay in step.scratch))}
+    return list(found.values())
+
+
+def play(run: Run, found: Residency) -> tuple[Chip, Moved]:
+    """Carry the plan out in the order of `Program`."""
+    module, _, blockers, _ = run
+    chip, total = Chip(set(module.main.arguments)), Moved()
+    for index, step in enumerate(found.steps):
+        if step.work is None:
+            assert {root_of(value) for value in step.op.operands} <= chip.stored
+            chip.stored.update(step.op.results)
+            if step.op in blockers:
+                chip.local.clear()
+        for number in range(index, min(index + AHEAD + 1, len(found.steps))):
+            emit_loads(number, index, chip, found.steps[number], total)
+        if step.work is not None:
+            emit_work(chip, step, total)
+    return chip, total
+
+
+@settings(max_examples=150, deadline=None)
+@given(runs())
+def test_what_an_op_reads_is_there_and_nothing_else_is_stored(run: Run) -> None:
+    _, works, _, returned = run
+    found = plan(run)
+    assert [step.op for step in found.steps] == list(works)
+    chip, total = play(run, found)
+    made = {value for op in works for value in op.results}
+    assert returned & made <= chip.stored
+    assert found.local_only == made - chip.stored
+    assert total.loaded == sum(slot.buffer.nbytes for step in found.steps for slot in step.inputs if slot.moves)
+
+
+@settings(max_examples=150, deadline=None)
+@given(runs())
+def test_stays_of_the_same_time_lie_apart_within_local_memory(run: Run) -> None:
+    found = plan(run)
+    for a, b in combinations(stays(found.steps), 2):
+        apart_in_time = a.last < b.first or b.last < a.first
+        assert apart_in_time or a.address + a.lane_bytes <= b.address or b.address + b.lane_bytes <= a.address
+    for stay in stays(found.steps):
+        assert stay.first <= stay.last
+        assert stay.address % ALIGN == 0
+        assert 0 <= stay.address <= stay.address + stay.lane_bytes <= ROOM
+
+
+@settings(max_examples=50, deadline=None)
+@given(runs())
+def test_nothing_stays_across_an_op_that_takes_all_local_memory(run: Run) -> None:
+    found = plan(run)
+    taken = [i for i, step in enumerate(found.steps) if step.work is None and step.op in run[2]]
+    assert all(index < stay.first or stay.last < index for stay in stays(found.steps) for index in taken)
+
+
+@settings(max_examples=50, deadline=None)
+@given(runs())
+def test_plans_are_deterministic(run: Run) -> None:
+    first, second = plan(run), plan(run)
+    assert stays(first.steps) == stays(second.steps)
+    assert first.local_only == second.local_only
+
+
+# -- single nets -------------------------------------------------------------------------------------------------------
+def chain(*sizes: int, weights: int = 0) -> tuple[Builder, list[Value], Run]:
+    """relu after relu; `sizes` in bytes, first that of the input."""
+    b = Builder.new("net")
+    values = [b.input("x", TensorType((1, 4), "f32"))]
+    works: dict[Operation, TileWork | None] = {}
+    for a, size in pairwise(sizes):
+        values.append(b.relu(values[-1]))
+        op = values[-1].op
+        assert op is not None
+        works[op] = work(op, [a, size], [1, 1], weights, [])
+    return b, values, (Module(), works, set(works), set())
+
+
+def finished(b: Builder, run: Run, *returned: Value) -> Run:
+    names = [f"y{i}" for i in range(len(returned))]
+    return b.outputs(list(returned), names), run[1], run[2], {root_of(value) for value in returned}
+
+
+def joined(b: Builder, run: Run, x: Value, y: Value, sizes: list[int], layouts: list[int]) -> Value:
+    total = b.add(x, y)
+    assert total.op is not None
+    run[1][total.op] = work(total.op, sizes, layouts, 0, [])
+    run[2].add(total.op)
+    return total
+
+
+def test_a_residual_net_moves_its_input_and_output_alone() -> None:
+    b, values, run = chain(64, 64, 64, weights=32)
+    total = joined(b, run, values[0], values[-1], [64] * 3, [1] * 3)
+    run = finished(b, run, total)
+    found = plan(run)
+    _, moved = play(run, found)
+    assert (moved.loaded, moved.weights, moved.stored) == (64 + 2 * 32, 2 * 32, 64)
+    assert found.local_only == set(values[1:])
+
+
+def test_a_value_that_an_op_reads_twice_is_loaded_once() -> None:
+    b, values, run = chain(64)
+    total = joined(b, run, values[0], values[0], [64] * 3, [1] * 3)
+    run = finished(b, run, total)
+    assert play(run, plan(run))[1].loaded == 64
+
+
+def test_a_value_wanted_in_another_layout_goes_through_global_memory() -> None:
+    b, values, run = chain(64, 64)
+    total = joined(b, run, values[1], values[1], [64] * 3, [1, 2, 1])
+    run = finished(b, run, total)
+    found = plan(run)
+    assert play(run, found)[1].loaded == 64 + 64
+    assert found.local_only == set()
+
+
+def test_the_farthest_next_use_gives_way() -> None:
+    b, values, run = chain(64, 160, 160, 160, 160)
+    nearer = joined(b, run, values[2], values[4], [160, 160, 16], [1] * 3)
+    last = joined(b, run, nearer, values[1], [16, 160, 16], [1] * 3)
+    run = finished(b, run, last)
+    found = plan(run)
+    play(run, found)
+    assert set(values[1:]) - found.local_only == {values[1]}
+
+
+def test_of_equal_next_uses_the_larger_value_gives_way() -> None:
+    b, values, run = chain(64, 160, 16, 240, 240)
+    total = joined(b, run, values[1], values[2], [160, 16, 16], [1] * 3)
+    last = joined(b, run, total, values[4], [16, 240, 240], [1] * 3)
+    run = finished(b, run, last)
+    found = plan(run)
+    play(run, found)
+    assert set(values[1:]) - found.local_only == {values[1]}
+
+
+def test_weights_arrive_while_the_ops_before_compute() -> None:
+    b, values, run = chain(*[16] * 8, weights=16)
+    found = plan(finished(b, run, values[-1]))
+    early = [index - slot.stay.first for index, step in enumerate(found.steps) for slot in step.inputs[:1]]
+    assert early == [min(index, AHEAD) for index in range(7)]
