@@ -114,12 +114,13 @@ def test_malformed_buffers_name_record_and_offset(change, reason: str) -> None: 
 
 
 @given(st.binary(max_size=300))
-def test_random_bytes_never_crash_the_reader(data: bytes) -> None:
+def test_random_bytes_are_refused_or_assemble_to_themselves(data: bytes) -> None:
     for start in (b"", b"\xa5\x70", b"\xa5\x40\x02\0\0\0\0\0"):
         try:
-            disassemble(start + data)
+            text = disassemble(start + data)
         except FileFormatError:
             continue
+        assert assemble(text) == start + data
 
 
 def test_records_index_a_buffer() -> None:
