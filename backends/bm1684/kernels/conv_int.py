@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from math import prod
 from typing import Any, ClassVar
 
@@ -43,6 +43,10 @@ class IntConvKernel(ConvGeometry):
     """conv of i8 and u8: the sums in one instruction per tile, then what the mode says."""
 
     ops: ClassVar[tuple[type[TensorOp], ...]] = (Conv,)
+    only_in_commands = ("scale", "rshift")
+
+    def tiling_facts(self, op: TensorOp) -> Hashable:
+        return Finish(op).tiling_facts
 
     @rule("The result must be i8, u8, i16 or u16")
     def known_result(self, op: TensorOp) -> bool:

@@ -92,6 +92,13 @@ class Finish:
             self.op.mode == ASYMMETRIC and (len(self.op.operands) > 2 or self.zero_points[0] != 0)
         )
 
+    @property
+    def tiling_facts(self) -> tuple[bool, ...]:
+        """What of shift and scale decides areas and cycles: which steps there are, not their numbers."""
+        if self.factor is None:
+            return ()
+        return self.factor.residual == 1.0, self._multiplier > 255
+
     @cached_property
     def _limits(self) -> tuple[int, int]:
         limits = np.iinfo(self.dtype)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from bmcompiler.backends.bm1684.kernels.base import is_activation, item_bytes
-from bmcompiler.backends.bm1684.kernels.join import fits_fields, join_channels
+from bmcompiler.backends.bm1684.kernels.local_copies import fits_fields, join_channels
 from bmcompiler.backends.bm1684.kernels.moves import MOST_COMMANDS, CopyKernel
 from bmcompiler.codegen.pieces import (
     Fill,

@@ -7,23 +7,34 @@ from typing import ClassVar
 
 import numpy as np
 
+from bmcompiler.backends.bm1684.kernels.base import dims4, is_activation, item_bytes, words_of
 from bmcompiler.backends.bm1684.kernels.forms import FormsKernel
 from bmcompiler.backends.bm1684.kernels.interpolate import InterpolateKernel
 from bmcompiler.backends.bm1684.kernels.layout import SelectKernel
+from bmcompiler.backends.bm1684.kernels.local_copies import fits_fields, repeat_pixels
 from bmcompiler.codegen.kernels import DeviceKernel
+from bmcompiler.codegen.tiling import TileWork
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.resample import Resize
 from bmcompiler.ops.shape import Upsample
 
+_MOST_COPIES = 32
+"""Commands of one op in local memory."""
+
 
 class UpsampleKernel(SelectKernel):
-    """upsample: one copy; repetitions are axes with source stride 0."""
+    """upsample: one copy; repetitions are axes with source stride 0. In local memory some for each image."""
 
     ops = (Upsample,)
 
     def maps(self, op: TensorOp) -> Sequence[np.ndarray]:
         n, c, h, w = (np.arange(size) for size in op.x.shape)
         return n, c, h.repeat(op.scale[0]), w.repeat(op.scale[1])
+
+    def whole(self, op: TensorOp) -> TileWork | None:
+        copies = words_of(dims4(op.x), item_bytes(op.x))[0] * op.scale[1]
+        known = item_bytes(op.x) in (1, 2, 4) and is_activation(op.x) and fits_fields(op.type.shape)
+        return repeat_pixels(op) if known and copies <= _MOST_COPIES else None
 
 
 class NearestKernel(SelectKernel):

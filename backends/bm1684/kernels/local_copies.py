@@ -1,4 +1,4 @@
-"""Feature maps joined along channels in local memory."""
+"""Feature maps joined and repeated in local memory, as words whatever their elements."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from itertools import accumulate
 
 from bmcompiler.backends.bm1684.build import Build, lane_bytes, side_fields
 from bmcompiler.backends.bm1684.chip import CHIP, local_address
+from bmcompiler.backends.bm1684.hazards import Range
 from bmcompiler.backends.bm1684.isa import Direction, Eu, Precision, StrideCode, Task
 from bmcompiler.backends.bm1684.kernels.base import (
     MAX_CHANNELS,
@@ -20,7 +21,7 @@ from bmcompiler.backends.bm1684.kernels.base import (
     strides,
     words_of,
 )
-from bmcompiler.backends.bm1684.layout import Shape, aligned_strides
+from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides
 from bmcompiler.codegen.tiling import TileWork
 from bmcompiler.ops.base import TensorOp
 
@@ -63,9 +64,41 @@ def _copy(build: Build, part: Shape, source: int, total: Shape, target: int, sta
             **side_fields("dst", part, to),
         )
         return
+    _copy_words(build, part, (source, by), (address, to), (reads, writes))
+
+
+def repeat_pixels(op: TensorOp) -> TileWork:
+    """Upsampling by whole factors: per image and column of a factor, one copy that reads its rows repeatedly."""
+    (down, across), item = op.scale, item_bytes(op.result)
+    small, large = dims4(op.x), dims4(op.result)
+    boxes = [tuple((0, size) for size in dims) for dims in (small, large)]
+    source = activation_in(op.x, small, boxes[0])
+
+    def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+        reads, writes = [plane(ins[0], small, item)], [plane(outs[0], large, item)]
+        images, c, h, w = words_of(small, item)
+        by, to = aligned_strides((images, c, h, w)), aligned_strides(words_of(large, item))
+        for image in range(images):
+            for column in range(across):
+                start = ins[0] + 4 * image * by[0], (w, by[1], 0, 1)
+                end = outs[0] + 4 * (image * to[0] + column), (down * to[2], to[1], to[2], across)
+                _copy_words(build, (h, c, down, w), start, end, (reads, writes))
+
+    out = activation_out(op.result, large, boxes[1])
+    return TileWork((source,), (out,), (), compute, pass_cycles(large, item))
+
+
+def _copy_words(
+    build: Build,
+    shape: Shape,
+    source: tuple[int, Strides],
+    target: tuple[int, Strides],
+    touched: tuple[list[Range], list[Range]],
+) -> None:
+    """Copy words by the TIU; `source` and `target` are addresses with their strides in words."""
     build.tiu(
-        reads,
-        writes,
+        touched[0],
+        touched[1],
         tsk_typ=Task.TENSOR,
         tsk_eu_typ=Eu.COPY,
         tsk_opd_num=1,
@@ -74,9 +107,9 @@ def _copy(build: Build, part: Shape, source: int, total: Shape, target: int, sta
         opt_opd0_prec=Precision.INT32,
         short_res0_str=StrideCode.EXPLICIT,
         short_opd0_str=StrideCode.EXPLICIT,
-        res0_addr=local_address(address),
-        opd0_addr=local_address(source),
-        **sizes("res0", part),
-        **strides("res0", to),
-        **strides("opd0", by),
+        res0_addr=local_address(target[0]),
+        opd0_addr=local_address(source[0]),
+        **sizes("res0", shape),
+        **strides("res0", target[1]),
+        **strides("opd0", source[1]),
     )
