@@ -100,26 +100,32 @@ class Run:
 
     @property
     def has_conv(self) -> bool:
+        """Whether the run multiplies by weights."""
         return self.conv_enable != 0
 
     @property
     def is_depthwise(self) -> bool:
+        """Whether each channel has a kernel of its own."""
         return bool(self.conv_enable & ConvEnable.DEPTHWISE)
 
     @property
     def is_deconv(self) -> bool:
+        """Whether the convolution is transposed."""
         return bool(self.conv_enable & ConvEnable.DECONV)
 
     @property
     def has_lrn(self) -> bool:
+        """Whether the run ends with a normalisation across channels."""
         return bool(self.lrn & 1)
 
     @property
     def is_dilated(self) -> bool:
+        """Whether the taps of the kernel have gaps on an axis."""
         return max(self.dilation) > 1
 
     @property
     def is_quantized(self) -> bool:
+        """Whether weights are bytes that pick entries of a table of 256 fp16 numbers."""
         return bool(self.weight_fmt & 2)
 
     @property
@@ -294,6 +300,7 @@ class FcCommand:
 
     @property
     def is_quantized(self) -> bool:
+        """Whether weights are bytes that pick entries of a table of 256 fp16 numbers."""
         return self.weight_fmt == 1
 
     @staticmethod

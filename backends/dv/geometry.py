@@ -24,10 +24,12 @@ class Extent(NamedTuple):
 
     @property
     def elements(self) -> int:
+        """Number of elements."""
         return self.w * self.h * self.z * self.c
 
     @property
     def bytes(self) -> int:
+        """Bytes of all elements, two each (fp16)."""
         return 2 * self.elements
 
 

@@ -35,6 +35,7 @@ class Handle:
 
     @property
     def alive(self) -> bool:
+        """Whether anything still refers to it."""
         return self.count > 0
 
     def describe(self) -> str:

@@ -18,7 +18,8 @@ __all__ = ["ConvPlan", "FcPlan", "MaximizerPlan", "Memory", "Plan", "bind_comman
 class Plan(Protocol):
     """A command with its memory resolved."""
 
-    def run(self) -> None: ...
+    def run(self) -> None:
+        """Execute the command on the memory."""
 
 
 def bind_command(
