@@ -186,7 +186,7 @@ class _FoldBatchNorm(Rules):
     def into_reader(self, op: TensorOp, rewriter: Rewriter) -> bool:
         """Rule 5."""
         before = sole(op.operands[0], "scale")
-        weight, bias = self.parameters(op)
+        weight, bias = (None, None) if before is None else self.parameters(op)
         if before is None or weight is None or (op.opname == "matmul" and op.transpose_left):
             return False
         affine = self.affine(before, before.type.rank - 1 if op.opname == "matmul" else 1)

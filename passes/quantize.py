@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Function, Module, Operation, Value
@@ -18,6 +18,9 @@ from bmcompiler.passes.quantize_rules.islands import pointless_islands
 from bmcompiler.passes.quantize_rules.scheme import Scheme, Shifts
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.quant_modes import MODES
+
+if TYPE_CHECKING:
+    from bmcompiler.passes.scale_rules.layers import Layer
 
 
 @dataclass(frozen=True)
@@ -82,16 +85,18 @@ class Quantize(Pass):
         from bmcompiler.passes.scale_rules.scheme import Scales
         from bmcompiler.quant.mode_table import save_modes
 
+        layers: dict[Hashable, Layer] = {}
+
         def lower(
             modes: Mapping[Operation, str], in_float: Mapping[Operation, str]
         ) -> tuple[Building[Any], set[Operation]]:
-            return self._settled(module, function, ctx, Scales(modes), dict(in_float))
+            return self._settled(module, function, ctx, Scales(modes, layers=layers), dict(in_float))
 
         choice = decide(
             module, function, ctx, lower, mode=self.mode, budget=self.budget / 100, table=self.table, in_float=skipped
         )
         ctx.notes += choice.notes
-        scheme = Scales(choice.modes, self.io == "integer")
+        scheme = Scales(choice.modes, self.io == "integer", layers=layers)
         low, accepted = self._settled(module, function, ctx, scheme, {**skipped, **choice.in_float})
         found = list(rows(function, choice, low, accepted, ctx.target))
         if self.table and not Path(self.table).exists():

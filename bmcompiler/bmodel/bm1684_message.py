@@ -7,7 +7,7 @@ nothing here uses survive a load and save.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -240,13 +240,17 @@ class _Section:
         self._places: dict[str, int] = {}
         self._digests: dict[int, tuple[Buffer, str]] = {}  # with the buffer, so that its id stays its own
 
+    def digest(self, data: Buffer) -> str:
+        """SHA-256 of a piece, hexadecimal, computed once."""
+        if id(data) not in self._digests:
+            self._digests[id(data)] = data, digest(data)
+        return self._digests[id(data)][1]
+
     def place(self, data: Buffer) -> tuple[int, int]:
         """Where a piece is, after adding it when it is new."""
         if not len(data):
             return 0, 0
-        if id(data) not in self._digests:
-            self._digests[id(data)] = data, digest(data)
-        key = self._digests[id(data)][1]
+        key = self.digest(data)
         if key not in self._places:
             self._places[key] = self.size
             padding = -len(data) % _PAGE
@@ -259,7 +263,7 @@ def encode(model: Bm1684Model, file: StrPath | None) -> list[Buffer]:
     """The parts of the file of a checked model. Raises FileFormatError when something does not fit into it."""
     section = _Section()
     try:
-        description = Writer(schema(), section.place).finish(_model_values(model))
+        description = Writer(schema(), section.place).finish(_model_values(model, section.digest))
     except FlatError as error:
         raise FileFormatError(f"the model cannot be described ({error})", file=file) from None
     description += bytes(-(HEADER + len(description)) % _PAGE)
@@ -270,7 +274,7 @@ def encode(model: Bm1684Model, file: StrPath | None) -> list[Buffer]:
     return [header, description, *section.parts]
 
 
-def _model_values(model: Bm1684Model) -> Values:
+def _model_values(model: Bm1684Model, digest_of: Callable[[Buffer], str]) -> Values:
     largest = max(stage.ctx_size for _, stage in model.all_stages())
     return {
         "device_num": 1,
@@ -280,14 +284,14 @@ def _model_values(model: Bm1684Model) -> Values:
         "time": model.time,
         "chip": model.chip,
         "net": [
-            {**net.source, "name": net.name, "parameter": [_stage_values(stage) for stage in net.stages]}
+            {**net.source, "name": net.name, "parameter": [_stage_values(stage, digest_of) for stage in net.stages]}
             for net in model.nets
         ],
         "neuron_size": max(largest, model.neuron_size),
     }
 
 
-def _stage_values(stage: Bm1684Stage) -> Values:
+def _stage_values(stage: Bm1684Stage, digest_of: Callable[[Buffer], str]) -> Values:
     inputs = frozenset(tensor.name for tensor in stage.inputs)
     values: Values = {
         "ctx_sizes": [stage.ctx_size],
@@ -306,7 +310,7 @@ def _stage_values(stage: Bm1684Stage) -> Values:
         values["coeff_mem"] = {
             **stage.source.get("coeff_mem", {}),
             "address": stage.coeff_address,
-            "check_code": stage.check_code,
+            "check_code": bytes.fromhex(digest_of(stage.coefficients)),
             "binary_coeff": stage.coefficients,
             "location": [vars(location) for location in stage.locations],
         }

@@ -20,7 +20,7 @@ class Coefficients:
     def __init__(self, module: Module, align: int = 16) -> None:
         self.module, self.align = module, align
         self._offsets: dict[Hashable, int] = {}
-        self._chunks: list[bytes] = []
+        self._chunks: list[bytes | memoryview] = []
         self.size = 0
 
     def array(self, value: Value) -> np.ndarray:
@@ -36,7 +36,7 @@ class Coefficients:
         constants = (value, *more)
         key = (*(one.op.attributes["key"] for one in constants if one.op is not None), layout)
         if key not in self._offsets:
-            self._offsets[key] = self.add(np.ascontiguousarray(pack(*map(self.array, constants))).tobytes())
+            self._offsets[key] = self.add(_bytes_of(pack(*map(self.array, constants))))
         return self._offsets[key]
 
     def constant(self, data: bytes) -> int:
@@ -45,14 +45,21 @@ class Coefficients:
             self._offsets[data] = self.add(data)
         return self._offsets[data]
 
-    def add(self, data: bytes) -> int:
-        """Offset of new bytes."""
+    def add(self, data: bytes | memoryview) -> int:
+        """Offset of new bytes, which stay as they are until `blob` has them."""
         offset = self.size
-        padded = -(-len(data) // self.align) * self.align
-        self._chunks.append(data + bytes(padded - len(data)))
-        self.size += padded
+        padding = -len(data) % self.align
+        self._chunks += [data, bytes(padding)]
+        self.size += len(data) + padding
         return offset
 
     def blob(self) -> bytes:
         """The whole memory."""
-        return b"".join(self._chunks)
+        blob = b"".join(self._chunks)
+        self._chunks = [blob]
+        return blob
+
+
+def _bytes_of(array: np.ndarray) -> memoryview:
+    """The bytes of an array in C order, without a copy where it lies so."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data

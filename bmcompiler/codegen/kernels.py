@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from math import prod
 from typing import Any, ClassVar
 
@@ -45,6 +46,12 @@ class LocalKernel(DeviceKernel):
     """An op computed in local memory tile by tile: subclasses give the grid and the work of one tile."""
 
     tiler: ClassVar[Tiler]
+    only_in_commands: ClassVar[tuple[str, ...]] = ()
+    """Attributes that commands hold and that tilings do not depend on, but for what `tiling_facts` says of them."""
+
+    def tiling_facts(self, op: TensorOp) -> Hashable:
+        """What of the attributes `only_in_commands` decides buffers or cycles of a tile."""
+        return ()
 
     def grid(self, op: TensorOp) -> tuple[Axis, ...]:
         """Axes n, c, h, w of the result."""
@@ -66,9 +73,13 @@ class LocalKernel(DeviceKernel):
 
     def tiling(self, op: TensorOp) -> Tiling | None:
         """The best tiling, None when nothing fits; ops that differ in their values only share one search."""
-        attributes = tuple((name, value) for name, value in op.attributes.items() if "." not in name)
+        attributes = tuple(
+            (name, value)
+            for name, value in op.attributes.items()
+            if "." not in name and name not in self.only_in_commands
+        )
         types = tuple((v.shape, v.dtype) for v in (*op.operands, *op.results))
-        key = (op.name, attributes, types, tuple(map(is_activation, op.operands)))
+        key = (op.name, attributes, self.tiling_facts(op), types, tuple(map(is_activation, op.operands)))
         return self.tiler.choose(self.grid(op), lambda box: self.work(op, box), key)
 
     def estimate(self, op: TensorOp) -> int | None:

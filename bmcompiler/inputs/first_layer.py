@@ -47,10 +47,13 @@ def first_layer_ratio(module: Module, norm: Operation, arrays: Mapping[str, Arra
     alive = variance > 1e-6 * variance.max(initial=0.0)
     if not alive.any():
         return None
-    flat = np.moveaxis(found, 1, 0).reshape(found.shape[1], -1).astype(np.float64)[alive]
+    distances, spreads = [], []
     with np.errstate(all="ignore"):
-        distance = np.sqrt(((flat - mean[alive, None]) ** 2).mean(axis=1) / variance[alive])
-        ratios = float(np.median(distance)), float(np.median(flat.std(axis=1) / np.sqrt(variance[alive])))
+        for channel in np.flatnonzero(alive):  # one by one: all in float64 would be the peak of memory of a compilation
+            flat = found[:, channel].ravel().astype(np.float64)
+            distances.append(np.sqrt(((flat - mean[channel]) ** 2).mean() / variance[channel]))
+            spreads.append(flat.std() / np.sqrt(variance[channel]))
+    ratios = float(np.median(distances)), float(np.median(spreads))
     return ratios if np.isfinite(ratios).all() else None
 
 

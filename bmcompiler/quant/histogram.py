@@ -62,13 +62,13 @@ class Histogram:
         largest = float(magnitudes.max())
         if not math.isfinite(largest):
             raise ValueError("a value is not finite")
-        self.zeros += magnitudes.size - int(np.count_nonzero(magnitudes))
+        self.zeros += magnitudes.size - int(np.count_nonzero(magnitudes > 0))
         if largest == 0.0:
             self.counts[0] += magnitudes.size
             return
         self._reach(largest)
         magnitudes *= np.float32(self.bins / self.limit)
-        self.counts += np.bincount(magnitudes.astype(np.int32), minlength=self.bins + 1)[: self.bins]
+        self.counts += np.bincount(magnitudes.astype(np.intp), minlength=self.bins + 1)[: self.bins]
 
     def _reach(self, largest: float) -> None:
         """Grow the limit to the power of two above `largest`."""

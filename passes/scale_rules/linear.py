@@ -137,10 +137,13 @@ def _integers(
     wanted: Format,
     low: ScaleLowering,
 ) -> Layer:
-    """`integer_layer`; its error names the layer."""
+    """`integer_layer`; its error names the layer. Another lowering of the net finds the integers of this one."""
+    free = op.attributes.get("activation") != "relu6" and low.is_free(op.result)
+    key = (op, mode, format_of(x), wanted, free)
     try:
-        free = op.attributes.get("activation") != "relu6" and low.is_free(op.result)
-        return integer_layer(mode, weight, bias, format_of(x), wanted, free=free)
+        if key not in low.layers:
+            low.layers[key] = integer_layer(mode, weight, bias, format_of(x), wanted, free=free)
+        return low.layers[key]
     except BMError as error:
         raise error.located(layer=op.label, kind=op.short_name) from None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from bmcompiler.passes.quantize_rules.building import Building
 from bmcompiler.passes.quantize_rules.formulas import I8, U8, rescaling
 from bmcompiler.passes.quantize_rules.plan import Plan
 from bmcompiler.passes.scale_rules.formats import Format, format_of
+from bmcompiler.passes.scale_rules.layers import Layer
 from bmcompiler.quant_modes import ASYMMETRIC, LOW
 from bmcompiler.target import Target
 
@@ -30,7 +31,8 @@ class ScaleLowering(Building[Format]):
     """Formats are `Format`s; what stays in float needs no host CPU.
 
     unsigned: values of the old function that become u8. modes: chosen for layers; where the target refuses that mode,
-    the next one that it takes is used. wide: results of layers that may have 16 bits.
+    the next one that it takes is used. wide: results of layers that may have 16 bits. layers: integers of layers made
+    so far, for lowerings of one net to share.
     """
 
     rounding: Mapping[str, Any] = {"rounding": "away"}
@@ -46,7 +48,9 @@ class ScaleLowering(Building[Format]):
         modes: Mapping[Operation, str] | None = None,
         wide: set[Value] | None = None,
         integer_io: bool = False,
+        layers: dict[Hashable, Layer] | None = None,
     ) -> None:
+        self.layers = {} if layers is None else layers
         self.unsigned, self.modes, self.wide = unsigned, modes or {}, wide or set()
         super().__init__(module, function, plan, target, integer_io)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.passes.quantize_rules.plan import make_plan
 from bmcompiler.passes.quantize_rules.scheme import Scalings, array_of
 from bmcompiler.passes.scale_rules import SCALE_RULES
+from bmcompiler.passes.scale_rules.layers import Layer
 from bmcompiler.passes.scale_rules.linear import LAYERS
 from bmcompiler.passes.scale_rules.lowering import ScaleLowering, peak_of
 from bmcompiler.passes.scale_rules.plan import unsigned_values
@@ -23,6 +24,8 @@ class Scales:
     integer_io: bool = False
     wide: set[Value] = field(default_factory=set)
     """Results of layers that may have 16 bits."""
+    layers: dict[Hashable, Layer] = field(default_factory=dict)
+    """Integers of layers, which schemes for one net may share: only formats decide them."""
 
     rules = SCALE_RULES
     island = "it stands between layers in float, where going to int8 and back would only cost accuracy"
@@ -52,6 +55,7 @@ class Scales:
             modes=self.modes,
             wide=self.wide,
             integer_io=self.integer_io,
+            layers=self.layers,
         )
 
     def widen(self, function: Function, accepted: set[Operation]) -> bool:

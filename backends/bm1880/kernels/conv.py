@@ -42,6 +42,7 @@ class ConvKernel(LocalKernel):
     """conv: one instruction per tile; channels of a group are tiled by 32 lanes, rows and columns with halo."""
 
     ops: ClassVar[tuple[type[TensorOp], ...]] = (Conv,)
+    only_in_commands = ("rshift",)
 
     @rule("Weights and bias must be constants, the input must not be one")
     def constant_weights(self, op: TensorOp) -> bool:
