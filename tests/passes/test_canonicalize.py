@@ -60,7 +60,5 @@ def test_a_plugins_rewrite_runs_where_it_asks_to(monkeypatch: pytest.MonkeyPatch
 
 def test_a_pass_that_follows_nobody_is_told_whom_it_may_follow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(passmanager, "entry_points", lambda group: {"lost": lambda: Lost})
-    with pytest.raises(
-        UsageError, match=r"lost: canonicalize runs no 'calibrate'.*one of: fold-constants"
-    ):
+    with pytest.raises(UsageError, match=r"lost: canonicalize runs no 'calibrate'.*one of: fold-constants"):
         canonicalize.Canonicalize().run(net(), PassContext())
