@@ -79,6 +79,7 @@ class TileWork:
     """One tile: inputs to load, outputs to store, scratch bytes per lane, the computation between and its cycles.
 
     `compute(build, inputs, outputs, scratch)` gets the local addresses in the order of the three lists.
+    It leaves inputs as they are, and an operand has one buffer: values that stay in local memory rely on both.
     """
 
     inputs: tuple[Buffer, ...]
