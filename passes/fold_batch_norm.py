@@ -148,7 +148,8 @@ class _FoldBatchNorm(Rules):
         offset = _plus(None if bias is None else bias * affine.factor, affine.offset)
         scaled = None
         if not (affine.factor == 1.0).all():
-            scaled = weight * _per_output(heavy, affine.factor)
+            scaled = weight  # a copy of its own, see `parameters`
+            scaled *= _per_output(heavy, affine.factor)
         fresh = self.reweighted(heavy, heavy.operands[0], op, rewriter, weight=scaled, bias=offset)
         rewriter.replace_with(op, inherit(fresh, heavy, op))
         return True

@@ -66,10 +66,11 @@ class ConvGeometry(SlidingKernel):
         Few input channels leave most of the multipliers idle (bm1684.md 12), and steps beyond 15 need it to have more
         than one row in a tile.
         """
-        channels, rows = op.input.shape[1], op.weight.shape[2]
-        if op.group > 1 or rows == 1 or channels * rows > MAX_DEPTH:
+        x, weight, *_ = op.operands  # not by name: a search of tilings asks thousands of times
+        channels, rows = x.shape[1], weight.shape[2]
+        if rows == 1 or op.group > 1 or channels * rows > MAX_DEPTH:
             return False
-        return op.strides[0] > MAX_STEP or channels in _IDLE.get(item_bytes(op.input), ())
+        return op.strides[0] > MAX_STEP or channels in _IDLE.get(item_bytes(x), ())
 
     def oriented(self, op: TensorOp, weight: np.ndarray) -> np.ndarray:
         """The weights of `op` as (O, depth, rows, columns) of an ordinary convolution."""
