@@ -6,6 +6,7 @@ from bmcompiler.backends.bm1880.bmkernel import bmk1880_acquire_cmdbuf, bmk1880_
 from bmcompiler.backends.bm1880.bmkernel.tensors import packed_strides
 from bmcompiler.backends.bm1880.build import Build
 from bmcompiler.backends.bm1880.chip import COPY_LIMITS
+from bmcompiler.backends.bm1880.kernels.base import TILER
 from bmcompiler.bmodel import TensorInfo
 from bmcompiler.bmodel.bm1880 import Command
 from bmcompiler.bmodel.layers import encode_layers
@@ -24,6 +25,8 @@ NAMED = ("f32", "i8", "u8", "f16", "i32", "i16", "u16")
 
 class Bm1880Program(Program[Build]):
     """Code generation of one function; `command` is its result."""
+
+    keeper = TILER
 
     def start(self, level: int) -> Build:
         return Build(self.plan, self.coefficients, overlap=level > 0)

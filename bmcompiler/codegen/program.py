@@ -49,7 +49,7 @@ class Program(ABC, Generic[B]):
     neuron_align: ClassVar[int] = 64
     """Alignment of intermediate values in neuron memory, in bytes."""
     keeper: ClassVar[Tiler | None] = None
-    """The local memory in which values may stay between ops, for chips whose commands wait for just what they need."""
+    """The local memory in which values may stay between ops; None where nothing stays."""
 
     def __init__(self, module: Module, target: Target, coefficients: Coefficients, level: int = 2) -> None:
         self.module, self.function, self.target, self.coefficients = module, module.main, target, coefficients
