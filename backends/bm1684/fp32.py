@@ -8,7 +8,6 @@ Callers run under `np.errstate(all="ignore")`: overflow and NaN are ordinary res
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +23,7 @@ _ROUND_MANTISSA = np.uint32(0x555554)  # takes mantissas from 4/3 on to the next
 _EXPONENT = np.int32(-0x800000)  # sign and exponent
 _MAGNITUDE = np.int32(0x7FFFFFFF)
 _INFINITE = np.int32(0x7F800000)
+_ALL_BITS = np.uint32(0xFFFFFFFF)
 # Sums of products are multiples of the last bit of the smallest product. From here up that bit is a normal number, so
 # that no partial sum can be denormal, whatever cancels.
 _SAFE_PRODUCT = 2.0**-102
@@ -122,7 +122,8 @@ def products_stay_normal(*factors: FloatArray) -> bool:
     """Whether sums of products of one value from each array never meet a denormal, so that flushing can be skipped."""
     smallest = 1.0
     for values in factors:
-        magnitude = np.abs(values)
-        normal: Any = magnitude[magnitude != 0]
-        smallest *= float(np.fmin.reduce(normal)) if normal.size else 1.0
+        bits = np.abs(values).view(np.uint32)
+        bits -= np.uint32(1)  # zeros become the largest bits, all others keep their order; NaN is last of them
+        least = bits.min(initial=_ALL_BITS)
+        smallest *= 1.0 if least == _ALL_BITS else float((least + np.uint32(1)).view(np.float32))
     return smallest >= _SAFE_PRODUCT
