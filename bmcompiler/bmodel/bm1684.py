@@ -323,6 +323,8 @@ def _describe(subnet: TpuSubnet | CpuSubnet) -> str:
         kind = f"host, {'custom ' if subnet.custom else ''}layer {subnet.op_type}, {len(subnet.parameters)} bytes"
     elif subnet.dynamic:
         kind = f"device, commands made at run time from {subnet.ir_length} bytes"
+    elif subnet.source.get("cmd_group"):
+        kind = f"device, {_instruction_bytes(subnet)} bytes of commands"
     else:
         tiu, gdma = (sum(len(group[at]) // COMMAND_BYTES for group in subnet.groups) for at in (0, 1))
         kind = f"device, {tiu} TIU and {gdma} GDMA commands in {len(subnet.groups)} groups"

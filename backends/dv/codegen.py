@@ -1,0 +1,105 @@
+"""IR to a stage of a DV700 model: subnets of raw commands and of host functions in the container of the BM168x family.
+
+Tensors of device subnets are f32 values of host memory (element `cpu_address`, dense NCHW) and WHC8 maps of fp16 in
+device memory (byte `address`); the runtime converts inputs before and outputs after the commands. Inputs and outputs of
+the net and host subnets are in host memory only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bmcompiler.backends.dv.build import DvBuild, plan_maps
+from bmcompiler.bmodel.bm1684 import DTYPES, Bm1684Stage, Bm1684Tensor, CpuSubnet, TpuSubnet
+from bmcompiler.bmodel.layers import encode_layers
+from bmcompiler.codegen.memory import root_of
+from bmcompiler.codegen.partition import Segment
+from bmcompiler.codegen.program import Program, borders
+from bmcompiler.errors import UnsupportedError
+from bmcompiler.ir import Function, Module, TensorType, Value
+
+HOST, BOTH = 2, 3
+"""`Bm1684Tensor.memory`."""
+HOST_ELEMENT = 4
+"""Bytes that host memory is counted in."""
+CPU_LAYER = 3
+"""Number of host subnets among the container's layers, "user defined"."""
+
+
+class DvProgram(Program[DvBuild]):
+    """Code generation of one function; `stage` is its result."""
+
+    def start(self, level: int) -> DvBuild:
+        self._subnets: list[TpuSubnet | CpuSubnet] = []
+        device = [segment for segment in self.segments if segment.device]
+        self._maps = [plan_maps(segment.ops, *borders(segment)) for segment in device]
+        ends = [offset + 2 * value.type.size for maps in self._maps for value, offset in maps.items()]
+        self._map_bytes = max(ends, default=0)
+        build = DvBuild(self.plan, self.coefficients)
+        build.maps = self._maps[0] if self._maps else {}
+        return build
+
+    def counts(self) -> tuple[int]:
+        return (self.build.count,)
+
+    def call_cpu(self, segment: Segment, parameters: bytes) -> None:
+        self._host(parameters)
+
+    def copy_output(self, value: Value, offset: int) -> None:
+        function = Function("copy", [value.type], ["i0"])
+        function.set_outputs([function.arguments[0]], ["o0"])
+        function.attributes = {
+            "input_offsets": (self.plan.offsets[root_of(value)],),
+            "output_offsets": (offset,),
+        }
+        self._host(str(Module([function])).encode())
+
+    def end_of_device(self, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
+        commands = self.build.finish()
+        if not commands:
+            return
+        data = b"".join(commands)
+        group = {"bdc_num": len(commands), "gdma_num": 0, "binary_bdc": data, "bdc_cmd_byte": len(data)}
+        read, written = ([self._map(value) for value in values] for values in (inputs, outputs))
+        number = len(self._subnets)
+        self._subnets.append(TpuSubnet([], read, written, id=number, source={"cmd_group": [group]}))
+        self._maps.pop(0)
+        self.build.maps = self._maps[0] if self._maps else {}
+
+    def stage(self) -> Bm1684Stage:
+        """The program as a part of the model file."""
+        for number, subnet in enumerate(self._subnets):
+            subnet.next = [number + 1 if number + 1 < len(self._subnets) else -1]
+        return Bm1684Stage(
+            self.input_tensors(host_tensor),
+            self.output_tensors(host_tensor),
+            0,
+            self._map_bytes,
+            self._subnets,
+            coeff_address=0,
+            coefficients=self.coefficients.blob(),
+            cpu_mem_size=-(-self.plan.size // HOST_ELEMENT),
+            layers=encode_layers(self.spans[0]).encode(),
+        )
+
+    def _host(self, parameters: bytes) -> None:
+        self._subnets.append(CpuSubnet(CPU_LAYER, parameters, [], [], id=len(self._subnets), custom=True))
+        self.build.count += 1
+
+    def _map(self, value: Value) -> Bm1684Tensor:
+        offset = self.plan.offsets[root_of(value)]
+        address = self.build.maps[value]
+        tensor = Bm1684Tensor(f"map{address}", "float32", value.shape, address, memory=BOTH)
+        tensor.cpu_address = offset // HOST_ELEMENT
+        return tensor
+
+
+def host_tensor(name: str, type: TensorType, offset: int) -> Bm1684Tensor:
+    """An input or output of the net. Raises UnsupportedError for element types that the container cannot name."""
+    dtype = str(type.numpy)
+    if dtype not in DTYPES:
+        raise UnsupportedError(
+            f"'{name}' has element type {type.dtype}, which the model file cannot hold",
+            remedy=f"cast it to one of {', '.join(DTYPES)}",
+        )
+    return Bm1684Tensor(name, dtype, type.shape or (1,), memory=HOST, cpu_address=offset // type.numpy.itemsize)

@@ -1,0 +1,66 @@
+"""The DV700 as a target plugin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bmcompiler.errors import UsageError
+from bmcompiler.ir import Module, Operation
+from bmcompiler.target import Compiled, Kernel
+
+CHIP_NAME = "DV700"
+"""As model files say it."""
+
+
+class DvTarget:
+    """fp16 with a command per layer; what has no kernel runs on the host CPU inside the same model, in float32."""
+
+    name = "dv700"
+    precisions: Sequence[str] = ("f16",)
+
+    def kernel_for(self, op: Operation) -> Kernel | None:
+        """The kernel of an op's class, or None."""
+        from bmcompiler.backends.dv.kernels import TABLE
+
+        return TABLE.get(type(op))
+
+    def kernels(self) -> Sequence[Kernel]:
+        """All kernels, in the order of the manual."""
+        from bmcompiler.backends.dv.kernels import KERNELS
+
+        return KERNELS
+
+    def pipeline(self, precision: str, level: int) -> str:
+        """Default passes. Raises UsageError for a precision the chip does not have."""
+        if precision != "f16":
+            raise UsageError(f"dv700 computes in f16, not in {precision}", remedy="use --quantize f16")
+        before = "single-precision,absorb-qdq,canonicalize,narrow-borders,legalize{form=same},merge-reshapes"
+        return f"{before},fuse-activation,dead-code"
+
+    def compile(self, modules: Sequence[Module], level: int) -> Compiled:
+        """One net with a stage per module (input shape)."""
+        from bmcompiler.backends.dv.codegen import DvProgram
+        from bmcompiler.bmodel.bm1684 import Bm1684Model, Bm1684Net
+        from bmcompiler.codegen.program import compile_programs
+        from bmcompiler.codegen.rows import memory_totals
+
+        programs, compiled = compile_programs(modules, lambda module, pool: DvProgram(module, self, pool, level))
+        first = programs[0]
+        compiled.totals = {
+            **memory_totals(first.plan),
+            "weight memory": first.coefficients.size,
+            "commands": first.build.count,
+        }
+        stages = [program.stage() for program in programs]
+        compiled.model = Bm1684Model([Bm1684Net(modules[0].main.name, stages)], chip=CHIP_NAME)
+        return compiled
+
+    def disassemble(self, model: Any, net: int | None = None) -> str:
+        """All programs (or one) of a model as text, layer names as comments."""
+        from bmcompiler.backends.dv.listing import listing
+
+        return listing(model, net)
+
+
+TARGET = DvTarget()

@@ -1,0 +1,243 @@
+"""Networks on the DV700 in fp16: through the driver with the bits of `evaluate`, from files, with float's accuracy."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bmcompiler
+from bmcompiler.backends.dv.target import TARGET
+from bmcompiler.bmodel import load, save
+from bmcompiler.bmodel.bm1684 import Bm1684Model, TpuSubnet
+from bmcompiler.builder import Builder
+from bmcompiler.cli.common import run
+from bmcompiler.errors import FileFormatError, SimulatorError, UnsupportedError
+from bmcompiler.interpreter import run_module
+from bmcompiler.ir import Module, TensorType, Value, verify_module
+from bmcompiler.runtime import Session
+from bmcompiler.runtime.dmp_dv import dmp_dv_mem_get_total_size
+from bmcompiler.target import unsupported_reason
+
+MODELS = Path(__file__).resolve().parent.parent.parent / "models"
+NETS = {
+    "lenet": ("lenet/deploy.prototxt", "lenet/lenet.caffemodel"),
+    "resnet8": ("resnet8/resnet8_mnist.onnx", None),
+}
+ON_CPU = {"lenet": {"softmax"}, "resnet8": set[str]()}
+Arrays = dict[str, np.ndarray]
+
+
+def compiled(name: str, batch: int) -> Any:
+    model, weights = (None if path is None else MODELS / path for path in NETS[name])
+    return bmcompiler.compile(model, weights, target="dv700", quantize="f16", shapes=[[batch, 1, 28, 28]])
+
+
+def assert_device_equals_evaluate(module: Module, model: Bm1684Model, inputs: Arrays) -> Arrays:
+    found = Session(model).run(inputs, raw=True)
+    for name, expected in run_module(module, inputs, target=TARGET).items():
+        assert found[name].tobytes() == expected.tobytes(), f"output {name} differs"
+    return found
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+@pytest.mark.parametrize("name", NETS)
+def test_networks_give_the_bits_of_evaluate_from_a_file(name: str, batch: int, tmp_path: Path) -> None:
+    result = compiled(name, batch)
+    assert {row.kind for row in result.rows if row.where == "cpu"} == ON_CPU[name]
+    save(result.model, tmp_path / "net.bmodel")
+    model = load(tmp_path / "net.bmodel")
+    assert isinstance(model, Bm1684Model) and model.chip == "DV700"
+    (input_name,) = result.module.main.input_names
+    data = np.load(MODELS / "digits.npz")["test"][:batch].astype(np.float32).reshape(batch, 1, 28, 28) / 255
+    assert_device_equals_evaluate(result.module, model, {input_name: data})
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_digits_keep_their_accuracy(name: str) -> None:
+    """Within 0.2 points of float on the test digits."""
+    data = np.load(MODELS / "digits.npz")
+    images = data["test"].astype(np.float32).reshape(-1, 1, 28, 28) / 255
+    model, weights = (None if path is None else MODELS / path for path in NETS[name])
+    network = bmcompiler.load_network(model, weights, shapes=[images.shape])
+    (input_name,) = network.main.input_names
+    session = Session(compiled(name, 20).model)
+
+    def right(outputs: Arrays) -> float:
+        (scores,) = outputs.values()
+        return float((scores.reshape(len(images), -1).argmax(axis=1) == data["labels"]).mean())
+
+    assert right(session.run({input_name: images})) >= right(run_module(network, {input_name: images})) - 0.002
+
+
+def test_commands_compile_run_and_show_a_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    digits = np.load(MODELS / "digits.npz")
+    np.savez(tmp_path / "test.npz", data=digits["test"][:20].astype(np.float32) / 255)
+    model, out = str(tmp_path / "net.bmodel"), str(tmp_path / "out.npz")
+    files = [str(MODELS / path) for path in NETS["lenet"] if path]
+    for name, *arguments in (
+        ["compile", *files, "--target", "dv700", "-o", model],
+        ["run", model, "--input", str(tmp_path / "test.npz"), "-o", out],
+        ["tool", "info", model],
+        ["tool", "dis", model],
+    ):
+        assert run(importlib.import_module(f"bmcompiler.cli.{name}").cli, name, arguments) == 0, arguments
+    text = capsys.readouterr().out
+    assert "chip: DV700" in text and "bytes of commands" in text
+    assert "# 'conv2' ('conv')\nCONV w 12, h 12, c 20" in text and "kernel 5x5" in text
+    assert "FC input_size 800, output_size 100" in text and "# host subnet" in text
+    assert (np.load(out)["prob"].reshape(20, 10).argmax(1) == digits["labels"][:20]).mean() >= 0.95
+
+
+# -- single ops -------------------------------------------------------------------------------------------------------
+def weights(b: Builder, *shape: int) -> Value:
+    return b.weight(np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32))
+
+
+def net(build: Any, *shapes: tuple[int, ...]) -> Module:
+    b = Builder.new("net")
+    inputs = [b.input(f"x{i}", TensorType(shape, "f32")) for i, shape in enumerate(shapes)]
+    made = build(b, *inputs)
+    values = list(made) if isinstance(made, tuple) else [made]
+    module = b.outputs(values, [f"y{i}" for i in range(len(values))])
+    verify_module(module)
+    return module
+
+
+MAP = (2, 9, 11, 10)
+ON_DEVICE: dict[str, Any] = {
+    "conv": lambda b, x: b.conv(x, weights(b, 5, 9, 3, 2), weights(b, 5), pads=(1, 0, 2, 1), strides=(2, 1)),
+    "conv relu6": lambda b, x: b.conv(x, weights(b, 17, 9, 1, 1), activation="relu6"),
+    "depthwise": lambda b, x: b.conv(x, weights(b, 9, 1, 5, 5), group=9, pads=(2, 2, 2, 2)),
+    "dilated": lambda b, x: b.conv(x, weights(b, 3, 9, 3, 3), pads=(2, 2, 2, 2), dilations=(2, 2)),
+    "max pool": lambda b, x: b.max_pool(x, kernel=(3, 3), strides=(2, 2), pads=(1, 0, 1, 0), ceil_mode=True),
+    "avg pool": lambda b, x: b.avg_pool(x, kernel=(3, 5), strides=(2, 1)),
+    "add": lambda b, x: b.add(x, b.max_pool(x, kernel=(3, 3), pads=(1, 1, 1, 1))),
+    "add relu": lambda b, x: b.add(x, x, activation="relu"),
+    "fc of a map": lambda b, x: b.matmul(
+        b.reshape(b.add(x, x), shape=(2, 990)), weights(b, 990, 7), weights(b, 7), activation="relu"
+    ),
+    "fc of a flat input": lambda b, x: b.matmul(b.reshape(x, shape=(2, 990)), weights(b, 7, 990), transpose_right=True),
+}
+
+
+@pytest.mark.parametrize("name", ON_DEVICE)
+def test_ops_give_the_bits_of_evaluate(name: str) -> None:
+    module = net(ON_DEVICE[name], MAP)
+    made = TARGET.compile([module], 2)
+    assert {row.where for row in made.rows} == {"dv700"}, [row.reason for row in made.rows]
+    data = np.random.default_rng(1).standard_normal(MAP).astype(np.float32)
+    (found,) = assert_device_equals_evaluate(module, made.model, {"x0": data}).values()
+    np.testing.assert_allclose(found, run_module(module, {"x0": data})["y0"], atol=0.25, rtol=0.01)
+
+
+def test_device_and_host_take_turns_and_outputs_may_be_inputs() -> None:
+    """A map that the host and two runs of device ops read; an output that is an input, and one that is listed twice."""
+
+    def build(b: Builder, x: Value) -> tuple[Value, ...]:
+        first = b.conv(x, weights(b, 9, 9, 1, 1))
+        on_host = b.sigmoid(first)
+        last = b.add(on_host, first)
+        return last, x, first, last
+
+    module = net(build, MAP)
+    made = TARGET.compile([module], 2)
+    assert [row.where for row in made.rows] == ["dv700", "cpu", "dv700"]
+    data = np.random.default_rng(2).standard_normal(MAP).astype(np.float32)
+    found = assert_device_equals_evaluate(module, made.model, {"x0": data})
+    assert found["y1"].tobytes() == data.tobytes() and found["y0"].tobytes() == found["y3"].tobytes()
+
+
+REFUSED: dict[str, tuple[Any, str]] = {
+    "kernel": (lambda b, x: b.conv(x, weights(b, 2, 9, 8, 8)), "kernel 8 x 8 is outside 1 to 7"),
+    "group": (lambda b, x: b.conv(x, weights(b, 6, 3, 1, 1), group=3), "Groups must be single channels"),
+    "window": (lambda b, x: b.max_pool(x, kernel=(4, 4)), "max pooling window 4 x 4"),
+    "count": (lambda b, x: b.avg_pool(x, kernel=(3, 3), pads=(1, 1, 1, 1)), "Every window must count"),
+    "stride": (lambda b, x: b.conv(x, weights(b, 2, 9, 1, 1), strides=(256, 1)), "does not fit 8 bits"),
+    "broadcast": (lambda b, x: b.add(x, weights(b, 9, 1, 1)), "must not be constants"),
+    "no kernel": (lambda b, x: b.sigmoid(x), "dv700 has no kernel for 'sigmoid'"),
+    "layout": (
+        lambda b, x: b.add(*[b.reshape(b.max_pool(x, kernel=(2, 2)), shape=(2, 9, 9, 10))] * 2),
+        "in the shape they were computed in",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_does_not_fit_runs_on_the_host_and_says_why(name: str) -> None:
+    build, text = REFUSED[name]
+    module = net(build, MAP)
+    op = [op for op in module.main.ops if op.name not in ("func.return", "tensorop.reshape")][-1]
+    assert text in str(unsupported_reason(TARGET, op))
+    made = TARGET.compile([module], 2)
+    assert made.rows[-1].where == "cpu"
+    data = np.random.default_rng(3).standard_normal(MAP).astype(np.float32)
+    assert_device_equals_evaluate(module, made.model, {"x0": data})
+
+
+def test_weights_beyond_fp16_are_an_error() -> None:
+    module = net(lambda b, x: b.conv(x, b.weight(np.full((1, 9, 1, 1), 1e5, np.float32))), MAP)
+    with pytest.raises(UnsupportedError, match="beyond the range of fp16"):
+        TARGET.compile([module], 2)
+
+
+# -- damaged models, memory -------------------------------------------------------------------------------------------
+def small_model() -> Bm1684Model:
+    model: Bm1684Model = TARGET.compile([net(ON_DEVICE["conv"], MAP)], 2).model
+    return deepcopy(model)
+
+
+def device_subnet(model: Bm1684Model) -> TpuSubnet:
+    (subnet,) = model.nets[0].stages[0].subnets
+    assert isinstance(subnet, TpuSubnet)
+    return subnet
+
+
+def run_zeros(model: Bm1684Model) -> None:
+    Session(model).run({"x0": np.zeros(MAP, np.float32)})
+
+
+def test_tensors_outside_their_memory_are_refused() -> None:
+    for name in ("address", "cpu_address"):
+        model = small_model()
+        setattr(device_subnet(model).inputs[0], name, 1 << 20)
+        with pytest.raises(FileFormatError, match="of a memory of"):
+            run_zeros(model)
+    model = small_model()
+    model.nets[0].stages[0].inputs[0].cpu_address = 1 << 20
+    with pytest.raises(FileFormatError):
+        run_zeros(model)
+
+
+def test_damaged_commands_are_refused() -> None:
+    def changed(at: int, value: int) -> Bm1684Model:
+        model = small_model()
+        (group,) = device_subnet(model).source["cmd_group"]
+        data = bytearray(group["binary_bdc"])
+        data[at] = value
+        group["binary_bdc"] = bytes(data)
+        return model
+
+    with pytest.raises(FileFormatError, match="something else than commands"):
+        run_zeros(changed(4, 77))
+    with pytest.raises(FileFormatError, match="uses memory 9"):
+        run_zeros(changed(8, 9))
+    with pytest.raises(SimulatorError, match="the driver refuses a command"):
+        run_zeros(changed(19, 0xFF))  # of the offset of the input
+
+
+def test_device_memory_is_given_back() -> None:
+    gc.collect()
+    before = dmp_dv_mem_get_total_size()
+    model = small_model()
+    session = Session(model)
+    session.run({"x0": np.zeros(MAP, np.float32)})
+    assert dmp_dv_mem_get_total_size() > before
+    del session
+    gc.collect()
+    assert dmp_dv_mem_get_total_size() == before
