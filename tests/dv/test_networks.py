@@ -58,6 +58,31 @@ def test_networks_give_the_bits_of_evaluate_from_a_file(name: str, batch: int, t
     assert_device_equals_evaluate(result.module, model, {input_name: data})
 
 
+FETCHED = {
+    "mtcnn_pnet.onnx": (1, 120, 160, 3),
+    "mtcnn_rnet.onnx": (1, 24, 24, 3),
+    "mtcnn_onet.onnx": (1, 48, 48, 3),
+    "ppocr_v2_cls.onnx": (1, 3, 48, 192),
+    "light_squeezenet.onnx": (1, 3, 224, 224),
+    "light_resnet50.onnx": (1, 3, 224, 224),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", FETCHED)
+def test_fetched_networks_are_close_to_float(file: str) -> None:
+    """The bits of `evaluate`, and results within 0.5 % of the largest value in float."""
+    path = MODELS / "third_party" / file
+    if not path.exists():
+        pytest.skip(f"{file} is not fetched: run `make models`")
+    result = bmcompiler.compile(path, target="dv700", shapes=[list(FETCHED[file])])
+    (input_name,) = result.module.main.input_names
+    inputs = {input_name: np.random.default_rng(7).standard_normal(FETCHED[file]).astype(np.float32)}
+    found = assert_device_equals_evaluate(result.module, result.model, inputs)
+    for name, expected in run_module(result.module, inputs).items():
+        assert np.abs(found[name] - expected).max() <= 0.005 * np.abs(expected).max(), name
+
+
 @pytest.mark.parametrize("name", NETS)
 def test_digits_keep_their_accuracy(name: str) -> None:
     """Within 0.2 points of float on the test digits."""
