@@ -194,3 +194,9 @@ def test_every_folder_with_code_is_packaged() -> None:
 def test_entry_point_groups_keep_their_names() -> None:
     kinds = ("frontends", "targets", "devices", "passes", "onnx_ops", "caffe_layers", "tensor_ops", "tensor_insts")
     assert set(GROUPS) == {f"bmcompiler.{kind}" for kind in kinds}
+
+
+def test_no_two_test_modules_share_a_name() -> None:
+    """Pytest imports them by their bare names."""
+    names = [path.stem for path in (ROOT / "tests").rglob("test_*.py")]
+    assert sorted(names) == sorted(set(names))

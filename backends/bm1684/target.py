@@ -40,7 +40,7 @@ class Bm1684Target:
         """Default passes. Raises UsageError for a precision the chip does not have.
 
         Calibration is by mean squared error: measured best on the small regression outputs of MTCNN O-Net, and as good
-        as kl elsewhere (tests/bm1684/test_networks_int8.py).
+        as kl elsewhere (tests/bm1684/test_bm1684_networks_int8.py).
         """
         before = "single-precision,absorb-qdq,canonicalize,narrow-borders,legalize{form=same},merge-reshapes"
         if precision == "f32":
