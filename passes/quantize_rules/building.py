@@ -56,35 +56,35 @@ class Building(Generic[F]):
     # -- what a scheme defines ------------------------------------------------------------------------------------
     def wanted(self, value: Value) -> F:
         """What the plan wants for a value of the old function."""
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} is no building of a scheme")
 
     def format_of(self, value: Value) -> F:
         """What an integer value of the new function is."""
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} is no building of a scheme")
 
     def type_of(self, shape: Sequence[int], wanted: F) -> TensorType:
         """The type of an integer tensor."""
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} is no building of a scheme")
 
     def same(self, a: F, b: F) -> bool:
         """Whether two formats are equal but for rounding."""
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} is no building of a scheme")
 
     def of_constant(self, array: NDArray[Any]) -> F:
         """The format in which a constant loses least."""
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} is no building of a scheme")
 
     def integers(self, array: NDArray[Any], wanted: F) -> NDArray[Any]:
         """A constant in a format."""
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} is no building of a scheme")
 
     def rescale(self, value: Value, wanted: F) -> Value:
         """An integer value in another format."""
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} is no building of a scheme")
 
     def note_float(self, op: Operation, reason: str) -> None:
         """Mark an op of the new function that stays in float."""
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} is no building of a scheme")
 
     rounding: Mapping[str, Any] = {}
     """Attributes of `quantize`."""
