@@ -86,16 +86,53 @@ class LayerRow:
     macs: int = 0
 
 
+@dataclass(frozen=True)
+class StayInfo:
+    """Bytes of local memory in use during some steps of a device run.
+
+    Attributes:
+        label: layer whose weights, result or scratch area it is; kind: "weight", "value" or "scratch".
+        first_step, last_step: steps of the run, counted over all its groups; a step computes one slice of one layer.
+        address, lane_bytes: bytes within every lane.
+    """
+
+    label: str
+    kind: str
+    first_step: int
+    last_step: int
+    address: int
+    lane_bytes: int
+
+
+@dataclass(frozen=True)
+class GroupInfo:
+    """Layers that are computed slice by slice, with what lies in local memory meanwhile.
+
+    Attributes:
+        number: counts the groups of a program in order. layers: their names, in order.
+        slices: how many parts the results are cut into along n, c, h and w.
+        lane_bytes: the most bytes per lane in use at once. stays: what is in use, by first step.
+    """
+
+    number: int
+    layers: list[str]
+    slices: tuple[int, ...]
+    lane_bytes: int
+    stays: list[StayInfo]
+
+
 @dataclass
 class Compiled:
     """Result of code generation: the model object (see `bmcompiler.bmodel`) and facts for the summary.
 
-    `totals` are bytes, or counts where the name ends in "commands".
+    `totals` are bytes, or counts where the name ends in "commands"; `groups` are those of the first program, None from
+    chips that have none.
     """
 
     model: Any
     rows: list[LayerRow] = field(default_factory=list)
     totals: dict[str, int] = field(default_factory=dict)
+    groups: list[GroupInfo] | None = None
 
 
 class Target(Protocol):
