@@ -3,8 +3,8 @@
 `mobilenetv2_160` is MobileNetV2 1.0 (inverted residuals, ReLU6, 1000 classes) for images of 160 x 160.
 `centerface_480` is a face detector in the way of CenterFace for images of 480 x 480: that backbone, a decoder of three
 steps (a deconvolution that doubles the size, plus a lateral 1 x 1 convolution) and four heads of a stride of 4; in
-`centerface_resize_480` a step doubles by nearest neighbours. Every convolution has a batch norm behind it, or a bias with
-`--folded`. Weights have He's scale and branches of residual sums less, so that activations stay in range.
+`centerface_resize_480` a step doubles by nearest neighbours. Every convolution has a batch norm behind it, or a bias
+with `--folded`. Weights have He's scale and branches of residual sums less, so that activations stay in range.
 """
 
 from __future__ import annotations
