@@ -1,0 +1,245 @@
+"""What the levels of --opt save, as a table: python benchmarks/bench_groups.py [NETS...] [--chip C] [--precision P] ...
+
+    python benchmarks/bench_groups.py light_resnet50 mobilenetv2_160 --precision f32 int8 --level 0 1 2 --simulate
+
+A row is one net, chip, precision, batch and level: estimated cycles and their ratio to the roofline bound (multipliers
+at full rate, or compulsory bytes at full bandwidth) and to level 0; bytes over the bus in weights, net inputs and
+outputs, and spill (results stored and read again), and all of them over the compulsory ones (coefficients, inputs and
+outputs at the size of their elements); commands; neuron memory over its lower bound; conflicts the race check finds;
+seconds to compile from tables and to run one batch in the simulator. `--layers N` lists the layers that spill most and
+those that take longest.
+
+int8 is calibrated with eight seeded normal samples; the tables are kept in `--tables`, so that the second run is quick.
+Networks come from `make models`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import bmcompiler
+from bmcompiler.codegen.memory import is_weight, root_of
+from bmcompiler.profile import Timing, find_analyzer
+from bmcompiler.runtime import Session
+
+SCRIPTS = Path(sysconfig.get_path("scripts"))
+THIRD_PARTY = Path(__file__).resolve().parent.parent / "models" / "third_party"
+SHAPES = {
+    "light_resnet50": (3, 224, 224),
+    "light_densenet121": (3, 224, 224),
+    "light_squeezenet": (3, 224, 224),
+    "light_inception_v1": (3, 224, 224),
+    "mobilenetv2_160": (3, 160, 160),
+    "ppocr_v4_det": (3, 320, 320),
+    "centerface_480": (3, 480, 480),
+    "centerface_resize_480": (3, 480, 480),
+}
+USUAL = ("light_resnet50", "mobilenetv2_160", "ppocr_v4_det", "centerface_480")
+PRECISIONS = {"bm1684": ("f32", "int8"), "bm1880": ("int8",)}
+SAMPLES = 8
+# Bytes over the bus in a cycle of the arithmetic engine: defaults of the chips' timing profiles.
+BYTES_PER_CYCLE = {"bm1684": 53.4 * 575 / 550, "bm1880": 8.0}
+MB = 1e6
+
+
+@dataclass
+class Case:
+    """One row to be made."""
+
+    net: str
+    chip: str
+    precision: str
+    batch: int
+    level: int
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.batch, *SHAPES[self.net]
+
+    def samples(self, count: int) -> np.ndarray:
+        return np.random.default_rng(0).standard_normal((count, *SHAPES[self.net]), np.float32)
+
+
+@dataclass
+class Measured:
+    """What is known of a case; bytes, cycles, seconds."""
+
+    case: Case
+    result: bmcompiler.Result
+    timing: Timing
+    races: int
+    compile_seconds: float
+    simulator_seconds: float | None
+
+    @property
+    def moved(self) -> int:
+        return self.timing.weights + self.timing.loaded + self.timing.stored
+
+    @property
+    def borders(self) -> int:
+        """Bytes of the net's inputs and outputs."""
+        stage = self.result.model.stages()[0]
+        return sum(tensor.size for tensor in (*stage.inputs, *stage.outputs))
+
+    @property
+    def compulsory(self) -> int:
+        return self.coefficients + self.borders
+
+    @property
+    def coefficients(self) -> int:
+        """Bytes of the constants that the ops of the net read, each once, as elements of their types."""
+        found = {root_of(value) for op in self.result.module.main.ops for value in op.operands}
+        return sum(value.type.nbytes for value in found if is_weight(value))
+
+    @property
+    def bound(self) -> float:
+        """Cycles that no program of these multiply-accumulates and compulsory bytes can beat."""
+        full_rate = self.timing.utilization * self.timing.cycles
+        return max(full_rate, self.compulsory / BYTES_PER_CYCLE[self.case.chip])
+
+
+def measure(case: Case, tables: Path, simulate: bool) -> Measured:
+    """Compile, analyse, and run if wanted."""
+    options: dict[str, Any] = {"target": case.chip, "quantize": case.precision, "shapes": [list(case.shape)]}
+    if case.precision == "int8":
+        options |= prepared(case, tables)
+    model = THIRD_PARTY / f"{case.net}.onnx"
+    start = time.perf_counter()
+    result = bmcompiler.compile(model, opt=case.level, **options)
+    seconds = time.perf_counter() - start
+    analyze = find_analyzer(case.chip)
+    assert analyze is not None
+    analysis = analyze(result.model, 0)
+    return Measured(
+        case,
+        result,
+        analysis.timing(),
+        len(analysis.races()),
+        seconds,
+        simulator_time(case, result) if simulate else None,
+    )
+
+
+def prepared(case: Case, tables: Path) -> dict[str, Any]:
+    """Options that name the thresholds and modes found at batch 1, in files that are written on first use."""
+    tables.mkdir(parents=True, exist_ok=True)
+    table, modes = (tables / f"{case.net}.{case.chip}.{kind}" for kind in ("table", "modes"))
+    chosen = {"quant_table": modes} if case.chip == "bm1684" else {}
+    if not table.exists():
+        print(f"calibrating {case.net} for {case.chip}", file=sys.stderr, flush=True)
+        model, shape = THIRD_PARTY / f"{case.net}.onnx", [[1, *SHAPES[case.net]]]
+        (source,) = bmcompiler.load_network(model, shapes=shape).main.input_names
+        data = {source: case.samples(SAMPLES)}
+        bmcompiler.compile(model, target=case.chip, quantize="int8", shapes=shape, data=data, **chosen)
+        with tempfile.TemporaryDirectory() as folder:
+            np.savez(file := Path(folder) / "data.npz", **data)
+            arguments = ("--data", file, "--shapes", str(shape), "-o", table)
+            subprocess.run([SCRIPTS / "bmnet-calibrate", model, *arguments], check=True, capture_output=True)
+    return {"table": table, **chosen}
+
+
+def simulator_time(case: Case, result: bmcompiler.Result) -> float:
+    """Seconds of the second run of one batch: the first decodes the program."""
+    session = Session(result.model)
+    inputs = {session.inputs[0].name: case.samples(case.batch)}
+    session.run(inputs)
+    start = time.perf_counter()
+    session.run(inputs)
+    return time.perf_counter() - start
+
+
+HEADINGS = (
+    *("net", "chip", "precision", "batch", "opt", "Mcycles", "of level 0", "x roofline", "TIU busy"),
+    *("MB weights", "MB in/out", "MB spill", "x compulsory", "commands", "neuron MB", "x lower bound", "races"),
+    *("compile s", "simulator s"),
+)
+
+
+def row(one: Measured, plain: Measured | None) -> list[str]:
+    case, timing, totals = one.case, one.timing, one.result.totals
+    bound = totals["neuron lower bound"]
+    spill = timing.loaded + timing.stored - one.borders
+    return [
+        *(case.net, case.chip, case.precision, str(case.batch), str(case.level)),
+        f"{timing.cycles / 1e6:.3f}",
+        f"{plain.timing.cycles / timing.cycles:.2f}x" if plain else "",
+        f"{timing.cycles / one.bound:.2f}",
+        f"{timing.engines[0].busy / timing.cycles:.0%}",
+        *(f"{amount / MB:.2f}" for amount in (timing.weights, one.borders, spill)),
+        f"{one.moved / one.compulsory:.3f}",
+        str(sum(engine.commands for engine in timing.engines)),
+        f"{totals['neuron memory'] / MB:.2f}",
+        f"{totals['neuron memory'] / bound:.2f}" if bound else "",
+        str(one.races),
+        f"{one.compile_seconds:.1f}",
+        "" if one.simulator_seconds is None else f"{one.simulator_seconds:.2f}",
+    ]
+
+
+def line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def layer_lines(one: Measured, count: int) -> Iterator[str]:
+    """The layers that move most feature bytes, and those that take most cycles."""
+    layers = one.timing.layers
+    moved = sorted(layers, key=lambda x: -(x.loaded + x.stored - x.weights))
+    slow = sorted(layers, key=lambda x: -x.cycles)
+    for title, chosen in (("most feature bytes", moved), ("most cycles", slow)):
+        yield f"\n{title}: kB in, kB weights, kB out, cycles, TIU cycles, GDMA cycles, utilization"
+        for x in chosen[:count]:
+            amounts = (x.loaded - x.weights, x.weights, x.stored)
+            sizes = " ".join(f"{amount / 1e3:9.1f}" for amount in amounts)
+            cycles = f"{x.cycles:9} {x.compute:9} {x.transfer:9} {x.utilization:5.0%}"
+            yield f"  {sizes} {cycles}  {x.kind:12} {x.name[:60]}"
+
+
+def cases(given: argparse.Namespace) -> Iterator[Case]:
+    for net in given.nets:
+        for chip in given.chip:
+            for precision in PRECISIONS[chip]:
+                if precision in given.precision:
+                    yield from (Case(net, chip, precision, b, o) for b in given.batch for o in given.level)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Cycles, bytes and commands by net, chip, precision, batch, --opt.")
+    parser.add_argument("nets", nargs="*", default=USUAL, metavar="NET", help=f"of {', '.join(SHAPES)}")
+    parser.add_argument("--chip", nargs="+", default=["bm1684"], choices=PRECISIONS)
+    parser.add_argument("--precision", nargs="+", default=["f32", "int8"], choices=["f32", "int8"])
+    parser.add_argument("--batch", nargs="+", type=int, default=[1])
+    parser.add_argument("--level", nargs="+", type=int, default=[0, 1, 2], choices=[0, 1, 2], help="of --opt")
+    parser.add_argument("--simulate", action="store_true", help="also run one batch in the simulator")
+    parser.add_argument("--layers", type=int, default=0, metavar="N", help="list the N worst layers of each case")
+    parser.add_argument("--tables", type=Path, default=THIRD_PARTY / "tables", help="folder of calibration tables")
+    given = parser.parse_args()
+    unknown = [net for net in given.nets if net not in SHAPES]
+    if unknown:
+        parser.error(f"no network is called '{unknown[0]}'; known: {', '.join(SHAPES)}")
+    print(line(HEADINGS), line("---" for _ in HEADINGS), sep="\n")
+    plain: Measured | None = None
+    for case in cases(given):
+        if not (THIRD_PARTY / f"{case.net}.onnx").exists():
+            print(f"{case.net}: not there (make models)")
+            continue
+        one = measure(case, given.tables, given.simulate)
+        if plain is None or replace(plain.case, level=case.level) != case:
+            plain = one if case.level == 0 else None
+        print(line(row(one, plain)), flush=True)
+        for text in layer_lines(one, given.layers) if given.layers else ():
+            print(text)
+
+
+if __name__ == "__main__":
+    main()
