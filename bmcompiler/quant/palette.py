@@ -1,0 +1,80 @@
+"""A short table of fp16 numbers for the weights of a layer: k-means on a line, the same for equal weights.
+
+The weights of a layer take few of the 65,536 fp16 values, so all work is done on the sorted different values and how
+often each occurs. A round of k-means is then two searches and a difference of running sums.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Half = NDArray[np.float16]
+Double = NDArray[np.float64]
+
+SIZE = 256
+"""Entries of a table that bytes point into."""
+_PATTERNS = 1 << 16
+_ROUNDS = 100
+_BINS = 2048  # of the histogram from which the first centres are taken
+
+
+def distinct(weights: Half) -> tuple[Half, NDArray[np.int64]]:
+    """The different values of finite weights in ascending order, and how often each occurs; -0 counts as 0."""
+    counts = np.bincount(weights.view(np.uint16).reshape(-1), minlength=_PATTERNS)
+    counts[0] += counts[0x8000]
+    counts[0x8000] = 0
+    patterns = np.flatnonzero(counts)
+    values = patterns.astype(np.uint16).view(np.float16)
+    order = np.argsort(values)
+    return values[order], counts[patterns[order]]
+
+
+def palette(weights: Half, size: int = SIZE) -> Half:
+    """At most `size` numbers in ascending order, 0 among them, that lie near all weights in the sense of least squares.
+
+    Weights of less than `size` different values besides 0 are their own table. Otherwise: Lloyd's rounds from centres
+    that are as dense as the cube root of the weights' density, which is best for many centres (Panter and Dite, 1951).
+
+    Args:
+        weights: finite numbers, any shape.
+    """
+    values, counts = distinct(weights)
+    others = values != 0
+    if np.count_nonzero(others) < size:
+        return np.unique(np.append(values[others], np.float16(0)))
+    centres = _first(values.astype(np.float64), counts, size)
+    sums, masses = _running(values * counts.astype(np.float64)), _running(counts.astype(np.float64))
+    for _ in range(_ROUNDS):
+        edges = np.searchsorted(values, (centres[1:] + centres[:-1]) / 2)
+        cuts = np.concatenate([[0], edges, [values.size]])
+        mass = np.diff(masses[cuts])
+        moved = np.where(mass > 0, np.diff(sums[cuts]) / np.maximum(mass, 1), centres)
+        moved[np.abs(moved).argmin()] = 0
+        if (moved == centres).all():
+            break
+        centres = np.sort(moved)
+    return np.unique(centres.astype(np.float16) + np.float16(0))
+
+
+def nearest(weights: Half, table: Half) -> Half:
+    """For each weight the nearest entry of an ascending table, the lower one of two that are as near."""
+    values, _ = distinct(weights)
+    wide = table.astype(np.float64)
+    chosen = table[np.searchsorted((wide[1:] + wide[:-1]) / 2, values.astype(np.float64))]
+    lookup = np.zeros(_PATTERNS, np.float16)
+    lookup[values.view(np.uint16)] = chosen
+    lookup[0x8000] = lookup[0]
+    return lookup[weights.view(np.uint16)]
+
+
+def _first(values: Double, counts: NDArray[np.int64], size: int) -> Double:
+    """Starting centres in ascending order."""
+    edges = np.linspace(values[0], values[-1], _BINS + 1)
+    density = np.cbrt(np.histogram(values, edges, weights=counts)[0])
+    share = np.concatenate([[0.0], np.cumsum(density)]) / density.sum()
+    return np.interp((np.arange(size) + 0.5) / size, share, edges)
+
+
+def _running(values: Double) -> Double:
+    return np.concatenate([[0.0], np.cumsum(values)])
