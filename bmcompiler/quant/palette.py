@@ -44,7 +44,7 @@ def palette(weights: Half, size: int = SIZE) -> Half:
     if np.count_nonzero(others) < size:
         return np.unique(np.append(values[others], np.float16(0)))
     centres = _first(values.astype(np.float64), counts, size)
-    sums, masses = _running(values * counts.astype(np.float64)), _running(counts.astype(np.float64))
+    sums, masses = _running(values.astype(np.float64) * counts), _running(counts.astype(np.float64))
     for _ in range(_ROUNDS):
         edges = np.searchsorted(values, (centres[1:] + centres[:-1]) / 2)
         cuts = np.concatenate([[0], edges, [values.size]])
