@@ -29,7 +29,7 @@ class RunWeights(NamedTuple):
     prelu: Half | None = None
 
 
-def before_add(run: Run, x: Half, weights: RunWeights | None, accumulator: Accumulator) -> Floats:
+def before_add(run: Run, x: Floats, weights: RunWeights | None, accumulator: Accumulator) -> Floats:
     """The first stage of a run for a [w][h][c] map; its shape is that of the addend."""
     if weights is not None:
         stride = run.conv_stride
@@ -45,17 +45,17 @@ def before_add(run: Run, x: Half, weights: RunWeights | None, accumulator: Accum
     return upsample(wide) if run.pool_enable == Pool.UPSAMPLE else wide
 
 
-def run_result(
+def run_values(
     run: Run,
-    x: Half,
+    x: Floats,
     weights: RunWeights | None = None,
     addend: Half | None = None,
     accumulator: Accumulator = Accumulator.EXACT,
-) -> Half:
-    """The result of a run as a [w][h][m] map.
+) -> Floats:
+    """What a run computes, as it is before it is rounded to fp16: a [w][h][m] map.
 
     Args:
-        x: [w][h][c].
+        x: [w][h][c]: fp16, or what another stage of the same run gave.
         weights: of a run with convolution, else None.
         addend: added before max pooling and activation; [w][h][m] as they are there.
     """
@@ -66,4 +66,15 @@ def run_result(
         if run.pool_enable == Pool.MAX:
             values = max_pool(values, run.pool_size, run.pool_stride, run.pool_pad)
     values = activate(values, run.actfunc, run.actfunc_param, None if weights is None else weights.prelu)
-    return to_half(np.abs(values) if run.rectifi_en else values)
+    return np.abs(values) if run.rectifi_en else values
+
+
+def run_result(
+    run: Run,
+    x: Half,
+    weights: RunWeights | None = None,
+    addend: Half | None = None,
+    accumulator: Accumulator = Accumulator.EXACT,
+) -> Half:
+    """The result of a run as a [w][h][m] map; see `run_values`."""
+    return to_half(run_values(run, x, weights, addend, accumulator))

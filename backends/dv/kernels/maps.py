@@ -1,100 +1,36 @@
-"""Ops that are one run of a CONV command: convolution, poolings, element-wise addition."""
+"""Ops that are one run of a CONV command: convolution, poolings, element-wise addition, ReLU."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from bmcompiler.backends.dv.build import DvBuild, extent_of
-from bmcompiler.backends.dv.checks import limits
-from bmcompiler.backends.dv.chip import CHIP
-from bmcompiler.backends.dv.commands import ConvCommand, Pads, Pair, Run
-from bmcompiler.backends.dv.geometry import result
-from bmcompiler.backends.dv.kernels.base import ACTIVATIONS, DvKernel, half_weights, patterns
-from bmcompiler.backends.dv.packing import pack_conv, pack_dilated
-from bmcompiler.backends.dv.run_model import RunWeights, run_result
-from bmcompiler.backends.dv.stages import to_half
-from bmcompiler.backends.dv.structs import (
-    HALF_ONE,
-    MAX_INPUT_CHANNELS,
-    MAX_INPUT_HEIGHT,
-    MAX_INPUT_WIDTH,
-    Activation,
-    ConvEnable,
-    OutputMode,
-    Pool,
-)
+from bmcompiler.backends.dv.build import extent_of
+from bmcompiler.backends.dv.commands import Pads, Pair, Run
+from bmcompiler.backends.dv.kernels.base import ACTIVATIONS, RunKernel, half_weights
+from bmcompiler.backends.dv.parts import Filters, Part
+from bmcompiler.backends.dv.run_model import RunWeights
+from bmcompiler.backends.dv.structs import HALF_ONE, Activation, ConvEnable, Pool
 from bmcompiler.codegen.kernels import is_constant
-from bmcompiler.codegen.schedule import Moved
-from bmcompiler.errors import EncodingError
 from bmcompiler.ir import Value
+from bmcompiler.ops.activation import Clip, Relu
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elementwise import Add
 from bmcompiler.ops.nn import Conv
 from bmcompiler.ops.pool import AvgPool, MaxPool
 from bmcompiler.target import rule
 
+RISING = (Activation.NONE, Activation.TANH, Activation.SIGMOID, Activation.ELU, Activation.RELU6)
+"""Activations that never fall: the largest of their results is the result of the largest. ReLU, see `rises`."""
 
-class RunKernel(DvKernel):
-    """An op that is one run; subclasses give the run and, where there are any, its weights."""
 
-    def run(self, op: TensorOp) -> Run:
-        """The run without its weight buffer."""
-        raise TypeError(f"{type(self).__name__} has no run")
-
-    def weights(self, op: TensorOp, *arrays: Any) -> RunWeights | None:
-        """What the run multiplies by, of the op's operands."""
-        return None
-
-    def pack(self, op: TensorOp, build: DvBuild) -> int | None:
-        """Offset of the packed weights among the coefficients."""
-        return None
-
-    def command(self, op: TensorOp) -> ConvCommand:
-        """The command without its buffers."""
-        w, h, _, c = extent_of(op.operands[0])
-        mode = OutputMode.ADD if len(self.maps(op)) > 1 else OutputMode.CONCAT
-        return ConvCommand(w, h, c, (self.run(op),), output_mode=mode)
-
-    def refusal(self, op: TensorOp) -> str | None:
-        command = self.command(op)
-        try:
-            command.encode()
-        except EncodingError as error:
-            return error.reason
-        refused = limits(command, CHIP)
-        if refused:
-            return refused.text
-        made = result(extent_of(op.operands[0]), command.runs[0])
-        wanted = extent_of(op.results[0])
-        return None if made == wanted else f"the device would make {made.w} x {made.h}, not {wanted.w} x {wanted.h}"
-
-    def emit(self, op: TensorOp, build: DvBuild) -> Moved:
-        command, weights = self.command(op), self.pack(op, build)
-        if weights is not None:
-            run = replace(command.runs[0], weight_buf=build.constants(weights))
-            command = replace(command, runs=(run,))
-        return build.conv(command, self.maps(op), op.results[0])
-
-    def evaluate(self, op: TensorOp, *arrays: Any) -> Any:
-        run, weights = self.run(op), self.weights(op, *arrays)
-        maps = [to_half(array) for array in arrays[: len(self.maps(op))]]
-        out = np.empty(op.results[0].shape, np.float32)
-        for index in range(len(out)):
-            x, *more = (array[index].transpose(2, 1, 0) for array in maps)
-            out[index] = run_result(run, x, weights, *more).transpose(2, 1, 0)
-        return out
-
-    @rule("Feature maps must have 4 dimensions")
-    def has_maps(self, op: TensorOp) -> bool:
-        return all(len(value.shape) == 4 for value in (*self.maps(op), *op.results))
-
-    @rule(f"Maps have at most {MAX_INPUT_WIDTH} columns, {MAX_INPUT_HEIGHT} rows and {MAX_INPUT_CHANNELS} channels")
-    def fits_the_fields(self, op: TensorOp) -> bool:
-        sizes = [extent_of(value) for value in (*self.maps(op), *op.results)]
-        return all(e.w <= MAX_INPUT_WIDTH and e.h <= MAX_INPUT_HEIGHT and e.c <= MAX_INPUT_CHANNELS for e in sizes)
+def rises(run: Run) -> bool:
+    """Whether the activation of a run may as well come after max pooling, where the device has it."""
+    slope_rises = run.actfunc == Activation.LEAKY_RELU and not run.actfunc_param & 0x8000
+    return (run.actfunc in RISING or slope_rises) and not run.rectifi_en
 
 
 class ConvKernel(RunKernel):
@@ -102,11 +38,11 @@ class ConvKernel(RunKernel):
 
     ops = (Conv,)
 
-    def run(self, op: TensorOp) -> Run:
+    def parts(self, op: TensorOp) -> Sequence[Part]:
         assert isinstance(op, Conv)
         top, bottom, left, right = op.pads
         m, _, ky, kx = op.weight.shape
-        return Run(
+        run = Run(
             m=m,
             conv_enable=ConvEnable.CONV | (ConvEnable.DEPTHWISE if op.group > 1 else 0),
             kernel=Pair(kx, ky),
@@ -115,22 +51,8 @@ class ConvKernel(RunKernel):
             dilation=Pair(op.dilations[1], op.dilations[0]),
             actfunc=ACTIVATIONS[op.activation],
         )
-
-    def weights(self, op: TensorOp, *arrays: Any) -> RunWeights:
-        _, weight, *bias = arrays
-        given = bias[0] if bias and bias[0] is not None else np.zeros(len(weight), np.float32)
-        return RunWeights(half_weights(weight), half_weights(given))
-
-    def pack(self, op: TensorOp, build: DvBuild) -> int:
-        assert isinstance(op, Conv)
-        packer = pack_dilated if max(op.dilations) > 1 else pack_conv
-
-        def packed(weight: Any, *bias: Any) -> Any:
-            given = bias[0] if bias else np.zeros(len(weight), np.float32)
-            return packer(patterns(weight), patterns(given))
-
-        more = [] if op.bias is None else [op.bias]
-        return build.coefficients.place(op.weight, packer.__name__, packed, *more)
+        values = (op.weight,) if op.bias is None else (op.weight, op.bias)
+        return (Part(run, Filters(values, conv_weights, "conv")),)
 
     @rule("Weights and bias must be constants")
     def has_constant_weights(self, op: TensorOp) -> bool:
@@ -142,12 +64,19 @@ class ConvKernel(RunKernel):
         return op.group == 1 or op.group == op.input.shape[1] == op.weight.shape[0]
 
 
+def conv_weights(weight: Any, bias: Any = None) -> RunWeights:
+    """Filters of a convolution as they stand; no bias is zeros."""
+    given = np.zeros(len(weight), np.float32) if bias is None else bias
+    return RunWeights(half_weights(weight), half_weights(given))
+
+
 class PoolKernel(RunKernel):
     """Windows of both poolings. Where their number is rounded up, the padding after the map is longer."""
 
     kind: Pool
 
-    def run(self, op: TensorOp) -> Run:
+    def window(self, op: TensorOp) -> Run:
+        """The run without what only one of the poolings has."""
         assert isinstance(op, (MaxPool, AvgPool))
         top, _, left, _ = op.pads
         rows, columns = op.reach()
@@ -162,10 +91,25 @@ class PoolKernel(RunKernel):
 
 
 class MaxPoolKernel(PoolKernel):
-    """max_pool."""
+    """max_pool. In the run of a convolution it comes before the activation, which must not fall anywhere."""
 
     ops = (MaxPool,)
     kind = Pool.MAX
+
+    def parts(self, op: TensorOp) -> Sequence[Part]:
+        return (Part(self.window(op)),)
+
+    def joined(self, op: TensorOp, part: Part, through: Value) -> Part | None:
+        window, run = self.window(op), part.run
+        full = all(pad < size for pad, size in zip(window.pool_pad, np.repeat(window.pool_size, 2)))
+        if run.pool_enable or run.has_lrn or not full or not rises(run):
+            return None
+        pool = {name: getattr(window, name) for name in ("pool_enable", "pool_size", "pool_stride", "pool_pad")}
+        return replace(part, run=replace(run, **pool))
+
+    def keeps_bits(self, op: TensorOp) -> bool:
+        """Rounding never changes which number is larger."""
+        return True
 
     @rule("The window must not be dilated", "dilations")
     def is_dense(self, op: TensorOp) -> bool:
@@ -179,10 +123,10 @@ class AvgPoolKernel(PoolKernel):
     ops = (AvgPool,)
     kind = Pool.AVERAGE
 
-    def run(self, op: TensorOp) -> Run:
+    def parts(self, op: TensorOp) -> Sequence[Part]:
         assert isinstance(op, AvgPool)
         factor = np.float16(1 / (op.kernel[0] * op.kernel[1]))
-        return replace(super().run(op), pool_avg_param=int(factor.view(np.uint16)))
+        return (Part(replace(self.window(op), pool_avg_param=int(factor.view(np.uint16)))),)
 
     @rule("Every window must count all its positions")
     def has_full_windows(self, op: TensorOp) -> bool:
@@ -191,7 +135,7 @@ class AvgPoolKernel(PoolKernel):
 
 
 class AddKernel(RunKernel):
-    """add of two maps of one shape: a run that does nothing but add and activate.
+    """add of two maps of one shape, alone or as the end of the run that makes one of them.
 
     A run needs some function: where there is no activation it is a leaky ReLU with slope 1, which changes nothing.
     """
@@ -201,13 +145,49 @@ class AddKernel(RunKernel):
     def maps(self, op: TensorOp) -> list[Value]:
         return list(op.operands)
 
-    def run(self, op: TensorOp) -> Run:
+    def parts(self, op: TensorOp) -> Sequence[Part]:
         assert isinstance(op, Add)
-        channels = extent_of(op.operands[0]).c
-        if not op.activation:
-            return Run(m=channels, actfunc=Activation.LEAKY_RELU, actfunc_param=HALF_ONE)
-        return Run(m=channels, actfunc=ACTIVATIONS[op.activation])
+        run = Run(m=extent_of(op.operands[0]).c, actfunc=Activation.LEAKY_RELU, actfunc_param=HALF_ONE)
+        if op.activation:
+            run = replace(run, actfunc=ACTIVATIONS[op.activation], actfunc_param=0)
+        return (Part(run, addend=op.operands[1]),)
+
+    def joined(self, op: TensorOp, part: Part, through: Value) -> Part | None:
+        assert isinstance(op, Add)
+        run, (left, right) = part.run, op.operands
+        computes = run.has_conv or run.pool_enable in (Pool.AVERAGE, Pool.UPSAMPLE)
+        if part.addend is not None or not computes or run.pool_enable == Pool.MAX or run.actfunc or run.rectifi_en:
+            return None
+        other = right if through is left else left
+        return Part(replace(run, actfunc=ACTIVATIONS[op.activation]), part.filters, other)
 
     @rule("Both operands must have the shape of the result")
     def adds_equal_shapes(self, op: TensorOp) -> bool:
         return all(value.shape == op.results[0].shape for value in op.operands)
+
+
+class ReluKernel(RunKernel):
+    """relu, and clip from 0 to 6."""
+
+    ops = (Relu, Clip)
+
+    def parts(self, op: TensorOp) -> Sequence[Part]:
+        return (Part(Run(m=extent_of(op.operands[0]).c, actfunc=ACTIVATIONS[_name(op)])),)
+
+    def joined(self, op: TensorOp, part: Part, through: Value) -> Part | None:
+        run = part.run
+        if run.actfunc or run.rectifi_en or run.has_lrn:
+            return None
+        return replace(part, run=replace(run, actfunc=ACTIVATIONS[_name(op)]))
+
+    def keeps_bits(self, op: TensorOp) -> bool:
+        """Both bounds are fp16 numbers."""
+        return True
+
+    @rule("Bounds must be 0 and 6 (relu6), or 0 and infinity")
+    def has_known_bounds(self, op: TensorOp) -> bool:
+        return not isinstance(op, Clip) or (op.min == 0 and op.max in (6, float("inf")))
+
+
+def _name(op: TensorOp) -> str:
+    return "relu6" if isinstance(op, Clip) and op.max == 6 else "relu"

@@ -1,0 +1,72 @@
+"""What an op is made of: runs with the constants they multiply by and the map they add, without places in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmcompiler.backends.dv.commands import Run
+from bmcompiler.backends.dv.packing import pack_conv, pack_dilated
+from bmcompiler.backends.dv.run_model import RunWeights
+from bmcompiler.ir import Operation, Value
+
+UNROUNDED = "dv.unrounded"
+"""Attribute of an op whose result goes on to its reader inside the same run, without being rounded to fp16."""
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Filters:
+    """The weights of a run.
+
+    Attributes:
+        values: constants of the IR that they come from, in the order in which `halves` takes their arrays.
+        halves: fp16 weights, biases and slopes from these arrays.
+        layout: names `halves`: equal values and layouts give equal weights.
+    """
+
+    values: tuple[Value, ...]
+    halves: Callable[..., RunWeights]
+    layout: str
+
+    def of(self, arrays: Mapping[Value, Array]) -> RunWeights:
+        """The weights, from the arrays of all constants."""
+        return self.halves(*(arrays[value] for value in self.values))
+
+
+@dataclass(frozen=True)
+class Part:
+    """One run of an op, or what several ops that join have become.
+
+    Attributes:
+        run: its fields; `weight_buf` is set when coefficients have a place.
+        filters: what it multiplies by, where it has a convolution.
+        addend: the value that is added before max pooling and activation (output mode 1).
+    """
+
+    run: Run
+    filters: Filters | None = None
+    addend: Value | None = None
+
+
+def packed(run: Run, weights: RunWeights) -> NDArray[np.uint8]:
+    """Weights as the run reads them from memory."""
+    arrays = (weights.weights, weights.bias)
+    if run.is_dilated:
+        return pack_dilated(*map(bits, arrays))
+    return pack_conv(*map(bits, arrays), prelu=None if weights.prelu is None else bits(weights.prelu))
+
+
+def bits(array: NDArray[np.float16]) -> NDArray[np.uint16]:
+    """The 16-bit patterns of fp16 numbers."""
+    return np.ascontiguousarray(array).view(np.uint16)
+
+
+def is_unrounded(op: Operation | None) -> bool:
+    """The result of `op` stays inside a run."""
+    return op is not None and UNROUNDED in op.attributes
