@@ -37,6 +37,13 @@ class DeviceKernel(Kernel):
         """The op as one tile, when it can be computed so; values may then stay in local memory between ops."""
         return None
 
+    def part(self, op: TensorOp, box: Box) -> TileWork | None:
+        """What computes `box` of the 4-D result alone, from boxes of the operands; None when that cannot be.
+
+        Buffers say what they hold (`Buffer.holds`), so that other ops may make it and read it.
+        """
+        return None
+
     @rule("Results must not be empty")
     def something_to_do(self, op: TensorOp) -> bool:
         return all(v.type.size for v in (*op.operands, *op.results))
@@ -62,7 +69,7 @@ class LocalKernel(DeviceKernel):
         raise TypeError(f"{type(self).__name__} has no work")
 
     def whole_work(self, op: TensorOp, box: Box) -> TileWork:
-        """`work` of the whole result, best in layouts that other ops read."""
+        """`work` of the whole result or a part of it, best in layouts that other ops read."""
         return self.work(op, box)
 
     def emit(self, op: TensorOp, build: Any) -> Moved:
@@ -88,9 +95,19 @@ class LocalKernel(DeviceKernel):
 
     def whole(self, op: TensorOp) -> TileWork | None:
         grid = self.grid(op)
-        if any(axis.size > (axis.most or axis.size) or axis.period not in (0, axis.size) for axis in grid):
+        return self._part(op, grid, tuple((0, axis.size) for axis in grid))
+
+    def part(self, op: TensorOp, box: Box) -> TileWork | None:
+        grid = self.grid(op)
+        same_axes = len(op.results) == 1 and tuple(axis.size for axis in grid) == op.type.shape
+        return self._part(op, grid, box) if same_axes and all(map(_allows, grid, box)) else None
+
+    def _part(self, op: TensorOp, grid: tuple[Axis, ...], box: Box) -> TileWork | None:
+        if any(hi - lo > (axis.most or axis.size) for axis, (lo, hi) in zip(grid, box)):
             return None
-        work = self.whole_work(op, tuple((0, axis.size) for axis in grid))
+        if any(lo // axis.period != (hi - 1) // axis.period for axis, (lo, hi) in zip(grid, box) if axis.period):
+            return None
+        work = self.whole_work(op, box)
         buffers = (*work.inputs, *work.outputs)
         needed = sum(map(self.tiler.rounded, (*(buffer.lane_bytes for buffer in buffers), *work.scratch)))
         return work if needed <= self.tiler.lane_bytes else None
@@ -112,6 +129,13 @@ class ViewKernel(DeviceKernel):
         return Moved()
 
 
+def _allows(axis: Axis, interval: tuple[int, int]) -> bool:
+    """Whether tiles may begin and end so."""
+    lo, hi = interval
+    whole = (lo, hi) == (0, axis.size)
+    return whole or (axis.cuts and lo % axis.step == 0 and (hi % axis.step == 0 or hi == axis.size))
+
+
 def activation_in(value: Value, view: Dims, box: Box, axes: str = "nchw", *, lane_bytes: int) -> Buffer:
     """A tile to load of an activation, or of a constant stored as it stands, seen as `view`.
 
@@ -123,7 +147,7 @@ def activation_in(value: Value, view: Dims, box: Box, axes: str = "nchw", *, lan
         prod(extents(box)) * value.type.numpy.itemsize,
         lambda build, address: build.load_box(value, view, box, address),
         not is_activation(value),
-        held(value, view, extents(box)),
+        held(value, view, box),
     )
 
 
@@ -134,17 +158,24 @@ def activation_out(value: Value, view: Dims, box: Box, *, lane_bytes: int) -> Bu
         "nchw",
         prod(extents(box)) * value.type.numpy.itemsize,
         lambda build, address: build.store_box(value, view, box, address),
-        holds=held(value, view, extents(box)),
+        holds=held(value, view, box),
     )
 
 
-def held(value: Value, view: Dims, loaded: Dims) -> Held | None:
-    """What a buffer with `loaded` of an activation seen as `view`, in the aligned layout of its elements, holds.
+def held(value: Value, view: Dims, loaded: Box | Dims) -> Held | None:
+    """What a buffer in the aligned layout of its elements holds of an activation seen as `view`.
 
     Channels start at aligned addresses, so that only images, channels and the size of a channel make the layout.
+
+    Args: loaded: a box, or the shape of what begins with the first element: then None unless it is all.
     """
+    box = tuple((0, size) if isinstance(size, int) else size for size in loaded)
+    if not is_activation(value) or (box != tuple(loaded) and extents(box) != view):
+        return None
     n, c, h, w = view
-    return Held(root_of(value), (n, c, h * w)) if loaded == view and is_activation(value) else None
+    if extents(box) == view:
+        return Held(root_of(value), (n, c, h * w))
+    return Held(root_of(value), view, box)
 
 
 def dims4(value: Value) -> Dims:

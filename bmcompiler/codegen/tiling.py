@@ -46,10 +46,15 @@ class Axis:
 
 
 class Held(NamedTuple):
-    """An activation (the root of all views of it) in a layout of local memory."""
+    """An activation (the root of all views of it) in a layout of local memory, as a whole or a `box` of it.
+
+    The layout of a whole is whatever the chip's kernels compare, in general (N, C, H * W); that of a box is the shape
+    (N, C, H, W) in which `box` counts.
+    """
 
     value: Value
     layout: Hashable
+    box: Box | None = None
 
 
 @dataclass(frozen=True)
@@ -62,8 +67,7 @@ class Buffer:
         nbytes: bytes that cross the bus when it is loaded or stored.
         transfer: emits the load (or store): called with (build, local address).
         coefficient: True for weights.
-        holds: (activation, layout) when the buffer is that activation as a whole in a layout that other ops may read it
-            in, so that it can stay in local memory between them; `layout` is whatever the chip's kernels compare.
+        holds: what other ops may read from the buffer, so that it can stay in local memory between them.
     """
 
     lane_bytes: int

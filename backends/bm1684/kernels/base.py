@@ -106,7 +106,7 @@ def activation_in(value: Value, view: Shape, box: Box, axes: str = "nchw") -> Bu
         prod(dims) * item,
         lambda build, address: build.load_box(value, view, box, address),
         not is_activation(value),
-        held(value, view, dims),
+        held(value, view, box),
     )
 
 
@@ -118,7 +118,7 @@ def activation_out(value: Value, view: Shape, box: Box) -> Buffer:
         "nchw",
         prod(dims) * item,
         lambda build, address: build.store_box(value, view, box, address),
-        holds=held(value, view, dims),
+        holds=held(value, view, box),
     )
 
 

@@ -103,7 +103,7 @@ class IntConvKernel(ConvGeometry):
             out = activation_out(op.result, dims4(op.result), box)
         else:
             starts = [sum(lo * step for (lo, _), step in zip(band, by)) for band in bands]
-            out = finish.result_buffer(dims, by, starts)
+            out = finish.result_buffer(dims, by, starts, box if len(bands) == 1 else None)
         cycles = self._cycles(op, dims) * (1 + finish.crossed) + finish.cycles(dims)
         n, c, h, w = dims
         halves = lane_bytes((2 * n, c, h, w), 1)

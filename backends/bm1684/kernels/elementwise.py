@@ -110,7 +110,7 @@ def _operand(value: Value, view: Shape, strides: Strides, box: Box, whole: bool)
         prod(loaded) * item,
         load,
         not is_activation(value),
-        held(value, view, loaded) if dense else None,
+        held(value, view, box) if dense and loaded == dims else None,
     )
     if loaded == dims:
         return buffer, None
@@ -127,7 +127,7 @@ def result_buffer(value: Value, view: Shape, box: Box) -> Buffer:
         store_words(build, build.neuron(value) + item * box_offset(strides, box), item, dims, strides, address)
 
     return Buffer(
-        lane_bytes(dims), "nchw", prod(dims) * item, store, holds=held(value, view, dims) if item == 4 else None
+        lane_bytes(dims), "nchw", prod(dims) * item, store, holds=held(value, view, box) if item == 4 else None
     )
 
 

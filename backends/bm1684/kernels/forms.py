@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from bmcompiler.codegen.kernels import DeviceKernel
 from bmcompiler.codegen.schedule import Moved
-from bmcompiler.codegen.tiling import TileWork
+from bmcompiler.codegen.tiling import Box, TileWork
 from bmcompiler.ops.base import TensorOp
 
 
@@ -37,6 +37,9 @@ class FormsKernel(DeviceKernel):
 
     def whole(self, op: TensorOp) -> TileWork | None:
         return self.form(op).whole(op)
+
+    def part(self, op: TensorOp, box: Box) -> TileWork | None:
+        return self.form(op).part(op, box)
 
     def uses_local_memory(self, op: TensorOp) -> bool:
         return self.form(op).uses_local_memory(op)

@@ -124,7 +124,7 @@ def _operand(value: Value, view: Shape, strides: Strides, box: Box) -> tuple[Buf
         prod(loaded) * item,
         load,
         not is_activation(value),
-        held(value, view, loaded) if strides == global_strides(view) else None,
+        held(value, view, box) if strides == global_strides(view) and loaded == dims else None,
     )
     if loaded == dims:
         return buffer, Packed(0, item, False)

@@ -31,7 +31,7 @@ from bmcompiler.backends.bm1684.kernels.words import store_words
 from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides, pixel_strides
 from bmcompiler.backends.bm1684.recipes import Machine, Plane, Register, Steps
 from bmcompiler.backends.bm1684.recipes.rounding import quantize
-from bmcompiler.codegen.tiling import Buffer
+from bmcompiler.codegen.tiling import Box, Buffer
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.quant_modes import ASYMMETRIC, HIGH, LOW, rescale
 
@@ -213,11 +213,12 @@ class Finish:
             inputs.append(Plane(vector, (0, 1, 0, 0)))
         self._steps.emit(build, dims, inputs, result, free)
 
-    def result_buffer(self, dims: Shape, by: Strides, starts: Sequence[int]) -> Buffer:
+    def result_buffer(self, dims: Shape, by: Strides, starts: Sequence[int], box: Box | None = None) -> Buffer:
         """How a tile of results is stored.
 
         Args:
             by: strides of the result. starts: where the tile begins, or each of its images; all in elements.
+            box: the part of the 4-D result that a tile in one run of images is.
         """
         item = self.dtype.itemsize
 
@@ -234,7 +235,7 @@ class Finish:
                 store_pixels(build, targets[0], dims, by, address)
 
         plain = len(starts) == 1 and item == 1 and not self.in_words and self.op.type.rank == 4
-        holds = held(self.op.result, dims4(self.op.result), dims) if plain else None
+        holds = held(self.op.result, dims4(self.op.result), box or dims) if plain else None
         return Buffer(self.place_bytes(dims), "nchw", prod(dims) * item, store, holds=holds)
 
     def store_image(self, build: Build, target: int, dims: Shape, by: Strides, address: int, number: int) -> None:

@@ -132,7 +132,7 @@ class SlidingKernel(LocalKernel):
         value: Value = op.operands[0]
         moved = sum(prod(extents(slide.source)) for slide in slides)
         plain = len(slides) == 1 and not partial and extents(slides[0].source) == shape
-        holds = held(value, dims4(value), shape) if plain else None
+        holds = held(value, dims4(value), slides[0].source) if plain else None
         return Buffer(lane_bytes(whole, item), axes, moved * item, load, holds=holds)
 
     def is_partial(self, op: TensorOp, slide: Slide) -> bool:
