@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypeVar
 
 from bmcompiler.backends.bm1880.bmkernel import (
     CTRL_NEURON,
@@ -11,6 +12,7 @@ from bmcompiler.backends.bm1880.bmkernel import (
     FMT_I8,
     FMT_U8,
     Bmk1880Context,
+    bmk1880_cpu_op,
     bmk1880_gdma_copy_gmem,
     bmk1880_gdma_load,
     bmk1880_gdma_load_stride,
@@ -25,32 +27,76 @@ from bmcompiler.backends.bm1880.bmkernel import (
     tensor_gmem,
     tensor_lmem,
 )
+from bmcompiler.backends.bm1880.bmkernel.sync import Op
 from bmcompiler.backends.bm1880.chip import CHIP, align_up
+from bmcompiler.backends.bm1880.isa import Engine
 from bmcompiler.codegen.build import BaseBuild, Dims, dense_strides, extents, start_of
 from bmcompiler.codegen.coefficients import Coefficients
+from bmcompiler.codegen.hazards import Hazards, Range
 from bmcompiler.codegen.memory import MemoryPlan
 from bmcompiler.ir import Value
 
+P = TypeVar("P")
 FORMATS = {"i8": FMT_I8, "u8": FMT_U8}
+_NUMBER = {Engine.TPU: 0, Engine.GDMA: 1}
+_RESULTS = frozenset({"res", "res_low", "res_high", "ofmap", "dst", "max", "min"})
+"""Parameters of TPU calls that are written; accumulators are read, too, by the same engine."""
 
 
 class Build(BaseBuild):
-    """One program under construction. `overlap`: may transfers run beside computation?"""
+    """One program under construction. `overlap`: may transfers run beside computation?
+
+    Instructions then wait for those of the other engine that touch the same bytes of local memory, and for no others;
+    all transfers run on one engine, in order, so that global memory needs no waits (bm1880.md 6).
+    """
 
     def __init__(self, plan: MemoryPlan, coefficients: Coefficients, overlap: bool = True) -> None:
         super().__init__(plan, coefficients)
         self.overlap = overlap
         self.ctx = Bmk1880Context()
+        self._hazards: Hazards[int] = Hazards()
 
-    @contextmanager
-    def parallel(self) -> Iterator[None]:
-        """Commands inside do not wait for each other across engines (bm1880.md 6), unless `overlap` is off."""
-        if not self.overlap:
-            yield
-            return
-        self.ctx.sync.parallel_enable()
-        yield
-        self.ctx.sync.parallel_disable()
+    # -- instructions --------------------------------------------------------------------------------------------------
+    def tpu(self, call: Callable[[Bmk1880Context, P], Op], param: P) -> None:
+        """Emit a TPU call of the kernel API; what it touches are the tensors among its parameters."""
+        reads, writes = touched(param)
+        self._emit(Engine.TPU, reads, writes, lambda: call(self.ctx, param))
+
+    def cpu(self, function: str, parameters: bytes) -> None:
+        """Let the host run a function after all instructions so far: a barrier (bm1880.md 3)."""
+        bmk1880_cpu_op(self.ctx, function, parameters)
+        self._hazards = Hazards()
+
+    def foreign(self) -> None:
+        """Instructions that others put into `ctx` since the last call of this builder touch all of local memory."""
+        everything = [(0, CHIP.lmem_size)]
+        for engine in (Engine.TPU, Engine.GDMA):
+            self._hazards.note(_NUMBER[engine], self.ctx.sync.issued(engine), everything, everything)
+
+    def _emit(self, engine: Engine, reads: Sequence[Range], writes: Sequence[Range], call: Callable[[], Op]) -> None:
+        if self.overlap:
+            self.ctx.sync.wait_for(self._hazards.before(_NUMBER[engine], reads, writes) or 0)
+        self._hazards.note(_NUMBER[engine], call().number, reads, writes)
+
+    def load(self, tensor: tensor_lmem, gaddr: int, flag: int, strides: stride_t | None = None) -> None:
+        """Load a local tensor or matrix from `gaddr` after the base that `flag` names; packed without `strides`."""
+
+        def call() -> Op:
+            if strides is None:
+                return bmk1880_gdma_load(self.ctx, tensor, gaddr, flag)
+            return bmk1880_gdma_load_stride(self.ctx, tensor, gaddr, strides, flag)
+
+        self._emit(Engine.GDMA, [], [(tensor.offset, tensor.end)], call)
+
+    def store(self, tensor: tensor_lmem, gaddr: int, strides: stride_t | None = None) -> None:
+        """The way back of `load`, to neuron memory."""
+
+        def call() -> Op:
+            if strides is None:
+                return bmk1880_gdma_store(self.ctx, tensor, gaddr, CTRL_NEURON)
+            return bmk1880_gdma_store_stride(self.ctx, tensor, gaddr, strides, CTRL_NEURON)
+
+        self._emit(Engine.GDMA, [(tensor.offset, tensor.end)], [], call)
 
     def source(self, value: Value) -> tuple[int, int]:
         """(offset, base) to load a value from: neuron memory, or weight memory for constants as they stand."""
@@ -60,59 +106,51 @@ class Build(BaseBuild):
     # -- activations ---------------------------------------------------------------------------------------------------
     def load_box(self, value: Value, view: Dims, box: tuple[tuple[int, int], ...], address: int) -> None:
         """Load the `box` of an activation or constant seen as `view` (N, C, H, W) into an aligned local tensor."""
-        tensor = aligned(address, extents(box), FORMATS[value.dtype])
         base, flag = self.source(value)
-        gaddr = base + start_of(box, view)
-        if is_packed(view, box):
-            bmk1880_gdma_load(self.ctx, tensor, gaddr, flag)
-        else:
-            bmk1880_gdma_load_stride(self.ctx, tensor, gaddr, strides_of(view, box), flag)
+        tensor = aligned(address, extents(box), FORMATS[value.dtype])
+        self.load(tensor, base + start_of(box, view), flag, None if is_packed(view, box) else strides_of(view, box))
 
     def store_box(self, value: Value, view: Dims, box: tuple[tuple[int, int], ...], address: int) -> None:
         """The way back of `load_box`."""
         tensor = aligned(address, extents(box), FORMATS[value.dtype])
-        gaddr = self.neuron(value) + start_of(box, view)
-        if is_packed(view, box):
-            bmk1880_gdma_store(self.ctx, tensor, gaddr, CTRL_NEURON)
-        else:
-            bmk1880_gdma_store_stride(self.ctx, tensor, gaddr, strides_of(view, box), CTRL_NEURON)
+        strides = None if is_packed(view, box) else strides_of(view, box)
+        self.store(tensor, self.neuron(value) + start_of(box, view), strides)
 
     def load_matrix(self, gaddr: int, extent: tuple[int, int], row_stride: int, address: int, flag: int) -> None:
         """Load an `extent` (rows, cols) of a matrix whose rows lie `row_stride` bytes apart; `flag` is the base."""
-        rows, cols = extent
-        tensor = matrix(address, rows, cols)
-        if row_stride == cols:
-            bmk1880_gdma_load(self.ctx, tensor, gaddr, flag)
-        else:
-            bmk1880_gdma_load_stride(self.ctx, tensor, gaddr, stride_t2(row_stride, 1), flag)
+        strides = None if row_stride == extent[1] else stride_t2(row_stride, 1)
+        self.load(matrix(address, *extent), gaddr, flag, strides)
 
     def store_matrix(self, gaddr: int, extent: tuple[int, int], row_stride: int, address: int) -> None:
         """The way back of `load_matrix`, to neuron memory."""
-        rows, cols = extent
-        tensor = matrix(address, rows, cols)
-        if row_stride == cols:
-            bmk1880_gdma_store(self.ctx, tensor, gaddr, CTRL_NEURON)
-        else:
-            bmk1880_gdma_store_stride(self.ctx, tensor, gaddr, stride_t2(row_stride, 1), CTRL_NEURON)
+        strides = None if row_stride == extent[1] else stride_t2(row_stride, 1)
+        self.store(matrix(address, *extent), gaddr, strides)
 
     # -- weights -------------------------------------------------------------------------------------------------------
     def load_weight(
         self, offset: int, dims: Dims, address: int, *, align: bool, strides: stride_t | None = None
     ) -> None:
         """Load packed (or, with `strides`, strided) coefficient bytes as a local tensor of shape `dims`."""
-        tensor = tensor_lmem(address, shape_t4(*dims), FMT_I8, align)
-        if strides is None:
-            bmk1880_gdma_load(self.ctx, tensor, offset, CTRL_WEIGHT)
-        else:
-            bmk1880_gdma_load_stride(self.ctx, tensor, offset, strides, CTRL_WEIGHT)
+        self.load(tensor_lmem(address, shape_t4(*dims), FMT_I8, align), offset, CTRL_WEIGHT, strides)
 
     # -- global memory -------------------------------------------------------------------------------------------------
     def copy_global(self, dst: int, src: int, shape: Dims, dst_strides: stride_t, src_strides: stride_t) -> None:
         """Strided copy of bytes from activation to activation memory."""
         extent = shape_t4(*shape)
-        bmk1880_gdma_copy_gmem(
-            self.ctx, tensor_gmem(dst, extent, dst_strides), tensor_gmem(src, extent, src_strides), CTRL_NEURON
-        )
+        target, source = tensor_gmem(dst, extent, dst_strides), tensor_gmem(src, extent, src_strides)
+        self._emit(Engine.GDMA, [], [], lambda: bmk1880_gdma_copy_gmem(self.ctx, target, source, CTRL_NEURON))
+
+
+def touched(param: object) -> tuple[list[Range], list[Range]]:
+    """Bytes within a lane that a TPU call reads and writes: the tensors among its parameters."""
+    reads: list[Range] = []
+    writes: list[Range] = []
+    for name, tensor in vars(param).items():
+        if isinstance(tensor, tensor_lmem):
+            strides = getattr(param, f"{name}_stride", None)
+            end = tensor.end if strides is None else replace(tensor, stride=strides).end
+            (writes if name in _RESULTS else reads).append((tensor.offset, end))
+    return reads, writes
 
 
 def aligned(address: int, dims: Dims, fmt: int = FMT_I8) -> tensor_lmem:

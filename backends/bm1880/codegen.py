@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bmcompiler.backends.bm1880.bmkernel import bmk1880_acquire_cmdbuf, bmk1880_cpu_op
+from bmcompiler.backends.bm1880.bmkernel import bmk1880_acquire_cmdbuf
 from bmcompiler.backends.bm1880.bmkernel.tensors import packed_strides
 from bmcompiler.backends.bm1880.build import Build
 from bmcompiler.backends.bm1880.chip import COPY_LIMITS
@@ -35,7 +35,7 @@ class Bm1880Program(Program[Build]):
         return (self.build.ctx.count,)
 
     def call_cpu(self, segment: Segment, parameters: bytes) -> None:
-        bmk1880_cpu_op(self.build.ctx, CPU_FUNCTION, parameters)
+        self.build.cpu(CPU_FUNCTION, parameters)
 
     def copy_output(self, value: Value, offset: int) -> None:
         root = root_of(value)

@@ -55,6 +55,7 @@ class SyncIds:
         self._streams: list[Op | None] | None = None
         self._current = 0
         self._pending: list[Op] = []
+        self._exact: int | None = None
         self.restart()
 
     def restart(self) -> None:
@@ -80,11 +81,23 @@ class SyncIds:
             self._streams[self._current] = op
             self._pending.append(op)
             return op, wrapped(number), 0
-        op.after = (self._frozen or self._issued)[_OTHER[engine]]
+        after = self._exact if self._exact is not None else (self._frozen or self._issued)[_OTHER[engine]]
+        self._exact, op.after = None, after
         if op.after <= self._waited[engine]:
             return op, wrapped(number), 0
         self._waited[engine] = op.after
         return op, wrapped(number), wrapped(op.after)
+
+    def issued(self, engine: Engine) -> int:
+        """Number of the newest instruction of an engine since the last restart, 0 = none."""
+        return self._issued[engine]
+
+    def wait_for(self, number: int) -> None:
+        """Make the next instruction wait for instruction `number` of the other engine alone, 0 = for none.
+
+        For callers that know what instructions touch; streams give any program such waits (bm1880.md 6).
+        """
+        self._exact = number
 
     def parallel_enable(self) -> None:
         """Open a parallel group: its instructions wait only for what was issued before it."""

@@ -161,7 +161,7 @@ class ConvKernel(LocalKernel):
     def _emit_depthwise(op: TensorOp, build: Build, weight: int, common: dict[str, Any]) -> None:
         (kh, kw), (dh, dw) = op.weight.shape[2:], op.dilations
         kernel = aligned(weight, (1, common["ofmap"].shape.c, (kh - 1) * dh + 1, (kw - 1) * dw + 1))
-        bmk1880_tpu_depthwise(build.ctx, bmk1880_depthwise_param_t(weight=kernel, **common))
+        build.tpu(bmk1880_tpu_depthwise, bmk1880_depthwise_param_t(weight=kernel, **common))
 
     @staticmethod
     def _emit_dense(op: TensorOp, build: Build, weight: int, common: dict[str, Any]) -> None:
@@ -169,7 +169,7 @@ class ConvKernel(LocalKernel):
         shape = shape_t4(op.input.shape[1] // op.group, common["ofmap"].shape.c, kh, kw)
         kernel = tensor_lmem(weight, shape, FMT_I8)
         param = bmk1880_conv_param_t(weight=kernel, dilation_h=dh, dilation_w=dw, **common)
-        bmk1880_tpu_conv(build.ctx, param)
+        build.tpu(bmk1880_tpu_conv, param)
 
     def _dense_weight(self, op: TensorOp, c0: int, c1: int) -> Buffer:
         layout, pack = self.pack(op)

@@ -53,6 +53,7 @@ class CustomKernel(DeviceKernel):
         what = f"encode() of custom layer '{op.sub_type}'"
         with plugin_code(what):
             inst.encode()
+        build.foreign()
         if build.ctx.lmem.live or not build.ctx.sync.serial:
             left = f"{build.ctx.lmem.live} local tensors unfreed" if build.ctx.lmem.live else "a parallel group open"
             raise PluginError(f"{what} leaves {left}", remedy="repair the plugin, or tell its author")

@@ -142,11 +142,11 @@ class ReluKernel(ElementwiseKernel):
 
     def compute(self, op: TensorOp, build: Build, tile: LocalTile) -> None:
         if isinstance(op, Relu):
-            bmk1880_tpu_relu(build.ctx, bmk1880_relu_param_t(tile.out, tile.x[0]))
+            build.tpu(bmk1880_tpu_relu, bmk1880_relu_param_t(tile.out, tile.x[0]))
         elif isinstance(op, Mins):
-            bmk1880_tpu_min_const(build.ctx, bmk1880_min_const_param_t(tile.out, tile.x[0], op.value, True))
+            build.tpu(bmk1880_tpu_min_const, bmk1880_min_const_param_t(tile.out, tile.x[0], op.value, True))
         else:
-            bmk1880_tpu_max_const(build.ctx, bmk1880_max_const_param_t(tile.out, tile.x[0], op.value, True))
+            build.tpu(bmk1880_tpu_max_const, bmk1880_max_const_param_t(tile.out, tile.x[0], op.value, True))
 
 
 class PairKernel(ElementwiseKernel):
@@ -163,7 +163,7 @@ class PairKernel(ElementwiseKernel):
 
     def compute(self, op: TensorOp, build: Build, tile: LocalTile) -> None:
         call, param = self._calls[type(op)]
-        call(build.ctx, param(tile.out, tile.x[0], tile.x[1]))
+        build.tpu(call, param(tile.out, tile.x[0], tile.x[1]))
 
 
 class MulsShiftKernel(ElementwiseKernel):
@@ -213,12 +213,12 @@ class MacShiftKernel(ElementwiseKernel):
             return
         dims = out.shape.dims
         low, high = out, aligned(out.address + aligned_lane_bytes(dims), dims)
-        bmk1880_tpu_mul_const(build.ctx, bmk1880_mul_const_param_t(high, low, x[0], multipliers[0], True, 0))
+        build.tpu(bmk1880_tpu_mul_const, bmk1880_mul_const_param_t(high, low, x[0], multipliers[0], True, 0))
         for tensor, multiplier in zip(x[1:-1], multipliers[1:-1]):
             mac = bmk1880_mac_const_param_t(high, low, False, tensor, multiplier, True, 0, 0)
-            bmk1880_tpu_mac_const(build.ctx, mac)
+            build.tpu(bmk1880_tpu_mac_const, mac)
         last = bmk1880_mac_const_param_t(high, low, True, x[-1], multipliers[-1], True, 0, op.rshift)
-        bmk1880_tpu_mac_const(build.ctx, last)
+        build.tpu(bmk1880_tpu_mac_const, last)
 
 
 class LutKernel(ElementwiseKernel):
@@ -241,7 +241,7 @@ class LutKernel(ElementwiseKernel):
         return [Buffer(aligned_lane_bytes(TABLE), "", 256 * CHIP.lanes, load, True)]
 
     def compute(self, op: TensorOp, build: Build, tile: LocalTile) -> None:
-        bmk1880_tpu_lut(build.ctx, bmk1880_lut_param_t(tile.out, tile.x[0], aligned(tile.extra[0], TABLE)))
+        build.tpu(bmk1880_tpu_lut, bmk1880_lut_param_t(tile.out, tile.x[0], aligned(tile.extra[0], TABLE)))
 
 
 class PreluKernel(ElementwiseKernel):
@@ -282,13 +282,13 @@ class PreluKernel(ElementwiseKernel):
 
     def compute(self, op: TensorOp, build: Build, tile: LocalTile) -> None:
         source, out, negative = tile.x[0], tile.out, tile.scratch[0]
-        bmk1880_tpu_min_const(build.ctx, bmk1880_min_const_param_t(out, source, 0, True))
+        build.tpu(bmk1880_tpu_min_const, bmk1880_min_const_param_t(out, source, 0, True))
         weight = aligned(tile.extra[0], (1, source.shape.c, 1, 1))
         emit_channel_mul(build, negative, out, weight, op.slope_rshift)
-        bmk1880_tpu_relu(build.ctx, bmk1880_relu_param_t(out, source))
+        build.tpu(bmk1880_tpu_relu, bmk1880_relu_param_t(out, source))
         if (op.multiplier, op.rshift) != (1, 0):
             emit_muls(build, out, out, op.multiplier, op.rshift)
-        bmk1880_tpu_or_int8(build.ctx, bmk1880_or_int8_param_t(out, out, negative))
+        build.tpu(bmk1880_tpu_or_int8, bmk1880_or_int8_param_t(out, out, negative))
 
 
 class MulShiftKernel(ElementwiseKernel):
@@ -351,16 +351,16 @@ class MulShiftKernel(ElementwiseKernel):
         if tile.extra:
             emit_channel_mul(build, out, tile.x[0], aligned(tile.extra[0], (1, out.shape.c, 1, 1)), op.rshift)
         else:
-            bmk1880_tpu_mul(build.ctx, bmk1880_mul_param_t(None, out, tile.x[0], tile.x[1], op.rshift))
+            build.tpu(bmk1880_tpu_mul, bmk1880_mul_param_t(None, out, tile.x[0], tile.x[1], op.rshift))
 
 
 def emit_muls(build: Build, out: tensor_lmem, x: tensor_lmem, multiplier: int, rshift: int) -> None:
     """out = sat(round(x * multiplier >> rshift)); multipliers above 127 go out unsigned."""
     param = bmk1880_mul_const_param_t(None, out, x, multiplier, multiplier <= 127, rshift)
-    bmk1880_tpu_mul_const(build.ctx, param)
+    build.tpu(bmk1880_tpu_mul_const, param)
 
 
 def emit_channel_mul(build: Build, out: tensor_lmem, x: tensor_lmem, weight: tensor_lmem, rshift: int) -> None:
     """out = sat(round(x * weight[channel] >> rshift)): a 1x1 depthwise convolution (bm1880.md 12.1 PReLU)."""
     param = bmk1880_depthwise_param_t(ofmap=out, ifmap=x, weight=weight, rshift_width=rshift)
-    bmk1880_tpu_depthwise(build.ctx, param)
+    build.tpu(bmk1880_tpu_depthwise, param)

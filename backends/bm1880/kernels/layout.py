@@ -6,9 +6,7 @@ from collections.abc import Iterable
 from math import prod
 
 from bmcompiler.backends.bm1880.bmkernel import (
-    CTRL_NEURON,
     bmk1880_copy_with_stride_param_t,
-    bmk1880_gdma_store,
     bmk1880_tpu_copy_with_stride,
     stride_t4,
 )
@@ -98,7 +96,7 @@ class ConcatKernel(CopyKernel):
         for start in range(0, size, self.block):
             extent = (1, 1, 1, min(self.block, size - start))
             build.load_weight(source + start, extent, 0, align=True)
-            bmk1880_gdma_store(build.ctx, aligned(0, extent), place + start, CTRL_NEURON)
+            build.store(aligned(0, extent), place + start)
 
     def pieces(self, op: TensorOp) -> Iterable[Piece]:
         return (piece for piece in concat_pieces(op) if is_activation(piece.source))
@@ -188,7 +186,7 @@ class PadKernel(CopyKernel):
         base = build.neuron(op.result)
         for start in range(0, size, block):
             part = aligned(0, (1, 1, 1, min(block, size - start)))
-            bmk1880_gdma_store(build.ctx, part, base + start, CTRL_NEURON)
+            build.store(part, base + start)
         moved = super().emit(op, build)
         return Moved(moved.loaded + block, moved.stored + size, block, 1)
 
@@ -227,7 +225,7 @@ class UpsampleKernel(LocalKernel):
                 for column in range(across):
                     corner = aligned(outs[0] + row * width + column, dims)
                     param = bmk1880_copy_with_stride_param_t(corner, strides, source, source.strides)
-                    bmk1880_tpu_copy_with_stride(build.ctx, param)
+                    build.tpu(bmk1880_tpu_copy_with_stride, param)
 
         return TileWork(
             (activation_in(op.x, dims4(op.x), box),),

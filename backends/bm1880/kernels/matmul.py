@@ -168,7 +168,7 @@ class MatmulKernel(LocalKernel):
                 bias=None if op.bias is None else matrix(ins[2], 2, columns),
                 rshift_width=op.rshift,
             )
-            bmk1880_tpu_matrix_mac(build.ctx, param)
+            build.tpu(bmk1880_tpu_matrix_mac, param)
 
         inputs = [
             Buffer(matrix_lane_bytes(rows, depth), "nh", rows * depth, load_left),
@@ -204,7 +204,7 @@ class MatmulKernel(LocalKernel):
                 bias=bias,
                 rshift_width=op.rshift,
             )
-            bmk1880_tpu_conv(build.ctx, param)
+            build.tpu(bmk1880_tpu_conv, param)
 
         inputs = [
             activation_in(op.left, (rows, channels, 1, taps), source, "n"),

@@ -69,7 +69,7 @@ class MaxPoolKernel(SlidingKernel):
         )
 
     def _emit_tile(self, op: TensorOp, build: Build, fields: dict[str, object]) -> None:
-        bmk1880_tpu_max_pooling(build.ctx, bmk1880_max_pooling_param_t(**fields))  # type: ignore[arg-type]
+        build.tpu(bmk1880_tpu_max_pooling, bmk1880_max_pooling_param_t(**fields))  # type: ignore[arg-type]
 
 
 class AvgPoolKernel(MaxPoolKernel):
@@ -95,4 +95,4 @@ class AvgPoolKernel(MaxPoolKernel):
             avg_pooling_const=op.multiplier,
             rshift_width=op.rshift,
         )
-        bmk1880_tpu_avg_pooling(build.ctx, param)
+        build.tpu(bmk1880_tpu_avg_pooling, param)
