@@ -8,12 +8,14 @@ from typing import TypeVar
 
 from bmcompiler.backends.bm1880.bmkernel import (
     CTRL_NEURON,
+    CTRL_TP,
     CTRL_WEIGHT,
     FMT_I8,
     FMT_U8,
     Bmk1880Context,
     bmk1880_cpu_op,
     bmk1880_gdma_copy_gmem,
+    bmk1880_gdma_copy_lmem,
     bmk1880_gdma_load,
     bmk1880_gdma_load_stride,
     bmk1880_gdma_store,
@@ -116,6 +118,11 @@ class Build(BaseBuild):
         strides = None if is_packed(view, box) else strides_of(view, box)
         self.store(tensor, self.neuron(value) + start_of(box, view), strides)
 
+    def load_transposed(self, value: Value, offset: int, extent: tuple[int, int], address: int) -> None:
+        """Load `extent` (rows, cols) bytes as a matrix; `value` has them from `offset` column by column."""
+        base, flag = self.source(value)
+        self.load(matrix(address, *extent), base + offset, flag | CTRL_TP)
+
     def load_matrix(self, gaddr: int, extent: tuple[int, int], row_stride: int, address: int, flag: int) -> None:
         """Load an `extent` (rows, cols) of a matrix whose rows lie `row_stride` bytes apart; `flag` is the base."""
         strides = None if row_stride == extent[1] else stride_t2(row_stride, 1)
@@ -133,12 +140,17 @@ class Build(BaseBuild):
         """Load packed (or, with `strides`, strided) coefficient bytes as a local tensor of shape `dims`."""
         self.load(tensor_lmem(address, shape_t4(*dims), FMT_I8, align), offset, CTRL_WEIGHT, strides)
 
-    # -- global memory -------------------------------------------------------------------------------------------------
+    # -- copies --------------------------------------------------------------------------------------------------------
     def copy_global(self, dst: int, src: int, shape: Dims, dst_strides: stride_t, src_strides: stride_t) -> None:
         """Strided copy of bytes from activation to activation memory."""
         extent = shape_t4(*shape)
         target, source = tensor_gmem(dst, extent, dst_strides), tensor_gmem(src, extent, src_strides)
         self._emit(Engine.GDMA, [], [], lambda: bmk1880_gdma_copy_gmem(self.ctx, target, source, CTRL_NEURON))
+
+    def copy_local(self, dst: tensor_lmem, src: tensor_lmem) -> None:
+        """Copy an aligned local tensor, also from lane to lane."""
+        reads, writes = [(src.offset, src.end)], [(dst.offset, dst.end)]
+        self._emit(Engine.GDMA, reads, writes, lambda: bmk1880_gdma_copy_lmem(self.ctx, dst, src))
 
 
 def touched(param: object) -> tuple[list[Range], list[Range]]:

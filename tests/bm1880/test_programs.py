@@ -89,7 +89,7 @@ def test_concat_is_free_where_its_operands_are_made_in_place() -> None:
     joined = b.concat(left, right, axis=1)
     nested = b.concat(joined, b.relu(right), axis=1)
     one, two = b.split(nested, axis=1, sizes=(9, 9))
-    compiled = check(net.module([b.max(one, two), b.max_pool(joined, kernel=(2, 2))]))
+    compiled = check(net.module([b.max(one, two)]))
     assert [row.commands for row in compiled.rows if row.kind in ("concat", "split")] == [0, 0, 0]
 
 

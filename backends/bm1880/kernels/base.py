@@ -12,8 +12,10 @@ from bmcompiler.codegen import kernels
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.kernels import DeviceKernel, dims4, is_activation, is_constant
 from bmcompiler.codegen.kernels import LocalKernel as TiledKernel
+from bmcompiler.codegen.memory import is_view
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, Tiler
-from bmcompiler.ir import Value
+from bmcompiler.ir import Operation, Value
+from bmcompiler.ops.base import TensorOp
 
 TILER = Tiler(CHIP.lmem_size, CHIP.alignment)
 MAX_CHANNELS = MAX_TPU_DIM // CHIP.lanes * CHIP.lanes
@@ -46,6 +48,25 @@ def flat_view(shape: tuple[int, ...]) -> Dims:
         if pass_cycles((n, c, h, w)) <= 2 * pass_cycles(flat):
             return n, c, h, w
     return flat
+
+
+def kept_view(value: Value) -> Dims:
+    """The view of an activation that kernels use when it stays in local memory between ops.
+
+    4-D tensors are what they are. Others have the view of what element-wise ops and reshapes made them of, if that is
+    4-D, else a lane per element of a row: element-wise work takes longer than in `flat_view`, but less than moving it.
+    """
+    source = value
+    while source.op is not None and source.type.rank != 4 and (is_view(source.op) or _is_pointwise(source.op)):
+        source = source.op.operands[0]
+    if source.type.rank == 4 and source.type.size == value.type.size:
+        return dims4(source)
+    *rows, last = value.shape or (1,)
+    return prod(rows), last, 1, 1
+
+
+def _is_pointwise(op: Operation) -> bool:
+    return isinstance(op, TensorOp) and op.pointwise
 
 
 def elementwise_grid(view: Dims) -> tuple[Axis, ...]:
@@ -81,5 +102,6 @@ __all__ = [
     "flat_view",
     "is_activation",
     "is_constant",
+    "kept_view",
     "pass_cycles",
 ]

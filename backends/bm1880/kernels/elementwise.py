@@ -37,6 +37,7 @@ from bmcompiler.backends.bm1880.bmkernel import (
     bmk1880_xor_int8_param_t,
     tensor_lmem,
 )
+from bmcompiler.backends.bm1880.bmkernel.sync import Op
 from bmcompiler.backends.bm1880.build import Build, Dims, aligned, aligned_lane_bytes, extents
 from bmcompiler.backends.bm1880.chip import CHIP
 from bmcompiler.backends.bm1880.kernels.base import (
@@ -48,6 +49,7 @@ from bmcompiler.backends.bm1880.kernels.base import (
     flat_view,
     is_activation,
     is_constant,
+    kept_view,
     pass_cycles,
 )
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
@@ -112,7 +114,25 @@ class ElementwiseKernel(LocalKernel):
         return elementwise_grid(self.view(op))
 
     def work(self, op: TensorOp, box: Box) -> TileWork:
-        view = self.view(op)
+        return self._work(op, self.view(op), box)
+
+    def whole_work(self, op: TensorOp, box: Box) -> TileWork:
+        return self._work(op, kept_view(op.result), box)
+
+    def whole(self, op: TensorOp) -> TileWork | None:
+        return self._one_tile(op, kept_view(op.result)) or self._one_tile(op, self.view(op))
+
+    def part(self, op: TensorOp, box: Box) -> TileWork | None:
+        return self._part(op, elementwise_grid(dims4(op.result)), box) if op.type.rank == 4 else None
+
+    def _one_tile(self, op: TensorOp, view: Dims) -> TileWork | None:
+        if any(axis.size > axis.most for axis in elementwise_grid(view)):
+            return None
+        work = self._work(op, view, tuple((0, size) for size in view))
+        needed = (*(buffer.lane_bytes for buffer in (*work.inputs, *work.outputs)), *work.scratch)
+        return work if sum(map(self.tiler.rounded, needed)) <= self.tiler.lane_bytes else None
+
+    def _work(self, op: TensorOp, view: Dims, box: Box) -> TileWork:
         dims = extents(box)
         sources = [activation_in(v, view, box) for v in self.activations(op)]
         extra = self.coefficients(op, view, box)
@@ -153,7 +173,7 @@ class PairKernel(ElementwiseKernel):
     """max, min, bit_and, bit_or, bit_xor of two tensors."""
 
     ops = (Max, Min, BitAnd, BitOr, BitXor)
-    _calls: ClassVar[dict[type[TensorOp], tuple[Callable[..., object], Callable[..., Any]]]] = {
+    _calls: ClassVar[dict[type[TensorOp], tuple[Callable[..., Op], Callable[..., Any]]]] = {
         Max: (bmk1880_tpu_max, bmk1880_max_param_t),
         Min: (bmk1880_tpu_min, bmk1880_min_param_t),
         BitAnd: (bmk1880_tpu_and_int8, bmk1880_and_int8_param_t),
@@ -292,7 +312,7 @@ class PreluKernel(ElementwiseKernel):
 
 
 class MulShiftKernel(ElementwiseKernel):
-    """mul_shift: mul for equal shapes; a factor (N, C, 1, 1) works as the weight of a 1x1 depthwise convolution."""
+    """mul_shift: mul for equal shapes; a factor (N, C, 1, 1) is the weight of 1x1 depthwise convolutions."""
 
     ops = (MulShift,)
 
@@ -324,34 +344,30 @@ class MulShiftKernel(ElementwiseKernel):
     def view(self, op: TensorOp) -> Dims:
         return super().view(op) if self.factor(op) is None else dims4(op.result)
 
-    def grid(self, op: TensorOp) -> tuple[Axis, ...]:
-        n, c, h, w = super().grid(op)
-        return (n, c, h, w) if self.factor(op) is None else (Axis(n.size, 1, 1), c, h, w)
-
     def coefficients(self, op: TensorOp, view: Dims, box: Box) -> list[Buffer]:
         factor = self.factor(op)
         if factor is None:
             return []
-        batch = factor.shape[0]
-        rows = box[0] if batch > 1 else (0, 1)
-        part: Box = (rows, box[1], (0, 1), (0, 1))
-        axes = "nc" if batch > 1 else "c"
-        if is_activation(factor):
-            return [activation_in(factor, (batch, view[1], 1, 1), part, axes)]
-        dims = extents(part)
-
-        def load(build: Build, address: int) -> None:
-            offset = build.coefficients.place(factor, "plain", lambda w: w)
-            build.load_weight(offset + rows[0] * view[1] + box[1][0], dims, address, align=True)
-
-        return [Buffer(aligned_lane_bytes(dims), axes, dims[1], load, True)]
+        images = box[0] if factor.shape[0] > 1 else (0, 1)
+        part: Box = (images, box[1], (0, 1), (0, 1))
+        return [activation_in(factor, dims4(factor), part, "nc" if factor.shape[0] > 1 else "c")]
 
     def compute(self, op: TensorOp, build: Build, tile: LocalTile) -> None:
-        out = tile.out
-        if tile.extra:
-            emit_channel_mul(build, out, tile.x[0], aligned(tile.extra[0], (1, out.shape.c, 1, 1)), op.rshift)
-        else:
-            build.tpu(bmk1880_tpu_mul, bmk1880_mul_param_t(None, out, tile.x[0], tile.x[1], op.rshift))
+        factor, x, out = self.factor(op), tile.x[0], tile.out
+        if factor is None:
+            build.tpu(bmk1880_tpu_mul, bmk1880_mul_param_t(None, out, x, tile.x[1], op.rshift))
+            return
+        dims = out.shape.dims
+        weights = (1, dims[1], 1, 1)
+        if factor.shape[0] == 1:
+            emit_channel_mul(build, out, x, aligned(tile.extra[0], weights), op.rshift)
+            return
+        image = (1, *dims[1:])
+        size, step = aligned_lane_bytes(image), aligned_lane_bytes(weights)
+        for i in range(dims[0]):
+            weight = aligned(tile.extra[0] + i * step, weights)
+            result, source = (aligned(t.address + i * size, image) for t in (out, x))
+            emit_channel_mul(build, result, source, weight, op.rshift)
 
 
 def emit_muls(build: Build, out: tensor_lmem, x: tensor_lmem, multiplier: int, rshift: int) -> None:

@@ -1,32 +1,23 @@
-"""Ops that only move data: copies inside global memory, upsampling in local memory, views."""
+"""Ops that only move data: copies inside global memory, or in local memory what other ops leave there."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from math import prod
 
-from bmcompiler.backends.bm1880.bmkernel import (
-    bmk1880_copy_with_stride_param_t,
-    bmk1880_tpu_copy_with_stride,
-    stride_t4,
-)
-from bmcompiler.backends.bm1880.bmkernel.checks import MAX_TPU_DIM
-from bmcompiler.backends.bm1880.build import Build, aligned, extents
+from bmcompiler.backends.bm1880.bmkernel import stride_t4
+from bmcompiler.backends.bm1880.bmkernel.checks import MAX_TPU_DIM, MAX_TPU_HW
+from bmcompiler.backends.bm1880.build import Build, aligned
 from bmcompiler.backends.bm1880.chip import CHIP, COPY_LIMITS
-from bmcompiler.backends.bm1880.kernels.base import (
-    MAX_CHANNELS,
-    DeviceKernel,
-    LocalKernel,
-    activation_in,
-    activation_out,
-    dims4,
-    is_activation,
-    pass_cycles,
-)
+from bmcompiler.backends.bm1880.kernels.base import MAX_CHANNELS, DeviceKernel, LocalKernel, is_activation
+from bmcompiler.backends.bm1880.kernels.local_copies import join_channels, repeat_pixels
+from bmcompiler.backends.bm1880.kernels.transpose import TransposeKernel
 from bmcompiler.codegen.pieces import Piece, concat_pieces, dense, permute_pieces, split_pieces
 from bmcompiler.codegen.schedule import Moved
 from bmcompiler.codegen.strided_copy import Dim, copy_commands
 from bmcompiler.codegen.tiling import Axis, Box, TileWork
+from bmcompiler.ir import Operation
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.shape import Concat, Pad, Permute, Slice, Split, Tile, Upsample
 from bmcompiler.target import rule
@@ -38,6 +29,9 @@ class CopyKernel(DeviceKernel):
     @rule("Operands must be int8 or uint8 activations")
     def byte_types(self, op: TensorOp) -> bool:
         return all(v.dtype in ("i8", "u8") and is_activation(v) for v in op.operands)
+
+    def uses_local_memory(self, op: TensorOp) -> bool:
+        return False
 
     def pieces(self, op: TensorOp) -> Iterable[Piece]:
         """Every copy; elements are bytes."""
@@ -64,7 +58,7 @@ class CopyKernel(DeviceKernel):
 
 
 class ConcatKernel(CopyKernel):
-    """concat: each operand into its part of the result; constants through local memory."""
+    """concat: each operand into its part of the result; along channels in local memory, too; constants by way of it."""
 
     ops = (Concat,)
     block = 8192
@@ -77,6 +71,18 @@ class ConcatKernel(CopyKernel):
     def few_runs(self, op: TensorOp) -> bool:
         runs = prod(op.type.shape[: op.axis % op.type.rank])
         return bool(runs <= 256 or all(map(is_activation, op.operands)))
+
+    def uses_local_memory(self, op: TensorOp) -> bool:
+        return not all(map(is_activation, op.operands))
+
+    def whole(self, op: TensorOp) -> TileWork | None:
+        return self.part(op, tuple((0, size) for size in op.type.shape))
+
+    def part(self, op: TensorOp, box: Box) -> TileWork | None:
+        joins_channels = op.type.rank == 4 and op.axis % 4 == 1 and box[1] == (0, op.type.shape[1])
+        if not joins_channels or self.uses_local_memory(op) or len(set(op.operands)) != len(op.operands):
+            return None
+        return join_channels(op, box) if any(map(_computes, op.result.users)) else None
 
     def emit(self, op: TensorOp, build: Build) -> Moved:
         moved = super().emit(op, build)
@@ -100,6 +106,11 @@ class ConcatKernel(CopyKernel):
 
     def pieces(self, op: TensorOp) -> Iterable[Piece]:
         return (piece for piece in concat_pieces(op) if is_activation(piece.source))
+
+
+def _computes(user: Operation) -> bool:
+    """False for ops that copy inside global memory, for which parts are best made in place there."""
+    return not isinstance(user, (Concat, Split, Slice, Permute, Tile, Pad))
 
 
 class SplitKernel(CopyKernel):
@@ -134,9 +145,19 @@ class SliceKernel(CopyKernel):
 
 
 class PermuteKernel(CopyKernel):
-    """permute: one strided copy, byte by byte where the last axis moves."""
+    """permute: matrices are transposed by way of local memory; else one strided copy, byte by byte at worst."""
 
     ops = (Permute,)
+    _transpose = TransposeKernel()
+
+    def uses_local_memory(self, op: TensorOp) -> bool:
+        return self._transpose.takes(op)
+
+    def whole(self, op: TensorOp) -> TileWork | None:
+        return self._transpose.whole(op) if self._transpose.takes(op) else None
+
+    def emit(self, op: TensorOp, build: Build) -> Moved:
+        return self._transpose.emit(op, build) if self._transpose.takes(op) else super().emit(op, build)
 
     def pieces(self, op: TensorOp) -> Iterable[Piece]:
         return permute_pieces(op)
@@ -171,6 +192,9 @@ class PadKernel(CopyKernel):
     def constant_mode(self, op: TensorOp) -> bool:
         return bool(op.mode == "constant")
 
+    def uses_local_memory(self, op: TensorOp) -> bool:
+        return True
+
     def pieces(self, op: TensorOp) -> Iterable[Piece]:
         source = op.operands[0]
         inside, outside = dense(source.shape), dense(op.type.shape)
@@ -192,7 +216,7 @@ class PadKernel(CopyKernel):
 
 
 class UpsampleKernel(LocalKernel):
-    """upsample: scale_h * scale_w strided copies inside local memory."""
+    """upsample: scale_h * scale_w strided copies inside local memory; a part may begin inside a block."""
 
     ops = (Upsample,)
 
@@ -201,36 +225,17 @@ class UpsampleKernel(LocalKernel):
         return op.x.dtype == "i8" and is_activation(op.x)
 
     def grid(self, op: TensorOp) -> tuple[Axis, ...]:
-        """Over the operand: one input element becomes a block of results."""
-        n, c, h, w = op.x.shape
+        n, c, h, w = op.type.shape
         down, across = op.scale
         return (
             Axis(n, 1, MAX_TPU_DIM),
             Axis(c, CHIP.lanes, MAX_CHANNELS),
-            Axis(h, 1, max(1, 1024 // down)),
-            Axis(w, 1, max(1, 1024 // across)),
+            Axis(h, down, down * max(1, MAX_TPU_HW // down)),
+            Axis(w, across, across * max(1, MAX_TPU_HW // across)),
         )
 
     def work(self, op: TensorOp, box: Box) -> TileWork:
-        down, across = op.scale
-        (h0, h1), (w0, w1) = box[2:]
-        result: Box = (box[0], box[1], (h0 * down, h1 * down), (w0 * across, w1 * across))
-        dims, out_dims = extents(box), extents(result)
+        return repeat_pixels(op, box)
 
-        def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
-            source, target = aligned(ins[0], dims), aligned(outs[0], out_dims)
-            width = out_dims[3]
-            strides = stride_t4(target.strides.n, target.strides.c, width * down, across)
-            for row in range(down):
-                for column in range(across):
-                    corner = aligned(outs[0] + row * width + column, dims)
-                    param = bmk1880_copy_with_stride_param_t(corner, strides, source, source.strides)
-                    build.tpu(bmk1880_tpu_copy_with_stride, param)
-
-        return TileWork(
-            (activation_in(op.x, dims4(op.x), box),),
-            (activation_out(op.result, dims4(op.result), result),),
-            (),
-            compute,
-            down * across * pass_cycles(dims),
-        )
+    def part(self, op: TensorOp, box: Box) -> TileWork | None:
+        return self._part(op, tuple(replace(axis, step=1) for axis in self.grid(op)), box)
