@@ -15,23 +15,32 @@ from bmcompiler.registry import entry_points
 
 @dataclass(frozen=True)
 class EngineUse:
-    """Cycles of one engine: `busy` at work, `stalled` waiting for another engine between its commands."""
+    """Cycles of one engine: `busy` at work, `stalled` waiting for another engine between its commands.
+
+    `waits`: (engine that was waited for, cycles), the most first; together `stalled`.
+    """
 
     name: str
     commands: int
     busy: int
     stalled: int
+    waits: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
 class LayerTime:
-    """One run of records of a layer.
+    """Commands of a layer: all that have its name and kind.
 
     Attributes:
         cycles: by how much these commands moved the end of the program; they sum up to the total.
         compute, transfer: busy cycles of the arithmetic engine, and of the others.
         loaded, stored: bytes read from and written to global memory; weights: bytes of coefficients among `loaded`.
         utilization: share of what the arithmetic engine could have multiplied in its `compute` cycles.
+        stalled: cycles the arithmetic engine stood idle before commands of this layer.
+        features: bytes of the net's inputs and outputs among `loaded` and `stored`.
+        compulsory: bytes that any schedule moves: coefficients, and inputs and outputs of the net, each once.
+        compute_bound, traffic_bound: cycles of the layer's arithmetic with every unit at work, and of its compulsory
+            bytes at full bandwidth.
     """
 
     name: str
@@ -45,6 +54,21 @@ class LayerTime:
     stored: int
     weights: int
     utilization: float = 0.0
+    stalled: int = 0
+    features: int = 0
+    compulsory: int = 0
+    compute_bound: float = 0.0
+    traffic_bound: float = 0.0
+
+    @property
+    def spill(self) -> int:
+        """Bytes of intermediate values that cross the bus."""
+        return self.loaded + self.stored - self.weights - self.features
+
+    @property
+    def bound(self) -> float:
+        """The larger of both bounds, in cycles."""
+        return max(self.compute_bound, self.traffic_bound)
 
 
 @dataclass(frozen=True)
@@ -57,6 +81,11 @@ class Timing:
         macs: multiply-accumulates; utilization: their share of what the arithmetic engine could do in `cycles`.
         cpu_records: calls of host functions, which take no time in this model.
         assumptions: one sentence for every parameter that the chip's documents do not give.
+        features: bytes of the net's inputs and outputs among `loaded` and `stored`.
+        compulsory: bytes that any schedule moves: coefficients, and inputs and outputs of the net, each once.
+        compute_bound: cycles of all arithmetic with every unit at work; what commands compute twice counts twice.
+        bus_bytes_per_cycle: full bandwidth of global memory, 0 = not known.
+        peak_macs: multiply-accumulates per cycle with every unit at work, at the highest rate the program uses.
     """
 
     cycles: int
@@ -70,11 +99,36 @@ class Timing:
     utilization: float
     cpu_records: int
     assumptions: tuple[str, ...] = ()
+    features: int = 0
+    compulsory: int = 0
+    compute_bound: float = 0.0
+    bus_bytes_per_cycle: float = 0.0
+    peak_macs: float = 0.0
 
     @property
     def seconds(self) -> float:
         """Time at the assumed clock."""
         return self.cycles / self.clock_hz
+
+    @property
+    def spill(self) -> int:
+        """Bytes of intermediate values that cross the bus, each time they do."""
+        return self.loaded + self.stored - self.features
+
+    @property
+    def traffic_bound(self) -> float:
+        """Cycles of the compulsory bytes at full bandwidth, 0 when that is not known."""
+        return self.compulsory / self.bus_bytes_per_cycle if self.bus_bytes_per_cycle else 0.0
+
+    @property
+    def bound(self) -> float:
+        """The roofline bound: no schedule takes fewer cycles than the arithmetic alone, or the bytes alone."""
+        return max(self.compute_bound, self.traffic_bound)
+
+    @property
+    def ratio(self) -> float:
+        """Cycles for one of the bound; 0 without a bound."""
+        return self.cycles / self.bound if self.bound else 0.0
 
 
 @dataclass(frozen=True)

@@ -81,18 +81,16 @@ def _timing(result: Result) -> Timing | None:
 
 
 def _add_cycles(rows: list[dict[str, Any]], timing: Timing) -> None:
-    """Give every row the cycles of its records, maybe several runs; rows of one name and op are told by order."""
-    runs: dict[tuple[str, str], list[int]] = {}
-    for layer in timing.layers:
-        runs.setdefault((layer.name, layer.kind), []).append(layer.cycles)
-    left = Counter((row["layer"], row["kind"]) for row in rows)
+    """Give every row the cycles of its layer; rows of one name and kind share them by their commands."""
+    left = {(layer.name, layer.kind): layer.cycles for layer in timing.layers}
+    commands: Counter[tuple[str, str]] = Counter()
+    for row in rows:
+        commands[row["layer"], row["kind"]] += row["commands"]
     for row in rows:
         key = row["layer"], row["kind"]
-        left[key] -= 1
-        mine = runs.get(key, [])
-        taken = mine[:1] if left[key] else mine[:]
-        del mine[: len(taken)]
-        row["cycles"] = sum(taken)
+        row["cycles"] = left.get(key, 0) * row["commands"] // (commands[key] or 1)
+        commands[key] -= row["commands"]
+        left[key] = left.get(key, 0) - row["cycles"]
 
 
 def _tensor(info: Any) -> dict[str, Any]:

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from bmcompiler.bmodel.layers import LayerSpan
 from bmcompiler.profile import CommandRef, EngineUse, LayerTime, Race, Timing
+from bmcompiler.runtime.simulator.counters import bytes_in_use, rates
 from bmcompiler.runtime.simulator.races import Accesses, conflicts
 from bmcompiler.runtime.simulator.timing import CommandList, Ints, Schedule, advances, schedule, stalls, sums
-from bmcompiler.runtime.simulator.trace import Slice, chrome_trace
+from bmcompiler.runtime.simulator.trace import Counter, chrome_trace, layer_slices
 
 _UNNAMED = "(unnamed)"
 _ARITHMETIC = 0
@@ -26,8 +27,10 @@ class Costs:
     """(n,) arrays over all records.
 
     Attributes:
-        cycles: duration; macs: multiply-accumulates; ideal: cycles these would take with every multiplier at work.
+        cycles: duration; macs: multiply-accumulates; ideal: cycles of the arithmetic with every unit at work.
         weights: bytes of coefficients read from global memory; loaded, stored: bytes of activations read and written.
+        features: bytes of inputs and outputs of the net among these, None = not known.
+        once: bytes of coefficients and features that no other record moves, too, None = not known (`traffic`).
     """
 
     cycles: Ints
@@ -36,6 +39,8 @@ class Costs:
     weights: Ints
     loaded: Ints
     stored: Ints
+    features: Ints | None = None
+    once: Ints | None = None
 
 
 class Profile(Protocol):
@@ -45,13 +50,17 @@ class Profile(Protocol):
     def clock_hz(self) -> float:
         """Clock whose cycles are counted."""
 
+    @property
+    def bus_bytes_per_cycle(self) -> float:
+        """Full bandwidth of global memory, in bytes per counted cycle."""
+
     def assumptions(self) -> tuple[str, ...]:
         """The parameters in words."""
 
 
 @dataclass(frozen=True)
 class Layer:
-    """Records of one run of a layer."""
+    """Records of a layer."""
 
     name: str
     kind: str
@@ -59,8 +68,14 @@ class Layer:
 
 
 def layers_of(spans: Iterable[LayerSpan]) -> list[Layer]:
-    """The layers of a program whose records are those that its model file counts."""
-    return [Layer(span.name, span.kind, np.arange(span.first, span.first + span.count)) for span in spans]
+    """The layers of a program whose records are those that its model file counts, in order of their first records.
+
+    All records of one name and kind make a layer: its weights may be loaded while the layers before compute.
+    """
+    parts: dict[tuple[str, str], list[Ints]] = {}
+    for span in spans:
+        parts.setdefault((span.name, span.kind), []).append(np.arange(span.first, span.first + span.count))
+    return [Layer(name, kind, np.concatenate(records)) for (name, kind), records in parts.items()]
 
 
 class ProgramAnalysis(ABC):
@@ -115,6 +130,7 @@ class ProgramAnalysis(ABC):
     def timing(self) -> Timing:
         """Cycles in total, per engine and per layer, by the chip's cost model."""
         cost, cycles = self.costs, self.times.cycles
+        useful = cost.ideal * (cost.macs > 0)
         return Timing(
             cycles,
             self.profile.clock_hz,
@@ -124,17 +140,36 @@ class ProgramAnalysis(ABC):
             loaded=int(cost.loaded.sum()),
             stored=int(cost.stored.sum()),
             macs=int(cost.macs.sum()),
-            utilization=float(cost.ideal.sum()) / cycles if cycles else 0.0,
+            utilization=float(useful.sum()) / cycles if cycles else 0.0,
             cpu_records=self.host_calls(),
             assumptions=self.profile.assumptions(),
+            features=int(_known(cost.features, cost).sum()),
+            compulsory=int(_known(cost.once, cost).sum()),
+            compute_bound=float(cost.ideal.sum()),
+            bus_bytes_per_cycle=self.profile.bus_bytes_per_cycle,
+            peak_macs=_peak(cost),
         )
+
+    @cached_property
+    def _idle(self) -> Ints:
+        return stalls(self.commands, self.times)
 
     def _engine_uses(self) -> tuple[EngineUse, ...]:
         engine, count = self.commands.engine, len(self.engines)
         counts = np.bincount(engine, minlength=count).tolist()
         busy = sums(self.costs.cycles, engine, count)
-        idle = sums(stalls(self.commands, self.times), engine, count)
-        return tuple(EngineUse(*row) for row in zip(self.engines[: self._host], counts, busy, idle))
+        idle = sums(self._idle, engine, count)
+        waits = map(self._waits, range(self._host))
+        return tuple(EngineUse(*row) for row in zip(self.engines, counts, busy, idle, waits))
+
+    def _waits(self, engine: int) -> tuple[tuple[str, int], ...]:
+        """For whom an engine stood idle; what no command of an engine delayed, a barrier of the host did."""
+        wait = self.commands.wait
+        named = (wait >= 0) & (self.times.end[wait] == self.times.start)
+        blamed = np.where(named, self.commands.engine[wait], self._host)
+        own = self.commands.engine == engine
+        lost = sums(self._idle[own], blamed[own], len(self.engines))
+        return tuple(sorted(((n, c) for n, c in zip(self.engines, lost) if c), key=lambda pair: -pair[1]))
 
     @cached_property
     def _owner(self) -> Ints:
@@ -149,7 +184,8 @@ class ProgramAnalysis(ABC):
         owner, cost = self._owner, self.costs
         unnamed = (owner == len(self.layers)) & (self.commands.engine != self._host)
         rows = [*self.layers, Layer(_UNNAMED, "", np.flatnonzero(unnamed))]
-        compute = np.where(self.commands.engine == _ARITHMETIC, cost.cycles, 0)
+        arithmetic = self.commands.engine == _ARITHMETIC
+        compute = np.where(arithmetic, cost.cycles, 0)
         columns = (
             advances(self.times),
             compute,
@@ -161,32 +197,33 @@ class ProgramAnalysis(ABC):
         )
         busy = np.array(sums(compute, owner, len(rows)))
         ideal = np.bincount(owner, cost.ideal, len(rows))
-        shares = np.divide(ideal, busy, out=np.zeros(len(rows)), where=busy > 0).tolist()
-        totals = zip(*(sums(column, owner, len(rows)) for column in columns), shares)
+        useful = np.bincount(owner, cost.ideal * (cost.macs > 0), len(rows))
+        shares = np.divide(useful, busy, out=np.zeros(len(rows)), where=busy > 0).tolist()
+        more = (np.where(arithmetic, self._idle, 0), _known(cost.features, cost), _known(cost.once, cost))
+        idle, features, once = (sums(column, owner, len(rows)) for column in more)
+        bus = [nbytes / self.profile.bus_bytes_per_cycle for nbytes in once]
+        counted = (sums(column, owner, len(rows)) for column in columns)
+        totals = zip(*counted, shares, idle, features, once, ideal.tolist(), bus)
         found = [LayerTime(row.name, row.kind, len(row.records), *total) for row, total in zip(rows, totals)]
         return tuple(found if found[-1].commands else found[:-1])
 
     def trace(self) -> str:
         """The timeline as JSON for chrome://tracing or ui.perfetto.dev."""
-        times = self.times
-        slices = [
-            Slice(
-                layer.name,
-                int(times.start[layer.records].min()),
-                int(times.end[layer.records].max()),
-                {"kind": layer.kind, "commands": len(layer.records)},
-            )
-            for layer in self.layers
-        ]
-        slices.sort(key=lambda one: one.start)
+        layers = [*((layer.name, layer.kind) for layer in self.layers), (_UNNAMED, "")]
+        moved = self.costs.weights + self.costs.loaded + self.costs.stored
+        accesses = self.accesses()
         return chrome_trace(
             self.net,
             self.engines,
             self.profile.clock_hz,
             commands=self.commands,
-            times=times,
+            times=self.times,
             labels=list(zip(self.names, self._facts())),
-            layers=slices,
+            layers=layer_slices(layers, self._owner, self.commands, self.times),
+            counters=(
+                Counter("local memory in use", "bytes per lane", *bytes_in_use(accesses, self.times)),
+                Counter("bus use", "MB/s", *rates(moved, self.times, self.profile.clock_hz)),
+            ),
         )
 
     def _facts(self) -> list[dict[str, Any]]:
@@ -213,3 +250,13 @@ class ProgramAnalysis(ABC):
         engine = self.engines[int(self.commands.engine[record])]
         layer = self.layers[owner].name if owner < len(self.layers) else ""
         return CommandRef(int(self.numbers[record]), engine, self.names[record], layer)
+
+
+def _known(values: Ints | None, cost: Costs) -> Ints:
+    return np.zeros_like(cost.cycles) if values is None else values
+
+
+def _peak(cost: Costs) -> float:
+    """The highest rate of multiply-accumulates with every unit at work."""
+    working = (cost.macs > 0) & (cost.ideal > 0)
+    return float((cost.macs[working] / cost.ideal[working]).max()) if working.any() else 0.0

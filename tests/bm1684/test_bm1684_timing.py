@@ -209,9 +209,10 @@ def test_the_trace_has_a_track_per_engine_and_the_layers() -> None:
     assert trace == analyze(compiled).trace()
     events = json.loads(trace)["traceEvents"]
     tracks = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
-    assert tracks == {0: "layers", 1: "TIU", 2: "GDMA", 3: "host"}
-    assert [event["name"] for event in events if event["ph"] == "X" and event["tid"] == 0] == ["conv", "relu"]
-    commands = [event for event in events if event["ph"] == "X" and event["tid"] > 0]
+    assert tracks == {1: "TIU", 2: "GDMA", 3: "host"}
+    layers = [event["name"] for event in events if event.get("cat") == "layer" and event["tid"] == 1]
+    assert layers == ["conv", "relu"]
+    commands = [event for event in events if event.get("cat") == "command"]
     assert [event["args"]["record"] for event in commands] == list(range(len(commands)))
     work = next(event for event in commands if event["name"] == "conv.mul")
     assert work["args"]["layer"] == "conv" and "waits_for" in work["args"] and work["tid"] == 1

@@ -15,6 +15,7 @@ START, BUS = 16, 4  # cycles before the first result or byte; bytes per cycle be
 
 class Profile:
     clock_hz = 1e8
+    bus_bytes_per_cycle = BUS
 
     def assumptions(self) -> tuple[str, ...]:
         return (f"{BUS} bytes per cycle, {START} cycles per command to start", "host functions take no time")

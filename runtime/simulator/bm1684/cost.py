@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.isa import FORMAT_BYTES, DataFormat, Direction, Engine, Eu, Function, Precision, Task
+from bmcompiler.bmodel.bm1684 import Bm1684Stage
 from bmcompiler.errors import SimulatorError
 from bmcompiler.isa import Columns
 from bmcompiler.runtime.simulator.analysis import Costs
 from bmcompiler.runtime.simulator.bm1684.decoded import Decoded
 from bmcompiler.runtime.simulator.timing import Ints
+from bmcompiler.runtime.simulator.traffic import NetMemory, Transfers, compulsory
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -69,6 +71,11 @@ class TimingProfile:
         """The clock in which cycles are counted: the TIU's."""
         return self.tiu_hz
 
+    @property
+    def bus_bytes_per_cycle(self) -> float:
+        """GDMA at its best, for TIU cycles."""
+        return self.gdma_bytes_per_cycle * self.gdma_hz / self.tiu_hz
+
     def assumptions(self) -> tuple[str, ...]:
         """The parameters, and what was not sampled, in words."""
         return (
@@ -95,7 +102,17 @@ def costs(decoded: Decoded, profile: TimingProfile = PROFILE) -> Costs:
     coefficient = moved.source < decoded.stage.ctx_address
     cycles[gdma] = np.ceil(moved.cycles * (profile.tiu_hz / profile.gdma_hz)).astype(np.int64)
     weights[gdma], loaded[gdma], stored[gdma] = moved.read * coefficient, moved.read * ~coefficient, moved.written
-    return Costs(cycles, macs, ideal, weights, loaded, stored)
+    columns = np.zeros((2, len(decoded)), np.int64)
+    columns[0, gdma], columns[1, gdma] = moved.source, moved.target
+    transfers = Transfers(columns[0], weights + loaded, columns[1], stored, weights > 0)
+    return Costs(cycles, macs, ideal, weights, loaded, stored, *compulsory(transfers, _memory(decoded.stage)))
+
+
+def _memory(stage: Bm1684Stage) -> NetMemory:
+    inputs, outputs = (
+        tuple((tensor.address, tensor.size) for tensor in side) for side in (stage.inputs, stage.outputs)
+    )
+    return NetMemory(inputs, outputs, len(stage.coefficients))
 
 
 def _up(value: Ints, step: int | Ints) -> Ints:
@@ -117,7 +134,7 @@ def _tiu(f: Columns) -> _Work:
         raise SimulatorError(f"nothing is known of the time that task {task[unknown[0]]} takes")
     narrow = f["opt_opd0_prec"] == Precision.INT8
     groups = _up(f["res0_c"], CHIP.lanes) * _up(f["res0_h"] * f["res0_w"], _PIXELS)
-    images = _word_images(f)
+    images = np.ceil(_word_images(f))
     window = f["opd1_h"] * f["opd1_w"]
     rows, depth = _matrix(f)
     average = unit == Eu.MAC
@@ -127,6 +144,7 @@ def _tiu(f: Columns) -> _Work:
     outputs = f["res0_n"] * f["res0_c"] * f["res0_h"] * f["res0_w"]
     kinds: list[Mask] = [task == Task.CONV, task == Task.POOL_OR_DEPTHWISE, task == Task.MATRIX]
     kinds.append(task == Task.VECTOR_CORRELATION)
+    steps = _steps(f)
     cycles = np.select(
         kinds,
         [
@@ -135,7 +153,7 @@ def _tiu(f: Columns) -> _Work:
             rows * groups * _taps(np.ones_like(depth), depth, narrow, few=False),
             depth * groups * _PASS,
         ],
-        images * groups * _PASS * _steps(f),
+        images * groups * _PASS * steps,
     )
     macs = np.select(
         kinds[:3],
@@ -147,18 +165,22 @@ def _tiu(f: Columns) -> _Work:
         0,
     )
     rate = _LANE_RATE * np.where(narrow, _INTEGER_RATE, 1)
-    return _Work(np.ceil(cycles).astype(np.int64), macs, macs / rate)
+    full = f["res0_c"] / CHIP.lanes * (f["res0_h"] * f["res0_w"]) / _PIXELS  # groups without empty places
+    other = np.select(
+        [kinds[1], kinds[3]], [row_cycles + _AVERAGE_START * average, depth * _PASS], _PASS * steps
+    ) * np.where(kinds[3], full, full * _word_images(f))
+    return _Work(np.ceil(cycles).astype(np.int64), macs, np.where(macs > 0, macs / rate, other))
 
 
-def _word_images(f: Columns) -> Ints:
+def _word_images(f: Columns) -> Floats:
     """Images of words: four int8 or two int16 images share one; the widest of result and operand counts."""
-    words = np.zeros_like(f["res0_n"])
+    words = np.zeros(len(f["res0_n"]))
     for name in ("res0", "opd0"):
         precision = f[f"opt_{name}_prec"]
         slots = np.select([precision == Precision.INT8, precision == Precision.INT16], [4, 2], 1)
         if name == "res0":  # 16-bit results of convolutions take 8 bytes for four images
             slots = np.where((f["tsk_typ"] <= Task.POOL_OR_DEPTHWISE) & (slots == 2), 4, slots)
-        words = np.maximum(words, _up(f["res0_n"], slots))
+        words = np.maximum(words, f["res0_n"] / slots)
     return words
 
 
@@ -195,10 +217,11 @@ def _steps(f: Columns) -> Ints:
 
 @dataclass(frozen=True)
 class _Moved:
-    """GDMA cycles; address and bytes read from, bytes written to global memory."""
+    """GDMA cycles; addresses and bytes read from and written to global memory."""
 
     cycles: Floats
     source: Ints
+    target: Ints
     read: Ints
     written: Ints
 
@@ -214,7 +237,7 @@ def _gdma(f: Columns, profile: TimingProfile) -> _Moved:
     inside = np.where(direction == Direction.LOCAL_TO_LOCAL, target.size, 0)
     start = loads * profile.load_start + (stores | ~loads) * profile.store_start
     cycles = start + (bus + inside) / profile.gdma_bytes_per_cycle
-    return _Moved(cycles, source.address, source.outside(loads), target.outside(stores))
+    return _Moved(cycles, source.address, target.address, source.outside(loads), target.outside(stores))
 
 
 @dataclass(frozen=True)

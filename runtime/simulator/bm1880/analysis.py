@@ -7,8 +7,9 @@ from functools import cached_property
 import numpy as np
 
 from bmcompiler.backends.bm1880.asm import mnemonics
+from bmcompiler.backends.bm1880.chip import CHIP
 from bmcompiler.backends.bm1880.isa import Engine
-from bmcompiler.bmodel.bm1880 import Bm1880Model
+from bmcompiler.bmodel.bm1880 import Bm1880Model, Command
 from bmcompiler.bmodel.layers import LayerSpan, decode_layers
 from bmcompiler.errors import UnsupportedError, UsageError
 from bmcompiler.runtime.simulator.analysis import Costs, ProgramAnalysis, layers_of
@@ -16,6 +17,7 @@ from bmcompiler.runtime.simulator.bm1880.cost import PROFILE, TimingProfile, cos
 from bmcompiler.runtime.simulator.bm1880.decoded import ENGINES, Decoded, decode
 from bmcompiler.runtime.simulator.bm1880.races import accesses
 from bmcompiler.runtime.simulator.races import Accesses
+from bmcompiler.runtime.simulator.traffic import NetMemory
 
 _CPU = ENGINES.index("CPU")
 
@@ -34,19 +36,36 @@ def analyze(model: object, program: int = 0, profile: TimingProfile = PROFILE) -
         raise UsageError(f"there is no program {program}", remedy=f"the file has 0 to {len(model.commands) - 1}")
     command = model.commands[program]
     decoded = decode(command.cmdbuf)
-    return Bm1880Analysis(model.net_name, decoded, decode_layers(command.layers, len(decoded)), profile)
+    spans = decode_layers(command.layers, len(decoded))
+    return Bm1880Analysis(model.net_name, decoded, spans, profile, _memory(model, command))
+
+
+def _memory(model: Bm1880Model, command: Command) -> NetMemory:
+    inputs, outputs = (
+        tuple((CHIP.global_base + info.offset, info.size) for info in side)
+        for side in (command.inputs, command.outputs)
+    )
+    weights = len(model.weights[command.weight_index]) if command.weight_index < len(model.weights) else 0
+    return NetMemory(inputs, outputs, weights)
 
 
 class Bm1880Analysis(ProgramAnalysis):
     """See `ProgramAnalysis`."""
 
-    def __init__(self, net: str, decoded: Decoded, spans: list[LayerSpan], profile: TimingProfile = PROFILE) -> None:
+    def __init__(
+        self,
+        net: str,
+        decoded: Decoded,
+        spans: list[LayerSpan],
+        profile: TimingProfile = PROFILE,
+        memory: NetMemory | None = None,
+    ) -> None:
         super().__init__(net, ENGINES, decoded.commands, layers_of(spans), profile, np.arange(len(decoded)))
-        self.decoded, self._profile = decoded, profile
+        self.decoded, self._profile, self._memory = decoded, profile, memory
 
     @cached_property
     def costs(self) -> Costs:
-        return costs(self.decoded, self._profile)
+        return costs(self.decoded, self._profile, self._memory)
 
     @cached_property
     def names(self) -> list[str]:

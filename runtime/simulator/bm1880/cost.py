@@ -17,6 +17,7 @@ from bmcompiler.isa import Columns
 from bmcompiler.runtime.simulator.analysis import Costs
 from bmcompiler.runtime.simulator.bm1880.decoded import Decoded
 from bmcompiler.runtime.simulator.timing import Ints
+from bmcompiler.runtime.simulator.traffic import NetMemory, Transfers, compulsory
 
 _WINOGRAD_PRODUCTS = 16  # of a 4x4 transformed tile, which yields 2x2 results
 _WINOGRAD_PIXELS = 4
@@ -49,6 +50,11 @@ class TimingProfile:
             if not getattr(self, field.name) > 0:
                 raise ValueError(f"{field.name} must be positive, got {getattr(self, field.name)}")
 
+    @property
+    def bus_bytes_per_cycle(self) -> float:
+        """Global memory at its best."""
+        return self.ddr_bytes_per_cycle
+
     def assumptions(self) -> tuple[str, ...]:
         """The parameters in words."""
         return (
@@ -62,25 +68,29 @@ class TimingProfile:
 PROFILE = TimingProfile()
 
 
-def costs(decoded: Decoded, profile: TimingProfile = PROFILE) -> Costs:
-    """Costs of all records; CPU records cost nothing here."""
+def costs(decoded: Decoded, profile: TimingProfile = PROFILE, net: NetMemory | None = None) -> Costs:
+    """Costs of all records; CPU records cost nothing here. `net` is in addresses as transfers have them."""
     cycles, macs, weights, loaded, stored = np.zeros((5, len(decoded)), np.int64)
-    tpu_cycles, tpu_macs = _tpu(decoded.tpu, profile)
-    cycles[decoded.tpu_at], macs[decoded.tpu_at] = tpu_cycles, tpu_macs
+    ideal = np.zeros(len(decoded))
+    cycles[decoded.tpu_at], macs[decoded.tpu_at], ideal[decoded.tpu_at] = _tpu(decoded.tpu, profile)
     moved = _gdma(decoded.gdma, profile)
     at = decoded.gdma_at
     coefficient = (decoded.flags[at] & FLAG_WEIGHT) != 0
     cycles[at] = moved.cycles
     weights[at], loaded[at], stored[at] = moved.read * coefficient, moved.read * ~coefficient, moved.written
-    return Costs(cycles, macs, macs / (CHIP.lanes * CHIP.execution_units), weights, loaded, stored)
+    columns = np.zeros((2, len(decoded)), np.int64)
+    for column, side in zip(columns, ("src", "dst")):
+        column[at] = decoded.gdma[f"{side}_addr_lo"] | decoded.gdma[f"{side}_addr_hi"] << 32
+    transfers = Transfers(columns[0], weights + loaded, columns[1], stored, weights > 0)
+    return Costs(cycles, macs, ideal, weights, loaded, stored, *compulsory(transfers, net or NetMemory()))
 
 
 def _up(value: Ints, step: int) -> Ints:
     return -(-value // step)
 
 
-def _tpu(f: Columns, profile: TimingProfile) -> tuple[Ints, Ints]:
-    """Cycles and multiply-accumulates of TPU instructions (bm1880.md 15)."""
+def _tpu(f: Columns, profile: TimingProfile) -> tuple[Ints, Ints, NDArray[np.float64]]:
+    """Cycles, multiply-accumulates, and cycles with every unit at work of TPU instructions (bm1880.md 15)."""
     task, unit = f["tsk_typ"], f["tsk_eu_typ"]
     mdsum = f["tens_mdsum"] == 1
     n, c, h, w = (np.where(mdsum & (task == Task.TENSOR), f[f"opd0_{d}"], f[f"res0_{d}"]) for d in "nchw")
@@ -98,18 +108,12 @@ def _tpu(f: Columns, profile: TimingProfile) -> tuple[Ints, Ints]:
         task == Task.MATRIX_MAC,
         task == Task.MATRIX_MAC_2,
     ]
-    cycles = np.select(
-        kinds,
-        [
-            n * _up(c, CHIP.lanes) * _up(tiles, CHIP.execution_units) * _WINOGRAD_PRODUCTS * depth,
-            steps * window * depth,
-            steps * window,
-            steps * depth,
-            steps * f["opd0_w"],
-        ],
-        steps * np.where(wide, profile.wide_passes, 1),
-    )
+    each: list[Ints] = [_WINOGRAD_PRODUCTS * depth, window * depth, window, depth, f["opd0_w"]]
+    turns = np.select(kinds, each, np.where(wide, profile.wide_passes, 1))
+    tile_steps = n * _up(c, CHIP.lanes) * _up(tiles, CHIP.execution_units)
+    cycles = np.where(winograd, tile_steps, steps) * turns
     outputs = n * c * pixels
+    ideal = outputs / np.where(winograd, _WINOGRAD_PIXELS, 1) / (CHIP.lanes * CHIP.execution_units) * turns
     macs = np.select(
         kinds,
         [
@@ -121,7 +125,7 @@ def _tpu(f: Columns, profile: TimingProfile) -> tuple[Ints, Ints]:
         ],
         0,
     )
-    return cycles + profile.tpu_start, macs
+    return cycles + profile.tpu_start, macs, ideal
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,109 @@
+"""Parameters of a chip's timing model as a user gives them: a JSON file, or KEY=VALUE pairs.
+
+A simulator plugin names its parameters in the entry-point group `bmcompiler.timing_profiles` under its target's name: a
+dataclass of numbers with defaults, which raises ValueError for values that cannot be. Its analyzer takes an instance
+as the keyword argument `profile`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from bmcompiler.errors import UsageError
+from bmcompiler.registry import entry_points
+
+OPTION = "--timing-profile"
+
+
+def profile_for(target: str, settings: Iterable[str]) -> Any | None:
+    """The timing profile of `target` with settings in place of defaults, None without settings; later ones win.
+
+    Args:
+        settings: each the name of a JSON file with one object, or KEY=VALUE pairs with commas between them.
+
+    Raises:
+        UsageError: a file that cannot be read, a parameter the chip does not have, a value that cannot be; or the chip
+            has no such parameters at all.
+    """
+    given: dict[str, object] = {}
+    for text in settings:
+        given.update(_pairs(text) if "=" in text else _file(text))
+    if not given:
+        return None
+    loader = entry_points("bmcompiler.timing_profiles").get(target)
+    if loader is None:
+        raise UsageError(f"the timing model of {target} has no parameters", remedy=f"leave out {OPTION}")
+    return _made(loader(), given, target)
+
+
+def parameters(target: str) -> dict[str, float]:
+    """Names and defaults of the parameters of a target's timing model; empty when it has none."""
+    loader = entry_points("bmcompiler.timing_profiles").get(target)
+    return {} if loader is None else _defaults(loader())
+
+
+def _defaults(kind: Any) -> dict[str, float]:
+    return {field.name: field.default for field in fields(kind)}
+
+
+def _made(kind: Any, given: Mapping[str, object], target: str) -> Any:
+    known = _defaults(kind)
+    values = {}
+    for key, value in given.items():
+        if key not in known:
+            raise UsageError(
+                f"the timing profile of {target} has no parameter '{key}'", remedy=f"it has {', '.join(known)}"
+            )
+        values[key] = _number(key, value, whole=isinstance(known[key], int))
+    try:
+        return kind(**values)
+    except ValueError as error:
+        raise UsageError(f"timing profile of {target}: {error}") from error
+
+
+def _number(key: str, value: object, *, whole: bool) -> float:
+    """A number of the type of the parameter's default."""
+    found = value
+    if isinstance(value, str):
+        try:
+            found = float(value)
+        except ValueError:
+            found = None
+    wanted = "a whole number" if whole else "a number"
+    if isinstance(found, bool) or not isinstance(found, int | float) or not math.isfinite(found):
+        raise UsageError(f"timing profile: {key} must be {wanted}, got {value!r}")
+    if not whole:
+        return float(found)
+    if found != int(found):
+        raise UsageError(f"timing profile: {key} must be {wanted}, got {value!r}")
+    return int(found)
+
+
+def _pairs(text: str) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for pair in text.split(","):
+        key, mark, value = pair.partition("=")
+        if not (mark and key.strip() and value.strip()):
+            raise UsageError(f"{OPTION} takes a JSON file or KEY=VALUE,KEY=VALUE, got {text!r}")
+        found[key.strip()] = value.strip()
+    return found
+
+
+def _file(name: str) -> dict[str, object]:
+    try:
+        values = json.loads(Path(name).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(
+            f"the timing profile {name!r} cannot be read: {error.strerror or error}",
+            remedy="give a JSON file, or KEY=VALUE pairs",
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"the timing profile {name!r} is not JSON: {error}") from error
+    if not isinstance(values, dict):
+        raise UsageError(f'the timing profile {name!r} must hold one JSON object, as in {{"clock_hz": 5e8}}')
+    return values
