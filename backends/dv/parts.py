@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,12 @@ from numpy.typing import NDArray
 
 from bmcompiler.backends.dv.commands import Run
 from bmcompiler.backends.dv.packing import pack_conv, pack_dilated
+from bmcompiler.backends.dv.packing_sizes import conv_size, dilated_size
+from bmcompiler.backends.dv.palette import coded
 from bmcompiler.backends.dv.run_model import RunWeights
+from bmcompiler.backends.dv.structs import WeightFormat
 from bmcompiler.ir import Operation, Value
+from bmcompiler.quant.palette import SIZE
 
 UNROUNDED = "dv.unrounded"
 """Attribute of an op whose result goes on to its reader inside the same run, without being rounded to fp16."""
@@ -54,12 +58,32 @@ class Part:
     addend: Value | None = None
 
 
+def stored(run: Run, weights: RunWeights) -> Run:
+    """The run with the smaller of the formats that its weights can be stored in: fp16, or bytes and a table.
+
+    Both give the same numbers. PReLU excludes bytes (dv.md 3.4), and so do more than 255 different weights besides 0.
+    """
+    m, c, ky, kx = weights.weights.shape
+    size = dilated_size if run.is_dilated else conv_size
+    smaller = size(c, kx, ky, m, True) < size(c, kx, ky, m, False)
+    if not smaller or run.has_prelu_stream or coded(weights.weights) is None:
+        return replace(run, weight_fmt=WeightFormat.FLOAT16)
+    return replace(run, weight_fmt=WeightFormat.QUANTIZED)
+
+
 def packed(run: Run, weights: RunWeights) -> NDArray[np.uint8]:
-    """Weights as the run reads them from memory."""
-    arrays = (weights.weights, weights.bias)
-    if run.is_dilated:
-        return pack_dilated(*map(bits, arrays))
-    return pack_conv(*map(bits, arrays), prelu=None if weights.prelu is None else bits(weights.prelu))
+    """Weights as the run reads them from memory, in its format (`stored`).
+
+    Raises ValueError for bytes where there are too many different weights.
+    """
+    packer = pack_dilated if run.is_dilated else pack_conv
+    bias, prelu = bits(weights.bias), None if weights.prelu is None else bits(weights.prelu)
+    if not run.is_quantized:
+        return packer(bits(weights.weights), bias, None, prelu)
+    found = coded(weights.weights)
+    if found is None:
+        raise ValueError(f"weights have more different values than a table of {SIZE}")
+    return packer(found.indices, bias, found.table, prelu)
 
 
 def bits(array: NDArray[np.float16]) -> NDArray[np.uint16]:

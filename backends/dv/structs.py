@@ -83,6 +83,13 @@ class WeightFormat(IntEnum):
     QUANTIZED = 3
 
 
+class FcFormat(IntEnum):
+    """`weight_fmt` of an FC command."""
+
+    FLOAT16 = 0
+    QUANTIZED = 1
+
+
 class ImageFormat(IntEnum):
     """Pixel formats of the IPU."""
 

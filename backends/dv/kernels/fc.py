@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bmcompiler.backends.dv.accumulate import inner_product
 from bmcompiler.backends.dv.build import DvBuild, extent_of
@@ -12,8 +13,11 @@ from bmcompiler.backends.dv.chip import CHIP
 from bmcompiler.backends.dv.commands import FcCommand
 from bmcompiler.backends.dv.kernels.base import DvKernel, half_weights, patterns
 from bmcompiler.backends.dv.packing import pack_fc
+from bmcompiler.backends.dv.packing_sizes import fc_size
+from bmcompiler.backends.dv.palette import Coded, coded
+from bmcompiler.backends.dv.parts import bits
 from bmcompiler.backends.dv.stages import activate, to_half
-from bmcompiler.backends.dv.structs import Activation, FcActivation
+from bmcompiler.backends.dv.structs import Activation, FcActivation, FcFormat
 from bmcompiler.codegen.kernels import is_constant
 from bmcompiler.codegen.memory import root_of
 from bmcompiler.codegen.schedule import Moved
@@ -38,17 +42,29 @@ class FcKernel(DvKernel):
         source = build.extent(op.left)
         outputs = op.result.shape[1]
 
-        def packed(weight: Any, *bias: Any) -> Any:
-            table = weight if op.transpose_right else weight.T
-            given = bias[0] if bias else np.zeros(outputs, np.float32)
-            return pack_fc(patterns(table), patterns(given), (source.c, source.h, source.w), (outputs, 1, 1))
+        array = half_weights(build.coefficients.array(op.right))
+        table = array if op.transpose_right else array.T
+        found = self.coded(table)
+
+        def packed(_: Any, *bias: Any) -> Any:
+            given = patterns(bias[0] if bias else np.zeros(outputs, np.float32))
+            sides = (source.c, source.h, source.w), (outputs, 1, 1)
+            if found is None:
+                return pack_fc(bits(table), given, *sides)
+            return pack_fc(found.indices, given, *sides, found.table)
 
         more = [] if op.bias is None else [op.bias]
-        layout = f"fc {source.c} {source.h} {source.w} {op.transpose_right}"
+        layout = f"fc {source.c} {source.h} {source.w} {op.transpose_right} {found is None}"
         weights = build.coefficients.place(op.right, layout, packed, *more)
         function, _ = _ACTIVATIONS[op.activation]
-        command = FcCommand(source.elements, outputs, build.constants(weights), actfunc=function)
+        form = FcFormat.FLOAT16 if found is None else FcFormat.QUANTIZED
+        command = FcCommand(source.elements, outputs, build.constants(weights), weight_fmt=form, actfunc=function)
         return build.fc(command, op.left, op.result)
+
+    def coded(self, table: NDArray[np.float16]) -> Coded | None:
+        """The weights as bytes where that is possible and smaller; both formats give the same numbers."""
+        outputs, inputs = table.shape
+        return coded(table) if fc_size(inputs, outputs, True) < fc_size(inputs, outputs, False) else None
 
     def evaluate(self, op: TensorOp, *arrays: Any) -> Any:
         assert isinstance(op, Matmul)
