@@ -235,7 +235,7 @@ def test_more_tables_than_l2_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     for number in (0, 1, 0, 2, 3, 3, 0, 4, 1):
         values.append(net.b.lut(values[-1], tables[number]))
     module = net.module(values[1:])
-    compiled = check(module)
+    compiled = check(module, level=1)
     moves = Counter(row.commands for row in compiled.rows)
     assert moves == {4: 7, 3: 2}  # load, lookup, store, and the table unless it is there
 
