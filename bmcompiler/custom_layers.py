@@ -1,82 +1,102 @@
-"""What plugins say about custom layers: their CPU functions and, per target, the classes that make their instructions.
+"""What plugins say about custom layers and ops: host functions, and per target what makes their instructions.
 
-An entry point of the group `bmcompiler.tensor_insts` names
+An entry point of the group `bmcompiler.tensor_insts`, best called like the layer type or op it serves, names
 
-- a subclass of `bmcompiler.customized.TensorInst` that a backend offers (`backends/*/custom.py`),
-- or a function without arguments, or a module, that calls `register_cpu_function` and `register_tensor_inst`.
+- a module whose import registers (`register_cpu_function`, `register_tensor_inst`, `register_kernel`),
+- a subclass of `bmcompiler.bmnet.TensorInst` that a backend offers (`backends/*/custom.py`),
+- or a function without arguments that registers.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
-from types import MappingProxyType
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from bmcompiler.customized import TensorInst
+from bmcompiler.bmnet.inst import TensorInst
 from bmcompiler.errors import UnsupportedError
-from bmcompiler.registry import entry_points, plugin_code
+from bmcompiler.plugins import Doors, PluginTable
+from bmcompiler.registry import BUILT_IN
+
+if TYPE_CHECKING:
+    from bmcompiler.ir import Operation
+    from bmcompiler.target import Kernel
 
 GROUP = "bmcompiler.tensor_insts"
 CpuFunction: TypeAlias = Callable[..., Any]
 """function(inputs: list of arrays, i32_params: tuple of int, f32_params: tuple of float) -> array or tuple of them."""
 InstFactory: TypeAlias = Callable[[], TensorInst]
-
-_functions: dict[str, CpuFunction] = {}
-_insts: dict[tuple[str, str], InstFactory] = {}
-_local_insts: ContextVar[Mapping[tuple[str, str], InstFactory]] = ContextVar("local", default=MappingProxyType({}))
-_state = {"loaded": False}
+_F = TypeVar("_F", bound=CpuFunction)
+_I = TypeVar("_I", bound=type[TensorInst])
+_K = TypeVar("_K", bound="type[Kernel]")
 
 
-def register_cpu_function(sub_type: str, function: CpuFunction) -> None:
+def _take(found: Any) -> None:
+    if isinstance(found, type) and issubclass(found, TensorInst):
+        register_tensor_inst(found)
+    elif not isinstance(found, type):
+        found()
+    elif found not in map(type, _kernels.entries().values()):  # a kernel registers itself when it is imported
+        raise UnsupportedError(f"is a class of its own kind: {found.__name__} is no TensorInst")
+
+
+_doors = Doors(GROUP, _take)
+_functions: PluginTable[str, CpuFunction] = PluginTable(
+    _doors, lambda sub_type: f"the CPU function of custom layer '{sub_type}'", lambda sub_type: (sub_type,)
+)
+_insts: PluginTable[tuple[str, str], InstFactory] = PluginTable(
+    _doors, lambda key: f"the instruction class of custom layer '{key[1]}' for {key[0]}", lambda key: (key[1],)
+)
+_kernels: PluginTable[tuple[str, str], Kernel] = PluginTable(
+    _doors, lambda key: f"the kernel of op '{key[1]}' for {key[0]}", lambda key: (key[1],)
+)
+
+
+def load_plugins() -> None:
+    """Load all plugins of the group; broken ones are left out (`registry.failures`)."""
+    _doors.open_all()
+
+
+# -- host functions ----------------------------------------------------------------------------------------------------
+def register_cpu_function(sub_type: str, function: CpuFunction | None = None) -> Any:
     """Say what `customized` ops of this sub type compute in real numbers, on the host.
 
-    The function gets (inputs, i32_params, f32_params) and returns one array per output, in the declared shapes. Raises
-    UnsupportedError when the sub type has another function already.
+    The function gets (inputs, i32_params, f32_params) and returns one array per output, in the declared shapes. Without
+    a function this is a decorator. Raises UnsupportedError when this package gave the sub type another function.
     """
-    if _functions.setdefault(sub_type, function) is not function:
-        raise UnsupportedError(f"custom layer '{sub_type}' has two CPU functions")
 
+    def register(given: _F) -> _F:
+        _functions.add(sub_type, given)
+        return given
 
-def register_tensor_inst(cls: type[TensorInst]) -> type[TensorInst]:
-    """Let `cls` make the instructions of ops of sub type `cls().inst_name()` on its target. Usable as a decorator.
-
-    Raises UnsupportedError when the sub type has another class on that target already.
-    """
-    key = _key(cls())
-    if _insts.setdefault(key, cls) is not cls:
-        raise UnsupportedError(f"custom layer '{key[1]}' has two instruction classes for {key[0]}")
-    return cls
+    return register if function is None else register(function)
 
 
 def cpu_function(sub_type: str) -> CpuFunction | None:
-    """The registered function; plugins are loaded when none is known yet."""
-    if sub_type not in _functions:
-        _load_plugins()
+    """The registered function; plugins are loaded when none is known yet. Raises PluginError for a clash."""
     return _functions.get(sub_type)
+
+
+# -- instruction classes -----------------------------------------------------------------------------------------------
+def register_tensor_inst(cls: _I) -> _I:
+    """Let `cls` make the instructions of ops of sub type `cls().inst_name()` on its target. Usable as a decorator.
+
+    Raises UnsupportedError when this package gave the sub type another class for that target.
+    """
+    _insts.add(_key(cls()), cls)
+    return cls
 
 
 def tensor_inst(target: str, sub_type: str) -> TensorInst | None:
     """A new object that makes instructions of this sub type, None when nobody registered its class for `target`."""
-    key = (target, sub_type)
-    factory = _local_insts.get().get(key)
-    if factory is None and key not in _insts:
-        _load_plugins()
-    factory = factory or _insts.get(key)
+    factory = _insts.get((target, sub_type))
     return None if factory is None else factory()
 
 
-@contextmanager
-def tensor_insts(insts: Iterable[TensorInst | type[TensorInst]]) -> Iterator[None]:
+def tensor_insts(insts: Iterable[TensorInst | type[TensorInst]]) -> AbstractContextManager[None]:
     """Inside, these serve their sub types before all registered ones; of an object every op gets a copy."""
-    local = {_key(inst() if isinstance(inst, type) else inst): _factory(inst) for inst in insts}
-    token = _local_insts.set({**_local_insts.get(), **local})
-    try:
-        yield
-    finally:
-        _local_insts.reset(token)
+    return _insts.local({_key(inst() if isinstance(inst, type) else inst): _factory(inst) for inst in insts})
 
 
 def _factory(inst: TensorInst | type[TensorInst]) -> InstFactory:
@@ -87,14 +107,25 @@ def _key(inst: TensorInst) -> tuple[str, str]:
     return inst.target, inst.inst_name()
 
 
-def _load_plugins() -> None:
-    if _state["loaded"]:
-        return
-    _state["loaded"] = True
-    for load in entry_points(GROUP).values():
-        found = load()
-        with plugin_code(f"{GROUP}: plugin '{load.name}'"):
-            if isinstance(found, type) and issubclass(found, TensorInst):
-                register_tensor_inst(found)
-            elif callable(found):
-                found()
+# -- kernels -----------------------------------------------------------------------------------------------------------
+def register_kernel(target: str) -> Callable[[_K], _K]:
+    """Class decorator: the kernel serves its `ops` on `target`, where no built-in kernel does.
+
+    A kernel derived from the chip's own base classes is tiled and fused into layer groups like a built-in one. For an
+    op that is built in, the entry point must be called like the op. Raises UnsupportedError when this package
+    registered another kernel for the same op and target.
+    """
+
+    def register(cls: _K) -> _K:
+        kernel = cls()
+        for op in cls.ops:
+            _kernels.add((target, op.opname), kernel)
+        return cls
+
+    return register
+
+
+def plugin_kernel(target: str, op: Operation) -> Kernel | None:
+    """The kernel that a plugin registered for the class of an op. Raises PluginError for a clash or a broken plugin."""
+    built_in = type(op).__module__.startswith(f"{BUILT_IN}.")
+    return _kernels.get((target, op.short_name), search=not built_in)

@@ -20,7 +20,7 @@ from bmcompiler.errors import BMError, ShapeError, UnsupportedError, UsageError
 from bmcompiler.ir import Module, verify_module
 from bmcompiler.ops import need_tensor_ops
 from bmcompiler.passmanager import PassContext, Pipeline, run_pipeline
-from bmcompiler.registry import entry_points
+from bmcompiler.registry import failure_note, failures, lookup, usable
 from bmcompiler.target import Compiled, LayerRow, Target, find_target
 
 if TYPE_CHECKING:
@@ -140,24 +140,22 @@ def load_network(
 
 def _frontend(model: Path_) -> Any:
     """The frontend for a file's ending. Raises UnsupportedError when there is none."""
-    frontends = {key: load() for key, load in entry_points("bmcompiler.frontends").items() if _may_read(key, model)}
-    for frontend in frontends.values():
-        if Path(model).suffix.lower() in frontend.suffixes:
+    group, suffix = "bmcompiler.frontends", Path(model).suffix.lower()
+    for name, suffixes in _BUILT_IN_SUFFIXES.items():
+        if suffix in suffixes:
+            return lookup(group, name, "frontend")
+    for _, frontend in usable(group):
+        if suffix in frontend.suffixes:
             return frontend
     raise UnsupportedError(
         f"no frontend reads '{Path(model).suffix or Path(model).name}' files",
         file=model,
-        remedy="give a .onnx file, a .prototxt with its .caffemodel, or a .mlir file",
+        remedy="give a .onnx file, a .prototxt with its .caffemodel, or a .mlir file" + failure_note(group),
     )
 
 
 _BUILT_IN_SUFFIXES = {"caffe": (".prototxt", ".caffemodel"), "onnx": (".onnx",), "mlir": (".mlir",)}
-
-
-def _may_read(frontend: str, model: Path_) -> bool:
-    """False for built-in frontends of other file endings, so that only the needed one is imported."""
-    suffixes = _BUILT_IN_SUFFIXES.get(frontend)
-    return suffixes is None or Path(model).suffix.lower() in suffixes
+"""Endings of built-in frontends, so that only the needed one is imported; plugins read other files."""
 
 
 def compile_network(model: Path_, weights: Path_ | None, options: Options) -> Result:
@@ -176,6 +174,7 @@ def compile_network(model: Path_, weights: Path_ | None, options: Options) -> Re
         from bmcompiler.mlir_files import save_module
 
         save_module(modules[0], Path(options.save_ir))
+    ctx.notes += [f"warning: {error.reason}" for error in failures()]
     return Result(compiled.model, modules[0], target.name, compiled.rows, compiled.totals, ctx.notes, timing)
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, get_type_hints
 
 from bmcompiler.errors import UsageError, VerifyError
 from bmcompiler.ir import Module, verify_module
-from bmcompiler.registry import entry_points
+from bmcompiler.registry import PluginError, entry_points
 
 if TYPE_CHECKING:
     from bmcompiler.inputs.source import Data
@@ -111,6 +111,15 @@ def find_pass(name: str) -> type[Pass]:
 def pass_names() -> list[str]:
     """Names of all installed passes, sorted; imports none of them."""
     return list(entry_points(GROUP))
+
+
+def installed_passes() -> Iterator[type[Pass]]:
+    """All passes that can be imported, by name; `registry.failures` has the others."""
+    for name in pass_names():
+        try:
+            yield find_pass(name)
+        except PluginError:
+            continue
 
 
 def describe_options(cls: type[Pass]) -> str:

@@ -6,17 +6,19 @@ Built-in parts and users' plugins come through the same door: a package that dec
     mychip = "my_package.target:MyTarget"
 
 is found here. Nothing is imported before it is asked for: listing names is cheap, and a broken plugin hurts only its
-users.
+users. `bmcompiler.plugins.PluginTable` is for groups whose entries are found by what they register.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint
 from importlib.metadata import entry_points as installed_entry_points
+from types import ModuleType
 from typing import Any
 
 from bmcompiler.errors import BMError, UnsupportedError
@@ -25,6 +27,25 @@ GROUPS = tuple(
     f"bmcompiler.{kind}"
     for kind in ("frontends", "targets", "devices", "passes", "onnx_ops", "caffe_layers", "tensor_ops", "tensor_insts")
 )
+OTHER_GROUPS = tuple(f"bmcompiler.{kind}" for kind in ("containers", "cpu_functions", "runtimes", "analyzers"))
+"""Groups that chips with a model file of their own need, and the runtime."""
+BUILT_IN = "bmcompiler"
+"""Name of the distribution whose entry points are the built-in parts."""
+
+_EXPECTED: dict[str, tuple[str, tuple[str, ...]]] = {
+    "bmcompiler.frontends": ("a frontend", ("suffixes", "load")),
+    "bmcompiler.targets": ("a target", ("name", "precisions", "kernel_for", "kernels", "pipeline", "compile")),
+    "bmcompiler.devices": ("a device", ("load",)),
+    "bmcompiler.passes": ("a Pass class", ("name", "run", "canonicalize_after")),
+    "bmcompiler.containers": ("a Container", ("kind", "title", "detect", "module")),
+    "bmcompiler.cpu_functions": ("a function", ("__call__",)),
+    "bmcompiler.runtimes": ("a session class", ("run",)),
+    "bmcompiler.analyzers": ("a function", ("__call__",)),
+}
+"""What an entry point of a group must name, and the attributes that tell it."""
+
+_owner: ContextVar[str] = ContextVar("owner", default="")
+_failed: dict[EntryPoint, PluginError] = {}
 
 
 class PluginError(BMError):
@@ -48,6 +69,67 @@ def plugin_code(what: str) -> Iterator[None]:
         ) from error
 
 
+def package_of(point: EntryPoint) -> str:
+    """Name and version of the distribution that declares an entry point."""
+    return f"{point.dist.name} {point.dist.version}" if point.dist is not None else "an unknown package"
+
+
+def is_built_in(point: EntryPoint) -> bool:
+    """True when this project declares an entry point."""
+    return point.dist is not None and point.dist.name == BUILT_IN
+
+
+def current_owner() -> str:
+    """Package whose plugin is being loaded ("name version"), "" outside of all: what is registered now is its own."""
+    return _owner.get()
+
+
+def load_point(point: EntryPoint, take: Callable[[Any], None] | None = None) -> Any:
+    """The object that an entry point names, handed to `take`.
+
+    Raises:
+        PluginError: its import raises anything (also SystemExit), or it is not what the group holds, or `take` refuses
+            it. The message has the plugin's name, package and version.
+    """
+    token = _owner.set(package_of(point))
+    what = f"{point.group}: plugin '{point.name}' ({point.value}) of {package_of(point)}"
+    try:
+        found = point.load()
+        _check_kind(point.group, found)
+        if take is not None:
+            take(found)
+        _failed.pop(point, None)
+        return found
+    # A plugin is foreign code: its import may raise anything, and all of it means the same to the user.
+    except (Exception, SystemExit) as error:
+        cause = str(error) if isinstance(error, BMError) else f"cannot be imported: {type(error).__name__}: {error}"
+        failed = PluginError(f"{what} {cause}", remedy="repair or uninstall the package that provides it")
+        _failed[point] = failed
+        raise failed from error
+    finally:
+        _owner.reset(token)
+
+
+def _check_kind(group: str, found: Any) -> None:
+    kind, attributes = _EXPECTED.get(group, ("a module, a class or a function", ()))
+    missing = [each for each in attributes if not hasattr(found, each)]
+    if missing or not (attributes or isinstance(found, (type, ModuleType)) or callable(found)):
+        reason = f"it has no '{missing[0]}'" if missing else f"it is of type {type(found).__name__}"
+        raise PluginError(f"is not {kind}: {reason}")
+
+
+def failures(*groups: str) -> list[PluginError]:
+    """What went wrong with plugins so far, in these groups (all when none is given), by plugin name."""
+    wanted = [point for point in _failed if not groups or point.group in groups]
+    return [_failed[point] for point in sorted(wanted, key=lambda point: (point.group, point.name, point.value))]
+
+
+def failure_note(*groups: str) -> str:
+    """To append to the remedy of "nobody knows this" errors: which plugins are broken; "" when none is."""
+    texts = [error.reason for error in failures(*groups)]
+    return f". What is missing may be in a broken plugin: {'; '.join(texts)}" if texts else ""
+
+
 @dataclass(frozen=True)
 class Loader:
     """One declared plugin; call it to import the object it names (imported once, by Python's module cache)."""
@@ -60,32 +142,41 @@ class Loader:
         """The plugin's object.
 
         Raises:
-            PluginError: it fails to import, or different packages declare the same name.
+            PluginError: it fails to import, is of the wrong kind, or different packages declare the same name.
         """
-        values = sorted({point.value for point in self.points})
-        if len(values) > 1:
-            raise PluginError(
-                f"{self.group}: '{self.name}' is declared more than once ({', '.join(values)})",
+        if len({point.value for point in self.points}) > 1:
+            where = " and ".join(sorted(f"{package_of(point)} ({point.value})" for point in self.points))
+            clash = PluginError(
+                f"{self.group}: '{self.name}' is declared more than once: by {where}",
                 remedy="uninstall all but one of the packages",
             )
-        try:
-            return self.points[0].load()
-        # A plugin is foreign code: its import may raise anything, and all of it means the same to the user.
-        except Exception as error:
-            cause = f"{type(error).__name__}: {error}"
-            raise PluginError(
-                f"{self.group}: plugin '{self.name}' ({values[0]}) cannot be imported: {cause}",
-                remedy="repair or uninstall the package that provides it",
-            ) from error
+            _failed[self.points[0]] = clash
+            raise clash
+        return load_point(self.points[0])
+
+    @property
+    def built_in(self) -> bool:
+        """True for parts of this project."""
+        return any(map(is_built_in, self.points))
 
 
 @cache
 def entry_points(group: str) -> dict[str, Loader]:
     """Declared plugins of `group` by name, sorted; call a value to import it."""
-    found: dict[str, list[EntryPoint]] = {}
+    found: dict[str, dict[str, EntryPoint]] = {}
     for point in installed_entry_points(group=group):
-        found.setdefault(point.name, []).append(point)
-    return {name: Loader(group, name, tuple(found[name])) for name in sorted(found)}
+        found.setdefault(point.name, {}).setdefault(point.value, point)
+    return {name: Loader(group, name, tuple(found[name].values())) for name in sorted(found)}
+
+
+def usable(group: str) -> Iterator[tuple[str, Any]]:
+    """(name, object) of every plugin of `group` that can be loaded, built-in parts first; `failures` has the others."""
+    for name, loader in sorted(entry_points(group).items(), key=lambda item: not item[1].built_in):
+        try:
+            found = loader()
+        except PluginError:
+            continue
+        yield name, found
 
 
 def lookup(group: str, name: str, what: str) -> Any:

@@ -21,7 +21,7 @@ from bmcompiler.passes.move_scales import MoveScales
 from bmcompiler.passes.reduce_to_pool import ReduceToPool
 from bmcompiler.passes.remove_identity import RemoveIdentity
 from bmcompiler.passes.simplify_matmul import SimplifyMatmul
-from bmcompiler.passmanager import Pass, PassContext, PassResult, find_pass, pass_names
+from bmcompiler.passmanager import Pass, PassContext, PassResult, installed_passes
 
 # Decomposed activations are recognised before their arithmetic turns into scales and moves into weights.
 _ROUND: tuple[Pass, ...] = (
@@ -46,7 +46,7 @@ _ROUND: tuple[Pass, ...] = (
 def _whole_round() -> tuple[Pass, ...]:
     """Rules 1 and 2. Raises UsageError for a pass that wants to follow one that is not here."""
     passes = list(_ROUND)
-    for cls in map(find_pass, pass_names()):
+    for cls in installed_passes():
         if not cls.canonicalize_after:
             continue
         names = [each.name for each in _ROUND]

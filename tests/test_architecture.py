@@ -31,7 +31,7 @@ MAY_NAME_CHIPS = (
     "bmcompiler/bmodel/bm1684*.py",  # the vendors' model files
     "bmcompiler/bmodel/bm1880*.py",
     "bmcompiler/bmodel/dv*.py",
-    "bmcompiler/bmnet.py",  # a vendor's builder, with the chip in its names
+    "bmcompiler/bmnet/*.py",  # a vendor's builder, with the chip in its names
 )
 CHIP_NAME = re.compile(r"bm1[68]|sophon|\bdv_?\d|\btoy\b", re.IGNORECASE)
 CITATION = re.compile(r"\b(bm\d+(-recipes)?|dv)\.md")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from bmcompiler.custom_layers import plugin_kernel
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module, Operation
 from bmcompiler.ops.base import TensorOp
@@ -21,7 +22,7 @@ class Bm1684Target:
         """The kernel of an op's class, or None."""
         from bmcompiler.backends.bm1684.kernels import TABLE
 
-        return TABLE.get(type(op))
+        return TABLE.get(type(op)) or plugin_kernel(self.name, op)
 
     def kernels(self) -> Sequence[Kernel]:
         """All kernels, in the order of the manual."""

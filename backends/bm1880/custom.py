@@ -23,8 +23,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from bmcompiler.backends.bm1880.bmkernel import Bmk1880Context
+from bmcompiler.bmnet.inst import TensorFixedInst
 from bmcompiler.codegen.coefficients import Coefficients
-from bmcompiler.customized import TensorFixedInst
 
 
 class CustomizedTensorFixedInst(TensorFixedInst):

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from bmcompiler.custom_layers import plugin_kernel
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module, Operation
 from bmcompiler.target import Compiled, Kernel
 
 if TYPE_CHECKING:
+    from bmcompiler.bmnet.inst import TensorInst
     from bmcompiler.bmodel.bm1880 import Command
 
 
@@ -24,13 +26,20 @@ class Bm1880Target:
         """The kernel of an op's class, or None."""
         from bmcompiler.backends.bm1880.kernels import TABLE
 
-        return TABLE.get(type(op))
+        return TABLE.get(type(op)) or plugin_kernel(self.name, op)
 
     def kernels(self) -> Sequence[Kernel]:
         """All kernels, in the order of the manual."""
         from bmcompiler.backends.bm1880.kernels import KERNELS
 
         return KERNELS
+
+    @property
+    def custom_inst(self) -> type[TensorInst]:
+        """Base class of instruction classes of custom layers."""
+        from bmcompiler.backends.bm1880.custom import CustomizedTensorFixedInst
+
+        return CustomizedTensorFixedInst
 
     def pipeline(self, precision: str, level: int) -> str:
         """Default passes. Raises UsageError for a precision the chip does not have."""

@@ -13,7 +13,9 @@ from typing import cast
 from bmcompiler.bmodel.model import BModel
 from bmcompiler.errors import FileFormatError
 from bmcompiler.files import StrPath, atomic_output, map_file
-from bmcompiler.registry import entry_points
+from bmcompiler.registry import failure_note, usable
+
+GROUP = "bmcompiler.containers"
 
 
 @dataclass(frozen=True)
@@ -42,12 +44,13 @@ def register(container: Container) -> None:
 
 
 def containers() -> Iterator[Container]:
-    """All kinds, in the order they are asked: registered ones, then plugins, which are imported one by one."""
+    """All kinds, in the order they are asked: registered ones, then those of entry points, imported one by one.
+
+    Broken plugins are left out (`registry.failures`).
+    """
     yield from _registered
     taken = {container.kind for container in _registered}
-    for name, loader in entry_points("bmcompiler.containers").items():
-        if name not in taken:
-            yield loader()
+    yield from (container for name, container in usable(GROUP) if name not in taken)
 
 
 def load(path: StrPath) -> BModel:
@@ -64,7 +67,9 @@ def load(path: StrPath) -> BModel:
     raise FileFormatError(
         f"not a model file: its first bytes are {bytes(data[:4]).hex(' ')}",
         file=path,
-        remedy="pass a .bmodel, one of: " + "; ".join(container.title for container in containers()),
+        remedy="pass a .bmodel, one of: "
+        + "; ".join(container.title for container in containers())
+        + failure_note(GROUP),
     )
 
 

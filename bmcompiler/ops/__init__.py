@@ -7,26 +7,31 @@ from typing import Any
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.ir import Block, Location, Module, Operation, TensorType, Value
 from bmcompiler.ir.parser import parse_module as _parse
-from bmcompiler.ops.base import DIALECT, REGISTERED, TensorOp
-from bmcompiler.registry import entry_points
-
-_state = {"loaded": False}
+from bmcompiler.ops.base import DIALECT, OPS, TensorOp
+from bmcompiler.registry import failure_note
 
 
 def load_all() -> dict[str, type[TensorOp]]:
-    """Import every family (built in and from plugins). Op name -> class."""
-    if not _state["loaded"]:
-        for load in entry_points("bmcompiler.tensor_ops").values():
-            load()
-        _state["loaded"] = True
-    return REGISTERED
+    """Import every family (built in and from plugins; broken ones are left out). Op name -> class."""
+    assert OPS.doors is not None
+    OPS.doors.open_built_in()
+    OPS.doors.open_all()
+    return OPS.entries()
 
 
 def find_op(name: str) -> type[TensorOp]:
-    """Class of an op by its short name. Raises UnsupportedError for a name that nobody declares."""
-    cls = REGISTERED.get(name) or load_all().get(name)
+    """Class of an op by its short name.
+
+    Raises:
+        UnsupportedError: nobody declares it.
+        PluginError: two packages do, or the plugin called like the op is broken.
+    """
+    cls = OPS.get(name)
     if cls is None:
-        raise UnsupportedError(f"no TensorOp is called '{name}'", remedy="install the plugin that declares it")
+        raise UnsupportedError(
+            f"no TensorOp is called '{name}'",
+            remedy="install the plugin that declares it" + failure_note("bmcompiler.tensor_ops"),
+        )
     return cls
 
 

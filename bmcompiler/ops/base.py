@@ -13,6 +13,7 @@ from typing import Any, ClassVar, TypeVar
 
 from bmcompiler.errors import ShapeError, VerifyError
 from bmcompiler.ir import Block, Location, Module, Operation, TensorType, Value
+from bmcompiler.plugins import Doors, PluginTable
 
 DIALECT = "tensorop."
 REQUIRED: Any = object()
@@ -247,19 +248,18 @@ class TensorOp(Operation):
 
 
 _Op = TypeVar("_Op", bound=type[TensorOp])
-REGISTERED: dict[str, type[TensorOp]] = {}
-"""Op name -> class, of the families loaded so far; use `bmcompiler.ops.find_op`, which loads on demand."""
+OPS: PluginTable[str, type[TensorOp]] = PluginTable(
+    Doors("bmcompiler.tensor_ops", lambda found: None), lambda name: f"TensorOp '{name}'", lambda name: (name,)
+)
+"""Op name -> class; use `bmcompiler.ops.find_op`."""
 
 
 def tensorop(name: str) -> Callable[[_Op], _Op]:
-    """Class decorator: declare `tensorop.NAME`. Raises ValueError when the name is taken by another class."""
+    """Class decorator: declare `tensorop.NAME`. Raises UnsupportedError when a built-in class has the name."""
 
     def register(cls: _Op) -> _Op:
-        known = REGISTERED.get(name)
-        if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
-            raise ValueError(f"op {name} is declared twice, in {known.__module__} and {cls.__module__}")
+        OPS.add(name, cls)
         cls.opname = name
-        REGISTERED[name] = cls
         return cls
 
     return register

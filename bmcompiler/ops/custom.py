@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from bmcompiler import customized
+from bmcompiler.bmnet import inst as insts
+from bmcompiler.bmnet import tensor_op
 from bmcompiler.custom_layers import GROUP, cpu_function, register_cpu_function, tensor_inst
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.ir import TensorType, Value
 from bmcompiler.ops.base import Floats, Ints, Kind, TensorOp, attr, operand, tensorop
 from bmcompiler.quant.table import BlobParameter, LayerEntry
-from bmcompiler.registry import plugin_code
+from bmcompiler.registry import failure_note, plugin_code
 
 __all__ = ["Customized", "register_cpu_function"]
 
@@ -66,7 +67,7 @@ class Customized(TensorOp):
         function = cpu_function(self.sub_type)
         if self.target:
             inst = self.inst(self.target)
-            if not isinstance(inst, customized.TensorFixedInst):
+            if not isinstance(inst, insts.TensorFixedInst):
                 raise self.not_registered(f"instructions for {self.target}")
             with plugin_code(f"compute() of custom layer '{self.sub_type}'"):
                 out = inst.compute(list(arrays), function)
@@ -90,7 +91,7 @@ class Customized(TensorOp):
         return UnsupportedError(
             f"custom layer '{self.sub_type}' has no {what}",
             layer=self.label,
-            remedy=f"install the plugin that registers one (entry point group '{GROUP}')",
+            remedy=f"install the plugin that registers one (entry point group '{GROUP}')" + failure_note(GROUP),
         )
 
     def inst(
@@ -98,7 +99,7 @@ class Customized(TensorOp):
         target: str,
         inputs: Sequence[int] | None = None,
         outputs: Sequence[int] | None = None,
-    ) -> customized.TensorInst | None:
+    ) -> insts.TensorInst | None:
         """An instruction object for this op, its op_ and calibration parameters filled in; None when there is no class.
 
         Args:
@@ -108,10 +109,10 @@ class Customized(TensorOp):
             inst = tensor_inst(target, self.sub_type)
         if inst is None:
             return None
-        param = customized.TGCustomizedParameter(self.sub_type, self.i32_params, self.f32_params)
+        param = tensor_op.TGCustomizedParameter(self.sub_type, self.i32_params, self.f32_params)
         shapes = [v.shape for v in self.operands], [v.shape for v in self.results]
-        inst.op_ = customized.TensorOp(*shapes, param, inputs, outputs)
-        if isinstance(inst, customized.TensorFixedInst):
+        inst.op_ = tensor_op.TensorOp(*shapes, param, inputs, outputs)
+        if isinstance(inst, insts.TensorFixedInst):
             inst.SetCalibrationParameter(_entry(self.label, self.results))
             for value in self.operands:
                 inst.AddInputCalibrationParameter(_entry(value.op.label if value.op else "input", [value]))

@@ -13,10 +13,19 @@ from bmcompiler.files import StrPath
 from bmcompiler.frontends.caffe.files import order_files, read_net
 from bmcompiler.frontends.caffe.graph import INPUT_TYPES, Graph, Node, Ref, build_graph, locate, log
 from bmcompiler.frontends.caffe.inputs import Shape, UserShapes, input_shapes
-from bmcompiler.frontends.caffe.layer import MAX_ELEMENTS, Converter, Layer, find_converter, nearest_types
+from bmcompiler.frontends.caffe.layer import (
+    GROUP,
+    MAX_ELEMENTS,
+    Converter,
+    Layer,
+    find_converter,
+    nearest_types,
+    run_converter,
+)
 from bmcompiler.frontends.caffe.upgrade import upgrade_net
 from bmcompiler.frontends.caffe.weights import Blob, read_weights
 from bmcompiler.ir import Module, Operation, TensorType, Value, erase_dead
+from bmcompiler.registry import failure_note
 
 _ENTRY_POINT = "register a custom layer through the entry point group 'bmcompiler.caffe_layers'"
 
@@ -106,7 +115,9 @@ class _Importer:
         self._report_unread(node, convert)
         inputs = [self.values[ref] for ref in node.bottoms if isinstance(ref, Ref)]
         blobs = self.weights.get(node.layer.name)
-        made = convert(Layer(node.layer, inputs, blobs, b, extra=node.extra, weights_file=self.weights_path))
+        made = run_converter(
+            convert, Layer(node.layer, inputs, blobs, b, extra=node.extra, weights_file=self.weights_path)
+        )
         values = [made] if isinstance(made, Value) else list(made)
         if len(values) != len(refs):
             raise FileFormatError(f"has {len(refs)} tops, its type makes {len(values)}")
@@ -120,7 +131,7 @@ class _Importer:
         if isinstance(error, UnsupportedError) and error.remedy is None:
             cut = self.graph.cut_before(index)
             way = f"pass --outputs {','.join(cut)} to end the net before it, or " if cut else ""
-            error.remedy = way + _ENTRY_POINT
+            error.remedy = way + _ENTRY_POINT + failure_note(GROUP)
         return error
 
     def _report_unread(self, node: Node, convert: Converter) -> None:

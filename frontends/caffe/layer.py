@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from contextlib import AbstractContextManager
 from math import prod
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -19,7 +17,8 @@ from bmcompiler.frontends.caffe import caffe_pb2
 from bmcompiler.frontends.caffe.textformat import Tree
 from bmcompiler.frontends.caffe.weights import Blob
 from bmcompiler.ir import Value
-from bmcompiler.registry import entry_points
+from bmcompiler.plugins import Doors, PluginTable
+from bmcompiler.registry import plugin_code
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -167,43 +166,49 @@ def _shapes(shapes: Sequence[tuple[int, ...]]) -> str:
 
 
 # -- registry ---------------------------------------------------------------------------------------------------------
-_converters: dict[str, Converter] = {}
-_local: ContextVar[Mapping[str, Converter]] = ContextVar("local", default=MappingProxyType({}))
-_state = {"builtin": False, "plugins": False}
+
+
+def _take(found: Any) -> None:
+    from bmcompiler.frontends.caffe.custom import CustomizedCaffeLayer, register_custom_layer
+
+    if isinstance(found, type) and issubclass(found, CustomizedCaffeLayer):
+        register_custom_layer(found)
+    elif found not in _converters.entries().values():  # a decorated converter is registered by its import
+        found()
+
+
+_doors = Doors(GROUP, _take)
+_converters: PluginTable[str, Converter] = PluginTable(
+    _doors, lambda kind: f"Caffe layer type '{kind}'", lambda k: (k,)
+)
 
 
 def caffe_layer(*types: str) -> Callable[[Converter], Converter]:
     """Decorator: the function converts layers of these Caffe types to TensorOps; returns the value(s) of its tops.
 
-    Raises UnsupportedError when another function converts one of them already.
+    Raises UnsupportedError when one of them is built in, or another function of the same package converts it already.
+    Two packages that claim a type make an error when a net needs it.
     """
 
     def register(convert: Converter) -> Converter:
         for each in types:
-            known = _converters.setdefault(each, convert)
-            if _identity(known) != _identity(convert):
-                raise UnsupportedError(f"Caffe layer type '{each}' is registered twice: {known} and {convert}")
+            _converters.add(each, convert)
         return convert
 
     return register
 
 
 def find_converter(kind: str) -> Converter | None:
-    """Converter of a type; plugins (entry point group `bmcompiler.caffe_layers`) are loaded when no built-in fits."""
-    _load_builtin()
-    if kind not in _converters and kind not in _local.get():
-        _load_plugins()
-    return _local.get().get(kind) or _converters.get(kind)
+    """Converter of a type; plugins (entry point group `bmcompiler.caffe_layers`) are loaded when no built-in fits.
+
+    Raises PluginError when two packages claim the type, or the plugin called like it is broken.
+    """
+    return _converters.get(kind)
 
 
-@contextmanager
-def local_converters(converters: Mapping[str, Converter]) -> Iterator[None]:
+def local_converters(converters: Mapping[str, Converter]) -> AbstractContextManager[None]:
     """Inside, these converters go before all registered ones."""
-    token = _local.set({**_local.get(), **converters})
-    try:
-        yield
-    finally:
-        _local.reset(token)
+    return _converters.local(converters)
 
 
 def nearest_types(kind: str) -> list[str]:
@@ -214,31 +219,19 @@ def nearest_types(kind: str) -> list[str]:
 
 def supported_types() -> Iterator[str]:
     """Every type that has a converter, built in or from plugins, in alphabetical order."""
-    _load_builtin()
-    _load_plugins()
-    return iter(sorted(_converters))
+    load_converters()
+    return iter(sorted(_converters.entries()))
 
 
-def _load_builtin() -> None:
-    if not _state["builtin"]:
-        import bmcompiler.frontends.caffe.layers  # noqa: F401  (registers on import)
-
-        _state["builtin"] = True
-
-
-def _load_plugins() -> None:
-    if _state["plugins"]:
-        return
-    _state["plugins"] = True
-    from bmcompiler.frontends.caffe.custom import CustomizedCaffeLayer, register_custom_layer
-
-    for load in entry_points(GROUP).values():
-        found = load()
-        if isinstance(found, type) and issubclass(found, CustomizedCaffeLayer):
-            register_custom_layer(found)
-        elif callable(found) and found not in _converters.values():
-            found()
+def load_converters() -> None:
+    """Import the built-in converters and all plugins; broken ones are left out (`registry.failures`)."""
+    _doors.open_built_in()
+    _doors.open_all()
 
 
-def _identity(convert: Converter) -> tuple[str, str]:
-    return getattr(convert, "__module__", ""), getattr(convert, "__qualname__", repr(convert))
+def run_converter(convert: Converter, layer: Layer) -> Results:
+    """Call a converter; what a plugin's own raises besides reported errors becomes a PluginError."""
+    if getattr(convert, "__module__", "").startswith("bmcompiler."):
+        return convert(layer)
+    with plugin_code(f"the plugin for layers of type '{layer.type}'"):
+        return convert(layer)

@@ -22,11 +22,12 @@ from bmcompiler.frontends.onnx.large_tensors import Span
 from bmcompiler.frontends.onnx.model_file import check_model, read_model
 from bmcompiler.frontends.onnx.node import Node
 from bmcompiler.frontends.onnx.padded import padding_notes
-from bmcompiler.frontends.onnx.registry import Converter, Tensor, find_converter
+from bmcompiler.frontends.onnx.registry import Converter, Tensor, find_converter, run_converter
 from bmcompiler.frontends.onnx.tensors import check_extent, to_array
 from bmcompiler.interpreter import evaluate_op
 from bmcompiler.ir import Module, Operation, Value, erase_dead
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.registry import failure_note
 
 if TYPE_CHECKING:
     from bmcompiler.frontends.onnx import Shapes
@@ -239,14 +240,15 @@ class _Importer:
         what = f"{domain}.{node.type}" if domain else node.type
         return UnsupportedError(
             f"op type {what} (opset {node.opset}) has no converter",
-            remedy=f"{cut}install a plugin that registers one in the entry point group {_CUSTOM_GROUP}",
+            remedy=f"{cut}install a plugin that registers one in the entry point group {_CUSTOM_GROUP}"
+            + failure_note(_CUSTOM_GROUP),
         )
 
     def _build(self, converter: Converter, node: Node, constant: bool) -> list[Tensor]:
         """Run a converter. On constant inputs its ops are evaluated at once where the results are small enough."""
         function = self.builder.function
         mark = len(function.ops)
-        made = converter(node, self.builder)
+        made = run_converter(converter, node, self.builder)
         results = list(made) if isinstance(made, tuple) else [made]
         ops = function.ops[mark:]
         for op in ops:

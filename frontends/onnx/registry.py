@@ -1,6 +1,8 @@
 """Converters by op type, domain and opset: `@onnx_op("LeakyRelu")` registers one, plugins use the same decorator.
 
-A plugin package names a module in the entry point group `bmcompiler.onnx_ops`; importing it runs its decorators.
+A plugin package names a module in the entry point group `bmcompiler.onnx_ops`; importing it runs its decorators. An
+entry point that takes the place of a built-in converter must be called like the op type; others are loaded when an op
+type is not known, those called "DOMAIN.TYPE", "TYPE" or "DOMAIN" first.
 """
 
 from __future__ import annotations
@@ -9,7 +11,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar, Union
 
 from bmcompiler.ir import Value
-from bmcompiler.registry import entry_points
+from bmcompiler.plugins import Doors, PluginTable
+from bmcompiler.registry import plugin_code
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,44 +27,66 @@ Converter = Callable[["Node", "Builder"], "Tensor | tuple[Tensor, ...]"]
 """Builds TensorOps for one node; returns its output, or one tensor per output."""
 
 _C = TypeVar("_C", bound=Converter)
-_CONVERTERS: dict[tuple[str, str], dict[int, Converter]] = {}
-_state = {"loaded": False}
+GROUP = "bmcompiler.onnx_ops"
+
+
+def _called(key: tuple[str, str, int]) -> str:
+    domain, name, since = key
+    return f"ONNX op '{domain}.{name}'" if domain else f"ONNX op '{name}' (opset {since})"
+
+
+_DOORS = Doors(GROUP, lambda found: found())
+_TABLE: PluginTable[tuple[str, str, int], Converter] = PluginTable(None, _called)
+_VERSIONS: dict[tuple[str, str], set[int]] = {}
+"""Opsets at which converters of an op type begin."""
 
 
 def onnx_op(*types: str, since: int = 1, domain: str = "") -> Callable[[_C], _C]:
     """Register a converter for op types from opset `since` on, up to the next registered `since`.
 
-    A later registration for the same type, domain and opset replaces the earlier one, so a plugin can override.
+    A plugin may take the place of a built-in converter (see the head of this file). Raises UnsupportedError when a
+    program registers two; two packages that claim one op make an error when a net needs it.
     """
 
     def register(converter: _C) -> _C:
         for name in types:
-            _CONVERTERS.setdefault((domain, name), {})[since] = converter
+            _TABLE.add((domain, name, since), converter, replace=True)
+            _VERSIONS.setdefault((domain, name), set()).add(since)
         return converter
 
     return register
 
 
 def load_converters() -> None:
-    """Import the built-in converters, then the plugins."""
-    if _state["loaded"]:
-        return
-    loaders = dict(entry_points("bmcompiler.onnx_ops"))
-    builtin = loaders.pop("builtin", None)
-    for load in ([builtin] if builtin else []) + list(loaders.values()):
-        load()
-    _state["loaded"] = True
+    """Import the built-in converters and all plugins; broken ones are left out (`registry.failures`)."""
+    _DOORS.open_built_in()
+    _DOORS.open_all()
 
 
 def find_converter(domain: str, op_type: str, opset: int) -> Converter | None:
-    """The converter with the highest `since` that is not above `opset`; None when nobody registered one."""
-    load_converters()
-    versions = _CONVERTERS.get((domain, op_type), {})
-    usable = [since for since in versions if since <= opset]
-    return versions[max(usable)] if usable else None
+    """The converter with the highest `since` that is not above `opset`; None when nobody registered one.
+
+    Raises PluginError when two packages claim the op, or the plugin called like it is broken.
+    """
+    _DOORS.open_built_in()
+    names = (f"{domain}.{op_type}", domain, op_type) if domain else (op_type,)
+    for name in names:
+        _DOORS.open(name)
+    if (domain, op_type) not in _VERSIONS:
+        _DOORS.open_all()
+    usable = [since for since in _VERSIONS.get((domain, op_type), ()) if since <= opset]
+    return _TABLE.get((domain, op_type, max(usable))) if usable else None
 
 
 def known_types(domain: str = "") -> list[str]:
     """Op types of a domain that have a converter, sorted."""
     load_converters()
-    return sorted(name for d, name in _CONVERTERS if d == domain)
+    return sorted(name for d, name in _VERSIONS if d == domain)
+
+
+def run_converter(converter: Converter, node: Node, builder: Builder) -> Tensor | tuple[Tensor, ...]:
+    """Call a converter; what a plugin's own raises besides reported errors becomes a PluginError."""
+    if converter.__module__.startswith("bmcompiler."):
+        return converter(node, builder)
+    with plugin_code(f"the converter '{converter.__module__}.{converter.__qualname__}'"):
+        return converter(node, builder)

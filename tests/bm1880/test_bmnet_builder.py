@@ -23,8 +23,7 @@ from bmcompiler.backends.bm1880.bmkernel import (
     shape_t4,
 )
 from bmcompiler.backends.bm1880.custom import CustomizedTensorFixedInst
-from bmcompiler.bmnet import BM_CHIP_BM1880, OPT_NONE, CaffeBuilder
-from bmcompiler.customized import TensorOp
+from bmcompiler.bmnet import BM_CHIP_BM1880, OPT_NONE, CaffeBuilder, TensorOp
 from bmcompiler.errors import BMError, FileFormatError, UnsupportedError, UsageError
 from bmcompiler.frontends.caffe import CustomizedCaffeLayer, caffe_pb2
 from bmcompiler.frontends.caffe.textformat import parse_net

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from plugin_packages import on_path
 
 from bmcompiler import bmodel, custom_layers, driver
 from bmcompiler.backends.bm1880.bmkernel import (
@@ -158,17 +159,14 @@ def _saved(net: Module, folder: Path) -> Path:
     return folder / "int8.mlir"
 
 
-@pytest.fixture
-def functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
-    """CPU functions registered in one test only."""
-    known: dict[str, Any] = dict(custom_layers._functions)
-    monkeypatch.setattr(custom_layers, "_functions", known)
-    yield known
+@pytest.fixture(autouse=True)
+def registries() -> Iterator[None]:
+    """What a test registers stays in it."""
+    with on_path():
+        yield
 
 
-def test_without_instructions_the_cpu_function_runs_and_the_summary_says_why(
-    tmp_path: Path, functions: dict[str, Any]
-) -> None:
+def test_without_instructions_the_cpu_function_runs_and_the_summary_says_why(tmp_path: Path) -> None:
     custom_layers.register_cpu_function("TestPeak", lambda inputs, _i, _f: np.maximum(*inputs))
     result = compiled(tmp_path, module())
     (row,) = [row for row in result.rows if row.layer == "peak" and row.kind == "customized"]
@@ -180,7 +178,7 @@ def test_without_instructions_the_cpu_function_runs_and_the_summary_says_why(
     np.testing.assert_array_equal(got, run_module(result.module, {"x": x})["peak"])
 
 
-def test_a_class_may_decline_an_op(tmp_path: Path, functions: dict[str, Any]) -> None:
+def test_a_class_may_decline_an_op(tmp_path: Path) -> None:
     class Declines(Peak):
         def unsupported_reason(self) -> str | None:
             return f"rank {self.op_.input_shape(0).dim_size()} is not its favourite"
@@ -234,9 +232,8 @@ def test_broken_instructions_are_reported(cls: type[Peak], error: type[BMError],
         compiled(tmp_path, module())
 
 
-def test_two_classes_for_one_type_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(custom_layers, "_insts", {})
+def test_two_classes_for_one_type_are_refused() -> None:
     assert custom_layers.register_tensor_inst(Peak) is Peak
     custom_layers.register_tensor_inst(Peak)
-    with pytest.raises(UnsupportedError, match="custom layer 'TestPeak' has two instruction classes for bm1880"):
+    with pytest.raises(UnsupportedError, match="custom layer 'TestPeak' for bm1880 is registered twice"):
         custom_layers.register_tensor_inst(Forgets)

@@ -12,7 +12,7 @@ from bmcompiler.errors import UnsupportedError
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.custom import Customized
-from bmcompiler.registry import PluginError, plugin_code
+from bmcompiler.registry import PluginError, failure_note, plugin_code
 from bmcompiler.target import rule
 
 
@@ -42,7 +42,7 @@ class CustomKernel(DeviceKernel):
                 "(no CPU function is registered)",
                 layer=op.label,
                 kind=op.sub_type,
-                remedy=f"install the plugin for it (entry point group '{GROUP}')",
+                remedy=f"install the plugin for it (entry point group '{GROUP}')" + failure_note(GROUP),
             )
         return reason
 

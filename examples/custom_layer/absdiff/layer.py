@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bmcompiler.customized import TensorOp
+from bmcompiler.bmnet import TensorOp
 from bmcompiler.errors import FileFormatError
 from bmcompiler.frontends.caffe import CustomizedCaffeLayer
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from caffe_nets import header, layer, load, random, run
+from plugin_packages import install, on_path
 
-from bmcompiler.customized import TensorOp, TensorShape
+from bmcompiler.bmnet import TensorOp, TensorShape
 from bmcompiler.errors import BMError, UnsupportedError, UsageError
 from bmcompiler.frontends.caffe import CustomizedCaffeLayer, caffe_layer
-from bmcompiler.frontends.caffe import layer as layer_module
 from bmcompiler.frontends.caffe.custom import register_custom_layer
+from bmcompiler.frontends.caffe.layer import load_converters
 from bmcompiler.ops.custom import register_cpu_function
 
 
@@ -44,45 +45,49 @@ TEXT = (
 )
 
 
-class FakeEntryPoints:
-    """Stands in for installed packages."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, *objects: Any) -> None:
-        layer_module._load_builtin()  # registers on import, once per process: not into the copy below
-        monkeypatch.setattr(
-            layer_module, "entry_points", lambda group: {str(i): lambda o=o: o for i, o in enumerate(objects)}
-        )
-        monkeypatch.setattr(layer_module, "_state", {"builtin": True, "plugins": False})
-        monkeypatch.setattr(layer_module, "_converters", dict(layer_module._converters))
+@pytest.fixture(autouse=True)
+def registries() -> Iterator[None]:
+    """What a test registers stays in it."""
+    with on_path():
+        yield
 
 
-def test_a_layer_class_of_a_plugin_becomes_a_customized_op(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    FakeEntryPoints(monkeypatch, ScaledSum)
+def install_here(folder: Path, **points: str) -> None:
+    """A package whose entry points name parts of this module."""
+    values = {name: f"{__name__}:{value}" for name, value in points.items()}
+    install(folder, "test-layers", {"caffe_layers": values})
+
+
+def test_a_layer_class_of_a_plugin_becomes_a_customized_op(tmp_path: Path) -> None:
+    install_here(tmp_path, TestScaledSum="ScaledSum")
     register_cpu_function("TestScaledSum", scaled_sum)
     a, b, weight = random((1, 2)), random((1, 2), 1), random((1, 2), 2)
-    module = load(tmp_path, TEXT, {"l": [weight]})
+    with on_path(tmp_path):
+        module = load(tmp_path, TEXT, {"l": [weight]})
     assert '"tensorop.customized"' in str(module)
     (y,) = run(module, {"a": a, "b": b})
     np.testing.assert_allclose(y, (a + b) * 0.5 * weight, rtol=1e-6)
 
 
-def test_a_plugin_may_be_a_function_that_registers_converters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def register() -> None:
-        caffe_layer("TestTwice")(lambda layer: layer.b.add(layer.x, layer.x))
+def register_twice() -> None:
+    caffe_layer("TestTwice")(lambda layer: layer.b.add(layer.x, layer.x))
 
-    FakeEntryPoints(monkeypatch, register)
+
+def test_a_plugin_may_be_a_function_that_registers_converters(tmp_path: Path) -> None:
+    install_here(tmp_path, **{"any-name": "register_twice"})
     x = random((1, 2))
-    (y,) = run(load(tmp_path, header((1, 2)) + layer("TestTwice")), {"data": x})
+    with on_path(tmp_path):
+        (y,) = run(load(tmp_path, header((1, 2)) + layer("TestTwice")), {"data": x})
     np.testing.assert_array_equal(y, x + x)
 
 
-def test_a_type_has_one_converter(monkeypatch: pytest.MonkeyPatch) -> None:
-    FakeEntryPoints(monkeypatch)
+def test_a_type_has_one_converter() -> None:
+    load_converters()
     with pytest.raises(UnsupportedError, match="'ReLU' is registered twice"):
         caffe_layer("ReLU")(lambda layer: layer.x)
 
 
-def test_wrong_number_of_outputs_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_number_of_outputs_is_reported(tmp_path: Path) -> None:
     class Nothing(ScaledSum):
         def layer_name(self) -> str:
             return "TestNothing"
@@ -90,13 +95,12 @@ def test_wrong_number_of_outputs_is_reported(tmp_path: Path, monkeypatch: pytest
         def codegen(self, op: TensorOp) -> None:
             """Adds no output."""
 
-    FakeEntryPoints(monkeypatch)
     register_custom_layer(Nothing)
     with pytest.raises(BMError, match=r"layer 'l' \(TestNothing\): its plugin gives 0 outputs for 1 tops"):
         load(tmp_path, header((1, 2)) + layer("TestNothing"))
 
 
-def test_missing_cpu_function_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_cpu_function_is_reported(tmp_path: Path) -> None:
     class NoMeaning(ScaledSum):
         def layer_name(self) -> str:
             return "TestNoMeaning"
@@ -104,7 +108,6 @@ def test_missing_cpu_function_is_reported(tmp_path: Path, monkeypatch: pytest.Mo
         def codegen(self, op: TensorOp) -> None:
             op.add_output_shape().CopyFrom(op.input_shape(0))
 
-    FakeEntryPoints(monkeypatch)
     register_custom_layer(NoMeaning)
     module = load(tmp_path, header((1, 2)) + layer("TestNoMeaning"))
     with pytest.raises(UnsupportedError, match="custom layer 'TestNoMeaning' has no CPU function"):
