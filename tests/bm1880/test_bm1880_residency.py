@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from chip_nets import Net, check, local_memory
 
 from bmcompiler.ir import Module, TensorType, Value
+from bmcompiler.runtime.simulator.bm1880.analysis import analyze
+from bmcompiler.target import Compiled
 
 FULL = 1 << 16
 
@@ -39,5 +42,40 @@ def test_a_residual_net_moves_its_input_and_output_alone() -> None:
     (a,) = net.inputs
     total = net.b.mac_shift(conv(net, conv(net, a, 32), 32), a, multipliers=(1, 2), rshift=2)
     compiled = check(net.module([total]))
-    features = sum(row.loaded + row.stored - row.weights for row in compiled.rows)
-    assert features == a.type.nbytes + total.type.nbytes
+    assert features(compiled) == a.type.nbytes + total.type.nbytes
+
+
+def features(compiled: Compiled) -> int:
+    """Bytes of activations that cross the bus."""
+    return sum(row.loaded + row.stored - row.weights for row in compiled.rows)
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("counts", [(32, 64, 5), (12, 7, 40), (33, 31)])
+def test_feature_maps_are_joined_in_local_memory(batch: int, counts: tuple[int, ...]) -> None:
+    net = Net([(batch, 8, 7, 7)])
+    (a,) = net.inputs
+    joined = net.b.concat(*(conv(net, a, count, 1) for count in counts), axis=1)
+    out = net.b.max_pool(net.b.relu(joined), kernel=(2, 2))
+    compiled = check(net.module([out]))
+    assert features(compiled) == a.type.nbytes + out.type.nbytes
+    assert analyze(compiled.model, 0).races() == []
+
+
+def test_values_keep_their_layout_through_reshapes_and_small_products() -> None:
+    net = Net([(2, 8, 6, 6)])
+    (a,) = net.inputs
+    rows = net.b.reshape(net.b.max_pool(conv(net, a, 40), kernel=(6, 6)), shape=(2, 40))
+    hidden = net.b.relu(net.b.matmul(rows, net.i8(40, 24), net.bias(24), rshift=8))
+    out = net.b.matmul(net.b.maxs(hidden, value=3), net.i8(24, 10), rshift=8)
+    compiled = check(net.module([out]))
+    assert features(compiled) == a.type.nbytes + out.type.nbytes
+    assert analyze(compiled.model, 0).races() == []
+
+
+def test_a_permutation_of_two_blocks_of_axes_takes_few_commands_and_long_runs() -> None:
+    for shape, order in (((2, 9, 11, 3), (0, 3, 1, 2)), ((3, 50, 40), (2, 0, 1)), ((1, 70, 1, 33), (3, 0, 2, 1))):
+        net = Net([shape])
+        compiled = check(net.module([net.b.permute(net.inputs[0], order=order)]))
+        assert compiled.rows[0].commands <= 4
+        assert analyze(compiled.model, 0).timing().cycles < 2 * np.prod(shape)

@@ -35,6 +35,7 @@ from bmcompiler.backends.bm1880.kernels.base import (
     activation_out,
     is_activation,
     is_constant,
+    kept_view,
     pass_cycles,
 )
 from bmcompiler.backends.bm1880.kernels.conv import bias_buffer, byte_planes
@@ -45,6 +46,8 @@ from bmcompiler.target import rule
 
 _NARROW, _WIDE = 16, 32
 """Bytes per lane and row of K of a matrix tile with up to 32, and with more columns (bm1880.md 2.3)."""
+_MOST_TAPS = 1024
+"""Columns of a window (bm1880.md 8.3)."""
 _BESIDE = 1024
 """Bytes per lane for one row of the other operands."""
 
@@ -132,7 +135,26 @@ class MatmulKernel(LocalKernel):
         )
 
     def work(self, op: TensorOp, box: Box) -> TileWork:
-        return self._matrix_work(op, box) if self.as_matrix(op) else self._window_work(op, box)
+        if self.as_matrix(op):
+            return self._matrix_work(op, box)
+        return self._window_work(op, box, window_of(self.depth(op), TILER.lane_bytes) or (1, self.depth(op)))
+
+    def whole_work(self, op: TensorOp, box: Box) -> TileWork:
+        """As a convolution over what the left operand is in local memory, unless that takes longer than moving it."""
+        window = self._kept_window(op) if is_constant(op.right) else None
+        other = self.work(op, box)
+        if window is None:
+            return other
+        work = self._window_work(op, box, window)
+        crossing = 2 * (op.left.type.size + op.type.size) / TILER.bytes_per_cycle + 4 * TILER.tile_cycles
+        return work if work.cycles <= other.cycles + crossing else other
+
+    def _kept_window(self, op: TensorOp) -> tuple[int, int] | None:
+        """(channels, taps) of the rows of the left operand as other ops leave it in local memory, or the best one."""
+        n, c, h, w = kept_view(op.left)
+        if n == self.rows(op) and c <= MAX_TPU_DIM and h * w <= _MOST_TAPS:
+            return c, h * w
+        return window_of(self.depth(op), TILER.lane_bytes)
 
     # -- matrix_mac ----------------------------------------------------------------------------------------------------
     def _matrix_work(self, op: TensorOp, box: Box) -> TileWork:
@@ -180,9 +202,10 @@ class MatmulKernel(LocalKernel):
         return TileWork(tuple(inputs), (out,), (), compute, depth * pass_cycles(matrix_dims(rows, columns)))
 
     # -- convolution over the whole input ------------------------------------------------------------------------------
-    def _window_work(self, op: TensorOp, box: Box) -> TileWork:
+    def _window_work(self, op: TensorOp, box: Box, window: tuple[int, int]) -> TileWork:
+        """`window`: which (channels, taps) of an image a row of the left operand is."""
         rows, total, depth = self.rows(op), op.type.shape[-1], self.depth(op)
-        channels, taps = window_of(depth, TILER.lane_bytes) or (1, depth)
+        channels, taps = window
         (r0, r1), (c0, c1) = box[:2]
         source: Box = ((r0, r1), (0, channels), (0, 1), (0, taps))
 
@@ -222,7 +245,7 @@ def window_of(depth: int, lane_bytes: int) -> tuple[int, int] | None:
     """(channels, taps) with channels * taps = depth that take least local memory; None when depth has no such split."""
     limit = lane_bytes - align_up(depth, CHIP.alignment) - 256
     best: tuple[int, int, int] | None = None
-    for taps in range(1, 1025):
+    for taps in range(1, _MOST_TAPS + 1):
         channels, rest = divmod(depth, taps)
         if rest or not 1 <= channels <= MAX_TPU_DIM:
             continue
