@@ -28,7 +28,7 @@ _BYTES = ("i8", "u8")
 _EXACT = 1 << 24  # sums of whole numbers up to here are exact in fp32
 
 
-class _IntAvgPool(PoolKernel):
+class IntAvgPool(PoolKernel):
     """Base: bytes in and out; evaluation is the op's own, which is exact."""
 
     ops = (AvgPool,)
@@ -44,7 +44,7 @@ class _IntAvgPool(PoolKernel):
         return prod(op.kernel) * (255 if op.input.dtype == "u8" else 128)
 
 
-class ShiftedAvgPoolKernel(_IntAvgPool):
+class ShiftedAvgPoolKernel(IntAvgPool):
     """A depthwise convolution whose weights are all the multiplier.
 
     The engine's own average takes its multiplier from the area of the window instead, whatever the command says.
@@ -94,8 +94,8 @@ class ShiftedAvgPoolKernel(_IntAvgPool):
         return op.evaluate(*arrays)
 
 
-class ScaledAvgPoolKernel(_IntAvgPool):
-    """Sums in fp32, where they are exact, times the factor, rounded half away from zero."""
+class WordAvgPoolKernel(IntAvgPool):
+    """Sums in fp32, where they are exact, times the factor, rounded half away from zero: one element per word."""
 
     @rule("The window must have at most 65793 elements")
     def exact_sums(self, op: TensorOp) -> bool:
@@ -105,13 +105,8 @@ class ScaledAvgPoolKernel(_IntAvgPool):
         n, *rest = super().grid(op)
         return (Axis(n.size, 1, n.most), *rest)
 
-    def steps(self, op: TensorOp) -> Steps:
-        """From the sum to the result, a word each."""
-        limits = np.iinfo(op.type.numpy)
-        return recorded(_scaled, 1, float(np.float32(op.scale)), float(limits.min), float(limits.max))
-
     def work(self, op: TensorOp, box: Box) -> TileWork:
-        slide, dims, steps = self.slide(op, box, box[1]), extents(box), self.steps(op)
+        slide, dims, steps = self.slide(op, box, box[1]), extents(box), scaled_steps(op)
         source = _words_in(op, slide)
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
@@ -126,6 +121,12 @@ class ScaledAvgPoolKernel(_IntAvgPool):
     def evaluate(self, op: TensorOp, *arrays: Any) -> Any:
         """The op itself."""
         return op.evaluate(*arrays)
+
+
+def scaled_steps(op: TensorOp) -> Steps:
+    """From the sum of a window, as float, to the result, a word each."""
+    limits = np.iinfo(op.type.numpy)
+    return recorded(_scaled, 1, float(np.float32(op.scale)), float(limits.min), float(limits.max))
 
 
 def _scaled(m: Machine, x: Register, factor: float, low: float, high: float) -> Register:

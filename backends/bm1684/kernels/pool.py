@@ -17,7 +17,8 @@ from bmcompiler.backends.bm1684.kernels.base import (
     strides,
 )
 from bmcompiler.backends.bm1684.kernels.forms import FormsKernel
-from bmcompiler.backends.bm1684.kernels.int_pool import ScaledAvgPoolKernel, ShiftedAvgPoolKernel
+from bmcompiler.backends.bm1684.kernels.int_avg_pool import PackedAvgPoolKernel, stages
+from bmcompiler.backends.bm1684.kernels.int_pool import ShiftedAvgPoolKernel, WordAvgPoolKernel
 from bmcompiler.backends.bm1684.kernels.pool_base import PoolKernel
 from bmcompiler.backends.bm1684.kernels.sliding import Slide
 from bmcompiler.backends.bm1684.layout import aligned_strides
@@ -122,12 +123,14 @@ class AvgPoolKernel(FormsKernel):
     """avg_pool of floats, and of bytes by a shift or by a factor."""
 
     ops = (AvgPool,)
-    forms = (FloatAvgPoolKernel(), ShiftedAvgPoolKernel(), ScaledAvgPoolKernel())
+    forms = (FloatAvgPoolKernel(), ShiftedAvgPoolKernel(), WordAvgPoolKernel(), PackedAvgPoolKernel())
 
     def form(self, op: TensorOp) -> DeviceKernel:
         if op.input.type.is_float:
             return self.forms[0]
-        return self.forms[2 if op.scale else 1]
+        if not op.scale:
+            return self.forms[1]
+        return self.forms[2 if stages(op) is None else 3]
 
 
 def _emit_scaling(build: Build, box: Box, result: int, factors: int) -> None:
