@@ -9,6 +9,7 @@ from bmcompiler.backends.bm1684.builder import CommandGroup
 from bmcompiler.backends.bm1684.chip import CHIP, align_up
 from bmcompiler.backends.bm1684.isa import Engine
 from bmcompiler.backends.bm1684.kernels.base import LocalKernel
+from bmcompiler.backends.bm1684.kernels.local_copies import LocalMover
 from bmcompiler.bmodel.bm1684 import Bm1684Stage, Bm1684Tensor, CpuSubnet, TpuSubnet
 from bmcompiler.bmodel.layers import LayerSpan, encode_layers
 from bmcompiler.codegen.memory import root_of
@@ -32,6 +33,7 @@ class Bm1684Program(Program[Build]):
 
     neuron_align = NEURON_ALIGN
     keeper = LocalKernel.tiler
+    mover = LocalMover()
 
     def start(self, level: int) -> Build:
         self._names = self._value_names()

@@ -7,6 +7,7 @@ from bmcompiler.backends.bm1880.bmkernel.tensors import packed_strides
 from bmcompiler.backends.bm1880.build import Build
 from bmcompiler.backends.bm1880.chip import COPY_LIMITS
 from bmcompiler.backends.bm1880.kernels.base import TILER
+from bmcompiler.backends.bm1880.kernels.local_mover import LocalMover
 from bmcompiler.bmodel import TensorInfo
 from bmcompiler.bmodel.bm1880 import Command
 from bmcompiler.bmodel.layers import encode_layers
@@ -27,6 +28,7 @@ class Bm1880Program(Program[Build]):
     """Code generation of one function; `command` is its result."""
 
     keeper = TILER
+    mover = LocalMover()
 
     def start(self, level: int) -> Build:
         return Build(self.plan, self.coefficients, overlap=level > 0)

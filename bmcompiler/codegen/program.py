@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -16,17 +15,21 @@ from bmcompiler.bmodel.layers import LayerSpan
 from bmcompiler.bmodel.model import FORMATS, Buffer, TensorInfo
 from bmcompiler.codegen.coefficients import Coefficients
 from bmcompiler.codegen.cpu_segment import encode_segment
+from bmcompiler.codegen.groups.emission import Part, emit_steps
+from bmcompiler.codegen.groups.infos import group_infos
+from bmcompiler.codegen.groups.regions import Mover
+from bmcompiler.codegen.groups.units import units_of
 from bmcompiler.codegen.kernels import DeviceKernel
 from bmcompiler.codegen.memory import is_weight, parts_of_others, plan_memory, root_of
 from bmcompiler.codegen.partition import Segment, partition
-from bmcompiler.codegen.residency import AHEAD, Residency, Step, emit_loads, emit_work, plan_residency
+from bmcompiler.codegen.residency import Residency, Step, plan_residency, whole_units
 from bmcompiler.codegen.rows import cpu_rows, device_row, joined_names
 from bmcompiler.codegen.schedule import Moved
-from bmcompiler.codegen.tiling import Tiler
+from bmcompiler.codegen.tiling import Tiler, TileWork
 from bmcompiler.errors import BMError, UnsupportedError
 from bmcompiler.ir import Module, Operation, TensorType, Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.target import Compiled, LayerRow, Target
+from bmcompiler.target import Compiled, GroupInfo, LayerRow, Target
 
 B = TypeVar("B")
 """The chip's instruction builder, which its kernels emit through."""
@@ -43,13 +46,16 @@ class Program(ABC, Generic[B]):
 
     Attributes:
         plan: where activations live; build: the builder of the chip.
-        rows: facts of each op, in order. spans: which commands belong to which layer, per kind of command (`counts`).
+        rows: facts of each op, in order. groups: what lies in local memory when.
+        spans: which commands belong to which layer, per kind of command (`counts`).
     """
 
     neuron_align: ClassVar[int] = 64
     """Alignment of intermediate values in neuron memory, in bytes."""
     keeper: ClassVar[Tiler | None] = None
     """The local memory in which values may stay between ops; None where nothing stays."""
+    mover: ClassVar[Mover | None] = None
+    """Copies in local memory, which groups of layers with slices need."""
 
     def __init__(self, module: Module, target: Target, coefficients: Coefficients, level: int = 2) -> None:
         self.module, self.function, self.target, self.coefficients = module, module.main, target, coefficients
@@ -64,6 +70,7 @@ class Program(ABC, Generic[B]):
         self.plan = plan_memory(self.function, steps, self.neuron_align, hosts, hidden)
         self.build = self.start(level)
         self.rows: list[LayerRow] = []
+        self.groups: list[GroupInfo] = []
         self.spans: tuple[list[LayerSpan], ...] = tuple([] for _ in self.counts())
         for index, segment in enumerate(self.segments):
             if index in self.kept:
@@ -128,25 +135,22 @@ class Program(ABC, Generic[B]):
         self.rows.append(device_row(op, self.target.name, moved, commands))
 
     def _device_keeping(self, segment: Segment, kept: Residency) -> None:
-        """A run whose values may stay in local memory; weights arrive while the ops before theirs compute."""
-        moved, commands = [Moved() for _ in kept.steps], [0] * len(kept.steps)
+        """A run whose values may stay in local memory; what is loaded arrives while the steps before compute."""
+        moved = {op: Moved() for op in segment.ops}
+        commands = dict.fromkeys(segment.ops, 0)
 
-        def part(number: int, emit: Callable[[Step, Moved], None]) -> None:
+        def part(number: int, emit: Part) -> None:
             step, before = kept.steps[number], tuple(self.counts())
+            op = step.op
             try:
-                emit(step, moved[number])
+                emit(step, moved[op])
             except BMError as error:
-                raise error.located(layer=step.op.label, kind=step.op.short_name) from None
-            commands[number] += self._name(step.op.label, step.op.short_name, before)
+                raise error.located(layer=op.label, kind=op.short_name) from None
+            commands[op] += self._name(op.label, op.short_name, before)
 
-        for index, step in enumerate(kept.steps):
-            if step.work is None:
-                part(index, self._emit_step_alone)
-            for number in range(index, min(index + AHEAD + 1, len(kept.steps))):
-                part(number, partial(emit_loads, number, index, self.build))
-            if step.work is not None:
-                part(index, partial(emit_work, self.build))
-            self.rows.append(device_row(step.op, self.target.name, moved[index], commands[index]))
+        emit_steps(self.build, kept.steps, self.mover, self._emit_step_alone, part)
+        self.rows += [device_row(op, self.target.name, moved[op], commands[op]) for op in segment.ops]
+        self.groups += group_infos(kept, len(self.groups))
         self.end_of_device(*borders(segment))
 
     def _emit_step_alone(self, step: Step, moved: Moved) -> None:
@@ -162,13 +166,29 @@ class Program(ABC, Generic[B]):
         """What stays in local memory during a run of device ops."""
         assert self.keeper is not None
         outside = {root_of(value) for value in segment.outputs()}
-        return plan_residency(
-            segment.ops,
-            lambda op: self._kernel(op).whole(op),
-            lambda op: self._kernel(op).uses_local_memory(op),
-            outside.__contains__,
-            self.keeper,
-        )
+
+        def blocks(op: Operation) -> bool:
+            return bool(self._kernel(op).uses_local_memory(op))
+
+        def whole(op: Operation) -> TileWork | None:
+            work: TileWork | None = self._kernel(op).whole(op)
+            return work
+
+        plans = [whole_units(segment.ops, whole)]
+        if self.mover is not None:
+            cut = units_of(
+                segment.ops,
+                whole,
+                lambda op, box: self._kernel(op).part(op, box),
+                outside.__contains__,
+                self.mover.grain,
+            )
+            plans.insert(0, cut)
+        for units in plans:
+            found = plan_residency(units, blocks, outside.__contains__, self.keeper, self.mover)
+            if found is not None:
+                return found
+        return Residency([Step(op, None) for op in segment.ops])
 
     def _kernel(self, op: Operation) -> Any:
         kernel = self.target.kernel_for(op)
@@ -221,7 +241,7 @@ def borders(segment: Segment) -> tuple[list[Value], list[Value]]:
 def compile_programs(modules: Sequence[Module], make: Callable[[Module, Coefficients], P]) -> tuple[list[P], Compiled]:
     """One program per module (input shape), and the rows of the first one. `make` is the code generator of the chip."""
     programs = [make(module, Coefficients(module)) for module in modules]
-    return programs, Compiled(None, programs[0].rows)
+    return programs, Compiled(None, programs[0].rows, groups=programs[0].groups or None)
 
 
 def weight_sets(programs: Sequence[Program[Any]]) -> tuple[list[Buffer], list[int]]:

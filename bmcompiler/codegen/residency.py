@@ -1,135 +1,121 @@
 """Which activations stay in local memory between ops, so that they never cross the bus.
 
-An op that fits local memory as one tile (`DeviceKernel.whole`) can leave its result there, and read operands that are
-there in the layout it wants; so can values that were loaded. The plan walks the ops of a device run once and decides as
-a cache with perfect foresight does: of what is needed again, that with the farthest next use gives way when room is
-short, first of what global memory has anyway. Values that gave way, and those that other ops read from global memory,
-are stored when they are made. Then every stay gets a local address for its steps, weights for some steps more, so that
-they arrive while the ops before compute.
-
-Weights may come up to AHEAD steps before they are needed.
+A device run is a list of units: ops computed as one tile, or parts of ops that a group of layers computes slice by
+slice (`codegen.groups`). A unit leaves its result in local memory, and reads operands that are there in the layout it
+wants; so can values that were loaded. The plan walks the units once and decides as a cache with perfect foresight does:
+of what is needed again, that with the farthest next use gives way when room is short, first of what global memory has
+anyway. Values that gave way, and those that other ops read from global memory, are stored when they are made. Then
+every stay gets a local address for its steps, what is loaded for some steps more, so that it arrives while the ops
+before compute.
 
 1. An op that is no single tile takes all of local memory: nothing stays across it.
 2. An op that works on global memory only (copies) touches no local memory: values stay across it.
 3. Such an op is made in local memory only if all its operands are there: copies in global memory may cost nothing.
+4. Slices of a value that other groups read are gathered: made in their place in the whole, or copied there. When there
+   is no room for the whole, they are stored and read from global memory instead.
+5. A box of what is there is read in its place where it lies like a tensor of its own, else a copy of it.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import replace
 
-from bmcompiler.codegen.memory import Lifetime, first_fit, root_of
-from bmcompiler.codegen.schedule import Moved
-from bmcompiler.codegen.tiling import Buffer, Held, Tiler, TileWork
+from bmcompiler.codegen.groups.placing import place
+from bmcompiler.codegen.groups.regions import Mover, inside, whole_of
+from bmcompiler.codegen.groups.slices import Unit
+from bmcompiler.codegen.groups.steps import AHEAD, NEVER, Copy, Residency, Slot, Stay, Step
+from bmcompiler.codegen.groups.uses import Uses
+from bmcompiler.codegen.memory import Lifetime, root_of
+from bmcompiler.codegen.tiling import AXES, Buffer, Held, Tiler, TileWork
 from bmcompiler.ir import Operation, Value
 
 _SHRINK = 0.9
 _TRIES = 8
-NEVER = 1 << 30
-AHEAD = 4
-"""Steps that weights may be loaded before their op."""
 
 
-@dataclass
-class Stay:
-    """A buffer in local memory during steps `first` to `last`."""
+class _NoRoom(Exception):  # noqa: N818
+    """The whole of a value cannot be gathered; never leaves this module."""
 
-    lane_bytes: int
-    first: int
-    last: int
-    address: int = -1
-
-
-@dataclass
-class Slot:
-    """How a step has one of its buffers: where, and whether it is moved for this step."""
-
-    buffer: Buffer
-    stay: Stay
-    moves: bool
-
-
-@dataclass
-class Step:
-    """An op of a run. `work` is None for ops that do not take part."""
-
-    op: Operation
-    work: TileWork | None
-    inputs: list[Slot] = field(default_factory=list)
-    outputs: list[Slot] = field(default_factory=list)
-    scratch: list[Stay] = field(default_factory=list)
-
-
-@dataclass
-class Residency:
-    """The plan of a run.
-
-    Attributes:
-        steps: one per op, in order. local_only: values that need no global memory.
-    """
-
-    steps: list[Step]
-    local_only: set[Value] = field(default_factory=set)
+    def __init__(self, value: Value) -> None:
+        super().__init__()
+        self.value = value
 
 
 def plan_residency(
-    ops: Sequence[Operation],
-    work_of: Callable[[Operation], TileWork | None],
+    units: Sequence[Unit],
     blocks: Callable[[Operation], bool],
     read_elsewhere: Callable[[Value], bool],
     tiler: Tiler,
-) -> Residency:
-    """Plan a run of device ops.
+    mover: Mover | None = None,
+) -> Residency | None:
+    """Plan a run of device ops; None when no placement was found.
 
     Args:
-        work_of: the op as one tile, None when it is not.
+        units: in order; those of a group slice by slice. All parts of an op have a work.
         blocks: whether an op that is no single tile uses local memory (rule 1).
         read_elsewhere: whether a value is read outside of the run (other runs, outputs of the net).
+        mover: copies in local memory; without it a box is only read where just this box was made.
     """
-    works = [work_of(op) for op in ops]
-    room = tiler.lane_bytes
-    for _ in range(_TRIES):
-        planner = _Planner(ops, works, blocks, read_elsewhere, tiler, room)
-        found = planner.plan()
+    room, tries, apart = tiler.lane_bytes, _TRIES, set[Value]()
+    while tries:
+        planner = _Planner(units, blocks, read_elsewhere, tiler, mover, room, apart)
+        try:
+            found = planner.plan()
+        except _NoRoom as full:
+            apart.add(full.value)
+            continue
         if planner.place() <= tiler.lane_bytes:
             return found
+        tries -= 1
         room = int(room * _SHRINK) // tiler.align * tiler.align
-    return Residency([Step(op, None) for op in ops])
+    return None
+
+
+def whole_units(ops: Sequence[Operation], work_of: Callable[[Operation], TileWork | None]) -> list[Unit]:
+    """Every op as a unit of its own."""
+    return [Unit(op, None, work_of(op), number) for number, op in enumerate(ops)]
 
 
 class _Planner:
     def __init__(
         self,
-        ops: Sequence[Operation],
-        works: Sequence[TileWork | None],
+        units: Sequence[Unit],
         blocks: Callable[[Operation], bool],
         read_elsewhere: Callable[[Value], bool],
         tiler: Tiler,
+        mover: Mover | None,
         room: int,
+        apart: set[Value],
     ) -> None:
-        self.steps = [Step(op, work and self._fitting(work, tiler, room)) for op, work in zip(ops, works)]
-        self.blocks, self.read_elsewhere, self.tiler, self.room = blocks, read_elsewhere, tiler, room
-        self.uses: dict[Held, list[int]] = defaultdict(list)
-        self.made: dict[Value, Held | None] = {}
+        self.blocks, self.tiler, self.mover, self.room = blocks, tiler, mover, room
+        self.steps = [Step(unit.op, self._fitting(unit), unit.group, unit.slices) for unit in units]
+        self.filled: dict[Held, list[Held]] = defaultdict(list)
+        self.used = [0] * len(units)
         self.stays: list[Stay] = []
         self.here: dict[Held, Stay] = {}
-        self.in_global: set[Value] = set()
+        self.uses = Uses(units, self.steps, blocks, mover, apart)
+        made = {value for unit in units for value in unit.op.results}
+        self.in_global = self.uses.in_global | set(filter(read_elsewhere, made))
 
-    @staticmethod
-    def _fitting(work: TileWork, tiler: Tiler, room: int) -> TileWork | None:
+    def _fitting(self, unit: Unit) -> TileWork | None:
+        work = unit.work
+        if work is None or unit.box is not None:
+            return work and _keyed(unit, work)
+        return work if self._size(work) <= self.room else None
+
+    def _size(self, work: TileWork) -> int:
         sizes = [buffer.lane_bytes for buffer in (*work.inputs, *work.outputs)]
-        return work if sum(map(tiler.rounded, (*sizes, *work.scratch))) <= room else None
+        return sum(map(self.tiler.rounded, (*sizes, *work.scratch)))
 
-    # -- what is read where --------------------------------------------------------------------------------------------
     def plan(self) -> Residency:
-        self._find_uses()
         for index, step in enumerate(self.steps):
             if step.work is None:
-                if self.blocks(step.op):
+                blocked = self.blocks(step.op)
+                if blocked:
                     self._make_room(index, self.room, set())
+                self.used[index] = self.room if blocked else self._taken()
             else:
                 self._step(index, step, step.work)
         for step in self.steps:
@@ -137,98 +123,193 @@ class _Planner:
                 slot.moves = slot.buffer.holds is None or slot.buffer.holds.value in self.in_global
         slots = [slot for step in self.steps for slot in step.outputs]
         kept = {slot.buffer.holds.value for slot in slots if slot.buffer.holds is not None}
-        return Residency(self.steps, kept - self.in_global)
-
-    def _find_uses(self) -> None:
-        """Uses by layout; what is read in another layout than it is made in is read from global memory."""
-        self._leave_copies()
-        for step in self.steps:
-            outputs = step.work.outputs if step.work else ()
-            layouts = {b.holds.value: b.holds for b in outputs if b.holds is not None}
-            self.made.update((value, layouts.get(value)) for value in step.op.results)
-        for index, step in enumerate(self.steps):
-            wanted = [b.holds for b in step.work.inputs if b.holds is not None] if step.work else []
-            for held in dict.fromkeys(wanted):
-                self.uses[held].append(index)
-            operands = [root_of(value) for value in step.op.operands]
-            for value in dict.fromkeys(operands):
-                made = self.made.get(value)
-                if made is None or wanted.count(made) < operands.count(value):
-                    self.in_global.add(value)
-        self.in_global.update(value for value in self.made if self.read_elsewhere(value))
-
-    def _leave_copies(self) -> None:
-        """Rule 3."""
-        made: set[Held] = set()
-        for step in self.steps:
-            if step.work is None:
-                continue
-            if not self.blocks(step.op) and any(b.holds not in made for b in step.work.inputs):
-                step.work = None
-            else:
-                made.update(b.holds for b in step.work.outputs if b.holds is not None)
+        return Residency(self.steps, kept - self.in_global, self.stays)
 
     # -- the walk ------------------------------------------------------------------------------------------------------
     def _step(self, index: int, step: Step, work: TileWork) -> None:
-        wanted: set[Held] = {buffer.holds for buffer in work.inputs if buffer.holds is not None}
-        new = [buffer for buffer in work.inputs if buffer.holds is None or buffer.holds not in self.here]
-        sizes = [buffer.lane_bytes for buffer in (*new, *work.outputs)]
-        needed = sum(map(self.tiler.rounded, (*sizes, *work.scratch)))
-        self._make_room(index, needed, wanted)
-        early = self._arrival(index, work)
-        for buffer in work.inputs:
-            held = buffer.holds
-            if held is not None and held in self.here:
-                stay = self.here[held]
-                stay.last = index
-                step.inputs.append(Slot(buffer, stay, False))
-                continue
-            stay = self._stay(buffer.lane_bytes, early if buffer.coefficient else index, index)
-            step.inputs.append(Slot(buffer, stay, True))
-            if held is not None:
-                self.here[held] = stay
-        step.scratch = [self._stay(size, index, index) for size in work.scratch]
-        for buffer in work.outputs:
-            stay = self._stay(buffer.lane_bytes, index, index)
-            step.outputs.append(Slot(buffer, stay, True))
-            if buffer.holds is not None:
-                self.here[buffer.holds] = stay
-        for held in [h for h in self.here if self._next_use(h, index) == NEVER]:
+        while True:
+            sources = [self._source(buffer) for buffer in work.inputs]
+            places = [self._place_of(buffer) for buffer in work.outputs]
+            needed = sum(map(self.tiler.rounded, work.scratch))
+            for buffer, source in zip(work.inputs, sources):
+                needed += 0 if source is not None and source[1] is not None else self.tiler.rounded(buffer.lane_bytes)
+            for buffer, found in zip(work.outputs, places):
+                needed += 0 if found is not None and found[1] is not None else self.tiler.rounded(buffer.lane_bytes)
+                if found is not None and found[0] not in self.here:
+                    needed += self._whole_bytes(found[0])
+            wanted = {source[0] for source in sources if source is not None}
+            wanted.update(found[0] for found in places if found is not None)
+            if self._make_room(index, needed, wanted) or not self._give_up(work, sources, places):
+                break
+        self.used[index] = self._taken() + needed
+        for held, stay in self.here.items():
+            if stay.last == index - 1 and held.value in self.in_global:
+                stay.last = index  # there is time to store it
+        self._have_inputs(index, step, work, sources)
+        step.scratch = [self._stay(size, index, index, step.op.label, "scratch") for size in work.scratch]
+        fresh = self._have_outputs(index, step, work, places)
+        for held in [h for h in self.here if h not in fresh and self.uses.next_use(h, index) == NEVER]:
             del self.here[held]
 
-    def _arrival(self, index: int, work: TileWork) -> int:
-        """The earliest step before which the weights of step `index` find room."""
-        weights = sum(self.tiler.rounded(b.lane_bytes) for b in work.inputs if b.coefficient)
-        first = index
-        while first > max(0, index - AHEAD):
-            before = self.steps[first - 1]
-            if before.work is None and self.blocks(before.op):
-                break
-            then = {id(stay): stay for stay in self.stays if stay.first < first <= stay.last + 1}
-            then.update((id(stay), stay) for stay in self.here.values() if stay.first < first)
-            if sum(self.tiler.rounded(stay.lane_bytes) for stay in then.values()) + weights > self.room:
-                break
+    def _have_inputs(
+        self, index: int, step: Step, work: TileWork, sources: list[tuple[Held, int | None] | None]
+    ) -> None:
+        for buffer, source in zip(work.inputs, sources):
+            held = buffer.holds
+            if source is None and held is not None and held in self.here:
+                source = held, 0  # an operand that is listed twice
+            if source is not None:
+                stay = self.here[source[0]]
+                stay.last = index
+                if source[1] is not None:
+                    step.inputs.append(Slot(buffer, stay, False, source[1]))
+                    continue
+            kind = "weight" if buffer.coefficient else "value"
+            label = held.value.op.label if held is not None and held.value.op is not None else step.op.label
+            first = index if source is not None else self._arrival(index, buffer)
+            own = self._stay(buffer.lane_bytes, first, index, label, kind)
+            step.inputs.append(Slot(buffer, own, source is None))
+            if source is not None and held is not None and self.mover is not None:
+                move = self.mover.move(source[0], held)
+                assert move is not None  # `_reaches`
+                step.before.append(Copy(move, stay, own))
+            if held is not None:
+                self.here[held] = own
+
+    def _have_outputs(
+        self, index: int, step: Step, work: TileWork, places: list[tuple[Held, int | None] | None]
+    ) -> set[Held]:
+        """Returns what may stay for a step to be stored while the next one computes."""
+        fresh: set[Held] = set()
+        for buffer, found in zip(work.outputs, places):
+            held, label = buffer.holds, step.op.label
+            if found is not None:
+                whole, offset = found
+                if whole not in self.here:
+                    self.here[whole] = self._stay(self._whole_bytes(whole), index, index, label, "value")
+                stay = self.here[whole]
+                stay.last = index
+                self.filled[whole] += [] if held is None else [held]
+                if offset is not None:
+                    step.outputs.append(Slot(buffer, stay, True, offset))
+                    continue
+            own = self._stay(buffer.lane_bytes, index, index, label, "value")
+            step.outputs.append(Slot(buffer, own, True))
+            if found is not None and held is not None and self.mover is not None:
+                move = self.mover.move(held, found[0])
+                assert move is not None  # `_reaches`
+                step.after.append(Copy(move, own, stay))
+            if held is not None:
+                self.here[held] = own
+                if held.value in self.in_global:
+                    fresh.add(held)
+        return fresh
+
+    def _source(self, buffer: Buffer) -> tuple[Held, int | None] | None:
+        """(what holds the content of a buffer, its offset there or None for a copy); None: it must be loaded."""
+        held = buffer.holds
+        if held is None or held in self.here:
+            return None if held is None else (held, 0)
+        if held.box is None or self.mover is None:
+            return None
+        for other in self.here:
+            if other.value is held.value and self._holds_already(other, held) and self.uses.reaches(held, other):
+                fits = buffer.lane_bytes == self.mover.lane_bytes(held)
+                return other, self.mover.offset(other, held) if fits else None
+        return None
+
+    def _holds_already(self, other: Held, held: Held) -> bool:
+        """False for a whole in which this part is still missing."""
+        if not inside(held, other):
+            return False
+        return (
+            other not in self.uses.gathered
+            or any(inside(held, part) for part in self.filled[other])
+            or self._is_complete(other)
+        )
+
+    def _is_complete(self, whole: Held) -> bool:
+        made = self.uses.gathered[whole]
+        return self.here[whole].last >= made[-1]
+
+    def _place_of(self, buffer: Buffer) -> tuple[Held, int | None] | None:
+        """(the whole that a result is gathered in, its offset there or None for a copy)."""
+        held = buffer.holds
+        if held is None or held.box is None or self.mover is None:
+            return None
+        whole = whole_of(held)
+        if whole not in self.uses.gathered:
+            return None
+        fits = buffer.lane_bytes == self.mover.lane_bytes(held)
+        return whole, self.mover.offset(whole, held) if fits else None
+
+    def _whole_bytes(self, whole: Held) -> int:
+        assert self.mover is not None
+        return self.tiler.rounded(self.mover.lane_bytes(whole))
+
+    def _arrival(self, index: int, buffer: Buffer) -> int:
+        """The earliest step before which what step `index` loads finds room, and global memory has it."""
+        size, first, least = self.tiler.rounded(buffer.lane_bytes), index, max(0, index - AHEAD)
+        if not buffer.coefficient:
+            roots = [buffer.holds.value] if buffer.holds else [root_of(v) for v in self.steps[index].op.operands]
+            least = max([least, *(self.uses.made_before(root, index) for root in roots)])
+        while first > least and self.used[first - 1] + size <= self.room:
             first -= 1
+            self.used[first] += size
         return first
 
-    def _make_room(self, index: int, needed: int, wanted: set[Held]) -> None:
-        """Let values go until `needed` bytes fit beside the others; what is `wanted` now stays."""
-        taken = sum(self.tiler.rounded(stay.lane_bytes) for stay in self.here.values())
+    def _make_room(self, index: int, needed: int, wanted: set[Held]) -> bool:
+        """Let values go until `needed` bytes fit beside the others; what is `wanted` now stays. False: they do not."""
+        taken = self._taken()
+        if taken + needed <= self.room:
+            return True
 
         def cheapest_last(held: Held) -> tuple[bool, int, int]:
-            return held.value in self.in_global, self._next_use(held, index - 1), self.here[held].lane_bytes
+            return self._is_elsewhere(held), self.uses.next_use(held, index - 1), self.here[held].lane_bytes
 
         rest = sorted((held for held in self.here if held not in wanted), key=cheapest_last)
         while rest and taken + needed > self.room:
             held = rest.pop()
-            taken -= self.tiler.rounded(self.here.pop(held).lane_bytes)
+            taken -= self.tiler.rounded(self.here[held].lane_bytes)
+            self._drop(held)
+        return taken + needed <= self.room
+
+    def _drop(self, held: Held) -> None:
+        if held in self.uses.gathered and not self._is_complete(held):
+            raise _NoRoom(held.value)
+        if not self._is_elsewhere(held):
             self.in_global.add(held.value)
+        del self.here[held]
 
-    def _next_use(self, held: Held, index: int) -> int:
-        return next((use for use in self.uses[held] if use > index), NEVER)
+    def _give_up(
+        self,
+        work: TileWork,
+        sources: list[tuple[Held, int | None] | None],
+        places: list[tuple[Held, int | None] | None],
+    ) -> bool:
+        """Where a step finds no room, do without a whole that it reads or fills; False when there is none."""
+        for found in places:
+            if found is not None:
+                raise _NoRoom(found[0].value)
+        around = [s[0] for buffer, s in zip(work.inputs, sources) if s is not None and s[0] != buffer.holds]
+        if not around:
+            return False
+        self._drop(max(around, key=lambda held: self.here[held].lane_bytes))
+        return True
 
-    def _stay(self, lane_bytes: int, first: int, last: int) -> Stay:
-        stay = Stay(lane_bytes, first, last)
+    def _is_elsewhere(self, held: Held) -> bool:
+        """Whether nothing is lost with what is held: global memory has it, or more of it is here."""
+        return (
+            _is_weight(held)
+            or held.value in self.in_global
+            or any(other != held and inside(held, other) and self._holds_already(other, held) for other in self.here)
+        )
+
+    def _taken(self) -> int:
+        return sum(self.tiler.rounded(stay.lane_bytes) for stay in self.here.values())
+
+    def _stay(self, lane_bytes: int, first: int, last: int, label: str, kind: str) -> Stay:
+        stay = Stay(lane_bytes, first, last, label=label, kind=kind)
         self.stays.append(stay)
         return stay
 
@@ -236,28 +317,28 @@ class _Planner:
     def place(self) -> int:
         """Give all stays their addresses; returns the bytes per lane they need together."""
         lives = [Lifetime(self.tiler.rounded(stay.lane_bytes), stay.first, stay.last) for stay in self.stays]
-        first_fit(lives, 0, self.tiler.align)
+        need = place(lives, self.tiler.align, self.tiler.lane_bytes)
         for stay, life in zip(self.stays, lives):
             stay.address = life.offset
-        return max((life.offset + life.nbytes for life in lives), default=0)
+        return need
 
 
-def emit_loads(index: int, at: int, build: Any, step: Step, moved: Moved) -> None:
-    """Emit the loads of step number `index` that are due before step `at` computes."""
-    for slot in step.inputs:
-        if slot.moves and slot.stay.first == at <= index:
-            slot.buffer.transfer(build, slot.stay.address)
-            moved.loaded += slot.buffer.nbytes
-            moved.weights += slot.buffer.nbytes if slot.buffer.coefficient else 0
+def _keyed(unit: Unit, work: TileWork) -> TileWork:
+    """The work with a name for each of its coefficients, by which the next slices find them."""
+    box = unit.box
+    if box is None:
+        return work
+    inputs = []
+    for number, buffer in enumerate(work.inputs):
+        if buffer.coefficient and buffer.holds is None:
+            where = tuple(box[AXES.index(axis)] for axis in buffer.axes)
+            buffer = replace(buffer, holds=Held(unit.op.results[0], ("weight", number, where)))
+        inputs.append(buffer)
+    return replace(work, inputs=tuple(inputs))
 
 
-def emit_work(build: Any, step: Step, moved: Moved) -> None:
-    """Emit the computation of a step and the stores of what is read from global memory."""
-    assert step.work is not None
-    inputs, outputs = ([slot.stay.address for slot in slots] for slots in (step.inputs, step.outputs))
-    step.work.compute(build, inputs, outputs, [stay.address for stay in step.scratch])
-    for slot in step.outputs:
-        if slot.moves:
-            slot.buffer.transfer(build, slot.stay.address)
-            moved.stored += slot.buffer.nbytes
-    moved.tiles = 1
+def _is_weight(held: Held) -> bool:
+    return isinstance(held.layout, tuple) and held.layout[:1] == ("weight",)
+
+
+__all__ = ["AHEAD", "Copy", "Residency", "Slot", "Stay", "Step", "plan_residency", "whole_units"]

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bmcompiler.builder import Builder
+from bmcompiler.codegen.groups.emission import Part, emit_steps
 from bmcompiler.codegen.memory import root_of
-from bmcompiler.codegen.residency import AHEAD, Residency, Stay, Step, emit_loads, emit_work, plan_residency
+from bmcompiler.codegen.residency import AHEAD, Residency, Stay, Step, plan_residency, whole_units
 from bmcompiler.codegen.schedule import Moved
 from bmcompiler.codegen.tiling import Buffer, Held, Tiler, TileWork
 from bmcompiler.ir import Module, Operation, TensorType, Value
@@ -114,7 +115,10 @@ def runs(draw: st.DrawFn) -> Run:
 def plan(run: Run) -> Residency:
     _, works, blockers, returned = run
     tiler = Tiler(ROOM, ALIGN)
-    return plan_residency(list(works), works.__getitem__, blockers.__contains__, returned.__contains__, tiler)
+    units = whole_units(list(works), works.__getitem__)
+    found = plan_residency(units, blockers.__contains__, returned.__contains__, tiler)
+    assert found is not None
+    return found
 
 
 def stays(steps: list[Step]) -> list[Stay]:
@@ -127,16 +131,17 @@ def play(run: Run, found: Residency) -> tuple[Chip, Moved]:
     """Carry the plan out in the order of `Program`."""
     module, _, blockers, _ = run
     chip, total = Chip(set(module.main.arguments)), Moved()
-    for index, step in enumerate(found.steps):
-        if step.work is None:
-            assert {root_of(value) for value in step.op.operands} <= chip.stored
-            chip.stored.update(step.op.results)
-            if step.op in blockers:
-                chip.local.clear()
-        for number in range(index, min(index + AHEAD + 1, len(found.steps))):
-            emit_loads(number, index, chip, found.steps[number], total)
-        if step.work is not None:
-            emit_work(chip, step, total)
+
+    def alone(step: Step, moved: Moved) -> None:
+        assert {root_of(value) for value in step.op.operands} <= chip.stored
+        chip.stored.update(step.op.results)
+        if step.op in blockers:
+            chip.local.clear()
+
+    def part(number: int, emit: Part) -> None:
+        emit(found.steps[number], total)
+
+    emit_steps(chip, found.steps, None, alone, part)
     return chip, total
 
 

@@ -22,13 +22,44 @@ from bmcompiler.backends.bm1684.kernels.base import (
     words_of,
 )
 from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides
-from bmcompiler.codegen.tiling import TileWork
+from bmcompiler.codegen.groups.regions import Move, Mover
+from bmcompiler.codegen.tiling import Held, TileWork
+from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
 
 
 def fits_fields(shape: tuple[int, ...]) -> bool:
     """Whether a feature map is small enough for one command."""
     return max(shape) <= MAX_SIZE and shape[1] <= MAX_CHANNELS
+
+
+class LocalMover(Mover):
+    """Copies by the TIU, words whatever the elements."""
+
+    chip = CHIP
+
+    def stored(self, value: Value, dims: Shape) -> tuple[Shape, int]:
+        return words_of(dims, item_bytes(value)), 4
+
+    def images_per_element(self, value: Value) -> int:
+        return 4 // item_bytes(value) if item_bytes(value) <= 4 else 1
+
+    def cycles(self, move: Move) -> int:
+        return pass_cycles(move.shape)
+
+    def move(self, source: Held, target: Held) -> Move | None:
+        found = super().move(source, target)
+        return found if found is not None and fits_fields(found.shape) else None
+
+    def emit(self, build: Build, move: Move, source: int, target: int) -> None:
+        (start, by), (end, to) = move.source, move.target
+        touched = [(source, source + move.source_bytes)], [(target, target + move.target_bytes)]
+        _copy_words(build, move.shape, (source + start, _in_words(by)), (target + end, _in_words(to)), touched)
+
+
+def _in_words(strides: Strides) -> Strides:
+    n, c, h, w = (step // 4 for step in strides)
+    return n, c, h, w
 
 
 def join_channels(op: TensorOp) -> TileWork:

@@ -1,0 +1,151 @@
+"""Boxes of values in local memory: which lies in which, where, and how one becomes the other."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from bmcompiler.chip import Dims, LaneChip
+from bmcompiler.codegen.build import extents
+from bmcompiler.codegen.tiling import Box, Held
+from bmcompiler.ir import Value
+
+
+def whole_box(shape: Sequence[int]) -> Box:
+    """The box that is all of a tensor."""
+    return tuple((0, size) for size in shape)
+
+
+def whole_of(part: Held) -> Held:
+    """The whole that `part` is a box of."""
+    if part.box is None:
+        return part
+    n, c, h, w = _dims(part.layout)
+    return Held(part.value, (n, c, h * w))
+
+
+def _dims(layout: Hashable) -> tuple[int, ...]:
+    """The sizes that a layout of feature maps consists of."""
+    assert isinstance(layout, tuple)
+    return layout
+
+
+def within(inner: Box, outer: Box) -> bool:
+    """Whether one box lies in another."""
+    return all(o[0] <= i[0] and i[1] <= o[1] for i, o in zip(inner, outer))
+
+
+def joined(a: Box, b: Box) -> Box:
+    """The smallest box around two."""
+    return tuple((min(x[0], y[0]), max(x[1], y[1])) for x, y in zip(a, b))
+
+
+def inside(inner: Held, outer: Held) -> bool:
+    """Whether all of `inner` can be taken from `outer`: its layout is the same, its box lies within."""
+    if inner == outer:
+        return True
+    if inner.box is None or inner.value is not outer.value:
+        return False
+    if outer.box is None:
+        return outer == whole_of(inner)
+    return outer.layout == inner.layout and within(inner.box, outer.box)
+
+
+def same_family(a: Held, b: Held) -> bool:
+    """Whether two are boxes of one value in one layout."""
+    return a.value is b.value and whole_of(a) == whole_of(b)
+
+
+@dataclass(frozen=True)
+class Move:
+    """A box copied between two tensors in local memory; `shape` counts stored elements, strides count bytes in a lane.
+
+    Attributes:
+        source, target: bytes before the first element, and strides.
+        source_bytes, target_bytes: what the two tensors take in a lane.
+    """
+
+    shape: Dims
+    source: tuple[int, Dims]
+    target: tuple[int, Dims]
+    source_bytes: int
+    target_bytes: int
+
+
+class Mover(ABC):
+    """What a chip knows of feature maps in local memory. Raises nothing: what cannot be is None."""
+
+    chip: ClassVar[LaneChip]
+
+    @abstractmethod
+    def stored(self, value: Value, dims: Dims) -> tuple[Dims, int]:
+        """(shape, bytes of an element) of what is stored for `dims` elements of a value, images being packed or not."""
+
+    @abstractmethod
+    def emit(self, build: Any, move: Move, source: int, target: int) -> None:
+        """Emit the copy between the tensors at two local addresses."""
+
+    @abstractmethod
+    def cycles(self, move: Move) -> int:
+        """What it takes."""
+
+    def lane_bytes(self, held: Held) -> int:
+        """Bytes per lane of an aligned tensor."""
+        shape, item = self._stored(held)
+        return self.chip.lane_bytes(shape, item)
+
+    def offset(self, outer: Held, inner: Held) -> int | None:
+        """Bytes from the address of `outer` to a tensor within it that is just what `inner` would be alone."""
+        place = self._place(outer, inner)
+        if place is None:
+            return None
+        start, by = place
+        (n, c, h, w), item = self._stored(inner)
+        own = self.chip.strides((n, c, h, w), item)
+        counts = n, -(-c // self.chip.lanes), h, w
+        same = all(a == b or count == 1 for a, b, count in zip(by, own, counts))
+        return start if same and start % self.chip.alignment == 0 else None
+
+    def move(self, source: Held, target: Held) -> Move | None:
+        """How the smaller of two boxes gets from `source` into `target`, one of which lies within the other."""
+        inner = target if inside(target, source) else source
+        a, b = self._place(source, inner), self._place(target, inner)
+        if a is None or b is None:
+            return None
+        return Move(self._stored(inner)[0], a, b, self.lane_bytes(source), self.lane_bytes(target))
+
+    def _stored(self, held: Held) -> tuple[Dims, int]:
+        return self.stored(held.value, self._dims(held))
+
+    @staticmethod
+    def _dims(held: Held) -> Dims:
+        if held.box is not None:
+            return extents(held.box)
+        n, c, size = _dims(held.layout)
+        return n, c, 1, size
+
+    def _place(self, outer: Held, inner: Held) -> tuple[int, Dims] | None:
+        """(offset, strides in bytes) of `inner` within `outer`; None where it begins inside a word or another lane."""
+        if inner.box is None:
+            dims, item = self._stored(outer)
+            return 0, self.chip.strides(dims, item)
+        view = _dims(inner.layout)
+        around = outer.box or whole_box(view)
+        shape, item = self.stored(inner.value, extents(around))
+        steps = self.chip.strides(shape, item)
+        n, c, h, w = (lo - start for (lo, _), (start, _) in zip(inner.box, around))
+        images = self.images_per_element(inner.value)
+        if n % images or c % self.chip.lanes:
+            return None
+        position = n // images, c // self.chip.lanes, h, w
+        return sum(count * step for count, step in zip(position, steps)), steps
+
+    def images_per_element(self, value: Value) -> int:
+        """Images that a stored element holds."""
+        return 1
+
+    def grain(self, value: Value) -> Dims:
+        """Along which multiples of images, channels, rows and columns a value is cut."""
+        return self.images_per_element(value), self.chip.lanes, 1, 1

@@ -1,0 +1,122 @@
+"""Which box of every value a slice of a group needs: from the results of the group backwards to what it reads.
+
+A box of a result needs boxes of the operands; a value that several ops of the group read is made as the smallest box
+around all that they need, its own share of the result included where it is read outside of the group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from bmcompiler.codegen.groups.regions import joined, whole_box
+from bmcompiler.codegen.memory import is_view, root_of
+from bmcompiler.codegen.tiling import Box, TileWork
+from bmcompiler.ir import Operation, Value
+
+Slices = tuple[int, int, int, int]
+"""Into how many parts results are cut along n, c, h and w."""
+PartOf = Callable[[Operation, Box], "TileWork | None"]
+RANK = 4
+
+
+@dataclass(frozen=True)
+class Unit:
+    """An op computed for a box of its result (None: all of it). `work` is None for ops that do not take part."""
+
+    op: Operation
+    box: Box | None
+    work: TileWork | None
+    group: int = 0
+    slices: Slices = (1, 1, 1, 1)
+
+
+def shares(shape: Sequence[int], slices: Slices, grain: Sequence[int]) -> Iterator[Box | None]:
+    """The share of each slice in a result of this shape, None where nothing is left for it.
+
+    Cuts lie at the same fractions of all results, at multiples of `grain`.
+    """
+    for position in product(*map(range, slices)):
+        box = tuple(
+            (_cut(size, i, count, step), _cut(size, i + 1, count, step))
+            for size, i, count, step in zip(shape, position, slices, grain)
+        )
+        yield box if all(lo < hi for lo, hi in box) else None
+
+
+def _cut(size: int, index: int, count: int, step: int) -> int:
+    if index == count:
+        return size
+    return size * index // count // step * step
+
+
+def slice_units(
+    ops: Sequence[Operation],
+    slices: Slices,
+    part_of: PartOf,
+    read_outside: Callable[[Value], bool],
+    grain: Callable[[Value], Sequence[int]],
+    group: int = 0,
+) -> list[list[Unit]] | None:
+    """The units of a group, slice by slice; None when an op cannot be cut so.
+
+    Args:
+        ops: consecutive ops, each with one 4-D result (views aside).
+        read_outside: whether a value is read by ops outside of the group, or is an output.
+        grain: along which multiples of images, channels, rows and columns a value may be cut.
+    """
+    computed = [op for op in ops if not is_view(op)]
+    if any(len(op.results) != 1 or op.results[0].type.rank != RANK for op in computed):
+        return None
+    made = {op.results[0] for op in computed}
+    outside = [value for value in made if read_outside(value)]
+    wanted = {value: list(shares(value.shape, slices, grain(value))) for value in outside}
+    found = []
+    count = slices[0] * slices[1] * slices[2] * slices[3]
+    for index in range(count):
+        needs = {value: box for value, boxes in wanted.items() if (box := boxes[index]) is not None}
+        units = _slice(ops, needs, made, part_of)
+        if units is None:
+            return None
+        found.append([Unit(op, box, work, group, slices) for op, box, work in units])
+    return found
+
+
+def _slice(
+    ops: Sequence[Operation], needs: dict[Value, Box], made: set[Value], part_of: PartOf
+) -> list[tuple[Operation, Box, TileWork]] | None:
+    units: list[tuple[Operation, Box, TileWork]] = []
+    for op in reversed(ops):
+        box = None if is_view(op) else needs.get(op.results[0])
+        if box is None:
+            continue
+        work = part_of(op, box)
+        if work is None or not add_needs(op, work, needs, made):
+            return None
+        units.append((op, box, work))
+    units.reverse()
+    return units
+
+
+def add_needs(op: Operation, work: TileWork, needs: dict[Value, Box], made: set[Value]) -> bool:
+    """Note what `work` reads of values that the group makes; False when it does not say what that is."""
+    read = {root for value in op.operands if (root := root_of(value)) in made}
+    said = set()
+    for buffer in work.inputs:
+        held = buffer.holds
+        if held is None or held.value not in made:
+            continue
+        shape = held.value.shape
+        n, c, h, w = shape
+        if held.box is None:
+            if held.layout != (n, c, h * w):
+                return False
+            box = whole_box(shape)
+        elif held.layout != shape:
+            return False
+        else:
+            box = held.box
+        needs[held.value] = joined(needs[held.value], box) if held.value in needs else box
+        said.add(held.value)
+    return read == said

@@ -1,0 +1,127 @@
+"""Which units of a device run make and read which boxes of values, and what of it can happen in local memory."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Collection, Sequence
+
+from bmcompiler.codegen.groups.regions import Mover, inside, whole_of
+from bmcompiler.codegen.groups.slices import Unit
+from bmcompiler.codegen.groups.steps import NEVER, Step
+from bmcompiler.codegen.memory import root_of
+from bmcompiler.codegen.tiling import Held
+from bmcompiler.ir import Operation, Value
+
+
+class Uses:
+    """The uses of one run; ops that cost nothing in global memory lose their work (rule 3 of `residency`).
+
+    Attributes:
+        gathered: wholes that are made slice by slice for other groups, with the steps that make their parts.
+        in_global: values that some unit reads from global memory.
+
+    Args:
+        apart: values that are not gathered.
+    """
+
+    def __init__(
+        self,
+        units: Sequence[Unit],
+        steps: Sequence[Step],
+        blocks: Callable[[Operation], bool],
+        mover: Mover | None,
+        apart: Collection[Value],
+    ) -> None:
+        self.steps, self.mover, self.apart = steps, mover, apart
+        self.requests: dict[Value, list[tuple[int, Held]]] = defaultdict(list)
+        self.made: dict[Value, list[tuple[int, Held | None]]] = defaultdict(list)
+        self.gathered: dict[Held, list[int]] = {}
+        self.in_global: set[Value] = set()
+        self._known: dict[Held, list[int]] = {}
+        self._reachable: dict[tuple[Held, Held], bool] = {}
+        self._leave_copies(units, blocks)
+        self._collect()
+        self._gather()
+        self._read_from_global()
+
+    def next_use(self, held: Held, index: int) -> int:
+        """The first step after `index` that reads what is held, or adds to it; NEVER without one."""
+        uses = self._known.get(held)
+        if uses is None:
+            found = {at for at, wanted in self.requests[held.value] if inside(wanted, held)}
+            found.update(self.gathered.get(held, ()))
+            uses = self._known[held] = sorted(found)
+        position = bisect_right(uses, index)
+        return uses[position] if position < len(uses) else NEVER
+
+    def reaches(self, inner: Held, outer: Held) -> bool:
+        """Whether one can be had from the other, in place or by a copy, both ways."""
+        if inner == outer:
+            return True
+        key = inner, outer
+        if key not in self._reachable:
+            mover = self.mover
+            self._reachable[key] = mover is not None and inside(inner, outer) and mover.move(outer, inner) is not None
+        return self._reachable[key]
+
+    def made_before(self, value: Value, index: int) -> int:
+        """The first step at which global memory may have all of a value: after the last one that makes some of it."""
+        return max((at + 1 for at, _ in self.made.get(value, ()) if at < index), default=0)
+
+    def _leave_copies(self, units: Sequence[Unit], blocks: Callable[[Operation], bool]) -> None:
+        """Rule 3 of `residency`."""
+        made: set[Held] = set()
+        for unit, step in zip(units, self.steps):
+            if step.work is None:
+                continue
+            sliced = unit.box is not None
+            if not sliced and not blocks(step.op) and any(b.holds not in made for b in step.work.inputs):
+                step.work = None
+            else:
+                made.update(whole_of(b.holds) for b in step.work.outputs if b.holds is not None)
+
+    def _collect(self) -> None:
+        for index, step in enumerate(self.steps):
+            outputs = step.work.outputs if step.work else ()
+            layouts = {b.holds.value: b.holds for b in outputs if b.holds is not None}
+            for value in step.op.results:
+                self.made[value].append((index, layouts.get(value)))
+            for buffer in step.work.inputs if step.work else ():
+                if buffer.holds is not None:
+                    self.requests[buffer.holds.value].append((index, buffer.holds))
+
+    def _gather(self) -> None:
+        """Rule 4 of `residency`."""
+        for value, made in self.made.items():
+            parts = [held for _, held in made if held is not None and held.box is not None]
+            if len(parts) < len(made) or value in self.apart or not parts:
+                continue
+            groups = {self.steps[index].group for index, _ in made}
+            whole = whole_of(parts[0])
+            later = [held for index, held in self.requests[value] if self.steps[index].group not in groups]
+            fits = any(self.reaches(held, whole) for held in later)
+            if fits and all(self.reaches(part, whole) for part in parts):
+                self.gathered[whole] = [index for index, _ in made]
+
+    def _read_from_global(self) -> None:
+        """What is read in another layout than it is made in."""
+        for index, step in enumerate(self.steps):
+            wanted = [b.holds for b in step.work.inputs if b.holds is not None] if step.work else []
+            found = [held.value for held in wanted if self._comes_from_within(index, held)]
+            operands = [root_of(value) for value in step.op.operands]
+            for value in dict.fromkeys(operands):
+                if found.count(value) < operands.count(value):
+                    self.in_global.add(value)
+
+    def _comes_from_within(self, index: int, held: Held) -> bool:
+        """Whether the units before make what a step wants, in local memory."""
+        group = self.steps[index].group
+        for made_at, made in self.made.get(held.value, ()):
+            if made is None or made_at >= index:
+                continue
+            if (made.box is None or self.steps[made_at].group == group) and self.reaches(held, made):
+                return True
+        whole = whole_of(held)
+        made_by = self.gathered.get(whole)
+        return made_by is not None and made_by[-1] < index and self.reaches(held, whole)
