@@ -70,7 +70,9 @@ class LayerRow:
         layer: source layer name(s); kind: op name; where: target name, "cpu", or "alias" (no work at run time).
         shape: shape of the first result; reason: why the op is on the CPU, empty otherwise.
         loaded, stored: bytes moved between global and local memory; weights: bytes of coefficients among `loaded`.
-        commands, tiles, macs: counts.
+        commands, tiles, macs: counts. note: what there is to know about how the device runs the layer.
+        inputs, outputs, parameters: bytes of the activations it reads, of its results, and of its weights, each once and
+            wherever they are.
     """
 
     layer: str
@@ -84,6 +86,10 @@ class LayerRow:
     commands: int = 0
     tiles: int = 0
     macs: int = 0
+    note: str = ""
+    inputs: int = 0
+    outputs: int = 0
+    parameters: int = 0
 
 
 @dataclass(frozen=True)

@@ -7,20 +7,29 @@ fp16; they are converted when a run of device ops begins and ends. In commands, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
-from bmcompiler.backends.dv.commands import Buf, ConvCommand, FcCommand
+from bmcompiler.backends.dv.commands import Buf, ConvCommand, FcCommand, Run
 from bmcompiler.backends.dv.geometry import Extent
+from bmcompiler.backends.dv.packing_sizes import fc_size
+from bmcompiler.backends.dv.parts import Part, packed, stored
 from bmcompiler.codegen.build import BaseBuild
 from bmcompiler.codegen.coefficients import Coefficients
-from bmcompiler.codegen.memory import Lifetime, MemoryPlan, first_fit, root_of
+from bmcompiler.codegen.memory import MemoryPlan, root_of
 from bmcompiler.codegen.schedule import Moved
-from bmcompiler.ir import Operation, Value
+from bmcompiler.ir import Value
 
 COEFFICIENTS, MAPS = 1, 2
 """Numbers of the memories in commands of a model file."""
-MAP_ALIGN = 64
+
+
+class Place(NamedTuple):
+    """Byte offset of the first sample of a map, and bytes from one sample to the next."""
+
+    offset: int
+    stride: int
 
 
 def extent_of(value: Value) -> Extent:
@@ -31,36 +40,30 @@ def extent_of(value: Value) -> Extent:
     return Extent(1, 1, 1, value.type.size // max(1, shape[0]) if shape else 1)
 
 
+def samples_of(value: Value) -> int:
+    """How many maps a value is."""
+    return value.shape[0] if value.shape else 1
+
+
 def map_bytes(value: Value) -> int:
     """Bytes of a value as WHC8 maps of fp16, one per sample."""
     return 2 * value.type.size
 
 
-def plan_maps(ops: Sequence[Operation], inputs: Sequence[Value], outputs: Sequence[Value]) -> dict[Value, int]:
-    """Offsets of all maps of a run of device ops: `inputs` come before the first op, `outputs` stay to the end."""
-    read = {value: 0 for value in inputs}
-    made: dict[Value, int] = {}
-    for position, op in enumerate(ops):
-        made.update((value, position) for value in op.results)
-        for value in op.operands:
-            read[value if value in read and value not in made else root_of(value)] = position
-    ends = {**read, **dict.fromkeys(outputs, len(ops))}
-    lives = {
-        value: Lifetime(map_bytes(value), first, max(first, ends.get(value, first)))
-        for value, first in [*((value, 0) for value in inputs), *made.items()]
-    }
-    first_fit(list(lives.values()), 0, MAP_ALIGN)
-    return {value: life.offset for value, life in lives.items()}
-
-
 class DvBuild(BaseBuild):
-    """Commands since the last `finish`, as they go into a model file; `count` of all so far."""
+    """Commands since the last `finish`, as they go into a model file.
+
+    Attributes:
+        places: where the maps of the present run of device ops lie.
+        records: what the layers of a model file are counted in: runs, commands without runs, calls of the host.
+        count: commands and calls of the host so far.
+    """
 
     def __init__(self, plan: MemoryPlan, coefficients: Coefficients) -> None:
         super().__init__(plan, coefficients)
-        self.maps: dict[Value, int] = {}
+        self.places: Mapping[Hashable, Place] = {}
         self.commands: list[bytes] = []
-        self.count = 0
+        self.records = self.count = 0
 
     def finish(self) -> list[bytes]:
         """The commands since the last call."""
@@ -69,36 +72,54 @@ class DvBuild(BaseBuild):
 
     def extent(self, value: Value) -> Extent:
         """How the map behind a value is laid out."""
-        return extent_of(self._laid_out(value))
+        return extent_of(value if value in self.places else root_of(value))
 
     def constants(self, offset: int) -> Buf:
         """A place among the coefficients."""
         return Buf(COEFFICIENTS, offset)
 
-    def conv(self, command: ConvCommand, reads: Sequence[Value], written: Value) -> Moved:
-        """One command per sample; a second value that is read is the addend."""
-        for sample in range(written.shape[0]):
-            source, *addend = (self._map(value, sample) for value in reads)
-            placed = replace(command, input_buf=source, output_buf=self._map(written, sample))
-            self._add((replace(placed, eltwise_buf=addend[0]) if addend else placed).encode())
-        return self._moved(reads, written)
+    def map(self, key: Hashable, sample: int) -> Buf:
+        """A sample of a map."""
+        place = self.places.get(key)
+        if place is None and isinstance(key, Value):
+            place = self.places[root_of(key)]
+        assert place is not None
+        return Buf(MAPS, place.offset + sample * place.stride)
+
+    def weighted(self, part: Part) -> Run:
+        """The run with its weights among the coefficients."""
+        filters = part.filters
+        if filters is None:
+            return part.run
+        weights = filters.halves(*map(self.coefficients.array, filters.values))
+        run = stored(part.run, weights)
+        layout = f"{filters.layout}, format {run.weight_fmt:d}, kernel {run.kernel}"
+        if filters.values:
+            first, *more = filters.values
+            offset = self.coefficients.place(first, layout, lambda *_: packed(run, weights), *more)
+        else:
+            offset = self.coefficients.constant(packed(run, weights).tobytes())
+        return replace(run, weight_buf=self.constants(offset))
+
+    def conv(self, command: ConvCommand) -> None:
+        """A command whose buffers have their places."""
+        self._add(command.encode(), len(command.runs))
 
     def fc(self, command: FcCommand, read: Value, written: Value) -> Moved:
         """One command per sample."""
-        for sample in range(written.shape[0]):
-            source, target = self._map(read, sample), self._map(written, sample)
-            self._add(replace(command, input_buf=source, output_buf=target).encode())
-        return self._moved([read], written)
+        samples = samples_of(written)
+        for sample in range(samples):
+            source, target = self.map(read, sample), self.map(written, sample)
+            self._add(replace(command, input_buf=source, output_buf=target).encode(), 1)
+        weights = samples * fc_size(command.input_size, command.output_size, command.is_quantized)
+        return Moved(map_bytes(read) + weights, map_bytes(written), weights, samples)
 
-    def _moved(self, reads: Sequence[Value], written: Value) -> Moved:
-        return Moved(sum(map(map_bytes, reads)), map_bytes(written), 0, written.shape[0])
+    def host(self) -> None:
+        """Count a call of the host."""
+        self.records += 1
+        self.count += 1
 
-    def _laid_out(self, value: Value) -> Value:
-        return value if value in self.maps else root_of(value)
-
-    def _map(self, value: Value, sample: int) -> Buf:
-        return Buf(MAPS, self.maps[self._laid_out(value)] + sample * map_bytes(value) // value.shape[0])
-
-    def _add(self, command: bytes) -> None:
+    def _add(self, command: bytes, runs: int) -> None:
         self.commands.append(command)
+        self.records += runs
         self.count += 1

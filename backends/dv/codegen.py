@@ -9,7 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bmcompiler.backends.dv.build import DvBuild, plan_maps
+from bmcompiler.backends.dv.build import DvBuild
+from bmcompiler.backends.dv.chains import Group
+from bmcompiler.backends.dv.emit import emit_group
+from bmcompiler.backends.dv.kernels.concat import ConcatKernel
+from bmcompiler.backends.dv.plan import plan_device
 from bmcompiler.bmodel.bm1684 import DTYPES, Bm1684Stage, Bm1684Tensor, CpuSubnet, TpuSubnet
 from bmcompiler.bmodel.layers import encode_layers
 from bmcompiler.codegen.memory import root_of
@@ -17,11 +21,13 @@ from bmcompiler.codegen.partition import Segment
 from bmcompiler.codegen.program import Program, borders
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.ir import Function, Module, TensorType, Value
+from bmcompiler.target import LayerRow
 
 HOST, BOTH = 2, 3
 """`Bm1684Tensor.memory`."""
 HOST_ELEMENT = 4
 """Bytes that host memory is counted in."""
+IN_PLACE = "its parts are made in their places"
 CPU_LAYER = 3
 """Number of host subnets among the container's layers, "user defined"."""
 
@@ -32,15 +38,26 @@ class DvProgram(Program[DvBuild]):
     def start(self, level: int) -> DvBuild:
         self._subnets: list[TpuSubnet | CpuSubnet] = []
         device = [segment for segment in self.segments if segment.device]
-        self._maps = [plan_maps(segment.ops, *borders(segment)) for segment in device]
-        ends = [offset + 2 * value.type.size for maps in self._maps for value, offset in maps.items()]
-        self._map_bytes = max(ends, default=0)
-        build = DvBuild(self.plan, self.coefficients)
-        build.maps = self._maps[0] if self._maps else {}
-        return build
+        self._plans = [plan_device(segment.ops, *borders(segment), self.target.kernel_for, level) for segment in device]
+        self._map_bytes = max((plan.size for plan in self._plans), default=0)
+        return DvBuild(self.plan, self.coefficients)
 
     def counts(self) -> tuple[int]:
-        return (self.build.count,)
+        return (self.build.records,)
+
+    def _device(self, segment: Segment) -> None:
+        plan = self._plans.pop(0)
+        self.build.places = plan.places
+        for step in plan.steps:
+            if isinstance(step, Group):
+                emitted = emit_group(step, self.build, self.target.name)
+                self.rows += emitted.rows
+                self.spans[0].extend(emitted.spans)
+            elif isinstance(self.target.kernel_for(step), ConcatKernel):
+                self.rows.append(LayerRow(step.label, step.short_name, "alias", step.results[0].shape, note=IN_PLACE))
+            else:
+                self._emit_alone(step)
+        self.end_of_device(*borders(segment))
 
     def call_cpu(self, segment: Segment, parameters: bytes) -> None:
         self._host(parameters)
@@ -63,8 +80,6 @@ class DvProgram(Program[DvBuild]):
         read, written = ([self._map(value) for value in values] for values in (inputs, outputs))
         number = len(self._subnets)
         self._subnets.append(TpuSubnet([], read, written, id=number, source={"cmd_group": [group]}))
-        self._maps.pop(0)
-        self.build.maps = self._maps[0] if self._maps else {}
 
     def stage(self) -> Bm1684Stage:
         """The program as a part of the model file."""
@@ -84,11 +99,11 @@ class DvProgram(Program[DvBuild]):
 
     def _host(self, parameters: bytes) -> None:
         self._subnets.append(CpuSubnet(CPU_LAYER, parameters, [], [], id=len(self._subnets), custom=True))
-        self.build.count += 1
+        self.build.host()
 
     def _map(self, value: Value) -> Bm1684Tensor:
         offset = self.plan.offsets[root_of(value)]
-        address = self.build.maps[value]
+        address = self.build.map(value, 0).offs
         tensor = Bm1684Tensor(f"map{address}", "float32", value.shape, address, memory=BOTH)
         tensor.cpu_address = offset // HOST_ELEMENT
         return tensor

@@ -1,19 +1,37 @@
-"""Models as text: a line per command and per run, layer names and host subnets as comments."""
+"""Models as text: a line per command and per run, layer names and host subnets as comments.
+
+A run is told as what it does, in the order in which it is done, and where its result goes:
+
+    run 1: conv 3x3, stride 2x2, max pool 2x2, relu, weights 1:0x40; run 0 -> output 28 x 28 x 64
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import MISSING, fields
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from bmcompiler.backends.dv.commands import Buf, ConvCommand, FcCommand
+from bmcompiler.backends.dv.chip import CHIP
+from bmcompiler.backends.dv.commands import NO_PADS, ONE, Buf, ConvCommand, FcCommand, Pads, Pair, Run
+from bmcompiler.backends.dv.geometry import Link, chain, strides_are_zero
 from bmcompiler.backends.dv.stage_commands import subnet_commands
-from bmcompiler.backends.dv.structs import CMDRAW, DeviceType
+from bmcompiler.backends.dv.stages import half
+from bmcompiler.backends.dv.structs import (
+    CMDRAW,
+    HALF_ONE,
+    Activation,
+    DeviceType,
+    FcActivation,
+    OutputMode,
+    Pool,
+)
+from bmcompiler.backends.dv.unified_buffer import chain_need
 from bmcompiler.bmodel.bm1684 import Bm1684Model, Bm1684Stage, CpuSubnet
 from bmcompiler.bmodel.layers import decode_layers, titled
 from bmcompiler.errors import EncodingError, FileFormatError
+
+_CONVS = {1: "conv", 3: "depthwise conv", 5: "deconv", 7: "depthwise deconv"}
+_POOLS: dict[int, str] = {Pool.MAX: "max pool", Pool.AVERAGE: "average pool"}
 
 
 def listing(model: Bm1684Model, net: int | None = None) -> str:
@@ -28,43 +46,116 @@ def listing(model: Bm1684Model, net: int | None = None) -> str:
     for number, (owner, stage) in enumerate(chosen.all_stages()):
         # repr: names come from model files and may hold line breaks or terminal controls
         lines += [f"# program {number}: net {owner.name!r}, {len(stage.coefficients)} bytes of coefficients\n"]
-        records = list(_records(stage))
+        records = list(records_of(stage))
         lines += titled(records, decode_layers(bytes(stage.layers).decode(errors="replace"), len(records)))
     return "".join(lines)
 
 
-def _records(stage: Bm1684Stage) -> Iterator[str]:
+def records_of(stage: Bm1684Stage) -> Iterator[str]:
+    """The text of each record: a run, a command without runs, a call of the host."""
     for subnet in stage.subnets:
         if isinstance(subnet, CpuSubnet):
             yield f"# host subnet, {len(subnet.parameters)} bytes\n"
             continue
         for command in subnet_commands(subnet):
-            yield _text(command)
+            yield from _texts(command)
 
 
-def _text(data: bytes) -> str:
+def _texts(data: bytes) -> Iterator[str]:
     kind = DeviceType(int(np.frombuffer(data, CMDRAW, 1)[0]["device_type"]))
     try:
         if kind == DeviceType.FC:
-            return f"FC {_said(FcCommand.decode(data))}\n"
-        if kind != DeviceType.CONV:
-            return f"{kind.name} {len(data)} bytes\n"
-        command = ConvCommand.decode(data)
+            yield _fc(FcCommand.decode(data))
+        elif kind == DeviceType.CONV:
+            yield from _conv(ConvCommand.decode(data))
+        else:
+            yield f"{kind.name} {len(data)} bytes\n"
     except EncodingError as error:
         raise FileFormatError(error.reason) from error
-    runs = "".join(f"    run {number}: {_said(run)}\n" for number, run in enumerate(command.runs))
-    return f"CONV {_said(command)}\n{runs}"
 
 
-def _said(what: Any) -> str:
-    """Fields that differ from what they are when nothing is said."""
-    pairs = ((field, getattr(what, field.name)) for field in fields(what) if field.name != "runs")
-    return ", ".join(
-        f"{field.name} {_value(v)}" for field, v in pairs if field.default is MISSING or v != field.default
-    )
+def _fc(command: FcCommand) -> str:
+    codes = FcActivation(command.actfunc).name.lower() if command.actfunc in tuple(FcActivation) else command.actfunc
+    act = f", {codes}" if command.actfunc else ""
+    form = ", 8-bit weights" if command.is_quantized else ""
+    ends = f"weights {_buf(command.weight_buf)}; {_buf(command.input_buf)} -> {_buf(command.output_buf)}"
+    return f"FC {command.input_size} -> {command.output_size}{act}{form}; {ends}\n"
 
 
-def _value(value: Any) -> str:
-    if isinstance(value, Buf):
-        return f"{value.mem}:0x{value.offs:x}"
-    return "x".join(map(str, value)) if isinstance(value, tuple) else str(value)
+def _conv(command: ConvCommand) -> Iterator[str]:
+    facts = [f"CONV {command.w} x {command.h} x {command.c}", f"in {_buf(command.input_buf)}"]
+    facts.append(f"out {_buf(command.output_buf)}")
+    facts += [f"add {_buf(command.eltwise_buf)}"] if command.output_mode == OutputMode.ADD else []
+    facts += [f"depth {command.z}"] if command.z != 1 else []
+    facts += [f"circular offset {command.input_circular_offset}"] if command.input_circular_offset else []
+    facts += [f"8-bit input by table {_buf(command.u8_table)}, bgr {command.to_bgr}"] if command.u8_table.mem else []
+    sound = not any(strides_are_zero(run, True) for run in command.runs)
+    if command.is_multi_run and sound:
+        facts.append(f"unified buffer {chain_need(command):,} of {CHIP.ub_size:,} bytes")
+    links: Sequence[Link | None] = chain(command) if sound else [None] * len(command.runs)
+    head = f"{', '.join(facts)}\n"
+    for index, (run, link) in enumerate(zip(command.runs, links)):
+        source = "input" if command.reads_command_input(index) else f"run {index - 1}"
+        target = "output" if command.writes_external(index) else "unified buffer"
+        size = "" if link is None else f" {link.out.w} x {link.out.h} x {link.out.c}"
+        add = command.output_mode == OutputMode.ADD and command.writes_external(index)
+        stages = ", ".join(_stages(run, add))
+        yield f"{head}    run {index}: {stages}; {source} -> {target}{size}\n"
+        head = ""
+
+
+def _stages(run: Run, add: bool) -> Iterator[str]:
+    """What a run does, in order, then its weights."""
+    if run.has_conv:
+        yield f"{_CONVS.get(run.conv_enable, f'conv_enable {run.conv_enable}')} {_pair(run.kernel)}"
+        yield from _moves(run.conv_stride, run.conv_pad)
+        if run.is_dilated:
+            yield f"dilation {_pair(run.dilation)}"
+    if run.has_lrn:
+        yield f"lrn 0x{run.lrn:x}"
+    if run.pool_enable == Pool.UPSAMPLE:
+        yield "upsample 2x2"
+    elif run.pool_enable == Pool.AVERAGE:
+        yield from _window(run)
+    if add:
+        yield "add"
+    if run.pool_enable not in (Pool.NONE, Pool.UPSAMPLE, Pool.AVERAGE):
+        yield from _window(run)
+    if run.actfunc:
+        yield _activation(run)
+    if run.rectifi_en:
+        yield "absolute value"
+    if run.has_conv:
+        form = "8-bit weights" if run.is_quantized else "weights"
+        yield f"{form} {_buf(run.weight_buf)}"
+
+
+def _window(run: Run) -> Iterator[str]:
+    yield f"{_POOLS.get(run.pool_enable, f'pool_enable {run.pool_enable}')} {_pair(run.pool_size)}"
+    yield from _moves(run.pool_stride, run.pool_pad)
+    if run.pool_enable == Pool.AVERAGE:
+        yield f"times {float(half(run.pool_avg_param)):g}"
+
+
+def _moves(stride: Pair, pads: Pads) -> Iterator[str]:
+    if stride != ONE:
+        yield f"stride {_pair(stride)}"
+    if pads != NO_PADS:
+        yield f"pads left {pads.left} right {pads.right} top {pads.top} bottom {pads.bottom}"
+
+
+def _activation(run: Run) -> str:
+    if run.actfunc == Activation.LEAKY_RELU:
+        if run.actfunc_param == HALF_ONE:
+            return "pass on"
+        return f"leaky relu {float(half(run.actfunc_param)):g}" if run.actfunc_param & 0x7FFF else "relu"
+    known = run.actfunc in tuple(Activation)
+    return Activation(run.actfunc).name.lower() if known else f"actfunc {run.actfunc}"
+
+
+def _pair(pair: Pair) -> str:
+    return f"{pair.x}x{pair.y}"
+
+
+def _buf(buf: Buf) -> str:
+    return f"{buf.mem}:0x{buf.offs:x}"

@@ -31,7 +31,9 @@ class RunWeights(NamedTuple):
 
 def before_add(run: Run, x: Floats, weights: RunWeights | None, accumulator: Accumulator) -> Floats:
     """The first stage of a run for a [w][h][c] map; its shape is that of the addend."""
-    if weights is not None:
+    if run.has_conv:
+        if weights is None:
+            raise ValueError("a convolution needs weights")
         stride = run.conv_stride
         if run.is_deconv:
             x, stride = insert_zeros(x, stride), ONE
@@ -56,7 +58,7 @@ def run_values(
 
     Args:
         x: [w][h][c]: fp16, or what another stage of the same run gave.
-        weights: of a run with convolution, else None.
+        weights: of a run with convolution; of a PReLU whose convolution is done, the slopes; else None.
         addend: added before max pooling and activation; [w][h][m] as they are there.
     """
     values = before_add(run, x, weights, accumulator)

@@ -34,11 +34,20 @@ def to_half(values: NDArray[np.floating]) -> Half:
 
 
 def max_pool(x: Single, size: Pair, stride: Pair, pads: Pads) -> Single:
-    """Largest value of each window; padding never wins, a window of padding alone gives -inf."""
+    """Largest value of each window; padding never wins, a window of padding alone gives -inf.
+
+    +0 is larger than -0, so that the result is the same before and after rounding to fp16.
+    """
     taps = _taps(x, size, stride, pads, -np.inf)
     out = taps[0].copy()
     for tap in taps[1:]:
         np.maximum(out, tap, out=out)
+    zeros = out == 0
+    if zeros.any() and np.signbit(x[x == 0]).any():
+        positive = np.zeros(out.shape, np.bool_)
+        for tap in taps:
+            positive |= (tap == 0) & ~np.signbit(tap)
+        out[zeros] = np.where(positive[zeros], np.float32(0), np.float32(-0.0))
     return out
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from bmcompiler.custom_layers import plugin_kernel
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module, Operation
 from bmcompiler.target import Compiled, Kernel
@@ -14,16 +15,19 @@ CHIP_NAME = "DV700"
 
 
 class DvTarget:
-    """fp16 with a command per layer; what has no kernel runs on the host CPU inside the same model, in float32."""
+    """fp16 with a command per layer; what has no kernel runs on the host CPU inside the same model, in float32.
+
+    int8 is about weights only: bytes and a table of 256 fp16 numbers per layer. All arithmetic stays fp16.
+    """
 
     name = "dv700"
-    precisions: Sequence[str] = ("f16",)
+    precisions: Sequence[str] = ("f16", "int8")
 
     def kernel_for(self, op: Operation) -> Kernel | None:
         """The kernel of an op's class, or None."""
         from bmcompiler.backends.dv.kernels import TABLE
 
-        return TABLE.get(type(op))
+        return TABLE.get(type(op)) or plugin_kernel(self.name, op)
 
     def kernels(self) -> Sequence[Kernel]:
         """All kernels, in the order of the manual."""
@@ -33,10 +37,13 @@ class DvTarget:
 
     def pipeline(self, precision: str, level: int) -> str:
         """Default passes. Raises UsageError for a precision the chip does not have."""
-        if precision != "f16":
-            raise UsageError(f"dv700 computes in f16, not in {precision}", remedy="use --quantize f16")
+        if precision not in self.precisions:
+            raise UsageError(
+                f"dv700 computes in f16, not in {precision}",
+                remedy="use --quantize f16, or int8 for weights of 8 bits",
+            )
         before = "single-precision,absorb-qdq,canonicalize,narrow-borders,legalize{form=same},merge-reshapes"
-        return f"{before},fuse-activation,dead-code"
+        return f"{before},fuse-activation,{'palettize,' if precision == 'int8' else ''}dead-code,join-runs"
 
     def compile(self, modules: Sequence[Module], level: int) -> Compiled:
         """One net with a stage per module (input shape)."""

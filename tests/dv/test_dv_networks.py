@@ -114,8 +114,8 @@ def test_commands_compile_run_and_show_a_model(tmp_path: Path, capsys: pytest.Ca
         assert run(importlib.import_module(f"bmcompiler.cli.{name}").cli, name, arguments) == 0, arguments
     text = capsys.readouterr().out
     assert "chip: DV700" in text and "bytes of commands" in text
-    assert "# 'conv2' ('conv')\nCONV w 12, h 12, c 20" in text and "kernel 5x5" in text
-    assert "FC input_size 800, output_size 100" in text and "# host subnet" in text
+    assert "conv 5x5, max pool 2x2, stride 2x2" in text and "run 0 -> output" in text
+    assert "FC 800 -> 100" in text and "# host subnet" in text
     assert (np.load(out)["prob"].reshape(20, 10).argmax(1) == digits["labels"][:20]).mean() >= 0.95
 
 
@@ -166,7 +166,7 @@ def test_device_and_host_take_turns_and_outputs_may_be_inputs() -> None:
 
     def build(b: Builder, x: Value) -> tuple[Value, ...]:
         first = b.conv(x, weights(b, 9, 9, 1, 1))
-        on_host = b.sigmoid(first)
+        on_host = b.softmax(first, axis=1)
         last = b.add(on_host, first)
         return last, x, first, last
 
@@ -185,7 +185,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "count": (lambda b, x: b.avg_pool(x, kernel=(3, 3), pads=(1, 1, 1, 1)), "Every window must count"),
     "stride": (lambda b, x: b.conv(x, weights(b, 2, 9, 1, 1), strides=(256, 1)), "does not fit 8 bits"),
     "broadcast": (lambda b, x: b.add(x, weights(b, 9, 1, 1)), "must not be constants"),
-    "no kernel": (lambda b, x: b.sigmoid(x), "dv700 has no kernel for 'sigmoid'"),
+    "no kernel": (lambda b, x: b.softmax(x, axis=1), "dv700 has no kernel for 'softmax'"),
     "layout": (
         lambda b, x: b.add(*[b.reshape(b.max_pool(x, kernel=(2, 2)), shape=(2, 9, 9, 10))] * 2),
         "in the shape they were computed in",

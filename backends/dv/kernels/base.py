@@ -19,29 +19,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler.backends.dv.build import DvBuild, extent_of
+from bmcompiler.backends.dv.build import extent_of
 from bmcompiler.backends.dv.checks import limits
 from bmcompiler.backends.dv.chip import CHIP
-from bmcompiler.backends.dv.commands import ConvCommand
+from bmcompiler.backends.dv.commands import ConvCommand, Run
 from bmcompiler.backends.dv.geometry import Extent, result
-from bmcompiler.backends.dv.parts import Part, bits, is_unrounded, packed
-from bmcompiler.backends.dv.run_model import run_result, run_values
+from bmcompiler.backends.dv.parts import Filters, Part, bits, is_unrounded
+from bmcompiler.backends.dv.run_model import RunWeights, run_values
 from bmcompiler.backends.dv.stages import to_half
 from bmcompiler.backends.dv.structs import (
     MAX_INPUT_CHANNELS,
     MAX_INPUT_HEIGHT,
     MAX_INPUT_WIDTH,
     Activation,
+    ConvEnable,
     OutputMode,
 )
 from bmcompiler.codegen.kernels import DeviceKernel, is_constant
 from bmcompiler.codegen.memory import root_of
-from bmcompiler.codegen.schedule import Moved
 from bmcompiler.errors import EncodingError, UnsupportedError
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.target import rule
 
+_BLANK = Filters((), lambda: RunWeights(np.zeros(0, np.float16), np.zeros(0, np.float16)), "none")
 ACTIVATIONS = {"": Activation.NONE, "relu": Activation.LEAKY_RELU, "relu6": Activation.RELU6}
 """By the attribute of ops; a leaky ReLU with slope 0 is the ReLU (dv.md 1.3)."""
 
@@ -116,35 +117,31 @@ class RunKernel(DvKernel):
             None if extent == wanted else f"the device would make {extent.w} x {extent.h}, not {wanted.w} x {wanted.h}"
         )
 
-    def emit(self, op: TensorOp, build: DvBuild) -> Moved:
-        (part,) = self.parts(op)
-        command, filters = command_of(part, extent_of(op.operands[0])), part.filters
-        if filters is not None:
-            first, *more = filters.values
-            offset = build.coefficients.place(
-                first, filters.layout, lambda *arrays: packed(part.run, filters.halves(*arrays)), *more
-            )
-            command = replace(command, runs=(replace(part.run, weight_buf=build.constants(offset)),))
-        return build.conv(command, self.maps(op), op.results[0])
-
     def evaluate(self, op: TensorOp, *arrays: Any) -> Any:
         given = dict(zip(op.operands, arrays))
-        parts = self.parts(op)
-        steps = [(part, None if part.filters is None else part.filters.of(given)) for part in parts]
-        addends = None if parts[-1].addend is None else to_half(given[parts[-1].addend])
-        source = op.operands[0]
-        x = arrays[0] if is_unrounded(source.op) else to_half(arrays[0])
+        inside = next((value for value in op.operands if is_unrounded(value.op)), None)
+        parts = self.parts(op) if inside is None else [self._stage(op, inside)]
+        weights = [None if part.filters is None else part.filters.of(given) for part in parts]
+        addends = [None if part.addend is None else _samples(to_half(given[part.addend])) for part in parts]
+        x = _samples(to_half(arrays[0]) if inside is None else given[inside])
         shape = op.results[0].shape
         out = np.empty(as_map(shape), np.float32)
-        for index, sample in enumerate(x.reshape(as_map(x.shape))):
-            values = sample.transpose(2, 1, 0)
-            for part, weights in steps[:-1]:
-                values = run_result(part.run, values, weights)
-            part, weights = steps[-1]
-            addend = None if addends is None else addends.reshape(as_map(addends.shape))[index].transpose(2, 1, 0)
-            found = run_values(part.run, values, weights, addend)
-            out[index] = (found if is_unrounded(op) else to_half(found)).transpose(2, 1, 0)
+        for index, result_map in enumerate(_samples(out)):
+            values = x[index]
+            for number, (part, used, added) in enumerate(zip(parts, weights, addends), 1):
+                values = run_values(part.run, values, used, None if added is None else added[index])
+                values = values if number == len(parts) and is_unrounded(op) else to_half(values)
+            result_map[...] = values
         return out.reshape(shape)
+
+    def _stage(self, op: TensorOp, inside: Value) -> Part:
+        """What the op adds to the run that has computed its operand `inside`. Raises UnsupportedError without such."""
+        part = self.joined(op, Part(Run(m=extent_of(inside).c, conv_enable=ConvEnable.CONV), _BLANK), inside)
+        if part is None:
+            raise UnsupportedError(
+                "reads a value that is marked to stay inside a run, but cannot be a part of that run"
+            )
+        return replace(part, run=replace(part.run, conv_enable=0))
 
     @rule("Feature maps must have 4 dimensions")
     def has_maps(self, op: TensorOp) -> bool:
@@ -154,6 +151,11 @@ class RunKernel(DvKernel):
     def fits_the_fields(self, op: TensorOp) -> bool:
         sizes = [extent_of(value) for value in (*self.maps(op), *op.results)]
         return all(e.w <= MAX_INPUT_WIDTH and e.h <= MAX_INPUT_HEIGHT and e.c <= MAX_INPUT_CHANNELS for e in sizes)
+
+
+def _samples(array: NDArray[Any]) -> NDArray[Any]:
+    """The [n][w][h][c] view of an array."""
+    return array.reshape(as_map(array.shape)).transpose(0, 3, 2, 1)
 
 
 def as_map(shape: tuple[int, ...]) -> tuple[int, int, int, int]:

@@ -1,0 +1,172 @@
+"""From runs to commands: runs that pass their results on through the unified buffer share a command (dv.md 1.6, 4.4).
+
+A command is a list of chains that all read its input; inside a chain every run reads the result of the one before it,
+which never leaves the unified buffer. The last results of the chains go to device memory, one after the other. Whether
+runs fit together is asked of the driver's own limits; every result that is not passed on has a note that says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from bmcompiler.backends.dv.checks import limits
+from bmcompiler.backends.dv.chip import CHIP
+from bmcompiler.backends.dv.commands import ConvCommand
+from bmcompiler.backends.dv.joining import Key, Node, Unit
+from bmcompiler.backends.dv.structs import MAX_RUNS, OutputMode
+from bmcompiler.codegen.memory import root_of
+from bmcompiler.ir import Operation, Value
+
+Hosts = Mapping[Key, tuple[Key, int]]
+"""Maps that are a part of another map: (the other one, byte offset in each of its samples)."""
+
+
+@dataclass(eq=False)
+class Group:
+    """The runs of one command: chains of nodes that read the same map."""
+
+    chains: list[list[Node]]
+
+    @property
+    def nodes(self) -> list[Node]:
+        """All runs in order."""
+        return [node for chain in self.chains for node in chain]
+
+    @property
+    def source(self) -> Key:
+        """The map that the command reads."""
+        return self.chains[0][0].source
+
+    def reads(self) -> list[Key]:
+        """All maps that must be in memory."""
+        addends = (node.part.addend for node in self.nodes)
+        return [self.source, *(value for value in addends if value is not None)]
+
+    def results(self) -> list[Key]:
+        """The maps that go to memory, in order."""
+        return [chain[-1].result for chain in self.chains]
+
+    def command(self) -> ConvCommand:
+        """The command without its buffers."""
+        topo = 0
+        place = -1
+        for chain in self.chains:
+            place += len(chain)
+            topo |= 1 << place
+        nodes = self.nodes
+        mode = OutputMode.ADD if nodes[-1].part.addend is not None else OutputMode.CONCAT
+        w, h, _, c = nodes[0].before
+        return ConvCommand(w, h, c, tuple(node.part.run for node in nodes), topo, output_mode=mode)
+
+
+Step = Group | Operation
+"""A command with one or more runs, or an op with commands of its own."""
+
+
+class Readers:
+    """Who reads the maps of a run of device ops.
+
+    Args:
+        outside: maps that the host reads, or that are outputs.
+    """
+
+    def __init__(self, units: Iterable[Unit], outside: Iterable[Key]) -> None:
+        self.outside = set(outside)
+        self.by: dict[Key, list[Unit]] = {}
+        for unit in units:
+            keys = unit.reads() if isinstance(unit, Node) else unit.operands
+            for key in keys:
+                self.by.setdefault(memory_of(key), []).append(unit)
+
+    def why_stored(self, node: Node, hosts: Hosts) -> str | None:
+        """Why the result of a run must go to device memory, None when one run alone reads it."""
+        readers = self.by.get(node.result, [])
+        if node.result in self.outside:
+            return "the host or the caller reads its result"
+        if node.result in hosts:
+            return "its result is a part of a concatenation"
+        if len(readers) != 1:
+            return f"its result has {len(readers)} readers"
+        if node.part.addend is not None:
+            return "an addition writes device memory and ends its command"
+        (reader,) = readers
+        if not isinstance(reader, Node):
+            return f"{reader.label} ({reader.short_name}) has a command of its own"
+        if memory_of(reader.source) != node.result:
+            return f"{reader.name} adds it, from device memory"
+        return None
+
+
+def memory_of(key: Key) -> Key:
+    """The map whose memory a key names: views are what they are views of."""
+    return root_of(key) if isinstance(key, Value) else key
+
+
+def groups_of(units: Sequence[Unit], readers: Readers, hosts: Hosts) -> list[Step]:
+    """Commands in order, each run as early in a chain as the limits allow; an op that is no run stays as it is."""
+    steps: dict[Step, None] = {}
+    open_chains: dict[Key, Group] = {}
+    for unit in units:
+        if not isinstance(unit, Node):
+            steps[unit] = None
+            continue
+        before = open_chains.pop(memory_of(unit.source), None)
+        longer = None if before is None else _longer(before, unit)
+        if before is not None and longer is not None:
+            del steps[before]
+        group = longer or Group([[unit]])
+        steps[group] = None
+        why = readers.why_stored(unit, hosts)
+        if why is None:
+            open_chains[unit.result] = group
+        else:
+            unit.notes.append(f"to device memory: {why}")
+    return list(steps)
+
+
+def _longer(group: Group, node: Node) -> Group | None:
+    """The chain with one more run; None where the limits do not allow that, which the last run so far then notes."""
+    (chain,) = group.chains
+    found = Group([[*chain, node]])
+    reason = why_no_command(found)
+    if reason:
+        chain[-1].notes.append(f"to device memory: {reason}")
+        return None
+    return found
+
+
+def why_no_command(group: Group) -> str | None:
+    """Why the runs of a group cannot share a command."""
+    if len(group.nodes) > MAX_RUNS:
+        return f"a command has {MAX_RUNS} runs"
+    refused = limits(group.command(), CHIP)
+    return None if refused is None else refused.text
+
+
+def merged(steps: Sequence[Step], hosts: Hosts) -> list[Step]:
+    """Chains that follow each other, read the same map and make neighbouring parts of one map, as one command."""
+    found: list[Step] = []
+    for step in steps:
+        last = found[-1] if found else None
+        both = _side_by_side(last, step, hosts) if isinstance(last, Group) and isinstance(step, Group) else None
+        if both is None:
+            found.append(step)
+        else:
+            found[-1] = both
+    return found
+
+
+def _side_by_side(first: Group, second: Group, hosts: Hosts) -> Group | None:
+    if memory_of(first.source) != memory_of(second.source) or first.source != second.source:
+        return None
+    if any(node.part.addend is not None for node in (*first.nodes, *second.nodes)):
+        return None
+    left, right = first.chains[-1][-1], second.chains[0][-1]
+    if left.result not in hosts or right.result not in hosts:
+        return None
+    (host, offset), (other, start) = hosts[left.result], hosts[right.result]
+    if host != other or offset + left.after.bytes != start:
+        return None
+    both = Group([*first.chains, *second.chains])
+    return None if why_no_command(both) else both

@@ -1,0 +1,75 @@
+"""Commands of a group of runs with their places in memory, one per sample, and what the summary says of each run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from bmcompiler.backends.dv.build import DvBuild
+from bmcompiler.backends.dv.chains import Group
+from bmcompiler.backends.dv.chip import CHIP
+from bmcompiler.backends.dv.commands import NULL
+from bmcompiler.backends.dv.geometry import weight_bytes
+from bmcompiler.backends.dv.joining import Node
+from bmcompiler.backends.dv.unified_buffer import tile_run
+from bmcompiler.bmodel.layers import LayerSpan
+from bmcompiler.codegen.rows import macs
+from bmcompiler.target import LayerRow
+
+
+@dataclass
+class Emitted:
+    """A row per run, and which records (runs) of the program belong to which layers."""
+
+    rows: list[LayerRow] = field(default_factory=list)
+    spans: list[LayerSpan] = field(default_factory=list)
+
+
+def emit_group(group: Group, build: DvBuild, where: str) -> Emitted:
+    """Add the commands to the program."""
+    nodes = group.nodes
+    command = replace(group.command(), runs=tuple(build.weighted(node.part) for node in nodes))
+    emitted = Emitted()
+    addend = nodes[-1].part.addend
+    for sample in range(nodes[0].samples):
+        first = build.records
+        placed = replace(
+            command,
+            input_buf=build.map(group.source, sample),
+            output_buf=build.map(group.results()[0], sample),
+            eltwise_buf=NULL if addend is None else build.map(addend, sample),
+        )
+        build.conv(placed)
+        emitted.spans += [LayerSpan(node.name, node.kind, first + index, 1) for index, node in enumerate(nodes)]
+    for index, (node, run) in enumerate(zip(nodes, command.runs)):
+        external = command.writes_external(index)
+        weights = weight_bytes(run, node.before.c)
+        loaded = weights + (node.before.bytes if index == 0 else 0)
+        added = 0 if node.part.addend is None else 2 * node.part.addend.type.size // node.samples
+        loaded += added
+        emitted.rows.append(
+            LayerRow(
+                node.name,
+                node.kind,
+                where,
+                node.ops[-1].results[0].shape,
+                loaded=node.samples * loaded,
+                stored=node.samples * node.after.bytes if external else 0,
+                weights=node.samples * weights,
+                commands=node.samples if index == 0 else 0,
+                tiles=node.samples * (1 if command.is_multi_run else tile_run(node.before, run, CHIP.ub_size).tiles),
+                macs=sum(map(macs, node.ops)),
+                inputs=node.samples * (node.before.bytes + added),
+                outputs=node.samples * node.after.bytes,
+                parameters=weights,
+                note="; ".join([*_place(group, node, external), *node.notes]),
+            )
+        )
+    return emitted
+
+
+def _place(group: Group, node: Node, external: bool) -> list[str]:
+    """Where a run stands in its command."""
+    notes = []
+    if node is not group.nodes[0]:
+        notes.append(f"in the command of {group.nodes[0].name}")
+    return notes if external else [*notes, "result stays in the unified buffer"]

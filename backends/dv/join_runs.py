@@ -1,0 +1,54 @@
+"""The pass join-runs: which results are not rounded to fp16 because their reader goes on inside the same run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bmcompiler.backends.dv.joining import Node, nodes_of
+from bmcompiler.backends.dv.kernels.base import RunKernel
+from bmcompiler.backends.dv.parts import UNROUNDED, is_unrounded
+from bmcompiler.codegen.partition import partition
+from bmcompiler.errors import UsageError
+from bmcompiler.ir import Module
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.passmanager import Pass, PassContext, PassResult
+from bmcompiler.target import Target
+
+
+@dataclass(frozen=True)
+class JoinRuns(Pass):
+    """Mark the results that stay inside a run of the DV700, so that `evaluate` rounds where the device does.
+
+    1. conv|deconv|avg_pool|upsample -> add, one use : the sum is rounded, not the addend that the run makes
+    2. a run -> an activation, one use               : its result is rounded, not what it is applied to
+    3. ops whose result is the same with and without a rounding before them (max_pool, relu) need no mark of their own;
+       where rule 2 goes through one of them, all results inside the run are marked
+    """
+
+    name = "join-runs"
+
+    def run(self, module: Module, ctx: PassContext) -> PassResult:
+        if ctx.target is None:
+            raise UsageError("the pass join-runs needs a target", remedy="pass --target dv700")
+        changed = False
+        for function in module.functions:
+            for segment in partition(function, ctx.target):
+                if segment.device:
+                    marks = _Marks(ctx.target)
+                    nodes_of(segment.ops, ctx.target.kernel_for, marks)
+                    changed |= marks.changed
+        return PassResult(changed)
+
+
+class _Marks:
+    """Lets every op join, and marks what that leaves unrounded."""
+
+    def __init__(self, target: Target) -> None:
+        self.target, self.changed = target, False
+
+    def __call__(self, op: TensorOp, kernel: RunKernel, node: Node) -> bool:
+        if not kernel.keeps_bits(op):
+            for inside in node.ops:
+                self.changed |= not is_unrounded(inside)
+                inside.attributes[UNROUNDED] = True
+        return True
