@@ -1,8 +1,12 @@
 """Kernels of the DV700: one class per family of TensorOps, found by op class."""
 
 from bmcompiler.backends.dv.kernels.base import DvKernel
+from bmcompiler.backends.dv.kernels.concat import ConcatKernel
+from bmcompiler.backends.dv.kernels.deconv import DeconvKernel
 from bmcompiler.backends.dv.kernels.fc import FcKernel
 from bmcompiler.backends.dv.kernels.maps import AddKernel, AvgPoolKernel, ConvKernel, MaxPoolKernel, ReluKernel
+from bmcompiler.backends.dv.kernels.pointwise import ActivationKernel, NegKernel, PreluKernel, ScaleKernel
+from bmcompiler.backends.dv.kernels.windows import LrnKernel, PadKernel, UpsampleKernel
 from bmcompiler.target import kernel_table
 
 KERNELS: tuple[DvKernel, ...] = (
@@ -11,6 +15,15 @@ KERNELS: tuple[DvKernel, ...] = (
     MaxPoolKernel(),
     AvgPoolKernel(),
     AddKernel(),
+    ConcatKernel(),
     ReluKernel(),
+    DeconvKernel(),
+    ActivationKernel(),
+    PreluKernel(),
+    ScaleKernel(),
+    NegKernel(),
+    UpsampleKernel(),
+    PadKernel(),
+    LrnKernel(),
 )
 TABLE = kernel_table(KERNELS)

@@ -1,0 +1,176 @@
+"""Functions of one element: activations, factors and shifts per channel (dv.md 1.3, 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmcompiler.backends.dv.build import extent_of
+from bmcompiler.backends.dv.commands import Run
+from bmcompiler.backends.dv.kernels.base import RunKernel, half_weights
+from bmcompiler.backends.dv.kernels.maps import rises
+from bmcompiler.backends.dv.parts import Filters, Part
+from bmcompiler.backends.dv.run_model import RunWeights
+from bmcompiler.backends.dv.stages import to_half
+from bmcompiler.backends.dv.structs import HALF_ONE, Activation, ConvEnable, Pool
+from bmcompiler.codegen.kernels import is_constant
+from bmcompiler.ir import Value
+from bmcompiler.ops.activation import Abs, Elu, LeakyRelu, Neg, Prelu, Sigmoid, Tanh
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.norm import Scale
+from bmcompiler.target import rule
+
+
+class PointwiseKernel(RunKernel):
+    """An op whose result has the shape of its operand; one that is no map of 4 dimensions is a vector per sample."""
+
+    @rule("Operands must have 2 dimensions or more")
+    def has_maps(self, op: TensorOp) -> bool:
+        return all(len(value.shape) >= 2 for value in (*self.maps(op), *op.results))
+
+
+class ActivationKernel(PointwiseKernel):
+    """leaky_relu, elu, sigmoid, tanh, abs: the last stage of a run."""
+
+    ops = (LeakyRelu, Elu, Sigmoid, Tanh, Abs)
+
+    def parts(self, op: TensorOp) -> Sequence[Part]:
+        return (Part(replace(Run(m=extent_of(op.results[0]).c), **_function(op))),)
+
+    def joined(self, op: TensorOp, part: Part, through: Value) -> Part | None:
+        """|x| may follow another activation. What falls somewhere must not follow max pooling, see dv.md 9."""
+        run = replace(part.run, **_function(op))
+        if isinstance(op, Abs) and part.run.actfunc:
+            run = replace(part.run, rectifi_en=1)
+        elif part.run.actfunc:
+            return None
+        if run.has_lrn or part.run.rectifi_en or (run.pool_enable == Pool.MAX and not rises(run)):
+            return None
+        return replace(part, run=run)
+
+    def keeps_bits(self, op: TensorOp) -> bool:
+        return isinstance(op, Abs)
+
+    @rule("The slope must be within fp16", "slope")
+    def has_slope(self, op: TensorOp) -> bool:
+        return not isinstance(op, LeakyRelu) or bool(np.isfinite(to_half(np.float64(op.slope))))
+
+    @rule("alpha must be 1", "alpha")
+    def has_alpha(self, op: TensorOp) -> bool:
+        return not isinstance(op, Elu) or op.alpha == 1
+
+
+class NegKernel(PointwiseKernel):
+    """neg: an average pooling of single elements times -1."""
+
+    ops = (Neg,)
+
+    def parts(self, op: TensorOp) -> Sequence[Part]:
+        run = Run(m=extent_of(op.results[0]).c, pool_enable=Pool.AVERAGE, pool_avg_param=pattern(-1))
+        return (Part(run),)
+
+
+class ScaleKernel(PointwiseKernel):
+    """scale: a depthwise convolution with 1x1 kernels."""
+
+    ops = (Scale,)
+
+    def parts(self, op: TensorOp) -> Sequence[Part]:
+        def halves(weight: NDArray[Any], *bias: NDArray[Any]) -> RunWeights:
+            return _channels(op, weight, *bias)
+
+        return (_per_channel(op, "scale", halves, tuple(op.operands[1:])),)
+
+    @rule("Factors and shifts must be constants")
+    def has_constants(self, op: TensorOp) -> bool:
+        return all(is_constant(value) for value in op.operands[1:])
+
+    @rule("Factors must belong to channels, axis 1", "axis")
+    def is_per_channel(self, op: TensorOp) -> bool:
+        assert isinstance(op, Scale)
+        return op.axis % len(op.input.shape) == 1
+
+
+class PreluKernel(PointwiseKernel):
+    """prelu: an activation of convolutions; alone it follows a depthwise one that changes nothing."""
+
+    ops = (Prelu,)
+
+    def parts(self, op: TensorOp) -> Sequence[Part]:
+        def halves(slope: NDArray[Any]) -> RunWeights:
+            return _channels(op, np.float32(1))._replace(prelu=self.slopes(op, slope))
+
+        part = _per_channel(op, "prelu", halves, (op.operands[1],))
+        return (replace(part, run=replace(part.run, actfunc=Activation.PRELU)),)
+
+    def joined(self, op: TensorOp, part: Part, through: Value) -> Part | None:
+        """Slopes join the weights of a convolution, but not of a dilated one. After max pooling see dv.md 9."""
+        run, filters = part.run, part.filters
+        busy = run.actfunc or run.rectifi_en or run.pool_enable == Pool.MAX
+        if filters is None or busy or run.is_dilated:
+            return None
+        count = len(filters.values)
+
+        def halves(*arrays: NDArray[Any]) -> RunWeights:
+            return filters.halves(*arrays[:count])._replace(prelu=self.slopes(op, arrays[count]))
+
+        values = (*filters.values, op.operands[1])
+        made = Filters(values, halves, f"{filters.layout}, prelu of {_repeats(op)}")
+        return replace(part, run=replace(run, actfunc=Activation.PRELU), filters=made)
+
+    def slopes(self, op: TensorOp, slope: NDArray[Any]) -> NDArray[np.float16]:
+        """One per output channel of the run."""
+        return _spread(op, half_weights(slope))
+
+    @rule("Slopes must be constants")
+    def has_constants(self, op: TensorOp) -> bool:
+        return is_constant(op.operands[1])
+
+    @rule("Slopes must belong to channels, axis 1", "axis")
+    def is_per_channel(self, op: TensorOp) -> bool:
+        assert isinstance(op, Prelu)
+        return op.axis % len(op.input.shape) == 1
+
+
+def _per_channel(op: TensorOp, layout: str, halves: Any, values: tuple[Value, ...] = ()) -> Part:
+    """A depthwise convolution with 1x1 kernels."""
+    channels = extent_of(op.results[0]).c
+    run = Run(m=channels, conv_enable=ConvEnable.CONV | ConvEnable.DEPTHWISE)
+    return Part(run, Filters(values, halves, f"{layout} of {channels}, each {_repeats(op)}"))
+
+
+def _channels(op: TensorOp, weight: Any, bias: Any = None) -> RunWeights:
+    """Factors and shifts as the weights of a depthwise convolution."""
+    shift = half_weights(np.asarray(0 if bias is None else bias, np.float32))
+    return RunWeights(_spread(op, half_weights(np.asarray(weight))).reshape(-1, 1, 1, 1), _spread(op, shift))
+
+
+def _repeats(op: TensorOp) -> int:
+    """Elements of a vector that belong to one channel of the op's result."""
+    shape = op.results[0].shape
+    return 1 if len(shape) == 4 else prod(shape[2:])
+
+
+def _spread(op: TensorOp, values: NDArray[np.float16]) -> NDArray[np.float16]:
+    """A number for all channels, or one for each, as one for each channel of the run."""
+    channels = op.results[0].shape[1]
+    return np.repeat(np.broadcast_to(values.reshape(-1), (channels,)), _repeats(op))
+
+
+def pattern(value: float) -> int:
+    """The 16-bit pattern of the nearest fp16 number."""
+    return int(np.float16(value).view(np.uint16))
+
+
+def _function(op: TensorOp) -> dict[str, int]:
+    """The fields of a run. |x| alone needs an activation, too: a leaky ReLU with slope 1 changes nothing."""
+    if isinstance(op, LeakyRelu):
+        return {"actfunc": Activation.LEAKY_RELU, "actfunc_param": pattern(op.slope)}
+    if isinstance(op, Abs):
+        return {"actfunc": Activation.LEAKY_RELU, "actfunc_param": HALF_ONE, "rectifi_en": 1}
+    return {"actfunc": {Elu: Activation.ELU, Sigmoid: Activation.SIGMOID, Tanh: Activation.TANH}[type(op)]}

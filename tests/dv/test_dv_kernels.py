@@ -1,0 +1,122 @@
+"""Ops of the DV700 beyond plain convolutions and poolings: on the device, with the bits of `evaluate`, near float."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from dv_nets import Build, net, random_inputs, run_on_device, weights
+
+from bmcompiler.backends.dv.commands import ConvCommand, FcCommand
+from bmcompiler.backends.dv.stage_commands import subnet_commands
+from bmcompiler.backends.dv.target import TARGET
+from bmcompiler.bmodel.bm1684 import TpuSubnet
+from bmcompiler.builder import Builder
+from bmcompiler.interpreter import run_module
+from bmcompiler.ir import Value
+from bmcompiler.target import unsupported_reason
+
+MAP = (2, 16, 11, 10)
+FLAT = (3, 40)
+
+
+def prelu(b: Builder, x: Value, *, count: int = 0) -> Value:
+    return b.prelu(x, weights(b, count or x.shape[1]))
+
+
+ON_DEVICE: dict[str, tuple[tuple[int, ...], Build]] = {
+    "deconv": (
+        MAP,
+        lambda b, x: b.deconv(x, weights(b, 16, 5, 4, 3), weights(b, 5), strides=(2, 3), pads=(1, 0, 2, 1)),
+    ),
+    "deconv longer": (MAP, lambda b, x: b.deconv(x, weights(b, 16, 5, 2, 2), strides=(3, 3), output_pads=(2, 1))),
+    "deconv relu": (MAP, lambda b, x: b.deconv(x, weights(b, 16, 9, 1, 1), strides=(2, 2), activation="relu")),
+    "deconv depthwise": (
+        MAP,
+        lambda b, x: b.deconv(x, weights(b, 16, 1, 4, 4), group=16, strides=(2, 2), pads=(1,) * 4),
+    ),
+    "deconv dilated": (MAP, lambda b, x: b.deconv(x, weights(b, 16, 3, 3, 3), pads=(2,) * 4, dilations=(2, 2))),
+    "leaky relu": (MAP, lambda b, x: b.leaky_relu(x, slope=0.1)),
+    "elu": (MAP, lambda b, x: b.elu(x)),
+    "sigmoid": (MAP, lambda b, x: b.sigmoid(x)),
+    "tanh": (MAP, lambda b, x: b.tanh(x)),
+    "abs": (MAP, lambda b, x: b.abs(x)),
+    "abs of tanh": (MAP, lambda b, x: b.abs(b.tanh(x))),
+    "neg": (MAP, lambda b, x: b.neg(x)),
+    "sigmoid of vectors": (FLAT, lambda b, x: b.sigmoid(x)),
+    "prelu": (MAP, prelu),
+    "prelu with one slope": (MAP, lambda b, x: b.prelu(x, weights(b, 1))),
+    "prelu of vectors": (FLAT, prelu),
+    "prelu of rows": ((2, 6, 9), prelu),
+    "prelu of a conv": (MAP, lambda b, x: prelu(b, b.conv(x, weights(b, 7, 16, 3, 3), weights(b, 7)))),
+    "scale": (MAP, lambda b, x: b.scale(x, weights(b, 16), weights(b, 16, seed=1))),
+    "scale of vectors": (FLAT, lambda b, x: b.scale(x, weights(b, 40))),
+    "upsample": (MAP, lambda b, x: b.upsample(x, scale=(2, 2))),
+    "pad": (MAP, lambda b, x: b.pad(x, pads=(0, 0, 0, 0, 2, 0, 1, 3))),
+    "lrn": (MAP, lambda b, x: b.lrn(x, size=5)),
+}
+"""Name -> shape of the input, net."""
+
+
+@pytest.mark.parametrize("name", ON_DEVICE)
+def test_ops_run_on_the_device(name: str) -> None:
+    shape, build = ON_DEVICE[name]
+    module = net(build, shape)
+    inputs = random_inputs(module)
+    made = TARGET.compile([module], 2)
+    assert {row.where for row in made.rows} == {"dv700"}, [row.reason for row in made.rows]
+    (found,) = run_on_device(module, made, inputs).values()
+    (exact,) = run_module(module, inputs).values()
+    np.testing.assert_allclose(found, exact, atol=0.002 * max(1, np.abs(exact).max()), rtol=0.004)
+
+
+def commands(model: Any) -> list[ConvCommand | FcCommand]:
+    subnets = [subnet for subnet in model.nets[0].stages[0].subnets if isinstance(subnet, TpuSubnet)]
+    sizes = {72: FcCommand.decode, 1864: ConvCommand.decode}
+    return [sizes[len(data)](data) for subnet in subnets for data in subnet_commands(subnet)]
+
+
+SPECIAL = np.array([0, -0.0, 1e-7, -1e-7, 6e4, -6e4, 65520, -65520, np.inf, -np.inf, -2.5, 3], np.float32)
+
+
+@pytest.mark.parametrize("name", ["leaky relu", "elu", "sigmoid", "tanh", "abs", "neg", "prelu", "scale", "upsample"])
+def test_special_numbers(name: str) -> None:
+    shape, build = (1, 12, 1, 1), ON_DEVICE[name][1]
+    module = net(build if name != "scale" else lambda b, x: b.scale(x, weights(b, 12)), shape)
+    run_on_device(module, TARGET.compile([module], 2), {"x0": SPECIAL.reshape(shape)})
+
+
+REFUSED: dict[str, tuple[Build, str]] = {
+    "kernel": (lambda b, x: b.deconv(x, weights(b, 16, 2, 8, 8)), "Kernels have at most 7 rows and columns"),
+    "groups": (lambda b, x: b.deconv(x, weights(b, 16, 2, 2, 2), group=2), "Groups must be single channels"),
+    "pads": (lambda b, x: b.deconv(x, weights(b, 16, 2, 2, 2), pads=(2, 0, 0, 0)), "Pads must not be larger"),
+    "weights": (lambda b, x: b.deconv(x, b.reshape(b.neg(x), shape=(16, 2, 11, 10))), "Weights and bias must be const"),
+    "alpha": (lambda b, x: b.elu(x, alpha=0.5), "alpha must be 1: got 0.5"),
+    "slope": (lambda b, x: b.leaky_relu(x, slope=1e5), "The slope must be within fp16: got 100000.0"),
+    "slopes": (
+        lambda b, x: b.prelu(
+            x, b.reshape(b.slice(x, starts=(0,) * 4, ends=(1, 16, 1, 1), steps=(1,) * 4), shape=(16,))
+        ),
+        "Slopes must be constants",
+    ),
+    "axis": (lambda b, x: b.prelu(x, weights(b, 10), axis=3), "Slopes must belong to channels, axis 1: got 3"),
+    "factors": (lambda b, x: b.scale(x, weights(b, 11), axis=2), "Factors must belong to channels, axis 1: got 2"),
+    "upsample": (lambda b, x: b.upsample(x, scale=(3, 3)), "Both scales must be the same power of two"),
+    "pad mode": (lambda b, x: b.pad(x, pads=(0, 0, 0, 0, 1, 1, 1, 1), mode="edge"), "Rows and columns of zeros"),
+    "pad channels": (lambda b, x: b.pad(x, pads=(0, 0, 1, 0, 0, 0, 0, 0)), "Rows and columns of zeros"),
+    "pad size": (lambda b, x: b.pad(x, pads=(0, 0, 0, 0, 128, 0, 0, 0)), "above 127 (left, top)"),
+    "lrn": (lambda b, x: b.lrn(x, size=3), "size must be 5, alpha 1e-4, beta 0.75 and k 1"),
+    "lrn channels": (lambda b, x: b.lrn(b.conv(x, weights(b, 8, 16, 1, 1)), size=5), "LRN needs a multiple of 16"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_the_device_cannot_do_has_a_reason(name: str) -> None:
+    build, text = REFUSED[name]
+    module = net(build, (2, 16, 11, 10))
+    op = [op for op in module.main.ops if op.short_name != "return"][-1]
+    assert text in str(unsupported_reason(TARGET, op))
+    made = TARGET.compile([module], 2)
+    assert made.rows[-1].where == "cpu"
+    run_on_device(module, made, random_inputs(module))
