@@ -210,13 +210,35 @@ class Build(BaseBuild):
     def fill_local(self, address: int, shape: Shape, item: int, bits: int) -> None:
         """Fill an aligned local tensor; `bits` is one element, all image slots get it."""
         words = word_shape(shape, item)
-        pattern = int.from_bytes((bits & (1 << 8 * item) - 1).to_bytes(item, "little") * (4 // item), "little")
+        self._fill_words(address, (0, lane_bytes(shape, item)), words, aligned_strides(words), _repeated(bits, item))
+
+    def fill_frame(self, address: int, shape: Shape, item: int, bits: int, frame: tuple[int, int, int, int]) -> None:
+        """Fill (top, bottom, left, right) rows and columns of an aligned local tensor as `fill_local` does."""
+        n, c, h, w = words = word_shape(shape, item)
+        top, bottom, left, right = frame
+        strides, end, pattern = aligned_strides(words), lane_bytes(shape, item), _repeated(bits, item)
+        if top + bottom >= h or left + right >= w:
+            self.fill_local(address, shape, item, bits)
+            return
+        for rows, columns in (
+            ((0, top), (0, w)),
+            ((h - bottom, h), (0, w)),
+            ((0, h), (0, left)),
+            ((0, h), (w - right, w)),
+        ):
+            part = (n, c, rows[1] - rows[0], columns[1] - columns[0])
+            if part[2] and part[3]:
+                start = 4 * (rows[0] * w + columns[0])
+                self._fill_words(address + start, (-start, end - start), part, strides, pattern)
+
+    def _fill_words(self, address: int, within: Range, shape: Shape, strides: Strides, bits: int) -> None:
+        """Fill words from `address` on; `within`: the bytes of the tensor they are part of, counted from there."""
         self.gdma(
             [],
-            [(address, address + lane_bytes(shape, item))],
+            [(address + within[0], address + within[1])],
             direction=Direction.LOCAL_TO_LOCAL,
             dst_addr=local_address(address),
-            **_fill(4, words, aligned_strides(words), pattern),
+            **_fill(4, shape, strides, bits),
         )
 
 
@@ -239,6 +261,11 @@ def _copy(item: int, shape: Shape, source: Strides, target: Strides) -> dict[str
         **side_fields("src", shape, source),
         **side_fields("dst", shape, target),
     }
+
+
+def _repeated(bits: int, item: int) -> int:
+    """The word whose elements of `item` bytes are all `bits`."""
+    return int.from_bytes((bits & (1 << 8 * item) - 1).to_bytes(item, "little") * (4 // item), "little")
 
 
 def _fill(item: int, shape: Shape, strides: Strides, bits: int) -> dict[str, int]:

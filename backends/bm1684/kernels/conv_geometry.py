@@ -98,9 +98,11 @@ class ConvGeometry(SlidingKernel):
         y1 = min(rows[1], (op.input.shape[2] - 1 - start) // stride + 1)
         return y0, max(y0, y1), y0 * stride + start
 
-    def is_partial(self, op: TensorOp, slide: Slide) -> bool:
-        rows = slide.source[2]
-        return super().is_partial(op, slide) or any((y0, y1) != rows for y0, y1, _ in self._all_seen(op, rows))
+    def unloaded(self, op: TensorOp, slide: Slide) -> tuple[int, int, int, int]:
+        rows, (top, bottom, left, right) = slide.source[2], slide.frame
+        for y0, y1, _ in self._all_seen(op, rows):
+            top, bottom = max(top, y0 - rows[0]), max(bottom, rows[1] - y1)
+        return top, bottom, left, right
 
     def _all_seen(self, op: TensorOp, rows: tuple[int, int]) -> list[tuple[int, int, int]]:
         """`_rows_seen` of all folded rows of the window."""

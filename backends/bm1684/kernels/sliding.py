@@ -125,7 +125,8 @@ class SlidingKernel(LocalKernel):
 
         def load(build: Build, address: int) -> None:
             if partial:
-                build.fill_local(address, whole, item, self.border(op))
+                frames = [self.unloaded(op, slide) for slide in slides]
+                build.fill_frame(address, whole, item, self.border(op), tuple(map(max, zip(*frames))))
             for slot, slide in enumerate(slides):
                 self.load_slide(op, build, slide, address + slot)
 
@@ -137,7 +138,11 @@ class SlidingKernel(LocalKernel):
 
     def is_partial(self, op: TensorOp, slide: Slide) -> bool:
         """Whether something of the local tensor is not loaded."""
-        return any(slide.frame)
+        return any(self.unloaded(op, slide))
+
+    def unloaded(self, op: TensorOp, slide: Slide) -> tuple[int, int, int, int]:
+        """(top, bottom, left, right): in how many rows and columns something of the local tensor is not loaded."""
+        return slide.frame
 
     def load_slide(self, op: TensorOp, build: Build, slide: Slide, address: int) -> None:
         """Emit the loads of the input of one tile."""
