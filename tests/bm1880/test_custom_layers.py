@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -12,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from plugin_packages import on_path
+from plugin_packages import install_project, on_path
 
 from bmcompiler import bmodel, custom_layers, driver
 from bmcompiler.backends.bm1880.bmkernel import (
@@ -72,12 +71,7 @@ layer { name: "out" type: "ReLU" bottom: "less" top: "out" }
 
 def installed(folder: Path) -> dict[str, str]:
     """Environment in which the example is found as if it were installed: its folder and a matching dist-info."""
-    info = folder / "bmcompiler_absdiff-0.1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: bmcompiler-absdiff\nVersion: 0.1.0\n")
-    text = (EXAMPLE / "pyproject.toml").read_text()
-    groups = re.findall(r'^\[project\.entry-points\."(.+)"\]\n((?:[\w-]+ = ".+"\n)+)', text, re.MULTILINE)
-    (info / "entry_points.txt").write_text("\n".join(f"[{group}]\n{lines}" for group, lines in groups).replace('"', ""))
+    install_project(folder, EXAMPLE)
     path = os.pathsep.join([str(folder), str(EXAMPLE), os.environ.get("PYTHONPATH", "")])
     return {**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"}
 

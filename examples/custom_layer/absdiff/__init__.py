@@ -1,1 +1,0 @@
-"""A Caffe layer of our own, gain * |a - b|, for bmcompiler."""

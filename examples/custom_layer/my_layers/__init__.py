@@ -1,0 +1,1 @@
+"""Layers of our own for bmcompiler."""
