@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
 from bmcompiler.ir import Function, Operation, Value
+
+_MOST_TRIES = 400
+_MOST_WORK = 1_000_000
+"""Bounds of the search for a better order: how many, and how many pairs of values are looked at."""
+_IN_ITS_WAY = 0.7
+"""Share of tries in which a value goes before one that is in its way, not before any."""
 
 
 @dataclass
@@ -17,7 +24,9 @@ class MemoryPlan:
         offsets: bytes from the neuron base, by value; a view has that of its root (`root_of`).
         outputs: offset of each output of the function, in list order.
         copies: (value, offset) of outputs that live elsewhere (an input, or an output listed twice) and must be copied.
-        size: bytes of neuron memory; lower_bound: the largest sum of values alive at once.
+        size: bytes of neuron memory.
+        lower_bound: the largest sum of values alive at once; inputs and outputs always are, for the host writes and
+            reads them between runs.
     """
 
     offsets: dict[Value, int] = field(default_factory=dict)
@@ -63,11 +72,15 @@ def parts_of_others(function: Function, ops: Iterable[Operation]) -> dict[Value,
 
     1. an operand of a concat is made in its place in the result, unless it is an input, an output, a constant,
        listed twice, or already a part of something else
-    2. a result of a split stays where it is in the operand, unless it is an output
+    2. a result of a split, or of a slice with steps of 1, stays where it is in the operand, unless it is an output
     """
     fixed = {root_of(value) for value in (*function.arguments, *function.returned)}
     hosts: dict[Value, tuple[Value, int]] = {}
     for op in ops:
+        if op.name == "tensorop.slice":
+            part, start = op.results[0], _run_of(op)
+            if start is not None and part not in fixed and part not in hosts and not is_weight(root_of(op.operands[0])):
+                hosts[part] = root_of(op.operands[0]), start
         if op.name not in ("tensorop.concat", "tensorop.split"):
             continue
         joins = op.name == "tensorop.concat"
@@ -84,6 +97,18 @@ def parts_of_others(function: Function, ops: Iterable[Operation]) -> dict[Value,
     return hosts
 
 
+def _run_of(op: Operation) -> int | None:
+    """Bytes before the first one of what a slice takes, None when that is no run of bytes."""
+    source, part = op.operands[0].type, op.results[0].type
+    cut = max((i for i, size in enumerate(part.shape) if size != source.shape[i]), default=0)
+    if prod(part.shape[:cut]) != 1:
+        return None
+    if any(step != 1 for step, size in zip(op.attributes["steps"], part.shape) if size != 1):
+        return None
+    strides = [prod(source.shape[i + 1 :]) for i in range(source.rank)]
+    return sum(start * stride for start, stride in zip(op.attributes["starts"], strides)) * source.numpy.itemsize
+
+
 def plan_memory(
     function: Function,
     steps: Sequence[Sequence[Operation]],
@@ -91,7 +116,7 @@ def plan_memory(
     hosts: Hosts | None = None,
     hidden: Collection[Value] = (),
 ) -> MemoryPlan:
-    """Inputs first from offset 0, then the outputs side by side in list order, then all others by first fit.
+    """Inputs first from offset 0, then the outputs side by side in list order, then all others as `pack` says.
 
     Args:
         steps: ops in execution order; the values that ops of one step read and write never share memory.
@@ -118,7 +143,7 @@ def plan_memory(
         cursor += value.type.nbytes
     fixed = _up(cursor, align)
     lifetimes = _lifetimes(position, hosts, {*plan.offsets, *hidden})
-    first_fit(list(lifetimes.values()), fixed, align)
+    pack(list(lifetimes.values()), fixed, align)
     plan.offsets.update((value, life.offset) for value, life in lifetimes.items())
     for value in hosts:
         host, offset = _host(value, hosts)
@@ -164,21 +189,73 @@ def _last_use(value: Value, position: dict[Operation, int], end: int) -> int:
     return last
 
 
-def first_fit(lives: list[Lifetime], base: int, align: int) -> None:
+def first_fit(lives: Sequence[Lifetime], base: int, align: int) -> None:
     """Largest first, each at the lowest offset that is free during its whole life."""
-    placed: list[Lifetime] = []
-    for life in sorted(lives, key=lambda x: (-x.nbytes, x.first)):
-        offset = base
-        rivals = (p for p in placed if p.first <= life.last and life.first <= p.last)
-        for other in sorted(rivals, key=lambda x: x.offset):
-            if offset + life.nbytes <= other.offset:
-                break
-            offset = max(offset, _up(other.offset + other.nbytes, align))
+    _place(lives, _largest_first(lives), _rivals(lives), base, align)
+
+
+def pack(lives: Sequence[Lifetime], base: int, align: int) -> None:
+    """Offsets from `base` on that need little memory: first fit in an order that is searched for.
+
+    Hill climbing from the better of two orders, largest first and first used first: what ends highest takes its turn
+    before another, mostly one that is in its way, and the new order stays unless it needs more. The choice is random
+    with a fixed seed and the work is bounded, so that a net is planned in the same way every time.
+    """
+    rivals = _rivals(lives)
+    starts = (_largest_first(lives), sorted(range(len(lives)), key=lambda i: lives[i].first))
+    order = min(starts, key=lambda order: _place(lives, order, rivals, base, align))
+    best, found = _place(lives, order, rivals, base, align), [life.offset for life in lives]
+    least = base + _peak(lives, max((life.last for life in lives), default=0))
+    generator = random.Random(0)
+    for _ in range(min(_MOST_TRIES, _MOST_WORK // (1 + len(lives) + sum(map(len, rivals))))):
+        if best <= least:
+            break
+        at = generator.choice([at for at, i in enumerate(order) if found[i] + lives[i].nbytes == best])
+        in_its_way = [before for before in range(at) if order[before] in rivals[order[at]]]
+        turns = in_its_way if in_its_way and generator.random() < _IN_ITS_WAY else range(max(1, at))
+        moved = order[:at] + order[at + 1 :]
+        moved.insert(generator.choice(turns), order[at])
+        end = _place(lives, moved, rivals, base, align)
+        if end <= best:
+            best, order, found = end, moved, [life.offset for life in lives]
+    for life, offset in zip(lives, found):
         life.offset = offset
-        placed.append(life)
 
 
-def _peak(lives: list[Lifetime], end: int) -> int:
+def _largest_first(lives: Sequence[Lifetime]) -> list[int]:
+    return sorted(range(len(lives)), key=lambda i: (-lives[i].nbytes, lives[i].first))
+
+
+def _rivals(lives: Sequence[Lifetime]) -> list[set[int]]:
+    """For each of `lives`, which others are in use while it is."""
+    found: list[set[int]] = [set() for _ in lives]
+    open_: list[int] = []
+    for i in sorted(range(len(lives)), key=lambda i: lives[i].first):
+        open_ = [j for j in open_ if lives[j].last >= lives[i].first]
+        for j in open_:
+            found[i].add(j)
+            found[j].add(i)
+        open_.append(i)
+    return found
+
+
+def _place(lives: Sequence[Lifetime], order: Sequence[int], rivals: Sequence[set[int]], base: int, align: int) -> int:
+    """Each in turn at the lowest free offset; returns the end of all."""
+    for life in lives:
+        life.offset = -1
+    top = base
+    for i in order:
+        offset, size = base, lives[i].nbytes
+        for start, nbytes in sorted((lives[j].offset, lives[j].nbytes) for j in rivals[i] if lives[j].offset >= 0):
+            if offset + size <= start:
+                break
+            offset = max(offset, _up(start + nbytes, align))
+        lives[i].offset = offset
+        top = max(top, offset + size)
+    return top
+
+
+def _peak(lives: Sequence[Lifetime], end: int) -> int:
     change = [0] * (end + 2)
     for life in lives:
         change[life.first] += life.nbytes

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from bmcompiler.builder import Builder
 from bmcompiler.codegen.cpu_segment import bind_segment, decode_segment, encode_segment
-from bmcompiler.codegen.memory import parts_of_others, plan_memory, root_of
+from bmcompiler.codegen.memory import Lifetime, first_fit, pack, parts_of_others, plan_memory, root_of
 from bmcompiler.codegen.partition import CPU_NOTE, partition
 from bmcompiler.errors import BMError, FileFormatError
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Function, Module, Operation, Quant, TensorType, Value
+from bmcompiler.runtime import Session
 from bmcompiler.target import find_target
 
 QUANT = Quant(1 / 64)
@@ -89,6 +90,55 @@ def _check_border(function: Function, offsets: dict[Value, int], outputs: list[i
         cursor += argument.type.nbytes
     assert all(a + v.type.nbytes == b for a, b, v in zip(outputs, outputs[1:], function.returned))
     assert outputs[0] >= cursor
+
+
+LIVES = st.lists(st.tuples(st.integers(1, 500), st.integers(0, 20), st.integers(0, 6)), max_size=25)
+
+
+@settings(max_examples=100, deadline=None)
+@given(LIVES, st.sampled_from([1, 16]), st.sampled_from([0, 48]))
+def test_packed_values_lie_apart_and_end_no_later_than_by_first_fit(
+    facts: list[tuple[int, int, int]], align: int, base: int
+) -> None:
+    lives = [Lifetime(size, first, first + steps) for size, first, steps in facts]
+    first_fit(lives, base, align)
+    before = max((life.offset + life.nbytes for life in lives), default=base)
+    pack(lives, base, align)
+    assert max((life.offset + life.nbytes for life in lives), default=base) <= before
+    assert all(life.offset >= base and (life.offset - base) % align == 0 for life in lives)
+    for a, b in combinations(lives, 2):
+        apart = a.last < b.first or b.last < a.first
+        assert apart or a.offset + a.nbytes <= b.offset or b.offset + b.nbytes <= a.offset
+    again = [Lifetime(life.nbytes, life.first, life.last) for life in lives]
+    pack(again, base, align)
+    assert [life.offset for life in again] == [life.offset for life in lives]
+
+
+def test_a_search_finds_orders_that_first_fit_does_not() -> None:
+    """The largest value belongs above those alive with it, although it is the largest."""
+    facts = [(5, 3, 5), (5, 0, 2), (4, 2, 3), (4, 5, 7), (2, 1, 4), (3, 4, 6)]
+    least = max(sum(size for size, first, last in facts if first <= step <= last) for step in range(8))
+    lives = [Lifetime(*fact) for fact in facts]
+    first_fit(lives, 0, 1)
+    assert max(life.offset + life.nbytes for life in lives) > least
+    pack(lives, 0, 1)
+    assert max(life.offset + life.nbytes for life in lives) == least
+
+
+@pytest.mark.parametrize("target", ["bm1880", "bm1684"])
+def test_a_slice_that_is_a_run_of_bytes_is_a_view(target: str) -> None:
+    b = Builder.new("net")
+    x = b.input("x", TensorType((4, 6, 5), "i8", QUANT))
+    rows = b.slice(b.maxs(x, value=1), starts=(1, 2, 0), ends=(2, 5, 5), steps=(1, 1, 1))
+    columns = b.slice(b.maxs(x, value=2), starts=(0, 0, 1), ends=(4, 6, 3), steps=(1, 1, 1))
+    backward = b.slice(b.maxs(x, value=3), starts=(3, 0, 0), ends=(-1, 6, 5), steps=(-1, 1, 1))
+    module = b.outputs([b.mins(value, value=7) for value in (rows, columns, backward)], ["a", "b", "c"])
+    hosts = parts_of_others(module.main, module.main.ops)
+    assert list(hosts.values()) == [(root_of(rows.op.operands[0]), 30 + 10)]
+    compiled = find_target(target).compile([module], 2)
+    inputs = {"x": np.random.default_rng(0).integers(-128, 128, (4, 6, 5)).astype(np.int8)}
+    found, expected = Session(compiled.model).run(inputs, raw=True), run_module(module, inputs)
+    assert all(found[name].tobytes() == expected[name].tobytes() for name in expected)
 
 
 @settings(max_examples=100, deadline=None)
