@@ -33,7 +33,7 @@ def evaluate_op(op: Operation, arrays: list[np.ndarray], target: Target | None =
             kernel = _device_kernel(op, target)
             out = op.evaluate(*arrays) if kernel is None else kernel.evaluate(op, *arrays)
         except BMError as error:
-            raise error.located(layer=op.label, kind=op.short_name) from None
+            raise error.located(layer=op.label, kind=op.title) from None
     results = out if isinstance(out, tuple) else (out,)
     for result, value in zip(results, op.results, strict=True):
         if result.shape != value.shape or result.dtype != value.type.numpy:

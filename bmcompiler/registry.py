@@ -49,7 +49,12 @@ _failed: dict[EntryPoint, PluginError] = {}
 
 
 class PluginError(BMError):
-    """A plugin that is declared but cannot be imported, that fails when it is used, or two with one name."""
+    """A plugin that is declared but cannot be imported, that fails when it is used, or two with one name.
+
+    `cause` is the reason without the name of the plugin and of its package, "" where they are not known.
+    """
+
+    cause: str = ""
 
 
 @contextmanager
@@ -104,6 +109,7 @@ def load_point(point: EntryPoint, take: Callable[[Any], None] | None = None) -> 
     except (Exception, SystemExit) as error:
         cause = str(error) if isinstance(error, BMError) else f"cannot be imported: {type(error).__name__}: {error}"
         failed = PluginError(f"{what} {cause}", remedy="repair or uninstall the package that provides it")
+        failed.cause = cause
         _failed[point] = failed
         raise failed from error
     finally:
@@ -121,7 +127,13 @@ def _check_kind(group: str, found: Any) -> None:
 def failures(*groups: str) -> list[PluginError]:
     """What went wrong with plugins so far, in these groups (all when none is given), by plugin name."""
     wanted = [point for point in _failed if not groups or point.group in groups]
-    return [_failed[point] for point in sorted(wanted, key=lambda point: (point.group, point.name, point.value))]
+    wanted.sort(key=lambda point: (point.group, point.name, point.value))
+    return list({id(_failed[point]): _failed[point] for point in wanted}.values())
+
+
+def failure_of(point: EntryPoint) -> PluginError | None:
+    """What went wrong with a plugin, None when nothing did so far."""
+    return _failed.get(point)
 
 
 def failure_note(*groups: str) -> str:
@@ -150,7 +162,8 @@ class Loader:
                 f"{self.group}: '{self.name}' is declared more than once: by {where}",
                 remedy="uninstall all but one of the packages",
             )
-            _failed[self.points[0]] = clash
+            clash.cause = f"is declared by {where}"
+            _failed.update(dict.fromkeys(self.points, clash))
             raise clash
         return load_point(self.points[0])
 

@@ -10,6 +10,7 @@ import click
 from bmcompiler import defaults
 from bmcompiler.cli.common import command_line, printable, progress
 from bmcompiler.cli.inputs import FORMULA, image_options, limit_option
+from bmcompiler.cli.plugin_option import list_plugins_option
 
 if TYPE_CHECKING:
     from bmcompiler.inputs import ImageOptions
@@ -71,6 +72,7 @@ class _TargetOption(click.Option):
 @click.option("--save-ir", type=click.Path(path_type=Path), help="Write the final IR (.mlir, weights beside it).")
 @click.option("--report", type=click.Path(path_type=Path), help="Write a report (.json or .html).")
 @click.option("--quiet", is_flag=True, help="Print no summary.")
+@list_plugins_option
 def cli(
     model: Path,
     weights: Path | None,
@@ -148,13 +150,13 @@ def cli(
 
 
 def _list_passes(target: str) -> None:
-    from bmcompiler.passmanager import describe_options, find_pass, pass_names
+    from bmcompiler.passmanager import describe_options, installed_passes
     from bmcompiler.target import find_target
 
     chip = find_target(target)
     click.echo(f"default for {target}: {chip.pipeline(chip.precisions[0], 2)}\n")
-    for each in pass_names():
-        click.echo(f"{each}: {describe_options(find_pass(each))}")
+    for each in installed_passes():
+        click.echo(f"{each.name}: {describe_options(each)}")
 
 
 main = command_line(cli, "bmnet-compile")

@@ -130,8 +130,8 @@ class Program(ABC, Generic[B]):
         try:
             moved = self._kernel(op).emit(op, self.build)
         except BMError as error:
-            raise error.located(layer=op.label, kind=op.short_name) from None
-        commands = self._name(op.label, op.short_name, before)
+            raise error.located(layer=op.label, kind=op.title) from None
+        commands = self._name(op.label, op.title, before)
         self.rows.append(device_row(op, self.target.name, moved, commands))
 
     def _device_keeping(self, segment: Segment, kept: Residency) -> None:
@@ -145,8 +145,8 @@ class Program(ABC, Generic[B]):
             try:
                 emit(step, moved[op])
             except BMError as error:
-                raise error.located(layer=op.label, kind=op.short_name) from None
-            commands[op] += self._name(op.label, op.short_name, before)
+                raise error.located(layer=op.label, kind=op.title) from None
+            commands[op] += self._name(op.label, op.title, before)
 
         emit_steps(self.build, kept.steps, self.mover, self._emit_step_alone, part)
         self.rows += [device_row(op, self.target.name, moved[op], commands[op]) for op in segment.ops]

@@ -16,7 +16,7 @@ def device_row(op: Operation, where: str, moved: Moved, commands: int) -> LayerR
     """Row of an op that became `commands` device commands."""
     return LayerRow(
         op.label,
-        op.short_name,
+        op.title,
         where,
         op.results[0].shape,
         loaded=moved.loaded,
@@ -31,13 +31,13 @@ def device_row(op: Operation, where: str, moved: Moved, commands: int) -> LayerR
 def cpu_rows(segment: Segment) -> Iterator[LayerRow]:
     """Rows of the ops of a CPU subnet."""
     for op, reason in zip(segment.ops, segment.reasons):
-        yield LayerRow(op.label, op.short_name, "cpu", op.results[0].shape, reason=reason)
+        yield LayerRow(op.label, op.title, "cpu", op.results[0].shape, reason=reason)
 
 
 def joined_names(segment: Segment) -> tuple[str, str]:
     """(layers, kinds) of a segment as a model file names them."""
     names = ", ".join(dict.fromkeys(op.label for op in segment.ops))
-    return names, ", ".join(dict.fromkeys(op.short_name for op in segment.ops))
+    return names, ", ".join(dict.fromkeys(op.title for op in segment.ops))
 
 
 def macs(op: Operation) -> int:

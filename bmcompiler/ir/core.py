@@ -128,6 +128,11 @@ class Operation:
         return self.name.rpartition(".")[2]
 
     @property
+    def title(self) -> str:
+        """What reports and model files call its kind: the name without the dialect, or that of a custom layer."""
+        return self.short_name
+
+    @property
     def label(self) -> str:
         """What messages call this op: its source layers, or its own name where it has none."""
         return "+".join(self.location) if self.location else self.short_name

@@ -52,6 +52,10 @@ class Customized(TensorOp):
     )
     free_dtype = True
 
+    @property
+    def title(self) -> str:
+        return self.sub_type or self.short_name
+
     def infer(self) -> list[TensorType]:
         if not self.output_shapes or any(d < 1 for shape in self.output_shapes for d in shape):
             raise self.shape_error(f"needs output shapes with positive dimensions, got {list(self.output_shapes)}")

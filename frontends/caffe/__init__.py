@@ -50,6 +50,12 @@ class CaffeFrontend:
 
         return import_caffe(model_path, weights_path, shapes=shapes, outputs=outputs, name=name)
 
+    def load_plugins(self) -> None:
+        """Load all plugins that add layer types; broken ones are left out."""
+        from bmcompiler.frontends.caffe.layer import load_converters
+
+        load_converters()
+
     def custom_layers(
         self, layers: Iterable[CustomizedCaffeLayer | type[CustomizedCaffeLayer]]
     ) -> AbstractContextManager[None]:

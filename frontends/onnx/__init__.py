@@ -52,6 +52,12 @@ class OnnxFrontend:
     name: ClassVar[str] = "onnx"
     suffixes: ClassVar[tuple[str, ...]] = (".onnx",)
 
+    def load_plugins(self) -> None:
+        """Load all plugins that add op types; broken ones are left out."""
+        from bmcompiler.frontends.onnx.registry import load_converters
+
+        load_converters()
+
     def load(
         self,
         model_path: str | os.PathLike[str],

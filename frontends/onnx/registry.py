@@ -36,7 +36,7 @@ def _called(key: tuple[str, str, int]) -> str:
 
 
 _DOORS = Doors(GROUP, lambda found: found())
-_TABLE: PluginTable[tuple[str, str, int], Converter] = PluginTable(None, _called)
+_TABLE: PluginTable[tuple[str, str, int], Converter] = PluginTable(_DOORS, _called)
 _VERSIONS: dict[tuple[str, str], set[int]] = {}
 """Opsets at which converters of an op type begin."""
 

@@ -83,7 +83,7 @@ def test_the_example_package_compiles_and_runs_equal_to_evaluate(tmp_path: Path)
         command, cwd=tmp_path, env=installed(tmp_path), capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert "diff customized bm1880" in done.stdout
+    assert "diff AbsDiff bm1880" in done.stdout
     error = float(done.stdout.split("largest error")[1])
     assert error < 0.1, "the thresholds or factors are wrong"
 
@@ -163,7 +163,7 @@ def registries() -> Iterator[None]:
 def test_without_instructions_the_cpu_function_runs_and_the_summary_says_why(tmp_path: Path) -> None:
     custom_layers.register_cpu_function("TestPeak", lambda inputs, _i, _f: np.maximum(*inputs))
     result = compiled(tmp_path, module())
-    (row,) = [row for row in result.rows if row.layer == "peak" and row.kind == "customized"]
+    (row,) = [row for row in result.rows if row.layer == "peak" and row.kind == "TestPeak"]
     assert row.where == "cpu" and row.reason.startswith("Its type needs instructions")
     assert row.reason.endswith("got TestPeak")
     bmodel.save(result.model, tmp_path / "net.bmodel")
@@ -215,10 +215,10 @@ class TooLarge(Peak):
 @pytest.mark.parametrize(
     ("cls", "error", "message"),
     [
-        (Forgets, PluginError, "layer 'peak' .customized.: encode.. of custom layer 'TestPeak' leaves 1 local tensors"),
+        (Forgets, PluginError, "layer 'peak' .TestPeak.: encode.. of custom layer 'TestPeak' leaves 1 local tensors"),
         (Opens, PluginError, "leaves a parallel group open. Remedy: repair the plugin"),
         (Divides, PluginError, "encode.. of custom layer 'TestPeak' failed: ZeroDivisionError: integer division"),
-        (TooLarge, BMError, "layer 'peak' .customized.: bmk1880_gdma_load: "),
+        (TooLarge, BMError, "layer 'peak' .TestPeak.: bmk1880_gdma_load: "),
     ],
 )
 def test_broken_instructions_are_reported(cls: type[Peak], error: type[BMError], message: str, tmp_path: Path) -> None:
