@@ -21,7 +21,7 @@ from bmcompiler.ir import Module, verify_module
 from bmcompiler.ops import need_tensor_ops
 from bmcompiler.passmanager import PassContext, Pipeline, run_pipeline
 from bmcompiler.registry import failure_note, failures, lookup, usable
-from bmcompiler.target import Compiled, LayerRow, Target, find_target
+from bmcompiler.target import Compiled, GroupInfo, LayerRow, Target, find_target
 
 if TYPE_CHECKING:
     import numpy as np
@@ -84,6 +84,7 @@ class Result:
         rows, totals: per-layer facts and sums; see `LayerRow`.
         notes: sentences of frontends and passes worth reading.
         timing: (stage, seconds) in order.
+        groups: which layers are computed together, see `Compiled`.
     """
 
     model: Any
@@ -93,6 +94,7 @@ class Result:
     totals: dict[str, int]
     notes: list[str]
     timing: list[tuple[str, float]]
+    groups: list[GroupInfo] | None = None
 
     @property
     def warnings(self) -> list[str]:
@@ -175,7 +177,16 @@ def compile_network(model: Path_, weights: Path_ | None, options: Options) -> Re
 
         save_module(modules[0], Path(options.save_ir))
     ctx.notes += [f"warning: {error.reason}" for error in failures()]
-    return Result(compiled.model, modules[0], target.name, compiled.rows, compiled.totals, ctx.notes, timing)
+    return Result(
+        compiled.model,
+        modules[0],
+        target.name,
+        compiled.rows,
+        compiled.totals,
+        ctx.notes,
+        timing,
+        compiled.groups,
+    )
 
 
 def _lower(

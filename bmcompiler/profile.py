@@ -1,7 +1,8 @@
 """What a timing model and a race check say about a compiled program, and how they are found.
 
 A simulator plugin provides, in the entry-point group `bmcompiler.analyzers` under its target's name, a function
-`analyze(model, program) -> Analysis`. The commands and reports of the core use nothing else.
+`analyze(model, program) -> Analysis`, with a keyword argument `profile` when its timing model has parameters
+(`bmcompiler.timing_profile`). The commands and reports of the core use nothing else.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ class LayerTime:
     """Commands of a layer: all that have its name and kind.
 
     Attributes:
-        cycles: by how much these commands moved the end of the program; they sum up to the total.
+        cycles: when the arithmetic engine works for the layer, or others do while that stands idle; they sum up to the
+            total.
         compute, transfer: busy cycles of the arithmetic engine, and of the others.
         loaded, stored: bytes read from and written to global memory; weights: bytes of coefficients among `loaded`.
         utilization: share of what the arithmetic engine could have multiplied in its `compute` cycles.
@@ -69,6 +71,14 @@ class LayerTime:
     def bound(self) -> float:
         """The larger of both bounds, in cycles."""
         return max(self.compute_bound, self.traffic_bound)
+
+    @property
+    def ratio(self) -> float:
+        """Time for one of the bound; 0 without a bound.
+
+        The time is `cycles`, or what the layer keeps an engine busy: that is more where it overlaps other layers.
+        """
+        return max(self.cycles, self.compute, self.transfer) / self.bound if self.bound else 0.0
 
 
 @dataclass(frozen=True)
@@ -170,7 +180,8 @@ class Analysis(Protocol):
         """At most `limit` conflicts, in program order; none proves that every schedule the ids allow agrees."""
 
 
-Analyzer = Callable[[Any, int], Analysis]
+Analyzer = Callable[..., Analysis]
+"""`analyze(model, program)`, with parameters of its timing model as `profile` where it has some."""
 
 
 def find_analyzer(target: str) -> Analyzer | None:
@@ -178,3 +189,11 @@ def find_analyzer(target: str) -> Analyzer | None:
     loader = entry_points("bmcompiler.analyzers").get(target)
     analyzer: Analyzer | None = None if loader is None else loader()
     return analyzer
+
+
+def analysis_of(target: str, model: Any, program: int = 0, profile: Any = None) -> Analysis | None:
+    """The analysis of a program with its chip's timing profile, or with `profile`; None when no plugin offers one."""
+    analyze = find_analyzer(target)
+    if analyze is None:
+        return None
+    return analyze(model, program) if profile is None else analyze(model, program, profile=profile)

@@ -123,9 +123,9 @@ def test_page_shows_layers_reasons_and_needs_no_other_file() -> None:
 def test_files_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
     for name in ("r.json", "r.html"):
         write_report(result(), tmp_path / name)
-    assert json.loads((tmp_path / "r.json").read_text())["report"] == 1
+    assert json.loads((tmp_path / "r.json").read_text())["report"] == 2
     assert (tmp_path / "r.html").read_text().startswith("<!doctype html>")
-    with pytest.raises(UsageError, match=r"\.json or \.html"):
+    with pytest.raises(UsageError, match=r"\.html, \.json or \.csv"):
         write_report(result(), tmp_path / "r.txt")
     with pytest.raises(OSError, match="folder does not exist"):
         write_report(result(), tmp_path / "none" / "r.json")

@@ -13,6 +13,7 @@ import click
 
 from bmcompiler.cli.common import atomic_output, command_line, format_table, printable, progress
 from bmcompiler.cli.inputs import FORMULA, image_options, limit_option, one_source
+from bmcompiler.cli.timing_option import list_parameters, timing_profile_option
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,6 +30,7 @@ Examples:
   bmnet-run resnet.bmodel --images photos --mean 123.7,116.3,103.5 --scale 0.0171
   bmnet-run lenet.bmodel --input int8.npz -o int8_out.npz --raw
   bmnet-run lenet.bmodel --input digits.npz --timing --trace lenet.trace.json --check-races
+  bmnet-run lenet.bmodel --input digits.npz --timing --timing-profile ddr_burst=64
 
 Inputs are real values, any number of samples; they are quantized with the scale in the model, and the outputs are
 written as float32. For images, the classes with the highest scores are printed when the output looks like scores.
@@ -45,6 +47,7 @@ Open a trace with https://ui.perfetto.dev or chrome://tracing.
 @click.option("--raw", is_flag=True, help="Pass the integers of the device both ways, no scaling.")
 @click.option("--timing", is_flag=True, help="Print the time on this host, and a model of the chip's.")
 @click.option("--trace", metavar="FILE.json", type=click.Path(path_type=Path), help="Write a timeline (Chrome trace).")
+@timing_profile_option
 @click.option("--check-races", is_flag=True, help="Prove first that the wait ids order all commands that need it.")
 @click.option("--fast", is_flag=True, help="Let float sums differ in their last bits from the chip's.")
 @click.option("--device", type=int, default=0, show_default=True, help="Number of the device to run on.")
@@ -58,6 +61,7 @@ def cli(
     raw: bool,
     timing: bool,
     trace: Path | None,
+    timing_profile: tuple[str, ...],
     check_races: bool,
     fast: bool,
     device: int,
@@ -68,6 +72,9 @@ def cli(
     from bmcompiler.registry import lookup
 
     session = lookup("bmcompiler.runtimes", "session", "runtime")(model, device, fast=fast)
+    if "help" in timing_profile:
+        list_parameters(session.model.target)
+        return
     inputs = open_inputs(one_source("--input", source, images), limit).bind(session.inputs)
     steps = 0
 
@@ -78,7 +85,8 @@ def cli(
 
     with _opened(output) as stream, _opened(trace, text=True) as trace_stream:
         try:
-            analysis = _analysis(session, inputs) if timing or trace or check_races else None
+            wanted = timing or trace or check_races
+            analysis = _analysis(session, inputs, timing_profile) if wanted else None
             if analysis is not None and check_races:
                 _refuse_races(analysis.races(), model)
             start = time.perf_counter()
@@ -114,18 +122,19 @@ def _count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def _analysis(session: Any, inputs: InputData) -> Analysis:
+def _analysis(session: Any, inputs: InputData, settings: Sequence[str]) -> Analysis:
     """The analysis of the program that will run. Raises UnsupportedError when the chip has none."""
     from bmcompiler.errors import UnsupportedError
-    from bmcompiler.profile import find_analyzer
+    from bmcompiler.profile import analysis_of
+    from bmcompiler.timing_profile import profile_for
 
-    target = session.model.target
-    analyze = find_analyzer(target)
-    if analyze is None:
+    target, program = session.model.target, session.program_for(inputs)
+    found = analysis_of(target, session.model, program, profile_for(target, settings))
+    if found is None:
         raise UnsupportedError(
             f"no plugin analyses programs for {target}", remedy="leave out --timing, --trace and --check-races"
         )
-    return analyze(session.model, session.program_for(inputs))
+    return found
 
 
 def _refuse_races(races: Sequence[Race], model: Path) -> None:

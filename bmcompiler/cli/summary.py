@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from math import prod
+from typing import Any
 
 from bmcompiler.cli.common import format_table, printable
+from bmcompiler.cli.timing import bytes_text
 from bmcompiler.driver import Result
-from bmcompiler.target import LayerRow
+from bmcompiler.errors import SimulatorError
+from bmcompiler.estimate import estimate
+from bmcompiler.target import GroupInfo, LayerRow
 
 _HEADERS = ("layer", "op", "runs on", "shape", "MACs", "loaded", "weights", "stored", "tiles", "commands")
 
@@ -39,8 +44,48 @@ def _amount(name: str, value: int) -> str:
     return f"{value:,}" if name.endswith("commands") else f"{value:,} bytes"
 
 
-def summary(result: Result) -> str:
-    """The whole summary, ending in a newline."""
+def _memory(totals: Mapping[str, int]) -> dict[str, str]:
+    """Totals in words; a lower bound stands beside what it bounds."""
+    lines = {}
+    for name, value in totals.items():
+        if name.endswith(_BOUND):
+            continue
+        lines[name] = _amount(name, value)
+        bound = totals.get(f"{name.split()[0]}{_BOUND}")
+        if bound and name.endswith(" memory"):
+            lines[name] += f", {value / bound:.2f}x of the lower bound {bound:,}"
+    return lines
+
+
+_BOUND = " lower bound"
+
+
+def _time(result: Result, profile: Any) -> dict[str, str]:
+    """What the timing model says; nothing for targets without one."""
+    try:
+        timing = estimate(result, profile)
+    except SimulatorError as error:
+        return {"time": f"not estimated: {printable(str(error))}"}
+    if timing is None:
+        return {}
+    cycles = f"{timing.seconds * 1e6:,.1f} us, {timing.cycles:,} cycles at {timing.clock_hz / 1e6:g} MHz"
+    ratio = f", {timing.ratio:.2f}x of the roofline bound" if timing.bound else ""
+    return {"bytes": bytes_text(timing), "time": f"{cycles}{ratio} (estimate)"}
+
+
+def _groups(groups: Sequence[GroupInfo] | None) -> dict[str, str]:
+    if groups is None:
+        return {}
+    several = [group for group in groups if len(group.layers) > 1]
+    sliced = sum(prod(group.slices) > 1 for group in several)
+    layers = sum(len(group.layers) for group in several)
+    return {
+        "groups": f"{len(groups)}, {len(several)} of them of several layers ({layers}), {sliced} of these in slices"
+    }
+
+
+def summary(result: Result, profile: Any = None) -> str:
+    """The whole summary, ending in a newline; `profile` holds parameters for the timing model (`estimate`)."""
     lines = [layer_table(result.rows)]
     on_cpu = [row for row in result.rows if row.where == "cpu"]
     total = {
@@ -48,7 +93,9 @@ def summary(result: Result) -> str:
         "MACs": f"{sum(row.macs for row in result.rows):,}",
         "bytes loaded": f"{sum(row.loaded for row in result.rows):,}",
         "bytes stored": f"{sum(row.stored for row in result.rows):,}",
-        **{name: _amount(name, value) for name, value in result.totals.items()},
+        **_memory(result.totals),
+        **_groups(result.groups),
+        **_time(result, profile),
         "compile time": f"{sum(seconds for _, seconds in result.timing):.2f} s",
     }
     width = max(len(name) for name in total)

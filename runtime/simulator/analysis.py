@@ -15,7 +15,7 @@ from bmcompiler.bmodel.layers import LayerSpan
 from bmcompiler.profile import CommandRef, EngineUse, LayerTime, Race, Timing
 from bmcompiler.runtime.simulator.counters import bytes_in_use, rates
 from bmcompiler.runtime.simulator.races import Accesses, conflicts
-from bmcompiler.runtime.simulator.timing import CommandList, Ints, Schedule, advances, schedule, stalls, sums
+from bmcompiler.runtime.simulator.timing import CommandList, Ints, Schedule, schedule, shares, stalls, sums
 from bmcompiler.runtime.simulator.trace import Counter, chrome_trace, layer_slices
 
 _UNNAMED = "(unnamed)"
@@ -187,7 +187,7 @@ class ProgramAnalysis(ABC):
         arithmetic = self.commands.engine == _ARITHMETIC
         compute = np.where(arithmetic, cost.cycles, 0)
         columns = (
-            advances(self.times),
+            shares(self.commands, self.times),
             compute,
             cost.cycles - compute,
             cost.macs,
@@ -198,12 +198,12 @@ class ProgramAnalysis(ABC):
         busy = np.array(sums(compute, owner, len(rows)))
         ideal = np.bincount(owner, cost.ideal, len(rows))
         useful = np.bincount(owner, cost.ideal * (cost.macs > 0), len(rows))
-        shares = np.divide(useful, busy, out=np.zeros(len(rows)), where=busy > 0).tolist()
+        peak = np.divide(useful, busy, out=np.zeros(len(rows)), where=busy > 0).tolist()
         more = (np.where(arithmetic, self._idle, 0), _known(cost.features, cost), _known(cost.once, cost))
         idle, features, once = (sums(column, owner, len(rows)) for column in more)
         bus = [nbytes / self.profile.bus_bytes_per_cycle for nbytes in once]
         counted = (sums(column, owner, len(rows)) for column in columns)
-        totals = zip(*counted, shares, idle, features, once, ideal.tolist(), bus)
+        totals = zip(*counted, peak, idle, features, once, ideal.tolist(), bus)
         found = [LayerTime(row.name, row.kind, len(row.records), *total) for row, total in zip(rows, totals)]
         return tuple(found if found[-1].commands else found[:-1])
 

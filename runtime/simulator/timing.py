@@ -108,10 +108,37 @@ def stalls(commands: CommandList, times: Schedule) -> Ints:
     return idle
 
 
-def advances(times: Schedule) -> Ints:
-    """By how much each command, in program order, moves the latest end so far; the sum is the total."""
-    frontier = np.maximum.accumulate(times.end)
-    return np.diff(frontier, prepend=0)
+def shares(commands: CommandList, times: Schedule) -> Ints:
+    """Whose every cycle is: of each command, those in which no engine with a smaller number works.
+
+    Without gaps in which no engine works, and `schedule` leaves none, the sum is the total.
+    """
+    result = times.end - times.start
+    begin, end = np.zeros((2, 0), np.int64)
+    for engine in range(commands.engines):
+        own = np.flatnonzero(commands.engine == engine)
+        covered = _covered(begin, end, times.end[own]) - _covered(begin, end, times.start[own])
+        result[own] -= covered
+        begin, end = _union(np.append(begin, times.start[own]), np.append(end, times.end[own]))
+    return result
+
+
+def _union(begin: Ints, end: Ints) -> tuple[Ints, Ints]:
+    """Intervals as disjoint ones in order."""
+    order = np.argsort(begin, kind="stable")
+    begin, latest = begin[order], np.maximum.accumulate(end[order])
+    first = np.append(True, begin[1:] > latest[:-1])[: len(begin)]
+    return begin[first], np.append(latest[:-1][first[1:]], latest[-1:])
+
+
+def _covered(begin: Ints, end: Ints, at: Ints) -> Ints:
+    """Cycles before each of `at` that disjoint intervals in order cover."""
+    if not len(begin):
+        return np.zeros_like(at)
+    before = np.append(0, np.cumsum(end - begin))
+    index = np.searchsorted(begin, at, side="right")
+    last = np.maximum(index - 1, 0)
+    return np.where(index > 0, before[last] + np.minimum(at, end[last]) - begin[last], 0)
 
 
 def sums(values: Ints, groups: Ints, count: int) -> list[int]:

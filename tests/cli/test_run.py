@@ -129,8 +129,10 @@ def test_timing_shows_host_and_chip(net: Save, data: Save, capsys: pytest.Captur
 def test_trace_is_written(net: Save, data: Save, tmp_path: Path) -> None:
     trace = tmp_path / "trace.json"
     assert bmnet_run(net(), "--input", data(x=samples(2)), "--trace", str(trace)) == 0
-    names = [event["name"] for event in json.loads(trace.read_text())["traceEvents"]]
-    assert names[-4:] == ["act", "gdma.load", "tpu.max", "gdma.store"]
+    slices = [event for event in json.loads(trace.read_text())["traceEvents"] if event["ph"] == "X"]
+    assert {event["name"] for event in slices if event["cat"] == "layer"} == {"act"}
+    commands = [event["name"] for event in slices if event["cat"] == "command"]
+    assert commands == ["gdma.load", "tpu.max", "gdma.store"]
 
 
 def test_race_check(net: Save, data: Save, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

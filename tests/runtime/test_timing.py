@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from programs import CHANNELS, SIDE, TILE_BYTES, analysed, model, one_load, relu_tiles, waits, with_wait
 
 from bmcompiler.backends.bm1880.bmkernel import (
@@ -46,7 +48,7 @@ from bmcompiler.bmodel.layers import LayerSpan
 from bmcompiler.errors import FileFormatError, SimulatorError, UnsupportedError, UsageError
 from bmcompiler.runtime.simulator.bm1880.analysis import analyze
 from bmcompiler.runtime.simulator.bm1880.cost import PROFILE, Costs, TimingProfile
-from bmcompiler.runtime.simulator.timing import NO_WAIT, CommandList, advances, schedule, stalls
+from bmcompiler.runtime.simulator.timing import NO_WAIT, CommandList, Schedule, schedule, shares, stalls
 
 FREE = TimingProfile(gdma_start=1, tpu_start=1)
 
@@ -141,7 +143,25 @@ def test_commands_start_as_soon_as_their_engine_and_their_waits_allow() -> None:
     assert times.start.tolist() == [0, 0, 10, 10, 15, 16, 20]
     assert times.end.tolist() == [10, 2, 13, 15, 16, 20, 21]
     assert stalls(commands, times).tolist() == [0, 0, 0, 8, 2, 0, 5]
-    assert advances(times).tolist() == [10, 0, 3, 2, 1, 4, 1]
+    assert shares(commands, times).tolist() == [10, 0, 3, 2, 1, 4, 1]
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9), st.integers(-1, 20)), max_size=40))
+def test_every_cycle_is_somebodys(rows: list[tuple[int, int, int]]) -> None:
+    engine, cost = (np.array([row[column] for row in rows], np.int64) for column in (0, 1))
+    wait = np.array([back if back < at else NO_WAIT for at, (_, _, back) in enumerate(rows)], np.int64)
+    commands = CommandList(3, engine, wait, engine == 2)
+    times = schedule(commands, cost)
+    found = shares(commands, times)
+    assert found.sum() == times.cycles and (found >= 0).all() and (found <= cost).all()
+    assert found[engine == 0].sum() == cost[engine == 0].sum()
+
+
+def test_transfers_have_the_cycles_in_which_nothing_is_computed() -> None:
+    engine = np.array([0, 0, 1, 1])
+    commands = CommandList(2, engine, np.full(4, NO_WAIT), engine == 2)
+    times = Schedule(np.array([10, 30, 0, 25]), np.array([20, 40, 25, 50]))
+    assert shares(commands, times).tolist() == [10, 10, 15, 15]
 
 
 def test_parallel_groups_overlap_transfers_with_arithmetic() -> None:

@@ -8,10 +8,10 @@ PAGE_HEAD = """<!doctype html>
 <title>{title}</title>
 <style>
 :root { color-scheme: light dark; --line: #d5dae1; --soft: #f4f6f8; --dim: #5d6876; --text: #1c232b; --page: #fff;
-  --w: #7a5cc2; --a: #2c7fb8; --s: #e08a2e; --warn: #a33a1f; }
+  --w: #7a5cc2; --a: #2c7fb8; --s: #e08a2e; --f: #2a9d6f; --x: #9aa5b1; --warn: #a33a1f; }
 @media (prefers-color-scheme: dark) {
   :root { --line: #39424d; --soft: #20262d; --dim: #98a4b3; --text: #e3e8ee; --page: #161b20;
-    --w: #a58ae6; --a: #5aa9dd; --s: #f0a95a; --warn: #f08a6c; } }
+    --w: #a58ae6; --a: #5aa9dd; --s: #f0a95a; --f: #5cc79b; --x: #77828f; --warn: #f08a6c; } }
 body { font: 14px/1.45 system-ui, "DejaVu Sans", sans-serif; color: var(--text); background: var(--page);
   margin: 0 auto; padding: 1.5rem; max-width: 1500px; }
 h1 { font-size: 1.6rem; margin: 0 0 1rem; overflow-wrap: anywhere; }
@@ -30,13 +30,30 @@ th:hover, th:focus { color: var(--text); }
 th[data-dir="1"]::after { content: " \\25B2"; }
 th[data-dir="-1"]::after { content: " \\25BC"; }
 th.n, td.n { text-align: right; }
-td.t { white-space: normal; overflow-wrap: anywhere; }
-table.layers td.t { max-width: 22rem; }
+td.long { white-space: normal; overflow-wrap: anywhere; min-width: 9rem; max-width: 26rem; }
+th, td { vertical-align: top; }
 tbody tr:hover { background: var(--soft); }
-td.bar { min-width: 14rem; }
+td.bar { min-width: 10rem; vertical-align: middle; }
 .stack { display: flex; height: .8rem; width: 100%; }
 .stack i { display: block; min-width: 1px; }
 .w { background: var(--w); } .a { background: var(--a); } .s { background: var(--s); }
+.f { background: var(--f); } .x { background: var(--x); } .c { background: var(--a); }
+svg { font: 12px system-ui, "DejaVu Sans", sans-serif; fill: var(--dim); display: block; }
+svg .w { fill: var(--w); } svg .a, svg .c { fill: var(--a); } svg .s { fill: var(--s); } svg .x { fill: var(--x); }
+svg .grid { stroke: var(--line); stroke-width: 1; } svg .roof { stroke: var(--text); stroke-width: 2; }
+svg .strong { fill: var(--text); } svg .band { fill: var(--soft); }
+svg .stay { stroke: var(--page); stroke-width: .5; } svg .stay:hover { fill: var(--warn); }
+svg .dot { fill-opacity: .55; stroke: var(--page); } svg .dot:hover { fill: var(--warn); fill-opacity: 1; }
+.net { background: var(--warn); } svg .net { fill: var(--warn); stroke: var(--page); }
+.groups { display: flex; flex-wrap: wrap; gap: .35rem; align-items: flex-start; }
+.group { border: 1px solid var(--line); border-radius: 6px; padding: .15rem .35rem; max-width: 100%; }
+.group.several { border-color: var(--dim); background: var(--soft); }
+.group span { color: var(--dim); font-size: .75rem; margin-right: .25rem; }
+.chip { display: inline-block; font-style: normal; font-size: .75rem; padding: 0 .3rem; margin: .1rem;
+  border-radius: 4px; max-width: 10rem; overflow: hidden; text-overflow: ellipsis; white-space: nowrap;
+  vertical-align: bottom; background: color-mix(in srgb, var(--a) var(--shade), transparent); }
+.meter { height: 3px; background: var(--line); margin-top: .15rem; }
+.meter i { display: block; height: 3px; background: var(--a); }
 .legend span { margin-left: 1rem; }
 .legend i { display: inline-block; width: .8rem; height: .8rem; margin-right: .35rem; vertical-align: -.1rem; }
 .cpu { color: var(--warn); font-weight: 600; }

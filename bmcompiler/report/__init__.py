@@ -1,0 +1,56 @@
+"""Compile reports: what the summary says and more, as JSON and CSV for tools and as one HTML page for people."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from bmcompiler.driver import Result
+from bmcompiler.errors import UsageError
+from bmcompiler.files import StrPath, atomic_output
+from bmcompiler.report.data import report_data
+from bmcompiler.report.page import page
+from bmcompiler.report.text import csv_text, json_text
+
+__all__ = ["check_ending", "report_csv", "report_data", "report_html", "report_json", "write_report"]
+
+
+def report_json(result: Result, profile: Any = None) -> str:
+    """The report as JSON text."""
+    return json_text(report_data(result, profile))
+
+
+def report_csv(result: Result, profile: Any = None) -> str:
+    """The layers as comma-separated values, one line each after a line of headings."""
+    return csv_text(report_data(result, profile))
+
+
+def report_html(result: Result, profile: Any = None) -> str:
+    """The report as one page without outside resources; tables sort by a click on a heading."""
+    return page(report_data(result, profile))
+
+
+_RENDERERS = {".json": report_json, ".html": report_html, ".csv": report_csv}
+
+
+def check_ending(path: StrPath) -> None:
+    """Raise UsageError for names that no kind of report has."""
+    if Path(path).suffix.lower() not in _RENDERERS:
+        raise UsageError(f"a report must end in .html, .json or .csv, got '{path}'")
+
+
+def write_report(result: Result, path: StrPath, profile: Any = None) -> None:
+    """Write the report of a compilation; the ending of `path` (.html, .json or .csv) says which.
+
+    Args:
+        profile: parameters for the timing model, see `bmcompiler.estimate`.
+
+    Raises:
+        UsageError: another ending.
+        SimulatorError: the timing model does not understand the commands.
+        OSError: the file cannot be written; an existing one stays as it was.
+    """
+    check_ending(path)
+    text = _RENDERERS[Path(path).suffix.lower()](result, profile)
+    with atomic_output(path, text=True) as stream:
+        stream.write(text)

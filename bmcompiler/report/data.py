@@ -1,0 +1,136 @@
+"""What a report says, as plain data: the rows of the summary joined with the timing model's figures."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+from bmcompiler.driver import Result
+from bmcompiler.estimate import estimate
+from bmcompiler.profile import LayerTime, Timing
+from bmcompiler.target import GroupInfo, LayerRow
+
+VERSION = 2
+"""Raised when a field of the JSON changes its meaning."""
+
+_SUMMED = ("macs", "loaded", "weights", "stored", "commands", "tiles")
+_SHARED = ("cycles", "compute", "transfer", "stalled", "features", "spill", "compulsory")
+"""Figures of the timing model that rows of one name and kind share by their commands."""
+
+Row = dict[str, Any]
+
+
+def report_data(result: Result, profile: Any = None) -> dict[str, Any]:
+    """The report as plain data.
+
+    `layers` are the rows of the summary in program order; `timing`, when the chip has a timing model, is that of the
+    first program, and each row has its share of the figures of `LayerTime`. `groups` are those of `Compiled`, and each
+    row has the number of its group.
+    """
+    stages = result.model.stages()
+    timing = estimate(result, profile)
+    layers = [asdict(row) for row in result.rows]
+    if timing is not None:
+        _add_times(layers, timing, result.target)
+    if result.groups is not None:
+        _add_groups(layers, result.groups)
+    return {
+        "report": VERSION,
+        "net": stages[0].net if stages else "",
+        "target": result.target,
+        "programs": [
+            {
+                "inputs": [_tensor(info) for info in stage.inputs],
+                "outputs": [_tensor(info) for info in stage.outputs],
+                "weight_bytes": stage.weight_size,
+                "command_bytes": stage.instruction_size,
+                "neuron_bytes": stage.neuron_size,
+            }
+            for stage in stages
+        ],
+        "totals": {
+            **{name: sum(getattr(row, name) for row in result.rows) for name in _SUMMED},
+            **{name.replace(" ", "_"): value for name, value in result.totals.items()},
+        },
+        "layers": layers,
+        "groups": None if result.groups is None else [asdict(group) for group in result.groups],
+        "timing": None if timing is None else _timing(timing),
+        "notes": result.notes,
+        "compile_seconds": [{"stage": stage, "seconds": seconds} for stage, seconds in result.timing],
+    }
+
+
+def _timing(timing: Timing) -> Row:
+    """Its fields and what follows from them; layers likewise."""
+    facts = asdict(timing)
+    for name in ("seconds", "spill", "traffic_bound", "bound", "ratio"):
+        facts[name] = getattr(timing, name)
+    facts["engines"] = [asdict(use) | {"waits": dict(use.waits)} for use in timing.engines]
+    facts["layers"] = [
+        asdict(layer) | {name: getattr(layer, name) for name in ("spill", "bound", "ratio")} for layer in timing.layers
+    ]
+    return facts
+
+
+def _add_times(rows: list[Row], timing: Timing, target: str) -> None:
+    """Give every row its part of its layer's figures; rows of one name and kind share them by their commands.
+
+    Commands of no layer, such as copies of outputs, get a row at the end.
+    """
+    members: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in rows:
+        members[row["layer"], row["kind"]].append(row)
+    for layer in timing.layers:
+        if (layer.name, layer.kind) not in members:
+            rows.append(asdict(_without_row(layer, target)))
+            members[layer.name, layer.kind].append(rows[-1])
+    for row in rows:
+        row.update(dict.fromkeys(_SHARED, 0), utilization=0.0, bound=0.0, bound_alone=0.0, ratio=0.0)
+        row["compute_bound"] = 0.0
+    for layer in timing.layers:
+        same = members[layer.name, layer.kind]
+        for name in _SHARED:
+            _share(same, name, getattr(layer, name))
+        for row in same:
+            _add_bounds(row, layer, timing)
+
+
+def _without_row(layer: LayerTime, target: str) -> LayerRow:
+    moved = {"loaded": layer.loaded, "stored": layer.stored, "weights": layer.weights}
+    return LayerRow(layer.name, layer.kind, target, (), commands=layer.commands, macs=layer.macs, **moved)
+
+
+def _share(rows: list[Row], name: str, total: int) -> None:
+    left, commands = total, sum(row["commands"] for row in rows)
+    for row in rows:
+        row[name] = left * row["commands"] // commands if commands else 0
+        left, commands = left - row[name], commands - row["commands"]
+
+
+def _add_bounds(row: Row, layer: LayerTime, timing: Timing) -> None:
+    """Bounds of a row: in this program, and with its weights, inputs and outputs crossing the bus once each."""
+    part = row["commands"] / layer.commands if layer.commands else 0.0
+    row["utilization"], row["ratio"] = layer.utilization, layer.ratio
+    row["bound"] = layer.bound * part
+    nbytes = row["parameters"] + row["inputs"] + row["outputs"]
+    alone = nbytes / timing.bus_bytes_per_cycle if timing.bus_bytes_per_cycle else 0.0
+    row["compute_bound"] = layer.compute_bound * part
+    row["bound_alone"] = max(row["compute_bound"], alone)
+
+
+def _add_groups(rows: Iterable[Row], groups: Iterable[GroupInfo]) -> None:
+    """Give every row the number of its group: the first of its name that has not been given to a row before."""
+    numbers: dict[str, list[int]] = defaultdict(list)
+    for group in groups:
+        for name in group.layers:
+            numbers[name].append(group.number)
+    for row in rows:
+        mine = numbers[row["layer"]] if row["where"] != "cpu" else []
+        row["group"] = mine.pop(0) if len(mine) > 1 else (mine[0] if mine else None)
+
+
+def _tensor(info: Any) -> Row:
+    facts = {"name": info.name, "shape": list(info.shape), "dtype": info.dtype, "threshold": info.threshold}
+    return facts | ({"scale": info.scale, "zero_point": info.zero_point} if info.scale else {})

@@ -1,0 +1,100 @@
+"""Local memory over time: one rectangle for each stay of a tensor, from its first to its last step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from bmcompiler.report.svg import even_steps, line, svg, title, words
+from bmcompiler.report.tables import legend
+
+_LEFT, _RIGHT, _TOP, _BOTTOM = 70.0, 12.0, 26.0, 40.0
+_HEIGHT = 420.0
+_WIDTH, _STEP_MIN, _STEP_MAX = 1380.0, 2.0, 14.0
+_LABEL_ROOM = 26.0  # between numbers of groups
+_KINDS = (("weight", "w", "weights"), ("value", "a", "activations"), ("scratch", "x", "scratch"))
+_CLASS = {kind: style for kind, style, _ in _KINDS}
+
+Group = dict[str, Any]
+
+
+def occupancy_section(data: dict[str, Any]) -> str:
+    """A picture per run of device layers, address over steps; nothing for chips that keep nothing."""
+    runs = [run for run in _runs(data["groups"] or ()) if any(group["stays"] for group in run)]
+    if not runs:
+        return ""
+    high = max(stay["address"] + stay["lane_bytes"] for run in runs for group in run for stay in group["stays"])
+    marks = legend("", [(style, name) for _, style, name in _KINDS])
+    pictures = "".join(_picture(run, high) for run in runs)
+    text = (
+        "What lies where in every lane of local memory, from the step that brings it to its last use; a step computes "
+        "a layer, or a slice of one. Numbers above are those of groups. Layers that tile by themselves leave their "
+        "step empty."
+    )
+    return f'<h2>Local memory over time</h2><p class="small">{text}</p>{marks}{pictures}'
+
+
+def _runs(groups: Sequence[Group]) -> Iterator[list[Group]]:
+    """Groups whose steps are counted together: with every run of device layers the steps begin anew."""
+    run: list[Group] = []
+    latest = -1
+    for group in groups:
+        first = min((stay["first_step"] for stay in group["stays"]), default=latest)
+        if first < latest and run:
+            yield run
+            run, latest = [], -1
+        run.append(group)
+        latest = max([latest, *(stay["first_step"] for stay in group["stays"])])
+    if run:
+        yield run
+
+
+def _picture(run: list[Group], high: int) -> str:
+    stays = [(group, stay) for group in run for stay in group["stays"]]
+    steps = 1 + max(stay["last_step"] for _, stay in stays)
+    step = min(_STEP_MAX, max(_STEP_MIN, (_WIDTH - _LEFT - _RIGHT) / steps))
+    width = max(_LEFT + _RIGHT + step * steps, 300.0)
+    bottom = _HEIGHT - _BOTTOM
+    scale = (bottom - _TOP) / high
+    parts = list(_bands(run, step, width, bottom))
+    for address in even_steps(high, 8, base=2):
+        y = bottom - address * scale
+        parts += [line(_LEFT, y, width - _RIGHT, y, "grid"), words(_LEFT - 6, y + 4, _kib(address), "end")]
+    for group, stay in stays:
+        x, wide = _LEFT + stay["first_step"] * step, (stay["last_step"] - stay["first_step"] + 1) * step
+        top, tall = bottom - (stay["address"] + stay["lane_bytes"]) * scale, max(0.6, stay["lane_bytes"] * scale)
+        place = f'x="{x:.2f}" y="{top:.2f}" width="{wide:.2f}" height="{tall:.2f}"'
+        parts.append(
+            f'<rect class="stay {_CLASS.get(stay["kind"], "x")}" {place}>{title(_tooltip(group, stay))}</rect>'
+        )
+    for number in even_steps(steps, int(width / 90)):
+        parts.append(words(_LEFT + number * step, bottom + 16, f"{number:g}", "middle"))
+    parts.append(words(_LEFT, _HEIGHT - 6, "step"))
+    parts.append(words(14, (_TOP + bottom) / 2, "address in a lane", "middle", -90))
+    return f'<div class="scroll">{svg(width, _HEIGHT, "".join(parts), "local memory over time", "occupancy")}</div>'
+
+
+def _bands(run: list[Group], step: float, width: float, bottom: float) -> Iterator[str]:
+    """A stripe behind every other group, and the numbers of groups where there is room."""
+    starts = [(group["number"], min(stay["first_step"] for stay in group["stays"])) for group in run if group["stays"]]
+    edges = [_LEFT + first * step for _, first in starts]
+    shown = -_LABEL_ROOM
+    for index, ((number, _), left) in enumerate(zip(starts, edges)):
+        right = edges[index + 1] if index + 1 < len(edges) else width - _RIGHT
+        if index % 2:
+            yield f'<rect class="band" x="{left:.2f}" y="{_TOP}" width="{right - left:.2f}" height="{bottom - _TOP}"/>'
+        if left - shown >= _LABEL_ROOM:
+            shown = left
+            yield words(left, _TOP - 8, str(number))
+
+
+def _tooltip(group: Group, stay: dict[str, Any]) -> str:
+    first, last = stay["first_step"], stay["last_step"]
+    when = f"step {first}" if first == last else f"steps {first} to {last}"
+    end = stay["address"] + stay["lane_bytes"]
+    what = f"{stay['kind']} of {stay['label']}: {stay['lane_bytes']:,} bytes per lane"
+    return f"{what}, addresses {stay['address']:,} to {end - 1:,}, {when}, group {group['number']}"
+
+
+def _kib(value: float) -> str:
+    return f"{value / 1024:g} KiB" if value % 1024 == 0 else f"{value:g}"

@@ -1,0 +1,39 @@
+"""Reports for tools: JSON with everything, CSV with the layers."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import Any
+
+from bmcompiler.report.columns import columns_of
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""First characters that make spreadsheets compute a cell."""
+
+
+def json_text(data: dict[str, Any]) -> str:
+    """The report data as JSON."""
+    return json.dumps(data, indent=1) + "\n"
+
+
+def csv_text(data: dict[str, Any]) -> str:
+    """One line per layer after one of headings, the keys of the JSON; shapes as 1x3x224x224, the unknown empty."""
+    columns = columns_of(data["layers"])
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(["number", *(column.key for column in columns)])
+    for number, row in enumerate(data["layers"]):
+        writer.writerow([number, *(_cell(row.get(column.key)) for column in columns)])
+    return stream.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return "x".join(map(str, value))
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, str) and value.startswith(_FORMULA):  # layer names come from files
+        return f"'{value}"
+    return value
