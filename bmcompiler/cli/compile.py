@@ -10,6 +10,7 @@ import click
 from bmcompiler import defaults
 from bmcompiler.cli.common import command_line, printable, progress
 from bmcompiler.cli.inputs import FORMULA, image_options, limit_option
+from bmcompiler.cli.timing_option import list_parameters, timing_profile_option
 from bmcompiler.cli.plugin_option import list_plugins_option
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ Examples:
   bmnet-compile net.onnx --target {defaults.TARGET} --images photos --mean 123.7,116.3,103.5 --scale 0.0171
   bmnet-compile net.onnx --target {defaults.TARGET} --calibration-table net.table -o net.bmodel
   bmnet-compile net.onnx --shapes "[[1,3,128,128]]" --shapes "[[1,3,256,256]]" --data calib.npz
+  bmnet-compile net.onnx --target {defaults.TARGET} --data calib.npz --report net.html --timing-profile ddr_burst=64
 
 Calibration samples are values as the net was trained on.
 {FORMULA}"""
@@ -70,7 +72,8 @@ class _TargetOption(click.Option):
 @click.option("--print-ir-after", metavar="PASS|all", help="Print the IR after a pass, to stderr.")
 @click.option("--verify-each", is_flag=True, help="Verify the IR after every pass.")
 @click.option("--save-ir", type=click.Path(path_type=Path), help="Write the final IR (.mlir, weights beside it).")
-@click.option("--report", type=click.Path(path_type=Path), help="Write a report (.json or .html).")
+@click.option("--report", type=click.Path(path_type=Path), help="Write a report (.html, .json, or .csv of the layers).")
+@timing_profile_option
 @click.option("--quiet", is_flag=True, help="Print no summary.")
 @list_plugins_option
 def cli(
@@ -95,6 +98,7 @@ def cli(
     verify_each: bool,
     save_ir: Path | None,
     report: Path | None,
+    timing_profile: tuple[str, ...],
     quiet: bool,
 ) -> None:
     """Compile MODEL (.onnx, .prototxt with its .caffemodel as WEIGHTS, or .mlir) for an accelerator."""
@@ -105,8 +109,18 @@ def cli(
     if pipeline == "help":
         _list_passes(target)
         return
-    if report is not None and report.suffix not in (".json", ".html"):
-        raise click.BadParameter(f"'{report}' must end in .json or .html", param_hint="--report")
+    if "help" in timing_profile:
+        list_parameters(target)
+        return
+    profile = None
+    if timing_profile:
+        from bmcompiler.timing_profile import profile_for
+
+        profile = profile_for(target, timing_profile)
+    if report is not None:
+        from bmcompiler.report import check_ending
+
+        check_ending(report)
     options = Options(
         target=target,
         name=name,
@@ -138,14 +152,14 @@ def cli(
     if report is not None:
         from bmcompiler.report import write_report
 
-        write_report(result, report)
+        write_report(result, report, profile)
     if quiet:
         for warning in result.warnings:
             click.echo(printable(warning), err=True)
     else:
         from bmcompiler.cli.summary import summary
 
-        click.echo(summary(result), nl=False)
+        click.echo(summary(result, profile), nl=False)
         click.echo(f"wrote {path} ({path.stat().st_size:,} bytes)")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from bmcompiler.codegen.memory import MemoryPlan
+from bmcompiler.codegen.memory import MemoryPlan, is_weight, root_of
 from bmcompiler.codegen.partition import Segment
 from bmcompiler.codegen.schedule import Moved
 from bmcompiler.ir import Operation
@@ -14,6 +14,8 @@ from bmcompiler.target import LayerRow
 
 def device_row(op: Operation, where: str, moved: Moved, commands: int) -> LayerRow:
     """Row of an op that became `commands` device commands."""
+    operands = list(dict.fromkeys(op.operands))
+    parameters = sum(value.type.nbytes for value in operands if is_weight(root_of(value)))
     return LayerRow(
         op.label,
         op.title,
@@ -25,6 +27,9 @@ def device_row(op: Operation, where: str, moved: Moved, commands: int) -> LayerR
         commands=commands,
         tiles=moved.tiles,
         macs=macs(op),
+        inputs=sum(value.type.nbytes for value in operands) - parameters,
+        outputs=sum(value.type.nbytes for value in op.results),
+        parameters=parameters,
     )
 
 
