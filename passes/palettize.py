@@ -11,7 +11,7 @@ from bmcompiler.ir import Module, Operation, Rewriter, apply_patterns
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.rewriting import Rules, inherit, kind, rebuild
 from bmcompiler.passmanager import Pass, PassContext, PassResult
-from bmcompiler.quant.palette import SIZE, distinct, nearest, palette
+from bmcompiler.quant.palette import PALETTE, SIZE, distinct, nearest, palette
 from bmcompiler.target import unsupported_reason
 
 _LAYERS = ("conv", "deconv", "matmul")
@@ -71,6 +71,8 @@ class _Palettize(Rules):
         coded = nearest(rounded, palette(rounded)).astype(np.float32)
         self.errors[op.label] = _difference(weights, coded)
         fresh = self.weight(coded, value, op, rewriter, "weight")
+        if fresh.op is not None:
+            fresh.op.attributes[PALETTE] = SIZE
         rewriter.replace_with(op, inherit(rebuild(op, [op.operands[0], fresh, *op.operands[2:]]), op))
         return True
 

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler.quant.palette import SIZE, distinct
+from bmcompiler.ir import Value
+from bmcompiler.quant.palette import PALETTE, SIZE, distinct
 
 _PROBE = 4096  # weights that show most layers to have too many different values
 
@@ -45,3 +46,8 @@ def _table(weights: NDArray[np.float16]) -> NDArray[np.uint16] | None:
 
 def _patterns(values: NDArray[Any]) -> NDArray[np.uint16]:
     return np.ascontiguousarray(values).view(np.uint16)
+
+
+def is_palette(value: Value) -> bool:
+    """Whether a constant was made to be stored as bytes."""
+    return value.op is not None and PALETTE in value.op.attributes

@@ -14,9 +14,10 @@ Double = NDArray[np.float64]
 
 SIZE = 256
 """Entries of a table that bytes point into."""
+PALETTE = "quant.palette"
+"""Attribute of constants that come from a table: its size."""
 _PATTERNS = 1 << 16
 _ROUNDS = 100
-_BINS = 2048  # of the histogram from which the first centres are taken
 
 
 def distinct(weights: Half) -> tuple[Half, NDArray[np.int64]]:
@@ -35,6 +36,7 @@ def palette(weights: Half, size: int = SIZE) -> Half:
 
     Weights of less than `size` different values besides 0 are their own table. Otherwise: Lloyd's rounds from centres
     that are as dense as the cube root of the weights' density, which is best for many centres (Panter and Dite, 1951).
+    A centre that no weight is near to helps the one with the largest error.
 
     Args:
         weights: finite numbers, any shape.
@@ -43,17 +45,14 @@ def palette(weights: Half, size: int = SIZE) -> Half:
     others = values != 0
     if np.count_nonzero(others) < size:
         return np.unique(np.append(values[others], np.float16(0)))
-    centres = _first(values.astype(np.float64), counts, size)
-    sums, masses = _running(values.astype(np.float64) * counts), _running(counts.astype(np.float64))
+    wide = values.astype(np.float64)
+    centres = _first(wide, counts, size)
+    running = [_running(counts * wide**power) for power in range(3)]
     for _ in range(_ROUNDS):
-        edges = np.searchsorted(values, (centres[1:] + centres[:-1]) / 2)
-        cuts = np.concatenate([[0], edges, [values.size]])
-        mass = np.diff(masses[cuts])
-        moved = np.where(mass > 0, np.diff(sums[cuts]) / np.maximum(mass, 1), centres)
-        moved[np.abs(moved).argmin()] = 0
+        moved = _moved(wide, running, centres)
         if (moved == centres).all():
             break
-        centres = np.sort(moved)
+        centres = moved
     return np.unique(centres.astype(np.float16) + np.float16(0))
 
 
@@ -69,11 +68,27 @@ def nearest(weights: Half, table: Half) -> Half:
 
 
 def _first(values: Double, counts: NDArray[np.int64], size: int) -> Double:
-    """Starting centres in ascending order."""
-    edges = np.linspace(values[0], values[-1], _BINS + 1)
-    density = np.cbrt(np.histogram(values, edges, weights=counts)[0])
-    share = np.concatenate([[0.0], np.cumsum(density)]) / density.sum()
-    return np.interp((np.arange(size) + 0.5) / size, share, edges)
+    """Starting centres in ascending order: as dense as the cube root of counts per distance between values."""
+    gaps = np.diff(values)
+    share = _running(np.cbrt((counts[1:] + counts[:-1]) * gaps * gaps))
+    return np.interp((np.arange(size) + 0.5) / size * share[-1], share, values)
+
+
+def _moved(values: Double, running: list[Double], centres: Double) -> Double:
+    """Each centre at the mean of the weights that are nearest to it, and the one next to 0 at 0.
+
+    Args:
+        running: counts, sums and squares of all weights up to a value.
+    """
+    cuts = np.concatenate([[0], np.searchsorted(values, (centres[1:] + centres[:-1]) / 2), [values.size]])
+    count, total, square = (np.diff(one[cuts]) for one in running)
+    mean = total / np.maximum(count, 1)
+    moved = np.where(count > 0, mean, centres)
+    free = np.flatnonzero(count == 0)
+    worst = np.argsort(mean * total - square, kind="stable")[: free.size]
+    moved[free] = (mean[worst] + values[cuts[worst + 1] - 1]) / 2
+    moved[np.abs(moved).argmin()] = 0
+    return np.sort(moved)
 
 
 def _running(values: Double) -> Double:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
-from dv_nets import Build, net, random_inputs, run_on_device, weights
+from dv_nets import Build, lowered, net, random_inputs, run_on_device, weights
 
-from bmcompiler.backends.dv.commands import ConvCommand, FcCommand
-from bmcompiler.backends.dv.stage_commands import subnet_commands
 from bmcompiler.backends.dv.target import TARGET
-from bmcompiler.bmodel.bm1684 import TpuSubnet
 from bmcompiler.builder import Builder
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Value
@@ -71,10 +66,20 @@ def test_ops_run_on_the_device(name: str) -> None:
     np.testing.assert_allclose(found, exact, atol=0.002 * max(1, np.abs(exact).max()), rtol=0.004)
 
 
-def commands(model: Any) -> list[ConvCommand | FcCommand]:
-    subnets = [subnet for subnet in model.nets[0].stages[0].subnets if isinstance(subnet, TpuSubnet)]
-    sizes = {72: FcCommand.decode, 1864: ConvCommand.decode}
-    return [sizes[len(data)](data) for subnet in subnets for data in subnet_commands(subnet)]
+@pytest.mark.parametrize("name", [name for name, (shape, _) in ON_DEVICE.items() if len(shape) == 4])
+@pytest.mark.parametrize("precision", ["f16", "int8"])
+def test_nets_of_two_ops_run_on_the_device(name: str, precision: str) -> None:
+    """After a convolution and before one, as the passes of the target leave them: whatever joins, joins."""
+    shape, build = ON_DEVICE[name]
+
+    def surrounded(b: Builder, x: Value) -> Value:
+        made = build(b, b.conv(x, weights(b, 16, 16, 3, 3), weights(b, 16), pads=(1, 1, 1, 1)))
+        return b.conv(made, weights(b, 9, made.shape[1], 1, 1))
+
+    module = lowered(net(surrounded, shape), precision)
+    made = TARGET.compile([module], 2)
+    assert {row.where for row in made.rows} == {"dv700"}, [row.reason for row in made.rows]
+    run_on_device(module, made, random_inputs(module))
 
 
 SPECIAL = np.array([0, -0.0, 1e-7, -1e-7, 6e4, -6e4, 65520, -65520, np.inf, -np.inf, -2.5, 3], np.float32)

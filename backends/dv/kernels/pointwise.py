@@ -14,6 +14,8 @@ from bmcompiler.backends.dv.build import extent_of
 from bmcompiler.backends.dv.commands import Run
 from bmcompiler.backends.dv.kernels.base import RunKernel, half_weights
 from bmcompiler.backends.dv.kernels.maps import rises
+from bmcompiler.backends.dv.packing_sizes import conv_size
+from bmcompiler.backends.dv.palette import is_palette
 from bmcompiler.backends.dv.parts import Filters, Part
 from bmcompiler.backends.dv.run_model import RunWeights
 from bmcompiler.backends.dv.stages import to_half
@@ -24,6 +26,12 @@ from bmcompiler.ops.activation import Abs, Elu, LeakyRelu, Neg, Prelu, Sigmoid, 
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.norm import Scale
 from bmcompiler.target import rule
+
+_CODES: dict[type[TensorOp], Activation] = {
+    Elu: Activation.ELU,
+    Sigmoid: Activation.SIGMOID,
+    Tanh: Activation.TANH,
+}
 
 
 class PointwiseKernel(RunKernel):
@@ -40,11 +48,11 @@ class ActivationKernel(PointwiseKernel):
     ops = (LeakyRelu, Elu, Sigmoid, Tanh, Abs)
 
     def parts(self, op: TensorOp) -> Sequence[Part]:
-        return (Part(replace(Run(m=extent_of(op.results[0]).c), **_function(op))),)
+        return (Part(_with(Run(m=extent_of(op.results[0]).c), op)),)
 
     def joined(self, op: TensorOp, part: Part, through: Value) -> Part | None:
         """|x| may follow another activation. What falls somewhere must not follow max pooling, see dv.md 9."""
-        run = replace(part.run, **_function(op))
+        run = _with(part.run, op)
         if isinstance(op, Abs) and part.run.actfunc:
             run = replace(part.run, rectifi_en=1)
         elif part.run.actfunc:
@@ -109,10 +117,10 @@ class PreluKernel(PointwiseKernel):
         return (replace(part, run=replace(part.run, actfunc=Activation.PRELU)),)
 
     def joined(self, op: TensorOp, part: Part, through: Value) -> Part | None:
-        """Slopes join the weights of a convolution, but not of a dilated one. After max pooling see dv.md 9."""
+        """Slopes join the weights of a convolution, not of a dilated one. After max pooling see dv.md 9."""
         run, filters = part.run, part.filters
         busy = run.actfunc or run.rectifi_en or run.pool_enable == Pool.MAX
-        if filters is None or busy or run.is_dilated:
+        if filters is None or busy or run.is_dilated or _is_smaller_apart(run, filters):
             return None
         count = len(filters.values)
 
@@ -135,6 +143,17 @@ class PreluKernel(PointwiseKernel):
     def is_per_channel(self, op: TensorOp) -> bool:
         assert isinstance(op, Prelu)
         return op.axis % len(op.input.shape) == 1
+
+
+def _is_smaller_apart(run: Run, filters: Filters) -> bool:
+    """Whether weights made to be bytes, which exclude slopes, and slopes in a run of their own are less together."""
+    if not filters.values or not is_palette(filters.values[0]):
+        return False
+    weight = filters.values[0]
+    kx, ky = run.kernel
+    channels = weight.type.size // (run.m * kx * ky)
+    apart = conv_size(channels, kx, ky, run.m, True) + conv_size(1, 1, 1, run.m, False, True)
+    return apart < conv_size(channels, kx, ky, run.m, False, True)
 
 
 def _per_channel(op: TensorOp, layout: str, halves: Any, values: tuple[Value, ...] = ()) -> Part:
@@ -167,10 +186,10 @@ def pattern(value: float) -> int:
     return int(np.float16(value).view(np.uint16))
 
 
-def _function(op: TensorOp) -> dict[str, int]:
-    """The fields of a run. |x| alone needs an activation, too: a leaky ReLU with slope 1 changes nothing."""
+def _with(run: Run, op: TensorOp) -> Run:
+    """The run with an activation. |x| alone needs one, too: a leaky ReLU with slope 1 changes nothing."""
     if isinstance(op, LeakyRelu):
-        return {"actfunc": Activation.LEAKY_RELU, "actfunc_param": pattern(op.slope)}
+        return replace(run, actfunc=Activation.LEAKY_RELU, actfunc_param=pattern(op.slope))
     if isinstance(op, Abs):
-        return {"actfunc": Activation.LEAKY_RELU, "actfunc_param": HALF_ONE, "rectifi_en": 1}
-    return {"actfunc": {Elu: Activation.ELU, Sigmoid: Activation.SIGMOID, Tanh: Activation.TANH}[type(op)]}
+        return replace(run, actfunc=Activation.LEAKY_RELU, actfunc_param=HALF_ONE, rectifi_en=1)
+    return replace(run, actfunc=_CODES[type(op)])
