@@ -10,8 +10,8 @@ import click
 from bmcompiler import defaults
 from bmcompiler.cli.common import command_line, printable, progress
 from bmcompiler.cli.inputs import FORMULA, image_options, limit_option
-from bmcompiler.cli.timing_option import list_parameters, timing_profile_option
 from bmcompiler.cli.plugin_option import list_plugins_option
+from bmcompiler.cli.timing_option import list_parameters, timing_profile_option
 
 if TYPE_CHECKING:
     from bmcompiler.inputs import ImageOptions

@@ -79,7 +79,7 @@ def refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> Refused:
         (f"compile {CAFFE} {TABLE} {OUT} --pipeline nope", 2, ["no pass 'nope'", "the passes are: "]),
         (f"compile {CAFFE} {TABLE} {OUT} --pipeline dead-code{{", 2, ["pipeline 'dead-code{'", "column"]),
         (f"compile {CAFFE} {TABLE} {OUT} --print-ir-after nope", 2, ["'nope'", "canonicalize"]),
-        (f"compile {CAFFE} {TABLE} {OUT} --report x.pdf", 2, ["'x.pdf' must end in .json or .html"]),
+        (f"compile {CAFFE} {TABLE} {OUT} --report x.pdf", 2, ["must end in .html, .json or .csv, got 'x.pdf'"]),
         ("calibrate net.prototxt net.caffemodel --data calib.npz", 2, ["Missing option '-o'"]),
         ("calibrate net.prototxt net.caffemodel --data calib.npz -o x --method best", 2, ["'best' is not one of"]),
         ("calibrate net.prototxt net.caffemodel --data calib.npz -o x --percentile 7", 2, ["50 to 100, got 7.0"]),
