@@ -33,6 +33,8 @@ from bmcompiler.ir import Operation, Value
 
 _SHRINK = 0.9
 _TRIES = 8
+_NEAR = 4
+"""Steps ahead for which loads may fill local memory."""
 
 
 class _NoRoom(Exception):  # noqa: N818
@@ -253,10 +255,17 @@ class _Planner:
         if not buffer.coefficient:
             roots = [buffer.holds.value] if buffer.holds else [root_of(v) for v in self.steps[index].op.operands]
             least = max([least, *(self.uses.made_before(root, index) for root in roots)])
-        while first > least and self.used[first - 1] + size <= self.room:
+        while first > least and self.used[first - 1] + size <= self._room_ahead(index - first):
             first -= 1
             self.used[first] += size
         return first
+
+    def _room_ahead(self, steps: int) -> int:
+        """What may be in use when something is loaded more than so many steps early.
+
+        What comes far ahead leaves a quarter free: near loads shall not wait for it, and first fit wastes some room.
+        """
+        return self.room if steps < _NEAR else self.room * 3 // 4
 
     def _make_room(self, index: int, needed: int, wanted: set[Held]) -> bool:
         """Let values go until `needed` bytes fit beside the others; what is `wanted` now stays. False: they do not."""

@@ -10,7 +10,7 @@ from bmcompiler.codegen.tiling import Buffer, TileWork
 from bmcompiler.ir import Operation, Value
 
 NEVER = 1 << 30
-AHEAD = 4
+AHEAD = 32
 """Steps that something may be loaded before its op."""
 
 
