@@ -20,7 +20,7 @@ from bmcompiler.codegen.memory import root_of
 from bmcompiler.codegen.partition import Segment
 from bmcompiler.codegen.program import Program, borders
 from bmcompiler.errors import UnsupportedError
-from bmcompiler.ir import Function, Module, TensorType, Value
+from bmcompiler.ir import Function, Module, Operation, TensorType, Value
 from bmcompiler.target import LayerRow
 
 HOST, BOTH = 2, 3
@@ -33,14 +33,23 @@ CPU_LAYER = 3
 
 
 class DvProgram(Program[DvBuild]):
-    """Code generation of one function; `stage` is its result."""
+    """Code generation of one function; `stage` is its result. `map_bytes`: device memory of all feature maps."""
 
     def start(self, level: int) -> DvBuild:
         self._subnets: list[TpuSubnet | CpuSubnet] = []
         device = [segment for segment in self.segments if segment.device]
         self._plans = [plan_device(segment.ops, *borders(segment), self.target.kernel_for, level) for segment in device]
-        self._map_bytes = max((plan.size for plan in self._plans), default=0)
+        self.map_bytes = max((plan.size for plan in self._plans), default=0)
         return DvBuild(self.plan, self.coefficients)
+
+    def without_memory(self, segment: Segment) -> set[Value]:
+        """Host memory holds what crosses a border; all else lies in device memory."""
+        inside = {result for op in segment.ops for result in op.results} if segment.device else segment.hidden()
+        return inside.difference(segment.outputs())
+
+    def _moving(self, index: int) -> list[Operation]:
+        """Device ops have no part in host memory."""
+        return []
 
     def counts(self) -> tuple[int]:
         return (self.build.records,)
@@ -89,7 +98,7 @@ class DvProgram(Program[DvBuild]):
             self.input_tensors(host_tensor),
             self.output_tensors(host_tensor),
             0,
-            self._map_bytes,
+            self.map_bytes,
             self._subnets,
             coeff_address=0,
             coefficients=self.coefficients.blob(),

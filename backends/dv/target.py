@@ -15,7 +15,7 @@ CHIP_NAME = "DV700"
 
 
 class DvTarget:
-    """fp16 with a command per layer; what has no kernel runs on the host CPU inside the same model, in float32.
+    """fp16, ops fused into runs, runs into commands; what has no kernel runs on the host CPU of the model, in float32.
 
     int8 is about weights only: bytes and a table of 256 fp16 numbers per layer. All arithmetic stays fp16.
     """
@@ -56,7 +56,11 @@ class DvTarget:
         first = programs[0]
         compiled.totals = {
             **memory_totals(first.plan),
+            "device memory": first.map_bytes,
             "weight memory": first.coefficients.size,
+            "kept in unified buffer": sum(
+                row.outputs for row in first.rows if row.where == self.name and not row.stored
+            ),
             "commands": first.build.count,
         }
         stages = [program.stage() for program in programs]

@@ -61,7 +61,7 @@ class Program(ABC, Generic[B]):
         self.module, self.function, self.target, self.coefficients = module, module.main, target, coefficients
         self.segments = partition(self.function, target)
         steps = [step for segment in self.segments for step in segment.steps()]
-        hidden = {value for segment in self.segments for value in segment.hidden()}
+        hidden = {value for segment in self.segments for value in self.without_memory(segment)}
         keeping = [i for i, segment in enumerate(self.segments) if segment.device and level > 1 and self.keeper]
         self.kept = {i: self._residency(self.segments[i]) for i in keeping}
         hidden.update(value for kept in self.kept.values() for value in kept.local_only)
@@ -97,6 +97,10 @@ class Program(ABC, Generic[B]):
     @abstractmethod
     def copy_output(self, value: Value, offset: int) -> None:
         """Copy a value to `offset` in neuron memory, where an output of the net is expected."""
+
+    def without_memory(self, segment: Segment) -> set[Value]:
+        """Results of a segment that need no neuron memory."""
+        return segment.hidden()
 
     def end_of_device(self, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
         """A run of device ops, which reads and writes these values of others, is complete. By default nothing."""
