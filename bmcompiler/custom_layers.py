@@ -48,9 +48,10 @@ _functions: PluginTable[str, CpuFunction] = PluginTable(
 _insts: PluginTable[tuple[str, str], InstFactory] = PluginTable(
     _doors, lambda key: f"the instruction class of custom layer '{key[1]}' for {key[0]}", lambda key: (key[1],)
 )
-_kernels: PluginTable[tuple[str, str], Kernel] = PluginTable(
-    _doors, lambda key: f"the kernel of op '{key[1]}' for {key[0]}", lambda key: (key[1],)
+_kernels: PluginTable[tuple[str, str, str], Kernel] = PluginTable(
+    _doors, lambda key: f"the kernel of '{key[2] or key[1]}' for {key[0]}", lambda key: (key[2] or key[1],)
 )
+"""By target, op and sub type ("" but for `customized`)."""
 
 
 def load_plugins() -> None:
@@ -108,18 +109,21 @@ def _key(inst: TensorInst) -> tuple[str, str]:
 
 
 # -- kernels -----------------------------------------------------------------------------------------------------------
-def register_kernel(target: str) -> Callable[[_K], _K]:
+def register_kernel(target: str, sub_type: str = "") -> Callable[[_K], _K]:
     """Class decorator: the kernel serves its `ops` on `target`, where no built-in kernel does.
 
     A kernel derived from the chip's own base classes is tiled and fused into layer groups like a built-in one. For an
     op that is built in, the entry point must be called like the op. Raises UnsupportedError when this package
     registered another kernel for the same op and target.
+
+    Args:
+        sub_type: for a kernel whose op is `customized`: the custom layer it serves.
     """
 
     def register(cls: _K) -> _K:
         kernel = cls()
         for op in cls.ops:
-            _kernels.add((target, op.opname), kernel)
+            _kernels.add((target, op.opname, sub_type), kernel)
         return cls
 
     return register
@@ -127,5 +131,6 @@ def register_kernel(target: str) -> Callable[[_K], _K]:
 
 def plugin_kernel(target: str, op: Operation) -> Kernel | None:
     """The kernel that a plugin registered for the class of an op. Raises PluginError for a clash or a broken plugin."""
-    built_in = type(op).__module__.startswith(f"{BUILT_IN}.")
-    return _kernels.get((target, op.short_name), search=not built_in)
+    sub_type = op.attributes.get("sub_type", "") if op.short_name == "customized" else ""
+    built_in = type(op).__module__.startswith(f"{BUILT_IN}.") and not sub_type
+    return _kernels.get((target, op.short_name, sub_type), search=not built_in)

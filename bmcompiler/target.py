@@ -172,7 +172,7 @@ def unsupported_reason(target: Target, op: Operation) -> str | None:
     """None when the target runs this op itself, else one sentence without a full stop."""
     kernel = target.kernel_for(op)
     if kernel is None:
-        return f"{target.name} has no kernel for '{op.short_name}'"
+        return f"{target.name} has no kernel for '{op.title}'"
     return kernel.unsupported_reason(op) if isinstance(op, TensorOp) else None
 
 
