@@ -10,8 +10,19 @@ import numpy as np
 
 from bmcompiler.backends.bm1684.build import Build, compact_bytes, extents, lane_bytes
 from bmcompiler.backends.bm1684.chip import CHIP, align_up, local_address
+from bmcompiler.backends.bm1684.hazards import Range
 from bmcompiler.backends.bm1684.isa import Eu, StrideCode, Task
-from bmcompiler.backends.bm1684.kernels.base import PIXELS, activation_out, dims4, item_bytes, sizes, strides, words_of
+from bmcompiler.backends.bm1684.kernels.base import (
+    PIXELS,
+    activation_out,
+    dims4,
+    item_bytes,
+    pass_cycles,
+    plane,
+    sizes,
+    strides,
+    words_of,
+)
 from bmcompiler.backends.bm1684.kernels.conv_geometry import ConvGeometry, DeconvGeometry, channel_groups, window_cycles
 from bmcompiler.backends.bm1684.kernels.int_finish import Finish
 from bmcompiler.backends.bm1684.kernels.int_planes import pack_words
@@ -80,15 +91,24 @@ class IntConvKernel(ConvGeometry):
         choices = [self._parts(op, bands) for bands in ([box], *([] if whole else [self._bands(op, box)]))]
         bands, slides, dims = min(choices, key=lambda parts: self._time(op, finish, *parts[1:]))
         weights = self._weights(op, finish, c0, c1)
-        inputs = [self.input_buffer(op, slides, "nchw" if op.group > 1 else "nhw"), *weights]
+        framed = whole and any(slides[0].frame) and not self.folds_rows(op)
+        axes = "nchw" if op.group > 1 else "nhw"
+        data = self.plain_input(op, slides[0], axes) if framed else self.input_buffer(op, slides, axes)
+        inputs = [data, *weights]
         if finish.adds_bias or finish.has_vector:
             inputs.append(self._vector(op, finish, c0, c1))
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+            reads = [(place, place + buffer.lane_bytes) for place, buffer in zip(ins, inputs)]
+            if framed:
+                *scratch, frame = scratch
+                self.emit_frame(op, build, slides[0], ins[0], frame)
+                ins, reads[0] = [frame, *ins[1:]], plane(frame, slides[0].shape, 1)
+
             def sums(result: int, crossed: bool) -> None:
                 fields = {**slides[0].fields, **self._kernel_fields(op)}
                 kernel = ins[1 + crossed] if len(weights) > crossed else None
-                emit_sums(build, finish, dims, (ins[0], kernel, ins[-1]), result, fields, list(zip(ins, inputs)))
+                emit_sums(build, finish, dims, (ins[0], kernel, ins[-1]), result, fields, reads)
 
             if packs:
                 *inner, words, halves = scratch
@@ -108,6 +128,9 @@ class IntConvKernel(ConvGeometry):
         n, c, h, w = dims
         halves = lane_bytes((2 * n, c, h, w), 1)
         scratch = finish.scratch(dims) + ((lane_bytes(dims), halves) if packs else ())
+        if framed:
+            scratch += (lane_bytes(slides[0].shape, 1),)
+            cycles += pass_cycles(slides[0].shape, 1)
         return TileWork(tuple(inputs), (out,), scratch, compute, cycles)
 
     def _bands(self, op: TensorOp, box: Box) -> list[Box]:
@@ -199,13 +222,13 @@ def emit_sums(
     sources: tuple[int, int | None, int],
     result: int,
     fields: dict[str, int],
-    buffers: list[tuple[int, Buffer]],
+    reads: list[Range],
 ) -> None:
     """Emit the command of the sums.
 
     Args:
         sources: addresses of data, weights (None: all are their zero point), bias if the sums take one.
-        fields: geometry. buffers: all inputs of the tile with their addresses.
+        fields: geometry. reads: the bytes of all inputs of the tile.
     """
     data, weight, bias = sources
     found = {**fields, **finish.fields, **sizes("res0", dims), "opd0_addr": local_address(data)}
@@ -215,7 +238,6 @@ def emit_sums(
         found["opd1_addr"] = local_address(weight)
     if finish.adds_bias:
         found |= {"tsk_opd_num": 3, "opd2_addr": local_address(bias)}
-    reads = [(place, place + buffer.lane_bytes) for place, buffer in buffers]
     build.tiu(reads, [(result, result + finish.sums_bytes(dims))], res0_addr=local_address(result), **found)
 
 

@@ -115,7 +115,8 @@ class IntMatmulKernel(LocalKernel):
             def sums(result: int, crossed: bool) -> None:
                 kernel = None if crossed else ins[1]
                 fields = _geometry(channels, rows, taps)
-                emit_sums(build, finish, dims, (ins[0], kernel, ins[-1]), result, fields, list(zip(ins, inputs)))
+                reads = [(place, place + buffer.lane_bytes) for place, buffer in zip(ins, inputs)]
+                emit_sums(build, finish, dims, (ins[0], kernel, ins[-1]), result, fields, reads)
 
             finish.emit(build, dims, sums, outs[0], scratch, ins[-1])
 

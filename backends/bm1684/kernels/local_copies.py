@@ -54,7 +54,7 @@ class LocalMover(Mover):
     def emit(self, build: Build, move: Move, source: int, target: int) -> None:
         (start, by), (end, to) = move.source, move.target
         touched = [(source, source + move.source_bytes)], [(target, target + move.target_bytes)]
-        _copy_words(build, move.shape, (source + start, _in_words(by)), (target + end, _in_words(to)), touched)
+        copy_words(build, move.shape, (source + start, _in_words(by)), (target + end, _in_words(to)), touched)
 
 
 def _in_words(strides: Strides) -> Strides:
@@ -95,7 +95,7 @@ def _copy(build: Build, part: Shape, source: int, total: Shape, target: int, sta
             **side_fields("dst", part, to),
         )
         return
-    _copy_words(build, part, (source, by), (address, to), (reads, writes))
+    copy_words(build, part, (source, by), (address, to), (reads, writes))
 
 
 def repeat_pixels(op: TensorOp) -> TileWork:
@@ -113,13 +113,13 @@ def repeat_pixels(op: TensorOp) -> TileWork:
             for column in range(across):
                 start = ins[0] + 4 * image * by[0], (w, by[1], 0, 1)
                 end = outs[0] + 4 * (image * to[0] + column), (down * to[2], to[1], to[2], across)
-                _copy_words(build, (h, c, down, w), start, end, (reads, writes))
+                copy_words(build, (h, c, down, w), start, end, (reads, writes))
 
     out = activation_out(op.result, large, boxes[1])
     return TileWork((source,), (out,), (), compute, pass_cycles(large, item))
 
 
-def _copy_words(
+def copy_words(
     build: Build,
     shape: Shape,
     source: tuple[int, Strides],

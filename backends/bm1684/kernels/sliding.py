@@ -12,8 +12,19 @@ from math import prod
 from typing import NamedTuple
 
 from bmcompiler.backends.bm1684.build import Build, extents, lane_bytes
-from bmcompiler.backends.bm1684.kernels.base import MAX_SIZE, LocalKernel, dims4, held, is_activation, item_bytes
-from bmcompiler.backends.bm1684.layout import Shape, global_strides
+from bmcompiler.backends.bm1684.kernels.base import (
+    MAX_SIZE,
+    LocalKernel,
+    activation_in,
+    dims4,
+    held,
+    is_activation,
+    item_bytes,
+    plane,
+    words_of,
+)
+from bmcompiler.backends.bm1684.kernels.local_copies import copy_words
+from bmcompiler.backends.bm1684.layout import Shape, aligned_strides, global_strides
 from bmcompiler.backends.bm1684.windows import Window
 from bmcompiler.codegen.tiling import Axis, Box, Buffer
 from bmcompiler.codegen.window import MAX_PAD, MAX_STEP, WindowAxis
@@ -143,6 +154,20 @@ class SlidingKernel(LocalKernel):
     def unloaded(self, op: TensorOp, slide: Slide) -> tuple[int, int, int, int]:
         """(top, bottom, left, right): in how many rows and columns something of the local tensor is not loaded."""
         return slide.frame
+
+    def plain_input(self, op: TensorOp, slide: Slide, axes: str = "nchw") -> Buffer:
+        """The input of a tile without what is to fill around it: what other ops may leave in local memory."""
+        value: Value = op.operands[0]
+        return activation_in(value, dims4(value), slide.source, axes)
+
+    def emit_frame(self, op: TensorOp, build: Build, slide: Slide, source: int, target: int) -> None:
+        """Copy the plain input of a tile into the local tensor of the slide, and fill what is around it."""
+        item, (top, _, left, _) = item_bytes(op.operands[0]), slide.frame
+        build.fill_frame(target, slide.shape, item, self.border(op), slide.frame)
+        words, whole = words_of(extents(slide.source), item), words_of(slide.shape, item)
+        touched = [plane(source, words)], [plane(target, whole)]
+        start = target + 4 * (top * whole[3] + left)
+        copy_words(build, words, (source, aligned_strides(words)), (start, aligned_strides(whole)), touched)
 
     def load_slide(self, op: TensorOp, build: Build, slide: Slide, address: int) -> None:
         """Emit the loads of the input of one tile."""
