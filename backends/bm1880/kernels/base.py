@@ -85,9 +85,9 @@ def activation_in(value: Value, view: Dims, box: Box, axes: str = "nchw") -> Buf
     return kernels.activation_in(value, view, box, axes, lane_bytes=CHIP.lane_bytes(extents(box)))
 
 
-def activation_out(value: Value, view: Dims, box: Box, planes: int = 1) -> Buffer:
-    """A tile of a result to store, aligned, in a buffer of `planes` such tiles of which the first is stored."""
-    return kernels.activation_out(value, view, box, lane_bytes=planes * CHIP.lane_bytes(extents(box)))
+def activation_out(value: Value, view: Dims, box: Box) -> Buffer:
+    """A tile of a result to store, aligned."""
+    return kernels.activation_out(value, view, box, lane_bytes=CHIP.lane_bytes(extents(box)))
 
 
 __all__ = [

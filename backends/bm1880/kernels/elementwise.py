@@ -10,6 +10,7 @@ import numpy as np
 
 from bmcompiler.backends.bm1880.bmkernel import (
     bmk1880_and_int8_param_t,
+    bmk1880_copy_param_t,
     bmk1880_depthwise_param_t,
     bmk1880_lut_param_t,
     bmk1880_mac_const_param_t,
@@ -22,6 +23,7 @@ from bmcompiler.backends.bm1880.bmkernel import (
     bmk1880_or_int8_param_t,
     bmk1880_relu_param_t,
     bmk1880_tpu_and_int8,
+    bmk1880_tpu_copy,
     bmk1880_tpu_depthwise,
     bmk1880_tpu_lut,
     bmk1880_tpu_mac_const,
@@ -99,8 +101,6 @@ class ElementwiseKernel(LocalKernel):
 
     scratch_tensors = 0
     """Scratch tensors of the tile's shape."""
-    result_planes = 1
-    """Tensors of the tile's shape in the result's buffer; the first is the result."""
 
     def view(self, op: TensorOp) -> Dims:
         """The tensors as (N, C, H, W)."""
@@ -144,7 +144,7 @@ class ElementwiseKernel(LocalKernel):
 
         return TileWork(
             (*sources, *extra),
-            (activation_out(op.result, view, box, self.result_planes),),
+            (activation_out(op.result, view, box),),
             (aligned_lane_bytes(dims),) * self.scratch_tensors,
             compute,
             self.passes(op) * pass_cycles(dims),
@@ -204,11 +204,15 @@ class MulsShiftKernel(ElementwiseKernel):
 
 
 class MacShiftKernel(ElementwiseKernel):
-    """mac_shift: mul_const into 16 bits, then mac_const, the last one back to 8 bits (bm1880.md 12.1 Eltwise)."""
+    """mac_shift: mul_const into 16 bits, then mac_const, the last one back to 8 bits (bm1880.md 12.1 Eltwise).
+
+    The 8-bit result comes to lie in the low plane, which is copied where that had to be the scratch tensor: planes of
+    16 bits lie in the order of their addresses.
+    """
 
     ops = (MacShift,)
-    result_planes = 2
-    """The result's buffer is the low plane of the 16-bit sum; the high plane follows it."""
+    scratch_tensors = 1
+    """The other plane of the 16-bit sum."""
 
     def passes(self, op: TensorOp) -> int:
         return len(op.operands)
@@ -231,14 +235,15 @@ class MacShiftKernel(ElementwiseKernel):
         if len(x) == 1:
             emit_muls(build, out, x[0], multipliers[0], op.rshift)
             return
-        dims = out.shape.dims
-        low, high = out, aligned(out.address + aligned_lane_bytes(dims), dims)
+        low, high = sorted((out, tile.scratch[0]), key=lambda plane: plane.address)  # bm1880.md 2.4
         build.tpu(bmk1880_tpu_mul_const, bmk1880_mul_const_param_t(high, low, x[0], multipliers[0], True, 0))
         for tensor, multiplier in zip(x[1:-1], multipliers[1:-1]):
             mac = bmk1880_mac_const_param_t(high, low, False, tensor, multiplier, True, 0, 0)
             build.tpu(bmk1880_tpu_mac_const, mac)
         last = bmk1880_mac_const_param_t(high, low, True, x[-1], multipliers[-1], True, 0, op.rshift)
         build.tpu(bmk1880_tpu_mac_const, last)
+        if low is not out:
+            build.tpu(bmk1880_tpu_copy, bmk1880_copy_param_t(out, low))
 
 
 class LutKernel(ElementwiseKernel):
