@@ -27,6 +27,11 @@ def half(bits: int) -> np.float16:
     return np.uint16(bits).view(np.float16)
 
 
+def pattern(value: float) -> int:
+    """The 16-bit pattern of the nearest fp16 number."""
+    return int(np.float16(value).view(np.uint16))
+
+
 def to_half(values: NDArray[np.floating]) -> Half:
     """Round to fp16, as the device stores results."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):

@@ -6,6 +6,7 @@ from bmcompiler.passes.legalize_rules import (
     activation,
     broadcast,
     convolution,
+    elementwise,
     layout,
     matrix,
     pooling,
@@ -14,4 +15,15 @@ from bmcompiler.passes.legalize_rules import (
 )
 from bmcompiler.passes.legalize_rules.base import RULES
 
-__all__ = ["RULES", "activation", "broadcast", "convolution", "layout", "matrix", "pooling", "reduction", "resample"]
+__all__ = [
+    "RULES",
+    "activation",
+    "broadcast",
+    "convolution",
+    "elementwise",
+    "layout",
+    "matrix",
+    "pooling",
+    "reduction",
+    "resample",
+]

@@ -50,6 +50,22 @@ ON_DEVICE: dict[str, tuple[tuple[int, ...], Build]] = {
     "upsample": (MAP, lambda b, x: b.upsample(x, scale=(2, 2))),
     "pad": (MAP, lambda b, x: b.pad(x, pads=(0, 0, 0, 0, 2, 0, 1, 3))),
     "lrn": (MAP, lambda b, x: b.lrn(x, size=5)),
+    "relu of vectors": (FLAT, lambda b, x: b.relu(x)),
+    "relu6": (MAP, lambda b, x: b.clip(x, min=0, max=6)),
+    "upsample 4x4": (MAP, lambda b, x: b.upsample(x, scale=(4, 4))),
+    "groups": (MAP, lambda b, x: b.conv(x, weights(b, 12, 4, 3, 3), weights(b, 12), group=4, pads=(1, 1, 1, 1))),
+    "two kernels per channel": (MAP, lambda b, x: b.conv(x, weights(b, 32, 1, 3, 3), group=16)),
+    "dilated without border": (MAP, lambda b, x: b.conv(x, weights(b, 5, 16, 3, 3), weights(b, 5), dilations=(3, 2))),
+    "dilated even": (MAP, lambda b, x: b.conv(x, weights(b, 5, 16, 2, 2), dilations=(2, 2), strides=(2, 1))),
+    "dilated groups": (MAP, lambda b, x: b.conv(x, weights(b, 4, 8, 3, 1), group=2, dilations=(2, 1))),
+    "mean of the map": ((2, 5, 13, 13), lambda b, x: b.avg_pool(x, kernel=(13, 13))),
+    "mean of a large map": ((1, 9, 56, 50), lambda b, x: b.avg_pool(x, kernel=(56, 50))),
+    "mean of rows": ((1, 9, 3, 50), lambda b, x: b.avg_pool(x, kernel=(1, 50), strides=(1, 50))),
+    "means side by side": ((1, 9, 16, 30), lambda b, x: b.avg_pool(x, kernel=(8, 15), strides=(8, 15))),
+    "mean and sum": (
+        (1, 8, 9, 9),
+        lambda b, x: b.add(b.avg_pool(x, kernel=(9, 9)), b.avg_pool(b.neg(x), kernel=(9, 9))),
+    ),
 }
 """Name -> shape of the input, net."""
 
@@ -73,7 +89,9 @@ def test_nets_of_two_ops_run_on_the_device(name: str, precision: str) -> None:
     shape, build = ON_DEVICE[name]
 
     def surrounded(b: Builder, x: Value) -> Value:
-        made = build(b, b.conv(x, weights(b, 16, 16, 3, 3), weights(b, 16), pads=(1, 1, 1, 1)))
+        channels = x.shape[1]
+        before = b.conv(x, weights(b, channels, channels, 3, 3), weights(b, channels), pads=(1, 1, 1, 1))
+        made = build(b, before)
         return b.conv(made, weights(b, 9, made.shape[1], 1, 1))
 
     module = lowered(net(surrounded, shape), precision)
@@ -92,7 +110,33 @@ def test_special_numbers(name: str) -> None:
     run_on_device(module, TARGET.compile([module], 2), {"x0": SPECIAL.reshape(shape)})
 
 
+LEGALIZED: dict[str, Build] = {
+    "sub": lambda b, x: b.sub(b.relu(x), x),
+    "hard sigmoid": lambda b, x: b.hard_sigmoid(x, alpha=0.3, beta=0.4),
+}
+
+
+@pytest.mark.parametrize("name", LEGALIZED)
+def test_ops_become_others_that_run_on_the_device(name: str) -> None:
+    exact = net(LEGALIZED[name], MAP)
+    inputs = random_inputs(exact)
+    (wanted,) = run_module(exact, inputs).values()
+    module = lowered(exact)
+    made = TARGET.compile([module], 2)
+    assert {row.where for row in made.rows} == {"dv700"}, [row.reason for row in made.rows]
+    (found,) = run_on_device(module, made, inputs).values()
+    np.testing.assert_allclose(found, wanted, atol=0.004)
+
+
 REFUSED: dict[str, tuple[Build, str]] = {
+    "depthwise kernel": (lambda b, x: b.conv(x, weights(b, 16, 1, 8, 8), group=16), "Depthwise kernels have at most 7"),
+    "dilation": (lambda b, x: b.conv(x, weights(b, 2, 16, 3, 3), dilations=(4, 4)), "result times stride must be"),
+    "window": (lambda b, x: b.avg_pool(x, kernel=(8, 8)), "average pooling window 8 x 8: 1 to 7 can be used"),
+    "windows": (
+        lambda b, x: b.avg_pool(x, kernel=(11, 11), strides=(11, 11), pads=(5,) * 4, count_include_pad=True),
+        "average pooling window 11 x 11",
+    ),
+    "bounds": (lambda b, x: b.clip(x, min=-1, max=1), "Bounds must be 0 and 6"),
     "kernel": (lambda b, x: b.deconv(x, weights(b, 16, 2, 8, 8)), "Kernels have at most 7 rows and columns"),
     "groups": (lambda b, x: b.deconv(x, weights(b, 16, 2, 2, 2), group=2), "Groups must be single channels"),
     "pads": (lambda b, x: b.deconv(x, weights(b, 16, 2, 2, 2), pads=(2, 0, 0, 0)), "Pads must not be larger"),

@@ -4,7 +4,7 @@ from bmcompiler.backends.dv.kernels.base import DvKernel
 from bmcompiler.backends.dv.kernels.concat import ConcatKernel
 from bmcompiler.backends.dv.kernels.deconv import DeconvKernel
 from bmcompiler.backends.dv.kernels.fc import FcKernel
-from bmcompiler.backends.dv.kernels.maps import AddKernel, AvgPoolKernel, ConvKernel, MaxPoolKernel, ReluKernel
+from bmcompiler.backends.dv.kernels.maps import AddKernel, AvgPoolKernel, ConvKernel, MaxPoolKernel
 from bmcompiler.backends.dv.kernels.pointwise import ActivationKernel, NegKernel, PreluKernel, ScaleKernel
 from bmcompiler.backends.dv.kernels.windows import LrnKernel, PadKernel, UpsampleKernel
 from bmcompiler.target import kernel_table
@@ -16,7 +16,6 @@ KERNELS: tuple[DvKernel, ...] = (
     AvgPoolKernel(),
     AddKernel(),
     ConcatKernel(),
-    ReluKernel(),
     DeconvKernel(),
     ActivationKernel(),
     PreluKernel(),

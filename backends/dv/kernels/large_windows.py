@@ -18,7 +18,7 @@ class Step(NamedTuple):
 
 
 @cache
-def steps(size: int, exact: bool = False) -> tuple[Step, ...] | None:
+def steps_of(size: int, exact: bool = False) -> tuple[Step, ...] | None:
     """Windows of at most 7 elements, one after the other, that reduce `size` elements to one; the fewest steps.
 
     Args:
@@ -28,7 +28,7 @@ def steps(size: int, exact: bool = False) -> tuple[Step, ...] | None:
         return (Step(size, 0),)
     found: list[tuple[Step, ...]] = []
     for window in range(_LARGEST, 1, -1):
-        rest = steps(-(-size // window), exact)
+        rest = steps_of(-(-size // window), exact)
         if rest is not None and not (exact and size % window):
             found.append((Step(window, -size % window), *rest))
     return min(found, key=lambda chain: (len(chain), sum(step.zeros for step in chain)), default=None)

@@ -1,22 +1,29 @@
-"""Ops that are one run of a CONV command: convolution, poolings, element-wise addition, ReLU."""
+"""Ops that are one run of a CONV command: convolution, poolings, element-wise addition."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import zip_longest
+from math import ceil, log2, prod
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bmcompiler.backends.dv.build import extent_of
+from bmcompiler.backends.dv.chip import CHIP
 from bmcompiler.backends.dv.commands import Pads, Pair, Run
-from bmcompiler.backends.dv.kernels.base import ACTIVATIONS, RunKernel, half_weights
+from bmcompiler.backends.dv.geometry import effective_kernel
+from bmcompiler.backends.dv.kernels.base import ACTIVATIONS, RunKernel, why_not
+from bmcompiler.backends.dv.kernels.filters import across_groups, filters_of, with_gaps
+from bmcompiler.backends.dv.kernels.large_windows import Step, steps_of
 from bmcompiler.backends.dv.parts import Filters, Part
 from bmcompiler.backends.dv.run_model import RunWeights
+from bmcompiler.backends.dv.stages import pattern
 from bmcompiler.backends.dv.structs import HALF_ONE, Activation, ConvEnable, Pool
 from bmcompiler.codegen.kernels import is_constant
 from bmcompiler.ir import Value
-from bmcompiler.ops.activation import Clip, Relu
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elementwise import Add
 from bmcompiler.ops.nn import Conv
@@ -34,40 +41,58 @@ def rises(run: Run) -> bool:
 
 
 class ConvKernel(RunKernel):
-    """conv: plain, depthwise or dilated, with its bias and activation."""
+    """conv: plain, depthwise or dilated, with its bias and activation.
+
+    Other groups are a plain convolution whose weights are 0 for channels of other groups. A dilation that the device
+    does not take is written out, with zeros in the gaps of the kernel. Neither changes a sum.
+    """
 
     ops = (Conv,)
 
     def parts(self, op: TensorOp) -> Sequence[Part]:
         assert isinstance(op, Conv)
+        part = self.part(op, (1, 1))
+        fits = max(effective_kernel(part.run)) <= CHIP.max_kernel_size
+        if part.run.is_dilated and fits and why_not(part, extent_of(op.input)):
+            return (self.part(op, op.dilations),)
+        return (part,)
+
+    def part(self, op: Conv, written_out: tuple[int, int]) -> Part:
+        """The run with all of the dilation, down and across, that is not written out."""
+        depthwise, (down, across) = is_depthwise(op), written_out
+        groups = 1 if depthwise else op.group
         top, bottom, left, right = op.pads
         m, _, ky, kx = op.weight.shape
         run = Run(
             m=m,
-            conv_enable=ConvEnable.CONV | (ConvEnable.DEPTHWISE if op.group > 1 else 0),
-            kernel=Pair(kx, ky),
+            conv_enable=ConvEnable.CONV | (ConvEnable.DEPTHWISE if depthwise else 0),
+            kernel=Pair((kx - 1) * across + 1, (ky - 1) * down + 1),
             conv_pad=Pads(left, right, top, bottom),
             conv_stride=Pair(op.strides[1], op.strides[0]),
-            dilation=Pair(op.dilations[1], op.dilations[0]),
+            dilation=Pair(op.dilations[1] // across, op.dilations[0] // down),
             actfunc=ACTIVATIONS[op.activation],
         )
+
+        def halves(weight: NDArray[Any], *bias: NDArray[Any]) -> RunWeights:
+            return filters_of(with_gaps(across_groups(weight, groups), down, across), *bias)
+
         values = (op.weight,) if op.bias is None else (op.weight, op.bias)
-        return (Part(run, Filters(values, conv_weights, "conv")),)
+        return Part(run, Filters(values, halves, f"conv, {groups} groups, gaps {down} x {across}"))
 
     @rule("Weights and bias must be constants")
     def has_constant_weights(self, op: TensorOp) -> bool:
         return all(is_constant(value) for value in op.operands[1:])
 
-    @rule("Groups must be single channels with one kernel each (depthwise), or there must be one group", "group")
-    def is_plain_or_depthwise(self, op: TensorOp) -> bool:
+    @rule(f"Depthwise kernels have at most {CHIP.max_kernel_size} rows and columns")
+    def has_small_kernel(self, op: TensorOp) -> bool:
+        """The driver does not ask this of depthwise convolutions; the packers and the kernel module do."""
         assert isinstance(op, Conv)
-        return op.group == 1 or op.group == op.input.shape[1] == op.weight.shape[0]
+        return not is_depthwise(op) or max(op.weight.shape[2:]) <= CHIP.max_kernel_size
 
 
-def conv_weights(weight: Any, bias: Any = None) -> RunWeights:
-    """Filters of a convolution as they stand; no bias is zeros."""
-    given = np.zeros(len(weight), np.float32) if bias is None else bias
-    return RunWeights(half_weights(weight), half_weights(given))
+def is_depthwise(op: Conv) -> bool:
+    """Whether each channel has one kernel of its own."""
+    return 1 < op.group == op.input.shape[1] == op.weight.shape[0]
 
 
 class PoolKernel(RunKernel):
@@ -118,15 +143,45 @@ class MaxPoolKernel(PoolKernel):
 
 
 class AvgPoolKernel(PoolKernel):
-    """avg_pool: the sum of a window times the reciprocal of its size, an fp16 number."""
+    """avg_pool: the sum of a window times the reciprocal of its size, an fp16 number.
+
+    A window above 7 x 7 is a window over windows (`large_windows`), and only its last factor is no power of two.
+    """
 
     ops = (AvgPool,)
     kind = Pool.AVERAGE
 
     def parts(self, op: TensorOp) -> Sequence[Part]:
         assert isinstance(op, AvgPool)
-        factor = np.float16(1 / (op.kernel[0] * op.kernel[1]))
-        return (Part(replace(self.window(op), pool_avg_param=int(factor.view(np.uint16)))),)
+        chain = self.chain(op)
+        if chain is None or len(chain) == 1:
+            return (Part(replace(self.window(op), pool_avg_param=pattern(1 / prod(op.kernel)))),)
+        parts, left = [], 1 / prod(op.kernel)
+        for down, across in chain:
+            last = len(parts) + 1 == len(chain)
+            factor = left if last else 0.5 ** ceil(log2(down.window * across.window))
+            left /= factor
+            size = Pair(across.window, down.window)
+            run = Run(m=extent_of(op.input).c, pool_enable=self.kind, pool_size=size, pool_stride=size)
+            pads = Pads(0, across.zeros, 0, down.zeros)
+            parts.append(Part(replace(run, pool_pad=pads, pool_avg_param=pattern(factor))))
+        return parts
+
+    def chain(self, op: AvgPool) -> list[tuple[Step, Step]] | None:
+        """Steps down and across; None where a large window is neither the whole map nor one of many side by side."""
+        if max(op.kernel) <= CHIP.max_kernel_size:
+            return [(Step(op.kernel[0], 0), Step(op.kernel[1], 0))]
+        found = []
+        for axis in (0, 1):
+            size, length = op.kernel[axis], op.input.shape[2 + axis]
+            beside = op.strides[axis] == size and length % size == 0
+            if any(op.pads) or not (size == length or beside):
+                return None
+            steps = steps_of(size, exact=size != length)
+            if steps is None:
+                return None
+            found.append(steps)
+        return list(zip_longest(*found, fillvalue=Step(1, 0)))
 
     @rule("Every window must count all its positions")
     def has_full_windows(self, op: TensorOp) -> bool:
@@ -164,30 +219,3 @@ class AddKernel(RunKernel):
     @rule("Both operands must have the shape of the result")
     def adds_equal_shapes(self, op: TensorOp) -> bool:
         return all(value.shape == op.results[0].shape for value in op.operands)
-
-
-class ReluKernel(RunKernel):
-    """relu, and clip from 0 to 6."""
-
-    ops = (Relu, Clip)
-
-    def parts(self, op: TensorOp) -> Sequence[Part]:
-        return (Part(Run(m=extent_of(op.operands[0]).c, actfunc=ACTIVATIONS[_name(op)])),)
-
-    def joined(self, op: TensorOp, part: Part, through: Value) -> Part | None:
-        run = part.run
-        if run.actfunc or run.rectifi_en or run.has_lrn:
-            return None
-        return replace(part, run=replace(run, actfunc=ACTIVATIONS[_name(op)]))
-
-    def keeps_bits(self, op: TensorOp) -> bool:
-        """Both bounds are fp16 numbers."""
-        return True
-
-    @rule("Bounds must be 0 and 6 (relu6), or 0 and infinity")
-    def has_known_bounds(self, op: TensorOp) -> bool:
-        return not isinstance(op, Clip) or (op.min == 0 and op.max in (6, float("inf")))
-
-
-def _name(op: TensorOp) -> str:
-    return "relu6" if isinstance(op, Clip) and op.max == 6 else "relu"

@@ -18,16 +18,18 @@ from bmcompiler.backends.dv.packing_sizes import conv_size
 from bmcompiler.backends.dv.palette import is_palette
 from bmcompiler.backends.dv.parts import Filters, Part
 from bmcompiler.backends.dv.run_model import RunWeights
-from bmcompiler.backends.dv.stages import to_half
+from bmcompiler.backends.dv.stages import pattern, to_half
 from bmcompiler.backends.dv.structs import HALF_ONE, Activation, ConvEnable, Pool
 from bmcompiler.codegen.kernels import is_constant
 from bmcompiler.ir import Value
-from bmcompiler.ops.activation import Abs, Elu, LeakyRelu, Neg, Prelu, Sigmoid, Tanh
+from bmcompiler.ops.activation import Abs, Clip, Elu, LeakyRelu, Neg, Prelu, Relu, Sigmoid, Tanh
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.norm import Scale
 from bmcompiler.target import rule
 
 _CODES: dict[type[TensorOp], Activation] = {
+    Relu: Activation.LEAKY_RELU,
+    Clip: Activation.LEAKY_RELU,
     Elu: Activation.ELU,
     Sigmoid: Activation.SIGMOID,
     Tanh: Activation.TANH,
@@ -43,9 +45,9 @@ class PointwiseKernel(RunKernel):
 
 
 class ActivationKernel(PointwiseKernel):
-    """leaky_relu, elu, sigmoid, tanh, abs: the last stage of a run."""
+    """relu, clip, leaky_relu, elu, sigmoid, tanh, abs: the last stage of a run."""
 
-    ops = (LeakyRelu, Elu, Sigmoid, Tanh, Abs)
+    ops = (Relu, Clip, LeakyRelu, Elu, Sigmoid, Tanh, Abs)
 
     def parts(self, op: TensorOp) -> Sequence[Part]:
         return (Part(_with(Run(m=extent_of(op.results[0]).c), op)),)
@@ -62,7 +64,12 @@ class ActivationKernel(PointwiseKernel):
         return replace(part, run=run)
 
     def keeps_bits(self, op: TensorOp) -> bool:
-        return isinstance(op, Abs)
+        """Bounds of clip are fp16 numbers."""
+        return isinstance(op, (Relu, Clip, Abs))
+
+    @rule("Bounds must be 0 and 6 (relu6), or 0 and infinity")
+    def has_known_bounds(self, op: TensorOp) -> bool:
+        return not isinstance(op, Clip) or (op.min == 0 and op.max in (6, float("inf")))
 
     @rule("The slope must be within fp16", "slope")
     def has_slope(self, op: TensorOp) -> bool:
@@ -181,15 +188,12 @@ def _spread(op: TensorOp, values: NDArray[np.float16]) -> NDArray[np.float16]:
     return np.repeat(np.broadcast_to(values.reshape(-1), (channels,)), _repeats(op))
 
 
-def pattern(value: float) -> int:
-    """The 16-bit pattern of the nearest fp16 number."""
-    return int(np.float16(value).view(np.uint16))
-
-
 def _with(run: Run, op: TensorOp) -> Run:
     """The run with an activation. |x| alone needs one, too: a leaky ReLU with slope 1 changes nothing."""
     if isinstance(op, LeakyRelu):
         return replace(run, actfunc=Activation.LEAKY_RELU, actfunc_param=pattern(op.slope))
     if isinstance(op, Abs):
         return replace(run, actfunc=Activation.LEAKY_RELU, actfunc_param=HALF_ONE, rectifi_en=1)
+    if isinstance(op, Clip) and op.max == 6:
+        return replace(run, actfunc=Activation.RELU6)
     return replace(run, actfunc=_CODES[type(op)])
