@@ -70,11 +70,13 @@ def cli(
     from bmcompiler.errors import BMError, RuntimeUseError
     from bmcompiler.inputs import open_inputs
     from bmcompiler.registry import lookup
+    from bmcompiler.timing_profile import profile_for
 
     session = lookup("bmcompiler.runtimes", "session", "runtime")(model, device, fast=fast)
     if "help" in timing_profile:
         list_parameters(session.model.target)
         return
+    profile = profile_for(session.model.target, timing_profile)
     inputs = open_inputs(one_source("--input", source, images), limit).bind(session.inputs)
     steps = 0
 
@@ -85,8 +87,7 @@ def cli(
 
     with _opened(output) as stream, _opened(trace, text=True) as trace_stream:
         try:
-            wanted = timing or trace or check_races
-            analysis = _analysis(session, inputs, timing_profile) if wanted else None
+            analysis = _analysis(session, inputs, profile) if timing or trace or check_races else None
             if analysis is not None and check_races:
                 _refuse_races(analysis.races(), model)
             start = time.perf_counter()
@@ -122,14 +123,13 @@ def _count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def _analysis(session: Any, inputs: InputData, settings: Sequence[str]) -> Analysis:
+def _analysis(session: Any, inputs: InputData, profile: Any) -> Analysis:
     """The analysis of the program that will run. Raises UnsupportedError when the chip has none."""
     from bmcompiler.errors import UnsupportedError
     from bmcompiler.profile import analysis_of
-    from bmcompiler.timing_profile import profile_for
 
     target, program = session.model.target, session.program_for(inputs)
-    found = analysis_of(target, session.model, program, profile_for(target, settings))
+    found = analysis_of(target, session.model, program, profile)
     if found is None:
         raise UnsupportedError(
             f"no plugin analyses programs for {target}", remedy="leave out --timing, --trace and --check-races"

@@ -21,4 +21,4 @@ def list_parameters(target: str) -> None:
     if not known:
         click.echo(f"the timing model of {printable(target)} has no parameters")
     for name, value in known.items():
-        click.echo(f"{name}={value:g}")
+        click.echo(f"{name}={value:.12g}")

@@ -47,7 +47,6 @@ def write_report(result: Result, path: StrPath, profile: Any = None) -> None:
 
     Raises:
         UsageError: another ending.
-        SimulatorError: the timing model does not understand the commands.
         OSError: the file cannot be written; an existing one stays as it was.
     """
     check_ending(path)

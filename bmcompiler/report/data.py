@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from bmcompiler.driver import Result
+from bmcompiler.errors import SimulatorError
 from bmcompiler.estimate import estimate
 from bmcompiler.profile import LayerTime, Timing
 from bmcompiler.target import GroupInfo, LayerRow
@@ -30,7 +31,12 @@ def report_data(result: Result, profile: Any = None) -> dict[str, Any]:
     row has the number of its group.
     """
     stages = result.model.stages()
-    timing = estimate(result, profile)
+    notes = list(result.notes)
+    try:
+        timing = estimate(result, profile)
+    except SimulatorError as error:
+        timing = None
+        notes.append(f"no estimate of the time: {error}")
     layers = [asdict(row) for row in result.rows]
     if timing is not None:
         _add_times(layers, timing, result.target)
@@ -57,7 +63,7 @@ def report_data(result: Result, profile: Any = None) -> dict[str, Any]:
         "layers": layers,
         "groups": None if result.groups is None else [asdict(group) for group in result.groups],
         "timing": None if timing is None else _timing(timing),
-        "notes": result.notes,
+        "notes": notes,
         "compile_seconds": [{"stage": stage, "seconds": seconds} for stage, seconds in result.timing],
     }
 

@@ -13,7 +13,7 @@ PAGE_HEAD = """<!doctype html>
   :root { --line: #39424d; --soft: #20262d; --dim: #98a4b3; --text: #e3e8ee; --page: #161b20;
     --w: #a58ae6; --a: #5aa9dd; --s: #f0a95a; --f: #5cc79b; --x: #77828f; --warn: #f08a6c; } }
 body { font: 14px/1.45 system-ui, "DejaVu Sans", sans-serif; color: var(--text); background: var(--page);
-  margin: 0 auto; padding: 1.5rem; max-width: 1500px; }
+  margin: 0 auto; padding: 1.5rem; max-width: 1760px; }
 h1 { font-size: 1.6rem; margin: 0 0 1rem; overflow-wrap: anywhere; }
 h1 small { color: var(--dim); font-weight: normal; font-size: 1rem; }
 h2 { font-size: 1.15rem; margin: 1.8rem 0 .6rem; }
