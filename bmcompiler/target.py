@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from bmcompiler.errors import UnsupportedError
-from bmcompiler.ir import Module, Operation
+from bmcompiler.ir import Function, Module, Operation
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.registry import entry_points
 
@@ -145,7 +145,8 @@ class Target(Protocol):
     """What a target plugin provides.
 
     A target may also have a method `cycles(op) -> int | None`: what an op costs on it, for passes that choose between
-    forms of an op. See the function `cycles`.
+    forms of an op, and a method `layer_groups(function, level)`: which ops it computes together. See the functions
+    `cycles` and `layer_groups`.
     """
 
     name: str
@@ -180,6 +181,22 @@ def cycles(target: Target, op: Operation) -> int | None:
     """What an op costs on the target, None where it does not say."""
     count: Callable[[Operation], int | None] | None = getattr(target, "cycles", None)
     return None if count is None else count(op)
+
+
+GROUP, SLICES = "codegen.group", "codegen.slices"
+"""Attributes of the ops of a group: its number, and into how many parts it is cut along n, c, h and w."""
+LayerGroup = tuple[list[Operation], tuple[int, int, int, int]]
+
+
+def layer_groups(target: Target | None, function: Function, level: int) -> list[LayerGroup]:
+    """The groups of ops that a target computes slice by slice, in order; level 0: none, 1: quickly found, 2: best."""
+    find: Callable[[Function, int], list[LayerGroup]] | None = getattr(target, "layer_groups", None)
+    return [] if find is None else find(function, level)
+
+
+def group_layers(level: int) -> str:
+    """The end of a pipeline: the pass group-layers for a level of optimisation, nothing for level 0."""
+    return {0: "", 1: ",group-layers{level=1}"}.get(level, ",group-layers")
 
 
 def kernel_table(kernels: Iterable[Kernel]) -> Mapping[type[Operation], Kernel]:

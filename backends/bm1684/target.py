@@ -7,9 +7,9 @@ from typing import Any
 
 from bmcompiler.custom_layers import plugin_kernel
 from bmcompiler.errors import UsageError
-from bmcompiler.ir import Module, Operation
+from bmcompiler.ir import Function, Module, Operation
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.target import Compiled, Kernel
+from bmcompiler.target import Compiled, Kernel, LayerGroup, group_layers
 
 
 class Bm1684Target:
@@ -37,6 +37,12 @@ class Bm1684Target:
         kernel = self.kernel_for(op)
         return kernel.estimate(op) if isinstance(kernel, DeviceKernel) and isinstance(op, TensorOp) else None
 
+    def layer_groups(self, function: Function, level: int) -> list[LayerGroup]:
+        """The groups of ops that are computed slice by slice."""
+        from bmcompiler.backends.bm1684.codegen import Bm1684Program
+
+        return Bm1684Program.layer_groups(function, self, level)
+
     def pipeline(self, precision: str, level: int) -> str:
         """Default passes. Raises UsageError for a precision the chip does not have.
 
@@ -44,10 +50,11 @@ class Bm1684Target:
         as kl elsewhere (tests/bm1684/test_bm1684_networks_int8.py).
         """
         before = "single-precision,absorb-qdq,canonicalize,narrow-borders,legalize{form=same},merge-reshapes"
+        groups = group_layers(level)
         if precision == "f32":
-            return f"{before},fuse-activation,dead-code"
+            return f"{before},fuse-activation,dead-code{groups}"
         if precision == "int8":
-            return f"{before},fuse-activation,calibrate{{method=mse}},quantize{{scheme=scale}},dead-code"
+            return f"{before},fuse-activation,calibrate{{method=mse}},quantize{{scheme=scale}},dead-code{groups}"
         raise UsageError(f"bm1684 computes in f32 and int8, not in {precision}", remedy="use --quantize f32 or int8")
 
     def compile(self, modules: Sequence[Module], level: int) -> Compiled:

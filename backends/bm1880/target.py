@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from bmcompiler.custom_layers import plugin_kernel
 from bmcompiler.errors import UsageError
-from bmcompiler.ir import Module, Operation
-from bmcompiler.target import Compiled, Kernel
+from bmcompiler.ir import Function, Module, Operation
+from bmcompiler.target import Compiled, Kernel, LayerGroup, group_layers
 
 if TYPE_CHECKING:
     from bmcompiler.bmnet.inst import TensorInst
@@ -41,12 +41,18 @@ class Bm1880Target:
 
         return CustomizedTensorFixedInst
 
+    def layer_groups(self, function: Function, level: int) -> list[LayerGroup]:
+        """The groups of ops that are computed slice by slice."""
+        from bmcompiler.backends.bm1880.codegen import Bm1880Program
+
+        return Bm1880Program.layer_groups(function, self, level)
+
     def pipeline(self, precision: str, level: int) -> str:
         """Default passes. Raises UsageError for a precision the chip does not have."""
         if precision not in self.precisions:
             raise UsageError(f"bm1880 computes in int8 only, not in {precision}", remedy="use --quantize int8")
         before = "single-precision,absorb-qdq,canonicalize,narrow-borders,legalize,merge-reshapes"
-        return f"{before},calibrate,quantize,dead-code"
+        return f"{before},calibrate,quantize,dead-code{group_layers(level)}"
 
     def compile(self, modules: Sequence[Module], level: int) -> Compiled:
         """One command per module (input shape); modules share one weight set where their weights agree."""

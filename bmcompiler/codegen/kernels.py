@@ -37,7 +37,7 @@ class DeviceKernel(Kernel):
         """The op as one tile, when it can be computed so; values may then stay in local memory between ops."""
         return None
 
-    def part(self, op: TensorOp, box: Box) -> TileWork | None:
+    def boxed(self, op: TensorOp, box: Box) -> TileWork | None:
         """What computes `box` of the 4-D result alone, from boxes of the operands; None when that cannot be.
 
         Buffers say what they hold (`Buffer.holds`), so that other ops may make it and read it.
@@ -97,7 +97,7 @@ class LocalKernel(DeviceKernel):
         grid = self.grid(op)
         return self._part(op, grid, tuple((0, axis.size) for axis in grid))
 
-    def part(self, op: TensorOp, box: Box) -> TileWork | None:
+    def boxed(self, op: TensorOp, box: Box) -> TileWork | None:
         grid = self.grid(op)
         same_axes = len(op.results) == 1 and tuple(axis.size for axis in grid) == op.type.shape
         return self._part(op, grid, box) if same_axes and all(map(_allows, grid, box)) else None

@@ -15,21 +15,22 @@ from bmcompiler.bmodel.layers import LayerSpan
 from bmcompiler.bmodel.model import FORMATS, Buffer, TensorInfo
 from bmcompiler.codegen.coefficients import Coefficients
 from bmcompiler.codegen.cpu_segment import encode_segment
+from bmcompiler.codegen.groups.choose import choose_groups
 from bmcompiler.codegen.groups.emission import Part, emit_steps
 from bmcompiler.codegen.groups.infos import group_infos
 from bmcompiler.codegen.groups.regions import Mover
-from bmcompiler.codegen.groups.units import units_of
+from bmcompiler.codegen.groups.units import annotation, units_of
 from bmcompiler.codegen.kernels import DeviceKernel
 from bmcompiler.codegen.memory import is_weight, parts_of_others, plan_memory, root_of
 from bmcompiler.codegen.partition import Segment, partition
 from bmcompiler.codegen.residency import Residency, Step, plan_residency, whole_units
 from bmcompiler.codegen.rows import cpu_rows, device_row, joined_names
 from bmcompiler.codegen.schedule import Moved
-from bmcompiler.codegen.tiling import Tiler, TileWork
+from bmcompiler.codegen.tiling import Box, Tiler, TileWork
 from bmcompiler.errors import BMError, UnsupportedError
-from bmcompiler.ir import Module, Operation, TensorType, Value
+from bmcompiler.ir import Function, Module, Operation, TensorType, Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.target import Compiled, GroupInfo, LayerRow, Target
+from bmcompiler.target import Compiled, GroupInfo, LayerGroup, LayerRow, Target
 
 B = TypeVar("B")
 """The chip's instruction builder, which its kernels emit through."""
@@ -41,8 +42,9 @@ class Program(ABC, Generic[B]):
     """Code generation of one function; what it makes is read from the subclass.
 
     Level 0 makes the plainest program: every command waits for the one before it. Level 1 moves data while the chip
-    computes. Level 2 also spares the copies of splits and concatenations whose parts are runs of the whole, and keeps
-    values in local memory between ops (`codegen.residency`).
+    computes, and follows groups of layers (`codegen.groups`). Level 2 also spares the copies of splits and
+    concatenations whose parts are runs of the whole, and keeps values in local memory between ops that are in no group
+    (`codegen.residency`).
 
     Attributes:
         plan: where activations live; build: the builder of the chip.
@@ -62,7 +64,7 @@ class Program(ABC, Generic[B]):
         self.segments = partition(self.function, target)
         steps = [step for segment in self.segments for step in segment.steps()]
         hidden = {value for segment in self.segments for value in self.without_memory(segment)}
-        keeping = [i for i, segment in enumerate(self.segments) if segment.device and level > 1 and self.keeper]
+        keeping = [i for i, segment in enumerate(self.segments) if segment.device and self._keeps(segment, level)]
         self.kept = {i: self._residency(self.segments[i]) for i in keeping}
         hidden.update(value for kept in self.kept.values() for value in kept.local_only)
         moving = [op for i, s in enumerate(self.segments) if s.device for op in self._moving(i)]
@@ -80,6 +82,13 @@ class Program(ABC, Generic[B]):
             else:
                 self._cpu(segment, index)
         self._outputs()
+
+    @classmethod
+    def layer_groups(cls, function: Function, target: Target, level: int) -> list[LayerGroup]:
+        """The groups of ops that are best computed slice by slice."""
+        if cls.keeper is None or cls.mover is None:
+            return []
+        return choose_groups(function, target, cls.keeper, cls.mover, level)
 
     # -- what a chip defines -------------------------------------------------------------------------------------------
     @abstractmethod
@@ -166,6 +175,11 @@ class Program(ABC, Generic[B]):
             return self.segments[index].ops
         return [step.op for step in self.kept[index].steps if step.work is None]
 
+    def _keeps(self, segment: Segment, level: int) -> bool:
+        """Whether values of a run may stay in local memory."""
+        grouped = level > 0 and any(annotation(op) is not None for op in segment.ops)
+        return self.keeper is not None and (level > 1 or grouped)
+
     def _residency(self, segment: Segment) -> Residency:
         """What stays in local memory during a run of device ops."""
         assert self.keeper is not None
@@ -178,15 +192,13 @@ class Program(ABC, Generic[B]):
             work: TileWork | None = self._kernel(op).whole(op)
             return work
 
+        def part(op: Operation, box: Box) -> TileWork | None:
+            work: TileWork | None = self._kernel(op).boxed(op, box)
+            return work
+
         plans = [whole_units(segment.ops, whole)]
         if self.mover is not None:
-            cut = units_of(
-                segment.ops,
-                whole,
-                lambda op, box: self._kernel(op).part(op, box),
-                outside.__contains__,
-                self.mover.grain,
-            )
+            cut = units_of(segment.ops, annotation, whole, part, outside.__contains__, self.mover.grain)
             plans.insert(0, cut)
         for units in plans:
             found = plan_residency(units, blocks, outside.__contains__, self.keeper, self.mover)

@@ -38,8 +38,8 @@ class FormsKernel(DeviceKernel):
     def whole(self, op: TensorOp) -> TileWork | None:
         return self.form(op).whole(op)
 
-    def part(self, op: TensorOp, box: Box) -> TileWork | None:
-        return self.form(op).part(op, box)
+    def boxed(self, op: TensorOp, box: Box) -> TileWork | None:
+        return self.form(op).boxed(op, box)
 
     def uses_local_memory(self, op: TensorOp) -> bool:
         return self.form(op).uses_local_memory(op)

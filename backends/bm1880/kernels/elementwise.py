@@ -122,7 +122,7 @@ class ElementwiseKernel(LocalKernel):
     def whole(self, op: TensorOp) -> TileWork | None:
         return self._one_tile(op, kept_view(op.result)) or self._one_tile(op, self.view(op))
 
-    def part(self, op: TensorOp, box: Box) -> TileWork | None:
+    def boxed(self, op: TensorOp, box: Box) -> TileWork | None:
         return self._part(op, elementwise_grid(dims4(op.result)), box) if op.type.rank == 4 else None
 
     def _one_tile(self, op: TensorOp, view: Dims) -> TileWork | None:

@@ -76,9 +76,9 @@ class ConcatKernel(CopyKernel):
         return not all(map(is_activation, op.operands))
 
     def whole(self, op: TensorOp) -> TileWork | None:
-        return self.part(op, tuple((0, size) for size in op.type.shape))
+        return self.boxed(op, tuple((0, size) for size in op.type.shape))
 
-    def part(self, op: TensorOp, box: Box) -> TileWork | None:
+    def boxed(self, op: TensorOp, box: Box) -> TileWork | None:
         joins_channels = op.type.rank == 4 and op.axis % 4 == 1 and box[1] == (0, op.type.shape[1])
         if not joins_channels or self.uses_local_memory(op) or len(set(op.operands)) != len(op.operands):
             return None
@@ -237,5 +237,5 @@ class UpsampleKernel(LocalKernel):
     def work(self, op: TensorOp, box: Box) -> TileWork:
         return repeat_pixels(op, box)
 
-    def part(self, op: TensorOp, box: Box) -> TileWork | None:
+    def boxed(self, op: TensorOp, box: Box) -> TileWork | None:
         return self._part(op, tuple(replace(axis, step=1) for axis in self.grid(op)), box)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 
 from bmcompiler.codegen.groups.regions import joined, whole_box
 from bmcompiler.codegen.memory import is_view, root_of
@@ -19,6 +20,7 @@ Slices = tuple[int, int, int, int]
 """Into how many parts results are cut along n, c, h and w."""
 PartOf = Callable[[Operation, Box], "TileWork | None"]
 RANK = 4
+ONE: Slices = (1, 1, 1, 1)
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class Unit:
     box: Box | None
     work: TileWork | None
     group: int = 0
-    slices: Slices = (1, 1, 1, 1)
+    slices: Slices = ONE
 
 
 def shares(shape: Sequence[int], slices: Slices, grain: Sequence[int]) -> Iterator[Box | None]:
@@ -73,8 +75,7 @@ def slice_units(
     outside = [value for value in made if read_outside(value)]
     wanted = {value: list(shares(value.shape, slices, grain(value))) for value in outside}
     found = []
-    count = slices[0] * slices[1] * slices[2] * slices[3]
-    for index in range(count):
+    for index in range(prod(slices)):
         needs = {value: box for value, boxes in wanted.items() if (box := boxes[index]) is not None}
         units = _slice(ops, needs, made, part_of)
         if units is None:

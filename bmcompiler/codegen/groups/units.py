@@ -3,42 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby
 
-from bmcompiler.codegen.groups.slices import RANK, PartOf, Slices, Unit, slice_units
-from bmcompiler.codegen.memory import root_of
+from bmcompiler.codegen.groups.slices import ONE, RANK, PartOf, Slices, Unit, slice_units
+from bmcompiler.codegen.memory import is_view, root_of
 from bmcompiler.codegen.tiling import TileWork
 from bmcompiler.ir import Operation, Value
+from bmcompiler.target import GROUP, SLICES
 
-GROUP, SLICES = "codegen.group", "codegen.slices"
-"""Attributes of ops: the number of the group, and into how many parts it is cut along n, c, h and w."""
+Grouped = Callable[[Operation], "tuple[int, Slices] | None"]
+"""The number of an op's group and its slices, None for an op that is a group by itself."""
 
 
-def annotated_runs(ops: Sequence[Operation]) -> Iterator[tuple[Slices, list[Operation]]]:
-    """Neighbours of one group with its slices; an op without a group is one by itself."""
-    numbered = list(enumerate(ops))
-
-    def key(entry: tuple[int, Operation]) -> tuple[str, int]:
-        number, op = entry
-        group = op.attributes.get(GROUP)
-        return ("alone", number) if group is None else ("group", int(group))
-
-    for _, entries in groupby(numbered, key):
-        members = [op for _, op in entries]
-        slices = tuple(int(count) for count in members[0].attributes.get(SLICES, (1,) * RANK))
-        yield (slices if len(slices) == RANK else (1,) * RANK), members  # type: ignore[misc]
+def annotation(op: Operation) -> tuple[int, Slices] | None:
+    """What the attributes of an op say."""
+    group, slices = op.attributes.get(GROUP), op.attributes.get(SLICES, ())
+    if group is None or len(slices) != RANK:
+        return None
+    n, c, h, w = map(int, slices)
+    return int(group), (n, c, h, w)
 
 
 def units_of(
     ops: Sequence[Operation],
+    grouped: Grouped,
     whole_of: Callable[[Operation], TileWork | None],
     part_of: PartOf,
     read_elsewhere: Callable[[Value], bool],
     grain: Callable[[Value], Sequence[int]],
 ) -> list[Unit]:
-    """The units of a device run. Groups that cannot be cut as their ops say are not cut."""
+    """The units of a device run. Groups that cannot be cut as was said are not cut."""
     units: list[Unit] = []
-    for number, (slices, members) in enumerate(annotated_runs(ops)):
+    for number, (slices, members) in enumerate(_runs(ops, grouped)):
         cut = None
         if max(slices) > 1:
             readers = outside_readers(members, read_elsewhere)
@@ -50,6 +45,21 @@ def units_of(
         units += [Unit(op, None, None, number) for op in members if op not in done]  # views
         units += [unit for part in cut for unit in part]
     return units
+
+
+def _runs(ops: Sequence[Operation], grouped: Grouped) -> Iterator[tuple[Slices, list[Operation]]]:
+    """Neighbours of one group with its slices; a view belongs to the group of the op before it."""
+    current: tuple[int, Slices] | None = None
+    members: list[Operation] = []
+    for op in ops:
+        found = current if is_view(op) and members else grouped(op)
+        if members and (found is None or found != current):
+            yield current[1] if current else ONE, members
+            members = []
+        current = found
+        members.append(op)
+    if members:
+        yield current[1] if current else ONE, members
 
 
 def outside_readers(members: Sequence[Operation], read_elsewhere: Callable[[Value], bool]) -> Callable[[Value], bool]:

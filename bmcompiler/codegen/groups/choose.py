@@ -1,0 +1,137 @@
+"""Which layers are computed together, and in how many slices.
+
+1. level 0: no groups
+2. level 1: greedy. From an op that exceeds local memory on, a group grows as long as it takes less time than with its
+   last op computed alone.
+3. level 2: dynamic programming over the topological order: the cheapest way to reach each op, by a group that ends
+   there or by the op alone.
+
+Costs are those of `segments`. What was found is used where the residency planner's own estimate agrees (`timeline`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from math import inf
+
+from bmcompiler.codegen.groups.regions import Mover
+from bmcompiler.codegen.groups.segments import MOST_OPS, Kernels, Segments
+from bmcompiler.codegen.groups.slices import ONE, Slices
+from bmcompiler.codegen.groups.timeline import plan_cycles
+from bmcompiler.codegen.groups.units import units_of
+from bmcompiler.codegen.kernels import DeviceKernel
+from bmcompiler.codegen.memory import root_of
+from bmcompiler.codegen.partition import Segment, partition
+from bmcompiler.codegen.residency import plan_residency
+from bmcompiler.codegen.tiling import Tiler
+from bmcompiler.ir import Function, Operation
+from bmcompiler.target import Target
+
+Group = tuple[list[Operation], Slices]
+_Span = tuple[int, int, Slices]
+
+
+def ungrouped(segments: Segments) -> list[_Span]:
+    """Every op alone."""
+    return [(i, i + 1, ONE) for i in range(len(segments.ops))]
+
+
+def greedy(segments: Segments) -> list[_Span]:
+    """Level 1."""
+    spans: list[_Span] = []
+    start, count = 0, len(segments.ops)
+    while start < count:
+        best: _Span = (start, start + 1, ONE)
+        saved = 0.0
+        alone = segments.alone(start)
+        if segments.heavy[start]:
+            for end in range(start + 1, min(count, start + MOST_OPS) + 1):
+                alone += segments.alone(end - 1) if end > start + 1 else 0.0
+                found = segments.ending_at(end).get(start)
+                if found is None or alone - found[0] < saved:
+                    break
+                saved, best = alone - found[0], (start, end, found[1])
+        spans.append(best)
+        start = best[1]
+    return spans
+
+
+def cheapest(segments: Segments) -> list[_Span]:
+    """Level 2."""
+    count = len(segments.ops)
+    cost, before = [0.0] + [inf] * count, [(0, ONE)] * (count + 1)
+    for end in range(1, count + 1):
+        cost[end], before[end] = cost[end - 1] + segments.alone(end - 1), (end - 1, ONE)
+        for start, (cycles, slices) in segments.ending_at(end).items():
+            if cost[start] + cycles < cost[end]:
+                cost[end], before[end] = cost[start] + cycles, (start, slices)
+    spans: list[_Span] = []
+    end = count
+    while end:
+        start, slices = before[end]
+        spans.append((start, end, slices))
+        end = start
+    return spans[::-1]
+
+
+def total(segments: Segments, spans: Sequence[_Span]) -> float:
+    """Cycles of all groups by the cost that they were chosen by."""
+    return sum(
+        segments.alone(start) if slices == ONE else segments.ending_at(end)[start][0] for start, end, slices in spans
+    )
+
+
+def choose_groups(function: Function, target: Target, tiler: Tiler, mover: Mover, level: int) -> list[Group]:
+    """The groups of more than one slice among the device ops of a function, in order."""
+    found: list[Group] = []
+    for segment in partition(function, target) if level else ():
+        if segment.device:
+            found += _choose(segment, target, tiler, mover, level)
+    return found
+
+
+def _choose(segment: Segment, target: Target, tiler: Tiler, mover: Mover, level: int) -> list[Group]:
+    outside = {root_of(value) for value in segment.outputs()}
+    kernels = _kernels(target)
+    segments = Segments(segment.ops, kernels, outside.__contains__, tiler, mover)
+    if not any(segments.heavy):
+        return []
+    best: list[Group] = []
+    least = inf
+    for method in (ungrouped, greedy, cheapest)[: level + 1]:
+        groups = [(segments.ops[start:end], slices) for start, end, slices in method(segments) if slices != ONE]
+        cycles = _planned_cycles(segment, groups, kernels, tiler, mover)
+        if cycles < least:
+            best, least = groups, cycles
+    return best
+
+
+def _planned_cycles(segment: Segment, groups: Sequence[Group], kernels: Kernels, tiler: Tiler, mover: Mover) -> float:
+    """What the residency planner makes of the groups."""
+    outside = {root_of(value) for value in segment.outputs()}
+    cut = {op: (number, slices) for number, (ops, slices) in enumerate(groups) for op in ops}
+    units = units_of(segment.ops, cut.get, kernels.whole, kernels.part, outside.__contains__, mover.grain)
+    plan = plan_residency(units, kernels.blocks, outside.__contains__, tiler, mover)
+    return inf if plan is None else plan_cycles(plan, kernels.estimate, tiler, mover)
+
+
+def _kernels(target: Target) -> Kernels:
+    """The target's kernels, which are asked the same many times."""
+
+    def kernel(op: Operation) -> DeviceKernel:
+        found = target.kernel_for(op)
+        assert isinstance(found, DeviceKernel)
+        return found
+
+    return Kernels(
+        cache(lambda op: kernel(op).whole(op)),
+        cache(lambda op, box: kernel(op).boxed(op, box)),
+        cache(lambda op: kernel(op).estimate(op) or _moving_cycles(op)),
+        cache(lambda op: kernel(op).uses_local_memory(op)),
+    )
+
+
+def _moving_cycles(op: Operation) -> int:
+    """Of an op without an estimate: its bytes, one after the other."""
+    return sum(value.type.nbytes for value in (*op.operands, *op.results)) // 16

@@ -1,0 +1,303 @@
+"""What it costs to compute a run of consecutive ops as one group: cycles and bytes of a slice in the middle.
+
+The figures of ops whose results fit as a whole follow from the same formula with one slice. Estimates, not promises:
+the residency planner decides what stays where.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+
+from bmcompiler.codegen.groups.regions import Mover, joined
+from bmcompiler.codegen.groups.slices import ONE, RANK, PartOf, Slices, add_needs, shares
+from bmcompiler.codegen.groups.units import readers_of
+from bmcompiler.codegen.memory import is_view, root_of
+from bmcompiler.codegen.tiling import Box, Held, Tiler, TileWork
+from bmcompiler.ir import Operation, Value
+
+MOST_OPS = 48
+"""Ops of a group with slices."""
+_COUNTS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64)
+_HIDDEN = 0.2
+"""Part of the shorter of computing and moving that counts although it runs beside the longer one."""
+_STEP_CYCLES = 150
+"""Start of a step's commands, which makes more slices cost more."""
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """What is asked of a chip's kernels.
+
+    Attributes:
+        whole: an op as one tile. part: a box of its result. estimate: cycles of an op tiled by itself.
+        blocks: whether an op that is no single tile takes all of local memory.
+    """
+
+    whole: Callable[[Operation], TileWork | None]
+    part: PartOf
+    estimate: Callable[[Operation], int]
+    blocks: Callable[[Operation], bool]
+
+
+@dataclass
+class Costs:
+    """Cycles of computing, bytes that move, and transfers, of a segment."""
+
+    compute: float = 0.0
+    nbytes: float = 0.0
+    transfers: int = 0
+
+    def time(self, tiler: Tiler) -> float:
+        """Cycles, the shorter of both being mostly hidden."""
+        moving = self.nbytes / tiler.bytes_per_cycle + self.transfers * tiler.tile_cycles / 2
+        return max(self.compute, moving) + _HIDDEN * min(self.compute, moving)
+
+
+@dataclass
+class _Growing:
+    """A group that ends before op `end`, as it grows towards the front: figures of the slice in the middle."""
+
+    needs: dict[Value, Box]
+    made: set[Value] = field(default_factory=set)
+    cycles: float = 0.0
+    outer: dict[Value, int] = field(default_factory=dict)
+    """Bytes that a slice reads of values from before the group."""
+    weight_lane: int = 0
+    weight_bytes: int = 0
+    transfers: int = 0
+    live: list[int] = field(default_factory=list)
+    """Bytes per lane at each step, the last step first."""
+    position: dict[Operation, int] = field(default_factory=dict)
+    outputs: list[Value] = field(default_factory=list)
+    closed: set[Value] = field(default_factory=set)
+    """Values that the group cannot make: an op reads them in another layout."""
+
+
+class Segments:
+    """Costs of all segments of one device run.
+
+    Args:
+        read_elsewhere: whether a value is read outside of the run.
+        room: bytes per lane that groups may fill.
+    """
+
+    def __init__(
+        self,
+        ops: Sequence[Operation],
+        kernels: Kernels,
+        read_elsewhere: Callable[[Value], bool],
+        tiler: Tiler,
+        mover: Mover,
+    ) -> None:
+        self.ops = [op for op in ops if not is_view(op)]
+        self.kernels, self.read_elsewhere, self.tiler, self.mover = kernels, read_elsewhere, tiler, mover
+        self.room = tiler.lane_bytes
+        self.index = {op: i for i, op in enumerate(self.ops)}
+        self.works = [kernels.whole(op) for op in self.ops]
+        self.made_at = {value: i for i, op in enumerate(self.ops) for value in op.results}
+        self.readers = {value: sorted(self._reading(value)) for value in self.made_at}
+        self.sizes = self._whole_sizes()
+        self._known: dict[int, dict[int, tuple[float, Slices]]] = {}
+
+    def _reading(self, value: Value) -> Iterator[int]:
+        return (self.index[user] for user in set(readers_of(value)) if user in self.index)
+
+    def _whole_sizes(self) -> dict[Value, int]:
+        """Bytes per lane of every value as a whole."""
+        found: dict[Value, int] = {}
+        for value in self.made_at:
+            if value.type.rank == RANK:
+                n, c, h, w = value.shape
+                found[value] = self.tiler.rounded(self.mover.lane_bytes(Held(value, (n, c, h * w))))
+        for work in self.works:
+            for buffer in (*work.inputs, *work.outputs) if work is not None else ():
+                if buffer.holds is not None and buffer.holds.box is None and buffer.holds.value in self.made_at:
+                    found[buffer.holds.value] = self.tiler.rounded(buffer.lane_bytes)
+        return found
+
+    @cached_property
+    def crossing(self) -> list[list[Value]]:
+        """Before each op, the values that were made and are still read."""
+        found: list[list[Value]] = [[] for _ in range(len(self.ops) + 1)]
+        for value, made in self.made_at.items():
+            for position in range(made + 1, (self.readers[value] or [made])[-1] + 1):
+                found[position].append(value)
+        return found
+
+    @cached_property
+    def heavy(self) -> list[bool]:
+        """Whether an op, with all that is alive beside it, exceeds local memory."""
+        return [self._is_heavy(i) for i in range(len(self.ops))]
+
+    def _is_heavy(self, index: int) -> bool:
+        work = self.works[index]
+        if work is None:
+            return self.kernels.blocks(self.ops[index])
+        read = {root_of(value) for value in self.ops[index].operands}
+        beside = sum(self.sizes.get(value, 0) for value in self.crossing[index] if value not in read)
+        return self._need(work) + beside > self.room
+
+    def _need(self, work: TileWork) -> int:
+        sizes = [buffer.lane_bytes for buffer in (*work.inputs, *work.outputs)]
+        return sum(map(self.tiler.rounded, (*sizes, *work.scratch)))
+
+    # -- costs ---------------------------------------------------------------------------------------------------------
+    def alone(self, index: int) -> float:
+        """Cycles of an op that is no part of a group with slices."""
+        op, work = self.ops[index], self.works[index]
+        read = {root_of(value) for value in op.operands}
+        over = [value for value in self.crossing[index + 1] if self.made_at[value] < index and value not in read]
+        costs = Costs()
+        if work is None:
+            if not self.kernels.blocks(op):
+                costs.nbytes = 2 * sum(value.type.nbytes for value in op.results)
+                return costs.time(self.tiler)
+            costs.nbytes = 2.0 * sum(value.type.nbytes for value in over)
+            return self.kernels.estimate(op) + costs.time(self.tiler)
+        growing = _Growing({})
+        growing.cycles = work.cycles
+        self._add_inputs(growing, op, work)
+        growing.outputs = [v for v in op.results if self.readers[v] or self.read_elsewhere(v)]
+        return self._finished(growing, ONE, (index, index + 1), self._need(work))
+
+    def ending_at(self, end: int) -> dict[int, tuple[float, Slices]]:
+        """By first op, the cheapest group with slices that ends before op `end`, with its slices."""
+        if end in self._known:
+            return self._known[end]
+        best = self._known[end] = {}
+        first = max(0, end - MOST_OPS)
+        if not any(self.heavy[first:end]):
+            return best
+        for slices in self._candidates(end):
+            for start, cost in self._grow(end, slices, first):
+                if start not in best or cost < best[start][0]:
+                    best[start] = cost, slices
+        return best
+
+    def _candidates(self, end: int) -> Iterator[Slices]:
+        """Slices along n first, then along n and h; along c for a single op."""
+        op = self.ops[end - 1]
+        if len(op.results) != 1 or op.results[0].type.rank != RANK:
+            return
+        n, c, h, _ = op.results[0].shape
+        images, lanes, _, _ = self.mover.grain(op.results[0])
+        groups = -(-n // images)
+        yield from ((k, 1, 1, 1) for k in (2, 3, 4, 6, 8, 16, 32) if k < groups)
+        if groups > 1:
+            yield groups, 1, 1, 1
+        yield from ((groups, 1, k, 1) for k in _COUNTS if k <= h)
+        if self.heavy[end - 1]:
+            yield from ((1, k, 1, 1) for k in _COUNTS if k <= -(-c // lanes))
+
+    def _grow(self, end: int, slices: Slices, first: int) -> Iterator[tuple[int, float]]:
+        """(first op, cost) of the groups with these slices that end before op `end`, the shortest first."""
+        growing, some_heavy = _Growing({}), False
+        for start in range(end - 1, (end - 2 if slices[1] > 1 else first - 1), -1):
+            if not self._prepend(growing, start, end, slices):
+                return
+            some_heavy |= self.heavy[start]
+            peak = max(growing.live)
+            if peak > self.room:
+                return
+            if some_heavy:
+                yield start, self._finished(growing, slices, (start, end), peak)
+
+    def _prepend(self, growing: _Growing, start: int, end: int, slices: Slices) -> bool:
+        """Let a group begin with one op more; False when that op cannot be cut so."""
+        op = self.ops[start]
+        if len(op.results) != 1 or op.results[0].type.rank != RANK:
+            return False
+        value = op.results[0]
+        if value in growing.closed:
+            return False
+        readers = self.readers[value]
+        if self.read_elsewhere(value) or (readers and readers[-1] >= end):
+            share = self._middle(value, slices)
+            if share is None:
+                return False
+            growing.outputs.append(value)
+            held = growing.needs.get(value)
+            growing.needs[value] = share if held is None else joined(share, held)
+        box = growing.needs.get(value)
+        work = None if box is None else self.kernels.part(op, box)
+        if box is None or work is None:
+            return False
+        growing.made.add(value)
+        growing.outer.pop(value, None)
+        read = {root for v in op.operands if (root := root_of(v)) in self.made_at}
+        if not add_needs(op, work, growing.needs, read):
+            growing.closed |= read
+        growing.cycles += work.cycles + _STEP_CYCLES
+        self._add_inputs(growing, op, work)
+        step = len(growing.live)
+        growing.position[op] = step
+        growing.live.append(self._need(work))
+        inner = [r for r in readers if start < r < end]
+        size = sum(self.tiler.rounded(b.lane_bytes) for b in work.outputs)
+        used = {growing.position[self.ops[r]] for r in inner}
+        if used:
+            for later in range(min(used), step):
+                growing.live[later] += 0 if later in used else size
+        return True
+
+    def _middle(self, value: Value, slices: Slices) -> Box | None:
+        """The largest share of a value, of equal ones that with most neighbours; None where shares are empty."""
+        found = [box for box in shares(value.shape, slices, self.mover.grain(value)) if box is not None]
+        if len(found) < prod(slices):
+            return None
+        return max(
+            found, key=lambda box: (_volume(box), -sum(abs(lo + hi - n) for (lo, hi), n in zip(box, value.shape)))
+        )
+
+    def _add_inputs(self, growing: _Growing, op: Operation, work: TileWork) -> None:
+        for buffer in work.inputs:
+            if buffer.coefficient:
+                growing.transfers += 1
+                growing.weight_lane += self.tiler.rounded(buffer.lane_bytes)
+                growing.weight_bytes += buffer.nbytes
+            else:
+                value = buffer.holds.value if buffer.holds is not None else root_of(op.operands[0])
+                growing.outer[value] = max(growing.outer.get(value, 0), buffer.nbytes)
+
+    def _finished(self, growing: _Growing, slices: Slices, span: tuple[int, int], peak: int) -> float:
+        """Cycles of the group, with what it lets stay, and what has to go for it."""
+        start, end = span
+        count = prod(slices)
+        weights = growing.weight_bytes * slices[1]
+        costs = Costs(growing.cycles * count, weights, growing.transfers * slices[1] + count * len(growing.outer))
+        keep: list[tuple[float, int]] = []
+        sliced = count > 1
+        for value, nbytes in growing.outer.items():
+            if value in growing.made:
+                continue
+            made = self.made_at.get(value)
+            again = nbytes * (1 if slices[1] > 1 else count)
+            if made is None:
+                costs.nbytes += again
+            else:
+                own = 0 if not sliced else self.sizes.get(value, self.room)
+                keep.append((again + value.type.nbytes, own))
+        for value in growing.outputs:
+            if self.read_elsewhere(value):
+                costs.nbytes += value.type.nbytes
+            if self.readers[value] and self.readers[value][-1] >= end:
+                keep.append((2.0 * value.type.nbytes, self.sizes.get(value, self.room) if sliced else 0))
+        read = set(growing.outer)
+        over = (v for v in self.crossing[end] if self.made_at[v] < start and v not in read)
+        keep += [(2.0 * v.type.nbytes, self.sizes.get(v, self.room)) for v in over]
+        free = self.room - peak
+        for bus, size in sorted(keep, key=lambda entry: entry[1] / max(1.0, entry[0])):
+            if size <= free:
+                free -= size
+            else:
+                costs.nbytes += bus
+        if count > 1 and slices[1] == 1 and growing.weight_lane > free:
+            costs.nbytes += growing.weight_bytes * (count - 1) * (1 - max(0, free) / growing.weight_lane)
+        return costs.time(self.tiler)
+
+
+def _volume(box: Box) -> int:
+    return prod(hi - lo for lo, hi in box)
