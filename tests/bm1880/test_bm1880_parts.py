@@ -44,7 +44,7 @@ def test_parts_of_a_result_need_only_their_boxes(name: str, monkeypatch: pytest.
     def emit(self: DeviceKernel, op: TensorOp, build: Build) -> Moved:
         nonlocal made
         for box in boxes(op.type.shape):
-            work = self.part(op, box)
+            work = self.boxed(op, box)
             assert work is not None
             buffers = (*work.inputs, *work.outputs)
             sizes = [TILER.rounded(size) for size in (*(buffer.lane_bytes for buffer in buffers), *work.scratch)]
