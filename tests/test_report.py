@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -14,8 +16,11 @@ from bmcompiler.bmodel.bm1880 import Bm1880Model, Command
 from bmcompiler.bmodel.layers import LayerSpan, encode_layers
 from bmcompiler.driver import Result
 from bmcompiler.errors import UsageError
+from bmcompiler.estimate import needed_only
 from bmcompiler.ir import Module
-from bmcompiler.report import report_data, report_html, report_json, write_report
+from bmcompiler.profile import LayerTime, Timing
+from bmcompiler.report import report_csv, report_data, report_html, report_json, write_report
+from bmcompiler.runtime.simulator.bm1880.cost import TimingProfile
 from bmcompiler.target import LayerRow
 
 ROWS = [
@@ -78,6 +83,58 @@ def test_rows_of_one_name_and_kind_share_its_cycles_by_commands() -> None:
     assert [layer["cycles"] * 2 for layer in data["layers"]] == [data["timing"]["cycles"]] * 2
 
 
+def test_figures_of_rows_add_up_to_those_of_the_program() -> None:
+    data = report_data(result())
+    timing = data["timing"]
+    assert timing["weights"] + timing["features"] + timing["spill"] == 8 * 128
+    for name in ("cycles", "features", "spill", "stalled", "compulsory"):
+        whole = timing["engines"][0]["stalled"] if name == "stalled" else timing[name]
+        assert sum(layer[name] for layer in data["layers"]) == whole, name
+    assert sum(layer["compute_bound"] for layer in data["layers"]) == pytest.approx(timing["compute_bound"])
+    assert timing["bound"] == max(timing["compute_bound"], timing["traffic_bound"]) <= timing["cycles"]
+
+
+def test_commands_of_no_layer_have_a_row() -> None:
+    one = result()
+    one.rows = one.rows[:1]
+    data = report_data(one)
+    assert [(layer["layer"], layer["kind"]) for layer in data["layers"]] == [("conv1", "conv"), ("conv1", "relu")]
+    assert sum(layer["cycles"] for layer in data["layers"]) == data["timing"]["cycles"]
+
+
+def test_bounds_count_the_multiply_accumulates_that_layers_have() -> None:
+    layer = LayerTime("c", "conv", 1, 90, 80, 9, 1000, 0, 0, 0, compute_bound=40.0)
+    timing = Timing(90, 1e9, (), (layer,), 0, 0, 0, 1000, 0.5, 0, compute_bound=50.0)
+    less = needed_only(timing, [replace(ROWS[0], layer="c", macs=750)])
+    assert (less.layers[0].compute_bound, less.compute_bound, less.layers[0].macs) == (30.0, 40.0, 1000)
+    for macs in (0, 1000, 2000):
+        assert needed_only(timing, [replace(ROWS[0], layer="c", macs=macs)]) == timing
+
+
+def test_a_profile_changes_the_estimate() -> None:
+    slow = report_data(result(), TimingProfile(ddr_bytes_per_cycle=1.0))["timing"]
+    assert slow["cycles"] > report_data(result())["timing"]["cycles"]
+    assert slow["bus_bytes_per_cycle"] == 1.0
+
+
+def test_a_program_that_cannot_be_estimated_is_reported_all_the_same() -> None:
+    one = result()
+    one.model.commands[0].cmdbuf = b"hello world"
+    data = report_data(one)
+    assert data["timing"] is None and "no estimate of the time" in data["notes"][-1]
+    assert "conv1" in report_html(one)
+
+
+def test_csv_has_a_line_per_layer() -> None:
+    one = result()
+    one.rows[0] = replace(one.rows[0], layer='=1+1,"x"')
+    rows = list(csv.DictReader(io.StringIO(report_csv(one))))
+    assert [row["kind"] for row in rows[:3]] == ["conv", "relu", "softmax"]
+    assert rows[0]["layer"] == '\'=1+1,"x"' and rows[0]["shape"] == "1x8x4x4" and rows[0]["macs"] == "9216"
+    data = report_data(one)
+    assert sum(int(row["cycles"]) for row in rows) == data["timing"]["cycles"]
+
+
 def test_a_target_without_timing_model_has_no_cycles() -> None:
     other = replace(result(), target="nochip")
     data = report_data(other)
@@ -121,7 +178,7 @@ def test_page_shows_layers_reasons_and_needs_no_other_file() -> None:
 
 
 def test_files_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
-    for name in ("r.json", "r.html"):
+    for name in ("r.json", "r.html", "r.csv"):
         write_report(result(), tmp_path / name)
     assert json.loads((tmp_path / "r.json").read_text())["report"] == 2
     assert (tmp_path / "r.html").read_text().startswith("<!doctype html>")
@@ -129,4 +186,4 @@ def test_files_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
         write_report(result(), tmp_path / "r.txt")
     with pytest.raises(OSError, match="folder does not exist"):
         write_report(result(), tmp_path / "none" / "r.json")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["r.html", "r.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["r.csv", "r.html", "r.json"]
