@@ -7,8 +7,12 @@ from functools import lru_cache
 from itertools import groupby
 from math import prod
 
-from bmcompiler.backends.bm1684.kernels.base import pass_cycles
+from bmcompiler.backends.bm1684.chip import align_up
+from bmcompiler.backends.bm1684.kernels.base import BYTES_PER_CYCLE, pass_cycles
 from bmcompiler.backends.bm1684.layout import Shape, Strides
+
+_COMMANDS = 8  # of a short reduction; long ones take more time for the same bytes
+_BURST = 64  # bytes of the smallest memory access
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,14 @@ def reduced_view(shape: tuple[int, ...], axes: tuple[int, ...]) -> ReducedView |
     outer = sizes.pop(0) if kinds.startswith("K") else 1
     count = sizes.pop(0) if sizes else 1
     inner = sizes.pop(0) if sizes else 1
-    return min(_choices(outer, count, inner), key=lambda view: (pass_cycles(view.shape), -view.shape[3]))
+    return min(_choices(outer, count, inner), key=lambda view: (_cycles(view), -view.shape[3]))
+
+
+def _cycles(view: ReducedView) -> float:
+    """Rough cycles of some commands on the tensor and of loading and storing it: short runs fill the bus badly."""
+    n, c, h, w = view.shape
+    run, runs = (h * w, n * c) if view.strides[2] == w else (w, n * c * h)
+    return _COMMANDS * pass_cycles(view.shape) + 2 * runs * align_up(4 * run, _BURST) / BYTES_PER_CYCLE
 
 
 def _choices(outer: int, count: int, inner: int) -> list[ReducedView]:
