@@ -7,7 +7,7 @@ runs fit together is asked of the driver's own limits; every result that is not 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bmcompiler.backends.dv.checks import limits
@@ -145,28 +145,47 @@ def why_no_command(group: Group) -> str | None:
 
 
 def merged(steps: Sequence[Step], hosts: Hosts) -> list[Step]:
-    """Chains that follow each other, read the same map and make neighbouring parts of one map, as one command."""
+    """Commands that read the same map and make neighbouring parts of one map, as one command at the place of the last.
+
+    A command is not delayed beyond one that reads its results.
+    """
     found: list[Step] = []
     for step in steps:
-        last = found[-1] if found else None
-        both = _side_by_side(last, step, hosts) if isinstance(last, Group) and isinstance(step, Group) else None
-        if both is None:
-            found.append(step)
-        else:
-            found[-1] = both
+        while isinstance(step, Group):
+            partner = next(_partners(step, found, hosts), None)
+            if partner is None:
+                break
+            earlier, both = partner
+            found.remove(earlier)
+            step = both
+        found.append(step)
     return found
 
 
+def _partners(group: Group, before: Sequence[Step], hosts: Hosts) -> Iterator[tuple[Group, Group]]:
+    """(earlier command, both as one), the latest first."""
+    if any(result not in hosts for result in group.results()):
+        return
+    read: set[Key] = set()
+    for step in reversed(before):
+        if isinstance(step, Group) and step.source == group.source and not read.intersection(step.results()):
+            both = _side_by_side(step, group, hosts)
+            if both is not None:
+                yield step, both
+        keys = step.reads() if isinstance(step, Group) else step.operands
+        read.update(map(memory_of, keys))
+
+
 def _side_by_side(first: Group, second: Group, hosts: Hosts) -> Group | None:
-    if memory_of(first.source) != memory_of(second.source) or first.source != second.source:
-        return None
+    """Both as one command, when their results follow each other in one map and the limits allow it."""
     if any(node.part.addend is not None for node in (*first.nodes, *second.nodes)):
         return None
-    left, right = first.chains[-1][-1], second.chains[0][-1]
-    if left.result not in hosts or right.result not in hosts:
+    if any(result not in hosts for result in first.results()):
         return None
-    (host, offset), (other, start) = hosts[left.result], hosts[right.result]
-    if host != other or offset + left.after.bytes != start:
+    low, high = sorted((first, second), key=lambda group: hosts[group.results()[0]][1])
+    last, following = low.chains[-1][-1], high.chains[0][-1]
+    (host, offset), (other, start) = hosts[last.result], hosts[following.result]
+    if host != other or offset + last.after.bytes != start:
         return None
-    both = Group([*first.chains, *second.chains])
+    both = Group([*low.chains, *high.chains])
     return None if why_no_command(both) else both

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from bmcompiler.backends.dv.breaks import breaks
 from bmcompiler.backends.dv.chip import CHIP
 from bmcompiler.backends.dv.commands import NO_PADS, ONE, Buf, ConvCommand, FcCommand, Pads, Pair, Run
 from bmcompiler.backends.dv.geometry import Link, chain, strides_are_zero
@@ -57,19 +58,27 @@ def records_of(stage: Bm1684Stage) -> Iterator[str]:
         if isinstance(subnet, CpuSubnet):
             yield f"# host subnet, {len(subnet.parameters)} bytes\n"
             continue
-        for command in subnet_commands(subnet):
-            yield from _texts(command)
+        data = list(subnet_commands(subnet))
+        commands = [_decoded(each) for each in data]
+        for each, command, why in zip(data, commands, breaks(commands)):
+            if isinstance(command, ConvCommand):
+                yield from _conv(command, why)
+            elif isinstance(command, FcCommand):
+                yield _fc(command)
+            else:
+                yield f"{_kind(each).name} {len(each)} bytes\n"
 
 
-def _texts(data: bytes) -> Iterator[str]:
-    kind = DeviceType(int(np.frombuffer(data, CMDRAW, 1)[0]["device_type"]))
+def _kind(data: bytes) -> DeviceType:
+    return DeviceType(int(np.frombuffer(data, CMDRAW, 1)[0]["device_type"]))
+
+
+def _decoded(data: bytes) -> ConvCommand | FcCommand | None:
+    kind = _kind(data)
     try:
-        if kind == DeviceType.FC:
-            yield _fc(FcCommand.decode(data))
-        elif kind == DeviceType.CONV:
-            yield from _conv(ConvCommand.decode(data))
-        else:
-            yield f"{kind.name} {len(data)} bytes\n"
+        if kind == DeviceType.CONV:
+            return ConvCommand.decode(data)
+        return FcCommand.decode(data) if kind == DeviceType.FC else None
     except EncodingError as error:
         raise FileFormatError(error.reason) from error
 
@@ -82,7 +91,8 @@ def _fc(command: FcCommand) -> str:
     return f"FC {command.input_size} -> {command.output_size}{act}{form}; {ends}\n"
 
 
-def _conv(command: ConvCommand) -> Iterator[str]:
+def _conv(command: ConvCommand, why: str) -> Iterator[str]:
+    """A text per run, the command itself before the first one; `why` the result does not stay on the chip."""
     facts = [f"CONV {command.w} x {command.h} x {command.c}", f"in {_buf(command.input_buf)}"]
     facts.append(f"out {_buf(command.output_buf)}")
     facts += [f"add {_buf(command.eltwise_buf)}"] if command.output_mode == OutputMode.ADD else []
@@ -100,7 +110,8 @@ def _conv(command: ConvCommand) -> Iterator[str]:
         size = "" if link is None else f" {link.out.w} x {link.out.h} x {link.out.c}"
         add = command.output_mode == OutputMode.ADD and command.writes_external(index)
         stages = ", ".join(_stages(run, add))
-        yield f"{head}    run {index}: {stages}; {source} -> {target}{size}\n"
+        note = f"  # {why}" if why and index + 1 == len(command.runs) else ""
+        yield f"{head}    run {index}: {stages}; {source} -> {target}{size}{note}\n"
         head = ""
 
 
