@@ -48,7 +48,8 @@ def parameters(target: str) -> dict[str, float]:
 
 
 def _defaults(kind: Any) -> dict[str, float]:
-    return {field.name: field.default for field in fields(kind)}
+    given: list[tuple[str, Any]] = [(field.name, field.default) for field in fields(kind)]
+    return dict(given)
 
 
 def _made(kind: Any, given: Mapping[str, object], target: str) -> Any:

@@ -1,4 +1,4 @@
-"""The pictures of the HTML report: well formed, every layer, group and stay there, on a page that needs no other file."""
+"""The pictures of the HTML report: well formed, with every layer, group and stay, on a page without other files."""
 
 from __future__ import annotations
 

@@ -104,8 +104,17 @@ def _add_times(rows: list[Row], timing: Timing, target: str) -> None:
 
 
 def _without_row(layer: LayerTime, target: str) -> LayerRow:
-    moved = {"loaded": layer.loaded, "stored": layer.stored, "weights": layer.weights}
-    return LayerRow(layer.name, layer.kind, target, (), commands=layer.commands, macs=layer.macs, **moved)
+    return LayerRow(
+        layer.name,
+        layer.kind,
+        target,
+        (),
+        loaded=layer.loaded,
+        stored=layer.stored,
+        weights=layer.weights,
+        commands=layer.commands,
+        macs=layer.macs,
+    )
 
 
 def _share(rows: list[Row], name: str, total: int) -> None:

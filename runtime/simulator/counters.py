@@ -10,7 +10,7 @@ from bmcompiler.runtime.simulator.races import Accesses
 from bmcompiler.runtime.simulator.timing import Ints, Schedule
 
 _CELLS = 2048
-"""Parts that a lane is divided into; a part is in use as a whole."""
+"""At most how many parts a lane is divided into, of a power of two of bytes; a part is in use as a whole."""
 _BINS = 1000
 """Parts of the time over which rates are averaged."""
 
@@ -28,7 +28,7 @@ def bytes_in_use(accesses: Accesses, times: Schedule) -> Samples:
     if not local.any():
         return np.zeros(1, np.int64), np.zeros(1)
     hi = accesses.hi[local]
-    cell = max(1, -(-int(hi.max()) // _CELLS))
+    cell = 1 << ((int(hi.max()) - 1) // _CELLS).bit_length()
     count = -(-int(hi.max()) // cell)
     born, dead = np.zeros(count, np.int64), np.full(count, -1, np.int64)
     lives: list[tuple[Ints, Ints]] = []
