@@ -144,9 +144,9 @@ class Compiled:
 class Target(Protocol):
     """What a target plugin provides.
 
-    A target may also have a method `cycles(op) -> int | None`: what an op costs on it, for passes that choose between
-    forms of an op, and a method `layer_groups(function, level)`: which ops it computes together. See the functions
-    `cycles` and `layer_groups`.
+    A target may also have methods that passes choose between forms of an op by: `cycles(op) -> int | None`,
+    `local_cycles(op) -> int | None` and `image_slots(dtype) -> int`; and a method `layer_groups(function, level)`: which
+    ops it computes together. See the functions of the same names.
     """
 
     name: str
@@ -197,6 +197,18 @@ def layer_groups(target: Target | None, function: Function, level: int) -> list[
 def group_layers(level: int) -> str:
     """The end of a pipeline: the pass group-layers for a level of optimisation, nothing for level 0."""
     return {0: "", 1: ",group-layers{level=1}"}.get(level, ",group-layers")
+
+
+def local_cycles(target: Target, op: Operation) -> int | None:
+    """What an op costs on the target when its data stays in local memory, None where it does not say or cannot be."""
+    count: Callable[[Operation], int | None] | None = getattr(target, "local_cycles", None)
+    return None if count is None else count(op)
+
+
+def image_slots(target: Target, dtype: str) -> int:
+    """How many images the target packs into the words of feature maps of an element type; 1 where it does not say."""
+    slots: Callable[[str], int] | None = getattr(target, "image_slots", None)
+    return 1 if slots is None else slots(dtype)
 
 
 def kernel_table(kernels: Iterable[Kernel]) -> Mapping[type[Operation], Kernel]:

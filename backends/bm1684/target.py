@@ -43,6 +43,18 @@ class Bm1684Target:
 
         return Bm1684Program.layer_groups(function, self, level)
 
+    def local_cycles(self, op: Operation) -> int | None:
+        """Estimated TIU cycles of an op as one tile whose data is in local memory, None when it is none."""
+        from bmcompiler.codegen.kernels import DeviceKernel
+
+        kernel = self.kernel_for(op)
+        work = kernel.whole(op) if isinstance(kernel, DeviceKernel) and isinstance(op, TensorOp) else None
+        return None if work is None else work.cycles
+
+    def image_slots(self, dtype: str) -> int:
+        """Four images of bytes share a word (bm1684.md 4.2)."""
+        return 4 if dtype in ("i8", "u8") else 1
+
     def pipeline(self, precision: str, level: int) -> str:
         """Default passes. Raises UsageError for a precision the chip does not have.
 
@@ -54,7 +66,9 @@ class Bm1684Target:
         if precision == "f32":
             return f"{before},fuse-activation,dead-code{groups}"
         if precision == "int8":
-            return f"{before},fuse-activation,calibrate{{method=mse}},quantize{{scheme=scale}},dead-code{groups}"
+            slots = ",fill-image-slots" if level > 1 else ""
+            after = f"dead-code{slots}{groups}"
+            return f"{before},fuse-activation,calibrate{{method=mse}},quantize{{scheme=scale}},{after}"
         raise UsageError(f"bm1684 computes in f32 and int8, not in {precision}", remedy="use --quantize f32 or int8")
 
     def compile(self, modules: Sequence[Module], level: int) -> Compiled:

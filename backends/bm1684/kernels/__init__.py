@@ -1,5 +1,6 @@
 """Kernels of the BM1684: one class per family of TensorOps, found by op class."""
 
+from bmcompiler.backends.bm1684.kernels.bands import FromBandsKernel, RegroupBandsKernel, ToBandsKernel
 from bmcompiler.backends.bm1684.kernels.compare import FloatTestKernel
 from bmcompiler.backends.bm1684.kernels.conv import ConvKernel, DeconvKernel
 from bmcompiler.backends.bm1684.kernels.convert import (
@@ -92,5 +93,8 @@ KERNELS: tuple[DeviceKernel, ...] = (
     ScatterKernel(),
     TriluKernel(),
     BitCastKernel(),
+    ToBandsKernel(),
+    RegroupBandsKernel(),
+    FromBandsKernel(),
 )
 TABLE = kernel_table(KERNELS)

@@ -13,7 +13,7 @@ from bmcompiler.backends.bm1684.isa import Eu, StrideCode, Task
 from bmcompiler.backends.bm1684.layout import Shape
 from bmcompiler.codegen.kernels import DeviceKernel, held, is_activation, is_constant
 from bmcompiler.codegen.kernels import LocalKernel as TiledKernel
-from bmcompiler.codegen.tiling import Axis, Box, Buffer, Tiler
+from bmcompiler.codegen.tiling import Axis, Box, Buffer, Tiler, TileWork
 from bmcompiler.ir import Value
 
 MAX_CHANNELS = 4095 // CHIP.lanes * CHIP.lanes  # bm1684.md 13.1: 12 bits
@@ -34,6 +34,12 @@ class LocalKernel(TiledKernel):
     """An op computed in the local memory of this chip."""
 
     tiler: ClassVar[Tiler] = Tiler(CHIP.lmem_size, CHIP.alignment, BYTES_PER_CYCLE, TILE_CYCLES)
+
+    @classmethod
+    def fits(cls, work: TileWork) -> bool:
+        """Whether the buffers of a tile fit local memory side by side."""
+        used = (*(buffer.lane_bytes for buffer in (*work.inputs, *work.outputs)), *work.scratch)
+        return sum(map(cls.tiler.rounded, used)) <= cls.tiler.lane_bytes
 
 
 def dims4(value: Value) -> Shape:

@@ -100,11 +100,11 @@ class ConvGeometry(SlidingKernel):
 
     def unloaded(self, op: TensorOp, slide: Slide) -> tuple[int, int, int, int]:
         rows, (top, bottom, left, right) = slide.source[2], slide.frame
-        for y0, y1, _ in self._all_seen(op, rows):
+        for y0, y1, _ in self.all_rows_seen(op, rows):
             top, bottom = max(top, y0 - rows[0]), max(bottom, rows[1] - y1)
         return top, bottom, left, right
 
-    def _all_seen(self, op: TensorOp, rows: tuple[int, int]) -> list[tuple[int, int, int]]:
+    def all_rows_seen(self, op: TensorOp, rows: tuple[int, int]) -> list[tuple[int, int, int]]:
         """`_rows_seen` of all folded rows of the window."""
         return [self._rows_seen(op, tap, rows) for tap in range(op.weight.shape[2])] if self.folds_rows(op) else []
 
@@ -116,7 +116,7 @@ class ConvGeometry(SlidingKernel):
         item, (n, c, h, w) = item_bytes(op.input), global_strides(dims4(op.input))
         images, _, rows, columns = slide.source
         taps, channels = op.weight.shape[2], op.input.shape[1]
-        for tap, (y0, y1, first) in enumerate(self._all_seen(op, rows)):
+        for tap, (y0, y1, first) in enumerate(self.all_rows_seen(op, rows)):
             if y0 == y1:
                 continue
             start = images[0] * n + first * h + columns[0] * w

@@ -24,6 +24,7 @@ from bmcompiler.backends.bm1684.kernels.base import (
     words_of,
 )
 from bmcompiler.backends.bm1684.kernels.conv_geometry import ConvGeometry, DeconvGeometry, channel_groups, window_cycles
+from bmcompiler.backends.bm1684.kernels.fold_rows import fold_inside
 from bmcompiler.backends.bm1684.kernels.int_finish import Finish
 from bmcompiler.backends.bm1684.kernels.int_planes import pack_words
 from bmcompiler.backends.bm1684.kernels.sliding import Slide
@@ -84,7 +85,11 @@ class IntConvKernel(ConvGeometry):
     # -- a tile --------------------------------------------------------------------------------------------------------
     def whole_work(self, op: TensorOp, box: Box) -> TileWork:
         """Without bands, and packed: the result stays in the layout that other ops read."""
-        return self.work(op, box, whole=True)
+        work = self.work(op, box, whole=True)
+        if not self.folds_rows(op) or tuple(hi for _, hi in box) != op.type.shape or any(lo for lo, _ in box):
+            return work
+        folded = fold_inside(self, op, work)
+        return folded if self.fits(folded) else work
 
     def work(self, op: TensorOp, box: Box, whole: bool = False) -> TileWork:
         finish, (c0, c1) = Finish(op), box[1]

@@ -1,0 +1,174 @@
+"""Ops on one image become ops on bands of rows, and compute the same."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bmcompiler.backends.bm1684.target import TARGET
+from bmcompiler.builder import Builder
+from bmcompiler.interpreter import run_module
+from bmcompiler.ir import Module, TensorType, Value, verify_module
+from bmcompiler.passes.band_forms import best_rows
+from bmcompiler.passes.bands import FillImageSlots
+from bmcompiler.passmanager import PassContext
+from bmcompiler.target import Kernel
+
+
+@dataclass
+class Eager:
+    """Every op on bands pays."""
+
+    name: str = "eager"
+
+    def kernel_for(self, op: object) -> Kernel:
+        return Kernel()
+
+    def image_slots(self, dtype: str) -> int:
+        return 4 if dtype in ("i8", "u8") else 1
+
+    def local_cycles(self, op: object) -> int:
+        return 0 if op.results[0].shape[0] == 4 or op.short_name == "from_bands" else 9  # type: ignore[attr-defined]
+
+
+class Layers:
+    """A net of bytes under construction."""
+
+    def __init__(self, seed: int, *shape: int) -> None:
+        self.rng, self.b = np.random.default_rng(seed), Builder.new("net")
+        self.x = self.b.input("x", TensorType(shape, "i8"))
+
+    def weight(self, *shape: int, dtype: str = "int8") -> Value:
+        return self.b.weight(self.rng.integers(-100, 100, shape).astype(dtype), "w")
+
+    def conv(self, x: Value, channels: int, kernel: int, stride: int, dilation: int = 1, **more: object) -> Value:
+        _, c, h, w = x.shape
+        size = dilation * (kernel - 1)
+        pads = (size // 2, size - size // 2, size // 2, size // 2)
+        out = ((h + size - size - 1) // stride + 1, (w + 2 * (size // 2) - size - 1) // stride + 1)
+        attributes = {"strides": (stride,) * 2, "pads": pads, "dilations": (dilation,) * 2, **more}
+        bias = None if more.get("mode") == "asymmetric" else self.weight(channels, dtype="int16")
+        weight = self.weight(channels, c // int(more.get("group", 1)), kernel, kernel)  # type: ignore[call-overload]
+        return self.b.conv(x, weight, bias, out=TensorType((1, channels, *out), "i8"), **attributes)
+
+    def module(self, *values: Value) -> Module:
+        return self.b.outputs(list(values), [f"y{i}" for i in range(len(values))])
+
+
+LOW = {"mode": "low", "scale": 2.0**-9}
+ASYMMETRIC = {"mode": "asymmetric", "scale": 0.002, "zero_points": (3, 0, 5)}
+
+
+def banded(module: Module, target: object = None) -> tuple[dict[str, np.ndarray], Counter[str], Module]:
+    """Outputs before the pass, ops after it; both nets compute the same."""
+    verify_module(module)
+    (argument,) = module.main.arguments
+    x = {"x": np.random.default_rng(5).integers(-128, 128, argument.shape).astype(np.int8)}
+    before = run_module(module, x)
+    FillImageSlots().run(module, PassContext(target=target or Eager()))
+    verify_module(module)
+    for name, array in run_module(module, x).items():
+        np.testing.assert_array_equal(array, before[name])
+    return before, Counter(op.short_name for op in module.main.ops), module
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_chains_compute_the_same(data: st.DataObject) -> None:
+    def number(low: int, high: int) -> int:
+        return data.draw(st.integers(low, high))
+
+    net = Layers(number(0, 99), 1, 4, number(5, 40), number(9, 12))
+    value, b = net.x, net.b
+    for _ in range(number(1, 5)):
+        _, c, h, w = value.shape
+        if min(h, w) < 4:
+            break
+        kind = data.draw(
+            st.sampled_from(["conv", "depthwise", "max_pool", "avg_pool", "deconv", "upsample", "eltwise"])
+        )
+        kernel, stride = number(1, 4), number(1, 3)
+        if kind == "conv":
+            mode = data.draw(st.sampled_from([LOW, ASYMMETRIC]))
+            value = net.conv(value, number(2, 5), kernel, stride, number(1, 2), **mode)
+        elif kind == "depthwise":
+            value = net.conv(value, c, 3, min(stride, 2), group=c, **LOW)
+        elif kind == "max_pool":
+            pads = (min(kernel - 1, 1),) * 4
+            ceil = data.draw(st.booleans())
+            value = b.max_pool(value, kernel=(kernel,) * 2, strides=(stride,) * 2, pads=pads, ceil_mode=ceil)
+        elif kind == "avg_pool":
+            value = b.avg_pool(
+                value, kernel=(kernel,) * 2, strides=(stride,) * 2, ceil_mode=data.draw(st.booleans()),
+                multiplier=3, rshift=4,
+            )  # fmt: skip
+        elif kind == "deconv":
+            top, left = number(0, kernel - 1), number(0, kernel - 1)
+            size = ((h - 1) * stride + kernel - top, (w - 1) * stride + kernel - left)
+            pads = (top, 0, left, 0)
+            weight, out = net.weight(c, 3, kernel, kernel), TensorType((1, 3, *size), "i8")
+            value = b.deconv(value, weight, strides=(stride,) * 2, pads=pads, out=out, **LOW)
+        elif kind == "upsample":
+            value = b.upsample(value, scale=(stride, 2))
+        else:
+            value = b.mac_shift(value, b.relu(value), multipliers=(3, 2), rshift=2, out=value.type)
+    banded(net.module(value))
+
+
+def test_a_net_stays_on_bands_between_its_ends() -> None:
+    net = Layers(0, 1, 8, 28, 9)
+    a = net.conv(net.x, 8, 3, 1, **LOW)
+    b = net.conv(a, 8, 1, 1, **LOW)
+    c = net.b.mac_shift(a, b, multipliers=(1, 1), rshift=1, out=a.type)
+    d = net.b.concat(net.conv(c, 6, 3, 2, **LOW), net.conv(c, 4, 1, 2, **LOW), axis=1)
+    _, ops, module = banded(net.module(net.b.relu(d)))
+    assert (ops["to_bands"], ops["regroup_bands"], ops["from_bands"]) == (1, 1, 1)
+    assert [op.type.shape[2] for op in module.main.ops if op.short_name == "mac_shift"] == [8]
+
+
+def test_other_ops_read_the_image() -> None:
+    net = Layers(0, 1, 4, 12, 6)
+    a = net.conv(net.x, 4, 3, 1, **LOW)
+    gate = net.b.avg_pool(a, kernel=(12, 6), scale=0.01)
+    scaled = net.b.mul_shift(a, gate, rshift=5, out=a.type)
+    permuted = net.b.permute(scaled, order=(0, 2, 3, 1))
+    _, ops, module = banded(net.module(permuted, a))
+    assert ops["from_bands"] == 2
+    pool = next(op for op in module.main.ops if op.short_name == "avg_pool")
+    assert pool.operands[0].op is not None and pool.operands[0].op.short_name == "from_bands"
+
+
+def test_batches_and_single_rows_stay() -> None:
+    for shape in ((2, 4, 12, 6), (1, 4, 3, 6)):
+        net = Layers(0, *shape)
+        y = net.b.relu(net.b.max_pool(net.x, kernel=(2, 2)))
+        _, ops, _ = banded(net.module(y))
+        assert "to_bands" not in ops
+
+
+def test_bands_are_left_where_they_do_not_pay() -> None:
+    class Reluctant(Eager):
+        def local_cycles(self, op: object) -> int:
+            return 9
+
+    net = Layers(0, 1, 4, 12, 6)
+    _, ops, _ = banded(net.module(net.b.relu(net.x)), Reluctant())
+    assert "to_bands" not in ops
+    net = Layers(0, 1, 4, 12, 6)
+    assert not FillImageSlots().run(net.module(net.b.relu(net.x)), PassContext()).modified
+
+
+@pytest.mark.parametrize(
+    ("height", "rows"), [(7, 2), (14, 4), (28, 8), (56, 16), (112, 32), (224, 64), (5, 2), (10, 3), (20, 5), (80, 20)]
+)
+def test_rows_of_bands_can_be_halved_where_that_costs_little(height: int, rows: int) -> None:
+    assert best_rows(height, 4) == rows
+
+
+def test_the_default_pipeline_of_level_2_has_the_pass() -> None:
+    assert [("fill-image-slots" in TARGET.pipeline("int8", level)) for level in (0, 1, 2)] == [False, False, True]
