@@ -97,10 +97,13 @@ def _add_times(rows: list[Row], timing: Timing, target: str) -> None:
         row["compute_bound"] = 0.0
     for layer in timing.layers:
         same = members[layer.name, layer.kind]
+        # Layers may be parts of commands of others: then their rows have none.
+        counted = any(row["commands"] for row in same)
+        parts = [row["commands"] if counted else 1 for row in same]
         for name in _SHARED:
-            _share(same, name, getattr(layer, name))
-        for row in same:
-            _add_bounds(row, layer, timing)
+            _share(same, parts, name, getattr(layer, name))
+        for row, part in zip(same, parts):
+            _add_bounds(row, layer, part / sum(parts), timing)
 
 
 def _without_row(layer: LayerTime, target: str) -> LayerRow:
@@ -117,16 +120,16 @@ def _without_row(layer: LayerTime, target: str) -> LayerRow:
     )
 
 
-def _share(rows: list[Row], name: str, total: int) -> None:
-    left, commands = total, sum(row["commands"] for row in rows)
-    for row in rows:
-        row[name] = left * row["commands"] // commands if commands else 0
-        left, commands = left - row[name], commands - row["commands"]
+def _share(rows: list[Row], parts: list[int], name: str, total: int) -> None:
+    """Whole numbers in the proportion of `parts` that add up to `total`."""
+    left, rest = total, sum(parts)
+    for row, part in zip(rows, parts):
+        row[name] = left * part // rest if rest else 0
+        left, rest = left - row[name], rest - part
 
 
-def _add_bounds(row: Row, layer: LayerTime, timing: Timing) -> None:
-    """Bounds of a row: in this program, and with its weights, inputs and outputs crossing the bus once each."""
-    part = row["commands"] / layer.commands if layer.commands else 0.0
+def _add_bounds(row: Row, layer: LayerTime, part: float, timing: Timing) -> None:
+    """Bounds of a row, a `part` of a layer: in this program, and with its weights, inputs and outputs on the bus."""
     row["utilization"], row["ratio"] = layer.utilization, layer.ratio
     row["bound"] = layer.bound * part
     nbytes = row["parameters"] + row["inputs"] + row["outputs"]
