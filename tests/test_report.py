@@ -98,7 +98,7 @@ def test_a_layer_without_commands_of_its_own_has_its_cycles() -> None:
     one = result()
     one.rows[1] = replace(one.rows[1], commands=0)
     rows = report_data(one)["layers"]
-    assert rows[1]["cycles"] * 5 == rows[0]["cycles"] * 3 and rows[1]["bound"] > 0
+    assert rows[1]["cycles"] * 5 == rows[0]["cycles"] * 3 > 0
 
 
 def test_commands_of_no_layer_have_a_row() -> None:
