@@ -181,7 +181,8 @@ class AvgPoolKernel(PoolKernel):
             if steps is None:
                 return None
             found.append(steps)
-        return list(zip_longest(*found, fillvalue=Step(1, 0)))
+        down, across = found
+        return list(zip_longest(down, across, fillvalue=Step(1, 0)))
 
     @rule("Every window must count all its positions")
     def has_full_windows(self, op: TensorOp) -> bool:
