@@ -212,17 +212,17 @@ class _Planner:
         held = buffer.holds
         if held is None or held in self.here:
             return None if held is None else (held, 0)
-        if held.box is None or self.mover is None:
+        if self.mover is None:
             return None
         for other in self.here:
             if other.value is held.value and self._holds_already(other, held) and self.uses.reaches(held, other):
-                fits = buffer.lane_bytes == self.mover.lane_bytes(held)
+                fits = held.box is not None and buffer.lane_bytes == self.mover.lane_bytes(held)
                 return other, self.mover.offset(other, held) if fits else None
         return None
 
     def _holds_already(self, other: Held, held: Held) -> bool:
         """False for a whole in which this part is still missing."""
-        if not inside(held, other):
+        if not self.uses.serves(held, other):
             return False
         return (
             other not in self.uses.gathered
@@ -311,7 +311,7 @@ class _Planner:
         return (
             _is_weight(held)
             or held.value in self.in_global
-            or any(other != held and inside(held, other) and self._holds_already(other, held) for other in self.here)
+            or any(other != held and self._holds_already(other, held) for other in self.here)
         )
 
     def _taken(self) -> int:

@@ -10,7 +10,7 @@ from math import prod
 from bmcompiler.backends.bm1684.build import Box
 from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.kernels.base import MAX_CHANNELS, MAX_SIZE, pass_cycles
-from bmcompiler.backends.bm1684.layout import Shape, Strides
+from bmcompiler.backends.bm1684.layout import Shape, Strides, global_strides
 
 _SLOWER = 4
 """How many times the fewest cycles the shape of a feature map may take to be kept."""
@@ -52,13 +52,18 @@ def broadcast_view(
     if len(axes) > 4:
         raise ValueError("more than four axes")
     native = _native(shape, operands)
-    best = min(_placements(axes), key=lambda placed: (pass_cycles(_shape(placed), item), -placed[1][0]))
+    best = min(_placements(axes), key=lambda placed: _rank(_shape(placed), item))
     if native is not None and pass_cycles(_shape(native), item) <= _SLOWER * (4 // item) * pass_cycles(
         _shape(best), item
     ):
         best = native
     strides = tuple(tuple(axis[1][i] for axis in best) for i in range(len(operands)))
     return _shape(best), strides  # type: ignore[return-value]
+
+
+def _rank(shape: Shape, item: int) -> tuple[int, bool, int]:
+    """Fewest cycles first, of those what is a single tile, of those most channels."""
+    return pass_cycles(shape, item), shape[1] > MAX_CHANNELS, -shape[1]
 
 
 def _native(shape: tuple[int, ...], operands: tuple[tuple[int, ...], ...]) -> Axes | None:
@@ -97,6 +102,11 @@ def _divisors(size: int) -> list[int]:
     """Proper divisors, of which both parts are larger than 1."""
     small = [d for d in range(2, int(size**0.5) + 1) if size % d == 0]
     return sorted({*small, *(size // d for d in small)})
+
+
+def is_dense(strides: Strides, view: Shape) -> bool:
+    """Whether an operand has all elements of the view in order; strides of single elements do not count."""
+    return all(a == b or size == 1 for a, b, size in zip(strides, global_strides(view), view))
 
 
 def box_offset(strides: Strides, box: Box) -> int:

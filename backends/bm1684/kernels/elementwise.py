@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from bmcompiler.backends.bm1684.build import Build, extents, lane_bytes
 from bmcompiler.backends.bm1684.kernels.base import LocalKernel, elementwise_grid, held, is_activation
-from bmcompiler.backends.bm1684.kernels.broadcast import box_axes, box_offset, broadcast_view, merged_axes
+from bmcompiler.backends.bm1684.kernels.broadcast import box_axes, box_offset, broadcast_view, is_dense, merged_axes
 from bmcompiler.backends.bm1684.kernels.words import (
     NARROW,
     as_float,
@@ -103,7 +103,7 @@ def _operand(value: Value, view: Shape, strides: Strides, box: Box, whole: bool)
         start = build.source(value) + item * box_offset(strides, box)
         load_words(build, start, value.dtype, loaded, strides, address)
 
-    dense = item == 4 and strides == global_strides(view)
+    dense = item == 4 and is_dense(strides, view)
     buffer = Buffer(
         lane_bytes(loaded),
         box_axes(strides, view, 4, whole),

@@ -17,7 +17,7 @@ from bmcompiler.backends.bm1684.kernels.base import (
     is_activation,
     item_bytes,
 )
-from bmcompiler.backends.bm1684.kernels.broadcast import box_axes, box_offset, broadcast_view, merged_axes
+from bmcompiler.backends.bm1684.kernels.broadcast import box_axes, box_offset, broadcast_view, is_dense, merged_axes
 from bmcompiler.backends.bm1684.kernels.compare import BitKernel, CompareKernel, WhereKernel
 from bmcompiler.backends.bm1684.kernels.convert import CastKernel
 from bmcompiler.backends.bm1684.kernels.elementwise import BinaryKernel
@@ -124,7 +124,7 @@ def _operand(value: Value, view: Shape, strides: Strides, box: Box) -> tuple[Buf
         prod(loaded) * item,
         load,
         not is_activation(value),
-        held(value, view, box) if strides == global_strides(view) and loaded == dims else None,
+        held(value, view, box) if is_dense(strides, view) and loaded == dims else None,
     )
     if loaded == dims:
         return buffer, Packed(0, item, False)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from itertools import accumulate
+from math import prod
 
 from bmcompiler.backends.bm1684.build import Build, lane_bytes, side_fields
 from bmcompiler.backends.bm1684.chip import CHIP, local_address
 from bmcompiler.backends.bm1684.hazards import Range
 from bmcompiler.backends.bm1684.isa import Direction, Eu, Precision, StrideCode, Task
 from bmcompiler.backends.bm1684.kernels.base import (
+    BYTES_PER_CYCLE,
     MAX_CHANNELS,
     MAX_SIZE,
+    TILE_CYCLES,
     activation_in,
     activation_out,
     dims4,
@@ -22,7 +25,7 @@ from bmcompiler.backends.bm1684.kernels.base import (
     words_of,
 )
 from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides
-from bmcompiler.codegen.groups.regions import Move, Mover
+from bmcompiler.codegen.groups.regions import Move, Mover, as_shape
 from bmcompiler.codegen.tiling import Held, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
@@ -44,17 +47,54 @@ class LocalMover(Mover):
     def images_per_element(self, value: Value) -> int:
         return 4 // item_bytes(value) if item_bytes(value) <= 4 else 1
 
+    def reshapes(self, source: Held, target: Held) -> bool:
+        """The GDMA copies elements in order, whatever the shapes; images that share words must stay where they are."""
+        if not all(isinstance(size, int) for held in (source, target) for size in as_shape(held.layout)):
+            return False
+        (n, *_), (m, *_) = as_shape(source.layout), as_shape(target.layout)
+        return item_bytes(source.value) == 4 or n == m
+
     def cycles(self, move: Move) -> int:
+        if move.reshaped is not None:
+            return TILE_CYCLES + 4 * prod(move.shape) // BYTES_PER_CYCLE
         return pass_cycles(move.shape)
 
     def move(self, source: Held, target: Held) -> Move | None:
         found = super().move(source, target)
+        if found is not None and found.reshaped is not None:
+            sides = [_in_rows(shape) for shape in (found.shape, found.reshaped)]
+            return found if all(fits_fields(shape) for shape in sides) else None
         return found if found is not None and fits_fields(found.shape) else None
 
     def emit(self, build: Build, move: Move, source: int, target: int) -> None:
         (start, by), (end, to) = move.source, move.target
         touched = [(source, source + move.source_bytes)], [(target, target + move.target_bytes)]
+        if move.reshaped is not None:
+            build.gdma(
+                *touched,
+                direction=Direction.LOCAL_TO_LOCAL,
+                stride_enable=1,
+                src_addr=local_address(source),
+                dst_addr=local_address(target),
+                **_side("src", move.shape, by),
+                **_side("dst", move.reshaped, to),
+            )
+            return
         copy_words(build, move.shape, (source + start, _in_words(by)), (target + end, _in_words(to)), touched)
+
+
+def _in_rows(shape: Shape) -> Shape:
+    """A shape of a single row, cut into rows that a field can say."""
+    n, c, h, w = shape
+    rows = next((count for count in range(1, w + 1) if w % count == 0 and w // count <= MAX_SIZE), 1)
+    return n, c, h * rows, w // rows
+
+
+def _side(name: str, shape: Shape, strides: Strides) -> dict[str, int]:
+    """Fields of one side of a copy in order, of single rows."""
+    n, c, _, _ = _in_words(strides)
+    rows = _in_rows(shape)
+    return side_fields(name, rows, (n, c, rows[3], 1))
 
 
 def _in_words(strides: Strides) -> Strides:

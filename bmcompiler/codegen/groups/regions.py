@@ -22,14 +22,13 @@ def whole_of(part: Held) -> Held:
     """The whole that `part` is a box of."""
     if part.box is None:
         return part
-    n, c, h, w = _dims(part.layout)
+    n, c, h, w = as_shape(part.layout)
     return Held(part.value, (n, c, h * w))
 
 
-def _dims(layout: Hashable) -> tuple[int, ...]:
-    """The sizes that a layout of feature maps consists of."""
-    assert isinstance(layout, tuple)
-    return layout
+def as_shape(layout: Hashable) -> tuple[int, ...]:
+    """The sizes that a layout of feature maps consists of; empty for other layouts."""
+    return layout if isinstance(layout, tuple) else ()
 
 
 def within(inner: Box, outer: Box) -> bool:
@@ -63,6 +62,7 @@ class Move:
     """A box copied between two tensors in local memory; `shape` counts stored elements, strides count bytes in a lane.
 
     Attributes:
+        reshaped: the shape in the target, where that is another one of as many elements in the same order.
         source, target: bytes before the first element, and strides.
         source_bytes, target_bytes: what the two tensors take in a lane.
     """
@@ -72,6 +72,7 @@ class Move:
     target: tuple[int, Dims]
     source_bytes: int
     target_bytes: int
+    reshaped: Dims | None = None
 
 
 class Mover(ABC):
@@ -109,12 +110,28 @@ class Mover(ABC):
         return start if same and start % self.chip.alignment == 0 else None
 
     def move(self, source: Held, target: Held) -> Move | None:
-        """How the smaller of two boxes gets from `source` into `target`, one of which lies within the other."""
+        """How the smaller of two boxes gets from `source` into `target`, one of which lies within the other.
+
+        Of two wholes, how one layout becomes the other.
+        """
+        if source.box is None and target.box is None:
+            return self._reshape(source, target)
         inner = target if inside(target, source) else source
         a, b = self._place(source, inner), self._place(target, inner)
         if a is None or b is None:
             return None
         return Move(self._stored(inner)[0], a, b, self.lane_bytes(source), self.lane_bytes(target))
+
+    def reshapes(self, source: Held, target: Held) -> bool:
+        """Whether the chip can give a whole another layout."""
+        return False
+
+    def _reshape(self, source: Held, target: Held) -> Move | None:
+        if not self.reshapes(source, target):
+            return None
+        (a, item), (b, _) = self._stored(source), self._stored(target)
+        places = (0, self.chip.strides(a, item)), (0, self.chip.strides(b, item))
+        return Move(a, *places, self.lane_bytes(source), self.lane_bytes(target), b)
 
     def _stored(self, held: Held) -> tuple[Dims, int]:
         return self.stored(held.value, self._dims(held))
@@ -123,7 +140,7 @@ class Mover(ABC):
     def _dims(held: Held) -> Dims:
         if held.box is not None:
             return extents(held.box)
-        n, c, size = _dims(held.layout)
+        n, c, size = as_shape(held.layout)
         return n, c, 1, size
 
     def _place(self, outer: Held, inner: Held) -> tuple[int, Dims] | None:
@@ -131,7 +148,7 @@ class Mover(ABC):
         if inner.box is None:
             dims, item = self._stored(outer)
             return 0, self.chip.strides(dims, item)
-        view = _dims(inner.layout)
+        view = as_shape(inner.layout)
         around = outer.box or whole_box(view)
         shape, item = self.stored(inner.value, extents(around))
         steps = self.chip.strides(shape, item)

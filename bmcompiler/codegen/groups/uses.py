@@ -49,11 +49,18 @@ class Uses:
         """The first step after `index` that reads what is held, or adds to it; NEVER without one."""
         uses = self._known.get(held)
         if uses is None:
-            found = {at for at, wanted in self.requests[held.value] if inside(wanted, held)}
+            found = {at for at, wanted in self.requests[held.value] if self.serves(wanted, held)}
             found.update(self.gathered.get(held, ()))
             uses = self._known[held] = sorted(found)
         position = bisect_right(uses, index)
         return uses[position] if position < len(uses) else NEVER
+
+    def serves(self, inner: Held, outer: Held) -> bool:
+        """Whether all of one is in the other, in this layout or one that can be made of it."""
+        if inside(inner, outer):
+            return True
+        wholes = inner.box is None and outer.box is None and inner.value is outer.value
+        return wholes and self.mover is not None and self.mover.reshapes(outer, inner)
 
     def reaches(self, inner: Held, outer: Held) -> bool:
         """Whether one can be had from the other, in place or by a copy, both ways."""
@@ -62,7 +69,9 @@ class Uses:
         key = inner, outer
         if key not in self._reachable:
             mover = self.mover
-            self._reachable[key] = mover is not None and inside(inner, outer) and mover.move(outer, inner) is not None
+            self._reachable[key] = (
+                mover is not None and self.serves(inner, outer) and mover.move(outer, inner) is not None
+            )
         return self._reachable[key]
 
     def made_before(self, value: Value, index: int) -> int:
