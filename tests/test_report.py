@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from bmcompiler.bmodel import TensorInfo
 from bmcompiler.bmodel.bm1880 import Bm1880Model, Command
 from bmcompiler.bmodel.layers import LayerSpan, encode_layers
+from bmcompiler.cli.summary import summary
 from bmcompiler.driver import Result
 from bmcompiler.errors import UsageError
 from bmcompiler.estimate import needed_only
@@ -21,7 +23,7 @@ from bmcompiler.ir import Module
 from bmcompiler.profile import LayerTime, Timing
 from bmcompiler.report import report_csv, report_data, report_html, report_json, write_report
 from bmcompiler.runtime.simulator.bm1880.cost import TimingProfile
-from bmcompiler.target import LayerRow
+from bmcompiler.target import GroupInfo, LayerRow
 
 ROWS = [
     LayerRow(
@@ -130,6 +132,23 @@ def test_a_program_that_cannot_be_estimated_is_reported_all_the_same() -> None:
     data = report_data(one)
     assert data["timing"] is None and "no estimate of the time" in data["notes"][-1]
     assert "conv1" in report_html(one)
+
+
+def test_the_summary_says_time_bound_bytes_memory_and_groups() -> None:
+    one = result()
+    one.totals["neuron lower bound"] = 200
+    one.groups = [GroupInfo(0, ["conv1", "b"], (1, 1, 4, 1), 64, []), GroupInfo(1, ["c"], (1, 1, 1, 1), 64, [])]
+    text = summary(one)
+    for part in (
+        r"neuron memory +256 bytes, 1\.28x of the lower bound 200",
+        r"groups +2, 1 of them of several layers \(2\), 1 of these in slices",
+        r"bytes moved +1,024 = 0 weights \+ 1,024 features \+ 0 spill; 8\.00x of the compulsory ones",
+        r"time +[\d.]+ us, 928 cycles at 1000 MHz, [\d.]+x of the roofline bound \(estimate\)",
+    ):
+        assert re.search(part, text), part
+    assert "at 500 MHz" in summary(one, TimingProfile(clock_hz=5e8))
+    one.model.commands[0].cmdbuf = b"hello world"
+    assert re.search("time +not estimated: ", summary(one))
 
 
 def test_csv_has_a_line_per_layer() -> None:

@@ -70,7 +70,7 @@ def _time(result: Result, profile: Any) -> dict[str, str]:
         return {}
     cycles = f"{timing.seconds * 1e6:,.1f} us, {timing.cycles:,} cycles at {timing.clock_hz / 1e6:g} MHz"
     ratio = f", {timing.ratio:.2f}x of the roofline bound" if timing.bound else ""
-    return {"bytes": bytes_text(timing), "time": f"{cycles}{ratio} (estimate)"}
+    return {"bytes moved": bytes_text(timing), "time": f"{cycles}{ratio} (estimate)"}
 
 
 def _groups(groups: Sequence[GroupInfo] | None) -> dict[str, str]:

@@ -126,6 +126,16 @@ def test_timing_shows_host_and_chip(net: Save, data: Save, capsys: pytest.Captur
     assert "240 bytes of activations" in out  # those of the program for batch 4
 
 
+def test_the_timing_profile_can_be_given(net: Save, data: Save, capsys: pytest.CaptureFixture[str]) -> None:
+    args = (net(), "--input", data(x=samples(2)), "--timing", "--timing-profile")
+    assert bmnet_run(*args, "clock_hz=5e8,gdma_start=7") == 0
+    assert "at 500 MHz" in (out := capsys.readouterr().out) and "start-up 7 cycles per transfer" in out
+    assert bmnet_run(*args, "speed=3") == 2
+    assert "the timing profile of bm1880 has no parameter 'speed'. Remedy: it has clock_hz" in capsys.readouterr().err
+    assert bmnet_run(*args, "help") == 0
+    assert "clock_hz=1000000000\nddr_bytes_per_cycle=8\n" in capsys.readouterr().out
+
+
 def test_trace_is_written(net: Save, data: Save, tmp_path: Path) -> None:
     trace = tmp_path / "trace.json"
     assert bmnet_run(net(), "--input", data(x=samples(2)), "--trace", str(trace)) == 0
