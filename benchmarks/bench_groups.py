@@ -40,8 +40,13 @@ SHAPES = {
     "light_densenet121": (3, 224, 224),
     "light_squeezenet": (3, 224, 224),
     "light_inception_v1": (3, 224, 224),
+    "light_inception_v2": (3, 224, 224),
+    "light_shufflenet": (3, 224, 224),
     "mobilenetv2_160": (3, 160, 160),
+    "mtcnn_onet": (48, 48, 3),
+    "ppocr_v2_cls": (3, 48, 192),
     "ppocr_v4_det": (3, 320, 320),
+    "ppocr_v4_rec": (3, 48, 320),
     "centerface_480": (3, 480, 480),
     "centerface_resize_480": (3, 480, 480),
 }

@@ -109,6 +109,8 @@ def add_needs(op: Operation, work: TileWork, needs: dict[Value, Box], made: set[
         if held is None or held.value not in made:
             continue
         shape = held.value.shape
+        if len(shape) != 4:
+            return False
         n, c, h, w = shape
         if held.box is None:
             if held.layout != (n, c, h * w):

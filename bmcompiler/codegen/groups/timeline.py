@@ -28,13 +28,15 @@ def plan_cycles(plan: Residency, estimate: Callable[[Operation], int], tiler: Ti
     for index, step in enumerate(plan.steps):
         if step.work is None:
             moving = computing = max(moving, computing) + estimate(step.op)
-            continue
         for later in plan.steps[index : index + AHEAD + 1]:
             for slot in later.inputs:
                 if slot.moves and slot.stay.first == index:
                     ready[id(slot)] = transfer(slot, 0.0)
         for after, slot in waiting:
             transfer(slot, after)
+        waiting = []
+        if step.work is None:
+            continue
         start = max([computing, *(ready[id(slot)] for slot in step.inputs if slot.moves)])
         computing = start + _cycles(step, mover)
         waiting = [(computing, slot) for slot in step.outputs if slot.moves]
