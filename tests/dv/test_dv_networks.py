@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -65,7 +66,14 @@ FETCHED = {
     "ppocr_v2_cls.onnx": (1, 3, 48, 192),
     "light_squeezenet.onnx": (1, 3, 224, 224),
     "light_resnet50.onnx": (1, 3, 224, 224),
+    "light_inception_v1.onnx": (1, 3, 224, 224),
+    "light_densenet121.onnx": (1, 3, 224, 224),
+    "res10_ssd_face.prototxt": (1, 3, 300, 300),
 }
+
+
+CUT = {"res10_ssd_face.prototxt": ["mbox_loc", "mbox_conf_softmax"]}
+"""Before the list of detections, whose order small differences change."""
 
 
 @pytest.mark.slow
@@ -75,7 +83,8 @@ def test_fetched_networks_are_close_to_float(file: str) -> None:
     path = MODELS / "third_party" / file
     if not path.exists():
         pytest.skip(f"{file} is not fetched: run `make models`")
-    result = bmcompiler.compile(path, target="dv700", shapes=[list(FETCHED[file])])
+    weights = path.with_suffix(".caffemodel") if path.suffix == ".prototxt" else None
+    result = bmcompiler.compile(path, weights, target="dv700", shapes=[list(FETCHED[file])], outputs=CUT.get(file))
     (input_name,) = result.module.main.input_names
     inputs = {input_name: np.random.default_rng(7).standard_normal(FETCHED[file]).astype(np.float32)}
     found = assert_device_equals_evaluate(result.module, result.model, inputs)
@@ -117,6 +126,43 @@ def test_commands_compile_run_and_show_a_model(tmp_path: Path, capsys: pytest.Ca
     assert "conv 5x5, max pool 2x2, stride 2x2" in text and "run 0 -> output" in text
     assert "FC 800 -> 100" in text and "# host subnet" in text
     assert (np.load(out)["prob"].reshape(20, 10).argmax(1) == digits["labels"][:20]).mean() >= 0.95
+
+
+def test_eight_threads_run_models_at_once() -> None:
+    """Each has a session of its own on the one device; results are those of a lone session."""
+    models = [compiled(name, 2).model for name in NETS]
+    digits = np.load(MODELS / "digits.npz")["test"][:16].astype(np.float32).reshape(8, 2, 1, 28, 28) / 255
+    names = [model.nets[0].stages[0].inputs[0].name for model in models]
+    lone = [Session(model) for model in models]
+    expected = [[session.run({name: x}) for x in digits] for session, name in zip(lone, names)]
+
+    def work(number: int) -> None:
+        session = Session(models[number % 2])
+        for turn in range(8):
+            found = session.run({names[number % 2]: digits[(number + turn) % 8]})
+            for name, array in expected[number % 2][(number + turn) % 8].items():
+                assert found[name].tobytes() == array.tobytes()
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
+
+
+# Runs that the documented limits do not allow to pass on their result: what their notes say.
+BY_LIMITS = ("of a unified buffer of", "writes the unified buffer but needs")
+
+
+@pytest.mark.slow
+def test_runs_of_resnet50_keep_their_results_on_the_chip() -> None:
+    """At least 70 % of the runs that may, by the documented limits, pass on their result, or add or pool at once."""
+    path = MODELS / "third_party" / "light_resnet50.onnx"
+    if not path.exists():
+        pytest.skip("light_resnet50.onnx is not fetched: run `make models`")
+    rows = bmcompiler.compile(path, target="dv700", shapes=[[1, 3, 224, 224]]).rows
+    runs = [row for row in rows if row.where == "dv700"]
+    joined = [row for row in runs if "+add" in row.kind or "+max_pool" in row.kind or not row.stored]
+    barred = [row for row in runs if row not in joined and any(text in row.note for text in BY_LIMITS)]
+    assert len(joined) == 37 and len(joined) >= 0.7 * (len(runs) - len(barred))
+    assert all(row.note for row in runs if row.kind != "matmul")
 
 
 # -- single ops -------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ import numpy as np
 
 from bmcompiler.backends.dv.checks import limits
 from bmcompiler.backends.dv.chip import CHIP
-from bmcompiler.backends.dv.commands import Buf, ConvCommand, FcCommand
+from bmcompiler.backends.dv.commands import NULL, Buf, ConvCommand, FcCommand
 from bmcompiler.backends.dv.stage_commands import subnet_commands
 from bmcompiler.backends.dv.structs import CMDRAW, DeviceType
 from bmcompiler.bmodel.bm1684 import Bm1684Model, Bm1684Stage, Bm1684Tensor, CpuSubnet
@@ -145,7 +145,7 @@ class _Decoder:
 
     def _fc(self, command: FcCommand) -> tuple[_Record, Buf]:
         record = _Record("fc", _CONV, fc_cost(command, self.profile))
-        self._count(record, command.weight_buf, command.input_buf, command.output_buf)
+        self._count(record, command.weight_buf, command.input_buf, NULL, command.output_buf)
         return record, command.output_buf
 
     def _conv(self, command: ConvCommand) -> Iterator[tuple[_Record, Buf]]:
@@ -155,19 +155,20 @@ class _Decoder:
         target = command.output_buf
         for run, cost in zip(command.runs, conv_costs(command, self.profile)):
             record = _Record("conv" if run.has_conv else "run", _CONV, cost)
-            self._count(record, run.weight_buf, command.input_buf, target)
+            self._count(record, run.weight_buf, command.input_buf, command.eltwise_buf, target)
             yield record, target
             target = Buf(target.mem, target.offs + cost.written)
 
-    def _count(self, record: _Record, weights: Buf, source: Buf, target: Buf) -> None:
+    def _count(self, record: _Record, weights: Buf, source: Buf, addend: Buf, target: Buf) -> None:
         cost = record.cost
         if cost.weights and weights.offs not in self._seen:
             self._seen.add(weights.offs)
             record.once += cost.weights
-        given = next((border for border in self._given if border.holds(source)), None)
-        if cost.source and given is not None:
-            record.features += cost.source
-            record.once += given.take(cost.source)
+        for nbytes, place in ((cost.source, source), (cost.addend, addend)):
+            given = next((border for border in self._given if border.holds(place)), None)
+            if nbytes and given is not None:
+                record.features += nbytes
+                record.once += given.take(nbytes)
         if cost.written:
             self._given = [border for border in self._given if not border.holds(target)]
 
