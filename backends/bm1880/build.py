@@ -81,7 +81,10 @@ class Build(BaseBuild):
         self._hazards.note(_NUMBER[engine], call().number, reads, writes)
 
     def load(self, tensor: tensor_lmem, gaddr: int, flag: int, strides: stride_t | None = None) -> None:
-        """Load a local tensor or matrix from `gaddr` after the base that `flag` names; packed without `strides`."""
+        """Load a local tensor or matrix from `gaddr` after the base that `flag` names; packed without `strides`.
+
+        With CTRL_TP beside the base a packed matrix becomes its transpose on the way.
+        """
 
         def call() -> Op:
             if strides is None:
@@ -90,12 +93,14 @@ class Build(BaseBuild):
 
         self._emit(Engine.GDMA, [], [(tensor.offset, tensor.end)], call)
 
-    def store(self, tensor: tensor_lmem, gaddr: int, strides: stride_t | None = None) -> None:
+    def store(
+        self, tensor: tensor_lmem, gaddr: int, strides: stride_t | None = None, *, transposed: bool = False
+    ) -> None:
         """The way back of `load`, to neuron memory."""
 
         def call() -> Op:
             if strides is None:
-                return bmk1880_gdma_store(self.ctx, tensor, gaddr, CTRL_NEURON)
+                return bmk1880_gdma_store(self.ctx, tensor, gaddr, CTRL_NEURON | (CTRL_TP if transposed else 0))
             return bmk1880_gdma_store_stride(self.ctx, tensor, gaddr, strides, CTRL_NEURON)
 
         self._emit(Engine.GDMA, [(tensor.offset, tensor.end)], [], call)
@@ -118,19 +123,14 @@ class Build(BaseBuild):
         strides = None if is_packed(view, box) else strides_of(view, box)
         self.store(tensor, self.neuron(value) + start_of(box, view), strides)
 
-    def load_transposed(self, value: Value, offset: int, extent: tuple[int, int], address: int) -> None:
-        """Load `extent` (rows, cols) bytes as a matrix; `value` has them from `offset` column by column."""
-        base, flag = self.source(value)
-        self.load(matrix(address, *extent), base + offset, flag | CTRL_TP)
-
     def load_matrix(self, gaddr: int, extent: tuple[int, int], row_stride: int, address: int, flag: int) -> None:
         """Load an `extent` (rows, cols) of a matrix whose rows lie `row_stride` bytes apart; `flag` is the base."""
-        strides = None if row_stride == extent[1] else stride_t2(row_stride, 1)
+        strides = None if extent[0] == 1 or row_stride == extent[1] else stride_t2(row_stride, 1)
         self.load(matrix(address, *extent), gaddr, flag, strides)
 
     def store_matrix(self, gaddr: int, extent: tuple[int, int], row_stride: int, address: int) -> None:
         """The way back of `load_matrix`, to neuron memory."""
-        strides = None if row_stride == extent[1] else stride_t2(row_stride, 1)
+        strides = None if extent[0] == 1 or row_stride == extent[1] else stride_t2(row_stride, 1)
         self.store(matrix(address, *extent), gaddr, strides)
 
     # -- weights -------------------------------------------------------------------------------------------------------

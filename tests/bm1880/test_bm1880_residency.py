@@ -74,8 +74,15 @@ def test_values_keep_their_layout_through_reshapes_and_small_products() -> None:
 
 
 def test_a_permutation_of_two_blocks_of_axes_takes_few_commands_and_long_runs() -> None:
-    for shape, order in (((2, 9, 11, 3), (0, 3, 1, 2)), ((3, 50, 40), (2, 0, 1)), ((1, 70, 1, 33), (3, 0, 2, 1))):
+    for shape, order in (
+        ((2, 9, 11, 3), (0, 3, 1, 2)),
+        ((3, 50, 40), (2, 0, 1)),
+        ((1, 70, 1, 33), (3, 0, 2, 1)),
+        ((2, 4, 55, 70), (0, 2, 3, 1)),
+        ((1, 2, 260, 256), (0, 2, 3, 1)),
+        ((1, 260, 256, 2), (0, 3, 1, 2)),
+    ):
         net = Net([shape])
         compiled = check(net.module([net.b.permute(net.inputs[0], order=order)]))
-        assert compiled.rows[0].commands <= 4
+        assert compiled.rows[0].commands <= 12
         assert analyze(compiled.model, 0).timing().cycles < 2 * np.prod(shape)
