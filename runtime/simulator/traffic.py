@@ -68,4 +68,4 @@ def _first(address: Ints, nbytes: Ints, most: int) -> Ints:
     np.maximum.at(largest, index, nbytes[moving])
     result[moving[first]] = largest
     total = int(result.sum())
-    return result if total <= most else result * most // total
+    return result if total <= most else (result * (most / total)).astype(np.int64)

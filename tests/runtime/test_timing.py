@@ -146,7 +146,7 @@ def test_commands_start_as_soon_as_their_engine_and_their_waits_allow() -> None:
     assert shares(commands, times).tolist() == [10, 0, 3, 2, 1, 4, 1]
 
 
-@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9), st.integers(-1, 20)), max_size=40))
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9), st.integers(-1, 20)), max_size=24))
 def test_every_cycle_is_somebodys(rows: list[tuple[int, int, int]]) -> None:
     engine, cost = (np.array([row[column] for row in rows], np.int64) for column in (0, 1))
     wait = np.array([back if back < at else NO_WAIT for at, (_, _, back) in enumerate(rows)], np.int64)
