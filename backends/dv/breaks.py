@@ -8,37 +8,48 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bmcompiler.backends.dv.checks import limits, structure
+import numpy as np
+from numpy.typing import NDArray
+
+from bmcompiler.backends.dv.checks import limits
 from bmcompiler.backends.dv.chip import CHIP
-from bmcompiler.backends.dv.commands import ConvCommand, FcCommand
-from bmcompiler.backends.dv.geometry import chain, strides_are_zero
+from bmcompiler.backends.dv.commands import Buf, ConvCommand, FcCommand
+from bmcompiler.backends.dv.geometry import chain
 from bmcompiler.backends.dv.structs import MAX_RUNS, OutputMode
 
 Command = ConvCommand | FcCommand
-Span = tuple[int, int, int]
-"""Memory, first byte, end."""
+Spans = NDArray[np.int64]
+"""Memory, first byte and end of a part of memory in the last axis; all 0 = none."""
+_NONE = (0, 0, 0)
+_LAST = 1 << 60
 
 
 def breaks(commands: Sequence[Command | None]) -> list[str]:
     """A sentence per command of a device subnet; "" where there is nothing to say. None = a command of another kind."""
-    spans = [None if command is None else _written(command) for command in commands]
-    return [_why(index, commands, spans) for index in range(len(commands))]
+    written = np.array([_NONE if each is None else _written(each) for each in commands], np.int64).reshape(-1, 3)
+    sources = [(_NONE, _NONE) if each is None else (_input(each), _addend(each)) for each in commands]
+    read = np.array(sources, np.int64).reshape(-1, 2, 3)
+    return [_why(index, commands, written, read) for index in range(len(commands))]
 
 
-def _why(index: int, commands: Sequence[Command | None], spans: Sequence[Span | None]) -> str:
-    command, span = commands[index], spans[index]
-    if not isinstance(command, ConvCommand) or span is None:
+def _why(index: int, commands: Sequence[Command | None], written: Spans, read: Spans) -> str:
+    command, span = commands[index], written[index]
+    if not isinstance(command, ConvCommand) or not span.any():
         return ""
-    readers = list(_readers(index, commands, spans))
-    if not readers:
+    after = index + 1
+    ends = np.flatnonzero(_overlap(written[after:], span))
+    last = after + int(ends[0]) + 1 if len(ends) else len(commands)
+    as_input, as_addend = _overlap(read[after:last], span).T
+    readers = np.flatnonzero(as_input | as_addend)
+    if not len(readers):
         return "the host reads the result"
     if len(readers) > 1:
         return f"{len(readers)} commands read the result"
-    (reader,) = readers
-    if isinstance(reader, FcCommand):
+    reader = commands[after + int(readers[0])]
+    if not isinstance(reader, ConvCommand):
         return "an FC command reads the result"
-    if _adds(reader, span):
-        return "a command adds the result, from device memory"
+    if as_addend[readers[0]]:
+        return f"a command {'reads and ' if as_input[readers[0]] else ''}adds the result, from device memory"
     if reader.input_buf != command.output_buf or len(list(_chains(command))) > 1:
         return "the result is a part of what is read"
     return _limit(command, reader)
@@ -62,40 +73,32 @@ def _chains(command: ConvCommand) -> Iterator[int]:
     return (index for index in range(len(command.runs)) if command.writes_external(index))
 
 
-def _readers(index: int, commands: Sequence[Command | None], spans: Sequence[Span | None]) -> Iterator[Command]:
-    """The commands that read what a command has written, until another one writes there."""
-    span = spans[index]
-    assert span is not None
-    for command, written in zip(commands[index + 1 :], spans[index + 1 :]):
-        if command is None:
-            return
-        if _overlap(_inputs(command), span) or _adds(command, span):
-            yield command
-        if written is not None and _overlap(written, span):
-            return
-
-
-def _inputs(command: Command) -> Span:
+def _input(command: Command) -> tuple[int, int, int]:
     size = command.input_size if isinstance(command, FcCommand) else command.w * command.h * command.z * command.c
-    return command.input_buf.mem, command.input_buf.offs, command.input_buf.offs + 2 * size
+    return _span(command.input_buf, size)
 
 
-def _written(command: Command) -> Span | None:
-    buf = command.output_buf
+def _addend(command: Command) -> tuple[int, int, int]:
+    """Its first element is enough: results and addends are whole maps."""
+    adds = isinstance(command, ConvCommand) and command.output_mode == OutputMode.ADD
+    return _span(command.eltwise_buf, 1) if isinstance(command, ConvCommand) and adds else _NONE
+
+
+def _written(command: Command) -> tuple[int, int, int]:
+    """None for a command that the driver would refuse."""
     if isinstance(command, FcCommand):
-        return buf.mem, buf.offs, buf.offs + 2 * command.output_size
-    if any(strides_are_zero(run, True) for run in command.runs) or next(structure(command, CHIP), None):
-        return None
-    size = sum(link.out.bytes for link in chain(command) if link.external)
-    return buf.mem, buf.offs, buf.offs + size
+        return _span(command.output_buf, command.output_size)
+    if limits(command, CHIP) is not None:
+        return _NONE
+    return _span(command.output_buf, sum(link.out.elements for link in chain(command) if link.external))
 
 
-def _adds(command: Command, span: Span) -> bool:
-    if not isinstance(command, ConvCommand) or command.output_mode != OutputMode.ADD:
-        return False
-    buf = command.eltwise_buf
-    return buf.mem == span[0] and span[1] <= buf.offs < span[2]
+def _span(buf: Buf, elements: int) -> tuple[int, int, int]:
+    """Of fp16. Offsets beyond any memory are cut down."""
+    first = min(buf.offs, _LAST)
+    return min(buf.mem, _LAST), first, first + 2 * elements
 
 
-def _overlap(first: Span, second: Span) -> bool:
-    return first[0] == second[0] and first[1] < second[2] and second[1] < first[2]
+def _overlap(spans: Spans, span: Spans) -> NDArray[np.bool_]:
+    memory, first, end = np.moveaxis(spans, -1, 0)
+    return (memory == span[0]) & (first < span[2]) & (span[1] < end)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from bmcompiler.backends.dv.build import DvBuild
 from bmcompiler.backends.dv.chains import Group
-from bmcompiler.backends.dv.emit import emit_group
+from bmcompiler.backends.dv.emit import emit_group, group_info
 from bmcompiler.backends.dv.kernels.concat import ConcatKernel
 from bmcompiler.backends.dv.plan import plan_device
 from bmcompiler.bmodel.bm1684 import DTYPES, Bm1684Stage, Bm1684Tensor, CpuSubnet, TpuSubnet
@@ -62,6 +62,7 @@ class DvProgram(Program[DvBuild]):
                 emitted = emit_group(step, self.build, self.target.name)
                 self.rows += emitted.rows
                 self.spans[0].extend(emitted.spans)
+                self.groups.append(group_info(step, len(self.groups)))
             elif isinstance(self.target.kernel_for(step), ConcatKernel):
                 self.rows.append(LayerRow(step.label, step.short_name, "alias", step.results[0].shape, note=IN_PLACE))
             else:
@@ -72,13 +73,10 @@ class DvProgram(Program[DvBuild]):
         self._host(parameters)
 
     def copy_output(self, value: Value, offset: int) -> None:
-        function = Function("copy", [value.type], ["i0"])
-        function.set_outputs([function.arguments[0]], ["o0"])
-        function.attributes = {
-            "input_offsets": (self.plan.offsets[root_of(value)],),
-            "output_offsets": (offset,),
-        }
-        self._host(str(Module([function])).encode())
+        root = root_of(value)
+        constant = is_weight(root)
+        source = self.coefficients.place(root, "plain", lambda w: w) if constant else self.plan.offsets[root]
+        self._host(encode_copy(value, source, offset))
 
     def end_of_device(self, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
         commands = self.build.finish()

@@ -10,10 +10,19 @@ from bmcompiler.backends.dv.chip import CHIP
 from bmcompiler.backends.dv.commands import NULL
 from bmcompiler.backends.dv.geometry import weight_bytes
 from bmcompiler.backends.dv.joining import Node
-from bmcompiler.backends.dv.unified_buffer import tile_run
+from bmcompiler.backends.dv.unified_buffer import chain_need, tile_run
 from bmcompiler.bmodel.layers import LayerSpan
 from bmcompiler.codegen.rows import macs
-from bmcompiler.target import LayerRow
+from bmcompiler.target import GroupInfo, LayerRow
+
+
+def group_info(group: Group, number: int) -> GroupInfo:
+    """The runs of a command and what of the unified buffer they need; slices along w are the tiles of a run."""
+    command, nodes = group.command(), group.nodes
+    if command.is_multi_run:
+        return GroupInfo(number, [node.name for node in nodes], (1, 1, 1, 1), chain_need(command), [])
+    tiling = tile_run(nodes[0].before, nodes[0].part.run, CHIP.ub_size)
+    return GroupInfo(number, [nodes[0].name], (1, 1, 1, tiling.tiles), tiling.input_bytes + tiling.output_bytes, [])
 
 
 @dataclass
