@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ import pytest
 from bmcompiler import plugins, registry
 from bmcompiler.passes import canonicalize
 
+HOMES = ("ops", "custom_layers", "frontends.caffe.layer", "frontends.onnx.registry")
+"""Modules whose import makes the tables."""
 Points = Mapping[str, Mapping[str, str]]
 """Group (without "bmcompiler.") -> name -> what the entry point names."""
 
@@ -44,6 +47,8 @@ def install_project(folder: Path, project: Path) -> None:
 @contextmanager
 def on_path(*folders: Path) -> Iterator[None]:
     """Inside, packages in these folders are installed; what they register is forgotten afterwards."""
+    for home in HOMES:
+        import_module(f"bmcompiler.{home}")
     registries = [_Saved(table) for table in plugins.TABLES]
     failed = dict(registry._failed)
     known = set(sys.modules)
