@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
 from bmcompiler.backends.bm1684.build import Build
@@ -9,7 +12,7 @@ from bmcompiler.backends.bm1684.chip import CHIP, align_up
 from bmcompiler.backends.bm1684.kernels.base import MAX_CHANNELS, MAX_SIZE, dims4, is_constant, item_bytes
 from bmcompiler.backends.bm1684.kernels.sliding import Slide, SlidingKernel, Windows
 from bmcompiler.backends.bm1684.layout import global_strides
-from bmcompiler.codegen.tiling import Axis
+from bmcompiler.codegen.tiling import Axis, Buffer
 from bmcompiler.codegen.window import MAX_STEP, WindowAxis
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.target import rule
@@ -107,6 +110,11 @@ class ConvGeometry(SlidingKernel):
     def all_rows_seen(self, op: TensorOp, rows: tuple[int, int]) -> list[tuple[int, int, int]]:
         """`_rows_seen` of all folded rows of the window."""
         return [self._rows_seen(op, tap, rows) for tap in range(op.weight.shape[2])] if self.folds_rows(op) else []
+
+    def input_buffer(self, op: TensorOp, slides: Sequence[Slide], axes: str = "nchw") -> Buffer:
+        """With folded rows, what is in local memory is no box of the input."""
+        buffer = super().input_buffer(op, slides, axes)
+        return replace(buffer, holds=None) if self.folds_rows(op) else buffer
 
     def load_slide(self, op: TensorOp, build: Build, slide: Slide, address: int) -> None:
         """Folded rows are loaded tap by tap."""

@@ -68,10 +68,11 @@ class LocalMover(Mover):
 
     def emit(self, build: Build, move: Move, source: int, target: int) -> None:
         (start, by), (end, to) = move.source, move.target
-        touched = [(source, source + move.source_bytes)], [(target, target + move.target_bytes)]
+        reads, writes = [(source, source + move.source_bytes)], [(target, target + move.target_bytes)]
         if move.reshaped is not None:
             build.gdma(
-                *touched,
+                reads,
+                writes,
                 direction=Direction.LOCAL_TO_LOCAL,
                 stride_enable=1,
                 src_addr=local_address(source),
@@ -80,7 +81,7 @@ class LocalMover(Mover):
                 **_side("dst", move.reshaped, to),
             )
             return
-        copy_words(build, move.shape, (source + start, _in_words(by)), (target + end, _in_words(to)), touched)
+        copy_words(build, move.shape, (source + start, _in_words(by)), (target + end, _in_words(to)), (reads, writes))
 
 
 def _in_rows(shape: Shape) -> Shape:
