@@ -70,6 +70,25 @@ def encode_segment(
     return str(Module([function])).encode()
 
 
+def encode_copy(value: Value, source: int, target: int) -> bytes:
+    """The parameter block of a subnet that copies a value, or a constant, to offset `target` of the activations.
+
+    Args:
+        source: offset of the value among the activations, of a constant from the weight base.
+    """
+    root = root_of(value)
+    function = Function("copy", [] if is_weight(root) else [value.type], [] if is_weight(root) else ["i0"])
+    if is_weight(root):
+        copied = _weight(function, root, source)
+        copied.type = value.type
+    else:
+        copied = function.arguments[0]
+    function.set_outputs([copied], ["o0"])
+    inputs = () if is_weight(root) else (source,)
+    function.attributes = {"input_offsets": inputs, "output_offsets": (target,)}
+    return str(Module([function])).encode()
+
+
 def _weight(function: Function, value: Value, offset: int) -> Value:
     assert value.op is not None
     attributes = {"key": value.op.attributes["key"], OFFSET: offset}
