@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 from bmcompiler.bmnet.inst import TensorInst
 from bmcompiler.errors import UnsupportedError
@@ -60,6 +60,10 @@ def load_plugins() -> None:
 
 
 # -- host functions ----------------------------------------------------------------------------------------------------
+@overload
+def register_cpu_function(sub_type: str, function: _F) -> _F: ...
+@overload
+def register_cpu_function(sub_type: str) -> Callable[[_F], _F]: ...
 def register_cpu_function(sub_type: str, function: CpuFunction | None = None) -> Any:
     """Say what `customized` ops of this sub type compute in real numbers, on the host.
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 OUTER = ("frontends", "passes", "backends", "runtime")
-EXAMPLE = ROOT / "examples" / "toy_chip" / "toy_chip"
-"""A target as plugins write them: its types show whether those of the contract can be used."""
+EXAMPLES = (ROOT / "examples" / "toy_chip" / "toy_chip", ROOT / "examples" / "custom_layer" / "my_layers")
+"""A target and layers as plugins write them: their types show whether those of the contracts can be used."""
 
 
 def main(arguments: list[str]) -> int:
@@ -25,9 +25,11 @@ def main(arguments: list[str]) -> int:
         for source in (*(ROOT / "bmcompiler").iterdir(), *(ROOT / name for name in OUTER)):
             if source.name != "__pycache__":
                 (package / source.name).symlink_to(source, target_is_directory=source.is_dir())
-        (Path(folder) / EXAMPLE.name).symlink_to(EXAMPLE, target_is_directory=True)
+        for example in EXAMPLES:
+            (Path(folder) / example.name).symlink_to(example, target_is_directory=True)
         command = [sys.executable, "-m", "mypy", "--config-file", str(ROOT / "pyproject.toml")]
-        command += ["--cache-dir", str(ROOT / ".mypy_cache"), *arguments, "-p", "bmcompiler", "-p", EXAMPLE.name]
+        command += ["--cache-dir", str(ROOT / ".mypy_cache"), *arguments]
+        command += [word for name in ("bmcompiler", *(example.name for example in EXAMPLES)) for word in ("-p", name)]
         return subprocess.run(command, cwd=folder, env={**os.environ, "MYPYPATH": folder}).returncode
 
 
