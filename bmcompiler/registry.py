@@ -27,7 +27,9 @@ GROUPS = tuple(
     f"bmcompiler.{kind}"
     for kind in ("frontends", "targets", "devices", "passes", "onnx_ops", "caffe_layers", "tensor_ops", "tensor_insts")
 )
-OTHER_GROUPS = tuple(f"bmcompiler.{kind}" for kind in ("containers", "cpu_functions", "runtimes", "analyzers"))
+OTHER_GROUPS = tuple(
+    f"bmcompiler.{kind}" for kind in ("containers", "cpu_functions", "runtimes", "analyzers", "timing_profiles")
+)
 """Groups that chips with a model file of their own need, and the runtime."""
 BUILT_IN = "bmcompiler"
 """Name of the distribution whose entry points are the built-in parts."""
@@ -41,6 +43,7 @@ _EXPECTED: dict[str, tuple[str, tuple[str, ...]]] = {
     "bmcompiler.cpu_functions": ("a function", ("__call__",)),
     "bmcompiler.runtimes": ("a session class", ("run",)),
     "bmcompiler.analyzers": ("a function", ("__call__",)),
+    "bmcompiler.timing_profiles": ("a dataclass", ("__dataclass_fields__",)),
 }
 """What an entry point of a group must name, and the attributes that tell it."""
 
