@@ -22,7 +22,7 @@ from onnx.backend.test.runner import BackendIsNotSupposedToImplementIt
 from bmcompiler.errors import UnsupportedError, UsageError
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, verify_module
-from bmcompiler.onnx_device import run_on_target
+from bmcompiler.onnx_device import float_precision, run_on_target
 from bmcompiler.ops.selection import Padded
 from bmcompiler.registry import entry_points, lookup
 from bmcompiler.target import find_target
@@ -115,7 +115,7 @@ class Prepared(BackendRep):
 class InterpreterBackend(Backend):
     """The frontend and the op-level interpreter as an ONNX backend for device "CPU".
 
-    A target's name as the device runs the model in f32 on its simulator instead, if all layers run there.
+    A target's name as the device runs the model in floats on its simulator instead, if all layers run there.
     """
 
     @classmethod
@@ -154,9 +154,10 @@ class InterpreterBackend(Backend):
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
-        """Whether `device` ("CPU", "CHIP:0"...) names the interpreter or a chip that computes in f32."""
+        """Whether `device` ("CPU", "CHIP:0"...) names the interpreter or a chip that computes in floats."""
         name = _device_name(device)
-        return name == "cpu" or (name in entry_points("bmcompiler.targets") and "f32" in find_target(name).precisions)
+        known = name in entry_points("bmcompiler.targets")
+        return name == "cpu" or (known and float_precision(find_target(name)) is not None)
 
 
 def _device_name(device: str) -> str:

@@ -11,13 +11,13 @@ from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, verify_module
 from bmcompiler.passmanager import PassContext, run_pipeline
 from bmcompiler.registry import lookup
-from bmcompiler.target import find_target
+from bmcompiler.target import Target, find_target
 
 Arrays = dict[str, np.ndarray]
 
 
 def run_on_target(module: Module, feeds: Mapping[str, np.ndarray], target_name: str) -> Arrays:
-    """Compile a float module with the target's passes for f32, run it on the device, and give its outputs back.
+    """Compile a float module with the target's passes for floats, run it on the device, and give its outputs back.
 
     Values cross in the element types of the model file: 64-bit integers saturate to i32, bool is u8.
 
@@ -28,7 +28,7 @@ def run_on_target(module: Module, feeds: Mapping[str, np.ndarray], target_name: 
     target = find_target(target_name)
     function = module.main
     declared = {name: value.type.numpy for name, value in zip(function.output_names, function.returned)}
-    run_pipeline(module, target.pipeline("f32", 2), PassContext(target=target))
+    run_pipeline(module, target.pipeline(float_precision(target) or "f32", 2), PassContext(target=target))
     verify_module(module)
     compiled = target.compile([module], 2)
     for row in compiled.rows:
@@ -46,6 +46,11 @@ def run_on_target(module: Module, feeds: Mapping[str, np.ndarray], target_name: 
             raise SimulatorError(f"output '{name}' differs from the arithmetic of {target_name}")
         results[name] = results[name].reshape(expected.shape).astype(declared[name])
     return results
+
+
+def float_precision(target: Target) -> str | None:
+    """The widest float that a target computes in, "f32" or "f16"; None for a target that has none."""
+    return next((name for name in ("f32", "f16") if name in target.precisions), None)
 
 
 def _narrowed(array: np.ndarray, dtype: np.dtype) -> np.ndarray:

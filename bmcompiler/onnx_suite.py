@@ -23,9 +23,13 @@ from onnx.backend.test.runner import Runner
 
 from bmcompiler.cli.common import command_line, format_table
 from bmcompiler.onnx_backend import NotSupportedError, prepare
+from bmcompiler.onnx_device import float_precision
+from bmcompiler.target import find_target
 
 KINDS = ("node", "simple", "pytorch-operator", "pytorch-converted", "light")
 _LEAST_TOLERANCE = 1e-6
+_HALF_TOLERANCE = 2**-8
+"""Of chips that round every value to fp16: relative, and absolute times the largest value of an output."""
 Data = tuple[Sequence[Any], Sequence[Any]]
 
 
@@ -125,14 +129,15 @@ def _light(path: Path) -> Callable[[], tuple[onnx.ModelProto, list[Data]]]:
 
 
 def judge(chosen: Sequence[Case], report: Report | None = None, device: str = "CPU") -> Report:
-    """Run cases into a report."""
+    """Run cases into a report. The tolerance of a chip that computes in fp16 is wider."""
     report = Report() if report is None else report
+    least = 0.0 if device == "CPU" or float_precision(find_target(device)) == "f32" else _HALF_TOLERANCE
     for case in chosen:
         try:
             model, sets = case.load()
             runner = prepare(model, device)
             for inputs, wanted in sets:
-                _compare(runner.run(inputs), wanted, case)
+                _compare(runner.run(inputs), wanted, case, least)
         except NotSupportedError as error:
             report.skipped[case.op] += 1
             report.reasons[f"{(error.kind or 'model').split(',')[0]}: {error.reason}"].append(case.name)
@@ -145,22 +150,23 @@ def judge(chosen: Sequence[Case], report: Report | None = None, device: str = "C
     return report
 
 
-def _compare(got: Sequence[np.ndarray], wanted: Sequence[Any], case: Case) -> None:
-    """Raises AssertionError. Fewer outputs may be wanted than the model has."""
+def _compare(got: Sequence[np.ndarray], wanted: Sequence[Any], case: Case, least: float) -> None:
+    """Raises AssertionError. Fewer outputs may be wanted than the model has; `least` is a relative tolerance."""
     if len(got) < len(wanted):
         raise AssertionError(f"{len(got)} outputs, expected {len(wanted)}")
     for ours, theirs in zip(got, wanted):
         want = np.asarray(theirs)
         if ours.shape != want.shape or ours.dtype != want.dtype:
             raise AssertionError(f"{ours.dtype}{list(ours.shape)}, expected {want.dtype}{list(want.shape)}")
-        np.testing.assert_allclose(ours, want, rtol=case.rtol, atol=case.atol)
+        largest = float(np.abs(want).max(initial=0, where=np.isfinite(want))) if least else 0.0
+        np.testing.assert_allclose(ours, want, rtol=max(case.rtol, least), atol=max(case.atol, least * largest))
 
 
 @click.command()
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only these kinds of cases.")
 @click.option("--only", default="", help="Only cases whose name contains this text.")
 @click.option("--ops/--no-ops", default=True, help="Counts per op.")
-@click.option("--device", default="CPU", help="CPU, or a target that computes f32: its simulator runs the cases.")
+@click.option("--device", default="CPU", help="CPU, or a target that computes in floats: its simulator runs the cases.")
 @click.option("--reasons", is_flag=True, help="Why cases are skipped, most frequent first.")
 @click.option("--json", "as_json", is_flag=True, help="Totals as JSON.")
 def main_command(kinds: tuple[str, ...], only: str, ops: bool, device: str, reasons: bool, as_json: bool) -> int:
