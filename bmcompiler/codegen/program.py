@@ -62,11 +62,11 @@ class Program(ABC, Generic[B]):
     def __init__(self, module: Module, target: Target, coefficients: Coefficients, level: int = 2) -> None:
         self.module, self.function, self.target, self.coefficients = module, module.main, target, coefficients
         self.segments = partition(self.function, target)
-        steps = [step for segment in self.segments for step in segment.steps()]
         hidden = {value for segment in self.segments for value in self.without_memory(segment)}
         keeping = [i for i, segment in enumerate(self.segments) if segment.device and self._keeps(segment, level)]
         self.kept = {i: self._residency(self.segments[i]) for i in keeping}
         hidden.update(value for kept in self.kept.values() for value in kept.local_only)
+        steps = [step for i in range(len(self.segments)) for step in self._memory_steps(i)]
         moving = [op for i, s in enumerate(self.segments) if s.device for op in self._moving(i)]
         hosts = parts_of_others(self.function, moving) if level > 1 else {}
         self.plan = plan_memory(self.function, steps, self.neuron_align, hosts, hidden)
@@ -168,6 +168,17 @@ class Program(ABC, Generic[B]):
 
     def _emit_step_alone(self, step: Step, moved: Moved) -> None:
         moved.add(self._kernel(step.op).emit(step.op, self.build))
+
+    def _memory_steps(self, index: int) -> list[list[Operation]]:
+        """Ops whose reads and writes of global memory mix: those of a group with slices."""
+        if index not in self.kept:
+            return list(self.segments[index].steps())
+        steps: dict[object, list[Operation]] = {}
+        for step in self.kept[index].steps:
+            key = step.group if max(step.slices) > 1 else step.op
+            ops = steps.setdefault(key, [])
+            ops += [] if step.op in ops else [step.op]
+        return list(steps.values())
 
     def _moving(self, index: int) -> list[Operation]:
         """Device ops of a segment that are not computed in local memory as a whole."""
