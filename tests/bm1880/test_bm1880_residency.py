@@ -86,3 +86,19 @@ def test_a_permutation_of_two_blocks_of_axes_takes_few_commands_and_long_runs() 
         compiled = check(net.module([net.b.permute(net.inputs[0], order=order)]))
         assert compiled.rows[0].commands <= 12
         assert analyze(compiled.model, 0).timing().cycles < 2 * np.prod(shape)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_large_weights_arrive_while_their_first_channels_compute(bias: bool) -> None:
+    """The weights of 544 channels, in shares: less time than to load all of them and to compute then."""
+    net = Net([(1, 64, 6, 6)])
+    (a,) = net.inputs
+    weight, pads = net.i8(544, 64, 3, 3), (1, 1, 1, 1)
+    out = TensorType((1, 544, 6, 6), "i8")
+    compiled = check(
+        net.module([net.b.conv(a, weight, net.bias(544) if bias else None, pads=pads, rshift=11, out=out)])
+    )
+    analysis = analyze(compiled.model, 0)
+    assert analysis.races() == []
+    compute, transfer = (engine.busy for engine in analysis.timing().engines)
+    assert analysis.timing().cycles < 0.85 * (compute + transfer)

@@ -17,7 +17,7 @@ from bmcompiler.codegen.tiling import Axis, Box, Buffer, Tiler
 from bmcompiler.ir import Operation, Value
 from bmcompiler.ops.base import TensorOp
 
-TILER = Tiler(CHIP.lmem_size, CHIP.alignment)
+TILER = Tiler(CHIP.lmem_size, CHIP.alignment, bytes_per_cycle=8)
 MAX_CHANNELS = MAX_TPU_DIM // CHIP.lanes * CHIP.lanes
 
 

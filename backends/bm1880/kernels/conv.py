@@ -37,6 +37,10 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.nn import Conv, Deconv
 from bmcompiler.target import rule
 
+_MOST_SHARES = 4
+_SHARE = 131072
+"""How many shares the weights of a whole convolution are loaded in, and the least bytes of one."""
+
 
 class ConvKernel(LocalKernel):
     """conv: one instruction per tile; channels of a group are tiled by 32 lanes, rows and columns with halo."""
@@ -116,6 +120,23 @@ class ConvKernel(LocalKernel):
         )
 
     def work(self, op: TensorOp, box: Box) -> TileWork:
+        return self._work(op, box, [box[1]])
+
+    def whole_work(self, op: TensorOp, box: Box) -> TileWork:
+        return self._work(op, box, self._shares(op, box))
+
+    def _shares(self, op: TensorOp, box: Box) -> list[tuple[int, int]]:
+        """Channels that are computed while the weights of the next ones arrive, where there are many weights."""
+        (n, _, h, w), (c0, c1) = op.type.shape, box[1]
+        row = op.weight.type.size // op.type.shape[1]
+        whole = (box[0], *box[2:]) == ((0, 1), (0, h), (0, w)) and n == 1
+        if not whole or self.is_depthwise(op):
+            return [box[1]]
+        count = max(1, min(_MOST_SHARES, (c1 - c0) * row // _SHARE))
+        step = align_up(-(-(c1 - c0) // count), CHIP.lanes)
+        return [(lo, min(lo + step, c1)) for lo in range(c0, c1, step)]
+
+    def _work(self, op: TensorOp, box: Box, shares: list[tuple[int, int]]) -> TileWork:
         rows, columns = reads = slide(self.windows(op), box)
         depthwise = self.is_depthwise(op)
         c0, c1 = box[1]
@@ -124,20 +145,25 @@ class ConvKernel(LocalKernel):
         channels = (c0, c1) if depthwise else (group * per_group, (group + 1) * per_group)
         source = reads.source(box, channels)
         axes = "nchw" if op.group > 1 else "nhw"
-        weight = self._depthwise_weight(op, c0, c1) if depthwise else self._dense_weight(op, c0, c1)
-        inputs = [activation_in(op.input, dims4(op.input), source, axes), weight]
-        if op.bias is not None:
-            inputs.append(bias_buffer(op.bias, c0, c1))
+        weight = self._depthwise_weight(op, c0, c1) if depthwise else self._dense_weight(op, shares)
+        biases = [] if op.bias is None else [bias_buffer(op.bias, shares)]
+        inputs = [activation_in(op.input, dims4(op.input), source, axes), *biases, weight]
+        row = 0 if depthwise else op.weight.type.size // op.type.shape[1]
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
-            common = {
-                "ofmap": aligned(outs[0], extents(box)),
-                "ifmap": aligned(ins[0], extents(source)),
-                "bias": None if op.bias is None else tensor_lmem(ins[2], shape_t4(2, c1 - c0, 1, 1), FMT_I8),
-                **self._padding(op, rows, columns),
-            }
+            n, _, h, w = extents(box)
+            step = aligned(outs[0], extents(box)).strides.c
             emit = self._emit_depthwise if depthwise else self._emit_dense
-            emit(op, build, ins[1], common)
+            for lo, hi in shares:
+                group, part = (lo - c0) // CHIP.lanes, (n, hi - lo, h, w)
+                bias = tensor_lmem(ins[1] + 2 * group, shape_t4(2, hi - lo, 1, 1), FMT_I8) if biases else None
+                common = {
+                    "ofmap": aligned(outs[0] + group * step, part),
+                    "ifmap": aligned(ins[0], extents(source)),
+                    "bias": bias,
+                    **self._padding(op, rows, columns),
+                }
+                emit(op, build, ins[-1] + group * row, common)
 
         taps = op.weight.shape[2] * op.weight.shape[3] * (1 if depthwise else per_group)
         cycles = pass_cycles(extents(box)) * taps
@@ -171,15 +197,18 @@ class ConvKernel(LocalKernel):
         param = bmk1880_conv_param_t(weight=kernel, dilation_h=dh, dilation_w=dw, **common)
         build.tpu(bmk1880_tpu_conv, param)
 
-    def _dense_weight(self, op: TensorOp, c0: int, c1: int) -> Buffer:
+    def _dense_weight(self, op: TensorOp, shares: list[tuple[int, int]]) -> Buffer:
         layout, pack = self.pack(op)
         taps = op.weight.shape[2] * op.weight.shape[3]
         depth = op.input.shape[1] // op.group
         row = taps * depth
+        c0, c1 = shares[0][0], shares[-1][1]
 
         def load(build: Build, address: int) -> None:
             offset = build.coefficients.place(op.weight, layout, pack)
-            build.load_weight(offset + c0 * row, (1, c1 - c0, taps, depth), address, align=False)
+            for lo, hi in shares:
+                place = address + (lo - c0) // CHIP.lanes * row
+                build.load_weight(offset + lo * row, (1, hi - lo, taps, depth), place, align=False)
 
         return Buffer(-(-(c1 - c0) // CHIP.lanes) * row, "c", (c1 - c0) * row, load, True)
 
@@ -232,14 +261,17 @@ class DeconvKernel(ConvKernel):
         )
 
 
-def bias_buffer(bias: Value, c0: int, c1: int) -> Buffer:
-    """The channels [c0, c1) of an int16 bias as (2, C, 1, 1): low bytes, then high bytes (bm1880.md 2.4)."""
+def bias_buffer(bias: Value, shares: list[tuple[int, int]]) -> Buffer:
+    """Channels of an int16 bias as (2, C, 1, 1), low bytes, then high bytes (bm1880.md 2.4), for each share of them."""
     total = bias.shape[0]
+    c0, c1 = shares[0][0], shares[-1][1]
 
     def load(build: Build, address: int) -> None:
         offset = build.coefficients.place(bias, "planes", byte_planes)
-        strides = None if c1 - c0 == total else stride_t4(total, 1, 1, 1)
-        build.load_weight(offset + c0, (2, c1 - c0, 1, 1), address, align=False, strides=strides)
+        for lo, hi in shares:
+            strides = None if hi - lo == total else stride_t4(total, 1, 1, 1)
+            place = address + 2 * ((lo - c0) // CHIP.lanes)
+            build.load_weight(offset + lo, (2, hi - lo, 1, 1), place, align=False, strides=strides)
 
     return Buffer(align_up(2 * -(-(c1 - c0) // CHIP.lanes), CHIP.alignment), "c", 2 * (c1 - c0), load, True)
 

@@ -234,7 +234,7 @@ class MatmulKernel(LocalKernel):
             Buffer(-(-(c1 - c0) // CHIP.lanes) * depth, "c", (c1 - c0) * depth, load_weight, True),
         ]
         if op.bias is not None:
-            inputs.append(bias_buffer(op.bias, c0, c1))
+            inputs.append(bias_buffer(op.bias, [(c0, c1)]))
         view: Dims = (rows, total, 1, 1)
         cycles = depth * pass_cycles((r1 - r0, c1 - c0, 1, 1))
         return TileWork(tuple(inputs), (activation_out(op.result, view, box),), (), compute, cycles)
