@@ -22,6 +22,7 @@ from bmcompiler.estimate import needed_only
 from bmcompiler.ir import Module
 from bmcompiler.profile import LayerTime, Timing
 from bmcompiler.report import report_csv, report_data, report_html, report_json, write_report
+from bmcompiler.report.page import page
 from bmcompiler.runtime.simulator.bm1880.cost import TimingProfile
 from bmcompiler.target import GroupInfo, LayerRow
 
@@ -213,3 +214,11 @@ def test_files_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="folder does not exist"):
         write_report(result(), tmp_path / "none" / "r.json")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["r.csv", "r.html", "r.json"]
+
+
+def test_the_page_says_what_commands_compute_beyond_the_layers() -> None:
+    data = report_data(result())
+    data["timing"]["macs"] = 9216 * 5 // 4
+    assert "9,216, 25.0% more in commands" in page(data)
+    data["timing"]["macs"] = 9216
+    assert "more in commands" not in page(data)
