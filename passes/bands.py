@@ -14,10 +14,14 @@ from bmcompiler.passes.rewriting import TENSOR_NAME, hand_name, make, rebuild
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.target import Target, cycles, image_slots, local_cycles, unsupported_reason
 
+_BYTES = "i8"
+
 
 @dataclass(frozen=True)
 class FillImageSlots(Pass):
     """Compute nets of one image on bands of its rows, as many as fill the image slots of words (`Target.image_slots`).
+
+    There are as many bands as a word has bytes; halfwords, of fewer images to a word, pass between element-wise ops.
 
     1. conv, deconv, max_pool, avg_pool, upsample, concat along channels and element-wise ops work on bands as they do
        on images; windows read also rows of the neighbouring bands, made by to_bands or regroup_bands, and pad no rows
@@ -53,7 +57,7 @@ def _regions(function: Function, target: Target | None) -> list[list[TensorOp]]:
         return op
 
     for op in found:
-        form = band_form(op, image_slots(target, op.type.dtype))
+        form = band_form(op, image_slots(target, _BYTES))
         assert form is not None
         for index in form.operands:
             maker = op.operands[index].op
@@ -66,11 +70,12 @@ def _regions(function: Function, target: Target | None) -> list[list[TensorOp]]:
 
 
 def _takes_part(op: TensorOp, target: Target) -> bool:
-    slots = image_slots(target, op.results[0].dtype) if op.results else 1
+    slots = image_slots(target, _BYTES)
     form = band_form(op, slots) if slots > 1 else None
     if form is None or PLACE_CPU in op.attributes or unsupported_reason(target, op) is not None:
         return False
-    return all(image_slots(target, op.operands[index].dtype) == slots for index in form.operands)
+    values = (op.result, *(op.operands[index] for index in form.operands))
+    return all(image_slots(target, value.dtype) > 1 for value in values)
 
 
 @dataclass
@@ -101,7 +106,7 @@ class _Draft:
         return all(index in form.operands for index, read in enumerate(user.operands) if read is value)
 
     def _form(self, op: TensorOp) -> Form:
-        form = band_form(op, image_slots(self.target, op.type.dtype))
+        form = band_form(op, image_slots(self.target, _BYTES))
         assert form is not None
         return form
 
@@ -129,7 +134,7 @@ class _Draft:
         key = (value, *wanted.values(), *fill.values())
         if key not in self._cut:
             if bands is None:
-                slots = image_slots(self.target, value.dtype)
+                slots = image_slots(self.target, _BYTES)
                 made = make("to_bands", [value], {"bands": slots, **wanted, **fill}, location=op.location)
             else:
                 made = make(

@@ -52,8 +52,8 @@ class Bm1684Target:
         return None if work is None else work.cycles
 
     def image_slots(self, dtype: str) -> int:
-        """Four images of bytes share a word (bm1684.md 4.2)."""
-        return 4 if dtype in ("i8", "u8") else 1
+        """Four images of bytes share a word, two of halfwords (bm1684.md 4.2)."""
+        return {"i8": 4, "u8": 4, "i16": 2, "u16": 2}.get(dtype, 1)
 
     def pipeline(self, precision: str, level: int) -> str:
         """Default passes. Raises UsageError for a precision the chip does not have.

@@ -129,3 +129,13 @@ def test_what_would_not_be_exact_is_refused(shape: tuple[int, int, int, int], bi
     y = net.b.conv(net.inputs[0], net.integers("u8", *shape), net.integers(bias, 1), out=out, rshift=20)
     net.module([y])
     assert reason in (unsupported_reason(TARGET, y.op) or "")
+
+
+def test_tiles_that_share_an_input_lay_it_out_alike() -> None:
+    """The last tile has fewer channels than those before, and would alone be done sooner without bands."""
+
+    def make(net: Net, x: Value) -> Value:
+        out = TensorType((1, 320, 15, 15), "i8")
+        return net.b.conv(x, net.integers("i8", 320, 960, 1, 1), None, out=out, mode="low", scale=2.0**-11)
+
+    check_op(make, (1, 960, 15, 15), dtype="i8", level=0)

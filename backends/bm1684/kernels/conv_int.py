@@ -93,8 +93,7 @@ class IntConvKernel(ConvGeometry):
 
     def work(self, op: TensorOp, box: Box, whole: bool = False) -> TileWork:
         finish, (c0, c1) = Finish(op), box[1]
-        choices = [self._parts(op, bands) for bands in ([box], *([] if whole else [self._bands(op, box)]))]
-        bands, slides, dims = min(choices, key=lambda parts: self._time(op, finish, *parts[1:]))
+        bands, slides, dims = self._parts(op, [box] if whole else self._cut(op, finish, box))
         weights = self._weights(op, finish, c0, c1)
         framed = whole and any(slides[0].frame) and not self.folds_rows(op)
         axes = "nchw" if op.group > 1 else "nhw"
@@ -150,6 +149,14 @@ class IntConvKernel(ConvGeometry):
         rows = -(-(y1 - y0) // count)
         starts = (min(y0 + k * rows, y1 - rows) for k in range(count))
         return [((n0, n1), channels, (y, y + rows), columns) for y in starts]
+
+    def _cut(self, op: TensorOp, finish: Finish, box: Box) -> list[Box]:
+        """A tile as it is or in bands, whichever takes less time; tiles that share their input are cut alike."""
+        channels = box[1] if op.group > 1 else (0, op.type.shape[1])
+        judged: Box = (box[0], channels, *box[2:])
+        choices = [judged], self._bands(op, judged)
+        plain, banded = (self._time(op, finish, *self._parts(op, bands)[1:]) for bands in choices)
+        return [box] if plain <= banded else self._bands(op, box)
 
     def _parts(self, op: TensorOp, bands: list[Box]) -> tuple[list[Box], list[Slide], Shape]:
         """Bands, their inputs, and the shape of the tile of results."""
