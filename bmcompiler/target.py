@@ -71,8 +71,8 @@ class LayerRow:
         shape: shape of the first result; reason: why the op is on the CPU, empty otherwise.
         loaded, stored: bytes moved between global and local memory; weights: bytes of coefficients among `loaded`.
         commands, tiles, macs: counts. note: what there is to know about how the device runs the layer.
-        inputs, outputs, parameters: bytes of the activations it reads, of its results, and of its weights, each once and
-            wherever they are.
+        inputs, outputs, parameters: bytes of the activations it reads, of its results, and of its weights, each once
+            and wherever they are.
     """
 
     layer: str
@@ -145,8 +145,9 @@ class Target(Protocol):
     """What a target plugin provides.
 
     A target may also have methods that passes choose between forms of an op by: `cycles(op) -> int | None`,
-    `local_cycles(op) -> int | None` and `image_slots(dtype) -> int`; and a method `layer_groups(function, level)`: which
-    ops it computes together. See the functions of the same names.
+    `local_cycles(op) -> int | None` and `image_slots(dtype) -> int`; and a method `layer_groups(function, level)`:
+    which ops it computes together. See the functions of the same names. `describe(model) -> list[str]` may give lines
+    on the commands of a model, for people.
     """
 
     name: str

@@ -131,6 +131,8 @@ def _join(op: TensorOp, kernel: RunKernel, made: dict[Value, Node], may_join: Ma
         node = made[value]
         part = kernel.joined(op, node.part, value)
         if part is None:
+            if type(kernel).joined is not RunKernel.joined:
+                reasons.append(f"not in the run of {node.name}: no stage after {node.kind} does {op.short_name}")
             continue
         reason = _obstacle(op, node, value, part)
         if reason:

@@ -52,6 +52,28 @@ def listing(model: Bm1684Model, net: int | None = None) -> str:
     return "".join(lines)
 
 
+def overview(model: Bm1684Model) -> list[str]:
+    """A line per program: its commands and runs, and what the unified buffer is used for.
+
+    Raises FileFormatError for commands that cannot be decoded.
+    """
+    lines = []
+    for number, (_, stage) in enumerate(model.all_stages()):
+        subnets = [subnet for subnet in stage.subnets if not isinstance(subnet, CpuSubnet)]
+        commands = [_decoded(data) for subnet in subnets for data in subnet_commands(subnet)]
+        convs = [command for command in commands if isinstance(command, ConvCommand)]
+        kept = sum(not each.writes_external(index) for each in convs for index in range(len(each.runs)))
+        adds = sum(command.output_mode == OutputMode.ADD for command in convs)
+        pooled = sum(run.has_conv and run.pool_enable == Pool.MAX for each in convs for run in each.runs)
+        facts = [
+            f"{len(commands)} commands, {len(convs)} of them CONV with {sum(len(each.runs) for each in convs)} runs",
+            f"{kept} results stay in the unified buffer",
+            f"{adds} additions and {pooled} poolings are part of a run",
+        ]
+        lines.append(f"program {number}: {'; '.join(facts)}")
+    return lines
+
+
 def records_of(stage: Bm1684Stage) -> Iterator[str]:
     """The text of each record: a run, a command without runs, a call of the host."""
     for subnet in stage.subnets:

@@ -67,6 +67,12 @@ class DvTarget:
         compiled.model = Bm1684Model([Bm1684Net(modules[0].main.name, stages)], chip=CHIP_NAME)
         return compiled
 
+    def describe(self, model: Any) -> list[str]:
+        """What the commands of each program are, in a line."""
+        from bmcompiler.backends.dv.listing import overview
+
+        return overview(model)
+
     def disassemble(self, model: Any, net: int | None = None) -> str:
         """All programs (or one) of a model as text, layer names as comments."""
         from bmcompiler.backends.dv.listing import listing

@@ -62,7 +62,7 @@ def info(file: str, as_json: bool) -> None:
     from bmcompiler.bmodel import load
 
     model = load(file)
-    click.echo(json.dumps(_facts(model, file), indent=2) if as_json else _text(model), nl=as_json)
+    click.echo(json.dumps(_facts(model, file), indent=2) if as_json else _text(model) + _commands(model), nl=as_json)
 
 
 @cli.command()
@@ -184,6 +184,18 @@ def _text(model: BModel) -> str:
             if stage.host_size:
                 lines.append(f"host mem size: {stage.host_size} (weight: 0, runtime: {stage.host_size})")
     return "\n".join(lines) + "\n"
+
+
+def _commands(model: BModel) -> str:
+    """What the target has to say of the commands; nothing where it does not, or cannot read them."""
+    from bmcompiler.registry import entry_points
+
+    loader = entry_points("bmcompiler.targets").get(model.target)
+    describe = None if loader is None else getattr(loader(), "describe", None)
+    try:
+        return "" if describe is None else "".join(f"{printable(line)}\n" for line in describe(model))
+    except BMError as error:
+        return f"commands: {printable(error.reason)}\n"
 
 
 def _tensor_line(kind: str, tensor: TensorInfo) -> str:

@@ -17,9 +17,10 @@ from bmcompiler.backends.dv.parts import UNROUNDED
 from bmcompiler.backends.dv.stages import max_pool, to_half
 from bmcompiler.backends.dv.target import TARGET
 from bmcompiler.builder import Builder
-from bmcompiler.errors import UnsupportedError
+from bmcompiler.errors import UnsupportedError, UsageError
 from bmcompiler.ir import Module, Value
 from bmcompiler.mlir_files import load_module, save_module
+from bmcompiler.passmanager import PassContext, run_pipeline
 from bmcompiler.target import Compiled
 
 MAP = (2, 16, 12, 10)
@@ -189,6 +190,48 @@ def test_a_command_has_at_most_32_runs() -> None:
 
     made = same_bits_on_all_levels(lowered(net(build, (1, 2, 3, 3))))
     assert [row.commands for row in made.rows] == [1, *[0] * 31, 1, *[0] * 7]
+
+
+SEPARATE: dict[str, tuple[Any, str]] = {
+    "two readers": (lambda b, x: of_one(conv(b, x, 8), lambda y: (pool(b, y), y)), "its result has 2 readers"),
+    "order": (lambda b, x: b.tanh(b.relu(pool(b, x))), "no stage after max_pool+relu does tanh"),
+    "limit": (
+        lambda b, x: b.max_pool(b.conv(x, weights(b, 8, 16, 3, 3), pads=(2, 2, 2, 2), dilations=(2, 2)), kernel=(2, 2)),
+        "a dilated convolution cannot share its run with pooling",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SEPARATE)
+def test_ops_that_stay_runs_of_their_own_say_why(name: str) -> None:
+    build, text = SEPARATE[name]
+    made = same_bits_on_all_levels(lowered(net(build, MAP)))
+    assert any(f": {text}" in row.note and row.note.count("not in the run of") for row in made.rows)
+
+
+def test_the_pass_needs_a_target() -> None:
+    with pytest.raises(UsageError, match="join-runs needs a target"):
+        run_pipeline(net(bottleneck, MAP), "join-runs", PassContext())
+
+
+def test_listings_tell_runs_and_why_results_leave_the_chip() -> None:
+    def build(b: Builder, x: Value) -> Value:
+        y = pool(b, bottleneck(b, x))
+        return b.matmul(b.reshape(b.avg_pool(y, kernel=(2, 2)), shape=(1, 320)), weights(b, 320, 3))
+
+    model = TARGET.compile([lowered(net(build, (1, 16, 12, 10)))], 2).model
+    text = TARGET.disassemble(model)
+    runs = [line.strip() for line in text.splitlines() if line.startswith("    run ")]
+    assert "conv 1x1, relu, 8-bit weights 1:0x0; input -> unified buffer 10 x 12 x 8" in runs[0]
+    assert runs[1].endswith("run 0 -> unified buffer 10 x 12 x 8")
+    assert "conv 1x1, add, max pool 3x3, stride 2x2" in runs[2] and "run 1 -> output 5 x 6 x 16" in runs[2]
+    assert runs[2].endswith("# an addition writes device memory and ends its command")
+    assert runs[3].endswith("# an FC command reads the result")
+    assert "add 2:0x" in text and "of 655,360 bytes" in text and "FC 320 -> 3" in text
+    assert TARGET.describe(model) == [
+        "program 0: 3 commands, 2 of them CONV with 4 runs; 2 results stay in the unified buffer; "
+        "1 additions and 1 poolings are part of a run"
+    ]
 
 
 # -- concatenations ---------------------------------------------------------------------------------------------------
