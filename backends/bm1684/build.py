@@ -210,13 +210,13 @@ class Build(BaseBuild):
     def fill_local(self, address: int, shape: Shape, item: int, bits: int) -> None:
         """Fill an aligned local tensor; `bits` is one element, all image slots get it."""
         words = word_shape(shape, item)
-        self._fill_words(address, (0, lane_bytes(shape, item)), words, aligned_strides(words), _repeated(bits, item))
+        self._fill_words(address, (0, lane_bytes(shape, item)), words, aligned_strides(words), repeated(bits, item))
 
     def fill_frame(self, address: int, shape: Shape, item: int, bits: int, frame: tuple[int, int, int, int]) -> None:
         """Fill (top, bottom, left, right) rows and columns of an aligned local tensor as `fill_local` does."""
         n, c, h, w = words = word_shape(shape, item)
         top, bottom, left, right = frame
-        strides, end, pattern = aligned_strides(words), lane_bytes(shape, item), _repeated(bits, item)
+        strides, end, pattern = aligned_strides(words), lane_bytes(shape, item), repeated(bits, item)
         if top + bottom >= h or left + right >= w:
             self.fill_local(address, shape, item, bits)
             return
@@ -263,7 +263,7 @@ def _copy(item: int, shape: Shape, source: Strides, target: Strides) -> dict[str
     }
 
 
-def _repeated(bits: int, item: int) -> int:
+def repeated(bits: int, item: int) -> int:
     """The word whose elements of `item` bytes are all `bits`."""
     return int.from_bytes((bits & (1 << 8 * item) - 1).to_bytes(item, "little") * (4 // item), "little")
 

@@ -134,7 +134,7 @@ class IntConvKernel(ConvGeometry):
         scratch = finish.scratch(dims) + ((lane_bytes(dims), halves) if packs else ())
         if framed:
             scratch += (lane_bytes(slides[0].shape, 1),)
-            cycles += pass_cycles(slides[0].shape, 1)
+            cycles += 2 * pass_cycles(slides[0].shape, 1)
         return TileWork(tuple(inputs), (out,), scratch, compute, cycles)
 
     def _bands(self, op: TensorOp, box: Box) -> list[Box]:

@@ -185,3 +185,24 @@ def copy_words(
         **strides("res0", target[1]),
         **strides("opd0", source[1]),
     )
+
+
+def fill_words(build: Build, shape: Shape, address: int, bits: int) -> None:
+    """Fill an aligned tensor of words by the TIU, which need not wait for what the transfers are busy with."""
+    build.tiu(
+        [],
+        [plane(address, shape)],
+        tsk_typ=Task.TENSOR,
+        tsk_eu_typ=Eu.COPY,
+        tsk_opd_num=1,
+        opt_shift_typ=0,
+        opt_res0_prec=Precision.INT32,
+        opt_opd0_prec=Precision.INT32,
+        opt_opd0_const=1,
+        short_res0_str=StrideCode.EXPLICIT,
+        short_opd0_str=StrideCode.EXPLICIT,
+        res0_addr=local_address(address),
+        opd0_addr=bits,
+        **sizes("res0", shape),
+        **strides("res0", aligned_strides(shape)),
+    )

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
-from bmcompiler.backends.bm1684.build import Build, extents, lane_bytes
+from bmcompiler.backends.bm1684.build import Build, extents, lane_bytes, repeated
 from bmcompiler.backends.bm1684.kernels.base import (
     MAX_SIZE,
     LocalKernel,
@@ -23,7 +23,7 @@ from bmcompiler.backends.bm1684.kernels.base import (
     plane,
     words_of,
 )
-from bmcompiler.backends.bm1684.kernels.local_copies import copy_words
+from bmcompiler.backends.bm1684.kernels.local_copies import copy_words, fill_words
 from bmcompiler.backends.bm1684.layout import Shape, aligned_strides, global_strides
 from bmcompiler.backends.bm1684.windows import Window
 from bmcompiler.codegen.tiling import Axis, Box, Buffer
@@ -163,8 +163,8 @@ class SlidingKernel(LocalKernel):
     def emit_frame(self, op: TensorOp, build: Build, slide: Slide, source: int, target: int) -> None:
         """Copy the plain input of a tile into the local tensor of the slide, and fill what is around it."""
         item, (top, _, left, _) = item_bytes(op.operands[0]), slide.frame
-        build.fill_frame(target, slide.shape, item, self.border(op), slide.frame)
         words, whole = words_of(extents(slide.source), item), words_of(slide.shape, item)
+        fill_words(build, whole, target, repeated(self.border(op), item))
         touched = [plane(source, words)], [plane(target, whole)]
         start = target + 4 * (top * whole[3] + left)
         copy_words(build, words, (source, aligned_strides(words)), (start, aligned_strides(whole)), touched)
