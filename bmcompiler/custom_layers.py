@@ -125,6 +125,10 @@ def register_kernel(target: str, sub_type: str = "") -> Callable[[_K], _K]:
     """
 
     def register(cls: _K) -> _K:
+        if not cls.ops or any((op.opname == "customized") != bool(sub_type) for op in cls.ops):
+            raise UnsupportedError(
+                f"kernel {cls.__name__} needs ops, and a sub type if and only if the op is `customized`"
+            )
         kernel = cls()
         for op in cls.ops:
             _kernels.add((target, op.opname, sub_type), kernel)

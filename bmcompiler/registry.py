@@ -139,6 +139,16 @@ def failure_of(point: EntryPoint) -> PluginError | None:
     return _failed.get(point)
 
 
+def note_failure(group: str, name: str, cause: str) -> None:
+    """Report a plugin that was imported and cannot be used, in the compile summary and in lists of plugins."""
+    loader = entry_points(group).get(name)
+    for point in loader.points if loader is not None else ():
+        what = f"{group}: plugin '{name}' ({point.value}) of {package_of(point)}"
+        failed = PluginError(f"{what} {cause}", remedy="repair or uninstall the package that provides it")
+        failed.cause = cause
+        _failed[point] = failed
+
+
 def failure_note(*groups: str) -> str:
     """To append to the remedy of "nobody knows this" errors: which plugins are broken; "" when none is."""
     texts = [error.reason for error in failures(*groups)]

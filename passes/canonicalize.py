@@ -21,7 +21,8 @@ from bmcompiler.passes.move_scales import MoveScales
 from bmcompiler.passes.reduce_to_pool import ReduceToPool
 from bmcompiler.passes.remove_identity import RemoveIdentity
 from bmcompiler.passes.simplify_matmul import SimplifyMatmul
-from bmcompiler.passmanager import Pass, PassContext, PassResult, installed_passes
+from bmcompiler.passmanager import GROUP, Pass, PassContext, PassResult, installed_passes
+from bmcompiler.registry import note_failure
 
 # Decomposed activations are recognised before their arithmetic turns into scales and moves into weights.
 _ROUND: tuple[Pass, ...] = (
@@ -44,17 +45,18 @@ _ROUND: tuple[Pass, ...] = (
 
 @cache
 def _whole_round() -> tuple[Pass, ...]:
-    """Rules 1 and 2. Raises UsageError for a pass that wants to follow one that is not here."""
+    """Rules 1 and 2. A plugin's pass that wants to follow one that is not here is left out, and noted as broken."""
     passes = list(_ROUND)
+    names = [each.name for each in _ROUND]
     for cls in installed_passes():
         if not cls.canonicalize_after:
             continue
-        names = [each.name for each in _ROUND]
         if cls.canonicalize_after not in names:
-            raise UsageError(
-                f"pass {cls.name}: canonicalize runs no '{cls.canonicalize_after}'",
-                remedy=f"canonicalize_after must be one of: {', '.join(names)}",
+            known = f"canonicalize_after must be one of: {', '.join(names)}"
+            note_failure(
+                GROUP, cls.name, f"follows '{cls.canonicalize_after}', which canonicalize does not run; {known}"
             )
+            continue
         at = [each.name for each in passes].index(cls.canonicalize_after)
         passes.insert(at + 1, cls())
     return tuple(passes)

@@ -18,9 +18,12 @@ from bmcompiler.backends.bm1684.kernels.elementwise import ElementwiseKernel
 from bmcompiler.backends.bm1880 import bmkernel as bmk
 from bmcompiler.backends.bm1880.chip import CHIP
 from bmcompiler.backends.bm1880.custom import CustomizedTensorFixedInst
+from bmcompiler.backends.bm1880.kernels.elementwise import ElementwiseKernel as IntElementwiseKernel
+from bmcompiler.backends.bm1880.kernels.elementwise import LocalTile
 from bmcompiler.bmnet import TensorOp
 from bmcompiler.builder import Builder
 from bmcompiler.errors import UnsupportedError
+from bmcompiler.ops.activation import Relu
 from bmcompiler.ops.custom import Customized
 
 SHAPE = (2, 3, 5, 33)
@@ -163,6 +166,53 @@ def test_a_float_kernel_that_emits_something_else_is_found() -> None:
 
     with pytest.raises(testing.CheckError, match=r"'y0' differs first at n = 0, c = 0, h = 0, w = 0: expected .*, got"):
         testing.check_op(half, [SHAPE], target="bm1684")
+
+
+def sandwich(b: Builder, x: Any) -> Any:
+    """The custom layer between ops of the chip."""
+    return b.relu(half(b, b.relu(x)))
+
+
+def test_an_instruction_class_is_a_barrier_between_layer_groups() -> None:
+    with custom_layers.tensor_insts([Half]):
+        rows = testing.check_op(sandwich, [SHAPE], target="bm1880").result.rows
+    size = int(np.prod(SHAPE))
+    (row,) = [row for row in rows if row.kind == "TestHalf"]
+    assert (row.where, row.loaded, row.stored) == ("bm1880", size, size)
+
+
+@pytest.mark.parametrize("target", ["bm1880", "bm1684"])
+def test_a_kernel_takes_part_in_layer_groups(target: str) -> None:
+    """Its operand and its result stay in local memory."""
+
+    @custom_layers.register_kernel("bm1684", "TestHalf")
+    class FloatKernel(ElementwiseKernel):
+        ops = (Customized,)
+
+        def recipe(self, op: Any) -> tuple[Any, ...]:
+            return _scaled, 0.5
+
+    @custom_layers.register_kernel("bm1880", "TestHalf")
+    class IntKernel(IntElementwiseKernel):
+        """A copy: the threshold of the result is half that of the operand."""
+
+        ops = (Customized,)
+
+        def compute(self, op: Any, build: Any, tile: LocalTile) -> None:
+            build.tpu(bmk.bmk1880_tpu_copy, bmk.bmk1880_copy_param_t(tile.out, tile.x[0]))
+
+        def evaluate(self, op: Any, *arrays: Any) -> Any:
+            return arrays[0]
+
+    rows = testing.check_op(sandwich, [SHAPE], target=target, close=0.02).result.rows
+    (row,) = [row for row in rows if row.kind == "TestHalf"]
+    assert (row.where, row.loaded, row.stored) == (target, 0, 0)
+
+
+def test_kernels_say_what_they_serve() -> None:
+    for ops, sub_type in (((), ""), ((Customized,), ""), ((Relu,), "TestHalf")):
+        with pytest.raises(UnsupportedError, match="kernel K needs ops, and a sub type if and only if"):
+            custom_layers.register_kernel("bm1684", sub_type)(type("K", (ElementwiseKernel,), {"ops": ops}))
 
 
 def test_network_files_are_checked(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bmcompiler.custom_layers import plugin_kernel
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Function, Module, Operation
+from bmcompiler.ops.custom import Customized
 from bmcompiler.target import Compiled, Kernel, LayerGroup, group_layers
 
 if TYPE_CHECKING:
@@ -26,7 +27,10 @@ class Bm1880Target:
         """The kernel of an op's class, or None."""
         from bmcompiler.backends.bm1880.kernels import TABLE
 
-        return TABLE.get(type(op)) or plugin_kernel(self.name, op)
+        kernel = TABLE.get(type(op))
+        if kernel is None or isinstance(op, Customized):  # a plugin may serve a custom layer with a kernel of its own
+            kernel = plugin_kernel(self.name, op) or kernel
+        return kernel
 
     def kernels(self) -> Sequence[Kernel]:
         """All kernels, in the order of the manual."""

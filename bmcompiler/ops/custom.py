@@ -10,12 +10,20 @@ import numpy as np
 
 from bmcompiler.bmnet import inst as insts
 from bmcompiler.bmnet import tensor_op
-from bmcompiler.custom_layers import GROUP, cpu_function, register_cpu_function, tensor_inst
+from bmcompiler.custom_layers import (
+    GROUP,
+    CpuFunction,
+    cpu_function,
+    plugin_kernel,
+    register_cpu_function,
+    tensor_inst,
+)
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.ir import TensorType, Value
 from bmcompiler.ops.base import Floats, Ints, Kind, TensorOp, attr, operand, tensorop
 from bmcompiler.quant.table import BlobParameter, LayerEntry
 from bmcompiler.registry import failure_note, plugin_code
+from bmcompiler.target import Kernel
 
 __all__ = ["Customized", "register_cpu_function"]
 
@@ -70,11 +78,7 @@ class Customized(TensorOp):
     def evaluate(self, *arrays: Any) -> Any:
         function = cpu_function(self.sub_type)
         if self.target:
-            inst = self.inst(self.target)
-            if not isinstance(inst, insts.TensorFixedInst):
-                raise self.not_registered(f"instructions for {self.target}")
-            with plugin_code(f"compute() of custom layer '{self.sub_type}'"):
-                out = inst.compute(list(arrays), function)
+            out = self._integers(arrays, function)
         else:
             self.need_cpu_function()
             assert function is not None
@@ -84,6 +88,18 @@ class Customized(TensorOp):
         if len(outs) != len(self.results):
             raise self.shape_error(f"its plugin computed {len(outs)} outputs, declared {len(self.results)}")
         return tuple(self._result(np.asarray(array), index) for index, array in enumerate(outs))
+
+    def _integers(self, arrays: Sequence[Any], function: CpuFunction | None) -> Any:
+        """What the plugin's kernel or instruction class computes."""
+        kernel = plugin_kernel(self.target, self)
+        if kernel is not None and type(kernel).evaluate is not Kernel.evaluate:
+            with plugin_code(f"evaluate() of the kernel of custom layer '{self.sub_type}'"):
+                return kernel.evaluate(self, *arrays)
+        inst = self.inst(self.target)
+        if not isinstance(inst, insts.TensorFixedInst):
+            raise self.not_registered(f"instructions for {self.target}, or kernel with its meaning (evaluate)")
+        with plugin_code(f"compute() of custom layer '{self.sub_type}'"):
+            return inst.compute(list(arrays), function)
 
     def need_cpu_function(self) -> None:
         """Raise UnsupportedError unless the layer can be computed on the host."""

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
 from nets import Net
+from plugin_packages import install, on_path
 
 from bmcompiler import passmanager
-from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module
 from bmcompiler.passes import canonicalize
 from bmcompiler.passmanager import Pass, PassContext, PassResult
+from bmcompiler.registry import failures
 
 
 @dataclass(frozen=True)
@@ -29,12 +31,15 @@ class Plugin(Pass):
         return PassResult(False)
 
 
-@dataclass(frozen=True)
-class Lost(Plugin):
-    """Wants to follow a pass that canonicalize does not run."""
+LOST = """
+from dataclasses import dataclass
+from bmcompiler.passmanager import Pass
 
+@dataclass(frozen=True)
+class Lost(Pass):
     name = "lost"
     canonicalize_after = "calibrate"
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -58,7 +63,11 @@ def test_a_plugins_rewrite_runs_where_it_asks_to(monkeypatch: pytest.MonkeyPatch
     assert names[names.index("fold-pad") + 1] == "plugin"
 
 
-def test_a_pass_that_follows_nobody_is_told_whom_it_may_follow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(passmanager, "entry_points", lambda group: {"lost": lambda: Lost})
-    with pytest.raises(UsageError, match=r"lost: canonicalize runs no 'calibrate'.*one of: fold-constants"):
+def test_a_pass_that_follows_nobody_is_left_out_and_told_whom_it_may_follow(tmp_path: Path) -> None:
+    install(tmp_path, "lost-passes", {"passes": {"lost": "lost_passes:Lost"}}, lost_passes=LOST)
+    with on_path(tmp_path):
         canonicalize.Canonicalize().run(net(), PassContext())
+        assert "lost" not in [each.name for each in canonicalize._whole_round()]
+        (failure,) = failures("bmcompiler.passes")
+    said = "plugin 'lost' (lost_passes:Lost) of lost-passes 1.0 follows 'calibrate', which canonicalize does not run; "
+    assert said + "canonicalize_after must be one of: fold-constants" in str(failure)
