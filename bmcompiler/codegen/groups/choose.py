@@ -1,8 +1,8 @@
 """Which layers are computed together, and in how many slices.
 
 1. level 0: no groups
-2. level 1: greedy. From an op that exceeds local memory on, a group grows as long as it takes less time than with its
-   last op computed alone.
+2. level 1: greedy. From an op that exceeds local memory on, a group grows as long as it fits; it ends where it saves
+   most against its ops computed alone.
 3. level 2: dynamic programming over the topological order: the cheapest way to reach each op, by a group that ends
    there or by the op alone.
 
@@ -49,9 +49,10 @@ def greedy(segments: Segments) -> list[_Span]:
             for end in range(start + 1, min(count, start + MOST_OPS) + 1):
                 alone += segments.alone(end - 1) if end > start + 1 else 0.0
                 found = segments.ending_at(end).get(start)
-                if found is None or alone - found[0] < saved:
+                if found is None:
                     break
-                saved, best = alone - found[0], (start, end, found[1])
+                if alone - found[0] > saved:
+                    saved, best = alone - found[0], (start, end, found[1])
         spans.append(best)
         start = best[1]
     return spans

@@ -13,6 +13,7 @@ from math import prod
 
 from bmcompiler.codegen.groups.regions import Mover, joined
 from bmcompiler.codegen.groups.slices import ONE, RANK, PartOf, Slices, add_needs, shares
+from bmcompiler.codegen.groups.timeline import HIDDEN
 from bmcompiler.codegen.groups.units import readers_of
 from bmcompiler.codegen.memory import is_view, root_of
 from bmcompiler.codegen.tiling import Box, Held, Tiler, TileWork
@@ -21,8 +22,8 @@ from bmcompiler.ir import Operation, Value
 MOST_OPS = 48
 """Ops of a group with slices."""
 _COUNTS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64)
-_HIDDEN = 0.2
-"""Part of the shorter of computing and moving that counts although it runs beside the longer one."""
+_SPARE = 0.9
+"""Part of local memory that can be filled: areas do not pack without gaps."""
 _STEP_CYCLES = 150
 """Start of a step's commands, which makes more slices cost more."""
 
@@ -53,7 +54,7 @@ class Costs:
     def time(self, tiler: Tiler) -> float:
         """Cycles, the shorter of both being mostly hidden."""
         moving = self.nbytes / tiler.bytes_per_cycle + self.transfers * tiler.tile_cycles / 2
-        return max(self.compute, moving) + _HIDDEN * min(self.compute, moving)
+        return max(self.compute, moving) + HIDDEN * min(self.compute, moving)
 
 
 @dataclass
@@ -94,7 +95,7 @@ class Segments:
     ) -> None:
         self.ops = [op for op in ops if not is_view(op)]
         self.kernels, self.read_elsewhere, self.tiler, self.mover = kernels, read_elsewhere, tiler, mover
-        self.room = tiler.lane_bytes
+        self.room = int(tiler.lane_bytes * _SPARE)
         self.index = {op: i for i, op in enumerate(self.ops)}
         self.works = [kernels.whole(op) for op in self.ops]
         self.made_at = {value: i for i, op in enumerate(self.ops) for value in op.results}

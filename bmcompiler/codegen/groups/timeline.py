@@ -9,8 +9,8 @@ from bmcompiler.codegen.groups.steps import AHEAD, Residency, Slot, Step
 from bmcompiler.codegen.tiling import Tiler
 from bmcompiler.ir import Operation
 
-_BYTE = 1 / 4096
-"""Cycles that a byte counts although it may be moved beside the computation: of equal plans, that which moves less."""
+HIDDEN = 0.2
+"""Part of the time of a transfer that counts although it runs beside computation: plans should also move little."""
 
 
 def plan_cycles(plan: Residency, estimate: Callable[[Operation], int], tiler: Tiler, mover: Mover | None) -> float:
@@ -42,7 +42,7 @@ def plan_cycles(plan: Residency, estimate: Callable[[Operation], int], tiler: Ti
         waiting = [(computing, slot) for slot in step.outputs if slot.moves]
     for after, slot in waiting:
         transfer(slot, after)
-    return max(moving, computing) + moved * _BYTE
+    return max(moving, computing) + HIDDEN * moved / tiler.bytes_per_cycle
 
 
 def _cycles(step: Step, mover: Mover | None) -> float:

@@ -1,0 +1,160 @@
+"""The pass group-layers: attributes that the text shows, choices that cost no more than simpler ones."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bmcompiler.builder import Builder
+from bmcompiler.chip import Dims, LaneChip
+from bmcompiler.codegen.groups.choose import cheapest, greedy, total, ungrouped
+from bmcompiler.codegen.groups.regions import Move, Mover
+from bmcompiler.codegen.groups.segments import Kernels, Segments
+from bmcompiler.codegen.tiling import Box, Buffer, Held, Tiler, TileWork
+from bmcompiler.codegen.window import WindowAxis
+from bmcompiler.errors import UsageError
+from bmcompiler.ir import Module, Operation, TensorType, Value
+from bmcompiler.ir.parser import parse_module
+from bmcompiler.ir.printer import print_module
+from bmcompiler.passes.group_layers import GroupLayers
+from bmcompiler.passmanager import PassContext, Pipeline
+from bmcompiler.target import GROUP, SLICES, Target
+
+CHIP = LaneChip("test", lanes=8, lmem_size=1 << 12, alignment=16)
+
+
+class ByteMover(Mover):
+    chip = CHIP
+
+    def stored(self, value: Value, dims: Dims) -> tuple[Dims, int]:
+        return dims, 1
+
+    def emit(self, build: object, move: Move, source: int, target: int) -> None:
+        raise AssertionError
+
+    def cycles(self, move: Move) -> int:
+        return 1
+
+
+def extents(box: Box) -> Dims:
+    n, c, h, w = (hi - lo for lo, hi in box)
+    return n, c, h, w
+
+
+def buffer(value: Value, box: Box) -> Buffer:
+    n, c, h, w = value.shape
+    dims = extents(box)
+    held = Held(value, (n, c, h * w)) if dims == value.shape else Held(value, value.shape, box)
+    return Buffer(CHIP.lane_bytes(dims), "nchw", n * c * h * w, lambda build, address: None, holds=held)
+
+
+def part(op: Operation, box: Box) -> TileWork:
+    """Windows of three rows for max_pool, element by element otherwise."""
+    (result,) = op.results
+    sources = []
+    for value in op.operands:
+        rows = box[2]
+        if op.short_name == "max_pool":
+            need = WindowAxis(value.shape[2], 3, op.attributes.get("strides", (1, 1))[0], 1).need(*rows)
+            rows = need.lo, need.hi
+        width = (0, value.shape[3])
+        sources.append(buffer(value, (box[0], box[1], rows, width)))
+    n, _, h, w = extents(box)
+    return TileWork(tuple(sources), (buffer(result, box),), (), lambda *_: None, 4 * n * h * w)
+
+
+def whole(op: Operation) -> TileWork | None:
+    work = part(op, tuple((0, size) for size in op.results[0].shape))
+    needed = sum(b.lane_bytes for b in (*work.inputs, *work.outputs))
+    return work if needed <= CHIP.lmem_size else None
+
+
+@st.composite
+def nets(draw: st.DrawFn) -> Module:
+    b = Builder.new("net")
+    values = [b.input("x", TensorType((draw(st.sampled_from([1, 3])), 8, 48, draw(st.sampled_from([16, 40]))), "i8"))]
+    for _ in range(draw(st.integers(2, 12))):
+        x = values[-min(draw(st.integers(1, 3)), len(values))]
+        alike = [value for value in values if value.shape == x.shape]
+        kind = draw(st.sampled_from(["relu", "add", "pool", "pool", "stride"]))
+        if kind == "relu":
+            values.append(b.relu(x))
+        elif kind == "add":
+            values.append(b.max(x, alike[draw(st.integers(0, len(alike) - 1))]))
+        else:
+            step = 2 if kind == "stride" else 1
+            values.append(b.max_pool(x, kernel=(3, 3), strides=(step, step), pads=(1, 1, 1, 1)))
+    return b.outputs([values[-1]], ["y"])
+
+
+@settings(max_examples=25, deadline=None)
+@given(nets())
+def test_the_best_way_costs_no_more_than_simpler_ones(module: Module) -> None:
+    ops = list(module.main.ops)[:-1] if module.main.ops[-1].name == "func.return" else list(module.main.ops)
+    returned = set(module.main.returned)
+    kernels = Kernels(whole, part, lambda op: 20 * op.results[0].type.size, lambda op: True)
+    segments = Segments(ops, kernels, returned.__contains__, Tiler(CHIP.lmem_size, CHIP.alignment), ByteMover())
+    costs = []
+    for method in (cheapest, greedy, ungrouped):
+        spans = method(segments)
+        assert [start for start, _, _ in spans] == [0, *(end for _, end, _ in spans)][:-1]
+        assert spans[-1][1] == len(segments.ops)
+        costs.append(total(segments, spans))
+    assert costs[0] <= min(costs) * (1 + 1e-9)
+    assert costs[1] <= costs[2] * (1 + 1e-9)
+
+
+class Fixed:
+    """A target whose groups are known."""
+
+    def __init__(self, groups: list[tuple[list[Operation], tuple[int, int, int, int]]]) -> None:
+        self.groups, self.levels = groups, list[int]()
+
+    def layer_groups(self, function: object, level: int) -> list[tuple[list[Operation], tuple[int, int, int, int]]]:
+        self.levels.append(level)
+        return self.groups if level else []
+
+
+def chain() -> Module:
+    b = Builder.new("net")
+    x = b.input("x", TensorType((1, 4, 8, 8), "f32"))
+    return b.outputs([b.relu(b.sigmoid(b.relu(x)))], ["y"])
+
+
+def run(module: Module, target: object, level: int = 2) -> bool:
+    return GroupLayers(level).run(module, PassContext(target=target)).modified
+
+
+def test_groups_are_attributes_that_the_text_keeps() -> None:
+    module = chain()
+    first, second, third, *_ = module.main.ops
+    target = Fixed([([first, second], (1, 1, 4, 1)), ([third], (1, 2, 1, 1))])
+    assert run(module, target)
+    assert [op.attributes.get(GROUP) for op in (first, second, third)] == [0, 0, 1]
+    text = print_module(module)
+    assert "codegen.slices = [1, 1, 4, 1]" in text
+    again = parse_module(text)
+    assert [tuple(op.attributes[SLICES]) for op in again.main.ops[:3]] == [(1, 1, 4, 1), (1, 1, 4, 1), (1, 2, 1, 1)]
+    assert not run(module, target)
+
+
+def test_level_0_takes_groups_back() -> None:
+    module = chain()
+    target = Fixed([(list(module.main.ops[:2]), (1, 1, 4, 1))])
+    assert run(module, target)
+    assert run(module, target, 0)
+    assert not any(GROUP in op.attributes or SLICES in op.attributes for op in module.main.ops)
+    assert not run(module, target, 0)
+    assert target.levels == [2, 0, 0]
+
+
+@pytest.mark.parametrize("target", [None, object()])
+def test_targets_without_groups_have_none(target: Target | None) -> None:
+    assert not run(chain(), target)
+
+
+def test_levels_are_named_in_pipelines() -> None:
+    assert str(Pipeline.parse("group-layers{level=1},group-layers")) == "group-layers{level=1},group-layers"
+    with pytest.raises(UsageError, match="level of group-layers is 0, 1 or 2, not 3"):
+        Pipeline.parse("group-layers{level=3}")
