@@ -1,4 +1,6 @@
-"""Accuracy in int8 on both chips against float32: python benchmarks/accuracy.py [bm1880|bm1684] [NAMES...]
+"""Accuracy on all chips against float32: python benchmarks/accuracy.py [bm1880|bm1684|dv700] [NAMES...]
+
+In int8 on the BM1880 and BM1684, on the DV700 in fp16 and with weights of 8 bits (--quantize int8).
 
 Each network is compiled with `bmnet-compile` and run on its test samples with `bmnet-run`, as a user would; float32 is
 the interpreter on the network as imported. Third-party networks and photos must be fetched first (`make models`).
@@ -60,7 +62,8 @@ def faces(size: int) -> Callable[[], Data]:
     return load
 
 
-TARGETS = ("bm1880", "bm1684")
+TARGETS = {"bm1880": ("int8",), "bm1684": ("int8",), "dv700": ("f16", "int8")}
+"""Precisions that are measured."""
 NETS = {
     "lenet": Net((MODELS / "lenet/deploy.prototxt", MODELS / "lenet/lenet.caffemodel"), digits),
     "resnet8": Net((MODELS / "resnet8/resnet8_mnist.onnx",), digits),
@@ -82,7 +85,7 @@ def command(name: str, *arguments: object) -> None:
     subprocess.run([str(word) for word in (program, *arguments)], check=True, stdout=subprocess.DEVNULL)
 
 
-def measure(name: str, net: Net, folder: Path, target: str) -> None:
+def measure(name: str, net: Net, folder: Path, target: str, precision: str) -> None:
     if not all(path.exists() for path in net.files):
         print(f"{name:12} not fetched (make models)")
         return
@@ -95,21 +98,24 @@ def measure(name: str, net: Net, folder: Path, target: str) -> None:
     np.savez(calibration, **{source: data.calibration})
     np.savez(samples, **{source: data.test})
     start = time.perf_counter()
-    options = ("--target", target, "--quantize", "int8", "--shapes", one, "--data", calibration, "-o", model)
+    options: list[object] = ["--target", target, "--quantize", precision, "--shapes", one, "-o", model]
+    if target != "dv700":
+        options += ["--data", calibration]
     command("bmnet-compile", *net.files, *options)
     seconds = time.perf_counter() - start
     command("bmnet-run", model, "--input", samples, "-o", results)
     found = accuracy(dict(np.load(results)), data)
-    print(f"{name:12} float32 {exact:.3f}  {target} int8 {found:.3f}  bmnet-compile {seconds:.1f} s")
+    print(f"{name:12} float32 {exact:.3f}  {target} {precision} {found:.3f}  bmnet-compile {seconds:.1f} s")
 
 
 def main(arguments: list[str]) -> None:
-    targets = [a for a in arguments if a in TARGETS] or TARGETS
+    targets = [a for a in arguments if a in TARGETS] or list(TARGETS)
     names = [a for a in arguments if a not in TARGETS] or list(NETS)
     with tempfile.TemporaryDirectory() as folder:
         for target in targets:
-            for name in names:
-                measure(name, NETS[name], Path(folder), target)
+            for precision in TARGETS[target]:
+                for name in names:
+                    measure(name, NETS[name], Path(folder), target, precision)
 
 
 if __name__ == "__main__":

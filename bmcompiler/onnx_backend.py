@@ -42,9 +42,9 @@ class Prepared(BackendRep):
     arrays are folded in: first integers, then all but the first input, then everything.
     """
 
-    def __init__(self, model: onnx.ModelProto, target: str | None = None) -> None:
-        """`target`: the chip whose simulator computes; None for the op-level interpreter."""
-        self.model, self.target = _upgraded(model), target
+    def __init__(self, model: onnx.ModelProto, target: str | None = None, host: bool = False) -> None:
+        """`target`: the chip whose simulator computes; None for the op-level interpreter. `host`: see `prepare`."""
+        self.model, self.target, self.host = _upgraded(model), target, host
         known = {tensor.name for tensor in self.model.graph.initializer}
         self.names = [info.name for info in self.model.graph.input if info.name not in known]
         self.inputs_kept = 0
@@ -87,7 +87,7 @@ class Prepared(BackendRep):
         module = self._last[1]
         if self.target is not None:
             self._last = None  # the target's passes change the module
-            found = run_on_target(module, feeds, self.target)
+            found = run_on_target(module, feeds, self.target, self.host)
             return tuple(found[output.name] for output in self.model.graph.output)
         results = run_module(module, feeds)
         for name, value in zip(module.main.output_names, module.main.returned):
@@ -119,12 +119,15 @@ class InterpreterBackend(Backend):
     """
 
     @classmethod
-    def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **options: Any) -> Prepared:
-        """A model to run. Raises NotSupportedError for other devices."""
+    def prepare(cls, model: onnx.ModelProto, device: str = "CPU", host: bool = False, **options: Any) -> Prepared:
+        """A model to run; with `host` the host may run layers of it that a chip does not.
+
+        Raises NotSupportedError for other devices.
+        """
         if not cls.supports_device(device):
             raise NotSupportedError(f"device '{device}' does not exist", remedy="use the device CPU")
         name = _device_name(device)
-        return Prepared(model, None if name == "cpu" else name)
+        return Prepared(model, None if name == "cpu" else name, host)
 
     @classmethod
     def run_model(cls, model: onnx.ModelProto, inputs: Any, device: str = "CPU", **options: Any) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""Modules on a simulated chip, for the onnx backend and its suite: all layers on the device, or not at all."""
+"""Modules on a simulated chip, for the onnx backend and its suite: all layers on the device, or some on the host."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from bmcompiler.errors import SimulatorError, UnsupportedError
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, verify_module
+from bmcompiler.ops.selection import Padded
 from bmcompiler.passmanager import PassContext, run_pipeline
 from bmcompiler.registry import lookup
 from bmcompiler.target import Target, find_target
@@ -16,13 +17,15 @@ from bmcompiler.target import Target, find_target
 Arrays = dict[str, np.ndarray]
 
 
-def run_on_target(module: Module, feeds: Mapping[str, np.ndarray], target_name: str) -> Arrays:
+def run_on_target(module: Module, feeds: Mapping[str, np.ndarray], target_name: str, host: bool = False) -> Arrays:
     """Compile a float module with the target's passes for floats, run it on the device, and give its outputs back.
 
+    With `host` the host may run layers that the target does not, as in any model of the target.
     Values cross in the element types of the model file: 64-bit integers saturate to i32, bool is u8.
 
     Raises:
-        UnsupportedError: a layer would run on the host CPU, or there is nothing to compute; the text says why.
+        UnsupportedError: a layer would run on the host CPU, there is nothing to compute, or a value cannot cross the
+            border of a model; the text says why.
         SimulatorError: the device computes other bits than the target's own arithmetic says.
     """
     target = find_target(target_name)
@@ -32,10 +35,11 @@ def run_on_target(module: Module, feeds: Mapping[str, np.ndarray], target_name: 
     verify_module(module)
     compiled = target.compile([module], 2)
     for row in compiled.rows:
-        if row.where == "cpu":
+        if row.where == "cpu" and not host:
             raise UnsupportedError(f"runs on the host CPU: {row.reason}", kind=row.kind, layer=row.layer)
-    if not any(row.commands for row in compiled.rows):
+    if not host and not any(row.commands for row in compiled.rows):
         raise UnsupportedError("nothing is left for the device to compute")
+    _refuse_borders(module)
     given = {
         name: _narrowed(feeds[name], value.type.numpy) for name, value in zip(function.input_names, function.arguments)
     }
@@ -46,6 +50,15 @@ def run_on_target(module: Module, feeds: Mapping[str, np.ndarray], target_name: 
             raise SimulatorError(f"output '{name}' differs from the arithmetic of {target_name}")
         results[name] = results[name].reshape(expected.shape).astype(declared[name])
     return results
+
+
+def _refuse_borders(module: Module) -> None:
+    """Raises UnsupportedError for outputs that a model file cannot describe, or whose size only a run can tell."""
+    for name, value in zip(module.main.output_names, module.main.returned):
+        if not value.type.size:
+            raise UnsupportedError(f"output '{name}' is empty, which a model file cannot hold")
+        if isinstance(value.op, Padded):
+            raise UnsupportedError(f"the size of output '{name}' is known after a run only")
 
 
 def float_precision(target: Target) -> str | None:

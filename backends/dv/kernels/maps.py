@@ -156,7 +156,8 @@ class AvgPoolKernel(PoolKernel):
         chain = self.chain(op)
         if chain is None or len(chain) == 1:
             return (Part(replace(self.window(op), pool_avg_param=pattern(1 / prod(op.kernel)))),)
-        parts, left = [], 1 / prod(op.kernel)
+        parts: list[Part] = []
+        left = 1 / prod(op.kernel)
         for down, across in chain:
             last = len(parts) + 1 == len(chain)
             factor = left if last else 0.5 ** ceil(log2(down.window * across.window))
@@ -216,6 +217,11 @@ class AddKernel(RunKernel):
             return None
         other = right if through is left else left
         return Part(replace(run, actfunc=ACTIVATIONS[op.activation]), part.filters, other)
+
+    @rule("Operands must have 2 dimensions or more")
+    def has_maps(self, op: TensorOp) -> bool:
+        """What is no map of 4 dimensions is a vector per sample."""
+        return all(len(value.shape) >= 2 for value in op.operands)
 
     @rule("Both operands must have the shape of the result")
     def adds_equal_shapes(self, op: TensorOp) -> bool:
