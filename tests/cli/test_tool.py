@@ -81,7 +81,7 @@ def test_dis_asks_the_target(
     files: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     target = SimpleNamespace(disassemble=lambda model: f"{len(model.commands)} command(s) of {model.net_name}")
-    monkeypatch.setattr(registry, "entry_points", lambda group: {"bm1880": lambda: target})
+    only_targets(monkeypatch, bm1880=lambda: target)
     assert tool("dis", files[0]) == 0
     assert capsys.readouterr().out == "1 command(s) of tiny\n"
     assert tool("dis", files[0], "--net", "0", "-o", str(tmp_path / "out.txt")) == 0
@@ -89,10 +89,16 @@ def test_dis_asks_the_target(
     assert tool("dis", files[0], "--net", "5") == 2
 
 
+def only_targets(monkeypatch: pytest.MonkeyPatch, **targets: Callable[[], object]) -> None:
+    """These are the targets that are installed; all other plugins stay."""
+    known = registry.entry_points
+    monkeypatch.setattr(registry, "entry_points", lambda group: targets if group.endswith("targets") else known(group))
+
+
 def test_dis_without_the_target_lists_those_there_are(
     files: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(registry, "entry_points", lambda group: {"other": lambda: None})
+    only_targets(monkeypatch, other=lambda: None)
     assert tool("dis", files[0]) == 1
     message = f"bmnet-tool: {files[0]}: unknown target 'bm1880'. Remedy: choose one of: other\n"
     assert capsys.readouterr().err == message
@@ -251,16 +257,17 @@ def test_printable_keeps_letters_of_all_languages() -> None:
 
 
 def entry(value: str) -> Callable[..., list[EntryPoint]]:
-    points = [EntryPoint("broken", part, "bmcompiler.targets") for part in value.split()]
+    points = [EntryPoint("broken", part, "bmcompiler.analyzers") for part in value.split()]
     return lambda group: points
 
 
 def test_a_plugin_that_fails_to_import_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     registry.entry_points.cache_clear()
     monkeypatch.setattr(registry, "installed_entry_points", entry("no_such_package.at_all:X"))
-    loaders = registry.entry_points("bmcompiler.targets")
-    with pytest.raises(registry.PluginError, match=r"'broken' \(no_such_package.at_all:X\) cannot be imported"):
+    loaders = registry.entry_points("bmcompiler.analyzers")
+    with pytest.raises(registry.PluginError, match=r"'broken' \(no_such_package.at_all:X\) of .* cannot be imported"):
         loaders["broken"]()
+    registry._failed.clear()
     registry.entry_points.cache_clear()
 
 
@@ -268,12 +275,13 @@ def test_two_plugins_of_one_name_are_refused_but_one_listed_twice_is_not(monkeyp
     for value, works in (("json:loads json:loads", True), ("json:loads json:dumps", False)):
         registry.entry_points.cache_clear()
         monkeypatch.setattr(registry, "installed_entry_points", entry(value))
-        loader = registry.entry_points("bmcompiler.targets")["broken"]
+        loader = registry.entry_points("bmcompiler.analyzers")["broken"]
         if works:
             assert loader() is json.loads
         else:
             with pytest.raises(registry.PluginError, match="declared more than once"):
                 loader()
+    registry._failed.clear()
     registry.entry_points.cache_clear()
 
 
