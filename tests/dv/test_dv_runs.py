@@ -300,6 +300,10 @@ class Grower:
             "tanh": lambda: b.tanh(x),
             "slopes": lambda: b.prelu(x, weights(b, x.shape[1])),
             "concat": lambda: b.concat(x, self.pick(), axis=1),
+            "neg": lambda: b.neg(x),
+            "abs": lambda: b.abs(x),
+            "sub": lambda: b.sub(x, self.pick(x.shape)),
+            "hard sigmoid": lambda: b.hard_sigmoid(x),
             "host": lambda: b.softmax(x, axis=1),
         }
         self.values.append(choices[self.draw(st.sampled_from(list(choices)))]())
