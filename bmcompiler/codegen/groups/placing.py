@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from operator import attrgetter
 
-from bmcompiler.codegen.memory import Lifetime, first_fit
+from bmcompiler.codegen.memory import Lifetime
 
 _SEED = 1
-_STEPS = 60
+_STEPS, _WORK = 60, 20_000
+"""Orders that are tried, and placements of single areas in all of them."""
 
 
 def place(lives: Sequence[Lifetime], align: int, room: int) -> int:
@@ -17,14 +19,14 @@ def place(lives: Sequence[Lifetime], align: int, room: int) -> int:
     Largest first. While that is too much, two of the order change places: those that stick out come earlier
     (hill climbing with a fixed seed). Orders that are better or as good are kept.
     """
-    first_fit(list(lives), 0, align)
+    chance = random.Random(_SEED)
+    order = sorted(range(len(lives)), key=lambda i: (-lives[i].nbytes, lives[i].first))
+    place_in_order([lives[i] for i in order], align)
     need = _end(lives)
     if need <= room:
         return need
-    chance = random.Random(_SEED)
-    order = sorted(range(len(lives)), key=lambda i: (-lives[i].nbytes, lives[i].first))
     best, offsets = need, [life.offset for life in lives]
-    for _ in range(_STEPS):
+    for _ in range(min(_STEPS, _WORK // len(lives))):
         out = max(range(len(order)), key=lambda p: lives[order[p]].offset + lives[order[p]].nbytes)
         changed = list(order)
         changed.insert(chance.randrange(out + 1), changed.pop(out))
@@ -43,14 +45,17 @@ def place_in_order(lives: Sequence[Lifetime], align: int) -> None:
     """Each at the lowest offset that is free during its whole life, in the order given."""
     placed: list[Lifetime] = []
     for life in lives:
-        offset = 0
-        rivals = (p for p in placed if p.first <= life.last and life.first <= p.last)
-        for other in sorted(rivals, key=lambda x: x.offset):
+        offset, first, last = 0, life.first, life.last
+        rivals = [p for p in placed if p.first <= last and first <= p.last]
+        for other in sorted(rivals, key=_offset):
             if offset + life.nbytes <= other.offset:
                 break
             offset = max(offset, -(-(other.offset + other.nbytes) // align) * align)
         life.offset = offset
         placed.append(life)
+
+
+_offset = attrgetter("offset")
 
 
 def _end(lives: Sequence[Lifetime]) -> int:

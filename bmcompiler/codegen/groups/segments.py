@@ -12,7 +12,7 @@ from functools import cached_property
 from math import prod
 
 from bmcompiler.codegen.groups.regions import Mover, joined
-from bmcompiler.codegen.groups.slices import ONE, RANK, PartOf, Slices, add_needs, shares
+from bmcompiler.codegen.groups.slices import ONE, RANK, PartOf, Slices, add_needs, cuts
 from bmcompiler.codegen.groups.timeline import HIDDEN
 from bmcompiler.codegen.groups.units import readers_of
 from bmcompiler.codegen.memory import is_view, root_of
@@ -246,12 +246,13 @@ class Segments:
 
     def _middle(self, value: Value, slices: Slices) -> Box | None:
         """The largest share of a value, of equal ones that with most neighbours; None where shares are empty."""
-        found = [box for box in shares(value.shape, slices, self.mover.grain(value)) if box is not None]
-        if len(found) < prod(slices):
-            return None
-        return max(
-            found, key=lambda box: (_volume(box), -sum(abs(lo + hi - n) for (lo, hi), n in zip(box, value.shape)))
-        )
+        found = []
+        for size, count, grain in zip(value.shape, slices, self.mover.grain(value)):
+            parts = cuts(size, count, grain)
+            if any(lo == hi for lo, hi in parts):
+                return None
+            found.append(max(parts, key=lambda part: (part[1] - part[0], -abs(part[0] + part[1] - size))))
+        return tuple(found)
 
     def _add_inputs(self, growing: _Growing, op: Operation, work: TileWork) -> None:
         for buffer in work.inputs:
@@ -298,7 +299,3 @@ class Segments:
         if count > 1 and slices[1] == 1 and growing.weight_lane > free:
             costs.nbytes += growing.weight_bytes * (count - 1) * (1 - max(0, free) / growing.weight_lane)
         return costs.time(self.tiler)
-
-
-def _volume(box: Box) -> int:
-    return prod(hi - lo for lo, hi in box)

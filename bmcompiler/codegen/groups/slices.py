@@ -39,18 +39,14 @@ def shares(shape: Sequence[int], slices: Slices, grain: Sequence[int]) -> Iterat
 
     Cuts lie at the same fractions of all results, at multiples of `grain`.
     """
-    for position in product(*map(range, slices)):
-        box = tuple(
-            (_cut(size, i, count, step), _cut(size, i + 1, count, step))
-            for size, i, count, step in zip(shape, position, slices, grain)
-        )
+    for box in product(*map(cuts, shape, slices, grain)):
         yield box if all(lo < hi for lo, hi in box) else None
 
 
-def _cut(size: int, index: int, count: int, step: int) -> int:
-    if index == count:
-        return size
-    return size * index // count // step * step
+def cuts(size: int, count: int, grain: int) -> list[tuple[int, int]]:
+    """The intervals of one axis; some are empty where there are more than multiples of `grain`."""
+    edges = [size * index // count // grain * grain for index in range(count)]
+    return list(zip(edges, [*edges[1:], size]))
 
 
 def slice_units(
