@@ -31,6 +31,8 @@ def run_on_target(module: Module, feeds: Mapping[str, np.ndarray], target_name: 
     target = find_target(target_name)
     function = module.main
     declared = {name: value.type.numpy for name, value in zip(function.output_names, function.returned)}
+    if host:
+        _refuse_outputs(module)
     run_pipeline(module, target.pipeline(float_precision(target) or "f32", 2), PassContext(target=target))
     verify_module(module)
     compiled = target.compile([module], 2)
@@ -39,7 +41,6 @@ def run_on_target(module: Module, feeds: Mapping[str, np.ndarray], target_name: 
             raise UnsupportedError(f"runs on the host CPU: {row.reason}", kind=row.kind, layer=row.layer)
     if not host and not any(row.commands for row in compiled.rows):
         raise UnsupportedError("nothing is left for the device to compute")
-    _refuse_borders(module)
     given = {
         name: _narrowed(feeds[name], value.type.numpy) for name, value in zip(function.input_names, function.arguments)
     }
@@ -52,7 +53,7 @@ def run_on_target(module: Module, feeds: Mapping[str, np.ndarray], target_name: 
     return results
 
 
-def _refuse_borders(module: Module) -> None:
+def _refuse_outputs(module: Module) -> None:
     """Raises UnsupportedError for outputs that a model file cannot describe, or whose size only a run can tell."""
     for name, value in zip(module.main.output_names, module.main.returned):
         if not value.type.size:
