@@ -110,6 +110,28 @@ def test_special_numbers(name: str) -> None:
     run_on_device(module, TARGET.compile([module], 2), {"x0": SPECIAL.reshape(shape)})
 
 
+LARGE = [(4, 4), (5, 5), (3, 5), (9, 6), (7, 7), (5, 3), (1, 4), (11, 10)]
+
+
+@pytest.mark.parametrize("kernel", LARGE)
+@pytest.mark.parametrize("strides", [(1, 1), (2, 3), (5, 4)])
+@pytest.mark.parametrize("form", ["no pads", "half", "one side", "rounded up"])
+def test_largest_of_large_windows(kernel: tuple[int, int], strides: tuple[int, int], form: str) -> None:
+    """Exactly the largest of the numbers in fp16, all of which are below 0, whatever the padding."""
+    x = (np.random.default_rng(3).standard_normal((1, 9, 11, 10)) - 5).astype(np.float16).astype(np.float32)
+    half, most = [size // 2 for size in kernel], [size - 1 for size in kernel]
+    pads = {"half": (half[0], half[0], half[1], half[1]), "one side": (most[0], 0, 0, most[1])}.get(form, (0,) * 4)
+
+    def build(b: Builder, v: Value) -> Value:
+        return b.max_pool(v, kernel=kernel, strides=strides, pads=pads, ceil_mode=form == "rounded up")
+
+    module = net(build, x.shape)
+    made = TARGET.compile([module], 2)
+    assert {row.where for row in made.rows} == {"dv700"}, [row.reason for row in made.rows]
+    (found,) = run_on_device(module, made, {"x0": x}).values()
+    np.testing.assert_array_equal(found, run_module(module, {"x0": x})["y0"])
+
+
 LEGALIZED: dict[str, Build] = {
     "sub": lambda b, x: b.sub(b.relu(x), x),
     "hard sigmoid": lambda b, x: b.hard_sigmoid(x, alpha=0.3, beta=0.4),

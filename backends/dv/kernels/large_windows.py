@@ -1,4 +1,4 @@
-"""Average pooling of windows above 7 x 7 as poolings of poolings (dv.md 7)."""
+"""Windows of poolings beyond what a run takes, as poolings of poolings (dv.md 7)."""
 
 from __future__ import annotations
 
@@ -32,3 +32,38 @@ def steps_of(size: int, exact: bool = False) -> tuple[Step, ...] | None:
         if rest is not None and not (exact and size % window):
             found.append((Step(window, -size % window), *rest))
     return min(found, key=lambda chain: (len(chain), sum(step.zeros for step in chain)), default=None)
+
+
+_MOST = 12  # poolings in a row
+
+
+class Window(NamedTuple):
+    """One max pooling along one axis: its elements and the padding before and after the map."""
+
+    size: int
+    before: int
+    after: int
+
+
+def max_steps(size: int, before: int, after: int, count: int) -> list[Window] | None:
+    """`count` windows of at most 3 elements, each with stride 1 but the last, that reach as far as one of `size`.
+
+    None where so many windows of at least one element reach too far, or not far enough. A window never lies in padding
+    as a whole, so that what padding cuts off is seen by its neighbour.
+    """
+    reach, windows = size - 1, []
+    if not 0 <= reach <= 2 * count:
+        return None
+    for left in range(count, 0, -1):
+        part = -(-reach // left)
+        pads = min(before, part), min(after, part)
+        windows.append(Window(part + 1, *pads))
+        reach, before, after = reach - part, before - pads[0], after - pads[1]
+    return windows if not before and not after else None
+
+
+def max_counts(down: int, across: int) -> int | None:
+    """How many poolings in a row make a window of that size; None where the device has no such windows."""
+    count = -(-(max(down, across) - 1) // 2)
+    fits = across - 1 >= count  # a window has 2 columns at least (dv.md 1.7), and may have one row
+    return count if fits and 1 <= count <= _MOST else None

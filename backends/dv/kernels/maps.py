@@ -17,7 +17,7 @@ from bmcompiler.backends.dv.commands import Pads, Pair, Run
 from bmcompiler.backends.dv.geometry import effective_kernel
 from bmcompiler.backends.dv.kernels.base import ACTIVATIONS, RunKernel, why_not
 from bmcompiler.backends.dv.kernels.filters import across_groups, filters_of, with_gaps
-from bmcompiler.backends.dv.kernels.large_windows import Step, steps_of
+from bmcompiler.backends.dv.kernels.large_windows import Step, max_counts, max_steps, steps_of
 from bmcompiler.backends.dv.parts import Filters, Part
 from bmcompiler.backends.dv.run_model import RunWeights
 from bmcompiler.backends.dv.stages import pattern
@@ -32,6 +32,9 @@ from bmcompiler.target import rule
 
 RISING = (Activation.NONE, Activation.TANH, Activation.SIGMOID, Activation.ELU, Activation.RELU6)
 """Activations that never fall: the largest of their results is the result of the largest. ReLU, see `rises`."""
+
+
+_MAX_WINDOW = 3  # rows and columns of max pooling, dv.md 4.1
 
 
 def rises(run: Run) -> bool:
@@ -122,7 +125,26 @@ class MaxPoolKernel(PoolKernel):
     kind = Pool.MAX
 
     def parts(self, op: TensorOp) -> Sequence[Part]:
-        return (Part(self.window(op)),)
+        """A window above 3 x 3 is a window over windows (`large_windows`)."""
+        window = self.window(op)
+        size, pads = window.pool_size, window.pool_pad
+        count = max_counts(size.y, size.x)
+        if count is None or max(size) <= _MAX_WINDOW:
+            return (Part(window),)
+        down = max_steps(size.y, pads.top, pads.bottom, count)
+        across = max_steps(size.x, pads.left, pads.right, count)
+        if down is None or across is None:
+            return (Part(window),)
+        runs = [
+            Run(
+                m=window.m,
+                pool_enable=self.kind,
+                pool_size=Pair(x.size, y.size),
+                pool_pad=Pads(x.before, x.after, y.before, y.after),
+            )
+            for y, x in zip(down, across)
+        ]
+        return (*map(Part, runs[:-1]), Part(replace(runs[-1], pool_stride=window.pool_stride)))
 
     def joined(self, op: TensorOp, part: Part, through: Value) -> Part | None:
         window, run = self.window(op), part.run
