@@ -134,7 +134,6 @@ def test_largest_of_large_windows(kernel: tuple[int, int], strides: tuple[int, i
 
 LEGALIZED: dict[str, Build] = {
     "sub": lambda b, x: b.sub(b.relu(x), x),
-    "hard sigmoid": lambda b, x: b.hard_sigmoid(x, alpha=0.3, beta=0.4),
 }
 
 

@@ -244,7 +244,7 @@ def test_rules_that_lead_back_to_the_same_op_end() -> None:
     assert_close(run_module(module, inputs), want)
 
 
-ON_OTHER_CHIPS = {"sum_with_negative", "relu6_of_line"}
+ON_OTHER_CHIPS = {"sum_with_negative"}
 """Rules for ops that the BM1880 runs itself: tests/dv/test_dv_kernels.py."""
 
 
