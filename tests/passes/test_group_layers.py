@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from math import prod
+
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,8 +12,9 @@ from hypothesis import strategies as st
 from bmcompiler.builder import Builder
 from bmcompiler.chip import Dims, LaneChip
 from bmcompiler.codegen.groups.choose import cheapest, greedy, total, ungrouped
-from bmcompiler.codegen.groups.regions import Move, Mover
+from bmcompiler.codegen.groups.regions import Move, Mover, whole_box, within
 from bmcompiler.codegen.groups.segments import Kernels, Segments
+from bmcompiler.codegen.groups.slices import Slices, slice_units
 from bmcompiler.codegen.tiling import Box, Buffer, Held, Tiler, TileWork
 from bmcompiler.codegen.window import WindowAxis
 from bmcompiler.errors import UsageError
@@ -103,6 +107,43 @@ def test_the_best_way_costs_no_more_than_simpler_ones(module: Module) -> None:
         costs.append(total(segments, spans))
     assert costs[0] <= min(costs) * (1 + 1e-9)
     assert costs[1] <= costs[2] * (1 + 1e-9)
+
+
+@settings(max_examples=40, deadline=None)
+@given(nets(), st.tuples(st.sampled_from([1, 2]), st.just(1), st.integers(1, 6), st.just(1)))
+def test_slices_make_what_their_readers_need_and_results_as_a_whole(module: Module, slices: Slices) -> None:
+    ops = [op for op in module.main.ops if op.name != "func.return"]
+    returned = set(module.main.returned)
+    found = slice_units(ops, slices, part, returned.__contains__, ByteMover().grain)
+    assert found is not None
+    assert len(found) == prod(slices)
+    covered = {value: np.zeros(value.shape, bool) for value in returned}
+    for units in found:
+        made: dict[Value, Box] = {}
+        for unit in units:
+            assert unit.work is not None
+            for source in unit.work.inputs:
+                held = source.holds
+                if held is not None and held.value in {result for op in ops for result in op.results}:
+                    assert within(held.box or whole_box(held.value.shape), made[held.value])
+            (result,) = unit.op.results
+            assert unit.box is not None
+            made[result] = unit.box
+            if result in covered:
+                covered[result][tuple(slice(lo, hi) for lo, hi in unit.box)] = True
+    assert all(mask.all() for mask in covered.values())
+
+
+def test_groups_with_an_op_that_cannot_be_cut_are_not_cut() -> None:
+    module = chain()
+    ops = [op for op in module.main.ops if op.name != "func.return"]
+
+    def refuses(op: Operation, box: Box) -> TileWork | None:
+        return None if op is ops[1] else part(op, box)
+
+    assert (
+        slice_units(ops, (1, 1, 2, 1), refuses, lambda value: value in module.main.returned, ByteMover().grain) is None
+    )
 
 
 class Fixed:
