@@ -59,8 +59,8 @@ class ToBands(_ToBands):
 
     %y = "tensorop.to_bands"(%x) {bands = 4, bottom = 1, rows = 2, top = 1} : (tensor<1x8x7x5xi8>) -> tensor<4x8x4x5xi8>
 
-    x (1, C, H, W), out (bands, C, top + rows + bottom, W). Bands may leave out the last rows of the image. Every element
-    type; quantization stays.
+    x (1, C, H, W), out (bands, C, top + rows + bottom, W). Bands may leave out the last rows of the image. Every
+    element type; quantization stays.
     """
 
     attrs = (

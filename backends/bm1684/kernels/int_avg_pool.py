@@ -41,6 +41,7 @@ class Stages(NamedTuple):
 
     @property
     def two(self) -> bool:
+        """Whether sums of parts have to be added up."""
         return self.rest != (1, 1)
 
 
