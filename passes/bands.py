@@ -70,12 +70,11 @@ def _regions(function: Function, target: Target | None) -> list[list[TensorOp]]:
 
 
 def _takes_part(op: TensorOp, target: Target) -> bool:
-    slots = image_slots(target, _BYTES)
-    form = band_form(op, slots) if slots > 1 else None
+    packed = all(image_slots(target, value.type.dtype) > 1 for value in op.results)  # forms are those of integers
+    form = band_form(op, image_slots(target, _BYTES)) if packed else None
     if form is None or PLACE_CPU in op.attributes or unsupported_reason(target, op) is not None:
         return False
-    values = (op.result, *(op.operands[index] for index in form.operands))
-    return all(image_slots(target, value.dtype) > 1 for value in values)
+    return all(image_slots(target, op.operands[index].dtype) > 1 for index in form.operands)
 
 
 @dataclass
