@@ -194,21 +194,29 @@ def first_fit(lives: Sequence[Lifetime], base: int, align: int) -> None:
     _place(lives, _largest_first(lives), _rivals(lives), base, align)
 
 
-def pack(lives: Sequence[Lifetime], base: int, align: int) -> None:
-    """Offsets from `base` on that need little memory: first fit in an order that is searched for.
+def pack(lives: Sequence[Lifetime], base: int, align: int, enough: int | None = None, tries: int = _MOST_TRIES) -> int:
+    """Offsets from `base` on that need little memory: first fit in an order that is searched for. Returns their end.
 
     Hill climbing from the better of two orders, largest first and first used first: what ends highest takes its turn
     before another, mostly one that is in its way, and the new order stays unless it needs more. The choice is random
     with a fixed seed and the work is bounded, so that a net is planned in the same way every time.
+
+    Args:
+        enough: an end with which the search is over; the least that is possible when None. tries: orders at most.
     """
     rivals = _rivals(lives)
-    starts = (_largest_first(lives), sorted(range(len(lives)), key=lambda i: lives[i].first))
-    order = min(starts, key=lambda order: _place(lives, order, rivals, base, align))
+    if enough is None:
+        enough = base + _peak(lives, max((life.last for life in lives), default=0))
+    order = _largest_first(lives)
     best, found = _place(lives, order, rivals, base, align), [life.offset for life in lives]
-    least = base + _peak(lives, max((life.last for life in lives), default=0))
+    if best > enough:
+        used_first = sorted(range(len(lives)), key=lambda i: lives[i].first)
+        end = _place(lives, used_first, rivals, base, align)
+        if end < best:
+            best, order, found = end, used_first, [life.offset for life in lives]
     generator = random.Random(0)
-    for _ in range(min(_MOST_TRIES, _MOST_WORK // (1 + len(lives) + sum(map(len, rivals))))):
-        if best <= least:
+    for _ in range(min(tries, _MOST_WORK // (1 + len(lives) + sum(map(len, rivals))))):
+        if best <= enough:
             break
         at = generator.choice([at for at, i in enumerate(order) if found[i] + lives[i].nbytes == best])
         in_its_way = [before for before in range(at) if order[before] in rivals[order[at]]]
@@ -220,6 +228,7 @@ def pack(lives: Sequence[Lifetime], base: int, align: int) -> None:
             best, order, found = end, moved, [life.offset for life in lives]
     for life, offset in zip(lives, found):
         life.offset = offset
+    return best
 
 
 def _largest_first(lives: Sequence[Lifetime]) -> list[int]:

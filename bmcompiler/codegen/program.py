@@ -18,7 +18,9 @@ from bmcompiler.codegen.cpu_segment import encode_segment
 from bmcompiler.codegen.groups.choose import choose_groups
 from bmcompiler.codegen.groups.emission import Part, emit_steps
 from bmcompiler.codegen.groups.infos import group_infos
+from bmcompiler.codegen.groups.issue import issue_late
 from bmcompiler.codegen.groups.regions import Mover
+from bmcompiler.codegen.groups.timeline import alone_cycles, timeline
 from bmcompiler.codegen.groups.units import annotation, units_of
 from bmcompiler.codegen.kernels import DeviceKernel
 from bmcompiler.codegen.memory import is_weight, parts_of_others, plan_memory, root_of
@@ -214,6 +216,8 @@ class Program(ABC, Generic[B]):
         for units in plans:
             found = plan_residency(units, blocks, outside.__contains__, self.keeper, self.mover)
             if found is not None:
+                times = timeline(found, lambda op: alone_cycles(self._kernel(op), op), self.keeper, self.mover)
+                issue_late(found, times, self.keeper)
                 return found
         return Residency([Step(op, None) for op in segment.ops])
 

@@ -22,17 +22,18 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from bmcompiler.codegen.groups.placing import place
 from bmcompiler.codegen.groups.regions import Mover, inside, whole_of
 from bmcompiler.codegen.groups.slices import Unit
 from bmcompiler.codegen.groups.steps import AHEAD, NEVER, Copy, Residency, Slot, Stay, Step
 from bmcompiler.codegen.groups.uses import Uses
-from bmcompiler.codegen.memory import Lifetime, root_of
+from bmcompiler.codegen.memory import Lifetime, pack, root_of
 from bmcompiler.codegen.tiling import AXES, Buffer, Held, Tiler, TileWork
 from bmcompiler.ir import Operation, Value
 
 _SHRINK = 0.9
 _TRIES = 8
+_ORDERS = 60
+"""Orders of areas that are tried before the plan takes less of local memory."""
 _NEAR = 4
 """Steps ahead for which loads may fill local memory."""
 
@@ -326,7 +327,7 @@ class _Planner:
     def place(self) -> int:
         """Give all stays their addresses; returns the bytes per lane they need together."""
         lives = [Lifetime(self.tiler.rounded(stay.lane_bytes), stay.first, stay.last) for stay in self.stays]
-        need = place(lives, self.tiler.align, self.tiler.lane_bytes)
+        need = pack(lives, 0, self.tiler.align, enough=self.tiler.lane_bytes, tries=_ORDERS)
         for stay, life in zip(self.stays, lives):
             stay.address = life.offset
         return need

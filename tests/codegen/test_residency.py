@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from bmcompiler.builder import Builder
 from bmcompiler.codegen.groups.emission import Part, emit_steps
+from bmcompiler.codegen.groups.issue import issue_late
+from bmcompiler.codegen.groups.timeline import Timeline, timeline
 from bmcompiler.codegen.memory import root_of
 from bmcompiler.codegen.residency import AHEAD, Residency, Stay, Step, plan_residency, whole_units
 from bmcompiler.codegen.schedule import Moved
@@ -171,6 +173,24 @@ def test_stays_of_the_same_time_lie_apart_within_local_memory(run: Run) -> None:
         assert 0 <= stay.address <= stay.address + stay.lane_bytes <= ROOM
 
 
+@settings(max_examples=100, deadline=None)
+@given(runs(), st.integers(0, 50))
+def test_late_loads_come_in_time_and_hold_nothing_up(run: Run, cycles_alone: int) -> None:
+    found, tiler = plan(run), Tiler(ROOM, ALIGN)
+
+    def times() -> Timeline:
+        return timeline(found, lambda op: cycles_alone, tiler, None)
+
+    early, before = play(run, found), times()
+    issue_late(found, before, tiler)
+    late, after = play(run, found), times()
+    assert late[1] == early[1]
+    assert late[0].stored == early[0].stored
+    for number, step in enumerate(found.steps):
+        assert all(slot.stay.first <= slot.issue <= number for slot in step.inputs if slot.moves)
+    assert after.moved == before.moved
+
+
 @settings(max_examples=50, deadline=None)
 @given(runs())
 def test_nothing_stays_across_an_op_that_takes_all_local_memory(run: Run) -> None:
@@ -185,6 +205,18 @@ def test_plans_are_deterministic(run: Run) -> None:
     first, second = plan(run), plan(run)
     assert stays(first.steps) == stays(second.steps)
     assert first.local_only == second.local_only
+
+
+def test_a_load_is_issued_as_late_as_it_may_be() -> None:
+    b, values, run = chain(*[16] * 8, weights=16)
+    tiler = Tiler(ROOM, ALIGN, bytes_per_cycle=16, tile_cycles=0)  # a load takes as long as an op
+    found = plan(finished(b, run, values[-1]))
+    before = timeline(found, lambda op: 0, tiler, None)
+    issue_late(found, before, tiler)
+    after = timeline(found, lambda op: 0, tiler, None)
+    issued = [[slot.issue for slot in step.inputs if slot.moves] for step in found.steps]
+    assert issued == [[0, 0], *([index] for index in range(6))]
+    assert after.end == before.end
 
 
 # -- single nets -------------------------------------------------------------------------------------------------------

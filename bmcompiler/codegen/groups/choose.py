@@ -18,7 +18,7 @@ from math import inf
 from bmcompiler.codegen.groups.regions import Mover
 from bmcompiler.codegen.groups.segments import MOST_OPS, Kernels, Segments
 from bmcompiler.codegen.groups.slices import ONE, Slices
-from bmcompiler.codegen.groups.timeline import plan_cycles
+from bmcompiler.codegen.groups.timeline import alone_cycles, timeline
 from bmcompiler.codegen.groups.units import units_of
 from bmcompiler.codegen.kernels import DeviceKernel
 from bmcompiler.codegen.memory import root_of
@@ -114,7 +114,7 @@ def _planned_cycles(segment: Segment, groups: Sequence[Group], kernels: Kernels,
     cut = {op: (number, slices) for number, (ops, slices) in enumerate(groups) for op in ops}
     units = units_of(segment.ops, cut.get, kernels.whole, kernels.part, outside.__contains__, mover.grain)
     plan = plan_residency(units, kernels.blocks, outside.__contains__, tiler, mover)
-    return inf if plan is None else plan_cycles(plan, kernels.estimate, tiler, mover)
+    return inf if plan is None else timeline(plan, kernels.estimate, tiler, mover).cost(tiler)
 
 
 def _kernels(target: Target) -> Kernels:
@@ -128,11 +128,6 @@ def _kernels(target: Target) -> Kernels:
     return Kernels(
         cache(lambda op: kernel(op).whole(op)),
         cache(lambda op, box: kernel(op).boxed(op, box)),
-        cache(lambda op: kernel(op).estimate(op) or _moving_cycles(op)),
+        cache(lambda op: alone_cycles(kernel(op), op)),
         cache(lambda op: kernel(op).uses_local_memory(op)),
     )
-
-
-def _moving_cycles(op: Operation) -> int:
-    """Of an op without an estimate: its bytes, one after the other."""
-    return sum(value.type.nbytes for value in (*op.operands, *op.results)) // 16

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bmcompiler.codegen.groups.regions import Mover
-from bmcompiler.codegen.groups.steps import AHEAD, Copy, Slot, Step
+from bmcompiler.codegen.groups.steps import Copy, Slot, Step, loads_by_issue
 from bmcompiler.codegen.memory import root_of
 from bmcompiler.codegen.schedule import Moved
 
@@ -29,13 +29,9 @@ def emit_steps(
             part(number, lambda step, moved, slot=slot: _store(build, slot, moved))  # type: ignore[misc]
         waiting.clear()
 
+    loads = loads_by_issue(steps)
     for index, step in enumerate(steps):
-        due = [
-            (number, slot)
-            for number in range(index, min(index + AHEAD + 1, len(steps)))
-            for slot in steps[number].inputs
-            if slot.moves and slot.stay.first == index
-        ]
+        due = loads[index]
         if step.work is None or any(_reads(steps[number], slot, waiting) for number, slot in due):
             store_waiting()
         if step.work is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from bmcompiler.codegen.groups.regions import Move
@@ -10,8 +11,8 @@ from bmcompiler.codegen.tiling import Buffer, TileWork
 from bmcompiler.ir import Operation, Value
 
 NEVER = 1 << 30
-AHEAD = 32
-"""Steps that something may be loaded before its op."""
+AHEAD = 128
+"""Steps that something may have its place before its op, so that it can be loaded."""
 
 
 @dataclass
@@ -28,12 +29,19 @@ class Stay:
 
 @dataclass
 class Slot:
-    """How a step has one of its buffers: where (`offset` bytes into a stay), and whether it is moved for this step."""
+    """How a step has one of its buffers: where (`offset` bytes into a stay), and whether it is moved for this step.
+
+    What is loaded has its place from the first step of its stay on, and is loaded before step `issue` computes.
+    """
 
     buffer: Buffer
     stay: Stay
     moves: bool
     offset: int = 0
+    issue: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.issue = self.stay.first
 
     @property
     def address(self) -> int:
@@ -66,6 +74,16 @@ class Step:
     scratch: list[Stay] = field(default_factory=list)
     before: list[Copy] = field(default_factory=list)
     after: list[Copy] = field(default_factory=list)
+
+
+def loads_by_issue(steps: Sequence[Step]) -> list[list[tuple[int, Slot]]]:
+    """What is loaded before each step computes, with the number of the step it is for; in the order of these."""
+    found: list[list[tuple[int, Slot]]] = [[] for _ in steps]
+    for number, step in enumerate(steps):
+        for slot in step.inputs:
+            if slot.moves:
+                found[slot.issue].append((number, slot))
+    return found
 
 
 @dataclass

@@ -1,11 +1,13 @@
-"""Estimated cycles of a residency plan: two engines that work in order, one step or transfer after the other."""
+"""When the units of a residency plan compute: two engines that work in order, one step or transfer after the other."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from bmcompiler.codegen.groups.regions import Mover
-from bmcompiler.codegen.groups.steps import AHEAD, Residency, Slot, Step
+from bmcompiler.codegen.groups.steps import Residency, Slot, Step, loads_by_issue
+from bmcompiler.codegen.kernels import DeviceKernel
 from bmcompiler.codegen.tiling import Tiler
 from bmcompiler.ir import Operation
 
@@ -13,36 +15,65 @@ HIDDEN = 0.2
 """Part of the time of a transfer that counts although it runs beside computation: plans should also move little."""
 
 
-def plan_cycles(plan: Residency, estimate: Callable[[Operation], int], tiler: Tiler, mover: Mover | None) -> float:
-    """Cycles until the last store. `estimate` says what an op tiled by itself takes."""
-    moving = computing = moved = 0.0
+@dataclass
+class Timeline:
+    """Estimated cycles of a plan.
+
+    Attributes:
+        starts: when each step begins to compute. end: when all is stored. moved: bytes over the bus.
+    """
+
+    starts: list[float] = field(default_factory=list)
+    end: float = 0.0
+    moved: float = 0.0
+
+    def cost(self, tiler: Tiler) -> float:
+        """What plans are compared by, cycles."""
+        return self.end + HIDDEN * self.moved / tiler.bytes_per_cycle
+
+
+def alone_cycles(kernel: DeviceKernel, op: Operation) -> int:
+    """What an op tiled by itself takes; without an estimate, its bytes one after the other."""
+    return kernel.estimate(op) or sum(value.type.nbytes for value in (*op.operands, *op.results)) // 16  # type: ignore[arg-type]
+
+
+def loading_cycles(slot: Slot, tiler: Tiler) -> float:
+    """Cycles that a transfer keeps the bus."""
+    return slot.buffer.nbytes / tiler.bytes_per_cycle + tiler.tile_cycles / 2
+
+
+def timeline(plan: Residency, estimate: Callable[[Operation], int], tiler: Tiler, mover: Mover | None) -> Timeline:
+    """The times of a plan. `estimate` says what an op tiled by itself takes, in cycles."""
+    found = Timeline()
+    moving = computing = 0.0
     ready: dict[int, float] = {}
     waiting: list[tuple[float, Slot]] = []
+    loads = loads_by_issue(plan.steps)
 
     def transfer(slot: Slot, after: float) -> float:
-        nonlocal moving, moved
-        moved += slot.buffer.nbytes
-        moving = max(moving, after) + slot.buffer.nbytes / tiler.bytes_per_cycle + tiler.tile_cycles / 2
+        nonlocal moving
+        found.moved += slot.buffer.nbytes
+        moving = max(moving, after) + loading_cycles(slot, tiler)
         return moving
 
     for index, step in enumerate(plan.steps):
         if step.work is None:
-            moving = computing = max(moving, computing) + estimate(step.op)
-        for later in plan.steps[index : index + AHEAD + 1]:
-            for slot in later.inputs:
-                if slot.moves and slot.stay.first == index:
-                    ready[id(slot)] = transfer(slot, 0.0)
+            found.starts.append(max(moving, computing))
+            moving = computing = found.starts[-1] + estimate(step.op)
+        for _, slot in loads[index]:
+            ready[id(slot)] = transfer(slot, 0.0)
         for after, slot in waiting:
             transfer(slot, after)
         waiting = []
         if step.work is None:
             continue
-        start = max([computing, *(ready[id(slot)] for slot in step.inputs if slot.moves)])
-        computing = start + _cycles(step, mover)
+        found.starts.append(max([computing, *(ready[id(slot)] for slot in step.inputs if slot.moves)]))
+        computing = found.starts[-1] + _cycles(step, mover)
         waiting = [(computing, slot) for slot in step.outputs if slot.moves]
     for after, slot in waiting:
         transfer(slot, after)
-    return max(moving, computing) + HIDDEN * moved / tiler.bytes_per_cycle
+    found.end = max(moving, computing)
+    return found
 
 
 def _cycles(step: Step, mover: Mover | None) -> float:
