@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from functools import partial
 from math import prod
 from typing import Any, ClassVar
 
@@ -26,13 +27,12 @@ from bmcompiler.backends.bm1684.kernels.base import (
 from bmcompiler.backends.bm1684.kernels.conv_geometry import ConvGeometry, DeconvGeometry, channel_groups, window_cycles
 from bmcompiler.backends.bm1684.kernels.fold_rows import fold_inside
 from bmcompiler.backends.bm1684.kernels.int_finish import Finish
-from bmcompiler.backends.bm1684.kernels.int_planes import pack_words
+from bmcompiler.backends.bm1684.kernels.int_short import ShortFinish, over_depth
 from bmcompiler.backends.bm1684.kernels.sliding import Slide
 from bmcompiler.backends.bm1684.layout import Shape, global_strides
 from bmcompiler.codegen.tiling import Box, Buffer, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.modes import corrected_bias
 from bmcompiler.ops.nn import Conv, Deconv
 from bmcompiler.target import Kernel, rule
 
@@ -99,8 +99,13 @@ class IntConvKernel(ConvGeometry):
         axes = "nchw" if op.group > 1 else "nhw"
         data = self.plain_input(op, slides[0], axes) if framed else self.input_buffer(op, slides, axes)
         inputs = [data, *weights]
-        if finish.adds_bias or finish.has_vector:
+        packs = whole and finish.in_words and item_bytes(op.result) == 1
+        if finish.adds_bias or (finish.has_vector and not packs):
             inputs.append(self._vector(op, finish, c0, c1))
+        end: Finish | ShortFinish = ShortFinish(finish, partial(self.oriented, op)) if packs else finish
+        constants = end.constants(dims[0], c0, c1) if isinstance(end, ShortFinish) else None
+        if constants is not None:
+            inputs.append(constants)
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             reads = [(place, place + buffer.lane_bytes) for place, buffer in zip(ins, inputs)]
@@ -112,26 +117,19 @@ class IntConvKernel(ConvGeometry):
             def sums(result: int, crossed: bool) -> None:
                 fields = {**slides[0].fields, **self._kernel_fields(op)}
                 kernel = ins[1 + crossed] if len(weights) > crossed else None
-                emit_sums(build, finish, dims, (ins[0], kernel, ins[-1]), result, fields, reads)
+                bias = ins[1 + len(weights)] if finish.adds_bias else 0
+                emit_sums(build, finish, dims, (ins[0], kernel, bias), result, fields, reads)
 
-            if packs:
-                *inner, words, halves = scratch
-                finish.emit(build, dims, sums, words, inner, ins[-1])
-                pack_words(build, dims, words, halves, outs[0], finish.signed)
-            else:
-                finish.emit(build, dims, sums, outs[0], scratch, ins[-1])
+            end.emit(build, dims, sums, outs[0], scratch, ins[-1])
 
         by = global_strides(dims4(op.result))
-        packs = whole and finish.in_words and item_bytes(op.result) == 1
         if packs:
             out = activation_out(op.result, dims4(op.result), box)
         else:
             starts = [sum(lo * step for (lo, _), step in zip(band, by)) for band in bands]
             out = finish.result_buffer(dims, by, starts, box if len(bands) == 1 else None)
-        cycles = self._cycles(op, dims) * (1 + finish.crossed) + finish.cycles(dims)
-        n, c, h, w = dims
-        halves = lane_bytes((2 * n, c, h, w), 1)
-        scratch = finish.scratch(dims) + ((lane_bytes(dims), halves) if packs else ())
+        cycles = self._cycles(op, dims) * (1 + finish.crossed) + end.cycles(dims)
+        scratch = end.scratch(dims)
         if framed:
             scratch += (lane_bytes(slides[0].shape, 1),)
             cycles += 2 * pass_cycles(slides[0].shape, 1)
@@ -218,7 +216,7 @@ class IntConvKernel(ConvGeometry):
         """The bias of the sums, or the numbers added at the end."""
         if finish.adds_bias:
             return vector_buffer(op.bias, "plain", np.asarray, 2, c0, c1)
-        return real_vector_buffer(op, finish, lambda w: w.sum((1, 2, 3)), c0, c1)
+        return real_vector_buffer(op, finish, over_depth, c0, c1)
 
 
 class IntDeconvKernel(DeconvGeometry, IntConvKernel):
@@ -294,8 +292,7 @@ def real_vector_buffer(
     def load(build: Build, address: int) -> None:
         def pack(w: np.ndarray) -> np.ndarray:
             own = None if bias is None else build.coefficients.array(bias)
-            corrected: np.ndarray = corrected_bias(op, w, own, over_depth)
-            return corrected.astype(np.float32) * scale
+            return finish.vector(w, own, over_depth)
 
         offset = build.coefficients.place(weight, f"{op.opname} bias {key} {scale} {op.zero_points}", pack)
         build.load_compact(build.coefficient(offset + 4 * c0), dims, 4, address)

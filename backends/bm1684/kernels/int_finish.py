@@ -13,6 +13,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.build import FORMAT_OF_SIZE, Build, lane_bytes, side_fields
 from bmcompiler.backends.bm1684.chip import local_address
@@ -33,7 +34,10 @@ from bmcompiler.backends.bm1684.recipes import Machine, Plane, Register, Steps
 from bmcompiler.backends.bm1684.recipes.rounding import quantize
 from bmcompiler.codegen.tiling import Box, Buffer
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.modes import corrected_bias
 from bmcompiler.quant_modes import ASYMMETRIC, HIGH, LOW, rescale
+
+Numbers = NDArray[Any]
 
 Sums = Callable[[int, bool], None]
 """Emits the command of the sums: called with the address of the result, and whether every weight counts as the zero
@@ -92,6 +96,17 @@ class Finish:
             self.op.mode == ASYMMETRIC and (len(self.op.operands) > 2 or self.zero_points[0] != 0)
         )
 
+    def vector(self, weight: Numbers, bias: Numbers | None, over_depth: Callable[[Numbers], Numbers]) -> Numbers:
+        """Those numbers: fl(fl(bias) * scale), in the asymmetric mode of the corrected bias (bmlang.md 3.3).
+
+        Args:
+            over_depth: sums of the weights behind each output channel.
+        """
+        found = corrected_bias(self.op, weight, bias, over_depth) if self.op.mode == ASYMMETRIC else bias
+        assert found is not None
+        scaled: Numbers = found.astype(np.float32) * np.float32(self.scale)
+        return scaled
+
     @property
     def tiling_facts(self) -> tuple[bool, ...]:
         """What of shift and scale decides areas and cycles: which steps there are, not their numbers."""
@@ -100,7 +115,8 @@ class Finish:
         return self.factor.residual == 1.0, self._multiplier > 255
 
     @cached_property
-    def _limits(self) -> tuple[int, int]:
+    def limits(self) -> tuple[int, int]:
+        """Lowest and highest result."""
         limits = np.iinfo(self.dtype)
         return 0 if self.relu else int(limits.min), int(limits.max)
 
@@ -108,7 +124,7 @@ class Finish:
     def _steps(self) -> Steps:
         """From the saturated 16-bit sum in the low half of a word (and the vector) to the result in a word."""
         assert self.factor is not None
-        low, high = self._limits
+        low, high = self.limits
         return recorded(_scaled, 1 + self.has_vector, self.factor.residual, low, high, self.zero_points[2])
 
     # -- a tile --------------------------------------------------------------------------------------------------------
@@ -199,6 +215,13 @@ class Finish:
         self, build: Build, dims: Shape, sums: Sums, result: int, scratch: Sequence[int], vector: int
     ) -> None:
         parts = scratch[: 1 + self.crossed]
+        self.emit_parts(build, dims, sums, parts)
+        halves, *free = scratch[len(parts) :]
+        unpack_pixels(build, dims, parts[0], halves)
+        self.emit_steps(build, dims, halves, result, free, vector)
+
+    def emit_parts(self, build: Build, dims: Shape, sums: Sums, parts: Sequence[int]) -> None:
+        """The saturated sums t of 16 bits into the first of the areas, of which there is one for each sum."""
         for crossed, part in enumerate(parts):
             sums(part, bool(crossed))
             if self.all_unsigned:
@@ -206,12 +229,18 @@ class Finish:
         if self.crossed:
             (tile, a), (_, b) = (pixel_halves(part, dims, True) for part in parts)
             emit_packed(build, Eu.SUB, tile, a, a, b)
-        halves, *free = scratch[len(parts) :]
-        unpack_pixels(build, dims, parts[0], halves)
+
+    def emit_steps(self, build: Build, dims: Shape, halves: int, result: int, free: Sequence[int], vector: int) -> None:
+        """From t in the low halves of words to results in words; `free`: areas of `registers` tiles of words."""
         inputs: list[Plane | int] = [halves]
         if self.has_vector:
             inputs.append(Plane(vector, (0, 1, 0, 0)))
         self._steps.emit(build, dims, inputs, result, free)
+
+    @property
+    def registers(self) -> int:
+        """Tiles of words that `emit_steps` needs beside operand and result."""
+        return self._steps.registers
 
     def result_buffer(self, dims: Shape, by: Strides, starts: Sequence[int], box: Box | None = None) -> Buffer:
         """How a tile of results is stored.
@@ -318,11 +347,16 @@ def unpack_pixels(build: Build, dims: Shape, pixels: int, words: int) -> None:
     by = tuple(step // 4 for step in pixel_strides((groups, c, h, w)))
     to = aligned_strides(dims)
     for slot in range(min(n, 4)):
-        steps = recorded(_odd_half if slot % 2 else _even_half, 1)
+        steps = half_of(slot)
         shape = (-(-(n - slot) // 4), c, h, w)
         source = Plane(pixels + 4 * (slot // 2), (by[0], by[1], 2 * w, 2))
         target = Plane(words + 4 * slot * to[0], (4 * to[0], *to[1:]))
         steps.emit(build, shape, [source], target)
+
+
+def half_of(slot: int) -> Steps:
+    """The step from a word with two halfwords to that of an image."""
+    return recorded(_odd_half if slot % 2 else _even_half, 1)
 
 
 def _even_half(m: Machine, x: Register) -> Register:
