@@ -112,7 +112,7 @@ class StayInfo:
 
 @dataclass(frozen=True)
 class GroupInfo:
-    """Layers that are computed slice by slice, with what lies in local memory meanwhile.
+    """Layers that pass values on in local memory, whole or slice by slice, with what lies there meanwhile.
 
     Attributes:
         number: counts the groups of a program in order. layers: their names, in order.

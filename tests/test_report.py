@@ -142,7 +142,7 @@ def test_the_summary_says_time_bound_bytes_memory_and_groups() -> None:
     text = summary(one)
     for part in (
         r"neuron memory +256 bytes, 1\.28x of the lower bound 200",
-        r"groups +2, 1 of them of several layers \(2\), 1 of these in slices",
+        r"groups +2; 1 of several layers \(2 layers\), 1 of these in slices",
         r"bytes moved +1,024 = 0 weights \+ 1,024 features \+ 0 spill; 8\.00x of the compulsory ones",
         r"time +[\d.]+ us, 928 cycles at 1000 MHz, [\d.]+x of the roofline bound \(estimate\)",
     ):

@@ -79,9 +79,7 @@ def _groups(groups: Sequence[GroupInfo] | None) -> dict[str, str]:
     several = [group for group in groups if len(group.layers) > 1]
     sliced = sum(prod(group.slices) > 1 for group in several)
     layers = sum(len(group.layers) for group in several)
-    return {
-        "groups": f"{len(groups)}, {len(several)} of them of several layers ({layers}), {sliced} of these in slices"
-    }
+    return {"groups": f"{len(groups)}; {len(several)} of several layers ({layers} layers), {sliced} of these in slices"}
 
 
 def summary(result: Result, profile: Any = None) -> str:

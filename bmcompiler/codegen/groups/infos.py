@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
+from math import prod
 
-from bmcompiler.codegen.groups.steps import Residency, Stay
+from bmcompiler.codegen.groups.steps import Residency, Stay, Step
 from bmcompiler.target import GroupInfo, StayInfo
 
 
 def group_infos(plan: Residency, first: int = 0) -> list[GroupInfo]:
-    """The groups of a plan, numbered from `first` on; a stay belongs to the group in which it begins."""
-    groups = [(number, list(entries)) for number, entries in groupby(enumerate(plan.steps), lambda e: e[1].group)]
+    """The groups of a plan, numbered from `first` on; a stay belongs to the group in which it begins.
+
+    Layers that are not sliced are one group as long as a value stays in local memory from one to the next.
+    """
+    numbers = _numbers(plan.steps)
+    groups = [(number, list(entries)) for number, entries in groupby(enumerate(plan.steps), lambda e: numbers[e[0]])]
     found = []
     starting: dict[int, list[Stay]] = {}
     for stay in plan.stays:
@@ -23,6 +29,24 @@ def group_infos(plan: Residency, first: int = 0) -> list[GroupInfo]:
         stays = [_info(stay) for index in range(span[0], span[1] + 1) for stay in starting.get(index, ())]
         layers = list(dict.fromkeys(step.op.label for step in steps))
         found.append(GroupInfo(first + number, layers, steps[0].slices, most, stays))
+    return found
+
+
+def _numbers(steps: Sequence[Step]) -> list[int]:
+    """Of each step, the first step of its group."""
+    spans: dict[int, tuple[int, int]] = {}
+    for index, step in enumerate(steps):
+        for slot in (*step.inputs, *step.outputs):
+            if not slot.buffer.coefficient:
+                first, _ = spans.setdefault(id(slot.stay), (index, index))
+                spans[id(slot.stay)] = first, index
+    joined = {index for first, last in spans.values() for index in range(first + 1, last + 1)}
+    found: list[int] = []
+    for index, step in enumerate(steps):
+        before = steps[index - 1] if index else None
+        same = before is not None and step.group == before.group
+        stays = before is not None and index in joined and prod(step.slices) == prod(before.slices) == 1
+        found.append(found[-1] if same or stays else index)
     return found
 
 
