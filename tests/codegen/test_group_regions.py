@@ -1,8 +1,8 @@
-"""Boxes in local memory: copies between them, boxes in their place, and addresses, checked element by element."""
+"""Boxes in local memory: copies between them, and boxes in their place, checked element by element."""
 
 from __future__ import annotations
 
-from itertools import permutations, product
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 
 from bmcompiler.builder import Builder
 from bmcompiler.chip import Dims, LaneChip
-from bmcompiler.codegen.groups.placing import place, place_in_order
 from bmcompiler.codegen.groups.regions import Move, Mover, inside, joined, whole_of, within
 from bmcompiler.codegen.groups.slices import shares
-from bmcompiler.codegen.memory import Lifetime, first_fit
 from bmcompiler.codegen.tiling import Box, Held
 from bmcompiler.ir import TensorType, Value
 
@@ -139,37 +137,3 @@ def test_shares_are_the_whole_without_overlap(shape: Dims, slices: Dims, grain: 
             count[tuple(slice(lo, hi) for lo, hi in box)] += 1
             assert box[0][0] % grain == 0
     assert (count == 1).all()
-
-
-lives = st.lists(st.tuples(st.integers(1, 6), st.integers(0, 5), st.integers(0, 3)), min_size=1, max_size=6)
-
-
-def made(entries: list[tuple[int, int, int]]) -> list[Lifetime]:
-    return [Lifetime(size * 8, first, first + more) for size, first, more in entries]
-
-
-def end(found: list[Lifetime]) -> int:
-    return max(life.offset + life.nbytes for life in found)
-
-
-def exact(entries: list[tuple[int, int, int]]) -> int:
-    """The least room of all orders: some order of placing each as low as possible reaches the optimum."""
-    best = 1 << 30
-    for order in permutations(made(entries)):
-        place_in_order(order, 8)
-        best = min(best, end(list(order)))
-    return best
-
-
-@settings(max_examples=40, deadline=None)
-@given(lives)
-def test_hill_climbing_finds_what_an_exact_search_finds(entries: list[tuple[int, int, int]]) -> None:
-    found, first = made(entries), made(entries)
-    first_fit(first, 0, 8)
-    least = exact(entries)
-    assert place(found, 8, least) == end(found) <= end(first)
-    assert end(found) == least
-    for i, a in enumerate(found):
-        for b in found[:i]:
-            together = a.first <= b.last and b.first <= a.last
-            assert not together or a.offset + a.nbytes <= b.offset or b.offset + b.nbytes <= a.offset

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, permutations
 
 import numpy as np
 import pytest
@@ -123,6 +123,37 @@ def test_a_search_finds_orders_that_first_fit_does_not() -> None:
     assert max(life.offset + life.nbytes for life in lives) > least
     pack(lives, 0, 1)
     assert max(life.offset + life.nbytes for life in lives) == least
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 6), st.integers(0, 5), st.integers(0, 3)), min_size=1, max_size=6))
+def test_a_search_finds_what_trying_all_orders_finds(facts: list[tuple[int, int, int]]) -> None:
+    """Some order of placing each as low as possible needs the least room."""
+    lives = [Lifetime(8 * size, first, first + more) for size, first, more in facts]
+    least = min(map(_end_in_order, permutations(lives)))
+    assert pack(lives, 0, 8, enough=least) == max(life.offset + life.nbytes for life in lives) == least
+
+
+def _end_in_order(order: tuple[Lifetime, ...]) -> int:
+    """The end of all, each as low as those before it let it be."""
+    placed: list[tuple[int, Lifetime]] = []
+    for life in order:
+        offset = 0
+        for start, other in sorted(placed, key=lambda entry: entry[0]):
+            together = other.first <= life.last and life.first <= other.last
+            if together and start < offset + life.nbytes and offset < start + other.nbytes:
+                offset = start + other.nbytes
+        placed.append((offset, life))
+    return max(offset + life.nbytes for offset, life in placed)
+
+
+def test_the_search_ends_with_what_is_enough() -> None:
+    facts = [(5, 3, 5), (5, 0, 2), (4, 2, 3), (4, 5, 7), (2, 1, 4), (3, 4, 6)]
+    by_first_fit, found = ([Lifetime(*fact) for fact in facts] for _ in range(2))
+    first_fit(by_first_fit, 0, 1)
+    end = max(life.offset + life.nbytes for life in by_first_fit)
+    assert pack(found, 0, 1, enough=end) == end
+    assert found == by_first_fit
 
 
 @pytest.mark.parametrize("target", ["bm1880", "bm1684"])

@@ -52,11 +52,6 @@ def inside(inner: Held, outer: Held) -> bool:
     return outer.layout == inner.layout and within(inner.box, outer.box)
 
 
-def same_family(a: Held, b: Held) -> bool:
-    """Whether two are boxes of one value in one layout."""
-    return a.value is b.value and whole_of(a) == whole_of(b)
-
-
 @dataclass(frozen=True)
 class Move:
     """A box copied between two tensors in local memory; `shape` counts stored elements, strides count bytes in a lane.
