@@ -27,9 +27,9 @@ def occupancy_section(data: dict[str, Any]) -> str:
     marks = legend("", [(style, name) for _, style, name in _KINDS])
     pictures = "".join(_picture(run, high) for run in runs)
     text = (
-        "What lies where in every lane of local memory, from the step that keeps a place for it to its last use; a step "
-        "computes a layer, or a slice of one. Numbers above are those of groups. Layers that tile by themselves leave their "
-        "step empty."
+        "What lies where in every lane of local memory, from the step that keeps a place for it to its last use; a "
+        "step computes a layer, or a slice of one. Numbers above are those of groups. Layers that tile by themselves "
+        "leave their step empty."
     )
     return f'<h2>Local memory over time</h2><p class="small">{text}</p>{marks}{pictures}'
 
