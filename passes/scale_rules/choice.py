@@ -22,7 +22,8 @@ FLOAT_ABOVE = 0.1
 """Relative output error from which the last layers are tried in float."""
 FLOAT_SHARE = 0.25
 """Share of all products that those layers may have."""
-_ROUNDS = 3
+_TRIALS = 5
+"""Measurements of step 3 after the first, at most."""
 
 
 @dataclass
@@ -45,11 +46,10 @@ class Chooser:
 
     1. Each layer is computed in every mode that the target takes, on what it reads in the float net, some channels of
        it: its error, with that of rounding its operand. Errors of layers add up as independent noise.
-    2. The net with the most exact mode everywhere is measured: its output error is the reference, and ties the sum of
-       layer errors to output errors.
+    2. The net with the most exact mode everywhere is measured: its output error is the reference.
     3. The modes with the fewest cycles are measured. Where their output error is more than `budget` above the
-       reference, the layers that gain most accuracy per cycle take their most exact mode until the predicted error is
-       not; the result is measured, and where it is worse than predicted, more layers follow.
+       reference, the layers that gain most accuracy per cycle take their most exact mode: as few as bring the measured
+       error within the budget, found by bisection from the number that the errors of the layers let expect.
     4. Where the outputs are more than FLOAT_ABOVE away from the float net, the last layers stay in float, as few as
        bring them below, if those have at most FLOAT_SHARE of all products.
     """
@@ -107,37 +107,61 @@ class Chooser:
         in_float: Mapping[Operation, str],
     ) -> tuple[dict[Operation, str], float]:
         """Step 3: modes and their measured output error."""
-        noise = self._noise(best)
-        factor = least / sqrt(noise) if noise else 0.0
-        most = float("inf")
-        for _ in range(_ROUNDS):
-            modes = self._within(best, most)
-            if modes == best:
+        cheap = {op: min(by, key=lambda m: (by[m], self.errors[op][m])) for op, by in self.costs.items()}
+        ranking = self._ranking(cheap, best)
+
+        def trial(count: int) -> tuple[dict[Operation, str], float]:
+            modes = {**cheap, **{op: best[op] for op in ranking[:count]}}
+            return modes, self._output_error({**modes, **fixed}, in_float)
+
+        modes, error = trial(0)
+        if error <= least + self.budget or not ranking:
+            return modes, error
+        chosen = dict(best), least
+        too_few, enough = 0, len(ranking)
+        count = self._expected(cheap, best, ranking, (error, least))
+        for _ in range(_TRIALS):
+            if enough - too_few < 2:
                 break
-            found = self._output_error({**modes, **fixed}, in_float)
-            if found <= least + self.budget:
-                return modes, found
-            factor = max(found / sqrt(self._noise(modes)), factor)
-            most = min(((least + self.budget) / factor) ** 2, self._noise(modes) * 0.9) if factor else 0.0
-        return dict(best), least
+            count = min(max(count, too_few + 1), enough - 1)
+            modes, error = trial(count)
+            if error <= least + self.budget:
+                chosen, enough = (modes, error), count
+            else:
+                too_few = count
+            count = (too_few + enough) // 2
+        return chosen
 
-    def _noise(self, modes: Mapping[Operation, str]) -> float:
-        return sum(self.errors[op][mode] for op, mode in modes.items())
-
-    def _within(self, best: Mapping[Operation, str], most: float) -> dict[Operation, str]:
-        """The greedy part of step 3: modes whose errors sum to at most `most`, or the best ones."""
-        modes = {op: min(by, key=lambda m: (by[m], self.errors[op][m])) for op, by in self.costs.items()}
-        gains = []
-        for op, mode in modes.items():
+    def _ranking(self, cheap: Mapping[Operation, str], best: Mapping[Operation, str]) -> list[Operation]:
+        """Layers that gain by their most exact mode, those first that gain most for a cycle."""
+        gains: list[tuple[float, Operation]] = []
+        for op, mode in cheap.items():
             gain = self.errors[op][mode] - self.errors[op][best[op]]
             price = self.costs[op][best[op]] - self.costs[op][mode]
             if gain > 0:
                 gains.append((gain / max(price, 1), op))
-        gains.sort(key=lambda pair: pair[0])
-        while gains and self._noise(modes) > most:
-            _, op = gains.pop()
-            modes[op] = best[op]
-        return modes
+        return [op for _, op in sorted(gains, key=lambda pair: -pair[0])]
+
+    def _expected(
+        self,
+        cheap: Mapping[Operation, str],
+        best: Mapping[Operation, str],
+        ranking: list[Operation],
+        errors: tuple[float, float],
+    ) -> int:
+        """How many layers of the ranking bring the output error below the budget, if squares of errors add up.
+
+        Args:
+            errors: measured with the cheapest modes, and with the most exact ones.
+        """
+        most, least = (error**2 for error in errors)
+        gains = [self.errors[op][cheap[op]] - self.errors[op][best[op]] for op in ranking]
+        needed = (most - (errors[1] + self.budget) ** 2) / (most - least) * sum(gains)
+        total, count = 0.0, 0
+        while count < len(gains) and total < needed:
+            total += gains[count]
+            count += 1
+        return count
 
     def _tail(self, choice: Choice, found: float, in_float: Mapping[Operation, str]) -> None:
         """Step 4, by bisection over how many of the last layers stay in float."""
