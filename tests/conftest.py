@@ -1,11 +1,15 @@
-"""Shared by all tests: golden text files, refreshed with `pytest --update-golden` and reviewed as diffs."""
+"""Shared by all tests: golden text files and the race check of compiled programs.
+
+Golden files are refreshed with `pytest --update-golden` and reviewed as diffs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from race_watch import RaceWatch, watched
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -26,3 +30,18 @@ def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
         assert text == path.read_text(encoding="utf-8")
 
     return check
+
+
+@pytest.fixture(scope="session", autouse=True)
+def race_watch() -> Iterator[RaceWatch]:
+    """No test compiles a program with a race."""
+    with watched() as watch:
+        yield watch
+
+
+@pytest.fixture
+def races_allowed(race_watch: RaceWatch) -> Iterator[None]:
+    """For tests that are about programs with races."""
+    race_watch.paused = True
+    yield
+    race_watch.paused = False

@@ -108,6 +108,7 @@ def test_a_wrong_kernel_is_told_where_it_differs_first() -> None:
         testing.check_op(half, [SHAPE], target="bm1880")
 
 
+@pytest.mark.usefixtures("races_allowed")
 def test_commands_that_race_are_found() -> None:
     said = r"bm1880, --opt 2: \d+ races, the first: command .* are not ordered"
     with custom_layers.tensor_insts([Races]), pytest.raises(testing.CheckError, match=said):

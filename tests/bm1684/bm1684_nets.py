@@ -15,7 +15,6 @@ from bmcompiler.builder import Builder
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, Quant, TensorType, Value, verify_module
 from bmcompiler.runtime.bm1684_device import Bm1684Device
-from bmcompiler.runtime.simulator.bm1684.analysis import analyze
 from bmcompiler.target import Compiled
 
 Shape = tuple[int, ...]
@@ -100,7 +99,7 @@ def check(
     device: bool = True,
     inputs: dict[str, np.ndarray] | None = None,
 ) -> Compiled:
-    """Compile, run and compare bit for bit, and prove that no two unordered commands meet in memory.
+    """Compile, which also looks for races (race_watch.py), run and compare bit for bit.
 
     With `device` nothing may have gone to the CPU.
     """
@@ -108,7 +107,6 @@ def check(
     compiled = TARGET.compile([module], level)
     if device:
         assert [row.reason for row in compiled.rows if row.where == "cpu"] == []
-    assert [str(race) for race in analyze(compiled.model).races()] == []
     got, want = on_device(compiled, module, inputs), run_module(module, inputs, target=TARGET)
     for name, expected in want.items():
         assert got[name].dtype == expected.dtype
