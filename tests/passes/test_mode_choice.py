@@ -80,6 +80,16 @@ def test_the_budget_bounds_the_extra_error() -> None:
     assert output_error(module) <= output_error(best) + 0.01
 
 
+def test_no_more_layers_than_needed_take_an_exact_mode() -> None:
+    """The layers that gain most are more exact; each step of the budget pays for fewer of them."""
+    exact = []
+    for budget in (0.0, 0.3, 1.0, 100.0):
+        module = net()
+        quantize(module, f",budget={budget}", Counting(low=1, high=100, asymmetric=100))
+        exact.append(sum(mode != "low" for mode in modes(module).values()))
+    assert exact == sorted(exact, reverse=True) and exact[0] > exact[-1] == 0
+
+
 @pytest.mark.parametrize("mode", ["low", "high", "asymmetric"])
 def test_an_option_forces_one_mode(mode: str) -> None:
     module = net()
