@@ -115,3 +115,24 @@ def test_groups_spare_global_memory(level: int) -> None:
     cycles = [analyze(compiled.model, 0).timing().cycles for compiled in (alone, grouped)]
     assert features(grouped) < 0.6 * features(alone)
     assert cycles[1] < cycles[0]
+
+
+def shuffled(net: Net, x: Value, groups: int) -> Value:
+    """Channels of the groups in turn, through five axes."""
+    n, c, h, w = x.shape
+    apart = net.b.permute(net.b.reshape(x, shape=(n, groups, c // groups, h, w)), order=(0, 2, 1, 3, 4))
+    return net.b.reshape(apart, shape=(n, c, h, w))
+
+
+@pytest.mark.parametrize("level", [1, 2])
+def test_groups_beside_values_of_five_axes(level: int) -> None:
+    net = Net([(1, 8, 24, 20)])
+    (x,) = net.inputs
+    for number in range(3):
+        with net.b.at(f"unit{number}"):
+            inner = shuffled(net, net.b.relu(conv(net, x, 36, 1)), 3)
+            x = net.b.mac_shift(conv(net, inner, 36), conv(net, x, 36, 1), multipliers=(3, 5), rshift=3)
+    module = net.module([x])
+    with local_memory(900):
+        GroupLayers(level).run(module, PassContext(target=TARGET))
+        verified(module)

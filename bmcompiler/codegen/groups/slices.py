@@ -105,7 +105,7 @@ def add_needs(op: Operation, work: TileWork, needs: dict[Value, Box], made: set[
         if held is None or held.value not in made:
             continue
         shape = held.value.shape
-        if len(shape) != 4:
+        if len(shape) != RANK:
             return False
         n, c, h, w = shape
         if held.box is None:
