@@ -24,8 +24,8 @@ def group_section(data: dict[str, Any]) -> str:
     longest = max(cycles.values(), default=0) or 1
     boxes = "".join(_box(group, largest, cycles, longest) for group in groups)
     text = (
-        "Layers in one box pass values on in local memory, whole or in slices. The bar under a box shows the most bytes "
-        f"of a lane in use meanwhile (full width: {largest:,}), the darker a layer the more cycles it takes."
+        "Layers in one box pass values on in local memory, whole or in slices. The bar under a box shows the most "
+        f"bytes of a lane in use meanwhile (full width: {largest:,}), the darker a layer the more cycles it takes."
     )
     return f'<h2>Groups</h2><p class="small">{text}</p><div class="groups">{boxes}</div>'
 
