@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from fetched import third_party
 
 import bmcompiler
 from bmcompiler.arith import quantize_real
@@ -15,16 +15,8 @@ from bmcompiler.interpreter import run_module
 from bmcompiler.runtime import Session
 
 cv2 = pytest.importorskip("cv2")
-THIRD_PARTY = Path(__file__).resolve().parent.parent / "models" / "third_party"
 FACES = {"astronaut.png": 1, "res10_ssd_face_photo1.jpg": 5, "res10_ssd_face_photo2.jpg": 2}
 MEAN = (104, 177, 123)
-
-
-def third_party(name: str) -> Path:
-    path = THIRD_PARTY / name
-    if not path.exists():
-        pytest.skip(f"{name} is not fetched: run `make models`")
-    return path
 
 
 def as_input(image: np.ndarray) -> np.ndarray:

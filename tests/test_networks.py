@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fetched import third_party
 
 import bmcompiler
 from bmcompiler.arith import quantize_real
@@ -19,15 +20,7 @@ from bmcompiler.interpreter import run_module
 from bmcompiler.runtime import Session
 
 MODELS = Path(__file__).resolve().parent.parent / "models"
-THIRD_PARTY = MODELS / "third_party"
 Arrays = Mapping[str, np.ndarray]
-
-
-def third_party(name: str) -> Path:
-    path = THIRD_PARTY / name
-    if not path.exists():
-        pytest.skip(f"{name} is not fetched: run `make models`")
-    return path
 
 
 def digits() -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
+from fetched import THIRD_PARTY, third_party
 from rendered_text import found, lines, pages
 
 import bmcompiler
 from bmcompiler.interpreter import run_module
 from bmcompiler.runtime import Session
 
-THIRD_PARTY = Path(__file__).resolve().parent.parent / "models" / "third_party"
 TEST_SEED, CALIBRATION_SEED = 1, 2
-
-
-def third_party(name: str) -> Path:
-    path = THIRD_PARTY / name
-    if not path.exists():
-        pytest.skip(f"{name} is not fetched: run `make models`")
-    return path
 
 
 def only(outputs: dict[str, np.ndarray]) -> np.ndarray:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from dv_nets import run_on_device
+from fetched import THIRD_PARTY, third_party
 from rendered_text import lines
 
 import bmcompiler
@@ -15,18 +16,10 @@ from bmcompiler.interpreter import run_module
 from bmcompiler.runtime import Session
 
 cv2 = pytest.importorskip("cv2")
-THIRD_PARTY = Path(__file__).resolve().parent.parent.parent / "models" / "third_party"
 PRECISIONS = ("f16", "int8")
 LOSS = {"f16": 0.0, "int8": 0.005}
 """Share of samples that may be judged otherwise."""
 Arrays = dict[str, np.ndarray]
-
-
-def third_party(name: str) -> Path:
-    path = THIRD_PARTY / name
-    if not path.exists():
-        pytest.skip(f"{name} is not fetched: run `make models`")
-    return path
 
 
 def compiled(files: tuple[Path, ...], shape: tuple[int, ...], precision: str) -> Any:

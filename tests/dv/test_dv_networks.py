@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dv_nets import Arrays, net, weights
+from fetched import third_party
 
 import bmcompiler
 from bmcompiler.backends.dv.target import TARGET
@@ -20,7 +22,7 @@ from bmcompiler.builder import Builder
 from bmcompiler.cli.common import run
 from bmcompiler.errors import FileFormatError, SimulatorError, UnsupportedError
 from bmcompiler.interpreter import run_module
-from bmcompiler.ir import Module, TensorType, Value, verify_module
+from bmcompiler.ir import Module, Value
 from bmcompiler.runtime import Session
 from bmcompiler.runtime.dmp_dv import dmp_dv_mem_get_total_size
 from bmcompiler.target import unsupported_reason
@@ -31,7 +33,6 @@ NETS = {
     "resnet8": ("resnet8/resnet8_mnist.onnx", None),
 }
 ON_CPU = {"lenet": {"softmax"}, "resnet8": set[str]()}
-Arrays = dict[str, np.ndarray]
 
 
 def compiled(name: str, batch: int) -> Any:
@@ -154,10 +155,7 @@ BY_LIMITS = ("of a unified buffer of", "writes the unified buffer but needs")
 @pytest.mark.slow
 def test_runs_of_resnet50_keep_their_results_on_the_chip() -> None:
     """At least 70 % of the runs that may, by the documented limits, pass on their result, or add or pool at once."""
-    path = MODELS / "third_party" / "light_resnet50.onnx"
-    if not path.exists():
-        pytest.skip("light_resnet50.onnx is not fetched: run `make models`")
-    rows = bmcompiler.compile(path, target="dv700", shapes=[[1, 3, 224, 224]]).rows
+    rows = bmcompiler.compile(third_party("light_resnet50.onnx"), target="dv700", shapes=[[1, 3, 224, 224]]).rows
     runs = [row for row in rows if row.where == "dv700"]
     joined = [row for row in runs if "+add" in row.kind or "+max_pool" in row.kind or not row.stored]
     barred = [row for row in runs if row not in joined and any(text in row.note for text in BY_LIMITS)]
@@ -166,20 +164,6 @@ def test_runs_of_resnet50_keep_their_results_on_the_chip() -> None:
 
 
 # -- single ops -------------------------------------------------------------------------------------------------------
-def weights(b: Builder, *shape: int) -> Value:
-    return b.weight(np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32))
-
-
-def net(build: Any, *shapes: tuple[int, ...]) -> Module:
-    b = Builder.new("net")
-    inputs = [b.input(f"x{i}", TensorType(shape, "f32")) for i, shape in enumerate(shapes)]
-    made = build(b, *inputs)
-    values = list(made) if isinstance(made, tuple) else [made]
-    module = b.outputs(values, [f"y{i}" for i in range(len(values))])
-    verify_module(module)
-    return module
-
-
 MAP = (2, 9, 11, 10)
 ON_DEVICE: dict[str, Any] = {
     "conv": lambda b, x: b.conv(x, weights(b, 5, 9, 3, 2), weights(b, 5), pads=(1, 0, 2, 1), strides=(2, 1)),

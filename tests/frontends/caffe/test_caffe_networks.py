@@ -9,6 +9,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 from caffe_nets import random, run
+from fetched import third_party
 
 from bmcompiler.frontends.caffe import import_caffe
 from bmcompiler.ir import Module
@@ -17,13 +18,6 @@ cv2 = pytest.importorskip("cv2")
 MODELS = Path(__file__).parents[3] / "models"
 FACES = {"astronaut.png": 1, "res10_ssd_face_photo1.jpg": 5, "res10_ssd_face_photo2.jpg": 2}
 DEPLOYS = ("alexnet", "googlenet", "caffenet", "rcnn", "flickr_style")
-
-
-def third_party(name: str) -> Path:
-    path = MODELS / "third_party" / name
-    if not path.exists():
-        pytest.skip(f"{name} is not there: run python models/fetch.py")
-    return path
 
 
 def detector() -> tuple[str, str]:

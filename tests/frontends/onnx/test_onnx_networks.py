@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from fetched import third_party
 from onnx_models import reference
 
 from bmcompiler.frontends.onnx import FRONTEND, import_onnx
@@ -19,13 +20,6 @@ from bmcompiler.ir import Module, verify_module
 from bmcompiler.passmanager import run_pipeline
 
 MODELS = Path(__file__).resolve().parents[3] / "models"
-
-
-def third_party(name: str) -> Path:
-    path = MODELS / "third_party" / name
-    if not path.exists():
-        pytest.skip(f"{name} is not there: run python models/fetch.py")
-    return path
 
 
 def script(name: str) -> ModuleType:
