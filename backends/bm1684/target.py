@@ -62,7 +62,8 @@ class Bm1684Target:
         as kl elsewhere (tests/bm1684/test_bm1684_networks_int8.py).
         """
         before = "single-precision,absorb-qdq,canonicalize,narrow-borders,legalize{form=same},merge-reshapes"
-        groups = group_layers(level)
+        split = ",split-deconv" if level > 1 else ""
+        groups = split + group_layers(level)
         if precision == "f32":
             return f"{before},fuse-activation,dead-code{groups}"
         if precision == "int8":

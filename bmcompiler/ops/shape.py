@@ -215,6 +215,35 @@ class Upsample(TensorOp):
         return x.repeat(self.scale[0], axis=2).repeat(self.scale[1], axis=3)
 
 
+@tensorop("interleave")
+class Interleave(TensorOp):
+    """The phases of a feature map, which lie side by side as channels, pixel by pixel.
+
+    out[n, c, y*sh + i, x*sw + j] = in[n, (i*sw + j)*P + c, y, x] for the first `channels` of the P channels of a phase.
+
+    %y = "tensorop.interleave"(%x) {channels = 8, scale = [2, 2]} : (tensor<1x32x4x4xf32>) -> tensor<1x8x8x8xf32>
+
+    x (N, sh*sw*P, H, W), out (N, channels, H*sh, W*sw), channels <= P.
+    """
+
+    ins = (operand("x", 4),)
+    attrs = (attr("scale", Pair), attr("channels", int))
+    locality = Locality.GLOBAL
+
+    def infer(self) -> TensorType:
+        if min(self.scale) < 1:
+            raise self.shape_error(f"scale must be at least 1, got {list(self.scale)}")
+        (n, total, h, w), phases = self.x.shape, self.scale[0] * self.scale[1]
+        if total % phases or not 0 < self.channels <= total // phases:
+            raise self.shape_error(f"{total} channels are not {phases} phases of at least {self.channels}")
+        return self.operands[0].type.with_shape((n, self.channels, h * self.scale[0], w * self.scale[1]))
+
+    def evaluate(self, x: Any) -> Any:
+        (n, total, h, w), (sh, sw) = x.shape, self.scale
+        phases = x.reshape(n, sh, sw, total // (sh * sw), h, w)[:, :, :, : self.channels]
+        return phases.transpose(0, 3, 4, 1, 5, 2).reshape(n, self.channels, h * sh, w * sw)
+
+
 @tensorop("tile")
 class Tile(TensorOp):
     """The whole tensor repeated reps[i] times along axis i.

@@ -126,6 +126,7 @@ SAMPLES: dict[str, Sample] = {
     "slice": _unary("slice", starts=(0, 3, 1, 0), ends=(2, -1, 5, 6), steps=(1, -2, 2, 1)),
     "pad": _unary("pad", pads=(0, 0, 0, 1, 2, 1, 0, 3), mode="reflect"),
     "upsample": _unary("upsample", scale=(2, 3)),
+    "interleave": _unary("interleave", TensorType((2, 12, 5, 6)), scale=(2, 2), channels=2),
     "tile": _unary("tile", ROWS, reps=(2, 3)),
     "reduce": _unary("reduce", method="mean", axes=(2, 3)),
     "quantize_linear": (

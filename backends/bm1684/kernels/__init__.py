@@ -28,6 +28,7 @@ from bmcompiler.backends.bm1684.kernels.int_elementwise import (
     WhereForms,
 )
 from bmcompiler.backends.bm1684.kernels.int_lut import LutKernel
+from bmcompiler.backends.bm1684.kernels.interleave import InterleaveKernel
 from bmcompiler.backends.bm1684.kernels.layout import (
     BitCastKernel,
     ConcatKernel,
@@ -85,6 +86,7 @@ KERNELS: tuple[DeviceKernel, ...] = (
     PadKernel(),
     TileKernel(),
     UpsampleKernel(),
+    InterleaveKernel(),
     ResizeKernel(),
     GatherKernel(),
     GatherElementsKernel(),

@@ -1,0 +1,140 @@
+"""Transposed convolutions whose windows do not overlap, as convolutions of single pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bmcompiler.ir import Module, Rewriter, TensorType, Value
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.passes.quantize_rules.building import PLACE_CPU
+from bmcompiler.passes.rewriting import PatternPass, Rule, Rules, inherit, make
+from bmcompiler.passmanager import PassContext, PassResult
+from bmcompiler.target import Target, local_cycles, unsupported_reason
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_PITCHES = (1, 32, 64)
+"""Multiples of which the channels of a phase are made, to see whether the target then joins the phases faster."""
+_OF_DECONV = ("strides", "pads", "dilations", "group", "output_pads")
+"""Attributes that the convolution does not take over."""
+
+
+@dataclass(frozen=True)
+class SplitDeconv(PatternPass):
+    """A deconv whose windows do not overlap becomes a 1x1 conv that makes each place of the window as channels.
+
+    Chips that insert zeros between the pixels multiply by all of them; here every product counts.
+
+    1. deconv, as large as its stride, no pads, one group, constant weights : conv 1x1 -> interleave
+    2. channels that are all 0 stand between the phases where the target joins them faster then
+    It is done where the target says that it takes less time in local memory. Values stay, bit for bit (of floats all
+    but the sign of a zero that a sum underflows to): a phase has the products of one tap, in their order.
+    """
+
+    name = "split-deconv"
+
+    def run(self, module: Module, ctx: PassContext) -> PassResult:
+        return PassResult(False) if ctx.target is None else _ForTarget(ctx.target).run(module, ctx)
+
+
+@dataclass(frozen=True)
+class _ForTarget(PatternPass):
+    target: Target
+
+    name = "split-deconv"
+
+    def rules(self, module: Module) -> Rules:
+        return _SplitDeconv(module, self.target)
+
+
+class _SplitDeconv(Rules):
+    def __init__(self, module: Module, target: Target) -> None:
+        super().__init__(module)
+        self.target = target
+
+    def table(self) -> Mapping[str, Sequence[Rule]]:
+        return {"deconv": (self.split,)}
+
+    def split(self, op: TensorOp, rewriter: Rewriter) -> bool:
+        """Both rules."""
+        import numpy as np
+
+        weight, bias = self.constant(op.weight), self.constant(op.bias)
+        if weight is None or (op.bias is not None and bias is None) or not _is_apart(op) or PLACE_CPU in op.attributes:
+            return False
+        if op.type.is_float and not np.isfinite(weight).all():
+            return False  # an infinite weight makes NaN of the zeros between the pixels
+        pitch = self._best(op)
+        if pitch is None:
+            return False
+        phases = weight.transpose(2, 3, 1, 0).reshape(_phases(op), weight.shape[1], -1)
+        kernels = _spread(phases, pitch).reshape(-1, weight.shape[0], 1, 1)
+        made = self.weight(kernels, op.weight, op, rewriter, "weight")
+        vector = None
+        if bias is not None:
+            biases = _spread(np.tile(bias, (_phases(op), 1)), pitch).reshape(-1)
+            vector = self.weight(biases, op.bias, op, rewriter, "bias")
+        conv, joined = _ops(op, made, vector)
+        rewriter.insert_before(op, conv)
+        rewriter.insert_before(op, inherit(joined, op))
+        rewriter.replace(op, joined.results)
+        return True
+
+    def _best(self, op: TensorOp) -> int | None:
+        """Channels from a phase to the next, None to leave the op."""
+        (depth, channels), least, best = op.weight.shape[:2], local_cycles(self.target, op), None
+        if least is None:
+            return None
+        for pitch in sorted({-(-channels // step) * step for step in _PITCHES}):
+            total = _phases(op) * pitch
+            weight = _without_numbers(op.weight, (total, depth, 1, 1))
+            bias = None if op.bias is None else _without_numbers(op.bias, (total,))
+            cycles = self._cycles(*_ops(op, weight, bias))
+            if cycles is not None and cycles < least:
+                best, least = pitch, cycles
+        return best
+
+    def _cycles(self, *ops: TensorOp) -> int | None:
+        """Cycles of ops that are in no block, None where the target has no estimate; forgets the ops."""
+        supported = all(unsupported_reason(self.target, op) is None for op in ops)
+        found = [local_cycles(self.target, op) for op in ops] if supported else [None]
+        for op in ops:
+            op.drop_operands()
+        return None if None in found else sum(filter(None, found))
+
+
+def _phases(op: TensorOp) -> int:
+    return int(op.strides[0] * op.strides[1])
+
+
+def _is_apart(op: TensorOp) -> bool:
+    """Whether each result is made of one pixel, and each pixel makes a block of results of its own."""
+    plain = op.group == 1 and not any(op.pads) and not any(op.output_pads) and tuple(op.dilations) == (1, 1)
+    return plain and _phases(op) > 1 and tuple(op.weight.shape[2:]) == tuple(op.strides) and not op.zero_points
+
+
+def _spread(phases: np.ndarray, pitch: int) -> np.ndarray:
+    """(phases, channels, ...) with zeros up to `pitch` channels."""
+    import numpy as np
+
+    out = np.zeros((len(phases), pitch, *phases.shape[2:]), phases.dtype)
+    out[:, : phases.shape[1]] = phases
+    return out
+
+
+def _without_numbers(like: Value, shape: tuple[int, ...]) -> Value:
+    """A constant of which only the type is asked."""
+    return make("weight", (), {"key": ""}, [like.type.with_shape(shape)]).result
+
+
+def _ops(op: TensorOp, weight: Value, bias: Value | None) -> tuple[TensorOp, TensorOp]:
+    """The convolution and what joins its phases."""
+    attributes = {name: value for name, value in op.attributes.items() if name not in _OF_DECONV and "." not in name}
+    n, _, h, w = op.input.shape
+    type = TensorType((n, weight.shape[0], h, w), op.type.dtype, op.type.quant)
+    conv = make("conv", [op.input, weight, bias], attributes, [type], op.location)
+    joined = {"scale": op.strides, "channels": op.type.shape[1]}
+    return conv, make("interleave", [conv.result], joined, location=op.location)

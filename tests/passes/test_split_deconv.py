@@ -1,0 +1,125 @@
+"""Deconvolutions become 1x1 convolutions: which of them, and with the same bits on the chip."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bmcompiler.backends.bm1684.target import TARGET
+from bmcompiler.builder import Builder
+from bmcompiler.interpreter import run_module
+from bmcompiler.ir import Module, TensorType, verify_module
+from bmcompiler.passes.split_deconv import SplitDeconv
+from bmcompiler.passmanager import PassContext
+
+LOW = {"mode": "low", "scale": 2.0**-9}
+HIGH = {"mode": "high", "scale": 0.0017}
+
+
+def net(
+    channels: tuple[int, int],
+    size: tuple[int, int, int],
+    stride: tuple[int, int] = (2, 2),
+    dtype: str = "f32",
+    weight: np.ndarray | None = None,
+    **attributes: Any,
+) -> Module:
+    """A deconv as large as its stride, with a bias."""
+    rng, b = np.random.default_rng(3), Builder.new("net")
+    (c, o), (n, h, w) = channels, size
+    x = b.input("x", TensorType((n, c, h, w), dtype))
+    kernel = attributes.pop("kernel", stride)
+    groups = attributes.get("group", 1)
+    if dtype == "f32":
+        weight = rng.standard_normal((c, o // groups, *kernel)).astype(np.float32) if weight is None else weight
+        bias = b.weight(rng.standard_normal(o).astype(np.float32), "bias")
+        made = b.deconv(x, b.weight(weight, "w"), bias, strides=stride, **attributes)
+    else:
+        weight = rng.integers(-128, 128, (c, o, *kernel)).astype(np.int8)
+        bias = b.weight(rng.integers(-3000, 3000, o).astype(np.int16), "bias")
+        out = TensorType((n, o, h * stride[0], w * stride[1]), "i8")
+        made = b.deconv(x, b.weight(weight, "w"), bias, strides=stride, out=out, **attributes)
+    made.op.attributes["source.tensor"] = "up"
+    return b.outputs([made], ["y"])
+
+
+def split(module: Module) -> Counter[str]:
+    """The ops after the pass; outputs on the chip stay, bit for bit."""
+    verify_module(module)
+    argument = module.main.arguments[0]
+    rng = np.random.default_rng(4)
+    x = rng.standard_normal(argument.shape) if argument.type.is_float else rng.integers(-128, 128, argument.shape)
+    inputs = {"x": x.astype(argument.type.numpy)}
+    before = run_module(module, inputs, target=TARGET)["y"]
+    SplitDeconv().run(module, PassContext(target=TARGET))
+    verify_module(module)
+    after = run_module(module, inputs, target=TARGET)["y"]
+    np.testing.assert_array_equal(before.view(np.uint8), after.view(np.uint8))
+    return Counter(op.short_name for op in module.main.ops)
+
+
+@pytest.mark.parametrize(
+    ("channels", "attributes"),
+    [
+        ((24, 1), {}),
+        ((24, 24), {"activation": "relu6"}),
+        ((6, 5), {"stride": (3, 2), "activation": "relu"}),
+        ((1, 70), {}),
+        ((7, 2), {"stride": (1, 2)}),
+    ],
+)
+def test_floats_stay_bit_for_bit(channels: tuple[int, int], attributes: Mapping[str, Any]) -> None:
+    ops = split(net(channels, (1, 20, 20), **attributes))
+    assert (ops["deconv"], ops["conv"], ops["interleave"], ops["weight"]) == (0, 1, 1, 2)
+
+
+@pytest.mark.parametrize("modes", [LOW, HIGH, {"rshift": 9}], ids=["low", "high", "shift"])
+@pytest.mark.parametrize("channels", [(24, 1), (24, 24)])
+def test_bytes_stay_bit_for_bit(channels: tuple[int, int], modes: Mapping[str, Any]) -> None:
+    ops = split(net(channels, (4, 20, 20), dtype="i8", **modes))
+    assert (ops["deconv"], ops["conv"], ops["interleave"]) == (0, 1, 1)
+
+
+def test_phases_of_some_channels_begin_at_lane_0() -> None:
+    module = net((24, 24), (1, 20, 20))
+    split(module)
+    (conv,) = (op for op in module.main.ops if op.short_name == "conv")
+    assert conv.type.shape == (1, 4 * 64, 20, 20)
+    (joined,) = (op for op in module.main.ops if op.short_name == "interleave")
+    assert joined.attributes["source.tensor"] == "up" and "source.tensor" not in conv.attributes
+
+
+def test_what_overlaps_or_leaves_gaps_stays() -> None:
+    for change in (
+        {"kernel": (3, 3)},
+        {"pads": (0, 1, 0, 0)},
+        {"output_pads": (1, 0)},
+        {"group": 2},
+        {"stride": (1, 1)},
+    ):
+        module = net((8, 8), (1, 20, 20), **change)
+        assert not SplitDeconv().run(module, PassContext(target=TARGET)).modified
+    infinite = np.full((8, 8, 2, 2), np.inf, np.float32)
+    assert not SplitDeconv().run(net((8, 8), (1, 20, 20), weight=infinite), PassContext(target=TARGET)).modified
+
+
+def test_targets_that_have_no_time_for_it_keep_the_deconv() -> None:
+    for target in (None, object()):
+        assert not SplitDeconv().run(net((8, 8), (1, 20, 20)), PassContext(target=target)).modified  # type: ignore[arg-type]
+
+
+def test_small_maps_and_large_ones_stay() -> None:
+    """Copies between lanes take time to start; what exceeds local memory has no estimate."""
+    for size in ((1, 1, 1), (1, 600, 600)):
+        assert split_or_not(size) == 1
+
+
+def split_or_not(size: tuple[int, int, int]) -> int:
+    """Deconvolutions that the pass leaves."""
+    module = net((4, 1), size)
+    SplitDeconv().run(module, PassContext(target=TARGET))
+    return sum(op.short_name == "deconv" for op in module.main.ops)
