@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from bmcompiler.backends.bm1684.build import Build, side_fields
 from bmcompiler.backends.bm1684.chip import CHIP, local_address
-from bmcompiler.backends.bm1684.isa import Direction
 from bmcompiler.backends.bm1684.kernels.base import activation_in, dims4, item_bytes, plane, words_of
 from bmcompiler.backends.bm1684.kernels.conv_geometry import ConvGeometry
+from bmcompiler.backends.bm1684.kernels.local_copies import transfer_words
 from bmcompiler.backends.bm1684.layout import aligned_strides
 from bmcompiler.codegen.tiling import TileWork
 from bmcompiler.ops.base import TensorOp
@@ -36,16 +36,10 @@ def fold_inside(kernel: ConvGeometry, op: TensorOp, work: TileWork) -> TileWork:
             row, lane = divmod(tap * source[1], CHIP.lanes)
             place = folded + 4 * (row * to[1] + y0 * to[2] + slide.frame[2])
             shape = (before[0], source[1], y1 - y0, columns[1] - columns[0])
-            build.gdma(
-                [plane(ins[0], source, item)],
-                [plane(folded, slide.shape, item)],
-                direction=Direction.LOCAL_TO_LOCAL,
-                stride_enable=1,
-                src_addr=local_address(ins[0] + 4 * (first * by[2] + columns[0])),
-                dst_addr=local_address(place, lane),
-                **side_fields("src", shape, (by[0], by[1], op.strides[0] * by[2], 1)),
-                **side_fields("dst", shape, to),
-            )
+            start = local_address(ins[0] + 4 * (first * by[2] + columns[0]))
+            seen = side_fields("src", shape, (by[0], by[1], op.strides[0] * by[2], 1))
+            touched = [plane(ins[0], source, item)], [plane(folded, slide.shape, item)]
+            transfer_words(build, start, local_address(place, lane), seen | side_fields("dst", shape, to), touched)
         work.compute(build, [folded, *ins[1:]], outs, inner)
 
     inputs = (activation_in(op.input, source, whole), *work.inputs[1:])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from math import prod
 
@@ -70,16 +71,8 @@ class LocalMover(Mover):
         (start, by), (end, to) = move.source, move.target
         reads, writes = [(source, source + move.source_bytes)], [(target, target + move.target_bytes)]
         if move.reshaped is not None:
-            build.gdma(
-                reads,
-                writes,
-                direction=Direction.LOCAL_TO_LOCAL,
-                stride_enable=1,
-                src_addr=local_address(source),
-                dst_addr=local_address(target),
-                **_side("src", move.shape, by),
-                **_side("dst", move.reshaped, to),
-            )
+            fields = _side("src", move.shape, by) | _side("dst", move.reshaped, to)
+            transfer_words(build, local_address(source), local_address(target), fields, (reads, writes))
             return
         copy_words(build, move.shape, (source + start, _in_words(by)), (target + end, _in_words(to)), (reads, writes))
 
@@ -125,16 +118,8 @@ def _copy(build: Build, part: Shape, source: int, total: Shape, target: int, sta
     address = target + 4 * row * to[1]
     reads, writes = [plane(source, part)], [(target, target + lane_bytes(total))]
     if lane:
-        build.gdma(
-            reads,
-            writes,
-            direction=Direction.LOCAL_TO_LOCAL,
-            stride_enable=1,
-            src_addr=local_address(source),
-            dst_addr=local_address(address, lane),
-            **side_fields("src", part, by),
-            **side_fields("dst", part, to),
-        )
+        fields = side_fields("src", part, by) | side_fields("dst", part, to)
+        transfer_words(build, local_address(source), local_address(address, lane), fields, (reads, writes))
         return
     copy_words(build, part, (source, by), (address, to), (reads, writes))
 
@@ -158,6 +143,22 @@ def repeat_pixels(op: TensorOp) -> TileWork:
 
     out = activation_out(op.result, large, boxes[1])
     return TileWork((source,), (out,), (), compute, pass_cycles(large, item))
+
+
+def transfer_words(
+    build: Build, source: int, target: int, fields: Mapping[str, int], touched: tuple[Sequence[Range], Sequence[Range]]
+) -> None:
+    """Copy words between two local addresses by the GDMA, which reaches other lanes; `fields`: shapes and strides."""
+    reads, writes = touched
+    build.gdma(
+        reads,
+        writes,
+        direction=Direction.LOCAL_TO_LOCAL,
+        stride_enable=1,
+        src_addr=source,
+        dst_addr=target,
+        **fields,
+    )
 
 
 def copy_words(

@@ -12,6 +12,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx_models import agree, graph_model, imported
+from plugin_packages import on_path
 
 from bmcompiler.errors import BMError, FileFormatError, ShapeError, UnsupportedError, UsageError
 from bmcompiler.frontends.onnx import FRONTEND, import_onnx, onnx_op
@@ -183,19 +184,18 @@ def test_ops_behind_a_cut_need_no_converter() -> None:
         assert part in text
 
 
-def test_a_converter_can_be_added_for_an_own_domain(monkeypatch: pytest.MonkeyPatch) -> None:
-    from bmcompiler.frontends.onnx import registry
-
-    monkeypatch.setattr(registry, "_CONVERTERS", {key: dict(v) for key, v in registry._CONVERTERS.items()})
-
-    @onnx_op("Double", domain="com.example")
-    def double(source: Any, b: Any) -> Any:
-        return b.add(source.input(0), source.input(0))
-
+def test_a_converter_can_be_added_for_an_own_domain() -> None:
     model = graph_model([], {"x": (2,)}, ["y"])
     model.graph.node.append(node("Double", ["x"], ["y"], domain="com.example"))
     model.opset_import.append(helper.make_opsetid("com.example", 3))
-    assert imported(model, {"x": np.ones(2, np.float32)})[1]["y"].tolist() == [2, 2]
+    with on_path():
+
+        @onnx_op("Double", domain="com.example")
+        def double(source: Any, b: Any) -> Any:
+            return b.add(source.input(0), source.input(0))
+
+        assert imported(model, {"x": np.ones(2, np.float32)})[1]["y"].tolist() == [2, 2]
+    assert "com.example" in message(UnsupportedError, lambda: import_onnx(model))
 
 
 # -- models that cannot work
