@@ -1,0 +1,41 @@
+"""Networks give the same bits at levels 0, 1 and 2, on every chip that has them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from level_nets import MODES, Network
+
+from bmcompiler.runtime import Session
+
+QUICK = ("lenet", "resnet8")
+SMALL = ("mtcnn_pnet", "mtcnn_rnet", "mtcnn_onet", "ppocr_v2_cls")
+LARGE = {
+    "ppocr_v4_rec": ("bm1684", "f32"),
+    "res10_ssd_face": ("bm1684", "f32"),
+    "light_squeezenet": ("bm1684", "int8"),
+    "light_densenet121": ("bm1684", "f32"),
+    "light_inception_v1": ("bm1880", "int8"),
+    "light_inception_v2": ("bm1684", "int8"),
+    "light_shufflenet": ("bm1880", "int8"),
+}
+"""These take seconds in every mode: each has one."""
+CASES = [
+    *((name, *mode) for name in QUICK for mode in MODES),
+    *(
+        pytest.param((name, *mode), marks=pytest.mark.slow, id="-".join((name, *mode)))
+        for name in (*SMALL, *LARGE)
+        for mode in MODES
+        if LARGE.get(name, mode) == mode
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids="-".join)
+def test_levels_give_the_same_bits(case: tuple[str, str, str], tmp_path: Path) -> None:
+    network = Network(*case, tmp_path)
+    expected, *others = (network.outputs(Session(network.at(level).model)) for level in (0, 1, 2))
+    assert expected
+    for found in others:
+        assert found == expected
