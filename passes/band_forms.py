@@ -27,7 +27,7 @@ class Form:
         operands: numbers of the operands that are bands; the others stay as they are.
         stride, grow: rows of the operands for `grow` rows of the result are `stride`.
         top, bottom: rows of the neighbouring bands that it reads. fill: what stands outside of the image.
-        changes: attributes of the op on bands.
+        changes: attributes of the op on bands. below: whether results of the image read `fill` below it.
     """
 
     height: int
@@ -39,6 +39,7 @@ class Form:
     bottom: int = 0
     fill: int = 0
     changes: dict[str, Any] = field(default_factory=dict)
+    below: bool = False
 
     def rows(self, known: Value | None) -> int:
         """Rows of a band of the result; `known` is an operand that is bands already."""
@@ -124,7 +125,8 @@ def _sliding(op: TensorOp, bands: int, reach: int, fill: int, changes: dict[str,
     if top > reach or op.operands[0].shape[2] < _LEAST_ROWS:
         return None
     bottom = max(0, reach + 1 - stride - top)
-    return Form(op.type.shape[2], bands, (0,), stride, 1, top, bottom, fill, changes)
+    below = (op.type.shape[2] - 1) * stride - top + reach >= op.operands[0].shape[2]
+    return Form(op.type.shape[2], bands, (0,), stride, 1, top, bottom, fill, changes, below)
 
 
 def _deconv(op: TensorOp, bands: int) -> Form | None:
@@ -136,7 +138,8 @@ def _deconv(op: TensorOp, bands: int) -> Form | None:
     if not all(map(_is_weight, op.operands[1:])) or min(cut) < 0 or height < _LEAST_ROWS or op.zero_points:
         return None
     changes = {"pads": (*cut, *op.pads[2:]), "output_pads": (0, op.output_pads[1])}
-    return Form(op.type.shape[2], bands, (0,), 1, stride, above, below, 0, changes)
+    outside = (op.type.shape[2] - 1 + top) // stride >= height
+    return Form(op.type.shape[2], bands, (0,), 1, stride, above, below, 0, changes, outside)
 
 
 def _pool(op: TensorOp, bands: int) -> Form | None:

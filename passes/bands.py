@@ -127,7 +127,7 @@ class _Draft:
         """The bands of a value that an op with results of `rows` rows reads."""
         wanted = {"rows": form.rows_read(rows), "top": form.top, "bottom": form.bottom}
         bands = self._bands.get(value)
-        if bands is not None and (bands.shape[2], 0, 0) == tuple(wanted.values()):
+        if bands is not None and not form.below and (bands.shape[2], 0, 0) == tuple(wanted.values()):
             return bands
         fill = {"fill": form.fill} if form.top or form.bottom or form.fill else {}
         key = (value, *wanted.values(), *fill.values())

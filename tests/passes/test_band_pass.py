@@ -143,6 +143,13 @@ def test_other_ops_read_the_image() -> None:
     assert pool.operands[0].op is not None and pool.operands[0].op.short_name == "from_bands"
 
 
+def test_padding_below_an_image_is_not_what_bands_hold_there() -> None:
+    net = Layers(0, 1, 4, 18, 9)
+    pooled = net.b.max_pool(net.x, kernel=(2, 2), strides=(2, 2), pads=(1, 1, 1, 1))  # 10 rows in bands of 3
+    _, ops, _ = banded(net.module(net.conv(pooled, 2, 2, 3, **LOW)))  # the last window reads row 10
+    assert ops["regroup_bands"] == 1
+
+
 def test_batches_and_single_rows_stay() -> None:
     for shape in ((2, 4, 12, 6), (1, 4, 3, 6)):
         net = Layers(0, *shape)
