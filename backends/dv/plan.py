@@ -11,7 +11,7 @@ from bmcompiler.backends.dv.joining import Inner, Key, Node, Unit, nodes_of
 from bmcompiler.backends.dv.kernels.base import RunKernel
 from bmcompiler.backends.dv.kernels.concat import ConcatKernel, copy_part
 from bmcompiler.backends.dv.parts import is_unrounded
-from bmcompiler.codegen.memory import Lifetime, first_fit, is_weight, root_of
+from bmcompiler.codegen.memory import Lifetime, first_fit, is_weight, outermost, root_of
 from bmcompiler.ir import Operation, Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.target import Kernel
@@ -113,31 +113,22 @@ def _places(
     for position, step in enumerate(steps):
         for key in _read(step):
             named = key if key in lives else memory_of(key)
-            use(_outermost(named, hosts)[0], position, 0, 0)
+            use(outermost(named, hosts)[0], position, 0, 0)
         for key, size, samples in _written(step):
-            host, _ = _outermost(key, hosts)
+            host, _ = outermost(key, hosts)
             if host is not key:
                 assert isinstance(host, Value)
                 size = map_bytes(host) // samples
             use(host, position, size, samples)
     for value in outputs:
-        use(_outermost(root_of(value), hosts)[0], len(steps), 0, 0)
+        use(outermost(root_of(value), hosts)[0], len(steps), 0, 0)
     first_fit(list(lives.values()), 0, MAP_ALIGN)
     places: dict[Hashable, Place] = {key: Place(life.offset, strides[key]) for key, life in lives.items()}
     for key in hosts:
-        host, offset = _outermost(key, hosts)
+        host, offset = outermost(key, hosts)
         if host in lives:
             places[key] = Place(lives[host].offset + offset, strides[host])
     return places, max((life.offset + life.nbytes for life in lives.values()), default=0)
-
-
-def _outermost(key: Key, hosts: Hosts) -> tuple[Key, int]:
-    """The map around a map, and the byte offset in each of its samples."""
-    total = 0
-    while key in hosts:
-        key, offset = hosts[key]
-        total += offset
-    return key, total
 
 
 def _read(step: Step) -> list[Key]:

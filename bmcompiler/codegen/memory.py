@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
+from typing import TypeVar
 
 from bmcompiler.ir import Function, Operation, Value
 
+K = TypeVar("K", bound=Hashable)
 _MOST_TRIES = 400
 _MOST_WORK = 1_000_000
 """Bounds of the search for a better order: how many, and how many pairs of values are looked at."""
@@ -146,20 +148,20 @@ def plan_memory(
     pack(list(lifetimes.values()), fixed, align)
     plan.offsets.update((value, life.offset) for value, life in lifetimes.items())
     for value in hosts:
-        host, offset = _host(value, hosts)
+        host, offset = outermost(value, hosts)
         plan.offsets[value] = plan.offsets[host] + offset
     plan.size = max([fixed, *(life.offset + life.nbytes for life in lifetimes.values())])
     plan.lower_bound = fixed + _peak(list(lifetimes.values()), len(steps))
     return plan
 
 
-def _host(value: Value, hosts: Hosts) -> tuple[Value, int]:
-    """The outermost value around `value`, and the offset in it."""
+def outermost(part: K, hosts: Mapping[K, tuple[K, int]]) -> tuple[K, int]:
+    """What is around `part` and in nothing else, and the bytes before `part` in it; `hosts` as `Hosts`."""
     total = 0
-    while value in hosts:
-        value, offset = hosts[value]
+    while part in hosts:
+        part, offset = hosts[part]
         total += offset
-    return value, total
+    return part, total
 
 
 def _up(value: int, align: int) -> int:
@@ -172,7 +174,7 @@ def _lifetimes(position: dict[Operation, int], hosts: Hosts, placed: Collection[
     end = 1 + max(position.values(), default=0)
     for op, first in position.items():
         for result in op.results:
-            value, _ = _host(result, hosts)
+            value, _ = outermost(result, hosts)
             if value in placed:
                 continue
             last = max(first, _last_use(result, position, end))
