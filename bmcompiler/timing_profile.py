@@ -32,6 +32,8 @@ def profile_for(target: str, settings: Iterable[str]) -> Any | None:
     """
     given: dict[str, object] = {}
     for text in settings:
+        if not text.strip():
+            raise UsageError(f"{OPTION} is empty", remedy="give a JSON file, or KEY=VALUE pairs")
         given.update(_pairs(text) if "=" in text else _file(text))
     if not given:
         return None

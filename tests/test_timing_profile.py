@@ -78,3 +78,8 @@ def test_wrong_files_are_named(content: str, message: str, tmp_path: Path) -> No
 def test_chips_without_parameters_say_so() -> None:
     with pytest.raises(UsageError, match="timing model of nochip has no parameters"):
         profile_for("nochip", ["clock_hz=1"])
+
+
+def test_an_empty_profile_is_refused() -> None:
+    with pytest.raises(UsageError, match="is empty"):
+        profile_for("bm1880", [""])

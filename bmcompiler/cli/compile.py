@@ -40,7 +40,7 @@ class _TargetOption(click.Option):
 
 
 @click.command(epilog=_EPILOG, context_settings={"max_content_width": 110})
-@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("model", required=False, metavar="MODEL", type=click.Path(path_type=Path))
 @click.argument("weights", required=False, type=click.Path(path_type=Path))
 @click.option("--target", cls=_TargetOption, required=True, metavar="CHIP")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Model file to write [default: NAME.bmodel].")
@@ -77,7 +77,7 @@ class _TargetOption(click.Option):
 @click.option("--quiet", is_flag=True, help="Print no summary.")
 @list_plugins_option
 def cli(
-    model: Path,
+    model: Path | None,
     weights: Path | None,
     target: str,
     output: Path | None,
@@ -112,6 +112,8 @@ def cli(
     if "help" in timing_profile:
         list_parameters(target)
         return
+    if model is None:  # only lists do without one
+        raise click.UsageError("Missing argument 'MODEL'.", click.get_current_context())
     profile = None
     if timing_profile:
         from bmcompiler.timing_profile import profile_for

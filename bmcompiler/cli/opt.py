@@ -99,7 +99,10 @@ def _read(file: str) -> tuple[Module, bool]:
     except UnicodeDecodeError as error:
         raise FileFormatError(f"not a text file ({error.reason} at byte {error.start})", file=file) from None
     module = parse_module(text, file)
-    _verify_without_weights(module)
+    try:
+        _verify_without_weights(module)
+    except BMError as error:
+        raise error.located(file=file) from None
     return module, not any(op.name == "tensorop.weight" for op in module.walk())
 
 
