@@ -39,6 +39,10 @@ def map_file(path: StrPath) -> memoryview:
         return memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
 
 
+_NO_SPACE = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+"""What writing to an open file fails with; the error itself does not know the file."""
+
+
 @contextmanager
 def atomic_output(path: StrPath, *, text: bool = False) -> Iterator[IO[Any]]:
     """Stream to a temporary file beside `path` that takes its place when the block ends, and vanishes when it raises.
@@ -59,9 +63,11 @@ def atomic_output(path: StrPath, *, text: bool = False) -> Iterator[IO[Any]]:
             yield stream
         os.chmod(temporary, _mode(target))
         os.replace(temporary, target)
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
             os.unlink(temporary)
+        if isinstance(error, OSError) and error.filename is None and error.errno in _NO_SPACE:
+            raise OSError(error.errno, error.strerror, str(target)) from None
         raise
 
 
