@@ -62,13 +62,13 @@ class Bm1684Target:
         as kl elsewhere (tests/bm1684/test_bm1684_networks_int8.py).
         """
         before = "single-precision,absorb-qdq,canonicalize,narrow-borders,legalize{form=same},merge-reshapes"
-        split = ",split-deconv" if level > 1 else ""
+        joined, split = (",join-groups", ",split-deconv") if level > 1 else ("", "")
         groups = split + group_layers(level)
         if precision == "f32":
-            return f"{before},fuse-activation,dead-code{groups}"
+            return f"{before},fuse-activation{joined},dead-code{groups}"
         if precision == "int8":
             slots = ",fill-image-slots" if level > 1 else ""
-            after = f"dead-code{slots}{groups}"
+            after = f"dead-code{joined}{slots}{groups}"
             return f"{before},fuse-activation,calibrate{{method=mse}},quantize{{scheme=scale}},{after}"
         raise UsageError(f"bm1684 computes in f32 and int8, not in {precision}", remedy="use --quantize f32 or int8")
 

@@ -1,0 +1,97 @@
+"""Grouped pointwise convolutions as dense ones, which take any order of channels from the op before and leave any."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bmcompiler.ir import Module, Rewriter
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.passes.quantize_rules.building import PLACE_CPU
+from bmcompiler.passes.rewriting import PatternPass, Rule, Rules, inherit, rebuild, sole
+
+_SWAPPED = (0, 2, 1, 3, 4)
+
+
+@dataclass(frozen=True)
+class JoinGroups(PatternPass):
+    """Dense weights for convolutions of groups, where feature maps are larger; channel shuffles go into the weights.
+
+    For chips whose lanes hold channels: there neither the groups of a feature map nor the channels of a shuffle are
+    reached without global memory.
+
+    1. conv 1x1 of several groups (not depthwise), constant weights : one group, with weights of 0 between the groups,
+       where these weights are fewer bytes than input and result
+    2. conv of one group -> reshape -> permute -> reshape that reorder channels, each read once : the conv with its
+       channels in that order
+    Values stay, bit for bit: products with 0 add nothing, whatever order of four accumulators a sum is made in. An
+    infinite element of an input, though, gives NaN in all groups.
+    """
+
+    name = "join-groups"
+
+    def rules(self, module: Module) -> Rules:
+        return _JoinGroups(module)
+
+
+class _JoinGroups(Rules):
+    def table(self) -> Mapping[str, Sequence[Rule]]:
+        return {"conv": (self.join,), "reshape": (self.shuffle,)}
+
+    def join(self, op: TensorOp, rewriter: Rewriter) -> bool:
+        """Rule 1."""
+        import numpy as np
+
+        weight = self.constant(op.weight)
+        if weight is None or op.group == 1 or PLACE_CPU in op.attributes or op.zero_points:
+            return False
+        outputs, depth, *taps = weight.shape
+        more = (op.group - 1) * weight.nbytes
+        if depth == 1 or taps != [1, 1] or more >= op.input.type.nbytes + op.type.nbytes:
+            return False
+        dense = np.zeros((op.group, outputs // op.group, op.group, depth), weight.dtype)
+        each = np.arange(op.group)
+        dense[each, :, each] = weight.reshape(op.group, -1, depth)
+        made = self.weight(dense.reshape(outputs, -1, 1, 1), op.weight, op, rewriter, "weight")
+        joined = rebuild(op, [made if value is op.weight else value for value in op.operands], group=1)
+        rewriter.insert_before(op, joined)
+        rewriter.replace(op, joined.results)
+        return True
+
+    def shuffle(self, op: TensorOp, rewriter: Rewriter) -> bool:
+        """Rule 2."""
+        import numpy as np
+
+        swapped = sole(op.operands[0], "permute")
+        split = sole(swapped.operands[0], "reshape") if swapped is not None else None
+        conv = sole(split.operands[0], "conv") if split is not None else None
+        if (
+            swapped is None
+            or split is None
+            or conv is None
+            or conv.group != 1
+            or not _shuffles(conv, split, swapped, op)
+        ):
+            return False
+        weight, bias = self.constant(conv.weight), self.constant(conv.bias)
+        if weight is None or (conv.bias is not None and bias is None):
+            return False
+        order = np.arange(conv.type.shape[1]).reshape(split.type.shape[1:3]).T.ravel()
+        operands = [conv.input, self.weight(weight[order], conv.weight, conv, rewriter, "weight")]
+        if bias is not None:
+            operands.append(self.weight(bias[order], conv.bias, conv, rewriter, "bias"))
+        made = inherit(rebuild(conv, operands), conv, split, swapped, op)
+        rewriter.insert_before(conv, made)
+        rewriter.replace(op, made.results)
+        for unread in (swapped, split, conv):
+            rewriter.erase(unread)
+        return True
+
+
+def _shuffles(conv: TensorOp, split: TensorOp, swapped: TensorOp, last: TensorOp) -> bool:
+    """Whether three ops swap the two factors of the channels of a result that they leave as large as it was."""
+    n, channels, h, w = conv.type.shape
+    shape = split.type.shape
+    whole = len(shape) == 5 and (shape[0], shape[1] * shape[2], *shape[3:]) == (n, channels, h, w)
+    same = last.type.shape == conv.type.shape and last.type.quant == conv.type.quant
+    return whole and same and tuple(swapped.order) == _SWAPPED
