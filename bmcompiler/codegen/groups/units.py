@@ -8,6 +8,7 @@ from bmcompiler.codegen.groups.slices import ONE, RANK, PartOf, Slices, Unit, sl
 from bmcompiler.codegen.memory import is_view, root_of
 from bmcompiler.codegen.tiling import TileWork
 from bmcompiler.ir import Operation, Value
+from bmcompiler.ops.base import TensorOp
 from bmcompiler.target import GROUP, SLICES
 
 Grouped = Callable[[Operation], "tuple[int, Slices] | None"]
@@ -15,12 +16,16 @@ Grouped = Callable[[Operation], "tuple[int, Slices] | None"]
 
 
 def annotation(op: Operation) -> tuple[int, Slices] | None:
-    """What the attributes of an op say."""
-    group, slices = op.attributes.get(GROUP), op.attributes.get(SLICES, ())
-    if group is None or len(slices) != RANK:
+    """What the attributes of an op say, None without them. Raises VerifyError for what is no group: users edit it."""
+    group, slices = op.attributes.get(GROUP), op.attributes.get(SLICES)
+    if not isinstance(op, TensorOp) or (group is None and slices is None):
         return None
-    n, c, h, w = map(int, slices)
-    return int(group), (n, c, h, w)
+    numbers = slices if isinstance(slices, list | tuple) and len(slices) == RANK else ("",)
+    if not all(type(number) is int for number in (group, *numbers)) or min(numbers) < 1:
+        wanted = f"{GROUP} must be a whole number and {SLICES} four positive ones [n, c, h, w]"
+        raise op.invalid(f"{wanted}, got {group!r} and {slices!r}")
+    n, c, h, w = numbers
+    return group, (n, c, h, w)
 
 
 def units_of(
