@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from bmcompiler.codegen.groups.slices import ONE, RANK, PartOf, Slices, Unit, slice_units
 from bmcompiler.codegen.memory import is_view, root_of
@@ -17,7 +18,8 @@ Grouped = Callable[[Operation], "tuple[int, Slices] | None"]
 
 def annotation(op: Operation) -> tuple[int, Slices] | None:
     """What the attributes of an op say, None without them. Raises VerifyError for what is no group: users edit it."""
-    group, slices = op.attributes.get(GROUP), op.attributes.get(SLICES)
+    group: Any = op.attributes.get(GROUP)
+    slices: Any = op.attributes.get(SLICES)
     if not isinstance(op, TensorOp) or (group is None and slices is None):
         return None
     numbers = slices if isinstance(slices, list | tuple) and len(slices) == RANK else ("",)
