@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from bmcompiler.backends.bm1684.kernels.reduction import ReductionKernel
+from bmcompiler.backends.bm1684.kernels.turned import turned_inside
 from bmcompiler.backends.bm1684.recipes import reductions
+from bmcompiler.codegen.tiling import TileWork
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.norm import L2Normalize, LayerNorm, Lrn, MeanVarianceNorm, RmsNorm
 from bmcompiler.target import rule
@@ -40,7 +42,7 @@ class OverAxesNormKernel(ReductionKernel):
 
 
 class LrnKernel(ReductionKernel):
-    """lrn: squares summed over windows of channels, which lie along h."""
+    """lrn: squares summed over windows of channels, which lie along h; transfers turn what is in local memory."""
 
     ops = (Lrn,)
 
@@ -57,3 +59,8 @@ class LrnKernel(ReductionKernel):
 
     def recipe(self, op: TensorOp) -> tuple[Any, ...]:
         return reductions.local_response, op.size, op.alpha, op.beta, op.k
+
+    def whole(self, op: TensorOp) -> TileWork | None:
+        """Where the op fits, between other ops in local memory: channels leave their lanes there and come back."""
+        turned = turned_inside(self, op)
+        return turned if turned is not None and self.fits(turned) else super().whole(op)
