@@ -182,3 +182,12 @@ def test_an_op_in_several_tiles_empties_local_memory() -> None:
         compiled = at_all_levels(module)
     assert any(row.tiles > 1 for row in compiled.rows)
     assert moved(compiled) > compulsory(module, compiled)
+
+
+def test_factors_of_channels_stay_where_they_are_made() -> None:
+    """The tail of squeeze and excitation: a factor per channel, made on one pixel and read again and again."""
+    net = Net([(2, 70, 9, 8)])
+    x = net.b.relu(net.inputs[0])
+    factor = net.b.hard_sigmoid(net.b.avg_pool(x, kernel=(9, 8)))
+    rows = {row.kind: row for row in check(net.module([net.b.relu(net.b.mul(x, factor))])).rows}
+    assert (rows["hard_sigmoid"].stored, rows["mul"].loaded) == (0, 0)

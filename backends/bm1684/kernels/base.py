@@ -24,7 +24,8 @@ TILE_CYCLES = 300
 _SLOWER = 4
 """How many times the fewest cycles the shape of a feature map may take to be kept: its bytes take longer to move.
 
-Small elements of a single image also leave slots of their words empty.
+Small elements of a single image also leave slots of their words empty. Words that take less than the start of transfers
+are kept in any case.
 """
 PIXELS = 16
 """Pixels that the execution units take at a time in the vendor's cycle estimates (bm1684.md 12)."""
@@ -80,9 +81,14 @@ def flat_view(shape: tuple[int, ...], item: int = 4) -> Shape:
     flat = min(choices, key=lambda dims: (pass_cycles(dims, item), -dims[1]))
     if len(shape) == 4 and max(shape) <= MAX_SIZE:
         n, c, h, w = shape
-        if pass_cycles((n, c, h, w), item) <= _SLOWER * (4 // item) * pass_cycles(flat, item):
+        if pass_cycles((n, c, h, w), item) <= slowest(pass_cycles(flat, item), item):
             return n, c, h, w
     return flat
+
+
+def slowest(fewest: int, item: int) -> int:
+    """Cycles that the shape of a feature map may take to be kept, where the best shape takes `fewest`."""
+    return max(TILE_CYCLES * (item == 4), _SLOWER * (4 // item) * fewest)
 
 
 def _square(slots: int, size: int) -> Shape:
@@ -180,6 +186,7 @@ __all__ = [
     "pass_cycles",
     "plane",
     "sizes",
+    "slowest",
     "strides",
     "words_of",
 ]

@@ -9,11 +9,9 @@ from math import prod
 
 from bmcompiler.backends.bm1684.build import Box
 from bmcompiler.backends.bm1684.chip import CHIP
-from bmcompiler.backends.bm1684.kernels.base import MAX_CHANNELS, MAX_SIZE, pass_cycles
+from bmcompiler.backends.bm1684.kernels.base import MAX_CHANNELS, MAX_SIZE, pass_cycles, slowest
 from bmcompiler.backends.bm1684.layout import Shape, Strides, global_strides
 
-_SLOWER = 4
-"""How many times the fewest cycles the shape of a feature map may take to be kept."""
 Axes = tuple[tuple[int, tuple[int, ...]], ...]
 """(size, stride in elements in each tensor) from the outermost axis on."""
 
@@ -53,9 +51,8 @@ def broadcast_view(
         raise ValueError("more than four axes")
     native = _native(shape, operands)
     best = min(_placements(axes), key=lambda placed: _rank(_shape(placed), item))
-    if native is not None and pass_cycles(_shape(native), item) <= _SLOWER * (4 // item) * pass_cycles(
-        _shape(best), item
-    ):
+    most = slowest(pass_cycles(_shape(best), item), item)
+    if native is not None and pass_cycles(_shape(native), item) <= most:
         best = native
     strides = tuple(tuple(axis[1][i] for axis in best) for i in range(len(operands)))
     return _shape(best), strides  # type: ignore[return-value]

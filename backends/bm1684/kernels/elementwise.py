@@ -8,7 +8,14 @@ from math import prod
 from typing import Any, ClassVar
 
 from bmcompiler.backends.bm1684.build import Build, extents, lane_bytes
-from bmcompiler.backends.bm1684.kernels.base import LocalKernel, elementwise_grid, held, is_activation
+from bmcompiler.backends.bm1684.kernels.base import (
+    LocalKernel,
+    dims4,
+    elementwise_grid,
+    held,
+    is_activation,
+    item_bytes,
+)
 from bmcompiler.backends.bm1684.kernels.broadcast import box_axes, box_offset, broadcast_view, is_dense, merged_axes
 from bmcompiler.backends.bm1684.kernels.words import (
     NARROW,
@@ -21,7 +28,7 @@ from bmcompiler.backends.bm1684.kernels.words import (
 )
 from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides, global_strides
 from bmcompiler.backends.bm1684.recipes import Machine, Plane, Register, Steps, powers, record
-from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
+from bmcompiler.codegen.tiling import Axis, Box, Buffer, Held, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elementwise import Add, Div, Max, Min, Mod, Mul, Pow, Sub
@@ -110,12 +117,23 @@ def _operand(value: Value, view: Shape, strides: Strides, box: Box, whole: bool)
         prod(loaded) * item,
         load,
         not is_activation(value),
-        held(value, view, box) if dense and loaded == dims else None,
+        held(value, view, box) if dense and loaded == dims else _repeated(value, view, strides, box, loaded),
     )
     if loaded == dims:
         return buffer, None
     local = tuple(0 if a != b else s for a, b, s in zip(loaded, dims, aligned_strides(loaded)))
     return buffer, local  # type: ignore[return-value]
+
+
+def _repeated(value: Value, view: Shape, strides: Strides, box: Box, loaded: Shape) -> Held | None:
+    """What a tile holds of words that repeat: a part of the operand as it is, if the view has its axes."""
+    if value.type.rank != 4 or item_bytes(value) != 4:
+        return None
+    own = dims4(value)
+    part = tuple((0, 1) if size == 1 else interval for size, interval in zip(own, box))
+    axes = zip(own, view, strides, global_strides(own))
+    same = all(size == 1 or (size, step) == (whole, dense) for size, whole, step, dense in axes)
+    return held(value, own, part) if same and extents(part) == loaded else None
 
 
 def result_buffer(value: Value, view: Shape, box: Box) -> Buffer:
