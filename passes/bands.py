@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from bmcompiler.codegen.rows import macs
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.band_forms import Form, band_form
 from bmcompiler.passes.quantize_rules.building import PLACE_CPU
 from bmcompiler.passes.rewriting import TENSOR_NAME, hand_name, make, rebuild
 from bmcompiler.passmanager import Pass, PassContext, PassResult
-from bmcompiler.target import Target, cycles, image_slots, local_cycles, unsupported_reason
+from bmcompiler.target import MACS, Target, cycles, image_slots, local_cycles, unsupported_reason
 
 _BYTES = "i8"
 
@@ -120,6 +121,8 @@ class _Draft:
             if index not in form.operands and value in self.images:
                 operands[index] = self.images[value]
         banded = rebuild(op, operands, **form.changes)
+        if needed := macs(op):
+            banded.attributes[MACS] = needed
         fresh.append(banded)
         self._bands[op.result] = banded.result
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from bmcompiler.codegen.rows import macs
 from bmcompiler.ir import Module, Rewriter
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.quantize_rules.building import PLACE_CPU
 from bmcompiler.passes.rewriting import PatternPass, Rule, Rules, inherit, rebuild, sole
+from bmcompiler.target import MACS
 
 _SWAPPED = (0, 2, 1, 3, 4)
 
@@ -54,6 +56,7 @@ class _JoinGroups(Rules):
         dense[each, :, each] = weight.reshape(op.group, -1, depth)
         made = self.weight(dense.reshape(outputs, -1, 1, 1), op.weight, op, rewriter, "weight")
         joined = rebuild(op, [made if value is op.weight else value for value in op.operands], group=1)
+        joined.attributes[MACS] = macs(op)
         rewriter.insert_before(op, joined)
         rewriter.replace(op, joined.results)
         return True

@@ -14,6 +14,7 @@ from bmcompiler.ir import Module, Operation, Rewriter, TensorType, Value, apply_
 from bmcompiler.ops import find_op
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passmanager import Pass, PassContext, PassResult
+from bmcompiler.target import MACS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -138,11 +139,17 @@ def locations(*ops: Operation) -> tuple[str, ...]:
 
 
 def inherit(new: TensorOp, *replaced: Operation) -> TensorOp:
-    """Let `new` stand for `replaced` (in source order): the layers of all, the notes and tensor name of the last."""
+    """Let `new` stand for `replaced` (in source order): the layers of all, the notes and tensor name of the last.
+
+    What one of them needs less than it computes (`target.MACS`), `new` needs less, too.
+    """
     new.location = locations(*replaced)
+    needed = [op.attributes[MACS] for op in replaced if MACS in op.attributes]
     for name in [name for name in new.attributes if "." in name]:
         del new.attributes[name]
     new.attributes |= {name: value for name, value in replaced[-1].attributes.items() if "." in name}
+    if needed:
+        new.attributes[MACS] = needed[0]
     return new
 
 

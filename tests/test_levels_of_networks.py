@@ -1,4 +1,4 @@
-"""Networks give the same bits at levels 0, 1 and 2, on every chip that has them."""
+"""Networks give the same bits at levels 0, 1 and 2, on every chip that has them, and count the same products."""
 
 from __future__ import annotations
 
@@ -39,3 +39,4 @@ def test_levels_give_the_same_bits(case: tuple[str, str, str], tmp_path: Path) -
     assert expected
     for found in others:
         assert found == expected
+    assert len({sum(row.macs for row in network.at(level).rows) for level in (0, 1, 2)}) == 1

@@ -9,7 +9,7 @@ from bmcompiler.codegen.memory import MemoryPlan, is_weight, root_of
 from bmcompiler.codegen.partition import Segment
 from bmcompiler.codegen.schedule import Moved
 from bmcompiler.ir import Operation
-from bmcompiler.target import LayerRow
+from bmcompiler.target import MACS, LayerRow
 
 
 def device_row(op: Operation, where: str, moved: Moved, commands: int) -> LayerRow:
@@ -46,7 +46,10 @@ def joined_names(segment: Segment) -> tuple[str, str]:
 
 
 def macs(op: Operation) -> int:
-    """Multiply-accumulates of the layers that have them."""
+    """Multiply-accumulates that the layer needs, in layers that have them; its op may compute more."""
+    needed = op.attributes.get(MACS)
+    if isinstance(needed, int):
+        return needed
     if op.short_name in ("conv", "deconv"):
         side = op.result if op.short_name == "conv" else op.operands[0]
         return prod(side.shape) * prod(op.operands[1].shape[1:])

@@ -54,6 +54,9 @@ def stored_arrays(path: StrPath) -> dict[str, StoredArray]:
         OSError: the file cannot be opened.
     """
     with open(path, "rb") as stream:
+        if not stream.seekable():
+            remedy = "save it as a file first"
+            raise CalibrationError("this is a pipe or a device, which cannot be read twice", file=path, remedy=remedy)
         if stream.read(len(MAGIC)) == MAGIC:
             stream.seek(0)
             with _readable(path, None):
