@@ -328,7 +328,8 @@ def _describe(subnet: TpuSubnet | CpuSubnet) -> str:
     else:
         tiu, gdma = (sum(len(group[at]) // COMMAND_BYTES for group in subnet.groups) for at in (0, 1))
         kind = f"device, {tiu} TIU and {gdma} GDMA commands in {len(subnet.groups)} groups"
-    return f"subnet {subnet.id}: {kind}: {names[0]} -> {names[1]}, next {subnet.next}"
+    tensors = f": {names[0]} -> {names[1]}" if any(names) else ""
+    return f"subnet {subnet.id}: {kind}{tensors}, next {subnet.next}"
 
 
 def read(data: memoryview, file: StrPath) -> Bm1684Model:
