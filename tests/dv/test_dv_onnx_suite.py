@@ -22,6 +22,7 @@ def test_node_cases_on_device_and_host() -> None:
     assert report.total >= 1550
 
 
+@pytest.mark.slow
 def test_cases_whose_layers_are_all_on_the_device() -> None:
     names = ("conv", "convtranspose", "maxpool_2d", "globalaveragepool", "relu", "sigmoid", "tanh", "elu", "leakyrelu")
     chosen = [case for case in cases("node") if case.name.removeprefix("test_").startswith(names)]

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_networks import MODELS, THIRD_PARTY, digits, face_patches, third_party
+from fetched import THIRD_PARTY, third_party
+from test_networks import MODELS, digits, face_patches
 
 from bmcompiler.driver import load_network
 from bmcompiler.interpreter import run_module
