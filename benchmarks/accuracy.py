@@ -8,8 +8,8 @@ the interpreter on the network as imported. Third-party networks and photos must
 
 from __future__ import annotations
 
+import argparse
 import subprocess
-import sys
 import sysconfig
 import tempfile
 import time
@@ -108,9 +108,12 @@ def measure(name: str, net: Net, folder: Path, target: str, precision: str) -> N
     print(f"{name:12} float32 {exact:.3f}  {target} {precision} {found:.3f}  bmnet-compile {seconds:.1f} s")
 
 
-def main(arguments: list[str]) -> None:
-    targets = [a for a in arguments if a in TARGETS] or list(TARGETS)
-    names = [a for a in arguments if a not in TARGETS] or list(NETS)
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("what", nargs="*", choices=[*TARGETS, *NETS, []], metavar="CHIP|NET", help="default: all")
+    given = parser.parse_args().what
+    targets = [a for a in given if a in TARGETS] or list(TARGETS)
+    names = [a for a in given if a in NETS] or list(NETS)
     with tempfile.TemporaryDirectory() as folder:
         for target in targets:
             for precision in TARGETS[target]:
@@ -119,4 +122,4 @@ def main(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()
