@@ -159,13 +159,15 @@ def light() -> ModuleType:
 
 
 @pytest.mark.slow
-def test_feature_maps_far_larger_than_local_memory() -> None:
+@pytest.mark.parametrize("level", [0, 2])
+def test_feature_maps_far_larger_than_local_memory(level: int) -> None:
     """The first layers of VGG-19 at 224x224: 3.2 MB maps on 2 MB of local memory."""
     test_data = pytest.importorskip("onnx.backend.test")
     model = Path(test_data.__file__).parent / "data" / "light" / "light_vgg19.onnx"
     samples = noise((2, 3, 224, 224))
-    result, session = compiled(model, None, {"data_0": samples}, outputs=["r9"])
-    assert sum(row.tiles for row in result.rows) > 30
+    result, session = compiled(model, None, {"data_0": samples}, outputs=["r9"], opt=level)
+    assert level or sum(row.tiles for row in result.rows) > 50  # slices of groups are fewer
+    assert max(row.tiles for row in result.rows) > 1
     assert_executions_agree(result, session, {"data_0": samples})
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import random
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import permutations
 from math import prod
 from typing import TypeVar
 
 from bmcompiler.ir import Function, Operation, Value
 
 K = TypeVar("K", bound=Hashable)
+_FEW = 6
+"""Of so many lifetimes all orders are tried."""
 _MOST_TRIES = 400
 _MOST_WORK = 1_000_000
 """Bounds of the search for a better order: how many, and how many pairs of values are looked at."""
@@ -201,7 +204,8 @@ def pack(lives: Sequence[Lifetime], base: int, align: int, enough: int | None = 
 
     Hill climbing from the better of two orders, largest first and first used first: what ends highest takes its turn
     before another, mostly one that is in its way, and the new order stays unless it needs more. The choice is random
-    with a fixed seed and the work is bounded, so that a net is planned in the same way every time.
+    with a fixed seed and the work is bounded, so that a net is planned in the same way every time. Of a few lifetimes
+    all orders are tried.
 
     Args:
         enough: an end with which the search is over; the least that is possible when None. tries: orders at most.
@@ -216,6 +220,9 @@ def pack(lives: Sequence[Lifetime], base: int, align: int, enough: int | None = 
         end = _place(lives, used_first, rivals, base, align)
         if end < best:
             best, order, found = end, used_first, [life.offset for life in lives]
+    if best > enough and len(lives) <= _FEW:
+        orders = permutations(range(len(lives)))
+        return _place(lives, min(orders, key=lambda o: _place(lives, o, rivals, base, align)), rivals, base, align)
     generator = random.Random(0)
     for _ in range(min(tries, _MOST_WORK // (1 + len(lives) + sum(map(len, rivals))))):
         if best <= enough:
