@@ -29,8 +29,8 @@ from typing import Any
 import numpy as np
 
 import bmcompiler
+from bmcompiler.analysis.profile import Timing, find_analyzer
 from bmcompiler.codegen.memory import is_weight, root_of
-from bmcompiler.profile import Timing, find_analyzer
 from bmcompiler.runtime import Session
 
 SCRIPTS = Path(sysconfig.get_path("scripts"))

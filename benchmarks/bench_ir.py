@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from bmcompiler.builder import Builder
 from bmcompiler.ir import Module, TensorType, verify_module
 from bmcompiler.ops import parse_module
+from bmcompiler.ops.builder import Builder
 
 
 def build(count: int) -> Module:

@@ -13,13 +13,13 @@ import sys
 import numpy as np
 from stopwatch import best
 
-from bmcompiler import arith
 from bmcompiler.backends.bm1880.cmdbuf import records
 from bmcompiler.backends.bm1880.isa import TIU, Engine, Task, WindowOp
-from bmcompiler.blas import one_blas_thread
 from bmcompiler.bmodel import load
 from bmcompiler.bmodel.bm1880 import Bm1880Model
 from bmcompiler.errors import BMError
+from bmcompiler.numeric import arith
+from bmcompiler.numeric.blas import one_blas_thread
 from bmcompiler.runtime.session import Session
 
 # (input channels, output channels, height = width, kernel)

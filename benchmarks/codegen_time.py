@@ -6,8 +6,8 @@ import time
 
 import numpy as np
 
-from bmcompiler.builder import Builder
 from bmcompiler.ir import Module, Quant, TensorType, Value
+from bmcompiler.ops.builder import Builder
 from bmcompiler.target import find_target
 
 QUANT = Quant(1 / 64)

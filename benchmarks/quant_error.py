@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler import arith
 from bmcompiler.driver import load_network, parse_shapes
 from bmcompiler.interpreter import run_function
 from bmcompiler.ir import Function, Module, Value
+from bmcompiler.numeric import arith
 from bmcompiler.passmanager import PassContext, run_pipeline
 from bmcompiler.target import find_target
 

@@ -20,7 +20,7 @@ from bmcompiler.errors import BMError, ShapeError, UnsupportedError, UsageError
 from bmcompiler.ir import Module, verify_module
 from bmcompiler.ops import need_tensor_ops
 from bmcompiler.passmanager import PassContext, Pipeline, run_pipeline
-from bmcompiler.registry import failure_note, failures, lookup, usable
+from bmcompiler.plugins.registry import failure_note, failures, lookup, usable
 from bmcompiler.target import Compiled, GroupInfo, LayerRow, Target, find_target
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def load_network(
     try:
         module = load(listed)
     except ShapeError:
-        from bmcompiler.other_batch import with_other_batch
+        from bmcompiler.quant.other_batch import with_other_batch
 
         rebatched = with_other_batch(load, listed)
         if rebatched is None:
@@ -173,7 +173,7 @@ def compile_network(model: Path_, weights: Path_ | None, options: Options) -> Re
     compiled: Compiled = target.compile(modules, options.opt)
     timing.append(("generate code", time.perf_counter() - start))
     if options.save_ir is not None:
-        from bmcompiler.mlir_files import save_module
+        from bmcompiler.files.mlir import save_module
 
         save_module(modules[0], Path(options.save_ir))
     ctx.notes += [f"warning: {error.reason}" for error in failures()]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from bmcompiler.blas import one_blas_thread
 from bmcompiler.errors import BMError, RuntimeUseError, UnsupportedError
 from bmcompiler.ir import Function, Module, Operation, Value
+from bmcompiler.numeric.blas import one_blas_thread
 from bmcompiler.ops.base import TensorOp
 
 if TYPE_CHECKING:

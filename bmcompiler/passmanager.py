@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, get_type_hints
 
 from bmcompiler.errors import UsageError, VerifyError
 from bmcompiler.ir import Module, verify_module
-from bmcompiler.registry import PluginError, entry_points
+from bmcompiler.plugins.registry import PluginError, entry_points
 
 if TYPE_CHECKING:
     from bmcompiler.inputs.source import Data

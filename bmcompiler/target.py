@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.ir import Function, Module, Operation
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.registry import entry_points
+from bmcompiler.plugins.registry import entry_points
 
 _Rule = TypeVar("_Rule", bound=Callable[..., bool])
 

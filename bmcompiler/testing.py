@@ -25,19 +25,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bmcompiler.builder import Builder
+from bmcompiler.analysis.profile import find_analyzer
 from bmcompiler.driver import Options, Result, compile_network
 from bmcompiler.errors import BMError
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, TensorType, Value
-from bmcompiler.profile import find_analyzer
-from bmcompiler.registry import lookup
+from bmcompiler.ops.builder import Builder
+from bmcompiler.plugins.registry import lookup
 from bmcompiler.target import find_target
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from bmcompiler.files import StrPath
+    from bmcompiler.files.store import StrPath
 
 __all__ = ["CheckError", "Checked", "assert_same", "check_network", "check_op", "random_arrays", "random_shapes"]
 
@@ -156,7 +156,7 @@ def check_op(
     """Check a net of one op, or of the few that `make` builds from float inputs called x0, x1, ...
 
     Args:
-        make: called with a `bmcompiler.builder.Builder` and one value per shape.
+        make: called with a `bmcompiler.ops.builder.Builder` and one value per shape.
         quantize: "f32", "f16" or "int8"; None for the target's default.
         data: calibration samples by input name; None takes the random inputs that are run, and more.
         seeds: how many random inputs are run per level. levels: values of --opt.
@@ -178,7 +178,7 @@ def check_op(
         if value.op is not None:
             value.op.attributes.setdefault("source.tensor", name)
     with tempfile.TemporaryDirectory() as folder:
-        from bmcompiler.mlir_files import save_module
+        from bmcompiler.files.mlir import save_module
 
         path = Path(folder) / "check.mlir"
         save_module(module, path)

@@ -22,7 +22,7 @@ from bmcompiler.passes.reduce_to_pool import ReduceToPool
 from bmcompiler.passes.remove_identity import RemoveIdentity
 from bmcompiler.passes.simplify_matmul import SimplifyMatmul
 from bmcompiler.passmanager import GROUP, Pass, PassContext, PassResult, installed_passes
-from bmcompiler.registry import note_failure
+from bmcompiler.plugins.registry import note_failure
 
 # Decomposed activations are recognised before their arithmetic turns into scales and moves into weights.
 _ROUND: tuple[Pass, ...] = (

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Function, Module, Operation, Value
+from bmcompiler.numeric.quant_modes import MODES
 from bmcompiler.ops import need_tensor_ops
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.calibrate import SOURCE, tensor_names, thresholds
@@ -17,7 +18,6 @@ from bmcompiler.passes.quantize_rules.building import Building
 from bmcompiler.passes.quantize_rules.islands import pointless_islands
 from bmcompiler.passes.quantize_rules.scheme import Scheme, Shifts
 from bmcompiler.passmanager import Pass, PassContext, PassResult
-from bmcompiler.quant_modes import MODES
 
 if TYPE_CHECKING:
     from bmcompiler.passes.scale_rules.layers import Layer

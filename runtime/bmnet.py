@@ -13,7 +13,7 @@ from bmcompiler import bmodel
 from bmcompiler.bmodel import TensorInfo
 from bmcompiler.bmodel.bm1880 import Bm1880Model, Command
 from bmcompiler.errors import UnsupportedError
-from bmcompiler.files import StrPath
+from bmcompiler.files.store import StrPath
 from bmcompiler.runtime.bmdevice import BmContext, BmErr, BmMem, BmRuntimeError
 from bmcompiler.runtime.simulator.bm1880.plan import Plan, compile_plan
 

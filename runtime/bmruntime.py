@@ -26,7 +26,7 @@ from bmcompiler.backends.bm1880.bmkernel import (
     bmk1880_register,
     bmk1880_reset,
 )
-from bmcompiler.files import StrPath
+from bmcompiler.files.store import StrPath
 from bmcompiler.runtime.bmdevice import (
     BmContext,
     BmDevice,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.errors import RuntimeUseError
-from bmcompiler.registry import entry_points
+from bmcompiler.plugins.registry import entry_points
 
 ENTRY_POINT_GROUP = "bmcompiler.cpu_functions"
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bmcompiler.bmodel import BModel, TensorInfo
 from bmcompiler.errors import RuntimeUseError, UnsupportedError
-from bmcompiler.registry import lookup
+from bmcompiler.plugins.registry import lookup
 
 MAX_DEVICES = 8  # bm1880.md 13
 

@@ -12,8 +12,8 @@ from bmcompiler.bmodel.plain import PlainModel, PlainProgram
 from bmcompiler.chip import LaneChip
 from bmcompiler.codegen.cpu_segment import bind_segment
 from bmcompiler.errors import UnsupportedError
-from bmcompiler.isa import Format
-from bmcompiler.registry import plugin_code
+from bmcompiler.instructions.isa import Format
+from bmcompiler.plugins.registry import plugin_code
 from bmcompiler.runtime.devices import Device, Program
 from bmcompiler.runtime.simulated import Bytes, SharedChip, SimulatedProgram, Step
 from bmcompiler.runtime.simulator.machine import Fields, Machine

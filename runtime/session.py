@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bmcompiler import bmodel, quant_modes
-from bmcompiler.arith import dequantize, quantize_real
+from bmcompiler import bmodel
 from bmcompiler.bmodel import BModel, TensorInfo
 from bmcompiler.errors import BMError, RuntimeUseError
 from bmcompiler.inputs.source import Samples
+from bmcompiler.numeric import quant_modes
+from bmcompiler.numeric.arith import dequantize, quantize_real
 from bmcompiler.runtime.devices import Device, Program, open_device
 
 Array = NDArray[Any]

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from bmcompiler import plugins, registry
 from bmcompiler.passes import canonicalize
+from bmcompiler.plugins import registry
+from bmcompiler.plugins import tables as plugins
 
-HOMES = ("ops", "custom_layers", "frontends.caffe.layer", "frontends.onnx.registry")
+HOMES = ("ops", "plugins.custom_layers", "frontends.caffe.layer", "frontends.onnx.registry")
 """Modules whose import makes the tables."""
 Points = Mapping[str, Mapping[str, str]]
 """Group (without "bmcompiler.") -> name -> what the entry point names."""

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from bmcompiler.analysis.profile import Analyzer, find_analyzer
 from bmcompiler.errors import BMError
 from bmcompiler.ir import Module
-from bmcompiler.profile import Analyzer, find_analyzer
 from bmcompiler.target import Compiled, find_target
 
 Compile = Callable[[Any, Sequence[Module], int], Compiled]

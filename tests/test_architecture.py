@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from bmcompiler.registry import GROUPS
+from bmcompiler.plugins.registry import GROUPS
 
 ROOT = Path(__file__).resolve().parent.parent
 CODE = ("bmcompiler", "frontends", "passes", "backends", "runtime")

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from bmcompiler import arith
-from bmcompiler.blas import _controls, one_blas_thread
+from bmcompiler.numeric import arith
+from bmcompiler.numeric.blas import _controls, one_blas_thread
 
 WIDTHS = [("i1", "i1"), ("u1", "i1"), ("u1", "u1"), ("i2", "i1"), ("i2", "i2"), ("i4", "i2"), ("i4", "i4")]
 Pair = tuple[int, int]

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from bmcompiler.blas import in_parallel, one_blas_thread
+from bmcompiler.numeric.blas import in_parallel, one_blas_thread
 from bmcompiler.ops.nn import conv2d_float
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import bmcompiler
-from bmcompiler.arith import quantize_real
 from bmcompiler.interpreter import run_module
+from bmcompiler.numeric.arith import quantize_real
 from bmcompiler.runtime import Session
 
 MODELS = Path(__file__).resolve().parent.parent / "models"

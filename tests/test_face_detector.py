@@ -10,8 +10,8 @@ import pytest
 from fetched import third_party
 
 import bmcompiler
-from bmcompiler.arith import quantize_real
 from bmcompiler.interpreter import run_module
+from bmcompiler.numeric.arith import quantize_real
 from bmcompiler.runtime import Session
 
 cv2 = pytest.importorskip("cv2")

@@ -14,12 +14,12 @@ from fetched import third_party
 from level_nets import Network
 
 import bmcompiler
+from bmcompiler.analysis.estimate import estimate
+from bmcompiler.analysis.profile import Timing
 from bmcompiler.codegen.memory import is_weight, root_of
 from bmcompiler.driver import Options, Result
-from bmcompiler.estimate import estimate
 from bmcompiler.passes.group_layers import GroupLayers
 from bmcompiler.passmanager import PassContext
-from bmcompiler.profile import Timing
 from bmcompiler.runtime import Session
 from bmcompiler.target import find_target, group_layers
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plugin_packages import on_path
 
-from bmcompiler import custom_layers, testing
+from bmcompiler import testing
 from bmcompiler.backends.bm1684.kernels.elementwise import ElementwiseKernel
 from bmcompiler.backends.bm1880 import bmkernel as bmk
 from bmcompiler.backends.bm1880.chip import CHIP
@@ -21,10 +21,11 @@ from bmcompiler.backends.bm1880.custom import CustomizedTensorFixedInst
 from bmcompiler.backends.bm1880.kernels.elementwise import ElementwiseKernel as IntElementwiseKernel
 from bmcompiler.backends.bm1880.kernels.elementwise import LocalTile
 from bmcompiler.bmnet import TensorOp
-from bmcompiler.builder import Builder
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.ops.activation import Relu
+from bmcompiler.ops.builder import Builder
 from bmcompiler.ops.custom import Customized
+from bmcompiler.plugins import custom_layers
 
 SHAPE = (2, 3, 5, 33)
 

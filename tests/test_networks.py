@@ -14,9 +14,9 @@ import pytest
 from fetched import third_party
 
 import bmcompiler
-from bmcompiler.arith import quantize_real
 from bmcompiler.cli.summary import summary
 from bmcompiler.interpreter import run_module
+from bmcompiler.numeric.arith import quantize_real
 from bmcompiler.runtime import Session
 
 MODELS = Path(__file__).resolve().parent.parent / "models"

@@ -15,12 +15,12 @@ from plugin_packages import install, on_path
 from bmcompiler import bmodel, driver
 from bmcompiler.cli.common import run
 from bmcompiler.cli.compile import cli
-from bmcompiler.custom_layers import cpu_function
 from bmcompiler.errors import BMError, UnsupportedError
 from bmcompiler.ops import find_op
 from bmcompiler.passmanager import find_pass, installed_passes
-from bmcompiler.plugin_list import list_plugins
-from bmcompiler.registry import PluginError, entry_points, failures
+from bmcompiler.plugins.custom_layers import cpu_function
+from bmcompiler.plugins.listing import list_plugins
+from bmcompiler.plugins.registry import PluginError, entry_points, failures
 from bmcompiler.target import find_target
 
 RELU = 'name: "net"\ninput: "x" input_shape { dim: 1 dim: 8 }\nlayer { name: "r" type: "ReLU" bottom: "x" top: "y" }\n'
@@ -200,7 +200,8 @@ def test_two_packages_with_one_name_are_both_named(group: str, tmp_path: Path) -
 
 def test_functions_and_kernels_clash_too(tmp_path: Path) -> None:
     code = (
-        "from bmcompiler.custom_layers import register_cpu_function\nregister_cpu_function('F', lambda x, i, f: x[0])\n"
+        "from bmcompiler.plugins.custom_layers import register_cpu_function\n"
+        "register_cpu_function('F', lambda x, i, f: x[0])\n"
     )
     for name in ("one", "two"):
         install(

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bmcompiler import quant_modes
-from bmcompiler.builder import Builder
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Quant, TensorType, verify_module
+from bmcompiler.numeric import quant_modes
+from bmcompiler.ops.builder import Builder
 
 EXAMPLES = settings(max_examples=60, deadline=None)
 f32 = np.float32

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from race_watch import CHIPS, RaceWatch, checking
 
+from bmcompiler.analysis.profile import find_analyzer
 from bmcompiler.backends.bm1684 import isa as bm1684
 from bmcompiler.backends.bm1880 import isa as bm1880
 from bmcompiler.backends.bm1880.cmdbuf import records
 from bmcompiler.bmodel.bm1684 import Bm1684Model, CommandGroup, TpuSubnet
 from bmcompiler.bmodel.bm1880 import Bm1880Model
-from bmcompiler.builder import Builder
 from bmcompiler.ir import Module, Quant, TensorType
-from bmcompiler.profile import find_analyzer
+from bmcompiler.ops.builder import Builder
 from bmcompiler.target import Compiled, find_target
 
 WAIT_ID = {bm1880.Engine.TPU: "cmd_id_gdma", bm1880.Engine.GDMA: "cmd_id_tpu"}

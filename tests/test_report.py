@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
+from bmcompiler.analysis.estimate import needed_only
+from bmcompiler.analysis.profile import LayerTime, Timing
 from bmcompiler.bmodel import TensorInfo
 from bmcompiler.bmodel.bm1880 import Bm1880Model, Command
 from bmcompiler.bmodel.layers import LayerSpan, encode_layers
 from bmcompiler.cli.summary import summary
 from bmcompiler.driver import Result
 from bmcompiler.errors import UsageError
-from bmcompiler.estimate import needed_only
 from bmcompiler.ir import Module
-from bmcompiler.profile import LayerTime, Timing
 from bmcompiler.report import report_csv, report_data, report_html, report_json, write_report
 from bmcompiler.report.page import page
 from bmcompiler.runtime.simulator.bm1880.cost import TimingProfile

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bmcompiler.builder import Builder
 from bmcompiler.driver import Result
 from bmcompiler.ir import TensorType
+from bmcompiler.ops.builder import Builder
 from bmcompiler.report import report_data, report_html
 from bmcompiler.report.occupancy import occupancy_section
 from bmcompiler.report.roofline import roofline_section

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from bmcompiler.analysis.timing_profile import parameters, profile_for
 from bmcompiler.errors import UsageError
-from bmcompiler.registry import entry_points
-from bmcompiler.timing_profile import parameters, profile_for
+from bmcompiler.plugins.registry import entry_points
 
 
 @pytest.mark.parametrize("target", sorted(entry_points("bmcompiler.timing_profiles")))

@@ -18,16 +18,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bmcompiler import driver, registry
-from bmcompiler.assembly import assembled
+from bmcompiler import driver
+from bmcompiler.analysis.profile import find_analyzer
 from bmcompiler.bmodel.container import containers
 from bmcompiler.bmodel.plain import Part
-from bmcompiler.builder import Builder
 from bmcompiler.cli.common import run
 from bmcompiler.errors import BMError, EncodingError, FileFormatError, SimulatorError, UnsupportedError, UsageError
+from bmcompiler.instructions.assembly import assembled
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, Quant, TensorType, Value, verify_module
-from bmcompiler.profile import find_analyzer
+from bmcompiler.ops.builder import Builder
+from bmcompiler.plugins import registry
 from bmcompiler.runtime import Session
 from bmcompiler.target import Compiled, find_target
 

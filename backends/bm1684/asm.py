@@ -1,4 +1,4 @@
-"""Command groups as text and back: what `bmcompiler.assembly` has to know of the BM1684.
+"""Command groups as text and back: what `bmcompiler.instructions.assembly` has to know of the BM1684.
 
 A line `group` stands before each group. A mnemonic stands for task and operation, or for direction and function. Global
 addresses of GDMA are printed as one number. TIU commands are listed first, then GDMA commands; `assemble` accepts any
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bmcompiler.assembly import Fields, Syntax, assignments, at_line, find_syntax, source_lines
 from bmcompiler.backends.bm1684.builder import CommandGroup
 from bmcompiler.backends.bm1684.isa import (
     COMMAND_BYTES,
@@ -25,7 +24,8 @@ from bmcompiler.backends.bm1684.isa import (
     Task,
 )
 from bmcompiler.errors import FileFormatError
-from bmcompiler.isa import Columns
+from bmcompiler.instructions.assembly import Fields, Syntax, assignments, at_line, find_syntax, source_lines
+from bmcompiler.instructions.isa import Columns
 
 _TASKS = {
     Task.CONV: "conv",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from bmcompiler.isa import Field, Format
+from bmcompiler.instructions.isa import Field, Format
 
 
 class Engine(IntEnum):

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from bmcompiler.backends.bm1684.fp32 import FloatArray, add, flush, products_stay_normal
-from bmcompiler.blas import in_parallel
+from bmcompiler.numeric.blas import in_parallel
 
 # Values of one block of accumulators: with its products it stays in the second-level cache.
 _BLOCK = 1 << 15

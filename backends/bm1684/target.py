@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bmcompiler.custom_layers import plugin_kernel
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Function, Module, Operation
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.plugins.custom_layers import plugin_kernel
 from bmcompiler.target import Compiled, Kernel, LayerGroup, group_layers
 
 

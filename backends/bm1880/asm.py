@@ -1,4 +1,4 @@
-"""Command buffers as text and back: what `bmcompiler.assembly` has to know of the BM1880.
+"""Command buffers as text and back: what `bmcompiler.instructions.assembly` has to know of the BM1880.
 
 One line per record. Halves of one quantity (global addresses, channel strides of GDMA) are printed as one value. The
 round trip is byte-identical except for header bits 23:20, in which vendor encoders leave garbage (`cmdbuf.normalised`).
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import product
 
-from bmcompiler.assembly import Fields, Syntax, assignments, at_line, find_syntax, source_lines
 from bmcompiler.backends.bm1880.cmdbuf import records
 from bmcompiler.backends.bm1880.isa import (
     CPU,
@@ -28,7 +27,8 @@ from bmcompiler.backends.bm1880.isa import (
     WindowOp,
 )
 from bmcompiler.errors import FileFormatError
-from bmcompiler.isa import Columns
+from bmcompiler.instructions.assembly import Fields, Syntax, assignments, at_line, find_syntax, source_lines
+from bmcompiler.instructions.isa import Columns
 
 _HEADER_LEN = {Engine.TPU: TIU.size, Engine.GDMA: GDMA.size, Engine.CPU: CPU_PAYLOAD}
 _HEADER_FIELDS = ("neuron", "weight", "len", "mask", "reserved_26")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from bmcompiler.isa import Field, Format
+from bmcompiler.instructions.isa import Field, Format
 
 # Formats of elements (bm1880.md 1); only I8 and U8 can be computed with.
 FMT_I8 = 4

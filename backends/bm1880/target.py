@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from bmcompiler.custom_layers import plugin_kernel
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Function, Module, Operation
 from bmcompiler.ops.custom import Customized
+from bmcompiler.plugins.custom_layers import plugin_kernel
 from bmcompiler.target import Compiled, Kernel, LayerGroup, group_layers
 
 if TYPE_CHECKING:

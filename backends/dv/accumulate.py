@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from bmcompiler.backends.dv.commands import NO_PADS, ONE, Pads, Pair
 from bmcompiler.backends.dv.exact import Double, Half, exact_sums
 from bmcompiler.backends.dv.packing_sizes import CHANNELS_OF_BLOCK
-from bmcompiler.blas import in_parallel, one_blas_thread
+from bmcompiler.numeric.blas import in_parallel, one_blas_thread
 
 Single = NDArray[np.float32]
 

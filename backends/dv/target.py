@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bmcompiler.custom_layers import plugin_kernel
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module, Operation
+from bmcompiler.plugins.custom_layers import plugin_kernel
 from bmcompiler.target import Compiled, Kernel
 
 CHIP_NAME = "DV700"

@@ -22,14 +22,14 @@ from bmcompiler import bmodel
 from bmcompiler.bmnet.inst import TensorInst
 from bmcompiler.bmnet.layer import Layer
 from bmcompiler.bmodel.bm1880 import Bm1880Model, Library
-from bmcompiler.custom_layers import tensor_insts
 from bmcompiler.driver import Options, Result, compile_network
 from bmcompiler.errors import FileFormatError, UsageError
-from bmcompiler.files import StrPath, atomic_output
+from bmcompiler.files.prototxt import tensor_names, to_prototxt
+from bmcompiler.files.store import StrPath, atomic_output
 from bmcompiler.ir import Function
-from bmcompiler.prototxt import tensor_names, to_prototxt
+from bmcompiler.plugins.custom_layers import tensor_insts
+from bmcompiler.plugins.registry import lookup
 from bmcompiler.quant.table import BlobParameter, CalibrationTable, LayerEntry, save_table
-from bmcompiler.registry import lookup
 
 
 class CHIP_VER(enum.Enum):  # noqa: N801 - name of the seed
@@ -68,7 +68,7 @@ class Builder:
         raise TypeError(f"{type(self).__name__} reads no network")
 
     def store_prototxt(self, dst: StrPath) -> None:
-        """Write the optimised, quantized net as prototxt text, for reading (`bmcompiler.prototxt`)."""
+        """Write the optimised, quantized net as prototxt text, for reading (`bmcompiler.files.prototxt`)."""
         text = to_prototxt(self._built().module.main)
         with atomic_output(dst, text=True) as stream:
             stream.write(text)

@@ -10,9 +10,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeAlias
 
-from bmcompiler.arith import IntArray, dequantize, quantize_real
 from bmcompiler.bmnet.tensor_op import TensorOp
 from bmcompiler.errors import UnsupportedError
+from bmcompiler.numeric.arith import IntArray, dequantize, quantize_real
 from bmcompiler.quant.table import LayerEntry
 
 LayerCalibrationParameter: TypeAlias = LayerEntry

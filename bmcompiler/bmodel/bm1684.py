@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from bmcompiler.bmodel.model import FORMATS, BModel, Buffer, Stage, TensorInfo, digest
 from bmcompiler.errors import FileFormatError, UnsupportedError, UsageError
-from bmcompiler.files import StrPath
+from bmcompiler.files.store import StrPath
 
 HEADER = 64
 COMMAND_BYTES = 128

@@ -19,7 +19,7 @@ from bmcompiler.bmodel.bm1684 import (
 )
 from bmcompiler.bmodel.model import MAX_RANK
 from bmcompiler.errors import FileFormatError
-from bmcompiler.files import StrPath
+from bmcompiler.files.store import StrPath
 
 _MAX_COMMANDS = 0xFFFF  # ids have 16 bits (bm1684.md 1)
 _SMALLEST = 2.0**-126  # scales and their reciprocals are normal float32 numbers

@@ -31,7 +31,7 @@ from bmcompiler.bmodel.bm1684 import (
 from bmcompiler.bmodel.flat import FlatError, Reader, Schema, Values, Writer, parse_schema
 from bmcompiler.bmodel.model import Buffer, digest
 from bmcompiler.errors import FileFormatError, UnsupportedError
-from bmcompiler.files import StrPath
+from bmcompiler.files.store import StrPath
 
 MAGIC = b"\xee\xaa\x55\xff"
 _PAGE = 4096  # descriptions and pieces of the binary section start at multiples of it, as in the vendor's files

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from bmcompiler.bmodel.model import FMT_I8, FORMATS, MAX_BYTES, BModel, Buffer, Stage, TensorInfo, digest
 from bmcompiler.errors import FileFormatError, UnsupportedError, UsageError
-from bmcompiler.files import StrPath
+from bmcompiler.files.store import StrPath
 
 MAGIC = b"\xdd\xaa\x55\xff"
 HEADER = 8

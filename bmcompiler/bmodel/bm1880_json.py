@@ -14,7 +14,7 @@ from typing import Any
 from bmcompiler.bmodel.bm1880 import DAMAGED, Bm1880Model, Command
 from bmcompiler.bmodel.model import MAX_BYTES, MAX_RANK, TensorInfo
 from bmcompiler.errors import FileFormatError
-from bmcompiler.files import StrPath
+from bmcompiler.files.store import StrPath
 
 DATA_MAGIC = b"\x55\xaa\xaa\x55"
 GAP = 12

@@ -15,7 +15,7 @@ from bmcompiler.bmodel import bm1880_pb2 as pb
 from bmcompiler.bmodel.bm1880 import DAMAGED, Bm1880Model, Command, Library
 from bmcompiler.bmodel.model import MAX_RANK, Buffer, TensorInfo
 from bmcompiler.errors import FileFormatError
-from bmcompiler.files import StrPath
+from bmcompiler.files.store import StrPath
 
 
 def decode(message: memoryview, blob: memoryview, file: StrPath) -> Bm1880Model:

@@ -12,8 +12,8 @@ from typing import cast
 
 from bmcompiler.bmodel.model import BModel
 from bmcompiler.errors import FileFormatError
-from bmcompiler.files import StrPath, atomic_output, map_file
-from bmcompiler.registry import failure_note, usable
+from bmcompiler.files.store import StrPath, atomic_output, map_file
+from bmcompiler.plugins.registry import failure_note, usable
 
 GROUP = "bmcompiler.containers"
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from bmcompiler.errors import FileFormatError, UnsupportedError
-from bmcompiler.files import StrPath
+from bmcompiler.files.store import StrPath
 
 Buffer = bytes | memoryview
 

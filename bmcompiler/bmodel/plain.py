@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from bmcompiler.bmodel.model import MAX_BYTES, BModel, Buffer, Stage, TensorInfo
 from bmcompiler.errors import FileFormatError, UsageError
-from bmcompiler.files import StrPath
+from bmcompiler.files.store import StrPath
 
 _MAGIC_BYTES = 8
 _HEADER = _MAGIC_BYTES + 4

@@ -61,7 +61,7 @@ def cli(
     """Write the calibration table of MODEL (.onnx, .prototxt with its .caffemodel as WEIGHTS, or .mlir)."""
     from bmcompiler.driver import load_network, parse_shapes
     from bmcompiler.errors import BMError
-    from bmcompiler.files import check_output
+    from bmcompiler.files.store import check_output
     from bmcompiler.inputs import open_inputs
     from bmcompiler.inputs.advice import WARNING, data_notes
     from bmcompiler.passmanager import PassContext, Pipeline, find_pass, run_pipeline

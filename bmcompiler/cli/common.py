@@ -16,7 +16,7 @@ from typing import TextIO, TypeVar
 import click
 
 from bmcompiler.errors import BMError, UsageError
-from bmcompiler.files import atomic_output
+from bmcompiler.files.store import atomic_output
 
 __all__ = ["atomic_output", "command_line", "format_table", "printable", "progress", "run"]
 

@@ -33,7 +33,7 @@ class _TargetOption(click.Option):
     """Its help names the installed targets, which are looked for only when help is wanted."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        from bmcompiler.registry import entry_points
+        from bmcompiler.plugins.registry import entry_points
 
         self.help = f"Chip to compile for: {' or '.join(entry_points('bmcompiler.targets'))}."
         return super().get_help_record(ctx)
@@ -104,7 +104,7 @@ def cli(
     """Compile MODEL (.onnx, .prototxt with its .caffemodel as WEIGHTS, or .mlir) for an accelerator."""
     from bmcompiler import bmodel
     from bmcompiler.driver import Options, compile_network, parse_shapes
-    from bmcompiler.files import check_output, file_name
+    from bmcompiler.files.store import check_output, file_name
 
     if pipeline == "help":
         _list_passes(target)
@@ -116,7 +116,7 @@ def cli(
         raise click.UsageError("Missing argument 'MODEL'.", click.get_current_context())
     profile = None
     if timing_profile:
-        from bmcompiler.timing_profile import profile_for
+        from bmcompiler.analysis.timing_profile import profile_for
 
         profile = profile_for(target, timing_profile)
     if report is not None:

@@ -52,9 +52,9 @@ def cli(file: str, *, pipeline: str, output: str, print_ir_after: str | None, ve
     The weights lie beside the text, as net.weights.npz beside net.mlir. Text without them works too: passes that need
     the numbers then leave constants alone.
     """
-    from bmcompiler.files import check_output
+    from bmcompiler.files.mlir import save_module
+    from bmcompiler.files.store import check_output
     from bmcompiler.ir import verify_module
-    from bmcompiler.mlir_files import save_module
     from bmcompiler.passmanager import PassContext, Pipeline, run_pipeline
 
     passes = Pipeline.parse(pipeline)
@@ -89,7 +89,7 @@ def _read(file: str) -> tuple[Module, bool]:
     """The module, and whether its weights are there."""
     from pathlib import Path
 
-    from bmcompiler.mlir_files import load_module, side_file
+    from bmcompiler.files.mlir import load_module, side_file
     from bmcompiler.ops import parse_module
 
     if file != STDIO and side_file(file).is_file():
@@ -107,7 +107,7 @@ def _read(file: str) -> tuple[Module, bool]:
 
 
 def _write_text(module: Module, output: str) -> None:
-    from bmcompiler.files import atomic_output
+    from bmcompiler.files.store import atomic_output
 
     with atomic_output(output, text=True) as stream:
         stream.write(str(module))

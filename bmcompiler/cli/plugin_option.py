@@ -27,7 +27,7 @@ def list_plugins_option(command: F) -> F:
 def _print(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
     if not wanted or ctx.resilient_parsing:
         return
-    from bmcompiler.plugin_list import built_in_counts, list_plugins
+    from bmcompiler.plugins.listing import built_in_counts, list_plugins
 
     rows = [(each.name, each.group, each.package, each.version, each.state) for each in list_plugins()]
     if rows:

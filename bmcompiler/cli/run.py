@@ -18,8 +18,8 @@ from bmcompiler.cli.timing_option import list_parameters, timing_profile_option
 if TYPE_CHECKING:
     import numpy as np
 
+    from bmcompiler.analysis.profile import Analysis, Race
     from bmcompiler.inputs import ImageOptions, InputData
-    from bmcompiler.profile import Analysis, Race
 
 _SHOWN_RACES = 10
 _MOST_CLASSES = 10_000
@@ -67,10 +67,10 @@ def cli(
     device: int,
 ) -> None:
     """Run BMODEL on arrays or images and write its outputs to OUT.npz."""
+    from bmcompiler.analysis.timing_profile import profile_for
     from bmcompiler.errors import BMError, RuntimeUseError
     from bmcompiler.inputs import open_inputs
-    from bmcompiler.registry import lookup
-    from bmcompiler.timing_profile import profile_for
+    from bmcompiler.plugins.registry import lookup
 
     session = lookup("bmcompiler.runtimes", "session", "runtime")(model, device, fast=fast)
     if "help" in timing_profile:
@@ -125,8 +125,8 @@ def _count(number: int, what: str) -> str:
 
 def _analysis(session: Any, inputs: InputData, profile: Any) -> Analysis:
     """The analysis of the program that will run. Raises UnsupportedError when the chip has none."""
+    from bmcompiler.analysis.profile import analysis_of
     from bmcompiler.errors import UnsupportedError
-    from bmcompiler.profile import analysis_of
 
     target, program = session.model.target, session.program_for(inputs)
     found = analysis_of(target, session.model, program, profile)

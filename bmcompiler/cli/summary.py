@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from typing import Any
 
+from bmcompiler.analysis.estimate import estimate
 from bmcompiler.cli.common import format_table, printable
 from bmcompiler.cli.timing import bytes_text
 from bmcompiler.driver import Result
 from bmcompiler.errors import SimulatorError
-from bmcompiler.estimate import estimate
 from bmcompiler.target import GroupInfo, LayerRow
 
 _HEADERS = ("layer", "op", "runs on", "shape", "MACs", "loaded", "weights", "stored", "tiles", "commands")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from bmcompiler.analysis.profile import EngineUse, LayerTime, Timing
 from bmcompiler.cli.common import Cell, format_table, printable
-from bmcompiler.profile import EngineUse, LayerTime, Timing
 
 _TOP = 10
 _LAYER_HEADERS = (

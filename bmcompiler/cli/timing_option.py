@@ -14,8 +14,8 @@ timing_profile_option = click.option(
 
 def list_parameters(target: str) -> None:
     """Print the parameters of a target's timing model with their defaults, one a line."""
+    from bmcompiler.analysis.timing_profile import parameters
     from bmcompiler.cli.common import printable
-    from bmcompiler.timing_profile import parameters
 
     known = parameters(target)
     if not known:

@@ -72,7 +72,7 @@ def info(file: str, as_json: bool) -> None:
 def dis(file: str, net: int | None, output: str | None) -> None:
     """Disassemble the command buffers of FILE."""
     from bmcompiler.bmodel import load
-    from bmcompiler.registry import lookup
+    from bmcompiler.plugins.registry import lookup
 
     model = load(file)
     if net is not None:
@@ -188,7 +188,7 @@ def _text(model: BModel) -> str:
 
 def _commands(model: BModel) -> str:
     """What the target has to say of the commands; nothing where it does not, or cannot read them."""
-    from bmcompiler.registry import entry_points
+    from bmcompiler.plugins.registry import entry_points
 
     loader = entry_points("bmcompiler.targets").get(model.target)
     describe = None if loader is None else getattr(loader(), "describe", None)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from bmcompiler.assembly import Syntax
 from bmcompiler.bmodel.layers import decode_layers, encode_layers, titled
 from bmcompiler.bmodel.model import Buffer
 from bmcompiler.bmodel.plain import Part, PlainModel, PlainProgram
@@ -23,8 +22,9 @@ from bmcompiler.codegen.partition import Segment
 from bmcompiler.codegen.program import Program, compile_programs, tensor_info, weight_sets
 from bmcompiler.codegen.rows import memory_totals
 from bmcompiler.errors import EncodingError, FileFormatError
+from bmcompiler.instructions.assembly import Syntax
+from bmcompiler.instructions.isa import Format, stream_commands
 from bmcompiler.ir import Module, Value
-from bmcompiler.isa import Format, stream_commands
 from bmcompiler.target import Compiled
 
 

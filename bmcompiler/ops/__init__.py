@@ -8,7 +8,7 @@ from bmcompiler.errors import UnsupportedError
 from bmcompiler.ir import Block, Location, Module, Operation, TensorType, Value
 from bmcompiler.ir.parser import parse_module as _parse
 from bmcompiler.ops.base import DIALECT, OPS, TensorOp
-from bmcompiler.registry import failure_note
+from bmcompiler.plugins.registry import failure_note
 
 
 def load_all() -> dict[str, type[TensorOp]]:

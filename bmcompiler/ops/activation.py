@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from bmcompiler import arith
 from bmcompiler.ir import TensorType
+from bmcompiler.numeric import arith
 from bmcompiler.ops.base import Locality, TensorOp, attr, operand, tensorop
 from bmcompiler.ops.rules import along_axis, need_axis, need_dtype, need_float, need_same_dtype, need_shift, plain
 

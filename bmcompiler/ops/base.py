@@ -13,7 +13,7 @@ from typing import Any, ClassVar, TypeVar
 
 from bmcompiler.errors import ShapeError, VerifyError
 from bmcompiler.ir import Block, Location, Module, Operation, TensorType, Value
-from bmcompiler.plugins import Doors, PluginTable
+from bmcompiler.plugins.tables import Doors, PluginTable
 
 DIALECT = "tensorop."
 REQUIRED: Any = object()

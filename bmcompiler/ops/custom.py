@@ -10,7 +10,10 @@ import numpy as np
 
 from bmcompiler.bmnet import inst as insts
 from bmcompiler.bmnet import tensor_op
-from bmcompiler.custom_layers import (
+from bmcompiler.errors import UnsupportedError
+from bmcompiler.ir import TensorType, Value
+from bmcompiler.ops.base import Floats, Ints, Kind, TensorOp, attr, operand, tensorop
+from bmcompiler.plugins.custom_layers import (
     GROUP,
     CpuFunction,
     cpu_function,
@@ -18,11 +21,8 @@ from bmcompiler.custom_layers import (
     register_cpu_function,
     tensor_inst,
 )
-from bmcompiler.errors import UnsupportedError
-from bmcompiler.ir import TensorType, Value
-from bmcompiler.ops.base import Floats, Ints, Kind, TensorOp, attr, operand, tensorop
+from bmcompiler.plugins.registry import failure_note, plugin_code
 from bmcompiler.quant.table import BlobParameter, LayerEntry
-from bmcompiler.registry import failure_note, plugin_code
 from bmcompiler.target import Kernel
 
 __all__ = ["Customized", "register_cpu_function"]
@@ -44,7 +44,7 @@ class Customized(TensorOp):
     %y = "tensorop.customized"(%x) {f32_params = [0.1], output_shapes = [[1, 8]], sub_type = "my_relu"} : (...) -> ...
 
     One result per entry of output_shapes, of the first operand's element type unless stated. `evaluate` calls the CPU
-    function registered for `sub_type` (see `bmcompiler.custom_layers`).
+    function registered for `sub_type` (see `bmcompiler.plugins.custom_layers`).
 
     Integer form: `target` names the chip whose instruction class for `sub_type` defines the meaning; operands and
     results are i8 with a quantization.

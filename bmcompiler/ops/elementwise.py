@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bmcompiler import arith
 from bmcompiler.ir import TensorType
+from bmcompiler.numeric import arith
 from bmcompiler.ops.base import Attr, Locality, TensorOp, attr, operand, tensorop
 from bmcompiler.ops.rules import (
     ACTIVATION,

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.ir import DTYPES, TensorType
+from bmcompiler.numeric.special import erf
 from bmcompiler.ops.activation import FloatUnary, NumberUnary
 from bmcompiler.ops.base import Locality, TensorOp, attr, operand, tensorop
 from bmcompiler.ops.rules import need_float
-from bmcompiler.special import erf
 
 
 @tensorop("sin")

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from bmcompiler.numeric.special import erf
 from bmcompiler.ops.activation import FloatUnary
 from bmcompiler.ops.base import Locality, attr, tensorop
 from bmcompiler.ops.rules import need_axis, widened
-from bmcompiler.special import erf
 
 
 def _expm1_below(x: Any) -> Any:

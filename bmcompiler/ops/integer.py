@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from bmcompiler import arith
 from bmcompiler.ir import TensorType
 from bmcompiler.ir.types import DTYPES
+from bmcompiler.numeric import arith
 from bmcompiler.ops.base import Ints, Locality, TensorOp, attr, operand, tensorop
 from bmcompiler.ops.elementwise import Binary
 from bmcompiler.ops.rules import (

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from bmcompiler import arith, quant_modes
 from bmcompiler.ir import TensorType
+from bmcompiler.numeric import arith, quant_modes
 from bmcompiler.ops.base import Locality, TensorOp, attr, operand, tensorop
 from bmcompiler.ops.rules import NARROW, need_axis, need_dtype, need_float
 

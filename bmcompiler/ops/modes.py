@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from bmcompiler import arith, quant_modes
+from bmcompiler.numeric import arith, quant_modes
+from bmcompiler.numeric.quant_modes import ASYMMETRIC, HIGH, LOW, MODES
 from bmcompiler.ops.base import Ints, TensorOp, attr
 from bmcompiler.ops.rules import BYTES, NARROW, need_dtype, need_same_dtype, need_shift
-from bmcompiler.quant_modes import ASYMMETRIC, HIGH, LOW, MODES
 
 MODE_ATTRIBUTES = (
     attr("rshift", int, 0),

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from bmcompiler import arith
-from bmcompiler.blas import in_parallel
 from bmcompiler.ir import TensorType
+from bmcompiler.numeric import arith
+from bmcompiler.numeric.blas import in_parallel
+from bmcompiler.numeric.quant_modes import ASYMMETRIC
 from bmcompiler.ops.base import Locality, Pair, Quad, TensorOp, attr, operand, tensorop
 from bmcompiler.ops.modes import MODE_ATTRIBUTES, check_quantized, finish_products
 from bmcompiler.ops.rules import ACTIVATION, activated, broadcast_shape, need_activation, widened
-from bmcompiler.quant_modes import ASYMMETRIC
 
 _COLUMN_VALUES = 1 << 20
 """Gathered input values per matrix product: 4 MB, large enough for BLAS and small enough for the caches."""
@@ -39,8 +39,8 @@ class Conv(TensorOp):
 
     Integer form: i8 or u8 input and weight, exact sum with the bias, then by `mode` to the element type of the result.
     Without a mode saturate(round_shift(sum, rshift)), bias i16, u16 or i32 (bm1880.md 8.2). Modes "low", "high" and
-    "asymmetric" with `scale`: see `bmcompiler.quant_modes` (bmlang.md 3.3). "asymmetric" has zero_points of input,
-    weight and output: (input - zp) * (weight - zp), and positions outside the input hold its zero point.
+    "asymmetric" with `scale`: see `bmcompiler.numeric.quant_modes` (bmlang.md 3.3). "asymmetric" has zero_points of
+    input, weight and output: (input - zp) * (weight - zp), and positions outside the input hold its zero point.
 
     %y = "tensorop.conv"(%x, %w, %b) {mode = "high", scale = 0.0017} : (tensor<1x3x8x8xi8>, tensor<4x3x1x1xi8>,
          tensor<4xi32>) -> tensor<1x4x8x8xui8>

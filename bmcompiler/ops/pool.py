@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from bmcompiler import arith, quant_modes
 from bmcompiler.ir import TensorType
+from bmcompiler.numeric import arith, quant_modes
 from bmcompiler.ops.base import Locality, Pair, Quad, TensorOp, attr, operand, tensorop
 from bmcompiler.ops.nn import window_count
 from bmcompiler.ops.rules import BYTES, holding, largest, need_dtype, need_same_dtype, need_shift, widened

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from bmcompiler import arith
 from bmcompiler.ir import TensorType
+from bmcompiler.numeric import arith
 from bmcompiler.ops.base import Ints, Locality, TensorOp, attr, operand, tensorop
 from bmcompiler.ops.rules import ARITHMETIC, need_axis, need_dtype, need_number, need_same_dtype
 

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bmcompiler.errors import FileFormatError
-from bmcompiler.files import StrPath, atomic_output
-from bmcompiler.quant_modes import MODES
+from bmcompiler.files.store import StrPath, atomic_output
+from bmcompiler.numeric.quant_modes import MODES
 
 TABLE_MODES = (*MODES, "int8", "float")
 _HEADER = "# bmcompiler quantization table 1\n# layer  mode  error  cycles  why\n"

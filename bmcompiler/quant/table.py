@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bmcompiler.errors import CalibrationError
-from bmcompiler.files import StrPath, atomic_output
+from bmcompiler.files.store import StrPath, atomic_output
 
 _LEAST, _LARGEST = 2.0**-126, 2.0**127
 """Normal numbers of float32, in which model files store thresholds."""

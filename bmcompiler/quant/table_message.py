@@ -12,7 +12,7 @@ from google.protobuf import text_format
 from google.protobuf.message import DecodeError, Message
 
 from bmcompiler.errors import CalibrationError
-from bmcompiler.files import StrPath
+from bmcompiler.files.store import StrPath
 from bmcompiler.quant import calibration_table_pb2 as pb
 from bmcompiler.quant import table as t
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from bmcompiler.driver import Result
 from bmcompiler.errors import UsageError
-from bmcompiler.files import StrPath, atomic_output
+from bmcompiler.files.store import StrPath, atomic_output
 from bmcompiler.report.data import report_data
 from bmcompiler.report.page import page
 from bmcompiler.report.text import csv_text, json_text
@@ -43,7 +43,7 @@ def write_report(result: Result, path: StrPath, profile: Any = None) -> None:
     """Write the report of a compilation; the ending of `path` (.html, .json or .csv) says which.
 
     Args:
-        profile: parameters for the timing model, see `bmcompiler.estimate`.
+        profile: parameters for the timing model, see `bmcompiler.analysis.estimate`.
 
     Raises:
         UsageError: another ending.

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
+from bmcompiler.analysis.estimate import estimate
+from bmcompiler.analysis.profile import LayerTime, Timing
 from bmcompiler.driver import Result
 from bmcompiler.errors import SimulatorError
-from bmcompiler.estimate import estimate
-from bmcompiler.profile import LayerTime, Timing
 from bmcompiler.target import GroupInfo, LayerRow
 
 VERSION = 2

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from bmcompiler.files import StrPath
+from bmcompiler.files.store import StrPath
 
 if TYPE_CHECKING:
     from bmcompiler.frontends.caffe.custom import CustomizedCaffeLayer

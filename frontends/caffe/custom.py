@@ -17,7 +17,7 @@ from bmcompiler.bmnet.layer import CustomizedCaffeLayer
 from bmcompiler.bmnet.tensor_op import TensorOp
 from bmcompiler.frontends.caffe import caffe_pb2
 from bmcompiler.frontends.caffe.layer import Layer, Results, caffe_layer, local_converters
-from bmcompiler.registry import plugin_code
+from bmcompiler.plugins.registry import plugin_code
 
 __all__ = ["CustomizedCaffeLayer", "custom_layers", "register_custom_layer"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from google.protobuf.message import DecodeError
 
 from bmcompiler.errors import FileFormatError, UsageError
-from bmcompiler.files import StrPath, map_file
+from bmcompiler.files.store import StrPath, map_file
 from bmcompiler.frontends.caffe import caffe_pb2
 from bmcompiler.frontends.caffe.textformat import LayerNotes, parse_net
 

@@ -7,9 +7,8 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from bmcompiler.builder import Builder
 from bmcompiler.errors import BMError, FileFormatError, ShapeError, UnsupportedError
-from bmcompiler.files import StrPath
+from bmcompiler.files.store import StrPath
 from bmcompiler.frontends.caffe.files import order_files, read_net
 from bmcompiler.frontends.caffe.graph import INPUT_TYPES, Graph, Node, Ref, build_graph, locate, log
 from bmcompiler.frontends.caffe.inputs import Shape, UserShapes, input_shapes
@@ -25,7 +24,8 @@ from bmcompiler.frontends.caffe.layer import (
 from bmcompiler.frontends.caffe.upgrade import upgrade_net
 from bmcompiler.frontends.caffe.weights import Blob, read_weights
 from bmcompiler.ir import Module, Operation, TensorType, Value, erase_dead
-from bmcompiler.registry import failure_note
+from bmcompiler.ops.builder import Builder
+from bmcompiler.plugins.registry import failure_note
 
 _ENTRY_POINT = "register a custom layer through the entry point group 'bmcompiler.caffe_layers'"
 

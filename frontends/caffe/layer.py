@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from bmcompiler.builder import Builder
 from bmcompiler.errors import FileFormatError, ShapeError, UnsupportedError
 from bmcompiler.frontends.caffe import caffe_pb2
 from bmcompiler.frontends.caffe.textformat import Tree
 from bmcompiler.frontends.caffe.weights import Blob
 from bmcompiler.ir import Value
-from bmcompiler.plugins import Doors, PluginTable
-from bmcompiler.registry import plugin_code
+from bmcompiler.ops.builder import Builder
+from bmcompiler.plugins.registry import plugin_code
+from bmcompiler.plugins.tables import Doors, PluginTable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

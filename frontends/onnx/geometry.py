@@ -9,8 +9,8 @@ from bmcompiler.errors import FileFormatError, UnsupportedError
 from bmcompiler.frontends.onnx.node import Node, choice
 
 if TYPE_CHECKING:
-    from bmcompiler.builder import Builder
     from bmcompiler.ir import Value
+    from bmcompiler.ops.builder import Builder
 
 AUTO_PADS = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import onnx
 
-from bmcompiler.builder import Builder
 from bmcompiler.errors import BMError, FileFormatError, UnsupportedError, VerifyError
 from bmcompiler.frontends.onnx.constants import find_folder, fold, growth_limit
 from bmcompiler.frontends.onnx.control_flow import UNROLLERS
@@ -27,7 +26,8 @@ from bmcompiler.frontends.onnx.tensors import check_extent, to_array
 from bmcompiler.interpreter import evaluate_op
 from bmcompiler.ir import Module, Operation, Value, erase_dead
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.registry import failure_note
+from bmcompiler.ops.builder import Builder
+from bmcompiler.plugins.registry import failure_note
 
 if TYPE_CHECKING:
     from bmcompiler.frontends.onnx import Shapes

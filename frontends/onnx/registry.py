@@ -11,14 +11,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar, Union
 
 from bmcompiler.ir import Value
-from bmcompiler.plugins import Doors, PluginTable
-from bmcompiler.registry import plugin_code
+from bmcompiler.plugins.registry import plugin_code
+from bmcompiler.plugins.tables import Doors, PluginTable
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from bmcompiler.builder import Builder
     from bmcompiler.frontends.onnx.node import Node
+    from bmcompiler.ops.builder import Builder
 
 Tensor = Union[Value, "np.ndarray"]
 """What a tensor name stands for during import: a value of the function, or a constant known now."""

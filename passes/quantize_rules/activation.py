@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bmcompiler import arith
 from bmcompiler.ir import Value
+from bmcompiler.numeric import arith
 from bmcompiler.ops import find_op
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.quantize_rules.base import POINTWISE, Scaling, rule

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler import arith
 from bmcompiler.ir import Operation, Value
+from bmcompiler.numeric import arith
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.quantize_rules.activation import by_table
 from bmcompiler.passes.quantize_rules.base import NoInt8Form, Scaling, is_constant, rule

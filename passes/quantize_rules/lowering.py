@@ -7,8 +7,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from bmcompiler import arith
 from bmcompiler.ir import Block, Operation, Quant, TensorType, Value
+from bmcompiler.numeric import arith
 from bmcompiler.passes.quantize_rules.building import PLACE_CPU, Building
 from bmcompiler.passes.quantize_rules.formulas import constant_threshold, rescaling
 

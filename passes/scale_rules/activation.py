@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler import quant_modes
 from bmcompiler.ir import Value
+from bmcompiler.numeric import quant_modes
 from bmcompiler.ops import find_op
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.quantize_rules.base import POINTWISE, Scaling

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from bmcompiler.ir import Operation
-from bmcompiler.quant_modes import ASYMMETRIC, HIGH
+from bmcompiler.numeric.quant_modes import ASYMMETRIC, HIGH
 from bmcompiler.target import Target
 from bmcompiler.target import cycles as target_cycles
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from bmcompiler.errors import FileFormatError
 from bmcompiler.ir import Function, Module, Operation
+from bmcompiler.numeric.quant_modes import LOW, MODES
 from bmcompiler.passes.calibrate import tensor_names
 from bmcompiler.passes.quantize_rules.base import is_constant
 from bmcompiler.passes.quantize_rules.building import Building
@@ -18,7 +19,6 @@ from bmcompiler.passes.scale_rules.lowering import FLOAT_NOTE
 from bmcompiler.passes.scale_rules.measure import Reference
 from bmcompiler.passmanager import PassContext
 from bmcompiler.quant.mode_table import Row, load_modes
-from bmcompiler.quant_modes import LOW, MODES
 from bmcompiler.target import Target
 
 DECIDED = "quantize.modes"

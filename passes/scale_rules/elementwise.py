@@ -7,8 +7,8 @@ from functools import partial
 
 import numpy as np
 
-from bmcompiler import quant_modes
 from bmcompiler.ir import Operation, Value
+from bmcompiler.numeric import quant_modes
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.quantize_rules.base import NoInt8Form, Scaling, is_constant
 from bmcompiler.passes.quantize_rules.elementwise import channel_axis, split_operands

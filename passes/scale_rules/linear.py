@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from bmcompiler.errors import BMError
 from bmcompiler.ir import Operation, Value
+from bmcompiler.numeric.quant_modes import ASYMMETRIC
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.quantize_rules.base import NoInt8Form, Scaling
 from bmcompiler.passes.scale_rules.base import rule
 from bmcompiler.passes.scale_rules.formats import Format, format_of
 from bmcompiler.passes.scale_rules.layers import Layer, in_range, integer_layer
 from bmcompiler.passes.scale_rules.lowering import ScaleLowering
-from bmcompiler.quant_modes import ASYMMETRIC
 
 LAYERS = ("conv", "deconv", "matmul", "scale", "batch_norm")
 """Ops that have modes."""

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler import quant_modes
 from bmcompiler.ir import Function, Module, Operation, TensorType, Value
+from bmcompiler.numeric import quant_modes
+from bmcompiler.numeric.quant_modes import ASYMMETRIC, LOW
 from bmcompiler.passes.quantize_rules.base import NoInt8Form, is_constant
 from bmcompiler.passes.quantize_rules.building import Building
 from bmcompiler.passes.quantize_rules.formulas import I8, U8, rescaling
 from bmcompiler.passes.quantize_rules.plan import Plan
 from bmcompiler.passes.scale_rules.formats import Format, format_of
 from bmcompiler.passes.scale_rules.layers import Layer
-from bmcompiler.quant_modes import ASYMMETRIC, LOW
 from bmcompiler.target import Target
 
 FLOAT_NOTE = "quantize.float"

@@ -9,10 +9,10 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler import quant_modes
-from bmcompiler.blas import one_blas_thread
 from bmcompiler.interpreter import run_function
 from bmcompiler.ir import Function, Module, Operation, Value
+from bmcompiler.numeric import quant_modes
+from bmcompiler.numeric.blas import one_blas_thread
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.quantize_rules.building import Building
 from bmcompiler.passes.scale_rules.formats import format_of

@@ -11,8 +11,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from bmcompiler.analysis.profile import CommandRef, EngineUse, LayerTime, Race, Timing
 from bmcompiler.bmodel.layers import LayerSpan
-from bmcompiler.profile import CommandRef, EngineUse, LayerTime, Race, Timing
 from bmcompiler.runtime.simulator.counters import bytes_in_use, rates
 from bmcompiler.runtime.simulator.races import Accesses, conflicts
 from bmcompiler.runtime.simulator.timing import CommandList, Ints, Schedule, schedule, shares, stalls, sums
@@ -79,7 +79,7 @@ def layers_of(spans: Iterable[LayerSpan]) -> list[Layer]:
 
 
 class ProgramAnalysis(ABC):
-    """See `bmcompiler.profile.Analysis`.
+    """See `bmcompiler.analysis.profile.Analysis`.
 
     Args:
         net: title of the trace.

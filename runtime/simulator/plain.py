@@ -8,13 +8,13 @@ from functools import cached_property
 
 import numpy as np
 
-from bmcompiler.assembly import Syntax
 from bmcompiler.bmodel.layers import decode_layers
 from bmcompiler.bmodel.model import Buffer
 from bmcompiler.bmodel.plain import PlainModel
 from bmcompiler.chip import LaneChip
 from bmcompiler.errors import EncodingError, SimulatorError, UnsupportedError
-from bmcompiler.isa import Columns, Format, split_stream, stream_commands
+from bmcompiler.instructions.assembly import Syntax
+from bmcompiler.instructions.isa import Columns, Format, split_stream, stream_commands
 from bmcompiler.runtime.simulator.analysis import Profile, ProgramAnalysis, layers_of
 from bmcompiler.runtime.simulator.machine import Fields, NotingMachine, StepMaker
 from bmcompiler.runtime.simulator.notes import LOCAL_SPACE
@@ -58,7 +58,7 @@ class PlainAnalysis(ProgramAnalysis):
         fields: columns of each engine's commands; `at`: their records.
 
     Raises:
-        UnsupportedError, UsageError, SimulatorError, FileFormatError: see `bmcompiler.profile`.
+        UnsupportedError, UsageError, SimulatorError, FileFormatError: see `bmcompiler.analysis.profile`.
     """
 
     def __init__(

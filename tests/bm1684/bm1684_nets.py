@@ -11,9 +11,9 @@ import pytest
 from bmcompiler.backends.bm1684.kernels.base import LocalKernel
 from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.bmodel.bm1684 import Bm1684Model
-from bmcompiler.builder import Builder
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, Quant, TensorType, Value, verify_module
+from bmcompiler.ops.builder import Builder
 from bmcompiler.runtime.bm1684_device import Bm1684Device
 from bmcompiler.target import Compiled
 

@@ -9,8 +9,8 @@ from bm1684_nets import FULL, Net, check_op
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from bmcompiler.builder import Builder
 from bmcompiler.ir import TensorType, Value
+from bmcompiler.ops.builder import Builder
 from bmcompiler.target import find_target, unsupported_reason
 
 LANES = st.sampled_from([2048, 8192, 20000, FULL])

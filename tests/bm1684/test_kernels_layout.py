@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from bmcompiler.backends.bm1684.target import TARGET
-from bmcompiler.builder import Builder
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, TensorType, Value
+from bmcompiler.ops.builder import Builder
 from bmcompiler.target import Compiled, unsupported_reason
 
 DTYPES = st.sampled_from(["f32", "i8", "u8", "i16", "u16", "i32"])

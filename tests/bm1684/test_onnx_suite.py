@@ -1,14 +1,15 @@
 """The conformance cases of the onnx package on the BM1684 simulator, those whose layers all run on the chip in f32.
 
-Each must give the expected values and the bits of the chip's arithmetic. `python -m bmcompiler.onnx_suite --kind node
---device bm1684 --reasons` prints the same counts per op, and why others are left out.
+Each must give the expected values and the bits of the chip's arithmetic.
+`python -m bmcompiler.conformance.onnx_suite --kind node --device bm1684 --reasons`
+prints the same counts per op, and why others are left out.
 """
 
 from __future__ import annotations
 
 import pytest
 
-from bmcompiler.onnx_suite import cases, judge
+from bmcompiler.conformance.onnx_suite import cases, judge
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ from bmcompiler.backends.bm1684.recipes import (
     trigonometry,
 )
 from bmcompiler.errors import EncodingError
-from bmcompiler.special import erf
+from bmcompiler.numeric.special import erf
 
 SHAPE = (2, 67, 3, 5)
 Array = NDArray[Any]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from bmcompiler.backends.bm1684.kernels import int_short
 from bmcompiler.backends.bm1684.kernels.int_numbers import MIDDLE, MIDDLE_BITS, Ending, Numbers, find_numbers
 from bmcompiler.ir import TensorType, Value
-from bmcompiler.quant_modes import from_real
+from bmcompiler.numeric.quant_modes import from_real
 
 ALL_T = np.arange(-(1 << 15), 1 << 15).astype(np.float32)
 BOUNDS = np.array([-(1 << 15)]), np.array([(1 << 15) - 1])

@@ -13,9 +13,9 @@ from bmcompiler.backends.bm1880.cmdbuf import records
 from bmcompiler.backends.bm1880.isa import FORMATS, HEADER_SIZE, Engine
 from bmcompiler.backends.bm1880.kernels.base import TILER
 from bmcompiler.bmodel.bm1880 import Bm1880Model, read
-from bmcompiler.builder import Builder
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, Quant, TensorType, Value, verify_module
+from bmcompiler.ops.builder import Builder
 from bmcompiler.runtime import Session
 from bmcompiler.target import Compiled, find_target
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from plugin_packages import install_project, on_path
 
-from bmcompiler import bmodel, custom_layers, driver
+from bmcompiler import bmodel, driver
 from bmcompiler.backends.bm1880.bmkernel import (
     CTRL_AL,
     CTRL_NEURON,
@@ -29,12 +29,13 @@ from bmcompiler.backends.bm1880.bmkernel import (
     shape_t4,
 )
 from bmcompiler.backends.bm1880.custom import CustomizedTensorFixedInst
-from bmcompiler.builder import Builder
 from bmcompiler.errors import BMError, UnsupportedError
+from bmcompiler.files.mlir import save_module
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, TensorType
-from bmcompiler.mlir_files import save_module
-from bmcompiler.registry import PluginError
+from bmcompiler.ops.builder import Builder
+from bmcompiler.plugins import custom_layers
+from bmcompiler.plugins.registry import PluginError
 from bmcompiler.runtime import Session
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "custom_layer"

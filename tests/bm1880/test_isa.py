@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bmcompiler.backends.bm1880.isa import CPU, GDMA, HEADER, TIU, reference_pages
 from bmcompiler.errors import EncodingError
-from bmcompiler.isa import Field, Format
+from bmcompiler.instructions.isa import Field, Format
 
 FORMATS = (HEADER, TIU, GDMA, CPU)
 SMALL = Format(

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from bmcompiler import driver
-from bmcompiler.builder import Builder
+from bmcompiler.files.mlir import save_module
 from bmcompiler.ir import Module, TensorType
-from bmcompiler.mlir_files import save_module
+from bmcompiler.ops.builder import Builder
 from bmcompiler.runtime import Session
 from bmcompiler.runtime.simulator.bm1880.analysis import analyze
 

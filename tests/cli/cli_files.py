@@ -87,6 +87,6 @@ def write_all(folder: Path) -> None:
     table_option = ("--calibration-table", folder / "net.table")
     assert command("compile", *net, "--target", "bm1880", *table_option, *outputs) == 0
     from bmcompiler.driver import load_network
-    from bmcompiler.mlir_files import save_module
+    from bmcompiler.files.mlir import save_module
 
     save_module(load_network(*net), folder / "net.mlir")

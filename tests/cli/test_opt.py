@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import bmcompiler
-from bmcompiler.builder import Builder
 from bmcompiler.cli.common import run
 from bmcompiler.cli.opt import cli
+from bmcompiler.files.mlir import load_module, save_module
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, TensorType
-from bmcompiler.mlir_files import load_module, save_module
+from bmcompiler.ops.builder import Builder
 
 
 def net() -> Module:

@@ -17,13 +17,13 @@ from types import SimpleNamespace
 import click
 import pytest
 
-from bmcompiler import registry
 from bmcompiler.bmodel import TensorInfo, load, save
 from bmcompiler.bmodel.bm1880 import Bm1880Model, Command
 from bmcompiler.cli.common import format_table, printable, progress, run
 from bmcompiler.cli.tool import cli
 from bmcompiler.errors import FileFormatError, UsageError
-from bmcompiler.files import atomic_output
+from bmcompiler.files.store import atomic_output
+from bmcompiler.plugins import registry
 
 WEIGHTS = bytes(range(128))
 

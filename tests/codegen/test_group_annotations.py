@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from bmcompiler.builder import Builder
 from bmcompiler.codegen.groups.units import annotation
 from bmcompiler.errors import VerifyError
 from bmcompiler.ir import Operation, TensorType
+from bmcompiler.ops.builder import Builder
 from bmcompiler.target import GROUP, SLICES
 
 

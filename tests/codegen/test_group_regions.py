@@ -9,12 +9,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bmcompiler.builder import Builder
 from bmcompiler.chip import Dims, LaneChip
 from bmcompiler.codegen.groups.regions import Move, Mover, inside, joined, whole_of, within
 from bmcompiler.codegen.groups.slices import shares
 from bmcompiler.codegen.tiling import Box, Held
 from bmcompiler.ir import TensorType, Value
+from bmcompiler.ops.builder import Builder
 
 
 class ByteMover(Mover):

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bmcompiler.builder import Builder
 from bmcompiler.codegen.cpu_segment import bind_segment, decode_segment, encode_segment
 from bmcompiler.codegen.memory import Lifetime, first_fit, pack, parts_of_others, plan_memory, root_of
 from bmcompiler.codegen.partition import CPU_NOTE, partition
 from bmcompiler.errors import BMError, FileFormatError
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Function, Module, Operation, Quant, TensorType, Value
+from bmcompiler.ops.builder import Builder
 from bmcompiler.runtime import Session
 from bmcompiler.target import find_target
 

@@ -8,7 +8,6 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bmcompiler.builder import Builder
 from bmcompiler.codegen.groups.emission import Part, emit_steps
 from bmcompiler.codegen.groups.issue import issue_late
 from bmcompiler.codegen.groups.timeline import Timeline, timeline
@@ -17,6 +16,7 @@ from bmcompiler.codegen.residency import AHEAD, Residency, Stay, Step, plan_resi
 from bmcompiler.codegen.schedule import Moved
 from bmcompiler.codegen.tiling import Buffer, Held, Tiler, TileWork
 from bmcompiler.ir import Module, Operation, TensorType, Value
+from bmcompiler.ops.builder import Builder
 
 ALIGN = 16
 ROOM = 512

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.backends.dv.target import TARGET
-from bmcompiler.builder import Builder
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, TensorType, Value, verify_module
+from bmcompiler.ops.builder import Builder
 from bmcompiler.passmanager import PassContext, run_pipeline
 from bmcompiler.runtime import Session
 from bmcompiler.target import Compiled

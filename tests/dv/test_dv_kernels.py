@@ -7,9 +7,9 @@ import pytest
 from dv_nets import Build, lowered, net, random_inputs, run_on_device, weights
 
 from bmcompiler.backends.dv.target import TARGET
-from bmcompiler.builder import Builder
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Value
+from bmcompiler.ops.builder import Builder
 from bmcompiler.target import unsupported_reason
 
 MAP = (2, 16, 11, 10)

@@ -18,11 +18,11 @@ import bmcompiler
 from bmcompiler.backends.dv.target import TARGET
 from bmcompiler.bmodel import load, save
 from bmcompiler.bmodel.bm1684 import Bm1684Model, TpuSubnet
-from bmcompiler.builder import Builder
 from bmcompiler.cli.common import run
 from bmcompiler.errors import FileFormatError, SimulatorError, UnsupportedError
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, Value
+from bmcompiler.ops.builder import Builder
 from bmcompiler.runtime import Session
 from bmcompiler.runtime.dmp_dv import dmp_dv_mem_get_total_size
 from bmcompiler.target import unsupported_reason

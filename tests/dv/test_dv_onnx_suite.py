@@ -1,14 +1,15 @@
 """The conformance cases of the onnx package on the DV700 simulator, host layers included.
 
-Each must give the expected values within what fp16 allows, and the bits of `evaluate`. `python -m bmcompiler.onnx_suite
---kind node --device dv700 --host --reasons` prints the counts per op; without --host all layers must be on the device.
+Each must give the expected values within what fp16 allows, and the bits of `evaluate`.
+`python -m bmcompiler.conformance.onnx_suite --kind node --device dv700 --host --reasons`
+prints the counts per op; without --host all layers must be on the device.
 """
 
 from __future__ import annotations
 
 import pytest
 
-from bmcompiler.onnx_suite import cases, judge
+from bmcompiler.conformance.onnx_suite import cases, judge
 
 WIDE_INTEGERS = {"test_bitcast_float64_to_int64", "test_bitcast_int64_to_float64", "test_bitcast_uint32_to_int32"}
 """All bits of a number leave the net as an integer, which a model file narrows to i32 by its value."""

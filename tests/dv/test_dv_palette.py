@@ -15,9 +15,9 @@ from bmcompiler.backends.dv.palette import coded
 from bmcompiler.backends.dv.stage_commands import subnet_commands
 from bmcompiler.backends.dv.target import TARGET
 from bmcompiler.bmodel.bm1684 import TpuSubnet
-from bmcompiler.builder import Builder
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Value
+from bmcompiler.ops.builder import Builder
 
 MODELS = Path(__file__).resolve().parent.parent.parent / "models"
 NETS = {

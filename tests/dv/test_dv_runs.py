@@ -16,10 +16,10 @@ from bmcompiler.backends.dv.commands import Pads, Pair
 from bmcompiler.backends.dv.parts import UNROUNDED
 from bmcompiler.backends.dv.stages import max_pool, to_half
 from bmcompiler.backends.dv.target import TARGET
-from bmcompiler.builder import Builder
 from bmcompiler.errors import UnsupportedError, UsageError
+from bmcompiler.files.mlir import load_module, save_module
 from bmcompiler.ir import Module, Value
-from bmcompiler.mlir_files import load_module, save_module
+from bmcompiler.ops.builder import Builder
 from bmcompiler.passmanager import PassContext, run_pipeline
 from bmcompiler.target import Compiled
 

@@ -15,9 +15,9 @@ from bmcompiler.backends.dv.commands import ConvCommand, FcCommand, Pads, Pair, 
 from bmcompiler.backends.dv.structs import Activation, ConvEnable, OutputMode, Pool
 from bmcompiler.backends.dv.target import TARGET
 from bmcompiler.bmodel.bm1684 import Bm1684Model
-from bmcompiler.builder import Builder
 from bmcompiler.errors import SimulatorError, UnsupportedError, UsageError
 from bmcompiler.ir import Value
+from bmcompiler.ops.builder import Builder
 from bmcompiler.runtime.simulator.dv.analysis import analyze
 from bmcompiler.runtime.simulator.dv.cost import PROFILE, RunCost, TimingProfile, conv_costs, fc_cost
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bmcompiler.builder import Builder
 from bmcompiler.errors import FileFormatError, UsageError, VerifyError
+from bmcompiler.files.mlir import FRONTEND, load_module, save_module, side_file
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, TensorType
-from bmcompiler.mlir_files import FRONTEND, load_module, save_module, side_file
-from bmcompiler.registry import entry_points
+from bmcompiler.ops.builder import Builder
+from bmcompiler.plugins.registry import entry_points
 
 
 def net() -> Module:

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ir_strategies import ATTRIBUTES, TYPES, modules
 
-from bmcompiler.builder import Builder
 from bmcompiler.errors import BMError, FileFormatError
 from bmcompiler.ir import Module, TensorType, verify_module
 from bmcompiler.ir.parser import parse_module as parse_plain
 from bmcompiler.ir.printer import print_operation
 from bmcompiler.ops import parse_module
+from bmcompiler.ops.builder import Builder
 
 EXAMPLE = """\
 // a comment

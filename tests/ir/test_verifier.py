@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bmcompiler.builder import Builder
 from bmcompiler.errors import VerifyError
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import (
@@ -26,6 +25,7 @@ from bmcompiler.ir import (
     erase_dead,
     verify_module,
 )
+from bmcompiler.ops.builder import Builder
 
 TYPE = TensorType((2, 3))
 

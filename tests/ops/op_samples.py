@@ -9,9 +9,9 @@ import numpy as np
 import onnxruntime
 from onnx import ValueInfoProto, helper
 
-from bmcompiler.builder import Builder
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, Quant, TensorType, Value, type_of_array, verify_module
+from bmcompiler.ops.builder import Builder
 from bmcompiler.ops.custom import register_cpu_function
 
 IMAGE = TensorType((2, 4, 5, 6))

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bmcompiler.builder import Builder
 from bmcompiler.errors import BMError
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import TensorType, Value, verify_module
+from bmcompiler.ops.builder import Builder
 
 
 def _run(x: np.ndarray, make: object) -> np.ndarray:

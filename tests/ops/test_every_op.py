@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from op_samples import SAMPLES, build, random_array
 
-from bmcompiler.builder import Builder
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, verify_module
 from bmcompiler.ops import load_all, parse_module
 from bmcompiler.ops.base import Locality
+from bmcompiler.ops.builder import Builder
 
 OPS = sorted(name for name, cls in load_all().items() if cls.__module__.startswith("bmcompiler.ops."))
 

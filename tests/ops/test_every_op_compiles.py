@@ -7,10 +7,10 @@ import pytest
 from op_samples import SAMPLES
 
 from bmcompiler.bmodel.bm1880 import read
-from bmcompiler.builder import Builder
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, TensorType, Value, verify_module
 from bmcompiler.ops import load_all
+from bmcompiler.ops.builder import Builder
 from bmcompiler.passmanager import PassContext, run_pipeline
 from bmcompiler.runtime import Session
 from bmcompiler.target import Compiled, find_target

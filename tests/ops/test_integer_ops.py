@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from op_samples import evaluate
 
-from bmcompiler.builder import Builder
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Quant, TensorType, verify_module
+from bmcompiler.ops.builder import Builder
 
 EXAMPLES = settings(max_examples=40, deadline=None)
 SEEDS = st.integers(0, 2**32 - 1)

@@ -15,7 +15,7 @@ from op_samples import evaluate
 
 from bmcompiler.errors import RuntimeUseError
 from bmcompiler.ir import DTYPES, TensorType
-from bmcompiler.special import erf
+from bmcompiler.numeric.special import erf
 
 INTEGERS = ("i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64")
 EXAMPLES = settings(max_examples=60, deadline=None)

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bmcompiler.builder import Builder
 from bmcompiler.errors import BMError, ShapeError, VerifyError
 from bmcompiler.ir import Quant, TensorType, verify_module
+from bmcompiler.ops.builder import Builder
 
 Types = list[tuple[tuple[int, ...], str]]
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from op_samples import evaluate, run_onnx
 
-from bmcompiler.builder import Builder
 from bmcompiler.ir import Quant, TensorType, verify_module
+from bmcompiler.ops.builder import Builder
 
 DTYPES = [np.float32, np.float16, np.int8, np.uint8, np.int32, np.int64, np.bool_]
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from bmcompiler.builder import Builder
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, TensorType, Value, verify_module
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.builder import Builder
 from bmcompiler.passmanager import run_pipeline
 
 

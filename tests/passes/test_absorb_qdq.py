@@ -9,11 +9,11 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from bmcompiler.builder import Builder
 from bmcompiler.driver import compile as compile_model
 from bmcompiler.frontends.onnx import import_onnx
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, TensorType, verify_module
+from bmcompiler.ops.builder import Builder
 from bmcompiler.passes.absorb_qdq import AbsorbQdq, stated
 from bmcompiler.passmanager import PassContext, Pipeline, run_pipeline
 

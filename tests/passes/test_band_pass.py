@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bmcompiler.backends.bm1684.target import TARGET
-from bmcompiler.builder import Builder
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, TensorType, Value, verify_module
+from bmcompiler.ops.builder import Builder
 from bmcompiler.passes.band_forms import best_rows
 from bmcompiler.passes.bands import FillImageSlots
 from bmcompiler.passmanager import PassContext

@@ -15,7 +15,7 @@ from bmcompiler import passmanager
 from bmcompiler.ir import Module
 from bmcompiler.passes import canonicalize
 from bmcompiler.passmanager import Pass, PassContext, PassResult
-from bmcompiler.registry import failures
+from bmcompiler.plugins.registry import failures
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bmcompiler.builder import Builder
 from bmcompiler.chip import Dims, LaneChip
 from bmcompiler.codegen.groups.choose import cheapest, greedy, total, ungrouped
 from bmcompiler.codegen.groups.regions import Move, Mover, whole_box, within
@@ -21,6 +20,7 @@ from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module, Operation, TensorType, Value
 from bmcompiler.ir.parser import parse_module
 from bmcompiler.ir.printer import print_module
+from bmcompiler.ops.builder import Builder
 from bmcompiler.passes.group_layers import GroupLayers
 from bmcompiler.passmanager import PassContext, Pipeline
 from bmcompiler.target import GROUP, SLICES, Target

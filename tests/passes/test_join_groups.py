@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from bmcompiler.backends.bm1684.target import TARGET
-from bmcompiler.builder import Builder
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, TensorType, Value, verify_module
+from bmcompiler.ops.builder import Builder
 from bmcompiler.passes.join_groups import JoinGroups
 from bmcompiler.passmanager import PassContext
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bmcompiler.conformance.onnx_backend import Prepared
+from bmcompiler.conformance.onnx_suite import cases
 from bmcompiler.errors import BMError
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module
-from bmcompiler.onnx_backend import Prepared
-from bmcompiler.onnx_suite import cases
 from bmcompiler.passmanager import PassContext, run_pipeline
 from bmcompiler.target import find_target
 

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nets import Net, names
 
-from bmcompiler import arith
 from bmcompiler.errors import CalibrationError, UsageError
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, Operation, Value
+from bmcompiler.numeric import arith
 from bmcompiler.passmanager import PassContext, run_pipeline
 
 seeds = st.integers(0, 2**32 - 1)

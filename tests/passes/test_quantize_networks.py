@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bmcompiler import arith
 from bmcompiler.driver import load_network
 from bmcompiler.interpreter import run_function
 from bmcompiler.ir import Module
+from bmcompiler.numeric import arith
 from bmcompiler.passmanager import PassContext, run_pipeline
 from bmcompiler.quant.rebatch import rebatch
 

@@ -9,7 +9,7 @@ import pytest
 from nets import apply, names
 
 from bmcompiler.ir import Module
-from bmcompiler.registry import entry_points
+from bmcompiler.plugins.registry import entry_points
 
 MODELS = Path(__file__).parents[2] / "models" / "third_party"
 

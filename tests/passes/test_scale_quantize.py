@@ -13,8 +13,8 @@ from nets import Net, names
 
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, Operation, Quant, Value
+from bmcompiler.numeric.quant_modes import dequantize, quantize_away
 from bmcompiler.passmanager import PassContext, run_pipeline
-from bmcompiler.quant_modes import dequantize, quantize_away
 
 MODES = ("low", "high", "asymmetric")
 seeds = st.integers(0, 2**32 - 1)

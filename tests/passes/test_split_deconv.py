@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from bmcompiler.backends.bm1684.target import TARGET
-from bmcompiler.builder import Builder
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, TensorType, verify_module
+from bmcompiler.ops.builder import Builder
 from bmcompiler.passes.split_deconv import SplitDeconv
 from bmcompiler.passmanager import PassContext
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bmcompiler.builder import Builder
 from bmcompiler.errors import CalibrationError
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, TensorType
+from bmcompiler.ops.builder import Builder
 from bmcompiler.quant.calibration import Settings, calibrate, collect
 from bmcompiler.quant.data import check_data
 from bmcompiler.quant.rebatch import rebatch

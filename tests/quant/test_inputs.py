@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from bmcompiler.builder import Builder
 from bmcompiler.errors import BMError, CalibrationError, FileFormatError, UnsupportedError, UsageError
 from bmcompiler.inputs import ImageOptions, InputData, Samples, decode, open_inputs
 from bmcompiler.inputs.advice import WARNING, data_notes
 from bmcompiler.ir import Function, Module, TensorType
+from bmcompiler.ops.builder import Builder
 from bmcompiler.quant.calibration import Settings, calibrate
 from bmcompiler.quant.data import bind_data, check_data
 

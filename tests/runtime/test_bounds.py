@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from programs import CHANNELS, SIDE, TILE_BYTES, analysed, model, relu_tiles
 
+from bmcompiler.analysis.profile import Timing
 from bmcompiler.bmodel.layers import LayerSpan
-from bmcompiler.profile import Timing
 from bmcompiler.runtime.simulator.bm1880.analysis import analyze
 from bmcompiler.runtime.simulator.bm1880.cost import TimingProfile
 from bmcompiler.runtime.simulator.traffic import NetMemory, Transfers, compulsory

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bmcompiler import arith, bmodel
+from bmcompiler import bmodel
 from bmcompiler.backends.bm1880.bmkernel import (
     CTRL_NEURON,
     FMT_I8,
@@ -26,6 +26,7 @@ from bmcompiler.backends.bm1880.cmdbuf import pack_cpu
 from bmcompiler.bmodel import TensorInfo
 from bmcompiler.bmodel.bm1880 import Bm1880Model, Command
 from bmcompiler.errors import BMError, FileFormatError, RuntimeUseError, SimulatorError, UnsupportedError
+from bmcompiler.numeric import arith
 from bmcompiler.runtime import Session
 from bmcompiler.runtime.cpu_functions import CpuMemory, register_cpu_function
 

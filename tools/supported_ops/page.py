@@ -16,7 +16,7 @@ from bmcompiler.passes import legalize_rules, quantize_rules
 from bmcompiler.passes.legalize import Legalizer
 from bmcompiler.passes.quantize_rules.probe import int8_refusal
 from bmcompiler.passmanager import run_pipeline
-from bmcompiler.registry import entry_points
+from bmcompiler.plugins.registry import entry_points
 from bmcompiler.target import find_target, unsupported_reason
 from supported_ops.samples import Source, caffe_sources, onnx_sources
 

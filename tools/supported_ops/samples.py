@@ -47,7 +47,7 @@ class Source:
 # -- ONNX --------------------------------------------------------------------------------------------------------------
 def onnx_sources() -> dict[str, Source]:
     """Op type -> what its cases in the onnx package became; op types of which no case imports are left out."""
-    from bmcompiler.onnx_suite import cases
+    from bmcompiler.conformance.onnx_suite import cases
 
     sources: dict[str, Source] = {}
     for case in cases("node"):
@@ -66,7 +66,7 @@ def onnx_sources() -> dict[str, Source]:
 
 def _imports(model: Any, inputs: Any) -> Iterator[Module]:
     """The model with all inputs computed, and with constants for all but the first."""
-    from bmcompiler.onnx_backend import Prepared
+    from bmcompiler.conformance.onnx_backend import Prepared
 
     prepared = Prepared(model)
     arrays = [np.asarray(value) for value in inputs if not isinstance(value, (list, type(None)))]

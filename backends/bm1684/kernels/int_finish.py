@@ -33,9 +33,9 @@ from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides, p
 from bmcompiler.backends.bm1684.recipes import Machine, Plane, Register, Steps
 from bmcompiler.backends.bm1684.recipes.rounding import quantize
 from bmcompiler.codegen.tiling import Box, Buffer
+from bmcompiler.numeric.quant_modes import ASYMMETRIC, HIGH, LOW, rescale
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.modes import corrected_bias
-from bmcompiler.quant_modes import ASYMMETRIC, HIGH, LOW, rescale
 
 Numbers = NDArray[Any]
 

@@ -36,9 +36,9 @@ from bmcompiler.backends.bm1684.kernels.int_finish import Finish
 from bmcompiler.backends.bm1684.kernels.product import Product, product_of
 from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
+from bmcompiler.numeric.quant_modes import ASYMMETRIC
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.nn import Matmul
-from bmcompiler.quant_modes import ASYMMETRIC
 from bmcompiler.target import rule
 
 _MAX_DEPTH = 4095  # channels of an operand (bm1684.md 13.1)

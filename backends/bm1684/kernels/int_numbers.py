@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler.quant_modes import from_real
+from bmcompiler.numeric.quant_modes import from_real
 
 Floats = NDArray[np.float32]
 Ints = NDArray[Any]

@@ -15,8 +15,8 @@ from bmcompiler.backends.bm1684.layout import Shape, channel_rows
 from bmcompiler.backends.bm1684.recipes.commands import Plane, Tile, Tiu, emit_step
 from bmcompiler.backends.bm1684.recipes.evaluation import Words, run_steps
 from bmcompiler.backends.bm1684.recipes.machine import REDUCED, TILE, Immediate, Machine, Register, Step
-from bmcompiler.blas import in_parallel
 from bmcompiler.errors import EncodingError
+from bmcompiler.numeric.blas import in_parallel
 
 _BLOCK = 1 << 14  # elements whose registers stay in the cache
 _PER_COMMAND = 16  # elements of a lane in two cycles (bm1684.md 12)

@@ -12,7 +12,7 @@ from bmcompiler.backends.bm1880.chip import CHIP
 from bmcompiler.backends.bm1880.cmdbuf import pack_cpu
 from bmcompiler.backends.bm1880.isa import CTRL_AL, CTRL_NULL, GDMA, HEADER, HEADER_SIZE, TIU, Engine
 from bmcompiler.errors import EncodingError
-from bmcompiler.isa import Format
+from bmcompiler.instructions.isa import Format
 
 _TPU_HEADER = HEADER.encode_one(len=TIU.size, engine=Engine.TPU)
 _GDMA_HEADERS = tuple(

@@ -7,12 +7,12 @@ from bmcompiler.backends.bm1880.custom import CustomizedTensorFixedInst
 from bmcompiler.backends.bm1880.kernels.base import DeviceKernel, is_constant
 from bmcompiler.codegen.memory import root_of
 from bmcompiler.codegen.schedule import Moved
-from bmcompiler.custom_layers import GROUP, cpu_function
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.custom import Customized
-from bmcompiler.registry import PluginError, failure_note, plugin_code
+from bmcompiler.plugins.custom_layers import GROUP, cpu_function
+from bmcompiler.plugins.registry import PluginError, failure_note, plugin_code
 from bmcompiler.target import rule
 
 

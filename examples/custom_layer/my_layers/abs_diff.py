@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from bmcompiler.arith import round_shift, saturate
 from bmcompiler.backends.bm1880 import bmkernel as bmk
 from bmcompiler.backends.bm1880.custom import CustomizedTensorFixedInst
 from bmcompiler.bmnet import CustomizedCaffeLayer, TensorOp
-from bmcompiler.custom_layers import register_cpu_function, register_tensor_inst
 from bmcompiler.errors import ShapeError
+from bmcompiler.numeric.arith import round_shift, saturate
+from bmcompiler.plugins.custom_layers import register_cpu_function, register_tensor_inst
 
 LARGEST_SHIFT, LARGEST_FACTOR = 15, 127
 

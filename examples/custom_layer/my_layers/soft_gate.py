@@ -9,12 +9,12 @@ import numpy as np
 from bmcompiler.backends.bm1684.kernels.elementwise import ElementwiseKernel
 from bmcompiler.backends.bm1684.recipes import Machine, Register
 from bmcompiler.backends.bm1684.recipes.exponential import sigmoid
-from bmcompiler.builder import Builder
-from bmcompiler.custom_layers import register_kernel
 from bmcompiler.frontends.onnx.node import Node
 from bmcompiler.frontends.onnx.registry import onnx_op
 from bmcompiler.ir import TensorType, Value
 from bmcompiler.ops.base import TensorOp, attr, operand, tensorop
+from bmcompiler.ops.builder import Builder
+from bmcompiler.plugins.custom_layers import register_kernel
 
 
 @tensorop("soft_gate")

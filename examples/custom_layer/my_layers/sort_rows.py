@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from bmcompiler.builder import Builder
-from bmcompiler.custom_layers import register_cpu_function
 from bmcompiler.frontends.onnx.node import Node
 from bmcompiler.frontends.onnx.registry import onnx_op
 from bmcompiler.ir import Value
+from bmcompiler.ops.builder import Builder
+from bmcompiler.plugins.custom_layers import register_cpu_function
 
 
 @onnx_op("SortRows", domain="my.layers")

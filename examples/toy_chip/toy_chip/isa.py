@@ -2,9 +2,9 @@
 
 from enum import IntEnum
 
-from bmcompiler.assembly import Syntax
 from bmcompiler.chip import LaneChip
-from bmcompiler.isa import Format
+from bmcompiler.instructions.assembly import Syntax
+from bmcompiler.instructions.isa import Format
 
 CHIP = LaneChip("toy", lanes=4, lmem_size=8192, alignment=4)
 

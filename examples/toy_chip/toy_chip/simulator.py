@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bmcompiler import arith
 from bmcompiler.errors import SimulatorError
+from bmcompiler.numeric import arith
 from bmcompiler.runtime.plain_device import PlainDevice
 from bmcompiler.runtime.simulator.machine import Fields, Machine
 from toy_chip.container import ToyModel

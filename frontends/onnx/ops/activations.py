@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from bmcompiler.builder import Builder
 from bmcompiler.errors import ShapeError
 from bmcompiler.frontends.onnx.node import Node, axis_of
 from bmcompiler.frontends.onnx.registry import Converter, Tensor, onnx_op
 from bmcompiler.ir import Value
+from bmcompiler.ops.builder import Builder
 
 # op type -> (TensorOp, its attributes: name there, name in ONNX, ONNX default)
 _UNARY: dict[str, tuple[str, tuple[tuple[str, str, float], ...]]] = {

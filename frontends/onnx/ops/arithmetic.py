@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from bmcompiler.builder import Builder
 from bmcompiler.frontends.onnx.node import Node
 from bmcompiler.frontends.onnx.registry import Converter, Tensor, onnx_op
 from bmcompiler.frontends.onnx.tensors import dtype_name
 from bmcompiler.ir import Value
+from bmcompiler.ops.builder import Builder
 
 
 def wrapping(x: Value) -> dict[str, bool]:

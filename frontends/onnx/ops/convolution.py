@@ -7,7 +7,6 @@ from math import prod
 
 import numpy as np
 
-from bmcompiler.builder import Builder
 from bmcompiler.errors import FileFormatError, ShapeError, UnsupportedError
 from bmcompiler.frontends.onnx.geometry import (
     AUTO_PADS,
@@ -22,6 +21,7 @@ from bmcompiler.frontends.onnx.geometry import (
 from bmcompiler.frontends.onnx.node import Node, choice
 from bmcompiler.frontends.onnx.registry import onnx_op
 from bmcompiler.ir import Value
+from bmcompiler.ops.builder import Builder
 
 _MOST_TAPS = 4096
 

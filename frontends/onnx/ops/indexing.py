@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from bmcompiler.builder import Builder
 from bmcompiler.errors import FileFormatError, ShapeError
 from bmcompiler.frontends.onnx.node import Node, axis_of, choice
 from bmcompiler.frontends.onnx.ops.arithmetic import cast_value
 from bmcompiler.frontends.onnx.ops.layout import slice_axes, to_shape
 from bmcompiler.frontends.onnx.registry import onnx_op
 from bmcompiler.ir import Value
+from bmcompiler.ops.builder import Builder
 
 _MAX_SLICES = 64
 _REDUCTIONS = ("none", "add", "mul", "max", "min")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from bmcompiler.builder import Builder
 from bmcompiler.errors import FileFormatError, ShapeError
 from bmcompiler.frontends.onnx.constants import axes_argument, expanded_dims, reshaped, squeezed_dims
 from bmcompiler.frontends.onnx.node import Node, axis_of, choice
 from bmcompiler.frontends.onnx.registry import Tensor, onnx_op
 from bmcompiler.ir import Value
+from bmcompiler.ops.builder import Builder
 
 
 def to_shape(b: Builder, x: Value, shape: Sequence[int]) -> Value:

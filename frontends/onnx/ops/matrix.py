@@ -7,11 +7,11 @@ from string import ascii_letters
 
 import numpy as np
 
-from bmcompiler.builder import Builder
 from bmcompiler.errors import FileFormatError, ShapeError
 from bmcompiler.frontends.onnx.node import Node
 from bmcompiler.frontends.onnx.registry import onnx_op
 from bmcompiler.ir import Value
+from bmcompiler.ops.builder import Builder
 
 
 @onnx_op("Gemm")

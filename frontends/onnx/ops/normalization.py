@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from bmcompiler.builder import Builder
 from bmcompiler.errors import FileFormatError, UnsupportedError
 from bmcompiler.frontends.onnx.node import Node, axis_of
 from bmcompiler.frontends.onnx.registry import Tensor, onnx_op
 from bmcompiler.ir import Value
+from bmcompiler.ops.builder import Builder
 
 
 @onnx_op("BatchNormalization")

@@ -8,7 +8,6 @@ from math import prod
 
 import numpy as np
 
-from bmcompiler.builder import Builder
 from bmcompiler.errors import FileFormatError, ShapeError, UnsupportedError
 from bmcompiler.frontends.onnx.constants import MAX_GROWN, check_size
 from bmcompiler.frontends.onnx.geometry import as_image, like_input, paddings, pair, per_axis, quad, spatial_axes
@@ -16,6 +15,7 @@ from bmcompiler.frontends.onnx.node import Node
 from bmcompiler.frontends.onnx.ops.layout import to_shape
 from bmcompiler.frontends.onnx.registry import Tensor, onnx_op
 from bmcompiler.ir import Value
+from bmcompiler.ops.builder import Builder
 
 _Axis = tuple[int, int, tuple[int, int], int]
 _WHOLE: _Axis = (1, 1, (0, 0), 1)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from bmcompiler.builder import Builder
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.frontends.onnx.node import Node, axis_of
 from bmcompiler.frontends.onnx.ops.convolution import convolve
@@ -15,6 +14,7 @@ from bmcompiler.frontends.onnx.ops.matrix import product
 from bmcompiler.frontends.onnx.registry import onnx_op
 from bmcompiler.frontends.onnx.tensors import dtype_name
 from bmcompiler.ir import Value
+from bmcompiler.ops.builder import Builder
 
 
 def _axis(node: Node, scale: Value, rank: int) -> int:

@@ -6,11 +6,11 @@ import re
 
 import numpy as np
 
-from bmcompiler.builder import Builder
 from bmcompiler.errors import FileFormatError, ShapeError
 from bmcompiler.frontends.onnx.node import Node, choice
 from bmcompiler.frontends.onnx.registry import onnx_op
 from bmcompiler.ir import Value
+from bmcompiler.ops.builder import Builder
 
 # what ONNX counts per op: gates, and activations per direction
 _GATES = {"RNN": (1, 1), "GRU": (3, 2), "LSTM": (4, 3)}

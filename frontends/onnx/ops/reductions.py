@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from bmcompiler.builder import Builder
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.frontends.onnx.constants import axes_argument
 from bmcompiler.frontends.onnx.node import Node, axes_of, axis_of
@@ -12,6 +11,7 @@ from bmcompiler.frontends.onnx.ops.arithmetic import wrapping
 from bmcompiler.frontends.onnx.ops.layout import slice_axes
 from bmcompiler.frontends.onnx.registry import onnx_op
 from bmcompiler.ir import Value
+from bmcompiler.ops.builder import Builder
 
 _METHODS = {
     "ReduceSum": "sum",

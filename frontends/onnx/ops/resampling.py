@@ -7,12 +7,12 @@ from math import floor, prod
 
 import numpy as np
 
-from bmcompiler.builder import Builder
 from bmcompiler.errors import FileFormatError, ShapeError
 from bmcompiler.frontends.onnx.node import Node, axes_of, choice
 from bmcompiler.frontends.onnx.ops.layout import slice_axes, to_shape
 from bmcompiler.frontends.onnx.registry import onnx_op
 from bmcompiler.ir import Value
+from bmcompiler.ops.builder import Builder
 from bmcompiler.ops.resample import COORDINATES, MODES, ROUNDINGS, source_positions
 
 _MAX_LENGTH = 2**20

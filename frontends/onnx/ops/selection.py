@@ -15,7 +15,7 @@ from bmcompiler.ir import DTYPES
 from bmcompiler.ops.selection import selected_boxes
 
 if TYPE_CHECKING:
-    from bmcompiler.builder import Builder
+    from bmcompiler.ops.builder import Builder
 
 
 @folds("NonZero")

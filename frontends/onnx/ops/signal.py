@@ -6,7 +6,6 @@ from math import prod
 
 import numpy as np
 
-from bmcompiler.builder import Builder
 from bmcompiler.errors import FileFormatError, ShapeError
 from bmcompiler.frontends.onnx.constants import MAX_GROWN, check_size
 from bmcompiler.frontends.onnx.geometry import per_axis
@@ -15,6 +14,7 @@ from bmcompiler.frontends.onnx.ops.convolution import tap_weight, transposed
 from bmcompiler.frontends.onnx.ops.layout import to_shape
 from bmcompiler.frontends.onnx.registry import onnx_op
 from bmcompiler.ir import Value
+from bmcompiler.ops.builder import Builder
 
 
 @onnx_op("DFT", since=17)

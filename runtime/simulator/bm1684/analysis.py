@@ -1,4 +1,4 @@
-"""Timing, trace and race check of one BM1684 stage: the plugin `bmcompiler.profile.Analysis` of this chip."""
+"""Timing, trace and race check of one BM1684 stage: the plugin `bmcompiler.analysis.profile.Analysis` of this chip."""
 
 from __future__ import annotations
 

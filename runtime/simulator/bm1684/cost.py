@@ -15,7 +15,7 @@ from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.isa import FORMAT_BYTES, DataFormat, Direction, Engine, Eu, Function, Precision, Task
 from bmcompiler.bmodel.bm1684 import Bm1684Stage
 from bmcompiler.errors import SimulatorError
-from bmcompiler.isa import Columns
+from bmcompiler.instructions.isa import Columns
 from bmcompiler.runtime.simulator.analysis import Costs
 from bmcompiler.runtime.simulator.bm1684.decoded import Decoded
 from bmcompiler.runtime.simulator.timing import Ints

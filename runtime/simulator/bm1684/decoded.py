@@ -11,7 +11,7 @@ from bmcompiler.backends.bm1684.isa import COMMAND_BYTES, FORMATS, OWN_ID, WAIT_
 from bmcompiler.backends.bm1684.order import Ids, execution_order
 from bmcompiler.bmodel.bm1684 import Bm1684Stage, CommandGroup, CpuSubnet
 from bmcompiler.errors import EncodingError, SimulatorError
-from bmcompiler.isa import Columns
+from bmcompiler.instructions.isa import Columns
 from bmcompiler.runtime.simulator.timing import NO_WAIT, CommandList, Ints
 
 ENGINES = ("TIU", "GDMA", "host")

@@ -9,8 +9,8 @@ import numpy as np
 from bmcompiler.backends.bm1684.builder import CommandGroup
 from bmcompiler.backends.bm1684.isa import FORMATS, Engine, Task
 from bmcompiler.backends.bm1684.order import Place, execution_order, queue_of
-from bmcompiler.blas import one_blas_thread
 from bmcompiler.errors import EncodingError, SimulatorError
+from bmcompiler.numeric.blas import one_blas_thread
 from bmcompiler.runtime.simulator.bm1684.elementwise import tensor_step
 from bmcompiler.runtime.simulator.bm1684.functions import compare_step, linear_step, lut_step, scalar_step, sfu_step
 from bmcompiler.runtime.simulator.bm1684.gdma import Relocation, Transfer, gdma_step

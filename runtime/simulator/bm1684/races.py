@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.isa import Engine
 from bmcompiler.errors import SimulatorError
-from bmcompiler.isa import Columns
+from bmcompiler.instructions.isa import Columns
 from bmcompiler.runtime.simulator.bm1684.decoded import ENGINES, Decoded
 from bmcompiler.runtime.simulator.bm1684.gdma import Relocation, Transfer, gdma_step
 from bmcompiler.runtime.simulator.bm1684.memory import Machine

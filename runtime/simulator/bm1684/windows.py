@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler.arith import conv2d
 from bmcompiler.backends.bm1684.chip import align_up
 from bmcompiler.backends.bm1684.fp32 import add, flush
 from bmcompiler.backends.bm1684.isa import Eu, Precision, StrideCode
 from bmcompiler.backends.bm1684.layout import aligned_strides
 from bmcompiler.backends.bm1684.windows import Window, depthwise_sums, float_convolution, largest
 from bmcompiler.errors import SimulatorError
+from bmcompiler.numeric.arith import conv2d
 from bmcompiler.runtime.simulator.bm1684.operands import (
     FP32,
     Fields,

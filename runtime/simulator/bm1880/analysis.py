@@ -1,4 +1,4 @@
-"""Timing, trace and race check of one BM1880 program: the plugin `bmcompiler.profile.Analysis` of this chip."""
+"""Timing, trace and race check of one BM1880 program: the `bmcompiler.analysis.profile.Analysis` of this chip."""
 
 from __future__ import annotations
 

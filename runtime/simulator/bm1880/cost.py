@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1880.chip import CHIP
 from bmcompiler.backends.bm1880.isa import FLAG_WEIGHT, Direction, GdmaFunction, Task, WindowOp
-from bmcompiler.isa import Columns
+from bmcompiler.instructions.isa import Columns
 from bmcompiler.runtime.simulator.analysis import Costs
 from bmcompiler.runtime.simulator.bm1880.decoded import Decoded
 from bmcompiler.runtime.simulator.timing import Ints

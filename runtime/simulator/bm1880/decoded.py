@@ -9,7 +9,7 @@ import numpy as np
 from bmcompiler.backends.bm1880.cmdbuf import Records, records
 from bmcompiler.backends.bm1880.isa import GDMA, TIU, Engine
 from bmcompiler.errors import FileFormatError, SimulatorError
-from bmcompiler.isa import Columns
+from bmcompiler.instructions.isa import Columns
 from bmcompiler.runtime.simulator.timing import CommandList, Ints, resolved
 
 ENGINES = ("TPU", "GDMA", "CPU")

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bmcompiler.arith import saturate
 from bmcompiler.backends.bm1880.chip import CHIP
 from bmcompiler.backends.bm1880.isa import StrideCode, TensorOp
 from bmcompiler.errors import SimulatorError
+from bmcompiler.numeric.arith import saturate
 from bmcompiler.runtime.simulator.bm1880.memory import UNSIGNED, IntArray
 from bmcompiler.runtime.simulator.bm1880.operands import Operands, Step, aligned_strides
 

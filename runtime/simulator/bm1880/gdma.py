@@ -7,10 +7,10 @@ from math import prod
 
 import numpy as np
 
-from bmcompiler.arith import saturate
 from bmcompiler.backends.bm1880.chip import CHIP, align_up
 from bmcompiler.backends.bm1880.isa import FLAG_NEURON, FLAG_WEIGHT, Direction, GdmaFunction
 from bmcompiler.errors import SimulatorError
+from bmcompiler.numeric.arith import saturate
 from bmcompiler.runtime.simulator.bm1880.memory import IntArray, Machine, Shape, Tensor
 from bmcompiler.runtime.simulator.bm1880.operands import Fields, Step
 

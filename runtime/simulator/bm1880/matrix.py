@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bmcompiler.arith import matmul
 from bmcompiler.errors import SimulatorError
+from bmcompiler.numeric.arith import matmul
 from bmcompiler.runtime.simulator.bm1880.operands import Operands, Step, check_work
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from bmcompiler.arith import requantize, saturate
 from bmcompiler.backends.bm1880.chip import CHIP, align_up
 from bmcompiler.backends.bm1880.isa import StrideCode
 from bmcompiler.errors import SimulatorError
+from bmcompiler.numeric.arith import requantize, saturate
 from bmcompiler.runtime.simulator.bm1880.memory import (
     SIGNED,
     UNSIGNED,

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 from bmcompiler.backends.bm1880.cmdbuf import Records, records
 from bmcompiler.backends.bm1880.isa import CPU_NAME_BYTES, FORMATS, CpuOperation, Engine, Task
-from bmcompiler.blas import one_blas_thread
 from bmcompiler.errors import BMError, FileFormatError, SimulatorError
+from bmcompiler.numeric.blas import one_blas_thread
 from bmcompiler.runtime.cpu_functions import CpuMemory, bind_cpu_function, cpu_function
 from bmcompiler.runtime.simulator.bm1880.elementwise import tensor_step
 from bmcompiler.runtime.simulator.bm1880.gdma import Transfer, gdma_step

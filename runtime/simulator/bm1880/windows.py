@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from bmcompiler.arith import conv2d, matmul, pool_max, pool_sum
 from bmcompiler.backends.bm1880.isa import StrideCode, WindowOp
 from bmcompiler.errors import SimulatorError
+from bmcompiler.numeric.arith import conv2d, matmul, pool_max, pool_sum
 from bmcompiler.runtime.simulator.bm1880.memory import MAX_ELEMENTS, IntArray, Shape, Tensor
 from bmcompiler.runtime.simulator.bm1880.operands import Operands, Reader, Step, check_work
 

@@ -1,4 +1,4 @@
-"""Timing and trace of one DV700 program: the plugin `bmcompiler.profile.Analysis` of this chip.
+"""Timing and trace of one DV700 program: the plugin `bmcompiler.analysis.profile.Analysis` of this chip.
 
 Records are runs, commands without runs, and calls of the host. The device takes commands one after the other, so no two
 of them can be in conflict.

@@ -10,8 +10,8 @@ import pytest
 from caffe_nets import header, layer, load, random, run, save
 
 import bmcompiler
-from bmcompiler.arith import quantize_real
 from bmcompiler.interpreter import run_module
+from bmcompiler.numeric.arith import quantize_real
 from bmcompiler.runtime import Session
 
 T, N, D, S, U = 5, 3, 4, 2, 6

@@ -1,6 +1,6 @@
 """The conformance cases of the onnx package: unsupported cases are skipped, every other one gives the expected values.
 
-`python -m bmcompiler.onnx_suite --reasons` prints the same counts per op, and why cases are skipped.
+`python -m bmcompiler.conformance.onnx_suite --reasons` prints the same counts per op, and why cases are skipped.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import onnx
 import pytest
 from onnx import helper
 
-from bmcompiler import onnx_backend
+from bmcompiler.conformance import onnx_backend
+from bmcompiler.conformance.onnx_suite import cases, judge
 from bmcompiler.errors import UnsupportedError, UsageError
-from bmcompiler.onnx_suite import cases, judge
 
 
 def check(kind: str, least: int) -> None:

@@ -13,11 +13,11 @@ from onnx_models import reference
 from random_graphs import Case, cases
 
 import bmcompiler
-from bmcompiler.arith import quantize_real
 from bmcompiler.errors import CalibrationError
 from bmcompiler.frontends.onnx import import_onnx
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import verify_module
+from bmcompiler.numeric.arith import quantize_real
 from bmcompiler.passmanager import run_pipeline
 from bmcompiler.runtime import Session
 

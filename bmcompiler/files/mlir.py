@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from bmcompiler.errors import FileFormatError, UsageError
-from bmcompiler.files import atomic_output, check_output
+from bmcompiler.files.store import atomic_output, check_output
 from bmcompiler.ir import Function, Module, Operation, Value, Weights, erase_dead, verify_module
 from bmcompiler.ops import parse_module
 

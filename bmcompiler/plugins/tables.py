@@ -16,7 +16,7 @@ from types import MappingProxyType, ModuleType
 from typing import Any, Generic, TypeVar
 
 from bmcompiler.errors import UnsupportedError
-from bmcompiler.registry import BUILT_IN, PluginError, current_owner, entry_points, is_built_in, load_point
+from bmcompiler.plugins.registry import BUILT_IN, PluginError, current_owner, entry_points, is_built_in, load_point
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")

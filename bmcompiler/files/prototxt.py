@@ -11,7 +11,7 @@
     }
 
 `quantization` stands once per top that is not plain float32. Weights are shown by shape only; the form that is read
-back exactly is `.mlir` (`bmcompiler.mlir_files`).
+back exactly is `.mlir` (`bmcompiler.files.mlir`).
 """
 
 from __future__ import annotations

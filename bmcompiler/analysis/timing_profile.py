@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bmcompiler.errors import UsageError
-from bmcompiler.registry import entry_points
+from bmcompiler.plugins.registry import entry_points
 
 OPTION = "--timing-profile"
 

@@ -1,4 +1,4 @@
-"""Runs the conformance suite of the installed onnx package and counts per op: `python -m bmcompiler.onnx_suite`.
+"""The conformance suite of the installed onnx package, per op: `python -m bmcompiler.conformance.onnx_suite`.
 
 A case that raises `NotSupportedError` is skipped and counted under its op and reason; every other case must give the
 expected values, types and shapes.
@@ -22,8 +22,8 @@ from onnx.backend.test.loader import load_model_tests
 from onnx.backend.test.runner import Runner
 
 from bmcompiler.cli.common import command_line, format_table
-from bmcompiler.onnx_backend import NotSupportedError, prepare
-from bmcompiler.onnx_device import float_precision
+from bmcompiler.conformance.onnx_backend import NotSupportedError, prepare
+from bmcompiler.conformance.onnx_device import float_precision
 from bmcompiler.target import find_target
 
 KINDS = ("node", "simple", "pytorch-operator", "pytorch-converted", "light")
@@ -214,7 +214,7 @@ def main_command(
     return int(bool(whole.failed))
 
 
-main = command_line(main_command, "python -m bmcompiler.onnx_suite")
+main = command_line(main_command, "python -m bmcompiler.conformance.onnx_suite")
 
 if __name__ == "__main__":
     main()

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler.blas import one_blas_thread
+from bmcompiler.numeric.blas import one_blas_thread
 
 IntArray = NDArray[Any]
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from bmcompiler.analysis.profile import LayerTime, Timing, analysis_of
 from bmcompiler.driver import Result
-from bmcompiler.profile import LayerTime, Timing, analysis_of
 from bmcompiler.target import LayerRow
 
 Key = tuple[str, str]

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from bmcompiler.errors import BMError, EncodingError, FileFormatError
-from bmcompiler.isa import Columns, Format
+from bmcompiler.instructions.isa import Columns, Format
 
 Fields = dict[str, int]
 

@@ -11,7 +11,7 @@ from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, verify_module
 from bmcompiler.ops.selection import Padded
 from bmcompiler.passmanager import PassContext, run_pipeline
-from bmcompiler.registry import lookup
+from bmcompiler.plugins.registry import lookup
 from bmcompiler.target import Target, find_target
 
 Arrays = dict[str, np.ndarray]

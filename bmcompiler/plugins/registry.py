@@ -6,7 +6,7 @@ Built-in parts and users' plugins come through the same door: a package that dec
     mychip = "my_package.target:MyTarget"
 
 is found here. Nothing is imported before it is asked for: listing names is cheap, and a broken plugin hurts only its
-users. `bmcompiler.plugins.PluginTable` is for groups whose entries are found by what they register.
+users. `bmcompiler.plugins.tables.PluginTable` is for groups whose entries are found by what they register.
 """
 
 from __future__ import annotations

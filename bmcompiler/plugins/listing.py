@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 
-from bmcompiler import custom_layers, ops
-from bmcompiler.plugins import TABLES
-from bmcompiler.registry import (
+from bmcompiler import ops
+from bmcompiler.plugins import custom_layers
+from bmcompiler.plugins.registry import (
     GROUPS,
     OTHER_GROUPS,
     PluginError,
@@ -18,6 +18,7 @@ from bmcompiler.registry import (
     package_of,
     usable,
 )
+from bmcompiler.plugins.tables import TABLES
 
 
 @dataclass(frozen=True)

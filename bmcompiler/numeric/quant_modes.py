@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler import arith
+from bmcompiler.numeric import arith
 
 LOW, HIGH, ASYMMETRIC = "low", "high", "asymmetric"
 MODES = (LOW, HIGH, ASYMMETRIC)

@@ -2,7 +2,7 @@
 
 A simulator plugin provides, in the entry-point group `bmcompiler.analyzers` under its target's name, a function
 `analyze(model, program) -> Analysis`, with a keyword argument `profile` when its timing model has parameters
-(`bmcompiler.timing_profile`). The commands and reports of the core use nothing else.
+(`bmcompiler.analysis.timing_profile`). The commands and reports of the core use nothing else.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from bmcompiler.registry import entry_points
+from bmcompiler.plugins.registry import entry_points
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,11 @@
 """An `onnx.backend.base.Backend` that runs models on the op-level interpreter.
 
-    from bmcompiler import onnx_backend
+    from bmcompiler.conformance import onnx_backend
 
     outputs = onnx_backend.prepare(onnx.load("net.onnx")).run([x])
 
 What the ONNX frontend cannot import raises `NotSupportedError`: an `UnsupportedError`, and for the suite of the onnx
-package a skipped test. `python -m bmcompiler.onnx_suite` runs that suite and counts per op.
+package a skipped test. `python -m bmcompiler.conformance.onnx_suite` runs that suite and counts per op.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from onnx import helper, numpy_helper, shape_inference, version_converter
 from onnx.backend.base import Backend, BackendRep
 from onnx.backend.test.runner import BackendIsNotSupposedToImplementIt
 
+from bmcompiler.conformance.onnx_device import float_precision, run_on_target
 from bmcompiler.errors import UnsupportedError, UsageError
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, verify_module
-from bmcompiler.onnx_device import float_precision, run_on_target
 from bmcompiler.ops.selection import Padded
-from bmcompiler.registry import entry_points, lookup
+from bmcompiler.plugins.registry import entry_points, lookup
 from bmcompiler.target import find_target
 
 _OLDEST_OPSET = 7

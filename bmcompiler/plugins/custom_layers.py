@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 from bmcompiler.bmnet.inst import TensorInst
 from bmcompiler.errors import UnsupportedError
-from bmcompiler.plugins import Doors, PluginTable
-from bmcompiler.registry import BUILT_IN
+from bmcompiler.plugins.registry import BUILT_IN
+from bmcompiler.plugins.tables import Doors, PluginTable
 
 if TYPE_CHECKING:
     from bmcompiler.ir import Operation

@@ -1,0 +1,1 @@
+"""What is said of a compiled program: its time, its parameters, its estimate."""

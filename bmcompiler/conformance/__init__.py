@@ -1,0 +1,1 @@
+"""The onnx package's own test suite, run on the interpreter and on simulated chips."""

@@ -1,0 +1,1 @@
+"""Bit-field tables of instruction sets, and their assembly language."""

@@ -1,0 +1,1 @@
+"""Arithmetic of whole arrays: exact integers, quantization modes, functions that numpy lacks."""
