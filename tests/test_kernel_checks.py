@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from plugin_packages import on_path
 
 from bmcompiler import testing
-from bmcompiler.backends.bm1684.kernels.elementwise import ElementwiseKernel
 from bmcompiler.backends.bm1880 import bmkernel as bmk
 from bmcompiler.backends.bm1880.chip import CHIP
 from bmcompiler.backends.bm1880.custom import CustomizedTensorFixedInst
 from bmcompiler.backends.bm1880.kernels.elementwise import ElementwiseKernel as IntElementwiseKernel
 from bmcompiler.backends.bm1880.kernels.elementwise import LocalTile
+from bmcompiler.backends.lanes.kernels.elementwise import ElementwiseKernel
 from bmcompiler.bmnet import TensorOp
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.ops.activation import Relu

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bmcompiler.backends.bm1684.builder import Builder
 from bmcompiler.backends.bm1684.chip import CHIP, local_address
 from bmcompiler.backends.bm1684.layout import aligned_strides
-from bmcompiler.backends.bm1684.recipes import Plane, Steps
+from bmcompiler.backends.lanes.recipes import Plane, Steps
 from bmcompiler.runtime.simulator.bm1684 import Machine, compile_plan
 
 Range = tuple[int, int]

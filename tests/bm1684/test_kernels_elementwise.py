@@ -8,7 +8,7 @@ from bm1684_nets import FULL, Net, check_op
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from bmcompiler.backends.bm1684.kernels.broadcast import merged_axes
+from bmcompiler.backends.lanes.kernels.broadcast import merged_axes
 from bmcompiler.ir import Value
 
 SEED = st.integers(0, 99)

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bmcompiler.backends.bm1684.chip import CHIP
-from bmcompiler.backends.bm1684.kernels.int_recipes import program
+from bmcompiler.backends.bm1684.packed.int_recipes import program
 from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.ir import TensorType, Value
 from bmcompiler.target import unsupported_reason

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from recipe_chip import run_on_chip
 
-from bmcompiler.backends.bm1684.recipes import (
+from bmcompiler.backends.lanes.recipes import (
     Plane,
     activations,
     exponential,

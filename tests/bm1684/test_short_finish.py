@@ -11,8 +11,8 @@ from bm1684_nets import Net, check, check_op
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bmcompiler.backends.bm1684.kernels import int_short
-from bmcompiler.backends.bm1684.kernels.int_numbers import MIDDLE, MIDDLE_BITS, Ending, Numbers, find_numbers
+from bmcompiler.backends.bm1684.packed import int_short
+from bmcompiler.backends.bm1684.packed.int_numbers import MIDDLE, MIDDLE_BITS, Ending, Numbers, find_numbers
 from bmcompiler.ir import TensorType, Value
 from bmcompiler.numeric.quant_modes import from_real
 

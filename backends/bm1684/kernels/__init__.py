@@ -1,23 +1,10 @@
 """Kernels of the BM1684: one class per family of TensorOps, found by op class."""
 
-from bmcompiler.backends.bm1684.kernels.bands import FromBandsKernel, RegroupBandsKernel, ToBandsKernel
-from bmcompiler.backends.bm1684.kernels.compare import FloatTestKernel
 from bmcompiler.backends.bm1684.kernels.conv import ConvKernel, DeconvKernel
-from bmcompiler.backends.bm1684.kernels.convert import (
-    DequantizeKernel,
-    DequantizeLinearKernel,
-    QuantizeKernel,
-    QuantizeLinearKernel,
-)
-from bmcompiler.backends.bm1684.kernels.elementwise import ModKernel
-from bmcompiler.backends.bm1684.kernels.gather import (
-    GatherElementsKernel,
-    GatherKernel,
-    GatherNdKernel,
-    ReverseSequenceKernel,
-    ScatterKernel,
-)
-from bmcompiler.backends.bm1684.kernels.int_elementwise import (
+from bmcompiler.backends.bm1684.kernels.matmul import MatmulKernel
+from bmcompiler.backends.bm1684.kernels.pool import AvgPoolKernel, MaxPoolKernel
+from bmcompiler.backends.bm1684.packed.bands import FromBandsKernel, RegroupBandsKernel, ToBandsKernel
+from bmcompiler.backends.bm1684.packed.int_elementwise import (
     BinaryForms,
     BitForms,
     CastForms,
@@ -27,9 +14,24 @@ from bmcompiler.backends.bm1684.kernels.int_elementwise import (
     IntegerKernel,
     WhereForms,
 )
-from bmcompiler.backends.bm1684.kernels.int_lut import LutKernel
-from bmcompiler.backends.bm1684.kernels.interleave import InterleaveKernel
-from bmcompiler.backends.bm1684.kernels.layout import (
+from bmcompiler.backends.bm1684.packed.int_lut import LutKernel
+from bmcompiler.backends.bm1684.packed.interleave import InterleaveKernel
+from bmcompiler.backends.lanes.kernels.compare import FloatTestKernel
+from bmcompiler.backends.lanes.kernels.convert import (
+    DequantizeKernel,
+    DequantizeLinearKernel,
+    QuantizeKernel,
+    QuantizeLinearKernel,
+)
+from bmcompiler.backends.lanes.kernels.elementwise import ModKernel
+from bmcompiler.backends.lanes.kernels.gather import (
+    GatherElementsKernel,
+    GatherKernel,
+    GatherNdKernel,
+    ReverseSequenceKernel,
+    ScatterKernel,
+)
+from bmcompiler.backends.lanes.kernels.layout import (
     BitCastKernel,
     ConcatKernel,
     PadKernel,
@@ -39,13 +41,11 @@ from bmcompiler.backends.bm1684.kernels.layout import (
     TileKernel,
     TriluKernel,
 )
-from bmcompiler.backends.bm1684.kernels.matmul import MatmulKernel
-from bmcompiler.backends.bm1684.kernels.norm import LastAxesNormKernel, LrnKernel, OverAxesNormKernel
-from bmcompiler.backends.bm1684.kernels.pool import AvgPoolKernel, MaxPoolKernel
-from bmcompiler.backends.bm1684.kernels.reduce import ArgKernel, CumulateKernel, ReduceKernel
-from bmcompiler.backends.bm1684.kernels.resample import ResizeKernel, UpsampleKernel
-from bmcompiler.backends.bm1684.kernels.softmax import HardmaxKernel, SoftmaxKernel
-from bmcompiler.backends.bm1684.kernels.view import ViewKernel
+from bmcompiler.backends.lanes.kernels.norm import LastAxesNormKernel, LrnKernel, OverAxesNormKernel
+from bmcompiler.backends.lanes.kernels.reduce import ArgKernel, CumulateKernel, ReduceKernel
+from bmcompiler.backends.lanes.kernels.resample import ResizeKernel, UpsampleKernel
+from bmcompiler.backends.lanes.kernels.softmax import HardmaxKernel, SoftmaxKernel
+from bmcompiler.backends.lanes.kernels.view import ViewKernel
 from bmcompiler.codegen.kernels import DeviceKernel
 from bmcompiler.target import kernel_table
 

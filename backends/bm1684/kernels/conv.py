@@ -19,12 +19,12 @@ from bmcompiler.backends.bm1684.kernels.base import (
     sizes,
     strides,
 )
-from bmcompiler.backends.bm1684.kernels.conv_geometry import ConvGeometry, DeconvGeometry, channel_groups, window_cycles
-from bmcompiler.backends.bm1684.kernels.conv_int import IntConvKernel, IntDeconvKernel
-from bmcompiler.backends.bm1684.kernels.forms import FormsKernel
-from bmcompiler.backends.bm1684.kernels.fused_activation import activate, emit_activation
 from bmcompiler.backends.bm1684.layout import Shape
+from bmcompiler.backends.bm1684.packed.conv_int import IntConvKernel, IntDeconvKernel
 from bmcompiler.backends.bm1684.windows import depthwise_sums, float_convolution
+from bmcompiler.backends.lanes.kernels.conv_geometry import ConvGeometry, DeconvGeometry, channel_groups, window_cycles
+from bmcompiler.backends.lanes.kernels.forms import FormsKernel
+from bmcompiler.backends.lanes.kernels.fused_activation import activate, emit_activation
 from bmcompiler.codegen.tiling import Box, Buffer, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp

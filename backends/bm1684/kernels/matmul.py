@@ -16,12 +16,12 @@ from bmcompiler.backends.bm1684.chip import CHIP, local_address
 from bmcompiler.backends.bm1684.fp32 import FloatArray, add
 from bmcompiler.backends.bm1684.isa import Task
 from bmcompiler.backends.bm1684.kernels.base import MAX_SIZE, PIXELS, LocalKernel, is_activation, is_constant, plane
-from bmcompiler.backends.bm1684.kernels.forms import FormsKernel
-from bmcompiler.backends.bm1684.kernels.fused_activation import activate, emit_activation
-from bmcompiler.backends.bm1684.kernels.int_matmul import IntMatmulKernel
 from bmcompiler.backends.bm1684.kernels.matrices import ROW, load_matrix, matrix_bytes, matrix_shape, store_matrix
-from bmcompiler.backends.bm1684.kernels.product import Product, product_of
 from bmcompiler.backends.bm1684.ordered import ordered_product
+from bmcompiler.backends.bm1684.packed.int_matmul import IntMatmulKernel
+from bmcompiler.backends.lanes.kernels.forms import FormsKernel
+from bmcompiler.backends.lanes.kernels.fused_activation import activate, emit_activation
+from bmcompiler.backends.lanes.kernels.product import Product, product_of
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp

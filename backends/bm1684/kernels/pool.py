@@ -16,13 +16,13 @@ from bmcompiler.backends.bm1684.kernels.base import (
     sizes,
     strides,
 )
-from bmcompiler.backends.bm1684.kernels.forms import FormsKernel
-from bmcompiler.backends.bm1684.kernels.int_avg_pool import PackedAvgPoolKernel, stages
-from bmcompiler.backends.bm1684.kernels.int_pool import ShiftedAvgPoolKernel, WordAvgPoolKernel
-from bmcompiler.backends.bm1684.kernels.pool_base import PoolKernel
-from bmcompiler.backends.bm1684.kernels.sliding import Slide
 from bmcompiler.backends.bm1684.layout import aligned_strides
+from bmcompiler.backends.bm1684.packed.int_avg_pool import PackedAvgPoolKernel, stages
+from bmcompiler.backends.bm1684.packed.int_pool import ShiftedAvgPoolKernel, WordAvgPoolKernel
 from bmcompiler.backends.bm1684.windows import depthwise_sums, largest
+from bmcompiler.backends.lanes.kernels.forms import FormsKernel
+from bmcompiler.backends.lanes.kernels.pool_base import PoolKernel
+from bmcompiler.backends.lanes.kernels.sliding import Slide
 from bmcompiler.codegen.kernels import DeviceKernel
 from bmcompiler.codegen.tiling import Box, Buffer
 from bmcompiler.ops.base import TensorOp

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from bmcompiler.backends.bm1684.kernels.elementwise import ElementwiseKernel
-from bmcompiler.backends.bm1684.recipes import Machine, Register
-from bmcompiler.backends.bm1684.recipes.exponential import sigmoid
+from bmcompiler.backends.lanes.kernels.elementwise import ElementwiseKernel
+from bmcompiler.backends.lanes.recipes import Machine, Register
+from bmcompiler.backends.lanes.recipes.exponential import sigmoid
 from bmcompiler.frontends.onnx.node import Node
 from bmcompiler.frontends.onnx.registry import onnx_op
 from bmcompiler.ir import TensorType, Value

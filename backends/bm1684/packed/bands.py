@@ -1,0 +1,316 @@
+"""Bands of rows in the image slots of words: cut from global memory, regrouped and joined in local memory.
+
+Band k of bytes is byte k of the words (bm1684.md 4.2), so a row of the neighbour above is a row of words shifted by 8.
+Rows that change bands otherwise are moved by transfers, for which a band is an image one byte further.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from bmcompiler.backends.bm1684.build import Build, side_fields
+from bmcompiler.backends.bm1684.chip import local_address
+from bmcompiler.backends.bm1684.isa import DataFormat, Direction, Eu, Function, Precision, StrideCode, Task
+from bmcompiler.backends.bm1684.kernels.base import (
+    BYTES_PER_CYCLE,
+    TILE_CYCLES,
+    LocalKernel,
+    activation_in,
+    activation_out,
+    dims4,
+    is_activation,
+    item_bytes,
+    pass_cycles,
+    plane,
+    sizes,
+    strides,
+)
+from bmcompiler.backends.bm1684.kernels.local_copies import fits_fields
+from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides, global_strides
+from bmcompiler.backends.lanes.kernels.moves import CopyKernel
+from bmcompiler.codegen.band_rows import Cut, Move, band_pieces, gaps, moves, source_cut, target_cut
+from bmcompiler.codegen.pieces import Fill, Piece
+from bmcompiler.codegen.tiling import Box, Buffer, TileWork
+from bmcompiler.ops.bands import FromBands, RegroupBands, ToBands
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.target import rule
+
+_SLOTS = 4
+_WORD = 0xFFFF_FFFF
+
+
+class BandsKernel(CopyKernel):
+    """Base: in local memory where operand and result fit it, else copies inside global memory."""
+
+    @rule("The operand must be an activation")
+    def computed(self, op: TensorOp) -> bool:
+        return is_activation(op.operands[0])
+
+    def pieces(self, op: TensorOp) -> Iterable[Piece | Fill]:
+        return band_pieces(op)
+
+    def filling(self, op: TensorOp) -> float:
+        return 0 if isinstance(op, FromBands) else float(op.fill)
+
+    def uses_local_memory(self, op: TensorOp) -> bool:
+        return self.whole(op) is not None
+
+    def estimate(self, op: TensorOp) -> int | None:
+        return 2 * op.type.nbytes // BYTES_PER_CYCLE + TILE_CYCLES * sum(1 for _ in self.pieces(op))
+
+    def whole(self, op: TensorOp) -> TileWork | None:
+        values = (op.operands[0], op.result)
+        if any(item_bytes(v) != 1 or v.shape[0] > _SLOTS or not fits_fields(v.shape) for v in values):
+            return None
+        work = self.local_work(op)
+        return work if LocalKernel.fits(work) else None
+
+    def local_work(self, op: TensorOp) -> TileWork:
+        """The op in local memory."""
+        raise TypeError(f"{type(self).__name__} has no work")
+
+
+class ToBandsKernel(BandsKernel):
+    """to_bands: rows are loaded into the image slot of their band."""
+
+    ops = (ToBands,)
+
+    def local_work(self, op: TensorOp) -> TileWork:
+        cut, by, dims = target_cut(op), global_strides(dims4(op.x)), dims4(op.result)
+        found = moves(source_cut(op), cut, (by[0], by[2]), _row_steps(dims))
+        nbytes = sum(move.images * dims[1] * move.count * dims[3] for move in found)
+
+        def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+            _fill_gaps(build, cut, dims, op.fill, outs[0])
+            for move in found:
+                source = build.source(op.x) + move.start
+                _move(
+                    build, move, dims, (Direction.SYSTEM_TO_LOCAL, source, by), ([], [plane(outs[0], dims, 1)]), outs[0]
+                )
+
+        rows = Buffer(0, "nchw", nbytes, _by_the_work)
+        return TileWork((rows,), (_result(op),), (), compute, TILE_CYCLES * len(found) + nbytes // BYTES_PER_CYCLE)
+
+
+def _by_the_work(build: Build, address: int) -> None:
+    """The rows have no buffer of their own: the work loads them into the result."""
+
+
+class RegroupBandsKernel(BandsKernel):
+    """regroup_bands: words shifted by a byte for the rows of neighbours, transfers for other bands."""
+
+    ops = (RegroupBands,)
+
+    def local_work(self, op: TensorOp) -> TileWork:
+        source, cut, dims = source_cut(op), target_cut(op), dims4(op.result)
+        shifts = source.rows == cut.rows and max(cut.top, cut.bottom) <= cut.rows
+
+        def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+            if shifts:
+                _shift_rows(build, op, cut, ins[0], outs[0])
+                return
+            _fill_gaps(build, cut, dims, op.fill, outs[0])
+            _move_all(build, op, source, cut, ins[0], outs[0])
+
+        return TileWork((_operand(op),), (_result(op),), (), compute, 2 * pass_cycles(dims, 1))
+
+
+class FromBandsKernel(BandsKernel):
+    """from_bands: transfers from the image slots to the first one."""
+
+    ops = (FromBands,)
+
+    def local_work(self, op: TensorOp) -> TileWork:
+        source, cut = source_cut(op), target_cut(op)
+
+        def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+            _move_all(build, op, source, cut, ins[0], outs[0])
+
+        return TileWork((_operand(op),), (_result(op),), (), compute, 2 * pass_cycles(dims4(op.result), 1))
+
+
+def _operand(op: TensorOp) -> Buffer:
+    return activation_in(op.operands[0], dims4(op.operands[0]), _all(dims4(op.operands[0])))
+
+
+def _result(op: TensorOp) -> Buffer:
+    return activation_out(op.result, dims4(op.result), _all(dims4(op.result)))
+
+
+def _all(dims: Shape) -> Box:
+    return tuple((0, size) for size in dims)
+
+
+# -- transfers ---------------------------------------------------------------------------------------------------------
+def _byte_strides(dims: Shape) -> Strides:
+    """Bytes between channels, rows and columns of a packed feature map in a lane; bands are one byte apart."""
+    _, channel, row, column = aligned_strides((1, *dims[1:]))
+    return 1, 4 * channel, 4 * row, 4 * column
+
+
+def _row_steps(dims: Shape) -> tuple[int, int]:
+    """Bytes between bands and between rows."""
+    band, _, row, _ = _byte_strides(dims)
+    return band, row
+
+
+_Touched = tuple[list[tuple[int, int]], list[tuple[int, int]]]
+
+
+def _move(
+    build: Build, move: Move, dims: Shape, source: tuple[Direction, int, Strides], touched: _Touched, target: int
+) -> None:
+    """Emit a move into the packed result of `dims` at `target`; `source`: from where, address and strides."""
+    direction, address, by = source
+    shape = (move.images, dims[1], move.count, dims[3])
+    build.gdma(
+        touched[0],
+        touched[1],
+        direction=direction,
+        stride_enable=1,
+        src_data_format=DataFormat.INT8,
+        dst_data_format=DataFormat.INT8,
+        src_addr=address,
+        dst_addr=local_address(target) + move.at,
+        **side_fields("src", shape, (move.stride, *by[1:])),
+        **side_fields("dst", shape, (move.step, *_byte_strides(dims)[1:])),
+    )
+
+
+def _move_all(build: Build, op: TensorOp, source: Cut, cut: Cut, address: int, target: int) -> None:
+    """Rows from local memory to local memory."""
+    before, after = dims4(op.operands[0]), dims4(op.result)
+    touched = [plane(address, before, 1)], [plane(target, after, 1)]
+    for move in moves(source, cut, _row_steps(before), _row_steps(after)):
+        start = local_address(address) + move.start
+        _move(build, move, after, (Direction.LOCAL_TO_LOCAL, start, _byte_strides(before)), touched, target)
+
+
+def _pattern(fill: int, slots: int) -> int:
+    """The bytes of `slots` with the filling in them."""
+    return sum((fill & 0xFF) << 8 * k for k in range(_SLOTS) if slots >> 8 * k & 1)
+
+
+def _fill_gaps(build: Build, cut: Cut, dims: Shape, fill: int, address: int) -> None:
+    """Fill, in all slots, the rows that some band has outside of the image."""
+    missing = sorted({row + i for _, row, count in gaps(cut) for i in range(count)})
+    _, channels, height, width = dims
+    steps = aligned_strides((1, channels, height, width))
+    for first, count in _consecutive(missing):
+        build.gdma(
+            [],
+            [plane(address, dims, 1)],
+            direction=Direction.LOCAL_TO_LOCAL,
+            stride_enable=1,
+            special_func=Function.FILL,
+            src_data_format=DataFormat.FP32,
+            dst_data_format=DataFormat.FP32,
+            constant_value=_pattern(fill, _WORD),
+            dst_addr=local_address(address) + 4 * first * steps[2],
+            **side_fields("dst", (1, channels, count, width), steps),
+        )
+
+
+def _consecutive(numbers: list[int]) -> Iterator[tuple[int, int]]:
+    """(first, how many) of runs of increasing numbers."""
+    first = 0
+    for i in range(1, len(numbers) + 1):
+        if i == len(numbers) or numbers[i] != numbers[i - 1] + 1:
+            yield numbers[first], i - first
+            first = i
+
+
+# -- words -------------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class _Rows:
+    """Rows [to, to + count) of the result, from rows of the operand whose words are shifted left by `shift` bits.
+
+    `made` are the bits that the shift leaves, `inside` those of bands for which the rows are in the image.
+    """
+
+    to: int
+    count: int
+    row: int
+    shift: int
+    made: int
+    inside: int
+
+
+def _row_groups(cut: Cut) -> list[_Rows]:
+    """The rows of the result, those with equal bits together."""
+    parts = (
+        (0, cut.top, cut.rows - cut.top, 8),
+        (cut.top, cut.rows, 0, 0),
+        (cut.top + cut.rows, cut.bottom, 0, -8),
+    )
+    bands = (1 << 8 * cut.bands) - 1
+    found: list[_Rows] = []
+    for to, count, row, shift in parts:
+        made = bands & (bands << shift if shift >= 0 else bands >> -shift)
+        part: list[_Rows] = []
+        for i in range(count):
+            inside = sum(0xFF << 8 * band for band in range(cut.bands) if cut.inside(band, to + i))
+            if part and part[-1].inside == inside:
+                part[-1] = replace(part[-1], count=part[-1].count + 1)
+            else:
+                part.append(_Rows(to + i, 1, row + i, shift, made, inside))
+        found += part
+    return found
+
+
+def _steps(rows: _Rows, filling: int) -> Iterator[tuple[Eu, int]]:
+    """What makes a group of rows: the first step reads the operand, the others what is there."""
+    outside = rows.made & ~rows.inside
+    if rows.shift:
+        yield Eu.SHIFT, rows.shift
+    if outside:
+        yield Eu.AND, rows.inside
+    elif not rows.shift:
+        yield Eu.COPY, 0
+    if filling:
+        yield Eu.OR, filling
+
+
+def _shift_rows(build: Build, op: TensorOp, cut: Cut, source: int, target: int) -> None:
+    """A command per group of rows; further ones clear or fill what is not in the image."""
+    before, after = dims4(op.operands[0]), dims4(op.result)
+    by, to = aligned_strides((1, *before[1:])), aligned_strides((1, *after[1:]))
+    bands = (1 << 8 * cut.bands) - 1
+    for rows in _row_groups(cut):
+        shape = (1, after[1], rows.count, after[3])
+        place: _Words = target + 4 * rows.to * to[2], to, plane(target, after, 1)
+        data: _Words = source + 4 * rows.row * by[2], by, plane(source, before, 1)
+        for unit, number in _steps(rows, _pattern(op.fill, bands & ~rows.inside)):
+            _emit_words(build, unit, number, shape, data, place)
+            data = place
+
+
+_Words = tuple[int, Strides, tuple[int, int]]
+"""Address, strides in words, and the bytes of a lane that count as touched."""
+
+
+def _emit_words(build: Build, unit: Eu, number: int, shape: Shape, source: _Words, target: _Words) -> None:
+    """target = source `unit` number, on words; the number of a shift are bits to the left."""
+    fields: dict[str, int] = {"tsk_opd_num": 1}
+    if unit != Eu.COPY:
+        fields = {"opt_opd1_const": 1, "opd1_addr": number & _WORD, "short_opd1_str": StrideCode.EXPLICIT}
+    build.tiu(
+        [source[2]],
+        [target[2]],
+        tsk_typ=Task.TENSOR,
+        tsk_eu_typ=unit,
+        opt_shift_typ=0,
+        opt_res0_prec=Precision.INT32,
+        opt_opd0_prec=Precision.INT32,
+        opt_opd1_prec=Precision.INT32,
+        opt_opd2_prec=Precision.INT32,
+        short_res0_str=StrideCode.EXPLICIT,
+        short_opd0_str=StrideCode.EXPLICIT,
+        res0_addr=local_address(target[0]),
+        opd0_addr=local_address(source[0]),
+        **sizes("res0", shape),
+        **strides("res0", target[1]),
+        **strides("opd0", source[1]),
+        **fields,
+    )

@@ -1,0 +1,300 @@
+"""Convolution and transposed convolution of bytes: four images at a time, exact sums (bm1684.md 6.1, 6.2, 7.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from functools import partial
+from math import prod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bmcompiler.backends.bm1684.build import Build, compact_bytes, extents, lane_bytes
+from bmcompiler.backends.bm1684.chip import CHIP, align_up, local_address
+from bmcompiler.backends.bm1684.hazards import Range
+from bmcompiler.backends.bm1684.isa import Eu, StrideCode, Task
+from bmcompiler.backends.bm1684.kernels.base import (
+    PIXELS,
+    activation_out,
+    dims4,
+    item_bytes,
+    pass_cycles,
+    plane,
+    sizes,
+    strides,
+    words_of,
+)
+from bmcompiler.backends.bm1684.layout import Shape, global_strides
+from bmcompiler.backends.bm1684.packed.fold_rows import fold_inside
+from bmcompiler.backends.bm1684.packed.int_finish import Finish
+from bmcompiler.backends.bm1684.packed.int_short import ShortFinish, over_depth
+from bmcompiler.backends.lanes.kernels.conv_geometry import ConvGeometry, DeconvGeometry, channel_groups, window_cycles
+from bmcompiler.backends.lanes.kernels.sliding import Slide
+from bmcompiler.codegen.tiling import Box, Buffer, TileWork
+from bmcompiler.ir import Value
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.nn import Conv, Deconv
+from bmcompiler.target import Kernel, rule
+
+QUAD = 4
+"""Input channels of an 8-bit kernel lie in groups of four (bm1684.md 4.4)."""
+START_CYCLES = 10  # cycles of a group of pixels beside its products (bm1684.md 12)
+
+
+_BURST = 64  # bytes of the smallest memory access
+_BUS, _LOAD_START, _STORE_START = 53.4, 137, 45  # GDMA: bytes per cycle, cycles before the first one (bm1684.md 12)
+
+
+def _run_bytes(source: Box) -> int:
+    """Bytes that the bus moves to load a box of bytes whose channels are runs."""
+    n, c, h, w = extents(source)
+    return n * c * align_up(h * w, _BURST)
+
+
+class IntConvKernel(ConvGeometry):
+    """conv of i8 and u8: the sums in one instruction per tile, then what the mode says."""
+
+    ops: ClassVar[tuple[type[TensorOp], ...]] = (Conv,)
+    only_in_commands = ("scale", "rshift")
+
+    def tiling_facts(self, op: TensorOp) -> Hashable:
+        return Finish(op).tiling_facts
+
+    @rule("The result must be i8, u8, i16 or u16")
+    def known_result(self, op: TensorOp) -> bool:
+        return op.type.dtype in ("i8", "u8", "i16", "u16")
+
+    @rule("A bias that is added before the shift must be i16 or u16")
+    def known_bias(self, op: TensorOp) -> bool:
+        return not Finish(op).adds_bias or op.bias.dtype in ("i16", "u16")
+
+    @rule("The sums must fit 32 bits: fewer input channels, or a smaller window")
+    def exact_sums(self, op: TensorOp) -> bool:
+        return Finish(op).fits_accumulator(self.depth(op) * prod(self.taps(op)))
+
+    def border(self, op: TensorOp) -> int:
+        return op.zero_points[0] & 0xFF if op.zero_points else 0
+
+    def fills(self, op: TensorOp) -> bool:
+        return self.border(op) != 0 or super().fills(op)
+
+    def evaluate(self, op: TensorOp, *arrays: Any) -> Any:
+        """The op itself: sums are exact and rounding is the op's."""
+        return Kernel.evaluate(self, op, *arrays)
+
+    # -- a tile --------------------------------------------------------------------------------------------------------
+    def whole_work(self, op: TensorOp, box: Box) -> TileWork:
+        """Without bands, and packed: the result stays in the layout that other ops read."""
+        work = self.work(op, box, whole=True)
+        if not self.folds_rows(op) or tuple(hi for _, hi in box) != op.type.shape or any(lo for lo, _ in box):
+            return work
+        folded = fold_inside(self, op, work)
+        return folded if self.fits(folded) else work
+
+    def work(self, op: TensorOp, box: Box, whole: bool = False) -> TileWork:
+        finish, (c0, c1) = Finish(op), box[1]
+        bands, slides, dims = self._parts(op, [box] if whole else self._cut(op, finish, box))
+        weights = self._weights(op, finish, c0, c1)
+        framed = whole and any(slides[0].frame) and not self.folds_rows(op)
+        axes = "nchw" if op.group > 1 else "nhw"
+        data = self.plain_input(op, slides[0], axes) if framed else self.input_buffer(op, slides, axes)
+        inputs = [data, *weights]
+        packs = whole and finish.in_words and item_bytes(op.result) == 1
+        if finish.adds_bias or (finish.has_vector and not packs):
+            inputs.append(self._vector(op, finish, c0, c1))
+        end: Finish | ShortFinish = ShortFinish(finish, partial(self.oriented, op)) if packs else finish
+        constants = end.constants(dims[0], c0, c1) if isinstance(end, ShortFinish) else None
+        if constants is not None:
+            inputs.append(constants)
+
+        def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+            reads = [(place, place + buffer.lane_bytes) for place, buffer in zip(ins, inputs)]
+            if framed:
+                *scratch, frame = scratch
+                self.emit_frame(op, build, slides[0], ins[0], frame)
+                ins, reads[0] = [frame, *ins[1:]], plane(frame, slides[0].shape, 1)
+
+            def sums(result: int, crossed: bool) -> None:
+                fields = {**slides[0].fields, **self._kernel_fields(op)}
+                kernel = ins[1 + crossed] if len(weights) > crossed else None
+                bias = ins[1 + len(weights)] if finish.adds_bias else 0
+                emit_sums(build, finish, dims, (ins[0], kernel, bias), result, fields, reads)
+
+            end.emit(build, dims, sums, outs[0], scratch, ins[-1])
+
+        by = global_strides(dims4(op.result))
+        if packs:
+            out = activation_out(op.result, dims4(op.result), box)
+        else:
+            starts = [sum(lo * step for (lo, _), step in zip(band, by)) for band in bands]
+            out = finish.result_buffer(dims, by, starts, box if len(bands) == 1 else None)
+        cycles = self._cycles(op, dims) * (1 + finish.crossed) + end.cycles(dims)
+        scratch = end.scratch(dims)
+        if framed:
+            scratch += (lane_bytes(slides[0].shape, 1),)
+            cycles += 2 * pass_cycles(slides[0].shape, 1)
+        return TileWork(tuple(inputs), (out,), scratch, compute, cycles)
+
+    def _bands(self, op: TensorOp, box: Box) -> list[Box]:
+        """A tile of a single image in up to four bands of rows, which fill the image slots of words.
+
+        The last one overlaps where the rows do not divide. Inserted zeros have no place in the padding of a band.
+        """
+        (n0, n1), channels, (y0, y1), columns = box
+        if n1 - n0 > 1 or self.windows(op)[0].insert:
+            return [box]
+        count = min(y1 - y0, QUAD)
+        rows = -(-(y1 - y0) // count)
+        starts = (min(y0 + k * rows, y1 - rows) for k in range(count))
+        return [((n0, n1), channels, (y, y + rows), columns) for y in starts]
+
+    def _cut(self, op: TensorOp, finish: Finish, box: Box) -> list[Box]:
+        """A tile as it is or in bands, whichever takes less time; tiles that share their input are cut alike."""
+        channels = box[1] if op.group > 1 else (0, op.type.shape[1])
+        judged: Box = (box[0], channels, *box[2:])
+        choices = [judged], self._bands(op, judged)
+        plain, banded = (self._time(op, finish, *self._parts(op, bands)[1:]) for bands in choices)
+        return [box] if plain <= banded else self._bands(op, box)
+
+    def _parts(self, op: TensorOp, bands: list[Box]) -> tuple[list[Box], list[Slide], Shape]:
+        """Bands, their inputs, and the shape of the tile of results."""
+        channels = self.channels(op, *bands[0][1])
+        slides = [self.slide(op, band, channels, fill_rows=len(bands) > 1) for band in bands]
+        n, c, h, w = extents(bands[0])
+        return bands, slides, (max(n, len(bands)), c, h, w)
+
+    def _time(self, op: TensorOp, finish: Finish, slides: list[Slide], dims: Shape) -> float:
+        """Cycles of the longer of computing and moving; bands compute faster and move in more and shorter runs."""
+        n, c, h, w = dims
+        item = op.type.numpy.itemsize
+        run = align_up(h * w * item, _BURST)
+        loads = sum(_LOAD_START + _run_bytes(slide.source) / _BUS for slide in slides)
+        computed = self._cycles(op, dims) * (1 + finish.crossed) + finish.cycles(dims)
+        return max(float(computed), loads + n * (_STORE_START + c * run / _BUS))
+
+    def _kernel_fields(self, op: TensorOp) -> dict[str, int]:
+        if self.is_depthwise(op):
+            return {"tsk_typ": Task.POOL_OR_DEPTHWISE, "tsk_eu_typ": Eu.MAC}
+        channels, (down, across) = self.depth(op), self.taps(op)
+        quads = -(-channels // QUAD)
+        return {
+            "tsk_typ": Task.CONV,
+            "opd0_c": channels,
+            "short_opd1_str": StrideCode.EXPLICIT,
+            **strides("opd1", (1, down * across * quads, across * quads, quads)),
+        }
+
+    def _cycles(self, op: TensorOp, dims: Shape) -> int:
+        n, c, h, w = words_of(dims, 1)
+        taps = prod(self.taps(op))
+        steps = taps + START_CYCLES if self.is_depthwise(op) else window_cycles(taps, self.depth(op), 1)
+        return int(n * -(-c // CHIP.lanes) * -(-h * w // PIXELS) * steps)
+
+    # -- constants -----------------------------------------------------------------------------------------------------
+    def _weights(self, op: TensorOp, finish: Finish, c0: int, c1: int) -> list[Buffer]:
+        """The weights; of depthwise convolutions also those that are all the zero point.
+
+        A constant kernel means something else there (bm1684.md 6.2).
+        """
+        down, across = self.taps(op)
+        if not self.is_depthwise(op):
+            row = down * across * align_up(self.depth(op), QUAD)
+            pack = self._packing(op, lambda w: channel_groups(w, QUAD))
+            return [weight_buffer(op.weight, f"{op.opname} quads {op.group} {down * across}", pack, row, c0, c1)]
+        row = down * across
+        found = [weight_buffer(op.weight, f"{op.opname} bytes", self._packing(op, np.asarray), row, c0, c1)]
+        if finish.crossed:
+            point = op.zero_points[1]
+            layout = f"{op.opname} all {point}"
+            found.append(weight_buffer(op.weight, layout, lambda w: np.full_like(w, point), row, c0, c1))
+        return found
+
+    def _packing(self, op: TensorOp, pack: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
+        return lambda w: pack(self.oriented(op, w))
+
+    def _vector(self, op: TensorOp, finish: Finish, c0: int, c1: int) -> Buffer:
+        """The bias of the sums, or the numbers added at the end."""
+        if finish.adds_bias:
+            return vector_buffer(op.bias, "plain", np.asarray, 2, c0, c1)
+        return real_vector_buffer(op, finish, over_depth, c0, c1)
+
+
+class IntDeconvKernel(DeconvGeometry, IntConvKernel):
+    """deconv of i8 and u8."""
+
+    ops = (Deconv,)
+
+
+def emit_sums(
+    build: Build,
+    finish: Finish,
+    dims: Shape,
+    sources: tuple[int, int | None, int],
+    result: int,
+    fields: dict[str, int],
+    reads: list[Range],
+) -> None:
+    """Emit the command of the sums.
+
+    Args:
+        sources: addresses of data, weights (None: all are their zero point), bias if the sums take one.
+        fields: geometry. reads: the bytes of all inputs of the tile.
+    """
+    data, weight, bias = sources
+    found = {**fields, **finish.fields, **sizes("res0", dims), "opd0_addr": local_address(data)}
+    if weight is None:
+        found |= {"opt_opd1_const": 1, "opd1_addr": finish.zero_points[1] & 0xFF}
+    else:
+        found["opd1_addr"] = local_address(weight)
+    if finish.adds_bias:
+        found |= {"tsk_opd_num": 3, "opd2_addr": local_address(bias)}
+    build.tiu(reads, [(result, result + finish.sums_bytes(dims))], res0_addr=local_address(result), **found)
+
+
+def weight_buffer(
+    weight: Value, layout: str, pack: Callable[[np.ndarray], np.ndarray], row: int, c0: int, c1: int
+) -> Buffer:
+    """Output channels [c0, c1) of packed weights, `row` bytes each."""
+    item = 4 if row % 4 == 0 else 1  # the transfer moves words where it can
+    dims = (1, c1 - c0, 1, row // item)
+
+    def load(build: Build, address: int) -> None:
+        offset = build.coefficients.place(weight, layout, pack)
+        build.load_compact(build.coefficient(offset + c0 * row), dims, item, address)
+
+    return Buffer(compact_bytes(dims, item), "c", row * (c1 - c0), load, True)
+
+
+def vector_buffer(
+    constant: Value, layout: str, pack: Callable[[np.ndarray], np.ndarray], item: int, c0: int, c1: int
+) -> Buffer:
+    """Channels [c0, c1) of a packed vector of `item`-byte elements."""
+    dims = (1, c1 - c0, 1, 1)
+
+    def load(build: Build, address: int) -> None:
+        offset = build.coefficients.place(constant, layout, pack)
+        build.load_compact(build.coefficient(offset + item * c0), dims, item, address)
+
+    return Buffer(compact_bytes(dims, item), "c", item * (c1 - c0), load, True)
+
+
+def real_vector_buffer(
+    op: TensorOp, finish: Finish, over_depth: Callable[[np.ndarray], np.ndarray], c0: int, c1: int
+) -> Buffer:
+    """fl(fl(bias) * scale), of the corrected bias in the asymmetric mode: what is added at the end (bmlang.md 3.3)."""
+    _, weight, *biases = op.operands
+    bias, scale = biases[0] if biases else None, np.float32(finish.scale)
+    if bias is not None and not op.zero_points:
+        return vector_buffer(bias, f"times {scale}", lambda b: b.astype(np.float32) * scale, 4, c0, c1)
+    key = "" if bias is None or bias.op is None else bias.op.attributes["key"]
+    dims = (1, c1 - c0, 1, 1)
+
+    def load(build: Build, address: int) -> None:
+        def pack(w: np.ndarray) -> np.ndarray:
+            own = None if bias is None else build.coefficients.array(bias)
+            return finish.vector(w, own, over_depth)
+
+        offset = build.coefficients.place(weight, f"{op.opname} bias {key} {scale} {op.zero_points}", pack)
+        build.load_compact(build.coefficient(offset + 4 * c0), dims, 4, address)
+
+    return Buffer(compact_bytes(dims), "c", 4 * (c1 - c0), load, True)

@@ -1,0 +1,197 @@
+"""Average pooling of packed bytes by a real factor: sums of 16 bits, then of floats (bm1684.md 6.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+
+from bmcompiler.backends.bm1684.build import Build, extents, lane_bytes
+from bmcompiler.backends.bm1684.chip import CHIP, local_address
+from bmcompiler.backends.bm1684.hazards import Range
+from bmcompiler.backends.bm1684.isa import Eu, Precision, StrideCode, Task
+from bmcompiler.backends.bm1684.kernels.base import PIXELS, activation_out, dims4, pass_cycles, plane, sizes, words_of
+from bmcompiler.backends.bm1684.layout import Shape, aligned_strides, channel_rows, pixel_strides
+from bmcompiler.backends.bm1684.packed.int_planes import pack_words, pixel_bytes
+from bmcompiler.backends.bm1684.packed.int_pool import IntAvgPool, scaled_steps
+from bmcompiler.backends.lanes.kernels.elementwise import recorded
+from bmcompiler.backends.lanes.recipes import Machine, Plane, Register
+from bmcompiler.backends.lanes.recipes.machine import ONE
+from bmcompiler.backends.lanes.recipes.rounding import narrow_to_float
+from bmcompiler.codegen.tiling import Box, TileWork
+from bmcompiler.codegen.window import MAX_STEP
+from bmcompiler.ops.base import TensorOp
+
+_LARGEST = {"i8": 32767 // 128, "u8": 65535 // 255}
+"""Elements whose sum fits 16 bits, by type."""
+_BYTE_START, _FLOAT_START, _FLOAT_STEPS = 10, 5, 3
+"""Cycles of a group of pixels beside its taps (bm1684.md 12); commands that make floats of the sums."""
+_ONES = float(np.uint32(0x0101_0101).view(np.float32))
+"""The number whose bits are four ones of a byte."""
+
+
+class Stages(NamedTuple):
+    """part: the window that is summed in 16 bits; rest: how many of these, down and across, make up the whole one."""
+
+    part: tuple[int, int]
+    rest: tuple[int, int]
+
+    @property
+    def two(self) -> bool:
+        """Whether sums of parts have to be added up."""
+        return self.rest != (1, 1)
+
+
+def stages(op: TensorOp) -> Stages | None:
+    """How the windows of an average are summed, None when 16 bits are too few.
+
+    A window may be cut into equal parts where windows stand side by side and cover the input.
+    """
+    most, kernel, outputs = _LARGEST.get(op.input.dtype, 0), op.kernel, op.type.shape[2:]
+    if not most:
+        return None
+    covering = all(k * out == size for k, out, size in zip(kernel, outputs, op.input.shape[2:]))
+    if covering and not any(op.pads):
+        return _fewest_cycles(kernel, prod(outputs), most)
+    return Stages(kernel, (1, 1)) if prod(kernel) <= most else None
+
+
+@lru_cache(maxsize=256)
+def _fewest_cycles(kernel: tuple[int, int], outputs: int, most: int) -> Stages:
+    down, across = ([size for size in range(1, kernel[axis] + 1) if kernel[axis] % size == 0] for axis in (0, 1))
+    parts = [(a, b) for a in down for b in across if a * b <= most and ((a, b) == kernel or max(a, b) <= MAX_STEP)]
+    return min((Stages(part, (kernel[0] // part[0], kernel[1] // part[1])) for part in parts), key=_cycles(outputs))
+
+
+def _cycles(outputs: int) -> Callable[[Stages], int]:
+    """Cycles of the sums of so many windows of one image, floats of the parts included."""
+
+    def count(found: Stages) -> int:
+        parts = -(-outputs * prod(found.rest) // PIXELS) * (prod(found.part) + _BYTE_START + 2 * _FLOAT_STEPS)
+        return parts + found.two * -(-outputs // PIXELS) * (prod(found.rest) + _FLOAT_START)
+
+    return count
+
+
+class PackedAvgPoolKernel(IntAvgPool):
+    """Sums of four images at a time in 16 bits, added up in fp32 where windows are larger, and back to packed bytes."""
+
+    def work(self, op: TensorOp, box: Box) -> TileWork:
+        found = stages(op)
+        assert found is not None  # `AvgPoolKernel.form`
+        slide, dims = self.slide(op, box, box[1]), extents(box)
+        n, c, h, w = dims
+        inner: Shape = (n, c, h * found.rest[0], w * found.rest[1])
+        first = _window(slide.shape, found.part, inner) if found.two else slide.fields
+        steps = scaled_steps(op)
+        ones = prod(found.part) * channel_rows(0, c)
+
+        def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+            weights, pixels, floats, sums, words, halves, *more = scratch
+            recorded(_fill, 0).emit(build, (1, CHIP.lanes, 1, -(-ones // 4)), [], weights)
+            reads = [plane(ins[0], slide.shape, 1), (weights, weights + ones)]
+            _emit_sums(build, op.input.dtype == "i8", inner, first, (ins[0], weights, pixels), reads)
+            _floats_of_pixels(build, inner, pixels, floats, op.input.dtype == "i8")
+            if found.two:
+                _emit_total(build, dims, _window(inner, found.rest, dims), floats, sums)
+            steps.emit(build, dims, [sums if found.two else floats], words, more)
+            pack_words(build, dims, words, halves, outs[0], op.type.dtype == "i8")
+
+        sizes_of_scratch = (
+            lane_bytes((1, CHIP.lanes, 1, -(-ones // 4))),
+            pixel_bytes(inner),
+            lane_bytes(inner),
+            lane_bytes(dims),
+            lane_bytes(dims),
+            lane_bytes((2 * n, c, h, w), 1),
+        )
+        return TileWork(
+            (self.input_buffer(op, [slide]),),
+            (activation_out(op.result, dims4(op.result), box),),
+            sizes_of_scratch + (lane_bytes(dims),) * steps.registers,
+            compute,
+            self._tile_cycles(found, dims, inner) + steps.cycles(dims) + 2 * pass_cycles(dims),
+        )
+
+    @staticmethod
+    def _tile_cycles(found: Stages, dims: Shape, inner: Shape) -> int:
+        n, c, h, w = words_of(inner, 1)
+        cycles = n * channel_rows(0, c) * -(-h * w // PIXELS) * (prod(found.part) + _BYTE_START)
+        cycles += _FLOAT_STEPS * pass_cycles(inner)
+        n, c, h, w = dims
+        return cycles + found.two * n * channel_rows(0, c) * -(-h * w // PIXELS) * (prod(found.rest) + _FLOAT_START)
+
+
+def _fill(m: Machine) -> Register:
+    return m.copy(_ONES)
+
+
+def _window(source: Shape, kernel: tuple[int, int], result: Shape) -> dict[str, int]:
+    """Geometry of windows that stand side by side."""
+    return {
+        "opd0_h": source[2],
+        "opd0_w": source[3],
+        "opd1_h": kernel[0],
+        "opd1_w": kernel[1],
+        "res_op_y_str": kernel[0] if result[2] > 1 else 1,
+        "res_op_x_str": kernel[1] if result[3] > 1 else 1,
+    }
+
+
+def _emit_sums(
+    build: Build, signed: bool, dims: Shape, fields: dict[str, int], places: tuple[int, int, int], reads: list[Range]
+) -> None:
+    """Sums of windows of bytes, 16 bits each: a depthwise convolution with ones, which must be a tensor (6.2).
+
+    Args: dims: of the sums. places: addresses of data, ones and sums.
+    """
+    data, ones, result = places
+    build.tiu(
+        reads,
+        [(result, result + pixel_bytes(dims))],
+        tsk_typ=Task.POOL_OR_DEPTHWISE,
+        tsk_eu_typ=Eu.MAC,
+        opt_res0_prec=int(Precision.INT16),
+        opt_opd0_prec=int(Precision.INT8),
+        opt_opd1_prec=int(Precision.INT8),
+        opt_opd0_sign=int(signed),
+        short_opd2_str=int(StrideCode.COMPACT),
+        res0_addr=local_address(result),
+        opd0_addr=local_address(data),
+        opd1_addr=local_address(ones),
+        **sizes("res0", dims),
+        **fields,
+    )
+
+
+def _emit_total(build: Build, dims: Shape, fields: dict[str, int], source: int, result: int) -> None:
+    """Sums of windows of floats."""
+    inner = (*dims[:2], fields["opd0_h"], fields["opd0_w"])
+    build.tiu(
+        [plane(source, inner)],
+        [plane(result, dims)],
+        tsk_typ=Task.POOL_OR_DEPTHWISE,
+        tsk_eu_typ=Eu.MAC,
+        opt_relu=1,
+        opt_opd1_const=1,
+        opd1_addr=ONE,
+        res0_addr=local_address(result),
+        opd0_addr=local_address(source),
+        **sizes("res0", dims),
+        **fields,
+    )
+
+
+def _floats_of_pixels(build: Build, dims: Shape, pixels: int, words: int, signed: bool) -> None:
+    """The halfwords of an int16 result as floats, one per word (bm1684.md 4.3.4a)."""
+    n, c, h, w = dims
+    by = tuple(step // 4 for step in pixel_strides((-(-n // 4), c, h, w)))
+    to = aligned_strides(dims)
+    for slot in range(min(n, 4)):
+        source = Plane(pixels + 4 * (slot // 2), (by[0], by[1], 2 * w, 2))
+        target = Plane(words + 4 * slot * to[0], (4 * to[0], *to[1:]))
+        steps = recorded(narrow_to_float, 1, 16, signed, slot % 2)
+        steps.emit(build, (-(-(n - slot) // 4), c, h, w), [source], target)

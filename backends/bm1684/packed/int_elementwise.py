@@ -1,0 +1,209 @@
+"""Integer element-wise kernels: on packed integers where that is exact, else on one element per word."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import ClassVar
+
+from bmcompiler.backends.bm1684.build import Build, extents, lane_bytes
+from bmcompiler.backends.bm1684.kernels.base import (
+    DeviceKernel,
+    LocalKernel,
+    activation_out,
+    elementwise_grid,
+    flat_view,
+    held,
+    is_activation,
+    item_bytes,
+)
+from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides, global_strides
+from bmcompiler.backends.bm1684.packed.int_planes import Packed
+from bmcompiler.backends.bm1684.packed.int_recipes import program
+from bmcompiler.backends.bm1684.packed.int_words import IntWordsKernel
+from bmcompiler.backends.lanes.kernels.activation import ChannelKernel, FunctionKernel
+from bmcompiler.backends.lanes.kernels.broadcast import box_axes, box_offset, broadcast_view, is_dense, merged_axes
+from bmcompiler.backends.lanes.kernels.compare import BitKernel, CompareKernel, WhereKernel
+from bmcompiler.backends.lanes.kernels.convert import CastKernel
+from bmcompiler.backends.lanes.kernels.elementwise import BinaryKernel
+from bmcompiler.backends.lanes.kernels.forms import FormsKernel
+from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
+from bmcompiler.ir import Value
+from bmcompiler.ops.activation import Prelu, Relu
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.elementwise import Add, Max, Min, Mul, Sub
+from bmcompiler.ops.integer import (
+    AddShift,
+    AddsShift,
+    MacShift,
+    Maxs,
+    Mins,
+    MulShift,
+    MulsShift,
+    RoundRshift,
+    SubShift,
+)
+from bmcompiler.target import rule
+
+
+def operand_shapes(op: TensorOp) -> tuple[tuple[int, ...], ...]:
+    """Shape of each operand as it broadcasts to the result's; the slopes of prelu lie along an axis."""
+    if isinstance(op, Prelu):
+        after = op.input.type.rank - op.axis - 1
+        return op.input.shape, (op.slope.type.size, *(1,) * after)
+    return tuple(v.shape for v in op.operands)
+
+
+class PackedKernel(LocalKernel):
+    """Commands on bytes of four images, or halfwords of two, in a word (bm1684.md 4.2, 6.4)."""
+
+    @rule("An operand must be an activation, not all of them constants")
+    def some_activation(self, op: TensorOp) -> bool:
+        return any(map(is_activation, op.operands))
+
+    @rule("Integers must be i8, u8, i16, u16 or bool, and commands on 8 and 16 bits must be exact for all values")
+    def exact(self, op: TensorOp) -> bool:
+        return program(op) is not None
+
+    @rule("Broadcasting must not need more than four axes")
+    def few_axes(self, op: TensorOp) -> bool:
+        shapes = operand_shapes(op)
+        return all(s == op.type.shape for s in shapes) or len(merged_axes(op.type.shape, shapes)) <= 4
+
+    def grid(self, op: TensorOp) -> tuple[Axis, ...]:
+        return elementwise_grid(_view(op)[0], _smallest(op))
+
+    def work(self, op: TensorOp, box: Box) -> TileWork:
+        view, strides = _view(op)
+        dims, steps = extents(box), program(op)
+        assert steps is not None  # rule `exact`
+        operands = [_operand(v, view, by, box) for v, by in zip(op.operands, strides)]
+
+        def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+            planes = [plane._replace(address=address) for address, (_, plane) in zip(ins, operands)]
+            steps.emit(build, dims, planes, outs[0], scratch)
+
+        return TileWork(
+            tuple(buffer for buffer, _ in operands),
+            (activation_out(op.result, view, box),),
+            tuple(lane_bytes(dims, item) for item in steps.scratch),
+            compute,
+            steps.cycles(dims),
+        )
+
+
+def _smallest(op: TensorOp) -> int:
+    """Bytes of the smallest element: tiles hold whole words of these."""
+    return min(map(item_bytes, (*op.operands, op.result)))
+
+
+def _view(op: TensorOp) -> tuple[Shape, tuple[Strides, ...]]:
+    """A 4-D shape of the result, and the strides of each operand in it (0 = broadcast)."""
+    shapes = operand_shapes(op)
+    if all(s == op.type.shape for s in shapes):
+        view = flat_view(op.type.shape, _smallest(op))
+        return view, (global_strides(view),) * len(shapes)
+    return broadcast_view(op.type.shape, shapes, _smallest(op))
+
+
+def _operand(value: Value, view: Shape, strides: Strides, box: Box) -> tuple[Buffer, Packed]:
+    """How a tile of an operand is loaded, and how it is read.
+
+    What repeats along n, h or w is loaded once and read by zero strides, along n as the first image of each word
+    (bm1684.md 6.4); along c every lane needs its own copy.
+    """
+    dims, item = extents(box), item_bytes(value)
+    n, c, h, w = (1 if step == 0 and axis != 1 else size for axis, (size, step) in enumerate(zip(dims, strides)))
+    loaded: Shape = (n, c, h, w)
+
+    def load(build: Build, address: int) -> None:
+        build.load(build.source(value) + item * box_offset(strides, box), loaded, strides, item, address)
+
+    buffer = Buffer(
+        lane_bytes(loaded, item),
+        box_axes(strides, view, item),
+        prod(loaded) * item,
+        load,
+        not is_activation(value),
+        held(value, view, box) if is_dense(strides, view) and loaded == dims else None,
+    )
+    if loaded == dims:
+        return buffer, Packed(0, item, False)
+    words = aligned_strides((-(-n * item // 4), c, h, w))
+    local = tuple(0 if a != b else s for a, b, s in zip(loaded, dims, words))
+    return buffer, Packed(0, item, False, local, one=n != dims[0])  # type: ignore[arg-type]
+
+
+class _PackedFirst(FormsKernel):
+    """Packed integers where that is exact; the second form is slower, or for other element types."""
+
+    def form(self, op: TensorOp) -> DeviceKernel:
+        return self.forms[program(op) is None]
+
+
+class IntegerKernel(_PackedFirst):
+    """Integer arithmetic."""
+
+    ops = (AddShift, SubShift, MulShift, MulsShift, AddsShift, RoundRshift, MacShift, Maxs, Mins)
+    forms: ClassVar[tuple[DeviceKernel, ...]] = (PackedKernel(), IntWordsKernel())
+
+    def form(self, op: TensorOp) -> DeviceKernel:
+        packed, words = self.forms
+        return super().form(op) if type(op) in words.ops else packed
+
+
+class BitForms(_PackedFirst):
+    """bit_and, bit_or, bit_xor, bit_not."""
+
+    ops = BitKernel.ops
+    forms = (PackedKernel(), BitKernel())
+
+
+class CompareForms(_PackedFirst):
+    """compare."""
+
+    ops = CompareKernel.ops
+    forms = (PackedKernel(), CompareKernel())
+
+
+class WhereForms(_PackedFirst):
+    """where."""
+
+    ops = WhereKernel.ops
+    forms = (PackedKernel(), WhereKernel())
+
+
+class CastForms(_PackedFirst):
+    """cast."""
+
+    ops = CastKernel.ops
+    forms = (PackedKernel(), CastKernel())
+
+
+class BinaryForms(FormsKernel):
+    """add, sub, mul, max, min of floats and integers; div and pow of floats."""
+
+    ops = BinaryKernel.ops
+    forms = (BinaryKernel(), IntegerKernel())
+
+    def form(self, op: TensorOp) -> DeviceKernel:
+        return self.forms[not op.type.is_float and isinstance(op, (Add, Sub, Mul, Max, Min))]
+
+
+class FunctionForms(FormsKernel):
+    """Functions of one float tensor, relu also of integers."""
+
+    ops = FunctionKernel.ops
+    forms = (FunctionKernel(), IntegerKernel())
+
+    def form(self, op: TensorOp) -> DeviceKernel:
+        return self.forms[not op.type.is_float and isinstance(op, Relu)]
+
+
+class ChannelForms(FormsKernel):
+    """prelu, scale and batch_norm of floats, prelu also of bytes."""
+
+    ops = ChannelKernel.ops
+    forms = (ChannelKernel(), IntegerKernel())
+
+    def form(self, op: TensorOp) -> DeviceKernel:
+        return self.forms[not op.type.is_float and isinstance(op, Prelu)]

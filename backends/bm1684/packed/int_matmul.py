@@ -1,0 +1,301 @@
+"""Matrix products of bytes: convolutions whose window is the whole row of the left operand (bm1684.md 6.1 "Large K").
+
+The K inputs of a row are folded into channels and taps. The rows are those of images: a quarter of them in each of the
+four images of a word, or almost. One instruction sums whole rows exactly; what follows is what follows a convolution.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import prod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bmcompiler.backends.bm1684.build import FORMAT_OF_SIZE, Build, compact_bytes, lane_bytes, side_fields
+from bmcompiler.backends.bm1684.chip import CHIP, align_up, local_address
+from bmcompiler.backends.bm1684.isa import DataFormat, Direction, StrideCode, Task
+from bmcompiler.backends.bm1684.kernels.base import (
+    MAX_CHANNELS,
+    MAX_SIZE,
+    PIXELS,
+    LocalKernel,
+    is_activation,
+    is_constant,
+    strides,
+)
+from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides
+from bmcompiler.backends.bm1684.packed.conv_int import (
+    QUAD,
+    emit_sums,
+    real_vector_buffer,
+    vector_buffer,
+    weight_buffer,
+)
+from bmcompiler.backends.bm1684.packed.int_finish import Finish
+from bmcompiler.backends.lanes.kernels.conv_geometry import channel_groups, window_cycles
+from bmcompiler.backends.lanes.kernels.product import Product, product_of
+from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
+from bmcompiler.numeric.quant_modes import ASYMMETRIC
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.nn import Matmul
+from bmcompiler.target import rule
+
+_MAX_DEPTH = 4095  # channels of an operand (bm1684.md 13.1)
+_MAX_TAPS = 4096
+_BURST = 64  # bytes of the smallest memory access
+_MAX_STEP = 4095  # W stride of a GDMA source (bm1684.md 5.10)
+
+
+class IntMatmulKernel(LocalKernel):
+    """matmul of i8 and u8 with the modes of conv; the right operand may be an activation."""
+
+    ops: ClassVar[tuple[type[TensorOp], ...]] = (Matmul,)
+
+    @rule("The left operand must be an activation")
+    def computed_left(self, op: TensorOp) -> bool:
+        return is_activation(op.left)
+
+    @rule("The bias must be a constant")
+    def constant_bias(self, op: TensorOp) -> bool:
+        return is_constant(op.bias)
+
+    @rule("The right operand must be a constant or an activation, in the asymmetric mode one constant matrix")
+    def known_right(self, op: TensorOp) -> bool:
+        if op.mode == ASYMMETRIC:
+            return is_constant(op.right) and prod(op.right.shape[:-2]) == 1
+        return is_constant(op.right) or is_activation(op.right)
+
+    @rule("The result must be i8, u8, i16 or u16")
+    def known_result(self, op: TensorOp) -> bool:
+        return op.type.dtype in ("i8", "u8", "i16", "u16")
+
+    @rule("A bias that is added before the shift must be i16 or u16")
+    def known_bias(self, op: TensorOp) -> bool:
+        return not Finish(op).adds_bias or op.bias.dtype in ("i16", "u16")
+
+    @rule("The depth of the product must be at most 4095, or a product of two numbers up to 4095 and 4096")
+    def depth_range(self, op: TensorOp) -> bool:
+        return fold_of(product_of(op).depth) is not None
+
+    @rule("The sums must fit 32 bits: a smaller depth")
+    def exact_sums(self, op: TensorOp) -> bool:
+        return Finish(op).fits_accumulator(product_of(op).depth)
+
+    @rule("A transposed left operand must have at most 4095 columns")
+    def reachable_inputs(self, op: TensorOp) -> bool:
+        return not op.transpose_left or product_of(op).rows <= _MAX_STEP
+
+    def grid(self, op: TensorOp) -> tuple[Axis, ...]:
+        product = product_of(op)
+        return (
+            Axis(product.rows, 4, MAX_SIZE),
+            Axis(product.columns, CHIP.lanes, MAX_CHANNELS),
+            Axis(len(product.pairs), 1, 1),
+            Axis(1),
+        )
+
+    def evaluate(self, op: TensorOp, *arrays: Any) -> Any:
+        """The op itself: sums are exact and rounding is the op's."""
+        return op.evaluate(*arrays)
+
+    def work(self, op: TensorOp, box: Box) -> TileWork:
+        product, finish = product_of(op), Finish(op)
+        (r0, r1), (c0, c1), (batch, _) = box[:3]
+        images, rows = _images(r1 - r0)
+        dims = (images, c1 - c0, rows, 1)
+        channels, taps = _fold(product)
+        inputs = [_left_buffer(op, product, batch, r0, r1), _right_buffer(op, product, batch, c0, c1)]
+        if finish.adds_bias:
+            inputs.append(vector_buffer(op.bias, "plain", np.asarray, 2, c0, c1))
+        elif finish.has_vector:
+            inputs.append(real_vector_buffer(op, finish, _over_depth(op), c0, c1))
+
+        def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+            def sums(result: int, crossed: bool) -> None:
+                kernel = None if crossed else ins[1]
+                fields = _geometry(channels, rows, taps)
+                reads = [(place, place + buffer.lane_bytes) for place, buffer in zip(ins, inputs)]
+                emit_sums(build, finish, dims, (ins[0], kernel, ins[-1]), result, fields, reads)
+
+            finish.emit(build, dims, sums, outs[0], scratch, ins[-1])
+
+        lines = [batch * product.rows + r0 + first for first in _starts(r1 - r0)]
+        out = _result_buffer(op, finish, dims, [line * product.columns + c0 for line in lines], product.columns)
+        groups = -(-dims[1] // CHIP.lanes) * -(-rows // PIXELS)
+        work = int(groups * window_cycles(taps, channels, 1)) * (1 + finish.crossed) + finish.cycles(dims)
+        return TileWork(tuple(inputs), (out,), finish.scratch(dims), compute, work)
+
+
+@lru_cache(maxsize=1024)
+def fold_of(depth: int) -> tuple[int, int] | None:
+    """(channels, taps) with channels * taps = depth that take least time to sum, to load, and then least memory."""
+    choices = []
+    for taps in range(1, min(depth, _MAX_TAPS) + 1):
+        channels, rest = divmod(depth, taps)
+        if not rest and channels <= _MAX_DEPTH:
+            moved = channels * align_up(taps, _BURST)
+            choices.append(
+                (window_cycles(taps, channels, 1), moved, lane_bytes((4, channels, 1, taps), 1), channels, taps)
+            )
+    return min(choices)[3:] if choices else None
+
+
+def _fold(product: Product) -> tuple[int, int]:
+    found = fold_of(product.depth)
+    assert found is not None  # a rule
+    return found
+
+
+def _images(rows: int) -> tuple[int, int]:
+    """(images, rows of each) for so many rows of a matrix."""
+    images = min(rows, 4)
+    return images, -(-rows // images)
+
+
+def _starts(rows: int) -> list[int]:
+    """First row of each image; the last one overlaps where the rows do not divide."""
+    images, each = _images(rows)
+    return [min(image * each, rows - each) for image in range(images)]
+
+
+def _geometry(channels: int, rows: int, taps: int) -> dict[str, int]:
+    quads = -(-channels // QUAD)
+    return {
+        "tsk_typ": Task.CONV,
+        "opd0_c": channels,
+        "opd0_h": rows,
+        "opd0_w": taps,
+        "opd1_h": 1,
+        "opd1_w": taps,
+        "short_opd1_str": StrideCode.EXPLICIT,
+        **strides("opd1", (1, taps * quads, taps * quads, quads)),
+    }
+
+
+def _over_depth(op: TensorOp) -> Any:
+    """Sums of the weights behind each column."""
+    axis = -1 if op.transpose_right else -2
+    return lambda w: w.sum(axis).reshape(-1)
+
+
+def _left_buffer(op: TensorOp, product: Product, batch: int, r0: int, r1: int) -> Buffer:
+    """Rows of the left operand: those of images of channels x taps."""
+    channels, taps = _fold(product)
+    images, rows = _images(r1 - r0)
+    row, step = (1, product.rows) if op.transpose_left else (product.depth, 1)
+    start = product.pairs[batch][0] * product.rows * product.depth + r0 * row
+    dims: Shape = (images, channels, rows, taps)
+    size = lane_bytes(dims, 1)
+    one = (1, channels, rows, taps)
+    n, c, h, w = (QUAD * words for words in aligned_strides(one))
+
+    def load(build: Build, address: int) -> None:
+        for image, first in enumerate(_starts(r1 - r0)):
+            build.gdma(
+                [],
+                [(address, address + size)],
+                direction=Direction.SYSTEM_TO_LOCAL,
+                stride_enable=1,
+                src_data_format=DataFormat.INT8,
+                dst_data_format=DataFormat.INT8,
+                src_addr=build.source(op.left) + start + first * row,
+                dst_addr=local_address(address) + image,
+                **side_fields("src", one, (0, taps * step, row, step)),
+                **side_fields("dst", one, (n, c, h, w)),
+            )
+
+    axes = "nh" if len({a for a, _ in product.pairs}) > 1 else "n"
+    return Buffer(size, axes, prod(dims), load)
+
+
+def _result_buffer(op: TensorOp, finish: Finish, dims: Shape, starts: list[int], pitch: int) -> Buffer:
+    """How a tile is stored, image by image: its columns lie side by side in global memory.
+
+    Args: starts: elements of the result before each image. pitch: elements from row to row.
+    """
+    _, columns, rows, _ = dims
+    item = op.type.numpy.itemsize
+    size = finish.place_bytes(dims)
+
+    def store(build: Build, address: int) -> None:
+        for image, start in enumerate(starts):
+            offset, (_, column, row, _) = finish.image(dims, image)
+            shape = (rows, columns, 1, 1)
+            build.gdma(
+                [(address, address + size)],
+                [],
+                direction=Direction.LOCAL_TO_SYSTEM,
+                stride_enable=1,
+                src_data_format=FORMAT_OF_SIZE[item],
+                dst_data_format=FORMAT_OF_SIZE[item],
+                src_addr=local_address(address) + offset,
+                dst_addr=build.neuron(op.result) + item * start,
+                **side_fields("src", shape, (row, column, 0, 1)),
+                **side_fields("dst", shape, (pitch, 1, 0, 1)),
+            )
+
+    return Buffer(size, "nchw", prod(dims) * item, store)
+
+
+def _right_buffer(op: TensorOp, product: Product, batch: int, c0: int, c1: int) -> Buffer:
+    """Columns of the right operand as kernels of channels x taps."""
+    channels, taps = _fold(product)
+    row = taps * align_up(channels, QUAD)
+    matrix = product.pairs[batch][1]
+    if is_constant(op.right):
+
+        def pack(w: np.ndarray) -> np.ndarray:
+            columns = w if op.transpose_right else np.swapaxes(w, -1, -2)
+            return channel_groups(columns.reshape(-1, channels, 1, taps), QUAD)
+
+        first = matrix * product.columns
+        found = weight_buffer(op.right, f"rows of {channels} {op.transpose_right}", pack, row, first + c0, first + c1)
+        return (
+            found
+            if len({b for _, b in product.pairs}) == 1
+            else Buffer(found.lane_bytes, "ch", found.nbytes, found.transfer, True)
+        )
+    column, step = (product.depth, 1) if op.transpose_right else (1, product.columns)
+    start = matrix * product.depth * product.columns + c0 * column
+    size = compact_bytes((1, c1 - c0, 1, row), 1)
+
+    def load(build: Build, address: int) -> None:
+        if channels % QUAD:
+            build.fill_local(address, (1, CHIP.lanes, 1, -(-size // 4)), 4, 0)
+        for first, place, shape, by, to in _pieces(op.transpose_right, channels, taps, c1 - c0, (column, step), row):
+            build.gdma(
+                [],
+                [(address, address + size)],
+                direction=Direction.SYSTEM_TO_LOCAL,
+                stride_enable=1,
+                src_data_format=DataFormat.INT8,
+                dst_data_format=DataFormat.INT8,
+                src_addr=build.source(op.right) + start + first,
+                dst_addr=local_address(address) + place,
+                **side_fields("src", shape, by),
+                **side_fields("dst", shape, to),
+            )
+
+    return Buffer(size, "ch" if len(product.pairs) > 1 else "c", (c1 - c0) * product.depth, load)
+
+
+_Piece = tuple[int, int, Shape, Strides, Strides]
+
+
+def _pieces(transposed: bool, channels: int, taps: int, columns: int, steps: tuple[int, int], row: int) -> list[_Piece]:
+    """Transfers of computed kernels: (first element, byte in the kernel, shape, strides of both sides).
+
+    Args: steps: elements from column to column, and from input to input. row: bytes of a kernel.
+
+    Either the inputs of a column lie side by side, or the columns of an input do; transfers follow these runs.
+    """
+    column, step = steps
+    depth = align_up(channels, QUAD)
+    if transposed:
+        return [(0, 0, (1, columns, channels, taps), (0, column, taps, 1), (0, row, 1, depth))]
+    if taps <= channels:
+        shape = (channels, columns, 1, 1)
+        return [(t * step, t * depth, shape, (taps * step, 1, 0, 1), (1, row, 0, 1)) for t in range(taps)]
+    shape = (taps, columns, 1, 1)
+    return [(i * taps * step, i, shape, (step, 1, 0, 1), (depth, row, 0, 1)) for i in range(channels)]

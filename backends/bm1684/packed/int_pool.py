@@ -1,0 +1,160 @@
+"""Average pooling of bytes: by a multiplier and a shift, or by a real factor (bm1684.md 6.2)."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from bmcompiler.backends.bm1684.build import Build, compact_bytes, extents, lane_bytes, side_fields
+from bmcompiler.backends.bm1684.chip import local_address
+from bmcompiler.backends.bm1684.isa import DataFormat, Direction, Eu, Function, Precision, StrideCode
+from bmcompiler.backends.bm1684.kernels.base import dims4, plane
+from bmcompiler.backends.bm1684.layout import aligned_strides, global_strides
+from bmcompiler.backends.bm1684.packed.int_planes import Number, Packed, emit_packed
+from bmcompiler.backends.lanes.kernels.elementwise import recorded, result_buffer
+from bmcompiler.backends.lanes.kernels.pool_base import PoolKernel
+from bmcompiler.backends.lanes.kernels.sliding import Slide
+from bmcompiler.backends.lanes.recipes import Machine, Register, Steps
+from bmcompiler.backends.lanes.recipes.machine import float_bits
+from bmcompiler.backends.lanes.recipes.rounding import quantize
+from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.pool import AvgPool
+from bmcompiler.target import rule
+
+_BYTES = ("i8", "u8")
+_EXACT = 1 << 24  # sums of whole numbers up to here are exact in fp32
+
+
+class IntAvgPool(PoolKernel):
+    """Base: bytes in and out; evaluation is the op's own, which is exact."""
+
+    ops = (AvgPool,)
+    unit = Eu.MAC
+
+    @rule("Operand and result must be i8 or u8")
+    def known_types(self, op: TensorOp) -> bool:
+        return op.input.dtype in _BYTES and op.type.dtype in _BYTES
+
+    @staticmethod
+    def largest_sum(op: TensorOp) -> int:
+        """Largest magnitude of the sum of a window."""
+        return prod(op.kernel) * (255 if op.input.dtype == "u8" else 128)
+
+
+class ShiftedAvgPoolKernel(IntAvgPool):
+    """A depthwise convolution whose weights are all the multiplier.
+
+    The engine's own average takes its multiplier from the area of the window instead, whatever the command says.
+    """
+
+    @rule("The multiplier must be between -128 and 255", got="multiplier")
+    def multiplier_range(self, op: TensorOp) -> bool:
+        return bool(-128 <= op.multiplier <= 255)
+
+    @rule("The sums must fit 32 bits: a smaller window")
+    def exact_sums(self, op: TensorOp) -> bool:
+        return self.largest_sum(op) * abs(op.multiplier) + (1 << op.rshift >> 1) < 1 << 31
+
+    def constants(self, op: TensorOp, box: Box) -> tuple[Buffer, ...]:
+        c0, c1 = box[1]
+        down, across = op.kernel
+        dims = (1, c1 - c0, down, across)
+
+        def load(build: Build, address: int) -> None:
+            offset = build.coefficients.constant(bytes([op.multiplier & 0xFF]) * (down * across))
+            build.load_compact(build.coefficient(offset), dims, 1, address, (0, 0, across, 1))
+
+        return (Buffer(compact_bytes(dims, 1), "c", prod(dims), load, True),)
+
+    def emit_window(self, op: TensorOp, build: Build, slide: Slide, box: Box, ins: list[int], result: int) -> None:
+        dims, signed_result = extents(box), op.type.dtype == "i8"
+        signs = op.input.dtype == "i8", op.multiplier < 0 or (signed_result and op.multiplier <= 127)
+        fields = {
+            "opt_right_shift": op.rshift,
+            "opt_relu": int(not signed_result),
+            "opt_res0_prec": int(Precision.INT8),
+            "opt_opd0_prec": int(Precision.INT8),
+            "opt_opd1_prec": int(Precision.INT8),
+            "opt_opd0_sign": int(signs[0]),
+            "opt_opd1_sign": int(signs[1]),
+            "short_opd2_str": int(StrideCode.COMPACT),
+            "opd1_addr": local_address(ins[1]),
+        }
+        weights = ins[1], ins[1] + compact_bytes((1, dims[1], *op.kernel), 1)
+        self.emit_command(op, build, slide, box, ins[0], result, fields, (weights,))
+        if signed_result and not any(signs):
+            tile = Packed(result, 1, False)
+            emit_packed(build, Eu.MIN, dims, tile, tile, Number(127, 1, False))
+
+    def evaluate(self, op: TensorOp, *arrays: Any) -> Any:
+        """The op itself."""
+        return op.evaluate(*arrays)
+
+
+class WordAvgPoolKernel(IntAvgPool):
+    """Sums in fp32, where they are exact, times the factor, rounded half away from zero: one element per word."""
+
+    @rule("The window must have at most 65793 elements")
+    def exact_sums(self, op: TensorOp) -> bool:
+        return self.largest_sum(op) <= _EXACT
+
+    def grid(self, op: TensorOp) -> tuple[Axis, ...]:
+        n, *rest = super().grid(op)
+        return (Axis(n.size, 1, n.most), *rest)
+
+    def work(self, op: TensorOp, box: Box) -> TileWork:
+        slide, dims, steps = self.slide(op, box, box[1]), extents(box), scaled_steps(op)
+        source = _words_in(op, slide)
+
+        def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+            fields = {"opt_relu": 1, "opt_opd1_const": 1, "opd1_addr": float_bits(1.0)}
+            self.emit_command(op, build, slide, box, ins[0], scratch[0], fields, item=4)
+            steps.emit(build, dims, [scratch[0]], outs[0], scratch[1:])
+
+        out = result_buffer(op.result, dims4(op.result), box)
+        scratch = (lane_bytes(dims),) * (1 + steps.registers)
+        return TileWork((source,), (out,), scratch, compute, self.cycles(op, box) + steps.cycles(dims))
+
+    def evaluate(self, op: TensorOp, *arrays: Any) -> Any:
+        """The op itself."""
+        return op.evaluate(*arrays)
+
+
+def scaled_steps(op: TensorOp) -> Steps:
+    """From the sum of a window, as float, to the result, a word each."""
+    limits = np.iinfo(op.type.numpy)
+    return recorded(_scaled, 1, float(np.float32(op.scale)), float(limits.min), float(limits.max))
+
+
+def _scaled(m: Machine, x: Register, factor: float, low: float, high: float) -> Register:
+    return quantize(m, m.mul(x, factor), low, high)
+
+
+def _words_in(op: TensorOp, slide: Slide) -> Buffer:
+    """The input of a tile as floats; zeros around it where the engine does not pad."""
+    strides = global_strides(dims4(op.input))
+    dims, (top, _, left, _) = extents(slide.source), slide.frame
+    start = sum(lo * stride for (lo, _), stride in zip(slide.source, strides))
+    form = DataFormat.INT8 if op.input.dtype == "i8" else DataFormat.UINT8
+
+    def load(build: Build, address: int) -> None:
+        if any(slide.frame):
+            build.fill_local(address, slide.shape, 4, 0)
+        build.gdma(
+            [],
+            [plane(address, slide.shape)],
+            direction=Direction.SYSTEM_TO_LOCAL,
+            special_func=Function.CONVERT,
+            stride_enable=1,
+            src_data_format=form,
+            dst_data_format=DataFormat.FP32,
+            src_addr=build.source(op.input) + start,
+            dst_addr=local_address(address) + 4 * (top * slide.shape[3] + left),
+            **side_fields("src", dims, strides),
+            **side_fields("dst", dims, aligned_strides(slide.shape)),
+        )
+
+    return Buffer(lane_bytes(slide.shape), "nchw", prod(dims), load)

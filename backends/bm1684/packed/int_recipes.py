@@ -1,0 +1,165 @@
+"""Integer element-wise ops as commands on packed integers (bm1684.md 6.4, 7.3; bm1684-recipes.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import islice, permutations
+from typing import Any
+
+from bmcompiler.backends.bm1684.isa import Eu
+from bmcompiler.backends.bm1684.packed.int_logic import LOGIC, logic_recipe
+from bmcompiler.backends.bm1684.packed.int_steps import (
+    IntMachine,
+    IntProgram,
+    NotExactError,
+    Register,
+    record,
+)
+from bmcompiler.ops.activation import Prelu, Relu
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.elementwise import Add, Max, Min, Mul, Sub
+from bmcompiler.ops.integer import (
+    AddShift,
+    AddsShift,
+    MacShift,
+    Maxs,
+    Mins,
+    MulShift,
+    MulsShift,
+    RoundRshift,
+    SubShift,
+)
+
+PACKED = ("i8", "u8", "i16", "u16", "bool")
+"""Element types of which a word holds several."""
+_MOST_ORDERS = 24
+
+
+def add(m: IntMachine, a: Register, b: Register, dtype: str, right: int = 0, activation: str = "") -> Register:
+    """Sum; "relu" is the maximum with 0."""
+    total = m.add(a, b, dtype, right)
+    return m.max(total, 0) if activation and total.span[0] < 0 else total
+
+
+def muls(m: IntMachine, x: Register, dtype: str, multiplier: int, right: int) -> Register:
+    """x times a constant: one command where both are bytes, three for a factor of two bytes, six for such an x.
+
+    Factors of two leave the multiplier and the shift together: round_shift(2 * v, s) = round_shift(v, s - 1).
+    """
+    while right and multiplier % 2 == 0:
+        multiplier, right = multiplier // 2, right - 1
+    if x.item == 2:
+        return _muls_16(m, x, dtype, multiplier, right)
+    if -128 <= multiplier <= 255:
+        return m.mul(x, multiplier, dtype, right)
+    # x may be read as unsigned in the last product only where the first one is not negative.
+    low = multiplier & 255
+    if x.span[0] >= 0 and (multiplier < 0 or low < 128):
+        low = (low ^ 128) - 128
+    high = (multiplier - low) >> 8
+    if not -128 <= high <= 255:
+        raise NotExactError("the multiplier has more than 16 bits")
+    return m.mac(m.product(x, high), x, low, dtype, right, 8)
+
+
+def _muls_16(m: IntMachine, x: Register, dtype: str, multiplier: int, right: int) -> Register:
+    """(high byte * multiplier << 8) + low byte * multiplier; floor(x / 256) = round_shift(x - 128, 8)."""
+    if not -128 <= multiplier <= 255:
+        raise NotExactError("one of the factors must have 8 bits")
+    signed = x.span[0] < 0
+    high = m.add(x, -128, "i8", 8) if signed else m.cast(m.bits(Eu.SHIFT, x, -8, (0, 255)), "u8")
+    low = m.cast(m.bits(Eu.AND, x, 255, (0, 255)), "u8")
+    return m.mac(m.product(high, multiplier), low, multiplier, dtype, right, 8)
+
+
+def weighted_sum(m: IntMachine, *rest: Any) -> Register:
+    """Sum of multipliers times bytes, all but the last product added up in 16 bits, in the order given.
+
+    Terms without weight are left out; a factor of two in all multipliers is one step less of the shift.
+    """
+    *registers, dtype, multipliers, right, order = rest
+    while right and all(multiplier % 2 == 0 for multiplier in multipliers) and any(multipliers):
+        multipliers, right = [multiplier // 2 for multiplier in multipliers], right - 1
+    terms = [(registers[i], multipliers[i]) for i in order if multipliers[i]] or [(registers[0], 0)]
+    first, *others = terms
+    if not others:
+        return muls(m, first[0], dtype, first[1], right)
+    total = m.product(*first)
+    for number, (x, multiplier) in enumerate(others, 1):
+        low, high = sorted(multiplier * bound for bound in x.span)
+        span = (total.span[0] + low, total.span[1] + high)
+        last = number == len(others)
+        total = m.mac(total, x, multiplier, dtype if last else m.wide(span), right if last else 0)
+    return total
+
+
+def prelu(
+    m: IntMachine, x: Register, slope: Register, dtype: str, multiplier: int, right: int, slope_right: int
+) -> Register:
+    """One of both terms is 0 everywhere (`ops.activation.Prelu`)."""
+    above = m.mul(m.max(x, 0), multiplier, dtype, right)
+    below = m.mul(m.min(x, 0), slope, dtype, slope_right)
+    return m.bits(Eu.OR, above, below, (-128, 127))
+
+
+_TAKEN = (
+    *(Add, Sub, Mul, Max, Min, Relu, Prelu),
+    *(AddShift, SubShift, MulShift, MulsShift, AddsShift, RoundRshift, MacShift, Maxs, Mins),
+    *LOGIC,
+)
+
+
+def program(op: TensorOp) -> IntProgram | None:
+    """The commands for an op on packed integers; None where there are none that are exact for all values."""
+    dtypes = tuple(v.dtype for v in op.operands)
+    if not isinstance(op, _TAKEN) or not {*dtypes, op.type.dtype} <= {*PACKED} or op.attributes.get("wrap"):
+        return None
+    for recipe, *arguments in _recipes(op):
+        found = _recorded(recipe, dtypes, *arguments)
+        if found is not None:
+            return found
+    return None
+
+
+@lru_cache(maxsize=1024)
+def _recorded(recipe: Any, dtypes: tuple[str, ...], *arguments: Any) -> IntProgram | None:
+    try:
+        return record(recipe, dtypes, *arguments)
+    except NotExactError:
+        return None
+
+
+def _recipes(op: TensorOp) -> Iterator[tuple[Any, ...]]:
+    """(recipe, arguments after the registers) to try."""
+    dtype = op.type.dtype
+    if isinstance(op, MacShift):
+        for order in islice(permutations(range(len(op.operands))), _MOST_ORDERS):
+            yield weighted_sum, dtype, op.multipliers, op.rshift, order
+    elif isinstance(op, LOGIC):
+        yield logic_recipe(op)
+    elif isinstance(op, Add):
+        yield add, dtype, 0, op.activation
+    elif isinstance(op, MulsShift):
+        yield muls, dtype, op.multiplier, op.rshift
+    elif isinstance(op, AddsShift):
+        yield IntMachine.add, op.value, dtype, op.rshift
+    elif isinstance(op, RoundRshift):
+        yield IntMachine.add, 0, dtype, op.rshift
+    elif isinstance(op, Prelu):
+        yield prelu, dtype, op.multiplier, op.rshift, op.slope_rshift
+    elif isinstance(op, (Relu, Maxs, Mins)):
+        yield (IntMachine.min if isinstance(op, Mins) else IntMachine.max), getattr(op, "value", 0)
+    elif isinstance(op, (Max, Min)):
+        yield (IntMachine.max if isinstance(op, Max) else IntMachine.min,)
+    else:
+        yield _BINARY[type(op)], dtype, op.attributes.get("rshift", 0)
+
+
+_BINARY: dict[type[TensorOp], Any] = {
+    AddShift: IntMachine.add,
+    Sub: IntMachine.sub,
+    SubShift: IntMachine.sub,
+    Mul: IntMachine.mul,
+    MulShift: IntMachine.mul,
+}

@@ -1,0 +1,259 @@
+"""The end of the high and asymmetric modes for bytes that stay packed in local memory: nine commands for four images.
+
+`Finish` takes sixteen for the same bits. Here both halves of all pixels are taken apart at once, `int_numbers` spares
+most of the rounding, and the subtraction that packs also saturates and takes the exponent off the words:
+
+    fl(fl(t * r) + v) + 1.5 * 2**23 is a word of the bits 0x4B400000 + n, whose halves minus (0, 0x4B40) are (n, sign).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmcompiler.backends.bm1684.build import Build, compact_bytes, lane_bytes
+from bmcompiler.backends.bm1684.chip import CHIP, local_address
+from bmcompiler.backends.bm1684.isa import Eu, Task
+from bmcompiler.backends.bm1684.kernels.base import pass_cycles, plane, sizes
+from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides, channel_rows, pixel_strides
+from bmcompiler.backends.bm1684.packed.int_finish import Finish, Sums, half_of
+from bmcompiler.backends.bm1684.packed.int_numbers import MIDDLE, MIDDLE_BITS, Ending, Floats, Numbers, find_numbers
+from bmcompiler.backends.bm1684.packed.int_planes import Number, Packed, emit_packed, pack_words, pixel_bytes
+from bmcompiler.backends.lanes.kernels.elementwise import recorded
+from bmcompiler.backends.lanes.recipes import Machine, Plane, Register
+from bmcompiler.backends.lanes.recipes.machine import float_bits
+from bmcompiler.codegen.coefficients import Coefficients
+from bmcompiler.codegen.tiling import Buffer
+from bmcompiler.ops.base import TensorOp
+
+_FOUND: WeakKeyDictionary[Coefficients, dict[TensorOp, Numbers | None]] = WeakKeyDictionary()
+"""By program and op: several tiles need them."""
+_SIGN_BIT = 0x80
+_PASSES = 7  # over the words: half, exponent, float, product, sum, middle and the first of the two that pack
+
+
+def over_depth(weight: NDArray[Any]) -> NDArray[Any]:
+    """Sums of the weights behind each output channel of a convolution."""
+    total: NDArray[Any] = weight.sum((1, 2, 3))
+    return total
+
+
+class ShortFinish:
+    """What follows the sums of a convolution with `Finish.in_words` and results of one byte.
+
+    Words lie in two areas that are used in turn: planes of even and of odd images, and of more than two images two next
+    to each other. Where no numbers are found, `Finish` computes image by image in the same areas.
+
+    Args:
+        oriented: from the weights of the op to those of an ordinary convolution (O, depth, rows, columns).
+    """
+
+    def __init__(self, finish: Finish, oriented: Callable[[NDArray[Any]], NDArray[Any]]) -> None:
+        self.finish, self.op, self._oriented = finish, finish.op, oriented
+        assert finish.factor is not None
+        low, high = finish.limits
+        point = finish.zero_points[2]
+        self.lowered = not finish.signed
+        """Whether results are made as signed bytes, 128 too low, and corrected by their sign bit."""
+        self._end = Ending(finish.factor.residual, None, low - point, high - point, point - 128 * self.lowered)
+
+    # -- a tile --------------------------------------------------------------------------------------------------------
+    def scratch(self, dims: Shape) -> tuple[int, ...]:
+        """Bytes per lane of the areas: the second sum, if there is one, and two for words."""
+        n, c, h, w = dims
+        words, sums, alone = lane_bytes(_words(dims)), pixel_bytes(dims), lane_bytes((1, c, h, w))
+        by_image = sums + (1 + self.finish.registers) * alone
+        second = max(words, by_image, lane_bytes((2 * n, c, h, w), 1))
+        return (sums,) * self.finish.crossed + (max(words, n * alone), second)
+
+    def cycles(self, dims: Shape) -> int:
+        """Estimated cycles after the sums."""
+        last = 2 + (self.lowered or self.finish.relu)
+        return _PASSES * pass_cycles(_words(dims)) + last * pass_cycles(dims, 1)
+
+    def emit(self, build: Build, dims: Shape, sums: Sums, result: int, scratch: Sequence[int], vector: int) -> None:
+        """Emit the commands of a tile.
+
+        Args:
+            result, scratch: addresses of the packed results and of the areas of `scratch`.
+            vector: address of what `constants` loads.
+        """
+        *crossed, a, b = scratch
+        self.finish.emit_parts(build, dims, sums, [b, *crossed])
+        numbers = self.numbers(build)
+        if numbers is None:
+            self._emit_images(build, dims, b, a, result, vector)
+            return
+        _emit_halves(build, dims, b, a)
+        a, b = self._emit_floats(build, dims, a, b, vector, numbers)
+        word = vector + 4 * self._vector_rows(dims[1])
+        _emit_bytes(build, dims, a, b, word, result)
+        if self.lowered:
+            packed = Packed(result, 1, False)
+            emit_packed(build, Eu.XOR, dims, packed, packed, Number(_SIGN_BIT, 1, False))
+        elif self.finish.relu:
+            packed = Packed(result, 1, True)
+            emit_packed(build, Eu.MAX, dims, packed, packed, Number(0, 1, True))
+
+    def _emit_floats(self, build: Build, dims: Shape, a: int, b: int, vector: int, numbers: Numbers) -> tuple[int, int]:
+        """From t in the low halves of the words in a to words of whole numbers; (their area, the other one)."""
+        words = _words(dims)
+        recorded(_to_float, 1).emit(build, words, [a], b)
+        middle = float_bits(MIDDLE + self._end.point)
+        if numbers.vector is None and not numbers.clipped:
+            _emit_linear(build, words, b, a, numbers.factor, middle, None)
+            return a, b
+        _emit_linear(build, words, b, a, numbers.factor, 0, None if numbers.vector is None else vector)
+        limits = (float(self._end.low), float(self._end.high)) if numbers.clipped else ()
+        recorded(_add_middle, 1, MIDDLE + self._end.point, *limits).emit(build, words, [a], b)
+        return b, a
+
+    def _emit_images(self, build: Build, dims: Shape, sums: int, words: int, result: int, vector: int) -> None:
+        """The sequence of `Finish`, image by image."""
+        n, c, h, w = dims
+        alone = (1, c, h, w)
+        first = sums + pixel_bytes(dims)
+        group, channel, _, _ = (step // 4 for step in pixel_strides((-(-n // 4), c, h, w)))
+        free = [first + k * lane_bytes(alone) for k in range(1 + self.finish.registers)]
+        for image in range(n):
+            slot = image % 4
+            source = Plane(sums + 4 * (image // 4 * group + slot // 2), (group, channel, 2 * w, 2))
+            half_of(slot).emit(build, alone, [source], free[0])
+            target = words + image * lane_bytes(alone)
+            self.finish.emit_steps(build, alone, free[0], target, free[1:], vector)
+        pack_words(build, dims, words, sums, result, self.finish.signed)
+
+    # -- constants -----------------------------------------------------------------------------------------------------
+    def constants(self, images: int, c0: int, c1: int) -> Buffer | None:
+        """A word for each of the channels [c0, c1), if there are any to add, and one more per lane to pack with."""
+        rows = self._vector_rows(c1 - c0) + (images > 1)
+        if not rows:
+            return None
+        dims = (1, CHIP.lanes * rows, 1, 1)
+
+        def load(build: Build, address: int) -> None:
+            data = np.full(CHIP.lanes * rows, MIDDLE_BITS, "<u4")
+            numbers = self.numbers(build)
+            vector = self._vector(build) if numbers is None else numbers.vector
+            if vector is not None:
+                data[: c1 - c0] = vector[c0:c1].astype("<f4").view("<u4")
+            offset = build.coefficients.constant(data.tobytes())
+            build.load_compact(build.coefficient(offset), dims, 4, address)
+
+        return Buffer(compact_bytes(dims), "c", 4 * dims[1], load, True)
+
+    def _vector_rows(self, channels: int) -> int:
+        return channel_rows(0, channels) if self.finish.has_vector else 0
+
+    def numbers(self, build: Build) -> Numbers | None:
+        """What is found for the constants of the op."""
+        known = _FOUND.setdefault(build.coefficients, {})
+        if self.op not in known:
+            known[self.op] = find_numbers(replace(self._end, vector=self._vector(build)), self._bounds(build))
+        return known[self.op]
+
+    def _vector(self, build: Build) -> Floats | None:
+        if not self.finish.has_vector:
+            return None
+        weight, *bias = map(build.coefficients.array, self.op.operands[1:])
+        return self.finish.vector(weight, bias[0] if bias else None, over_depth)
+
+    def _bounds(self, build: Build) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Lowest and highest t, for each channel where a vector is added."""
+        weight = self._oriented(build.coefficients.array(self.op.operands[1])).astype(np.int64)
+        limits = np.iinfo(self.op.operands[0].type.numpy)
+        up, down = over_depth(np.maximum(weight, 0)), over_depth(np.minimum(weight, 0))
+        low, high = (int(a) * up + int(b) * down for a, b in ((limits.min, limits.max), (limits.max, limits.min)))
+        if self.finish.adds_bias:
+            bias = build.coefficients.array(self.op.operands[2]).astype(np.int64)
+            low, high = low + bias, high + bias
+        if self.finish.crossed:
+            low, high = np.full_like(low, -(1 << 31)), np.full_like(high, (1 << 31) - 1)
+        half = 1 << self.finish.shift >> 1
+        low, high = (np.clip((v + half) >> self.finish.shift, -(1 << 15), (1 << 15) - 1) for v in (low, high))
+        return (low, high) if self.finish.has_vector else (low.min(keepdims=True), high.max(keepdims=True))
+
+
+def _words(dims: Shape) -> Shape:
+    """The words that hold a number each: planes of even and odd images; next to each other those of images 2 apart."""
+    n, c, h, w = dims
+    return (n, c, h, w) if n <= 2 else (2 * -(-n // 4), c, h, 2 * w)
+
+
+def _to_float(m: Machine, x: Register) -> Register:
+    return m.sub(m.xor(x, 0x4B00_8000), 8421376.0)
+
+
+def _add_middle(m: Machine, x: Register, middle: float, *limits: float) -> Register:
+    if limits:
+        x = m.min(m.max(x, limits[0]), limits[1])
+    return m.add(x, middle)
+
+
+def _emit_halves(build: Build, dims: Shape, pixels: int, words: int) -> None:
+    """The halfwords of an int16 result into the low halves of words; the high halves become 0 (bm1684.md 4.3, 4a)."""
+    n, c, h, w = dims
+    groups = -(-n // 4)
+    planes, _, _, width = _words(dims)
+    group, channel, _, _ = (step // 4 for step in pixel_strides((groups, c, h, w)))
+    to = aligned_strides((planes, c, h, width))
+    by: Strides = (group, channel, 2 * w, 2 * w // width)
+    for odd in range(min(planes, 2)):
+        target = Plane(words + 4 * odd * to[0], (2 * to[0], *to[1:]))
+        half_of(odd).emit(build, (groups, c, h, width), [Plane(pixels, by)], target)
+
+
+def _emit_linear(
+    build: Build, words: Shape, source: int, target: int, factor: float, bits: int, vector: int | None
+) -> None:
+    """target = fl(fl(source * factor) + vector), or + the float of `bits` (bm1684.md 6.7)."""
+    added = {"opd1_addr": bits, "opt_opd1_const": 1} if vector is None else {"opd1_addr": local_address(vector)}
+    reads = [plane(source, words)]
+    if vector is not None:
+        reads.append((vector, vector + 4 * channel_rows(0, words[1])))
+    build.tiu(
+        reads,
+        [plane(target, words)],
+        tsk_typ=Task.LINEAR,
+        tsk_eu_typ=Eu.MAC,
+        tsk_opd_num=3,
+        res0_addr=local_address(target),
+        opd0_addr=local_address(source),
+        opt_opd2_const=1,
+        opd2_addr=float_bits(factor),
+        **sizes("res0", words),
+        **added,
+    )
+
+
+def _emit_bytes(build: Build, dims: Shape, words: int, free: int, lowest: int, result: int) -> None:
+    """Pack words of the bits 0x4B400000 + n: saturated n and sign as pairs of bytes, then those as halfwords.
+
+    Args:
+        free: area as large as the words. lowest: address of the word 0x4B400000 in every lane.
+    """
+    n, c, h, w = dims
+    zero = Number(0, 2, True)
+    if n == 1:
+        emit_packed(build, Eu.ADD, dims, Packed(result, 1, True), Packed(words, 2, True), zero)
+        return
+    exponent = Packed(lowest, 2, True, (0, 0, 0, 0))
+    shape = _words(dims)
+    if n <= 4:
+        pairs = (2 * shape[0], *shape[1:])
+        emit_packed(build, Eu.SUB, pairs, Packed(free, 1, True), Packed(words, 2, True), exponent)
+        image, channel = (1, aligned_strides(shape)[1]) if n > 2 else aligned_strides(shape)[:2]
+        source = Packed(free, 2, True, (image, channel, shape[3], shape[3] // w))
+    else:
+        by, to = aligned_strides(shape), aligned_strides((shape[0], c, h, w))
+        for k in range(2):
+            target = Packed(free + 4 * k * to[0], 1, True, (2 * to[0], *to[1:]))
+            part = Packed(words + 4 * k, 2, True, (*by[:2], 2 * w, 2))
+            emit_packed(build, Eu.SUB, (2 * shape[0], c, h, w), target, part, exponent)
+        source = Packed(free, 2, True)
+    emit_packed(build, Eu.ADD, dims, Packed(result, 1, True), source, zero)

@@ -1,7 +1,0 @@
-"""Functions of whole tiles as sequences of TIU commands, each written once for evaluation and for code."""
-
-from bmcompiler.backends.bm1684.recipes.commands import Plane
-from bmcompiler.backends.bm1684.recipes.machine import Machine, Number, Register
-from bmcompiler.backends.bm1684.recipes.steps import Steps, record
-
-__all__ = ["Machine", "Number", "Plane", "Register", "Steps", "record"]

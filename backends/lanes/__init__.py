@@ -1,0 +1,1 @@
+"""What all chips with lanes share: facts, recipes, kernels."""

@@ -1,0 +1,1 @@
+"""Kernels that need nothing but lanes and their layouts."""

@@ -1,0 +1,200 @@
+"""Geometry of convolutions, transposed ones included: channels, groups, windows (bm1684.md 6.1, 6.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from bmcompiler.backends.bm1684.build import Build
+from bmcompiler.backends.bm1684.chip import CHIP, align_up
+from bmcompiler.backends.bm1684.kernels.base import MAX_CHANNELS, MAX_SIZE, dims4, is_constant, item_bytes
+from bmcompiler.backends.bm1684.layout import global_strides
+from bmcompiler.backends.lanes.kernels.sliding import Slide, SlidingKernel, Windows
+from bmcompiler.codegen.tiling import Axis, Buffer
+from bmcompiler.codegen.window import MAX_STEP, WindowAxis
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.target import rule
+
+MAX_DEPTH = 4095
+"""Input channels of a group (bm1684.md 13.1)."""
+_IDLE = {4: (1, 3), 1: range(1, 9)}
+"""Bytes of an element -> numbers of input channels that take as long as many more."""
+_FLOAT_TAP = {1: 2.0, 3: 5.0}
+_BYTE_TAP = ((4, 6.8, 9.7), (8, 7.8, 9.7), (16, 5.2, 9.8))
+
+
+class ConvGeometry(SlidingKernel):
+    """Channels of a group are tiled by 64 lanes, rows and columns with halo.
+
+    Every tile sums over all input channels, so results do not depend on the tiling.
+    """
+
+    @rule("Weights and bias must be constants")
+    def constant_weights(self, op: TensorOp) -> bool:
+        return is_constant(op.weight) and is_constant(op.bias)
+
+    @rule("A group must have at most 4095 input channels")
+    def channel_range(self, op: TensorOp) -> bool:
+        return self.depth(op) <= MAX_DEPTH
+
+    # -- geometry ------------------------------------------------------------------------------------------------------
+    def windows(self, op: TensorOp) -> Windows:
+        (_, _, h, w), (kh, kw) = op.input.shape, op.weight.shape[2:]
+        (sh, sw), (dh, dw), (top, _, left, _) = op.strides, op.dilations, op.pads
+        across = WindowAxis(w, kw, sw, left, dw, limit=MAX_SIZE)
+        if self.folds_rows(op):
+            return WindowAxis(op.type.shape[2], 1, 1, 0, limit=MAX_SIZE), across
+        return WindowAxis(h, kh, sh, top, dh, limit=MAX_SIZE), across
+
+    def taps(self, op: TensorOp) -> tuple[int, int]:
+        _, _, down, across = op.weight.shape
+        return (1 if self.folds_rows(op) else down), across
+
+    def dilations(self, op: TensorOp) -> tuple[int, int]:
+        down, across = op.dilations
+        return (1 if self.folds_rows(op) else down), across
+
+    def depth(self, op: TensorOp) -> int:
+        """Input channels of a group, those of all rows of the window where they are folded."""
+        channels = int(op.input.shape[1] // op.group)
+        return channels * op.weight.shape[2] if self.folds_rows(op) else channels
+
+    def folds_rows(self, op: TensorOp) -> bool:
+        """Whether the rows of the window become input channels.
+
+        Then channel r * C + c of row y is channel c of the input row that tap r of output row y sees.
+
+        Few input channels leave most of the multipliers idle (bm1684.md 12), and steps beyond 15 need it to have more
+        than one row in a tile.
+        """
+        x, weight, *_ = op.operands  # not by name: a search of tilings asks thousands of times
+        channels, rows = x.shape[1], weight.shape[2]
+        if rows == 1 or op.group > 1 or channels * rows > MAX_DEPTH:
+            return False
+        return op.strides[0] > MAX_STEP or channels in _IDLE.get(item_bytes(x), ())
+
+    def oriented(self, op: TensorOp, weight: np.ndarray) -> np.ndarray:
+        """The weights of `op` as (O, depth, rows, columns) of an ordinary convolution."""
+        if not self.folds_rows(op):
+            return weight
+        o, i, down, across = weight.shape
+        return weight.transpose(0, 2, 1, 3).reshape(o, down * i, 1, across)
+
+    def oriented_input(self, op: TensorOp, x: np.ndarray) -> np.ndarray:
+        """The input as the command sees it: with folded rows, zeros where a tap sees none."""
+        if not self.folds_rows(op):
+            return x
+        n, c, _, w = x.shape
+        taps = op.weight.shape[2]
+        out = np.zeros((n, taps, c, op.type.shape[2], w), x.dtype)
+        for tap in range(taps):
+            y0, y1, first = self._rows_seen(op, tap, (0, op.type.shape[2]))
+            out[:, tap, :, y0:y1] = x[:, :, first :: op.strides[0]][:, :, : y1 - y0]
+        return out.reshape(n, taps * c, op.type.shape[2], w)
+
+    def _rows_seen(self, op: TensorOp, tap: int, rows: tuple[int, int]) -> tuple[int, int, int]:
+        """(y0, y1, input row of y0): the output rows among `rows` for which row `tap` of the window sees input."""
+        stride, start = op.strides[0], tap * op.dilations[0] - op.pads[0]
+        y0 = max(rows[0], -(start // stride))
+        y1 = min(rows[1], (op.input.shape[2] - 1 - start) // stride + 1)
+        return y0, max(y0, y1), y0 * stride + start
+
+    def unloaded(self, op: TensorOp, slide: Slide) -> tuple[int, int, int, int]:
+        rows, (top, bottom, left, right) = slide.source[2], slide.frame
+        for y0, y1, _ in self.all_rows_seen(op, rows):
+            top, bottom = max(top, y0 - rows[0]), max(bottom, rows[1] - y1)
+        return top, bottom, left, right
+
+    def all_rows_seen(self, op: TensorOp, rows: tuple[int, int]) -> list[tuple[int, int, int]]:
+        """`_rows_seen` of all folded rows of the window."""
+        return [self._rows_seen(op, tap, rows) for tap in range(op.weight.shape[2])] if self.folds_rows(op) else []
+
+    def input_buffer(self, op: TensorOp, slides: Sequence[Slide], axes: str = "nchw") -> Buffer:
+        """With folded rows, what is in local memory is no box of the input."""
+        buffer = super().input_buffer(op, slides, axes)
+        return replace(buffer, holds=None) if self.folds_rows(op) else buffer
+
+    def load_slide(self, op: TensorOp, build: Build, slide: Slide, address: int) -> None:
+        """Folded rows are loaded tap by tap."""
+        if not self.folds_rows(op):
+            super().load_slide(op, build, slide, address)
+            return
+        item, (n, c, h, w) = item_bytes(op.input), global_strides(dims4(op.input))
+        images, _, rows, columns = slide.source
+        taps, channels = op.weight.shape[2], op.input.shape[1]
+        for tap, (y0, y1, first) in enumerate(self.all_rows_seen(op, rows)):
+            if y0 == y1:
+                continue
+            start = images[0] * n + first * h + columns[0] * w
+            dims = (images[1] - images[0], channels, y1 - y0, columns[1] - columns[0])
+            frame = (y0 - rows[0], rows[1] - y1, *slide.frame[2:])
+            beside = (tap * channels, (taps - 1 - tap) * channels)
+            by = (n, c, op.strides[0] * h, w)
+            build.load(build.source(op.input) + start * item, dims, by, item, address, frame, beside)
+
+    @staticmethod
+    def is_depthwise(op: TensorOp) -> bool:
+        """Whether each output channel reads one input channel of its own."""
+        return bool(op.group == op.input.shape[1] == op.type.shape[1] > 1)
+
+    def grid(self, op: TensorOp) -> tuple[Axis, ...]:
+        n, c = op.type.shape[:2]
+        period = 0 if self.is_depthwise(op) else c // op.group
+        images = 4 // item_bytes(op.input)
+        return (Axis(n, images, MAX_SIZE), Axis(c, CHIP.lanes, MAX_CHANNELS, period=period), *self.spatial_axes(op))
+
+    def channels(self, op: TensorOp, c0: int, c1: int) -> tuple[int, int]:
+        """Input channels of the output channels [c0, c1) of one group."""
+        if self.is_depthwise(op):
+            return c0, c1
+        per_group = self.depth(op)
+        group = c0 // (op.type.shape[1] // op.group)
+        return group * per_group, (group + 1) * per_group
+
+
+class DeconvGeometry(ConvGeometry):
+    """A convolution with flipped kernels over the input with stride - 1 zeros inserted (bm1684.md 6.1)."""
+
+    @rule("Strides must be between 1 and 16 on both axes", got="strides")
+    def stride_range(self, op: TensorOp) -> bool:
+        return all(1 <= s <= MAX_STEP + 1 for s in op.strides)
+
+    @rule("Each pad must be below the (dilated) kernel size", got="pads")
+    def crop_range(self, op: TensorOp) -> bool:
+        top, _, left, _ = op.pads
+        (kh, kw), (dh, dw) = op.weight.shape[2:], op.dilations
+        return bool(top <= dh * (kh - 1) and left <= dw * (kw - 1))
+
+    def folds_rows(self, op: TensorOp) -> bool:
+        return False
+
+    def windows(self, op: TensorOp) -> Windows:
+        (_, _, h, w), (kh, kw) = op.input.shape, op.weight.shape[2:]
+        (sh, sw), (dh, dw), (top, _, left, _) = op.strides, op.dilations, op.pads
+        return (
+            WindowAxis(h, kh, 1, dh * (kh - 1) - top, dh, sh - 1, MAX_SIZE),
+            WindowAxis(w, kw, 1, dw * (kw - 1) - left, dw, sw - 1, MAX_SIZE),
+        )
+
+    def oriented(self, op: TensorOp, weight: np.ndarray) -> np.ndarray:
+        i, o, kh, kw = weight.shape
+        grouped = weight.reshape(op.group, i // op.group, o, kh, kw).swapaxes(1, 2)
+        return grouped.reshape(op.group * o, i // op.group, kh, kw)[:, :, ::-1, ::-1]
+
+
+def window_cycles(taps: int, depth: int, item: int) -> float:
+    """Cycles for 16 pixels of all lanes: the vendor's estimate (bm1684.md 12)."""
+    if item == 4:
+        return taps * _FLOAT_TAP.get(depth, -(-depth // 2)) + 5
+    tap, start = next(((tap, start) for most, tap, start in _BYTE_TAP if depth <= most), (-(-depth // 4), 10.0))
+    return taps * tap + start
+
+
+def channel_groups(weight: np.ndarray, size: int) -> np.ndarray:
+    """(O, I, KH, KW) -> (O, KH * KW, I rounded up to a multiple of `size`) (bm1684.md 4.4)."""
+    o, i, kh, kw = weight.shape
+    out = np.zeros((o, kh * kw, align_up(i, size)), weight.dtype)
+    out[:, :, :i] = weight.reshape(o, i, -1).transpose(0, 2, 1)
+    return out

@@ -1,0 +1,166 @@
+"""Conversions between floats and integers (bm1684.md 4.3, bm1684-recipes.md M1 to M6)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bmcompiler.backends.bm1684.packed.words import LOADABLE, NARROW, as_float, as_int, limits, not_zero, saturated
+from bmcompiler.backends.lanes.kernels.elementwise import ElementwiseKernel
+from bmcompiler.backends.lanes.recipes import Machine, Register
+from bmcompiler.backends.lanes.recipes.powers import quotient
+from bmcompiler.backends.lanes.recipes.rounding import (
+    float_of_half,
+    int_to_float,
+    quantize,
+    round_away_to_int,
+    round_small,
+    zero_for_nan,
+)
+from bmcompiler.ir.types import DTYPES
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.integer import Cast
+from bmcompiler.ops.linear_quant import Dequantize, DequantizeLinear, Quantize, QuantizeLinear
+from bmcompiler.target import rule
+
+_FAR = float(1 << 20)
+
+
+class QuantizeKernel(ElementwiseKernel):
+    """quantize by a scale: the product with its inverse, clamped, rounded half away from zero."""
+
+    ops = (Quantize,)
+
+    @rule("The operand must be f32")
+    def known_types(self, op: TensorOp) -> bool:
+        return bool(op.x.dtype == "f32")
+
+    @rule('Rounding must be "away"', got="rounding")
+    def rounds_away(self, op: TensorOp) -> bool:
+        return bool(op.rounding == "away")
+
+    def recipe(self, op: TensorOp) -> tuple[Any, ...]:
+        quant = op.type.quant
+        assert quant is not None  # the verifier's
+        inverse = float(np.float32(1) / np.float32(quant.scale))
+        return _quantize, op.type.dtype, inverse, quant.zero_point
+
+
+def _quantize(m: Machine, x: Register, dtype: str, inverse: float, zero_point: int) -> Register:
+    bounds = np.iinfo(DTYPES[dtype][1])
+    scaled = m.mul(x, inverse)
+    whole = quantize(m, scaled, float(bounds.min - zero_point), float(bounds.max - zero_point))
+    if not zero_point:
+        return whole
+    if bounds.bits == 8:
+        return m.to_int(float_of_half(m, whole, 16, zero_point))
+    return m.to_int(m.add(int_to_float(m, whole), zero_point))
+
+
+class DequantizeKernel(ElementwiseKernel):
+    """dequantize: (x - zero point) * scale."""
+
+    ops = (Dequantize,)
+
+    @rule("The operand must be i8, u8, i16 or u16")
+    def known_types(self, op: TensorOp) -> bool:
+        return op.x.dtype in NARROW
+
+    def recipe(self, op: TensorOp) -> tuple[Any, ...]:
+        quant = op.x.type.quant
+        return _dequantize, op.x.dtype, float(np.float32(quant.scale)), quant.zero_point
+
+
+def _dequantize(m: Machine, x: Register, dtype: str, scale: float, zero_point: int) -> Register:
+    value = as_float(m, x, dtype)
+    return m.mul(m.sub(value, zero_point) if zero_point else value, scale)
+
+
+class LinearKernel(ElementwiseKernel):
+    """Base of quantize_linear and dequantize_linear: scale and zero point may be vectors along an axis."""
+
+    @rule("Scales must not be given per block", got="block_size")
+    def no_blocks(self, op: TensorOp) -> bool:
+        return not op.block_size
+
+    def shapes(self, op: TensorOp) -> tuple[tuple[int, ...], ...]:
+        rank = op.input.type.rank
+        after = (1,) * (rank - op.axis % max(rank, 1) - 1)
+        spread = [(1,) * rank if v.type.size == 1 else (v.type.size, *after) for v in op.operands[1:]]
+        return (op.input.shape, *spread)
+
+
+class DequantizeLinearKernel(LinearKernel):
+    """dequantize_linear: (x - zero point) * scale."""
+
+    ops = (DequantizeLinear,)
+
+    @rule("The operand must be i8, u8, i16 or u16, the scale f32")
+    def known_types(self, op: TensorOp) -> bool:
+        return op.input.dtype in NARROW and op.scale.dtype == "f32"
+
+    def recipe(self, op: TensorOp) -> tuple[Any, ...]:
+        return _dequantize_linear, op.input.dtype
+
+
+class QuantizeLinearKernel(LinearKernel):
+    """quantize_linear: a corrected quotient, rounded half to even."""
+
+    ops = (QuantizeLinear,)
+
+    @rule("Operand and scale must be f32")
+    def known_types(self, op: TensorOp) -> bool:
+        return bool(op.input.dtype == op.scale.dtype == "f32")
+
+    def recipe(self, op: TensorOp) -> tuple[Any, ...]:
+        return _quantize_linear, op.type.dtype
+
+
+def _quantize_linear(m: Machine, x: Register, scale: Register, *rest: Any) -> Register:
+    *zero_point, dtype = rest
+    limited = m.max(m.min(quotient(m, x, scale), _FAR), -_FAR)  # no result depends on what is beyond
+    value = round_small(m, limited)
+    if zero_point:
+        value = m.add(value, as_float(m, zero_point[0], dtype))
+    return m.to_int(saturated(m, value, dtype))
+
+
+def _dequantize_linear(m: Machine, x: Register, scale: Register, *rest: Any) -> Register:
+    *zero_point, dtype = rest
+    value = as_float(m, x, dtype)
+    if zero_point:
+        value = m.sub(value, as_float(m, zero_point[0], dtype))
+    return m.mul(value, scale)
+
+
+class CastKernel(ElementwiseKernel):
+    """cast between f32, i32, the narrow integers and bool."""
+
+    ops = (Cast,)
+
+    @rule("Element types must be f32, i32, i16, u16, i8, u8 or bool")
+    def known_types(self, op: TensorOp) -> bool:
+        return op.x.dtype in LOADABLE and op.type.dtype in LOADABLE
+
+    def recipe(self, op: TensorOp) -> tuple[Any, ...]:
+        return _cast, op.x.dtype, op.type.dtype, op.truncate
+
+
+def _cast(m: Machine, x: Register, source: str, target: str, truncate: bool) -> Register:
+    if target == "bool":
+        return not_zero(m, x, source)
+    if target == "f32":
+        return as_float(m, x, source)
+    if source == "f32":
+        return _from_float(m, x, target, truncate)
+    if truncate or target == "i32" or source in ("bool", target):
+        return as_int(m, x, source)
+    return quantize(m, as_float(m, x, source), *limits(target))
+
+
+def _from_float(m: Machine, x: Register, target: str, truncate: bool) -> Register:
+    value = zero_for_nan(m, x)
+    if target != "i32":
+        value = saturated(m, value, target)
+    return m.to_int(value) if truncate else round_away_to_int(m, value)

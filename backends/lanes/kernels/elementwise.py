@@ -1,0 +1,213 @@
+"""Element by element ops: operands that broadcast to the result's shape, and a recipe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from math import prod
+from typing import Any, ClassVar
+
+from bmcompiler.backends.bm1684.build import Build, extents, lane_bytes
+from bmcompiler.backends.bm1684.kernels.base import (
+    LocalKernel,
+    dims4,
+    elementwise_grid,
+    held,
+    is_activation,
+    item_bytes,
+)
+from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides, global_strides
+from bmcompiler.backends.bm1684.packed.words import (
+    NARROW,
+    as_float,
+    from_words,
+    load_words,
+    saturated,
+    store_words,
+    to_words,
+)
+from bmcompiler.backends.lanes.kernels.broadcast import box_axes, box_offset, broadcast_view, is_dense, merged_axes
+from bmcompiler.backends.lanes.recipes import Machine, Plane, Register, Steps, powers, record
+from bmcompiler.codegen.tiling import Axis, Box, Buffer, Held, TileWork
+from bmcompiler.ir import Value
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.elementwise import Add, Div, Max, Min, Mod, Mul, Pow, Sub
+from bmcompiler.target import rule
+
+Recipe = Callable[..., Register]
+recorded = lru_cache(maxsize=1024)(record)
+
+
+class ElementwiseKernel(LocalKernel):
+    """Base: `recipe` says what is computed, `shapes` how the operands lie against the result."""
+
+    @rule("An operand must be an activation, not all of them constants")
+    def some_activation(self, op: TensorOp) -> bool:
+        return any(map(is_activation, op.operands))
+
+    @rule("Operands and result must be f32")
+    def known_types(self, op: TensorOp) -> bool:
+        return all(v.dtype == "f32" for v in (*op.operands, op.result))
+
+    @rule("Broadcasting must not need more than four axes")
+    def few_axes(self, op: TensorOp) -> bool:
+        return len(merged_axes(op.type.shape, self.shapes(op))) <= 4
+
+    def recipe(self, op: TensorOp) -> tuple[Any, ...]:
+        """(recipe, further arguments): called with one register per operand."""
+        raise TypeError(f"{type(self).__name__} has no recipe")
+
+    def shapes(self, op: TensorOp) -> tuple[tuple[int, ...], ...]:
+        """Shape of each operand as it broadcasts to the result's."""
+        return tuple(v.shape for v in op.operands)
+
+    def steps(self, op: TensorOp) -> Steps:
+        """The recipe, recorded."""
+        recipe, *arguments = self.recipe(op)
+        return recorded(recipe, len(op.operands), *arguments)
+
+    def evaluate(self, op: TensorOp, *arrays: Any) -> Any:
+        """The op in the chip's arithmetic."""
+        words = [to_words(a.reshape(s)) for a, s in zip(arrays, self.shapes(op))]
+        return from_words(self.steps(op).evaluate(*words).reshape(op.type.shape), op.type.numpy)
+
+    def grid(self, op: TensorOp) -> tuple[Axis, ...]:
+        return elementwise_grid(broadcast_view(op.type.shape, self.shapes(op))[0])
+
+    def work(self, op: TensorOp, box: Box) -> TileWork:
+        view, strides = broadcast_view(op.type.shape, self.shapes(op))
+        dims, steps = extents(box), self.steps(op)
+        operands = [
+            _operand(v, view, by, box, steps.needs_default_layout(i))
+            for i, (v, by) in enumerate(zip(op.operands, strides))
+        ]
+
+        def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+            planes = [Plane(address, local) for address, (_, local) in zip(ins, operands)]
+            steps.emit(build, dims, planes, outs[0], scratch)
+
+        return TileWork(
+            tuple(buffer for buffer, _ in operands),
+            (result_buffer(op.result, view, box),),
+            (lane_bytes(dims),) * steps.registers,
+            compute,
+            steps.cycles(dims),
+        )
+
+
+def _operand(value: Value, view: Shape, strides: Strides, box: Box, whole: bool) -> tuple[Buffer, Strides | None]:
+    """How a tile of an operand is loaded, and its local strides.
+
+    What repeats along n, h or w is loaded once and read again and again by zero strides, unless the tile must be
+    `whole`; along c every lane needs its own copy.
+    """
+    dims = extents(box)
+    n, c, h, w = (1 if step == 0 and axis != 1 else size for axis, (size, step) in enumerate(zip(dims, strides)))
+    loaded: Shape = dims if whole else (n, c, h, w)
+    item = value.type.numpy.itemsize
+
+    def load(build: Build, address: int) -> None:
+        start = build.source(value) + item * box_offset(strides, box)
+        load_words(build, start, value.dtype, loaded, strides, address)
+
+    dense = item == 4 and is_dense(strides, view)
+    buffer = Buffer(
+        lane_bytes(loaded),
+        box_axes(strides, view, 4, whole),
+        prod(loaded) * item,
+        load,
+        not is_activation(value),
+        held(value, view, box) if dense and loaded == dims else _repeated(value, view, strides, box, loaded),
+    )
+    if loaded == dims:
+        return buffer, None
+    local = tuple(0 if a != b else s for a, b, s in zip(loaded, dims, aligned_strides(loaded)))
+    return buffer, local  # type: ignore[return-value]
+
+
+def _repeated(value: Value, view: Shape, strides: Strides, box: Box, loaded: Shape) -> Held | None:
+    """What a tile holds of words that repeat: a part of the operand as it is, if the view has its axes."""
+    if value.type.rank != 4 or item_bytes(value) != 4:
+        return None
+    own = dims4(value)
+    part = tuple((0, 1) if size == 1 else interval for size, interval in zip(own, box))
+    axes = zip(own, view, strides, global_strides(own))
+    same = all(size == 1 or (size, step) == (whole, dense) for size, whole, step, dense in axes)
+    return held(value, own, part) if same and extents(part) == loaded else None
+
+
+def result_buffer(value: Value, view: Shape, box: Box) -> Buffer:
+    """A tile of words to store as elements of the result, which is seen as `view`."""
+    strides = global_strides(view)
+    dims, item = extents(box), value.type.numpy.itemsize
+
+    def store(build: Build, address: int) -> None:
+        store_words(build, build.neuron(value) + item * box_offset(strides, box), item, dims, strides, address)
+
+    return Buffer(
+        lane_bytes(dims), "nchw", prod(dims) * item, store, holds=held(value, view, box) if item == 4 else None
+    )
+
+
+class BinaryKernel(ElementwiseKernel):
+    """add, sub, mul, max, min, pow with broadcasting, add with the activation it carries; div, also of integers."""
+
+    ops: ClassVar[tuple[type[TensorOp], ...]] = (Add, Sub, Mul, Div, Max, Min, Pow)
+
+    @rule("Operands and result must be f32, of div also i8, u8, i16 or u16")
+    def known_types(self, op: TensorOp) -> bool:
+        known = ("f32", *NARROW) if isinstance(op, Div) else ("f32",)
+        return all(v.dtype in known for v in (*op.operands, op.result))
+
+    def recipe(self, op: TensorOp) -> tuple[Any, ...]:
+        if isinstance(op, Add):
+            return _add, op.activation
+        if isinstance(op, Div):
+            return _divide, op.a.dtype
+        return (_BINARY[type(op)],)
+
+
+def _add(m: Machine, a: Register, b: Register, activation: str) -> Register:
+    total = m.add(a, b)
+    if activation:
+        total = m.max(total, 0.0)
+    return m.min(total, 6.0) if activation == "relu6" else total
+
+
+def _divide(m: Machine, a: Register, b: Register, dtype: str) -> Register:
+    """Quotients of integers are cut towards zero, and 0 for b = 0."""
+    if dtype == "f32":
+        return powers.quotient(m, a, b)
+    divisor = as_float(m, b, dtype)
+    value = powers.quotient(m, as_float(m, a, dtype), divisor)
+    return m.to_int(saturated(m, m.choose(m.abs(divisor), 0.0, value, 0.0), dtype))
+
+
+class ModKernel(ElementwiseKernel):
+    """mod of floats and small integers."""
+
+    ops = (Mod,)
+
+    @rule("Operands must be f32, i8, u8, i16 or u16")
+    def known_types(self, op: TensorOp) -> bool:
+        return op.a.dtype in ("f32", *NARROW)
+
+    def recipe(self, op: TensorOp) -> tuple[Any, ...]:
+        return _mod, op.a.dtype, op.fmod
+
+
+def _mod(m: Machine, a: Register, b: Register, dtype: str, fmod: bool) -> Register:
+    divisor = as_float(m, b, dtype)
+    rest = powers.remainder(m, as_float(m, a, dtype), divisor, fmod)
+    if dtype == "f32":
+        return rest
+    return m.to_int(m.choose(m.abs(divisor), 0.0, rest, 0.0))
+
+
+_BINARY: dict[type[TensorOp], Recipe] = {
+    Sub: Machine.sub,
+    Mul: Machine.mul,
+    Max: Machine.max,
+    Min: Machine.min,
+    Pow: powers.power,
+}

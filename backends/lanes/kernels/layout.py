@@ -1,0 +1,138 @@
+"""Ops that move elements by a rule: transposition, joining, cutting, padding, repetition (bm1684-recipes.md 70-83)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from bmcompiler.backends.bm1684.kernels.base import is_activation, item_bytes
+from bmcompiler.backends.bm1684.kernels.local_copies import fits_fields, join_channels
+from bmcompiler.backends.lanes.kernels.moves import MOST_COMMANDS, CopyKernel
+from bmcompiler.codegen.pieces import (
+    Fill,
+    Piece,
+    concat_pieces,
+    dense,
+    permute_pieces,
+    selected_pieces,
+    split_pieces,
+    whole,
+)
+from bmcompiler.codegen.strided_copy import Dim
+from bmcompiler.codegen.tiling import TileWork
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.functions import BitCast
+from bmcompiler.ops.index import Trilu
+from bmcompiler.ops.shape import Concat, Pad, Permute, Slice, Split, Tile
+from bmcompiler.target import rule
+
+
+class PermuteKernel(CopyKernel):
+    """permute: one strided copy for up to four axes that stay apart, one per index of the others."""
+
+    ops = (Permute,)
+
+    def pieces(self, op: TensorOp) -> Iterable[Piece | Fill]:
+        return permute_pieces(op)
+
+
+class ConcatKernel(CopyKernel):
+    """concat: each operand, constant or not, into its part of the result, unless it was made there.
+
+    Feature maps may also be joined in local memory, along channels.
+    """
+
+    ops = (Concat,)
+
+    def pieces(self, op: TensorOp) -> Iterable[Piece | Fill]:
+        return concat_pieces(op)
+
+    def whole(self, op: TensorOp) -> TileWork | None:
+        if op.type.rank != 4 or op.axis % 4 != 1 or not fits_fields(op.type.shape):
+            return None
+        if item_bytes(op.result) not in (1, 2, 4) or not all(map(is_activation, op.operands)):
+            return None
+        return join_channels(op)
+
+
+class SplitKernel(CopyKernel):
+    """split: each result from its part of the operand, unless it stays there."""
+
+    ops = (Split,)
+
+    def pieces(self, op: TensorOp) -> Iterable[Piece | Fill]:
+        return split_pieces(op)
+
+
+class BitCastKernel(CopyKernel):
+    """bit_cast: a copy of the bytes."""
+
+    ops = (BitCast,)
+
+    def pieces(self, op: TensorOp) -> Iterable[Piece | Fill]:
+        return [whole(op.result, op.operands[0])]
+
+
+class SelectKernel(CopyKernel):
+    """Ops of which every result axis takes its elements from the same axis of the operand, by its own list."""
+
+    def maps(self, op: TensorOp) -> Sequence[np.ndarray]:
+        """Per axis the source index of each position, -1 for the constant of `filling`."""
+        raise TypeError(f"{type(self).__name__} selects nothing")
+
+    def pieces(self, op: TensorOp) -> Iterable[Piece | Fill]:
+        return selected_pieces(op.result, op.operands[0], self.maps(op))
+
+
+class SliceKernel(SelectKernel):
+    """slice: one strided copy, along axes with negative steps one per index."""
+
+    ops = (Slice,)
+
+    def maps(self, op: TensorOp) -> Sequence[np.ndarray]:
+        return [np.arange(*bounds) for bounds in zip(op.starts, op.ends, op.steps)]
+
+
+class TileKernel(SelectKernel):
+    """tile: the repetitions of an axis are an axis with source stride 0."""
+
+    ops = (Tile,)
+
+    def maps(self, op: TensorOp) -> Sequence[np.ndarray]:
+        return [np.tile(np.arange(size), reps) for size, reps in zip(op.x.shape, op.reps)]
+
+
+class PadKernel(SelectKernel):
+    """pad: constants are filled in, borders repeated by source strides of 0, mirrored elements copied one by one."""
+
+    ops = (Pad,)
+
+    def maps(self, op: TensorOp) -> Sequence[np.ndarray]:
+        widths = zip(op.pads[::2], op.pads[1::2])
+        extra = {"constant_values": -1} if op.mode == "constant" else {}
+        return [np.pad(np.arange(size), width, mode=op.mode, **extra) for size, width in zip(op.x.shape, widths)]
+
+    def filling(self, op: TensorOp) -> float:
+        return float(op.value)
+
+
+class TriluKernel(CopyKernel):
+    """trilu: a copy, then zeros in the other part of each row."""
+
+    ops = (Trilu,)
+
+    @rule(f"Matrices must have at most {MOST_COMMANDS - 1} rows")
+    def few_rows(self, op: TensorOp) -> bool:
+        return bool(op.x.shape[-2] < MOST_COMMANDS)
+
+    def pieces(self, op: TensorOp) -> Iterable[Piece | Fill]:
+        *_, rows, columns = op.type.shape
+        yield whole(op.result, op.x)
+        for row in range(rows):
+            lo, hi = (0, row + op.k) if op.upper else (row + op.k + 1, columns)
+            lo, hi = max(lo, 0), min(hi, columns)
+            if lo < hi:
+                count = op.type.size // (rows * columns)
+                dims = [Dim(count, 0, rows * columns), Dim(hi - lo, 0, 1)]
+                yield Fill(op.result, row * dense((rows, columns))[0] + lo, dims)

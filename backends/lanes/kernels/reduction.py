@@ -1,0 +1,168 @@
+"""What kernels along reduced axes share: the reduced axes whole in every tile, so that sums do not depend on tiling."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+from numpy.typing import NDArray
+
+from bmcompiler.backends.bm1684.build import Box, Build, extents, lane_bytes
+from bmcompiler.backends.bm1684.chip import CHIP
+from bmcompiler.backends.bm1684.kernels.base import MAX_CHANNELS, MAX_SIZE, LocalKernel, is_activation
+from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides
+from bmcompiler.backends.bm1684.packed.words import load_words, store_words
+from bmcompiler.backends.lanes.kernels.broadcast import box_offset
+from bmcompiler.backends.lanes.kernels.elementwise import recorded
+from bmcompiler.backends.lanes.kernels.reduced_view import ReducedView, reduced_view
+from bmcompiler.backends.lanes.recipes import Plane, Steps
+from bmcompiler.backends.lanes.recipes.machine import REDUCED
+from bmcompiler.codegen.tiling import Axis, Buffer, TileWork
+from bmcompiler.ir import Value
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.target import rule
+
+_ALONG_ROWS: Strides = (0, 0, 1, 0)
+
+
+class ReductionKernel(LocalKernel):
+    """Base: `recipe` over a tile of the first operand, and over vectors along the reduced axes."""
+
+    @rule("The first operand must be an activation")
+    def data_is_activation(self, op: TensorOp) -> bool:
+        return is_activation(op.operands[0])
+
+    @rule("Operands and result must be f32")
+    def known_types(self, op: TensorOp) -> bool:
+        return all(v.dtype == "f32" for v in (*op.operands, op.result))
+
+    @rule("Kept and reduced axes must not alternate more than kept, reduced, kept, reduced")
+    def has_view(self, op: TensorOp) -> bool:
+        return reduced_view(op.operands[0].shape, self.axes(op)) is not None
+
+    @rule("At most 65535 elements may be reduced along neighbouring axes")
+    def countable(self, op: TensorOp) -> bool:
+        view = self.view(op)
+        return all(view.shape[axis] <= MAX_SIZE for axis in view.axes)
+
+    def axes(self, op: TensorOp) -> tuple[int, ...]:
+        """The reduced axes of the first operand."""
+        return tuple(op.axes)
+
+    def recipe(self, op: TensorOp) -> tuple[Any, ...]:
+        """(recipe, further arguments); registers: the tile, the further operands, and `index` if there is one."""
+        raise TypeError(f"{type(self).__name__} has no recipe")
+
+    def named(self, op: TensorOp) -> dict[str, Any]:
+        """Further keyword arguments of the recipe."""
+        return {}
+
+    indexed = False
+    """Whether the recipe takes the numbers 0, 1, ... along the reduced axis."""
+
+    def view(self, op: TensorOp) -> ReducedView:
+        """How the operand is seen."""
+        view = reduced_view(op.operands[0].shape, self.axes(op))
+        assert view is not None  # has_view
+        return view
+
+    def steps(self, op: TensorOp) -> Steps:
+        """The recipe, recorded."""
+        recipe, *arguments = self.recipe(op)
+        inputs = len(op.operands) + self.indexed
+        return recorded(recipe, inputs, *arguments, axes=self.view(op).axes, **self.named(op))
+
+    # -- arithmetic ----------------------------------------------------------------------------------------------------
+    def evaluate(self, op: TensorOp, *arrays: Any) -> Any:
+        """The op in the chip's arithmetic."""
+        view, steps = self.view(op), self.steps(op)
+        x, *vectors = arrays
+        rows = [vector.reshape(1, 1, -1, 1) for vector in vectors]
+        if self.indexed:
+            rows.append(_index(view).reshape(1, 1, -1, 1))
+        result = steps.evaluate(_seen(np.ascontiguousarray(x), view.shape, view.strides), *rows)
+        out = np.empty(op.type.shape, op.type.numpy)
+        small = steps.steps[-1].height == REDUCED
+        _seen(out, view.reduced if small else view.shape, view.out if small else view.strides)[...] = result.view(
+            out.dtype
+        )
+        return out
+
+    # -- tiles ---------------------------------------------------------------------------------------------------------
+    def grid(self, op: TensorOp) -> tuple[Axis, ...]:
+        view = self.view(op)
+        n, c, h, w = view.shape
+        return (
+            Axis(n, 1, MAX_SIZE),
+            Axis(c, CHIP.lanes, MAX_CHANNELS),
+            Axis(h, cuts=False),
+            Axis(w, 1, MAX_SIZE, cuts=3 not in view.axes),
+        )
+
+    def work(self, op: TensorOp, box: Box) -> TileWork:
+        view, steps, dims = self.view(op), self.steps(op), extents(box)
+        n, c, h, w = dims
+        reduced = (n, c, 1, 1 if 3 in view.axes else w)
+        vector: Shape = (1, c, h, 1)
+        spread = (0, *aligned_strides(vector)[1:3], 0)
+        inputs = [_tile(op.operands[0], view, box), *(_vector(v, vector) for v in op.operands[1:])]
+        if self.indexed:
+            inputs.append(_index_buffer(view, vector))
+
+        def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+            planes = [Plane(ins[0]), *(Plane(address, spread) for address in ins[1:])]
+            steps.emit(build, dims, planes, outs[0], scratch[: steps.registers], scratch[steps.registers :])
+
+        small = steps.steps[-1].height == REDUCED
+        return TileWork(
+            tuple(inputs),
+            (_result(op.result, view, box, reduced if small else dims, view.out if small else view.strides),),
+            (lane_bytes(dims),) * steps.registers + (lane_bytes(reduced),) * steps.small_registers,
+            compute,
+            steps.cycles(dims),
+        )
+
+
+def _seen(array: NDArray[Any], shape: Shape, strides: Strides) -> NDArray[Any]:
+    return as_strided(array, shape, tuple(array.itemsize * step for step in strides))
+
+
+def _index(view: ReducedView) -> NDArray[np.float32]:
+    return np.arange(view.count, dtype=np.float32)
+
+
+def _tile(value: Value, view: ReducedView, box: Box) -> Buffer:
+    dims = extents(box)
+
+    def load(build: Build, address: int) -> None:
+        source = build.source(value) + 4 * box_offset(view.strides, box)
+        load_words(build, source, value.dtype, dims, view.strides, address)
+
+    return Buffer(lane_bytes(dims), "nchw", 4 * prod(dims), load)
+
+
+def _result(value: Value, view: ReducedView, box: Box, dims: Shape, strides: Strides) -> Buffer:
+    def store(build: Build, address: int) -> None:
+        target = build.neuron(value) + 4 * box_offset(strides, box)
+        store_words(build, target, 4, dims, strides, address)
+
+    return Buffer(lane_bytes(dims), "nchw", 4 * prod(dims), store)
+
+
+def _vector(value: Value, shape: Shape) -> Buffer:
+    """Values along the reduced axis, one copy in every lane."""
+
+    def load(build: Build, address: int) -> None:
+        load_words(build, build.source(value), value.dtype, shape, _ALONG_ROWS, address)
+
+    return Buffer(lane_bytes(shape), "c", 4 * prod(shape), load, not is_activation(value))
+
+
+def _index_buffer(view: ReducedView, shape: Shape) -> Buffer:
+    def load(build: Build, address: int) -> None:
+        source = build.coefficient(build.coefficients.constant(_index(view).tobytes()))
+        load_words(build, source, "f32", shape, _ALONG_ROWS, address)
+
+    return Buffer(lane_bytes(shape), "c", 4 * prod(shape), load, True)

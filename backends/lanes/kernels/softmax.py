@@ -1,0 +1,33 @@
+"""softmax, log_softmax, hardmax."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from bmcompiler.backends.lanes.kernels.reduction import ReductionKernel
+from bmcompiler.backends.lanes.recipes import reductions
+from bmcompiler.ops.activation import LogSoftmax, Softmax
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.gates import Hardmax
+
+
+class SoftmaxKernel(ReductionKernel):
+    """softmax and log_softmax along any axis."""
+
+    ops: ClassVar[tuple[type[TensorOp], ...]] = (Softmax, LogSoftmax)
+
+    def axes(self, op: TensorOp) -> tuple[int, ...]:
+        return (op.axis % op.type.rank,)
+
+    def recipe(self, op: TensorOp) -> tuple[Any, ...]:
+        return (reductions.softmax if isinstance(op, Softmax) else reductions.log_softmax,)
+
+
+class HardmaxKernel(SoftmaxKernel):
+    """hardmax: 1 at the first largest element."""
+
+    ops = (Hardmax,)
+    indexed = True
+
+    def recipe(self, op: TensorOp) -> tuple[Any, ...]:
+        return reductions.hardmax, self.view(op).count

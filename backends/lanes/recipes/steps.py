@@ -1,0 +1,185 @@
+"""Recorded recipes: what they compute bit for bit, how many planes they need, and their commands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmcompiler.backends.bm1684.isa import Eu, Task
+from bmcompiler.backends.bm1684.layout import Shape, channel_rows
+from bmcompiler.backends.lanes.recipes.commands import Plane, Tile, Tiu, emit_step
+from bmcompiler.backends.lanes.recipes.evaluation import Words, run_steps
+from bmcompiler.backends.lanes.recipes.machine import REDUCED, TILE, Immediate, Machine, Register, Step
+from bmcompiler.errors import EncodingError
+from bmcompiler.numeric.blas import in_parallel
+
+_BLOCK = 1 << 14  # elements whose registers stay in the cache
+_PER_COMMAND = 16  # elements of a lane in two cycles (bm1684.md 12)
+_RSQRT_OPERATIONS = 12
+
+
+class Place(NamedTuple):
+    """Where a register lies: plane 0 is that of the result, plane k the scratch plane k - 1 of its kind.
+
+    small: what a reduction left; all others get planes of a whole tile.
+    """
+
+    small: bool
+    plane: int
+
+
+@dataclass(frozen=True)
+class Steps:
+    """A straight-line program of TIU commands over registers; the last step gives the result.
+
+    Attributes:
+        axes: what reductions run over: h (2), or h and w (2, 3); () when there are none.
+    """
+
+    inputs: int
+    steps: tuple[Step, ...]
+    axes: tuple[int, ...] = ()
+
+    def evaluate(self, *arrays: Words) -> NDArray[np.float32]:
+        """The result as float32, bit for bit what the commands compute.
+
+        Args:
+            arrays: one per input, of 32-bit elements, broadcasting as numpy does; with reductions (N, C, H, W).
+        """
+        shape = np.broadcast_shapes(*(a.shape for a in arrays))
+        if self.axes or any(a.shape != shape for a in arrays):
+            whole = shape if self.steps[-1].height == TILE else self.tile_shape(self.steps[-1], shape)
+            with np.errstate(all="ignore"):
+                return np.ascontiguousarray(np.broadcast_to(run_steps(self.steps, arrays, self.axes), whole))
+        flat = [np.ascontiguousarray(a).reshape(-1) for a in arrays]
+        out = np.empty(flat[0].size, np.float32)
+
+        def block(first: int) -> None:
+            part = slice(first, first + _BLOCK)
+            with np.errstate(all="ignore"):  # holds for one thread
+                out[part] = run_steps(self.steps, [a[part] for a in flat], ())
+
+        in_parallel([partial(block, first) for first in range(0, out.size, _BLOCK)])
+        return out.reshape(shape)
+
+    def integers(self, *arrays: Words) -> NDArray[np.int32]:
+        """`evaluate` of a recipe whose result is an integer."""
+        return self.evaluate(*arrays).view(np.int32)
+
+    def tile_shape(self, step: Step, shape: Shape) -> Shape:
+        """Shape of the result of `step` on tiles of `shape`."""
+        n, c, h, w = shape
+        return n, c, step.height or h, 1 if step.height == REDUCED and 3 in self.axes else w
+
+    @property
+    def registers(self) -> int:
+        """Planes of a whole tile that the commands need besides inputs and result."""
+        return max((place.plane for place in self._places if not place.small), default=0)
+
+    @property
+    def small_registers(self) -> int:
+        """Planes of the size of a reduced tile that they need besides the result."""
+        return max((place.plane for place in self._places if place.small), default=0)
+
+    @cached_property
+    def _places(self) -> tuple[Place, ...]:
+        """Where the result of each step goes."""
+        last_use = self._last_uses()
+        last = self.steps[-1]
+        end = self.inputs + len(self.steps) - 1
+        kept = set() if last.in_place else {s.number for s in last.sources if not isinstance(s, Immediate)}
+        taken: dict[Place, int] = {}
+        places = []
+        for number, step in enumerate(self.steps, self.inputs):
+            ready = number if step.in_place else number - 1
+            taken = {place: held for place, held in taken.items() if last_use[held] > ready}
+            small = step.height == REDUCED
+            may_be_result = small == (last.height == REDUCED) and (number == end or number not in kept)
+            place = Place(small, 0 if may_be_result else 1)
+            while place in taken:
+                place = Place(small, place.plane + 1)
+            taken[place] = number
+            places.append(place)
+        return tuple(places)
+
+    def _last_uses(self) -> list[int]:
+        """By register: the last one that is computed from it."""
+        last_use = list(range(self.inputs + len(self.steps)))
+        for number, step in enumerate(self.steps, self.inputs):
+            for source in step.sources:
+                if not isinstance(source, Immediate):
+                    last_use[source.number] = number
+        return last_use
+
+    def needs_default_layout(self, number: int) -> bool:
+        """Whether a command without stride registers reads input `number`."""
+        return any(Register(number) in step.sources for step in self.steps if step.task != Task.TENSOR)
+
+    def cycles(self, shape: Shape) -> int:
+        """Estimated TIU cycles for a tile (bm1684.md 12)."""
+        return sum(_operations(step) * _passes(self._worked_on(step, shape)) for step in self.steps)
+
+    def _worked_on(self, step: Step, shape: Shape) -> Shape:
+        return shape if step.task == Task.POOL_OR_DEPTHWISE else self.tile_shape(step, shape)
+
+    def emit(
+        self,
+        build: Tiu,
+        shape: Shape,
+        inputs: Sequence[Plane | int],
+        output: Plane | int,
+        scratch: Sequence[int] = (),
+        small: Sequence[int] = (),
+    ) -> None:
+        """Emit the commands for one tile of `shape`.
+
+        Args:
+            inputs: where they lie; a plain number is an address with the default layout. Zero strides broadcast.
+            output: where the result goes; it must not overlap an input.
+            scratch: addresses of `registers` planes of a tile; small: of `small_registers` planes of a reduced tile.
+
+        Raises:
+            EncodingError: too few scratch planes, or strides for a command that knows only the default layout.
+        """
+        if len(scratch) < self.registers or len(small) < self.small_registers:
+            needed = f"{self.registers} scratch planes and {self.small_registers} small ones"
+            raise EncodingError(f"the recipe needs {needed}, got {len(scratch)} and {len(small)}")
+        planes = {kind: [_plane(output), *map(Plane, found)] for kind, found in ((False, scratch), (True, small))}
+        tiles = [Tile(_plane(p), shape) for p in inputs]
+        for step, place in zip(self.steps, self._places):
+            target = Tile(planes[place.small][place.plane], self.tile_shape(step, shape))
+            emit_step(build, step, tiles, target)
+            tiles.append(target)
+
+
+def record(
+    recipe: Callable[..., Register], inputs: int, *arguments: Any, axes: tuple[int, ...] = (), **named: Any
+) -> Steps:
+    """The steps of `recipe(machine, *registers, *arguments, **named)` with so many registers; axes: see `Steps`."""
+    machine = Machine(inputs)
+    result = recipe(machine, *map(Register, range(inputs)), *arguments, **named)
+    if result.number != inputs + len(machine.steps) - 1 or not machine.steps:
+        machine.copy(result)
+    return Steps(inputs, tuple(machine.steps), axes)
+
+
+def _plane(place: Plane | int) -> Plane:
+    return place if isinstance(place, Plane) else Plane(place)
+
+
+def _passes(shape: Shape) -> int:
+    n, c, h, w = shape
+    return 2 * n * channel_rows(0, c) * -(-h * w // _PER_COMMAND)
+
+
+def _operations(step: Step) -> int:
+    if step.unit == Eu.TAYLOR:
+        return 2 * step.terms
+    if step.window[0]:
+        return step.window[0]
+    return {Eu.RSQRT: _RSQRT_OPERATIONS, Eu.DIVIDE: _RSQRT_OPERATIONS}.get(step.unit, 1)
