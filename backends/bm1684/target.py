@@ -20,13 +20,13 @@ class Bm1684Target:
 
     def kernel_for(self, op: Operation) -> Kernel | None:
         """The kernel of an op's class, or None."""
-        from bmcompiler.backends.bm1684.kernels import TABLE
+        from bmcompiler.backends.bm1684.kernels.table import TABLE
 
         return TABLE.get(type(op)) or plugin_kernel(self.name, op)
 
     def kernels(self) -> Sequence[Kernel]:
         """All kernels, in the order of the manual."""
-        from bmcompiler.backends.bm1684.kernels import KERNELS
+        from bmcompiler.backends.bm1684.kernels.table import KERNELS
 
         return KERNELS
 
