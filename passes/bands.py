@@ -10,7 +10,7 @@ from bmcompiler.codegen.rows import macs
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.band_forms import Form, band_form
-from bmcompiler.passes.quantize_rules.building import PLACE_CPU
+from bmcompiler.passes.quantization.building import PLACE_CPU
 from bmcompiler.passes.rewriting import TENSOR_NAME, hand_name, make, rebuild
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.target import MACS, Target, cycles, image_slots, local_cycles, unsupported_reason

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bmcompiler.codegen.rows import macs
 from bmcompiler.ir import Module, Rewriter
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.quantize_rules.building import PLACE_CPU
+from bmcompiler.passes.quantization.building import PLACE_CPU
 from bmcompiler.passes.rewriting import PatternPass, Rule, Rules, inherit, rebuild, sole
 from bmcompiler.target import MACS
 

@@ -13,30 +13,30 @@ from bmcompiler.numeric.quant_modes import MODES
 from bmcompiler.ops import need_tensor_ops
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.calibrate import SOURCE, tensor_names, thresholds
-from bmcompiler.passes.quantize_rules.base import NoInt8Form, Rule, Scaling, is_constant
-from bmcompiler.passes.quantize_rules.building import Building
-from bmcompiler.passes.quantize_rules.islands import pointless_islands
-from bmcompiler.passes.quantize_rules.scheme import Scheme, Shifts
+from bmcompiler.passes.quantization.base import NoInt8Form, Rule, Scaling, is_constant
+from bmcompiler.passes.quantization.building import Building
+from bmcompiler.passes.quantization.islands import pointless_islands
+from bmcompiler.passes.quantization.shift.scheme import Scheme, Shifts
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 
 if TYPE_CHECKING:
-    from bmcompiler.passes.scale_rules.layers import Layer
+    from bmcompiler.passes.quantization.scale.layers import Layer
 
 
 @dataclass(frozen=True)
 class Quantize(Pass):
     """Rewrite a calibrated float module into integer TensorOps, requantization spelled out.
 
-    1. An op with a rule (`quantize_rules`) whose integer ops the target runs becomes int8; thresholds follow the plan
-       (`quantize_rules.plan`).
+    1. An op with a rule (`quantization`) whose integer ops the target runs becomes int8; thresholds follow the plan
+       (`quantization.plan`).
     2. Every other op stays in float, with the reason in its attribute "place.cpu"; `dequantize` and `quantize` stand at
        the borders, each made once per value.
-    3. Cheap ops between layers on the CPU go there too (`quantize_rules.islands`).
+    3. Cheap ops between layers on the CPU go there too (`quantization.islands`).
     4. Float inputs that an int8 op reads become i8 with their quantization; outputs are what their producers make.
 
-    With scheme = scale tensors are i8 or u8 with real scales (`scale_rules`), and
+    With scheme = scale tensors are i8 or u8 with real scales (`quantization.scale`), and
     5. convolutions and inner products have one of the three modes of `quant_modes`: `mode`, or with "auto" the one with
-       the fewest cycles whose output error is at most `budget` percent above the least (`scale_rules.choice`). A file
+       the fewest cycles whose output error is at most `budget` percent above the least (`scale.choice`). A file
        `table` forces what it says; where there is none yet, it is written.
     6. What stays in float runs on the chip if that has float instructions; inputs and outputs stay float too, unless
        `io` is "integer".
@@ -81,8 +81,8 @@ class Quantize(Pass):
         self, module: Module, function: Function, ctx: PassContext, skipped: dict[Operation, str]
     ) -> Building[Any]:
         """Rule 5."""
-        from bmcompiler.passes.scale_rules.decide import DECIDED, decide, decided, rows
-        from bmcompiler.passes.scale_rules.scheme import Scales
+        from bmcompiler.passes.quantization.scale.decide import DECIDED, decide, decided, rows
+        from bmcompiler.passes.quantization.scale.scheme import Scales
         from bmcompiler.quant.mode_table import save_modes
 
         layers: dict[Hashable, Layer] = {}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bmcompiler.ir import Module, Rewriter, TensorType, Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.quantize_rules.building import PLACE_CPU
+from bmcompiler.passes.quantization.building import PLACE_CPU
 from bmcompiler.passes.rewriting import PatternPass, Rule, Rules, inherit, make
 from bmcompiler.passmanager import PassContext, PassResult
 from bmcompiler.target import Target, local_cycles, unsupported_reason

@@ -12,7 +12,7 @@ from nets import Net, names
 from bmcompiler.errors import FileFormatError
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, Operation
-from bmcompiler.passes.scale_rules.cost import rough_cycles
+from bmcompiler.passes.quantization.scale.cost import rough_cycles
 from bmcompiler.passmanager import PassContext, run_pipeline
 from bmcompiler.quant.mode_table import Row, load_modes, save_modes
 from bmcompiler.quant.table import CalibrationTable

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bmcompiler.passes.quantize_rules.formulas import (
+from bmcompiler.passes.quantization.formulas import (
     largest_shift,
     linear,
     product_threshold,

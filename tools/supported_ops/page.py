@@ -12,9 +12,10 @@ from bmcompiler.errors import BMError
 from bmcompiler.ir import Module
 from bmcompiler.ops import load_all, parse_module
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes import legalize_rules, quantize_rules
+from bmcompiler.passes import legalize_rules
 from bmcompiler.passes.legalize import Legalizer
-from bmcompiler.passes.quantize_rules.probe import int8_refusal
+from bmcompiler.passes.quantization.probe import int8_refusal
+from bmcompiler.passes.quantization.shift import RULES
 from bmcompiler.passmanager import run_pipeline
 from bmcompiler.plugins.registry import entry_points
 from bmcompiler.target import find_target, unsupported_reason
@@ -133,7 +134,7 @@ def _ops(targets: list[Any]) -> Iterator[str]:
             continue
         rules = ", ".join(rule.__name__ for rule in legalize_rules.RULES.get(name, ()))
         kernels = [_kernel_name(target, cls) for target in targets]
-        yield _row((name, "yes" if quantize_rules.RULES.of(cls) else "-", rules or "-", *kernels))
+        yield _row((name, "yes" if RULES.of(cls) else "-", rules or "-", *kernels))
 
 
 def _kernel_name(target: Any, cls: type[TensorOp]) -> str:

@@ -11,12 +11,12 @@ from bmcompiler.ir import Value
 from bmcompiler.numeric import quant_modes
 from bmcompiler.ops import find_op
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.quantize_rules.base import POINTWISE, Scaling
-from bmcompiler.passes.quantize_rules.formulas import I8, U8, largest_shift, rescaling
-from bmcompiler.passes.quantize_rules.lowering import detached
-from bmcompiler.passes.scale_rules.base import rule
-from bmcompiler.passes.scale_rules.formats import Format, format_of
-from bmcompiler.passes.scale_rules.lowering import ScaleLowering
+from bmcompiler.passes.quantization.base import POINTWISE, Scaling
+from bmcompiler.passes.quantization.formulas import I8, U8, largest_shift, rescaling
+from bmcompiler.passes.quantization.scale.base import rule
+from bmcompiler.passes.quantization.scale.formats import Format, format_of
+from bmcompiler.passes.quantization.scale.lowering import ScaleLowering
+from bmcompiler.passes.quantization.shift.lowering import detached
 
 
 @rule(POINTWISE, scaling=Scaling.FREE)

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from bmcompiler.ir import Block, Operation, Quant, TensorType, Value
 from bmcompiler.numeric import arith
-from bmcompiler.passes.quantize_rules.building import PLACE_CPU, Building
-from bmcompiler.passes.quantize_rules.formulas import constant_threshold, rescaling
+from bmcompiler.passes.quantization.building import PLACE_CPU, Building
+from bmcompiler.passes.quantization.formulas import constant_threshold, rescaling
 
 __all__ = ["PLACE_CPU", "Lowering", "detached", "i8", "same", "threshold_of"]
 _SAME = 1e-9

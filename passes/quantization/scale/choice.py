@@ -10,10 +10,10 @@ from typing import Any, cast
 from bmcompiler.ir import Function, Operation
 from bmcompiler.numeric.quant_modes import MODES
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.quantize_rules.base import is_constant
-from bmcompiler.passes.quantize_rules.building import Building
-from bmcompiler.passes.scale_rules.cost import cycles, macs
-from bmcompiler.passes.scale_rules.measure import Errors, Reference
+from bmcompiler.passes.quantization.base import is_constant
+from bmcompiler.passes.quantization.building import Building
+from bmcompiler.passes.quantization.scale.cost import cycles, macs
+from bmcompiler.passes.quantization.scale.measure import Errors, Reference
 from bmcompiler.target import Target
 
 Lower = Callable[[Mapping[Operation, str], Mapping[Operation, str]], tuple[Building[Any], set[Operation]]]

@@ -3,43 +3,42 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 import numpy as np
 
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.quantize_rules.base import NoInt8Form, Scaling
-from bmcompiler.passes.scale_rules.base import rule
-from bmcompiler.passes.scale_rules.formats import format_of, single
-from bmcompiler.passes.scale_rules.lowering import ScaleLowering
+from bmcompiler.passes.quantization.base import NoInt8Form, Scaling, rule
+from bmcompiler.passes.quantization.formulas import rescaling
+from bmcompiler.passes.quantization.shift.lowering import Lowering, threshold_of
 
 
 @rule("avg_pool", scaling=Scaling.FREE)
-def avg_pool(op: TensorOp, low: ScaleLowering) -> Value:
-    """The exact sum of the window times one real factor, scale of x / scale of y / positions (bm1684.md 6.2)."""
+def avg_pool(op: TensorOp, low: Lowering) -> Value:
+    """Sum of the window times m >> s, m / 2**s ~ tx / ty / positions (bm1880.md 11.2)."""
     counts = np.multiply.outer(op.counts(0), op.counts(1))
     if counts.min() != counts.max():
         raise NoInt8Form("its windows average different numbers of positions (padding does not count)")
     kept = ("strides", "pads", "ceil_mode")
-    attributes: dict[str, Any] = {name: value for name, value in op.attributes.items() if name in kept}
+    attributes: dict[str, object] = {name: value for name, value in op.attributes.items() if name in kept}
     attributes["count_include_pad"] = any(op.pads)
     attributes["kernel"] = op.kernel
     return _average(op, low, int(counts.flat[0]), attributes)
 
 
 @rule("reduce", scaling=Scaling.FREE)
-def reduce(op: TensorOp, low: ScaleLowering) -> Value:
+def reduce(op: TensorOp, low: Lowering) -> Value:
     """Mean or sum over height and width is a global pooling."""
     shape = op.x.shape
     if op.method not in ("mean", "sum") or len(shape) != 4 or sorted(op.axes) != [2, 3]:
         raise NoInt8Form("only mean and sum over height and width have an int8 form")
     out = _average(op, low, prod(shape[2:]) if op.method == "mean" else 1, {"kernel": shape[2:]})
-    return out if op.keepdims else low.emit("reshape", [out], {"shape": op.type.shape}, format_of(out))
+    return out if op.keepdims else low.emit("reshape", [out], {"shape": op.type.shape})
 
 
-def _average(op: TensorOp, low: ScaleLowering, divisor: int, attributes: dict[str, Any]) -> Value:
+def _average(op: TensorOp, low: Lowering, divisor: int, attributes: dict[str, object]) -> Value:
     x = low.request(op.operands[0])
     wanted = low.wanted(op.result)
-    factor = single(format_of(x).scale / wanted.scale / divisor)
-    return low.emit("avg_pool", [x], {**attributes, "scale": factor}, wanted)
+    multiplier, shift = rescaling(threshold_of(x) / wanted / divisor)
+    attributes = {**attributes, "multiplier": multiplier, "rshift": shift}
+    return low.emit("avg_pool", [x], attributes, wanted)

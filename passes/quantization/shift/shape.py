@@ -6,8 +6,8 @@ import math
 
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.quantize_rules.base import Scaling, rule
-from bmcompiler.passes.quantize_rules.lowering import Lowering, threshold_of
+from bmcompiler.passes.quantization.base import Scaling, rule
+from bmcompiler.passes.quantization.shift.lowering import Lowering, threshold_of
 
 
 @rule("reshape", "permute", "slice", "split", "upsample", "tile", "max_pool", "relu", scaling=Scaling.KEEPS)

@@ -10,18 +10,18 @@ from numpy.typing import NDArray
 from bmcompiler.ir import Operation, Value
 from bmcompiler.numeric import arith
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.quantize_rules.activation import by_table
-from bmcompiler.passes.quantize_rules.base import NoInt8Form, Scaling, is_constant, rule
-from bmcompiler.passes.quantize_rules.building import Building
-from bmcompiler.passes.quantize_rules.formulas import (
+from bmcompiler.passes.quantization.base import NoInt8Form, Scaling, is_constant, rule
+from bmcompiler.passes.quantization.building import Building
+from bmcompiler.passes.quantization.formulas import (
     I8,
     constant_threshold,
     product_threshold,
     rescaling,
     sum_multipliers,
 )
-from bmcompiler.passes.quantize_rules.linear import per_channel
-from bmcompiler.passes.quantize_rules.lowering import Lowering, threshold_of
+from bmcompiler.passes.quantization.shift.activation import by_table
+from bmcompiler.passes.quantization.shift.linear import per_channel
+from bmcompiler.passes.quantization.shift.lowering import Lowering, threshold_of
 
 
 @rule("add", "sub", scaling=Scaling.FREE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bmcompiler.passes.quantize_rules.base import Rules
+from bmcompiler.passes.quantization.base import Rules
 
 SCALE_RULES = Rules()
 """Short op name -> rule."""

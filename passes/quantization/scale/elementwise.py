@@ -10,14 +10,14 @@ import numpy as np
 from bmcompiler.ir import Operation, Value
 from bmcompiler.numeric import quant_modes
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.quantize_rules.base import NoInt8Form, Scaling, is_constant
-from bmcompiler.passes.quantize_rules.elementwise import channel_axis, split_operands
-from bmcompiler.passes.quantize_rules.formulas import I8, product_threshold, rescaling, sum_multipliers
-from bmcompiler.passes.scale_rules.activation import by_table
-from bmcompiler.passes.scale_rules.base import rule
-from bmcompiler.passes.scale_rules.formats import Format, format_of, single
-from bmcompiler.passes.scale_rules.linear import after, per_channel, within
-from bmcompiler.passes.scale_rules.lowering import ScaleLowering
+from bmcompiler.passes.quantization.base import NoInt8Form, Scaling, is_constant
+from bmcompiler.passes.quantization.formulas import I8, product_threshold, rescaling, sum_multipliers
+from bmcompiler.passes.quantization.scale.activation import by_table
+from bmcompiler.passes.quantization.scale.base import rule
+from bmcompiler.passes.quantization.scale.formats import Format, format_of, single
+from bmcompiler.passes.quantization.scale.linear import after, per_channel, within
+from bmcompiler.passes.quantization.scale.lowering import ScaleLowering
+from bmcompiler.passes.quantization.shift.elementwise import channel_axis, split_operands
 
 
 @rule("add", "sub", scaling=Scaling.FREE)

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from bmcompiler.errors import BMError
 from bmcompiler.ir import Operation, Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.quantize_rules.base import NoInt8Form, Scaling, is_constant, rule
-from bmcompiler.passes.quantize_rules.formulas import Linear, linear, product_threshold
-from bmcompiler.passes.quantize_rules.lowering import Lowering, threshold_of
+from bmcompiler.passes.quantization.base import NoInt8Form, Scaling, is_constant, rule
+from bmcompiler.passes.quantization.formulas import Linear, linear, product_threshold
+from bmcompiler.passes.quantization.shift.lowering import Lowering, threshold_of
 
 _MODES = ("strides", "pads", "dilations", "group", "output_pads", "transpose_left", "transpose_right", "activation")
 

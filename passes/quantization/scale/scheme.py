@@ -6,13 +6,13 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 
 from bmcompiler.ir import Function, Module, Operation, Value
-from bmcompiler.passes.quantize_rules.plan import make_plan
-from bmcompiler.passes.quantize_rules.scheme import Scalings, array_of
-from bmcompiler.passes.scale_rules import SCALE_RULES
-from bmcompiler.passes.scale_rules.layers import Layer
-from bmcompiler.passes.scale_rules.linear import LAYERS
-from bmcompiler.passes.scale_rules.lowering import ScaleLowering, peak_of
-from bmcompiler.passes.scale_rules.plan import unsigned_values
+from bmcompiler.passes.quantization.plan import make_plan
+from bmcompiler.passes.quantization.scale import SCALE_RULES
+from bmcompiler.passes.quantization.scale.layers import Layer
+from bmcompiler.passes.quantization.scale.linear import LAYERS
+from bmcompiler.passes.quantization.scale.lowering import ScaleLowering, peak_of
+from bmcompiler.passes.quantization.scale.plan import unsigned_values
+from bmcompiler.passes.quantization.shift.scheme import Scalings, array_of
 from bmcompiler.target import Target
 
 
@@ -39,7 +39,7 @@ class Scales:
         exact: set[Value],
         target: Target | None,
     ) -> ScaleLowering:
-        """See `quantize_rules.scheme.Scheme.start`."""
+        """See `quantization.shift.scheme.Scheme.start`."""
         within = dict(calibrated)
         for op in function.ops:
             if op.attributes.get("activation") == "relu6":

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from bmcompiler.ir import Function, Module, Operation, TensorType, Value
 from bmcompiler.numeric import quant_modes
 from bmcompiler.numeric.quant_modes import ASYMMETRIC, LOW
-from bmcompiler.passes.quantize_rules.base import NoInt8Form, is_constant
-from bmcompiler.passes.quantize_rules.building import Building
-from bmcompiler.passes.quantize_rules.formulas import I8, U8, rescaling
-from bmcompiler.passes.quantize_rules.plan import Plan
-from bmcompiler.passes.scale_rules.formats import Format, format_of
-from bmcompiler.passes.scale_rules.layers import Layer
+from bmcompiler.passes.quantization.base import NoInt8Form, is_constant
+from bmcompiler.passes.quantization.building import Building
+from bmcompiler.passes.quantization.formulas import I8, U8, rescaling
+from bmcompiler.passes.quantization.plan import Plan
+from bmcompiler.passes.quantization.scale.formats import Format, format_of
+from bmcompiler.passes.quantization.scale.layers import Layer
 from bmcompiler.target import Target
 
 FLOAT_NOTE = "quantize.float"

@@ -12,11 +12,11 @@ from bmcompiler.errors import BMError
 from bmcompiler.ir import Operation, Value
 from bmcompiler.numeric.quant_modes import ASYMMETRIC
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.quantize_rules.base import NoInt8Form, Scaling
-from bmcompiler.passes.scale_rules.base import rule
-from bmcompiler.passes.scale_rules.formats import Format, format_of
-from bmcompiler.passes.scale_rules.layers import Layer, in_range, integer_layer
-from bmcompiler.passes.scale_rules.lowering import ScaleLowering
+from bmcompiler.passes.quantization.base import NoInt8Form, Scaling
+from bmcompiler.passes.quantization.scale.base import rule
+from bmcompiler.passes.quantization.scale.formats import Format, format_of
+from bmcompiler.passes.quantization.scale.layers import Layer, in_range, integer_layer
+from bmcompiler.passes.quantization.scale.lowering import ScaleLowering
 
 LAYERS = ("conv", "deconv", "matmul", "scale", "batch_norm")
 """Ops that have modes."""

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.quantize_rules import RULES
-from bmcompiler.passes.quantize_rules.base import Rules, Scaling
-from bmcompiler.passes.quantize_rules.building import Building
-from bmcompiler.passes.quantize_rules.lowering import Lowering
-from bmcompiler.passes.quantize_rules.plan import make_plan
+from bmcompiler.passes.quantization.base import Rules, Scaling
+from bmcompiler.passes.quantization.building import Building
+from bmcompiler.passes.quantization.plan import make_plan
+from bmcompiler.passes.quantization.shift import RULES
+from bmcompiler.passes.quantization.shift.lowering import Lowering
 from bmcompiler.target import Target
 
 Scalings = Callable[[Operation], Scaling]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.quantize_rules.base import NoInt8Form, Scaling, rule
-from bmcompiler.passes.quantize_rules.lowering import Lowering, i8
+from bmcompiler.passes.quantization.base import NoInt8Form, Scaling, rule
+from bmcompiler.passes.quantization.shift.lowering import Lowering, i8
 
 
 @rule("customized", scaling=Scaling.FREE)

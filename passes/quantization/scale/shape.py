@@ -8,11 +8,11 @@ import numpy as np
 
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.quantize_rules.base import Scaling
-from bmcompiler.passes.quantize_rules.shape import declared
-from bmcompiler.passes.scale_rules.base import rule
-from bmcompiler.passes.scale_rules.formats import format_of
-from bmcompiler.passes.scale_rules.lowering import ScaleLowering
+from bmcompiler.passes.quantization.base import Scaling
+from bmcompiler.passes.quantization.scale.base import rule
+from bmcompiler.passes.quantization.scale.formats import format_of
+from bmcompiler.passes.quantization.scale.lowering import ScaleLowering
+from bmcompiler.passes.quantization.shift.shape import declared
 
 
 @rule("reshape", "permute", "slice", "split", "upsample", "tile", "max_pool", scaling=Scaling.KEEPS)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bmcompiler.ir import Function, Operation, Value
-from bmcompiler.passes.quantize_rules.base import is_constant
-from bmcompiler.passes.quantize_rules.plan import Plan
+from bmcompiler.passes.quantization.base import is_constant
+from bmcompiler.passes.quantization.plan import Plan
 
 _NEVER_NEGATIVE = frozenset(("relu", "sigmoid", "hard_sigmoid", "softmax", "exp", "abs", "sqrt", "softplus"))
 _AS_OPERANDS = frozenset(
@@ -23,7 +23,7 @@ def unsigned_values(function: Function, plan: Plan) -> set[Value]:
 
     1. Results of functions without negative values, of clips from 0 up, and of ops with an activation inside.
     2. Results of ops that move, select, average, add or multiply such values only.
-    3. What a relu, or a clip that saturation enforces (`quantize_rules.plan` rule 4), alone reads, where the op that
+    3. What a relu, or a clip that saturation enforces (`quantization.plan` rule 4), alone reads, where the op that
        makes it can saturate: the activation is then no work at all.
     """
     found: set[Value] = set()

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from bmcompiler.errors import FileFormatError
 from bmcompiler.numeric.quant_modes import ASYMMETRIC, HIGH, LARGEST_SCALE, LOW, SMALLEST_SCALE, rescale
-from bmcompiler.passes.quantize_rules.base import NoInt8Form
-from bmcompiler.passes.quantize_rules.formulas import I8, I16, linear
-from bmcompiler.passes.scale_rules.formats import Format, single
+from bmcompiler.passes.quantization.base import NoInt8Form
+from bmcompiler.passes.quantization.formulas import I8, I16, linear
+from bmcompiler.passes.quantization.scale.formats import Format, single
 
 _I32 = (1 << 31) - 1
 _NEAR = 1e-6

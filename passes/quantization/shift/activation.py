@@ -8,9 +8,9 @@ from bmcompiler.ir import Value
 from bmcompiler.numeric import arith
 from bmcompiler.ops import find_op
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.quantize_rules.base import POINTWISE, Scaling, rule
-from bmcompiler.passes.quantize_rules.formulas import I8, largest_shift, rescaling
-from bmcompiler.passes.quantize_rules.lowering import Lowering, detached, threshold_of
+from bmcompiler.passes.quantization.base import POINTWISE, Scaling, rule
+from bmcompiler.passes.quantization.formulas import I8, largest_shift, rescaling
+from bmcompiler.passes.quantization.shift.lowering import Lowering, detached, threshold_of
 
 _CODES = np.arange(256).astype(np.uint8).view(np.int8)
 """Entry k of a table answers for the byte k."""

@@ -14,8 +14,8 @@ from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.numeric import quant_modes
 from bmcompiler.numeric.blas import one_blas_thread
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.quantize_rules.building import Building
-from bmcompiler.passes.scale_rules.formats import format_of
+from bmcompiler.passes.quantization.building import Building
+from bmcompiler.passes.quantization.scale.formats import format_of
 
 Inputs = Mapping[str, NDArray[Any]]
 _CHANNELS = 16

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from bmcompiler.ir import Function, Operation, Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.quantize_rules.base import Scaling, is_constant
-from bmcompiler.passes.quantize_rules.formulas import constant_threshold, product_threshold
+from bmcompiler.passes.quantization.base import Scaling, is_constant
+from bmcompiler.passes.quantization.formulas import constant_threshold, product_threshold
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bmcompiler.passes.quantize_rules import activation, custom, elementwise, linear, pooling, shape
-from bmcompiler.passes.quantize_rules.base import RULES
+from bmcompiler.passes.quantization.base import RULES
+from bmcompiler.passes.quantization.shift import activation, custom, elementwise, linear, pooling, shape
 
 __all__ = ["RULES", "activation", "custom", "elementwise", "linear", "pooling", "shape"]

@@ -6,10 +6,10 @@ from typing import cast
 
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.quantize_rules import RULES
-from bmcompiler.passes.quantize_rules.base import NoInt8Form, is_constant
-from bmcompiler.passes.quantize_rules.lowering import Lowering
-from bmcompiler.passes.quantize_rules.plan import Plan
+from bmcompiler.passes.quantization.base import NoInt8Form, is_constant
+from bmcompiler.passes.quantization.plan import Plan
+from bmcompiler.passes.quantization.shift import RULES
+from bmcompiler.passes.quantization.shift.lowering import Lowering
 from bmcompiler.passes.rewriting import make
 from bmcompiler.target import Target
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bmcompiler.ir import Function, Operation, Value
-from bmcompiler.passes.quantize_rules.base import is_constant
+from bmcompiler.passes.quantization.base import is_constant
 
 _HEAVY = frozenset(("conv", "deconv", "matmul", "scale", "batch_norm", "customized"))
 _MOVING = frozenset(("reshape", "permute", "slice", "split", "concat", "pad", "tile", "upsample"))

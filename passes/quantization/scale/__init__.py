@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bmcompiler.passes.scale_rules import activation, elementwise, linear, pooling, shape
-from bmcompiler.passes.scale_rules.base import SCALE_RULES
+from bmcompiler.passes.quantization.scale import activation, elementwise, linear, pooling, shape
+from bmcompiler.passes.quantization.scale.base import SCALE_RULES
 
 __all__ = ["SCALE_RULES", "activation", "elementwise", "linear", "pooling", "shape"]

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from bmcompiler.ir import Function, Module, Operation, Quant, TensorType, Value, type_of_array
 from bmcompiler.ops import find_op
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.quantize_rules.base import NoInt8Form, is_constant
-from bmcompiler.passes.quantize_rules.plan import Plan
+from bmcompiler.passes.quantization.base import NoInt8Form, is_constant
+from bmcompiler.passes.quantization.plan import Plan
 from bmcompiler.passes.rewriting import TENSOR_NAME, rebuild
 from bmcompiler.target import Target, unsupported_reason
 
