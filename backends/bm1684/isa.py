@@ -274,8 +274,3 @@ FORMATS = {Engine.TIU: TIU, Engine.GDMA: GDMA}
 COMMAND_BYTES = TIU.size
 OWN_ID = {Engine.TIU: "cmd_id_tpu", Engine.GDMA: "cmd_id"}
 WAIT_ID = {Engine.TIU: "cmd_id_gdma", Engine.GDMA: "eng0_sync_id"}
-
-
-def reference_pages() -> str:
-    """Both formats of the chip as Markdown."""
-    return "# BM1684 instruction formats\n\n" + "\n".join(f.reference_page() for f in (TIU, GDMA))

@@ -309,8 +309,3 @@ CPU_NAME_BYTES = slice(28, 44)
 
 PAYLOAD_SIZE = {Engine.TPU: TIU.size, Engine.GDMA: GDMA.size}
 FORMATS = {Engine.TPU: TIU, Engine.GDMA: GDMA, Engine.CPU: CPU}
-
-
-def reference_pages() -> str:
-    """All formats of the chip as Markdown."""
-    return "# BM1880 instruction formats\n\n" + "\n".join(f.reference_page() for f in (HEADER, TIU, GDMA, CPU))

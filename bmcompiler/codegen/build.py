@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 from bmcompiler.chip import Dims
 from bmcompiler.codegen.coefficients import Coefficients
@@ -21,11 +20,6 @@ class BaseBuild:
 
     def __init__(self, plan: MemoryPlan, coefficients: Coefficients) -> None:
         self.plan, self.coefficients = plan, coefficients
-
-    @contextmanager
-    def parallel(self) -> Iterator[None]:
-        """The scheduler's: commands inside need not wait for each other. Chips whose waits are exact do nothing."""
-        yield
 
     def neuron(self, value: Value) -> int:
         """Offset of an activation from the neuron base."""

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
-from typing import Any, Protocol
+from typing import Any
 
+from bmcompiler.codegen.build import BaseBuild
 from bmcompiler.codegen.tiling import AXES, Axis, Box, Buffer, Tiler, TileWork, Tiling, boxes, slots
 from bmcompiler.errors import UnsupportedError
-
-
-class Build(Protocol):
-    """The part of a chip's instruction builder the scheduler uses."""
-
-    def parallel(self) -> AbstractContextManager[None]:
-        """Commands emitted inside run on both engines without waiting for each other."""
 
 
 @dataclass
@@ -74,7 +67,7 @@ class _Placement:
 
 
 def emit_tiles(
-    build: Build, grid: tuple[Axis, ...], work: Callable[[Box], TileWork], tiling: Tiling, tiler: Tiler
+    build: BaseBuild, grid: tuple[Axis, ...], work: Callable[[Box], TileWork], tiling: Tiling, tiler: Tiler
 ) -> Moved:
     """Emit all commands of one op under a tiling that `tiler` chose. Raises UnsupportedError when it does not fit."""
     tiles = list(boxes(grid, tiling))
@@ -121,17 +114,16 @@ def _transfer(buffer: Buffer, address: int) -> Callable[[Any], None]:
     return lambda build: buffer.transfer(build, address)
 
 
-def _emit_pipelined(build: Build, stages: list[_Stage]) -> None:
+def _emit_pipelined(build: BaseBuild, stages: list[_Stage]) -> None:
     for step in range(len(stages) + 2):
-        with build.parallel():
-            if step < len(stages):
-                for load in stages[step].loads:
-                    load(build)
-            if 0 <= step - 1 < len(stages):
-                stages[step - 1].compute(build)
-            if step >= 2:
-                for store in stages[step - 2].stores:
-                    store(build)
+        if step < len(stages):
+            for load in stages[step].loads:
+                load(build)
+        if 0 <= step - 1 < len(stages):
+            stages[step - 1].compute(build)
+        if step >= 2:
+            for store in stages[step - 2].stores:
+                store(build)
 
 
 def _count(stages: list[_Stage]) -> Moved:

@@ -152,13 +152,6 @@ class Format:
         bits = int.from_bytes(data, "little")
         return {f.name: (bits >> f.first_bit) & ((1 << f.width) - 1) for f in self.fields}
 
-    def reference_page(self) -> str:
-        """The format as a Markdown table."""
-        rows = (f"| {f.name} | {f.first_bit} | {f.width} | {f.default} | {f.doc} |" for f in self.fields)
-        title = f"## {self.name}: {self.bits} bits ({self.size} bytes)"
-        head = (title, "", "| field | first bit | width | reset value | meaning |")
-        return "\n".join((*head, "|---|---|---|---|---|", *rows, ""))
-
     def _known(self, name: str) -> Field:
         if name not in self.by_name:
             raise self._unknown(name)

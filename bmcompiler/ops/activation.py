@@ -8,7 +8,7 @@ import numpy as np
 
 from bmcompiler.ir import TensorType
 from bmcompiler.numeric import arith
-from bmcompiler.ops.base import Locality, TensorOp, attr, operand, tensorop
+from bmcompiler.ops.base import TensorOp, attr, operand, tensorop
 from bmcompiler.ops.rules import along_axis, need_axis, need_dtype, need_float, need_same_dtype, need_shift, plain
 
 
@@ -19,7 +19,6 @@ class FloatUnary(TensorOp):
     """
 
     ins = (operand("input"),)
-    locality = Locality.LOCAL
     pointwise = True
 
     def infer(self) -> TensorType:
@@ -47,7 +46,6 @@ class Relu(TensorOp):
     """
 
     ins = (operand("input"),)
-    locality = Locality.LOCAL
     pointwise = True
 
     def infer(self) -> TensorType:
@@ -109,7 +107,6 @@ class Prelu(TensorOp):
         attr("rshift", int, 0),
         attr("slope_rshift", int, 0),
     )
-    locality = Locality.LOCAL
 
     def infer(self) -> TensorType:
         axis = need_axis(self, self.axis, self.input.type.rank)
@@ -306,7 +303,6 @@ class _SoftmaxBase(FloatUnary):
     """Operand, axis and shape rule of softmax and log_softmax."""
 
     attrs = (attr("axis", int, -1),)
-    locality = Locality.GLOBAL
     pointwise = False
 
     def infer(self) -> TensorType:

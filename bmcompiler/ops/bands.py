@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.ir import TensorType
-from bmcompiler.ops.base import Locality, TensorOp, attr, operand, tensorop
+from bmcompiler.ops.base import TensorOp, attr, operand, tensorop
 
 
 class _ToBands(TensorOp):
     """Shape rule and meaning of the ops that make bands; subclasses say what the image is."""
 
     ins = (operand("x", 4),)
-    locality = Locality.LOCAL
 
     def band_shape(self, bands: int) -> TensorType:
         """Type of the result."""
@@ -122,7 +121,6 @@ class FromBands(TensorOp):
 
     ins = (operand("x", 4),)
     attrs = (attr("height", int),)
-    locality = Locality.LOCAL
 
     def infer(self) -> TensorType:
         _need_height(self)

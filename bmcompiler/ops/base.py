@@ -1,4 +1,4 @@
-"""How an op is declared: one class with its operands, attributes, shape rule, meaning and locality.
+"""How an op is declared: one class with its operands, attributes, shape rule and meaning.
 
 From the declaration come the constructor, the verifier, the attribute access (`op.strides`), the builder method and the
 documentation. See `nn.Conv` for the model of a declaration.
@@ -6,7 +6,6 @@ documentation. See `nn.Conv` for the model of a declaration.
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
@@ -18,14 +17,6 @@ from bmcompiler.plugins.tables import Doors, PluginTable
 DIALECT = "tensorop."
 REQUIRED: Any = object()
 """Default of an attribute that must be given."""
-
-
-class Locality(enum.Enum):
-    """Whether an op may keep its data in local memory between ops (seed 003; bmlang.md section 5)."""
-
-    LOCAL = "local"
-    LIMITED = "limited-local"
-    GLOBAL = "global"
 
 
 @dataclass(frozen=True)
@@ -102,13 +93,12 @@ Quad = Kind("four ints (top, bottom, left, right)", _list(int, 4))
 class TensorOp(Operation):
     """Base of all TensorOps.
 
-    A subclass sets `ins`, `attrs` (tables), `locality`, and defines `infer` and `evaluate`.
+    A subclass sets `ins` and `attrs` (tables), and defines `infer` and `evaluate`.
     """
 
     opname: ClassVar[str] = ""
     ins: ClassVar[tuple[Operand, ...]] = ()
     attrs: ClassVar[tuple[Attr, ...]] = ()
-    locality: ClassVar[Locality] = Locality.GLOBAL
     free_dtype: ClassVar[bool] = False
     """True where the caller chooses the element type of the results (integer forms); shapes always follow `infer`."""
     pointwise: ClassVar[bool] = False
@@ -159,10 +149,6 @@ class TensorOp(Operation):
 
     def check(self) -> None:
         """Further rules of the op (element types, ranges). Raises VerifyError via `self.invalid`."""
-
-    def is_local(self) -> bool:
-        """Whether this very op may keep its data in local memory; ops of limited locality state their condition."""
-        return self.locality is Locality.LOCAL
 
     # -- shared behaviour --------------------------------------------------------------------------------------------
     def inferred(self) -> list[TensorType]:

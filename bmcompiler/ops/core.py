@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bmcompiler.ir import Module, TensorType
-from bmcompiler.ops.base import Locality, TensorOp, attr, tensorop
+from bmcompiler.ops.base import TensorOp, attr, tensorop
 
 
 @tensorop("weight")
@@ -16,7 +16,6 @@ class Weight(TensorOp):
     """
 
     attrs = (attr("key", str), attr("sha256", str, ""))
-    locality = Locality.LOCAL
     free_dtype = True
 
     def infer(self) -> TensorType:

@@ -8,7 +8,7 @@ import numpy as np
 
 from bmcompiler.ir import TensorType
 from bmcompiler.numeric import arith
-from bmcompiler.ops.base import Attr, Locality, TensorOp, attr, operand, tensorop
+from bmcompiler.ops.base import Attr, TensorOp, attr, operand, tensorop
 from bmcompiler.ops.rules import (
     ACTIVATION,
     ARITHMETIC,
@@ -27,7 +27,6 @@ class Binary(TensorOp):
     """Base of ops on two tensors `a` and `b` that broadcast to one shape."""
 
     ins = (operand("a"), operand("b"))
-    locality = Locality.LOCAL
 
     def infer(self) -> TensorType:
         return TensorType(broadcast_shape(self, self.a.shape, self.b.shape), self.a.dtype)

@@ -9,7 +9,7 @@ import numpy as np
 from bmcompiler.ir import DTYPES, TensorType
 from bmcompiler.numeric.special import erf
 from bmcompiler.ops.activation import FloatUnary, NumberUnary
-from bmcompiler.ops.base import Locality, TensorOp, attr, operand, tensorop
+from bmcompiler.ops.base import TensorOp, attr, operand, tensorop
 from bmcompiler.ops.rules import need_float
 
 
@@ -160,7 +160,6 @@ class _FloatTest(TensorOp):
     """Base of questions about floats: bool in the shape of the operand."""
 
     ins = (operand("x"),)
-    locality = Locality.GLOBAL
     pointwise = True
 
     def infer(self) -> TensorType:

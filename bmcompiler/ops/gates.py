@@ -9,7 +9,7 @@ import numpy as np
 
 from bmcompiler.numeric.special import erf
 from bmcompiler.ops.activation import FloatUnary
-from bmcompiler.ops.base import Locality, attr, tensorop
+from bmcompiler.ops.base import attr, tensorop
 from bmcompiler.ops.rules import need_axis, widened
 
 
@@ -175,7 +175,6 @@ class Hardmax(FloatUnary):
     """
 
     attrs = (attr("axis", int),)
-    locality = Locality.GLOBAL
     pointwise = False
 
     def evaluate(self, x: Any) -> Any:

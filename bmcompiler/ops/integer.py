@@ -14,7 +14,7 @@ import numpy as np
 from bmcompiler.ir import TensorType
 from bmcompiler.ir.types import DTYPES
 from bmcompiler.numeric import arith
-from bmcompiler.ops.base import Ints, Locality, TensorOp, attr, operand, tensorop
+from bmcompiler.ops.base import Ints, TensorOp, attr, operand, tensorop
 from bmcompiler.ops.elementwise import Binary
 from bmcompiler.ops.rules import (
     ARITHMETIC,
@@ -34,7 +34,6 @@ _I32 = range(-(1 << 31), 1 << 31)
 class _Shifted(TensorOp):
     """Base of ops that end in saturate(round_shift(value, rshift)) to a result type of the caller's choice."""
 
-    locality = Locality.LOCAL
     free_dtype = True
 
     def infer(self) -> TensorType:
@@ -186,7 +185,6 @@ class Lut(TensorOp):
     """
 
     ins = (operand("x"), operand("table", 1))
-    locality = Locality.LOCAL
     pointwise = True
 
     def infer(self) -> TensorType:
@@ -206,7 +204,6 @@ class _WithScalar(TensorOp):
 
     ins = (operand("x"),)
     attrs = (attr("value", int),)
-    locality = Locality.LOCAL
     pointwise = True
 
     def infer(self) -> TensorType:
@@ -293,12 +290,7 @@ class Cast(TensorOp):
 
     ins = (operand("x"),)
     attrs = (attr("dtype", str), attr("truncate", bool, False))
-    locality = Locality.LIMITED
     pointwise = True
-
-    def is_local(self) -> bool:
-        """Everything except i32 to f32 (bmlang.md 5)."""
-        return (self.x.dtype, self.dtype) != ("i32", "f32")
 
     def infer(self) -> TensorType:
         if self.dtype not in DTYPES:

@@ -11,7 +11,7 @@ import numpy as np
 
 from bmcompiler.ir import TensorType
 from bmcompiler.numeric import arith, quant_modes
-from bmcompiler.ops.base import Locality, TensorOp, attr, operand, tensorop
+from bmcompiler.ops.base import TensorOp, attr, operand, tensorop
 from bmcompiler.ops.rules import NARROW, need_axis, need_dtype, need_float
 
 
@@ -29,7 +29,6 @@ class Quantize(TensorOp):
 
     ins = (operand("x"),)
     attrs = (attr("rounding", str, "up"),)
-    locality = Locality.LOCAL
     pointwise = True
     free_dtype = True
 
@@ -67,7 +66,6 @@ class Dequantize(TensorOp):
     """
 
     ins = (operand("x"),)
-    locality = Locality.LOCAL
     pointwise = True
 
     def infer(self) -> TensorType:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.ir import TensorType
-from bmcompiler.ops.base import Locality, TensorOp, attr, operand, tensorop
+from bmcompiler.ops.base import TensorOp, attr, operand, tensorop
 from bmcompiler.ops.elementwise import Binary
 from bmcompiler.ops.rules import broadcast_shape, need_dtype, need_same_dtype, plain
 
@@ -31,7 +31,6 @@ class Compare(Binary):
     """
 
     attrs = (attr("method", str),)
-    locality = Locality.GLOBAL
 
     def infer(self) -> TensorType:
         if self.method not in _COMPARE:
@@ -99,7 +98,6 @@ class BitShift(Binary):
     """
 
     attrs = (attr("direction", str),)
-    locality = Locality.GLOBAL
 
     def evaluate(self, a: Any, b: Any) -> Any:
         width = 8 * a.dtype.itemsize

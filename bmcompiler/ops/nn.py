@@ -12,7 +12,7 @@ from bmcompiler.ir import TensorType
 from bmcompiler.numeric import arith
 from bmcompiler.numeric.blas import in_parallel
 from bmcompiler.numeric.quant_modes import ASYMMETRIC
-from bmcompiler.ops.base import Locality, Pair, Quad, TensorOp, attr, operand, tensorop
+from bmcompiler.ops.base import Pair, Quad, TensorOp, attr, operand, tensorop
 from bmcompiler.ops.modes import MODE_ATTRIBUTES, check_quantized, finish_products
 from bmcompiler.ops.rules import ACTIVATION, activated, broadcast_shape, need_activation, widened
 
@@ -55,7 +55,6 @@ class Conv(TensorOp):
         *MODE_ATTRIBUTES,
         ACTIVATION,
     )
-    locality = Locality.LOCAL
     free_dtype = True
 
     def infer(self) -> TensorType:
@@ -118,7 +117,6 @@ class Deconv(TensorOp):
         *MODE_ATTRIBUTES,
         ACTIVATION,
     )
-    locality = Locality.LOCAL
     free_dtype = True
 
     def infer(self) -> TensorType:
@@ -203,7 +201,6 @@ class Matmul(TensorOp):
         *MODE_ATTRIBUTES,
         ACTIVATION,
     )
-    locality = Locality.GLOBAL
     free_dtype = True
 
     def infer(self) -> TensorType:

@@ -8,7 +8,7 @@ import numpy as np
 
 from bmcompiler.ir import TensorType
 from bmcompiler.numeric import arith
-from bmcompiler.ops.base import Ints, Locality, TensorOp, attr, operand, tensorop
+from bmcompiler.ops.base import Ints, TensorOp, attr, operand, tensorop
 from bmcompiler.ops.rules import (
     along_axis,
     check_products,
@@ -42,7 +42,6 @@ class Scale(TensorOp):
 
     ins = (operand("input"), operand("weight", 1), operand("bias", 1, optional=True))
     attrs = (attr("axis", int, 1), attr("rshift", int, 0))
-    locality = Locality.LOCAL
     free_dtype = True
 
     def infer(self) -> TensorType:
@@ -74,7 +73,6 @@ class BatchNorm(TensorOp):
 
     ins = (operand("input"), operand("gamma", 1), operand("beta", 1), operand("mean", 1), operand("variance", 1))
     attrs = (attr("epsilon", float, 1e-5),)
-    locality = Locality.LOCAL
 
     def infer(self) -> TensorType:
         _need_vectors(self, need_axis(self, 1, self.input.type.rank))
@@ -104,7 +102,6 @@ class Lrn(TensorOp):
 
     ins = (operand("input"),)
     attrs = (attr("size", int), attr("alpha", float, 1e-4), attr("beta", float, 0.75), attr("k", float, 1.0))
-    locality = Locality.LOCAL
 
     def infer(self) -> TensorType:
         need_axis(self, 1, self.input.type.rank)
@@ -183,7 +180,6 @@ class _LastAxes(TensorOp):
     """Operands and shape rule of normalisations over the axes from `axis` on; factors have the shape of those axes."""
 
     attrs = (attr("axis", int), attr("epsilon", float, 1e-5))
-    locality = Locality.GLOBAL
 
     def infer(self) -> TensorType:
         axis = need_axis(self, self.axis, self.input.type.rank)

@@ -8,7 +8,7 @@ import numpy as np
 
 from bmcompiler.ir import TensorType
 from bmcompiler.numeric import arith, quant_modes
-from bmcompiler.ops.base import Locality, Pair, Quad, TensorOp, attr, operand, tensorop
+from bmcompiler.ops.base import Pair, Quad, TensorOp, attr, operand, tensorop
 from bmcompiler.ops.nn import window_count
 from bmcompiler.ops.rules import BYTES, holding, largest, need_dtype, need_same_dtype, need_shift, widened
 
@@ -17,7 +17,6 @@ class _Pool(TensorOp):
     """Operand, window attributes and shape rule of both poolings."""
 
     ins = (operand("input", 4),)
-    locality = Locality.LOCAL
 
     def taps(self) -> tuple[int, int]:
         """Dilations (vertical, horizontal)."""

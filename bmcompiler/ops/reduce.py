@@ -9,7 +9,7 @@ import numpy as np
 
 from bmcompiler.ir import TensorType
 from bmcompiler.numeric import arith
-from bmcompiler.ops.base import Ints, Locality, TensorOp, attr, operand, tensorop
+from bmcompiler.ops.base import Ints, TensorOp, attr, operand, tensorop
 from bmcompiler.ops.rules import ARITHMETIC, need_axis, need_dtype, need_number, need_same_dtype
 
 
@@ -79,12 +79,7 @@ class Reduce(TensorOp):
 
     ins = (operand("x"),)
     attrs = (attr("method", str), attr("axes", Ints), attr("keepdims", bool, True), attr("wrap", bool, False))
-    locality = Locality.LIMITED
     free_dtype = True
-
-    def is_local(self) -> bool:
-        """Float reductions only (bmlang.md 5)."""
-        return self.operands[0].type.is_float
 
     def infer(self) -> TensorType:
         if self.method not in _METHODS:
@@ -127,11 +122,6 @@ class Arg(TensorOp):
 
     ins = (operand("x"),)
     attrs = (attr("method", str), attr("axis", int), attr("keepdims", bool, True))
-    locality = Locality.LIMITED
-
-    def is_local(self) -> bool:
-        """Along height or width only: channels lie in different lanes (bmlang.md 5)."""
-        return bool(self.axis > 1)
 
     def infer(self) -> TensorType:
         if self.method not in ("max", "min"):

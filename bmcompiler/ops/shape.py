@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.ir import TensorType
-from bmcompiler.ops.base import Ints, Locality, Pair, TensorOp, attr, operand, tensorop
+from bmcompiler.ops.base import Ints, Pair, TensorOp, attr, operand, tensorop
 from bmcompiler.ops.rules import need_axis, need_length, need_same_dtype
 
 _PAD_MODES = ("constant", "reflect", "edge", "symmetric")
@@ -61,11 +61,6 @@ class Concat(TensorOp):
 
     ins = (operand("x", variadic=True),)
     attrs = (attr("axis", int),)
-    locality = Locality.LIMITED
-
-    def is_local(self) -> bool:
-        """Not along channels (lanes), and 8- and 16-bit batches lie packed (bmlang.md 5)."""
-        return bool(self.axis > 1) or (self.axis == 0 and self.operands[0].type.is_float)
 
     def infer(self) -> TensorType:
         if not self.x:
@@ -121,11 +116,6 @@ class Slice(TensorOp):
 
     ins = (operand("x"),)
     attrs = (attr("starts", Ints), attr("ends", Ints), attr("steps", Ints))
-    locality = Locality.LIMITED
-
-    def is_local(self) -> bool:
-        """When all channels stay in place (bmlang.md 5)."""
-        return self.x.type.rank < 2 or (self.starts[1], self.ends[1], self.steps[1]) == (0, self.x.shape[1], 1)
 
     def infer(self) -> TensorType:
         for name, items in (("starts", self.starts), ("ends", self.ends), ("steps", self.steps)):
@@ -154,11 +144,6 @@ class Pad(TensorOp):
 
     ins = (operand("x"),)
     attrs = (attr("pads", Ints), attr("mode", str, "constant"), attr("value", float, 0.0))
-    locality = Locality.LIMITED
-
-    def is_local(self) -> bool:
-        """When neither batch nor channels grow (bmlang.md 5)."""
-        return not any(self.pads[:4])
 
     def infer(self) -> TensorType:
         if self.mode not in _PAD_MODES:
@@ -203,7 +188,6 @@ class Upsample(TensorOp):
 
     ins = (operand("x", 4),)
     attrs = (attr("scale", Pair),)
-    locality = Locality.LOCAL
 
     def infer(self) -> TensorType:
         if min(self.scale) < 1:
@@ -228,7 +212,6 @@ class Interleave(TensorOp):
 
     ins = (operand("x", 4),)
     attrs = (attr("scale", Pair), attr("channels", int))
-    locality = Locality.GLOBAL
 
     def infer(self) -> TensorType:
         if min(self.scale) < 1:
@@ -253,11 +236,6 @@ class Tile(TensorOp):
 
     ins = (operand("x"),)
     attrs = (attr("reps", Ints),)
-    locality = Locality.LIMITED
-
-    def is_local(self) -> bool:
-        """When channels are not repeated (bmlang.md 5)."""
-        return len(self.reps) < 2 or self.reps[1] == 1
 
     def infer(self) -> TensorType:
         need_length(self, "reps", self.reps, self.x.type.rank)

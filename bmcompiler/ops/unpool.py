@@ -9,7 +9,7 @@ import numpy as np
 
 from bmcompiler.errors import RuntimeUseError
 from bmcompiler.ir import TensorType
-from bmcompiler.ops.base import Locality, Pair, TensorOp, attr, operand, tensorop
+from bmcompiler.ops.base import Pair, TensorOp, attr, operand, tensorop
 from bmcompiler.ops.pool import MaxPool
 from bmcompiler.ops.rules import need_float
 
@@ -23,8 +23,6 @@ class MaxPoolMask(MaxPool):
     %y = "tensorop.max_pool_mask"(%x) {kernel = [2, 2], strides = [2, 2]} : (tensor<1x8x4x4xf32>) ->
          tensor<1x8x2x2xi32>
     """
-
-    locality = Locality.GLOBAL
 
     def infer(self) -> TensorType:
         return TensorType(self.infer_shape(), "i32")

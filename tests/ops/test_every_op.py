@@ -14,7 +14,6 @@ from op_samples import SAMPLES, build, random_array
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, verify_module
 from bmcompiler.ops import load_all, parse_module
-from bmcompiler.ops.base import Locality
 from bmcompiler.ops.builder import Builder
 
 OPS = sorted(name for name, cls in load_all().items() if cls.__module__.startswith("bmcompiler.ops."))
@@ -70,14 +69,6 @@ def test_clone_of_each_op_keeps_attributes_and_result_types(name: str) -> None:
         assert (new.type.shape, new.type.dtype) == (old.type.shape, old.type.dtype)
         assert name == "quantize" or new.type == old.type
     assert name != "quantize" or copy.result.type.quant == op.result.type.quant
-
-
-@pytest.mark.parametrize("name", OPS)
-def test_locality_is_declared_and_a_limited_op_states_its_condition(name: str) -> None:
-    op = build(name).main.ops[-2]
-    answers = {Locality.LOCAL: (True,), Locality.GLOBAL: (False,), Locality.LIMITED: (True, False)}
-    assert op.is_local() in answers[op.locality]  # type: ignore[attr-defined]
-    assert (op.locality is Locality.LIMITED) == ("is_local" in vars(type(op)))  # type: ignore[attr-defined]
 
 
 def whole_op_set() -> Module:
