@@ -30,7 +30,8 @@ import numpy as np
 
 import bmcompiler
 from bmcompiler.analysis.profile import Timing, find_analyzer
-from bmcompiler.codegen.memory import is_weight, root_of
+from bmcompiler.codegen.memory import root_of
+from bmcompiler.ir.keys import is_weight
 from bmcompiler.runtime import Session
 
 SCRIPTS = Path(sysconfig.get_path("scripts"))

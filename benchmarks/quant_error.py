@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from bmcompiler.driver import load_network, parse_shapes
 from bmcompiler.interpreter import run_function
 from bmcompiler.ir import Function, Module, Value
+from bmcompiler.ir.keys import TENSOR_NAME
 from bmcompiler.numeric import arith
 from bmcompiler.passmanager import PassContext, run_pipeline
 from bmcompiler.target import find_target
 
 Floats = NDArray[np.float32]
-_SOURCE = "source.tensor"
 
 
 @dataclass
@@ -68,7 +68,7 @@ def names(function: Function) -> dict[str, Value]:
     """Source tensor name -> the value that holds it."""
     found = dict(zip(function.input_names, function.arguments))
     for op in function.ops[:-1]:
-        sources = op.attributes.get(_SOURCE, ())
+        sources = op.attributes.get(TENSOR_NAME, ())
         for result, name in zip(op.results, (sources,) if isinstance(sources, str) else sources):
             found[name] = result
     return found

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from bmcompiler.errors import BMError, RuntimeUseError, UnsupportedError
 from bmcompiler.ir import Function, Module, Operation, Value
+from bmcompiler.ir.keys import WEIGHT
 from bmcompiler.numeric.blas import one_blas_thread
 from bmcompiler.ops.base import TensorOp
 
@@ -87,7 +88,7 @@ def run_function(
             observer(argument, array)
     remaining = {v: len(v.uses) for v in (*function.arguments, *(r for op in function.ops for r in op.results))}
     for op in function.ops[:-1]:
-        if op.name == "tensorop.weight":
+        if op.name == WEIGHT:
             values[op.result] = module.weights[op.attributes["key"]]
             continue
         results = evaluate_op(op, [values[v] for v in op.operands], target)

@@ -184,10 +184,6 @@ def cycles(target: Target, op: Operation) -> int | None:
     return None if count is None else count(op)
 
 
-GROUP, SLICES = "codegen.group", "codegen.slices"
-"""Attributes of the ops of a group: its number, and into how many parts it is cut along n, c, h and w."""
-MACS = "codegen.macs"
-"""Attribute of ops that compute more than their layers need: the multiply-accumulates of these."""
 LayerGroup = tuple[list[Operation], tuple[int, int, int, int]]
 
 

@@ -30,6 +30,7 @@ from bmcompiler.driver import Options, Result, compile_network
 from bmcompiler.errors import BMError
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, TensorType, Value
+from bmcompiler.ir.keys import TENSOR_NAME
 from bmcompiler.ops.builder import Builder
 from bmcompiler.plugins.registry import lookup
 from bmcompiler.target import find_target
@@ -176,7 +177,7 @@ def check_op(
     module = builder.outputs(values, names)
     for value, name in zip(values, names):
         if value.op is not None:
-            value.op.attributes.setdefault("source.tensor", name)
+            value.op.attributes.setdefault(TENSOR_NAME, name)
     with tempfile.TemporaryDirectory() as folder:
         from bmcompiler.files.mlir import save_module
 

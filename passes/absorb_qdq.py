@@ -9,14 +9,11 @@ from typing import cast
 import numpy as np
 
 from bmcompiler.ir import Function, Module, Operation, Rewriter, Value, apply_patterns, erase_dead
+from bmcompiler.ir.keys import STATED, STATED_NAMES, TENSOR_NAME
 from bmcompiler.ir.types import DTYPES
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.rewriting import TENSOR_NAME, Rule, Rules, hand_name, kind, make, producer
+from bmcompiler.passes.rewriting import Rule, Rules, hand_name, kind, make, producer
 from bmcompiler.passmanager import Pass, PassContext, PassResult
-
-STATED_NAMES = "stated_tensors"
-STATED = "stated_thresholds"
-"""On a function: thresholds that the model states, and the names of their tensors."""
 
 _MOVES = ("max_pool", "reshape", "permute", "slice", "upsample", "tile")
 

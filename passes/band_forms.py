@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.ir import Value
+from bmcompiler.ir.keys import is_weight
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elementwise import Binary
 
@@ -78,19 +79,15 @@ def band_form(op: TensorOp, bands: int) -> Form | None:
     return rule(op, bands)
 
 
-def _is_weight(value: Value) -> bool:
-    return value.op is not None and value.op.name == "tensorop.weight"
-
-
 def _pointwise(op: TensorOp, bands: int) -> Form | None:
     """The first operand is bands; the others are tables."""
-    tables = all(map(_is_weight, op.operands[1:])) and op.operands[0].shape == op.type.shape
-    return Form(op.type.shape[2], bands, (0,)) if tables and not _is_weight(op.operands[0]) else None
+    tables = all(map(is_weight, op.operands[1:])) and op.operands[0].shape == op.type.shape
+    return Form(op.type.shape[2], bands, (0,)) if tables and not is_weight(op.operands[0]) else None
 
 
 def _broadcast(op: TensorOp, bands: int) -> Form | None:
     """Operands of the shape of the result are bands; the others repeat along images and rows."""
-    read = tuple(i for i, v in enumerate(op.operands) if v.shape == op.type.shape and not _is_weight(v))
+    read = tuple(i for i, v in enumerate(op.operands) if v.shape == op.type.shape and not is_weight(v))
     rest = [value for i, value in enumerate(op.operands) if i not in read]
     return Form(op.type.shape[2], bands, read) if read and all(map(_repeats, rest)) else None
 
@@ -102,7 +99,7 @@ def _repeats(value: Value) -> bool:
 
 
 def _concat(op: TensorOp, bands: int) -> Form | None:
-    if op.axis % 4 != 1 or any(map(_is_weight, op.operands)):
+    if op.axis % 4 != 1 or any(map(is_weight, op.operands)):
         return None
     return Form(op.type.shape[2], bands, tuple(range(len(op.operands))))
 
@@ -112,7 +109,7 @@ def _upsample(op: TensorOp, bands: int) -> Form:
 
 
 def _conv(op: TensorOp, bands: int) -> Form | None:
-    if not all(map(_is_weight, op.operands[1:])):
+    if not all(map(is_weight, op.operands[1:])):
         return None
     reach = op.dilations[0] * (op.weight.shape[2] - 1)
     fill = op.zero_points[0] if op.zero_points else 0
@@ -135,7 +132,7 @@ def _deconv(op: TensorOp, bands: int) -> Form | None:
     height = op.input.shape[2]
     above, below = max(0, (reach - top) // stride), (stride - 1 + top) // stride
     cut = above * stride + top, (below - 1) * stride + reach + 1 - top
-    if not all(map(_is_weight, op.operands[1:])) or min(cut) < 0 or height < _LEAST_ROWS or op.zero_points:
+    if not all(map(is_weight, op.operands[1:])) or min(cut) < 0 or height < _LEAST_ROWS or op.zero_points:
         return None
     changes = {"pads": (*cut, *op.pads[2:]), "output_pads": (0, op.output_pads[1])}
     outside = (op.type.shape[2] - 1 + top) // stride >= height

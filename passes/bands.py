@@ -8,12 +8,12 @@ from typing import Any, cast
 
 from bmcompiler.codegen.rows import macs
 from bmcompiler.ir import Function, Module, Operation, Value
+from bmcompiler.ir.keys import MACS, PLACE_CPU, TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.band_forms import Form, band_form
-from bmcompiler.passes.quantization.building import PLACE_CPU
-from bmcompiler.passes.rewriting import TENSOR_NAME, hand_name, make, rebuild
+from bmcompiler.passes.rewriting import hand_name, make, rebuild
 from bmcompiler.passmanager import Pass, PassContext, PassResult
-from bmcompiler.target import MACS, Target, cycles, image_slots, local_cycles, unsupported_reason
+from bmcompiler.target import Target, cycles, image_slots, local_cycles, unsupported_reason
 
 _BYTES = "i8"
 

@@ -8,20 +8,14 @@ from typing import TYPE_CHECKING
 
 from bmcompiler.errors import CalibrationError, UsageError
 from bmcompiler.ir import Function, Module, Operation, Value
+from bmcompiler.ir.keys import INPUT_THRESHOLDS, TENSOR_NAME, THRESHOLD, THRESHOLD_SOURCE
 from bmcompiler.passes.absorb_qdq import stated
-from bmcompiler.passes.rewriting import TENSOR_NAME
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.quant.histogram import LEVELS, METHODS
 
 if TYPE_CHECKING:
     from bmcompiler.quant.table import CalibrationTable
 
-THRESHOLD = "calib.threshold"
-"""On an op: the threshold of its result (a tuple for several results; 0 for results that are not float)."""
-INPUT_THRESHOLDS = "input_thresholds"
-"""On a function: one threshold per input, 0 for inputs that are not float."""
-SOURCE = "calib.source"
-"""On an op: "table" where a table named the thresholds of its results, absent where they were measured or derived."""
 MEASURED = "calibrate.measured"
 """Key of `PassContext.options`: the table of this context that `Calibrate` made itself, from data."""
 PROGRESS = "progress"
@@ -188,15 +182,15 @@ def _store(function: Function, found: Mapping[Value, float]) -> None:
 
 def _stored(function: Function) -> list[object]:
     """What this pass writes, to tell whether it changed."""
-    ops = [(op.attributes.get(THRESHOLD), op.attributes.get(SOURCE)) for op in function.ops]
+    ops = [(op.attributes.get(THRESHOLD), op.attributes.get(THRESHOLD_SOURCE)) for op in function.ops]
     return [function.attributes.get(INPUT_THRESHOLDS), *ops]
 
 
 def _mark_source(function: Function, named: set[Value]) -> None:
     for op in _computing(function):
-        op.attributes.pop(SOURCE, None)
+        op.attributes.pop(THRESHOLD_SOURCE, None)
         if named.issuperset(op.results):
-            op.attributes[SOURCE] = "table"
+            op.attributes[THRESHOLD_SOURCE] = "table"
 
 
 class _Lookup:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bmcompiler.ir import Module, Operation, Rewriter, apply_patterns
+from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.quantization.shift.lowering import PLACE_CPU
 from bmcompiler.passes.rewriting import activates, inherit, kind, rebuild, sole
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.target import Target, unsupported_reason

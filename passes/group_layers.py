@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module
+from bmcompiler.ir.keys import GROUP, SLICES
 from bmcompiler.passmanager import Pass, PassContext, PassResult
-from bmcompiler.target import GROUP, SLICES, layer_groups
+from bmcompiler.target import layer_groups
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from bmcompiler.codegen.rows import macs
 from bmcompiler.ir import Module, Rewriter
+from bmcompiler.ir.keys import MACS, PLACE_CPU
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.quantization.building import PLACE_CPU
 from bmcompiler.passes.rewriting import PatternPass, Rule, Rules, inherit, rebuild, sole
-from bmcompiler.target import MACS
 
 _SWAPPED = (0, 2, 1, 3, 4)
 

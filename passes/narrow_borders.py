@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bmcompiler.ir import Function, Module, Value
+from bmcompiler.ir.keys import is_return
 from bmcompiler.passes.rewriting import hand_name, make, producer
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 
@@ -59,7 +60,7 @@ def _inputs(function: Function) -> list[str]:
         wide, narrow = argument.dtype, NARROW.get(argument.dtype)
         if narrow is None:
             continue
-        readers = [(op, index) for op, index in argument.uses if op.name != "func.return"]
+        readers = [(op, index) for op, index in argument.uses if not is_return(op)]
         argument.type = argument.type.with_dtype(narrow)
         notes.append(f"input '{name}': the net takes {narrow} for {wide}")
         if not readers:

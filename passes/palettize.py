@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.ir import Module, Operation, Rewriter, apply_patterns
+from bmcompiler.ir.keys import PALETTE
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.rewriting import Rules, inherit, kind, rebuild
 from bmcompiler.passmanager import Pass, PassContext, PassResult
-from bmcompiler.quant.palette import PALETTE, SIZE, distinct, nearest, palette
+from bmcompiler.quant.palette import SIZE, distinct, nearest, palette
 from bmcompiler.target import unsupported_reason
 
 _LAYERS = ("conv", "deconv", "matmul")

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Function, Module, Operation, Value
+from bmcompiler.ir.keys import THRESHOLD_SOURCE
 from bmcompiler.numeric.quant_modes import MODES
 from bmcompiler.ops import need_tensor_ops
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.calibrate import SOURCE, tensor_names, thresholds
+from bmcompiler.passes.calibrate import tensor_names, thresholds
 from bmcompiler.passes.quantization.base import NoInt8Form, Rule, Scaling, is_constant
 from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.islands import pointless_islands
@@ -144,7 +145,9 @@ class Quantize(Pass):
             rule = rule_of(op)
             return Scaling.FREE if rule is None else rule.scaling(op)
 
-        exact = {r for op in function.ops for r in op.results if self.strict_table and SOURCE in op.attributes}
+        exact = {
+            r for op in function.ops for r in op.results if self.strict_table and THRESHOLD_SOURCE in op.attributes
+        }
         low = scheme.start(module, function, thresholds(function), scaling, exact, ctx.target)
         accepted: set[Operation] = set()
         for op in function.ops[:-1]:

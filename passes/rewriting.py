@@ -1,7 +1,7 @@
 """What rewrite passes share: a pass made of rules, constants as arrays, and who inherits names.
 
 Names: the op that takes the place of others carries their source layers in source order, and the tensor name
-("source.tensor") of the value it now produces (`inherit`).
+(note `keys.TENSOR_NAME`) of the value it now produces (`inherit`).
 """
 
 from __future__ import annotations
@@ -11,15 +11,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from bmcompiler.ir import Module, Operation, Rewriter, TensorType, Value, apply_patterns, type_of_array
+from bmcompiler.ir.keys import MACS, TENSOR_NAME
 from bmcompiler.ops import find_op
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passmanager import Pass, PassContext, PassResult
-from bmcompiler.target import MACS
 
 if TYPE_CHECKING:
     import numpy as np
 
-TENSOR_NAME = "source.tensor"
 BINARY = (
     *("add", "sub", "mul", "div", "max", "min", "pow", "mod", "compare", "bit_shift"),
     *("mul_shift", "add_shift", "sub_shift", "bit_and", "bit_or", "bit_xor"),

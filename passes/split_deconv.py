@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bmcompiler.ir import Module, Rewriter, TensorType, Value
+from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.quantization.building import PLACE_CPU
 from bmcompiler.passes.rewriting import PatternPass, Rule, Rules, inherit, make
 from bmcompiler.passmanager import PassContext, PassResult
 from bmcompiler.target import Target, local_cycles, unsupported_reason

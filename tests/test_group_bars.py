@@ -16,8 +16,9 @@ from level_nets import Network
 import bmcompiler
 from bmcompiler.analysis.estimate import estimate
 from bmcompiler.analysis.profile import Timing
-from bmcompiler.codegen.memory import is_weight, root_of
+from bmcompiler.codegen.memory import root_of
 from bmcompiler.driver import Options, Result
+from bmcompiler.ir.keys import is_weight
 from bmcompiler.passes.group_layers import GroupLayers
 from bmcompiler.passmanager import PassContext
 from bmcompiler.runtime import Session

@@ -12,13 +12,14 @@ from bmcompiler.bmodel import TensorInfo
 from bmcompiler.bmodel.bm1880 import Command
 from bmcompiler.bmodel.layers import encode_layers
 from bmcompiler.codegen.cpu_segment import CPU_FUNCTION
-from bmcompiler.codegen.memory import is_weight, root_of
+from bmcompiler.codegen.memory import root_of
 from bmcompiler.codegen.partition import Segment
 from bmcompiler.codegen.program import Program
 from bmcompiler.codegen.program import tensor_info as threshold_info
 from bmcompiler.codegen.strided_copy import Dim, copy_commands
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.ir import TensorType, Value
+from bmcompiler.ir.keys import is_weight
 
 NAMED = ("f32", "i8", "u8", "f16", "i32", "i16", "u16")
 """Element types of the container (bm1880.md 1)."""

@@ -17,11 +17,12 @@ from bmcompiler.backends.dv.plan import plan_device
 from bmcompiler.bmodel.bm1684 import DTYPES, Bm1684Stage, Bm1684Tensor, CpuSubnet, TpuSubnet
 from bmcompiler.bmodel.layers import encode_layers
 from bmcompiler.codegen.cpu_segment import encode_copy
-from bmcompiler.codegen.memory import is_weight, root_of
+from bmcompiler.codegen.memory import root_of
 from bmcompiler.codegen.partition import Segment
 from bmcompiler.codegen.program import Program, borders
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.ir import Operation, TensorType, Value
+from bmcompiler.ir.keys import is_weight
 from bmcompiler.target import LayerRow
 
 HOST, BOTH = 2, 3

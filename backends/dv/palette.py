@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.ir import Value
-from bmcompiler.quant.palette import PALETTE, SIZE, distinct
+from bmcompiler.ir.keys import PALETTE
+from bmcompiler.quant.palette import SIZE, distinct
 
 _PROBE = 4096  # weights that show most layers to have too many different values
 

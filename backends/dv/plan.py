@@ -11,8 +11,9 @@ from bmcompiler.backends.dv.joining import Inner, Key, Node, Unit, nodes_of
 from bmcompiler.backends.dv.kernels.base import RunKernel
 from bmcompiler.backends.dv.kernels.concat import ConcatKernel, copy_part
 from bmcompiler.backends.dv.parts import is_unrounded
-from bmcompiler.codegen.memory import Lifetime, first_fit, is_weight, outermost, root_of
+from bmcompiler.codegen.memory import Lifetime, first_fit, outermost, root_of
 from bmcompiler.ir import Operation, Value
+from bmcompiler.ir.keys import is_weight
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.target import Kernel
 

@@ -9,6 +9,7 @@ import click
 
 from bmcompiler.cli.common import command_line, format_table
 from bmcompiler.errors import BMError, FileFormatError
+from bmcompiler.ir.keys import WEIGHT
 
 if TYPE_CHECKING:
     from bmcompiler.ir import Module
@@ -103,7 +104,7 @@ def _read(file: str) -> tuple[Module, bool]:
         _verify_without_weights(module)
     except BMError as error:
         raise error.located(file=file) from None
-    return module, not any(op.name == "tensorop.weight" for op in module.walk())
+    return module, not any(op.name == WEIGHT for op in module.walk())
 
 
 def _write_text(module: Module, output: str) -> None:
@@ -121,7 +122,7 @@ def _verify_without_weights(module: Module) -> None:
 
     missing: dict[str, Any] = {}
     for op in module.walk():
-        if op.name == "tensorop.weight" and op.attributes["key"] not in module.weights:
+        if op.name == WEIGHT and op.attributes["key"] not in module.weights:
             missing[op.attributes["key"]] = np.broadcast_to(np.zeros((), op.result.type.numpy), op.result.shape)
     module.weights.update(missing)
     try:

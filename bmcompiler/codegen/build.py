@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from bmcompiler.chip import Dims
 from bmcompiler.codegen.coefficients import Coefficients
-from bmcompiler.codegen.memory import MemoryPlan, is_weight, root_of
+from bmcompiler.codegen.memory import MemoryPlan, root_of
 from bmcompiler.ir import Value
+from bmcompiler.ir.keys import is_weight
 
 __all__ = ["BaseBuild", "Box", "Dims", "dense_strides", "extents", "start_of"]
 

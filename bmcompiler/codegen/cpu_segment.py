@@ -9,21 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from bmcompiler.codegen.memory import is_weight, root_of
+from bmcompiler.codegen.memory import root_of
 from bmcompiler.codegen.partition import Segment
 from bmcompiler.errors import FileFormatError
 from bmcompiler.interpreter import run_function
 from bmcompiler.ir import Function, Module, Operation, TensorType, Value, verify_module
+from bmcompiler.ir.keys import DIALECT, OFFSET, WEIGHT, is_weight
 from bmcompiler.ops import find_op, parse_module
-from bmcompiler.ops.base import DIALECT
 from bmcompiler.ops.custom import Customized
 
 if TYPE_CHECKING:
     import numpy as np
 
 CPU_FUNCTION = "tensorop"
-OFFSET = "bmodel.offset"
-"""Attribute of a weight op in a subnet: its offset from the weight base."""
 
 
 def encode_segment(
@@ -132,7 +130,7 @@ def bind_segment(parameters: bytes, neuron: np.ndarray, weight: np.ndarray) -> C
     module = decode_segment(parameters)
     function = module.main
     for op in function.ops:
-        if op.name == "tensorop.weight":
+        if op.name == WEIGHT:
             array = _view(weight, op.attributes.get(OFFSET, -1), op.result.type, "weight")
             module.weights[op.attributes["key"]] = array
     verify_module(module)

@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 
 from bmcompiler.chip import Dims
 from bmcompiler.codegen.build import extents
-from bmcompiler.codegen.memory import is_weight, root_of
+from bmcompiler.codegen.memory import root_of
 from bmcompiler.codegen.schedule import Moved, emit_tiles
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, Held, Tiler, TileWork, Tiling
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.ir import Value
+from bmcompiler.ir.keys import is_weight
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.shape import Reshape
 from bmcompiler.target import Kernel, rule

@@ -10,6 +10,7 @@ from math import prod
 from typing import TypeVar
 
 from bmcompiler.ir import Function, Operation, Value
+from bmcompiler.ir.keys import is_weight
 
 K = TypeVar("K", bound=Hashable)
 _FEW = 6
@@ -53,12 +54,7 @@ class Lifetime:
 
 def is_view(op: Operation) -> bool:
     """True for ops whose result is the memory of their operand."""
-    return op.name == "tensorop.reshape"
-
-
-def is_weight(value: Value) -> bool:
-    """True for results of weight ops."""
-    return value.op is not None and value.op.name == "tensorop.weight"
+    return op.short_name == "reshape"
 
 
 def root_of(value: Value) -> Value:
@@ -82,13 +78,13 @@ def parts_of_others(function: Function, ops: Iterable[Operation]) -> dict[Value,
     fixed = {root_of(value) for value in (*function.arguments, *function.returned)}
     hosts: dict[Value, tuple[Value, int]] = {}
     for op in ops:
-        if op.name == "tensorop.slice":
+        if op.short_name == "slice":
             part, start = op.results[0], _run_of(op)
             if start is not None and part not in fixed and part not in hosts and not is_weight(root_of(op.operands[0])):
                 hosts[part] = root_of(op.operands[0]), start
-        if op.name not in ("tensorop.concat", "tensorop.split"):
+        if op.short_name not in ("concat", "split"):
             continue
-        joins = op.name == "tensorop.concat"
+        joins = op.short_name == "concat"
         whole, parts = (op.results[0], op.operands) if joins else (root_of(op.operands[0]), op.results)
         shape = whole.shape if joins else op.operands[0].shape  # the operand may be a view of the whole
         if prod(shape[: op.attributes["axis"] % max(1, len(shape))]) != 1:

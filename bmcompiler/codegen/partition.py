@@ -6,11 +6,8 @@ from dataclasses import dataclass
 
 from bmcompiler.codegen.memory import is_view, root_of
 from bmcompiler.ir import Function, Operation, Value
+from bmcompiler.ir.keys import PLACE_CPU, RETURN, WEIGHT
 from bmcompiler.target import Target, unsupported_reason
-
-CPU_NOTE = "place.cpu"
-"""Attribute that a pass sets to keep an op on the CPU; its value is the reason."""
-_NO_WORK = ("tensorop.weight", "tensorop.reshape", "func.return")
 
 
 @dataclass
@@ -41,7 +38,7 @@ def _is_read_outside(value: Value, members: set[Operation]) -> bool:
 
 def cpu_reason(op: Operation, target: Target) -> str | None:
     """Why an op runs on the host CPU, None when the device runs it."""
-    return str(op.attributes[CPU_NOTE]) if CPU_NOTE in op.attributes else unsupported_reason(target, op)
+    return str(op.attributes[PLACE_CPU]) if PLACE_CPU in op.attributes else unsupported_reason(target, op)
 
 
 def partition(function: Function, target: Target) -> list[Segment]:
@@ -53,7 +50,7 @@ def partition(function: Function, target: Target) -> list[Segment]:
     """
     segments: list[Segment] = []
     for op in function.ops:
-        if op.name in _NO_WORK:
+        if op.name in (WEIGHT, RETURN) or is_view(op):
             continue
         reason = cpu_reason(op, target)
         device = reason is None

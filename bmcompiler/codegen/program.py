@@ -23,7 +23,7 @@ from bmcompiler.codegen.groups.regions import Mover
 from bmcompiler.codegen.groups.timeline import alone_cycles, timeline
 from bmcompiler.codegen.groups.units import annotation, units_of
 from bmcompiler.codegen.kernels import DeviceKernel
-from bmcompiler.codegen.memory import is_weight, parts_of_others, plan_memory, root_of
+from bmcompiler.codegen.memory import parts_of_others, plan_memory, root_of
 from bmcompiler.codegen.partition import Segment, partition
 from bmcompiler.codegen.residency import Residency, Step, plan_residency, whole_units
 from bmcompiler.codegen.rows import cpu_rows, device_row, joined_names
@@ -31,6 +31,7 @@ from bmcompiler.codegen.schedule import Moved
 from bmcompiler.codegen.tiling import Box, Tiler, TileWork
 from bmcompiler.errors import BMError, UnsupportedError
 from bmcompiler.ir import Function, Module, Operation, TensorType, Value
+from bmcompiler.ir.keys import is_weight
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.target import Compiled, GroupInfo, LayerGroup, LayerRow, Target
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from bmcompiler.codegen.memory import MemoryPlan, is_weight, root_of
+from bmcompiler.codegen.memory import MemoryPlan, root_of
 from bmcompiler.codegen.partition import Segment
 from bmcompiler.codegen.schedule import Moved
 from bmcompiler.ir import Operation
-from bmcompiler.target import MACS, LayerRow
+from bmcompiler.ir.keys import MACS, is_weight
+from bmcompiler.target import LayerRow
 
 
 def device_row(op: Operation, where: str, moved: Moved, commands: int) -> LayerRow:

@@ -23,6 +23,7 @@ from bmcompiler.conformance.onnx_device import float_precision, run_on_target
 from bmcompiler.errors import UnsupportedError, UsageError
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, verify_module
+from bmcompiler.ir.keys import is_return
 from bmcompiler.ops.selection import Padded
 from bmcompiler.plugins.registry import entry_points, lookup
 from bmcompiler.target import find_target
@@ -190,7 +191,7 @@ def _as_array(name: str, value: Any) -> np.ndarray:
 def _refuse_padding_inside(module: Module) -> None:
     """Raise UnsupportedError where padding would be computed with: only outputs can be trimmed afterwards."""
     for op in module.walk():
-        if isinstance(op, Padded) and any(user.name != "func.return" for user in op.result.users):
+        if isinstance(op, Padded) and not all(is_return(user) for user in op.result.users):
             raise UnsupportedError(
                 "how long its result is depends on values, and other layers read it", layer=op.label, kind=op.opname
             )

@@ -10,13 +10,12 @@ from typing import ClassVar
 from bmcompiler.errors import FileFormatError, UsageError
 from bmcompiler.files.store import atomic_output, check_output
 from bmcompiler.ir import Function, Module, Operation, Value, Weights, erase_dead, verify_module
+from bmcompiler.ir.keys import TENSOR_NAME, WEIGHT
 from bmcompiler.ops import parse_module
 
 StrPath = str | os.PathLike[str]
 Shapes = Sequence[Sequence[int]] | Mapping[str, Sequence[int]] | None
 
-WEIGHT = "tensorop.weight"
-SOURCE_TENSOR = "source.tensor"
 """Discardable attribute of an op: outside name(s) of its result(s)."""
 
 
@@ -164,7 +163,7 @@ def _named_values(function: Function) -> dict[str, Value]:
             continue
         for layer in op.location:
             layers[layer] = op.results[0]
-        names = op.attributes.get(SOURCE_TENSOR, ())
+        names = op.attributes.get(TENSOR_NAME, ())
         for tensor, value in zip((names,) if isinstance(names, str) else names, op.results):
             tensors[tensor] = value
     outside = dict(zip(function.input_names, function.arguments))

@@ -21,9 +21,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from bmcompiler.ir import Function, Operation, TensorType, Value
-
-TENSOR_NAME = "source.tensor"
-_WEIGHT = "tensorop.weight"
+from bmcompiler.ir.keys import TENSOR_NAME, WEIGHT
 
 
 def to_prototxt(function: Function) -> str:
@@ -35,7 +33,7 @@ def to_prototxt(function: Function) -> str:
         lines.append(f"input_shape {{ {_dims(argument.shape)} }}")
     taken: set[str] = set()
     for op in function.ops[:-1]:
-        if op.name != _WEIGHT:
+        if op.name != WEIGHT:
             lines += ["layer {", *(f"  {line}" for line in _layer(op, _unique(op.label, taken), names)), "}"]
     lines += [f"# output {_string(name)}: {_string(names[v])}" for name, v in _outputs(function)]
     return "\n".join(lines) + "\n"
@@ -46,7 +44,7 @@ def tensor_names(function: Function) -> dict[Value, str]:
     taken: set[str] = set()
     names = {v: _unique(name, taken) for name, v in zip(function.input_names, function.arguments)}
     for op in function.ops[:-1]:
-        if op.name == _WEIGHT:
+        if op.name == WEIGHT:
             continue
         found = op.attributes.get(TENSOR_NAME, ())
         given = (found,) if isinstance(found, str) else tuple(found)
@@ -59,7 +57,7 @@ def tensor_names(function: Function) -> dict[Value, str]:
 def _layer(op: Operation, name: str, names: dict[Value, str]) -> Iterator[str]:
     yield f"name: {_string(name)}"
     yield f"type: {_string(op.short_name)}"
-    weights = [v for v in op.operands if v.op is not None and v.op.name == _WEIGHT]
+    weights = [v for v in op.operands if v.op is not None and v.op.name == WEIGHT]
     for value in op.operands:
         if value not in weights:
             yield f"bottom: {_string(names[value])}"

@@ -9,6 +9,7 @@ import numpy as np
 
 from bmcompiler.inputs.source import Array
 from bmcompiler.interpreter import evaluate_op
+from bmcompiler.ir.keys import is_weight
 from bmcompiler.ops.base import TensorOp
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def first_batch_norm(module: Module) -> Operation | None:
         ahead = _ahead(op.operands[0])
         if ahead is None or sum(each.short_name in _MIXES_CHANNELS for each in ahead) > 1:
             return None
-        constant = all(value.op is not None and value.op.name == "tensorop.weight" for value in op.operands[1:])
+        constant = all(is_weight(value) for value in op.operands[1:])
         return op if constant else None
     return None
 
@@ -59,9 +60,7 @@ def first_layer_ratio(module: Module, norm: Operation, arrays: Mapping[str, Arra
 
 def _ahead(value: Value) -> list[Operation] | None:
     """The ops that make `value`, weights left out, in order; None when one of them is not in `_AHEAD`."""
-    if value.op is None:
-        return []
-    if value.op.name == "tensorop.weight":
+    if value.op is None or is_weight(value):
         return []
     if not isinstance(value.op, TensorOp) or value.op.short_name not in _AHEAD or value.op.attributes.get("activation"):
         return None
@@ -95,6 +94,6 @@ def _values_at(module: Module, norm: Operation, arrays: Mapping[str, Array]) -> 
 
 
 def _value(module: Module, values: Mapping[Value, Array], value: Value) -> Array:
-    if value.op is not None and value.op.name == "tensorop.weight":
+    if value.op is not None and is_weight(value):
         return module.weights[value.op.attributes["key"]]
     return values[value]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from bmcompiler.ir.keys import RETURN, is_return
 from bmcompiler.ir.types import TensorType
 from bmcompiler.ir.weights import Weights
 
@@ -225,15 +226,15 @@ class Function:
     @property
     def returned(self) -> list[Value]:
         """The values of `func.return`. Raises ValueError while the function has none yet."""
-        if not self.ops or self.ops[-1].name != "func.return":
+        if not self.ops or not is_return(self.ops[-1]):
             raise ValueError(f"function {self.name} has no func.return")
         return self.ops[-1].operands
 
     def set_outputs(self, values: Sequence[Value], names: Sequence[str]) -> None:
         """(Re)write the return op. Names are the outside names of the outputs."""
-        if self.ops and self.ops[-1].name == "func.return":
+        if self.ops and is_return(self.ops[-1]):
             self.ops[-1].erase()
-        self.body.append(Operation("func.return", values))
+        self.body.append(Operation(RETURN, values))
         self.output_names = list(names)
 
     def walk(self) -> Iterator[Operation]:

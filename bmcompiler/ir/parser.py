@@ -12,6 +12,7 @@ from typing import Any, NoReturn, TypeVar
 
 from bmcompiler.errors import BMError, FileFormatError
 from bmcompiler.ir.core import Block, Function, Location, Module, Operation, Value
+from bmcompiler.ir.keys import DIALECT, FUNCTION, MODULE, RETURN, is_return
 from bmcompiler.ir.tokens import Token, error_at, tokenize
 from bmcompiler.ir.types import FROM_MLIR, Quant, TensorType
 
@@ -273,7 +274,7 @@ class _Parser:
 
     def function(self) -> Function:
         start = self.starts[self.at]
-        if self.string() != "func.func":
+        if self.string() != FUNCTION:
             self.fail("a module holds func.func operations only", start)
         self.expect("(")
         self.expect(")")
@@ -305,27 +306,27 @@ class _Parser:
     def build_function(self, properties: dict[str, Any], body: Block, attributes: dict[str, Any], at: int) -> Function:
         name, kind = properties.get("sym_name"), properties.get("function_type")
         if not isinstance(name, str) or not isinstance(kind, tuple) or len(kind) != 2:
-            self.fail("func.func needs sym_name and function_type", at)
+            self.fail(f"{FUNCTION} needs sym_name and function_type", at)
         function = Function(name)
         function.body, body.owner = body, function
-        returned = body.ops[-1].operands if body.ops and body.ops[-1].name == "func.return" else []
+        returned = body.ops[-1].operands if body.ops and is_return(body.ops[-1]) else []
         if [v.type for v in body.arguments] != kind[0] or [v.type for v in returned] != kind[1]:
-            self.fail(f"function_type of {name} differs from its arguments or its func.return", at)
+            self.fail(f"function_type of {name} differs from its arguments or its {RETURN}", at)
         for field, count in (("input_names", len(kind[0])), ("output_names", len(kind[1]))):
             names = attributes.pop(field, ())
             if not isinstance(names, tuple) or len(names) != count or not all(isinstance(n, str) for n in names):
-                self.fail(f"{name}: tensorop.{field} must be {count} strings", at)
+                self.fail(f"{name}: {DIALECT}{field} must be {count} strings", at)
             setattr(function, field, list(names))
         function.attributes = attributes
         return function
 
     def strip_dialect(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
-        return {key.removeprefix("tensorop."): value for key, value in attributes.items()}
+        return {key.removeprefix(DIALECT): value for key, value in attributes.items()}
 
     def module(self) -> Module:
         start = self.starts[self.at]
-        if self.kinds[self.at] != "string" or self.string() != "builtin.module":
-            self.fail('the text must start with "builtin.module"', start)
+        if self.kinds[self.at] != "string" or self.string() != MODULE:
+            self.fail(f'the text must start with "{MODULE}"', start)
         self.expect("(")
         self.expect(")")
         self.expect("(")

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bmcompiler.ir.core import Block, Function, Location, Module, Operation, Value
+from bmcompiler.ir.keys import DIALECT, FUNCTION, MODULE, is_return
 from bmcompiler.ir.types import DTYPES, TensorType
 
 _BARE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$.]*")
@@ -133,18 +134,18 @@ class _Printer:
             self.operation(op, indent + "  ")
 
     def function(self, function: Function, indent: str) -> None:
-        returned = function.ops[-1].operands if function.ops and function.ops[-1].name == "func.return" else []
+        returned = function.ops[-1].operands if function.ops and is_return(function.ops[-1]) else []
         signature = (
             f"{format_types(v.type for v in function.arguments)} -> "
             f"{format_types((v.type for v in returned), always_parens=len(returned) != 1)}"
         )
         properties = f"<{{function_type = {signature}, sym_name = {format_string(function.name)}}}>"
         attributes = {
-            **{f"tensorop.{k}": v for k, v in function.attributes.items()},
-            "tensorop.input_names": tuple(function.input_names),
-            "tensorop.output_names": tuple(function.output_names),
+            **{DIALECT + k: v for k, v in function.attributes.items()},
+            DIALECT + "input_names": tuple(function.input_names),
+            DIALECT + "output_names": tuple(function.output_names),
         }
-        self.lines.append(f'{indent}"func.func"() {properties} ({{')
+        self.lines.append(f'{indent}"{FUNCTION}"() {properties} ({{')
         self.block(function.body, indent)
         self.lines.append(f"{indent}}}) {format_dictionary(attributes)} : () -> ()")
 
@@ -152,11 +153,11 @@ class _Printer:
 def print_module(module: Module) -> str:
     """The whole module as MLIR generic text, ending in a newline. Weights appear by key and digest only."""
     printer = _Printer()
-    printer.lines.append('"builtin.module"() ({')
+    printer.lines.append(f'"{MODULE}"() ({{')
     for function in module.functions:
         printer.names.clear()
         printer.function(function, "  ")
-    attributes = format_dictionary({f"tensorop.{k}": v for k, v in module.attributes.items()})
+    attributes = format_dictionary({DIALECT + k: v for k, v in module.attributes.items()})
     printer.lines.append(f"}}) {attributes} : () -> ()" if module.attributes else "}) : () -> ()")
     return "\n".join(printer.lines) + "\n"
 

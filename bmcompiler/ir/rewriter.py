@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from bmcompiler.ir.core import Block, Function, Operation, Value
+from bmcompiler.ir.keys import is_return
 
 Pattern = Callable[[Operation, "Rewriter"], bool]
 """Looks at one op; changes the IR through the rewriter and returns True, or returns False and changes nothing."""
@@ -85,7 +86,7 @@ def erase_dead(function: Function) -> bool:
     """Erase ops whose results nobody uses (every TensorOp is free of side effects). True when something went."""
     changed = False
     for op in reversed(list(function.ops)):
-        if op.name != "func.return" and not any(result.uses for result in op.results):
+        if not is_return(op) and not any(result.uses for result in op.results):
             op.erase()
             changed = True
     return changed

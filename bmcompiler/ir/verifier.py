@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bmcompiler.errors import VerifyError
 from bmcompiler.ir.core import Block, Function, Module, Operation, Value
+from bmcompiler.ir.keys import is_return
 from bmcompiler.ir.printer import format_attribute, format_location
 
 
@@ -28,7 +29,7 @@ def verify_module(module: Module) -> None:
 
 
 def _verify_function(function: Function, module: Module) -> None:
-    if not function.ops or function.ops[-1].name != "func.return":
+    if not function.ops or not is_return(function.ops[-1]):
         raise VerifyError(f"function {function.name} does not end in func.return")
     if len(function.input_names) != len(function.arguments) or len(function.output_names) != len(function.returned):
         raise VerifyError(f"function {function.name} needs one name per argument and per returned value")
@@ -59,7 +60,7 @@ def _verify_operation(op: Operation, block: Block, visible: set[Value], module: 
 
     if op.parent is not block:
         raise fail("is listed in a block that it does not belong to")
-    if op.name == "func.return" and (op is not block.ops[-1] or not isinstance(block.owner, Function)):
+    if is_return(op) and (op is not block.ops[-1] or not isinstance(block.owner, Function)):
         raise fail("stands elsewhere than at the end of a function")
     try:
         format_location(op.location)

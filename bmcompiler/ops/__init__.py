@@ -6,8 +6,9 @@ from typing import Any
 
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.ir import Block, Location, Module, Operation, TensorType, Value
+from bmcompiler.ir.keys import DIALECT
 from bmcompiler.ir.parser import parse_module as _parse
-from bmcompiler.ops.base import DIALECT, OPS, TensorOp
+from bmcompiler.ops.base import OPS, TensorOp
 from bmcompiler.plugins.registry import failure_note
 
 

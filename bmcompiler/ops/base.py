@@ -12,9 +12,9 @@ from typing import Any, ClassVar, TypeVar
 
 from bmcompiler.errors import ShapeError, VerifyError
 from bmcompiler.ir import Block, Location, Module, Operation, TensorType, Value
+from bmcompiler.ir.keys import DIALECT
 from bmcompiler.plugins.tables import Doors, PluginTable
 
-DIALECT = "tensorop."
 REQUIRED: Any = object()
 """Default of an attribute that must be given."""
 

@@ -14,8 +14,6 @@ Double = NDArray[np.float64]
 
 SIZE = 256
 """Entries of a table that bytes point into."""
-PALETTE = "quant.palette"
-"""Attribute of constants that come from a table: its size."""
 _PATTERNS = 1 << 16
 _ROUNDS = 100
 

@@ -24,6 +24,7 @@ from bmcompiler.frontends.caffe.layer import (
 from bmcompiler.frontends.caffe.upgrade import upgrade_net
 from bmcompiler.frontends.caffe.weights import Blob, read_weights
 from bmcompiler.ir import Module, Operation, TensorType, Value, erase_dead
+from bmcompiler.ir.keys import TENSOR_NAME, WEIGHT
 from bmcompiler.ops.builder import Builder
 from bmcompiler.plugins.registry import failure_note
 
@@ -95,7 +96,7 @@ class _Importer:
         self._name_tensors(b.function.input_names)
         module = b.outputs([self.values[ref] for ref in outputs.values()], list(outputs))
         erase_dead(module.main)
-        used = {op.attributes["key"] for op in module.main.ops if op.name == "tensorop.weight"}
+        used = {op.attributes["key"] for op in module.main.ops if op.name == WEIGHT}
         for key in set(module.weights) - used:
             del module.weights[key]
         return module
@@ -156,9 +157,9 @@ class _Importer:
         names: dict[Operation, list[str]] = {}
         for ref, value in self.values.items():
             name, op = self.graph.name_of(ref), value.op
-            if not name or op is None or op.name == "tensorop.weight" or name in input_names:
+            if not name or op is None or op.name == WEIGHT or name in input_names:
                 continue
             of_op = names.setdefault(op, [""] * len(op.results))
             of_op[value.index] = of_op[value.index] or name
         for op, found in names.items():
-            op.attributes["source.tensor"] = found[0] if len(found) == 1 else tuple(found)
+            op.attributes[TENSOR_NAME] = found[0] if len(found) == 1 else tuple(found)

@@ -25,6 +25,7 @@ from bmcompiler.frontends.onnx.registry import Converter, Tensor, find_converter
 from bmcompiler.frontends.onnx.tensors import check_extent, to_array
 from bmcompiler.interpreter import evaluate_op
 from bmcompiler.ir import Module, Operation, Value, erase_dead
+from bmcompiler.ir.keys import TENSOR_NAME, WEIGHT
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.builder import Builder
 from bmcompiler.plugins.registry import failure_note
@@ -32,7 +33,6 @@ from bmcompiler.plugins.registry import failure_note
 if TYPE_CHECKING:
     from bmcompiler.frontends.onnx import Shapes
 
-SOURCE_TENSOR = "source.tensor"
 """Attribute of an op: name (names, for several results) of the ONNX tensors it makes; calibration tables use it."""
 
 _COMPUTING = ("conv", "deconv", "matmul", "scale", "avg_pool", "add", "sub", "mul", "reduce")
@@ -120,7 +120,7 @@ class _Importer:
         values = [self._value(name, self._tensor(name, "the graph's output")) for name in outputs]
         module = self.builder.outputs(values, outputs)
         erase_dead(module.main)
-        used = {op.attributes["key"] for op in module.walk() if op.name == "tensorop.weight"}
+        used = {op.attributes["key"] for op in module.walk() if op.name == WEIGHT}
         for key in [key for key in module.weights if key not in used]:
             del module.weights[key]
         self.notes += padding_notes(module)
@@ -260,7 +260,7 @@ class _Importer:
         for value in self.weights.values():
             known[value] = self.builder.module.weights[_operation(value).attributes["key"]]
         for op in ops:
-            if op.name == "tensorop.weight":
+            if op.name == WEIGHT:
                 known[op.result] = self.builder.module.weights[op.attributes["key"]]
             else:
                 known.update(zip(op.results, map(np.asarray, evaluate_op(op, [known[v] for v in op.operands]))))
@@ -275,10 +275,10 @@ class _Importer:
                 self.tensors[name] = tensor
         named = {t: n for n, t in zip(proto.output, results) if n and isinstance(t, Value)}
         for op in {value.op: None for value in named}:
-            if op is None or SOURCE_TENSOR in op.attributes or op.location != self.builder.location:
+            if op is None or TENSOR_NAME in op.attributes or op.location != self.builder.location:
                 continue
             names = tuple(named.get(result, "") for result in op.results)
-            op.attributes[SOURCE_TENSOR] = names if len(names) > 1 else names[0]
+            op.attributes[TENSOR_NAME] = names if len(names) > 1 else names[0]
 
     def _check_op(self, op: Operation) -> None:
         """Refuse what TensorOps cannot do in ONNX's sense: element types, saturating integers, absurd sizes."""

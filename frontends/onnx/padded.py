@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.ir import Module, Value
+from bmcompiler.ir.keys import is_return
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.selection import Nonzero, Padded
 
@@ -55,7 +56,6 @@ def padding_notes(module: Module) -> Iterator[str]:
 def _only_leaves(op: TensorOp) -> bool:
     """Whether a result reaches nothing but outputs of the net, its padding still marked."""
     return all(
-        user.name == "func.return"
-        or (isinstance(user, TensorOp) and user.opname in _KEEPS_MARKS and _only_leaves(user))
+        is_return(user) or (isinstance(user, TensorOp) and user.opname in _KEEPS_MARKS and _only_leaves(user))
         for user in op.result.users
     )

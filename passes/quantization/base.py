@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from bmcompiler.ir import Operation, Value
+from bmcompiler.ir.keys import is_weight
 from bmcompiler.ops.activation import FloatUnary
 from bmcompiler.ops.base import TensorOp
 
@@ -79,4 +80,4 @@ rule = RULES.rule
 
 def is_constant(value: Value) -> bool:
     """Whether a value is a weight."""
-    return value.op is not None and value.op.name == "tensorop.weight"
+    return is_weight(value)

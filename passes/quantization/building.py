@@ -10,16 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.ir import Function, Module, Operation, Quant, TensorType, Value, type_of_array
+from bmcompiler.ir.keys import INPUT_THRESHOLDS, TENSOR_NAME, THRESHOLD, THRESHOLD_SOURCE, WEIGHT
 from bmcompiler.ops import find_op
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.quantization.base import NoInt8Form, is_constant
 from bmcompiler.passes.quantization.plan import Plan
-from bmcompiler.passes.rewriting import TENSOR_NAME, rebuild
+from bmcompiler.passes.rewriting import rebuild
 from bmcompiler.target import Target, unsupported_reason
 
-PLACE_CPU = "place.cpu"
-"""On an op that stays in float: why it runs on the host CPU."""
-_NOTES = ("calib.threshold", "calib.source")
+_NOTES = (THRESHOLD, THRESHOLD_SOURCE)
 _Key = TypeVar("_Key")
 F = TypeVar("F")
 """What a scheme says of an integer tensor: a threshold (`lowering`), or element type, scale and zero point."""
@@ -39,7 +38,7 @@ class Building(Generic[F]):
         self.source, self.plan, self.target, self.integer_io = module, plan, target, integer_io
         self.module = Module()
         self.new = Function(function.name, (), function.input_names, function.attributes)
-        self.new.attributes.pop("input_thresholds", None)
+        self.new.attributes.pop(INPUT_THRESHOLDS, None)
         self.module.functions = [self.new]
         self.reals: dict[Value, Value] = {}
         self.ints: dict[Value, Value] = {}
@@ -191,7 +190,7 @@ class Building(Generic[F]):
         _cut(self.others, others)
         _cut(self.constants, constants)
         for op in reversed(self.new.ops[count:]):
-            if op.name == "tensorop.weight":
+            if op.name == WEIGHT:
                 self.module.weights.pop(cast(TensorOp, op).key, None)
             op.erase()
 

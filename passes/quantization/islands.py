@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bmcompiler.ir import Function, Operation, Value
+from bmcompiler.ir.keys import is_return
 from bmcompiler.passes.quantization.base import is_constant
 
 _HEAVY = frozenset(("conv", "deconv", "matmul", "scale", "batch_norm", "customized"))
@@ -29,7 +30,7 @@ def _pointless(group: list[Operation], accepted: set[Operation]) -> bool:
         return True
     moving = all(op.short_name in _MOVING for op in group)
     return moving and any(
-        user not in accepted and user.name != "func.return" for op in group for r in op.results for user in r.users
+        user not in accepted and not is_return(user) for op in group for r in op.results for user in r.users
     )
 
 

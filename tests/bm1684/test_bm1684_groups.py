@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.ir import Module, Operation, TensorType, Value
+from bmcompiler.ir.keys import GROUP, SLICES
 from bmcompiler.passes.group_layers import GroupLayers
 from bmcompiler.passmanager import PassContext
-from bmcompiler.target import GROUP, SLICES, Compiled
+from bmcompiler.target import Compiled
 
 MODES: dict[str, dict[str, Any]] = {"f32": {}, "i8": {"mode": "low", "scale": 2.0**-9}}
 

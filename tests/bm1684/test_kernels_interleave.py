@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.errors import ShapeError
 from bmcompiler.ir import Value
-from bmcompiler.target import GROUP, SLICES, local_cycles
+from bmcompiler.ir.keys import GROUP, SLICES
+from bmcompiler.target import local_cycles
 
 property_test = settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from bmcompiler.backends.bm1880.target import TARGET
 from bmcompiler.ir import Module, Operation, TensorType, Value
+from bmcompiler.ir.keys import GROUP, SLICES
 from bmcompiler.passes.group_layers import GroupLayers
 from bmcompiler.passmanager import PassContext
 from bmcompiler.runtime.simulator.bm1880.analysis import analyze
-from bmcompiler.target import GROUP, SLICES, Compiled
+from bmcompiler.target import Compiled
 
 
 def conv(net: Net, x: Value, channels: int, kernel: int = 3, stride: int = 1) -> Value:

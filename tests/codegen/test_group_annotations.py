@@ -9,8 +9,8 @@ import pytest
 from bmcompiler.codegen.groups.units import annotation
 from bmcompiler.errors import VerifyError
 from bmcompiler.ir import Operation, TensorType
+from bmcompiler.ir.keys import GROUP, SLICES
 from bmcompiler.ops.builder import Builder
-from bmcompiler.target import GROUP, SLICES
 
 
 def relu(**attributes: Any) -> Operation:

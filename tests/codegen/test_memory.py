@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from bmcompiler.codegen.cpu_segment import bind_segment, decode_segment, encode_segment
 from bmcompiler.codegen.memory import Lifetime, first_fit, pack, parts_of_others, plan_memory, root_of
-from bmcompiler.codegen.partition import CPU_NOTE, partition
+from bmcompiler.codegen.partition import partition
 from bmcompiler.errors import BMError, FileFormatError
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Function, Module, Operation, Quant, TensorType, Value
+from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.ops.builder import Builder
 from bmcompiler.runtime import Session
 from bmcompiler.target import find_target
@@ -194,7 +195,7 @@ def test_a_note_keeps_an_op_on_the_cpu() -> None:
     b = Builder.new("net")
     x = b.input("x", TensorType((1, 8), "i8", QUANT))
     y = b.relu(x)
-    y.op.attributes[CPU_NOTE] = "for a test"
+    y.op.attributes[PLACE_CPU] = "for a test"
     b.outputs([b.relu(y)], ["y"])
     cpu, device = partition(b.function, find_target("bm1880"))
     assert (cpu.device, cpu.reasons, device.device) == (False, ["for a test"], True)

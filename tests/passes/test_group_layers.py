@@ -18,12 +18,13 @@ from bmcompiler.codegen.tiling import Box, Buffer, Held, Tiler, TileWork
 from bmcompiler.codegen.window import WindowAxis
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module, Operation, TensorType, Value
+from bmcompiler.ir.keys import GROUP, SLICES
 from bmcompiler.ir.parser import parse_module
 from bmcompiler.ir.printer import print_module
 from bmcompiler.ops.builder import Builder
 from bmcompiler.passes.group_layers import GroupLayers
 from bmcompiler.passmanager import PassContext, Pipeline
-from bmcompiler.target import GROUP, SLICES, Target
+from bmcompiler.target import Target
 
 CHIP = LaneChip("test", lanes=8, lmem_size=1 << 12, alignment=16)
 

@@ -9,8 +9,8 @@ from bmcompiler.codegen.groups.slices import ONE, RANK, PartOf, Slices, Unit, sl
 from bmcompiler.codegen.memory import is_view, root_of
 from bmcompiler.codegen.tiling import TileWork
 from bmcompiler.ir import Operation, Value
+from bmcompiler.ir.keys import GROUP, SLICES
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.target import GROUP, SLICES
 
 Grouped = Callable[[Operation], "tuple[int, Slices] | None"]
 """The number of an op's group and its slices, None for an op that is a group by itself."""

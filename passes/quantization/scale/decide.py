@@ -8,6 +8,7 @@ from typing import Any
 
 from bmcompiler.errors import FileFormatError
 from bmcompiler.ir import Function, Module, Operation
+from bmcompiler.ir.keys import FLOAT_NOTE
 from bmcompiler.numeric.quant_modes import LOW, MODES
 from bmcompiler.passes.calibrate import tensor_names
 from bmcompiler.passes.quantization.base import is_constant
@@ -15,7 +16,6 @@ from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.scale.base import SCALE_RULES
 from bmcompiler.passes.quantization.scale.choice import Choice, Chooser, Lower
 from bmcompiler.passes.quantization.scale.cost import cycles, macs
-from bmcompiler.passes.quantization.scale.lowering import FLOAT_NOTE
 from bmcompiler.passes.quantization.scale.measure import Reference
 from bmcompiler.passmanager import PassContext
 from bmcompiler.quant.mode_table import Row, load_modes

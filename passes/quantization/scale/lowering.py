@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.ir import Function, Module, Operation, TensorType, Value
+from bmcompiler.ir.keys import FLOAT_NOTE
 from bmcompiler.numeric import quant_modes
 from bmcompiler.numeric.quant_modes import ASYMMETRIC, LOW
 from bmcompiler.passes.quantization.base import NoInt8Form, is_constant
@@ -18,10 +19,6 @@ from bmcompiler.passes.quantization.plan import Plan
 from bmcompiler.passes.quantization.scale.formats import Format, format_of
 from bmcompiler.passes.quantization.scale.layers import Layer
 from bmcompiler.target import Target
-
-FLOAT_NOTE = "quantize.float"
-"""On an op that stays in float: why. It says nothing about where the op runs."""
-
 
 KEEPING = frozenset(("max_pool", "relu", "reshape", "permute", "slice", "split", "upsample", "tile", "pad"))
 """Ops whose results have the format of their operand."""

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 
 from bmcompiler.ir import Function, Module, Operation, Value
+from bmcompiler.ir.keys import is_return
 from bmcompiler.passes.quantization.plan import make_plan
 from bmcompiler.passes.quantization.scale import SCALE_RULES
 from bmcompiler.passes.quantization.scale.layers import Layer
@@ -63,7 +64,7 @@ class Scales:
 
         def only_floats_read(value: Value) -> bool:
             return all(
-                (not self.integer_io if user.name == "func.return" else user not in accepted)
+                (not self.integer_io if is_return(user) else user not in accepted)
                 or (user.short_name == "reshape" and only_floats_read(user.results[0]))
                 for user in value.users
             )

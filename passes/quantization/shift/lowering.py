@@ -8,8 +8,9 @@ from typing import Any
 from numpy.typing import NDArray
 
 from bmcompiler.ir import Block, Operation, Quant, TensorType, Value
+from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.numeric import arith
-from bmcompiler.passes.quantization.building import PLACE_CPU, Building
+from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.formulas import constant_threshold, rescaling
 
 __all__ = ["PLACE_CPU", "Lowering", "detached", "i8", "same", "threshold_of"]

@@ -1,0 +1,54 @@
+"""Names that passes, code generation and files agree upon: ops that all of them know, and notes on ops and functions.
+
+A note is an attribute with a dot in its name: every op may carry it, and passes hand it on. Notes of one chip have
+their names in its backend.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bmcompiler.ir.core import Operation, Value
+
+DIALECT = "tensorop."
+"""What the names of TensorOps begin with, and in text the attributes of functions and modules."""
+WEIGHT = DIALECT + "weight"
+"""The op that brings a constant of the net."""
+RETURN = "func.return"
+"""The last op of a function."""
+FUNCTION, MODULE = "func.func", "builtin.module"
+
+TENSOR_NAME = "source.tensor"
+"""Note: the name in the source file of the value that the op makes (a tuple for several results)."""
+PLACE_CPU = "place.cpu"
+"""Note: keeps the op on the host CPU; its value is the reason."""
+FLOAT_NOTE = "quantize.float"
+"""Note on an op that stays in float: why. It says nothing about where the op runs."""
+THRESHOLD = "calib.threshold"
+"""Note: the threshold of the result (a tuple for several results; 0 for results that are not float)."""
+THRESHOLD_SOURCE = "calib.source"
+"""Note: "table" where a table named the thresholds of the results, absent where they were measured or derived."""
+GROUP, SLICES = "codegen.group", "codegen.slices"
+"""Notes on the ops of a group of layers: its number, and into how many parts it is cut along n, c, h and w."""
+MACS = "codegen.macs"
+"""Note on an op that computes more than its layer needs: the multiply-accumulates of the layer."""
+OFFSET = "bmodel.offset"
+"""Note on a weight op in a CPU subnet: its offset from the weight base."""
+PALETTE = "quant.palette"
+"""Note on a constant that comes from a table: the size of the table."""
+
+INPUT_THRESHOLDS = "input_thresholds"
+"""On a function: one threshold per input, 0 for inputs that are not float."""
+STATED_NAMES, STATED = "stated_tensors", "stated_thresholds"
+"""On a function: tensors whose thresholds the model states, and these thresholds."""
+
+
+def is_weight(value: Value) -> bool:
+    """Whether a value is a constant of the net."""
+    return value.op is not None and value.op.name == WEIGHT
+
+
+def is_return(op: Operation) -> bool:
+    """Whether an op ends its function."""
+    return op.name == RETURN
