@@ -14,6 +14,7 @@ import pytest
 
 from bmcompiler.analysis.estimate import needed_only
 from bmcompiler.analysis.profile import LayerTime, Timing
+from bmcompiler.backends.bm1880.cycles import TimingProfile
 from bmcompiler.bmodel import TensorInfo
 from bmcompiler.bmodel.bm1880 import Bm1880Model, Command
 from bmcompiler.bmodel.layers import LayerSpan, encode_layers
@@ -23,7 +24,6 @@ from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module
 from bmcompiler.report import report_csv, report_data, report_html, report_json, write_report
 from bmcompiler.report.page import page
-from bmcompiler.runtime.simulator.bm1880.cost import TimingProfile
 from bmcompiler.target import GroupInfo, LayerRow
 
 ROWS = [

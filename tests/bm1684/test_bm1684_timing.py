@@ -12,14 +12,15 @@ from bm1684_programs import NEURON, TILE_BYTES, analysed, model, relu, relu_tile
 
 from bmcompiler.backends.bm1684.builder import Builder, CommandGroup
 from bmcompiler.backends.bm1684.chip import CHIP, local_address
+from bmcompiler.backends.bm1684.cycles import PROFILE, TimingProfile
 from bmcompiler.backends.bm1684.isa import GDMA, DataFormat, Direction, Engine, Eu, Function, Precision, Task
 from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.bmodel.bm1684 import CpuSubnet, TpuSubnet
 from bmcompiler.bmodel.layers import LayerSpan
 from bmcompiler.cli.timing import timing_text
 from bmcompiler.errors import SimulatorError, UnsupportedError, UsageError
+from bmcompiler.runtime.simulator.analysis import Costs
 from bmcompiler.runtime.simulator.bm1684.analysis import analyze
-from bmcompiler.runtime.simulator.bm1684.cost import PROFILE, Costs, TimingProfile
 
 SAME = TimingProfile(tiu_hz=1e9, gdma_hz=1e9)
 INT8 = {f"opt_{name}_prec": Precision.INT8 for name in ("res0", "opd0", "opd1")}

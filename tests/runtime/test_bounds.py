@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from programs import CHANNELS, SIDE, TILE_BYTES, analysed, model, relu_tiles
 
 from bmcompiler.analysis.profile import Timing
+from bmcompiler.backends.bm1880.cycles import TimingProfile
 from bmcompiler.bmodel.layers import LayerSpan
 from bmcompiler.runtime.simulator.bm1880.analysis import analyze
-from bmcompiler.runtime.simulator.bm1880.cost import TimingProfile
 from bmcompiler.runtime.simulator.traffic import NetMemory, Transfers, compulsory
 
 SPANS = [LayerSpan("first", "relu", 0, 3), LayerSpan("second", "relu", 3, 3)]

@@ -43,11 +43,12 @@ from bmcompiler.backends.bm1880.bmkernel import (
     tensor_lmem,
 )
 from bmcompiler.backends.bm1880.cmdbuf import pack_cpu
+from bmcompiler.backends.bm1880.cycles import PROFILE, TimingProfile
 from bmcompiler.backends.bm1880.isa import Engine
 from bmcompiler.bmodel.layers import LayerSpan
 from bmcompiler.errors import FileFormatError, SimulatorError, UnsupportedError, UsageError
+from bmcompiler.runtime.simulator.analysis import Costs
 from bmcompiler.runtime.simulator.bm1880.analysis import analyze
-from bmcompiler.runtime.simulator.bm1880.cost import PROFILE, Costs, TimingProfile
 from bmcompiler.runtime.simulator.timing import NO_WAIT, CommandList, Schedule, schedule, shares, stalls
 
 FREE = TimingProfile(gdma_start=1, tpu_start=1)

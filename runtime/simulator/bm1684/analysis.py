@@ -8,12 +8,13 @@ from functools import cached_property
 import numpy as np
 
 from bmcompiler.backends.bm1684.asm import mnemonics
+from bmcompiler.backends.bm1684.cycles import PROFILE, TimingProfile
 from bmcompiler.backends.bm1684.isa import Engine
 from bmcompiler.backends.bm1684.spans import Spans, spans_of
 from bmcompiler.bmodel.bm1684 import Bm1684Model
 from bmcompiler.errors import UnsupportedError, UsageError
 from bmcompiler.runtime.simulator.analysis import Costs, Layer, ProgramAnalysis
-from bmcompiler.runtime.simulator.bm1684.cost import PROFILE, TimingProfile, costs
+from bmcompiler.runtime.simulator.bm1684.cost import costs
 from bmcompiler.runtime.simulator.bm1684.decoded import ENGINES, Decoded, decode
 from bmcompiler.runtime.simulator.bm1684.races import accesses
 from bmcompiler.runtime.simulator.races import Accesses

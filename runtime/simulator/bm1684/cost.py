@@ -1,17 +1,17 @@
 """Cycles, multiply-accumulates and bytes of BM1684 commands, vectorised over a program.
 
-The figures are those of bm1684.md 12, where the vendor's cycle estimates were sampled; what was not sampled there
-follows the nearest kind of command that was, and is said in `TimingProfile.assumptions`.
+What a command costs is said in `backends/bm1684/cycles.py`; here its parameters are read from the fields of commands.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.chip import CHIP
+from bmcompiler.backends.bm1684.cycles import PIXELS, PROFILE, Count, CycleTable, TimingProfile
 from bmcompiler.backends.bm1684.isa import FORMAT_BYTES, DataFormat, Direction, Engine, Eu, Function, Precision, Task
 from bmcompiler.bmodel.bm1684 import Bm1684Stage
 from bmcompiler.errors import SimulatorError
@@ -24,17 +24,6 @@ from bmcompiler.runtime.simulator.traffic import NetMemory, Transfers, compulsor
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-_PIXELS = 16  # results of one channel that a lane makes at once
-_PASS = 2  # cycles of one step of arithmetic on `_PIXELS` words
-_FLOAT_TAP = {1: 2.0, 3: 5.0}
-"""Cycles of a kernel position by input channels, in fp32, where it is not one for every two channels."""
-_FLOAT_START, _INTEGER_START = 5.0, 10.0
-_INTEGER_TAP = ((4, 6.8125, 9.6875), (8, 7.8125, 9.6875), (16, 5.1875, 9.8125))
-"""(input channels up to, cycles of a kernel position, and per group of pixels) of int8; above, one for every four."""
-_AVERAGE_START = 5
-_RSQRT_STEPS = 14  # arithmetic steps of bm1684.md 7.1
-_DIVIDE_STEPS = _RSQRT_STEPS + 2
-_TAYLOR_STEPS = 2  # per coefficient
 _INTEGER_RATE = 8  # int8 products for one of fp32 (bm1684.md 1)
 _LANE_RATE = CHIP.lanes * CHIP.execution_units
 _KNOWN = (
@@ -43,64 +32,17 @@ _KNOWN = (
 )
 
 
-@dataclass(frozen=True)
-class TimingProfile:
-    """Parameters of the model; cycles are counted by the TIU clock.
-
-    Attributes:
-        tiu_hz, gdma_hz: clocks of the vendor's profiler (bm1684.md 1).
-        gdma_bytes_per_cycle: in each direction, of GDMA cycles; load_start, store_start: GDMA cycles before the first
-            byte (bm1684.md 12). The memory of real boards may be slower.
-        ddr_burst: bytes of the smallest memory access; every run of consecutive bytes is rounded up to it.
-    """
-
-    tiu_hz: float = CHIP.tiu_hz
-    gdma_hz: float = CHIP.gdma_hz
-    gdma_bytes_per_cycle: float = 53.4
-    load_start: int = 137
-    store_start: int = 45
-    ddr_burst: int = 64
-
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            if not getattr(self, field.name) > 0:
-                raise ValueError(f"{field.name} must be positive, got {getattr(self, field.name)}")
-
-    @property
-    def clock_hz(self) -> float:
-        """The clock in which cycles are counted: the TIU's."""
-        return self.tiu_hz
-
-    @property
-    def bus_bytes_per_cycle(self) -> float:
-        """GDMA at its best, for TIU cycles."""
-        return self.gdma_bytes_per_cycle * self.gdma_hz / self.tiu_hz
-
-    def assumptions(self) -> tuple[str, ...]:
-        """The parameters, and what was not sampled, in words."""
-        return (
-            f"clocks {self.tiu_hz / 1e6:g} MHz (TIU, counted) and {self.gdma_hz / 1e6:g} MHz (GDMA)",
-            f"GDMA {self.gdma_bytes_per_cycle:g} bytes per cycle after {self.load_start} cycles (loads) or "
-            f"{self.store_start} (stores), in bursts of {self.ddr_burst} bytes; copies in global memory pay both ways",
-            "matrix products like 1x1 convolutions, other steps like tensor arithmetic, "
-            f"{_DIVIDE_STEPS} of them for a division, {_TAYLOR_STEPS} per term of a series",
-            "host functions take no time",
-        )
-
-
-PROFILE = TimingProfile()
-
-
 def costs(decoded: Decoded, profile: TimingProfile = PROFILE) -> Costs:
     """Costs of all records; those of the host cost nothing here. Raises SimulatorError for tasks of unknown cost."""
     cycles, macs, weights, loaded, stored = np.zeros((5, len(decoded)), np.int64)
     ideal = np.zeros(len(decoded))
     tiu, gdma = (decoded.at[engine] for engine in (Engine.TIU, Engine.GDMA))
-    work = _tiu(decoded.fields[Engine.TIU])
+    table = CycleTable(profile)
+    work = _tiu(decoded.fields[Engine.TIU], table)
     cycles[tiu], macs[tiu], ideal[tiu] = work.cycles, work.macs, work.ideal
-    moved = _gdma(decoded.fields[Engine.GDMA], profile)
+    moved = _gdma(decoded.fields[Engine.GDMA], table)
     coefficient = moved.source < decoded.stage.ctx_address
-    cycles[gdma] = np.ceil(moved.cycles * (profile.tiu_hz / profile.gdma_hz)).astype(np.int64)
+    cycles[gdma] = moved.cycles
     weights[gdma], loaded[gdma], stored[gdma] = moved.read * coefficient, moved.read * ~coefficient, moved.written
     columns = np.zeros((2, len(decoded)), np.int64)
     columns[0, gdma], columns[1, gdma] = moved.source, moved.target
@@ -115,10 +57,6 @@ def _memory(stage: Bm1684Stage) -> NetMemory:
     return NetMemory(inputs, outputs, len(stage.coefficients))
 
 
-def _up(value: Ints, step: int | Ints) -> Ints:
-    return -(-value // step)
-
-
 @dataclass(frozen=True)
 class _Work:
     cycles: Ints
@@ -126,74 +64,58 @@ class _Work:
     ideal: Floats
 
 
-def _tiu(f: Columns) -> _Work:
+def _tiu(f: Columns, table: CycleTable) -> _Work:
     """Cycles and multiply-accumulates of TIU commands."""
     task, unit = f["tsk_typ"], f["tsk_eu_typ"]
     unknown = np.flatnonzero(~np.isin(task, _KNOWN))
     if len(unknown):
         raise SimulatorError(f"nothing is known of the time that task {task[unknown[0]]} takes")
     narrow = f["opt_opd0_prec"] == Precision.INT8
-    groups = _up(f["res0_c"], CHIP.lanes) * _up(f["res0_h"] * f["res0_w"], _PIXELS)
-    images = np.ceil(_word_images(f))
+    item = _item_bytes(f)
+    images = table.word_images(f["res0_n"], item)
+    groups = table.groups_of(images, f["res0_c"], f["res0_h"] * f["res0_w"])
     window = f["opd1_h"] * f["opd1_w"]
     rows, depth = _matrix(f)
-    average = unit == Eu.MAC
-    row_cycles = f["opd1_h"] * (
-        (f["res_op_x_str"] + 1) * f["opd1_w"] - 1
-    )  # fits the samples: 5, 8 and 15 for 2x2 to 3x3
+    of_row = table.groups_of(rows, f["res0_c"], f["res0_h"] * f["res0_w"])
     outputs = f["res0_n"] * f["res0_c"] * f["res0_h"] * f["res0_w"]
-    kinds: list[Mask] = [task == Task.CONV, task == Task.POOL_OR_DEPTHWISE, task == Task.MATRIX]
+    sums = unit == Eu.MAC
+    kinds: list[Mask] = [task == Task.CONV, task == Task.MATRIX, task == Task.POOL_OR_DEPTHWISE]
     kinds.append(task == Task.VECTOR_CORRELATION)
-    steps = _steps(f)
-    cycles = np.select(
-        kinds,
-        [
-            images * groups * _taps(window, f["opd0_c"], narrow),
-            images * groups * (row_cycles + _AVERAGE_START * average),
-            rows * groups * _taps(np.ones_like(depth), depth, narrow, few=False),
-            depth * groups * _PASS,
-        ],
-        images * groups * _PASS * steps,
-    )
+
+    def of_groups(count: Count) -> list[Count]:
+        """Cycles of windows, correlations, and of all other commands that multiply nothing."""
+        return [
+            table.window(count, f["opd1_h"], f["opd1_w"], f["res_op_x_str"], sums),
+            table.correlation(count, depth),
+            table.element_wise(count, table.steps_of(task, unit, f["opd1_n"])),
+        ]
+
+    windows, correlations, others = of_groups(groups)
+    correlations = table.correlation(table.groups_of(1, f["res0_c"], f["res0_h"] * f["res0_w"]), depth)
+    dense = [table.convolution(groups, window, f["opd0_c"], narrow), table.matrix(of_row, depth, narrow)]
+    cycles = np.select(kinds, [*dense, windows, correlations], others)
     macs = np.select(
         kinds[:3],
         [
             outputs * window * f["opd0_c"],
-            outputs * window * (average & (f["opt_opd1_const"] == 0)),
             rows * depth * f["res0_c"] * f["res0_w"],
+            outputs * window * (sums & (f["opt_opd1_const"] == 0)),
         ],
         0,
     )
     rate = _LANE_RATE * np.where(narrow, _INTEGER_RATE, 1)
-    full = f["res0_c"] / CHIP.lanes * (f["res0_h"] * f["res0_w"]) / _PIXELS  # groups without empty places
-    other = np.select(
-        [kinds[1], kinds[3]], [row_cycles + _AVERAGE_START * average, depth * _PASS], _PASS * steps
-    ) * np.where(kinds[3], full, full * _word_images(f))
-    return _Work(np.ceil(cycles).astype(np.int64), macs, np.where(macs > 0, macs / rate, other))
+    full = f["res0_c"] / CHIP.lanes * (f["res0_h"] * f["res0_w"]) / PIXELS  # groups without empty places
+    windows, correlations, others = of_groups(1)
+    ideal = np.select(kinds[2:], [windows, correlations], others)
+    ideal = ideal * np.where(kinds[3], full, full * (f["res0_n"] * item / 4))
+    return _Work(cycles, macs, np.where(macs > 0, macs / rate, ideal))
 
 
-def _word_images(f: Columns) -> Floats:
-    """Images of words: four int8 or two int16 images share one; the widest of result and operand counts."""
-    words = np.zeros(len(f["res0_n"]))
-    for name in ("res0", "opd0"):
-        precision = f[f"opt_{name}_prec"]
-        slots = np.select([precision == Precision.INT8, precision == Precision.INT16], [4, 2], 1)
-        if name == "res0":  # 16-bit results of convolutions take 8 bytes for four images
-            slots = np.where((f["tsk_typ"] <= Task.POOL_OR_DEPTHWISE) & (slots == 2), 4, slots)
-        words = np.maximum(words, f["res0_n"] / slots)
-    return words
-
-
-def _taps(positions: Ints, channels: Ints, narrow: Mask, few: bool = True) -> Floats:
-    """Cycles of a group of pixels; with `few`, the samples of few channels apply."""
-    wide_tap = _up(channels, 2).astype(np.float64)
-    tap, start = _up(channels, 4).astype(np.float64), np.full(len(channels), _INTEGER_START)
-    if few:
-        for count, cycles in _FLOAT_TAP.items():
-            wide_tap[channels == count] = cycles
-        for most, cycles, begin in reversed(_INTEGER_TAP):
-            tap[channels <= most], start[channels <= most] = cycles, begin
-    return np.where(narrow, positions * tap + start, positions * wide_tap + _FLOAT_START)
+def _item_bytes(f: Columns) -> Ints:
+    """Bytes of elements by which images share words: the widest of result and operand counts."""
+    result, operand = (_PRECISION_BYTES[f[f"opt_{name}_prec"]] for name in ("res0", "opd0"))
+    halves = (f["tsk_typ"] <= Task.POOL_OR_DEPTHWISE) & (result == 2)  # four images take 8 bytes, next to each other
+    return np.maximum(np.where(halves, 1, result), operand)
 
 
 def _matrix(f: Columns) -> tuple[Ints, Ints]:
@@ -203,40 +125,27 @@ def _matrix(f: Columns) -> tuple[Ints, Ints]:
     return np.where(transposed, columns, f["opd0_n"]), np.where(transposed, f["opd0_n"], columns)
 
 
-def _steps(f: Columns) -> Ints:
-    """Arithmetic steps per element of tensor, scalar, linear, special-function, compare and table commands."""
-    task, unit = f["tsk_typ"], f["tsk_eu_typ"]
-    special = task == Task.SFU
-    arithmetic = (task == Task.TENSOR) | (task == Task.SCALAR)
-    return np.select(
-        [special & (unit == Eu.TAYLOR), special & (unit == Eu.RSQRT), arithmetic & (unit == Eu.DIVIDE)],
-        [_TAYLOR_STEPS * f["opd1_n"], _RSQRT_STEPS, _DIVIDE_STEPS],
-        np.where(task == Task.LINEAR, 2, 1),
-    )
-
-
 @dataclass(frozen=True)
 class _Moved:
-    """GDMA cycles; addresses and bytes read from and written to global memory."""
+    """Cycles of transfers; addresses and bytes read from and written to global memory."""
 
-    cycles: Floats
+    cycles: Count
     source: Ints
     target: Ints
     read: Ints
     written: Ints
 
 
-def _gdma(f: Columns, profile: TimingProfile) -> _Moved:
+def _gdma(f: Columns, table: CycleTable) -> _Moved:
     """Cycles of transfers and the bytes they move over the global memory bus."""
     direction = f["direction"]
     loads = (direction == Direction.SYSTEM_TO_LOCAL) | (direction == Direction.SYSTEM_TO_SYSTEM)
     loads &= f["special_func"] != Function.FILL
     stores = (direction == Direction.LOCAL_TO_SYSTEM) | (direction == Direction.SYSTEM_TO_SYSTEM)
     source, target = _side(f, "src"), _side(f, "dst")
-    bus = loads * source.bursts(profile.ddr_burst) + stores * target.bursts(profile.ddr_burst)
+    bus = loads * source.bursts(table) + stores * target.bursts(table)
     inside = np.where(direction == Direction.LOCAL_TO_LOCAL, target.size, 0)
-    start = loads * profile.load_start + (stores | ~loads) * profile.store_start
-    cycles = start + (bus + inside) / profile.gdma_bytes_per_cycle
+    cycles = table.transfer(loads, stores, bus + inside)
     return _Moved(cycles, source.address, target.address, source.outside(loads), target.outside(stores))
 
 
@@ -248,9 +157,9 @@ class _Side:
     size: Ints
     run: Ints
 
-    def bursts(self, burst: int) -> Ints:
+    def bursts(self, table: CycleTable) -> Count:
         """Bytes that cross the bus."""
-        return self.size // np.maximum(self.run, 1) * _up(self.run, burst) * burst
+        return self.size // np.maximum(self.run, 1) * table.bursts(self.run)
 
     def outside(self, used: Mask) -> Ints:
         """Bytes in global memory, which L2 is no part of."""
@@ -276,3 +185,4 @@ def _side(f: Columns, side: str) -> _Side:
 
 
 _ITEM_BYTES = np.array([FORMAT_BYTES.get(DataFormat(code), 1) if code < len(DataFormat) else 1 for code in range(8)])
+_PRECISION_BYTES = np.array([{Precision.INT8: 1, Precision.INT16: 2}.get(code, 4) for code in range(8)])  # type: ignore[call-overload]

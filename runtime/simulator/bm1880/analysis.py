@@ -8,12 +8,13 @@ import numpy as np
 
 from bmcompiler.backends.bm1880.asm import mnemonics
 from bmcompiler.backends.bm1880.chip import CHIP
+from bmcompiler.backends.bm1880.cycles import PROFILE, TimingProfile
 from bmcompiler.backends.bm1880.isa import Engine
 from bmcompiler.bmodel.bm1880 import Bm1880Model, Command
 from bmcompiler.bmodel.layers import LayerSpan, decode_layers
 from bmcompiler.errors import UnsupportedError, UsageError
 from bmcompiler.runtime.simulator.analysis import Costs, ProgramAnalysis, layers_of
-from bmcompiler.runtime.simulator.bm1880.cost import PROFILE, TimingProfile, costs
+from bmcompiler.runtime.simulator.bm1880.cost import costs
 from bmcompiler.runtime.simulator.bm1880.decoded import ENGINES, Decoded, decode
 from bmcompiler.runtime.simulator.bm1880.races import accesses
 from bmcompiler.runtime.simulator.races import Accesses

@@ -1,0 +1,122 @@
+"""Cycles of BM1880 commands: the one place that says them, for the planner and for the simulator's timing model.
+
+Arithmetic follows bm1880.md 15: 32 lanes of 16 units, one multiply-accumulate per unit and cycle. Clock, memory
+bandwidth and start-up times are documented nowhere; they are parameters (`TimingProfile`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from math import ceil
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmcompiler.backends.bm1880.chip import CHIP
+
+Count = int | NDArray[np.int64]
+"""A number of one command, or a column of those of many."""
+Fact = bool | NDArray[np.bool_]
+
+WINOGRAD_PIXELS = 4
+_WINOGRAD_PRODUCTS = 16  # of a 4x4 transformed tile, which yields 2x2 results
+
+
+@dataclass(frozen=True)
+class TimingProfile:
+    """Parameters that the sources do not give; every one is an assumption. Cycles are of the TPU clock.
+
+    Attributes:
+        clock_hz: 512 multiply-accumulates per cycle at 1 GHz are the advertised 1 TOPS (bm1880.md 15).
+        ddr_bytes_per_cycle: 8 bytes per cycle at 1 GHz are 8 GB/s, about 60 % of a 32-bit LPDDR4-3200 interface.
+        ddr_burst: bytes of the smallest memory access; every run of consecutive bytes is rounded up to it.
+        local_bytes_per_cycle: copies inside local memory: 16 bytes per lane port, four lanes at a time.
+        gdma_start: cycles between a transfer's start and its first byte (memory latency, descriptor).
+        tpu_start: cycles to start an instruction and to drain its pipeline.
+        wide_passes: passes of an element-wise operation with 16-bit operands or results, one per byte plane.
+    """
+
+    clock_hz: float = 1e9
+    ddr_bytes_per_cycle: float = 8.0
+    ddr_burst: int = 32
+    local_bytes_per_cycle: float = 64.0
+    gdma_start: int = 100
+    tpu_start: int = 16
+    wide_passes: int = 2
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            if not getattr(self, field.name) > 0:
+                raise ValueError(f"{field.name} must be positive, got {getattr(self, field.name)}")
+
+    @property
+    def bus_bytes_per_cycle(self) -> float:
+        """Global memory at its best."""
+        return self.ddr_bytes_per_cycle
+
+    def assumptions(self) -> tuple[str, ...]:
+        """The parameters in words."""
+        return (
+            f"clock {self.clock_hz / 1e6:g} MHz",
+            f"global memory {self.ddr_bytes_per_cycle:g} bytes per cycle in bursts of {self.ddr_burst} bytes",
+            f"start-up {self.gdma_start} cycles per transfer, {self.tpu_start} per TPU instruction",
+            "host functions take no time",
+        )
+
+
+class CycleTable:
+    """Cycles of commands under a profile.
+
+    Arguments that are `Count` or `Fact` are those of one command, or columns of those of many; so is what is returned.
+    A command takes the product of its groups and its turns, and its start (`tpu`).
+    """
+
+    def __init__(self, profile: TimingProfile) -> None:
+        self.profile = profile
+
+    # -- TPU -----------------------------------------------------------------------------------------------------------
+    @staticmethod
+    def groups_of(images: Count, channels: Count, pixels: Count) -> Count:
+        """How often a result of every unit of all lanes is made; with winograd `pixels` are its tiles."""
+        return images * _up(channels, CHIP.lanes) * _up(pixels, CHIP.execution_units)
+
+    def element_wise_turns(self, wide: Fact) -> Count:
+        """Turns of element-wise commands; wide: whether an operand or the result has 16 bits."""
+        return 1 + wide * (self.profile.wide_passes - 1)
+
+    @staticmethod
+    def winograd_turns(depth: Count) -> Count:
+        """Turns of a convolution by transformed tiles; depth: input channels."""
+        return _WINOGRAD_PRODUCTS * depth
+
+    def tpu(self, groups: Count, turns: Count) -> Count:
+        """A TPU command; turns: products that make a result (taps of a window, times input channels), or passes."""
+        return groups * turns + self.profile.tpu_start
+
+    # -- GDMA ----------------------------------------------------------------------------------------------------------
+    def transfer(self, bus: Count, inside: Count = 0) -> Count:
+        """A transfer of so many bytes over the bus, bursts and both directions counted, and inside local memory."""
+        profile = self.profile
+        return _whole(bus / profile.ddr_bytes_per_cycle + inside / profile.local_bytes_per_cycle) + profile.gdma_start
+
+    def local_copy(self, nbytes: Count) -> Count:
+        """A transfer inside local memory."""
+        return self.transfer(0, nbytes)
+
+    def bursts(self, run: Count) -> Count:
+        """Bytes that cross the bus for a run of consecutive bytes."""
+        return _up(run, self.profile.ddr_burst) * self.profile.ddr_burst
+
+
+def _up(value: Count, step: int) -> Count:
+    return -(-value // step)
+
+
+def _whole(cycles: float | NDArray[np.floating[Any]]) -> Count:
+    """`cycles` rounded up."""
+    return np.ceil(cycles).astype(np.int64) if isinstance(cycles, np.ndarray) else ceil(cycles)
+
+
+PROFILE = TimingProfile()
+CYCLES = CycleTable(PROFILE)
