@@ -145,9 +145,9 @@ class Target(Protocol):
     """What a target plugin provides.
 
     A target may also have methods that passes choose between forms of an op by: `cycles(op) -> int | None`,
-    `local_cycles(op) -> int | None` and `image_slots(dtype) -> int`; and a method `layer_groups(function, level)`:
-    which ops it computes together. See the functions of the same names. `describe(model) -> list[str]` may give lines
-    on the commands of a model, for people.
+    `local_cycles(op) -> int | None` and `image_slots(dtype) -> int`; a method `layer_groups(function, level)`: which
+    ops it computes together; and a method `make_kernel(cls)`, which constructs kernels of plugins. See the functions of
+    the same names. `describe(model) -> list[str]` may give lines on the commands of a model, for people.
     """
 
     name: str
@@ -168,6 +168,12 @@ class Target(Protocol):
 
     def disassemble(self, model: Any, net: int | None = None) -> str:
         """The commands of a model as text; of one net (input shape) when `net` is given."""
+
+
+def make_kernel(target: Target, kernel: type[Kernel]) -> Kernel:
+    """The kernel of a plugin, constructed as the target constructs its own: with nothing where it does not say."""
+    make: Callable[[type[Kernel]], Kernel] | None = getattr(target, "make_kernel", None)
+    return kernel() if make is None else make(kernel)
 
 
 def unsupported_reason(target: Target, op: Operation) -> str | None:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bmcompiler.chip import LaneChip, align_up
+from bmcompiler.backends.lanes.facts import LaneFacts
+from bmcompiler.chip import align_up
 from bmcompiler.codegen.strided_copy import CopyLimits
 from bmcompiler.errors import EncodingError
 
 __all__ = ["CHIP", "COPY_LIMITS", "Bm1684Chip", "align_up", "is_local", "lane_offset", "local_address"]
 
 
+_WORD = (1 << 32) - 1
+COPY_LIMITS = CopyLimits(extent=65535, w_source=(0, 4095), w_target=(1, _WORD), h=_WORD)
+"""Commands inside global memory, strides in elements; 0 repeats on the source side (bm1684.md 5.10, 13.1)."""
+
+
 @dataclass(frozen=True)
-class Bm1684Chip(LaneChip):
+class Bm1684Chip(LaneFacts):
     """Geometry and address map; one instance, `CHIP`, describes the chip."""
 
     name: str = "bm1684"
@@ -22,6 +28,17 @@ class Bm1684Chip(LaneChip):
     lmem_banks: int = 8
     lmem_bank_size: int = 1 << 16
     alignment: int = 128  # bytes in a lane of aligned tensors and channel strides
+    word: int = 4  # four images of bytes, or two of halfwords (bm1684.md 4.2)
+    most_images: int = 65535
+    most_channels: int = 4095 // 64 * 64  # bm1684.md 13.1: 12 bits
+    most_size: int = 65535
+    most_depth: int = 4095
+    pixels: int = 16  # in the vendor's cycle estimates (bm1684.md 12)
+    step_cycles: int = 2
+    bytes_per_cycle: int = 56  # bm1684.md 12: 53.4 bytes at 575 MHz, TIU 550 MHz
+    tile_cycles: int = 300  # bm1684.md 12: 137 cycles a load, 45 a store
+    burst: int = 64
+    copy_limits: CopyLimits = COPY_LIMITS
     lmem_window: int = 0x0800_0000  # lane L starts at + L * lmem_size
     l2_window: int = 0x1000_0000  # where GDMA sees L2; TIU tables are addressed by their offset in it
     l2_size: int = 1 << 22
@@ -35,9 +52,6 @@ class Bm1684Chip(LaneChip):
 
 
 CHIP = Bm1684Chip()
-_WORD = (1 << 32) - 1
-COPY_LIMITS = CopyLimits(extent=65535, w_source=(0, 4095), w_target=(1, _WORD), h=_WORD)
-"""Commands inside global memory, strides in elements; 0 repeats on the source side (bm1684.md 5.10, 13.1)."""
 
 
 def local_address(offset: int, lane: int = 0) -> int:

@@ -8,8 +8,8 @@ from bmcompiler.backends.bm1684.build import NEURON_VIRTUAL, Build, place_neuron
 from bmcompiler.backends.bm1684.builder import CommandGroup
 from bmcompiler.backends.bm1684.chip import CHIP, align_up
 from bmcompiler.backends.bm1684.isa import Engine
-from bmcompiler.backends.bm1684.kernels.base import LocalKernel
 from bmcompiler.backends.bm1684.kernels.local_copies import LocalMover
+from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.bmodel.bm1684 import Bm1684Stage, Bm1684Tensor, CpuSubnet, TpuSubnet
 from bmcompiler.bmodel.layers import LayerSpan, encode_layers
 from bmcompiler.codegen.memory import root_of
@@ -32,7 +32,7 @@ class Bm1684Program(Program[Build]):
     """Code generation of one function; `stage` is its result. Commands are counted per engine."""
 
     neuron_align = NEURON_ALIGN
-    keeper = LocalKernel.tiler
+    keeper = MACHINE.tiler
     mover = LocalMover()
 
     def start(self, level: int) -> Build:

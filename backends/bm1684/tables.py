@@ -3,35 +3,33 @@
 from __future__ import annotations
 
 import math
-from enum import IntEnum
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
+
+from bmcompiler.backends.lanes.tables import Table
 
 _FIRST_EXP, _LAST_EXP = -103, 88
 _SERIES = 64
 _SERIAL = 2048
 
 
-class Table(IntEnum):
-    """Offsets in L2, in bytes, of the tables the chip keeps there; all fp32."""
-
-    INTEGERS = 0x30_0000
-    POWERS_OF_E = 0x30_0400
-    LOGARITHMS = 0x30_0800
-    EXP_SERIES = 0x30_0C00
-    LOG_SERIES = 0x30_0D00
-    ARCSINE_SERIES = 0x30_0E00
-    UNSIGNED_BYTES = 0x30_0F00
-    SIGNED_BYTES = 0x30_1300
-    SINE_SERIES = 0x30_1700
-    SERIAL = 0x30_1800
+FIRST = 0x30_0000
+"""Offset in L2, in bytes, of the tables the chip keeps there; all fp32."""
+OFFSETS = {
+    Table.INTEGERS: FIRST,
+    Table.POWERS_OF_E: 0x30_0400,
+    Table.LOGARITHMS: 0x30_0800,
+    Table.EXP_SERIES: 0x30_0C00,
+    Table.LOG_SERIES: 0x30_0D00,
+    Table.SINE_SERIES: 0x30_1700,
+}
 
 
 def table(offset: int, entries: int) -> NDArray[np.float32]:
     """`entries` values from byte `offset` of L2 on, which must lie in the constant tables."""
-    first = offset - Table.INTEGERS
+    first = offset - FIRST
     return l2_tables()[first : first + 4 * entries].view(np.float32)
 
 

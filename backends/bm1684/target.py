@@ -24,6 +24,13 @@ class Bm1684Target:
 
         return TABLE.get(type(op)) or plugin_kernel(self.name, op)
 
+    def make_kernel(self, kernel: type[Kernel]) -> Kernel:
+        """A kernel of a plugin: those derived from the chip's own base classes take its machine."""
+        from bmcompiler.backends.bm1684.machine import MACHINE
+        from bmcompiler.backends.lanes.kernels.base import DeviceKernel
+
+        return kernel(MACHINE) if issubclass(kernel, DeviceKernel) else kernel()
+
     def kernels(self) -> Sequence[Kernel]:
         """All kernels, in the order of the manual."""
         from bmcompiler.backends.bm1684.kernels.table import KERNELS

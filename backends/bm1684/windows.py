@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,54 +9,9 @@ from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.fp32 import FloatArray, add, maximum, multiply, products_stay_normal
 from bmcompiler.backends.bm1684.ordered import combine, ordered_product
+from bmcompiler.backends.lanes.windows import Window
 
 _GATHERED = 1 << 21  # values of the gathered columns of a float convolution at a time
-
-
-@dataclass(frozen=True)
-class Window:
-    """Geometry of a command that slides a kernel; pairs are (vertical, horizontal)."""
-
-    kernel: tuple[int, int]
-    stride: tuple[int, int]
-    dilation: tuple[int, int]
-    spread: tuple[int, int]  # distance of input pixels once zeros are inserted
-    before: tuple[int, int]
-    after: tuple[int, int]
-    out: tuple[int, int]
-
-    @property
-    def reach(self) -> tuple[int, int]:
-        """Rows and columns of the padded input that the result depends on."""
-        rows, columns = (
-            (n - 1) * s + (k - 1) * d + 1 for n, s, k, d in zip(self.out, self.stride, self.kernel, self.dilation)
-        )
-        return rows, columns
-
-    def padded(self, size: tuple[int, int]) -> tuple[int, int]:
-        """Size of the input with inserted zeros and padding."""
-        rows, columns = (
-            (n - 1) * step + 1 + a + b for n, step, a, b in zip(size, self.spread, self.before, self.after)
-        )
-        return rows, columns
-
-    def prepare(self, x: NDArray[Any], border: float = 0) -> NDArray[Any]:
-        """(N, C, H, W) with `border` around and between its pixels, cropped to `reach`."""
-        if x.shape[2:] == self.reach and self.before == (0, 0) and self.spread == (1, 1):
-            return x
-        full = np.full((*x.shape[:2], *self.reach), border, x.dtype)
-        sparse = full[:, :, self.before[0] :: self.spread[0], self.before[1] :: self.spread[1]]
-        rows, columns = (min(have, room) for have, room in zip(x.shape[2:], sparse.shape[2:]))
-        sparse[:, :, :rows, :columns] = x[:, :, :rows, :columns]
-        return full
-
-    def taps(self, x: NDArray[Any]) -> Iterator[NDArray[Any]]:
-        """For each kernel position, row by row, the pixels of the prepared `x` it meets: (N, C, OH, OW)."""
-        (oh, ow), (sy, sx) = self.out, self.stride
-        for r in range(self.kernel[0]):
-            for s in range(self.kernel[1]):
-                y0, x0 = r * self.dilation[0], s * self.dilation[1]
-                yield x[:, :, y0 : y0 + (oh - 1) * sy + 1 : sy, x0 : x0 + (ow - 1) * sx + 1 : sx]
 
 
 def float_convolution(window: Window, x: FloatArray, kernel: FloatArray, fast: bool = False) -> FloatArray:

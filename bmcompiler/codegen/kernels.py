@@ -53,7 +53,7 @@ class DeviceKernel(Kernel):
 class LocalKernel(DeviceKernel):
     """An op computed in local memory tile by tile: subclasses give the grid and the work of one tile."""
 
-    tiler: ClassVar[Tiler]
+    tiler: Tiler
     only_in_commands: ClassVar[tuple[str, ...]] = ()
     """Attributes that commands hold and that tilings do not depend on, but for what `tiling_facts` says of them."""
 

@@ -37,7 +37,7 @@ def _take(found: Any) -> None:
         register_tensor_inst(found)
     elif not isinstance(found, type):
         found()
-    elif found not in map(type, _kernels.entries().values()):  # a kernel registers itself when it is imported
+    elif found not in _kernels.entries().values():  # a kernel registers itself when it is imported
         raise UnsupportedError(f"is a class of its own kind: {found.__name__} is no TensorInst")
 
 
@@ -48,10 +48,11 @@ _functions: PluginTable[str, CpuFunction] = PluginTable(
 _insts: PluginTable[tuple[str, str], InstFactory] = PluginTable(
     _doors, lambda key: f"the instruction class of custom layer '{key[1]}' for {key[0]}", lambda key: (key[1],)
 )
-_kernels: PluginTable[tuple[str, str, str], Kernel] = PluginTable(
+_kernels: PluginTable[tuple[str, str, str], type[Kernel]] = PluginTable(
     _doors, lambda key: f"the kernel of '{key[2] or key[1]}' for {key[0]}", lambda key: (key[2] or key[1],)
 )
 """By target, op and sub type ("" but for `customized`)."""
+_made: dict[tuple[str, type[Kernel]], Kernel] = {}
 
 
 def load_plugins() -> None:
@@ -129,9 +130,8 @@ def register_kernel(target: str, sub_type: str = "") -> Callable[[_K], _K]:
             raise UnsupportedError(
                 f"kernel {cls.__name__} needs ops, and a sub type if and only if the op is `customized`"
             )
-        kernel = cls()
         for op in cls.ops:
-            _kernels.add((target, op.opname, sub_type), kernel)
+            _kernels.add((target, op.opname, sub_type), cls)
         return cls
 
     return register
@@ -141,4 +141,11 @@ def plugin_kernel(target: str, op: Operation) -> Kernel | None:
     """The kernel that a plugin registered for the class of an op. Raises PluginError for a clash or a broken plugin."""
     sub_type = op.attributes.get("sub_type", "") if op.short_name == "customized" else ""
     built_in = type(op).__module__.startswith(f"{BUILT_IN}.") and not sub_type
-    return _kernels.get((target, op.short_name, sub_type), search=not built_in)
+    found = _kernels.get((target, op.short_name, sub_type), search=not built_in)
+    if found is None:
+        return None
+    if (target, found) not in _made:
+        from bmcompiler.target import find_target, make_kernel
+
+        _made[target, found] = make_kernel(find_target(target), found)
+    return _made[target, found]

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from bmcompiler.backends.bm1684.kernels.base import LocalKernel
+from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.bmodel.bm1684 import Bm1684Model
 from bmcompiler.interpreter import run_module
@@ -27,7 +27,7 @@ QUANT = Quant(1 / 64)
 def local_memory(lane_bytes: int) -> Iterator[None]:
     """Local memory as if it had fewer bytes per lane, so that small tensors are cut into many tiles."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(LocalKernel.tiler, "lane_bytes", lane_bytes)
+        patch.setattr(MACHINE.tiler, "lane_bytes", lane_bytes)
         yield
 
 

@@ -143,14 +143,14 @@ class ConvKernel(FormsKernel):
     """conv of floats and of bytes."""
 
     ops = (Conv,)
-    forms = (FloatConvKernel(), IntConvKernel())
+    kinds = (FloatConvKernel, IntConvKernel)
 
 
 class DeconvKernel(FormsKernel):
     """deconv of floats and of bytes."""
 
     ops = (Deconv,)
-    forms = (FloatDeconvKernel(), IntDeconvKernel())
+    kinds = (FloatDeconvKernel, IntDeconvKernel)
 
 
 def _depthwise_fields() -> dict[str, int]:

@@ -136,7 +136,7 @@ class MatmulKernel(FormsKernel):
     """matmul of floats and of bytes."""
 
     ops = (Matmul,)
-    forms = (FloatMatmulKernel(), IntMatmulKernel())
+    kinds = (FloatMatmulKernel, IntMatmulKernel)
 
 
 def chunks_of(depth: int) -> list[tuple[int, int]]:

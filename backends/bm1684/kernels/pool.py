@@ -20,10 +20,10 @@ from bmcompiler.backends.bm1684.layout import aligned_strides
 from bmcompiler.backends.bm1684.packed.int_avg_pool import PackedAvgPoolKernel, stages
 from bmcompiler.backends.bm1684.packed.int_pool import ShiftedAvgPoolKernel, WordAvgPoolKernel
 from bmcompiler.backends.bm1684.windows import depthwise_sums, largest
+from bmcompiler.backends.lanes.kernels.base import DeviceKernel
 from bmcompiler.backends.lanes.kernels.forms import FormsKernel
 from bmcompiler.backends.lanes.kernels.pool_base import PoolKernel
 from bmcompiler.backends.lanes.kernels.sliding import Slide
-from bmcompiler.codegen.kernels import DeviceKernel
 from bmcompiler.codegen.tiling import Box, Buffer
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.pool import AvgPool, MaxPool
@@ -123,7 +123,7 @@ class AvgPoolKernel(FormsKernel):
     """avg_pool of floats, and of bytes by a shift or by a factor."""
 
     ops = (AvgPool,)
-    forms = (FloatAvgPoolKernel(), ShiftedAvgPoolKernel(), WordAvgPoolKernel(), PackedAvgPoolKernel())
+    kinds = (FloatAvgPoolKernel, ShiftedAvgPoolKernel, WordAvgPoolKernel, PackedAvgPoolKernel)
 
     def form(self, op: TensorOp) -> DeviceKernel:
         if op.input.type.is_float:

@@ -3,6 +3,7 @@
 from bmcompiler.backends.bm1684.kernels.conv import ConvKernel, DeconvKernel
 from bmcompiler.backends.bm1684.kernels.matmul import MatmulKernel
 from bmcompiler.backends.bm1684.kernels.pool import AvgPoolKernel, MaxPoolKernel
+from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.packed.bands import FromBandsKernel, RegroupBandsKernel, ToBandsKernel
 from bmcompiler.backends.bm1684.packed.int_elementwise import (
     BinaryForms,
@@ -16,6 +17,7 @@ from bmcompiler.backends.bm1684.packed.int_elementwise import (
 )
 from bmcompiler.backends.bm1684.packed.int_lut import LutKernel
 from bmcompiler.backends.bm1684.packed.interleave import InterleaveKernel
+from bmcompiler.backends.lanes.kernels.base import DeviceKernel
 from bmcompiler.backends.lanes.kernels.compare import FloatTestKernel
 from bmcompiler.backends.lanes.kernels.convert import (
     DequantizeKernel,
@@ -46,57 +48,57 @@ from bmcompiler.backends.lanes.kernels.reduce import ArgKernel, CumulateKernel, 
 from bmcompiler.backends.lanes.kernels.resample import ResizeKernel, UpsampleKernel
 from bmcompiler.backends.lanes.kernels.softmax import HardmaxKernel, SoftmaxKernel
 from bmcompiler.backends.lanes.kernels.view import ViewKernel
-from bmcompiler.codegen.kernels import DeviceKernel
 from bmcompiler.target import kernel_table
 
-KERNELS: tuple[DeviceKernel, ...] = (
-    ConvKernel(),
-    DeconvKernel(),
-    ViewKernel(),
-    BinaryForms(),
-    FunctionForms(),
-    ChannelForms(),
-    IntegerKernel(),
-    LutKernel(),
-    MatmulKernel(),
-    MaxPoolKernel(),
-    AvgPoolKernel(),
-    ModKernel(),
-    QuantizeKernel(),
-    DequantizeKernel(),
-    DequantizeLinearKernel(),
-    QuantizeLinearKernel(),
-    CastForms(),
-    CompareForms(),
-    FloatTestKernel(),
-    WhereForms(),
-    BitForms(),
-    SoftmaxKernel(),
-    HardmaxKernel(),
-    LastAxesNormKernel(),
-    OverAxesNormKernel(),
-    LrnKernel(),
-    ReduceKernel(),
-    ArgKernel(),
-    CumulateKernel(),
-    PermuteKernel(),
-    ConcatKernel(),
-    SplitKernel(),
-    SliceKernel(),
-    PadKernel(),
-    TileKernel(),
-    UpsampleKernel(),
-    InterleaveKernel(),
-    ResizeKernel(),
-    GatherKernel(),
-    GatherElementsKernel(),
-    GatherNdKernel(),
-    ReverseSequenceKernel(),
-    ScatterKernel(),
-    TriluKernel(),
-    BitCastKernel(),
-    ToBandsKernel(),
-    RegroupBandsKernel(),
-    FromBandsKernel(),
+_KINDS: tuple[type[DeviceKernel], ...] = (
+    ConvKernel,
+    DeconvKernel,
+    ViewKernel,
+    BinaryForms,
+    FunctionForms,
+    ChannelForms,
+    IntegerKernel,
+    LutKernel,
+    MatmulKernel,
+    MaxPoolKernel,
+    AvgPoolKernel,
+    ModKernel,
+    QuantizeKernel,
+    DequantizeKernel,
+    DequantizeLinearKernel,
+    QuantizeLinearKernel,
+    CastForms,
+    CompareForms,
+    FloatTestKernel,
+    WhereForms,
+    BitForms,
+    SoftmaxKernel,
+    HardmaxKernel,
+    LastAxesNormKernel,
+    OverAxesNormKernel,
+    LrnKernel,
+    ReduceKernel,
+    ArgKernel,
+    CumulateKernel,
+    PermuteKernel,
+    ConcatKernel,
+    SplitKernel,
+    SliceKernel,
+    PadKernel,
+    TileKernel,
+    UpsampleKernel,
+    InterleaveKernel,
+    ResizeKernel,
+    GatherKernel,
+    GatherElementsKernel,
+    GatherNdKernel,
+    ReverseSequenceKernel,
+    ScatterKernel,
+    TriluKernel,
+    BitCastKernel,
+    ToBandsKernel,
+    RegroupBandsKernel,
+    FromBandsKernel,
 )
+KERNELS = tuple(kind(MACHINE) for kind in _KINDS)
 TABLE = kernel_table(KERNELS)

@@ -15,7 +15,6 @@ from bmcompiler.backends.bm1684.isa import DataFormat, Direction, Eu, Function, 
 from bmcompiler.backends.bm1684.kernels.base import (
     BYTES_PER_CYCLE,
     TILE_CYCLES,
-    LocalKernel,
     activation_in,
     activation_out,
     dims4,
@@ -64,7 +63,7 @@ class BandsKernel(CopyKernel):
         if any(item_bytes(v) != 1 or v.shape[0] > _SLOTS or not fits_fields(v.shape) for v in values):
             return None
         work = self.local_work(op)
-        return work if LocalKernel.fits(work) else None
+        return work if self.machine.fits(work) else None
 
     def local_work(self, op: TensorOp) -> TileWork:
         """The op in local memory."""

@@ -144,7 +144,7 @@ class IntegerKernel(_PackedFirst):
     """Integer arithmetic."""
 
     ops = (AddShift, SubShift, MulShift, MulsShift, AddsShift, RoundRshift, MacShift, Maxs, Mins)
-    forms: ClassVar[tuple[DeviceKernel, ...]] = (PackedKernel(), IntWordsKernel())
+    kinds: ClassVar[tuple[type[DeviceKernel], ...]] = (PackedKernel, IntWordsKernel)
 
     def form(self, op: TensorOp) -> DeviceKernel:
         packed, words = self.forms
@@ -155,35 +155,35 @@ class BitForms(_PackedFirst):
     """bit_and, bit_or, bit_xor, bit_not."""
 
     ops = BitKernel.ops
-    forms = (PackedKernel(), BitKernel())
+    kinds = (PackedKernel, BitKernel)
 
 
 class CompareForms(_PackedFirst):
     """compare."""
 
     ops = CompareKernel.ops
-    forms = (PackedKernel(), CompareKernel())
+    kinds = (PackedKernel, CompareKernel)
 
 
 class WhereForms(_PackedFirst):
     """where."""
 
     ops = WhereKernel.ops
-    forms = (PackedKernel(), WhereKernel())
+    kinds = (PackedKernel, WhereKernel)
 
 
 class CastForms(_PackedFirst):
     """cast."""
 
     ops = CastKernel.ops
-    forms = (PackedKernel(), CastKernel())
+    kinds = (PackedKernel, CastKernel)
 
 
 class BinaryForms(FormsKernel):
     """add, sub, mul, max, min of floats and integers; div and pow of floats."""
 
     ops = BinaryKernel.ops
-    forms = (BinaryKernel(), IntegerKernel())
+    kinds = (BinaryKernel, IntegerKernel)
 
     def form(self, op: TensorOp) -> DeviceKernel:
         return self.forms[not op.type.is_float and isinstance(op, (Add, Sub, Mul, Max, Min))]
@@ -193,7 +193,7 @@ class FunctionForms(FormsKernel):
     """Functions of one float tensor, relu also of integers."""
 
     ops = FunctionKernel.ops
-    forms = (FunctionKernel(), IntegerKernel())
+    kinds = (FunctionKernel, IntegerKernel)
 
     def form(self, op: TensorOp) -> DeviceKernel:
         return self.forms[not op.type.is_float and isinstance(op, Relu)]
@@ -203,7 +203,7 @@ class ChannelForms(FormsKernel):
     """prelu, scale and batch_norm of floats, prelu also of bytes."""
 
     ops = ChannelKernel.ops
-    forms = (ChannelKernel(), IntegerKernel())
+    kinds = (ChannelKernel, IntegerKernel)
 
     def form(self, op: TensorOp) -> DeviceKernel:
         return self.forms[not op.type.is_float and isinstance(op, Prelu)]

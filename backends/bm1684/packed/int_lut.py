@@ -110,7 +110,7 @@ class LutKernel(FormsKernel):
     """lut of bytes; entries of every type of at most 32 bits."""
 
     ops = (Lut,)
-    forms: ClassVar[tuple[DeviceKernel, ...]] = (ByteLutKernel(), WordLutKernel())
+    kinds: ClassVar[tuple[type[DeviceKernel], ...]] = (ByteLutKernel, WordLutKernel)
 
     def form(self, op: TensorOp) -> DeviceKernel:
         return self.forms[item_bytes(op.table) != 1]

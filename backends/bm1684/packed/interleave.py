@@ -11,7 +11,6 @@ from bmcompiler.backends.bm1684.isa import Direction
 from bmcompiler.backends.bm1684.kernels.base import (
     BYTES_PER_CYCLE,
     TILE_CYCLES,
-    LocalKernel,
     activation_in,
     activation_out,
     dims4,
@@ -57,7 +56,7 @@ class InterleaveKernel(CopyKernel):
         if any(place * item % 4 and place != op.type.shape[0] for place in box[0]):
             return None  # images that share words stay together
         work = _work(op, box)
-        return work if fits_fields(extents(box)) and fits_fields(op.x.shape) and LocalKernel.fits(work) else None
+        return work if fits_fields(extents(box)) and fits_fields(op.x.shape) and self.machine.fits(work) else None
 
 
 class _Phase(NamedTuple):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from bmcompiler.codegen.kernels import DeviceKernel
+from bmcompiler.backends.lanes.kernels.base import DeviceKernel
+from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.codegen.schedule import Moved
 from bmcompiler.codegen.tiling import Box, TileWork
 from bmcompiler.ops.base import TensorOp
@@ -13,7 +14,12 @@ from bmcompiler.ops.base import TensorOp
 class FormsKernel(DeviceKernel):
     """Asks `form` which of its kernels an op belongs to, and leaves the op to that one."""
 
-    forms: ClassVar[tuple[DeviceKernel, ...]] = ()
+    kinds: ClassVar[tuple[type[DeviceKernel], ...]] = ()
+    """The classes of its kernels."""
+
+    def __init__(self, machine: LaneMachine) -> None:
+        super().__init__(machine)
+        self.forms = tuple(kind(machine) for kind in self.kinds)
 
     def form(self, op: TensorOp) -> DeviceKernel:
         """The kernel of `forms` for this op: the first one for floats, the second for integers."""
@@ -21,7 +27,7 @@ class FormsKernel(DeviceKernel):
 
     @classmethod
     def rules(cls) -> list[str]:
-        return list(dict.fromkeys(text for kernel in cls.forms for text in kernel.rules()))
+        return list(dict.fromkeys(text for kind in cls.kinds for text in kind.rules()))
 
     def unsupported_reason(self, op: TensorOp) -> str | None:
         return self.form(op).unsupported_reason(op)

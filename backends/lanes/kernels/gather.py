@@ -8,8 +8,8 @@ from math import prod
 import numpy as np
 
 from bmcompiler.backends.bm1684.build import Build
+from bmcompiler.backends.lanes.kernels.base import DeviceKernel, is_constant
 from bmcompiler.backends.lanes.kernels.moves import MOST_COMMANDS, move
-from bmcompiler.codegen.kernels import DeviceKernel, is_constant
 from bmcompiler.codegen.pieces import Fill, Piece, dense, selected_pieces, whole
 from bmcompiler.codegen.runs import runs
 from bmcompiler.codegen.schedule import Moved

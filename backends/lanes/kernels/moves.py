@@ -15,7 +15,7 @@ import numpy as np
 from bmcompiler.backends.bm1684.build import Build
 from bmcompiler.backends.bm1684.chip import COPY_LIMITS
 from bmcompiler.backends.bm1684.kernels.base import item_bytes
-from bmcompiler.codegen.kernels import DeviceKernel, is_activation
+from bmcompiler.backends.lanes.kernels.base import DeviceKernel, is_activation
 from bmcompiler.codegen.pieces import Fill, Piece
 from bmcompiler.codegen.schedule import Moved
 from bmcompiler.codegen.strided_copy import Dim, copy_commands, count_commands

@@ -9,10 +9,10 @@ import numpy as np
 
 from bmcompiler.backends.bm1684.kernels.base import dims4, is_activation, item_bytes, words_of
 from bmcompiler.backends.bm1684.kernels.local_copies import fits_fields, repeat_pixels
+from bmcompiler.backends.lanes.kernels.base import DeviceKernel
 from bmcompiler.backends.lanes.kernels.forms import FormsKernel
 from bmcompiler.backends.lanes.kernels.interpolate import InterpolateKernel
 from bmcompiler.backends.lanes.kernels.layout import SelectKernel
-from bmcompiler.codegen.kernels import DeviceKernel
 from bmcompiler.codegen.tiling import TileWork
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.resample import Resize
@@ -59,7 +59,7 @@ class ResizeKernel(FormsKernel):
     """resize: a copy for the nearest elements (and where nothing moves), else weighted sums."""
 
     ops = (Resize,)
-    forms: ClassVar[tuple[DeviceKernel, ...]] = (NearestKernel(), InterpolateKernel())
+    kinds: ClassVar[tuple[type[DeviceKernel], ...]] = (NearestKernel, InterpolateKernel)
 
     def form(self, op: TensorOp) -> DeviceKernel:
         return self.forms[0 if op.mode == "nearest" or not op.moving() else 1]

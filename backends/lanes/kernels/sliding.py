@@ -25,7 +25,7 @@ from bmcompiler.backends.bm1684.kernels.base import (
 )
 from bmcompiler.backends.bm1684.kernels.local_copies import copy_words, fill_words
 from bmcompiler.backends.bm1684.layout import Shape, aligned_strides, global_strides
-from bmcompiler.backends.bm1684.windows import Window
+from bmcompiler.backends.lanes.windows import Window
 from bmcompiler.codegen.tiling import Axis, Box, Buffer
 from bmcompiler.codegen.window import MAX_PAD, MAX_STEP, WindowAxis
 from bmcompiler.ir import Value

@@ -1,5 +1,8 @@
 """Ops that need no command."""
 
-from bmcompiler.codegen.kernels import ViewKernel
+from bmcompiler.backends.lanes.kernels.base import DeviceKernel
+from bmcompiler.codegen import kernels
 
-__all__ = ["ViewKernel"]
+
+class ViewKernel(DeviceKernel, kernels.ViewKernel):
+    """reshape: the result is its operand's memory."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 from bmcompiler.backends.bm1684.chip import CHIP, local_address
 from bmcompiler.backends.bm1684.isa import Eu, Precision, StrideCode, Task
 from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides, channel_rows
+from bmcompiler.backends.bm1684.tables import OFFSETS
 from bmcompiler.backends.lanes.recipes.machine import NEUTRAL, ONE, Immediate, Operand, Register, Scan, Step
 from bmcompiler.errors import EncodingError
 
@@ -109,7 +110,7 @@ def _operand(name: str, source: _Source) -> dict[str, int]:
 
 def _reads(step: Step, sources: Sequence[_Source]) -> list[Range]:
     tiles = [source.range for source in sources if isinstance(source, Tile)]
-    if CHIP.l2_free[0] <= step.table < CHIP.l2_free[1]:  # constant tables never change
+    if isinstance(step.table, int) and CHIP.l2_free[0] <= step.table < CHIP.l2_free[1]:  # constant tables never change
         tiles.append((CHIP.l2_window + step.table, CHIP.l2_window + step.table + 4 * step.terms))
     return tiles
 
@@ -152,12 +153,16 @@ def _special_function(build: Tiu, step: Step, sources: Sequence[_Source], target
     _need_default_layout(step, sources, target)
     fields = {**_sizes(target.shape), "res0_addr": local_address(target.plane.address), **_operand("opd0", sources[0])}
     if step.task == Task.LUT:
-        fields |= {"opd1_addr": step.table, "opd1_h": step.terms // CHIP.execution_units}
+        fields |= {"opd1_addr": _offset(step), "opd1_h": step.terms // CHIP.execution_units}
     elif step.unit == Eu.TAYLOR:
-        fields |= {"opd1_addr": step.table, "opd1_n": step.terms}
+        fields |= {"opd1_addr": _offset(step), "opd1_n": step.terms}
     elif step.unit != Eu.RSQRT:
         fields["opt_res0_prec"] = Precision.INT32
     _add(build, step, sources, target, **fields)
+
+
+def _offset(step: Step) -> int:
+    return step.table if isinstance(step.table, int) else OFFSETS[step.table]
 
 
 def _choice(build: Tiu, step: Step, sources: Sequence[_Source], target: Tile) -> None:

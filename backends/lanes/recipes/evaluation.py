@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684 import fp32
 from bmcompiler.backends.bm1684.isa import Eu, Task
-from bmcompiler.backends.bm1684.tables import table
-from bmcompiler.backends.bm1684.windows import Window, depthwise_sums, largest
+from bmcompiler.backends.bm1684.tables import OFFSETS, table
+from bmcompiler.backends.bm1684.windows import depthwise_sums, largest
 from bmcompiler.backends.lanes.recipes.machine import NEUTRAL, TILE, Immediate, Operand, Rows, Scan, Step
+from bmcompiler.backends.lanes.windows import Window
 
 Words = NDArray[Any]
 
@@ -92,7 +93,7 @@ def _apply(step: Step, sources: list[Words]) -> Words:
     if step.scan is not None:
         return _scanned(step, step.scan, _as_float(sources[0]))
     if step.task == Task.LUT:
-        return table(step.table, step.terms)[_as_int(sources[0]) & (step.terms - 1)]
+        return _entries(step)[_as_int(sources[0]) & (step.terms - 1)]
     if step.task == Task.SFU:
         return _special(step, sources[0])
     if step.task == Task.COMPARE:
@@ -112,9 +113,13 @@ def _apply(step: Step, sources: list[Words]) -> Words:
     return np.where(fp32.flush(_as_float(sources[0])) > fp32.flush(_as_float(sources[1])), chosen, np.int32(0))
 
 
+def _entries(step: Step) -> NDArray[np.float32]:
+    return table(step.table if isinstance(step.table, int) else OFFSETS[step.table], step.terms)
+
+
 def _special(step: Step, source: Words) -> Words:
     if step.unit == Eu.TAYLOR:
-        return fp32.taylor(_as_float(source), table(step.table, step.terms))
+        return fp32.taylor(_as_float(source), _entries(step))
     if step.unit == Eu.RSQRT:
         return fp32.rsqrt(_as_float(source))
     if step.unit == Eu.FP32_TO_INT:

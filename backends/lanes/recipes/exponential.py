@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from bmcompiler.backends.bm1684.tables import Table
 from bmcompiler.backends.lanes.recipes.machine import Machine, Number, Register
+from bmcompiler.backends.lanes.tables import Table
 
 _EXP_TERMS, _LOG_TERMS = 12, 32
 _LOWEST = -103.0  # the first power in the table; it and what lies below come out as 0

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bmcompiler.backends.bm1684.isa import Eu, Task
+from bmcompiler.backends.lanes.tables import Table
 from bmcompiler.errors import EncodingError
 
 
@@ -75,7 +76,7 @@ class Step(NamedTuple):
     unit: Eu
     sources: tuple[Operand, ...]
     chosen: int = 0
-    table: int = 0
+    table: Table | int = 0
     terms: int = 0
     arithmetic: bool = False
     window: tuple[int, int] = (0, 0)
@@ -195,12 +196,12 @@ class Machine:
         """1 / sqrt(a), about 4.5e19 for 0; the result for negative values is of no use."""
         return self._add(Step(Task.SFU, Eu.RSQRT, (a,)))
 
-    def series(self, a: Register, table: int, terms: int) -> Register:
-        """c[0] * a + c[1] * a**2 + ... with coefficients at offset `table` of L2."""
+    def series(self, a: Register, table: Table, terms: int) -> Register:
+        """c[0] * a + c[1] * a**2 + ... with the coefficients of a table."""
         return self._add(Step(Task.SFU, Eu.TAYLOR, (a,), table=table, terms=terms))
 
-    def lookup(self, a: Register, table: int) -> Register:
-        """Word a & 255 of the 256 words at offset `table` of L2."""
+    def lookup(self, a: Register, table: Table | int) -> Register:
+        """Word a & 255 of a table, or of the 256 words at an offset of L2."""
         return self._add(Step(Task.LUT, Eu.MUL, (a,), table=table, terms=256))
 
     def total(self, a: Register) -> Register:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from bmcompiler.backends.bm1684.tables import Table
 from bmcompiler.backends.lanes.recipes.machine import SIGN, Machine, Register
 from bmcompiler.backends.lanes.recipes.powers import root
 from bmcompiler.backends.lanes.recipes.rounding import round_small
+from bmcompiler.backends.lanes.tables import Table
 
 _HALF_PI, _PI_BITS = math.pi / 2, 0x4049_0FDB
 _TURN = (6.28125, 0.0019353071795864769)  # 2 pi in two parts: products of the first with whole numbers are exact

@@ -13,7 +13,8 @@ from bmcompiler.backends.bm1684.chip import align_up
 from bmcompiler.backends.bm1684.fp32 import add, flush
 from bmcompiler.backends.bm1684.isa import Eu, Precision, StrideCode
 from bmcompiler.backends.bm1684.layout import aligned_strides
-from bmcompiler.backends.bm1684.windows import Window, depthwise_sums, float_convolution, largest
+from bmcompiler.backends.bm1684.windows import depthwise_sums, float_convolution, largest
+from bmcompiler.backends.lanes.windows import Window
 from bmcompiler.errors import SimulatorError
 from bmcompiler.numeric.arith import conv2d
 from bmcompiler.runtime.simulator.bm1684.operands import (

@@ -1,0 +1,63 @@
+"""What a chip computes, bit for bit: the arithmetic that evaluation of shared kernels and recipes asks for."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmcompiler.backends.lanes.tables import Table
+from bmcompiler.backends.lanes.windows import Window
+
+Floats = NDArray[np.float32]
+Words = NDArray[Any]
+
+
+class Arithmetic(Protocol):
+    """Operations on arrays of float32, one method per command; arrays broadcast as numpy's do.
+
+    Callers run under `np.errstate(all="ignore")`: overflow and NaN are ordinary results.
+    """
+
+    def add(self, a: Floats, b: Floats) -> Floats:
+        """a + b."""
+
+    def subtract(self, a: Floats, b: Floats) -> Floats:
+        """a - b."""
+
+    def multiply(self, a: Floats, b: Floats) -> Floats:
+        """a * b."""
+
+    def divide(self, a: Floats, b: Floats) -> Floats:
+        """a / b."""
+
+    def maximum(self, a: Floats, b: Floats) -> Floats:
+        """The larger one of two floats; of NaN and zeros what the chip makes of them."""
+
+    def minimum(self, a: Floats, b: Floats) -> Floats:
+        """The smaller one."""
+
+    def greater(self, a: Floats, b: Floats) -> NDArray[np.bool_]:
+        """a > b."""
+
+    def rsqrt(self, x: Floats) -> Floats:
+        """1 / sqrt(x)."""
+
+    def to_int(self, x: Floats) -> NDArray[np.int32]:
+        """int32 of a float, cut towards zero, saturating."""
+
+    def nearest_exponent(self, bits: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Biased exponent of the nearest power of two of the floats in these bits."""
+
+    def series(self, x: Floats, table: Table, terms: int) -> Floats:
+        """c[0] * x + c[1] * x**2 + ... with the first `terms` coefficients of a table."""
+
+    def lookup(self, indices: NDArray[np.int32], table: Table, entries: int) -> Floats:
+        """Entry index mod `entries` of a table, which is a power of two."""
+
+    def window_sums(self, window: Window, x: Floats, weight: Floats) -> Floats:
+        """Sums over windows (N, C, OH, OW) of x (N, C, H, W) times weights (C, KH * KW), in the chip's order."""
+
+    def window_largest(self, window: Window, x: Words, border: float) -> Words:
+        """Maximum over each window; positions outside x count as `border`."""

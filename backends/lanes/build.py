@@ -1,0 +1,152 @@
+"""What shared kernels emit through: the typed calls that the program under construction of every lane chip has.
+
+Global tensors are dense arrays of their element type. Addresses in local memory are byte offsets in a lane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from bmcompiler.backends.lanes.facts import LaneFacts, Range, Shape, Strides
+from bmcompiler.backends.lanes.tables import Table
+from bmcompiler.backends.lanes.units import Unit
+from bmcompiler.codegen.build import Box
+from bmcompiler.codegen.coefficients import Coefficients
+from bmcompiler.ir import Value
+
+Frame = tuple[int, int, int, int]
+"""(top, bottom, left, right) rows and columns."""
+
+
+class Words(NamedTuple):
+    """A tensor of 32-bit words in local memory, an operand of commands.
+
+    Attributes:
+        address: of the first word. lane: where its channel 0 lies; only transfers reach other lanes than the first.
+        strides: in words, 0 repeats; None = the aligned default layout.
+        within: the bytes of the buffer that it is a part of, as long as commands shall count as touching all of it.
+    """
+
+    address: int
+    shape: Shape
+    strides: Strides | None = None
+    lane: int = 0
+    within: Range | None = None
+
+
+class Immediate(NamedTuple):
+    """A constant for all elements, as the bits of a word."""
+
+    bits: int
+
+
+Source = Words | Immediate
+
+
+class LaneTransfers(Protocol):
+    """Where values lie, and moves between global and local memory."""
+
+    chip: LaneFacts
+    coefficients: Coefficients
+
+    def neuron(self, value: Value) -> int:
+        """Address of an activation."""
+
+    def source(self, value: Value) -> int:
+        """Address to load a value from: neuron memory, or the coefficients for constants as they stand."""
+
+    def coefficient(self, offset: int) -> int:
+        """Address of byte `offset` of the coefficients."""
+
+    def load_box(self, value: Value, view: Shape, box: Box, address: int) -> None:
+        """Load the `box` of a value seen as `view` (N, C, H, W) into an aligned local tensor."""
+
+    def store_box(self, value: Value, view: Shape, box: Box, address: int) -> None:
+        """The way back of `load_box`."""
+
+    def load(
+        self,
+        source: int,
+        shape: Shape,
+        strides: Strides,
+        item: int,
+        address: int,
+        frame: Frame = (0, 0, 0, 0),
+        channels: tuple[int, int] = (0, 0),
+    ) -> None:
+        """Load a strided global tensor of `item`-byte elements into an aligned local one.
+
+        Args:
+            source: global address; strides: (n, c, h, w) in elements, 0 repeats.
+            frame: rows and columns of the local tensor around what is loaded.
+            channels: how many of its channels come before and after.
+        """
+
+    def store(self, target: int, shape: Shape, strides: Strides, item: int, address: int) -> None:
+        """The way back of `load`."""
+
+    def load_compact(self, source: int, shape: Shape, item: int, address: int, strides: Strides | None = None) -> None:
+        """Load weights, a bias or per-channel values (dense unless `strides` say otherwise) without gaps."""
+
+    def load_words(self, source: int, dtype: str, shape: Shape, strides: Strides, address: int) -> None:
+        """Load a strided global tensor (strides in elements, 0 repeats) into an aligned tile of words (`words`)."""
+
+    def store_words(self, target: int, item: int, shape: Shape, strides: Strides, address: int) -> None:
+        """Store the low `item` bytes of each word of an aligned tile."""
+
+    def copy_global(self, target: int, source: int, item: int, shape: Shape, to: Strides, by: Strides) -> None:
+        """Copy inside global memory; strides in elements: `to` of the target, `by` of the source."""
+
+    def fill_global(self, target: int, item: int, shape: Shape, strides: Strides, bits: int) -> None:
+        """Fill a strided part of global memory with the low bits of a constant."""
+
+    def fill_local(self, address: int, shape: Shape, item: int, bits: int) -> None:
+        """Fill an aligned local tensor by transfers; `bits` is one element, all image slots get it."""
+
+    def fill_frame(self, address: int, shape: Shape, item: int, bits: int, frame: Frame) -> None:
+        """Fill the rows and columns of a frame of an aligned local tensor as `fill_local` does."""
+
+
+class LaneCommands(Protocol):
+    """Commands on words in local memory. Which unit of the chip runs them, and in which form, is the chip's."""
+
+    def transfer(self, source: Words, target: Words) -> None:
+        """Copy in order of the elements, whatever the shapes and lanes."""
+
+    def copy(self, source: Words, target: Words) -> None:
+        """Copy within lanes; one shape."""
+
+    def fill(self, target: Words, bits: int) -> None:
+        """Fill by the execution units, which need not wait for what the transfers are busy with."""
+
+    def combine(self, unit: Unit, target: Words, a: Source, b: Source) -> None:
+        """target = a `unit` b: float arithmetic, or logic and shifts of bits; operands of one element repeat."""
+
+    def select(self, unit: Unit, target: Words, a: Source, b: Source, chosen: int) -> None:
+        """target = the word `chosen` where `unit` holds for a and b, else 0."""
+
+    def choose(self, target: Words, sources: Sequence[Source]) -> None:
+        """target = a > b ? c : d; only of tensors in the default layout."""
+
+    def convert(self, unit: Unit, target: Words, source: Words) -> None:
+        """A function of each word; only of tensors in the default layout."""
+
+    def series(self, target: Words, source: Words, table: Table, terms: int) -> None:
+        """The first terms of a power series without constant term; only of tensors in the default layout."""
+
+    def lookup(self, target: Words, source: Words, table: Table | int, entries: int) -> None:
+        """Entry word mod `entries` of a table, or of one that the program loaded; only in the default layout."""
+
+    def reduce(self, unit: Unit, target: Words, source: Words, taps: tuple[int, int], above: int, below: int) -> None:
+        """Sum or maximum over windows of (rows, columns), with rows of zeros above and below; default layouts."""
+
+    def limit(self, unit: Unit, target: Words, bits: int) -> None:
+        """In place: maximum or minimum of a float tensor and a constant; what activations on results need."""
+
+    def weigh(self, target: Words, source: Words, weights: Words, add: bool) -> None:
+        """target = source * weights, or target += source * weights, all with strides."""
+
+
+class LaneBuild(LaneTransfers, LaneCommands, Protocol):
+    """A program under construction."""

@@ -1,0 +1,101 @@
+"""Facts of a chip that kernels for lanes need: sizes in bytes unless a name says otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bmcompiler.chip import Dims, LaneChip, align_up
+from bmcompiler.codegen.strided_copy import CopyLimits
+
+Shape = Dims
+Strides = Dims
+Range = tuple[int, int]
+"""Bytes [first, end) of a lane."""
+
+
+@dataclass(frozen=True)
+class LaneFacts(LaneChip):
+    """A chip with lanes as shared kernels see it; the chip's own class adds its address map.
+
+    Elements that are smaller than `word` share words with those of other images: image n of a feature map lies in
+    slot n mod (word / item) of its word. With a word of one byte each element stands for itself.
+
+    Attributes:
+        execution_units: elements of a word that a lane works on at once.
+        word: what image slots share.
+        most_images, most_channels, most_size, most_depth: what the fields of one command hold: images, output channels
+            (whole rounds of lanes), rows or columns, and input channels of a convolution.
+        pixels, step_cycles: an element-wise command takes so many pixels of all lanes in so many cycles.
+        bytes_per_cycle: of the transfers, in the time of a cycle of the execution units.
+        tile_cycles: start of the transfers of a tile.
+        burst: the smallest access to global memory.
+        copy_limits: of a command that copies inside global memory.
+    """
+
+    execution_units: int
+    lmem_banks: int
+    lmem_bank_size: int
+    word: int
+    most_images: int
+    most_channels: int
+    most_size: int
+    most_depth: int
+    pixels: int
+    step_cycles: int
+    bytes_per_cycle: int
+    tile_cycles: int
+    burst: int
+    copy_limits: CopyLimits
+
+    # -- layouts -------------------------------------------------------------------------------------------------------
+    def image_slots(self, item: int) -> int:
+        """Images that share a word of `item`-byte elements."""
+        return max(self.word // item, 1)
+
+    def words_of(self, shape: Shape, item: int = 4) -> Shape:
+        """What commands on whole words see of a feature map: word-images, c, h, w."""
+        n, c, h, w = shape
+        return -(-n // self.image_slots(item)), c, h, w
+
+    def word_item(self, item: int) -> int:
+        """Bytes of the words of a feature map of `item`-byte elements."""
+        return max(self.word, item)
+
+    def channel_rows(self, lane: int, channels: int) -> int:
+        """Rows of channels in each lane when channel 0 is in `lane`."""
+        return -(-(lane + channels) // self.lanes)
+
+    def aligned_strides(self, shape: Shape, lane: int = 0, item: int = 4) -> Strides:
+        """Strides (n, c, h, w) of a feature map of words of `item` bytes, in words: its channels begin aligned."""
+        _, c, h, w = shape
+        channel = align_up(h * w, self.alignment // item)
+        return self.channel_rows(lane, c) * channel, channel, w, 1
+
+    def compact_strides(self, shape: Shape, lane: int = 0) -> Strides:
+        """Strides (n, c, h, w), in elements, of weights, biases and per-channel vectors: no gaps between channels."""
+        _, c, h, w = shape
+        return self.channel_rows(lane, c) * h * w, h * w, w, 1
+
+    def aligned_bytes(self, shape: Shape, item: int = 4) -> int:
+        """Bytes per lane of a feature map in its aligned layout; the space of a partial group of images is whole."""
+        return self.lane_bytes(self.words_of(shape, item), self.word_item(item))
+
+    def compact_bytes(self, shape: Shape, item: int = 4) -> int:
+        """Bytes per lane of weights, biases and per-channel vectors."""
+        n, c, h, w = shape
+        return n * -(-c // self.lanes) * h * w * item
+
+    def plane(self, address: int, shape: Shape, item: int = 4) -> Range:
+        """The bytes of an aligned feature map at `address`."""
+        return address, address + self.aligned_bytes(shape, item)
+
+    def fits_fields(self, shape: tuple[int, ...]) -> bool:
+        """Whether a feature map (n, c, h, w) is small enough for one command."""
+        n, c, *sizes = shape
+        return n <= self.most_images and c <= self.most_channels and max(sizes) <= self.most_size
+
+    # -- time ----------------------------------------------------------------------------------------------------------
+    def pass_cycles(self, shape: Shape, item: int = 4) -> int:
+        """Cycles of one element-wise command."""
+        n, c, h, w = self.words_of(shape, item)
+        return self.step_cycles * n * -(-c // self.lanes) * -(-h * w // self.pixels)

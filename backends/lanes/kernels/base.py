@@ -1,0 +1,35 @@
+"""The base classes of kernels for lanes: constructed with the machine of their chip."""
+
+from __future__ import annotations
+
+from bmcompiler.backends.lanes.machine import LaneMachine
+from bmcompiler.codegen import kernels
+from bmcompiler.codegen.kernels import dims4, held, is_activation, is_constant
+from bmcompiler.codegen.tiling import TileWork
+from bmcompiler.ir import Value
+
+__all__ = ["DeviceKernel", "LocalKernel", "dims4", "held", "is_activation", "is_constant", "item_bytes"]
+
+
+class DeviceKernel(kernels.DeviceKernel):
+    """A kernel of a lane chip."""
+
+    def __init__(self, machine: LaneMachine) -> None:
+        self.machine, self.chip = machine, machine.chip
+
+
+class LocalKernel(kernels.LocalKernel, DeviceKernel):
+    """An op computed in local memory tile by tile."""
+
+    def __init__(self, machine: LaneMachine) -> None:
+        super().__init__(machine)
+        self.tiler = machine.tiler
+
+    def fits(self, work: TileWork) -> bool:
+        """Whether the buffers of a tile fit local memory side by side."""
+        return self.machine.fits(work)
+
+
+def item_bytes(value: Value) -> int:
+    """Bytes of an element."""
+    return value.type.numpy.itemsize

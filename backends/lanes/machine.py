@@ -1,0 +1,88 @@
+"""What kernels of a lane chip are constructed with: its facts, its tiler and its arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from math import prod
+
+from bmcompiler.backends.lanes.arithmetic import Arithmetic
+from bmcompiler.backends.lanes.facts import LaneFacts, Shape
+from bmcompiler.codegen.build import extents
+from bmcompiler.codegen.kernels import activation_in, activation_out
+from bmcompiler.codegen.tiling import Axis, Box, Buffer, Tiler, TileWork
+from bmcompiler.ir import Value
+
+_SLOWER = 4
+"""How many times the fewest cycles the shape of a feature map may take to be kept: its bytes take longer to move.
+
+Small elements of a single image also leave slots of their words empty. Words that take less than the start of transfers
+are kept in any case.
+"""
+
+
+class LaneMachine:
+    """One chip; `flat_view` remembers what it found."""
+
+    def __init__(self, chip: LaneFacts, arithmetic: Arithmetic) -> None:
+        self.chip, self.arithmetic = chip, arithmetic
+        self.tiler = Tiler(chip.lmem_size, chip.alignment, chip.bytes_per_cycle, chip.tile_cycles)
+        self.flat_view: Callable[..., Shape] = lru_cache(maxsize=4096)(self._flat_view)
+
+    # -- tiles ---------------------------------------------------------------------------------------------------------
+    def fits(self, work: TileWork) -> bool:
+        """Whether the buffers of a tile fit local memory side by side."""
+        used = (*(buffer.lane_bytes for buffer in (*work.inputs, *work.outputs)), *work.scratch)
+        return sum(map(self.tiler.rounded, used)) <= self.tiler.lane_bytes
+
+    def activation_in(self, value: Value, view: Shape, box: Box, axes: str = "nchw") -> Buffer:
+        """A tile of an activation, or of a constant of that shape, to load, aligned."""
+        item = value.type.numpy.itemsize
+        return activation_in(value, view, box, axes, lane_bytes=self.chip.aligned_bytes(extents(box), item))
+
+    def activation_out(self, value: Value, view: Shape, box: Box) -> Buffer:
+        """A tile of a result to store, aligned."""
+        item = value.type.numpy.itemsize
+        return activation_out(value, view, box, lane_bytes=self.chip.aligned_bytes(extents(box), item))
+
+    def elementwise_grid(self, view: Shape, item: int = 4) -> tuple[Axis, ...]:
+        """Tiles of any size within the limits of one command; image tiles hold whole words."""
+        chip, (n, c, h, w) = self.chip, view
+        return (
+            Axis(n, chip.image_slots(item), chip.most_images),
+            Axis(c, chip.lanes, chip.most_channels),
+            Axis(h, 1, chip.most_size),
+            Axis(w, 1, chip.most_size),
+        )
+
+    # -- views ---------------------------------------------------------------------------------------------------------
+    def _flat_view(self, shape: tuple[int, ...], item: int = 4) -> Shape:
+        """A 4-D shape with the same elements in the same order, good for element-wise work.
+
+        4-D shapes stay unless they use the machine badly. Others become (N, C, 1, W): N fills the slots of a word where
+        the size allows, C is the divisor that takes the fewest cycles.
+        """
+        chip, size = self.chip, prod(shape)
+        most = chip.image_slots(item)
+        slots = next(s for s in (most, 2, 1) if s <= most and size % s == 0)
+        rest = size // slots
+        channels = range(1, min(rest, chip.most_channels) + 1)
+        choices = [(slots, c, 1, rest // c) for c in channels if rest % c == 0 and rest // c <= chip.most_size]
+        choices = choices or [self._square(slots, rest)]
+        flat = min(choices, key=lambda dims: (chip.pass_cycles(dims, item), -dims[1]))
+        if len(shape) == 4 and max(shape) <= chip.most_size:
+            n, c, h, w = shape
+            if chip.pass_cycles((n, c, h, w), item) <= self.slowest(chip.pass_cycles(flat, item), item):
+                return n, c, h, w
+        return flat
+
+    def slowest(self, fewest: int, item: int) -> int:
+        """Cycles that the shape of a feature map may take to be kept, where the best shape takes `fewest`."""
+        return max(self.chip.tile_cycles * (item == 4), _SLOWER * self.chip.image_slots(item) * fewest)
+
+    def _square(self, slots: int, size: int) -> Shape:
+        """(slots, C, H, W) of `size` / slots elements with the largest C and W that their fields allow."""
+        chip = self.chip
+        c = next(d for d in range(min(size, chip.most_channels), 0, -1) if size % d == 0)
+        w = next(d for d in range(min(size // c, chip.most_size), 0, -1) if size // c % d == 0)
+        return slots, c, size // c // w, w
