@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import pairwise
 from math import prod
 from typing import Any
@@ -47,23 +45,26 @@ grids = st.tuples(axes(3), axes(40), axes(10), axes(5))
 
 
 class Recorder:
-    """A build that notes what is emitted; groups of parallel commands are lists."""
+    """A build that notes what is emitted."""
 
     def __init__(self) -> None:
-        self.groups: list[list[Event]] = []
-        self.open = False
-
-    @contextmanager
-    def parallel(self) -> Iterator[None]:
-        self.groups.append([])
-        self.open = True
-        yield
-        self.open = False
+        self.events: list[Event] = []
 
     def note(self, kind: str, what: Any) -> None:
-        if not self.open:
-            self.groups.append([])
-        self.groups[-1].append((kind, what))
+        self.events.append((kind, what))
+
+    def steps(self, pipelined: bool) -> list[list[Event]]:
+        """What may run at the same time: one command, or in a pipeline loads, then a computation, then a store."""
+        if not pipelined:
+            return [[event] for event in self.events]
+        order = ["load", "compute", "store"]
+        found = [self.events[:2], self.events[2:3]]  # the first tile has both operands to load, later ones at least one
+        for (last, _), event in pairwise(self.events[2:]):
+            if order.index(event[0]) > order.index(last) or event[0] == last == "load":
+                found[-1].append(event)
+            else:
+                found.append([event])
+        return found
 
 
 def window_work(grid: Grid, halo: int, scratch: int = 0) -> Any:
@@ -139,34 +140,35 @@ def test_chosen_tilings_fit_and_their_schedule_is_sound(grid: Grid, halo: int, s
     build = Recorder()
     moved = emit_tiles(build, grid, work, tiling, tiler)
     tiles = list(boxes(grid, tiling))
-    computed = [event[1] for group in build.groups for event in group if event[0] == "compute"]
+    computed = [what for kind, what in build.events if kind == "compute"]
     assert [box for box, *_ in computed] == tiles
     trips = {name: axis.count(size) for name, axis, size in zip(AXES, grid, tiling.sizes)}
     for name, used in (("x", "nhw"), ("w", "c")):
-        emitted = [e for group in build.groups for e in group if e[0] == "load" and e[1][0] == name]
+        emitted = [what for kind, what in build.events if kind == "load" and what[0] == name]
         assert len(emitted) == loads(used, tiling.order, trips)
     assert moved.tiles == len(tiles)
     assert moved.stored == prod(axis.size for axis in grid)
-    check_memory(build, work, lane_bytes)
-    if tiling.double and len(tiles) > 1:
-        check_pipeline(build, tiles)
+    pipelined = tiling.double and len(tiles) > 1
+    check_memory(build.steps(pipelined), work, lane_bytes)
+    if pipelined:
+        check_pipeline(build.steps(True), tiles)
 
 
-def check_pipeline(build: Recorder, tiles: list[Box]) -> None:
+def check_pipeline(steps: list[list[Event]], tiles: list[Box]) -> None:
     """Step i loads for tile i, computes tile i - 1 and stores tile i - 2."""
-    assert len(build.groups) == len(tiles) + 2
-    for step, group in enumerate(build.groups):
+    assert len(steps) == len(tiles) + 2
+    for step, group in enumerate(steps):
         computed = [what[0] for kind, what in group if kind == "compute"]
         stored = [what[1] for kind, what in group if kind == "store"]
         assert computed == tiles[max(0, step - 1) : step]
         assert stored == ([tiles[step - 2]] if step >= 2 else [])
 
 
-def check_memory(build: Recorder, work: Any, lane_bytes: int) -> None:
-    """In a group, what is computed from or into is neither loaded over nor stored from; buffers never overlap."""
+def check_memory(steps: list[list[Event]], work: Any, lane_bytes: int) -> None:
+    """In a step, what is computed from or into is neither loaded over nor stored from; buffers never overlap."""
     holds: dict[int, Any] = {}
     results: dict[int, Box] = {}
-    for group in build.groups:
+    for group in steps:
         before, made = dict(holds), dict(results)
         busy: list[tuple[int, int]] = []
         for kind, what in group:
@@ -174,7 +176,7 @@ def check_memory(build: Recorder, work: Any, lane_bytes: int) -> None:
                 box, ins, outs, room = what
                 tile = work(box)
                 wanted = [(box[0], box[2], box[3]), box[1]]
-                assert [before[address] for address in ins] == wanted, "operands were loaded in an earlier group"
+                assert [before[address] for address in ins] == wanted, "operands were loaded in an earlier step"
                 results[outs[0]] = box
                 spans = zip(
                     (*ins, *outs, *room), (*(b.lane_bytes for b in (*tile.inputs, *tile.outputs)), *tile.scratch)
