@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bmcompiler import runtime as runtime
-    from bmcompiler.driver import Options, Result, compile, load_network
+    from bmcompiler.driver import ModuleOptions, Options, Result, compile, compile_module, load_network
 
-__all__ = ["Options", "Result", "compile", "load_network", "runtime"]
+__all__ = ["ModuleOptions", "Options", "Result", "compile", "compile_module", "load_network", "runtime"]
 
-_DRIVER = ("Options", "Result", "compile", "load_network")
+_DRIVER = ("ModuleOptions", "Options", "Result", "compile", "compile_module", "load_network")
 
 
 def __getattr__(name: str) -> Any:

@@ -1,6 +1,7 @@
-"""From files to a compiled model: the library behind the commands.
+"""From files, or a module in memory, to a compiled model: the library behind the commands.
 
     result = compile("lenet.prototxt", "lenet.caffemodel", target=CHIP, data="calib.npz", output="lenet.bmodel")
+    result = compile_module(module, target=CHIP, data={"x": samples})
 
 Frontends, passes and targets are found by name through the registry; this module imports none of them.
 """
@@ -12,12 +13,13 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bmcompiler import defaults
 from bmcompiler.errors import BMError, ShapeError, UnsupportedError, UsageError
-from bmcompiler.ir import Module, verify_module
+from bmcompiler.ir import Module, copy_module, verify_module
 from bmcompiler.ops import need_tensor_ops
 from bmcompiler.passmanager import PassContext, Pipeline, run_pipeline
 from bmcompiler.plugins.registry import failure_note, failures, lookup, usable
@@ -34,12 +36,11 @@ Shapes = Sequence[Sequence[int]]
 """One shape per network input, in the net's input order."""
 
 
-@dataclass
-class Options:
-    """What a compilation can be told; see `bmnet-compile --help` for the same in words.
+@dataclass(kw_only=True)
+class ModuleOptions:
+    """What the compilation of a module can be told; see `bmnet-compile --help` for the same in words.
 
     Attributes:
-        shapes: several entries make one model with a program per entry.
         data: calibration samples, real values: an .npz or .npy file, a folder of them, or arrays by input name, samples
             on axis 0.
         images: images as calibration samples, in place of data.
@@ -54,15 +55,12 @@ class Options:
     """
 
     target: str = defaults.TARGET
-    name: str | None = None
-    shapes: Sequence[Shapes] = ()
     quantize: str | None = None
     data: Path_ | Mapping[str, np.ndarray] | None = None
     images: ImageOptions | None = None
     limit: int | None = None
     table: Path_ | None = None
     method: str | None = None
-    outputs: Sequence[str] | None = None
     opt: int = 2
     pipeline: str | None = None
     quant_table: Path_ | None = None
@@ -72,6 +70,21 @@ class Options:
     save_ir: Path_ | None = None
     log: Callable[[str], None] = field(default=lambda text: None)
     progress: Callable[[Iterable[Any], str, int], Iterator[Any]] | None = None
+
+
+@dataclass(kw_only=True)
+class Options(ModuleOptions):
+    """What a compilation of files can be told: how they are read, and the rest.
+
+    Attributes:
+        name: name of the net, None for that in the file.
+        shapes: several entries make one model with a program per entry.
+        outputs: names of the tensors or layers that become the outputs, None for the net's own.
+    """
+
+    name: str | None = None
+    shapes: Sequence[Shapes] = ()
+    outputs: Sequence[str] | None = None
 
 
 @dataclass
@@ -162,13 +175,37 @@ _BUILT_IN_SUFFIXES = {"caffe": (".prototxt", ".caffemodel"), "onnx": (".onnx",),
 
 def compile_network(model: Path_, weights: Path_ | None, options: Options) -> Result:
     """Load, optimise, quantize and generate code. Raises BMError; writes nothing but `save_ir`."""
+
+    def read(shapes: Shapes | None) -> Module:
+        return load_network(model, weights, shapes=shapes, outputs=options.outputs, name=options.name)
+
+    wanted: Sequence[Shapes | None] = options.shapes or [None]
+    return _compile([partial(read, shapes) for shapes in wanted], options, model)
+
+
+def compile_module(module: Module, *, output: Path_ | None = None, **options: Any) -> Result:
+    """Compile a module, which stays as it is; keyword options are the fields of `ModuleOptions`.
+
+    Writes the model to `output` when given. Raises BMError as `compile` does, and VerifyError for a module that breaks
+    a rule of the IR.
+    """
+
+    def read() -> Module:
+        verify_module(module)
+        need_tensor_ops(module)
+        return copy_module(module)
+
+    return _saved(_compile([read], ModuleOptions(**options)), output)
+
+
+def _compile(readers: Sequence[Callable[[], Module]], options: ModuleOptions, file: Path_ | None = None) -> Result:
+    """One model with a program per reader; what a reader gives is changed."""
     target = find_target(options.target)
     pipeline = _pipeline(target, options)
     timing: list[tuple[str, float]] = []
     ctx = PassContext(target=target, data=_data(options), table=_table(options), log=options.log)
     ctx.options["progress"] = options.progress
-    wanted: Sequence[Shapes | None] = options.shapes or [None]
-    modules = [_lower(model, weights, shapes, options, pipeline, ctx, timing) for shapes in wanted]
+    modules = [_lowered(read, options, pipeline, ctx, timing, file) for read in readers]
     start = time.perf_counter()
     compiled: Compiled = target.compile(modules, options.opt)
     timing.append(("generate code", time.perf_counter() - start))
@@ -189,18 +226,17 @@ def compile_network(model: Path_, weights: Path_ | None, options: Options) -> Re
     )
 
 
-def _lower(
-    model: Path_,
-    weights: Path_ | None,
-    shapes: Shapes | None,
-    options: Options,
+def _lowered(
+    read: Callable[[], Module],
+    options: ModuleOptions,
     pipeline: Pipeline,
     ctx: PassContext,
     timing: list[tuple[str, float]],
+    file: Path_ | None,
 ) -> Module:
     """One input shape: read the net and run the passes. The first shape's thresholds serve the others."""
     start = time.perf_counter()
-    module = load_network(model, weights, shapes=shapes, outputs=options.outputs, name=options.name)
+    module = read()
     timing.append(("read", time.perf_counter() - start))
     ctx.notes += [str(note) for note in module.attributes.pop("notes", ())]
     if options.pipeline is None and _is_quantized(module):
@@ -219,7 +255,7 @@ def _lower(
             timing=timing,
         )
     except BMError as error:
-        raise error.located(file=model) from None
+        raise error.located(file=file) from None
     verify_module(module)
     return module
 
@@ -230,7 +266,7 @@ def _is_quantized(module: Module) -> bool:
     return any(value.type.quant is not None for value in values)
 
 
-def _pipeline(target: Target, options: Options) -> Pipeline:
+def _pipeline(target: Target, options: ModuleOptions) -> Pipeline:
     if options.pipeline is not None:
         return Pipeline.parse(options.pipeline)
     precision = options.quantize or target.precisions[0]
@@ -246,7 +282,7 @@ def _pipeline(target: Target, options: Options) -> Pipeline:
     return Pipeline(tuple(replace(each, **changes.get(each.name, {})) for each in pipeline))
 
 
-def _quantize_options(options: Options) -> dict[str, Any]:
+def _quantize_options(options: ModuleOptions) -> dict[str, Any]:
     """Options of the pass quantize with real scales."""
     found: dict[str, Any] = {}
     if options.quant_table is not None:
@@ -258,7 +294,7 @@ def _quantize_options(options: Options) -> dict[str, Any]:
     return found
 
 
-def _data(options: Options) -> Data | None:
+def _data(options: ModuleOptions) -> Data | None:
     if options.images is not None and options.data is not None:
         raise UsageError("calibration data and images exclude each other")
     given = options.images if options.images is not None else options.data
@@ -277,7 +313,7 @@ def _data(options: Options) -> Data | None:
     return first_samples(given, options.limit)
 
 
-def _table(options: Options) -> CalibrationTable | None:
+def _table(options: ModuleOptions) -> CalibrationTable | None:
     if options.table is None:
         return None
     from bmcompiler.quant.table import load_table
@@ -315,7 +351,10 @@ def compile(model: Path_, weights: Path_ | None = None, *, output: Path_ | None 
     shapes = options.get("shapes") or ()
     if shapes and all(_is_dim(d) for shape in shapes for d in shape):
         options["shapes"] = [shapes]
-    result = compile_network(model, weights, Options(**options))
+    return _saved(compile_network(model, weights, Options(**options)), output)
+
+
+def _saved(result: Result, output: Path_ | None) -> Result:
     if output is not None:
         from bmcompiler import bmodel
 

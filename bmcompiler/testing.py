@@ -17,16 +17,14 @@ does the same for a network file. What is wrong is raised as `CheckError`, an As
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bmcompiler.analysis.profile import find_analyzer
-from bmcompiler.driver import Options, Result, compile_network
+from bmcompiler.driver import Result, compile_module, load_network
 from bmcompiler.errors import BMError
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, TensorType, Value
@@ -178,12 +176,7 @@ def check_op(
     for value, name in zip(values, names):
         if value.op is not None:
             value.op.attributes.setdefault(TENSOR_NAME, name)
-    with tempfile.TemporaryDirectory() as folder:
-        from bmcompiler.files.mlir import save_module
-
-        path = Path(folder) / "check.mlir"
-        save_module(module, path)
-        found = [_check(path, None, level, target, quantize, data, seeds, close) for level in levels]
+    found = [_check(module, level, target, quantize, data, seeds, close) for level in levels]
     if on_device:
         _need_device(found[-1].result, target)
     return Checked(found[-1].result, found[-1].outputs, max(each.error for each in found))
@@ -206,7 +199,8 @@ def check_network(
     Args:
         on_device: names of layers that must run on the chip.
     """
-    found = [_check(Path(model), weights, level, target, quantize, data, seeds, close) for level in levels]
+    module = load_network(model, weights)
+    found = [_check(module, level, target, quantize, data, seeds, close) for level in levels]
     _need_device(found[-1].result, target, on_device)
     return Checked(found[-1].result, found[-1].outputs, max(each.error for each in found))
 
@@ -223,8 +217,7 @@ def _need_device(result: Result, target: str, layers: Sequence[str] | None = Non
 
 
 def _check(
-    model: Path,
-    weights: StrPath | None,
+    original: Module,
     level: int,
     target: str,
     quantize: str | None,
@@ -232,10 +225,7 @@ def _check(
     seeds: int,
     close: float | None,
 ) -> Checked:
-    from bmcompiler.driver import load_network
-
     chip = find_target(target)
-    original = load_network(model, weights)
     precision = quantize or chip.precisions[0]
     calibrates = "calibrate" in chip.pipeline(precision, level)
     real = [random_arrays(original, seed) for seed in range(seeds)]
@@ -245,8 +235,8 @@ def _check(
         more = random_arrays(original, seeds, _SAMPLES)
         data = {name: np.concatenate([array, *(each[name] for each in real)]) for name, array in more.items()}
         method = "max"
-    options = Options(target=target, quantize=quantize, data=data if calibrates else None, method=method, opt=level)
-    result = compile_network(model, weights, options)
+    samples = data if calibrates else None
+    result = compile_module(original, target=target, quantize=quantize, data=samples, method=method, opt=level)
     session = lookup("bmcompiler.runtimes", "session", "runtime")(result.model)
     what = f"{target}, --opt {level}"
     outputs: dict[str, Any] = {}

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from bmcompiler.driver import compile_module
 from bmcompiler.errors import SimulatorError, UnsupportedError
 from bmcompiler.interpreter import run_module
-from bmcompiler.ir import Module, verify_module
+from bmcompiler.ir import Module
 from bmcompiler.ops.selection import Padded
-from bmcompiler.passmanager import PassContext, run_pipeline
 from bmcompiler.plugins.registry import lookup
 from bmcompiler.target import Target, find_target
 
@@ -33,20 +33,19 @@ def run_on_target(module: Module, feeds: Mapping[str, np.ndarray], target_name: 
     declared = {name: value.type.numpy for name, value in zip(function.output_names, function.returned)}
     if host:
         _refuse_outputs(module)
-    run_pipeline(module, target.pipeline(float_precision(target) or "f32", 2), PassContext(target=target))
-    verify_module(module)
-    compiled = target.compile([module], 2)
-    for row in compiled.rows:
+    result = compile_module(module, target=target_name, quantize=float_precision(target) or "f32")
+    for row in result.rows:
         if row.where == "cpu" and not host:
             raise UnsupportedError(f"runs on the host CPU: {row.reason}", kind=row.kind, layer=row.layer)
-    if not host and not any(row.commands for row in compiled.rows):
+    if not host and not any(row.commands for row in result.rows):
         raise UnsupportedError("nothing is left for the device to compute")
+    compiled = result.module.main
     given = {
-        name: _narrowed(feeds[name], value.type.numpy) for name, value in zip(function.input_names, function.arguments)
+        name: _narrowed(feeds[name], value.type.numpy) for name, value in zip(compiled.input_names, compiled.arguments)
     }
-    program = lookup("bmcompiler.devices", target_name, "device")().load(compiled.model)[0]
+    program = lookup("bmcompiler.devices", target_name, "device")().load(result.model)[0]
     results = dict(zip(function.output_names, program.run(list(given.values()))))
-    for name, expected in run_module(module, given, target=target).items():
+    for name, expected in run_module(result.module, given, target=target).items():
         if results[name].tobytes() != expected.tobytes():
             raise SimulatorError(f"output '{name}' differs from the arithmetic of {target_name}")
         results[name] = results[name].reshape(expected.shape).astype(declared[name])

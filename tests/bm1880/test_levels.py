@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from bmcompiler import driver
-from bmcompiler.files.mlir import save_module
 from bmcompiler.ir import Module, TensorType
 from bmcompiler.ops.builder import Builder
 from bmcompiler.runtime import Session
@@ -34,11 +33,9 @@ def net() -> Module:
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> list[driver.Result]:
-    path = tmp_path_factory.mktemp("levels") / "net.mlir"
-    save_module(net(), path)
+def results() -> list[driver.Result]:
     data = {"data": np.random.default_rng(1).normal(0, 1, (4, *SHAPE[1:])).astype(np.float32)}
-    return [driver.compile(path, target="bm1880", data=data, opt=level, method="max") for level in (0, 1, 2)]
+    return [driver.compile_module(net(), target="bm1880", data=data, opt=level, method="max") for level in (0, 1, 2)]
 
 
 def test_levels_differ_in_commands_only(results: list[driver.Result]) -> None:
