@@ -1,0 +1,109 @@
+"""Processes of this machine. One that dies costs the time of the parts that were under way, not their results."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+from collections.abc import Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any
+
+from bmcompiler.errors import RuntimeUseError
+from bmcompiler.parallel.task import P, Pool, R, Task
+
+_AHEAD = 2
+"""Parts per worker that wait or are computed: the next one is there when one is done."""
+_MOST_DEATHS = 3
+"""Deaths of workers in a row, without one part done between them, that are taken for chance."""
+
+
+class ProcessPool(Pool):
+    """`workers` processes."""
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+        self._executor: ProcessPoolExecutor | None = None
+
+    def run(self, task: Task[Any, P, R], parts: Iterable[tuple[int, P]]) -> Iterator[tuple[int, R]]:
+        self.close()
+        if _context().get_start_method() == "fork":
+            task.state()  # the workers inherit it
+        source, deaths = iter(parts), 0
+        again: list[tuple[int, P]] = []
+        running: dict[Future[R], tuple[int, P]] = {}
+        while True:
+            self._feed(task, source, again, running)
+            if not running:
+                return
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            broken = [future for future in done if isinstance(future.exception(), BrokenProcessPool)]
+            for future in done.difference(broken):
+                number, _ = running.pop(future)
+                deaths = 0
+                yield number, future.result()
+            if broken:
+                deaths += 1
+                again += running.values()
+                running.clear()
+                self.close()
+                self._refuse(deaths, again)
+
+    def _feed(
+        self,
+        task: Task[Any, P, R],
+        source: Iterator[tuple[int, P]],
+        again: list[tuple[int, P]],
+        running: dict[Future[R], tuple[int, P]],
+    ) -> None:
+        """Keep every worker busy."""
+        while len(running) < self.workers * _AHEAD:
+            item = again.pop(0) if again else next(source, None)
+            if item is None:
+                return
+            try:
+                running[self._started(task).submit(_compute, item[1])] = item
+            except BrokenProcessPool:  # a worker died since the last result: the futures under way will say so
+                again.insert(0, item)
+                if running:
+                    return
+                self.close()
+
+    def _started(self, task: Task[Any, Any, Any]) -> ProcessPoolExecutor:
+        if self._executor is None:
+            self._executor = ProcessPoolExecutor(self.workers, _context(), _begin, (task,))
+        return self._executor
+
+    @staticmethod
+    def _refuse(deaths: int, again: list[Any]) -> None:
+        if deaths > _MOST_DEATHS:
+            raise RuntimeUseError(
+                f"worker processes died {deaths} times in a row while they computed part {again[0][0]}",
+                remedy="use fewer --workers if memory is short, or --workers 1 to see what happens",
+            )
+
+    def close(self) -> None:
+        if self._executor is not None:
+            self._executor.shutdown(wait=True, cancel_futures=True)
+            self._executor = None
+
+
+def _context() -> multiprocessing.context.BaseContext:
+    """Forked where that is safe: such workers start at once and share the loaded model."""
+    return multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+
+
+_task: list[Task[Any, Any, Any]] = []
+"""Of a worker: the task it was started for, which is sent once and not with every part."""
+
+
+def _begin(task: Task[Any, Any, Any]) -> None:
+    """Start of a worker; workers share the cores among them, so BLAS has one thread in each."""
+    from bmcompiler.numeric.blas import one_blas_thread
+
+    one_blas_thread.__enter__()
+    _task[:] = [task]
+
+
+def _compute(part: Any) -> Any:
+    return _task[0](part)
