@@ -20,6 +20,8 @@ MEASURED = "calibrate.measured"
 """Key of `PassContext.options`: the table of this context that `Calibrate` made itself, from data."""
 PROGRESS = "progress"
 """Key of `PassContext.options`: shows progress, see `bmcompiler.quant.calibration.Progress`."""
+POOL = "pool"
+"""Key of `PassContext.options`: the `bmcompiler.parallel.Pool` that runs the samples; absent: this process does."""
 
 KEEPS_SCALE = frozenset(
     [
@@ -97,7 +99,7 @@ class Calibrate(Pass):
         from bmcompiler.quant.calibration import Settings, calibrate
 
         settings = Settings(self.method, self.bins, self.percentile)
-        return calibrate(module, function, ctx.data or {}, settings, ctx.options.get(PROGRESS))
+        return calibrate(module, function, ctx.data or {}, settings, ctx.options.get(PROGRESS), ctx.options.get(POOL))
 
 
 def _stated(function: Function) -> dict[Value, float]:

@@ -9,6 +9,7 @@ import click
 
 from bmcompiler.cli.common import command_line, printable, progress
 from bmcompiler.cli.inputs import FORMULA, image_options, limit_option, one_source
+from bmcompiler.cli.workers import worker_options
 
 if TYPE_CHECKING:
     from bmcompiler.inputs import ImageOptions
@@ -18,6 +19,7 @@ _EPILOG = f"""
 Examples:
   bmnet-calibrate deploy.prototxt net.caffemodel --data calib.npz -o net.table
   bmnet-calibrate net.onnx --images photos --mean 123.7,116.3,103.5 --scale 0.0171 -o net.table
+  bmnet-calibrate net.onnx --images photos --workers 4 -o net.table
   bmnet-calibrate net.onnx --data calib.npz --method percentile -o net_calibration_table.prototxt
 {FORMULA}
 The ending of TABLE chooses its form: .pb2 and .prototxt are the chip vendor's binary and text form, anything else is
@@ -45,6 +47,7 @@ plain text, one tensor and threshold per line.
 @click.option("--bins", type=int, default=2048, show_default=True, help="Histogram bins, a multiple of 128.")
 @click.option("--shapes", help='Input shapes, "[[1,3,224,224]]", where the model leaves them open.')
 @click.option("--outputs", metavar="A,B", help="Cut the net at these tensors; they become its outputs.")
+@worker_options
 def cli(
     model: Path,
     weights: Path | None,
@@ -57,6 +60,8 @@ def cli(
     bins: int,
     shapes: str | None,
     outputs: str | None,
+    workers: int,
+    scheduler: str | None,
 ) -> None:
     """Write the calibration table of MODEL (.onnx, .prototxt with its .caffemodel as WEIGHTS, or .mlir)."""
     from bmcompiler.driver import load_network, parse_shapes
@@ -64,6 +69,7 @@ def cli(
     from bmcompiler.files.store import check_output
     from bmcompiler.inputs import open_inputs
     from bmcompiler.inputs.advice import WARNING, data_notes
+    from bmcompiler.parallel import open_pool
     from bmcompiler.passmanager import PassContext, Pipeline, find_pass, run_pipeline
     from bmcompiler.quant.table import save_table
 
@@ -77,14 +83,15 @@ def cli(
         shapes=None if shapes is None else parse_shapes(shapes),
         outputs=None if outputs is None else outputs.split(","),
     )
-    ctx = PassContext(data=source, options={"progress": progress})
     notes = data_notes(module, source)
     for warning in (note for note in notes if note.startswith(WARNING)):
         click.echo(printable(warning), err=True)
-    try:
-        run_pipeline(module, pipeline, ctx)
-    except BMError as error:
-        raise error.located(file=model) from None
+    with open_pool(workers, scheduler) as pool:
+        ctx = PassContext(data=source, options={"progress": progress, "pool": pool})
+        try:
+            run_pipeline(module, pipeline, ctx)
+        except BMError as error:
+            raise error.located(file=model) from None
     save_table(ctx.table, output)
     click.echo(f"{output}: {len(ctx.table.thresholds)} thresholds, method {method}")
     click.echo(printable("\n".join(note for note in notes if not note.startswith(WARNING))))

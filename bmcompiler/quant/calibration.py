@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bmcompiler.errors import CalibrationError
 from bmcompiler.interpreter import run_function
 from bmcompiler.ir import Function, Module, Value
+from bmcompiler.parallel.task import InlinePool, Pool
 from bmcompiler.quant import histogram
 from bmcompiler.quant.data import Checked, batches, check_data
 from bmcompiler.quant.histogram import Histogram
+from bmcompiler.quant.histogram_task import CountMagnitudes, computed_values
 from bmcompiler.quant.rebatch import rebatch
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 Progress = Callable[[Iterable[Any], str, int], Iterator[Any]]
 """(items, label, total) -> the same items; `bmcompiler.cli.common.progress` fits."""
 
-_MOVING = frozenset(("slice", "reshape", "permute", "concat", "max"))
 _SAMPLES_AT_ONCE = 32
 # Values of all tensors of one step together; more would leave the caches and, for large nets, the memory.
 _VALUES_AT_ONCE = 16 << 20
@@ -43,16 +43,18 @@ def calibrate(
     data: Data,
     settings: Settings | None = None,
     progress: Progress | None = None,
+    pool: Pool | None = None,
 ) -> dict[Value, float]:
     """Thresholds of all float inputs and op results of `function`, 0 for tensors that were 0 throughout.
 
-    The samples are read once and no tensor is kept. Up to 32 samples run at a time where the net allows it.
+    The samples are read once and no tensor is kept. Up to 32 samples run at a time where the net allows it, in the
+    processes of `pool` (by default in this one); the thresholds do not depend on it.
 
     Raises CalibrationError for data that do not fit the inputs, and for tensors with NaN or infinity.
     """
     settings = settings or Settings()
     arrays = check_data(function, data)
-    histograms = collect(module, function, arrays, settings.bins, progress)
+    histograms = collect(module, function, arrays, settings.bins, progress, pool)
     return {
         value: histogram.threshold(counts, settings.method, settings.percentile) for value, counts in histograms.items()
     }
@@ -64,45 +66,23 @@ def collect(
     arrays: Checked,
     bins: int = 2048,
     progress: Progress | None = None,
+    pool: Pool | None = None,
 ) -> dict[Value, Histogram]:
     """Histograms of all float inputs and op results over checked data (`check_data`); keyed by values of `function`."""
     samples = len(next(iter(arrays.values()))) if arrays else 0
     running = _batched(module, function, arrays, samples)
-    original = dict(zip(_values(running), _values(function)))
-    histograms = {value: Histogram(bins) for value in _values(function) if value.type.is_float}
-    may_be_infinite = _padded(function)
-
-    def observe(value: Value, array: Array) -> None:
-        counts = histograms.get(original[value])
-        if counts is None:
-            return
-        try:
-            counts.add(array[np.isfinite(array)] if original[value] in may_be_infinite else array)
-        except ValueError:
-            raise _not_finite(function, original[value]) from None
-
+    whole = Module([running])
+    whole.weights = module.weights
     sizes = _batch_sizes(running)
     steps = -(-samples // min(sizes.values(), default=1))
-    items: Iterable[dict[str, Array]] = batches(arrays, sizes)
-    for inputs in items if progress is None else progress(items, "calibrating", steps):
-        run_function(module, running, _shaped(running, inputs), observe)
+    inputs = (_shaped(running, each) for each in batches(arrays, sizes))
+    counted = (pool or InlinePool()).run(CountMagnitudes(whole, bins), enumerate(inputs))
+    histograms = {value: Histogram(bins) for value in computed_values(function) if value.type.is_float}
+    for _, found in counted if progress is None else progress(counted, "calibrating", steps):
+        for value, each in zip(computed_values(function), found):
+            if each is not None:
+                histograms[value].merge(each)
     return histograms
-
-
-def _values(function: Function) -> list[Value]:
-    return [*function.arguments, *(r for op in function.ops if op.operands for r in op.results)]
-
-
-def _padded(function: Function) -> set[Value]:
-    """Results of pad, and what only moves or compares them.
-
-    Padding with infinity steers a maximum that follows, and int8 has a lowest value for it.
-    """
-    found: set[Value] = set()
-    for op in function.ops:
-        if op.short_name == "pad" or (op.short_name in _MOVING and not found.isdisjoint(op.operands)):
-            found.update(op.results)
-    return found
 
 
 def _batch_sizes(function: Function) -> dict[str, int]:
@@ -118,7 +98,7 @@ def _batched(module: Module, function: Function, arrays: Checked, samples: int) 
     """`function` for more samples at a time, when a trial with two batches gives the same outputs."""
     sizes = _batch_sizes(function)
     before = next(iter(sizes.values()), 1)
-    values = sum(value.type.size for value in _values(function))
+    values = sum(value.type.size for value in computed_values(function))
     batch = min(_SAMPLES_AT_ONCE, samples, max(1, _VALUES_AT_ONCE // max(values, 1)) * before) // before * before
     if batch <= before:
         return function
@@ -135,14 +115,3 @@ def _close(found: Array, wanted: Array) -> bool:
     """Equal but for the rounding of sums in another order."""
     peak = float(np.abs(np.nan_to_num(wanted)).max(initial=0.0))
     return bool(np.allclose(found, wanted, rtol=1e-3, atol=1e-5 * peak, equal_nan=True))
-
-
-def _not_finite(function: Function, value: Value) -> CalibrationError:
-    if value.op is None:
-        return CalibrationError(f"input '{function.input_names[value.index]}' holds NaN or infinity")
-    return CalibrationError(
-        "its output is NaN or infinite on the calibration data",
-        layer=value.op.label,
-        kind=value.op.short_name,
-        remedy="check that the data are prepared as the network expects (scaling, mean)",
-    )

@@ -71,9 +71,12 @@ class Histogram:
         self.counts += np.bincount(magnitudes.astype(np.intp), minlength=self.bins + 1)[: self.bins]
 
     def _reach(self, largest: float) -> None:
-        """Grow the limit to the power of two above `largest`."""
+        """Note a magnitude, and grow the limit to the power of two above it."""
         self.largest = max(self.largest, largest)
-        limit = math.ldexp(1.0, max(math.frexp(largest)[1], -100))
+        self._grow(math.ldexp(1.0, max(math.frexp(largest)[1], -100)))
+
+    def _grow(self, limit: float) -> None:
+        """Make the limit at least this power of two."""
         if self.limit == 0.0:
             self.limit = limit
         while self.limit < limit:
@@ -81,6 +84,18 @@ class Histogram:
             merged = merged.reshape(-1, 2).sum(axis=1)
             self.counts = np.concatenate([merged, np.zeros(self.bins - merged.size, np.int64)])
             self.limit *= 2
+
+    def merge(self, other: Histogram) -> None:
+        """Count what a histogram of as many bins has counted, as if all values had been added here.
+
+        `other` may grow its limit, which changes nothing of what it says.
+        """
+        if other.limit > 0.0:
+            self._grow(other.limit)
+            other._grow(self.limit)
+        self.largest = max(self.largest, other.largest)
+        self.counts += other.counts
+        self.zeros += other.zeros
 
     def used(self) -> NDArray[np.int64]:
         """Counts up to the bin of the largest value."""

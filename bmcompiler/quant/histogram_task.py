@@ -1,0 +1,104 @@
+"""One step of calibration, as any process can do it: run the float net, count the magnitudes of every tensor."""
+
+from __future__ import annotations
+
+import tempfile
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmcompiler.errors import CalibrationError
+from bmcompiler.interpreter import run_function
+from bmcompiler.ir import Function, Module, Value
+from bmcompiler.parallel import Task
+from bmcompiler.quant.histogram import Histogram
+
+Array = NDArray[Any]
+_MOVING = frozenset(("slice", "reshape", "permute", "concat", "max"))
+
+
+@dataclass(frozen=True)
+class CountMagnitudes(Task[Module, Mapping[str, Array], list["Histogram | None"]]):
+    """A histogram of `bins` bins for every input and result of the main function, None where that is not float.
+
+    The net is sent to other processes as MLIR text.
+    """
+
+    module: Module
+    bins: int
+    name: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    @property
+    def key(self) -> str:
+        """Each task has a name of its own."""
+        return self.name
+
+    def load(self) -> Module:
+        return self.module
+
+    def compute(self, state: Module, part: Mapping[str, Array]) -> list[Histogram | None]:
+        function = state.main
+        found = {value: Histogram(self.bins) for value in computed_values(function) if value.type.is_float}
+        may_be_infinite = _padded(function)
+
+        def observe(value: Value, array: Array) -> None:
+            if value not in found:
+                return
+            try:
+                found[value].add(array[np.isfinite(array)] if value in may_be_infinite else array)
+            except ValueError:
+                raise _not_finite(function, value) from None
+
+        run_function(state, function, part, observe)
+        return [found.get(value) for value in computed_values(function)]
+
+    def __getstate__(self) -> dict[str, Any]:
+        from bmcompiler.files.mlir import save_module
+
+        with tempfile.TemporaryDirectory() as folder:
+            save_module(self.module, Path(folder) / "net.mlir")
+            files = {each.name: each.read_bytes() for each in Path(folder).iterdir()}
+        return {"files": files, "bins": self.bins, "name": self.name}
+
+    def __setstate__(self, sent: dict[str, Any]) -> None:
+        from bmcompiler.files.mlir import load_module
+
+        with tempfile.TemporaryDirectory() as folder:
+            for name, content in sent["files"].items():
+                (Path(folder) / name).write_bytes(content)
+            module = load_module(Path(folder) / "net.mlir")
+        for name, value in (("module", module), ("bins", sent["bins"]), ("name", sent["name"])):
+            object.__setattr__(self, name, value)  # the dataclass is frozen
+
+
+def computed_values(function: Function) -> list[Value]:
+    """Inputs and results of ops that are no constants, in order."""
+    return [*function.arguments, *(r for op in function.ops if op.operands for r in op.results)]
+
+
+def _padded(function: Function) -> set[Value]:
+    """Results of pad, and what only moves or compares them.
+
+    Padding with infinity steers a maximum that follows, and int8 has a lowest value for it.
+    """
+    found: set[Value] = set()
+    for op in function.ops:
+        if op.short_name == "pad" or (op.short_name in _MOVING and not found.isdisjoint(op.operands)):
+            found.update(op.results)
+    return found
+
+
+def _not_finite(function: Function, value: Value) -> CalibrationError:
+    if value.op is None:
+        return CalibrationError(f"input '{function.input_names[value.index]}' holds NaN or infinity")
+    return CalibrationError(
+        "its output is NaN or infinite on the calibration data",
+        layer=value.op.label,
+        kind=value.op.short_name,
+        remedy="check that the data are prepared as the network expects (scaling, mean)",
+    )
