@@ -18,7 +18,7 @@ class FloatUnary(TensorOp):
     An op derived from it needs nothing further to run in int8: quantization makes a table of it.
     """
 
-    ins = (operand("input"),)
+    input = operand()
     pointwise = True
 
     def infer(self) -> TensorType:
@@ -45,7 +45,7 @@ class Relu(TensorOp):
     Integer form: relu of bm1880.md 8.2 (zero point 0).
     """
 
-    ins = (operand("input"),)
+    input = operand()
     pointwise = True
 
     def infer(self) -> TensorType:
@@ -66,7 +66,8 @@ class Clip(FloatUnary):
     %y = "tensorop.clip"(%x) {max = 6.0, min = 0.0} : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
-    attrs = (attr("min", float, -float("inf")), attr("max", float, float("inf")))
+    min = attr(float, -float("inf"))
+    max = attr(float, float("inf"))
 
     def evaluate(self, x: Any) -> Any:
         return np.minimum(np.maximum(x, x.dtype.type(self.min)), x.dtype.type(self.max))
@@ -84,7 +85,7 @@ class LeakyRelu(FloatUnary):
     %y = "tensorop.leaky_relu"(%x) {slope = 0.1} : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
-    attrs = (attr("slope", float, 0.01),)
+    slope = attr(float, 0.01)
 
     def evaluate(self, x: Any) -> Any:
         return np.where(x > 0, x, x * x.dtype.type(self.slope))
@@ -100,13 +101,12 @@ class Prelu(TensorOp):
     out = sat(round_shift(max(x, 0) * multiplier, rshift)) + sat(round_shift(min(x, 0) * slope[c], slope_rshift)).
     """
 
-    ins = (operand("input"), operand("slope", 1))
-    attrs = (
-        attr("axis", int, 1),
-        attr("multiplier", int, 1),
-        attr("rshift", int, 0),
-        attr("slope_rshift", int, 0),
-    )
+    input = operand()
+    slope = operand(1)
+    axis = attr(int, 1)
+    multiplier = attr(int, 1)
+    rshift = attr(int, 0)
+    slope_rshift = attr(int, 0)
 
     def infer(self) -> TensorType:
         axis = need_axis(self, self.axis, self.input.type.rank)
@@ -144,7 +144,7 @@ class Elu(FloatUnary):
     %y = "tensorop.elu"(%x) {alpha = 0.5} : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
-    attrs = (attr("alpha", float, 1.0),)
+    alpha = attr(float, 1.0)
 
     def evaluate(self, x: Any) -> Any:
         return np.where(x > 0, x, x.dtype.type(self.alpha) * np.expm1(np.minimum(x, x.dtype.type(0))))
@@ -181,7 +181,8 @@ class HardSigmoid(FloatUnary):
     %y = "tensorop.hard_sigmoid"(%x) {alpha = 0.25} : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
-    attrs = (attr("alpha", float, 0.2), attr("beta", float, 0.5))
+    alpha = attr(float, 0.2)
+    beta = attr(float, 0.5)
 
     def evaluate(self, x: Any) -> Any:
         kind = x.dtype.type
@@ -302,7 +303,7 @@ class Softplus(FloatUnary):
 class _SoftmaxBase(FloatUnary):
     """Operand, axis and shape rule of softmax and log_softmax."""
 
-    attrs = (attr("axis", int, -1),)
+    axis = attr(int, -1)
     pointwise = False
 
     def infer(self) -> TensorType:

@@ -17,7 +17,11 @@ from bmcompiler.ops.base import TensorOp, attr, operand, tensorop
 class _ToBands(TensorOp):
     """Shape rule and meaning of the ops that make bands; subclasses say what the image is."""
 
-    ins = (operand("x", 4),)
+    x = operand(4)
+    rows = attr(int)
+    top = attr(int, 0)
+    bottom = attr(int, 0)
+    fill = attr(int, 0)
 
     def band_shape(self, bands: int) -> TensorType:
         """Type of the result."""
@@ -32,7 +36,7 @@ class _ToBands(TensorOp):
         """The bands of an image (1, C, H, W)."""
         _, channels, height, width = image.shape
         rows = self.top + bands * self.rows + self.bottom
-        framed = np.full((channels, rows, width), self.fill, image.dtype)
+        framed: Any = np.full((channels, rows, width), self.fill, image.dtype)
         framed[:, self.top : self.top + height] = image[0, :, : rows - self.top]
         size = self.top + self.rows + self.bottom
         return np.stack([framed[:, k * self.rows : k * self.rows + size] for k in range(bands)])
@@ -62,13 +66,7 @@ class ToBands(_ToBands):
     element type; quantization stays.
     """
 
-    attrs = (
-        attr("bands", int),
-        attr("rows", int),
-        attr("top", int, 0),
-        attr("bottom", int, 0),
-        attr("fill", int, 0),
-    )
+    bands = attr(int)
 
     def infer(self) -> TensorType:
         if self.x.shape[0] != 1:
@@ -92,13 +90,7 @@ class RegroupBands(_ToBands):
     quantization stays.
     """
 
-    attrs = (
-        attr("height", int),
-        attr("rows", int),
-        attr("top", int, 0),
-        attr("bottom", int, 0),
-        attr("fill", int, 0),
-    )
+    height = attr(int)
 
     def infer(self) -> TensorType:
         _need_height(self)
@@ -119,8 +111,8 @@ class FromBands(TensorOp):
     x (bands, C, R, W) with bands * R >= height, out (1, C, height, W). Every element type; quantization stays.
     """
 
-    ins = (operand("x", 4),)
-    attrs = (attr("height", int),)
+    x = operand(4)
+    height = attr(int)
 
     def infer(self) -> TensorType:
         _need_height(self)
@@ -131,7 +123,7 @@ class FromBands(TensorOp):
         return _joined(x, self.height)
 
 
-def _need_height(op: TensorOp) -> None:
+def _need_height(op: RegroupBands | FromBands) -> None:
     """Raise ShapeError unless the bands of the operand hold `height` rows."""
     bands, _, rows, _ = op.operands[0].shape
     if not 1 <= op.height <= bands * rows:

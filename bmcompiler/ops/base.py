@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeVar, overload
 
 from bmcompiler.errors import ShapeError, VerifyError
 from bmcompiler.ir import Block, Location, Module, Operation, TensorType, Value
@@ -19,48 +19,104 @@ REQUIRED: Any = object()
 """Default of an attribute that must be given."""
 
 
-@dataclass(frozen=True)
-class Operand:
-    """A declared operand; `rank` None takes any number of axes. Made by `operand`."""
+_T = TypeVar("_T")
+
+
+class Operand(Generic[_T]):
+    """A declared operand. Read from an op it is its value, its value or None, or a list of values; cannot be assigned.
+
+    Made by `operand`, `optional_operand` and `variadic_operand`. `rank` None takes any number of axes.
+    """
 
     name: str
-    rank: int | None = None
-    optional: bool = False
-    variadic: bool = False
+    index: int
+    """Its place among the operands of the op; of a variadic operand that of its first value."""
+
+    def __init__(self, rank: int | None = None, *, optional: bool = False, variadic: bool = False) -> None:
+        self.rank, self.optional, self.variadic = rank, optional, variadic
+
+    def __set_name__(self, owner: type[Operation], name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, op: None, owner: type[Operation]) -> Operand[_T]: ...
+
+    @overload
+    def __get__(self, op: Operation, owner: type[Operation]) -> _T: ...
+
+    def __get__(self, op: Operation | None, owner: type[Operation]) -> Any:
+        if op is None:
+            return self
+        if self.variadic:
+            return op.operands[self.index :]
+        if self.optional and self.index >= len(op.operands):
+            return None
+        return op.operands[self.index]
+
+    def __set__(self, op: Operation, value: NoReturn) -> None:
+        raise AttributeError(f"operand '{self.name}' cannot be assigned: use set_operand({self.index}, value)")
 
 
-def operand(name: str, rank: int | None = None, *, optional: bool = False, variadic: bool = False) -> Operand:
-    """Declare an operand. Optional ones come last; a variadic one is the only one after the fixed ones."""
-    return Operand(name, rank, optional, variadic)
+def operand(rank: int | None = None) -> Operand[Value]:
+    """Declare an operand that is always there."""
+    return Operand(rank)
+
+
+def optional_operand(rank: int | None = None) -> Operand[Value | None]:
+    """Declare an operand that may be absent: None. Optional ones come last."""
+    return Operand(rank, optional=True)
+
+
+def variadic_operand() -> Operand[Sequence[Value]]:
+    """Declare any number of further operands; the only one after the fixed ones."""
+    return Operand(variadic=True)
 
 
 @dataclass(frozen=True)
-class Kind:
+class Kind(Generic[_T]):
     """The type of an attribute: a name for messages and a function that normalises a value or raises TypeError."""
 
     name: str
-    normalize: Callable[[Any], Any]
+    normalize: Callable[[Any], _T]
 
 
-@dataclass(frozen=True)
-class Attr:
-    """A declared attribute with its default. Made by `attr`."""
+class Attribute(Generic[_T]):
+    """A declared attribute. Read from an op it is its value, or the default; cannot be assigned. Made by `attr`."""
 
     name: str
-    kind: Kind
-    default: Any = REQUIRED
+
+    def __init__(self, kind: Kind[_T], default: _T) -> None:
+        self.kind, self.default = kind, default
+
+    def __set_name__(self, owner: type[Operation], name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, op: None, owner: type[Operation]) -> Attribute[_T]: ...
+
+    @overload
+    def __get__(self, op: Operation, owner: type[Operation]) -> _T: ...
+
+    def __get__(self, op: Operation | None, owner: type[Operation]) -> Attribute[_T] | _T:
+        if op is None:
+            return self
+        value: _T = op.attributes.get(self.name, self.default)
+        return value
+
+    def __set__(self, op: Operation, value: NoReturn) -> None:
+        raise AttributeError(f"attribute '{self.name}' cannot be assigned: set attributes['{self.name}']")
 
 
-def attr(name: str, kind: Kind | type[Any], default: Any = REQUIRED) -> Attr:
+def attr(kind: Kind[_T] | type[_T], default: _T = REQUIRED) -> Attribute[_T]:
     """Declare an attribute; `kind` is int, float, bool, str or one of the list kinds below."""
-    return Attr(name, kind if isinstance(kind, Kind) else _SCALARS[kind], default)
+    return Attribute(kind if isinstance(kind, Kind) else _SCALARS[kind], default)
 
 
-def _scalar(kind: type) -> Callable[[Any], Any]:
-    def normalize(value: Any) -> Any:
-        item = value.item() if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 else value
+def _scalar(kind: type[_T]) -> Callable[[Any], _T]:
+    def normalize(value: Any) -> _T:
+        item: Any = value.item() if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 else value
         if kind is float and isinstance(item, int) and not isinstance(item, bool):
-            return float(item)
+            item = float(item)
         if type(item) is not kind:
             raise TypeError
         return item
@@ -68,10 +124,10 @@ def _scalar(kind: type) -> Callable[[Any], Any]:
     return normalize
 
 
-def _list(kind: type, length: int | None = None) -> Callable[[Any], Any]:
+def _list(kind: type[_T], length: int | None = None) -> Callable[[Any], tuple[_T, ...]]:
     one = _scalar(kind)
 
-    def normalize(value: Any) -> Any:
+    def normalize(value: Any) -> tuple[_T, ...]:
         if isinstance(value, (str, bytes)):
             raise TypeError
         items = tuple(one(v) for v in value)
@@ -82,12 +138,16 @@ def _list(kind: type, length: int | None = None) -> Callable[[Any], Any]:
     return normalize
 
 
-_SCALARS: dict[type[Any], Kind] = {kind: Kind(kind.__name__, _scalar(kind)) for kind in (int, float, bool, str)}
+def _ints(length: int) -> Callable[[Any], Any]:
+    return _list(int, length)
+
+
+_SCALARS: dict[type[Any], Kind[Any]] = {kind: Kind(kind.__name__, _scalar(kind)) for kind in (int, float, bool, str)}
 Ints = Kind("list of int", _list(int))
 Floats = Kind("list of float", _list(float))
 Strs = Kind("list of str", _list(str))
-Pair = Kind("two ints (height, width)", _list(int, 2))
-Quad = Kind("four ints (top, bottom, left, right)", _list(int, 4))
+Pair: Kind[tuple[int, int]] = Kind("two ints (height, width)", _ints(2))
+Quad: Kind[tuple[int, int, int, int]] = Kind("four ints (top, bottom, left, right)", _ints(4))
 
 
 class TensorOp(Operation):
@@ -97,15 +157,14 @@ class TensorOp(Operation):
     """
 
     opname: ClassVar[str] = ""
-    ins: ClassVar[tuple[Operand, ...]] = ()
-    attrs: ClassVar[tuple[Attr, ...]] = ()
+    ins: ClassVar[tuple[Operand[Any], ...]] = ()
+    """The declared operands in their order."""
+    attrs: ClassVar[Mapping[str, Attribute[Any]]] = {}
+    """The declared attributes by name."""
     free_dtype: ClassVar[bool] = False
     """True where the caller chooses the element type of the results (integer forms); shapes always follow `infer`."""
     pointwise: ClassVar[bool] = False
     """True where the op works on each element of operand 0 alone, whatever its shape: layout passes move it freely."""
-
-    _operand_index: ClassVar[dict[str, int]] = {}
-    _defaults: ClassVar[dict[str, Any]] = {}
 
     def __init__(
         self,
@@ -123,20 +182,18 @@ class TensorOp(Operation):
         self.results = [Value(t, self, i) for i, t in enumerate(types)]
 
     def __init_subclass__(cls) -> None:
-        cls._operand_index = {o.name: i for i, o in enumerate(cls.ins)}
-        cls._defaults = {a.name: a.default for a in cls.attrs}
+        declared: dict[str, Any] = {}
+        for base in reversed(cls.__mro__):
+            declared.update(vars(base))
+        cls.attrs = {name: spec for name, spec in declared.items() if isinstance(spec, Attribute)}
+        cls.ins = tuple(spec for spec in declared.values() if isinstance(spec, Operand))
+        for index, spec in enumerate(cls.ins):
+            if vars(spec).setdefault("index", index) != index:
+                raise TypeError(f"{cls.__name__}: operand '{spec.name}' has another place in a base class")
 
-    def __getattr__(self, name: str) -> Any:
-        """Operands and attributes by their declared names; an absent optional operand is None."""
-        cls = type(self)
-        if name in cls._defaults:
-            return self.attributes.get(name, cls._defaults[name])
-        index = cls._operand_index.get(name)
-        if index is None:
-            raise AttributeError(f"{cls.__name__} has no operand or attribute {name!r}")
-        if cls.ins[index].variadic:
-            return self.operands[index:]
-        return self.operands[index] if index < len(self.operands) else None
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
 
     # -- what an op defines ------------------------------------------------------------------------------------------
     def infer(self) -> TensorType | Sequence[TensorType]:
@@ -209,7 +266,7 @@ class TensorOp(Operation):
         """Checked attributes without those equal to their default; dotted names are free notes and pass through."""
         label = "+".join(location) or self.opname
         normal: dict[str, Any] = {}
-        for spec in self.attrs:
+        for spec in self.attrs.values():
             if spec.name not in attributes:
                 if spec.default is REQUIRED:
                     raise VerifyError(f"attribute '{spec.name}' is missing", layer=label, kind=self.opname)
@@ -227,8 +284,8 @@ class TensorOp(Operation):
         for name, value in attributes.items():
             if "." in name:
                 normal[name] = value
-            elif name not in self._defaults:
-                known = ", ".join(self._defaults) or "none"
+            elif name not in self.attrs:
+                known = ", ".join(self.attrs) or "none"
                 raise VerifyError(f"unknown attribute '{name}'; known: {known}", layer=label, kind=self.opname)
         return normal
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.ir import TensorType
-from bmcompiler.ops.base import TensorOp, attr, operand, tensorop
+from bmcompiler.ops.base import TensorOp, attr, operand, tensorop, variadic_operand
 from bmcompiler.ops.rules import need_axis, need_float, need_same_dtype, widened
 
 
@@ -22,8 +22,8 @@ class Einsum(TensorOp):
          -> tensor<2x3x5xf32>
     """
 
-    ins = (operand("inputs", variadic=True),)
-    attrs = (attr("equation", str),)
+    inputs = variadic_operand()
+    equation = attr(str)
 
     def infer(self) -> TensorType:
         left, arrow, result = self.equation.partition("->")
@@ -61,13 +61,11 @@ class Dft(TensorOp):
     %y = "tensorop.dft"(%x) {axis = 1, onesided = true} : (tensor<2x16x1xf32>) -> tensor<2x9x2xf32>
     """
 
-    ins = (operand("input"),)
-    attrs = (
-        attr("axis", int),
-        attr("length", int, 0),
-        attr("inverse", bool, False),
-        attr("onesided", bool, False),
-    )
+    input = operand()
+    axis = attr(int)
+    length = attr(int, 0)
+    inverse = attr(bool, False)
+    onesided = attr(bool, False)
 
     def infer(self) -> TensorType:
         shape = list(self.input.shape)

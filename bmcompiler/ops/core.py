@@ -15,7 +15,8 @@ class Weight(TensorOp):
     `sha256` is written with the side file and checked when it is read back.
     """
 
-    attrs = (attr("key", str), attr("sha256", str, ""))
+    key = attr(str)
+    sha256 = attr(str, "")
     free_dtype = True
 
     def infer(self) -> TensorType:

@@ -12,7 +12,7 @@ from bmcompiler.bmnet import inst as insts
 from bmcompiler.bmnet import tensor_op
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.ir import TensorType, Value
-from bmcompiler.ops.base import Floats, Ints, Kind, TensorOp, attr, operand, tensorop
+from bmcompiler.ops.base import Floats, Ints, Kind, TensorOp, attr, tensorop, variadic_operand
 from bmcompiler.plugins.custom_layers import (
     GROUP,
     CpuFunction,
@@ -50,14 +50,12 @@ class Customized(TensorOp):
     results are i8 with a quantization.
     """
 
-    ins = (operand("inputs", variadic=True),)
-    attrs = (
-        attr("sub_type", str),
-        attr("output_shapes", Shapes),
-        attr("i32_params", Ints, ()),
-        attr("f32_params", Floats, ()),
-        attr("target", str, ""),
-    )
+    inputs = variadic_operand()
+    sub_type = attr(str)
+    output_shapes = attr(Shapes)
+    i32_params = attr(Ints, ())
+    f32_params = attr(Floats, ())
+    target = attr(str, "")
     free_dtype = True
 
     @property

@@ -41,19 +41,19 @@ class DetectionOutput(TensorOp):
          (tensor<1x24xf32>, tensor<1x12xf32>, tensor<1x2x24xf32>) -> tensor<1x1x2x7xf32>
     """
 
-    ins = (operand("offsets", 2), operand("scores", 2), operand("priors", 3))
-    attrs = (
-        attr("num_classes", int),
-        attr("share_location", bool, True),
-        attr("background_label_id", int, 0),
-        attr("code_type", str, "corner"),
-        attr("variance_encoded_in_target", bool, False),
-        attr("nms_threshold", float, 0.3),
-        attr("eta", float, 1.0),
-        attr("top_k", int, -1),
-        attr("keep_top_k", int, -1),
-        attr("confidence_threshold", float, -np.inf),
-    )
+    offsets = operand(2)
+    scores = operand(2)
+    priors = operand(3)
+    num_classes = attr(int)
+    share_location = attr(bool, True)
+    background_label_id = attr(int, 0)
+    code_type = attr(str, "corner")
+    variance_encoded_in_target = attr(bool, False)
+    nms_threshold = attr(float, 0.3)
+    eta = attr(float, 1.0)
+    top_k = attr(int, -1)
+    keep_top_k = attr(int, -1)
+    confidence_threshold = attr(float, -np.inf)
 
     def infer(self) -> TensorType:
         if self.code_type not in _CODES:

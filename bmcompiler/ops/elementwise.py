@@ -8,10 +8,10 @@ import numpy as np
 
 from bmcompiler.ir import TensorType
 from bmcompiler.numeric import arith
-from bmcompiler.ops.base import Attr, TensorOp, attr, operand, tensorop
+from bmcompiler.ops.base import TensorOp, attr, operand, tensorop
 from bmcompiler.ops.rules import (
-    ACTIVATION,
     ARITHMETIC,
+    Activated,
     activated,
     broadcast_shape,
     holding,
@@ -26,7 +26,8 @@ from bmcompiler.ops.rules import (
 class Binary(TensorOp):
     """Base of ops on two tensors `a` and `b` that broadcast to one shape."""
 
-    ins = (operand("a"), operand("b"))
+    a = operand()
+    b = operand()
 
     def infer(self) -> TensorType:
         return TensorType(broadcast_shape(self, self.a.shape, self.b.shape), self.a.dtype)
@@ -41,7 +42,7 @@ class Arithmetic(Binary):
     With `wrap`, integers of any one type, modulo 2**bits: what programming languages and ONNX mean.
     """
 
-    attrs: ClassVar[tuple[Attr, ...]] = (attr("wrap", bool, False),)
+    wrap = attr(bool, False)
     free_dtype = True
     function: ClassVar[np.ufunc]
 
@@ -62,7 +63,7 @@ class Arithmetic(Binary):
 
 
 @tensorop("add")
-class Add(Arithmetic):
+class Add(Arithmetic, Activated):
     """out = a + b, broadcasting; floats, or integers saturated to the type of the result (bm1880.md 8.2 add).
 
     %y = "tensorop.add"(%a, %b) : (tensor<1x8x4x4xf32>, tensor<1x8x4x4xf32>) -> tensor<1x8x4x4xf32>
@@ -70,7 +71,6 @@ class Add(Arithmetic):
     `activation` ("", "relu" or "relu6") acts on the result as in conv.
     """
 
-    attrs = (*Arithmetic.attrs, ACTIVATION)
     function = np.add
 
     def evaluate(self, a: Any, b: Any) -> Any:
@@ -129,7 +129,7 @@ class Mod(Binary):
     %y = "tensorop.mod"(%a, %b) {fmod = true} : (tensor<1x8xf32>, tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
-    attrs = (attr("fmod", bool, False),)
+    fmod = attr(bool, False)
 
     def evaluate(self, a: Any, b: Any) -> Any:
         return np.fmod(a, b) if self.fmod else np.mod(a, b)

@@ -159,7 +159,7 @@ class Sign(NumberUnary):
 class _FloatTest(TensorOp):
     """Base of questions about floats: bool in the shape of the operand."""
 
-    ins = (operand("x"),)
+    x = operand()
     pointwise = True
 
     def infer(self) -> TensorType:
@@ -187,7 +187,8 @@ class IsInf(_FloatTest):
     %y = "tensorop.is_inf"(%x) {negative = false} : (tensor<1x8xf32>) -> tensor<1x8xi1>
     """
 
-    attrs = (attr("positive", bool, True), attr("negative", bool, True))
+    positive = attr(bool, True)
+    negative = attr(bool, True)
 
     def evaluate(self, x: Any) -> Any:
         return np.isinf(x) & np.where(x > 0, self.positive, self.negative)
@@ -201,8 +202,8 @@ class BitCast(TensorOp):
     """
 
     pointwise = True
-    ins = (operand("x"),)
-    attrs = (attr("dtype", str),)
+    x = operand()
+    dtype = attr(str)
 
     def infer(self) -> TensorType:
         if self.dtype not in DTYPES:

@@ -34,7 +34,7 @@ class Gelu(FloatUnary):
     %y = "tensorop.gelu"(%x) {approximate = "tanh"} : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
-    attrs = (attr("approximate", str, "none"),)
+    approximate = attr(str, "none")
 
     def evaluate(self, x: Any) -> Any:
         kind = x.dtype.type
@@ -71,7 +71,7 @@ class Swish(FloatUnary):
     %y = "tensorop.swish"(%x) {alpha = 1.5} : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
-    attrs = (attr("alpha", float, 1.0),)
+    alpha = attr(float, 1.0)
 
     def evaluate(self, x: Any) -> Any:
         return x * _sigmoid(x * x.dtype.type(self.alpha))
@@ -86,7 +86,8 @@ class Selu(FloatUnary):
     The defaults keep mean 0 and variance 1 (Klambauer et al., arXiv 1706.02515).
     """
 
-    attrs = (attr("alpha", float, 1.6732631921768188), attr("gamma", float, 1.0507010221481323))
+    alpha = attr(float, 1.6732631921768188)
+    gamma = attr(float, 1.0507010221481323)
 
     def evaluate(self, x: Any) -> Any:
         kind = x.dtype.type
@@ -100,7 +101,7 @@ class Celu(FloatUnary):
     %y = "tensorop.celu"(%x) {alpha = 2.0} : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
-    attrs = (attr("alpha", float, 1.0),)
+    alpha = attr(float, 1.0)
 
     def evaluate(self, x: Any) -> Any:
         alpha = x.dtype.type(self.alpha)
@@ -132,7 +133,7 @@ class ThresholdedRelu(FloatUnary):
     %y = "tensorop.thresholded_relu"(%x) {alpha = 2.0} : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
-    attrs = (attr("alpha", float, 1.0),)
+    alpha = attr(float, 1.0)
 
     def evaluate(self, x: Any) -> Any:
         kind = x.dtype.type
@@ -146,7 +147,7 @@ class Threshold(FloatUnary):
     %y = "tensorop.threshold"(%x) {threshold = 0.5} : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
-    attrs = (attr("threshold", float, 0.0),)
+    threshold = attr(float, 0.0)
 
     def evaluate(self, x: Any) -> Any:
         return (x > x.dtype.type(self.threshold)).astype(x.dtype)
@@ -159,7 +160,8 @@ class Shrink(FloatUnary):
     %y = "tensorop.shrink"(%x) {bias = 0.5, threshold = 1.0} : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
-    attrs = (attr("threshold", float, 0.5), attr("bias", float, 0.0))
+    threshold = attr(float, 0.5)
+    bias = attr(float, 0.0)
 
     def evaluate(self, x: Any) -> Any:
         kind = x.dtype.type
@@ -174,7 +176,7 @@ class Hardmax(FloatUnary):
     %y = "tensorop.hardmax"(%x) {axis = 1} : (tensor<1x10xf32>) -> tensor<1x10xf32>
     """
 
-    attrs = (attr("axis", int),)
+    axis = attr(int)
     pointwise = False
 
     def evaluate(self, x: Any) -> Any:

@@ -37,8 +37,9 @@ class Gather(TensorOp):
     Raises RuntimeUseError at run time for an index outside -dim .. dim-1.
     """
 
-    ins = (operand("x"), operand("indices"))
-    attrs = (attr("axis", int, 0),)
+    x = operand()
+    indices = operand()
+    axis = attr(int, 0)
 
     def infer(self) -> TensorType:
         shape = self.x.shape
@@ -75,8 +76,9 @@ class GatherElements(TensorOp):
     Raises RuntimeUseError at run time for an index outside -dim .. dim-1.
     """
 
-    ins = (operand("x"), operand("indices"))
-    attrs = (attr("axis", int, 0),)
+    x = operand()
+    indices = operand()
+    axis = attr(int, 0)
 
     def infer(self) -> TensorType:
         _same_rank(self, self.x, self.indices, self.axis)
@@ -100,8 +102,9 @@ class GatherNd(TensorOp):
     Raises RuntimeUseError at run time for an index outside -dim .. dim-1.
     """
 
-    ins = (operand("x"), operand("indices"))
-    attrs = (attr("batch_dims", int, 0),)
+    x = operand()
+    indices = operand()
+    batch_dims = attr(int, 0)
 
     def infer(self) -> TensorType:
         x, indices, batch = self.x.shape, self.indices.shape, self.batch_dims
@@ -130,8 +133,10 @@ class OneHot(TensorOp):
     %y = "tensorop.one_hot"(%i, %v) {axis = 1, depth = 10} : (tensor<3xi64>, tensor<2xf32>) -> tensor<3x10xf32>
     """
 
-    ins = (operand("indices"), operand("values", 1))
-    attrs = (attr("depth", int), attr("axis", int))
+    indices = operand()
+    values = operand(1)
+    depth = attr(int)
+    axis = attr(int)
 
     def infer(self) -> TensorType:
         shape = self.indices.shape
@@ -161,8 +166,10 @@ class ReverseSequence(TensorOp):
     Raises RuntimeUseError at run time for a length beyond the time axis.
     """
 
-    ins = (operand("x"), operand("lengths", 1))
-    attrs = (attr("batch_axis", int, 1), attr("time_axis", int, 0))
+    x = operand()
+    lengths = operand(1)
+    batch_axis = attr(int, 1)
+    time_axis = attr(int, 0)
 
     def infer(self) -> TensorType:
         shape = self.x.shape
@@ -190,8 +197,9 @@ class Trilu(TensorOp):
     %y = "tensorop.trilu"(%x) {k = 1, upper = false} : (tensor<1x4x4xf32>) -> tensor<1x4x4xf32>
     """
 
-    ins = (operand("x"),)
-    attrs = (attr("upper", bool, True), attr("k", int, 0))
+    x = operand()
+    upper = attr(bool, True)
+    k = attr(int, 0)
 
     def infer(self) -> TensorType:
         if self.x.type.rank < 2:
@@ -205,7 +213,10 @@ class Trilu(TensorOp):
 class _Scatter(TensorOp):
     """Operands and reductions of the scatter ops."""
 
-    ins = (operand("x"), operand("indices"), operand("updates"))
+    x = operand()
+    indices = operand()
+    updates = operand()
+    reduction = attr(str, "none")
 
     def put(self, out: Any, where: tuple[Any, ...], updates: Any) -> Any:
         """`updates` into the copy `out`; every occurrence of an index counts."""
@@ -237,7 +248,7 @@ class ScatterElements(_Scatter):
     Raises RuntimeUseError at run time for an index outside -dim .. dim-1.
     """
 
-    attrs = (attr("axis", int, 0), attr("reduction", str, "none"))
+    axis = attr(int, 0)
 
     def infer(self) -> TensorType:
         _same_rank(self, self.x, self.indices, self.axis)
@@ -260,8 +271,6 @@ class ScatterNd(_Scatter):
 
     Raises RuntimeUseError at run time for an index outside -dim .. dim-1.
     """
-
-    attrs = (attr("reduction", str, "none"),)
 
     def infer(self) -> TensorType:
         x, indices = self.x.shape, self.indices.shape

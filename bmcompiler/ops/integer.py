@@ -14,7 +14,7 @@ import numpy as np
 from bmcompiler.ir import TensorType
 from bmcompiler.ir.types import DTYPES
 from bmcompiler.numeric import arith
-from bmcompiler.ops.base import Ints, TensorOp, attr, operand, tensorop
+from bmcompiler.ops.base import Ints, TensorOp, attr, operand, tensorop, variadic_operand
 from bmcompiler.ops.elementwise import Binary
 from bmcompiler.ops.rules import (
     ARITHMETIC,
@@ -34,6 +34,7 @@ _I32 = range(-(1 << 31), 1 << 31)
 class _Shifted(TensorOp):
     """Base of ops that end in saturate(round_shift(value, rshift)) to a result type of the caller's choice."""
 
+    rshift = attr(int, 0)
     free_dtype = True
 
     def infer(self) -> TensorType:
@@ -57,8 +58,8 @@ class MulsShift(_Shifted):
     """
 
     pointwise = True
-    ins = (operand("x"),)
-    attrs = (attr("multiplier", int), attr("rshift", int, 0))
+    x = operand()
+    multiplier = attr(int)
 
     def evaluate(self, x: Any) -> Any:
         return self.finish(x.astype(holding(largest(x) * abs(self.multiplier))) * self.multiplier)
@@ -76,8 +77,8 @@ class AddsShift(_Shifted):
     """
 
     pointwise = True
-    ins = (operand("x"),)
-    attrs = (attr("value", int), attr("rshift", int, 0))
+    x = operand()
+    value = attr(int)
 
     def evaluate(self, x: Any) -> Any:
         return self.finish(x.astype(holding(largest(x) + abs(self.value))) + self.value)
@@ -95,16 +96,16 @@ class RoundRshift(_Shifted):
     """
 
     pointwise = True
-    ins = (operand("x"),)
-    attrs = (attr("rshift", int),)
+    x = operand()
+    rshift = attr(int)
 
     def evaluate(self, x: Any) -> Any:
         return self.finish(x.astype(holding(largest(x))))
 
 
 class _ShiftedBinary(_Shifted):
-    ins = (operand("a"), operand("b"))
-    attrs = (attr("rshift", int, 0),)
+    a = operand()
+    b = operand()
 
 
 @tensorop("mul_shift")
@@ -150,8 +151,8 @@ class MacShift(_Shifted):
     Source: the mul_const and mac_const chain of bm1880.md 8.2.
     """
 
-    ins = (operand("x", variadic=True),)
-    attrs = (attr("multipliers", Ints), attr("rshift", int, 0))
+    x = variadic_operand()
+    multipliers = attr(Ints)
 
     def infer(self) -> TensorType:
         shapes = {v.shape for v in self.operands}
@@ -184,7 +185,8 @@ class Lut(TensorOp):
     %y = "tensorop.lut"(%x, %t) : (tensor<1x8xi8>, tensor<256xi8>) -> tensor<1x8xi8>
     """
 
-    ins = (operand("x"), operand("table", 1))
+    x = operand()
+    table = operand(1)
     pointwise = True
 
     def infer(self) -> TensorType:
@@ -202,8 +204,8 @@ class Lut(TensorOp):
 class _WithScalar(TensorOp):
     """Base of mins and maxs: integers of any type against one value of that type; quantization stays."""
 
-    ins = (operand("x"),)
-    attrs = (attr("value", int),)
+    x = operand()
+    value = attr(int)
     pointwise = True
 
     def infer(self) -> TensorType:
@@ -288,8 +290,9 @@ class Cast(TensorOp):
     keep their low bits: what programming languages and ONNX mean.
     """
 
-    ins = (operand("x"),)
-    attrs = (attr("dtype", str), attr("truncate", bool, False))
+    x = operand()
+    dtype = attr(str)
+    truncate = attr(bool, False)
     pointwise = True
 
     def infer(self) -> TensorType:

@@ -11,7 +11,7 @@ import numpy as np
 
 from bmcompiler.ir import TensorType
 from bmcompiler.numeric import arith, quant_modes
-from bmcompiler.ops.base import TensorOp, attr, operand, tensorop
+from bmcompiler.ops.base import TensorOp, attr, operand, optional_operand, tensorop
 from bmcompiler.ops.rules import NARROW, need_axis, need_dtype, need_float
 
 
@@ -27,8 +27,8 @@ class Quantize(TensorOp):
     a normal float32 number; NaN becomes the lowest value.
     """
 
-    ins = (operand("x"),)
-    attrs = (attr("rounding", str, "up"),)
+    x = operand()
+    rounding = attr(str, "up")
     pointwise = True
     free_dtype = True
 
@@ -65,14 +65,15 @@ class Dequantize(TensorOp):
     in float32 (bm1684.md 4.3). A threshold is 128 * scale (bm1880.md 11.2).
     """
 
-    ins = (operand("x"),)
+    x = operand()
     pointwise = True
 
     def infer(self) -> TensorType:
         return TensorType(self.x.shape, "f32")
 
     def evaluate(self, x: Any) -> Any:
-        return quant_modes.dequantize(x, self.x.type.quant.scale, self.x.type.quant.zero_point)
+        quant: Any = self.x.type.quant
+        return quant_modes.dequantize(x, quant.scale, quant.zero_point)
 
     def check(self) -> None:
         need_dtype(self, "the operand", self.x, NARROW)
@@ -93,7 +94,11 @@ def _need_scale(op: TensorOp, what: str, type: TensorType, *, zero_point: bool =
 class _Linear(TensorOp):
     """Operands, attributes and their rules of both directions."""
 
-    ins = (operand("input"), operand("scale"), operand("zero_point", optional=True))
+    input = operand()
+    scale = operand()
+    zero_point = optional_operand()
+    axis = attr(int, 1)
+    block_size = attr(int, 0)
 
     def check_parameters(self) -> None:
         """Shapes of scale and zero point. Raises ShapeError."""
@@ -134,7 +139,7 @@ class QuantizeLinear(_Linear):
     (then of the input's rank). zero_point: integers of `dtype` (i8, u8, i16, u16) in the shape of scale, 0 when absent.
     """
 
-    attrs = (attr("dtype", str), attr("axis", int, 1), attr("block_size", int, 0))
+    dtype = attr(str)
 
     def infer(self) -> TensorType:
         self.check_parameters()
@@ -164,8 +169,6 @@ class DequantizeLinear(_Linear):
 
     scale, zero_point, axis, block_size: as in quantize_linear; zero_point has the element type of the input.
     """
-
-    attrs = (attr("axis", int, 1), attr("block_size", int, 0))
 
     def infer(self) -> TensorType:
         self.check_parameters()

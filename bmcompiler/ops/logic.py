@@ -30,7 +30,7 @@ class Compare(Binary):
     %y = "tensorop.compare"(%a, %b) {method = "less"} : (tensor<1x8xf32>, tensor<1x8xf32>) -> tensor<1x8xi1>
     """
 
-    attrs = (attr("method", str),)
+    method = attr(str)
 
     def infer(self) -> TensorType:
         if self.method not in _COMPARE:
@@ -51,7 +51,9 @@ class Where(TensorOp):
     %y = "tensorop.where"(%c, %a, %b) : (tensor<1x8xi1>, tensor<1x8xf32>, tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
-    ins = (operand("condition"), operand("a"), operand("b"))
+    condition = operand()
+    a = operand()
+    b = operand()
 
     def infer(self) -> TensorType:
         quant = self.a.type.quant if self.a.type.quant == self.b.type.quant else None
@@ -74,7 +76,7 @@ class BitNot(TensorOp):
     """
 
     pointwise = True
-    ins = (operand("x"),)
+    x = operand()
 
     def infer(self) -> TensorType:
         return plain(self.x.type)
@@ -97,7 +99,7 @@ class BitShift(Binary):
     %y = "tensorop.bit_shift"(%a, %b) {direction = "left"} : (tensor<1x8xui8>, tensor<1x8xui8>) -> tensor<1x8xui8>
     """
 
-    attrs = (attr("direction", str),)
+    direction = attr(str)
 
     def evaluate(self, a: Any, b: Any) -> Any:
         width = 8 * a.dtype.itemsize

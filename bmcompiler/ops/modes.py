@@ -14,16 +14,8 @@ import numpy as np
 from bmcompiler.numeric import arith, quant_modes
 from bmcompiler.numeric.quant_modes import ASYMMETRIC, HIGH, LOW, MODES
 from bmcompiler.ops.base import Ints, TensorOp, attr
-from bmcompiler.ops.rules import BYTES, NARROW, need_dtype, need_same_dtype, need_shift
+from bmcompiler.ops.rules import BYTES, NARROW, Activated, need_dtype, need_same_dtype, need_shift
 
-MODE_ATTRIBUTES = (
-    attr("rshift", int, 0),
-    attr("mode", str, ""),
-    attr("scale", float, 0.0),
-    attr("zero_points", Ints, ()),
-)
-"""mode "": saturate(round_shift(sum + bias, rshift)). "low", "high", "asymmetric": `quant_modes` with `scale`;
-zero_points (input, weight, output) belong to the asymmetric mode."""
 _BIAS = {"": ("i16", "u16", "i32"), LOW: ("i16", "u16"), HIGH: ("i16", "u16", "i32", "f32")}
 _BIAS[ASYMMETRIC] = _BIAS[HIGH]
 _RESULT = {"": (*NARROW, "i32"), LOW: BYTES, HIGH: NARROW, ASYMMETRIC: NARROW}
@@ -32,10 +24,23 @@ Sums = Callable[[Any, Any, int], Any]
 """(data, weight, value of padding) -> exact integer sums of products."""
 
 
-def check_quantized(op: TensorOp) -> None:
+class Products(Activated):
+    """Base of sums of products whose integer form ends by a mode.
+
+    mode "": saturate(round_shift(sum + bias, rshift)). "low", "high", "asymmetric": `quant_modes` with `scale`;
+    zero_points (input, weight, output) belong to the asymmetric mode.
+    """
+
+    rshift = attr(int, 0)
+    mode = attr(str, "")
+    scale = attr(float, 0.0)
+    zero_points = attr(Ints, ())
+
+
+def check_quantized(op: Products) -> None:
     """Element types and attributes of sums of products (data, weight, optional bias).
 
-    Float form: one float type throughout, nothing of `MODE_ATTRIBUTES`. Integer form: i8 or u8 data and weight.
+    Float form: one float type throughout, no attribute of `Products`. Integer form: i8 or u8 data and weight.
     Bias and result: i16, u16 or i32 and any integer type of 8 to 32 bits for a plain shift (bm1880.md 8.2); by mode
     (bmlang.md 3.2) a bias of 16 bits, also i32 and f32 for high and asymmetric, a result of 8 bits, for those two also
     16.
@@ -59,7 +64,7 @@ def check_quantized(op: TensorOp) -> None:
         _check_mode(op)
 
 
-def _check_mode(op: TensorOp) -> None:
+def _check_mode(op: Products) -> None:
     if op.rshift:
         raise op.invalid(f"mode {op.mode} takes its shift from scale; rshift must be 0, got {op.rshift}")
     try:
@@ -79,7 +84,7 @@ def _check_mode(op: TensorOp) -> None:
 
 
 def finish_products(
-    op: TensorOp, sums: Sums, x: Any, weight: Any, bias: Any, over_depth: Callable[[Any], Any] | None = None
+    op: Products, sums: Sums, x: Any, weight: Any, bias: Any, over_depth: Callable[[Any], Any] | None = None
 ) -> Any:
     """The integer result of `op` by its mode.
 
@@ -103,7 +108,7 @@ def finish_products(
     return quant_modes.high(total, factor, dtype, bias if wide else None)
 
 
-def _asymmetric(op: TensorOp, sums: Sums, x: Any, weight: Any, bias: Any, over_depth: Callable[[Any], Any]) -> Any:
+def _asymmetric(op: Products, sums: Sums, x: Any, weight: Any, bias: Any, over_depth: Callable[[Any], Any]) -> Any:
     """Padding counts as the zero point of the input; only so bias2 is one number per channel (bmlang.md 3.3)."""
     of_input, of_weight, of_output = op.zero_points
     crossed = sums(x, np.full_like(weight, of_weight), of_input) if of_weight else None

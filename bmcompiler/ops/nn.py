@@ -12,9 +12,9 @@ from bmcompiler.ir import TensorType
 from bmcompiler.numeric import arith
 from bmcompiler.numeric.blas import in_parallel
 from bmcompiler.numeric.quant_modes import ASYMMETRIC
-from bmcompiler.ops.base import Pair, Quad, TensorOp, attr, operand, tensorop
-from bmcompiler.ops.modes import MODE_ATTRIBUTES, check_quantized, finish_products
-from bmcompiler.ops.rules import ACTIVATION, activated, broadcast_shape, need_activation, widened
+from bmcompiler.ops.base import Pair, Quad, TensorOp, attr, operand, optional_operand, tensorop
+from bmcompiler.ops.modes import Products, check_quantized, finish_products
+from bmcompiler.ops.rules import activated, broadcast_shape, need_activation, widened
 
 _COLUMN_VALUES = 1 << 20
 """Gathered input values per matrix product: 4 MB, large enough for BLAS and small enough for the caches."""
@@ -25,7 +25,7 @@ _PIECE_VALUES = 1 << 14
 
 
 @tensorop("conv")
-class Conv(TensorOp):
+class Conv(Products):
     """2-D convolution (cross-correlation), NCHW.
 
     out[n,o,y,x] = bias[o] + sum_{i,r,s} in[n, g*I + i, y*sh + r*dh - top, x*sw + s*dw - left] * weight[o,i,r,s]
@@ -46,15 +46,13 @@ class Conv(TensorOp):
          tensor<4xi32>) -> tensor<1x4x8x8xui8>
     """
 
-    ins = (operand("input", 4), operand("weight", 4), operand("bias", 1, optional=True))
-    attrs = (
-        attr("strides", Pair, (1, 1)),
-        attr("pads", Quad, (0, 0, 0, 0)),
-        attr("dilations", Pair, (1, 1)),
-        attr("group", int, 1),
-        *MODE_ATTRIBUTES,
-        ACTIVATION,
-    )
+    input = operand(4)
+    weight = operand(4)
+    bias = optional_operand(1)
+    strides = attr(Pair, (1, 1))
+    pads = attr(Quad, (0, 0, 0, 0))
+    dilations = attr(Pair, (1, 1))
+    group = attr(int, 1)
     free_dtype = True
 
     def infer(self) -> TensorType:
@@ -72,7 +70,8 @@ class Conv(TensorOp):
         return TensorType((n, o, oh, ow), self.input.dtype)
 
     def evaluate(self, x: Any, weight: Any, bias: Any = None) -> Any:
-        geometry = {"strides": self.strides, "pads": self.pads, "dilations": self.dilations, "groups": self.group}
+        geometry: dict[str, Any] = {"strides": self.strides, "pads": self.pads}
+        geometry |= {"dilations": self.dilations, "groups": self.group}
         if self.input.type.is_float:
             out = conv2d_float(x, weight, **geometry)
             return activated(self, out if bias is None else np.add(out, bias[:, None, None], out=out))
@@ -92,7 +91,7 @@ class Conv(TensorOp):
 
 
 @tensorop("deconv")
-class Deconv(TensorOp):
+class Deconv(Products):
     """2-D transposed convolution, NCHW.
 
     out[n,o,y*sh + r*dh - top, x*sw + s*dw - left] += in[n, g*I + i, y, x] * weight[g*I + i, o - g*O/group, r, s] for
@@ -107,16 +106,14 @@ class Deconv(TensorOp):
     Integer form as in conv (bm1880.md 8.2, inserted zeros), `mode` "", "low" or "high".
     """
 
-    ins = (operand("input", 4), operand("weight", 4), operand("bias", 1, optional=True))
-    attrs = (
-        attr("strides", Pair, (1, 1)),
-        attr("pads", Quad, (0, 0, 0, 0)),
-        attr("dilations", Pair, (1, 1)),
-        attr("group", int, 1),
-        attr("output_pads", Pair, (0, 0)),
-        *MODE_ATTRIBUTES,
-        ACTIVATION,
-    )
+    input = operand(4)
+    weight = operand(4)
+    bias = optional_operand(1)
+    strides = attr(Pair, (1, 1))
+    pads = attr(Quad, (0, 0, 0, 0))
+    dilations = attr(Pair, (1, 1))
+    group = attr(int, 1)
+    output_pads = attr(Pair, (0, 0))
     free_dtype = True
 
     def infer(self) -> TensorType:
@@ -182,7 +179,7 @@ class Deconv(TensorOp):
 
 
 @tensorop("matmul")
-class Matmul(TensorOp):
+class Matmul(Products):
     """Matrix product over the last two axes, numpy broadcasting of the leading ones; ranks 2 and up.
 
     out[..., i, j] = sum_k left[..., i, k] * right[..., k, j] + bias[j]; transpose_left / transpose_right swap the last
@@ -194,13 +191,11 @@ class Matmul(TensorOp):
     ceil(log2(1/scale)) where conv takes the floor (bmlang.md 3.2).
     """
 
-    ins = (operand("left"), operand("right"), operand("bias", 1, optional=True))
-    attrs = (
-        attr("transpose_left", bool, False),
-        attr("transpose_right", bool, False),
-        *MODE_ATTRIBUTES,
-        ACTIVATION,
-    )
+    left = operand()
+    right = operand()
+    bias = optional_operand(1)
+    transpose_left = attr(bool, False)
+    transpose_right = attr(bool, False)
     free_dtype = True
 
     def infer(self) -> TensorType:

@@ -8,7 +8,7 @@ import numpy as np
 
 from bmcompiler.ir import TensorType
 from bmcompiler.numeric import arith
-from bmcompiler.ops.base import Ints, TensorOp, attr, operand, tensorop
+from bmcompiler.ops.base import Ints, TensorOp, attr, operand, optional_operand, tensorop
 from bmcompiler.ops.rules import (
     along_axis,
     check_products,
@@ -40,8 +40,11 @@ class Scale(TensorOp):
     saturate(round_shift(sum, rshift)) to the element type of the result.
     """
 
-    ins = (operand("input"), operand("weight", 1), operand("bias", 1, optional=True))
-    attrs = (attr("axis", int, 1), attr("rshift", int, 0))
+    input = operand()
+    weight = operand(1)
+    bias = optional_operand(1)
+    axis = attr(int, 1)
+    rshift = attr(int, 0)
     free_dtype = True
 
     def infer(self) -> TensorType:
@@ -60,7 +63,7 @@ class Scale(TensorOp):
         return arith.requantize(total, self.rshift, self.type.dtype)
 
     def check(self) -> None:
-        check_products(self)
+        check_products(self, self.rshift)
 
 
 @tensorop("batch_norm")
@@ -71,8 +74,12 @@ class BatchNorm(TensorOp):
          tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<1x8x4x4xf32>
     """
 
-    ins = (operand("input"), operand("gamma", 1), operand("beta", 1), operand("mean", 1), operand("variance", 1))
-    attrs = (attr("epsilon", float, 1e-5),)
+    input = operand()
+    gamma = operand(1)
+    beta = operand(1)
+    mean = operand(1)
+    variance = operand(1)
+    epsilon = attr(float, 1e-5)
 
     def infer(self) -> TensorType:
         _need_vectors(self, need_axis(self, 1, self.input.type.rank))
@@ -100,8 +107,11 @@ class Lrn(TensorOp):
     %y = "tensorop.lrn"(%x) {alpha = 0.0001, beta = 0.75, size = 5} : (tensor<1x8x4x4xf32>) -> tensor<1x8x4x4xf32>
     """
 
-    ins = (operand("input"),)
-    attrs = (attr("size", int), attr("alpha", float, 1e-4), attr("beta", float, 0.75), attr("k", float, 1.0))
+    input = operand()
+    size = attr(int)
+    alpha = attr(float, 1e-4)
+    beta = attr(float, 0.75)
+    k = attr(float, 1.0)
 
     def infer(self) -> TensorType:
         need_axis(self, 1, self.input.type.rank)
@@ -126,7 +136,8 @@ class Lrn(TensorOp):
 class _OverAxes(TensorOp):
     """Operand, axes and shape rule of normalisations by statistics of their own input."""
 
-    ins = (operand("input"),)
+    input = operand()
+    axes = attr(Ints)
 
     def infer(self) -> TensorType:
         axes = self.axes
@@ -147,7 +158,7 @@ class L2Normalize(_OverAxes):
     %y = "tensorop.l2_normalize"(%x) {axes = [1], epsilon = 1e-10} : (tensor<1x8x4x4xf32>) -> tensor<1x8x4x4xf32>
     """
 
-    attrs = (attr("axes", Ints), attr("epsilon", float, 0.0))
+    epsilon = attr(float, 0.0)
 
     def evaluate(self, x: Any) -> Any:
         (wide,) = widened(x)
@@ -165,7 +176,8 @@ class MeanVarianceNorm(_OverAxes):
          -> tensor<1x8x4x4xf32>
     """
 
-    attrs = (attr("axes", Ints), attr("normalize_variance", bool, True), attr("epsilon", float, 0.0))
+    normalize_variance = attr(bool, True)
+    epsilon = attr(float, 0.0)
 
     def evaluate(self, x: Any) -> Any:
         (wide,) = widened(x)
@@ -179,7 +191,9 @@ class MeanVarianceNorm(_OverAxes):
 class _LastAxes(TensorOp):
     """Operands and shape rule of normalisations over the axes from `axis` on; factors have the shape of those axes."""
 
-    attrs = (attr("axis", int), attr("epsilon", float, 1e-5))
+    input = operand()
+    axis = attr(int)
+    epsilon = attr(float, 1e-5)
 
     def infer(self) -> TensorType:
         axis = need_axis(self, self.axis, self.input.type.rank)
@@ -208,7 +222,8 @@ class LayerNorm(_LastAxes):
          -> tensor<3x4xf32>
     """
 
-    ins = (operand("input"), operand("gamma", optional=True), operand("beta", optional=True))
+    gamma = optional_operand()
+    beta = optional_operand()
 
     def evaluate(self, x: Any, gamma: Any = None, beta: Any = None) -> Any:
         (wide,) = widened(x)
@@ -228,7 +243,7 @@ class RmsNorm(_LastAxes):
     %y = "tensorop.rms_norm"(%x, %g) {axis = 1} : (tensor<3x4xf32>, tensor<4xf32>) -> tensor<3x4xf32>
     """
 
-    ins = (operand("input"), operand("gamma", optional=True))
+    gamma = optional_operand()
 
     def evaluate(self, x: Any, gamma: Any = None) -> Any:
         (wide,) = widened(x)

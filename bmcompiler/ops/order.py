@@ -22,8 +22,11 @@ class Cumulate(TensorOp):
     %y = "tensorop.cumulate"(%x) {axis = 1, method = "sum"} : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
-    ins = (operand("x"),)
-    attrs = (attr("method", str), attr("axis", int), attr("exclusive", bool, False), attr("reverse", bool, False))
+    x = operand()
+    method = attr(str)
+    axis = attr(int)
+    exclusive = attr(bool, False)
+    reverse = attr(bool, False)
 
     def infer(self) -> TensorType:
         if self.method not in _CUMULATE:
@@ -51,8 +54,10 @@ class TopK(TensorOp):
     %v, %i = "tensorop.top_k"(%x) {axis = 1, k = 3} : (tensor<1x8xf32>) -> (tensor<1x3xf32>, tensor<1x3xi64>)
     """
 
-    ins = (operand("x"),)
-    attrs = (attr("k", int), attr("axis", int), attr("largest", bool, True))
+    x = operand()
+    k = attr(int)
+    axis = attr(int)
+    largest = attr(bool, True)
 
     def infer(self) -> list[TensorType]:
         shape = self.x.shape
@@ -79,7 +84,7 @@ class Det(TensorOp):
     %y = "tensorop.det"(%x) : (tensor<2x4x4xf32>) -> tensor<2xf32>
     """
 
-    ins = (operand("x"),)
+    x = operand()
 
     def infer(self) -> TensorType:
         shape = self.x.shape

@@ -16,7 +16,11 @@ from bmcompiler.ops.rules import BYTES, holding, largest, need_dtype, need_same_
 class _Pool(TensorOp):
     """Operand, window attributes and shape rule of both poolings."""
 
-    ins = (operand("input", 4),)
+    input = operand(4)
+    kernel = attr(Pair)
+    strides = attr(Pair, (1, 1))
+    pads = attr(Quad, (0, 0, 0, 0))
+    ceil_mode = attr(bool, False)
 
     def taps(self) -> tuple[int, int]:
         """Dilations (vertical, horizontal)."""
@@ -81,13 +85,7 @@ class MaxPool(_Pool):
     Integer form: bm1880.md 8.2 max_pooling.
     """
 
-    attrs = (
-        attr("kernel", Pair),
-        attr("strides", Pair, (1, 1)),
-        attr("pads", Quad, (0, 0, 0, 0)),
-        attr("dilations", Pair, (1, 1)),
-        attr("ceil_mode", bool, False),
-    )
+    dilations = attr(Pair, (1, 1))
 
     def taps(self) -> tuple[int, int]:
         down, across = self.dilations
@@ -119,16 +117,10 @@ class AvgPool(_Pool):
     saturate(round half away from zero(fl(float32(window sum) * float32(scale)))) (bm1684.md 6.2).
     """
 
-    attrs = (
-        attr("kernel", Pair),
-        attr("strides", Pair, (1, 1)),
-        attr("pads", Quad, (0, 0, 0, 0)),
-        attr("ceil_mode", bool, False),
-        attr("count_include_pad", bool, False),
-        attr("multiplier", int, 1),
-        attr("rshift", int, 0),
-        attr("scale", float, 0.0),
-    )
+    count_include_pad = attr(bool, False)
+    multiplier = attr(int, 1)
+    rshift = attr(int, 0)
+    scale = attr(float, 0.0)
     free_dtype = True
 
     def infer(self) -> TensorType:

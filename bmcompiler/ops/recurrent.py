@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bmcompiler.ir import TensorType
-from bmcompiler.ops.base import Floats, Ints, Strs, TensorOp, attr, operand, tensorop
+from bmcompiler.ops.base import Floats, Ints, Strs, TensorOp, attr, operand, optional_operand, tensorop
 from bmcompiler.ops.rules import need_float, need_same_dtype
 
 # name -> function of (x, alpha, beta), with the defaults of alpha and beta
@@ -35,6 +35,17 @@ class _Recurrent(TensorOp):
     recurrent part), initial state (D, N, H). D is 2 for "bidirectional", else 1.
     """
 
+    input = operand(3)
+    weight = operand(3)
+    recurrence = operand(3)
+    bias = operand(2)
+    state = operand(3)
+    direction = attr(str, "forward")
+    lengths = attr(Ints, ())
+    activations = attr(Strs, ())
+    alphas = attr(Floats, ())
+    betas = attr(Floats, ())
+    clip = attr(float, 0.0)
     gates: ClassVar[int]
     functions: ClassVar[tuple[str, ...]]
     """Default activations of one direction."""
@@ -122,23 +133,6 @@ class _Recurrent(TensorOp):
         raise TypeError(f"{type(self).__name__} defines no step")
 
 
-_ATTRS = (
-    attr("direction", str, "forward"),
-    attr("lengths", Ints, ()),
-    attr("activations", Strs, ()),
-    attr("alphas", Floats, ()),
-    attr("betas", Floats, ()),
-    attr("clip", float, 0.0),
-)
-_INS = (
-    operand("input", 3),
-    operand("weight", 3),
-    operand("recurrence", 3),
-    operand("bias", 2),
-    operand("state", 3),
-)
-
-
 @tensorop("rnn")
 class Rnn(_Recurrent):
     """Elman recurrence: h[t] = f(x[t] W' + h[t-1] R' + Wb + Rb). Results: every h (T, D, N, H), the last h (D, N, H).
@@ -151,8 +145,6 @@ class Rnn(_Recurrent):
     limits what goes into activations, 0 for no limit; activations, alphas, betas: per direction, see `ACTIVATIONS`.
     """
 
-    ins = _INS
-    attrs = _ATTRS
     gates = 1
     functions = ("tanh",)
 
@@ -174,8 +166,7 @@ class Gru(_Recurrent):
     weight (D, 3 H, I), recurrence (D, 3 H, H), bias (D, 6 H); the rest as in rnn.
     """
 
-    ins = _INS
-    attrs = (*_ATTRS, attr("linear_before_reset", bool, False))
+    linear_before_reset = attr(bool, False)
     gates = 3
     functions = ("sigmoid", "tanh")
 
@@ -207,8 +198,9 @@ class Lstm(_Recurrent):
     the rest as in rnn.
     """
 
-    ins = (*_INS, operand("cell", 3), operand("peephole", 2, optional=True))
-    attrs = (*_ATTRS, attr("input_forget", bool, False))
+    cell = operand(3)
+    peephole = optional_operand(2)
+    input_forget = attr(bool, False)
     gates = 4
     functions = ("sigmoid", "tanh", "tanh")
     states = 2

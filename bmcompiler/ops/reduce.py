@@ -77,8 +77,11 @@ class Reduce(TensorOp):
     (bm1880.md 8.2 mdsum). With `wrap`, every method on integers of any type: sums modulo 2**bits, fractions cut off.
     """
 
-    ins = (operand("x"),)
-    attrs = (attr("method", str), attr("axes", Ints), attr("keepdims", bool, True), attr("wrap", bool, False))
+    x = operand()
+    method = attr(str)
+    axes = attr(Ints)
+    keepdims = attr(bool, True)
+    wrap = attr(bool, False)
     free_dtype = True
 
     def infer(self) -> TensorType:
@@ -94,7 +97,7 @@ class Reduce(TensorOp):
         return TensorType(tuple(kept), self.x.dtype, quant)
 
     def evaluate(self, x: Any) -> Any:
-        how = {"axis": self.axes, "keepdims": self.keepdims}
+        how: dict[str, Any] = {"axis": self.axes, "keepdims": self.keepdims}
         if x.dtype.kind in "iu" and self.method == "sum" and not self.wrap:
             return arith.saturate(np.sum(x, dtype=np.int64, **how), self.type.dtype)
         return arith.truncate(np.asarray(_METHODS[self.method](x, **how)), x.dtype)
@@ -120,8 +123,10 @@ class Arg(TensorOp):
     %y = "tensorop.arg"(%x) {axis = 1, method = "max"} : (tensor<1x10xf32>) -> tensor<1x1xi32>
     """
 
-    ins = (operand("x"),)
-    attrs = (attr("method", str), attr("axis", int), attr("keepdims", bool, True))
+    x = operand()
+    method = attr(str)
+    axis = attr(int)
+    keepdims = attr(bool, True)
 
     def infer(self) -> TensorType:
         if self.method not in ("max", "min"):

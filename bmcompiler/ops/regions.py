@@ -21,7 +21,8 @@ def _half_up(x: Any) -> Any:
 class _RegionPool(TensorOp):
     """Operands and rules of poolings over regions."""
 
-    ins = (operand("input", 4), operand("rois", 2))
+    input = operand(4)
+    rois = operand(2)
 
     def region_count(self) -> int:
         if self.rois.shape[1] != 5:
@@ -78,7 +79,8 @@ class RoiPool(_RegionPool):
     Evaluation raises RuntimeUseError for a region of an image that is not there.
     """
 
-    attrs = (attr("size", Pair), attr("spatial_scale", float, 1.0))
+    size = attr(Pair)
+    spatial_scale = attr(float, 1.0)
 
     def infer(self) -> TensorType:
         if min(self.size) < 1:
@@ -110,7 +112,8 @@ class PsRoiPool(_RegionPool):
     Evaluation raises RuntimeUseError for a region of an image that is not there.
     """
 
-    attrs = (attr("group", int), attr("spatial_scale", float, 1.0))
+    group = attr(int)
+    spatial_scale = attr(float, 1.0)
 
     def infer(self) -> TensorType:
         channels, group = self.input.shape[1], self.group
@@ -151,15 +154,15 @@ class Proposal(TensorOp):
              (tensor<1x2x4x4xf32>, tensor<1x4x4x4xf32>, tensor<1x3xf32>) -> (tensor<9x5xf32>, tensor<9xf32>)
     """
 
-    ins = (operand("scores", 4), operand("deltas", 4), operand("image", 2))
-    attrs = (
-        attr("anchors", Floats),
-        attr("feature_stride", int, 16),
-        attr("min_size", int, 16),
-        attr("pre_nms_count", int, 6000),
-        attr("post_nms_count", int, 300),
-        attr("nms_threshold", float, 0.7),
-    )
+    scores = operand(4)
+    deltas = operand(4)
+    image = operand(2)
+    anchors = attr(Floats)
+    feature_stride = attr(int, 16)
+    min_size = attr(int, 16)
+    pre_nms_count = attr(int, 6000)
+    post_nms_count = attr(int, 300)
+    nms_threshold = attr(float, 0.7)
 
     def infer(self) -> list[TensorType]:
         images, _, h, w = self.scores.shape

@@ -95,19 +95,17 @@ class Resize(TensorOp):
     `ROUNDINGS`. Every element type for "nearest" (type and quantization stay), floats otherwise.
     """
 
-    ins = (operand("input"),)
-    attrs = (
-        attr("sizes", Ints),
-        attr("scales", Floats),
-        attr("mode", str, "nearest"),
-        attr("coordinates", str, "half_pixel"),
-        attr("rounding", str, "round_prefer_floor"),
-        attr("cubic_a", float, -0.75),
-        attr("exclude_outside", bool, False),
-        attr("antialias", bool, False),
-        attr("roi", Floats, ()),
-        attr("extrapolation", float, 0.0),
-    )
+    input = operand()
+    sizes = attr(Ints)
+    scales = attr(Floats)
+    mode = attr(str, "nearest")
+    coordinates = attr(str, "half_pixel")
+    rounding = attr(str, "round_prefer_floor")
+    cubic_a = attr(float, -0.75)
+    exclude_outside = attr(bool, False)
+    antialias = attr(bool, False)
+    roi = attr(Floats, ())
+    extrapolation = attr(float, 0.0)
 
     def infer(self) -> TensorType:
         type = self.input.type
@@ -192,8 +190,11 @@ class GridSample(TensorOp):
          tensor<1x6x6x2xf32>) -> tensor<1x8x6x6xf32>
     """
 
-    ins = (operand("input"), operand("grid"))
-    attrs = (attr("mode", str, "linear"), attr("padding", str, "zeros"), attr("align_corners", bool, False))
+    input = operand()
+    grid = operand()
+    mode = attr(str, "linear")
+    padding = attr(str, "zeros")
+    align_corners = attr(bool, False)
 
     def infer(self) -> TensorType:
         shape, grid = self.input.shape, self.grid.shape
@@ -263,14 +264,14 @@ class RoiAlign(TensorOp):
          tensor<5x4xf32>, tensor<5xi64>) -> tensor<5x8x7x7xf32>
     """
 
-    ins = (operand("input", 4), operand("rois", 2), operand("images", 1))
-    attrs = (
-        attr("size", Pair),
-        attr("samples", int, 0),
-        attr("spatial_scale", float, 1.0),
-        attr("method", str, "mean"),
-        attr("half_pixel", bool, True),
-    )
+    input = operand(4)
+    rois = operand(2)
+    images = operand(1)
+    size = attr(Pair)
+    samples = attr(int, 0)
+    spatial_scale = attr(float, 1.0)
+    method = attr(str, "mean")
+    half_pixel = attr(bool, True)
 
     def infer(self) -> TensorType:
         count = self.images.shape[0]

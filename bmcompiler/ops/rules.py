@@ -16,8 +16,16 @@ ARITHMETIC = ("i8", "u8", "i16", "u16", "i32")
 """Element types of integer arithmetic: products and sums of two of them are exact in int64."""
 MAX_SHIFT = 31
 ACTIVATIONS = ("", "relu", "relu6")
-ACTIVATION = attr("activation", str, "")
-"""What an op does to its result before it leaves: nothing, max(x, 0), or min(max(x, 0), 6) (floats only)."""
+
+
+class Activated(TensorOp):
+    """Base of ops that do something to their result before it leaves.
+
+    Attributes:
+        activation: "" for nothing, "relu" for max(x, 0), "relu6" for min(max(x, 0), 6) (floats only).
+    """
+
+    activation = attr(str, "")
 
 
 def plain(type: TensorType) -> TensorType:
@@ -57,7 +65,7 @@ def need_shift(op: TensorOp, shift: int) -> None:
         raise op.invalid(f"a right shift must be 0 to {MAX_SHIFT}, got {shift}")
 
 
-def check_products(op: TensorOp) -> None:
+def check_products(op: TensorOp, rshift: int) -> None:
     """Element types of sums of products (data, weight, optional bias), as conv, matmul and scale have them.
 
     Float form: one float type throughout, no rshift. Integer form (bm1880.md 8.2): i8 or u8 data and weight, i16 or
@@ -65,7 +73,7 @@ def check_products(op: TensorOp) -> None:
     """
     if op.operands[0].type.is_float:
         need_same_dtype(op, [*op.operands, op.result])
-        if op.rshift:
+        if rshift:
             raise op.invalid("rshift belongs to the integer form, the operands are floats")
         return
     need_dtype(op, "data", op.operands[0], BYTES)
@@ -73,10 +81,10 @@ def check_products(op: TensorOp) -> None:
     if len(op.operands) > 2:
         need_dtype(op, "bias", op.operands[2], ("i16", "i32"))
     need_dtype(op, "the result", op.result, ARITHMETIC)
-    need_shift(op, op.rshift)
+    need_shift(op, rshift)
 
 
-def need_activation(op: TensorOp) -> None:
+def need_activation(op: Activated) -> None:
     """Raise VerifyError unless the attribute `activation` is one of `ACTIVATIONS` and fits the result."""
     if op.activation not in ACTIVATIONS:
         known = ", ".join(repr(name) for name in ACTIVATIONS)
@@ -85,7 +93,7 @@ def need_activation(op: TensorOp) -> None:
         raise op.invalid(f"activation relu6 belongs to the float form, the result is {op.results[0].dtype}")
 
 
-def activated(op: TensorOp, out: Any) -> Any:
+def activated(op: Activated, out: Any) -> Any:
     """The result `out` of an op after its attribute `activation`; the formulas are those of relu and clip."""
     if not op.activation:
         return out

@@ -38,13 +38,12 @@ class NonMaxSuppression(Padded):
          (tensor<1x6x4xf32>, tensor<1x2x6xf32>) -> tensor<6x3xi64>
     """
 
-    ins = (operand("boxes", 3), operand("scores", 3))
-    attrs = (
-        attr("max_boxes", int),
-        attr("iou_threshold", float, 0.0),
-        attr("score_threshold", float, -np.inf),
-        attr("centered", bool, False),
-    )
+    boxes = operand(3)
+    scores = operand(3)
+    max_boxes = attr(int)
+    iou_threshold = attr(float, 0.0)
+    score_threshold = attr(float, -np.inf)
+    centered = attr(bool, False)
     padded_axis = 0
 
     def infer(self) -> TensorType:
@@ -78,7 +77,7 @@ class Nonzero(Padded):
     %y = "tensorop.nonzero"(%x) : (tensor<2x3xf32>) -> tensor<2x6xi64>
     """
 
-    ins = (operand("input"),)
+    input = operand()
     padded_axis = 1
 
     def infer(self) -> TensorType:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.ir import TensorType
-from bmcompiler.ops.base import Ints, Pair, TensorOp, attr, operand, tensorop
+from bmcompiler.ops.base import Ints, Pair, TensorOp, attr, operand, tensorop, variadic_operand
 from bmcompiler.ops.rules import need_axis, need_length, need_same_dtype
 
 _PAD_MODES = ("constant", "reflect", "edge", "symmetric")
@@ -21,8 +21,8 @@ class Reshape(TensorOp):
     %y = "tensorop.reshape"(%x) {shape = [1, 128]} : (tensor<1x8x4x4xf32>) -> tensor<1x128xf32>
     """
 
-    ins = (operand("x"),)
-    attrs = (attr("shape", Ints),)
+    x = operand()
+    shape = attr(Ints)
 
     def infer(self) -> TensorType:
         if min(self.shape, default=0) < 0 or prod(self.shape) != self.x.type.size:
@@ -40,8 +40,8 @@ class Permute(TensorOp):
     %y = "tensorop.permute"(%x) {order = [0, 2, 3, 1]} : (tensor<1x8x4x4xf32>) -> tensor<1x4x4x8xf32>
     """
 
-    ins = (operand("x"),)
-    attrs = (attr("order", Ints),)
+    x = operand()
+    order = attr(Ints)
 
     def infer(self) -> TensorType:
         if sorted(self.order) != list(range(self.x.type.rank)):
@@ -59,8 +59,8 @@ class Concat(TensorOp):
     %y = "tensorop.concat"(%a, %b) {axis = 1} : (tensor<1x8x4x4xf32>, tensor<1x4x4x4xf32>) -> tensor<1x12x4x4xf32>
     """
 
-    ins = (operand("x", variadic=True),)
-    attrs = (attr("axis", int),)
+    x = variadic_operand()
+    axis = attr(int)
 
     def infer(self) -> TensorType:
         if not self.x:
@@ -90,8 +90,9 @@ class Split(TensorOp):
     %a, %b = "tensorop.split"(%x) {axis = 1, sizes = [2, 6]} : (tensor<1x8xf32>) -> (tensor<1x2xf32>, tensor<1x6xf32>)
     """
 
-    ins = (operand("x"),)
-    attrs = (attr("axis", int), attr("sizes", Ints))
+    x = operand()
+    axis = attr(int)
+    sizes = attr(Ints)
 
     def infer(self) -> list[TensorType]:
         type = self.x.type
@@ -114,8 +115,10 @@ class Slice(TensorOp):
     %y = "tensorop.slice"(%x) {ends = [1, 8], starts = [0, 2], steps = [1, 2]} : (tensor<1x8xf32>) -> tensor<1x3xf32>
     """
 
-    ins = (operand("x"),)
-    attrs = (attr("starts", Ints), attr("ends", Ints), attr("steps", Ints))
+    x = operand()
+    starts = attr(Ints)
+    ends = attr(Ints)
+    steps = attr(Ints)
 
     def infer(self) -> TensorType:
         for name, items in (("starts", self.starts), ("ends", self.ends), ("steps", self.steps)):
@@ -142,8 +145,10 @@ class Pad(TensorOp):
     %y = "tensorop.pad"(%x) {pads = [0, 0, 1, 1]} : (tensor<1x8xf32>) -> tensor<1x10xf32>
     """
 
-    ins = (operand("x"),)
-    attrs = (attr("pads", Ints), attr("mode", str, "constant"), attr("value", float, 0.0))
+    x = operand()
+    pads = attr(Ints)
+    mode = attr(str, "constant")
+    value = attr(float, 0.0)
 
     def infer(self) -> TensorType:
         if self.mode not in _PAD_MODES:
@@ -165,7 +170,7 @@ class Pad(TensorOp):
     def evaluate(self, x: Any) -> Any:
         widths = list(zip(self.pads[::2], self.pads[1::2]))
         if self.mode != "constant":
-            return np.pad(x, widths, mode=self.mode)
+            return np.pad(x, widths, mode=self.mode)  # type: ignore[call-overload]  # `check` knows the modes
         out = np.full(self.type.shape, self.value if x.dtype.kind == "f" else int(self.value), x.dtype)
         out[tuple(slice(before, before + d) for (before, _), d in zip(widths, x.shape))] = x
         return out
@@ -186,8 +191,8 @@ class Upsample(TensorOp):
     %y = "tensorop.upsample"(%x) {scale = [2, 2]} : (tensor<1x8x4x4xf32>) -> tensor<1x8x8x8xf32>
     """
 
-    ins = (operand("x", 4),)
-    attrs = (attr("scale", Pair),)
+    x = operand(4)
+    scale = attr(Pair)
 
     def infer(self) -> TensorType:
         if min(self.scale) < 1:
@@ -210,8 +215,9 @@ class Interleave(TensorOp):
     x (N, sh*sw*P, H, W), out (N, channels, H*sh, W*sw), channels <= P.
     """
 
-    ins = (operand("x", 4),)
-    attrs = (attr("scale", Pair), attr("channels", int))
+    x = operand(4)
+    scale = attr(Pair)
+    channels = attr(int)
 
     def infer(self) -> TensorType:
         if min(self.scale) < 1:
@@ -234,8 +240,8 @@ class Tile(TensorOp):
     %y = "tensorop.tile"(%x) {reps = [1, 2]} : (tensor<1x8xf32>) -> tensor<1x16xf32>
     """
 
-    ins = (operand("x"),)
-    attrs = (attr("reps", Ints),)
+    x = operand()
+    reps = attr(Ints)
 
     def infer(self) -> TensorType:
         need_length(self, "reps", self.reps, self.x.type.rank)

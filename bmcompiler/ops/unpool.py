@@ -59,8 +59,9 @@ class MaxUnpool(TensorOp):
          tensor<1x8x4x4xf32>
     """
 
-    ins = (operand("input", 4), operand("mask", 4))
-    attrs = (attr("size", Pair),)
+    input = operand(4)
+    mask = operand(4)
+    size = attr(Pair)
 
     def infer(self) -> TensorType:
         if self.input.shape != self.mask.shape:

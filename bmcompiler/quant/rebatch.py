@@ -5,6 +5,7 @@ from __future__ import annotations
 from bmcompiler.errors import BMError
 from bmcompiler.ir import Function, Module, Operation, TensorType, Value
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.shape import Reshape, Slice
 
 # Attributes that name axes; one of them being 0 would mix or reorder samples.
 _AXIS_ATTRIBUTES = ("axis", "axes")
@@ -44,12 +45,12 @@ def _copy(op: Operation, operands: list[Value], before: int, batch: int) -> Tens
         return type(op)((), op.attributes, [r.type for r in op.results], op.location)
     if all(new.shape == old.shape for new, old in zip(operands, op.operands)):
         return type(op)(operands, op.attributes, [r.type for r in op.results], op.location)
-    changes = {}
-    if op.opname == "reshape":
+    changes: dict[str, tuple[int, ...]] = {}
+    if isinstance(op, Reshape):
         if op.shape[:1] != (before,):
             return None
         changes["shape"] = (batch, *op.shape[1:])
-    if op.opname == "slice":
+    if isinstance(op, Slice):
         if (op.starts[0], op.ends[0], op.steps[0]) != (0, before, 1):
             return None
         changes["ends"] = (batch, *op.ends[1:])

@@ -28,6 +28,8 @@ from bmcompiler.ir import Module, Operation, Value, erase_dead
 from bmcompiler.ir.keys import TENSOR_NAME, WEIGHT
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.builder import Builder
+from bmcompiler.ops.elementwise import Arithmetic
+from bmcompiler.ops.reduce import Reduce
 from bmcompiler.plugins.registry import failure_note
 
 if TYPE_CHECKING:
@@ -36,7 +38,6 @@ if TYPE_CHECKING:
 """Attribute of an op: name (names, for several results) of the ONNX tensors it makes; calibration tables use it."""
 
 _COMPUTING = ("conv", "deconv", "matmul", "scale", "avg_pool", "add", "sub", "mul", "reduce")
-_INTEGER = ("add", "sub", "mul", "reduce")
 _CUSTOM_GROUP = "bmcompiler.onnx_ops"
 _MAX_DEPTH = 32
 _MAX_EXPANDED = 1 << 16
@@ -291,7 +292,7 @@ class _Importer:
         except VerifyError as error:
             raise UnsupportedError(error.reason) from None
         types = {result.dtype for result in op.results if result.type.is_integer}
-        exact = op.short_name in _INTEGER and (op.wrap or types == {"i32"})
+        exact = isinstance(op, (Arithmetic, Reduce)) and (op.wrap or types == {"i32"})
         if op.short_name in _COMPUTING and types and not exact:
             raise UnsupportedError(f"computing with elements of type {', '.join(types)} is not supported")
 

@@ -21,8 +21,9 @@ from bmcompiler.plugins.custom_layers import register_kernel
 class SoftGate(TensorOp):
     """x * sigmoid(alpha * gate), both of one shape."""
 
-    ins = (operand("x"), operand("gate"))
-    attrs = (attr("alpha", float, 1.0),)
+    x = operand()
+    gate = operand()
+    alpha = attr(float, 1.0)
 
     def infer(self) -> TensorType:
         if self.x.shape != self.gate.shape:
