@@ -10,7 +10,7 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.legalize_rules import RULES
 from bmcompiler.passes.legalize_rules.activation import activation_after
 from bmcompiler.passes.legalize_rules.base import Draft
-from bmcompiler.passes.quantization.probe import int8_refusal
+from bmcompiler.passes.quantization.shift.probe import int8_refusal
 from bmcompiler.passes.rewriting import activates, forward, inherit
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.target import Target, unsupported_reason

@@ -17,11 +17,12 @@ from bmcompiler.passes.calibrate import tensor_names, thresholds
 from bmcompiler.passes.quantization.base import NoInt8Form, Rule, Scaling, is_constant
 from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.islands import pointless_islands
-from bmcompiler.passes.quantization.shift.scheme import Scheme, Shifts
+from bmcompiler.passes.quantization.scheme import Scheme, Start
+from bmcompiler.passes.quantization.shift.scheme import Shifts
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 
 if TYPE_CHECKING:
-    from bmcompiler.passes.quantization.scale.layers import Layer
+    from bmcompiler.passes.quantization.scale.integer_layer import Layer
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,7 @@ class Quantize(Pass):
         exact = {
             r for op in function.ops for r in op.results if self.strict_table and THRESHOLD_SOURCE in op.attributes
         }
-        low = scheme.start(module, function, thresholds(function), scaling, exact, ctx.target)
+        low = scheme.start(Start(module, function, thresholds(function), scaling, exact, ctx.target))
         accepted: set[Operation] = set()
         for op in function.ops[:-1]:
             if is_constant_op(op):

@@ -1,6 +1,6 @@
 """What a quantization rule is, and the table of rules.
 
-    @rule("relu", scaling=Scaling.KEEPS)
+    @COMMON.rule("relu", scaling=Scaling.KEEPS)
     def relu(op, low):
         return low.emit("relu", [low.request(op.operands[0])])
 
@@ -21,7 +21,7 @@ from bmcompiler.ops.activation import FloatUnary
 from bmcompiler.ops.base import TensorOp
 
 Build = Callable[[TensorOp, Any], "Value | Sequence[Value]"]
-"""(float op, the `Building` of the scheme) -> integer results."""
+"""(float op, the `Forms` of the scheme) -> integer results."""
 _Build = TypeVar("_Build", bound=Build)
 
 
@@ -73,9 +73,8 @@ class Rules(dict[str, Rule]):
         return register
 
 
-RULES = Rules()
-"""Rules of power-of-two shifts."""
-rule = RULES.rule
+COMMON = Rules()
+"""Rules of all schemes; each begins its own table with them (filled by `quantization.rules.table`)."""
 
 
 def is_constant(value: Value) -> bool:

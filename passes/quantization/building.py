@@ -28,8 +28,10 @@ Mark = tuple[int, int, int, int, int]
 class Building(Generic[F]):
     """Builds the integer version of `function` beside it, op by op. Weights go into a module of its own.
 
-    A scheme is a subclass that defines the methods under "what a scheme defines". `integer_io`: float inputs of the net
-    that an integer op reads become integers, and outputs are what their producers make; otherwise both stay.
+    A scheme is a subclass that defines the methods under "what a scheme defines", and those of `forms.Forms`. A format
+    `F` is that of a whole tensor; integers with a scale per channel are weights only, and those have no `F`.
+    `integer_io`: float inputs of the net that an integer op reads become integers, and outputs are what their producers
+    make; otherwise both stay.
     """
 
     def __init__(
@@ -55,35 +57,35 @@ class Building(Generic[F]):
     # -- what a scheme defines ------------------------------------------------------------------------------------
     def wanted(self, value: Value) -> F:
         """What the plan wants for a value of the old function."""
-        raise TypeError(f"{type(self).__name__} is no building of a scheme")
+        raise no_scheme(self)
 
     def format_of(self, value: Value) -> F:
         """What an integer value of the new function is."""
-        raise TypeError(f"{type(self).__name__} is no building of a scheme")
+        raise no_scheme(self)
 
     def type_of(self, shape: Sequence[int], wanted: F) -> TensorType:
         """The type of an integer tensor."""
-        raise TypeError(f"{type(self).__name__} is no building of a scheme")
+        raise no_scheme(self)
 
     def same(self, a: F, b: F) -> bool:
         """Whether two formats are equal but for rounding."""
-        raise TypeError(f"{type(self).__name__} is no building of a scheme")
+        raise no_scheme(self)
 
     def of_constant(self, array: NDArray[Any]) -> F:
         """The format in which a constant loses least."""
-        raise TypeError(f"{type(self).__name__} is no building of a scheme")
+        raise no_scheme(self)
 
     def integers(self, array: NDArray[Any], wanted: F) -> NDArray[Any]:
         """A constant in a format."""
-        raise TypeError(f"{type(self).__name__} is no building of a scheme")
+        raise no_scheme(self)
 
     def rescale(self, value: Value, wanted: F) -> Value:
         """An integer value in another format."""
-        raise TypeError(f"{type(self).__name__} is no building of a scheme")
+        raise no_scheme(self)
 
     def note_float(self, op: Operation, reason: str) -> None:
         """Mark an op of the new function that stays in float."""
-        raise TypeError(f"{type(self).__name__} is no building of a scheme")
+        raise no_scheme(self)
 
     rounding: Mapping[str, Any] = {}
     """Attributes of `quantize`."""
@@ -172,6 +174,12 @@ class Building(Generic[F]):
         key = self.module.weights.add(name, np.ascontiguousarray(array))
         quant = None if scale is None else Quant(scale)
         return self._append("weight", [], _type(array, quant), {"key": key})
+
+    def constant_in(self, integers: NDArray[Any], like: Value | None, wanted: F) -> Value:
+        """A constant of integers that are in a format already."""
+        value = self.weight(integers, like)
+        value.type = self.type_of(value.shape, wanted)
+        return value
 
     def report(self, op: Operation, text: str) -> None:
         """Note what the user should know of an op; the last text counts."""
@@ -270,6 +278,11 @@ class Building(Generic[F]):
         producer = results[0].op
         if names is not None and producer is not None and producer.location == op.location:
             producer.attributes.setdefault(TENSOR_NAME, names)
+
+
+def no_scheme(building: object) -> TypeError:
+    """The error of a method that a scheme has to define."""
+    return TypeError(f"{type(building).__name__} is no building of a scheme")
 
 
 def _cut(table: dict[_Key, Value], size: int) -> None:

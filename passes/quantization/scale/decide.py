@@ -13,10 +13,10 @@ from bmcompiler.numeric.quant_modes import LOW, MODES
 from bmcompiler.passes.calibrate import tensor_names
 from bmcompiler.passes.quantization.base import is_constant
 from bmcompiler.passes.quantization.building import Building
-from bmcompiler.passes.quantization.scale.base import SCALE_RULES
 from bmcompiler.passes.quantization.scale.choice import Choice, Chooser, Lower
 from bmcompiler.passes.quantization.scale.cost import cycles, macs
 from bmcompiler.passes.quantization.scale.measure import Reference
+from bmcompiler.passes.quantization.scale.rules import SCALE_RULES
 from bmcompiler.passmanager import PassContext
 from bmcompiler.quant.mode_table import Row, load_modes
 from bmcompiler.target import Target

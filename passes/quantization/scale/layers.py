@@ -1,100 +1,119 @@
-"""Integers of a layer in each mode, from real weights and the formats around it.
-
-The chip has one shift, or one real factor, per instruction: weights have one scale per tensor. Scales per channel, as
-other compilers use them, are not possible.
-"""
+"""Convolution, inner product, scaling per channel: integer weights and one of the modes of `quant_modes`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from math import log2, sqrt
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler.errors import FileFormatError
-from bmcompiler.numeric.quant_modes import ASYMMETRIC, HIGH, LARGEST_SCALE, LOW, SMALLEST_SCALE, rescale
-from bmcompiler.passes.quantization.base import NoInt8Form
-from bmcompiler.passes.quantization.formulas import I8, I16, linear
-from bmcompiler.passes.quantization.scale.formats import Format, single
+from bmcompiler.errors import BMError
+from bmcompiler.ir import Operation, Value
+from bmcompiler.numeric.quant_modes import ASYMMETRIC
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.passes.quantization.forms import Affine
+from bmcompiler.passes.quantization.scale.formats import Format, format_of
+from bmcompiler.passes.quantization.scale.integer_layer import Layer, in_range, integer_layer
+from bmcompiler.passes.quantization.scale.tensors import Tensors
 
-_I32 = (1 << 31) - 1
-_NEAR = 1e-6
-
-
-@dataclass(frozen=True)
-class Layer:
-    """An integer layer: constants, attributes of the mode, and the format of its result.
-
-    weight: i8 in the shape given. bias: i16 or i32, or None. Real weight = weight * weight_scale, real bias =
-    bias * bias_scale.
-    """
-
-    weight: NDArray[np.int8]
-    bias: NDArray[Any] | None
-    attributes: Mapping[str, Any]
-    result: Format
-    weight_scale: float
-    bias_scale: float
+LAYERS = ("conv", "deconv", "matmul", "scale", "batch_norm")
+"""Ops that have modes."""
+_KEPT = ("strides", "pads", "dilations", "group", "output_pads", "transpose_left", "transpose_right")
 
 
-def integer_layer(
-    mode: str, weight: NDArray[Any], bias: NDArray[Any] | None, source: Format, wanted: Format, *, free: bool = False
-) -> Layer:
-    """Integers of a convolution, inner product or scaling.
+class Layers(Tensors):
+    """Layers and matrix products, each in the first mode that the target takes."""
 
-    1. low: the factor is made a power of two, so that the residual multiplier, which acts on 8 bits, is not needed.
-       Either the weights take up what is left over (their largest is then 64..127), or, where that loses more and the
-       scale of the result is `free`, the result does (rule 3). bias i16; where it does not fit, the scale of the result
-       is doubled until it does.
-    2. high, asymmetric: weights use all of -127..127; bias i16 where it fits and the mode puts it into the sum, else
-       i32. Zero points: those of the operands and the result, 0 for the weights.
-    3. The modes low and high round the sum to steps of the residual r before they multiply by it. For results of 8 bits
-       in the mode high the factor too is made a power of two where that loses less: an r below sqrt(2) is given to the
-       scale of a free result (also in the mode low), else one above 1.25 to the weights, whose steps grow by 2 / r.
+    def layer(self, op: TensorOp, weight: NDArray[Any], bias: NDArray[Any] | None) -> Value:
+        def attempt(mode: str, wanted: Format) -> Value:
+            x = self.request(op.operands[0], zero_point=mode == ASYMMETRIC)
+            ints = self._integers(op, mode, weight, bias, x, within(op, wanted))
+            operands = [x, *self._constants(ints, op.operands[1], op.bias)]
+            attributes = {**_kept(op), **ints.attributes, **after(op, ints.result)}
+            out = self.emit(op.opname, operands, attributes, ints.result)
+            self._report(op, ints)
+            return out
 
-    Raises FileFormatError for weights that are not finite, NoInt8Form for scales that no mode has.
-    """
-    for array in (weight, bias):
-        if array is not None and not np.isfinite(array).all():
-            raise FileFormatError("its weights hold NaN or infinity", remedy="give the weights of a net that works")
-    peak = float(np.abs(weight).max(initial=0.0)) or 1.0
-    weight_scale = single(peak / I8)
-    unit = source.scale * weight_scale
-    if mode != ASYMMETRIC and wanted.dtype in ("i8", "u8"):
-        residual = rescale(in_range(unit / wanted.scale)).residual
-        if free and residual < sqrt(2):
-            wanted = replace(wanted, scale=single(wanted.scale * residual))
-        elif mode == HIGH and 1.25 < residual < 2:  # 4 / r**2 + 1 against r**2 + 2, the squares of all steps
-            weight_scale = single(weight_scale * 2 / residual)
-            unit = source.scale * weight_scale
-    if mode == LOW:
-        return _low(weight, bias, source, wanted)
-    attributes: dict[str, Any] = {"mode": mode, "scale": in_range(unit / wanted.scale)}
-    if mode == ASYMMETRIC:
-        attributes["zero_points"] = (source.zero_point, 0, wanted.zero_point)
-    integers = np.clip(np.rint(np.asarray(weight, np.float64) / weight_scale), -I8, I8).astype(np.int8)
-    wide = None if bias is None else np.rint(np.asarray(bias, np.float64) / unit)
-    if wide is not None and np.abs(wide).max(initial=0.0) > _I32:
-        raise NoInt8Form("its bias is too large for its scales")
-    narrow = wide is not None and mode != ASYMMETRIC and np.abs(wide).max(initial=0.0) <= I16
-    biases = None if wide is None else wide.astype(np.int16 if narrow else np.int32)
-    return Layer(integers, biases, attributes, wanted, weight_scale, unit)
+        return self.first_of([partial(attempt, *each) for each in self.attempts(op) if _fits(op, each[0])])
+
+    def per_channel(self, op: TensorOp, affine: Affine) -> Value:
+        """A 1x1 depthwise convolution, between reshapes unless the operand is (N, C, H, W)."""
+        x = self.request(affine.source)
+        kernel = affine.weight.reshape(-1, 1, 1, 1)
+
+        def attempt(mode: str, wanted: Format) -> Value:
+            ints = self._integers(op, mode, kernel, affine.bias, x, within(op, wanted))
+            operands = [self.as_maps(x, affine.axis), *self._constants(ints, affine.like, None)]
+            attributes = {"group": len(kernel), **ints.attributes, **after(op, ints.result)}
+            out = self.emit("conv", operands, attributes, ints.result)
+            self._report(op, ints)
+            return self.as_before(out, x.shape)
+
+        return self.first_of([partial(attempt, *each) for each in self.attempts(op)])
+
+    def matrix_product(self, op: TensorOp, left: Value, right: Value) -> Value:
+        """One real factor."""
+
+        def attempt(mode: str, wanted: Format) -> Value:
+            result = within(op, wanted)
+            factor = in_range(format_of(left).scale * format_of(right).scale / result.scale)
+            attributes = {**_kept(op), "mode": mode, "scale": factor, **after(op, result)}
+            return self.emit("matmul", [left, right], attributes, result)
+
+        return self.first_of([partial(attempt, *each) for each in self.attempts(op) if each[0] != ASYMMETRIC])
+
+    def _integers(
+        self,
+        op: TensorOp,
+        mode: str,
+        weight: NDArray[Any],
+        bias: NDArray[Any] | None,
+        x: Value,
+        wanted: Format,
+    ) -> Layer:
+        """`integer_layer`; its error names the layer. Another lowering of the net finds the integers of this one."""
+        free = op.attributes.get("activation") != "relu6" and self.is_free(op.result)
+        key = (op, mode, format_of(x), wanted, free)
+        try:
+            if key not in self.layers:
+                self.layers[key] = integer_layer(mode, weight, bias, format_of(x), wanted, free=free)
+            return self.layers[key]
+        except BMError as error:
+            raise error.located(layer=op.label, kind=op.short_name) from None
+
+    def _constants(self, ints: Layer, weight: Value | None, bias: Value | None) -> list[Value]:
+        constants = [self.weight(ints.weight, weight, ints.weight_scale)]
+        if ints.bias is not None:
+            constants.append(self.weight(ints.bias, bias, ints.bias_scale))
+        return constants
+
+    def _report(self, op: TensorOp, ints: Layer) -> None:
+        text = f"mode {ints.attributes['mode']}, factor {ints.attributes['scale']:.5g}"
+        text += f" -> {ints.result.dtype}, scale {ints.result.scale:.5g}"
+        if ints.bias is not None:
+            text += f", largest bias {np.abs(ints.bias.astype(np.int64)).max(initial=0)}"
+        self.report(op, text)
 
 
-def _low(weight: NDArray[Any], bias: NDArray[Any] | None, source: Format, wanted: Format) -> Layer:
-    ints = linear(weight, bias, source.scale * 128, wanted.scale * 128)
-    result = replace(wanted, scale=single(ints.threshold / 128))
-    attributes = {"mode": LOW, "scale": 2.0**-ints.shift}
-    return Layer(ints.weight, ints.bias, attributes, result, ints.weight_scale, ints.bias_scale)
+def within(op: Operation, wanted: Format) -> Format:
+    """The format with saturation at 6 for relu6."""
+    if op.attributes.get("activation") == "relu6" and (wanted.top > 6 or not wanted.unsigned):
+        return Format.symmetric(min(wanted.top, 6.0), unsigned=True)
+    return wanted
 
 
-def in_range(factor: float) -> float:
-    """A factor between operands and result as the modes take it. Raises NoInt8Form for one that no shift can make."""
-    if not SMALLEST_SCALE <= single(factor) <= LARGEST_SCALE:
-        raise NoInt8Form(f"its factor {factor:.3g} between operands and result is out of the range of a right shift")
-    power = 2.0 ** round(log2(factor))
-    # a hair below a power of two the modes would shift one bit further and round to steps of almost 2
-    return power if abs(factor - power) <= _NEAR * power else single(factor)
+def after(op: Operation, result: Format) -> dict[str, Any]:
+    """The activation that is left to the integer op: none where u8 saturates at 0."""
+    inside = op.attributes.get("activation")
+    return {"activation": "relu"} if inside and not result.unsigned else {}
+
+
+def _kept(op: Operation) -> dict[str, Any]:
+    """Attributes that the integer form shares with the float form."""
+    return {name: value for name, value in op.attributes.items() if name in _KEPT}
+
+
+def _fits(op: TensorOp, mode: str) -> bool:
+    """Whether an op has a mode at all: a transposed convolution is not asymmetric (bmlang.md 3.4)."""
+    return mode != ASYMMETRIC or op.opname != "deconv"

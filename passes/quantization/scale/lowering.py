@@ -1,153 +1,83 @@
-"""Building an integer function with real scales (bm1684.md 7.2): one element type and scale per tensor."""
+"""Building an integer function with real scales (bm1684.md 7.2): all of its forms together."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from bmcompiler.ir import Function, Module, Operation, TensorType, Value
-from bmcompiler.ir.keys import FLOAT_NOTE
-from bmcompiler.numeric import quant_modes
-from bmcompiler.numeric.quant_modes import ASYMMETRIC, LOW
-from bmcompiler.passes.quantization.base import NoInt8Form, is_constant
-from bmcompiler.passes.quantization.building import Building
-from bmcompiler.passes.quantization.formulas import I8, U8, rescaling
-from bmcompiler.passes.quantization.plan import Plan
-from bmcompiler.passes.quantization.scale.formats import Format, format_of
-from bmcompiler.passes.quantization.scale.layers import Layer
-from bmcompiler.target import Target
-
-KEEPING = frozenset(("max_pool", "relu", "reshape", "permute", "slice", "split", "upsample", "tile", "pad"))
-"""Ops whose results have the format of their operand."""
+from bmcompiler.ir import Value
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.passes.quantization.base import NoInt8Form
+from bmcompiler.passes.quantization.formulas import I8, product_threshold, rescaling, sum_multipliers
+from bmcompiler.passes.quantization.scale.formats import Format, format_of, single
+from bmcompiler.passes.quantization.scale.layers import Layers, after, within
 
 
-class ScaleLowering(Building[Format]):
-    """Formats are `Format`s; what stays in float needs no host CPU.
+class ScaleLowering(Layers):
+    """Layers (`layers`), and one or two instructions for each of the others."""
 
-    unsigned: values of the old function that become u8. modes: chosen for layers; where the target refuses that mode,
-    the next one that it takes is used. wide: results of layers that may have 16 bits. layers: integers of layers made
-    so far, for lowerings of one net to share.
+    def total(self, op: TensorOp, operands: Sequence[Value]) -> Value:
+        """mac_shift with multipliers scale_i / scale of -127..127, which the chip does exactly.
+
+        The first product fits 16 bits, the second is added before the one rounding shift (bm1684.md 6.4).
+        """
+        signed = [format_of(operands[0]).scale, format_of(operands[1]).scale * (-1 if op.opname == "sub" else 1)]
+        wanted = within(op, self.wanted(op.result))
+        if max(map(abs, signed)) > (I8 + 0.5) * wanted.scale:
+            raise NoInt8Form("an operand is more than 127 times as large as the sum")
+        if self.is_free(op.result):
+            wanted = _fitting(signed, wanted)
+        multipliers, shift = sum_multipliers([scale / wanted.scale for scale in signed])
+        total = self.emit("mac_shift", operands, {"multipliers": multipliers, "rshift": shift}, wanted)
+        return self.emit("relu", [total]) if after(op, wanted) else total
+
+    def product(self, op: TensorOp, operands: Sequence[Value]) -> Value:
+        """The product in 16 bits, then one factor.
+
+        Where the target lacks that, one shift and a scale of the result that fits it.
+        """
+        return self.first_of([partial(form, op, operands) for form in (self._in_16_bits, self._by_shift)])
+
+    def times(self, op: TensorOp, x: Value, factor: float) -> Value:
+        wanted = self.wanted(op.result)
+        ratio = format_of(x).scale / wanted.scale * factor
+        multiplier, shift = rescaling(abs(ratio), I8)
+        sign = 1 if ratio >= 0 else -1
+        return self.emit("muls_shift", [x], {"multiplier": sign * multiplier, "rshift": shift}, wanted)
+
+    def average(self, op: TensorOp, x: Value, divisor: int, attributes: Mapping[str, Any]) -> Value:
+        """The exact sum of the window times one real factor, scale of x / scale of y / positions (bm1684.md 6.2)."""
+        wanted = self.wanted(op.result)
+        factor = single(format_of(x).scale / wanted.scale / divisor)
+        return self.emit("avg_pool", [x], {**attributes, "scale": factor}, wanted)
+
+    def _in_16_bits(self, op: TensorOp, operands: Sequence[Value]) -> Value:
+        wanted = self.wanted(op.result)
+        formats = [format_of(value) for value in operands]
+        shift = 1 if all(each.unsigned for each in formats) else 0  # 255 * 255 / 2 fits 16 bits, others do whole
+        wide = Format("i16", single(formats[0].scale * formats[1].scale * 2.0**shift))
+        exact = self.emit("mul_shift", operands, {"rshift": shift}, wide)
+        multiplier, rshift = rescaling(wide.scale / wanted.scale, I8)
+        return self.emit("muls_shift", [exact], {"multiplier": multiplier, "rshift": rshift}, wanted)
+
+    def _by_shift(self, op: TensorOp, operands: Sequence[Value]) -> Value:
+        wanted = self.wanted(op.result)
+        left, right = (format_of(value).scale for value in operands)
+        scale, shift = product_threshold(left * 128, right * 128, wanted.scale * 128)
+        return self.emit("mul_shift", operands, {"rshift": shift}, Format(wanted.dtype, single(scale / 128)))
+
+
+def _fitting(scales: list[float], wanted: Format) -> Format:
+    """`wanted`, its scale changed by up to 1 %, so that multipliers of 7 bits stand for the ratios as well as can be.
+
+    A wrong ratio is an error of the whole tensor, a scale that is a little larger costs next to nothing.
     """
 
-    rounding: Mapping[str, Any] = {"rounding": "away"}
+    def loss(scale: float) -> float:
+        multipliers, shift = sum_multipliers([each / scale for each in scales])
+        return sum((each - m * scale / 2.0**shift) ** 2 for each, m in zip(scales, multipliers))
 
-    def __init__(
-        self,
-        module: Module,
-        function: Function,
-        plan: Plan,
-        target: Target | None,
-        *,
-        unsigned: set[Value],
-        modes: Mapping[Operation, str] | None = None,
-        wide: set[Value] | None = None,
-        integer_io: bool = False,
-        layers: dict[Hashable, Layer] | None = None,
-    ) -> None:
-        self.layers = {} if layers is None else layers
-        self.unsigned, self.modes, self.wide = unsigned, modes or {}, wide or set()
-        super().__init__(module, function, plan, target, integer_io)
-
-    def modes_of(self, op: Operation) -> tuple[str, ...]:
-        """Modes to try for a layer: the chosen one, then the others from the most exact."""
-        chosen = self.modes.get(op, "high")
-        return tuple(dict.fromkeys((chosen, "high", "low")))
-
-    def attempts(self, op: Operation) -> list[tuple[str, Format]]:
-        """(mode, format of the result) to try for a layer, best first: 16 bits where they are of use."""
-        found = []
-        narrow = self.wanted(op.results[0])
-        for mode in self.modes_of(op):
-            if op.results[0] in self.wide and mode != LOW:
-                found.append((mode, Format.wide(self.plan.thresholds[op.results[0]])))
-            found.append((mode, narrow))
-        return found
-
-    def is_free(self, value: Value) -> bool:
-        """Whether a value of the old function may get another scale: no op downstream shares it between operands."""
-        if value in self.plan.exact:
-            return False
-        return not any(
-            user in self.plan.joined
-            or user in self.plan.saturating
-            or (user.short_name in KEEPING and not all(map(self.is_free, user.results)))
-            for user in value.users
-        )
-
-    def wanted(self, value: Value) -> Format:
-        return Format.symmetric(self.plan.thresholds[value], unsigned=value in self.unsigned)
-
-    def format_of(self, value: Value) -> Format:
-        return format_of(value)
-
-    def type_of(self, shape: Sequence[int], wanted: Format) -> TensorType:
-        return wanted.type_of(shape)
-
-    def same(self, a: Format, b: Format) -> bool:
-        return a.same(b)
-
-    def of_constant(self, array: NDArray[Any]) -> Format:
-        return Format.symmetric(peak_of(array))
-
-    def integers(self, array: NDArray[Any], wanted: Format) -> NDArray[Any]:
-        return quant_modes.quantize_away(array, wanted.scale, wanted.dtype, wanted.zero_point)
-
-    def request(self, value: Value, wanted: Format | None = None, *, zero_point: bool = False) -> Value:
-        """As in `Building`; a value with a zero point is made symmetric again unless the caller can do with it."""
-        found = super().request(value, wanted)
-        if wanted is None and not zero_point and format_of(found).zero_point:
-            return super().request(value, self.wanted(value))
-        return found
-
-    def may_have_zero_point(self, value: Value) -> bool:
-        """Whether only layers in the asymmetric mode read a value, which take it as it is."""
-        return value not in self.unsigned | self.plan.exact and all(
-            user.short_name in ("conv", "matmul")
-            and self.modes.get(user) == ASYMMETRIC
-            and user.operands[0] is value
-            and all(map(is_constant, user.operands[1:]))
-            for user in value.users
-        )
-
-    def rescale(self, value: Value, wanted: Format) -> Value:
-        """One muls_shift; its multiplier counts as signed where the signs of operand and result differ.
-
-        Between zero points a table.
-        """
-        have = format_of(value)
-        if have.zero_point or wanted.zero_point:
-            table = self.integers(quant_modes.dequantize(have.codes(), have.scale, have.zero_point), wanted)
-            return self.emit("lut", [value, self.constant_in(table, None, wanted)], {}, wanted)
-        limit = U8 if have.unsigned == wanted.unsigned else I8
-        multiplier, shift = rescaling(have.scale / wanted.scale, limit)
-        return self.emit("muls_shift", [value], {"multiplier": multiplier, "rshift": shift}, wanted)
-
-    def note_float(self, op: Operation, reason: str) -> None:
-        op.attributes[FLOAT_NOTE] = reason
-
-    def constant_in(self, integers: NDArray[Any], like: Value | None, format: Format) -> Value:
-        """A constant of integers that are in `format` already."""
-        value = self.weight(integers, like)
-        value.type = format.type_of(value.shape)
-        return value
-
-    def first_of(self, attempts: Sequence[Any]) -> Value:
-        """The result of the first function of no arguments that does not raise NoInt8Form; else the first reason."""
-        reasons = []
-        for attempt in attempts:
-            mark = self.mark()
-            try:
-                result: Value = attempt()
-                return result
-            except NoInt8Form as reason:
-                self.rollback(mark)
-                reasons.append(str(reason))
-        raise NoInt8Form(reasons[0])
-
-
-def peak_of(array: NDArray[Any]) -> float:
-    """The largest finite magnitude of a constant, 1 for zeros: its threshold."""
-    return float(np.abs(array).max(initial=0.0, where=np.isfinite(array))) or 1.0
+    candidates = [wanted.scale * (1 + step / 2000) for step in range(20)]
+    return replace(wanted, scale=single(min(candidates, key=loss)))

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 
-from bmcompiler.ir import Function, Module, Operation, Value
+from bmcompiler.ir import Function, Operation, Value
 from bmcompiler.ir.keys import is_return
 from bmcompiler.passes.quantization.plan import make_plan
-from bmcompiler.passes.quantization.scale import SCALE_RULES
-from bmcompiler.passes.quantization.scale.layers import Layer
-from bmcompiler.passes.quantization.scale.linear import LAYERS
-from bmcompiler.passes.quantization.scale.lowering import ScaleLowering, peak_of
+from bmcompiler.passes.quantization.scale.integer_layer import Layer
+from bmcompiler.passes.quantization.scale.layers import LAYERS
+from bmcompiler.passes.quantization.scale.lowering import ScaleLowering
 from bmcompiler.passes.quantization.scale.plan import unsigned_values
-from bmcompiler.passes.quantization.shift.scheme import Scalings, array_of
-from bmcompiler.target import Target
+from bmcompiler.passes.quantization.scale.rules import SCALE_RULES
+from bmcompiler.passes.quantization.scale.tensors import peak_of
+from bmcompiler.passes.quantization.scheme import Start, array_of
 
 
 @dataclass
@@ -31,27 +31,20 @@ class Scales:
     rules = SCALE_RULES
     island = "it stands between layers in float, where going to int8 and back would only cost accuracy"
 
-    def start(
-        self,
-        module: Module,
-        function: Function,
-        calibrated: Mapping[Value, float],
-        scaling: Scalings,
-        exact: set[Value],
-        target: Target | None,
-    ) -> ScaleLowering:
-        """See `quantization.shift.scheme.Scheme.start`."""
-        within = dict(calibrated)
+    def start(self, start: Start) -> ScaleLowering:
+        """See `quantization.scheme.Scheme.start`."""
+        module, function = start.module, start.function
+        within = dict(start.calibrated)
         for op in function.ops:
             if op.attributes.get("activation") == "relu6":
                 within[op.results[0]] = min(within[op.results[0]], 6.0)
-        plan = make_plan(function, within, scaling, lambda value: array_of(module, value), exact, peak_of)
+        plan = make_plan(function, within, start.scaling, lambda value: array_of(module, value), start.exact, peak_of)
         unsigned = unsigned_values(function, plan)
         return ScaleLowering(
             module,
             function,
             plan,
-            target,
+            start.target,
             unsigned=unsigned,
             modes=self.modes,
             wide=self.wide,

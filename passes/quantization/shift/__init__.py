@@ -1,8 +1,1 @@
-"""How each float op becomes int8 with power-of-two shifts; importing the package fills `base.RULES`."""
-
-from __future__ import annotations
-
-from bmcompiler.passes.quantization.base import RULES
-from bmcompiler.passes.quantization.shift import activation, custom, elementwise, linear, pooling, shape
-
-__all__ = ["RULES", "activation", "custom", "elementwise", "linear", "pooling", "shape"]
+"""Power-of-two shifts (bm1880.md 11.2): a tensor of bytes has a threshold, a layer one right shift."""

@@ -1,69 +1,48 @@
-"""Building an int8 function with power-of-two shifts: a format is a threshold (bm1880.md 11.2)."""
+"""Building an int8 function with power-of-two shifts (bm1880.md 11.2): all of its forms together."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from numpy.typing import NDArray
-
-from bmcompiler.ir import Block, Operation, Quant, TensorType, Value
-from bmcompiler.ir.keys import PLACE_CPU
-from bmcompiler.numeric import arith
-from bmcompiler.passes.quantization.building import Building
-from bmcompiler.passes.quantization.formulas import constant_threshold, rescaling
-
-__all__ = ["PLACE_CPU", "Lowering", "detached", "i8", "same", "threshold_of"]
-_SAME = 1e-9
+from bmcompiler.ir import Value
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.passes.quantization.base import NoInt8Form
+from bmcompiler.passes.quantization.formulas import I8, product_threshold, rescaling, sum_multipliers
+from bmcompiler.passes.quantization.shift.formats import threshold_of
+from bmcompiler.passes.quantization.shift.layers import Layers
 
 
-class Lowering(Building[float]):
-    """Formats are thresholds, the magnitude that maps to 128; what stays in float runs on the host CPU."""
+class ShiftLowering(Layers):
+    """Layers (`layers`), and one instruction for each of the others."""
 
-    def wanted(self, value: Value) -> float:
-        return self.plan.thresholds[value]
+    def total(self, op: TensorOp, operands: Sequence[Value]) -> Value:
+        """mac_shift with multipliers t_i / ty."""
+        if op.attributes.get("activation"):
+            raise NoInt8Form("a sum with an activation inside has no int8 form")
+        wanted = self.wanted(op.result)
+        ratios = [threshold_of(value) / wanted for value in operands]
+        if op.opname == "sub":
+            ratios[1] = -ratios[1]
+        multipliers, shift = sum_multipliers(ratios)
+        return self.emit("mac_shift", operands, {"multipliers": multipliers, "rshift": shift}, wanted)
 
-    def format_of(self, value: Value) -> float:
-        return threshold_of(value)
+    def product(self, op: TensorOp, operands: Sequence[Value]) -> Value:
+        """mul_shift at a threshold that makes the factor a power of two."""
+        left, right = map(threshold_of, operands)
+        threshold, shift = product_threshold(left, right, self.wanted(op.result))
+        return self.emit("mul_shift", operands, {"rshift": shift}, threshold)
 
-    def type_of(self, shape: Sequence[int], wanted: float) -> TensorType:
-        return i8(shape, wanted)
+    def times(self, op: TensorOp, x: Value, factor: float) -> Value:
+        """muls_shift; the range of its multiplier is larger without a sign."""
+        wanted = self.wanted(op.result)
+        ratio = threshold_of(x) / wanted * factor
+        multiplier, shift = rescaling(ratio) if ratio >= 0 else rescaling(-ratio, I8)
+        multiplier = multiplier if ratio >= 0 else -multiplier
+        return self.emit("muls_shift", [x], {"multiplier": multiplier, "rshift": shift}, wanted)
 
-    def same(self, a: float, b: float) -> bool:
-        return same(a, b)
-
-    def of_constant(self, array: NDArray[Any]) -> float:
-        return constant_threshold(array)
-
-    def integers(self, array: NDArray[Any], wanted: float) -> NDArray[Any]:
-        return arith.quantize_real(array, wanted)
-
-    def rescale(self, value: Value, wanted: float) -> Value:
-        multiplier, shift = rescaling(threshold_of(value) / wanted)
-        return self.emit("muls_shift", [value], {"multiplier": multiplier, "rshift": shift}, wanted)
-
-    def note_float(self, op: Operation, reason: str) -> None:
-        op.attributes[PLACE_CPU] = reason
-
-
-def i8(shape: Sequence[int], threshold: float) -> TensorType:
-    """The type of bytes with a threshold: 128 steps of threshold / 128."""
-    return TensorType(tuple(shape), "i8", Quant.from_threshold(threshold))
-
-
-def threshold_of(value: Value) -> float:
-    """Threshold of an i8 value."""
-    quant = value.type.quant
-    if quant is None:
-        raise ValueError(f"{value.type} has no quantization")
-    return quant.threshold
-
-
-def same(a: float, b: float) -> bool:
-    """Equal but for rounding in the last digits."""
-    return abs(a - b) <= _SAME * max(a, b)
-
-
-def detached(shape: Sequence[int]) -> Value:
-    """A float value outside any function, to evaluate an op on."""
-    return Value(TensorType(tuple(shape)), Block(), 0)
+    def average(self, op: TensorOp, x: Value, divisor: int, attributes: Mapping[str, Any]) -> Value:
+        """Sum of the window times m >> s, m / 2**s ~ tx / ty / positions (bm1880.md 11.2)."""
+        wanted = self.wanted(op.result)
+        multiplier, shift = rescaling(threshold_of(x) / wanted / divisor)
+        return self.emit("avg_pool", [x], {**attributes, "multiplier": multiplier, "rshift": shift}, wanted)

@@ -8,8 +8,8 @@ from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.quantization.base import NoInt8Form, is_constant
 from bmcompiler.passes.quantization.plan import Plan
-from bmcompiler.passes.quantization.shift import RULES
-from bmcompiler.passes.quantization.shift.lowering import Lowering
+from bmcompiler.passes.quantization.shift.lowering import ShiftLowering
+from bmcompiler.passes.quantization.shift.rules import RULES
 from bmcompiler.passes.rewriting import make
 from bmcompiler.target import Target
 
@@ -31,7 +31,7 @@ def int8_refusal(op: Operation, module: Module, target: Target) -> str | None:
     values = [*function.arguments, *copy.results]
     plan = Plan(dict.fromkeys(values, _SOME), {copy: _SOME})
     try:
-        rule.build(copy, Lowering(scratch, function, plan, target))
+        rule.build(copy, ShiftLowering(scratch, function, plan, target))
     except NoInt8Form as reason:
         return str(reason)
     return None

@@ -1,0 +1,1 @@
+"""How float ops become integer ops, in words that every scheme fills (`quantization.forms`)."""

@@ -1,0 +1,43 @@
+"""Convolution, inner product, scaling per channel: what they multiply by and add."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bmcompiler.ir import Value
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.passes.quantization.base import COMMON, NoInt8Form, Scaling
+from bmcompiler.passes.quantization.forms import Affine, Forms
+
+
+@COMMON.rule("conv", "deconv", scaling=Scaling.FREE)
+def convolution(op: TensorOp, low: Forms[Any]) -> Value:
+    weight = low.need_constant(op.operands[1], "weight")
+    return low.layer(op, weight, None if op.bias is None else low.need_constant(op.bias, "bias"))
+
+
+def matmul(op: TensorOp, low: Forms[Any]) -> Value:
+    """With constant weights a layer, else a product of two tensors. Schemes differ in its `Scaling`."""
+    if low.constant(op.right) is not None:
+        return convolution(op, low)
+    if op.bias is not None:
+        raise NoInt8Form("a product of two computed tensors takes no bias")
+    return low.matrix_product(op, low.request(op.left), low.request(op.right))
+
+
+@COMMON.rule("scale", scaling=Scaling.FREE)
+def scale(op: TensorOp, low: Forms[Any]) -> Value:
+    weight = low.need_constant(op.weight, "weight")
+    bias = None if op.bias is None else low.need_constant(op.bias, "bias")
+    return low.per_channel(op, Affine(op.input, weight, bias, op.axis, like=op.weight))
+
+
+@COMMON.rule("batch_norm", scaling=Scaling.FREE)
+def batch_norm(op: TensorOp, low: Forms[Any]) -> Value:
+    gamma, beta, mean, variance = (
+        low.need_constant(value, "statistics").astype(np.float64) for value in op.operands[1:]
+    )
+    weight = gamma / np.sqrt(variance + op.epsilon)
+    return low.per_channel(op, Affine(op.input, weight, beta - mean * weight, 1, like=op.gamma))

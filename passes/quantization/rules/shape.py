@@ -1,0 +1,40 @@
+"""Ops that move or select values: the same op on integers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from bmcompiler.ir import Value
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.passes.quantization.base import COMMON, Scaling
+from bmcompiler.passes.quantization.forms import Forms
+
+
+@COMMON.rule("reshape", "permute", "slice", "split", "upsample", "tile", "max_pool", scaling=Scaling.KEEPS)
+def same_op(op: TensorOp, low: Forms[Any]) -> list[Value]:
+    x = low.request(op.operands[0])
+    return low.emit_all(op.opname, [x], declared(op), low.format_of(x))
+
+
+@COMMON.rule("pad", scaling=Scaling.KEEPS)
+def pad(op: TensorOp, low: Forms[Any]) -> Value:
+    """NaN stands for padding that counts nowhere, which integers have too."""
+    x = low.request(op.x)
+    have, attributes = low.format_of(x), declared(op)
+    if not math.isnan(op.value):
+        attributes["value"] = float(low.integers(np.full(1, op.value), have)[0])
+    return low.emit("pad", [x], attributes, have)
+
+
+@COMMON.rule("concat", scaling=Scaling.JOINS)
+def concat(op: TensorOp, low: Forms[Any]) -> Value:
+    common = low.wanted(op.result)
+    return low.emit("concat", [low.request(value, common) for value in op.operands], declared(op), common)
+
+
+def declared(op: TensorOp) -> dict[str, object]:
+    """Attributes of an op without free notes."""
+    return {name: value for name, value in op.attributes.items() if "." not in name}

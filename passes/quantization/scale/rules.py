@@ -1,0 +1,57 @@
+"""The rules of the scheme "scale": those of all schemes and its own."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bmcompiler.ir import Value
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.passes.quantization.base import Rules, Scaling
+from bmcompiler.passes.quantization.formulas import I8, U8, largest_shift, rescaling
+from bmcompiler.passes.quantization.rules.activation import by_table
+from bmcompiler.passes.quantization.rules.elementwise import product
+from bmcompiler.passes.quantization.rules.linear import matmul
+from bmcompiler.passes.quantization.rules.table import COMMON
+from bmcompiler.passes.quantization.scale.formats import Format, format_of
+from bmcompiler.passes.quantization.scale.lowering import ScaleLowering
+
+SCALE_RULES = Rules(COMMON)
+"""Short op name -> rule."""
+SCALE_RULES.rule("mul", scaling=Scaling.FREE)(product)
+SCALE_RULES.rule("matmul", scaling=Scaling.FREE)(matmul)
+
+
+@SCALE_RULES.rule("relu", scaling=Scaling.KEEPS)
+def relu(op: TensorOp, low: ScaleLowering) -> Value:
+    """Nothing where the operand is unsigned: saturation did it (`plan` rule 3)."""
+    x = low.request(op.input)
+    return x if format_of(x).unsigned else low.emit("relu", [x], {}, format_of(x))
+
+
+@SCALE_RULES.rule("clip", scaling=Scaling.FREE)
+def clip(op: TensorOp, low: ScaleLowering) -> Value:
+    """Nothing where saturation enforces both bounds, else a table."""
+    if op in low.plan.saturating:
+        x = low.request(op.input)
+        if format_of(x).unsigned and format_of(x).top <= op.max * (1 + 1e-6):
+            return x
+    return by_table(op, low)
+
+
+@SCALE_RULES.rule("prelu", scaling=Scaling.FREE)
+def prelu(op: TensorOp, low: ScaleLowering) -> Value:
+    """Positive values times m >> s, negative ones times an i8 slope per channel >> r (`ops.activation.Prelu`)."""
+    slope = low.need_constant(op.slope, "slope")
+    if slope.size == 1:
+        return by_table(op, low)
+    threshold = low.plan.thresholds
+    x = low.request(op.input, Format.symmetric(threshold[op.input]))
+    wanted = Format.symmetric(threshold[op.result])
+    ratio = format_of(x).scale / wanted.scale
+    multiplier, shift = rescaling(ratio, U8)
+    slope_shift = max(largest_shift(float(np.abs(slope).max(initial=0.0)) * ratio, I8), 0)
+    integers = np.rint(slope.astype(np.float64) * ratio * 2.0**slope_shift)
+    slopes = low.weight(np.clip(integers, -128, 127).astype(np.int8), op.slope, 2.0**-slope_shift / ratio)
+    attributes = {"multiplier": multiplier, "rshift": shift, "slope_rshift": slope_shift}
+    out = low.emit("prelu", [low.as_maps(x, op.axis), slopes], attributes, wanted)
+    return low.as_before(out, x.shape)

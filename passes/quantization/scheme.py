@@ -1,0 +1,50 @@
+"""What a scheme is: how floats become integers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+from numpy.typing import NDArray
+
+from bmcompiler.ir import Function, Module, Operation, Value
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.passes.quantization.base import Rules, Scaling
+from bmcompiler.passes.quantization.building import Building
+from bmcompiler.target import Target
+
+
+@dataclass(frozen=True)
+class Start:
+    """What the lowering of a function starts from.
+
+    calibrated: thresholds. scaling: what decides the threshold of an op's result, FREE for an op that stays in float.
+    exact: values whose threshold must be kept.
+    """
+
+    module: Module
+    function: Function
+    calibrated: Mapping[Value, float]
+    scaling: Callable[[Operation], Scaling]
+    exact: set[Value]
+    target: Target | None
+
+
+class Scheme(Protocol):
+    """How floats become integers."""
+
+    rules: Rules
+    island: str
+    """Why cheap ops between float layers stay in float too."""
+
+    def start(self, start: Start) -> Building[Any]:
+        """A builder with a plan."""
+
+    def widen(self, function: Function, accepted: set[Operation]) -> bool:
+        """Use what is known once all ops are lowered: True when lowering again gives a better net."""
+
+
+def array_of(module: Module, value: Value) -> NDArray[Any]:
+    """The array of a weight."""
+    return module.weights[cast(TensorOp, value.op).key]

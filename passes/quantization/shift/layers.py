@@ -1,0 +1,75 @@
+"""Convolution, inner product, scaling per channel: integer weights and one shift (bm1880.md 11.2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmcompiler.errors import BMError
+from bmcompiler.ir import Value
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.passes.quantization.base import NoInt8Form
+from bmcompiler.passes.quantization.forms import Affine
+from bmcompiler.passes.quantization.formulas import Linear, linear, product_threshold
+from bmcompiler.passes.quantization.shift.formats import Thresholds, threshold_of
+
+_MODES = ("strides", "pads", "dilations", "group", "output_pads", "transpose_left", "transpose_right", "activation")
+
+
+class Layers(Thresholds):
+    """Layers and matrix products."""
+
+    def layer(self, op: TensorOp, weight: NDArray[Any], bias: NDArray[Any] | None) -> Value:
+        x = self.request(op.operands[0])
+        ints = _linear(op, weight, bias, threshold_of(x), self.wanted(op.result))
+        self._report(op, ints, threshold_of(x))
+        operands = [x, *self._constants(ints, op.operands[1], op.bias)]
+        return self.emit(op.opname, operands, {**_modes(op), "rshift": ints.shift}, ints.threshold)
+
+    def per_channel(self, op: TensorOp, affine: Affine) -> Value:
+        """A 1x1 depthwise convolution, between reshapes unless the operand is (N, C, H, W)."""
+        if op.attributes.get("activation"):
+            raise NoInt8Form("a sum with an activation inside has no int8 form")
+        x = self.request(affine.source)
+        kernel = affine.weight.reshape(-1, 1, 1, 1)
+        ints = _linear(op, kernel, affine.bias, threshold_of(x), self.wanted(op.result))
+        operands = [self.as_maps(x, affine.axis), *self._constants(ints, affine.like, None)]
+        out = self.emit("conv", operands, {"group": len(kernel), "rshift": ints.shift}, ints.threshold)
+        self._report(op, ints, threshold_of(x))
+        return self.as_before(out, x.shape)
+
+    def matrix_product(self, op: TensorOp, left: Value, right: Value) -> Value:
+        threshold, shift = product_threshold(threshold_of(left), threshold_of(right), self.wanted(op.result))
+        return self.emit("matmul", [left, right], {**_modes(op), "rshift": shift}, threshold)
+
+    def _constants(self, ints: Linear, weight: Value | None, bias: Value | None) -> list[Value]:
+        constants = [self.weight(ints.weight, weight, ints.weight_scale)]
+        if ints.bias is not None:
+            constants.append(self.weight(ints.bias, bias, ints.bias_scale))
+        return constants
+
+    def _report(self, op: TensorOp, ints: Linear, source: float) -> None:
+        magnitudes = np.abs(ints.weight.astype(np.int16))
+        text = f"shift {ints.shift}, threshold {source:.5g} -> {ints.threshold:.5g}"
+        text += f", largest weight {magnitudes.max(initial=0)}, weights at the limit {np.mean(magnitudes == 127):.2%}"
+        text += f", weights rounded to 0 {np.mean(magnitudes == 0):.1%}"
+        if ints.bias is not None:
+            text += f", largest bias {np.abs(ints.bias.astype(np.int32)).max(initial=0)}"
+        self.report(op, text)
+
+
+def _linear(op: TensorOp, weight: NDArray[Any], bias: NDArray[Any] | None, source: float, wanted: float) -> Linear:
+    """`formulas.linear`; its error names the layer."""
+    try:
+        return linear(weight, bias, source, wanted)
+    except BMError as error:
+        raise error.located(layer=op.label, kind=op.short_name) from None
+
+
+def _modes(op: TensorOp) -> dict[str, Any]:
+    """What the integer op does as the float op. Raises NoInt8Form for an activation that integers do not have."""
+    if op.activation not in ("", "relu"):
+        raise NoInt8Form(f"the activation {op.activation} inside an op has no int8 form")
+    return {name: value for name, value in op.attributes.items() if name in _MODES}

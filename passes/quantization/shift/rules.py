@@ -1,0 +1,77 @@
+"""The rules of the scheme "shift": those of all schemes and its own."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bmcompiler.ir import Operation, Value
+from bmcompiler.numeric import arith
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.passes.quantization.base import NoInt8Form, Rules, Scaling, is_constant
+from bmcompiler.passes.quantization.formulas import I8, largest_shift, rescaling
+from bmcompiler.passes.quantization.rules.activation import by_table
+from bmcompiler.passes.quantization.rules.elementwise import product
+from bmcompiler.passes.quantization.rules.linear import matmul
+from bmcompiler.passes.quantization.rules.shape import declared, same_op
+from bmcompiler.passes.quantization.rules.table import COMMON
+from bmcompiler.passes.quantization.shift.formats import i8, threshold_of
+from bmcompiler.passes.quantization.shift.lowering import ShiftLowering
+
+RULES = Rules(COMMON)
+"""Short op name -> rule."""
+RULES.rule("relu", scaling=Scaling.KEEPS)(same_op)
+
+
+def _mul_scaling(op: Operation) -> Scaling:
+    constants = [value for value in op.operands if is_constant(value)]
+    if not constants:
+        return Scaling.PRODUCT
+    return Scaling.FREE if sum(d > 1 for d in constants[0].shape) <= 1 else Scaling.PRODUCT
+
+
+def _matmul_scaling(op: Operation) -> Scaling:
+    return Scaling.FREE if is_constant(op.operands[1]) else Scaling.PRODUCT
+
+
+RULES.rule("mul", scaling=_mul_scaling)(product)
+RULES.rule("matmul", scaling=_matmul_scaling)(matmul)
+
+
+@RULES.rule("clip", scaling=Scaling.FREE)
+def clip(op: TensorOp, low: ShiftLowering) -> Value:
+    """relu where saturation enforces the upper bound (planning rule 4), else a table."""
+    if op in low.plan.saturating:
+        x = low.request(op.input)
+        if threshold_of(x) <= op.max * (1 + 1e-9):
+            return low.emit("relu", [x])
+    return by_table(op, low)
+
+
+@RULES.rule("prelu", scaling=Scaling.FREE)
+def prelu(op: TensorOp, low: ShiftLowering) -> Value:
+    """Positive values times m >> s, negative ones times an i8 slope per channel >> r (bm1880.md 11.2, 12.1)."""
+    slope = low.need_constant(op.slope, "slope")
+    if slope.size == 1:
+        return by_table(op, low)
+    x = low.request(op.input)
+    wanted = low.wanted(op.result)
+    ratio = threshold_of(x) / wanted
+    multiplier, shift = rescaling(ratio, I8)
+    slope_shift = max(largest_shift(float(np.abs(slope).max(initial=0.0)) * ratio, I8), 0)
+    integers = np.floor(slope.astype(np.float64) * ratio * 2.0**slope_shift + 0.5)
+    slopes = low.weight(arith.saturate(integers, "i8"), op.slope, wanted / threshold_of(x) / 2.0**slope_shift)
+    attributes = {"multiplier": multiplier, "rshift": shift, "slope_rshift": slope_shift}
+    out = low.emit("prelu", [low.as_maps(x, op.axis), slopes], attributes, wanted)
+    return low.as_before(out, x.shape)
+
+
+@RULES.rule("customized", scaling=Scaling.FREE)
+def customized(op: TensorOp, low: ShiftLowering) -> list[Value]:
+    """The same op on int8 operands; results at their calibrated thresholds, which the plugin is told."""
+    if low.target is None:
+        raise NoInt8Form("its integer form depends on the chip, and no target is chosen")
+    operands = [low.request(value) for value in op.operands]
+    results = low.emit_all(op.opname, operands, {**declared(op), "target": low.target.name}, low.wanted(op.results[0]))
+    for old, new in zip(op.results, results):
+        new.type = i8(new.shape, low.wanted(old))
+    return results
