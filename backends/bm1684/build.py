@@ -11,12 +11,21 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from bmcompiler.backends.bm1684.builder import Builder, CommandGroup, Ticket
-from bmcompiler.backends.bm1684.chip import CHIP, local_address
+from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.hazards import Hazards, Range
-from bmcompiler.backends.bm1684.isa import GDMA, DataFormat, Direction, Engine, Function
+from bmcompiler.backends.bm1684.instructions.transfers import (
+    FORMAT_OF_SIZE,
+    Side,
+    fill,
+    in_lane,
+    side_fields,
+    transfer,
+)
+from bmcompiler.backends.bm1684.isa import GDMA, Direction, Engine
 from bmcompiler.backends.bm1684.l2 import TableSpace
-from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides, compact_strides, global_strides
-from bmcompiler.codegen.build import BaseBuild, Box, extents, start_of
+from bmcompiler.backends.bm1684.lane_commands import LaneCommands
+from bmcompiler.backends.lanes.facts import Shape, Strides
+from bmcompiler.codegen.build import BaseBuild, Box, dense_strides, extents, start_of
 from bmcompiler.codegen.coefficients import Coefficients
 from bmcompiler.codegen.memory import MemoryPlan
 from bmcompiler.ir import Value
@@ -36,27 +45,10 @@ __all__ = [
 
 NEURON_VIRTUAL = 1 << 39
 """Where neuron memory seems to begin until the size of the coefficients is known (`place_neurons`)."""
-FORMAT_OF_SIZE = {1: DataFormat.INT8, 2: DataFormat.INT16, 4: DataFormat.FP32}
+word_shape, lane_bytes, compact_bytes = CHIP.words_of, CHIP.aligned_bytes, CHIP.compact_bytes
 
 
-def word_shape(shape: Shape, item: int) -> Shape:
-    """The words that hold a feature map of `item`-byte elements: (word-images, c, h, w)."""
-    n, c, h, w = shape
-    return -(-n * item // 4), c, h, w
-
-
-def lane_bytes(shape: Shape, item: int = 4) -> int:
-    """Bytes per lane of a feature map in its aligned layout; the space of a partial group of images is whole."""
-    return CHIP.lane_bytes(word_shape(shape, item), 4)
-
-
-def compact_bytes(shape: Shape, item: int = 4) -> int:
-    """Bytes per lane of weights, biases and per-channel vectors."""
-    n, c, h, w = shape
-    return n * -(-c // CHIP.lanes) * h * w * item
-
-
-class Build(BaseBuild):
+class Build(LaneCommands, BaseBuild):
     """One program under construction; `serial` makes every command wait for all before it."""
 
     def __init__(self, plan: MemoryPlan, coefficients: Coefficients, serial: bool = False) -> None:
@@ -114,26 +106,21 @@ class Build(BaseBuild):
         offset, fresh = self._tables.place((place, size), size)
         if fresh:
             address, dims = CHIP.l2_window + offset, (1, 1, 1, size // 4)
-            self.gdma(
-                [],
-                [(address, address + size)],
-                direction=Direction.SYSTEM_TO_SYSTEM,
-                src_addr=self.coefficient(place),
-                dst_addr=address,
-                **_copy(4, dims, global_strides(dims), global_strides(dims)),
-            )
+            steps = dense_strides(dims)
+            target = Side(address, dims, steps, ((address, address + size),))
+            transfer(self, Direction.SYSTEM_TO_SYSTEM, Side(self.coefficient(place), dims, steps), target)
         return offset
 
     # -- feature maps --------------------------------------------------------------------------------------------------
     def load_box(self, value: Value, view: Shape, box: Box, address: int) -> None:
         """Load the `box` of a value seen as `view` (N, C, H, W) into an aligned local tensor at `address`."""
-        strides = global_strides(view)
+        strides = dense_strides(view)
         item = value.type.numpy.itemsize
         self.load(self.source(value) + start_of(box, view) * item, extents(box), strides, item, address)
 
     def store_box(self, value: Value, view: Shape, box: Box, address: int) -> None:
         """The way back of `load_box`."""
-        strides = global_strides(view)
+        strides = dense_strides(view)
         item = value.type.numpy.itemsize
         self.store(self.neuron(value) + start_of(box, view) * item, extents(box), strides, item, address)
 
@@ -158,65 +145,50 @@ class Build(BaseBuild):
         n, c, h, w = shape
         top, bottom, left, right = frame
         whole = (n, channels[0] + c + channels[1], h + top + bottom, w + left + right)
-        writes = [(address, address + lane_bytes(whole, item))]
         row, lane = divmod(channels[0], CHIP.lanes)
-        step = aligned_strides(word_shape(whole, item))[1]
-        first = local_address(address + 4 * (row * step + top * whole[3] + left), lane)
+        step = CHIP.aligned_strides(word_shape(whole, item))[1]
+        first = address + 4 * (row * step + top * whole[3] + left)
         for k, (images, *_), local in _slots(whole, item):
-            self.gdma(
-                [],
-                writes,
-                direction=Direction.SYSTEM_TO_LOCAL,
-                src_addr=source + k * strides[0] * item,
-                dst_addr=first + k * item,
-                **_copy(item, (images, c, h, w), (strides[0] * (4 // item), *strides[1:]), local),
-            )
+            part = (images, c, h, w)
+            outer = Side(source + k * strides[0] * item, part, (strides[0] * (4 // item), *strides[1:]))
+            inner = in_lane(first, part, local, CHIP.plane(address, whole, item), lane=lane, byte=k * item)
+            transfer(self, Direction.SYSTEM_TO_LOCAL, outer, inner, item)
 
     def store(self, target: int, shape: Shape, strides: Strides, item: int, address: int) -> None:
         """The way back of `load`."""
-        reads = [(address, address + lane_bytes(shape, item))]
         for k, part, local in _slots(shape, item):
-            self.gdma(
-                reads,
-                [],
-                direction=Direction.LOCAL_TO_SYSTEM,
-                src_addr=local_address(address) + k * item,
-                dst_addr=target + k * strides[0] * item,
-                **_copy(item, part, local, (strides[0] * (4 // item), *strides[1:])),
-            )
+            inner = in_lane(address, part, local, CHIP.plane(address, shape, item), byte=k * item)
+            outer = Side(target + k * strides[0] * item, part, (strides[0] * (4 // item), *strides[1:]))
+            transfer(self, Direction.LOCAL_TO_SYSTEM, inner, outer, item)
 
     # -- compact tensors and global moves ------------------------------------------------------------------------------
     def load_compact(self, source: int, shape: Shape, item: int, address: int, strides: Strides | None = None) -> None:
         """Load weights, a bias or per-channel values (dense unless `strides` say otherwise) without gaps."""
-        self.gdma(
-            [],
-            [(address, address + compact_bytes(shape, item))],
-            direction=Direction.SYSTEM_TO_LOCAL,
-            src_addr=source,
-            dst_addr=local_address(address),
-            **_copy(item, shape, strides or global_strides(shape), compact_strides(shape)),
-        )
+        touched = (address, address + compact_bytes(shape, item))
+        target = in_lane(address, shape, CHIP.compact_strides(shape), touched)
+        outer = Side(source, shape, strides or dense_strides(shape))
+        transfer(self, Direction.SYSTEM_TO_LOCAL, outer, target, item)
 
     def copy_global(self, target: int, source: int, item: int, shape: Shape, to: Strides, by: Strides) -> None:
         """Copy inside global memory; strides in elements: `to` of the target, `by` of the source (w: at most 4095)."""
-        self.gdma(
-            [], [], direction=Direction.SYSTEM_TO_SYSTEM, src_addr=source, dst_addr=target, **_copy(item, shape, by, to)
-        )
+        transfer(self, Direction.SYSTEM_TO_SYSTEM, Side(source, shape, by), Side(target, shape, to), item)
 
     def fill_global(self, target: int, item: int, shape: Shape, strides: Strides, bits: int) -> None:
         """Fill a strided part of global memory with the low bits of a constant."""
-        self.gdma([], [], direction=Direction.SYSTEM_TO_SYSTEM, dst_addr=target, **_fill(item, shape, strides, bits))
+        fill(self, Direction.SYSTEM_TO_SYSTEM, Side(target, shape, strides), item, bits)
 
     def fill_local(self, address: int, shape: Shape, item: int, bits: int) -> None:
         """Fill an aligned local tensor; `bits` is one element, all image slots get it."""
         words = word_shape(shape, item)
-        self._fill_words(address, (0, lane_bytes(shape, item)), words, aligned_strides(words), repeated(bits, item))
+        self._fill_words(
+            address, (0, lane_bytes(shape, item)), words, CHIP.aligned_strides(words), repeated(bits, item)
+        )
 
     def fill_frame(self, address: int, shape: Shape, item: int, bits: int, frame: tuple[int, int, int, int]) -> None:
         """Fill (top, bottom, left, right) rows and columns of an aligned local tensor as `fill_local` does."""
         n, c, h, w = words = word_shape(shape, item)
         top, bottom, left, right = frame
-        strides, end, pattern = aligned_strides(words), lane_bytes(shape, item), repeated(bits, item)
+        strides, end, pattern = CHIP.aligned_strides(words), lane_bytes(shape, item), repeated(bits, item)
         if top + bottom >= h or left + right >= w:
             self.fill_local(address, shape, item, bits)
             return
@@ -233,61 +205,23 @@ class Build(BaseBuild):
 
     def _fill_words(self, address: int, within: Range, shape: Shape, strides: Strides, bits: int) -> None:
         """Fill words from `address` on; `within`: the bytes of the tensor they are part of, counted from there."""
-        self.gdma(
-            [],
-            [(address + within[0], address + within[1])],
-            direction=Direction.LOCAL_TO_LOCAL,
-            dst_addr=local_address(address),
-            **_fill(4, shape, strides, bits),
-        )
+        touched = (address + within[0], address + within[1])
+        fill(self, Direction.LOCAL_TO_LOCAL, in_lane(address, shape, strides, touched), 4, bits)
 
 
 def _slots(shape: Shape, item: int) -> Iterator[tuple[int, Shape, Strides]]:
     """(image slot, shape of its images, strides in local memory in elements) of a feature map."""
     n, c, h, w = shape
     slots = 4 // item
-    words = aligned_strides(word_shape(shape, item))
+    words = CHIP.aligned_strides(word_shape(shape, item))
     local: Strides = tuple(stride * slots for stride in words)  # type: ignore[assignment]
     for k in range(min(n, slots)):
         yield k, (-(-(n - k) // slots), c, h, w), local
 
 
-def _copy(item: int, shape: Shape, source: Strides, target: Strides) -> dict[str, int]:
-    form = int(FORMAT_OF_SIZE[item])
-    return {
-        "stride_enable": 1,
-        "src_data_format": form,
-        "dst_data_format": form,
-        **side_fields("src", shape, source),
-        **side_fields("dst", shape, target),
-    }
-
-
 def repeated(bits: int, item: int) -> int:
     """The word whose elements of `item` bytes are all `bits`."""
     return int.from_bytes((bits & (1 << 8 * item) - 1).to_bytes(item, "little") * (4 // item), "little")
-
-
-def _fill(item: int, shape: Shape, strides: Strides, bits: int) -> dict[str, int]:
-    form = int(FORMAT_OF_SIZE[item])
-    return {
-        "stride_enable": 1,
-        "special_func": Function.FILL,
-        "src_data_format": form,
-        "dst_data_format": form,
-        "constant_value": bits & 0xFFFF_FFFF,
-        **side_fields("dst", shape, strides),
-    }
-
-
-def side_fields(side: str, shape: Shape, strides: Strides) -> dict[str, int]:
-    """Size and stride fields; an axis of one element has stride 0, its own could exceed the field."""
-    steps = [stride if size > 1 else 0 for size, stride in zip(shape, strides)]
-    steps[3] = strides[3]
-    return {
-        **{f"{side}_{axis}": size for axis, size in zip("nchw", shape)},
-        **{f"{side}_{axis}_str": step for axis, step in zip("nchw", steps)},
-    }
 
 
 def place_neurons(commands: bytes, start: int) -> bytes:

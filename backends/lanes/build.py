@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 from bmcompiler.backends.lanes.facts import LaneFacts, Range, Shape, Strides
 from bmcompiler.backends.lanes.tables import Table
 from bmcompiler.backends.lanes.units import Unit
+from bmcompiler.backends.lanes.windows import Geometry
 from bmcompiler.codegen.build import Box
 from bmcompiler.codegen.coefficients import Coefficients
 from bmcompiler.ir import Value
@@ -90,7 +91,7 @@ class LaneTransfers(Protocol):
         """Load weights, a bias or per-channel values (dense unless `strides` say otherwise) without gaps."""
 
     def load_words(self, source: int, dtype: str, shape: Shape, strides: Strides, address: int) -> None:
-        """Load a strided global tensor (strides in elements, 0 repeats) into an aligned tile of words (`words`)."""
+        """Load a strided global tensor (in elements, 0 repeats) into an aligned tile of words (`recipes.words`)."""
 
     def store_words(self, target: int, item: int, shape: Shape, strides: Strides, address: int) -> None:
         """Store the low `item` bytes of each word of an aligned tile."""
@@ -123,6 +124,9 @@ class LaneCommands(Protocol):
     def combine(self, unit: Unit, target: Words, a: Source, b: Source) -> None:
         """target = a `unit` b: float arithmetic, or logic and shifts of bits; operands of one element repeat."""
 
+    def assign(self, target: Words, source: Source) -> None:
+        """target = source, or an immediate everywhere."""
+
     def select(self, unit: Unit, target: Words, a: Source, b: Source, chosen: int) -> None:
         """target = the word `chosen` where `unit` holds for a and b, else 0."""
 
@@ -138,8 +142,8 @@ class LaneCommands(Protocol):
     def lookup(self, target: Words, source: Words, table: Table | int, entries: int) -> None:
         """Entry word mod `entries` of a table, or of one that the program loaded; only in the default layout."""
 
-    def reduce(self, unit: Unit, target: Words, source: Words, taps: tuple[int, int], above: int, below: int) -> None:
-        """Sum or maximum over windows of (rows, columns), with rows of zeros above and below; default layouts."""
+    def reduce(self, unit: Unit, target: Words, source: Words, geometry: Geometry) -> None:
+        """Sums or maxima over windows, padded with zeros; only of tensors in the default layout."""
 
     def limit(self, unit: Unit, target: Words, bits: int) -> None:
         """In place: maximum or minimum of a float tensor and a constant; what activations on results need."""

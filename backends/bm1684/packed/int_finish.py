@@ -28,7 +28,6 @@ from bmcompiler.backends.bm1684.packed.int_planes import (
     pixel_bytes,
     pixel_halves,
 )
-from bmcompiler.backends.bm1684.packed.words import store_words
 from bmcompiler.backends.lanes.kernels.elementwise import recorded
 from bmcompiler.backends.lanes.recipes import Machine, Plane, Register, Steps
 from bmcompiler.backends.lanes.recipes.rounding import quantize
@@ -257,7 +256,7 @@ class Finish:
                 for number, target in enumerate(targets):
                     self.store_image(build, target, dims, by, address, number)
             elif self.in_words:
-                store_words(build, targets[0], item, dims, by, address)
+                build.store_words(targets[0], item, dims, by, address)
             elif item == 1:
                 build.store(targets[0], dims, by, 1, address)
             else:

@@ -21,7 +21,6 @@ from bmcompiler.backends.bm1684.kernels.base import (
     words_of,
 )
 from bmcompiler.backends.bm1684.layout import global_strides
-from bmcompiler.backends.bm1684.packed.words import load_low
 from bmcompiler.backends.lanes.kernels.broadcast import box_offset
 from bmcompiler.backends.lanes.kernels.elementwise import recorded, result_buffer
 from bmcompiler.backends.lanes.kernels.forms import FormsKernel
@@ -90,7 +89,7 @@ class WordLutKernel(_LutKernel):
         strides = global_strides(view)
 
         def load(build: Build, address: int) -> None:
-            load_low(build, build.source(op.x) + box_offset(strides, box), 1, dims, strides, address)
+            build.load_low(build.source(op.x) + box_offset(strides, box), 1, dims, strides, address)
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             place = build.coefficients.place(op.table, "lut words", _words)

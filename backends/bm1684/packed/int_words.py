@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from bmcompiler.backends.bm1684.packed.words import as_float, as_int
 from bmcompiler.backends.lanes.kernels.elementwise import ElementwiseKernel
 from bmcompiler.backends.lanes.recipes import Machine, Register
+from bmcompiler.backends.lanes.recipes.words import as_float, as_int
 from bmcompiler.ir.types import DTYPES
 from bmcompiler.ops.activation import Relu
 from bmcompiler.ops.base import TensorOp

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from bmcompiler.backends.bm1684.packed.words import LOADABLE, as_float, as_int
 from bmcompiler.backends.lanes.kernels.elementwise import ElementwiseKernel
 from bmcompiler.backends.lanes.recipes import Machine, Register, logic
 from bmcompiler.backends.lanes.recipes.rounding import int_difference
+from bmcompiler.backends.lanes.recipes.words import LOADABLE, as_float, as_int
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.functions import IsInf, IsNan
 from bmcompiler.ops.integer import BitAnd, BitOr, BitXor

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from bmcompiler.backends.bm1684.packed.words import LOADABLE, NARROW, as_float, as_int, limits, not_zero, saturated
 from bmcompiler.backends.lanes.kernels.elementwise import ElementwiseKernel
 from bmcompiler.backends.lanes.recipes import Machine, Register
 from bmcompiler.backends.lanes.recipes.powers import quotient
@@ -18,6 +17,7 @@ from bmcompiler.backends.lanes.recipes.rounding import (
     round_small,
     zero_for_nan,
 )
+from bmcompiler.backends.lanes.recipes.words import LOADABLE, NARROW, as_float, as_int, limits, not_zero, saturated
 from bmcompiler.ir.types import DTYPES
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.integer import Cast

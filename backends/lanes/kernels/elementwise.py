@@ -17,17 +17,15 @@ from bmcompiler.backends.bm1684.kernels.base import (
     item_bytes,
 )
 from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides, global_strides
-from bmcompiler.backends.bm1684.packed.words import (
+from bmcompiler.backends.lanes.kernels.broadcast import box_axes, box_offset, broadcast_view, is_dense, merged_axes
+from bmcompiler.backends.lanes.recipes import Machine, Plane, Register, Steps, powers, record
+from bmcompiler.backends.lanes.recipes.words import (
     NARROW,
     as_float,
     from_words,
-    load_words,
     saturated,
-    store_words,
     to_words,
 )
-from bmcompiler.backends.lanes.kernels.broadcast import box_axes, box_offset, broadcast_view, is_dense, merged_axes
-from bmcompiler.backends.lanes.recipes import Machine, Plane, Register, Steps, powers, record
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, Held, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
@@ -108,7 +106,7 @@ def _operand(value: Value, view: Shape, strides: Strides, box: Box, whole: bool)
 
     def load(build: Build, address: int) -> None:
         start = build.source(value) + item * box_offset(strides, box)
-        load_words(build, start, value.dtype, loaded, strides, address)
+        build.load_words(start, value.dtype, loaded, strides, address)
 
     dense = item == 4 and is_dense(strides, view)
     buffer = Buffer(
@@ -142,7 +140,7 @@ def result_buffer(value: Value, view: Shape, box: Box) -> Buffer:
     dims, item = extents(box), value.type.numpy.itemsize
 
     def store(build: Build, address: int) -> None:
-        store_words(build, build.neuron(value) + item * box_offset(strides, box), item, dims, strides, address)
+        build.store_words(build.neuron(value) + item * box_offset(strides, box), item, dims, strides, address)
 
     return Buffer(
         lane_bytes(dims), "nchw", prod(dims) * item, store, holds=held(value, view, box) if item == 4 else None

@@ -13,7 +13,6 @@ from bmcompiler.backends.bm1684.build import Box, Build, extents, lane_bytes
 from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.kernels.base import MAX_CHANNELS, MAX_SIZE, LocalKernel, is_activation
 from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides
-from bmcompiler.backends.bm1684.packed.words import load_words, store_words
 from bmcompiler.backends.lanes.kernels.broadcast import box_offset
 from bmcompiler.backends.lanes.kernels.elementwise import recorded
 from bmcompiler.backends.lanes.kernels.reduced_view import ReducedView, reduced_view
@@ -138,7 +137,7 @@ def _tile(value: Value, view: ReducedView, box: Box) -> Buffer:
 
     def load(build: Build, address: int) -> None:
         source = build.source(value) + 4 * box_offset(view.strides, box)
-        load_words(build, source, value.dtype, dims, view.strides, address)
+        build.load_words(source, value.dtype, dims, view.strides, address)
 
     return Buffer(lane_bytes(dims), "nchw", 4 * prod(dims), load)
 
@@ -146,7 +145,7 @@ def _tile(value: Value, view: ReducedView, box: Box) -> Buffer:
 def _result(value: Value, view: ReducedView, box: Box, dims: Shape, strides: Strides) -> Buffer:
     def store(build: Build, address: int) -> None:
         target = build.neuron(value) + 4 * box_offset(strides, box)
-        store_words(build, target, 4, dims, strides, address)
+        build.store_words(target, 4, dims, strides, address)
 
     return Buffer(lane_bytes(dims), "nchw", 4 * prod(dims), store)
 
@@ -155,7 +154,7 @@ def _vector(value: Value, shape: Shape) -> Buffer:
     """Values along the reduced axis, one copy in every lane."""
 
     def load(build: Build, address: int) -> None:
-        load_words(build, build.source(value), value.dtype, shape, _ALONG_ROWS, address)
+        build.load_words(build.source(value), value.dtype, shape, _ALONG_ROWS, address)
 
     return Buffer(lane_bytes(shape), "c", 4 * prod(shape), load, not is_activation(value))
 
@@ -163,6 +162,6 @@ def _vector(value: Value, shape: Shape) -> Buffer:
 def _index_buffer(view: ReducedView, shape: Shape) -> Buffer:
     def load(build: Build, address: int) -> None:
         source = build.coefficient(build.coefficients.constant(_index(view).tobytes()))
-        load_words(build, source, "f32", shape, _ALONG_ROWS, address)
+        build.load_words(source, "f32", shape, _ALONG_ROWS, address)
 
     return Buffer(lane_bytes(shape), "c", 4 * prod(shape), load, True)

@@ -1,0 +1,195 @@
+"""Instructions that slide windows: convolutions, depthwise ones, sums and maxima (bm1684.md 6.1, 6.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from bmcompiler.backends.bm1684.chip import local_address
+from bmcompiler.backends.bm1684.instructions.operands import (
+    Commands,
+    Fields,
+    bytes_of,
+    need_default_layout,
+    placed,
+    sizes,
+    strides,
+)
+from bmcompiler.backends.bm1684.isa import Eu, Precision, StrideCode, Task
+from bmcompiler.backends.lanes.build import Immediate, Words
+from bmcompiler.backends.lanes.facts import Range, Shape
+from bmcompiler.backends.lanes.windows import Geometry
+
+ONE = Immediate(0x3F80_0000)
+
+
+class Place(NamedTuple):
+    """Bytes of a lane that hold an operand: address and how many."""
+
+    address: int
+    size: int
+
+    @property
+    def range(self) -> Range:
+        """The bytes."""
+        return self.address, self.address + self.size
+
+
+class Integers(NamedTuple):
+    """What a command makes of integers: types, shift and saturation.
+
+    Attributes:
+        item: bytes of the results. data_signed, weight_signed, bias_signed: how the bits of bytes, and of the 16-bit
+            bias, are read.
+        shift: rounding right shift of the sums. unsigned: whether they saturate to the unsigned range though an operand
+            is signed.
+        bias: precision of the bias; commands without one hold whatever.
+    """
+
+    item: int
+    data_signed: bool
+    weight_signed: bool = True
+    bias_signed: bool = True
+    shift: int = 0
+    unsigned: bool = False
+    bias: Precision = Precision.FP32
+
+    @property
+    def fields(self) -> Fields:
+        """Register fields; weights and bias are compact."""
+        return {
+            "opt_right_shift": self.shift,
+            "opt_relu": int(self.unsigned),
+            "opt_res0_prec": int(Precision.INT8 if self.item == 1 else Precision.INT16),
+            "opt_opd0_prec": int(Precision.INT8),
+            "opt_opd1_prec": int(Precision.INT8),
+            "opt_opd2_prec": int(self.bias),
+            "opt_opd0_sign": int(self.data_signed),
+            "opt_opd1_sign": int(self.weight_signed),
+            "opt_opd2_sign": int(self.bias_signed),
+            "short_opd2_str": int(StrideCode.COMPACT),
+        }
+
+
+FLOATS: Fields = {"opt_relu": 1}
+"""Of commands on floats, which do not mind."""
+
+
+def geometry_fields(geometry: Geometry) -> Fields:
+    """Register fields of a window."""
+    (h, w), taps, dilations, pads, steps, zeros = geometry
+    down, across = (step - 1 if size > 1 else 0 for size, step in zip(taps, dilations))
+    fields = {f"opd0_{name}_pad": pad for name, pad in zip(("up", "dn", "lf", "rt"), pads)}
+    return fields | {
+        "opd0_h": h,
+        "opd0_w": w,
+        "opd1_h": taps[0],
+        "opd1_w": taps[1],
+        "opd1_y_ins0": down,
+        "opd1_x_ins0": across,
+        "res_op_y_str": steps[0],
+        "res_op_x_str": steps[1],
+        "opd0_y_ins0": zeros[0],
+        "opd0_x_ins0": zeros[1],
+    }
+
+
+def _slide(
+    build: Commands,
+    task: Task,
+    target: tuple[Shape, Place],
+    data: int,
+    geometry: Geometry,
+    reads: Sequence[Range],
+    fields: Fields,
+) -> None:
+    shape, result = target
+    build.tiu(
+        reads,
+        [result.range],
+        tsk_typ=task,
+        res0_addr=local_address(result.address),
+        opd0_addr=local_address(data),
+        **sizes("res0", shape),
+        **geometry_fields(geometry),
+        **fields,
+    )
+
+
+def convolution(
+    build: Commands,
+    target: tuple[Shape, Place],
+    data: int,
+    kernel: tuple[Immediate | int, int],
+    bias: int | None,
+    geometry: Geometry,
+    numbers: Fields,
+    reads: Sequence[Range],
+) -> None:
+    """Sums over windows and input channels.
+
+    Args:
+        target: shape of the results, and where they go.
+        data, bias: addresses. kernel: address of the weights, or what all of them are, and their input channels.
+        numbers: `FLOATS`, or the fields of `Integers`. reads: the bytes of all operands.
+    """
+    weights, depth = kernel
+    group = 2 if numbers is FLOATS else 4  # weights lie in groups of input channels (bm1684.md 4.4)
+    groups = -(-depth // group)
+    down, across = geometry.taps
+    steps = (1, down * across * groups, across * groups, groups)
+    layout = {"opd0_c": depth, "short_opd1_str": int(StrideCode.EXPLICIT), **strides("opd1", steps)}
+    fields = {**numbers, **layout, **_weights(weights), **_bias(bias)}
+    _slide(build, Task.CONV, target, data, geometry, reads, fields)
+
+
+def depthwise(
+    build: Commands,
+    target: tuple[Shape, Place],
+    data: int,
+    weights: Immediate | int,
+    bias: int | None,
+    geometry: Geometry,
+    numbers: Fields,
+    reads: Sequence[Range],
+) -> None:
+    """Sums over windows of each channel; arguments as for `convolution`."""
+    fields = {**numbers, "tsk_eu_typ": int(Eu.MAC), **_weights(weights), **_bias(bias)}
+    _slide(build, Task.POOL_OR_DEPTHWISE, target, data, geometry, reads, fields)
+
+
+def largest(
+    build: Commands, target: tuple[Shape, Place], data: Place, geometry: Geometry, signed: bool | None = None
+) -> None:
+    """Maxima over windows, of floats or of bytes that are `signed` or not."""
+    fields: Fields = {"tsk_eu_typ": int(Eu.MAX), "tsk_opd_num": 1, **FLOATS}
+    if signed is not None:
+        precision = int(Precision.INT8)
+        fields |= {"opt_relu": 0, "opt_res0_prec": precision, "opt_opd0_prec": precision, "opt_opd0_sign": int(signed)}
+    _slide(build, Task.POOL_OR_DEPTHWISE, target, data.address, geometry, [data.range], fields)
+
+
+def _weights(weights: Immediate | int) -> Fields:
+    return placed("opd1", weights) if isinstance(weights, Immediate) else {"opd1_addr": local_address(weights)}
+
+
+def _bias(bias: int | None) -> Fields:
+    return {} if bias is None else {"tsk_opd_num": 3, "opd2_addr": local_address(bias)}
+
+
+# -- tiles of words ----------------------------------------------------------------------------------------------------
+def float_sums(build: Commands, target: Words, source: Words, geometry: Geometry) -> None:
+    """Sums over windows of floats in the default layout."""
+    _reduce(build, target, source, geometry, {"tsk_eu_typ": int(Eu.MAC), **placed("opd1", ONE)})
+
+
+def float_largest(build: Commands, target: Words, source: Words, geometry: Geometry) -> None:
+    """Maxima over windows of floats in the default layout."""
+    _reduce(build, target, source, geometry, {"tsk_eu_typ": int(Eu.MAX), "tsk_opd_num": 1})
+
+
+def _reduce(build: Commands, target: Words, source: Words, geometry: Geometry, fields: Fields) -> None:
+    need_default_layout("a reduction", target, source)
+    (first, end), reads = bytes_of(target), [bytes_of(source)]
+    place = Place(target.address, end - first)
+    _slide(build, Task.POOL_OR_DEPTHWISE, (target.shape, place), source.address, geometry, reads, fields)
