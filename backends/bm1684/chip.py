@@ -33,11 +33,6 @@ class Bm1684Chip(LaneFacts):
     most_channels: int = 4095 // 64 * 64  # bm1684.md 13.1: 12 bits
     most_size: int = 65535
     most_depth: int = 4095
-    pixels: int = 16  # in the vendor's cycle estimates (bm1684.md 12)
-    step_cycles: int = 2
-    bytes_per_cycle: int = 56  # bm1684.md 12: 53.4 bytes at 575 MHz, TIU 550 MHz
-    tile_cycles: int = 300  # bm1684.md 12: 137 cycles a load, 45 a store
-    burst: int = 64
     copy_limits: CopyLimits = COPY_LIMITS
     lmem_window: int = 0x0800_0000  # lane L starts at + L * lmem_size
     l2_window: int = 0x1000_0000  # where GDMA sees L2; TIU tables are addressed by their offset in it

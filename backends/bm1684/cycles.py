@@ -7,7 +7,7 @@ follows the nearest kind of command that was, and is said in `TimingProfile.assu
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from math import ceil
+from math import ceil, prod
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.isa import Eu, Task
+from bmcompiler.backends.lanes.facts import Shape
 
 Count = int | NDArray[np.int64]
 """A number of one command, or a column of those of many."""
@@ -163,10 +164,6 @@ class CycleTable:
         cycles = (start + nbytes / profile.gdma_bytes_per_cycle) * (profile.tiu_hz / profile.gdma_hz)
         return _whole(cycles)
 
-    def local_copy(self, nbytes: Count) -> Count:
-        """A transfer inside local memory."""
-        return self.transfer(False, False, nbytes)
-
     def bursts(self, run: Count) -> Count:
         """Bytes that cross the bus for a run of consecutive bytes."""
         return _up(run, self.profile.ddr_burst) * self.profile.ddr_burst
@@ -190,5 +187,46 @@ def _whole(cycles: float | NDArray[np.floating[Any]]) -> Count:
     return np.ceil(cycles).astype(np.int64) if isinstance(cycles, np.ndarray) else ceil(cycles)
 
 
+class TileCycles:
+    """What kernels ask of a table (`LaneCycles`): cycles of commands on tiles of `item`-byte elements.
+
+    `item` is that of the wider of the result and operand 0: so many images share a word.
+    """
+
+    def __init__(self, table: CycleTable) -> None:
+        self.table = table
+        self.bytes_per_cycle = 56
+        self.tile_cycles = 300
+
+    def pass_cycles(self, shape: Shape, item: int = 4, steps: int = 1) -> int:
+        """An element-wise command or a copy by the TIU; steps: see `CycleTable.steps_of`."""
+        return int(self.table.element_wise(self._groups(shape, item), steps))
+
+    def window(self, shape: Shape, taps: tuple[int, int], stride: int, sums: bool, item: int = 4) -> int:
+        """One window for each result of `shape`: `CycleTable.window`."""
+        return int(self.table.window(self._groups(shape, item), *taps, stride, sums))
+
+    def convolution(self, shape: Shape, taps: int, depth: int, item: int = 4) -> int:
+        """A dense convolution that makes `shape`."""
+        return int(self.table.convolution(self._groups(shape, item), taps, depth, narrow=item == 1))
+
+    def matrix(self, shape: Shape, depth: int) -> int:
+        """A product of fp32 matrices; shape: as which the result is stored (`kernels.matrices`)."""
+        return int(self.table.matrix(self._groups(shape, 4), depth, narrow=False))
+
+    def local_copy(self, shape: Shape, item: int = 4) -> int:
+        """A transfer inside local memory."""
+        return int(self.table.transfer(False, False, item * prod(shape)))
+
+    def bursts(self, run: int) -> int:
+        """Bytes that cross the bus for a run of consecutive bytes in global memory."""
+        return int(self.table.bursts(run))
+
+    def _groups(self, shape: Shape, item: int) -> Count:
+        n, c, h, w = shape
+        return self.table.groups_of(self.table.word_images(n, item), c, h * w)
+
+
 PROFILE = TimingProfile()
-CYCLES = CycleTable(PROFILE)
+CYCLES = TileCycles(CycleTable(PROFILE))
+"""What kernels plan with."""

@@ -2,6 +2,7 @@
 
 from bmcompiler.backends.bm1684.arithmetic import Bm1684Arithmetic
 from bmcompiler.backends.bm1684.chip import CHIP
+from bmcompiler.backends.bm1684.cycles import CYCLES
 from bmcompiler.backends.lanes.machine import LaneMachine
 
-MACHINE = LaneMachine(CHIP, Bm1684Arithmetic())
+MACHINE = LaneMachine(CHIP, Bm1684Arithmetic(), CYCLES)

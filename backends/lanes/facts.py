@@ -25,10 +25,6 @@ class LaneFacts(LaneChip):
         word: what image slots share.
         most_images, most_channels, most_size, most_depth: what the fields of one command hold: images, output channels
             (whole rounds of lanes), rows or columns, and input channels of a convolution.
-        pixels, step_cycles: an element-wise command takes so many pixels of all lanes in so many cycles.
-        bytes_per_cycle: of the transfers, in the time of a cycle of the execution units.
-        tile_cycles: start of the transfers of a tile.
-        burst: the smallest access to global memory.
         copy_limits: of a command that copies inside global memory.
     """
 
@@ -40,11 +36,6 @@ class LaneFacts(LaneChip):
     most_channels: int
     most_size: int
     most_depth: int
-    pixels: int
-    step_cycles: int
-    bytes_per_cycle: int
-    tile_cycles: int
-    burst: int
     copy_limits: CopyLimits
 
     # -- layouts -------------------------------------------------------------------------------------------------------
@@ -93,9 +84,3 @@ class LaneFacts(LaneChip):
         """Whether a feature map (n, c, h, w) is small enough for one command."""
         n, c, *sizes = shape
         return n <= self.most_images and c <= self.most_channels and max(sizes) <= self.most_size
-
-    # -- time ----------------------------------------------------------------------------------------------------------
-    def pass_cycles(self, shape: Shape, item: int = 4) -> int:
-        """Cycles of one element-wise command."""
-        n, c, h, w = self.words_of(shape, item)
-        return self.step_cycles * n * -(-c // self.lanes) * -(-h * w // self.pixels)

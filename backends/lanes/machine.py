@@ -1,4 +1,4 @@
-"""What kernels of a lane chip are constructed with: its facts, its tiler and its arithmetic."""
+"""What kernels of a lane chip are constructed with: its facts, its tiler, its arithmetic and its cycles."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import lru_cache
 from math import prod
 
 from bmcompiler.backends.lanes.arithmetic import Arithmetic
+from bmcompiler.backends.lanes.cycles import LaneCycles
 from bmcompiler.backends.lanes.facts import LaneFacts, Shape
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.kernels import activation_in, activation_out
@@ -24,9 +25,9 @@ are kept in any case.
 class LaneMachine:
     """One chip; `flat_view` remembers what it found."""
 
-    def __init__(self, chip: LaneFacts, arithmetic: Arithmetic) -> None:
-        self.chip, self.arithmetic = chip, arithmetic
-        self.tiler = Tiler(chip.lmem_size, chip.alignment, chip.bytes_per_cycle, chip.tile_cycles)
+    def __init__(self, chip: LaneFacts, arithmetic: Arithmetic, cycles: LaneCycles) -> None:
+        self.chip, self.arithmetic, self.cycles = chip, arithmetic, cycles
+        self.tiler = Tiler(chip.lmem_size, chip.alignment, cycles.bytes_per_cycle, cycles.tile_cycles)
         self.flat_view: Callable[..., Shape] = lru_cache(maxsize=4096)(self._flat_view)
 
     # -- tiles ---------------------------------------------------------------------------------------------------------
@@ -62,23 +63,23 @@ class LaneMachine:
         4-D shapes stay unless they use the machine badly. Others become (N, C, 1, W): N fills the slots of a word where
         the size allows, C is the divisor that takes the fewest cycles.
         """
-        chip, size = self.chip, prod(shape)
+        chip, pass_cycles, size = self.chip, self.cycles.pass_cycles, prod(shape)
         most = chip.image_slots(item)
         slots = next(s for s in (most, 2, 1) if s <= most and size % s == 0)
         rest = size // slots
         channels = range(1, min(rest, chip.most_channels) + 1)
         choices = [(slots, c, 1, rest // c) for c in channels if rest % c == 0 and rest // c <= chip.most_size]
         choices = choices or [self._square(slots, rest)]
-        flat = min(choices, key=lambda dims: (chip.pass_cycles(dims, item), -dims[1]))
+        flat = min(choices, key=lambda dims: (pass_cycles(dims, item), -dims[1]))
         if len(shape) == 4 and max(shape) <= chip.most_size:
             n, c, h, w = shape
-            if chip.pass_cycles((n, c, h, w), item) <= self.slowest(chip.pass_cycles(flat, item), item):
+            if pass_cycles((n, c, h, w), item) <= self.slowest(pass_cycles(flat, item), item):
                 return n, c, h, w
         return flat
 
     def slowest(self, fewest: int, item: int) -> int:
         """Cycles that the shape of a feature map may take to be kept, where the best shape takes `fewest`."""
-        return max(self.chip.tile_cycles * (item == 4), _SLOWER * self.chip.image_slots(item) * fewest)
+        return max(self.cycles.tile_cycles * (item == 4), _SLOWER * self.chip.image_slots(item) * fewest)
 
     def _square(self, slots: int, size: int) -> Shape:
         """(slots, C, H, W) of `size` / slots elements with the largest C and W that their fields allow."""

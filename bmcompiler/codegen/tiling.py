@@ -169,7 +169,7 @@ class Tiler:
         tile_cycles: start-up time of one tile's commands.
     """
 
-    def __init__(self, lane_bytes: int, align: int, bytes_per_cycle: int = 16, tile_cycles: int = 128) -> None:
+    def __init__(self, lane_bytes: int, align: int, bytes_per_cycle: float = 16, tile_cycles: int = 128) -> None:
         self.lane_bytes, self.align = lane_bytes, align
         self.bytes_per_cycle, self.tile_cycles = bytes_per_cycle, tile_cycles
         self._known: dict[Hashable, Tiling | None] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bmcompiler.backends.bm1684.build import Build
 from bmcompiler.backends.bm1684.chip import CHIP, local_address
+from bmcompiler.backends.bm1684.cycles import CYCLES, PIXELS
 from bmcompiler.backends.bm1684.isa import Eu, StrideCode, Task
 from bmcompiler.backends.bm1684.layout import Shape
 from bmcompiler.backends.bm1684.machine import MACHINE
@@ -18,8 +19,8 @@ from bmcompiler.backends.lanes.kernels.base import (
 )
 
 MAX_CHANNELS, MAX_SIZE = CHIP.most_channels, CHIP.most_size
-BYTES_PER_CYCLE, TILE_CYCLES, PIXELS = CHIP.bytes_per_cycle, CHIP.tile_cycles, CHIP.pixels
-words_of, pass_cycles, plane = CHIP.words_of, CHIP.pass_cycles, CHIP.plane
+BYTES_PER_CYCLE, TILE_CYCLES = CYCLES.bytes_per_cycle, CYCLES.tile_cycles
+words_of, pass_cycles, plane = CHIP.words_of, CYCLES.pass_cycles, CHIP.plane
 flat_view, elementwise_grid, slowest = MACHINE.flat_view, MACHINE.elementwise_grid, MACHINE.slowest
 activation_in, activation_out = MACHINE.activation_in, MACHINE.activation_out
 
@@ -56,6 +57,7 @@ def emit_with_constant(build: Build, eu: Eu, shape: Shape, address: int, bits: i
 __all__ = [
     "MAX_CHANNELS",
     "MAX_SIZE",
+    "PIXELS",
     "DeviceKernel",
     "LocalKernel",
     "activation_in",

@@ -1,0 +1,34 @@
+"""What kernels ask of the time that commands take: the planner's side of a chip's table of cycles."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from bmcompiler.backends.lanes.facts import Shape
+
+
+class LaneCycles(Protocol):
+    """Cycles of commands on tiles (n, c, h, w) of `item`-byte elements, under one timing profile.
+
+    Attributes:
+        bytes_per_cycle: that the bus moves in the time of a cycle of the execution units.
+        tile_cycles: start of the transfers of a tile.
+    """
+
+    bytes_per_cycle: int
+    tile_cycles: int
+
+    def pass_cycles(self, shape: Shape, item: int = 4, steps: int = 1) -> int:
+        """An element-wise command or a copy by the execution units; steps: of its arithmetic for an element."""
+
+    def window(self, shape: Shape, taps: tuple[int, int], stride: int, sums: bool, item: int = 4) -> int:
+        """One window for each result of `shape`; stride: from column to column. sums: else the largest is taken."""
+
+    def convolution(self, shape: Shape, taps: int, depth: int, item: int = 4) -> int:
+        """A dense convolution that makes `shape`; depth: input channels."""
+
+    def local_copy(self, shape: Shape, item: int = 4) -> int:
+        """A transfer inside local memory."""
+
+    def bursts(self, run: int) -> int:
+        """Bytes that cross the bus for a run of consecutive bytes in global memory."""
