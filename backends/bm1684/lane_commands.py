@@ -9,8 +9,8 @@ from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.instructions import functions, transfers, window, words
 from bmcompiler.backends.bm1684.isa import DataFormat, Direction, Eu
 from bmcompiler.backends.bm1684.tables import OFFSETS
-from bmcompiler.backends.lanes.build import Source, Words
 from bmcompiler.backends.lanes.facts import Range, Shape, Strides
+from bmcompiler.backends.lanes.operands import Source, Words
 from bmcompiler.backends.lanes.tables import Table
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.backends.lanes.windows import Geometry
@@ -102,14 +102,13 @@ class LaneCommands:
         """A function of each word."""
         functions.function(self, _FUNCTIONS[unit], target, source)
 
-    def series(self, target: Words, source: Words, table: Table, terms: int) -> None:
+    def series(self, target: Words, source: Words, table: Table | int, terms: int) -> None:
         """The first terms of a power series."""
-        functions.series(self, target, source, OFFSETS[table], terms)
+        functions.series(self, target, source, _offset(table), terms)
 
     def lookup(self, target: Words, source: Words, table: Table | int, entries: int) -> None:
         """Entries of a table of the chip, or of one at an offset of L2."""
-        offset = table if isinstance(table, int) else OFFSETS[table]
-        functions.lookup(self, target, source, offset, entries)
+        functions.lookup(self, target, source, _offset(table), entries)
 
     def reduce(self, unit: Unit, target: Words, source: Words, geometry: Geometry) -> None:
         """Sums or maxima over windows of floats."""
@@ -131,3 +130,7 @@ def _low(address: int, item: int, shape: Shape) -> transfers.Side:
     """The low `item` bytes of each word of an aligned tile."""
     n, c, h, w = (4 // item * step for step in CHIP.aligned_strides(shape))
     return transfers.in_lane(address, shape, (n, c, h, w), CHIP.plane(address, shape))
+
+
+def _offset(table: Table | int) -> int:
+    return table if isinstance(table, int) else OFFSETS[table]

@@ -6,9 +6,10 @@ Global tensors are dense arrays of their element type. Addresses in local memory
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-from bmcompiler.backends.lanes.facts import LaneFacts, Range, Shape, Strides
+from bmcompiler.backends.lanes.facts import LaneFacts, Shape, Strides
+from bmcompiler.backends.lanes.operands import Source, Words
 from bmcompiler.backends.lanes.tables import Table
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.backends.lanes.windows import Geometry
@@ -18,31 +19,6 @@ from bmcompiler.ir import Value
 
 Frame = tuple[int, int, int, int]
 """(top, bottom, left, right) rows and columns."""
-
-
-class Words(NamedTuple):
-    """A tensor of 32-bit words in local memory, an operand of commands.
-
-    Attributes:
-        address: of the first word. lane: where its channel 0 lies; only transfers reach other lanes than the first.
-        strides: in words, 0 repeats; None = the aligned default layout.
-        within: the bytes of the buffer that it is a part of, as long as commands shall count as touching all of it.
-    """
-
-    address: int
-    shape: Shape
-    strides: Strides | None = None
-    lane: int = 0
-    within: Range | None = None
-
-
-class Immediate(NamedTuple):
-    """A constant for all elements, as the bits of a word."""
-
-    bits: int
-
-
-Source = Words | Immediate
 
 
 class LaneTransfers(Protocol):
@@ -136,7 +112,7 @@ class LaneCommands(Protocol):
     def convert(self, unit: Unit, target: Words, source: Words) -> None:
         """A function of each word; only of tensors in the default layout."""
 
-    def series(self, target: Words, source: Words, table: Table, terms: int) -> None:
+    def series(self, target: Words, source: Words, table: Table | int, terms: int) -> None:
         """The first terms of a power series without constant term; only of tensors in the default layout."""
 
     def lookup(self, target: Words, source: Words, table: Table | int, entries: int) -> None:

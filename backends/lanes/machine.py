@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import prod
 
 from bmcompiler.backends.lanes.arithmetic import Arithmetic
 from bmcompiler.backends.lanes.cycles import LaneCycles
 from bmcompiler.backends.lanes.facts import LaneFacts, Shape
+from bmcompiler.backends.lanes.recipes.steps import Steps, record
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.kernels import activation_in, activation_out
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, Tiler, TileWork
@@ -23,12 +24,13 @@ are kept in any case.
 
 
 class LaneMachine:
-    """One chip; `flat_view` remembers what it found."""
+    """One chip; `flat_view` and `recorded`, the steps of a recipe (`recipes.record`), remember what they found."""
 
     def __init__(self, chip: LaneFacts, arithmetic: Arithmetic, cycles: LaneCycles) -> None:
         self.chip, self.arithmetic, self.cycles = chip, arithmetic, cycles
         self.tiler = Tiler(chip.lmem_size, chip.alignment, cycles.bytes_per_cycle, cycles.tile_cycles)
         self.flat_view: Callable[..., Shape] = lru_cache(maxsize=4096)(self._flat_view)
+        self.recorded: Callable[..., Steps] = lru_cache(maxsize=1024)(partial(record, chip, arithmetic, cycles))
 
     # -- tiles ---------------------------------------------------------------------------------------------------------
     def fits(self, work: TileWork) -> bool:

@@ -45,6 +45,11 @@ class Unit(Enum):
         return self in _STRIDED
 
     @property
+    def tests(self) -> bool:
+        """Whether it asks something of two operands."""
+        return self in (Unit.GREATER, Unit.SAME_BITS)
+
+    @property
     def windowed(self) -> bool:
         """Whether it works on windows of many elements."""
         return self in (Unit.WINDOW_SUM, Unit.WINDOW_MAX)

@@ -10,14 +10,17 @@ from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.builder import Builder
 from bmcompiler.backends.bm1684.chip import CHIP, local_address
+from bmcompiler.backends.bm1684.lane_commands import LaneCommands
 from bmcompiler.backends.bm1684.layout import aligned_strides
+from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.lanes.recipes import Plane, Steps
 from bmcompiler.runtime.simulator.bm1684 import Machine, compile_plan
 
 Range = tuple[int, int]
+record = MACHINE.recorded
 
 
-class Tiu:
+class Tiu(LaneCommands):
     """What recipes emit through; it keeps the byte ranges for inspection."""
 
     def __init__(self) -> None:

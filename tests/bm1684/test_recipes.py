@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from recipe_chip import run_on_chip
+from recipe_chip import record, run_on_chip
 
 from bmcompiler.backends.lanes.recipes import (
     Plane,
@@ -17,7 +17,6 @@ from bmcompiler.backends.lanes.recipes import (
     exponential,
     logic,
     powers,
-    record,
     rounding,
     trigonometry,
 )

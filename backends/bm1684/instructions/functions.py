@@ -16,8 +16,8 @@ from bmcompiler.backends.bm1684.instructions.operands import (
     strides,
 )
 from bmcompiler.backends.bm1684.isa import Eu, Precision, Task
-from bmcompiler.backends.lanes.build import Immediate, Source, Words
 from bmcompiler.backends.lanes.facts import Range
+from bmcompiler.backends.lanes.operands import Immediate, Source, Words
 
 
 def function(build: Commands, eu: Eu, target: Words, source: Words) -> None:

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 from bmcompiler.backends.bm1684.chip import CHIP, local_address
 from bmcompiler.backends.bm1684.isa import StrideCode
-from bmcompiler.backends.lanes.build import Immediate, Source, Words
 from bmcompiler.backends.lanes.facts import Range, Shape, Strides
+from bmcompiler.backends.lanes.operands import Immediate, Source, Words
 from bmcompiler.errors import EncodingError
 
 Fields = dict[str, int]

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from bmcompiler.backends.bm1684.chip import local_address
 from bmcompiler.backends.bm1684.instructions.operands import Commands, Fields, bytes_of, steps_of
 from bmcompiler.backends.bm1684.isa import DataFormat, Direction, Function
-from bmcompiler.backends.lanes.build import Words
 from bmcompiler.backends.lanes.facts import Range, Shape, Strides
+from bmcompiler.backends.lanes.operands import Words
 
 FORMAT_OF_SIZE = {1: DataFormat.INT8, 2: DataFormat.INT16, 4: DataFormat.FP32}
 

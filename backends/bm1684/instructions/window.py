@@ -16,8 +16,8 @@ from bmcompiler.backends.bm1684.instructions.operands import (
     strides,
 )
 from bmcompiler.backends.bm1684.isa import Eu, Precision, StrideCode, Task
-from bmcompiler.backends.lanes.build import Immediate, Words
 from bmcompiler.backends.lanes.facts import Range, Shape
+from bmcompiler.backends.lanes.operands import Immediate, Words
 from bmcompiler.backends.lanes.windows import Geometry
 
 ONE = Immediate(0x3F80_0000)

@@ -14,7 +14,7 @@ from bmcompiler.backends.bm1684.instructions.operands import (
     strides,
 )
 from bmcompiler.backends.bm1684.isa import Eu, Precision, StrideCode, Task
-from bmcompiler.backends.lanes.build import Immediate, Source, Words
+from bmcompiler.backends.lanes.operands import Immediate, Source, Words
 
 _ALL = ("res0", "opd0", "opd1", "opd2")
 

@@ -15,11 +15,11 @@ from bmcompiler.backends.bm1684.hazards import Range
 from bmcompiler.backends.bm1684.isa import Eu, Precision, StrideCode, Task
 from bmcompiler.backends.bm1684.kernels.base import PIXELS, activation_out, dims4, pass_cycles, plane, sizes, words_of
 from bmcompiler.backends.bm1684.layout import Shape, aligned_strides, channel_rows, pixel_strides
+from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.packed.int_planes import pack_words, pixel_bytes
 from bmcompiler.backends.bm1684.packed.int_pool import IntAvgPool, scaled_steps
-from bmcompiler.backends.lanes.kernels.elementwise import recorded
-from bmcompiler.backends.lanes.recipes import Machine, Plane, Register
-from bmcompiler.backends.lanes.recipes.machine import ONE
+from bmcompiler.backends.lanes.recipes import Plane, Recorder, Register
+from bmcompiler.backends.lanes.recipes.recorder import ONE
 from bmcompiler.backends.lanes.recipes.rounding import narrow_to_float
 from bmcompiler.codegen.tiling import Box, TileWork
 from bmcompiler.codegen.window import MAX_STEP
@@ -91,7 +91,7 @@ class PackedAvgPoolKernel(IntAvgPool):
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             weights, pixels, floats, sums, words, halves, *more = scratch
-            recorded(_fill, 0).emit(build, (1, CHIP.lanes, 1, -(-ones // 4)), [], weights)
+            MACHINE.recorded(_fill, 0).emit(build, (1, CHIP.lanes, 1, -(-ones // 4)), [], weights)
             reads = [plane(ins[0], slide.shape, 1), (weights, weights + ones)]
             _emit_sums(build, op.input.dtype == "i8", inner, first, (ins[0], weights, pixels), reads)
             _floats_of_pixels(build, inner, pixels, floats, op.input.dtype == "i8")
@@ -125,7 +125,7 @@ class PackedAvgPoolKernel(IntAvgPool):
         return cycles + found.two * n * channel_rows(0, c) * -(-h * w // PIXELS) * (prod(found.rest) + _FLOAT_START)
 
 
-def _fill(m: Machine) -> Register:
+def _fill(m: Recorder) -> Register:
     return m.copy(_ONES)
 
 
@@ -193,5 +193,5 @@ def _floats_of_pixels(build: Build, dims: Shape, pixels: int, words: int, signed
     for slot in range(min(n, 4)):
         source = Plane(pixels + 4 * (slot // 2), (by[0], by[1], 2 * w, 2))
         target = Plane(words + 4 * slot * to[0], (4 * to[0], *to[1:]))
-        steps = recorded(narrow_to_float, 1, 16, signed, slot % 2)
+        steps = MACHINE.recorded(narrow_to_float, 1, 16, signed, slot % 2)
         steps.emit(build, (-(-(n - slot) // 4), c, h, w), [source], target)

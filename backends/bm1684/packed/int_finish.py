@@ -20,6 +20,7 @@ from bmcompiler.backends.bm1684.chip import local_address
 from bmcompiler.backends.bm1684.isa import DataFormat, Direction, Eu, Precision, StrideCode
 from bmcompiler.backends.bm1684.kernels.base import dims4, held, pass_cycles
 from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides, pixel_strides
+from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.packed.int_planes import (
     PRECISION,
     Number,
@@ -28,8 +29,7 @@ from bmcompiler.backends.bm1684.packed.int_planes import (
     pixel_bytes,
     pixel_halves,
 )
-from bmcompiler.backends.lanes.kernels.elementwise import recorded
-from bmcompiler.backends.lanes.recipes import Machine, Plane, Register, Steps
+from bmcompiler.backends.lanes.recipes import Plane, Recorder, Register, Steps
 from bmcompiler.backends.lanes.recipes.rounding import quantize
 from bmcompiler.codegen.tiling import Box, Buffer
 from bmcompiler.numeric.quant_modes import ASYMMETRIC, HIGH, LOW, rescale
@@ -124,7 +124,7 @@ class Finish:
         """From the saturated 16-bit sum in the low half of a word (and the vector) to the result in a word."""
         assert self.factor is not None
         low, high = self.limits
-        return recorded(_scaled, 1 + self.has_vector, self.factor.residual, low, high, self.zero_points[2])
+        return MACHINE.recorded(_scaled, 1 + self.has_vector, self.factor.residual, low, high, self.zero_points[2])
 
     # -- a tile --------------------------------------------------------------------------------------------------------
     def scratch(self, dims: Shape) -> tuple[int, ...]:
@@ -305,7 +305,7 @@ def _largest(dtype: np.dtype[Any]) -> int:
     return max(-int(limits.min), int(limits.max))
 
 
-def _scaled(m: Machine, words: Register, *rest: Any) -> Register:
+def _scaled(m: Recorder, words: Register, *rest: Any) -> Register:
     """The end of the high and asymmetric modes, from the 16 bits of t in the low half of each word."""
     *vector, residual, low, high, zero_point = rest
     z = m.sub(m.xor(words, 0x4B00_8000), 8421376.0)
@@ -355,14 +355,14 @@ def unpack_pixels(build: Build, dims: Shape, pixels: int, words: int) -> None:
 
 def half_of(slot: int) -> Steps:
     """The step from a word with two halfwords to that of an image."""
-    return recorded(_odd_half if slot % 2 else _even_half, 1)
+    return MACHINE.recorded(_odd_half if slot % 2 else _even_half, 1)
 
 
-def _even_half(m: Machine, x: Register) -> Register:
+def _even_half(m: Recorder, x: Register) -> Register:
     return m.and_(x, 0xFFFF)
 
 
-def _odd_half(m: Machine, x: Register) -> Register:
+def _odd_half(m: Recorder, x: Register) -> Register:
     return m.shift(x, -16)
 
 

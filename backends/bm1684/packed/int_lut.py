@@ -21,10 +21,11 @@ from bmcompiler.backends.bm1684.kernels.base import (
     words_of,
 )
 from bmcompiler.backends.bm1684.layout import global_strides
+from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.lanes.kernels.broadcast import box_offset
-from bmcompiler.backends.lanes.kernels.elementwise import recorded, result_buffer
+from bmcompiler.backends.lanes.kernels.elementwise import result_buffer
 from bmcompiler.backends.lanes.kernels.forms import FormsKernel
-from bmcompiler.backends.lanes.recipes import Machine, Register
+from bmcompiler.backends.lanes.recipes import Recorder, Register
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.integer import Lut
@@ -66,15 +67,15 @@ class ByteLutKernel(_LutKernel):
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             place = build.coefficients.place(op.table, f"lut bytes {tables}", lambda t: _in_slots(t, tables))
             table = build.table(place, tables * _TABLE_BYTES)
-            recorded(_lookup_slots, 1, table, slots).emit(build, words, ins, outs[0], scratch)
+            MACHINE.recorded(_lookup_slots, 1, table, slots).emit(build, words, ins, outs[0], scratch)
 
-        most = recorded(_lookup_slots, 1, 0, tables)  # all tiles have as many areas
+        most = MACHINE.recorded(_lookup_slots, 1, 0, tables)  # all tiles have as many areas
         return TileWork(
             (activation_in(op.x, view, box),),
             (activation_out(op.result, view, box),),
             (lane_bytes(words),) * most.registers,
             compute,
-            recorded(_lookup_slots, 1, 0, slots).cycles(words),
+            MACHINE.recorded(_lookup_slots, 1, 0, slots).cycles(words),
         )
 
 
@@ -93,7 +94,7 @@ class WordLutKernel(_LutKernel):
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             place = build.coefficients.place(op.table, "lut words", _words)
-            steps = recorded(Machine.lookup, 1, build.table(place, _TABLE_BYTES))
+            steps = MACHINE.recorded(Recorder.lookup, 1, build.table(place, _TABLE_BYTES))
             steps.emit(build, dims, ins, outs[0])
 
         return TileWork(
@@ -101,7 +102,7 @@ class WordLutKernel(_LutKernel):
             (result_buffer(op.result, view, box),),
             (),
             compute,
-            recorded(Machine.lookup, 1, 0).cycles(dims),
+            MACHINE.recorded(Recorder.lookup, 1, 0).cycles(dims),
         )
 
 
@@ -115,7 +116,7 @@ class LutKernel(FormsKernel):
         return self.forms[item_bytes(op.table) != 1]
 
 
-def _lookup_slots(m: Machine, x: Register, table: int, slots: int) -> Register:
+def _lookup_slots(m: Recorder, x: Register, table: int, slots: int) -> Register:
     """The entries of the bytes of each word, in their places."""
     found = m.lookup(x, table)
     for slot in range(1, slots):

@@ -12,12 +12,13 @@ from bmcompiler.backends.bm1684.chip import local_address
 from bmcompiler.backends.bm1684.isa import DataFormat, Direction, Eu, Function, Precision, StrideCode
 from bmcompiler.backends.bm1684.kernels.base import dims4, plane
 from bmcompiler.backends.bm1684.layout import aligned_strides, global_strides
+from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.packed.int_planes import Number, Packed, emit_packed
-from bmcompiler.backends.lanes.kernels.elementwise import recorded, result_buffer
+from bmcompiler.backends.lanes.kernels.elementwise import result_buffer
 from bmcompiler.backends.lanes.kernels.pool_base import PoolKernel
 from bmcompiler.backends.lanes.kernels.sliding import Slide
-from bmcompiler.backends.lanes.recipes import Machine, Register, Steps
-from bmcompiler.backends.lanes.recipes.machine import float_bits
+from bmcompiler.backends.lanes.recipes import Recorder, Register, Steps
+from bmcompiler.backends.lanes.recipes.recorder import float_bits
 from bmcompiler.backends.lanes.recipes.rounding import quantize
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.ops.base import TensorOp
@@ -126,10 +127,10 @@ class WordAvgPoolKernel(IntAvgPool):
 def scaled_steps(op: TensorOp) -> Steps:
     """From the sum of a window, as float, to the result, a word each."""
     limits = np.iinfo(op.type.numpy)
-    return recorded(_scaled, 1, float(np.float32(op.scale)), float(limits.min), float(limits.max))
+    return MACHINE.recorded(_scaled, 1, float(np.float32(op.scale)), float(limits.min), float(limits.max))
 
 
-def _scaled(m: Machine, x: Register, factor: float, low: float, high: float) -> Register:
+def _scaled(m: Recorder, x: Register, factor: float, low: float, high: float) -> Register:
     return quantize(m, m.mul(x, factor), low, high)
 
 

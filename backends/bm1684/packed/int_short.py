@@ -21,12 +21,12 @@ from bmcompiler.backends.bm1684.chip import CHIP, local_address
 from bmcompiler.backends.bm1684.isa import Eu, Task
 from bmcompiler.backends.bm1684.kernels.base import pass_cycles, plane, sizes
 from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides, channel_rows, pixel_strides
+from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.packed.int_finish import Finish, Sums, half_of
 from bmcompiler.backends.bm1684.packed.int_numbers import MIDDLE, MIDDLE_BITS, Ending, Floats, Numbers, find_numbers
 from bmcompiler.backends.bm1684.packed.int_planes import Number, Packed, emit_packed, pack_words, pixel_bytes
-from bmcompiler.backends.lanes.kernels.elementwise import recorded
-from bmcompiler.backends.lanes.recipes import Machine, Plane, Register
-from bmcompiler.backends.lanes.recipes.machine import float_bits
+from bmcompiler.backends.lanes.recipes import Plane, Recorder, Register
+from bmcompiler.backends.lanes.recipes.recorder import float_bits
 from bmcompiler.codegen.coefficients import Coefficients
 from bmcompiler.codegen.tiling import Buffer
 from bmcompiler.ops.base import TensorOp
@@ -103,14 +103,14 @@ class ShortFinish:
     def _emit_floats(self, build: Build, dims: Shape, a: int, b: int, vector: int, numbers: Numbers) -> tuple[int, int]:
         """From t in the low halves of the words in a to words of whole numbers; (their area, the other one)."""
         words = _words(dims)
-        recorded(_to_float, 1).emit(build, words, [a], b)
+        MACHINE.recorded(_to_float, 1).emit(build, words, [a], b)
         middle = float_bits(MIDDLE + self._end.point)
         if numbers.vector is None and not numbers.clipped:
             _emit_linear(build, words, b, a, numbers.factor, middle, None)
             return a, b
         _emit_linear(build, words, b, a, numbers.factor, 0, None if numbers.vector is None else vector)
         limits = (float(self._end.low), float(self._end.high)) if numbers.clipped else ()
-        recorded(_add_middle, 1, MIDDLE + self._end.point, *limits).emit(build, words, [a], b)
+        MACHINE.recorded(_add_middle, 1, MIDDLE + self._end.point, *limits).emit(build, words, [a], b)
         return b, a
 
     def _emit_images(self, build: Build, dims: Shape, sums: int, words: int, result: int, vector: int) -> None:
@@ -185,11 +185,11 @@ def _words(dims: Shape) -> Shape:
     return (n, c, h, w) if n <= 2 else (2 * -(-n // 4), c, h, 2 * w)
 
 
-def _to_float(m: Machine, x: Register) -> Register:
+def _to_float(m: Recorder, x: Register) -> Register:
     return m.sub(m.xor(x, 0x4B00_8000), 8421376.0)
 
 
-def _add_middle(m: Machine, x: Register, middle: float, *limits: float) -> Register:
+def _add_middle(m: Recorder, x: Register, middle: float, *limits: float) -> Register:
     if limits:
         x = m.min(m.max(x, limits[0]), limits[1])
     return m.add(x, middle)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.backends.lanes.kernels.elementwise import ElementwiseKernel
-from bmcompiler.backends.lanes.recipes import Machine, Register
+from bmcompiler.backends.lanes.recipes import Recorder, Register
 from bmcompiler.backends.lanes.recipes.words import as_float, as_int
 from bmcompiler.ir.types import DTYPES
 from bmcompiler.ops.activation import Relu
@@ -88,7 +88,7 @@ def _bounds(op: TensorOp) -> Span:
     return low << shift, (high + 1 << shift) - 1
 
 
-def _combine(m: Machine, *rest: Any) -> Register:
+def _combine(m: Recorder, *rest: Any) -> Register:
     """The low bits of the result; `weights` None is the product."""
     *registers, dtypes, weights, value, shift, largest, bounds = rest
     values = [as_float(m, x, dtype) for x, dtype in zip(registers, dtypes)]
@@ -105,14 +105,14 @@ def _combine(m: Machine, *rest: Any) -> Register:
     return m.shift(whole, -shift, arithmetic=True) if shift else whole
 
 
-def _weighted(m: Machine, values: list[Register], weights: tuple[int, ...]) -> Register:
+def _weighted(m: Recorder, values: list[Register], weights: tuple[int, ...]) -> Register:
     first, *others = [x if weight == 1 else m.mul(x, weight) for x, weight in zip(values, weights)]
     for term in others:
         first = m.add(first, term)
     return first
 
 
-def _relu(m: Machine, x: Register, dtype: str) -> Register:
+def _relu(m: Recorder, x: Register, dtype: str) -> Register:
     """x without the bits of negative numbers."""
     value = as_int(m, x, dtype)
     return m.and_(value, m.xor(m.shift(value, -31, arithmetic=True), 0xFFFF_FFFF))

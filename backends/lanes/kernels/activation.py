@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from bmcompiler.backends.bm1684.kernels.base import is_activation
 from bmcompiler.backends.lanes.kernels.elementwise import ElementwiseKernel
 from bmcompiler.backends.lanes.recipes import (
-    Machine,
+    Recorder,
     Register,
     activations,
     exponential,
@@ -63,8 +63,8 @@ _PLAIN: dict[type[TensorOp], Callable[..., Register]] = {
     Softsign: activations.softsign,
     Sign: activations.sign,
     Erf: activations.erf,
-    Abs: Machine.abs,
-    Neg: Machine.neg,
+    Abs: Recorder.abs,
+    Neg: Recorder.neg,
     Exp: exponential.exp,
     Log: exponential.log,
     Sigmoid: exponential.sigmoid,
@@ -96,7 +96,7 @@ _WITH_ATTRIBUTES: dict[type[TensorOp], tuple[Callable[..., Register], tuple[str,
     HardSigmoid: (activations.hard_sigmoid, ("alpha", "beta")),
     ThresholdedRelu: (activations.thresholded_relu, ("alpha",)),
     Shrink: (activations.shrink, ("threshold", "bias")),
-    Threshold: (Machine.greater, ("threshold",)),
+    Threshold: (Recorder.greater, ("threshold",)),
 }
 
 
@@ -134,13 +134,13 @@ class ChannelKernel(ElementwiseKernel):
         return (_batch_norm, op.epsilon) if isinstance(op, BatchNorm) else (_scale,)
 
 
-def _scale(m: Machine, x: Register, weight: Register, *bias: Register) -> Register:
+def _scale(m: Recorder, x: Register, weight: Register, *bias: Register) -> Register:
     out = m.mul(x, weight)
     return m.add(out, bias[0]) if bias else out
 
 
 def _batch_norm(
-    m: Machine, x: Register, gamma: Register, beta: Register, mean: Register, variance: Register, epsilon: float
+    m: Recorder, x: Register, gamma: Register, beta: Register, mean: Register, variance: Register, epsilon: float
 ) -> Register:
     """The factor is worked out in every tile; constant statistics are folded before they come here."""
     factor = m.mul(m.rsqrt(m.add(variance, epsilon)), gamma)

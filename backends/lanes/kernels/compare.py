@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bmcompiler.backends.lanes.kernels.elementwise import ElementwiseKernel
-from bmcompiler.backends.lanes.recipes import Machine, Register, logic
+from bmcompiler.backends.lanes.recipes import Recorder, Register, logic
 from bmcompiler.backends.lanes.recipes.rounding import int_difference
 from bmcompiler.backends.lanes.recipes.words import LOADABLE, as_float, as_int
 from bmcompiler.ops.base import TensorOp
@@ -28,7 +28,7 @@ class CompareKernel(ElementwiseKernel):
         return _compare, op.a.dtype, op.method
 
 
-def _compare(m: Machine, a: Register, b: Register, dtype: str, method: str) -> Register:
+def _compare(m: Recorder, a: Register, b: Register, dtype: str, method: str) -> Register:
     if dtype == "i32":
         difference = int_difference(m, a, b)
         return logic.COMPARISONS[method](m, difference, m.copy(0.0))
@@ -61,7 +61,7 @@ class WhereKernel(ElementwiseKernel):
         return _where, op.type.dtype
 
 
-def _where(m: Machine, condition: Register, a: Register, b: Register, dtype: str) -> Register:
+def _where(m: Recorder, condition: Register, a: Register, b: Register, dtype: str) -> Register:
     chosen = logic.where(m, condition, a, b)
     return m.to_int(chosen) if dtype in ("i8", "u8", "bool") else chosen
 
@@ -79,7 +79,7 @@ class BitKernel(ElementwiseKernel):
         return _bits, op.opname, op.type.dtype
 
 
-def _bits(m: Machine, *operands: Any) -> Register:
+def _bits(m: Recorder, *operands: Any) -> Register:
     *registers, name, dtype = operands
     words = [as_int(m, x, dtype) for x in registers]
     if name == "bit_not":

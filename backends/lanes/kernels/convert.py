@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.backends.lanes.kernels.elementwise import ElementwiseKernel
-from bmcompiler.backends.lanes.recipes import Machine, Register
+from bmcompiler.backends.lanes.recipes import Recorder, Register
 from bmcompiler.backends.lanes.recipes.powers import quotient
 from bmcompiler.backends.lanes.recipes.rounding import (
     float_of_half,
@@ -47,7 +47,7 @@ class QuantizeKernel(ElementwiseKernel):
         return _quantize, op.type.dtype, inverse, quant.zero_point
 
 
-def _quantize(m: Machine, x: Register, dtype: str, inverse: float, zero_point: int) -> Register:
+def _quantize(m: Recorder, x: Register, dtype: str, inverse: float, zero_point: int) -> Register:
     bounds = np.iinfo(DTYPES[dtype][1])
     scaled = m.mul(x, inverse)
     whole = quantize(m, scaled, float(bounds.min - zero_point), float(bounds.max - zero_point))
@@ -72,7 +72,7 @@ class DequantizeKernel(ElementwiseKernel):
         return _dequantize, op.x.dtype, float(np.float32(quant.scale)), quant.zero_point
 
 
-def _dequantize(m: Machine, x: Register, dtype: str, scale: float, zero_point: int) -> Register:
+def _dequantize(m: Recorder, x: Register, dtype: str, scale: float, zero_point: int) -> Register:
     value = as_float(m, x, dtype)
     return m.mul(m.sub(value, zero_point) if zero_point else value, scale)
 
@@ -117,7 +117,7 @@ class QuantizeLinearKernel(LinearKernel):
         return _quantize_linear, op.type.dtype
 
 
-def _quantize_linear(m: Machine, x: Register, scale: Register, *rest: Any) -> Register:
+def _quantize_linear(m: Recorder, x: Register, scale: Register, *rest: Any) -> Register:
     *zero_point, dtype = rest
     limited = m.max(m.min(quotient(m, x, scale), _FAR), -_FAR)  # no result depends on what is beyond
     value = round_small(m, limited)
@@ -126,7 +126,7 @@ def _quantize_linear(m: Machine, x: Register, scale: Register, *rest: Any) -> Re
     return m.to_int(saturated(m, value, dtype))
 
 
-def _dequantize_linear(m: Machine, x: Register, scale: Register, *rest: Any) -> Register:
+def _dequantize_linear(m: Recorder, x: Register, scale: Register, *rest: Any) -> Register:
     *zero_point, dtype = rest
     value = as_float(m, x, dtype)
     if zero_point:
@@ -147,7 +147,7 @@ class CastKernel(ElementwiseKernel):
         return _cast, op.x.dtype, op.type.dtype, op.truncate
 
 
-def _cast(m: Machine, x: Register, source: str, target: str, truncate: bool) -> Register:
+def _cast(m: Recorder, x: Register, source: str, target: str, truncate: bool) -> Register:
     if target == "bool":
         return not_zero(m, x, source)
     if target == "f32":
@@ -159,7 +159,7 @@ def _cast(m: Machine, x: Register, source: str, target: str, truncate: bool) -> 
     return quantize(m, as_float(m, x, source), *limits(target))
 
 
-def _from_float(m: Machine, x: Register, target: str, truncate: bool) -> Register:
+def _from_float(m: Recorder, x: Register, target: str, truncate: bool) -> Register:
     value = zero_for_nan(m, x)
     if target != "i32":
         value = saturated(m, value, target)

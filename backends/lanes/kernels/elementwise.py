@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from math import prod
 from typing import Any, ClassVar
 
@@ -18,7 +17,7 @@ from bmcompiler.backends.bm1684.kernels.base import (
 )
 from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides, global_strides
 from bmcompiler.backends.lanes.kernels.broadcast import box_axes, box_offset, broadcast_view, is_dense, merged_axes
-from bmcompiler.backends.lanes.recipes import Machine, Plane, Register, Steps, powers, record
+from bmcompiler.backends.lanes.recipes import Plane, Recorder, Register, Steps, powers
 from bmcompiler.backends.lanes.recipes.words import (
     NARROW,
     as_float,
@@ -33,7 +32,6 @@ from bmcompiler.ops.elementwise import Add, Div, Max, Min, Mod, Mul, Pow, Sub
 from bmcompiler.target import rule
 
 Recipe = Callable[..., Register]
-recorded = lru_cache(maxsize=1024)(record)
 
 
 class ElementwiseKernel(LocalKernel):
@@ -62,7 +60,7 @@ class ElementwiseKernel(LocalKernel):
     def steps(self, op: TensorOp) -> Steps:
         """The recipe, recorded."""
         recipe, *arguments = self.recipe(op)
-        return recorded(recipe, len(op.operands), *arguments)
+        return self.machine.recorded(recipe, len(op.operands), *arguments)
 
     def evaluate(self, op: TensorOp, *arrays: Any) -> Any:
         """The op in the chip's arithmetic."""
@@ -165,14 +163,14 @@ class BinaryKernel(ElementwiseKernel):
         return (_BINARY[type(op)],)
 
 
-def _add(m: Machine, a: Register, b: Register, activation: str) -> Register:
+def _add(m: Recorder, a: Register, b: Register, activation: str) -> Register:
     total = m.add(a, b)
     if activation:
         total = m.max(total, 0.0)
     return m.min(total, 6.0) if activation == "relu6" else total
 
 
-def _divide(m: Machine, a: Register, b: Register, dtype: str) -> Register:
+def _divide(m: Recorder, a: Register, b: Register, dtype: str) -> Register:
     """Quotients of integers are cut towards zero, and 0 for b = 0."""
     if dtype == "f32":
         return powers.quotient(m, a, b)
@@ -194,7 +192,7 @@ class ModKernel(ElementwiseKernel):
         return _mod, op.a.dtype, op.fmod
 
 
-def _mod(m: Machine, a: Register, b: Register, dtype: str, fmod: bool) -> Register:
+def _mod(m: Recorder, a: Register, b: Register, dtype: str, fmod: bool) -> Register:
     divisor = as_float(m, b, dtype)
     rest = powers.remainder(m, as_float(m, a, dtype), divisor, fmod)
     if dtype == "f32":
@@ -203,9 +201,9 @@ def _mod(m: Machine, a: Register, b: Register, dtype: str, fmod: bool) -> Regist
 
 
 _BINARY: dict[type[TensorOp], Recipe] = {
-    Sub: Machine.sub,
-    Mul: Machine.mul,
-    Max: Machine.max,
-    Min: Machine.min,
+    Sub: Recorder.sub,
+    Mul: Recorder.mul,
+    Max: Recorder.max,
+    Min: Recorder.min,
     Pow: powers.power,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bmcompiler.backends.lanes.kernels.reduction import ReductionKernel
-from bmcompiler.backends.lanes.recipes import Machine, reductions
+from bmcompiler.backends.lanes.recipes import Recorder, reductions
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.order import Cumulate
 from bmcompiler.ops.reduce import Arg, Reduce
@@ -57,5 +57,5 @@ class CumulateKernel(ReductionKernel):
         return (op.axis,)
 
     def recipe(self, op: TensorOp) -> tuple[Any, ...]:
-        running = Machine.running_total if op.method == "sum" else Machine.running_product
+        running = Recorder.running_total if op.method == "sum" else Recorder.running_product
         return running, op.reverse, op.exclusive

@@ -14,10 +14,9 @@ from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.kernels.base import MAX_CHANNELS, MAX_SIZE, LocalKernel, is_activation
 from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides
 from bmcompiler.backends.lanes.kernels.broadcast import box_offset
-from bmcompiler.backends.lanes.kernels.elementwise import recorded
 from bmcompiler.backends.lanes.kernels.reduced_view import ReducedView, reduced_view
 from bmcompiler.backends.lanes.recipes import Plane, Steps
-from bmcompiler.backends.lanes.recipes.machine import REDUCED
+from bmcompiler.backends.lanes.recipes.recorder import REDUCED
 from bmcompiler.codegen.tiling import Axis, Buffer, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
@@ -71,7 +70,7 @@ class ReductionKernel(LocalKernel):
         """The recipe, recorded."""
         recipe, *arguments = self.recipe(op)
         inputs = len(op.operands) + self.indexed
-        return recorded(recipe, inputs, *arguments, axes=self.view(op).axes, **self.named(op))
+        return self.machine.recorded(recipe, inputs, *arguments, axes=self.view(op).axes, **self.named(op))
 
     # -- arithmetic ----------------------------------------------------------------------------------------------------
     def evaluate(self, op: TensorOp, *arrays: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from bmcompiler.backends.lanes.recipes.exponential import exp, exp_below_zero, expm1, sigmoid
-from bmcompiler.backends.lanes.recipes.machine import SIGN, Machine, Number, Register
+from bmcompiler.backends.lanes.recipes.recorder import SIGN, Number, Recorder, Register
 
 # Abramowitz and Stegun 7.1.26: erf(x) = 1 - t * polynomial(t) * e**-x**2, t = 1 / (1 + 0.3275911 x); off by 1.5e-7.
 _ERF_SCALE = 0.3275911
@@ -15,85 +15,85 @@ _ERF_NEAR = tuple(2 / math.sqrt(math.pi) * (-1) ** n / (math.factorial(n) * (2 *
 _ERF_LIMIT = 9.0  # e**-81 is far below the last bit of 1
 
 
-def relu(m: Machine, x: Register) -> Register:
+def relu(m: Recorder, x: Register) -> Register:
     """max(x, 0)."""
     return m.max(0.0, x)
 
 
-def clip(m: Machine, x: Register, low: float, high: float) -> Register:
+def clip(m: Recorder, x: Register, low: float, high: float) -> Register:
     """min(max(x, low), high); infinite limits need no command."""
     if low > -math.inf:
         x = m.max(low, x)
     return m.min(high, x) if high < math.inf else x
 
 
-def prelu(m: Machine, x: Register, slope: Number) -> Register:
+def prelu(m: Recorder, x: Register, slope: Number) -> Register:
     """x > 0 ? x : slope * x."""
     return m.choose(x, 0.0, x, m.mul(x, slope))
 
 
-def elu(m: Machine, x: Register, alpha: float) -> Register:
+def elu(m: Recorder, x: Register, alpha: float) -> Register:
     """x > 0 ? x : alpha * (e**x - 1)."""
     return m.choose(x, 0.0, x, m.mul(expm1(m, x, 0.0), alpha))
 
 
-def selu(m: Machine, x: Register, alpha: float, gamma: float) -> Register:
+def selu(m: Recorder, x: Register, alpha: float, gamma: float) -> Register:
     """gamma * (x > 0 ? x : alpha * (e**x - 1))."""
     return m.mul(elu(m, x, alpha), gamma)
 
 
-def celu(m: Machine, x: Register, alpha: float) -> Register:
+def celu(m: Recorder, x: Register, alpha: float) -> Register:
     """max(x, 0) + min(alpha * (e**(x / alpha) - 1), 0)."""
     below = m.mul(expm1(m, m.mul(x, 1 / alpha), 80.0), alpha)
     return m.add(m.min(below, 0.0), m.max(x, 0.0))
 
 
-def swish(m: Machine, x: Register, alpha: float) -> Register:
+def swish(m: Recorder, x: Register, alpha: float) -> Register:
     """x * sigmoid(alpha * x)."""
     inner = x if alpha == 1 else m.mul(x, alpha)
     return m.mul(sigmoid(m, inner), x)
 
 
-def mish(m: Machine, x: Register) -> Register:
+def mish(m: Recorder, x: Register) -> Register:
     """x * tanh(ln(1 + e**x)) = x * g / (g + 2) with g = e**x * (e**x + 2)."""
     power = exp(m, m.min(x, 20.0))
     grown = m.mul(m.add(power, 2.0), power)
     return m.mul(m.div(grown, m.add(grown, 2.0)), x)
 
 
-def hard_sigmoid(m: Machine, x: Register, alpha: float, beta: float) -> Register:
+def hard_sigmoid(m: Recorder, x: Register, alpha: float, beta: float) -> Register:
     """min(max(alpha * x + beta, 0), 1)."""
     return m.min(1.0, m.max(0.0, m.add(m.mul(x, alpha), beta)))
 
 
-def hard_swish(m: Machine, x: Register) -> Register:
+def hard_swish(m: Recorder, x: Register) -> Register:
     """x * min(max(x / 6 + 1/2, 0), 1)."""
     return m.mul(hard_sigmoid(m, x, 1 / 6, 0.5), x)
 
 
-def softsign(m: Machine, x: Register) -> Register:
+def softsign(m: Recorder, x: Register) -> Register:
     """x / (1 + |x|); beyond 1e30 it is x / |x|, which the chip could not divide."""
     limited = clip(m, x, -1e30, 1e30)
     return m.div(limited, m.add(m.abs(limited), 1.0))
 
 
-def thresholded_relu(m: Machine, x: Register, alpha: float) -> Register:
+def thresholded_relu(m: Recorder, x: Register, alpha: float) -> Register:
     """x > alpha ? x : 0."""
     return m.choose(x, alpha, x, 0.0)
 
 
-def shrink(m: Machine, x: Register, threshold: float, bias: float) -> Register:
+def shrink(m: Recorder, x: Register, threshold: float, bias: float) -> Register:
     """x + bias below -threshold, x - bias above threshold, 0 between."""
     upper = m.choose(x, threshold, m.sub(x, bias), 0.0)
     return m.choose(-threshold, x, m.add(x, bias), upper)
 
 
-def sign(m: Machine, x: Register) -> Register:
+def sign(m: Recorder, x: Register) -> Register:
     """-1, 0 or 1 as x is negative, zero or positive; 0 for NaN."""
     return m.sub(m.greater(x, 0.0), m.greater(0.0, x))
 
 
-def erf(m: Machine, x: Register) -> Register:
+def erf(m: Recorder, x: Register) -> Register:
     """Error function, off by less than 2e-7."""
     size = m.min(m.abs(x), _ERF_LIMIT)
     square = m.mul(size, size)
@@ -104,13 +104,13 @@ def erf(m: Machine, x: Register) -> Register:
     return m.or_(value, m.and_(x, SIGN))
 
 
-def gelu(m: Machine, x: Register) -> Register:
+def gelu(m: Recorder, x: Register) -> Register:
     """x / 2 * (1 + erf(x / sqrt(2)))."""
     inner = erf(m, m.mul(x, math.sqrt(0.5)))
     return m.mul(m.add(inner, 1.0), m.mul(x, 0.5))
 
 
-def gelu_tanh(m: Machine, x: Register) -> Register:
+def gelu_tanh(m: Recorder, x: Register) -> Register:
     """x / 2 * (1 + tanh(u)) = x * sigmoid(2 * u) with u = sqrt(2 / pi) * (x + 0.044715 * x**3)."""
     limited = clip(m, x, -1e10, 1e10)  # so that the cube stays finite
     cubic = m.mul(m.mul(m.mul(limited, limited), limited), 0.044715)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from bmcompiler.backends.lanes.recipes.machine import Machine, Number, Register
+from bmcompiler.backends.lanes.recipes.recorder import Number, Recorder, Register
 from bmcompiler.backends.lanes.tables import Table
 
 _EXP_TERMS, _LOG_TERMS = 12, 32
@@ -18,7 +18,7 @@ _NAN, _NO_LOGARITHM = float("nan"), float("-inf")
 _HIGHEST_MANTISSA = 4 / 3  # logarithms are series around 1, of 2/3 to 4/3
 
 
-def _split(m: Machine, x: Register) -> tuple[Register, Register]:
+def _split(m: Recorder, x: Register) -> tuple[Register, Register]:
     """(e**r - 1, e**i), i the whole part of x and r the rest."""
     whole = m.to_int(x)
     power = m.lookup(whole, Table.POWERS_OF_E)
@@ -26,25 +26,25 @@ def _split(m: Machine, x: Register) -> tuple[Register, Register]:
     return m.series(rest, Table.EXP_SERIES, _EXP_TERMS), power
 
 
-def exp(m: Machine, x: Number, top: float = _OVERFLOWING) -> Register:
+def exp(m: Recorder, x: Number, top: float = _OVERFLOWING) -> Register:
     """e**x; x above `top` counts as `top`, by default it gives infinity where the float function does."""
     part, power = _split(m, m.max(m.min(x, top), _LOWEST))
     return m.mul(m.add(part, 1.0), power)
 
 
-def exp_below_zero(m: Machine, x: Register) -> Register:
+def exp_below_zero(m: Recorder, x: Register) -> Register:
     """e**x for x that is at most 0."""
     part, power = _split(m, m.max(x, _LOWEST))
     return m.mul(m.add(part, 1.0), power)
 
 
-def expm1(m: Machine, x: Number, top: float = _OVERFLOWING) -> Register:
+def expm1(m: Recorder, x: Number, top: float = _OVERFLOWING) -> Register:
     """e**x - 1, exact also near 0."""
     part, power = _split(m, m.max(m.min(x, top), _LOWEST))
     return m.add(m.mul(part, power), m.sub(power, 1.0))
 
 
-def log_of_normal(m: Machine, x: Register) -> Register:
+def log_of_normal(m: Recorder, x: Register) -> Register:
     """Natural logarithm of normal positive numbers.
 
     Unlike the vendor's recipe it takes the mantissa by its bits instead of dividing by the power of two: exact near 1.
@@ -55,32 +55,32 @@ def log_of_normal(m: Machine, x: Register) -> Register:
     return m.add(series, m.lookup(m.nearest_exponent(x), Table.LOGARITHMS))
 
 
-def log(m: Machine, x: Register) -> Register:
+def log(m: Recorder, x: Register) -> Register:
     """Natural logarithm: -infinity for 0, NaN below; infinity counts as the largest number."""
     value = log_of_normal(m, m.max(m.min(x, _LARGEST), _SMALLEST))
     value = m.choose(_SMALLEST, x, _NO_LOGARITHM, value)
     return m.choose(0.0, x, _NAN, value)
 
 
-def sigmoid(m: Machine, x: Number) -> Register:
+def sigmoid(m: Recorder, x: Number) -> Register:
     """1 / (1 + e**-x)."""
     return m.div(1.0, m.add(exp(m, m.mul(x, -1.0), FINITE), 1.0))
 
 
-def tanh(m: Machine, x: Register) -> Register:
+def tanh(m: Recorder, x: Register) -> Register:
     """Hyperbolic tangent: g / (g + 2) with g = e**2x - 1, which keeps its digits near 0."""
     limited = m.max(m.min(x, 10.0), -10.0)
     grown = expm1(m, m.add(limited, limited))
     return m.div(grown, m.add(grown, 2.0))
 
 
-def softplus(m: Machine, x: Register) -> Register:
+def softplus(m: Recorder, x: Register) -> Register:
     """ln(1 + e**x) = max(x, 0) + ln(1 + e**-|x|)."""
     decay = exp_below_zero(m, m.or_(x, 0x8000_0000))
     return m.add(log_of_normal(m, m.add(decay, 1.0)), m.max(x, 0.0))
 
 
-def sinh(m: Machine, x: Register) -> Register:
+def sinh(m: Recorder, x: Register) -> Register:
     """Hyperbolic sine: (g + g / (g + 1)) / 2 with g = e**|x| - 1, and the sign of x."""
     grown = expm1(m, m.abs(x))
     limited = m.min(grown, 1e30)  # beyond, the ratio is 1 as well and the chip could not divide
@@ -89,13 +89,13 @@ def sinh(m: Machine, x: Register) -> Register:
     return m.or_(value, m.and_(x, 0x8000_0000))
 
 
-def cosh(m: Machine, x: Register) -> Register:
+def cosh(m: Recorder, x: Register) -> Register:
     """Hyperbolic cosine: (e**|x| + e**-|x|) / 2."""
     size = m.abs(x)
     return m.mul(m.add(exp(m, size), exp_below_zero(m, m.neg(size))), 0.5)
 
 
-def asinh(m: Machine, x: Register) -> Register:
+def asinh(m: Recorder, x: Register) -> Register:
     """Inverse hyperbolic sine: ln(1 + t) with t = |x| + x**2 / (1 + sqrt(x**2 + 1)), and the sign of x."""
     size = m.min(m.abs(x), 1e18)
     square = m.mul(size, size)
@@ -104,7 +104,7 @@ def asinh(m: Machine, x: Register) -> Register:
     return m.or_(value, m.and_(x, 0x8000_0000))
 
 
-def acosh(m: Machine, x: Register) -> Register:
+def acosh(m: Recorder, x: Register) -> Register:
     """Inverse hyperbolic cosine: ln(1 + t) with t = x - 1 + sqrt((x - 1) * (x + 1)), NaN below 1."""
     limited = m.min(x, 1e18)
     above = m.sub(limited, 1.0)
@@ -113,7 +113,7 @@ def acosh(m: Machine, x: Register) -> Register:
     return m.choose(1.0, x, _NAN, value)
 
 
-def atanh(m: Machine, x: Register) -> Register:
+def atanh(m: Recorder, x: Register) -> Register:
     """Inverse hyperbolic tangent: ln(1 + 2 |x| / (1 - |x|)) / 2 and the sign of x; NaN beyond 1."""
     size = m.abs(x)
     ratio = m.div(m.add(size, size), m.sub(1.0, size))
@@ -122,11 +122,11 @@ def atanh(m: Machine, x: Register) -> Register:
     return m.or_(value, m.and_(x, 0x8000_0000))
 
 
-def log_one_plus(m: Machine, x: Register) -> Register:
+def log_one_plus(m: Recorder, x: Register) -> Register:
     """ln(1 + x) for x of at least 0: its series up to 1/4, where adding 1 would lose digits."""
     near = m.series(m.min(x, 0.25), Table.LOG_SERIES, 16)
     return m.choose(x, 0.25, log_of_normal(m, m.add(x, 1.0)), near)
 
 
-def _root(m: Machine, x: Register) -> Register:
+def _root(m: Recorder, x: Register) -> Register:
     return m.mul(x, m.rsqrt(x))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bmcompiler.backends.lanes.recipes.exponential import exp, log_of_normal
-from bmcompiler.backends.lanes.recipes.machine import ONE, SIGN, Machine, Number, Register
+from bmcompiler.backends.lanes.recipes.recorder import ONE, SIGN, Number, Recorder, Register
 from bmcompiler.backends.lanes.recipes.rounding import floor, round_even
 
 _LARGEST, _SMALLEST = 3.4028234663852886e38, 2.0**-126
@@ -13,22 +13,22 @@ _UPPER_HALF = 0xFFFF_F000  # sign, exponent and the upper 12 bits of the mantiss
 _NAN = float("nan")
 
 
-def root(m: Machine, x: Register) -> Register:
+def root(m: Recorder, x: Register) -> Register:
     """Square root of numbers from 0 on; of 0 it is 0 since 1 / sqrt(0) is finite on this chip."""
     return m.mul(m.rsqrt(x), x)
 
 
-def sqrt(m: Machine, x: Register) -> Register:
+def sqrt(m: Recorder, x: Register) -> Register:
     """Square root, NaN below 0."""
     return m.choose(0.0, x, _NAN, root(m, x))
 
 
-def reciprocal(m: Machine, x: Register) -> Register:
+def reciprocal(m: Recorder, x: Register) -> Register:
     """1 / x."""
     return m.div(1.0, x)
 
 
-def quotient(m: Machine, a: Register, b: Register) -> Register:
+def quotient(m: Recorder, a: Register, b: Register) -> Register:
     """a / b, which the chip's division misses by up to 5 units of the last place, put right.
 
     What the first quotient leaves of a is exact, since factors are split into halves whose products fit 24 bits. Small
@@ -41,7 +41,7 @@ def quotient(m: Machine, a: Register, b: Register) -> Register:
     return m.choose(m.abs(right), -1.0, right, first)
 
 
-def product_rest(m: Machine, a: Register, x: Register, y: Register) -> Register:
+def product_rest(m: Recorder, a: Register, x: Register, y: Register) -> Register:
     """a - x * y, exact where x * y is near a."""
     (x_high, x_low), (y_high, y_low) = _halves(m, x), _halves(m, y)
     rest = m.sub(a, m.mul(x_high, y_high))
@@ -49,12 +49,12 @@ def product_rest(m: Machine, a: Register, x: Register, y: Register) -> Register:
     return m.sub(rest, m.mul(x_low, y_low))
 
 
-def _halves(m: Machine, x: Register) -> tuple[Register, Register]:
+def _halves(m: Recorder, x: Register) -> tuple[Register, Register]:
     high = m.and_(x, _UPPER_HALF)
     return high, m.sub(x, high)
 
 
-def remainder(m: Machine, a: Register, b: Register, like_dividend: bool) -> Register:
+def remainder(m: Recorder, a: Register, b: Register, like_dividend: bool) -> Register:
     """The rest of a / b with the sign of b, or of a; NaN for b = 0."""
     size, unit = m.abs(a), m.abs(b)
     rest = product_rest(m, size, floor(m, quotient(m, size, unit)), unit)
@@ -68,7 +68,7 @@ def remainder(m: Machine, a: Register, b: Register, like_dividend: bool) -> Regi
     return m.or_(rest, m.and_(b, SIGN))
 
 
-def whole_power(m: Machine, x: Register, exponent: int) -> Register:
+def whole_power(m: Recorder, x: Register, exponent: int) -> Register:
     """x to a whole power, by repeated squaring."""
     if exponent == 0:
         return m.copy(1.0)
@@ -81,7 +81,7 @@ def whole_power(m: Machine, x: Register, exponent: int) -> Register:
     return m.mul(square, x) if exponent % 2 else square
 
 
-def constant_power(m: Machine, x: Register, exponent: float) -> Register:
+def constant_power(m: Recorder, x: Register, exponent: float) -> Register:
     """x to a constant power: products, roots, or e**(exponent * ln x)."""
     if exponent == int(exponent) and abs(exponent) <= _MOST_PRODUCTS:
         return whole_power(m, x, int(exponent))
@@ -95,7 +95,7 @@ def constant_power(m: Machine, x: Register, exponent: float) -> Register:
     return m.or_(size, m.and_(x, SIGN)) if int(exponent) % 2 else size
 
 
-def power(m: Machine, x: Register, y: Register) -> Register:
+def power(m: Recorder, x: Register, y: Register) -> Register:
     """x to the power y; of a negative x only whole powers exist, others are NaN."""
     size = _magnitude_power(m, x, y)
     whole = round_even(m, y)
@@ -107,7 +107,7 @@ def power(m: Machine, x: Register, y: Register) -> Register:
     return m.choose(0.0, x, negative, size)
 
 
-def _magnitude_power(m: Machine, x: Register, y: Number) -> Register:
+def _magnitude_power(m: Recorder, x: Register, y: Number) -> Register:
     """|x| to the power y."""
     size = m.abs(x)
     limited = m.max(m.min(size, _LARGEST), _SMALLEST)

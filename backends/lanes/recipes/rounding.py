@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bmcompiler.backends.lanes.recipes.machine import SIGN, Machine, Number, Register
+from bmcompiler.backends.lanes.recipes.recorder import SIGN, Number, Recorder, Register
 
 _EXACT = 8388608.0  # 2**23: fp32 numbers from here on are whole
 _WHOLE = 8388607.5  # and so is everything above this
@@ -12,54 +12,54 @@ _MIDDLES = {8: 0x4B00_0080, 16: 0x4B00_8000}  # the same for signed integers of 
 _OFFSETS = {8: 8388736.0, 16: 8421376.0}
 
 
-def _whole(m: Machine, x: Register) -> tuple[Register, Register]:
+def _whole(m: Recorder, x: Register) -> tuple[Register, Register]:
     """(|x|, |x| rounded half to even with the sign of x), the second for |x| below 2**23."""
     size = m.abs(x)
     near = m.sub(m.add(size, _EXACT), _EXACT)
     return size, m.or_(near, m.and_(x, SIGN))
 
 
-def round_even(m: Machine, x: Register) -> Register:
+def round_even(m: Recorder, x: Register) -> Register:
     """Nearest whole number, halves to the even one."""
     size, near = _whole(m, x)
     return m.choose(size, _WHOLE, x, near)
 
 
-def floor(m: Machine, x: Register) -> Register:
+def floor(m: Recorder, x: Register) -> Register:
     """Largest whole number that is not above x."""
     size, near = _whole(m, x)
     return m.choose(size, _WHOLE, x, m.sub(near, m.greater(near, x)))
 
 
-def ceil(m: Machine, x: Register) -> Register:
+def ceil(m: Recorder, x: Register) -> Register:
     """Smallest whole number that is not below x."""
     size, near = _whole(m, x)
     return m.choose(size, _WHOLE, x, m.add(near, m.greater(x, near)))
 
 
-def truncate(m: Machine, x: Register) -> Register:
+def truncate(m: Recorder, x: Register) -> Register:
     """The whole part of x."""
     size = m.abs(x)
     return m.choose(size, _WHOLE, x, m.or_(floor(m, size), m.and_(x, SIGN)))
 
 
-def round_small(m: Machine, x: Register) -> Register:
+def round_small(m: Recorder, x: Register) -> Register:
     """`round_even` of |x| below 2**22 in two commands (M13)."""
     return m.sub(m.add(x, 12582912.0), 12582912.0)
 
 
-def round_away_to_int(m: Machine, x: Register) -> Register:
+def round_away_to_int(m: Recorder, x: Register) -> Register:
     """int32 nearest to x, halves away from zero, saturating (M4)."""
     half = m.or_(m.and_(x, SIGN), _HALF_BELOW)
     return m.to_int(m.add(half, x))
 
 
-def quantize(m: Machine, x: Number, low: float, high: float) -> Register:
+def quantize(m: Recorder, x: Number, low: float, high: float) -> Register:
     """int32 nearest to x, halves away from zero, within `low` to `high` (M6 before packing)."""
     return round_away_to_int(m, m.min(m.max(x, low), high))
 
 
-def narrow_to_float(m: Machine, x: Register, bits: int, signed: bool, slot: int = 0) -> Register:
+def narrow_to_float(m: Recorder, x: Register, bits: int, signed: bool, slot: int = 0) -> Register:
     """Float of the 8- or 16-bit integer number `slot` of each word (M1, M2)."""
     first = bits * slot
     part = m.shift(x, -first) if first else x
@@ -70,20 +70,20 @@ def narrow_to_float(m: Machine, x: Register, bits: int, signed: bool, slot: int 
     return m.sub(m.xor(part, _EXACT_BITS), _EXACT)
 
 
-def int_to_float(m: Machine, x: Register) -> Register:
+def int_to_float(m: Recorder, x: Register) -> Register:
     """Float nearest to an int32 (M3): both halves are exact, their sum rounds once."""
     return m.add(m.mul(_upper(m, x), 65536.0), _lower(m, x))
 
 
-def _lower(m: Machine, x: Register) -> Register:
+def _lower(m: Recorder, x: Register) -> Register:
     return m.sub(m.xor(m.and_(x, 0xFFFF), _EXACT_BITS), _EXACT)
 
 
-def _upper(m: Machine, x: Register) -> Register:
+def _upper(m: Recorder, x: Register) -> Register:
     return m.sub(m.xor(m.shift(x, -16), _MIDDLES[16]), _OFFSETS[16])
 
 
-def int_difference(m: Machine, a: Register, b: Register) -> Register:
+def int_difference(m: Recorder, a: Register, b: Register) -> Register:
     """A float with the sign of a - b for int32 words, 0 where they are equal.
 
     The difference of the upper halves, if there is one, outweighs that of the lower ones by far.
@@ -93,12 +93,12 @@ def int_difference(m: Machine, a: Register, b: Register) -> Register:
     return m.add(m.mul(high, 131072.0), low)
 
 
-def zero_for_nan(m: Machine, x: Register) -> Register:
+def zero_for_nan(m: Recorder, x: Register) -> Register:
     """x, or 0 where it is not a number."""
     return m.choose(m.abs(x), -1.0, x, 0.0)
 
 
-def float_of_half(m: Machine, x: Register, bits: int, plus: float) -> Register:
+def float_of_half(m: Recorder, x: Register, bits: int, plus: float) -> Register:
     """Float of a signed integer of at most 16 bits in a word, plus a whole number (bm1684.md 7.3)."""
     low = m.xor(m.and_(x, 0xFFFF), _MIDDLES[bits])
     return m.sub(low, _OFFSETS[bits] - plus)

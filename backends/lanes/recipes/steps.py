@@ -10,16 +10,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler.backends.bm1684.isa import Eu, Task
-from bmcompiler.backends.bm1684.layout import Shape, channel_rows
-from bmcompiler.backends.lanes.recipes.commands import Plane, Tile, Tiu, emit_step
-from bmcompiler.backends.lanes.recipes.evaluation import Words, run_steps
-from bmcompiler.backends.lanes.recipes.machine import REDUCED, TILE, Immediate, Machine, Register, Step
+from bmcompiler.backends.lanes.arithmetic import Arithmetic, Words
+from bmcompiler.backends.lanes.build import LaneCommands
+from bmcompiler.backends.lanes.cycles import LaneCycles
+from bmcompiler.backends.lanes.facts import LaneFacts, Shape
+from bmcompiler.backends.lanes.operands import Immediate
+from bmcompiler.backends.lanes.operands import Words as Tile
+from bmcompiler.backends.lanes.recipes.emission import Emitter, Plane
+from bmcompiler.backends.lanes.recipes.evaluation import Evaluator
+from bmcompiler.backends.lanes.recipes.recorder import REDUCED, TILE, Recorder, Register, Step
+from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.errors import EncodingError
 from bmcompiler.numeric.blas import in_parallel
 
 _BLOCK = 1 << 14  # elements whose registers stay in the cache
-_PER_COMMAND = 16  # elements of a lane in two cycles (bm1684.md 12)
 _RSQRT_OPERATIONS = 12
 
 
@@ -35,12 +39,16 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Steps:
-    """A straight-line program of TIU commands over registers; the last step gives the result.
+    """A straight-line program of commands over registers; the last step gives the result.
 
     Attributes:
+        chip, arithmetic, timing: of the chip that it was recorded for.
         axes: what reductions run over: h (2), or h and w (2, 3); () when there are none.
     """
 
+    chip: LaneFacts
+    arithmetic: Arithmetic
+    timing: LaneCycles
     inputs: int
     steps: tuple[Step, ...]
     axes: tuple[int, ...] = ()
@@ -52,17 +60,18 @@ class Steps:
             arrays: one per input, of 32-bit elements, broadcasting as numpy does; with reductions (N, C, H, W).
         """
         shape = np.broadcast_shapes(*(a.shape for a in arrays))
+        run = Evaluator(self.arithmetic).run
         if self.axes or any(a.shape != shape for a in arrays):
             whole = shape if self.steps[-1].height == TILE else self.tile_shape(self.steps[-1], shape)
             with np.errstate(all="ignore"):
-                return np.ascontiguousarray(np.broadcast_to(run_steps(self.steps, arrays, self.axes), whole))
+                return np.ascontiguousarray(np.broadcast_to(run(self.steps, arrays, self.axes), whole))
         flat = [np.ascontiguousarray(a).reshape(-1) for a in arrays]
         out = np.empty(flat[0].size, np.float32)
 
         def block(first: int) -> None:
             part = slice(first, first + _BLOCK)
             with np.errstate(all="ignore"):  # holds for one thread
-                out[part] = run_steps(self.steps, [a[part] for a in flat], ())
+                out[part] = run(self.steps, [a[part] for a in flat], ())
 
         in_parallel([partial(block, first) for first in range(0, out.size, _BLOCK)])
         return out.reshape(shape)
@@ -118,18 +127,18 @@ class Steps:
 
     def needs_default_layout(self, number: int) -> bool:
         """Whether a command without stride registers reads input `number`."""
-        return any(Register(number) in step.sources for step in self.steps if step.task != Task.TENSOR)
+        return any(Register(number) in step.sources for step in self.steps if not step.unit.strided)
 
     def cycles(self, shape: Shape) -> int:
-        """Estimated TIU cycles for a tile (bm1684.md 12)."""
-        return sum(_operations(step) * _passes(self._worked_on(step, shape)) for step in self.steps)
+        """Estimated cycles for a tile."""
+        return sum(_operations(step) * self.timing.pass_cycles(self._worked_on(step, shape)) for step in self.steps)
 
     def _worked_on(self, step: Step, shape: Shape) -> Shape:
-        return shape if step.task == Task.POOL_OR_DEPTHWISE else self.tile_shape(step, shape)
+        return shape if step.unit.windowed else self.tile_shape(step, shape)
 
     def emit(
         self,
-        build: Tiu,
+        build: LaneCommands,
         shape: Shape,
         inputs: Sequence[Plane | int],
         output: Plane | int,
@@ -149,37 +158,40 @@ class Steps:
         if len(scratch) < self.registers or len(small) < self.small_registers:
             needed = f"{self.registers} scratch planes and {self.small_registers} small ones"
             raise EncodingError(f"the recipe needs {needed}, got {len(scratch)} and {len(small)}")
-        planes = {kind: [_plane(output), *map(Plane, found)] for kind, found in ((False, scratch), (True, small))}
-        tiles = [Tile(_plane(p), shape) for p in inputs]
+        planes = {kind: [output, *found] for kind, found in ((False, scratch), (True, small))}
+        tiles = [_tile(p, shape) for p in inputs]
+        emitter = Emitter(build, self.chip)
         for step, place in zip(self.steps, self._places):
-            target = Tile(planes[place.small][place.plane], self.tile_shape(step, shape))
-            emit_step(build, step, tiles, target)
+            target = _tile(planes[place.small][place.plane], self.tile_shape(step, shape))
+            emitter.emit(step, tiles, target)
             tiles.append(target)
 
 
 def record(
-    recipe: Callable[..., Register], inputs: int, *arguments: Any, axes: tuple[int, ...] = (), **named: Any
+    chip: LaneFacts,
+    arithmetic: Arithmetic,
+    timing: LaneCycles,
+    recipe: Callable[..., Register],
+    inputs: int,
+    *arguments: Any,
+    axes: tuple[int, ...] = (),
+    **named: Any,
 ) -> Steps:
-    """The steps of `recipe(machine, *registers, *arguments, **named)` with so many registers; axes: see `Steps`."""
-    machine = Machine(inputs)
-    result = recipe(machine, *map(Register, range(inputs)), *arguments, **named)
-    if result.number != inputs + len(machine.steps) - 1 or not machine.steps:
-        machine.copy(result)
-    return Steps(inputs, tuple(machine.steps), axes)
+    """The steps of `recipe(recorder, *registers, *arguments, **named)` with so many registers; axes: see `Steps`."""
+    recorder = Recorder(inputs)
+    result = recipe(recorder, *map(Register, range(inputs)), *arguments, **named)
+    if result.number != inputs + len(recorder.steps) - 1 or not recorder.steps:
+        recorder.copy(result)
+    return Steps(chip, arithmetic, timing, inputs, tuple(recorder.steps), axes)
 
 
-def _plane(place: Plane | int) -> Plane:
-    return place if isinstance(place, Plane) else Plane(place)
-
-
-def _passes(shape: Shape) -> int:
-    n, c, h, w = shape
-    return 2 * n * channel_rows(0, c) * -(-h * w // _PER_COMMAND)
+def _tile(place: Plane | int, shape: Shape) -> Tile:
+    return Tile(place, shape) if isinstance(place, int) else Tile(place.address, shape, place.strides)
 
 
 def _operations(step: Step) -> int:
-    if step.unit == Eu.TAYLOR:
+    if step.unit is Unit.SERIES:
         return 2 * step.terms
     if step.window[0]:
         return step.window[0]
-    return {Eu.RSQRT: _RSQRT_OPERATIONS, Eu.DIVIDE: _RSQRT_OPERATIONS}.get(step.unit, 1)
+    return _RSQRT_OPERATIONS if step.unit in (Unit.RSQRT, Unit.DIVIDE) else 1

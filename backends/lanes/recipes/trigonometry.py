@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from bmcompiler.backends.lanes.recipes.machine import SIGN, Machine, Register
 from bmcompiler.backends.lanes.recipes.powers import root
+from bmcompiler.backends.lanes.recipes.recorder import SIGN, Recorder, Register
 from bmcompiler.backends.lanes.recipes.rounding import round_small
 from bmcompiler.backends.lanes.tables import Table
 
@@ -27,7 +27,7 @@ _ARCTANGENT = (
 _NAN = float("nan")
 
 
-def _sine(m: Machine, x: Register, turns: Register, shift: float) -> Register:
+def _sine(m: Recorder, x: Register, turns: Register, shift: float) -> Register:
     """sin(x + shift) where x is near `turns` turns."""
     whole = round_small(m, turns)
     angle = m.sub(m.sub(x, m.mul(whole, _TURN[0])), m.mul(whole, _TURN[1]))
@@ -38,42 +38,42 @@ def _sine(m: Machine, x: Register, turns: Register, shift: float) -> Register:
     return m.series(folded, Table.SINE_SERIES, _TERMS)
 
 
-def sin(m: Machine, x: Register) -> Register:
+def sin(m: Recorder, x: Register) -> Register:
     """Sine; digits are lost with the size of x, and from 2e7 on all are."""
     return _sine(m, x, m.mul(x, 0.5 / math.pi), 0.0)
 
 
-def cos(m: Machine, x: Register) -> Register:
+def cos(m: Recorder, x: Register) -> Register:
     """Cosine; precise as `sin`."""
     return _sine(m, x, m.add(m.mul(x, 0.5 / math.pi), 0.25), _HALF_PI)
 
 
-def tan(m: Machine, x: Register) -> Register:
+def tan(m: Recorder, x: Register) -> Register:
     """Tangent."""
     return m.div(sin(m, x), cos(m, x))
 
 
-def _atan_of_ratio(m: Machine, top: Register, bottom: Register) -> Register:
+def _atan_of_ratio(m: Recorder, top: Register, bottom: Register) -> Register:
     """Inverse tangent of top / bottom, both from 0 on: of the ratio up to 1, of its inverse beyond."""
     ratio = m.div(m.min(top, bottom), m.max(top, bottom))
     near = m.mul(m.polynomial(m.mul(ratio, ratio), _ARCTANGENT), ratio)
     return m.choose(top, bottom, m.sub(_HALF_PI, near), near)
 
 
-def atan(m: Machine, x: Register) -> Register:
+def atan(m: Recorder, x: Register) -> Register:
     """Inverse tangent."""
     size = m.min(m.abs(x), 1e30)
     return m.or_(_atan_of_ratio(m, size, m.copy(1.0)), m.and_(x, SIGN))
 
 
-def asin(m: Machine, x: Register) -> Register:
+def asin(m: Recorder, x: Register) -> Register:
     """Inverse sine: atan(|x| / sqrt(1 - x**2)) with the sign of x; NaN beyond 1."""
     size = m.abs(x)
     value = m.choose(size, 1.0, _NAN, _atan_of_ratio(m, size, _cathetus(m, size)))
     return m.or_(value, m.and_(x, SIGN))
 
 
-def acos(m: Machine, x: Register) -> Register:
+def acos(m: Recorder, x: Register) -> Register:
     """Inverse cosine: atan(sqrt(1 - x**2) / |x|), for negative x pi minus it; NaN beyond 1."""
     size = m.abs(x)
     angle = _atan_of_ratio(m, _cathetus(m, size), size)
@@ -81,6 +81,6 @@ def acos(m: Machine, x: Register) -> Register:
     return m.choose(size, 1.0, _NAN, value)
 
 
-def _cathetus(m: Machine, size: Register) -> Register:
+def _cathetus(m: Recorder, size: Register) -> Register:
     """sqrt((1 - x) * (1 + x)) of x in 0 .. 1."""
     return root(m, m.mul(m.sub(1.0, size), m.add(size, 1.0)))

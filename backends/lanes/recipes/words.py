@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler.backends.lanes.recipes.machine import Machine, Register
+from bmcompiler.backends.lanes.recipes.recorder import Recorder, Register
 from bmcompiler.backends.lanes.recipes.rounding import int_to_float, narrow_to_float
 from bmcompiler.ir.types import DTYPES
 
@@ -34,14 +34,14 @@ def from_words(words: NDArray[np.float32], dtype: np.dtype[np.generic]) -> NDArr
     return (whole & 0xFF).astype(np.bool_) if dtype.kind == "b" else whole.astype(dtype)
 
 
-def as_float(m: Machine, x: Register, dtype: str) -> Register:
+def as_float(m: Recorder, x: Register, dtype: str) -> Register:
     """The value of a loaded word as float."""
     if dtype == "i32":
         return int_to_float(m, x)
     return narrow_to_float(m, x, 16, dtype == "i16") if dtype in ("i16", "u16") else x
 
 
-def as_int(m: Machine, x: Register, dtype: str) -> Register:
+def as_int(m: Recorder, x: Register, dtype: str) -> Register:
     """The value of a loaded integer (or bool) as int32."""
     if dtype == "i32":
         return x
@@ -50,13 +50,13 @@ def as_int(m: Machine, x: Register, dtype: str) -> Register:
     return m.and_(x, 0xFFFF) if dtype == "u16" else m.to_int(x)
 
 
-def not_zero(m: Machine, x: Register, dtype: str) -> Register:
+def not_zero(m: Recorder, x: Register, dtype: str) -> Register:
     """1 where the value of a loaded word is not 0, else 0; denormals are 0."""
     value = as_int(m, x, dtype) if dtype in ("i32", "i16", "u16") else m.add(x, 0.0)
     return m.xor(m.same_bits(value, 0, 1), 1)
 
 
-def saturated(m: Machine, x: Register, dtype: str) -> Register:
+def saturated(m: Recorder, x: Register, dtype: str) -> Register:
     """A float within the range of an integer type."""
     low, high = limits(dtype)
     return m.min(m.max(x, low), high)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.backends.lanes.kernels.elementwise import ElementwiseKernel
-from bmcompiler.backends.lanes.recipes import Machine, Register
+from bmcompiler.backends.lanes.recipes import Recorder, Register
 from bmcompiler.backends.lanes.recipes.exponential import sigmoid
 from bmcompiler.frontends.onnx.node import Node
 from bmcompiler.frontends.onnx.registry import onnx_op
@@ -49,6 +49,6 @@ class SoftGateKernel(ElementwiseKernel):
         return gated, op.alpha
 
 
-def gated(m: Machine, x: Register, gate: Register, alpha: float) -> Register:
+def gated(m: Recorder, x: Register, gate: Register, alpha: float) -> Register:
     """The steps in the arithmetic of the chip; further arguments follow the operands."""
     return m.mul(x, sigmoid(m, m.mul(gate, alpha)))

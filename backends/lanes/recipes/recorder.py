@@ -1,6 +1,6 @@
-"""What recipes are written against: TIU operations on tiles of 32-bit words (bm1684.md 6.4 to 6.9).
+"""What recipes are written against: operations on tiles of 32-bit words.
 
-A recipe is a function of a machine and of registers, each of which stands for one tile of words:
+A recipe is a function of a recorder and of registers, each of which stands for one tile of words:
 
     def sigmoid(m, x): return m.div(1.0, m.add(exp(m, m.neg(x)), 1.0))
 
@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bmcompiler.backends.bm1684.isa import Eu, Task
+from bmcompiler.backends.lanes.operands import Immediate
 from bmcompiler.backends.lanes.tables import Table
+from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.errors import EncodingError
 
 
@@ -23,12 +24,6 @@ class Register(NamedTuple):
     """A tile of 32-bit words; the inputs of a recipe come first, then the result of each step."""
 
     number: int
-
-
-class Immediate(NamedTuple):
-    """A constant for all elements, as bits."""
-
-    bits: int
 
 
 class Rows(NamedTuple):
@@ -64,21 +59,18 @@ class Step(NamedTuple):
 
     Attributes:
         chosen: bits that a selection gives.
-        table: offset in L2.
+        table: what is looked up in: a table of the chip, or the place that the build gave one of the program.
         terms: entries of the table that are used.
-        arithmetic: whether a shift keeps the sign.
-        window: of task 1: rows of the kernel and zero rows above; 0 rows = all that is reduced.
+        window: of reductions: rows of the window and zero rows above; 0 rows = all that is reduced.
         scan: the operation runs from row to row of its only operand.
         height: of the result: `TILE`, `REDUCED` or a number of rows.
     """
 
-    task: Task
-    unit: Eu
+    unit: Unit
     sources: tuple[Operand, ...]
     chosen: int = 0
     table: Table | int = 0
     terms: int = 0
-    arithmetic: bool = False
     window: tuple[int, int] = (0, 0)
     scan: Scan | None = None
     height: int = TILE
@@ -87,10 +79,10 @@ class Step(NamedTuple):
     def in_place(self) -> bool:
         """Whether the result may take the place of an operand: commands that read each element just once."""
         separate = self.scan is not None or any(isinstance(s, Rows) for s in self.sources)
-        return self.task in (Task.TENSOR, Task.COMPARE) and not separate
+        return (self.unit.strided or self.unit is Unit.CHOOSE) and not separate
 
 
-NEUTRAL = {Eu.ADD: 0, Eu.MUL: ONE}
+NEUTRAL = {Unit.ADD: 0, Unit.MUL: ONE}
 """Bits of what running totals and products begin with."""
 
 
@@ -99,7 +91,7 @@ def float_bits(value: float) -> int:
     return int(np.array([value], "<f4").view("<u4")[0])
 
 
-class Machine:
+class Recorder:
     """Records the steps of a recipe."""
 
     def __init__(self, inputs: int) -> None:
@@ -110,10 +102,10 @@ class Machine:
     def _add(self, step: Step) -> Register:
         """Append a step; unless its height is given, it is that of its operands, of which reduced ones broadcast."""
         heights = {self._height(s) for s in step.sources if not isinstance(s, Immediate)}
-        if step.task != Task.POOL_OR_DEPTHWISE:
+        if not step.unit.windowed:
             wide = heights - {REDUCED} if len(heights) > 1 else heights
-            if len(wide) > 1 or (len(heights) > 1 and step.task != Task.TENSOR):
-                raise EncodingError(f"operands of {sorted(heights)} rows do not go together in task {int(step.task)}")
+            if len(wide) > 1 or (len(heights) > 1 and not step.unit.strided):
+                raise EncodingError(f"operands of {sorted(heights)} rows do not go together in {step.unit.name}")
             step = step._replace(height=wide.pop() if wide else TILE)
         self.steps.append(step)
         self._heights.append(step.height)
@@ -122,99 +114,99 @@ class Machine:
     def _height(self, source: Register | Rows) -> int:
         return source.size if isinstance(source, Rows) else self._heights[source.number]
 
-    def _float(self, unit: Eu, a: Number, b: Number) -> Register:
-        return self._add(Step(Task.TENSOR, unit, (_float(a), _float(b))))
+    def _float(self, unit: Unit, a: Number, b: Number) -> Register:
+        return self._add(Step(unit, (_float(a), _float(b))))
 
-    def _bits(self, unit: Eu, a: Number, b: Number) -> Register:
-        return self._add(Step(Task.TENSOR, unit, (_bits(a), _bits(b))))
+    def _bits(self, unit: Unit, a: Number, b: Number) -> Register:
+        return self._add(Step(unit, (_bits(a), _bits(b))))
 
     def add(self, a: Number, b: Number) -> Register:
         """a + b."""
-        return self._float(Eu.ADD, a, b)
+        return self._float(Unit.ADD, a, b)
 
     def sub(self, a: Number, b: Number) -> Register:
         """a - b."""
-        return self._float(Eu.SUB, a, b)
+        return self._float(Unit.SUB, a, b)
 
     def mul(self, a: Number, b: Number) -> Register:
         """a * b."""
-        return self._float(Eu.MUL, a, b)
+        return self._float(Unit.MUL, a, b)
 
     def div(self, a: Number, b: Number) -> Register:
-        """a / b, up to five units in the last place off (bm1684.md 7.1)."""
-        return self._float(Eu.DIVIDE, a, b)
+        """a / b, some units in the last place off."""
+        return self._float(Unit.DIVIDE, a, b)
 
     def max(self, a: Number, b: Number) -> Register:
         """a > b ? a : b."""
-        return self._float(Eu.MAX, a, b)
+        return self._float(Unit.MAX, a, b)
 
     def min(self, a: Number, b: Number) -> Register:
         """a <= b ? a : b."""
-        return self._float(Eu.MIN, a, b)
+        return self._float(Unit.MIN, a, b)
 
     def greater(self, a: Number, b: Number, chosen: int = ONE) -> Register:
         """a > b ? word with the bits `chosen` : 0."""
-        return self._add(Step(Task.TENSOR, Eu.SELECT_GT, (_float(a), _float(b)), chosen))
+        return self._add(Step(Unit.GREATER, (_float(a), _float(b)), chosen))
 
     def same_bits(self, a: Number, b: Number, chosen: int = ONE) -> Register:
         """Word with the bits `chosen` where a and b have the same bits, else 0; immediates are bits."""
-        return self._add(Step(Task.TENSOR, Eu.SELECT_EQ, (_bits(a), _bits(b)), chosen))
+        return self._add(Step(Unit.SAME_BITS, (_bits(a), _bits(b)), chosen))
 
     def choose(self, a: Number, b: Number, c: Number, d: Number) -> Register:
         """a > b ? c : d; only of operands in the default layout."""
-        return self._add(Step(Task.COMPARE, Eu.SELECT, (_float(a), _float(b), _float(c), _float(d))))
+        return self._add(Step(Unit.CHOOSE, (_float(a), _float(b), _float(c), _float(d))))
 
     def copy(self, a: Number) -> Register:
         """a; of a number, a tile full of it."""
-        return self._add(Step(Task.TENSOR, Eu.COPY, (_float(a),)))
+        return self._add(Step(Unit.COPY, (_float(a),)))
 
     def and_(self, a: Number, b: Number) -> Register:
         """a & b."""
-        return self._bits(Eu.AND, a, b)
+        return self._bits(Unit.AND, a, b)
 
     def or_(self, a: Number, b: Number) -> Register:
         """a | b."""
-        return self._bits(Eu.OR, a, b)
+        return self._bits(Unit.OR, a, b)
 
     def xor(self, a: Number, b: Number) -> Register:
         """a ^ b."""
-        return self._bits(Eu.XOR, a, b)
+        return self._bits(Unit.XOR, a, b)
 
     def shift(self, a: Number, places: int, arithmetic: bool = False) -> Register:
         """a << places, of negative `places` a >> -places; -31 to 31."""
-        return self._add(Step(Task.TENSOR, Eu.SHIFT, (_bits(a), _bits(places)), arithmetic=arithmetic))
+        return self._add(Step(Unit.SHIFT_SIGNED if arithmetic else Unit.SHIFT, (_bits(a), _bits(places))))
 
     def to_int(self, a: Register) -> Register:
         """int32 of a float, cut towards zero, saturating."""
-        return self._add(Step(Task.SFU, Eu.FP32_TO_INT, (a,)))
+        return self._add(Step(Unit.TO_INT, (a,)))
 
     def nearest_exponent(self, a: Register) -> Register:
         """Biased exponent, as integer, of the power of two nearest to a positive float."""
-        return self._add(Step(Task.SFU, Eu.INT_NORMALIZE, (a,)))
+        return self._add(Step(Unit.NEAREST_EXPONENT, (a,)))
 
     def rsqrt(self, a: Register) -> Register:
-        """1 / sqrt(a), about 4.5e19 for 0; the result for negative values is of no use."""
-        return self._add(Step(Task.SFU, Eu.RSQRT, (a,)))
+        """1 / sqrt(a), large for 0; the result for negative values is of no use."""
+        return self._add(Step(Unit.RSQRT, (a,)))
 
     def series(self, a: Register, table: Table, terms: int) -> Register:
         """c[0] * a + c[1] * a**2 + ... with the coefficients of a table."""
-        return self._add(Step(Task.SFU, Eu.TAYLOR, (a,), table=table, terms=terms))
+        return self._add(Step(Unit.SERIES, (a,), table=table, terms=terms))
 
     def lookup(self, a: Register, table: Table | int) -> Register:
-        """Word a & 255 of a table, or of the 256 words at an offset of L2."""
-        return self._add(Step(Task.LUT, Eu.MUL, (a,), table=table, terms=256))
+        """Word a & 255 of a table."""
+        return self._add(Step(Unit.LOOKUP, (a,), table=table, terms=256))
 
     def total(self, a: Register) -> Register:
-        """Sum over the reduced axes, elements in turn to two accumulators (bm1684.md 6.2)."""
-        return self._add(Step(Task.POOL_OR_DEPTHWISE, Eu.MAC, (a,), height=REDUCED))
+        """Sum over the reduced axes, in the chip's order."""
+        return self._add(Step(Unit.WINDOW_SUM, (a,), height=REDUCED))
 
     def highest(self, a: Register) -> Register:
         """Maximum over the reduced axes."""
-        return self._add(Step(Task.POOL_OR_DEPTHWISE, Eu.MAX, (a,), height=REDUCED))
+        return self._add(Step(Unit.WINDOW_MAX, (a,), height=REDUCED))
 
     def window_total(self, a: Register, rows: int, above: int) -> Register:
         """Sums over windows of so many rows, the first of which begins `above` rows above the tile; at most 15."""
-        return self._add(Step(Task.POOL_OR_DEPTHWISE, Eu.MAC, (a,), window=(rows, above)))
+        return self._add(Step(Unit.WINDOW_SUM, (a,), window=(rows, above)))
 
     def product(self, a: Register, rows: int) -> Register:
         """Product over h, of so many rows: the first half of the rows times the second one, and so on.
@@ -235,11 +227,11 @@ class Machine:
 
     def running_total(self, a: Register, reverse: bool, exclusive: bool) -> Register:
         """Sums of the rows so far."""
-        return self._add(Step(Task.TENSOR, Eu.ADD, (a,), scan=Scan(reverse, exclusive)))
+        return self._add(Step(Unit.ADD, (a,), scan=Scan(reverse, exclusive)))
 
     def running_product(self, a: Register, reverse: bool, exclusive: bool) -> Register:
         """Products of the rows so far."""
-        return self._add(Step(Task.TENSOR, Eu.MUL, (a,), scan=Scan(reverse, exclusive)))
+        return self._add(Step(Unit.MUL, (a,), scan=Scan(reverse, exclusive)))
 
     def abs(self, a: Number) -> Register:
         """|a|."""
