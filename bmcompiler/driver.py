@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from bmcompiler import defaults
 from bmcompiler.errors import BMError, ShapeError, UnsupportedError, UsageError
+from bmcompiler.frontend import Frontend
 from bmcompiler.ir import Module, copy_module, verify_module
 from bmcompiler.ops import need_tensor_ops
 from bmcompiler.passmanager import PassContext, Pipeline, run_pipeline
@@ -153,12 +154,13 @@ def load_network(
     return module
 
 
-def _frontend(model: Path_) -> Any:
+def _frontend(model: Path_) -> Frontend:
     """The frontend for a file's ending. Raises UnsupportedError when there is none."""
     group, suffix = "bmcompiler.frontends", Path(model).suffix.lower()
     for name, suffixes in _BUILT_IN_SUFFIXES.items():
         if suffix in suffixes:
-            return lookup(group, name, "frontend")
+            frontend: Frontend = lookup(group, name, "frontend")
+            return frontend
     for _, frontend in usable(group):
         if suffix in frontend.suffixes:
             return frontend

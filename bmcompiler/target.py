@@ -6,14 +6,20 @@ to turn legal IR into a model file; passes, the tiler, reports and the driver kn
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.ir import Function, Module, Operation
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.plugins.custom_layers import CUSTOMIZED, plugin_kernel
 from bmcompiler.plugins.registry import entry_points
+
+if TYPE_CHECKING:
+    from bmcompiler.bmnet.inst import TensorInst
 
 _Rule = TypeVar("_Rule", bound=Callable[..., bool])
 
@@ -141,39 +147,87 @@ class Compiled:
     groups: list[GroupInfo] | None = None
 
 
-class Target(Protocol):
-    """What a target plugin provides.
+LayerGroup = tuple[list[Operation], tuple[int, int, int, int]]
+"""Ops that are computed together, and how many parts they are cut into along n, c, h and w."""
 
-    A target may also have methods that passes choose between forms of an op by: `cycles(op) -> int | None`,
-    `local_cycles(op) -> int | None` and `image_slots(dtype) -> int`; a method `layer_groups(function, level)`: which
-    ops it computes together; and a method `make_kernel(cls)`, which constructs kernels of plugins. See the functions of
-    the same names. `describe(model) -> list[str]` may give lines on the commands of a model, for people.
-    """
+
+class Target(ABC):
+    """What a target plugin provides: an object of a subclass. All that has no default is the chip's to say."""
 
     name: str
     precisions: Sequence[str]
     """Values of --quantize it can compile, the default first."""
 
-    def kernel_for(self, op: Operation) -> Kernel | None:
-        """The kernel for the class of an op, None without one; its rules say whether it takes this very op."""
-
+    @abstractmethod
     def kernels(self) -> Sequence[Kernel]:
-        """All kernels; their rules are the manual."""
+        """All kernels, in the order of the manual, which their rules are."""
 
+    @abstractmethod
     def pipeline(self, precision: str, level: int) -> str:
         """Default pass pipeline for a precision and an optimisation level (0, 1, 2)."""
 
+    @abstractmethod
     def compile(self, modules: Sequence[Module], level: int) -> Compiled:
         """Legal IR (one module per input shape) to one model. Raises BMError."""
 
+    @abstractmethod
     def disassemble(self, model: Any, net: int | None = None) -> str:
         """The commands of a model as text; of one net (input shape) when `net` is given."""
 
+    # -- with a default ------------------------------------------------------------------------------------------------
+    def kernel_for(self, op: Operation) -> Kernel | None:
+        """The kernel for the class of an op, None without one; its rules say whether it takes this very op.
 
-def make_kernel(target: Target, kernel: type[Kernel]) -> Kernel:
-    """The kernel of a plugin, constructed as the target constructs its own: with nothing where it does not say."""
-    make: Callable[[type[Kernel]], Kernel] | None = getattr(target, "make_kernel", None)
-    return kernel() if make is None else make(kernel)
+        By default that of `kernels`, else that of a plugin, which may also serve custom layers that have one.
+        """
+        kernel = self._table.get(type(op))
+        if kernel is not None and op.short_name != CUSTOMIZED:
+            return kernel
+        made, found = self._made, plugin_kernel(self.name, op)
+        if found is None:
+            return kernel
+        if found not in made:
+            made[found] = self.make_kernel(found)
+        return made[found]
+
+    def make_kernel(self, kernel: type[Kernel]) -> Kernel:
+        """A plugin's kernel, constructed as the target's own are; by default with nothing."""
+        return kernel()
+
+    def cycles(self, op: Operation) -> int | None:
+        """What an op costs, None (the default) where the target does not say."""
+        return None
+
+    def local_cycles(self, op: Operation) -> int | None:
+        """What an op costs when its data stays in local memory; None where the target does not say or it cannot be."""
+        return None
+
+    def layer_groups(self, function: Function, level: int) -> list[LayerGroup]:
+        """The groups of ops computed slice by slice, by default none. Level 0: none, 1: quickly found, 2: best."""
+        return []
+
+    def image_slots(self, dtype: str) -> int:
+        """How many images share the words of feature maps of an element type; by default 1."""
+        return 1
+
+    def describe(self, model: Any) -> list[str]:
+        """Lines on the commands of a model, for people; by default none."""
+        return []
+
+    @property
+    def custom_inst(self) -> type[TensorInst]:
+        """Base class of the instruction classes of custom layers. By default raises UnsupportedError: it has none."""
+        raise UnsupportedError(
+            f"{self.name} has no instruction classes for custom layers", remedy="register a kernel instead"
+        )
+
+    @cached_property
+    def _table(self) -> Mapping[type[Operation], Kernel]:
+        return kernel_table(self.kernels())
+
+    @cached_property
+    def _made(self) -> dict[type[Kernel], Kernel]:
+        return {}
 
 
 def unsupported_reason(target: Target, op: Operation) -> str | None:
@@ -184,36 +238,9 @@ def unsupported_reason(target: Target, op: Operation) -> str | None:
     return kernel.unsupported_reason(op) if isinstance(op, TensorOp) else None
 
 
-def cycles(target: Target, op: Operation) -> int | None:
-    """What an op costs on the target, None where it does not say."""
-    count: Callable[[Operation], int | None] | None = getattr(target, "cycles", None)
-    return None if count is None else count(op)
-
-
-LayerGroup = tuple[list[Operation], tuple[int, int, int, int]]
-
-
-def layer_groups(target: Target | None, function: Function, level: int) -> list[LayerGroup]:
-    """The groups of ops that a target computes slice by slice, in order; level 0: none, 1: quickly found, 2: best."""
-    find: Callable[[Function, int], list[LayerGroup]] | None = getattr(target, "layer_groups", None)
-    return [] if find is None else find(function, level)
-
-
 def group_layers(level: int) -> str:
     """The end of a pipeline: the pass group-layers for a level of optimisation, nothing for level 0."""
     return {0: "", 1: ",group-layers{level=1}"}.get(level, ",group-layers")
-
-
-def local_cycles(target: Target, op: Operation) -> int | None:
-    """What an op costs on the target when its data stays in local memory, None where it does not say or cannot be."""
-    count: Callable[[Operation], int | None] | None = getattr(target, "local_cycles", None)
-    return None if count is None else count(op)
-
-
-def image_slots(target: Target, dtype: str) -> int:
-    """How many images the target packs into the words of feature maps of an element type; 1 where it does not say."""
-    slots: Callable[[str], int] | None = getattr(target, "image_slots", None)
-    return 1 if slots is None else slots(dtype)
 
 
 def kernel_table(kernels: Iterable[Kernel]) -> Mapping[type[Operation], Kernel]:

@@ -13,7 +13,7 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.band_forms import Form, band_form
 from bmcompiler.passes.rewriting import hand_name, make, rebuild
 from bmcompiler.passmanager import Pass, PassContext, PassResult
-from bmcompiler.target import Target, cycles, image_slots, local_cycles, unsupported_reason
+from bmcompiler.target import Target, unsupported_reason
 
 _BYTES = "i8"
 
@@ -58,7 +58,7 @@ def _regions(function: Function, target: Target | None) -> list[list[TensorOp]]:
         return op
 
     for op in found:
-        form = band_form(op, image_slots(target, _BYTES))
+        form = band_form(op, target.image_slots(_BYTES))
         assert form is not None
         for index in form.operands:
             maker = op.operands[index].op
@@ -71,11 +71,11 @@ def _regions(function: Function, target: Target | None) -> list[list[TensorOp]]:
 
 
 def _takes_part(op: TensorOp, target: Target) -> bool:
-    packed = all(image_slots(target, value.type.dtype) > 1 for value in op.results)  # forms are those of integers
-    form = band_form(op, image_slots(target, _BYTES)) if packed else None
+    packed = all(target.image_slots(value.type.dtype) > 1 for value in op.results)  # forms are those of integers
+    form = band_form(op, target.image_slots(_BYTES)) if packed else None
     if form is None or PLACE_CPU in op.attributes or unsupported_reason(target, op) is not None:
         return False
-    return all(image_slots(target, op.operands[index].dtype) > 1 for index in form.operands)
+    return all(target.image_slots(op.operands[index].dtype) > 1 for index in form.operands)
 
 
 @dataclass
@@ -106,7 +106,7 @@ class _Draft:
         return all(index in form.operands for index, read in enumerate(user.operands) if read is value)
 
     def _form(self, op: TensorOp) -> Form:
-        form = band_form(op, image_slots(self.target, _BYTES))
+        form = band_form(op, self.target.image_slots(_BYTES))
         assert form is not None
         return form
 
@@ -136,7 +136,7 @@ class _Draft:
         key = (value, *wanted.values(), *fill.values())
         if key not in self._cut:
             if bands is None:
-                slots = image_slots(self.target, _BYTES)
+                slots = self.target.image_slots(_BYTES)
                 made = make("to_bands", [value], {"bands": slots, **wanted, **fill}, location=op.location)
             else:
                 made = make(
@@ -157,8 +157,8 @@ class _Draft:
     def _cost(self, ops: Iterable[TensorOp]) -> int:
         found = 0
         for op in ops:
-            count = local_cycles(self.target, op)
-            found += (cycles(self.target, op) or 0) if count is None else count
+            count = self.target.local_cycles(op)
+            found += (self.target.cycles(op) or 0) if count is None else count
         return found
 
     def commit(self, function: Function) -> None:

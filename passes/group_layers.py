@@ -8,7 +8,6 @@ from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module
 from bmcompiler.ir.keys import GROUP, SLICES
 from bmcompiler.passmanager import Pass, PassContext, PassResult
-from bmcompiler.target import layer_groups
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class GroupLayers(Pass):
         modified, number = False, 0
         for function in module.functions:
             before = {op: (op.attributes.pop(GROUP, None), op.attributes.pop(SLICES, None)) for op in function.ops}
-            for ops, slices in layer_groups(ctx.target, function, self.level):
+            for ops, slices in ctx.target.layer_groups(function, self.level) if ctx.target is not None else ():
                 for op in ops:
                     op.attributes[GROUP], op.attributes[SLICES] = number, slices
                 number += 1

@@ -11,7 +11,7 @@ from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.rewriting import PatternPass, Rule, Rules, inherit, make
 from bmcompiler.passmanager import PassContext, PassResult
-from bmcompiler.target import Target, local_cycles, unsupported_reason
+from bmcompiler.target import Target, unsupported_reason
 
 if TYPE_CHECKING:
     import numpy as np
@@ -85,7 +85,7 @@ class _SplitDeconv(Rules):
 
     def _best(self, op: TensorOp) -> int | None:
         """Channels from a phase to the next, None to leave the op."""
-        (depth, channels), least, best = op.weight.shape[:2], local_cycles(self.target, op), None
+        (depth, channels), least, best = op.weight.shape[:2], self.target.local_cycles(op), None
         if least is None:
             return None
         for pitch in sorted({-(-channels // step) * step for step in _PITCHES}):
@@ -100,7 +100,7 @@ class _SplitDeconv(Rules):
     def _cycles(self, *ops: TensorOp) -> int | None:
         """Cycles of ops that are in no block, None where the target has no estimate; forgets the ops."""
         supported = all(unsupported_reason(self.target, op) is None for op in ops)
-        found = [local_cycles(self.target, op) for op in ops] if supported else [None]
+        found = [self.target.local_cycles(op) for op in ops] if supported else [None]
         for op in ops:
             op.drop_operands()
         return None if None in found else sum(filter(None, found))

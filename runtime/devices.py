@@ -60,10 +60,11 @@ def open_device(target: str, index: int = 0, fast: bool = False) -> Device:
 
     Raises UnsupportedError when no device plugin serves the target, or it has no fast mode.
     """
-    kind = lookup("bmcompiler.devices", target, "device")
-    if fast and not getattr(kind, "fast_mode", ""):
-        raise UnsupportedError(f"{target} has one way of running, no fast mode", remedy="leave out --fast (fast=True)")
-    device = kind(index, fast=True) if fast else kind(index)
-    if not isinstance(device, Device):
+    kind: Any = lookup("bmcompiler.devices", target, "device")
+    is_device = isinstance(kind, type) and issubclass(kind, Device)
+    if not is_device:
         raise UnsupportedError(f"device plugin '{target}' is not a Device")
+    if fast and not kind.fast_mode:
+        raise UnsupportedError(f"{target} has one way of running, no fast mode", remedy="leave out --fast (fast=True)")
+    device: Device = kind(index, fast=True) if fast else kind(index)
     return device

@@ -76,9 +76,13 @@ def test_a_broken_plugin_is_reported_and_harms_nobody_else(kind: str, group: str
 @pytest.mark.parametrize(
     ("group", "value", "reason"),
     [
-        ("targets", "5", "is not a target: it has no 'name'"),
+        ("targets", "5", "is not a target: it is of type int, no bmcompiler.target.Target"),
         ("passes", "str", "is not a Pass class: it has no 'name'"),
-        ("frontends", "print", "is not a frontend: it has no 'suffixes'"),
+        (
+            "frontends",
+            "print",
+            "is not a frontend: it is of type builtin_function_or_method, no bmcompiler.frontend.Frontend",
+        ),
         ("containers", "object()", "is not a Container: it has no 'kind'"),
         ("tensor_insts", "5", "is not a module, a class or a function: it is of type int"),
         ("caffe_layers", "'text'", "is not a module, a class or a function: it is of type str"),

@@ -8,28 +8,14 @@ from typing import Any
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Function, Module, Operation
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.plugins.custom_layers import plugin_kernel
-from bmcompiler.target import Compiled, Kernel, LayerGroup, group_layers
+from bmcompiler.target import Compiled, Kernel, LayerGroup, Target, group_layers
 
 
-class Bm1684Target:
+class Bm1684Target(Target):
     """fp32 and int8 in one net; what has no kernel runs on the host CPU inside the same model."""
 
     name = "bm1684"
     precisions: Sequence[str] = ("f32", "int8")
-
-    def kernel_for(self, op: Operation) -> Kernel | None:
-        """The kernel of an op's class, or None."""
-        from bmcompiler.backends.bm1684.kernels.table import TABLE
-
-        return TABLE.get(type(op)) or plugin_kernel(self.name, op)
-
-    def make_kernel(self, kernel: type[Kernel]) -> Kernel:
-        """A kernel of a plugin: those derived from the chip's own base classes take its machine."""
-        from bmcompiler.backends.bm1684.machine import MACHINE
-        from bmcompiler.backends.lanes.kernels.base import DeviceKernel
-
-        return kernel(MACHINE) if issubclass(kernel, DeviceKernel) else kernel()
 
     def kernels(self) -> Sequence[Kernel]:
         """All kernels, in the order of the manual."""

@@ -7,30 +7,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bmcompiler.errors import UsageError
-from bmcompiler.ir import Function, Module, Operation
-from bmcompiler.ops.custom import Customized
-from bmcompiler.plugins.custom_layers import plugin_kernel
-from bmcompiler.target import Compiled, Kernel, LayerGroup, group_layers
+from bmcompiler.ir import Function, Module
+from bmcompiler.target import Compiled, Kernel, LayerGroup, Target, group_layers
 
 if TYPE_CHECKING:
     from bmcompiler.bmnet.inst import TensorInst
     from bmcompiler.bmodel.bm1880 import Command
 
 
-class Bm1880Target:
+class Bm1880Target(Target):
     """int8 with power-of-two scales; everything else runs on the host CPU inside the same model."""
 
     name = "bm1880"
     precisions: Sequence[str] = ("int8",)
-
-    def kernel_for(self, op: Operation) -> Kernel | None:
-        """The kernel of an op's class, or None."""
-        from bmcompiler.backends.bm1880.kernels import TABLE
-
-        kernel = TABLE.get(type(op))
-        if kernel is None or isinstance(op, Customized):  # a plugin may serve a custom layer with a kernel of its own
-            kernel = plugin_kernel(self.name, op) or kernel
-        return kernel
 
     def kernels(self) -> Sequence[Kernel]:
         """All kernels, in the order of the manual."""

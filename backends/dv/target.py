@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from bmcompiler.errors import UsageError
-from bmcompiler.ir import Module, Operation
-from bmcompiler.plugins.custom_layers import plugin_kernel
-from bmcompiler.target import Compiled, Kernel
+from bmcompiler.ir import Module
+from bmcompiler.target import Compiled, Kernel, Target
 
 CHIP_NAME = "DV700"
 """As model files say it."""
 
 
-class DvTarget:
+class DvTarget(Target):
     """fp16, ops fused into runs, runs into commands; what has no kernel runs on the host CPU of the model, in float32.
 
     int8 is about weights only: bytes and a table of 256 fp16 numbers per layer. All arithmetic stays fp16.
@@ -22,12 +21,6 @@ class DvTarget:
 
     name = "dv700"
     precisions: Sequence[str] = ("f16", "int8")
-
-    def kernel_for(self, op: Operation) -> Kernel | None:
-        """The kernel of an op's class, or None."""
-        from bmcompiler.backends.dv.kernels import TABLE
-
-        return TABLE.get(type(op)) or plugin_kernel(self.name, op)
 
     def kernels(self) -> Sequence[Kernel]:
         """All kernels, in the order of the manual."""

@@ -65,7 +65,7 @@ def __getattr__(name: str) -> Any:
         from bmcompiler.bmnet.builder import BM_CHIP_BM1880
         from bmcompiler.target import find_target
 
-        return getattr(find_target(BM_CHIP_BM1880.value), "custom_inst")  # noqa: B009 - not in the contract of targets
+        return find_target(BM_CHIP_BM1880.value).custom_inst
     if name not in __all__:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     return getattr(import_module(f"{__name__}.{_HOME.get(name, 'builder')}"), name)

@@ -189,11 +189,12 @@ def _text(model: BModel) -> str:
 def _commands(model: BModel) -> str:
     """What the target has to say of the commands; nothing where it does not, or cannot read them."""
     from bmcompiler.plugins.registry import entry_points
+    from bmcompiler.target import find_target
 
-    loader = entry_points("bmcompiler.targets").get(model.target)
-    describe = None if loader is None else getattr(loader(), "describe", None)
+    if model.target not in entry_points("bmcompiler.targets"):
+        return ""
     try:
-        return "" if describe is None else "".join(f"{printable(line)}\n" for line in describe(model))
+        return "".join(f"{printable(line)}\n" for line in find_target(model.target).describe(model))
     except BMError as error:
         return f"commands: {printable(error.reason)}\n"
 

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar
 
 from bmcompiler.errors import FileFormatError, UsageError
 from bmcompiler.files.store import atomic_output, check_output
+from bmcompiler.frontend import Frontend, Shapes, StrPath
 from bmcompiler.ir import Function, Module, Operation, Value, Weights, erase_dead, verify_module
 from bmcompiler.ir.keys import TENSOR_NAME, WEIGHT
 from bmcompiler.ops import parse_module
-
-StrPath = str | os.PathLike[str]
-Shapes = Sequence[Sequence[int]] | Mapping[str, Sequence[int]] | None
-
-"""Discardable attribute of an op: outside name(s) of its result(s)."""
 
 
 def side_file(path: StrPath) -> Path:
@@ -98,11 +92,11 @@ def _checked_weights(used: list[Operation], path: StrPath, weights_path: Path) -
     return weights
 
 
-class MlirFrontend:
+class MlirFrontend(Frontend):
     """The frontend object behind entry point `mlir` (group `bmcompiler.frontends`)."""
 
-    name: ClassVar[str] = "mlir"
-    suffixes: ClassVar[tuple[str, ...]] = (".mlir",)
+    name = "mlir"
+    suffixes = (".mlir",)
 
     def load(
         self,

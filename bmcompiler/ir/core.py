@@ -150,6 +150,9 @@ class Operation:
         if self.parent is not None:
             self.parent.remove(self)
 
+    def verify_op(self, module: Module) -> None:
+        """Check the rules of this kind of op, beyond the structure that `verify_module` checks. Raises VerifyError."""
+
     def walk(self) -> Iterator[Operation]:
         """This op and all nested ones, outermost first."""
         yield self

@@ -82,9 +82,7 @@ def _verify_operation(op: Operation, block: Block, visible: set[Value], module: 
             raise fail(f"attribute {name}: {error}") from error
     for region in op.regions:
         _verify_block(region, visible, module)
-    verify = getattr(op, "verify_op", None)
-    if verify is not None:
-        verify(module)
+    op.verify_op(module)
 
 
 def _verify_uses(value: Value, what: str) -> None:

@@ -23,7 +23,7 @@ from bmcompiler.plugins.custom_layers import (
 )
 from bmcompiler.plugins.registry import failure_note, plugin_code
 from bmcompiler.quant.table import BlobParameter, LayerEntry
-from bmcompiler.target import Kernel
+from bmcompiler.target import Kernel, find_target
 
 __all__ = ["Customized", "register_cpu_function"]
 
@@ -89,8 +89,10 @@ class Customized(TensorOp):
 
     def _integers(self, arrays: Sequence[Any], function: CpuFunction | None) -> Any:
         """What the plugin's kernel or instruction class computes."""
-        kernel = plugin_kernel(self.target, self)
-        if kernel is not None and type(kernel).evaluate is not Kernel.evaluate:
+        kind = plugin_kernel(self.target, self)
+        if kind is not None and kind.evaluate is not Kernel.evaluate:
+            kernel = find_target(self.target).kernel_for(self)
+            assert kernel is not None
             with plugin_code(f"evaluate() of the kernel of custom layer '{self.sub_type}'"):
                 return kernel.evaluate(self, *arrays)
         inst = self.inst(self.target)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from bmcompiler.target import Kernel
 
 GROUP = "bmcompiler.tensor_insts"
+CUSTOMIZED = "customized"
+"""The op of custom layers, which its sub type names."""
 CpuFunction: TypeAlias = Callable[..., Any]
 """function(inputs: list of arrays, i32_params: tuple of int, f32_params: tuple of float) -> array or tuple of them."""
 InstFactory: TypeAlias = Callable[[], TensorInst]
@@ -52,7 +54,6 @@ _kernels: PluginTable[tuple[str, str, str], type[Kernel]] = PluginTable(
     _doors, lambda key: f"the kernel of '{key[2] or key[1]}' for {key[0]}", lambda key: (key[2] or key[1],)
 )
 """By target, op and sub type ("" but for `customized`)."""
-_made: dict[tuple[str, type[Kernel]], Kernel] = {}
 
 
 def load_plugins() -> None:
@@ -126,7 +127,7 @@ def register_kernel(target: str, sub_type: str = "") -> Callable[[_K], _K]:
     """
 
     def register(cls: _K) -> _K:
-        if not cls.ops or any((op.opname == "customized") != bool(sub_type) for op in cls.ops):
+        if not cls.ops or any((op.opname == CUSTOMIZED) != bool(sub_type) for op in cls.ops):
             raise UnsupportedError(
                 f"kernel {cls.__name__} needs ops, and a sub type if and only if the op is `customized`"
             )
@@ -137,15 +138,8 @@ def register_kernel(target: str, sub_type: str = "") -> Callable[[_K], _K]:
     return register
 
 
-def plugin_kernel(target: str, op: Operation) -> Kernel | None:
-    """The kernel that a plugin registered for the class of an op. Raises PluginError for a clash or a broken plugin."""
-    sub_type = op.attributes.get("sub_type", "") if op.short_name == "customized" else ""
+def plugin_kernel(target: str, op: Operation) -> type[Kernel] | None:
+    """The class of a plugin's kernel for the class of an op. Raises PluginError for a clash or a broken plugin."""
+    sub_type = op.attributes.get("sub_type", "") if op.short_name == CUSTOMIZED else ""
     built_in = type(op).__module__.startswith(f"{BUILT_IN}.") and not sub_type
-    found = _kernels.get((target, op.short_name, sub_type), search=not built_in)
-    if found is None:
-        return None
-    if (target, found) not in _made:
-        from bmcompiler.target import find_target, make_kernel
-
-        _made[target, found] = make_kernel(find_target(target), found)
-    return _made[target, found]
+    return _kernels.get((target, op.short_name, sub_type), search=not built_in)

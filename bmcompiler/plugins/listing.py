@@ -63,7 +63,7 @@ def _load_all() -> None:
     ops.load_all()
     custom_layers.load_plugins()
     for _, frontend in usable("bmcompiler.frontends"):
-        getattr(frontend, "load_plugins", lambda: None)()
+        frontend.load_plugins()
     filled = {table.doors.group for table in TABLES if table.doors is not None}
     for group in (*GROUPS, *OTHER_GROUPS):
         for loader in entry_points(group).values() if group not in filled else ():

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from importlib.metadata import EntryPoint
 from importlib.metadata import entry_points as installed_entry_points
 from types import ModuleType
@@ -35,8 +36,6 @@ BUILT_IN = "bmcompiler"
 """Name of the distribution whose entry points are the built-in parts."""
 
 _EXPECTED: dict[str, tuple[str, tuple[str, ...]]] = {
-    "bmcompiler.frontends": ("a frontend", ("suffixes", "load")),
-    "bmcompiler.targets": ("a target", ("name", "precisions", "kernel_for", "kernels", "pipeline", "compile")),
     "bmcompiler.devices": ("a device", ("load",)),
     "bmcompiler.passes": ("a Pass class", ("name", "run", "canonicalize_after")),
     "bmcompiler.containers": ("a Container", ("kind", "title", "detect", "module")),
@@ -46,6 +45,12 @@ _EXPECTED: dict[str, tuple[str, tuple[str, ...]]] = {
     "bmcompiler.timing_profiles": ("a dataclass", ("__dataclass_fields__",)),
 }
 """What an entry point of a group must name, and the attributes that tell it."""
+
+_BASES = {
+    "bmcompiler.frontends": ("a frontend", "bmcompiler.frontend", "Frontend"),
+    "bmcompiler.targets": ("a target", "bmcompiler.target", "Target"),
+}
+"""Where an entry point must name an object of a class of ours: module and name of the class."""
 
 _owner: ContextVar[str] = ContextVar("owner", default="")
 _failed: dict[EntryPoint, PluginError] = {}
@@ -120,6 +125,11 @@ def load_point(point: EntryPoint, take: Callable[[Any], None] | None = None) -> 
 
 
 def _check_kind(group: str, found: Any) -> None:
+    if group in _BASES:
+        kind, module, name = _BASES[group]
+        if not isinstance(found, getattr(import_module(module), name)):
+            raise PluginError(f"is not {kind}: it is of type {type(found).__name__}, no {module}.{name}")
+        return
     kind, attributes = _EXPECTED.get(group, ("a module, a class or a function", ()))
     missing = [each for each in attributes if not hasattr(found, each)]
     if missing or not (attributes or isinstance(found, (type, ModuleType)) or callable(found)):

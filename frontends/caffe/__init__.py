@@ -6,12 +6,12 @@ class form of the same. Plugins announce theirs through the entry point group `b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from bmcompiler.files.store import StrPath
+from bmcompiler.frontend import Frontend, Shapes, StrPath
 
 if TYPE_CHECKING:
     from bmcompiler.frontends.caffe.custom import CustomizedCaffeLayer
@@ -30,7 +30,7 @@ _LAZY = {
 }
 
 
-class CaffeFrontend:
+class CaffeFrontend(Frontend):
     """Entry point object of the group `bmcompiler.frontends`."""
 
     name = "caffe"
@@ -41,7 +41,7 @@ class CaffeFrontend:
         model_path: StrPath,
         weights_path: StrPath | None = None,
         *,
-        shapes: Sequence[Sequence[int]] | Mapping[str, Sequence[int]] | None = None,
+        shapes: Shapes = None,
         outputs: Sequence[str] | None = None,
         name: str | None = None,
     ) -> Module:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from bmcompiler.errors import UsageError
+from bmcompiler.frontend import Frontend, Shapes
 from bmcompiler.frontends.onnx.registry import onnx_op
 
 if TYPE_CHECKING:
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
     from bmcompiler.ir import Module
 
 __all__ = ["FRONTEND", "OnnxFrontend", "Shapes", "import_onnx", "onnx_op"]
-
-Shapes = Sequence[Sequence[int]] | Mapping[str, Sequence[int]] | None
-"""Input shapes in input order, or by input name."""
 
 
 def import_onnx(
@@ -46,11 +44,11 @@ def import_onnx(
     return import_model(model, shapes, outputs, name)
 
 
-class OnnxFrontend:
+class OnnxFrontend(Frontend):
     """The frontend object behind entry point `onnx` (group `bmcompiler.frontends`)."""
 
-    name: ClassVar[str] = "onnx"
-    suffixes: ClassVar[tuple[str, ...]] = (".onnx",)
+    name = "onnx"
+    suffixes = (".onnx",)
 
     def load_plugins(self) -> None:
         """Load all plugins that add op types; broken ones are left out."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from bm1684_nets import Net, check, local_memory, random_inputs
+from fake_target import FakeTarget
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ from bmcompiler.ir import Operation, TensorType, Value, verify_module
 from bmcompiler.passes.bands import FillImageSlots
 from bmcompiler.passmanager import PassContext
 from bmcompiler.runtime.simulator.bm1684.analysis import analyze
+from bmcompiler.target import Kernel
 
 
 @st.composite
@@ -49,10 +51,16 @@ def test_rows_arrive_in_their_bands(cut: dict[str, int], more: int, channels: in
         check(net.module(values), level=level, device=True)
 
 
-class Forced:
+class Forced(FakeTarget):
     """The chip, for which bands always pay."""
 
-    name, kernel_for, image_slots = TARGET.name, staticmethod(TARGET.kernel_for), staticmethod(TARGET.image_slots)
+    name = TARGET.name
+
+    def kernel_for(self, op: Operation) -> Kernel | None:
+        return TARGET.kernel_for(op)
+
+    def image_slots(self, dtype: str) -> int:
+        return TARGET.image_slots(dtype)
 
     def local_cycles(self, op: Operation) -> int:
         return 0 if op.results[0].shape[0] == 4 or op.short_name == "from_bands" else 9

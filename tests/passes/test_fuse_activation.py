@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fake_target import FakeTarget
 from nets import Net, apply, assert_close, names, random_inputs
 from test_quantize import quantize, samples
 
@@ -18,7 +19,7 @@ from bmcompiler.runtime import Session
 from bmcompiler.target import find_target, unsupported_reason
 
 
-class Without:
+class Without(FakeTarget):
     """A target that runs everything but some activations inside ops."""
 
     name = "picky"

@@ -6,6 +6,7 @@ from math import prod
 
 import numpy as np
 import pytest
+from fake_target import FakeTarget
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -147,7 +148,7 @@ def test_groups_with_an_op_that_cannot_be_cut_are_not_cut() -> None:
     )
 
 
-class Fixed:
+class Fixed(FakeTarget):
     """A target whose groups are known."""
 
     def __init__(self, groups: list[tuple[list[Operation], tuple[int, int, int, int]]]) -> None:
@@ -191,7 +192,7 @@ def test_level_0_takes_groups_back() -> None:
     assert target.levels == [2, 0, 0]
 
 
-@pytest.mark.parametrize("target", [None, object()])
+@pytest.mark.parametrize("target", [None, FakeTarget()])
 def test_targets_without_groups_have_none(target: Target | None) -> None:
     assert not run(chain(), target)
 

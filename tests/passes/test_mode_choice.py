@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fake_target import FakeTarget
 from nets import Net, names
 
 from bmcompiler.errors import FileFormatError
@@ -18,7 +19,7 @@ from bmcompiler.quant.mode_table import Row, load_modes, save_modes
 from bmcompiler.quant.table import CalibrationTable
 
 
-class Counting:
+class Counting(FakeTarget):
     """A target that runs everything and charges by mode."""
 
     name = "counting"

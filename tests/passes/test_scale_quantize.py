@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fake_target import FakeTarget
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nets import Net, names
@@ -21,7 +22,7 @@ seeds = st.integers(0, 2**32 - 1)
 few = settings(max_examples=25, deadline=None)
 
 
-class Refusing:
+class Refusing(FakeTarget):
     """A target that runs everything but ops that a function picks."""
 
     name = "picky"

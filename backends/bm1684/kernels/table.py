@@ -48,7 +48,6 @@ from bmcompiler.backends.lanes.kernels.reduce import ArgKernel, CumulateKernel, 
 from bmcompiler.backends.lanes.kernels.resample import ResizeKernel, UpsampleKernel
 from bmcompiler.backends.lanes.kernels.softmax import HardmaxKernel, SoftmaxKernel
 from bmcompiler.backends.lanes.kernels.view import ViewKernel
-from bmcompiler.target import kernel_table
 
 _KINDS: tuple[type[DeviceKernel], ...] = (
     ConvKernel,
@@ -101,4 +100,3 @@ _KINDS: tuple[type[DeviceKernel], ...] = (
     FromBandsKernel,
 )
 KERNELS = tuple(kind(MACHINE) for kind in _KINDS)
-TABLE = kernel_table(KERNELS)

@@ -24,7 +24,6 @@ from bmcompiler.backends.bm1880.kernels.layout import (
 from bmcompiler.backends.bm1880.kernels.matmul import MatmulKernel
 from bmcompiler.backends.bm1880.kernels.pool import AvgPoolKernel, MaxPoolKernel
 from bmcompiler.codegen.kernels import ViewKernel
-from bmcompiler.target import kernel_table
 
 KERNELS: tuple[DeviceKernel, ...] = (
     ConvKernel(),
@@ -49,4 +48,3 @@ KERNELS: tuple[DeviceKernel, ...] = (
     ViewKernel(),
     CustomKernel(),
 )
-TABLE = kernel_table(KERNELS)

@@ -7,7 +7,6 @@ from bmcompiler.backends.dv.kernels.fc import FcKernel
 from bmcompiler.backends.dv.kernels.maps import AddKernel, AvgPoolKernel, ConvKernel, MaxPoolKernel
 from bmcompiler.backends.dv.kernels.pointwise import ActivationKernel, NegKernel, PreluKernel, ScaleKernel
 from bmcompiler.backends.dv.kernels.windows import LrnKernel, PadKernel, UpsampleKernel
-from bmcompiler.target import kernel_table
 
 KERNELS: tuple[DvKernel, ...] = (
     ConvKernel(),
@@ -25,4 +24,3 @@ KERNELS: tuple[DvKernel, ...] = (
     PadKernel(),
     LrnKernel(),
 )
-TABLE = kernel_table(KERNELS)

@@ -16,7 +16,7 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.integer import MacShift
 from bmcompiler.ops.nn import Conv, Matmul
 from bmcompiler.ops.pool import MaxPool
-from bmcompiler.target import kernel_table, rule
+from bmcompiler.target import rule
 from toy_chip.build import Build
 from toy_chip.isa import CHIP, PADS, WINDOW, Compute
 
@@ -125,4 +125,3 @@ class ConvKernel(PoolKernel):
 
 
 KERNELS = (ConvKernel(), PoolKernel(), AddKernel(), ReluKernel(), ViewKernel())
-TABLE = kernel_table(KERNELS)

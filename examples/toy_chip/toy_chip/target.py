@@ -6,12 +6,12 @@ from typing import Any
 from bmcompiler.codegen.plain import PlainCode, compile_plain, plain_listing
 from bmcompiler.codegen.program import flat_pieces
 from bmcompiler.errors import UsageError
-from bmcompiler.ir import Module, Operation, Value
-from bmcompiler.target import Compiled, Kernel
+from bmcompiler.ir import Module, Value
+from bmcompiler.target import Compiled, Kernel, Target
 from toy_chip.build import Build
 from toy_chip.container import ToyModel
 from toy_chip.isa import SYNTAX
-from toy_chip.kernels import KERNELS, TABLE
+from toy_chip.kernels import KERNELS
 
 
 class Code(PlainCode[Build]):
@@ -25,14 +25,11 @@ class Code(PlainCode[Build]):
             self.build.copy(value, start, (1, 1, rows, row), offset + start)
 
 
-class ToyTarget:
+class ToyTarget(Target):
     """int8 with power-of-two scales."""
 
     name = "toy"
     precisions: Sequence[str] = ("int8",)
-
-    def kernel_for(self, op: Operation) -> Kernel | None:
-        return TABLE.get(type(op))
 
     def kernels(self) -> Sequence[Kernel]:
         return KERNELS

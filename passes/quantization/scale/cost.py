@@ -7,7 +7,6 @@ from math import prod
 from bmcompiler.ir import Operation
 from bmcompiler.numeric.quant_modes import ASYMMETRIC, HIGH
 from bmcompiler.target import Target
-from bmcompiler.target import cycles as target_cycles
 
 _MACS = {"f32": 1024, "i8": 4096}
 """Products per cycle, of floats and of bytes: the ratio of 64 lanes with 32-bit words (bm1684.md 1)."""
@@ -19,7 +18,7 @@ _ELEMENTS = 1024
 
 def cycles(op: Operation, target: Target | None) -> int:
     """What an op costs on the target."""
-    known = None if target is None else target_cycles(target, op)
+    known = None if target is None else target.cycles(op)
     return rough_cycles(op) if known is None else known
 
 
