@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from bmcompiler.errors import UnsupportedError
+from bmcompiler.errors import UnsupportedError, UsageError
 from bmcompiler.ir import Function, Module, Operation
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.plugins.custom_layers import CUSTOMIZED, plugin_kernel
@@ -221,6 +221,13 @@ class Target(ABC):
             f"{self.name} has no instruction classes for custom layers", remedy="register a kernel instead"
         )
 
+    def need_precision(self, precision: str) -> None:
+        """Raise UsageError for a precision that is not among `precisions`."""
+        if precision not in self.precisions:
+            known = " and ".join(self.precisions) + ("" if len(self.precisions) > 1 else " only")
+            remedy = f"use --quantize {' or '.join(self.precisions)}"
+            raise UsageError(f"{self.name} computes in {known}, not in {precision}", remedy=remedy)
+
     @cached_property
     def _table(self) -> Mapping[type[Operation], Kernel]:
         return kernel_table(self.kernels())
@@ -236,6 +243,12 @@ def unsupported_reason(target: Target, op: Operation) -> str | None:
     if kernel is None:
         return f"{target.name} has no kernel for '{op.title}'"
     return kernel.unsupported_reason(op) if isinstance(op, TensorOp) else None
+
+
+def first_passes(form: str = "") -> str:
+    """The beginning of a pipeline: all that comes before quantization; `form` is an option of `legalize`."""
+    legalize = f"legalize{{form={form}}}" if form else "legalize"
+    return f"single-precision,absorb-qdq,canonicalize,narrow-borders,{legalize},merge-reshapes"
 
 
 def group_layers(level: int) -> str:

@@ -5,4 +5,4 @@ from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.cycles import CYCLES
 from bmcompiler.backends.lanes.machine import LaneMachine
 
-MACHINE = LaneMachine(CHIP, Bm1684Arithmetic(), CYCLES)
+MACHINE = LaneMachine(CHIP, CYCLES, Bm1684Arithmetic())

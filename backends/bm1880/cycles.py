@@ -7,13 +7,14 @@ bandwidth and start-up times are documented nowhere; they are parameters (`Timin
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from math import ceil
+from math import ceil, prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1880.chip import CHIP
+from bmcompiler.chip import Dims
 
 Count = int | NDArray[np.int64]
 """A number of one command, or a column of those of many."""
@@ -118,5 +119,39 @@ def _whole(cycles: float | NDArray[np.floating[Any]]) -> Count:
     return np.ceil(cycles).astype(np.int64) if isinstance(cycles, np.ndarray) else ceil(cycles)
 
 
+class TileCycles:
+    """What kernels ask of a table (`LaneCycles`): cycles of commands on tiles of bytes, without their start.
+
+    Starts are among the cycles of a tile (`tile_cycles`).
+    """
+
+    def __init__(self, table: CycleTable) -> None:
+        self.table = table
+        self.bytes_per_cycle = int(table.profile.ddr_bytes_per_cycle)
+        self.tile_cycles = 128
+
+    def pass_cycles(self, shape: Dims, item: int = 1, steps: int = 1) -> int:
+        """An element-wise command or a copy by the TPU."""
+        n, c, h, w = shape
+        return int(self.table.groups_of(n, c, h * w)) * steps
+
+    def window(self, shape: Dims, taps: tuple[int, int], stride: int, sums: bool, item: int = 1) -> int:
+        """One window for each result of `shape`."""
+        return self.pass_cycles(shape) * taps[0] * taps[1]
+
+    def convolution(self, shape: Dims, taps: int, depth: int, item: int = 1) -> int:
+        """A dense convolution that makes `shape`."""
+        return self.pass_cycles(shape) * taps * depth
+
+    def local_copy(self, shape: Dims, item: int = 1) -> int:
+        """A transfer inside local memory."""
+        return int(self.table.local_copy(item * prod(shape)))
+
+    def bursts(self, run: int) -> int:
+        """Bytes that cross the bus for a run of consecutive bytes in global memory."""
+        return int(self.table.bursts(run))
+
+
 PROFILE = TimingProfile()
-CYCLES = CycleTable(PROFILE)
+CYCLES = TileCycles(CycleTable(PROFILE))
+"""What kernels plan with."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module
-from bmcompiler.target import Compiled, Kernel, Target
+from bmcompiler.target import Compiled, Kernel, Target, first_passes
 
 CHIP_NAME = "DV700"
 """As model files say it."""
@@ -35,8 +35,9 @@ class DvTarget(Target):
                 f"dv700 computes in f16, not in {precision}",
                 remedy="use --quantize f16, or int8 for weights of 8 bits",
             )
-        before = "single-precision,absorb-qdq,canonicalize,narrow-borders,legalize{form=same},merge-reshapes"
-        return f"{before},fuse-activation,{'palettize,' if precision == 'int8' else ''}dead-code,join-runs"
+        return (
+            f"{first_passes('same')},fuse-activation,{'palettize,' if precision == 'int8' else ''}dead-code,join-runs"
+        )
 
     def compile(self, modules: Sequence[Module], level: int) -> Compiled:
         """One net with a stage per module (input shape)."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import lru_cache
 from math import prod
+from typing import Any
 
 from bmcompiler.backends.lanes.arithmetic import Arithmetic
 from bmcompiler.backends.lanes.cycles import LaneCycles
@@ -24,13 +25,26 @@ are kept in any case.
 
 
 class LaneMachine:
-    """One chip; `flat_view` and `recorded`, the steps of a recipe (`recipes.record`), remember what they found."""
+    """One chip; `flat_view` and `recorded`, the steps of a recipe (`recipes.record`), remember what they found.
 
-    def __init__(self, chip: LaneFacts, arithmetic: Arithmetic, cycles: LaneCycles) -> None:
-        self.chip, self.arithmetic, self.cycles = chip, arithmetic, cycles
+    A chip without floats has no `arithmetic`, and no recipes.
+    """
+
+    def __init__(self, chip: LaneFacts, cycles: LaneCycles, arithmetic: Arithmetic | None = None) -> None:
+        self.chip, self.cycles, self._arithmetic = chip, cycles, arithmetic
         self.tiler = Tiler(chip.lmem_size, chip.alignment, cycles.bytes_per_cycle, cycles.tile_cycles)
         self.flat_view: Callable[..., Shape] = lru_cache(maxsize=4096)(self._flat_view)
-        self.recorded: Callable[..., Steps] = lru_cache(maxsize=1024)(partial(record, chip, arithmetic, cycles))
+        self.recorded: Callable[..., Steps] = lru_cache(maxsize=1024)(self._record)
+
+    @property
+    def arithmetic(self) -> Arithmetic:
+        """What the chip computes of floats."""
+        if self._arithmetic is None:
+            raise TypeError(f"{self.chip.name} has no float arithmetic")
+        return self._arithmetic
+
+    def _record(self, recipe: Callable[..., Any], inputs: int, *arguments: Any, **named: Any) -> Steps:
+        return record(self.chip, self.arithmetic, self.cycles, recipe, inputs, *arguments, **named)
 
     # -- tiles ---------------------------------------------------------------------------------------------------------
     def fits(self, work: TileWork) -> bool:

@@ -5,7 +5,6 @@ from typing import Any
 
 from bmcompiler.codegen.plain import PlainCode, compile_plain, plain_listing
 from bmcompiler.codegen.program import flat_pieces
-from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module, Value
 from bmcompiler.target import Compiled, Kernel, Target
 from toy_chip.build import Build
@@ -35,8 +34,7 @@ class ToyTarget(Target):
         return KERNELS
 
     def pipeline(self, precision: str, level: int) -> str:
-        if precision not in self.precisions:
-            raise UsageError(f"toy computes in int8 only, not in {precision}", remedy="use --quantize int8")
+        self.need_precision(precision)
         return "single-precision,absorb-qdq,canonicalize,legalize,merge-reshapes,calibrate,quantize,dead-code"
 
     def compile(self, modules: Sequence[Module], level: int) -> Compiled:

@@ -1,0 +1,74 @@
+"""The base of targets with lanes: what passes ask of them follows from facts, kernels and the code generator."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, Generic, TypeVar
+
+from bmcompiler.backends.lanes.facts import LaneFacts
+from bmcompiler.backends.lanes.kernels.base import DeviceKernel as LaneKernel
+from bmcompiler.backends.lanes.machine import LaneMachine
+from bmcompiler.codegen.kernels import DeviceKernel
+from bmcompiler.codegen.program import Program, compile_programs
+from bmcompiler.codegen.rows import memory_totals
+from bmcompiler.ir import Function, Module, Operation
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.target import Compiled, Kernel, LayerGroup, Target
+
+P = TypeVar("P", bound=Program[Any])
+
+
+class LaneTarget(Target, Generic[P]):
+    """A chip says its facts, kernels, pipeline, code generator and model file, imported when they are needed."""
+
+    facts: ClassVar[LaneFacts]
+
+    @abstractmethod
+    def machine(self) -> LaneMachine:
+        """What kernels are constructed with."""
+
+    @abstractmethod
+    def program(self) -> type[P]:
+        """The code generator of one function."""
+
+    @abstractmethod
+    def model(self, name: str, programs: Sequence[P]) -> Any:
+        """The model file with these programs (one per input shape) of the net `name`."""
+
+    @abstractmethod
+    def command_totals(self, program: P, model: Any) -> dict[str, int]:
+        """What the summary says of the commands of a program, the first one of its model."""
+
+    def make_kernel(self, kernel: type[Kernel]) -> Kernel:
+        """Kernels derived from those for lanes take the machine."""
+        return kernel(self.machine()) if issubclass(kernel, LaneKernel) else kernel()
+
+    def cycles(self, op: Operation) -> int | None:
+        """Estimated cycles of an op with its transfers, None where no kernel has an estimate."""
+        kernel = self.kernel_for(op)
+        return kernel.estimate(op) if isinstance(kernel, DeviceKernel) and isinstance(op, TensorOp) else None
+
+    def local_cycles(self, op: Operation) -> int | None:
+        """Estimated cycles of an op as one tile whose data is in local memory, None when it is none."""
+        kernel = self.kernel_for(op)
+        work = kernel.whole(op) if isinstance(kernel, DeviceKernel) and isinstance(op, TensorOp) else None
+        return None if work is None else work.cycles
+
+    def image_slots(self, dtype: str) -> int:
+        """Small integers share words of the chip."""
+        return self.facts.image_slots(int(dtype[1:]) // 8) if dtype[0] in "iu" else 1
+
+    def layer_groups(self, function: Function, level: int) -> list[LayerGroup]:
+        return self.program().layer_groups(function, self, level)
+
+    def compile(self, modules: Sequence[Module], level: int) -> Compiled:
+        generator = self.program()
+        programs, compiled = compile_programs(modules, lambda module, pool: generator(module, self, pool, level))
+        compiled.model = self.model(modules[0].main.name, programs)
+        compiled.totals = {
+            **memory_totals(programs[0].plan),
+            "weight memory": programs[0].coefficients.size,
+            **self.command_totals(programs[0], compiled.model),
+        }
+        return compiled
