@@ -15,8 +15,6 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.rewriting import Rule, Rules, hand_name, kind, make, producer
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 
-_MOVES = ("max_pool", "reshape", "permute", "slice", "upsample", "tile")
-
 
 @dataclass(frozen=True)
 class AbsorbQdq(Pass):
@@ -26,8 +24,8 @@ class AbsorbQdq(Pass):
        the threshold of x is stated (function attributes "stated_tensors" and "stated_thresholds"), so that `calibrate`
        takes it instead of measuring. threshold = the larger of scale * (zero point - lowest) and
        scale * (highest - zero point) * 128 / 127: 128 * scale for i8 with zero point 0.
-    2. op(quantize_linear(x)), where op only moves elements (max_pool, reshape, permute, slice, upsample, tile):
-       quantize_linear(op(x)), which brings the pair together.
+    2. op(quantize_linear(x)), where op only moves or selects elements (reshape, max_pool...): quantize_linear(op(x)),
+       which brings the pair together.
 
     Weights behind such pairs are constants: fold-constants computes them. What stays (scales per channel, models with
     integer inputs or outputs) runs as the model says it. Values of a float pipeline change by the rounding left out.
@@ -42,7 +40,8 @@ class AbsorbQdq(Pass):
             table = rules.table()
 
             def pattern(op: Operation, rewriter: Rewriter, table: Mapping[str, Sequence[Rule]] = table) -> bool:
-                return any(rule(cast(TensorOp, op), rewriter) for rule in table.get(kind(op), ()))
+                rules = (*table.get(kind(op), ()), *table[""])
+                return isinstance(op, TensorOp) and any(rule(op, rewriter) for rule in rules)
 
             changed |= apply_patterns(function, [pattern])
             if rules.found:
@@ -64,7 +63,7 @@ class _AbsorbQdq(Rules):
         self.found: dict[str, float] = stated(function)
 
     def table(self) -> dict[str, tuple[Rule, ...]]:
-        return {"dequantize_linear": (self.pair,), **dict.fromkeys(_MOVES, (self.move,))}
+        return {"dequantize_linear": (self.pair,), "": (self.move,)}
 
     def pair(self, op: TensorOp, rewriter: Rewriter) -> bool:
         """Rule 1."""
@@ -98,6 +97,8 @@ class _AbsorbQdq(Rules):
 
     def move(self, op: TensorOp, rewriter: Rewriter) -> bool:
         """Rule 2."""
+        if not op.selects or (len(op.operands), len(op.results)) != (1, 1):
+            return False
         first = producer(op.operands[0], "quantize_linear")
         parameters = self.parameters(first) if first is not None else None
         if first is None or parameters is None or not first.input.type.is_float or producer(first.input, "weight"):

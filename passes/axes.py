@@ -8,8 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from bmcompiler.ir import Operation
-from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.rewriting import BINARY
+from bmcompiler.ops.base import Axes, Axis, Kind, PerAxis, PerAxisPairs, TensorOp
 
 
 def inverse(order: Sequence[int]) -> tuple[int, ...]:
@@ -37,51 +36,48 @@ class AxisMap:
         """The permutation that undoes `order`."""
         return inverse(self.order)
 
-    @property
-    def constants_follow(self) -> bool:
-        """Whether constant operands share the axes of the others, and must be permuted with them."""
-        return self.op.opname in BINARY or self.op.opname in ("concat", "mac_shift")
+    def follows(self, index: int) -> bool:
+        """Whether a constant operand shares the axes of the data, and must be permuted with them."""
+        declared = self.op.ins
+        return declared[min(index, len(declared) - 1)].name not in self.op.weight_operands
 
     def result_order(self) -> tuple[int, ...]:
         """The permute that the results need: `order`, less the axes that the op removes."""
-        if self.op.opname not in ("reduce", "arg") or self.op.keepdims:
+        if not removes_axes(self.op):
             return self.order
-        axes = self.op.axes if self.op.opname == "reduce" else (self.op.axis,)
-        gone = {axis % len(self.order) for axis in axes}
+        gone: set[int] = set()
+        for name, spec in self.op.attrs.items():
+            if spec.kind in (Axis, Axes):
+                named = getattr(self.op, name)
+                gone.update(axis % len(self.order) for axis in (named if spec.kind is Axes else (named,)))
         kept = [self.order[axis] for axis in range(len(self.order)) if axis not in gone]
         return tuple(sorted(kept).index(axis) for axis in kept)
 
 
-def _pads(axes: AxisMap) -> dict[str, Any]:
-    pads = axes.op.pads
-    pairs = axes.spread([pads[i : i + 2] for i in range(0, len(pads), 2)])
-    return {"pads": tuple(n for pair in pairs for n in pair)}
+def removes_axes(op: TensorOp) -> bool:
+    """Whether the axes that an op names are missing in its results."""
+    return op.opname in ("reduce", "arg") and not op.keepdims
 
 
-def _one_axis(axes: AxisMap) -> dict[str, Any]:
-    return {"axis": axes.axis(axes.op.axis)}
+def _pairs(axes: AxisMap, entries: Sequence[Any]) -> tuple[Any, ...]:
+    pairs = axes.spread([entries[i : i + 2] for i in range(0, len(entries), 2)])
+    return tuple(n for pair in pairs for n in pair)
 
 
-def _slice(axes: AxisMap) -> dict[str, Any]:
-    return {name: axes.spread(getattr(axes.op, name)) for name in ("starts", "ends", "steps")}
-
-
-_MOVED: dict[str, Callable[[AxisMap], dict[str, Any]]] = {
-    **dict.fromkeys(("softmax", "log_softmax", "prelu", "scale", "concat", "split", "arg"), _one_axis),
-    "slice": _slice,
-    "pad": _pads,
-    "tile": lambda axes: {"reps": axes.spread(axes.op.reps)},
-    "reduce": lambda axes: {"axes": tuple(sorted(axes.axis(a) for a in axes.op.axes))},
+_MOVED: dict[Kind[Any], Callable[[AxisMap, Any], Any]] = {
+    Axis: AxisMap.axis,
+    Axes: lambda axes, named: tuple(sorted(map(axes.axis, named))),
+    PerAxis: AxisMap.spread,
+    PerAxisPairs: _pairs,
 }
-_NAMED = (*BINARY, "mac_shift", *_MOVED)
 
 
 def passes_permutes(op: Operation | None) -> bool:
     """Whether a permute can move from one side of the op to the other."""
-    return isinstance(op, TensorOp) and (op.pointwise or op.opname in _NAMED)
+    return isinstance(op, TensorOp) and op.commutes_with_permutes()
 
 
 def moved_attributes(axes: AxisMap) -> dict[str, Any]:
     """The attributes of the op when it reads x instead of permute(x)."""
-    rule = _MOVED.get(axes.op.opname)
-    return rule(axes) if rule is not None else {}
+    named = {name: spec.kind for name, spec in axes.op.attrs.items() if spec.kind in _MOVED}
+    return {name: _MOVED[kind](axes, getattr(axes.op, name)) for name, kind in named.items()}

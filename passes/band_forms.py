@@ -11,7 +11,6 @@ import numpy as np
 from bmcompiler.ir import Value
 from bmcompiler.ir.keys import is_weight
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.elementwise import Binary
 
 _LEAST_ROWS = 4
 """Images of fewer rows have no work for several bands."""
@@ -70,7 +69,7 @@ def best_rows(height: int, bands: int) -> int:
 
 def band_form(op: TensorOp, bands: int) -> Form | None:
     """The form of an op whose result is one image of several rows, None where there is none."""
-    by_class = _broadcast if isinstance(op, Binary) else _pointwise if op.pointwise else None
+    by_class = _broadcast if op.broadcasts else _pointwise if op.pointwise else None
     rule = _FORMS.get(op.opname, by_class)
     if rule is None or len(op.results) != 1 or op.type.rank != 4:
         return None
@@ -161,6 +160,5 @@ _FORMS: dict[str, Callable[[TensorOp, int], Form | None]] = {
     "upsample": _upsample,
     "concat": _concat,
     "prelu": _pointwise,
-    **dict.fromkeys(("mac_shift", "mul_shift", "add_shift", "sub_shift"), _broadcast),
 }
-"""Ops by name; others that are pointwise or binary are found by their class."""
+"""Ops by name; others are found by what they say of themselves."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 from bmcompiler.errors import CalibrationError, UsageError
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ir.keys import INPUT_THRESHOLDS, TENSOR_NAME, THRESHOLD, THRESHOLD_SOURCE
+from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.absorb_qdq import stated
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.quant.histogram import LEVELS, METHODS
@@ -23,26 +25,6 @@ PROGRESS = "progress"
 POOL = "pool"
 """Key of `PassContext.options`: the `bmcompiler.parallel.Pool` that runs the samples; absent: this process does."""
 
-KEEPS_SCALE = frozenset(
-    [
-        "max_pool",
-        "relu",
-        "reshape",
-        "permute",
-        "slice",
-        "split",
-        "upsample",
-        "pad",
-        "tile",
-        "concat",
-        "clip",
-        "leaky_relu",
-        "prelu",
-    ]
-)
-"""Ops whose output is never larger than their inputs: their tensors may be missing in a table."""
-BOUNDED = {"softmax": 1.0, "sigmoid": 1.0, "hard_sigmoid": 1.0, "tanh": 1.0}
-"""Largest magnitudes of ops with a fixed range: these may be missing too."""
 _HARMLESS = 1.0
 
 
@@ -236,10 +218,11 @@ class _Lookup:
         if inner:
             return inner
         inputs = [found[v] for v in op.operands if v in found] if op is not None else []
-        if op is not None and op.short_name in KEEPS_SCALE and inputs:
+        if isinstance(op, TensorOp) and op.keeps_range() and inputs:
             return max(inputs)
-        if op is not None and op.short_name in BOUNDED:
-            return BOUNDED[op.short_name]
+        largest = max(map(abs, op.result_bounds())) if isinstance(op, TensorOp) else math.inf
+        if largest < math.inf:
+            return largest
         raise CalibrationError(
             f"neither the calibration table nor the model has a threshold for tensor '{self.names[value][0]}'",
             layer=op.label if op is not None else None,

@@ -9,9 +9,6 @@ from bmcompiler.ir import Module, Rewriter, Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.rewriting import PatternPass, Rule, Rules, inherit, make, producer, rebuild
 
-_NEVER_NEGATIVE = ("relu", "sigmoid", "hard_sigmoid", "softmax", "exp", "sqrt", "abs", "softplus")
-_KEEPS_SIGN = ("reshape", "permute", "max_pool", "avg_pool", "upsample", "slice", "split", "tile")
-
 
 @dataclass(frozen=True)
 class FoldPad(PatternPass):
@@ -92,15 +89,20 @@ def _lowest(dtype: str) -> float:
     return 0.0 if dtype.startswith("u") or dtype == "bool" else -math.inf
 
 
-def _never_negative(value: Value, depth: int = 16) -> bool:
-    """Whether `value` is at least 0 by the op that makes it, looking through ops that keep that."""
-    op = value.op
-    if value.dtype.startswith("u"):
-        return True
-    if not isinstance(op, TensorOp) or depth == 0:
-        return False
-    if op.opname in _NEVER_NEGATIVE or (op.opname == "clip" and op.min >= 0):
-        return True
-    if op.opname in _KEEPS_SIGN:
-        return _never_negative(op.operands[0], depth - 1)
-    return op.opname == "concat" and all(_never_negative(v, depth - 1) for v in op.operands)
+def _never_negative(value: Value) -> bool:
+    """Whether `value` is at least 0 by the ops that make it, looking through ops that keep signs."""
+    seen, todo = {value}, [value]
+    while todo:
+        value = todo.pop()
+        op = value.op
+        if value.dtype.startswith("u"):
+            continue
+        if not isinstance(op, TensorOp):
+            return False
+        if op.result_bounds()[0] >= 0:
+            continue
+        if not op.keeps_sign():
+            return False
+        todo += [v for v in op.operands if v not in seen]
+        seen.update(op.operands)
+    return True

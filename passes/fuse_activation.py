@@ -7,19 +7,18 @@ from dataclasses import dataclass
 from bmcompiler.ir import Module, Operation, Rewriter, apply_patterns
 from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.rewriting import activates, inherit, kind, rebuild, sole
+from bmcompiler.ops.rules import Activated
+from bmcompiler.passes.rewriting import activates, inherit, kind, rebuild
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.target import Target, unsupported_reason
-
-_TAKERS = ("conv", "deconv", "matmul", "add")
 
 
 @dataclass(frozen=True)
 class FuseActivation(Pass):
     """Fold an activation into the op that feeds it.
 
-    1. conv|deconv|matmul|add -> relu, read by it alone                 : the op with activation = "relu"
-    2. conv|deconv|matmul|add -> clip to [0, 6], read by it alone (floats) : the op with activation = "relu6"
+    1. op that has the attribute (conv, deconv, matmul, add) -> relu, read by it alone : activation = "relu"
+    2. the same -> clip to [0, 6], read by it alone (floats)                          : activation = "relu6"
     3. Not where the op has an activation already, changes its element type or quantization on the way, or where
        either of the two is marked for the CPU.
     4. With a target, only where that runs the op with the activation inside; without one, everywhere.
@@ -41,8 +40,8 @@ class FuseActivation(Pass):
 
 def _fuse(op: TensorOp, target: Target | None, rewriter: Rewriter) -> bool:
     activation = _activation(op)
-    before = sole(op.operands[0], *_TAKERS) if activation else None
-    if before is None or activates(before) or before.result.type != op.type:
+    before = op.operands[0].op if activation and len(op.operands[0].uses) == 1 else None
+    if not isinstance(before, Activated) or activates(before) or before.result.type != op.type:
         return False
     if PLACE_CPU in op.attributes or PLACE_CPU in before.attributes:
         return False

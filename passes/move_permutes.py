@@ -12,9 +12,8 @@ from typing import Any, cast
 
 from bmcompiler.ir import Module, Rewriter, Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.axes import AxisMap, inverse, moved_attributes, passes_permutes
+from bmcompiler.passes.axes import AxisMap, inverse, moved_attributes, passes_permutes, removes_axes
 from bmcompiler.passes.rewriting import (
-    BINARY,
     PatternPass,
     Rule,
     Rules,
@@ -34,9 +33,9 @@ class MovePermutes(PatternPass):
     """Cancel permutes.
 
     1. permute(permute(x))                                      : one permute of x
-    2. f(permute(x), permute(y), constants), f element-wise, softmax, prelu, scale, concat, split, slice, pad, tile,
-       reduce or arg: permute(f(x, y, permuted constants)); only where no reader keeps the old permute alive, and not
-       where all of x, y hang on inputs of the net (rule 3), nor where pieces would be permuted instead of the whole
+    2. f(permute(x), permute(y), constants), f element-wise or naming its axes (`TensorOp.commutes_with_permutes`):
+       permute(f(x, y, permuted constants)); only where no reader keeps the old permute alive, and not where all of x, y
+       hang on inputs of the net (rule 3), nor where pieces would be permuted instead of the whole
     3. permute(f(x, constants)), where x is an input of the net (or a permute of one) and f is read by the permute
        alone: f(permute(x), permuted constants)
     4. matmul(reshape(permute(x)), weight), the batch axis in place, all others flattened: the rows of the weight
@@ -105,11 +104,9 @@ class _MovePermutes(Rules):
                 return None
             else:
                 operands.append(value)
-        if not axes.constants_follow:
-            return operands
         return [
-            v if v is not old else self.permuted_constant(v, axes.back, op, rewriter)
-            for v, old in zip(operands, op.operands)
+            self.permuted_constant(v, axes.back, op, rewriter) if v is old and axes.follows(i) else v
+            for i, (v, old) in enumerate(zip(operands, op.operands))
         ]
 
     def permuted_constant(self, value: Value, order: Sequence[int], op: TensorOp, rewriter: Rewriter) -> Value:
@@ -127,17 +124,17 @@ class _MovePermutes(Rules):
     def towards_input(self, op: TensorOp, rewriter: Rewriter) -> bool:
         """Rule 3. One step; the permute is looked at again further up."""
         work = cast(TensorOp, op.operands[0].op)
-        if not _read_once(op.operands[0]) or len(work.results) != 1 or work.opname in _REMOVES_AXES or _adds_axes(work):
+        if not _read_once(op.operands[0]) or len(work.results) != 1 or removes_axes(work) or _adds_axes(work):
             return False
         if not self.hangs_on_input(work.result):
             return False
         axes = AxisMap(work, inverse(op.order))
         operands = []
-        for value in work.operands:
+        for index, value in enumerate(work.operands):
             if self.constant(value) is None:
                 permute = make("permute", [value], {"order": op.order}, None, op.location)
                 operands.append(rewriter.insert_before(work, permute).results[0])
-            elif axes.constants_follow:
+            elif axes.follows(index):
                 operands.append(self.permuted_constant(value, op.order, work, rewriter))
             else:
                 operands.append(value)
@@ -183,12 +180,9 @@ class _MovePermutes(Rules):
         return True
 
 
-_REMOVES_AXES = ("reduce", "arg")
-
-
 def _adds_axes(op: TensorOp) -> bool:
     """Whether broadcasting gives the result of an op more axes than its varying operand has."""
-    return op.opname in BINARY and min(v.type.rank for v in op.operands if kind(v.op) != "weight") < op.type.rank
+    return op.broadcasts and min(v.type.rank for v in op.operands if kind(v.op) != "weight") < op.type.rank
 
 
 def _may_vanish(permute: TensorOp) -> bool:

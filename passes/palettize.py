@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 from bmcompiler.ir import Module, Operation, Rewriter, apply_patterns
 from bmcompiler.ir.keys import PALETTE
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.rewriting import Rules, inherit, kind, rebuild
+from bmcompiler.passes.rewriting import Rules, inherit, rebuild
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.quant.palette import SIZE, distinct, nearest, palette
 from bmcompiler.target import unsupported_reason
 
-_LAYERS = ("conv", "deconv", "matmul")
 _LEAST = 2 * SIZE
 """Weights from which on a byte each and a table of 256 halves are less than a half each."""
 
@@ -24,7 +23,7 @@ _LEAST = 2 * SIZE
 class Palettize(Pass):
     """Replace the weights of a layer by at most 256 different fp16 numbers, 0 among them (`quant.palette`).
 
-    1. conv|deconv|matmul of f32 with more than 512 constant weights : weights from a table of their own
+    1. conv, deconv or matmul of f32 with more than 512 constant weights : weights from a table of their own
 
     A layer that the target leaves to the host keeps its weights, and so does one whose weights have few different
     values already or are beyond fp16. Biases and activations stay as they are.
@@ -56,7 +55,7 @@ class _Palettize(Rules):
 
     def rewrite(self, op: Operation, rewriter: Rewriter) -> bool:
         """Rule 1 on one op of a function."""
-        if not isinstance(op, TensorOp) or kind(op) not in _LAYERS or not op.type.is_float:
+        if not isinstance(op, TensorOp) or not op.macs() or not op.type.is_float:
             return False
         value = op.operands[1]
         weights = self.constant(value)

@@ -19,11 +19,6 @@ from bmcompiler.passmanager import Pass, PassContext, PassResult
 if TYPE_CHECKING:
     import numpy as np
 
-BINARY = (
-    *("add", "sub", "mul", "div", "max", "min", "pow", "mod", "compare", "bit_shift"),
-    *("mul_shift", "add_shift", "sub_shift", "bit_and", "bit_or", "bit_xor"),
-)
-"""Ops on two operands that broadcast against each other."""
 Rule = Callable[[TensorOp, Rewriter], bool]
 """Changes the IR through the rewriter and returns True, or changes nothing and returns False."""
 
@@ -98,6 +93,11 @@ def kind(op: Operation | None) -> str:
 def activates(op: Operation) -> bool:
     """Whether an op applies an activation to its result, so that it is not the plain sum or product of its name."""
     return bool(op.attributes.get("activation"))
+
+
+def declared(op: Operation) -> dict[str, Any]:
+    """Attributes of an op without notes."""
+    return {name: value for name, value in op.attributes.items() if "." not in name}
 
 
 def producer(value: Value | None, *names: str) -> TensorOp | None:

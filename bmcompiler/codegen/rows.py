@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import prod
 
 from bmcompiler.codegen.memory import MemoryPlan, root_of
 from bmcompiler.codegen.partition import Segment
 from bmcompiler.codegen.schedule import Moved
 from bmcompiler.ir import Operation
 from bmcompiler.ir.keys import MACS, is_weight
+from bmcompiler.ops.base import TensorOp
 from bmcompiler.target import LayerRow
 
 
@@ -51,12 +51,7 @@ def macs(op: Operation) -> int:
     needed = op.attributes.get(MACS)
     if isinstance(needed, int):
         return needed
-    if op.short_name in ("conv", "deconv"):
-        side = op.result if op.short_name == "conv" else op.operands[0]
-        return prod(side.shape) * prod(op.operands[1].shape[1:])
-    if op.short_name == "matmul":
-        return prod(op.result.shape) * op.operands[0].shape[-1]
-    return 0
+    return op.macs() if isinstance(op, TensorOp) else 0
 
 
 def memory_totals(plan: MemoryPlan) -> dict[str, int]:

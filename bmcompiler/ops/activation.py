@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from bmcompiler.ir import TensorType
 from bmcompiler.numeric import arith
-from bmcompiler.ops.base import TensorOp, attr, operand, tensorop
+from bmcompiler.ops.base import Axis, TensorOp, attr, operand, tensorop
 from bmcompiler.ops.rules import along_axis, need_axis, need_dtype, need_float, need_same_dtype, need_shift, plain
 
 
@@ -47,6 +48,8 @@ class Relu(TensorOp):
 
     input = operand()
     pointwise = True
+    bounds = (0.0, math.inf)
+    idempotent = True
 
     def infer(self) -> TensorType:
         return self.operands[0].type
@@ -58,6 +61,9 @@ class Relu(TensorOp):
         if not (self.input.type.is_float or self.input.type.is_integer):
             raise self.invalid(f"the operand must be numbers, got {self.input.dtype}")
 
+    def keeps_range(self) -> bool:
+        return True
+
 
 @tensorop("clip")
 class Clip(FloatUnary):
@@ -68,6 +74,7 @@ class Clip(FloatUnary):
 
     min = attr(float, -float("inf"))
     max = attr(float, float("inf"))
+    idempotent = True
 
     def evaluate(self, x: Any) -> Any:
         return np.minimum(np.maximum(x, x.dtype.type(self.min)), x.dtype.type(self.max))
@@ -76,6 +83,15 @@ class Clip(FloatUnary):
         super().check()
         if not self.min <= self.max:
             raise self.invalid(f"min {self.min} is above max {self.max}")
+
+    def result_bounds(self) -> tuple[float, float]:
+        return self.min, self.max
+
+    def keeps_range(self) -> bool:
+        return True
+
+    def is_identity(self) -> bool:
+        return (self.min, self.max) == (-math.inf, math.inf)
 
 
 @tensorop("leaky_relu")
@@ -90,6 +106,12 @@ class LeakyRelu(FloatUnary):
     def evaluate(self, x: Any) -> Any:
         return np.where(x > 0, x, x * x.dtype.type(self.slope))
 
+    def keeps_range(self) -> bool:
+        return True
+
+    def is_identity(self) -> bool:
+        return self.slope == 1
+
 
 @tensorop("prelu")
 class Prelu(TensorOp):
@@ -103,10 +125,12 @@ class Prelu(TensorOp):
 
     input = operand()
     slope = operand(1)
-    axis = attr(int, 1)
+    axis = attr(Axis, 1)
     multiplier = attr(int, 1)
     rshift = attr(int, 0)
     slope_rshift = attr(int, 0)
+    weight_operands = ("slope",)
+    follows_axes = True
 
     def infer(self) -> TensorType:
         axis = need_axis(self, self.axis, self.input.type.rank)
@@ -136,6 +160,9 @@ class Prelu(TensorOp):
         if not 0 <= self.multiplier <= 255:
             raise self.invalid(f"multiplier must be 0 to 255, got {self.multiplier}")
 
+    def keeps_range(self) -> bool:
+        return True
+
 
 @tensorop("elu")
 class Elu(FloatUnary):
@@ -157,6 +184,8 @@ class Sigmoid(FloatUnary):
     %y = "tensorop.sigmoid"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
+    bounds = (0.0, 1.0)
+
     def evaluate(self, x: Any) -> Any:
         one = x.dtype.type(1)
         small = np.exp(-np.abs(x))  # in 0 .. 1, so nothing overflows
@@ -169,6 +198,8 @@ class Tanh(FloatUnary):
 
     %y = "tensorop.tanh"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
+
+    bounds = (-1.0, 1.0)
 
     def evaluate(self, x: Any) -> Any:
         return np.tanh(x)
@@ -183,6 +214,7 @@ class HardSigmoid(FloatUnary):
 
     alpha = attr(float, 0.2)
     beta = attr(float, 0.5)
+    bounds = (0.0, 1.0)
 
     def evaluate(self, x: Any) -> Any:
         kind = x.dtype.type
@@ -208,6 +240,8 @@ class Exp(FloatUnary):
     %y = "tensorop.exp"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
+    bounds = (0.0, math.inf)
+
     def evaluate(self, x: Any) -> Any:
         return np.exp(x)
 
@@ -230,6 +264,8 @@ class Sqrt(FloatUnary):
     %y = "tensorop.sqrt"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
+    bounds = (0.0, math.inf)
+
     def evaluate(self, x: Any) -> Any:
         return np.sqrt(x)
 
@@ -240,6 +276,9 @@ class Abs(NumberUnary):
 
     %y = "tensorop.abs"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
+
+    bounds = (0.0, math.inf)
+    idempotent = True
 
     def evaluate(self, x: Any) -> Any:
         return np.abs(x)
@@ -263,6 +302,8 @@ class Floor(FloatUnary):
     %y = "tensorop.floor"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
+    idempotent = True
+
     def evaluate(self, x: Any) -> Any:
         return np.floor(x)
 
@@ -273,6 +314,8 @@ class Ceil(FloatUnary):
 
     %y = "tensorop.ceil"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
+
+    idempotent = True
 
     def evaluate(self, x: Any) -> Any:
         return np.ceil(x)
@@ -285,6 +328,8 @@ class Round(FloatUnary):
     %y = "tensorop.round"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
+    idempotent = True
+
     def evaluate(self, x: Any) -> Any:
         return np.rint(x)
 
@@ -296,6 +341,8 @@ class Softplus(FloatUnary):
     %y = "tensorop.softplus"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
+    bounds = (0.0, math.inf)
+
     def evaluate(self, x: Any) -> Any:
         return np.logaddexp(x, x.dtype.type(0))
 
@@ -303,8 +350,9 @@ class Softplus(FloatUnary):
 class _SoftmaxBase(FloatUnary):
     """Operand, axis and shape rule of softmax and log_softmax."""
 
-    axis = attr(int, -1)
+    axis = attr(Axis, -1)
     pointwise = False
+    follows_axes = True
 
     def infer(self) -> TensorType:
         rank = self.input.type.rank
@@ -319,6 +367,8 @@ class Softmax(_SoftmaxBase):
 
     %y = "tensorop.softmax"(%x) {axis = 1} : (tensor<1x10xf32>) -> tensor<1x10xf32>
     """
+
+    bounds = (0.0, 1.0)
 
     def evaluate(self, x: Any) -> Any:
         powers = np.exp(x - x.max(axis=self.axis, keepdims=True, initial=-np.inf))

@@ -12,6 +12,7 @@ import numpy as np
 
 from bmcompiler.ir import TensorType
 from bmcompiler.ops.base import TensorOp, attr, operand, tensorop
+from bmcompiler.ops.shape import Moving
 
 
 class _ToBands(TensorOp):
@@ -101,7 +102,7 @@ class RegroupBands(_ToBands):
 
 
 @tensorop("from_bands")
-class FromBands(TensorOp):
+class FromBands(Moving):
     """The image that bands of rows are parts of.
 
     out[0,c,y,x] = in[y // R, c, y % R, x]

@@ -6,6 +6,7 @@ documentation. See `nn.Conv` for the model of a declaration.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeVar, overload
@@ -148,6 +149,14 @@ Floats = Kind("list of float", _list(float))
 Strs = Kind("list of str", _list(str))
 Pair: Kind[tuple[int, int]] = Kind("two ints (height, width)", _ints(2))
 Quad: Kind[tuple[int, int, int, int]] = Kind("four ints (top, bottom, left, right)", _ints(4))
+Axis: Kind[int] = Kind("an axis (int)", _SCALARS[int].normalize)
+"""An axis of the operands; negative ones count from the last."""
+Axes: Kind[tuple[int, ...]] = Kind("axes (list of int)", Ints.normalize)
+"""Some of their axes."""
+PerAxis: Kind[tuple[int, ...]] = Kind("one int per axis", Ints.normalize)
+"""One entry per axis."""
+PerAxisPairs: Kind[tuple[int, ...]] = Kind("two ints per axis (before, after)", Ints.normalize)
+"""Two entries per axis: before, after."""
 
 
 class TensorOp(Operation):
@@ -163,8 +172,26 @@ class TensorOp(Operation):
     """The declared attributes by name."""
     free_dtype: ClassVar[bool] = False
     """True where the caller chooses the element type of the results (integer forms); shapes always follow `infer`."""
+
+    # What passes ask for, so that they need no lists of ops. tests/ops/test_properties.py holds every op to its claims.
     pointwise: ClassVar[bool] = False
     """True where the op works on each element of operand 0 alone, whatever its shape: layout passes move it freely."""
+    broadcasts: ClassVar[bool] = False
+    """True where the operands broadcast to one shape and an element of the result follows from those at its place."""
+    moves_only: ClassVar[bool] = False
+    """True where each element of a result is one of an operand, from a place that shapes and attributes decide."""
+    selects: ClassVar[bool] = False
+    """True where each element of a result is one of an operand; values may decide which (max_pool)."""
+    follows_axes: ClassVar[bool] = False
+    """True where f(permute(x)) = permute(f(x)) with attributes that name axes mapped (kinds `Axis`, `PerAxis`...)."""
+    idempotent: ClassVar[bool] = False
+    """True where f(f(x)) = f(x), with the same attributes."""
+    affine: ClassVar[bool] = False
+    """True where results are products of operand 0 with weights, their sums, and a bias: the work of a network."""
+    weight_operands: ClassVar[tuple[str, ...]] = ()
+    """Operands that hold weights in trained networks; they do not share the axes of the data."""
+    bounds: ClassVar[tuple[float, float]] = (-math.inf, math.inf)
+    """Between which numbers all results lie, whatever the operands and attributes are."""
 
     def __init__(
         self,
@@ -206,6 +233,32 @@ class TensorOp(Operation):
 
     def check(self) -> None:
         """Further rules of the op (element types, ranges). Raises VerifyError via `self.invalid`."""
+
+    # -- what passes ask of one op -----------------------------------------------------------------------------------
+    @classmethod
+    def commutes_with_permutes(cls) -> bool:
+        """Whether a permute of the data can stand behind the op instead of before it."""
+        return cls.pointwise or cls.broadcasts or cls.follows_axes
+
+    def is_identity(self) -> bool:
+        """Whether the result is operand 0 unchanged, provided that both have one type."""
+        return False
+
+    def result_bounds(self) -> tuple[float, float]:
+        """`bounds` of this very op, with its attributes."""
+        return self.bounds
+
+    def keeps_sign(self) -> bool:
+        """Whether no result is negative where no operand is."""
+        return self.selects
+
+    def keeps_range(self) -> bool:
+        """Whether no result is larger in magnitude than the largest operand (slopes, limits, padding as usual)."""
+        return self.selects
+
+    def macs(self) -> int:
+        """Multiply-accumulates of an op that sums products of data and weights (operand 1), 0 for others."""
+        return 0
 
     # -- shared behaviour --------------------------------------------------------------------------------------------
     def inferred(self) -> list[TensorType]:

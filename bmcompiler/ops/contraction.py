@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.ir import TensorType
-from bmcompiler.ops.base import TensorOp, attr, operand, tensorop, variadic_operand
+from bmcompiler.ops.base import Axis, TensorOp, attr, operand, tensorop, variadic_operand
 from bmcompiler.ops.rules import need_axis, need_float, need_same_dtype, widened
 
 
@@ -62,7 +62,7 @@ class Dft(TensorOp):
     """
 
     input = operand()
-    axis = attr(int)
+    axis = attr(Axis)
     length = attr(int, 0)
     inverse = attr(bool, False)
     onesided = attr(bool, False)

@@ -28,6 +28,11 @@ class Binary(TensorOp):
 
     a = operand()
     b = operand()
+    broadcasts = True
+    neutral: ClassVar[float | None] = None
+    """The number that as `b` gives back `a`, for floats."""
+    commutative: ClassVar[bool] = False
+    """True where a and b may change places."""
 
     def infer(self) -> TensorType:
         return TensorType(broadcast_shape(self, self.a.shape, self.b.shape), self.a.dtype)
@@ -72,6 +77,8 @@ class Add(Arithmetic, Activated):
     """
 
     function = np.add
+    neutral = 0.0
+    commutative = True
 
     def evaluate(self, a: Any, b: Any) -> Any:
         return activated(self, super().evaluate(a, b))
@@ -79,6 +86,9 @@ class Add(Arithmetic, Activated):
     def check(self) -> None:
         super().check()
         need_activation(self)
+
+    def keeps_sign(self) -> bool:
+        return not self.wrap
 
 
 @tensorop("sub")
@@ -89,6 +99,7 @@ class Sub(Arithmetic):
     """
 
     function = np.subtract
+    neutral = 0.0
 
 
 @tensorop("mul")
@@ -99,6 +110,11 @@ class Mul(Arithmetic):
     """
 
     function = np.multiply
+    neutral = 1.0
+    commutative = True
+
+    def keeps_sign(self) -> bool:
+        return not self.wrap
 
 
 @tensorop("div")
@@ -107,6 +123,8 @@ class Div(Binary):
 
     %y = "tensorop.div"(%a, %b) : (tensor<1x8xf32>, tensor<1x8xf32>) -> tensor<1x8xf32>
     """
+
+    neutral = 1.0
 
     def evaluate(self, a: Any, b: Any) -> Any:
         if a.dtype.kind == "f":
@@ -148,6 +166,8 @@ class Pow(Binary):
     %y = "tensorop.pow"(%a, %b) : (tensor<1x8xf32>, tensor<1xf32>) -> tensor<1x8xf32>
     """
 
+    neutral = 1.0
+
     def evaluate(self, a: Any, b: Any) -> Any:
         if a.dtype == b.dtype and a.dtype.kind == "f":
             return np.power(a, b)
@@ -163,6 +183,9 @@ class Pow(Binary):
 
 class Extreme(Binary):
     """Base of max and min: any one element type; a quantization that both operands share stays."""
+
+    selects = True
+    commutative = True
 
     def infer(self) -> TensorType:
         quant = self.a.type.quant if self.a.type.quant == self.b.type.quant else None

@@ -20,6 +20,8 @@ class Sin(FloatUnary):
     %y = "tensorop.sin"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
+    bounds = (-1.0, 1.0)
+
     def evaluate(self, x: Any) -> Any:
         return np.sin(x)
 
@@ -30,6 +32,8 @@ class Cos(FloatUnary):
 
     %y = "tensorop.cos"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
+
+    bounds = (-1.0, 1.0)
 
     def evaluate(self, x: Any) -> Any:
         return np.cos(x)
@@ -141,6 +145,8 @@ class Erf(FloatUnary):
     %y = "tensorop.erf"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
+    bounds = (-1.0, 1.0)
+
     def evaluate(self, x: Any) -> Any:
         return erf(x)
 
@@ -151,6 +157,9 @@ class Sign(NumberUnary):
 
     %y = "tensorop.sign"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
+
+    bounds = (-1.0, 1.0)
+    idempotent = True
 
     def evaluate(self, x: Any) -> Any:
         return np.sign(x)

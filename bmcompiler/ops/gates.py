@@ -9,7 +9,7 @@ import numpy as np
 
 from bmcompiler.numeric.special import erf
 from bmcompiler.ops.activation import FloatUnary
-from bmcompiler.ops.base import attr, tensorop
+from bmcompiler.ops.base import Axis, attr, tensorop
 from bmcompiler.ops.rules import need_axis, widened
 
 
@@ -122,6 +122,8 @@ class Softsign(FloatUnary):
     %y = "tensorop.softsign"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
+    bounds = (-1.0, 1.0)
+
     def evaluate(self, x: Any) -> Any:
         return x / (x.dtype.type(1) + np.abs(x))
 
@@ -148,6 +150,7 @@ class Threshold(FloatUnary):
     """
 
     threshold = attr(float, 0.0)
+    bounds = (0.0, 1.0)
 
     def evaluate(self, x: Any) -> Any:
         return (x > x.dtype.type(self.threshold)).astype(x.dtype)
@@ -176,8 +179,10 @@ class Hardmax(FloatUnary):
     %y = "tensorop.hardmax"(%x) {axis = 1} : (tensor<1x10xf32>) -> tensor<1x10xf32>
     """
 
-    axis = attr(int)
+    axis = attr(Axis)
     pointwise = False
+    bounds = (0.0, 1.0)
+    follows_axes = True
 
     def evaluate(self, x: Any) -> Any:
         out = np.zeros_like(x)

@@ -8,7 +8,7 @@ import numpy as np
 
 from bmcompiler.errors import RuntimeUseError
 from bmcompiler.ir import TensorType, Value
-from bmcompiler.ops.base import TensorOp, attr, operand, tensorop
+from bmcompiler.ops.base import Axis, TensorOp, attr, operand, tensorop
 from bmcompiler.ops.rules import need_axis, need_dtype, need_same_dtype
 
 INDEX = ("i32", "i64")
@@ -39,7 +39,7 @@ class Gather(TensorOp):
 
     x = operand()
     indices = operand()
-    axis = attr(int, 0)
+    axis = attr(Axis, 0)
 
     def infer(self) -> TensorType:
         shape = self.x.shape
@@ -78,7 +78,7 @@ class GatherElements(TensorOp):
 
     x = operand()
     indices = operand()
-    axis = attr(int, 0)
+    axis = attr(Axis, 0)
 
     def infer(self) -> TensorType:
         _same_rank(self, self.x, self.indices, self.axis)
@@ -136,7 +136,7 @@ class OneHot(TensorOp):
     indices = operand()
     values = operand(1)
     depth = attr(int)
-    axis = attr(int)
+    axis = attr(Axis)
 
     def infer(self) -> TensorType:
         shape = self.indices.shape
@@ -248,7 +248,7 @@ class ScatterElements(_Scatter):
     Raises RuntimeUseError at run time for an index outside -dim .. dim-1.
     """
 
-    axis = attr(int, 0)
+    axis = attr(Axis, 0)
 
     def infer(self) -> TensorType:
         _same_rank(self, self.x, self.indices, self.axis)

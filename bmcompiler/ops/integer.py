@@ -106,6 +106,7 @@ class RoundRshift(_Shifted):
 class _ShiftedBinary(_Shifted):
     a = operand()
     b = operand()
+    broadcasts = True
 
 
 @tensorop("mul_shift")
@@ -153,6 +154,7 @@ class MacShift(_Shifted):
 
     x = variadic_operand()
     multipliers = attr(Ints)
+    broadcasts = True
 
     def infer(self) -> TensorType:
         shapes = {v.shape for v in self.operands}
@@ -188,6 +190,7 @@ class Lut(TensorOp):
     x = operand()
     table = operand(1)
     pointwise = True
+    weight_operands = ("table",)
 
     def infer(self) -> TensorType:
         if self.table.shape != (256,):
@@ -245,6 +248,8 @@ class _Bitwise(Binary):
         need_same_dtype(self, self.operands)
         if self.a.type.is_float:
             raise self.invalid(f"operands must be integers or bool, got {self.a.dtype}")
+
+    commutative = True
 
 
 @tensorop("bit_and")
@@ -317,6 +322,9 @@ class Cast(TensorOp):
         top = float(limits.max)  # 2**63 or 2**64 for the widest types, whose largest value no float is
         inside = np.clip(rounded, limits.min, np.nextafter(top + 1, 0)).astype(target)
         return np.where(rounded >= top, target.type(limits.max), inside)
+
+    def is_identity(self) -> bool:
+        return True
 
 
 def _need_i32(op: TensorOp, what: str, value: int) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from bmcompiler.ir import TensorType
 from bmcompiler.numeric import arith, quant_modes
-from bmcompiler.ops.base import TensorOp, attr, operand, optional_operand, tensorop
+from bmcompiler.ops.base import Axis, TensorOp, attr, operand, optional_operand, tensorop
 from bmcompiler.ops.rules import NARROW, need_axis, need_dtype, need_float
 
 
@@ -97,7 +97,7 @@ class _Linear(TensorOp):
     input = operand()
     scale = operand()
     zero_point = optional_operand()
-    axis = attr(int, 1)
+    axis = attr(Axis, 1)
     block_size = attr(int, 0)
 
     def check_parameters(self) -> None:

@@ -54,6 +54,7 @@ class Where(TensorOp):
     condition = operand()
     a = operand()
     b = operand()
+    broadcasts = True
 
     def infer(self) -> TensorType:
         quant = self.a.type.quant if self.a.type.quant == self.b.type.quant else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import pairwise
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,8 @@ class Conv(Products):
     dilations = attr(Pair, (1, 1))
     group = attr(int, 1)
     free_dtype = True
+    weight_operands = ("weight", "bias")
+    affine = True
 
     def infer(self) -> TensorType:
         n, c, h, w = self.input.shape
@@ -89,6 +92,9 @@ class Conv(Products):
         check_quantized(self)
         need_activation(self)
 
+    def macs(self) -> int:
+        return self.type.size * prod(self.weight.shape[1:])
+
 
 @tensorop("deconv")
 class Deconv(Products):
@@ -115,6 +121,8 @@ class Deconv(Products):
     group = attr(int, 1)
     output_pads = attr(Pair, (0, 0))
     free_dtype = True
+    weight_operands = ("weight", "bias")
+    affine = True
 
     def infer(self) -> TensorType:
         n, c, _, _ = self.input.shape
@@ -177,6 +185,9 @@ class Deconv(Products):
         if self.mode == ASYMMETRIC:
             raise self.invalid("mode asymmetric belongs to conv and matmul; a transposed one is low or high")
 
+    def macs(self) -> int:
+        return self.input.type.size * prod(self.weight.shape[1:])
+
 
 @tensorop("matmul")
 class Matmul(Products):
@@ -197,6 +208,8 @@ class Matmul(Products):
     transpose_left = attr(bool, False)
     transpose_right = attr(bool, False)
     free_dtype = True
+    weight_operands = ("right", "bias")
+    affine = True
 
     def infer(self) -> TensorType:
         left, right = self.left.shape, self.right.shape
@@ -227,6 +240,9 @@ class Matmul(Products):
     def check(self) -> None:
         check_quantized(self)
         need_activation(self)
+
+    def macs(self) -> int:
+        return self.type.size * self.left.shape[-2 if self.transpose_left else -1]
 
 
 def window_count(op: TensorOp, size: int, kernel: int, stride: int, dilation: int = 1, *, ceil: bool = False) -> int:

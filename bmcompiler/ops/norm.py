@@ -8,7 +8,7 @@ import numpy as np
 
 from bmcompiler.ir import TensorType
 from bmcompiler.numeric import arith
-from bmcompiler.ops.base import Ints, TensorOp, attr, operand, optional_operand, tensorop
+from bmcompiler.ops.base import Axes, Axis, TensorOp, attr, operand, optional_operand, tensorop
 from bmcompiler.ops.rules import (
     along_axis,
     check_products,
@@ -43,9 +43,12 @@ class Scale(TensorOp):
     input = operand()
     weight = operand(1)
     bias = optional_operand(1)
-    axis = attr(int, 1)
+    axis = attr(Axis, 1)
     rshift = attr(int, 0)
     free_dtype = True
+    weight_operands = ("weight", "bias")
+    affine = True
+    follows_axes = True
 
     def infer(self) -> TensorType:
         _need_vectors(self, need_axis(self, self.axis, self.input.type.rank))
@@ -80,6 +83,8 @@ class BatchNorm(TensorOp):
     mean = operand(1)
     variance = operand(1)
     epsilon = attr(float, 1e-5)
+    weight_operands = ("gamma", "beta", "mean", "variance")
+    affine = True
 
     def infer(self) -> TensorType:
         _need_vectors(self, need_axis(self, 1, self.input.type.rank))
@@ -137,7 +142,8 @@ class _OverAxes(TensorOp):
     """Operand, axes and shape rule of normalisations by statistics of their own input."""
 
     input = operand()
-    axes = attr(Ints)
+    axes = attr(Axes)
+    follows_axes = True
 
     def infer(self) -> TensorType:
         axes = self.axes
@@ -192,7 +198,7 @@ class _LastAxes(TensorOp):
     """Operands and shape rule of normalisations over the axes from `axis` on; factors have the shape of those axes."""
 
     input = operand()
-    axis = attr(int)
+    axis = attr(Axis)
     epsilon = attr(float, 1e-5)
 
     def infer(self) -> TensorType:
@@ -224,6 +230,7 @@ class LayerNorm(_LastAxes):
 
     gamma = optional_operand()
     beta = optional_operand()
+    weight_operands = ("gamma", "beta")
 
     def evaluate(self, x: Any, gamma: Any = None, beta: Any = None) -> Any:
         (wide,) = widened(x)
@@ -244,6 +251,7 @@ class RmsNorm(_LastAxes):
     """
 
     gamma = optional_operand()
+    weight_operands = ("gamma",)
 
     def evaluate(self, x: Any, gamma: Any = None) -> Any:
         (wide,) = widened(x)

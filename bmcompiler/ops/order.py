@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.ir import TensorType
-from bmcompiler.ops.base import TensorOp, attr, operand, tensorop
+from bmcompiler.ops.base import Axis, TensorOp, attr, operand, tensorop
 from bmcompiler.ops.rules import need_axis, need_float, need_number, plain
 
 _CUMULATE = {"sum": (np.add, 0), "prod": (np.multiply, 1)}
@@ -24,9 +24,10 @@ class Cumulate(TensorOp):
 
     x = operand()
     method = attr(str)
-    axis = attr(int)
+    axis = attr(Axis)
     exclusive = attr(bool, False)
     reverse = attr(bool, False)
+    follows_axes = True
 
     def infer(self) -> TensorType:
         if self.method not in _CUMULATE:
@@ -56,8 +57,9 @@ class TopK(TensorOp):
 
     x = operand()
     k = attr(int)
-    axis = attr(int)
+    axis = attr(Axis)
     largest = attr(bool, True)
+    follows_axes = True
 
     def infer(self) -> list[TensorType]:
         shape = self.x.shape

@@ -71,6 +71,9 @@ class _Pool(TensorOp):
             x = total
         return x
 
+    def is_identity(self) -> bool:
+        return self.kernel == self.strides == (1, 1) and not any(self.pads)
+
 
 @tensorop("max_pool")
 class MaxPool(_Pool):
@@ -86,6 +89,7 @@ class MaxPool(_Pool):
     """
 
     dilations = attr(Pair, (1, 1))
+    selects = True
 
     def taps(self) -> tuple[int, int]:
         down, across = self.dilations
@@ -160,3 +164,9 @@ class AvgPool(_Pool):
             raise self.invalid(f"scale must be positive and stand without multiplier and rshift, got {self.scale}")
         if any(self.pads) and not self.count_include_pad:
             raise self.invalid("the integer form counts its zero padding: count_include_pad must be true, or pads 0")
+
+    def keeps_sign(self) -> bool:
+        return True
+
+    def is_identity(self) -> bool:
+        return super().is_identity() and (self.multiplier, self.rshift) == (1, 0)

@@ -9,7 +9,7 @@ import numpy as np
 
 from bmcompiler.ir import TensorType
 from bmcompiler.numeric import arith
-from bmcompiler.ops.base import Ints, TensorOp, attr, operand, tensorop
+from bmcompiler.ops.base import Axes, Axis, TensorOp, attr, operand, tensorop
 from bmcompiler.ops.rules import ARITHMETIC, need_axis, need_dtype, need_number, need_same_dtype
 
 
@@ -79,10 +79,11 @@ class Reduce(TensorOp):
 
     x = operand()
     method = attr(str)
-    axes = attr(Ints)
+    axes = attr(Axes)
     keepdims = attr(bool, True)
     wrap = attr(bool, False)
     free_dtype = True
+    follows_axes = True
 
     def infer(self) -> TensorType:
         if self.method not in _METHODS:
@@ -125,8 +126,9 @@ class Arg(TensorOp):
 
     x = operand()
     method = attr(str)
-    axis = attr(int)
+    axis = attr(Axis)
     keepdims = attr(bool, True)
+    follows_axes = True
 
     def infer(self) -> TensorType:
         if self.method not in ("max", "min"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -15,7 +16,8 @@ NARROW = ("i8", "u8", "i16", "u16")
 ARITHMETIC = ("i8", "u8", "i16", "u16", "i32")
 """Element types of integer arithmetic: products and sums of two of them are exact in int64."""
 MAX_SHIFT = 31
-ACTIVATIONS = ("", "relu", "relu6")
+ACTIVATIONS = {"": (-math.inf, math.inf), "relu": (0.0, math.inf), "relu6": (0.0, 6.0)}
+"""What may act on a result inside of an op: name -> bounds of what comes out."""
 
 
 class Activated(TensorOp):
@@ -26,6 +28,9 @@ class Activated(TensorOp):
     """
 
     activation = attr(str, "")
+
+    def result_bounds(self) -> tuple[float, float]:
+        return ACTIVATIONS[self.activation]
 
 
 def plain(type: TensorType) -> TensorType:

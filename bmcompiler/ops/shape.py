@@ -8,14 +8,35 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.ir import TensorType
-from bmcompiler.ops.base import Ints, Pair, TensorOp, attr, operand, tensorop, variadic_operand
+from bmcompiler.ops.base import (
+    Axis,
+    Ints,
+    Pair,
+    PerAxis,
+    PerAxisPairs,
+    TensorOp,
+    attr,
+    operand,
+    tensorop,
+    variadic_operand,
+)
 from bmcompiler.ops.rules import need_axis, need_length, need_same_dtype
 
 _PAD_MODES = ("constant", "reflect", "edge", "symmetric")
 
 
+class Moving(TensorOp):
+    """Base of ops that only move elements, from places in the operands that shapes and attributes decide.
+
+    An op derived from it that reads one tensor needs nothing further for int8: it is the same op on integers.
+    """
+
+    moves_only = True
+    selects = True
+
+
 @tensorop("reshape")
-class Reshape(TensorOp):
+class Reshape(Moving):
     """The same elements in row-major order under another shape (every dimension given).
 
     %y = "tensorop.reshape"(%x) {shape = [1, 128]} : (tensor<1x8x4x4xf32>) -> tensor<1x128xf32>
@@ -32,9 +53,12 @@ class Reshape(TensorOp):
     def evaluate(self, x: Any) -> Any:
         return x.reshape(self.shape)
 
+    def is_identity(self) -> bool:
+        return True
+
 
 @tensorop("permute")
-class Permute(TensorOp):
+class Permute(Moving):
     """out axis i is x axis order[i].
 
     %y = "tensorop.permute"(%x) {order = [0, 2, 3, 1]} : (tensor<1x8x4x4xf32>) -> tensor<1x4x4x8xf32>
@@ -51,16 +75,20 @@ class Permute(TensorOp):
     def evaluate(self, x: Any) -> Any:
         return np.ascontiguousarray(x.transpose(self.order))
 
+    def is_identity(self) -> bool:
+        return self.order == tuple(range(len(self.order)))
+
 
 @tensorop("concat")
-class Concat(TensorOp):
+class Concat(Moving):
     """The operands one after the other along `axis`; all other dimensions equal, one element type.
 
     %y = "tensorop.concat"(%a, %b) {axis = 1} : (tensor<1x8x4x4xf32>, tensor<1x4x4x4xf32>) -> tensor<1x12x4x4xf32>
     """
 
     x = variadic_operand()
-    axis = attr(int)
+    axis = attr(Axis)
+    follows_axes = True
 
     def infer(self) -> TensorType:
         if not self.x:
@@ -82,17 +110,21 @@ class Concat(TensorOp):
     def check(self) -> None:
         need_same_dtype(self, self.operands)
 
+    def is_identity(self) -> bool:
+        return len(self.operands) == 1
+
 
 @tensorop("split")
-class Split(TensorOp):
+class Split(Moving):
     """Consecutive pieces along `axis`, of the given sizes; one result per piece.
 
     %a, %b = "tensorop.split"(%x) {axis = 1, sizes = [2, 6]} : (tensor<1x8xf32>) -> (tensor<1x2xf32>, tensor<1x6xf32>)
     """
 
     x = operand()
-    axis = attr(int)
+    axis = attr(Axis)
     sizes = attr(Ints)
+    follows_axes = True
 
     def infer(self) -> list[TensorType]:
         type = self.x.type
@@ -104,9 +136,12 @@ class Split(TensorOp):
     def evaluate(self, x: Any) -> Any:
         return tuple(np.split(x, np.cumsum(self.sizes[:-1]), axis=self.axis))
 
+    def is_identity(self) -> bool:
+        return len(self.results) == 1
+
 
 @tensorop("slice")
-class Slice(TensorOp):
+class Slice(Moving):
     """Every steps[i]-th element of axis i from starts[i] up to and without ends[i]; one entry per axis.
 
     Normal form only: 0 <= start <= end <= dim for a positive step (start = end takes nothing); dim > start > end >= -1
@@ -116,9 +151,10 @@ class Slice(TensorOp):
     """
 
     x = operand()
-    starts = attr(Ints)
-    ends = attr(Ints)
-    steps = attr(Ints)
+    starts = attr(PerAxis)
+    ends = attr(PerAxis)
+    steps = attr(PerAxis)
+    follows_axes = True
 
     def infer(self) -> TensorType:
         for name, items in (("starts", self.starts), ("ends", self.ends), ("steps", self.steps)):
@@ -134,6 +170,9 @@ class Slice(TensorOp):
         ranges = zip(self.starts, self.ends, self.steps)
         return x[tuple(slice(start, None if end < 0 else end, step) for start, end, step in ranges)]
 
+    def is_identity(self) -> bool:
+        return all(step == 1 for step in self.steps)
+
 
 @tensorop("pad")
 class Pad(TensorOp):
@@ -146,9 +185,10 @@ class Pad(TensorOp):
     """
 
     x = operand()
-    pads = attr(Ints)
+    pads = attr(PerAxisPairs)
     mode = attr(str, "constant")
     value = attr(float, 0.0)
+    follows_axes = True
 
     def infer(self) -> TensorType:
         if self.mode not in _PAD_MODES:
@@ -183,9 +223,18 @@ class Pad(TensorOp):
         if not limits[0] <= self.value <= limits[1]:
             raise self.invalid(f"value {self.value} does not fit {self.x.dtype}")
 
+    def keeps_sign(self) -> bool:
+        return not self.value < 0
+
+    def keeps_range(self) -> bool:
+        return True
+
+    def is_identity(self) -> bool:
+        return not any(self.pads)
+
 
 @tensorop("upsample")
-class Upsample(TensorOp):
+class Upsample(Moving):
     """Each element repeated scale[0] times down and scale[1] times across: out[n,c,y,x] = in[n,c,y/sh,x/sw].
 
     %y = "tensorop.upsample"(%x) {scale = [2, 2]} : (tensor<1x8x4x4xf32>) -> tensor<1x8x8x8xf32>
@@ -203,9 +252,12 @@ class Upsample(TensorOp):
     def evaluate(self, x: Any) -> Any:
         return x.repeat(self.scale[0], axis=2).repeat(self.scale[1], axis=3)
 
+    def is_identity(self) -> bool:
+        return True
+
 
 @tensorop("interleave")
-class Interleave(TensorOp):
+class Interleave(Moving):
     """The phases of a feature map, which lie side by side as channels, pixel by pixel.
 
     out[n, c, y*sh + i, x*sw + j] = in[n, (i*sw + j)*P + c, y, x] for the first `channels` of the P channels of a phase.
@@ -234,14 +286,15 @@ class Interleave(TensorOp):
 
 
 @tensorop("tile")
-class Tile(TensorOp):
+class Tile(Moving):
     """The whole tensor repeated reps[i] times along axis i.
 
     %y = "tensorop.tile"(%x) {reps = [1, 2]} : (tensor<1x8xf32>) -> tensor<1x16xf32>
     """
 
     x = operand()
-    reps = attr(Ints)
+    reps = attr(PerAxis)
+    follows_axes = True
 
     def infer(self) -> TensorType:
         need_length(self, "reps", self.reps, self.x.type.rank)
@@ -251,3 +304,6 @@ class Tile(TensorOp):
 
     def evaluate(self, x: Any) -> Any:
         return np.tile(x, self.reps)
+
+    def is_identity(self) -> bool:
+        return True

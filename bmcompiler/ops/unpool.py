@@ -24,6 +24,8 @@ class MaxPoolMask(MaxPool):
          tensor<1x8x2x2xi32>
     """
 
+    selects = False
+
     def infer(self) -> TensorType:
         return TensorType(self.infer_shape(), "i32")
 
@@ -46,6 +48,9 @@ class MaxPoolMask(MaxPool):
         start, stride = tap * self.taps()[i], self.strides[i]
         steps = np.arange(self.infer_shape()[2 + i]) * stride
         return slice(start, start + int(steps[-1]) + 1, stride), steps + start - self.pads[2 * i]
+
+    def is_identity(self) -> bool:
+        return False
 
 
 @tensorop("max_unpool")

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from bmcompiler.errors import CalibrationError
 from bmcompiler.interpreter import run_function
 from bmcompiler.ir import Function, Module, Value
+from bmcompiler.ops.base import TensorOp
 from bmcompiler.parallel import Task
 from bmcompiler.quant.histogram import Histogram
 
 Array = NDArray[Any]
-_MOVING = frozenset(("slice", "reshape", "permute", "concat", "max"))
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def _padded(function: Function) -> set[Value]:
     """
     found: set[Value] = set()
     for op in function.ops:
-        if op.short_name == "pad" or (op.short_name in _MOVING and not found.isdisjoint(op.operands)):
+        if op.short_name == "pad" or (isinstance(op, TensorOp) and op.selects and not found.isdisjoint(op.operands)):
             found.update(op.results)
     return found
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from bmcompiler.errors import BMError
 from bmcompiler.ir import Function, Module, Operation, TensorType, Value
-from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.base import Axes, Axis, TensorOp
 from bmcompiler.ops.shape import Reshape, Slice
-
-# Attributes that name axes; one of them being 0 would mix or reorder samples.
-_AXIS_ATTRIBUTES = ("axis", "axes")
 
 
 def rebatch(module: Module, function: Function, batch: int) -> Function | None:
@@ -54,7 +51,7 @@ def _copy(op: Operation, operands: list[Value], before: int, batch: int) -> Tens
         if (op.starts[0], op.ends[0], op.steps[0]) != (0, before, 1):
             return None
         changes["ends"] = (batch, *op.ends[1:])
-    if any(_names_axis_0(op, name) for name in _AXIS_ATTRIBUTES):
+    if any(_names_axis_0(op, name) for name, spec in op.attrs.items() if spec.kind in (Axis, Axes)):
         return None
     try:
         new = op.clone(operands, **changes)
@@ -66,6 +63,7 @@ def _copy(op: Operation, operands: list[Value], before: int, batch: int) -> Tens
 
 
 def _names_axis_0(op: TensorOp, name: str) -> bool:
+    """Whether an attribute names the axis of the samples: they would be mixed or reordered."""
     axes = op.attributes.get(name, ())
     rank = op.operands[0].type.rank
     return any(axis % max(rank, 1) == 0 for axis in (axes if isinstance(axes, tuple) else (axes,)))

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from bmcompiler.ir import Function, Operation, Value
 from bmcompiler.ir.keys import is_return
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.custom import Customized
+from bmcompiler.ops.shape import Pad
 from bmcompiler.passes.quantization.base import is_constant
-
-_HEAVY = frozenset(("conv", "deconv", "matmul", "scale", "batch_norm", "customized"))
-_MOVING = frozenset(("reshape", "permute", "slice", "split", "concat", "pad", "tile", "upsample"))
 
 
 def pointless_islands(function: Function, accepted: set[Operation]) -> list[Operation]:
@@ -24,11 +24,11 @@ def pointless_islands(function: Function, accepted: set[Operation]) -> list[Oper
 
 
 def _pointless(group: list[Operation], accepted: set[Operation]) -> bool:
-    if any(op.short_name in _HEAVY for op in group):
+    if any(isinstance(op, Customized) or (isinstance(op, TensorOp) and op.affine) for op in group):
         return False
     if all(value.op is not None for op in group for value in _data(op)):
         return True
-    moving = all(op.short_name in _MOVING for op in group)
+    moving = all(isinstance(op, Pad) or (isinstance(op, TensorOp) and op.moves_only) for op in group)
     return moving and any(
         user not in accepted and not is_return(user) for op in group for r in op.results for user in r.users
     )

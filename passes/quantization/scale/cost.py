@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from math import prod
-
 from bmcompiler.ir import Operation
 from bmcompiler.numeric.quant_modes import ASYMMETRIC, HIGH
+from bmcompiler.ops.base import TensorOp
 from bmcompiler.target import Target
 
 _MACS = {"f32": 1024, "i8": 4096}
@@ -30,12 +29,5 @@ def rough_cycles(op: Operation) -> int:
 
 
 def macs(op: Operation) -> int:
-    """Products of a convolution or matrix product, 0 for other ops."""
-    if op.short_name == "conv":
-        return op.results[0].type.size * prod(op.operands[1].shape[1:])
-    if op.short_name == "deconv":
-        return op.operands[0].type.size * prod(op.operands[1].shape[1:])
-    if op.short_name == "matmul":
-        depth = op.operands[0].shape[-2 if op.attributes.get("transpose_left") else -1]
-        return op.results[0].type.size * depth
-    return 0
+    """Products that an op sums, 0 for ops that sum none."""
+    return op.macs() if isinstance(op, TensorOp) else 0
