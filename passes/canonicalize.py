@@ -24,15 +24,16 @@ from bmcompiler.passes.simplify_matmul import SimplifyMatmul
 from bmcompiler.passmanager import GROUP, Pass, PassContext, PassResult, installed_passes
 from bmcompiler.plugins.registry import note_failure
 
-# Decomposed activations are recognised before their arithmetic turns into scales and moves into weights.
+# Decomposed activations are recognised before their arithmetic turns into scales and moves into weights, and
+# normalisations, which are over the last axes, before a permute in front of them moves through.
 _ROUND: tuple[Pass, ...] = (
     FoldConstants(),
     RemoveIdentity(),
     MergeReshapes(),
+    FuseNorms(),
     MovePermutes(),
     FusePatterns(),
     FuseGates(),
-    FuseNorms(),
     ReduceToPool(),
     SimplifyMatmul(),
     MoveScales(),
@@ -66,7 +67,7 @@ def _whole_round() -> tuple[Pass, ...]:
 class Canonicalize(Pass):
     """Run the target-independent rewrites in turn until none changes anything.
 
-    1. fold-constants, remove-identity, merge-reshapes, move-permutes, fuse-patterns, fuse-gates, fuse-norms,
+    1. fold-constants, remove-identity, merge-reshapes, fuse-norms, move-permutes, fuse-patterns, fuse-gates,
        reduce-to-pool, simplify-matmul, move-scales, fold-batch-norm, fold-pad, common-subexpressions, dead-code, in
        this order, at most `rounds` times
     2. every other installed pass whose `canonicalize_after` names one of these runs right after it

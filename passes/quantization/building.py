@@ -266,10 +266,11 @@ class Building(Generic[F]):
 
     def _constant(self, value: Value) -> Value:
         if value not in self.constants:
-            array = self.constant(value)
-            op = cast(TensorOp, value.op)
-            self.module.weights[op.key] = cast("NDArray[Any]", array)
-            self.constants[value] = self._append("weight", [], value.type, {"key": op.key})
+            array = cast("NDArray[Any]", self.constant(value))
+            key = self.module.weights.add(
+                cast(TensorOp, value.op).key, array
+            )  # an integer op may have the name already
+            self.constants[value] = self._append("weight", [], value.type, {"key": key})
         return self.constants[value]
 
     def _name(self, op: Operation, results: Sequence[Value]) -> None:

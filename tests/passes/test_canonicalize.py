@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
-from nets import Net
+from nets import Net, apply, names
 from plugin_packages import install, on_path
 
 from bmcompiler import passmanager
@@ -71,3 +71,18 @@ def test_a_pass_that_follows_nobody_is_left_out_and_told_whom_it_may_follow(tmp_
         (failure,) = failures("bmcompiler.passes")
     said = "plugin 'lost' (lost_passes:Lost) of lost-passes 1.0 follows 'calibrate', which canonicalize does not run; "
     assert said + "canonicalize_after must be one of: fold-constants" in str(failure)
+
+
+def test_a_norm_behind_a_transpose_is_recognised() -> None:
+    """As patch embeddings have it: channels go last, and the norm is over them."""
+    n = Net()
+    x = n.permute(
+        n.reshape(n.conv(n.input(1, 3, 8, 8), n.w(6, 3, 2, 2), strides=(2, 2)), shape=(1, 6, 16)), order=(0, 2, 1)
+    )
+    centred = n.sub(x, n.reduce(x, method="mean", axes=(2,), keepdims=True))
+    mean = n.reduce(n.mul(centred, centred), method="mean", axes=(2,), keepdims=True)
+    y = n.div(centred, n.sqrt(n.add(mean, n.fill(1e-5))))
+    module = n.done(n.matmul(n.add(n.mul(y, n.w(6)), n.w(6)), n.w(6, 4)))
+    apply(module, "canonicalize")
+    assert names(module)[:4] == ["conv", "reshape", "permute", "layer_norm"]
+    assert not {"reduce", "sqrt", "div"} & set(names(module))

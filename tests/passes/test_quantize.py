@@ -371,3 +371,19 @@ def test_quantize_without_calibrate_says_so() -> None:
     n = Net()
     with pytest.raises(CalibrationError, match=r"not calibrated.*calibrate before quantize"):
         run_pipeline(n.done(n.relu(n.input(1, 2))), "quantize")
+
+
+@pytest.mark.parametrize("scheme", ["shift", "scale"])
+def test_a_constant_may_serve_an_integer_and_a_float_layer(scheme: str) -> None:
+    """As a bias, in units of a sum, and as the float numbers that it is."""
+    n = Net()
+    x, bias = n.input(1, 2, 5, 5), n.w(4)
+    y = n.conv(x, n.w(4, 2, 3, 3), bias)
+    module = n.done(y, n.div(bias, n.exp(n.relu(n.reduce(y, method="max", axes=(0, 2, 3), keepdims=False)))))
+    reals = {"data": samples(module)["data"][:1]}
+    want = run_module(module, reals)
+    quantize(module, f"{{scheme={scheme}}},dead-code", Refusing("div"))
+    got = run_module(module, feed(module, reals))
+    for name, value in zip(module.main.output_names, module.main.returned):
+        scale = 1.0 if value.type.quant is None else value.type.quant.scale
+        assert np.abs(got[name] * scale - want[name]).max() < 0.05 * np.abs(want[name]).max()
