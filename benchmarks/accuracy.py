@@ -1,124 +1,124 @@
-"""Accuracy on all chips against float32: python benchmarks/accuracy.py [bm1880|bm1684|dv700] [NAMES...]
+"""Accuracy against float32 by task: python benchmarks/accuracy.py [CHIP...] [--nets NAME...]
 
-In int8 on the BM1880 and BM1684, on the DV700 in fp16 and with weights of 8 bits (--quantize int8).
+Each network is compiled with its calibration samples and runs the samples of its task in the simulator. A row shows the
+scores (0 to 100) of float32 and of static int8 with scales per channel (both ONNX Runtime; float32 of Caffe files
+OpenCV), then of our program, how far its outputs are from float32 there (the largest relative error among them), its
+estimated cycles, what part of the f32 program's that is where the chip has one, and the time of compilation.
 
-Each network is compiled with `bmnet-compile` and run on its test samples with `bmnet-run`, as a user would; float32 is
-the interpreter on the network as imported. Third-party networks and photos must be fetched first (`make models`).
+In int8 on the BM1880 and BM1684, on the DV700 in fp16 and with weights of 8 bits. Third-party networks must be fetched
+first (`make models`); tasks need scikit-image, matplotlib and opencv-python-headless.
 """
 
 from __future__ import annotations
 
 import argparse
-import subprocess
-import sysconfig
-import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from tasks_of_networks import Network, Run, calibration, networks, reference
 
 import bmcompiler
+from bmcompiler.analysis.profile import find_analyzer
+from bmcompiler.errors import BMError
 from bmcompiler.interpreter import run_module
-
-MODELS = Path(__file__).resolve().parent.parent / "models"
-THIRD_PARTY = MODELS / "third_party"
-
-
-@dataclass(frozen=True)
-class Data:
-    """Samples on axis 0; `labels` of the test samples."""
-
-    calibration: np.ndarray
-    test: np.ndarray
-    labels: np.ndarray
-
-
-@dataclass(frozen=True)
-class Net:
-    files: tuple[Path, ...]
-    data: Callable[[], Data]
-
-
-def digits() -> Data:
-    stored = np.load(MODELS / "digits.npz")
-    calibration, test = (stored[key].astype(np.float32) / 255 for key in ("calib", "test"))
-    return Data(calibration, test, stored["labels"])
-
-
-def faces(size: int) -> Callable[[], Data]:
-    """100 patches with faces and 100 without, as the MTCNN nets take them: N, W, H, 3, -1 to 1."""
-
-    def load() -> Data:
-        import cv2
-
-        gray = np.load(THIRD_PARTY / "lfw_subset.npy").astype(np.float32)
-        resized = np.stack([cv2.resize(patch, (size, size), interpolation=cv2.INTER_LINEAR) for patch in gray])
-        scaled = ((resized * 255 - 127.5) / 128).transpose(0, 2, 1)
-        patches = np.repeat(scaled[..., None], 3, axis=3).astype(np.float32)
-        return Data(patches[::2], patches, np.repeat([1, 0], 100))
-
-    return load
-
+from bmcompiler.runtime.session import Session
 
 TARGETS = {"bm1880": ("int8",), "bm1684": ("int8",), "dv700": ("f16", "int8")}
 """Precisions that are measured."""
-NETS = {
-    "lenet": Net((MODELS / "lenet/deploy.prototxt", MODELS / "lenet/lenet.caffemodel"), digits),
-    "resnet8": Net((MODELS / "resnet8/resnet8_mnist.onnx",), digits),
-    "mtcnn_pnet": Net((THIRD_PARTY / "mtcnn_pnet.onnx",), faces(12)),
-    "mtcnn_rnet": Net((THIRD_PARTY / "mtcnn_rnet.onnx",), faces(24)),
-    "mtcnn_onet": Net((THIRD_PARTY / "mtcnn_onet.onnx",), faces(48)),
-}
+Array = NDArray[Any]
 
 
-def accuracy(outputs: dict[str, np.ndarray], data: Data) -> float:
-    """Share of samples whose largest class score is the label's; class scores are the output with as many classes."""
-    classes = int(data.labels.max()) + 1
-    (scores,) = (array for array in outputs.values() if array.size == len(data.labels) * classes)
-    return float((scores.reshape(-1, classes).argmax(axis=1) == data.labels).mean())
+class Errors:
+    """Sums over samples of the energies of outputs and of what is wrong in them."""
+
+    def __init__(self, exact: Callable[[Array], list[Array]]) -> None:
+        self.exact = exact
+        self.noise: dict[int, float] = {}
+        self.signal: dict[int, float] = {}
+
+    def watch(self, run: Run) -> Run:
+        """`run`, its outputs compared on the way."""
+
+        def watched(x: Array) -> list[Array]:
+            found = [np.asarray(array) for array in run(x)]
+            for k, (got, wanted) in enumerate(zip(found, self.exact(x))):
+                if got.shape == wanted.shape and wanted.dtype.kind == "f":
+                    self.noise[k] = self.noise.get(k, 0.0) + float(np.square(got - wanted, dtype=np.float64).sum())
+                    self.signal[k] = self.signal.get(k, 0.0) + float(np.square(wanted, dtype=np.float64).sum())
+            return found
+
+        return watched
+
+    @property
+    def worst(self) -> float:
+        return max((float(np.sqrt(self.noise[k] / max(self.signal[k], 1e-30))) for k in self.noise), default=0.0)
 
 
-def command(name: str, *arguments: object) -> None:
-    program = Path(sysconfig.get_path("scripts")) / name
-    subprocess.run([str(word) for word in (program, *arguments)], check=True, stdout=subprocess.DEVNULL)
+def exact(net: Network) -> Callable[[Array], list[Array]]:
+    """Outputs of the network as imported, in float32; each sample is computed once."""
+    module = bmcompiler.load_network(*net.files, shapes=[net.shape])
+    known: dict[bytes, list[Array]] = {}
+
+    def run(x: Array) -> list[Array]:
+        key = x.tobytes()
+        if key not in known:
+            known[key] = list(run_module(module, {module.main.input_names[0]: x}).values())
+        return known[key]
+
+    return run
 
 
-def measure(name: str, net: Net, folder: Path, target: str, precision: str) -> None:
-    if not all(path.exists() for path in net.files):
-        print(f"{name:12} not fetched (make models)")
-        return
-    data = net.data()
-    one = [[1, *data.test.shape[1:]]]
-    module = bmcompiler.load_network(*net.files, shapes=[data.test.shape])
-    (source,) = module.main.input_names
-    exact = accuracy(run_module(module, {source: data.test}), data)
-    calibration, samples, model, results = (folder / f for f in ("calib.npz", "in.npz", "net.bmodel", "out.npz"))
-    np.savez(calibration, **{source: data.calibration})
-    np.savez(samples, **{source: data.test})
+def cycles(model: Any, target: str) -> int:
+    return int(find_analyzer(target)(model, 0).timing().cycles)
+
+
+def measure(net: Network, target: str, precision: str, given: argparse.Namespace, base: Callable[[Array], Any]) -> str:
+    """The columns of one program."""
+    options: dict[str, Any] = {"target": target, "shapes": [net.shape]}
+    extra: dict[str, Any] = {}
+    if precision == "int8" and target != "dv700":
+        extra = {"data": calibration(net, given.samples), "method": given.method}
     start = time.perf_counter()
-    options: list[object] = ["--target", target, "--quantize", precision, "--shapes", one, "-o", model]
-    if target != "dv700":
-        options += ["--data", calibration]
-    command("bmnet-compile", *net.files, *options)
+    result = bmcompiler.compile(*net.files, quantize=precision, **options, **{k: v for k, v in extra.items() if v})
     seconds = time.perf_counter() - start
-    command("bmnet-run", model, "--input", samples, "-o", results)
-    found = accuracy(dict(np.load(results)), data)
-    print(f"{name:12} float32 {exact:.3f}  {target} {precision} {found:.3f}  bmnet-compile {seconds:.1f} s")
+    session, errors = Session(result.model), Errors(base)
+    names = session.inputs[0].name
+    score = net.metric(errors.watch(lambda x: list(session.run({names: x}).values())))
+    taken = cycles(result.model, target)
+    text = f"{score * 100:6.1f} {errors.worst:7.2%} {taken:12,}"
+    if target == "bm1684":
+        whole = cycles(bmcompiler.compile(*net.files, quantize="f32", **options).model, target)
+        text += f" {taken / whole:5.2f}"
+    return text + f" {seconds:6.1f} s"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("what", nargs="*", choices=[*TARGETS, *NETS, []], metavar="CHIP|NET", help="default: all")
-    given = parser.parse_args().what
-    targets = [a for a in given if a in TARGETS] or list(TARGETS)
-    names = [a for a in given if a in NETS] or list(NETS)
-    with tempfile.TemporaryDirectory() as folder:
-        for target in targets:
+    parser.add_argument("chips", nargs="*", choices=[*TARGETS, []], metavar="CHIP", help="default: all")
+    parser.add_argument("--nets", nargs="+", help="default: all that have been fetched")
+    parser.add_argument("--samples", type=int, default=32, help="for calibration, %(default)s")
+    parser.add_argument("--method", help="calibration method; default: the target's own")
+    given = parser.parse_args()
+    known = networks()
+    print(f"{'network':16}{'float':>6}{'ORT8':>6}  program")
+    for name in given.nets or known:
+        net = known[name]
+        if not net.there:
+            print(f"{name:16} not fetched (make models)")
+            continue
+        scores = reference(net, given.samples)
+        shown = "".join("     -" if v is None else f"{v * 100:6.1f}" for v in (scores["float"], scores["int8"]))
+        base = exact(net)
+        for target in given.chips or TARGETS:
             for precision in TARGETS[target]:
-                for name in names:
-                    measure(name, NETS[name], Path(folder), target, precision)
+                try:
+                    text = measure(net, target, precision, given, base)
+                except BMError as error:
+                    text = str(error)
+                print(f"{name:16}{shown}  {target} {precision}: {text}", flush=True)
 
 
 if __name__ == "__main__":
