@@ -8,7 +8,6 @@ part holds the fields of a file that nothing here uses, as read; they are writte
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -149,11 +148,6 @@ class Bm1684Stage:
     layers: bytes = b""
     intermediate: Buffer = b""
     source: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
-
-    @property
-    def check_code(self) -> bytes:
-        """SHA-256 of the coefficients, 32 bytes: the runtime's key for blocks that are on the device already."""
-        return hashlib.sha256(self.coefficients).digest()
 
     @property
     def groups(self) -> list[CommandGroup]:

@@ -94,12 +94,6 @@ class Operation:
         self.operands[index] = value
         value.uses[(self, index)] = None
 
-    def set_operands(self, values: Sequence[Value]) -> None:
-        """Replace the whole operand list."""
-        self.drop_operands()
-        for value in values:
-            self.add_operand(value)
-
     def drop_operands(self) -> None:
         """Read nothing any more."""
         for index, value in enumerate(self.operands):

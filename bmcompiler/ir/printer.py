@@ -160,10 +160,3 @@ def print_module(module: Module) -> str:
     attributes = format_dictionary({DIALECT + k: v for k, v in module.attributes.items()})
     printer.lines.append(f"}}) {attributes} : () -> ()" if module.attributes else "}) : () -> ()")
     return "\n".join(printer.lines) + "\n"
-
-
-def print_operation(op: Operation) -> str:
-    """One operation as text; operands that are defined elsewhere get running numbers. For messages and tests."""
-    printer = _Printer()
-    printer.operation(op, "")
-    return "\n".join(printer.lines)

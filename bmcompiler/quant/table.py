@@ -15,7 +15,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from bmcompiler.errors import CalibrationError
@@ -133,23 +133,9 @@ class CalibrationTable:
         """The entry of a layer by name, None when there is none."""
         return next((layer for layer in self.layers if layer.name == name), None)
 
-    def updated(self, thresholds: Mapping[str, float]) -> CalibrationTable:
-        """A table with these thresholds instead; new tensors get entries of their own at the end."""
-        layers = tuple(_with_thresholds(layer, thresholds) for layer in self.layers)
-        known = {blob.name for layer in layers for blob in layer.outputs}
-        added = tuple(_entry(tensor, value) for tensor, value in thresholds.items() if tensor not in known)
-        return replace(self, layers=layers + added)
-
 
 def _entry(tensor: str, threshold: float) -> LayerEntry:
     return LayerEntry(tensor, threshold_y=(threshold,), blob_param=(BlobParameter(tensor, threshold),))
-
-
-def _with_thresholds(layer: LayerEntry, thresholds: Mapping[str, float]) -> LayerEntry:
-    if not any(blob.name in thresholds for blob in layer.outputs):
-        return layer
-    blobs = tuple(replace(blob, threshold_y=thresholds.get(blob.name, blob.threshold_y)) for blob in layer.outputs)
-    return replace(layer, blob_param=blobs, threshold_y=tuple(blob.threshold_y for blob in blobs))
 
 
 def load_table(path: StrPath) -> CalibrationTable:

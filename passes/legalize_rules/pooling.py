@@ -10,8 +10,6 @@ from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.legalize_rules.base import Draft, legalizes
 
-_NO_PADS = (0, 0, 0, 0)
-
 
 @legalizes("max_pool", "avg_pool")
 def strided_window_of_one(op: TensorOp, draft: Draft) -> Value | None:

@@ -237,7 +237,8 @@ def test_random_operand_changes_keep_the_use_lists_right(seed: int) -> None:
         elif action == 1 and op.results:
             op.result.replace_all_uses_with(rng.choice(above))
         elif action == 2:
-            op.set_operands(rng.choices(above, k=len(op.operands)))
+            for index in range(len(op.operands)):
+                op.set_operand(index, rng.choice(above))
         else:
             erase_dead(function)
         verify_module(module)
@@ -248,7 +249,8 @@ def test_patterns_that_undo_each_other_are_stopped() -> None:
     def swap(op: Operation, rewriter: Rewriter) -> bool:
         if op.name != "tensorop.add":
             return False
-        op.set_operands(op.operands[::-1])
+        for index, value in enumerate(op.operands[::-1]):
+            op.set_operand(index, value)
         rewriter.changed(op)
         return True
 

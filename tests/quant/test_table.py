@@ -120,13 +120,6 @@ def test_windows_line_ends_and_a_byte_order_mark_read(tmp_path: Path) -> None:
     }
 
 
-def test_updating_changes_layers_and_adds_new_tensors(vendor_table: CalibrationTable) -> None:
-    updated = vendor_table.updated({"pool1": 3.0, "new": 1.0})
-    pool = updated.layer("pool1")
-    assert updated.thresholds == {"conv1": 1.25, "pool1": 3.0, "new": 1.0}
-    assert pool is not None and pool.threshold_y == (3.0,) and pool.threshold_x_quantized == (160,)
-
-
 def test_float32_values_are_written_exactly(tmp_path: Path) -> None:
     value = float(np.float32(0.1))
     save_table(CalibrationTable.of({"a": value}), tmp_path / "t")

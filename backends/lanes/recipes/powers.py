@@ -8,7 +8,6 @@ from bmcompiler.backends.lanes.recipes.rounding import floor, round_even
 
 _LARGEST, _SMALLEST = 3.4028234663852886e38, 2.0**-126
 _LOG_OF_ZERO = -1e30  # finite, so that 0 to the power 0 is 1
-_MOST_PRODUCTS = 16
 _UPPER_HALF = 0xFFFF_F000  # sign, exponent and the upper 12 bits of the mantissa
 _NAN = float("nan")
 
@@ -66,33 +65,6 @@ def remainder(m: Recorder, a: Register, b: Register, like_dividend: bool) -> Reg
     mirrored = m.choose(rest, 0.0, m.sub(unit, rest), rest)
     rest = m.choose(0.0, m.or_(m.and_(apart, SIGN), ONE), mirrored, rest)
     return m.or_(rest, m.and_(b, SIGN))
-
-
-def whole_power(m: Recorder, x: Register, exponent: int) -> Register:
-    """x to a whole power, by repeated squaring."""
-    if exponent == 0:
-        return m.copy(1.0)
-    if exponent < 0:
-        return m.div(1.0, whole_power(m, x, -exponent))
-    if exponent == 1:
-        return x
-    half = whole_power(m, x, exponent // 2)
-    square = m.mul(half, half)
-    return m.mul(square, x) if exponent % 2 else square
-
-
-def constant_power(m: Recorder, x: Register, exponent: float) -> Register:
-    """x to a constant power: products, roots, or e**(exponent * ln x)."""
-    if exponent == int(exponent) and abs(exponent) <= _MOST_PRODUCTS:
-        return whole_power(m, x, int(exponent))
-    if exponent == 0.5:
-        return sqrt(m, x)
-    if exponent == -0.5:
-        return m.choose(0.0, x, _NAN, m.rsqrt(x))
-    size = _magnitude_power(m, x, exponent)
-    if exponent != int(exponent):
-        return m.choose(0.0, x, _NAN, size)
-    return m.or_(size, m.and_(x, SIGN)) if int(exponent) % 2 else size
 
 
 def power(m: Recorder, x: Register, y: Register) -> Register:
