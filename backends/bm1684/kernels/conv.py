@@ -25,6 +25,7 @@ from bmcompiler.backends.bm1684.windows import depthwise_sums, float_convolution
 from bmcompiler.backends.lanes.kernels.conv_geometry import ConvGeometry, DeconvGeometry, channel_groups, window_cycles
 from bmcompiler.backends.lanes.kernels.forms import FormsKernel
 from bmcompiler.backends.lanes.kernels.fused_activation import activate, emit_activation
+from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.codegen.tiling import Box, Buffer, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
@@ -67,7 +68,7 @@ class FloatConvKernel(ConvGeometry):
                 fields |= {"tsk_opd_num": 3, "opd2_addr": local_address(ins[2])}
             fields |= _depthwise_fields() if depthwise else self._dense_fields(op)
             build.tiu(reads, [plane(outs[0], extents(box))], opt_relu=1, **fields)
-            emit_activation(build, op.activation, extents(box), outs[0])
+            emit_activation(build, op.activation, Words(outs[0], extents(box)))
 
         return TileWork(
             tuple(inputs),
@@ -130,7 +131,7 @@ class FloatConvKernel(ConvGeometry):
             sums = np.concatenate(parts, 1) if op.group > 1 else parts[0]
         if bias:
             sums = add(sums, bias[0][:, None, None])
-        return activate(op.activation, sums)
+        return activate(self.machine.arithmetic, op.activation, sums)
 
 
 class FloatDeconvKernel(DeconvGeometry, FloatConvKernel):

@@ -22,6 +22,7 @@ from bmcompiler.backends.bm1684.packed.int_matmul import IntMatmulKernel
 from bmcompiler.backends.lanes.kernels.forms import FormsKernel
 from bmcompiler.backends.lanes.kernels.fused_activation import activate, emit_activation
 from bmcompiler.backends.lanes.kernels.product import Product, product_of
+from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
@@ -89,7 +90,7 @@ class FloatMatmulKernel(LocalKernel):
                 if i > 1:
                     load_right(build, chunk, (c0, c1), right)
                 emit_product(build, (rows, chunk[1] - chunk[0], columns), place, right, outs[0], bias, i > 0)
-            emit_activation(build, op.activation, matrix_shape(rows, columns), outs[0])
+            emit_activation(build, op.activation, Words(outs[0], matrix_shape(rows, columns)))
 
         def store(build: Build, address: int) -> None:
             first = (batch * product.rows + r0) * product.columns + c0
@@ -129,7 +130,7 @@ class FloatMatmulKernel(LocalKernel):
         out = np.empty((len(product.pairs), product.rows, product.columns), np.float32)
         for target, (i, j) in zip(out, product.pairs):
             target[:] = _sums(a[i], b[j], chunks_of(product.depth), *bias)
-        return activate(op.activation, out.reshape(op.type.shape))
+        return activate(self.machine.arithmetic, op.activation, out.reshape(op.type.shape))
 
 
 class MatmulKernel(FormsKernel):

@@ -6,6 +6,7 @@ from math import prod
 from typing import ClassVar
 
 from bmcompiler.backends.bm1684.build import Build, extents, lane_bytes
+from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.kernels.base import (
     DeviceKernel,
     LocalKernel,
@@ -17,6 +18,7 @@ from bmcompiler.backends.bm1684.kernels.base import (
     item_bytes,
 )
 from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides, global_strides
+from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.packed.int_planes import Packed
 from bmcompiler.backends.bm1684.packed.int_recipes import program
 from bmcompiler.backends.bm1684.packed.int_words import IntWordsKernel
@@ -102,7 +104,7 @@ def _view(op: TensorOp) -> tuple[Shape, tuple[Strides, ...]]:
     if all(s == op.type.shape for s in shapes):
         view = flat_view(op.type.shape, _smallest(op))
         return view, (global_strides(view),) * len(shapes)
-    return broadcast_view(op.type.shape, shapes, _smallest(op))
+    return broadcast_view(MACHINE, op.type.shape, shapes, _smallest(op))
 
 
 def _operand(value: Value, view: Shape, strides: Strides, box: Box) -> tuple[Buffer, Packed]:
@@ -120,7 +122,7 @@ def _operand(value: Value, view: Shape, strides: Strides, box: Box) -> tuple[Buf
 
     buffer = Buffer(
         lane_bytes(loaded, item),
-        box_axes(strides, view, item),
+        box_axes(CHIP, strides, view, item),
         prod(loaded) * item,
         load,
         not is_activation(value),

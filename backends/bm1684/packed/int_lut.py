@@ -99,7 +99,7 @@ class WordLutKernel(_LutKernel):
 
         return TileWork(
             (Buffer(lane_bytes(dims), "nchw", prod(dims), load),),
-            (result_buffer(op.result, view, box),),
+            (result_buffer(self.chip, op.result, view, box),),
             (),
             compute,
             MACHINE.recorded(Recorder.lookup, 1, 0).cycles(dims),

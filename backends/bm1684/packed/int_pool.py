@@ -115,7 +115,7 @@ class WordAvgPoolKernel(IntAvgPool):
             self.emit_command(op, build, slide, box, ins[0], scratch[0], fields, item=4)
             steps.emit(build, dims, [scratch[0]], outs[0], scratch[1:])
 
-        out = result_buffer(op.result, dims4(op.result), box)
+        out = result_buffer(self.chip, op.result, dims4(op.result), box)
         scratch = (lane_bytes(dims),) * (1 + steps.registers)
         return TileWork((source,), (out,), scratch, compute, self.cycles(op, box) + steps.cycles(dims))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from bmcompiler.backends.bm1684.kernels.base import is_activation
+from bmcompiler.backends.lanes.kernels.base import is_activation
 from bmcompiler.backends.lanes.kernels.elementwise import ElementwiseKernel
 from bmcompiler.backends.lanes.recipes import (
     Recorder,

@@ -7,10 +7,9 @@ from functools import lru_cache
 from itertools import combinations
 from math import prod
 
-from bmcompiler.backends.bm1684.build import Box
-from bmcompiler.backends.bm1684.chip import CHIP
-from bmcompiler.backends.bm1684.kernels.base import MAX_CHANNELS, MAX_SIZE, pass_cycles, slowest
-from bmcompiler.backends.bm1684.layout import Shape, Strides, global_strides
+from bmcompiler.backends.lanes.facts import LaneFacts, Shape, Strides
+from bmcompiler.backends.lanes.machine import LaneMachine
+from bmcompiler.codegen.build import Box, dense_strides
 
 Axes = tuple[tuple[int, tuple[int, ...]], ...]
 """(size, stride in elements in each tensor) from the outermost axis on."""
@@ -38,7 +37,7 @@ def merged_axes(shape: tuple[int, ...], operands: tuple[tuple[int, ...], ...]) -
 
 @lru_cache(maxsize=4096)
 def broadcast_view(
-    shape: tuple[int, ...], operands: tuple[tuple[int, ...], ...], item: int = 4
+    machine: LaneMachine, shape: tuple[int, ...], operands: tuple[tuple[int, ...], ...], item: int = 4
 ) -> tuple[Shape, tuple[Strides, ...]]:
     """The 4-D shape that takes the fewest cycles, and the strides of each operand in it (0 = broadcast).
 
@@ -49,23 +48,24 @@ def broadcast_view(
     axes = merged_axes(shape, operands)
     if len(axes) > 4:
         raise ValueError("more than four axes")
-    native = _native(shape, operands)
-    best = min(_placements(axes), key=lambda placed: _rank(_shape(placed), item))
-    most = slowest(pass_cycles(_shape(best), item), item)
-    if native is not None and pass_cycles(_shape(native), item) <= most:
+    native = _native(machine.chip, shape, operands)
+    best = min(_placements(axes), key=lambda placed: _rank(machine, _shape(placed), item))
+    cycles = machine.cycles.pass_cycles
+    most = machine.slowest(cycles(_shape(best), item), item)
+    if native is not None and cycles(_shape(native), item) <= most:
         best = native
     strides = tuple(tuple(axis[1][i] for axis in best) for i in range(len(operands)))
     return _shape(best), strides  # type: ignore[return-value]
 
 
-def _rank(shape: Shape, item: int) -> tuple[int, bool, int]:
+def _rank(machine: LaneMachine, shape: Shape, item: int) -> tuple[int, bool, int]:
     """Fewest cycles first, of those what is a single tile, of those most channels."""
-    return pass_cycles(shape, item), shape[1] > MAX_CHANNELS, -shape[1]
+    return machine.cycles.pass_cycles(shape, item), shape[1] > machine.chip.most_channels, -shape[1]
 
 
-def _native(shape: tuple[int, ...], operands: tuple[tuple[int, ...], ...]) -> Axes | None:
+def _native(chip: LaneFacts, shape: tuple[int, ...], operands: tuple[tuple[int, ...], ...]) -> Axes | None:
     """The axes of a 4-D shape as they are: what convolutions leave in local memory and read from there."""
-    if len(shape) != 4 or max(shape) > MAX_SIZE or shape[1] > MAX_CHANNELS:
+    if len(shape) != 4 or not chip.fits_fields(shape):
         return None
     padded = [(1,) * (4 - len(s)) + s for s in operands]
     return tuple(
@@ -103,7 +103,7 @@ def _divisors(size: int) -> list[int]:
 
 def is_dense(strides: Strides, view: Shape) -> bool:
     """Whether an operand has all elements of the view in order; strides of single elements do not count."""
-    return all(a == b or size == 1 for a, b, size in zip(strides, global_strides(view), view))
+    return all(a == b or size == 1 for a, b, size in zip(strides, dense_strides(view), view))
 
 
 def box_offset(strides: Strides, box: Box) -> int:
@@ -111,7 +111,7 @@ def box_offset(strides: Strides, box: Box) -> int:
     return sum(lo * stride for (lo, _), stride in zip(box, strides))
 
 
-def box_axes(strides: Strides, view: Shape, item: int = 4, whole: bool = False) -> str:
+def box_axes(chip: LaneFacts, strides: Strides, view: Shape, item: int = 4, whole: bool = False) -> str:
     """The axes of the grid that what is loaded of an operand of `item`-byte elements depends on.
 
     Its values depend on the axes along which it does not repeat; where its images lie also depends on the channels of
@@ -119,5 +119,5 @@ def box_axes(strides: Strides, view: Shape, item: int = 4, whole: bool = False) 
     """
     if whole:
         return "nchw"
-    several = strides[0] and view[0] * item > 4 and view[1] > CHIP.lanes
+    several = strides[0] and view[0] > chip.image_slots(item) and view[1] > chip.lanes
     return "".join(axis for axis, step in zip("nchw", strides) if step or (axis == "c" and several))

@@ -1,4 +1,4 @@
-"""Conversions between floats and integers (bm1684.md 4.3, bm1684-recipes.md M1 to M6)."""
+"""Conversions between floats and integers."""
 
 from __future__ import annotations
 

@@ -6,16 +6,9 @@ from collections.abc import Callable
 from math import prod
 from typing import Any, ClassVar
 
-from bmcompiler.backends.bm1684.build import Build, extents, lane_bytes
-from bmcompiler.backends.bm1684.kernels.base import (
-    LocalKernel,
-    dims4,
-    elementwise_grid,
-    held,
-    is_activation,
-    item_bytes,
-)
-from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides, global_strides
+from bmcompiler.backends.lanes.build import LaneBuild
+from bmcompiler.backends.lanes.facts import LaneFacts, Shape, Strides
+from bmcompiler.backends.lanes.kernels.base import LocalKernel, dims4, held, is_activation, item_bytes
 from bmcompiler.backends.lanes.kernels.broadcast import box_axes, box_offset, broadcast_view, is_dense, merged_axes
 from bmcompiler.backends.lanes.recipes import Plane, Recorder, Register, Steps, powers
 from bmcompiler.backends.lanes.recipes.words import (
@@ -25,6 +18,7 @@ from bmcompiler.backends.lanes.recipes.words import (
     saturated,
     to_words,
 )
+from bmcompiler.codegen.build import dense_strides, extents
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, Held, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
@@ -68,30 +62,32 @@ class ElementwiseKernel(LocalKernel):
         return from_words(self.steps(op).evaluate(*words).reshape(op.type.shape), op.type.numpy)
 
     def grid(self, op: TensorOp) -> tuple[Axis, ...]:
-        return elementwise_grid(broadcast_view(op.type.shape, self.shapes(op))[0])
+        return self.machine.elementwise_grid(broadcast_view(self.machine, op.type.shape, self.shapes(op))[0])
 
     def work(self, op: TensorOp, box: Box) -> TileWork:
-        view, strides = broadcast_view(op.type.shape, self.shapes(op))
+        view, strides = broadcast_view(self.machine, op.type.shape, self.shapes(op))
         dims, steps = extents(box), self.steps(op)
         operands = [
-            _operand(v, view, by, box, steps.needs_default_layout(i))
+            _operand(self.chip, v, view, by, box, steps.needs_default_layout(i))
             for i, (v, by) in enumerate(zip(op.operands, strides))
         ]
 
-        def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+        def compute(build: LaneBuild, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             planes = [Plane(address, local) for address, (_, local) in zip(ins, operands)]
             steps.emit(build, dims, planes, outs[0], scratch)
 
         return TileWork(
             tuple(buffer for buffer, _ in operands),
-            (result_buffer(op.result, view, box),),
-            (lane_bytes(dims),) * steps.registers,
+            (result_buffer(self.chip, op.result, view, box),),
+            (self.chip.aligned_bytes(dims),) * steps.registers,
             compute,
             steps.cycles(dims),
         )
 
 
-def _operand(value: Value, view: Shape, strides: Strides, box: Box, whole: bool) -> tuple[Buffer, Strides | None]:
+def _operand(
+    chip: LaneFacts, value: Value, view: Shape, strides: Strides, box: Box, whole: bool
+) -> tuple[Buffer, Strides | None]:
     """How a tile of an operand is loaded, and its local strides.
 
     What repeats along n, h or w is loaded once and read again and again by zero strides, unless the tile must be
@@ -102,14 +98,14 @@ def _operand(value: Value, view: Shape, strides: Strides, box: Box, whole: bool)
     loaded: Shape = dims if whole else (n, c, h, w)
     item = value.type.numpy.itemsize
 
-    def load(build: Build, address: int) -> None:
+    def load(build: LaneBuild, address: int) -> None:
         start = build.source(value) + item * box_offset(strides, box)
         build.load_words(start, value.dtype, loaded, strides, address)
 
     dense = item == 4 and is_dense(strides, view)
     buffer = Buffer(
-        lane_bytes(loaded),
-        box_axes(strides, view, 4, whole),
+        chip.aligned_bytes(loaded),
+        box_axes(chip, strides, view, 4, whole),
         prod(loaded) * item,
         load,
         not is_activation(value),
@@ -117,7 +113,7 @@ def _operand(value: Value, view: Shape, strides: Strides, box: Box, whole: bool)
     )
     if loaded == dims:
         return buffer, None
-    local = tuple(0 if a != b else s for a, b, s in zip(loaded, dims, aligned_strides(loaded)))
+    local = tuple(0 if a != b else s for a, b, s in zip(loaded, dims, chip.aligned_strides(loaded)))
     return buffer, local  # type: ignore[return-value]
 
 
@@ -127,21 +123,21 @@ def _repeated(value: Value, view: Shape, strides: Strides, box: Box, loaded: Sha
         return None
     own = dims4(value)
     part = tuple((0, 1) if size == 1 else interval for size, interval in zip(own, box))
-    axes = zip(own, view, strides, global_strides(own))
+    axes = zip(own, view, strides, dense_strides(own))
     same = all(size == 1 or (size, step) == (whole, dense) for size, whole, step, dense in axes)
     return held(value, own, part) if same and extents(part) == loaded else None
 
 
-def result_buffer(value: Value, view: Shape, box: Box) -> Buffer:
+def result_buffer(chip: LaneFacts, value: Value, view: Shape, box: Box) -> Buffer:
     """A tile of words to store as elements of the result, which is seen as `view`."""
-    strides = global_strides(view)
+    strides = dense_strides(view)
     dims, item = extents(box), value.type.numpy.itemsize
 
-    def store(build: Build, address: int) -> None:
+    def store(build: LaneBuild, address: int) -> None:
         build.store_words(build.neuron(value) + item * box_offset(strides, box), item, dims, strides, address)
 
     return Buffer(
-        lane_bytes(dims), "nchw", prod(dims) * item, store, holds=held(value, view, box) if item == 4 else None
+        chip.aligned_bytes(dims), "nchw", prod(dims) * item, store, holds=held(value, view, box) if item == 4 else None
     )
 
 

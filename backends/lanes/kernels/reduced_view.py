@@ -7,12 +7,11 @@ from functools import lru_cache
 from itertools import groupby
 from math import prod
 
-from bmcompiler.backends.bm1684.chip import align_up
-from bmcompiler.backends.bm1684.kernels.base import BYTES_PER_CYCLE, pass_cycles
-from bmcompiler.backends.bm1684.layout import Shape, Strides
+from bmcompiler.backends.lanes.cycles import LaneCycles
+from bmcompiler.backends.lanes.facts import Shape, Strides
+from bmcompiler.backends.lanes.machine import LaneMachine
 
 _COMMANDS = 8  # of a short reduction; long ones take more time for the same bytes
-_BURST = 64  # bytes of the smallest memory access
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ class ReducedView:
 
 
 @lru_cache(maxsize=4096)
-def reduced_view(shape: tuple[int, ...], axes: tuple[int, ...]) -> ReducedView | None:
+def reduced_view(machine: LaneMachine, shape: tuple[int, ...], axes: tuple[int, ...]) -> ReducedView | None:
     """The view for a reduction of `axes`; None where kept and reduced axes alternate too often.
 
     What the elements of one sum are and their order, row by row of (h, w), does not depend on the view that is chosen.
@@ -65,14 +64,14 @@ def reduced_view(shape: tuple[int, ...], axes: tuple[int, ...]) -> ReducedView |
     outer = sizes.pop(0) if kinds.startswith("K") else 1
     count = sizes.pop(0) if sizes else 1
     inner = sizes.pop(0) if sizes else 1
-    return min(_choices(outer, count, inner), key=lambda view: (_cycles(view), -view.shape[3]))
+    return min(_choices(outer, count, inner), key=lambda view: (_cycles(machine.cycles, view), -view.shape[3]))
 
 
-def _cycles(view: ReducedView) -> float:
+def _cycles(timing: LaneCycles, view: ReducedView) -> float:
     """Rough cycles of some commands on the tensor and of loading and storing it: short runs fill the bus badly."""
     n, c, h, w = view.shape
     run, runs = (h * w, n * c) if view.strides[2] == w else (w, n * c * h)
-    return _COMMANDS * pass_cycles(view.shape) + 2 * runs * align_up(4 * run, _BURST) / BYTES_PER_CYCLE
+    return _COMMANDS * timing.pass_cycles(view.shape) + 2 * runs * timing.bursts(4 * run) / timing.bytes_per_cycle
 
 
 def _choices(outer: int, count: int, inner: int) -> list[ReducedView]:

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from bmcompiler.backends.bm1684.build import Box, Build, extents, lane_bytes
-from bmcompiler.backends.bm1684.chip import CHIP
-from bmcompiler.backends.bm1684.kernels.base import MAX_CHANNELS, MAX_SIZE, LocalKernel, is_activation
-from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides
+from bmcompiler.backends.lanes.build import LaneBuild
+from bmcompiler.backends.lanes.facts import Shape, Strides
+from bmcompiler.backends.lanes.kernels.base import LocalKernel, is_activation
 from bmcompiler.backends.lanes.kernels.broadcast import box_offset
 from bmcompiler.backends.lanes.kernels.reduced_view import ReducedView, reduced_view
 from bmcompiler.backends.lanes.recipes import Plane, Steps
 from bmcompiler.backends.lanes.recipes.recorder import REDUCED
+from bmcompiler.codegen.build import Box, extents
 from bmcompiler.codegen.tiling import Axis, Buffer, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
@@ -38,12 +38,12 @@ class ReductionKernel(LocalKernel):
 
     @rule("Kept and reduced axes must not alternate more than kept, reduced, kept, reduced")
     def has_view(self, op: TensorOp) -> bool:
-        return reduced_view(op.operands[0].shape, self.axes(op)) is not None
+        return reduced_view(self.machine, op.operands[0].shape, self.axes(op)) is not None
 
     @rule("At most 65535 elements may be reduced along neighbouring axes")
     def countable(self, op: TensorOp) -> bool:
         view = self.view(op)
-        return all(view.shape[axis] <= MAX_SIZE for axis in view.axes)
+        return all(view.shape[axis] <= self.chip.most_size for axis in view.axes)
 
     def axes(self, op: TensorOp) -> tuple[int, ...]:
         """The reduced axes of the first operand."""
@@ -62,7 +62,7 @@ class ReductionKernel(LocalKernel):
 
     def view(self, op: TensorOp) -> ReducedView:
         """How the operand is seen."""
-        view = reduced_view(op.operands[0].shape, self.axes(op))
+        view = reduced_view(self.machine, op.operands[0].shape, self.axes(op))
         assert view is not None  # has_view
         return view
 
@@ -90,13 +90,13 @@ class ReductionKernel(LocalKernel):
 
     # -- tiles ---------------------------------------------------------------------------------------------------------
     def grid(self, op: TensorOp) -> tuple[Axis, ...]:
-        view = self.view(op)
+        chip, view = self.chip, self.view(op)
         n, c, h, w = view.shape
         return (
-            Axis(n, 1, MAX_SIZE),
-            Axis(c, CHIP.lanes, MAX_CHANNELS),
+            Axis(n, 1, chip.most_images),
+            Axis(c, chip.lanes, chip.most_channels),
             Axis(h, cuts=False),
-            Axis(w, 1, MAX_SIZE, cuts=3 not in view.axes),
+            Axis(w, 1, chip.most_size, cuts=3 not in view.axes),
         )
 
     def work(self, op: TensorOp, box: Box) -> TileWork:
@@ -104,23 +104,56 @@ class ReductionKernel(LocalKernel):
         n, c, h, w = dims
         reduced = (n, c, 1, 1 if 3 in view.axes else w)
         vector: Shape = (1, c, h, 1)
-        spread = (0, *aligned_strides(vector)[1:3], 0)
-        inputs = [_tile(op.operands[0], view, box), *(_vector(v, vector) for v in op.operands[1:])]
+        spread = (0, *self.chip.aligned_strides(vector)[1:3], 0)
+        inputs = [self._tile(op.operands[0], view, box), *(self._vector(v, vector) for v in op.operands[1:])]
         if self.indexed:
-            inputs.append(_index_buffer(view, vector))
+            inputs.append(self._index_buffer(view, vector))
 
-        def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+        def compute(build: LaneBuild, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             planes = [Plane(ins[0]), *(Plane(address, spread) for address in ins[1:])]
             steps.emit(build, dims, planes, outs[0], scratch[: steps.registers], scratch[steps.registers :])
 
         small = steps.steps[-1].height == REDUCED
         return TileWork(
             tuple(inputs),
-            (_result(op.result, view, box, reduced if small else dims, view.out if small else view.strides),),
-            (lane_bytes(dims),) * steps.registers + (lane_bytes(reduced),) * steps.small_registers,
+            (self._result(op.result, view, box, reduced if small else dims, view.out if small else view.strides),),
+            (self.chip.aligned_bytes(dims),) * steps.registers
+            + (self.chip.aligned_bytes(reduced),) * steps.small_registers,
             compute,
             steps.cycles(dims),
         )
+
+    # -- buffers ---------------------------------------------------------------------------------------------------------
+    def _tile(self, value: Value, view: ReducedView, box: Box) -> Buffer:
+        dims = extents(box)
+
+        def load(build: LaneBuild, address: int) -> None:
+            source = build.source(value) + 4 * box_offset(view.strides, box)
+            build.load_words(source, value.dtype, dims, view.strides, address)
+
+        return Buffer(self.chip.aligned_bytes(dims), "nchw", 4 * prod(dims), load)
+
+    def _result(self, value: Value, view: ReducedView, box: Box, dims: Shape, strides: Strides) -> Buffer:
+        def store(build: LaneBuild, address: int) -> None:
+            target = build.neuron(value) + 4 * box_offset(strides, box)
+            build.store_words(target, 4, dims, strides, address)
+
+        return Buffer(self.chip.aligned_bytes(dims), "nchw", 4 * prod(dims), store)
+
+    def _vector(self, value: Value, shape: Shape) -> Buffer:
+        """Values along the reduced axis, one copy in every lane."""
+
+        def load(build: LaneBuild, address: int) -> None:
+            build.load_words(build.source(value), value.dtype, shape, _ALONG_ROWS, address)
+
+        return Buffer(self.chip.aligned_bytes(shape), "c", 4 * prod(shape), load, not is_activation(value))
+
+    def _index_buffer(self, view: ReducedView, shape: Shape) -> Buffer:
+        def load(build: LaneBuild, address: int) -> None:
+            source = build.coefficient(build.coefficients.constant(_index(view).tobytes()))
+            build.load_words(source, "f32", shape, _ALONG_ROWS, address)
+
+        return Buffer(self.chip.aligned_bytes(shape), "c", 4 * prod(shape), load, True)
 
 
 def _seen(array: NDArray[Any], shape: Shape, strides: Strides) -> NDArray[Any]:
@@ -129,38 +162,3 @@ def _seen(array: NDArray[Any], shape: Shape, strides: Strides) -> NDArray[Any]:
 
 def _index(view: ReducedView) -> NDArray[np.float32]:
     return np.arange(view.count, dtype=np.float32)
-
-
-def _tile(value: Value, view: ReducedView, box: Box) -> Buffer:
-    dims = extents(box)
-
-    def load(build: Build, address: int) -> None:
-        source = build.source(value) + 4 * box_offset(view.strides, box)
-        build.load_words(source, value.dtype, dims, view.strides, address)
-
-    return Buffer(lane_bytes(dims), "nchw", 4 * prod(dims), load)
-
-
-def _result(value: Value, view: ReducedView, box: Box, dims: Shape, strides: Strides) -> Buffer:
-    def store(build: Build, address: int) -> None:
-        target = build.neuron(value) + 4 * box_offset(strides, box)
-        build.store_words(target, 4, dims, strides, address)
-
-    return Buffer(lane_bytes(dims), "nchw", 4 * prod(dims), store)
-
-
-def _vector(value: Value, shape: Shape) -> Buffer:
-    """Values along the reduced axis, one copy in every lane."""
-
-    def load(build: Build, address: int) -> None:
-        build.load_words(build.source(value), value.dtype, shape, _ALONG_ROWS, address)
-
-    return Buffer(lane_bytes(shape), "c", 4 * prod(shape), load, not is_activation(value))
-
-
-def _index_buffer(view: ReducedView, shape: Shape) -> Buffer:
-    def load(build: Build, address: int) -> None:
-        source = build.coefficient(build.coefficients.constant(_index(view).tobytes()))
-        build.load_words(source, "f32", shape, _ALONG_ROWS, address)
-
-    return Buffer(lane_bytes(shape), "c", 4 * prod(shape), load, True)

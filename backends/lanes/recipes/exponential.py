@@ -1,4 +1,4 @@
-"""Powers of e and logarithms (bm1684.md 8), and what is built from them."""
+"""Powers of e and logarithms, and what is built from them."""
 
 from __future__ import annotations
 

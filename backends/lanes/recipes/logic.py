@@ -1,4 +1,4 @@
-"""Comparison and choice (bm1684-recipes.md 30 to 41, 85)."""
+"""Comparison and choice."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def less(m: Recorder, a: Number, b: Number) -> Register:
 
 
 def equal(m: Recorder, a: Register, b: Number) -> Register:
-    """a = b as 1 or 0: NaN is equal to nothing, and adding 0 makes both zeros one (M11)."""
+    """a = b as 1 or 0: NaN is equal to nothing, and adding 0 makes both zeros one."""
     same = m.same_bits(m.add(a, 0.0), m.add(b, 0.0), TRUE)
     return m.and_(same, _ordered(m, a))
 

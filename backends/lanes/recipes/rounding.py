@@ -1,4 +1,4 @@
-"""Whole numbers, and conversions between integers and floats (bm1684.md 4.3, bm1684-recipes.md M1 to M6, M13)."""
+"""Whole numbers, and conversions between integers and floats."""
 
 from __future__ import annotations
 
@@ -44,23 +44,23 @@ def truncate(m: Recorder, x: Register) -> Register:
 
 
 def round_small(m: Recorder, x: Register) -> Register:
-    """`round_even` of |x| below 2**22 in two commands (M13)."""
+    """`round_even` of |x| below 2**22 in two commands."""
     return m.sub(m.add(x, 12582912.0), 12582912.0)
 
 
 def round_away_to_int(m: Recorder, x: Register) -> Register:
-    """int32 nearest to x, halves away from zero, saturating (M4)."""
+    """int32 nearest to x, halves away from zero, saturating."""
     half = m.or_(m.and_(x, SIGN), _HALF_BELOW)
     return m.to_int(m.add(half, x))
 
 
 def quantize(m: Recorder, x: Number, low: float, high: float) -> Register:
-    """int32 nearest to x, halves away from zero, within `low` to `high` (M6 before packing)."""
+    """int32 nearest to x, halves away from zero, within `low` to `high`."""
     return round_away_to_int(m, m.min(m.max(x, low), high))
 
 
 def narrow_to_float(m: Recorder, x: Register, bits: int, signed: bool, slot: int = 0) -> Register:
-    """Float of the 8- or 16-bit integer number `slot` of each word (M1, M2)."""
+    """Float of the 8- or 16-bit integer number `slot` of each word."""
     first = bits * slot
     part = m.shift(x, -first) if first else x
     if first + bits < 32:
@@ -71,7 +71,7 @@ def narrow_to_float(m: Recorder, x: Register, bits: int, signed: bool, slot: int
 
 
 def int_to_float(m: Recorder, x: Register) -> Register:
-    """Float nearest to an int32 (M3): both halves are exact, their sum rounds once."""
+    """Float nearest to an int32: both halves are exact, their sum rounds once."""
     return m.add(m.mul(_upper(m, x), 65536.0), _lower(m, x))
 
 
@@ -99,6 +99,6 @@ def zero_for_nan(m: Recorder, x: Register) -> Register:
 
 
 def float_of_half(m: Recorder, x: Register, bits: int, plus: float) -> Register:
-    """Float of a signed integer of at most 16 bits in a word, plus a whole number (bm1684.md 7.3)."""
+    """Float of a signed integer of at most 16 bits in a word, plus a whole number."""
     low = m.xor(m.and_(x, 0xFFFF), _MIDDLES[bits])
     return m.sub(low, _OFFSETS[bits] - plus)

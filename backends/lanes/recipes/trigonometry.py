@@ -1,4 +1,4 @@
-"""Circular functions (bm1684-recipes.md 54, 55) and their inverses."""
+"""Circular functions and their inverses."""
 
 from __future__ import annotations
 
