@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -12,7 +11,9 @@ from bmcompiler.ir import Function, Module, Operation, Rewriter, Value, apply_pa
 from bmcompiler.ir.keys import STATED, STATED_NAMES, TENSOR_NAME
 from bmcompiler.ir.types import DTYPES
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.rewriting import Rule, Rules, hand_name, kind, make, producer
+from bmcompiler.ops.core import Weight
+from bmcompiler.ops.linear_quant import DequantizeLinear, QuantizeLinear
+from bmcompiler.passes.rewriting import Rules, RuleTable, hand_name, make, on, producer
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 
 
@@ -39,9 +40,9 @@ class AbsorbQdq(Pass):
             rules = _AbsorbQdq(module, function)
             table = rules.table()
 
-            def pattern(op: Operation, rewriter: Rewriter, table: Mapping[str, Sequence[Rule]] = table) -> bool:
-                rules = (*table.get(kind(op), ()), *table[""])
-                return isinstance(op, TensorOp) and any(rule(op, rewriter) for rule in rules)
+            def pattern(op: Operation, rewriter: Rewriter, table: RuleTable = table) -> bool:
+                rules = (*table.get(type(op), ()), *table[TensorOp]) if isinstance(op, TensorOp) else ()
+                return any(rule(op, rewriter) for rule in rules)
 
             changed |= apply_patterns(function, [pattern])
             if rules.found:
@@ -62,17 +63,17 @@ class _AbsorbQdq(Rules):
         self.inputs = dict(zip(function.arguments, function.input_names))
         self.found: dict[str, float] = stated(function)
 
-    def table(self) -> dict[str, tuple[Rule, ...]]:
-        return {"dequantize_linear": (self.pair,), "": (self.move,)}
+    def table(self) -> RuleTable:
+        return {**on(DequantizeLinear, self.pair), **on(TensorOp, self.move)}
 
-    def pair(self, op: TensorOp, rewriter: Rewriter) -> bool:
+    def pair(self, op: DequantizeLinear, rewriter: Rewriter) -> bool:
         """Rule 1."""
-        first = producer(op.input, "quantize_linear")
+        first = producer(op.input, QuantizeLinear)
         parameters = self.parameters(op)
         if first is None or parameters is None or parameters != self.parameters(first):
             return False
         value: Value = first.input
-        if value.dtype != op.result.dtype or producer(value, "weight"):
+        if value.dtype != op.result.dtype or producer(value, Weight):
             return False
         for gone in (first, op):
             hand_name(gone, value)
@@ -99,9 +100,9 @@ class _AbsorbQdq(Rules):
         """Rule 2."""
         if not op.selects or (len(op.operands), len(op.results)) != (1, 1):
             return False
-        first = producer(op.operands[0], "quantize_linear")
+        first = producer(op.operands[0], QuantizeLinear)
         parameters = self.parameters(first) if first is not None else None
-        if first is None or parameters is None or not first.input.type.is_float or producer(first.input, "weight"):
+        if first is None or parameters is None or not first.input.type.is_float or producer(first.input, Weight):
             return False
         hand_name(first, first.input)
         self.state(first.input, _threshold(*parameters, first.dtype))

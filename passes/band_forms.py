@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +9,11 @@ import numpy as np
 
 from bmcompiler.ir import Value
 from bmcompiler.ir.keys import is_weight
+from bmcompiler.ops.activation import Prelu
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.nn import Conv, Deconv
+from bmcompiler.ops.pool import AvgPool, MaxPool, Pool
+from bmcompiler.ops.shape import Concat, Upsample
 
 _LEAST_ROWS = 4
 """Images of fewer rows have no work for several bands."""
@@ -69,13 +72,21 @@ def best_rows(height: int, bands: int) -> int:
 
 def band_form(op: TensorOp, bands: int) -> Form | None:
     """The form of an op whose result is one image of several rows, None where there is none."""
-    by_class = _broadcast if op.broadcasts else _pointwise if op.pointwise else None
-    rule = _FORMS.get(op.opname, by_class)
-    if rule is None or len(op.results) != 1 or op.type.rank != 4:
+    if len(op.results) != 1 or op.type.rank != 4 or op.type.shape[0] != 1 or op.type.shape[2] < _LEAST_ROWS:
         return None
-    if op.type.shape[0] != 1 or op.type.shape[2] < _LEAST_ROWS:
-        return None
-    return rule(op, bands)
+    if isinstance(op, Conv):
+        return _conv(op, bands)
+    if isinstance(op, Deconv):
+        return _deconv(op, bands)
+    if isinstance(op, (MaxPool, AvgPool)):
+        return _pool(op, bands)
+    if isinstance(op, Upsample):
+        return _upsample(op, bands)
+    if isinstance(op, Concat):
+        return _concat(op, bands)
+    if op.broadcasts:
+        return _broadcast(op, bands)
+    return _pointwise(op, bands) if op.pointwise or isinstance(op, Prelu) else None
 
 
 def _pointwise(op: TensorOp, bands: int) -> Form | None:
@@ -97,17 +108,17 @@ def _repeats(value: Value) -> bool:
     return (n, h) == (1, 1)
 
 
-def _concat(op: TensorOp, bands: int) -> Form | None:
+def _concat(op: Concat, bands: int) -> Form | None:
     if op.axis % 4 != 1 or any(map(is_weight, op.operands)):
         return None
     return Form(op.type.shape[2], bands, tuple(range(len(op.operands))))
 
 
-def _upsample(op: TensorOp, bands: int) -> Form:
+def _upsample(op: Upsample, bands: int) -> Form:
     return Form(op.type.shape[2], bands, (0,), 1, op.scale[0])
 
 
-def _conv(op: TensorOp, bands: int) -> Form | None:
+def _conv(op: Conv, bands: int) -> Form | None:
     if not all(map(is_weight, op.operands[1:])):
         return None
     reach = op.dilations[0] * (op.weight.shape[2] - 1)
@@ -115,7 +126,7 @@ def _conv(op: TensorOp, bands: int) -> Form | None:
     return _sliding(op, bands, reach, fill, {"pads": (0, 0, *op.pads[2:])})
 
 
-def _sliding(op: TensorOp, bands: int, reach: int, fill: int, changes: dict[str, Any]) -> Form | None:
+def _sliding(op: Conv | Pool, bands: int, reach: int, fill: int, changes: dict[str, Any]) -> Form | None:
     """Windows that reach over `reach` rows beyond their first."""
     top, stride = op.pads[0], op.strides[0]
     if top > reach or op.operands[0].shape[2] < _LEAST_ROWS:
@@ -125,7 +136,7 @@ def _sliding(op: TensorOp, bands: int, reach: int, fill: int, changes: dict[str,
     return Form(op.type.shape[2], bands, (0,), stride, 1, top, bottom, fill, changes, below)
 
 
-def _deconv(op: TensorOp, bands: int) -> Form | None:
+def _deconv(op: Deconv, bands: int) -> Form | None:
     """Of the rows that the bands with their neighbours make, pads cut away what belongs to other bands."""
     top, stride, reach = op.pads[0], op.strides[0], op.dilations[0] * (op.weight.shape[2] - 1)
     height = op.input.shape[2]
@@ -138,27 +149,15 @@ def _deconv(op: TensorOp, bands: int) -> Form | None:
     return Form(op.type.shape[2], bands, (0,), 1, stride, above, below, 0, changes, outside)
 
 
-def _pool(op: TensorOp, bands: int) -> Form | None:
+def _pool(op: Pool, bands: int) -> Form | None:
     _, _, left, right = op.pads
     if op.ceil_mode:  # what the last windows see beyond the padding becomes padding
         taps = op.taps()[1] * (op.kernel[1] - 1) + 1
         right = max(right, (op.type.shape[3] - 1) * op.strides[1] + taps - op.input.shape[3] - left)
     changes: dict[str, Any] = {"pads": (0, 0, left, right), "ceil_mode": False}
-    if op.opname == "avg_pool":
+    if isinstance(op, AvgPool):
         changes["count_include_pad"] = True
         fill = 0
     else:
         fill = int(np.iinfo(op.type.numpy).min)
     return _sliding(op, bands, op.taps()[0] * (op.kernel[0] - 1), fill, changes)
-
-
-_FORMS: dict[str, Callable[[TensorOp, int], Form | None]] = {
-    "conv": _conv,
-    "deconv": _deconv,
-    "max_pool": _pool,
-    "avg_pool": _pool,
-    "upsample": _upsample,
-    "concat": _concat,
-    "prelu": _pointwise,
-}
-"""Ops by name; others are found by what they say of themselves."""

@@ -6,10 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from bmcompiler.ir import Operation, Rewriter, Value
+from bmcompiler.ops.activation import Neg
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.elementwise import Add, Div, Mul, Pow, Sub
+from bmcompiler.ops.norm import Scale
 from bmcompiler.passes.rewriting import Rules, activates, inherit, locations, producer, sole
 
-_ARITHMETIC = ("add", "sub", "mul", "div", "scale", "neg")
+_ARITHMETIC = (Add, Sub, Mul, Div, Scale, Neg)
 _HIGHEST = 4
 
 
@@ -54,18 +57,18 @@ class ArithmeticRules(Rules):
         """(x, factor, offset) when op = factor * x + offset with numbers."""
         if not op.type.is_float or activates(op):
             return None
-        if op.opname == "neg":
+        if isinstance(op, Neg):
             return op.operands[0], -1.0, 0.0
-        if op.opname == "scale":
+        if isinstance(op, Scale):
             factor, offset = self.uniform(op.weight), 0.0 if op.bias is None else self.uniform(op.bias)
             return None if factor is None or offset is None else (op.operands[0], factor, offset)
         for i in (0, 1):
             x, number = op.operands[i], self.uniform(op.operands[1 - i])
             if number is None or self.constant(x) is not None or x.shape != op.type.shape:
                 continue
-            if op.opname in ("add", "mul"):
-                return (x, 1.0, number) if op.opname == "add" else (x, number, 0.0)
-            if op.opname == "sub":
+            if isinstance(op, (Add, Mul)):
+                return (x, 1.0, number) if isinstance(op, Add) else (x, number, 0.0)
+            if isinstance(op, Sub):
                 return (x, 1.0, -number) if i == 0 else (x, -1.0, number)
             return (x, 1.0 / number, 0.0) if i == 0 and number else None
         return None
@@ -76,12 +79,12 @@ class ArithmeticRules(Rules):
         open_values = [op.result]
         while open_values:
             value = open_values.pop()
-            at = op if value is op.result else sole(value, "mul", "div", "scale", "neg")
+            at = op if value is op.result else sole(value, Mul, Div, Scale, Neg)
             step = self.step(at) if at is not None else None
             if at is not None and step is not None and step[2] == 0:
                 found.number *= step[1]
                 open_values.append(step[0])
-            elif at is not None and at.opname == "mul" and at.operands[0] is not at.operands[1]:
+            elif at is not None and isinstance(at, Mul) and at.operands[0] is not at.operands[1]:
                 open_values += reversed(at.operands)
             else:
                 found.values.append(value)
@@ -96,10 +99,10 @@ class ArithmeticRules(Rules):
         number = self.uniform(value)
         if number is not None:
             return {0: number}, []
-        op = producer(value, *_ARITHMETIC, "pow")
+        op = producer(value, *_ARITHMETIC, Pow)
         if op is None or op.type.shape != x.shape or activates(op):
             return None
-        if op.opname == "scale":
+        if isinstance(op, Scale):
             step = self.step(op)
             inner = self.polynomial(op.operands[0], x) if step is not None else None
             if step is None or inner is None:

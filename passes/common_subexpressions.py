@@ -9,6 +9,7 @@ from typing import Any
 
 from bmcompiler.ir import Function, Module
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.core import Weight
 from bmcompiler.passes.rewriting import hand_name, locations
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 
@@ -33,18 +34,18 @@ class CommonSubexpressions(Pass):
 
 def _merge(module: Module, function: Function) -> bool:
     ops = [op for op in function.ops if isinstance(op, TensorOp) and not op.regions]
-    weight_types = Counter(op.type for op in ops if op.opname == "weight")
+    weight_types = Counter(op.type for op in ops if isinstance(op, Weight))
     seen: dict[Hashable, TensorOp] = {}
     changed = False
     for op in ops:
         # a digest reads the whole array: spare that for a type that occurs once
-        lone = op.opname == "weight" and weight_types[op.type] == 1
+        lone = isinstance(op, Weight) and weight_types[op.type] == 1
         first = op if lone else seen.setdefault(_key(module, op), op)
         if first is op:
             continue
         for old, new in zip(op.results, first.results):
             old.replace_all_uses_with(new)
-        if op.opname != "weight":
+        if not isinstance(op, Weight):
             first.location = locations(first, op)
             hand_name(op, first.results[0])
         op.erase()
@@ -54,7 +55,7 @@ def _merge(module: Module, function: Function) -> bool:
 
 def _key(module: Module, op: TensorOp) -> Hashable:
     types = tuple(result.type for result in op.results)
-    if op.opname == "weight":
+    if isinstance(op, Weight):
         # text without its side file still knows the digests of its weights
         digest = module.weights.digest(op.key) if op.key in module.weights else op.sha256 or f"key {op.key}"
         return ("weight", digest, types)

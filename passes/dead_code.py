@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bmcompiler.ir import Module, erase_dead
-from bmcompiler.passes.rewriting import kind
+from bmcompiler.ops.core import Weight
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 
 
@@ -23,7 +23,7 @@ class DeadCode(Pass):
         changed = False
         for function in module.functions:
             changed |= erase_dead(function)
-        used = {op.attributes["key"] for op in module.walk() if kind(op) == "weight"}
+        used = {op.attributes["key"] for op in module.walk() if isinstance(op, Weight)}
         unused = [key for key in module.weights if key not in used]
         for key in unused:
             del module.weights[key]

@@ -7,12 +7,27 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bmcompiler.ir import Module, Rewriter, Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.rewriting import PatternPass, Rule, Rules, activates, channel_axis, inherit, make, rebuild, sole
+from bmcompiler.ops.elementwise import Add, Binary, Div, Mul, Sub
+from bmcompiler.ops.nn import Conv, Convolution, Deconv, Matmul
+from bmcompiler.ops.norm import BatchNorm, Scale
+from bmcompiler.passes.rewriting import (
+    PatternPass,
+    Rules,
+    RuleTable,
+    activates,
+    channel_axis,
+    inherit,
+    make,
+    on,
+    on_each,
+    rebuild,
+    sole,
+)
 
 if TYPE_CHECKING:
     import numpy as np
 
-_HEAVY = ("conv", "deconv", "matmul")
+_Heavy = Convolution | Matmul
 
 
 @dataclass(frozen=True)
@@ -42,16 +57,18 @@ class _Affine(NamedTuple):
 
 
 class _FoldBatchNorm(Rules):
-    def table(self) -> dict[str, tuple[Rule, ...]]:
+    def table(self) -> RuleTable:
         return {
-            "batch_norm": (self.batch_norm,),
-            **dict.fromkeys(("add", "sub", "mul", "div"), (self.arithmetic,)),
-            "scale": (self.merge, self.into_producer),
-            **dict.fromkeys(_HEAVY, (self.into_reader,)),
+            **on(BatchNorm, self.batch_norm),
+            **on_each((Add, Sub, Mul, Div), self.arithmetic),
+            **on(Scale, self.merge, self.into_producer),
+            **on(Conv, self.into_reader),
+            **on(Deconv, self.into_reader),
+            **on(Matmul, self.into_reader),
         }
 
     # -- rules 1 and 2 -----------------------------------------------------------------------------------------------
-    def batch_norm(self, op: TensorOp, rewriter: Rewriter) -> bool:
+    def batch_norm(self, op: BatchNorm, rewriter: Rewriter) -> bool:
         """Rule 1. y = (x - mean) / sqrt(variance + epsilon) * gamma + beta."""
         import numpy as np
 
@@ -63,28 +80,28 @@ class _FoldBatchNorm(Rules):
         self.to_scale(op, op.input, _Affine(factor, beta - mean * factor), 1, rewriter)
         return True
 
-    def arithmetic(self, op: TensorOp, rewriter: Rewriter) -> bool:
+    def arithmetic(self, op: Binary, rewriter: Rewriter) -> bool:
         """Rule 2."""
         import numpy as np
 
         if not op.type.is_float or activates(op) or (constant_side := self.constant_side(op)) is None:
             return False
         x, constant = op.operands[1 - constant_side], self.constant(op.operands[constant_side])
-        if constant is None or x.shape != op.type.shape or (op.opname == "div" and constant_side == 0):
+        if constant is None or x.shape != op.type.shape or (isinstance(op, Div) and constant_side == 0):
             return False
         axis = channel_axis(constant.shape, x.shape)
         if axis is None:
             return False
         values = np.broadcast_to(constant.astype(np.float64).ravel(), (x.shape[axis],))
-        if op.opname == "mul":
+        if isinstance(op, Mul):
             affine = _Affine(values, None)
-        elif op.opname == "div":
+        elif isinstance(op, Div):
             if not values.all():
                 return False
             affine = _Affine(1.0 / values, None)
         else:
-            from_constant = op.opname == "sub" and constant_side == 0
-            from_x = op.opname == "sub" and constant_side == 1
+            from_constant = isinstance(op, Sub) and constant_side == 0
+            from_x = isinstance(op, Sub) and constant_side == 1
             affine = _Affine(np.full(x.shape[axis], -1.0 if from_constant else 1.0), -values if from_x else values)
         self.to_scale(op, x, affine, axis, rewriter)
         return True
@@ -105,9 +122,9 @@ class _FoldBatchNorm(Rules):
         return [factor, self.weight(affine.offset.astype(x.type.numpy), None, op, rewriter, f"{op.label}.shift")]
 
     # -- rule 3 ------------------------------------------------------------------------------------------------------
-    def merge(self, op: TensorOp, rewriter: Rewriter) -> bool:
+    def merge(self, op: Scale, rewriter: Rewriter) -> bool:
         """Rule 3."""
-        before = sole(op.input, "scale")
+        before = sole(op.input, Scale)
         if before is None:
             return False
         first, second = self.affine(before, op.axis), self.affine(op, op.axis)
@@ -120,7 +137,7 @@ class _FoldBatchNorm(Rules):
         rewriter.replace_with(op, inherit(merged, before, op))
         return True
 
-    def affine(self, op: TensorOp, axis: int) -> _Affine | None:
+    def affine(self, op: Scale, axis: int) -> _Affine | None:
         """What a float scale does along `axis`: its own axis, or any when all its channels are alike."""
         import numpy as np
 
@@ -136,13 +153,13 @@ class _FoldBatchNorm(Rules):
         return _Affine(np.full(size, one), None if op.bias is None else np.full(size, other))
 
     # -- rule 4 ------------------------------------------------------------------------------------------------------
-    def into_producer(self, op: TensorOp, rewriter: Rewriter) -> bool:
+    def into_producer(self, op: Scale, rewriter: Rewriter) -> bool:
         """Rule 4."""
-        heavy = sole(op.input, *_HEAVY)
+        heavy = sole(op.input, Convolution, Matmul)
         weight, bias = (None, None) if heavy is None else self.parameters(heavy)
         if heavy is None or weight is None or activates(heavy):
             return False
-        affine = self.affine(op, heavy.type.rank - 1 if heavy.opname == "matmul" else 1)
+        affine = self.affine(op, heavy.type.rank - 1 if isinstance(heavy, Matmul) else 1)
         if affine is None:
             return False
         offset = _plus(None if bias is None else bias * affine.factor, affine.offset)
@@ -154,19 +171,19 @@ class _FoldBatchNorm(Rules):
         rewriter.replace_with(op, inherit(fresh, heavy, op))
         return True
 
-    def parameters(self, op: TensorOp) -> tuple[np.ndarray | None, np.ndarray | None]:
+    def parameters(self, op: _Heavy) -> tuple[np.ndarray | None, np.ndarray | None]:
         """Weight and bias of a float op in float64; no weight when anything about them is not constant."""
         import numpy as np
 
         weight, bias = self.constant(op.operands[1]), self.constant(op.bias)
-        two_axes = op.opname != "matmul" or (weight is not None and weight.ndim == 2)
+        two_axes = not isinstance(op, Matmul) or (weight is not None and weight.ndim == 2)
         if weight is None or not two_axes or not op.type.is_float or (op.bias is not None and bias is None):
             return None, None
         return weight.astype(np.float64), None if bias is None else bias.astype(np.float64)
 
     def reweighted(
         self,
-        heavy: TensorOp,
+        heavy: _Heavy,
         x: Value,
         anchor: TensorOp,
         rewriter: Rewriter,
@@ -184,18 +201,18 @@ class _FoldBatchNorm(Rules):
         return rebuild(heavy, operands)
 
     # -- rule 5 ------------------------------------------------------------------------------------------------------
-    def into_reader(self, op: TensorOp, rewriter: Rewriter) -> bool:
+    def into_reader(self, op: _Heavy, rewriter: Rewriter) -> bool:
         """Rule 5."""
-        before = sole(op.operands[0], "scale")
+        before = sole(op.operands[0], Scale)
         weight, bias = (None, None) if before is None else self.parameters(op)
-        if before is None or weight is None or (op.opname == "matmul" and op.transpose_left):
+        if before is None or weight is None or (isinstance(op, Matmul) and op.transpose_left):
             return False
-        affine = self.affine(before, before.type.rank - 1 if op.opname == "matmul" else 1)
+        affine = self.affine(before, before.type.rank - 1 if isinstance(op, Matmul) else 1)
         if affine is None:
             return False
         if affine.offset is not None and affine.offset.any():
             # a deconvolution sums fewer taps at its borders, and padding adds zeros that the shift never saw
-            if op.opname == "deconv" or (op.opname == "conv" and any(op.pads)):
+            if isinstance(op, Deconv) or (isinstance(op, Conv) and any(op.pads)):
                 return False
             bias = _plus(bias, _spread(op, affine.offset, weight))
         scaled = weight * _per_input(op, affine.factor)
@@ -211,34 +228,34 @@ def _plus(a: np.ndarray | None, b: np.ndarray | None) -> np.ndarray | None:
     return total
 
 
-def _per_output(op: TensorOp, factor: np.ndarray) -> np.ndarray:
+def _per_output(op: _Heavy, factor: np.ndarray) -> np.ndarray:
     """A factor per output channel, shaped to multiply the weight."""
-    if op.opname == "conv":
+    if isinstance(op, Conv):
         return factor[:, None, None, None]
-    if op.opname == "matmul":
+    if isinstance(op, Matmul):
         return factor[:, None] if op.transpose_right else factor
     return _grouped(op, factor)
 
 
-def _per_input(op: TensorOp, factor: np.ndarray) -> np.ndarray:
+def _per_input(op: _Heavy, factor: np.ndarray) -> np.ndarray:
     """A factor per input channel, shaped to multiply the weight."""
-    if op.opname == "deconv":
+    if isinstance(op, Deconv):
         return factor[:, None, None, None]
-    if op.opname == "matmul":
+    if isinstance(op, Matmul):
         return factor if op.transpose_right else factor[:, None]
     return _grouped(op, factor)
 
 
-def _grouped(op: TensorOp, factor: np.ndarray) -> np.ndarray:
+def _grouped(op: Convolution, factor: np.ndarray) -> np.ndarray:
     """Axis 1 of a grouped weight counts channels within a group, axis 0 runs through all groups."""
     groups = factor.reshape(op.group, -1)
     rows: int = op.operands[1].shape[0] // op.group
     return groups.repeat(rows, axis=0)[:, :, None, None]
 
 
-def _spread(op: TensorOp, offset: np.ndarray, weight: np.ndarray) -> np.ndarray:
+def _spread(op: _Heavy, offset: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """What a constant offset per input channel adds to each output channel."""
-    if op.opname == "matmul":
+    if isinstance(op, Matmul):
         total: np.ndarray = weight @ offset if op.transpose_right else offset @ weight
         return total
     summed: np.ndarray = (weight * _per_input(op, offset)).sum(axis=(1, 2, 3))

@@ -8,7 +8,7 @@ from bmcompiler.errors import UsageError
 from bmcompiler.interpreter import evaluate_op
 from bmcompiler.ir import Module, Rewriter
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.rewriting import PatternPass, Rule, Rules, make
+from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, make, on
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class _FoldConstants(Rules):
         super().__init__(module)
         self.max_elements = max_elements
 
-    def table(self) -> dict[str, tuple[Rule, ...]]:
-        return {"": (self.fold,)}
+    def table(self) -> RuleTable:
+        return {**on(TensorOp, self.fold)}
 
     def fold(self, op: TensorOp, rewriter: Rewriter) -> bool:
         """Rule 1."""

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 from bmcompiler.ir import Module, Rewriter, Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.rewriting import PatternPass, Rule, Rules, inherit, make, producer, rebuild
+from bmcompiler.ops.nn import Conv
+from bmcompiler.ops.pool import AvgPool, MaxPool, Pool
+from bmcompiler.ops.shape import Pad
+from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, inherit, make, on, producer, rebuild
 
 
 @dataclass(frozen=True)
@@ -28,17 +31,18 @@ class FoldPad(PatternPass):
 
 
 class _FoldPad(Rules):
-    def table(self) -> dict[str, tuple[Rule, ...]]:
-        return {"conv": (self.conv,), "max_pool": (self.max_pool,), "avg_pool": (self.avg_pool,), "pad": (self.merge,)}
+    def table(self) -> RuleTable:
+        pools = {**on(MaxPool, self.max_pool), **on(AvgPool, self.avg_pool)}
+        return {**on(Conv, self.conv), **pools, **on(Pad, self.merge)}
 
-    def conv(self, op: TensorOp, rewriter: Rewriter) -> bool:
+    def conv(self, op: Conv, rewriter: Rewriter) -> bool:
         """Rule 1."""
         pad = _spatial_pad(op.input)
         if pad is None or pad.value != 0:
             return False
         return _absorb(op, pad, {}, rewriter)
 
-    def max_pool(self, op: TensorOp, rewriter: Rewriter) -> bool:
+    def max_pool(self, op: MaxPool, rewriter: Rewriter) -> bool:
         """Rule 2."""
         pad = _spatial_pad(op.input)
         if pad is None or op.ceil_mode or op.dilations != (1, 1):
@@ -46,16 +50,16 @@ class _FoldPad(Rules):
         harmless = pad.value == _lowest(pad.type.dtype) or (pad.value == 0 and _never_negative(pad.operands[0]))
         return harmless and _absorb(op, pad, {}, rewriter)
 
-    def avg_pool(self, op: TensorOp, rewriter: Rewriter) -> bool:
+    def avg_pool(self, op: AvgPool, rewriter: Rewriter) -> bool:
         """Rule 3."""
         pad = _spatial_pad(op.input)
         if pad is None or pad.value != 0 or op.ceil_mode or (any(op.pads) and not op.count_include_pad):
             return False
         return _absorb(op, pad, {"count_include_pad": True}, rewriter)
 
-    def merge(self, op: TensorOp, rewriter: Rewriter) -> bool:
+    def merge(self, op: Pad, rewriter: Rewriter) -> bool:
         """Rule 4."""
-        before = producer(op.operands[0], "pad")
+        before = producer(op.operands[0], Pad)
         if before is None or (before.mode, op.mode) != ("constant", "constant") or before.value != op.value:
             return False
         pads = tuple(a + b for a, b in zip(before.pads, op.pads))
@@ -65,18 +69,20 @@ class _FoldPad(Rules):
         return True
 
 
-def _spatial_pad(value: Value) -> TensorOp | None:
+def _spatial_pad(value: Value) -> Pad | None:
     """The constant pad of axes 2 and 3 alone that makes `value`, keeping its type."""
-    pad = producer(value, "pad")
+    pad = producer(value, Pad)
     if pad is None or pad.mode != "constant" or pad.type.rank != 4 or any(pad.pads[:4]):
         return None
     return pad if pad.type.quant == pad.operands[0].type.quant else None
 
 
-def _absorb(op: TensorOp, pad: TensorOp, changes: dict[str, object], rewriter: Rewriter) -> bool:
+def _absorb(op: Conv | Pool, pad: Pad, changes: dict[str, object], rewriter: Rewriter) -> bool:
     pads = tuple(a + b for a, b in zip(op.pads, pad.pads[4:]))
-    if op.opname != "conv" and any(p >= kernel for p, kernel in zip(pads, (op.kernel[0],) * 2 + (op.kernel[1],) * 2)):
-        return False
+    if isinstance(op, Pool):
+        rows, columns = op.kernel
+        if any(size >= kernel for size, kernel in zip(pads, (rows, rows, columns, columns))):
+            return False
     fresh = rebuild(op, [pad.operands[0], *op.operands[1:]], pads=pads, **changes)
     rewriter.replace_with(op, inherit(fresh, pad, op))
     return True

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from bmcompiler.ir import Module, Operation, Rewriter, apply_patterns
 from bmcompiler.ir.keys import PLACE_CPU
+from bmcompiler.ops.activation import Clip, Relu
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.rules import Activated
-from bmcompiler.passes.rewriting import activates, inherit, kind, rebuild
+from bmcompiler.passes.rewriting import activates, inherit, rebuild
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.target import Target, unsupported_reason
 
@@ -56,6 +57,6 @@ def _fuse(op: TensorOp, target: Target | None, rewriter: Rewriter) -> bool:
 
 def _activation(op: TensorOp) -> str:
     """Rules 1 and 2: the name of the activation that `op` is, "" for any other op."""
-    if kind(op) == "clip":
+    if isinstance(op, Clip):
         return "relu6" if (op.min, op.max) == (0.0, 6.0) else ""
-    return "relu" if kind(op) == "relu" else ""
+    return "relu" if isinstance(op, Relu) else ""

@@ -7,9 +7,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from bmcompiler.ir import Module, Rewriter, Value
+from bmcompiler.ops.activation import Exp, Log, Sigmoid, Softplus, Tanh
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.elementwise import Div, Mul, Pow
+from bmcompiler.ops.functions import Erf
+from bmcompiler.ops.norm import Scale
 from bmcompiler.passes.chains import ArithmeticRules, become, closed
-from bmcompiler.passes.rewriting import PatternPass, Rule, Rules, make, sole
+from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, make, on, sole
 
 _CUBIC = 0.044715
 """Coefficient of the tanh form of GELU (Hendrycks and Gimpel, arXiv 1606.08415)."""
@@ -44,25 +48,25 @@ class _Gate(NamedTuple):
 
 
 class _FuseGates(ArithmeticRules):
-    def table(self) -> dict[str, tuple[Rule, ...]]:
+    def table(self) -> RuleTable:
         return {
-            "div": (self.quotient, self.gate),
-            "pow": (self.reciprocal,),
-            "log": (self.softplus,),
-            "mul": (self.gate,),
-            "scale": (self.gate,),
+            **on(Div, self.quotient, self.gate),
+            **on(Pow, self.reciprocal),
+            **on(Log, self.softplus),
+            **on(Mul, self.gate),
+            **on(Scale, self.gate),
         }
 
     # -- rules 1 to 3: quotients -------------------------------------------------------------------------------------
     def one_plus_exp(self, value: Value) -> tuple[Value, list[TensorOp]] | None:
         """(z, ops) when value = 1 + exp(z)."""
         line = self.chain(value)
-        exp = sole(line.source, "exp")
+        exp = sole(line.source, Exp)
         if exp is None or not line.ops or (line.factor, line.offset) != (1.0, 1.0):
             return None
         return exp.operands[0], [*line.ops, exp]
 
-    def quotient(self, op: TensorOp, rewriter: Rewriter) -> bool:
+    def quotient(self, op: Div, rewriter: Rewriter) -> bool:
         """Rule 1, and rule 3 for x / (1 + exp(-a*x))."""
         bottom = self.one_plus_exp(op.operands[1])
         if bottom is None:
@@ -77,7 +81,7 @@ class _FuseGates(ArithmeticRules):
             return become(op, make("swish", [inner.source], {"alpha": -inner.factor}), ops, rewriter)
         return False
 
-    def reciprocal(self, op: TensorOp, rewriter: Rewriter) -> bool:
+    def reciprocal(self, op: Pow, rewriter: Rewriter) -> bool:
         """Rule 1, (1 + exp(-x)) ** -1."""
         bottom = self.one_plus_exp(op.operands[0]) if self.uniform(op.operands[1]) == -1.0 else None
         inner = self.chain(bottom[0]) if bottom is not None else None
@@ -88,7 +92,7 @@ class _FuseGates(ArithmeticRules):
             return False
         return become(op, make("sigmoid", [inner.source]), ops, rewriter)
 
-    def softplus(self, op: TensorOp, rewriter: Rewriter) -> bool:
+    def softplus(self, op: Log, rewriter: Rewriter) -> bool:
         """Rule 2."""
         inside = self.one_plus_exp(op.operands[0])
         if inside is None or inside[0].shape != op.type.shape:
@@ -114,7 +118,7 @@ class _FuseGates(ArithmeticRules):
     def bent(self, value: Value, x: Value) -> _Gate | None:
         """The factor that makes an activation of `x`."""
         line = self.chain(value)
-        curve = sole(line.source, "sigmoid", "tanh", "erf")
+        curve = sole(line.source, Sigmoid, Tanh, Erf)
         if curve is None:
             return None
         ops = [*line.ops, curve]
@@ -126,25 +130,25 @@ class _FuseGates(ArithmeticRules):
         if inner is None:
             return None
         terms, root = inner[0], math.sqrt(0.5)
-        wanted = {1: root} if curve.opname == "erf" else {1: 2 * root / math.sqrt(math.pi)}
+        wanted = {1: root} if isinstance(curve, Erf) else {1: 2 * root / math.sqrt(math.pi)}
         attributes = {}
-        if curve.opname == "tanh":
+        if isinstance(curve, Tanh):
             wanted[3] = wanted[1] * _CUBIC
             attributes = {"approximate": "tanh"}
         alike = all(_close(terms.get(power, 0.0), wanted.get(power, 0.0)) for power in {*terms, *wanted})
-        if curve.opname == "sigmoid" or not alike:
+        if isinstance(curve, Sigmoid) or not alike:
             return None
         return _Gate("gelu", attributes, 2 * line.factor, [*ops, *inner[1]])
 
     def plain_gate(self, curve: TensorOp, x: Value, factor: float, ops: list[TensorOp]) -> _Gate | None:
         """Rules 3 and 4."""
-        if curve.opname == "sigmoid":
+        if isinstance(curve, Sigmoid):
             inner = self.chain(curve.operands[0])
             if inner.source is not x or inner.offset != 0:
                 return None
             return _Gate("swish", {"alpha": inner.factor}, factor, [*ops, *inner.ops])
-        softplus = sole(curve.operands[0], "softplus")
-        if curve.opname != "tanh" or softplus is None or softplus.operands[0] is not x:
+        softplus = sole(curve.operands[0], Softplus)
+        if not isinstance(curve, Tanh) or softplus is None or softplus.operands[0] is not x:
             return None
         return _Gate("mish", {}, factor, [*ops, softplus])
 

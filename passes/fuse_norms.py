@@ -6,9 +6,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from bmcompiler.ir import Module, Rewriter, Value
+from bmcompiler.ops.activation import Sqrt
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.elementwise import Add, Div, Mul, Pow, Sub
+from bmcompiler.ops.norm import LastAxesNorm, LayerNorm, RmsNorm, Scale
+from bmcompiler.ops.reduce import Reduce
 from bmcompiler.passes.chains import become, closed
-from bmcompiler.passes.rewriting import PatternPass, Rule, Rules, activates, inherit, make, producer, sole
+from bmcompiler.passes.rewriting import (
+    PatternPass,
+    Rules,
+    RuleTable,
+    activates,
+    inherit,
+    make,
+    on,
+    producer,
+    sole,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,20 +55,20 @@ class _Root(NamedTuple):
 
 
 class _FuseNorms(Rules):
-    def table(self) -> dict[str, tuple[Rule, ...]]:
+    def table(self) -> RuleTable:
         return {
-            "div": (self.normalised,),
-            "mul": (self.normalised, self.gamma),
-            "add": (self.beta,),
-            "scale": (self.gamma_and_beta,),
+            **on(Div, self.normalised),
+            **on(Mul, self.normalised, self.gamma),
+            **on(Add, self.beta),
+            **on(Scale, self.gamma_and_beta),
         }
 
     # -- rules 1 and 2 -----------------------------------------------------------------------------------------------
     def normalised(self, op: TensorOp, rewriter: Rewriter) -> bool:
         """Rules 1 and 2."""
-        for side in (0,) if op.opname == "div" else (0, 1):
+        for side in (0,) if isinstance(op, Div) else (0, 1):
             data, divisor = op.operands[side], op.operands[1 - side]
-            root = self.root(divisor) if op.opname == "div" else self.reciprocal_root(divisor)
+            root = self.root(divisor) if isinstance(op, Div) else self.reciprocal_root(divisor)
             if root is None or data.shape != op.type.shape or not op.type.is_float:
                 continue
             rank = data.type.rank
@@ -72,34 +86,34 @@ class _FuseNorms(Rules):
 
     def root(self, value: Value) -> _Root | None:
         """`value` as the square root of a mean of squares plus a number."""
-        op = sole(value, "sqrt", "pow")
-        if op is None or (op.opname == "pow" and self.uniform(op.operands[1]) != 0.5):
+        op = sole(value, Sqrt, Pow)
+        if op is None or (isinstance(op, Pow) and self.uniform(op.operands[1]) != 0.5):
             return None
         return self.under_root(op.operands[0], [op])
 
     def reciprocal_root(self, value: Value) -> _Root | None:
         """`value` as the reciprocal of `root`."""
-        op = sole(value, "div", "pow")
+        op = sole(value, Div, Pow)
         if op is None:
             return None
-        if op.opname == "pow":
+        if isinstance(op, Pow):
             return self.under_root(op.operands[0], [op]) if self.uniform(op.operands[1]) == -0.5 else None
         found = self.root(op.operands[1]) if self.uniform(op.operands[0]) == 1.0 else None
         return None if found is None else found._replace(ops=[op, *found.ops])
 
     def under_root(self, value: Value, ops: list[TensorOp]) -> _Root | None:
-        total = sole(value, "add")
+        total = sole(value, Add)
         if total is not None and activates(total):
             return None
         for side in (0, 1):
             epsilon = self.uniform(total.operands[1 - side]) if total is not None else None
-            mean = sole(total.operands[side], "reduce") if total is not None else None
+            mean = sole(total.operands[side], Reduce) if total is not None else None
             if total is None or epsilon is None or mean is None or mean.method != "mean" or not mean.keepdims:
                 continue
-            square = sole(mean.operands[0], "mul", "pow")
+            square = sole(mean.operands[0], Mul, Pow)
             if square is None or mean.type.shape != total.type.shape:
                 continue
-            same = square.operands[0] is square.operands[1] if square.opname == "mul" else None
+            same = square.operands[0] is square.operands[1] if isinstance(square, Mul) else None
             if same or (same is None and self.uniform(square.operands[1]) == 2.0):
                 axes = tuple(sorted(mean.axes))
                 return _Root(square.operands[0], axes, epsilon, [*ops, total, mean, square])
@@ -107,49 +121,49 @@ class _FuseNorms(Rules):
 
     def centred(self, value: Value, axes: tuple[int, ...]) -> tuple[Value, list[TensorOp]] | None:
         """(x, ops) when value = x - mean(x)."""
-        op = producer(value, "sub")
-        mean = producer(op.operands[1], "reduce") if op is not None else None
+        op = producer(value, Sub)
+        mean = producer(op.operands[1], Reduce) if op is not None else None
         if op is None or mean is None or mean.operands[0] is not op.operands[0]:
             return None
         same = (mean.method, tuple(sorted(mean.axes)), mean.keepdims) == ("mean", axes, True)
         return (op.operands[0], [op, mean]) if same else None
 
     # -- rule 3 ------------------------------------------------------------------------------------------------------
-    def gamma(self, op: TensorOp, rewriter: Rewriter) -> bool:
+    def gamma(self, op: Mul, rewriter: Rewriter) -> bool:
         """Rule 3, a factor."""
         for side in (0, 1):
-            norm = sole(op.operands[side], "layer_norm", "rms_norm")
+            norm = sole(op.operands[side], LayerNorm, RmsNorm)
             factor = self.fitting(norm, op.operands[1 - side]) if norm is not None else None
             if norm is not None and factor is not None and op.type.shape == norm.type.shape:
                 return self.absorb(op, norm, factor, None, rewriter)
         return False
 
-    def beta(self, op: TensorOp, rewriter: Rewriter) -> bool:
+    def beta(self, op: Add, rewriter: Rewriter) -> bool:
         """Rule 3, an addend."""
         if activates(op):
             return False
         for side in (0, 1):
-            norm = sole(op.operands[side], "layer_norm")
+            norm = sole(op.operands[side], LayerNorm)
             shift = self.fitting(norm, op.operands[1 - side]) if norm is not None else None
             if norm is not None and shift is not None and op.type.shape == norm.type.shape:
                 return self.absorb(op, norm, None, shift, rewriter)
         return False
 
-    def gamma_and_beta(self, op: TensorOp, rewriter: Rewriter) -> bool:
+    def gamma_and_beta(self, op: Scale, rewriter: Rewriter) -> bool:
         """Rule 3, a scale along one of the normalised axes."""
-        norm = sole(op.operands[0], "layer_norm", "rms_norm")
+        norm = sole(op.operands[0], LayerNorm, RmsNorm)
         factor, shift = self.constant(op.weight), self.constant(op.bias)
         wants_beta = op.bias is not None
         if norm is None or factor is None or not op.type.is_float or op.axis % op.type.rank < norm.axis:
             return False
-        if wants_beta and (shift is None or norm.opname == "rms_norm"):
+        if wants_beta and (shift is None or isinstance(norm, RmsNorm)):
             return False
         column = (-1, *(1,) * (op.type.rank - 1 - op.axis % op.type.rank))
         shape = norm.type.shape[norm.axis :]
         factor = _spread(factor.reshape(column), shape)
         return self.absorb(op, norm, factor, None if shift is None else _spread(shift.reshape(column), shape), rewriter)
 
-    def fitting(self, norm: TensorOp, value: Value) -> np.ndarray | None:
+    def fitting(self, norm: LastAxesNorm, value: Value) -> np.ndarray | None:
         """A constant in the shape of the normalised axes, None when it varies along others."""
         array = self.constant(value)
         count = norm.type.rank - norm.axis
@@ -158,7 +172,7 @@ class _FuseNorms(Rules):
         return _spread(array.reshape(array.shape[max(0, array.ndim - count) :]), norm.type.shape[norm.axis :])
 
     def absorb(
-        self, op: TensorOp, norm: TensorOp, factor: np.ndarray | None, shift: np.ndarray | None, rewriter: Rewriter
+        self, op: TensorOp, norm: LastAxesNorm, factor: np.ndarray | None, shift: np.ndarray | None, rewriter: Rewriter
     ) -> bool:
         """`norm` times `factor` plus `shift` as one op in the place of `op`."""
         import numpy as np

@@ -7,9 +7,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bmcompiler.ir import Module, Rewriter, Value
+from bmcompiler.ops.activation import Abs, Clip, Exp, HardSigmoid, Neg, Relu
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.elementwise import Add, Arithmetic, Div, Extreme, Max, Min, Mul, Sub
+from bmcompiler.ops.norm import Scale
+from bmcompiler.ops.reduce import Reduce
 from bmcompiler.passes.chains import ArithmeticRules, Chain, become
-from bmcompiler.passes.rewriting import PatternPass, Rule, Rules, activates, channel_axis, make, producer, sole
+from bmcompiler.passes.rewriting import (
+    PatternPass,
+    Rules,
+    RuleTable,
+    activates,
+    channel_axis,
+    make,
+    on,
+    on_each,
+    producer,
+    sole,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,38 +50,36 @@ class FusePatterns(PatternPass):
 
 
 class _FusePatterns(ArithmeticRules):
-    def table(self) -> dict[str, tuple[Rule, ...]]:
-        affine = (self.hard_sigmoid, self.hard_swish)
+    def table(self) -> RuleTable:
         return {
-            "max": (self.limit, self.leaky_max),
-            "min": (self.limit,),
-            "clip": (self.clip_of_clip, self.hard_sigmoid),
-            "relu": (self.clip_of_clip,),
-            "mul": affine,
-            "scale": affine,
-            "add": (*affine, self.leaky_sum),
-            "sub": (self.leaky_sum,),
-            "div": (*affine, self.softmax),
+            **on(Max, self.limit, self.leaky_max),
+            **on(Min, self.limit),
+            **on(Clip, self.clip_of_clip, self.hard_sigmoid),
+            **on(Relu, self.clip_of_clip),
+            **on_each((Mul, Scale), self.hard_sigmoid, self.hard_swish),
+            **on(Add, self.hard_sigmoid, self.hard_swish, self.leaky_sum),
+            **on(Sub, self.leaky_sum),
+            **on(Div, self.hard_sigmoid, self.hard_swish, self.softmax),
         }
 
     # -- rules 1 and 2 -----------------------------------------------------------------------------------------------
-    def limit(self, op: TensorOp, rewriter: Rewriter) -> bool:
+    def limit(self, op: Extreme, rewriter: Rewriter) -> bool:
         """Rule 1."""
         for x, bound in (op.operands, op.operands[::-1]):
             number = self.uniform(bound)
             if number is None or self.constant(x) is not None or x.shape != op.type.shape or math.isnan(number):
                 continue
-            limits = {"min": number} if op.opname == "max" else {"max": number}
+            limits = {"min": number} if isinstance(op, Max) else {"max": number}
             return become(op, make("clip", [x], limits), [op], rewriter)
         return False
 
-    def clip_of_clip(self, op: TensorOp, rewriter: Rewriter) -> bool:
+    def clip_of_clip(self, op: Clip | Relu, rewriter: Rewriter) -> bool:
         """Rule 2."""
         low, high = _limits(op)
-        if op.opname == "clip" and (low, high) == (0.0, math.inf):
+        if isinstance(op, Clip) and (low, high) == (0.0, math.inf):
             return become(op, make("relu", op.operands), [op], rewriter)
-        before = sole(op.operands[0], "clip", "relu")
-        if before is None or not op.type.is_float or before.opname == op.opname == "relu":
+        before = sole(op.operands[0], Clip, Relu)
+        if before is None or not op.type.is_float or (isinstance(before, Relu) and isinstance(op, Relu)):
             return False
         first = _limits(before)
         limits = {"min": min(max(first[0], low), high), "max": min(max(first[1], low), high)}
@@ -76,10 +89,10 @@ class _FusePatterns(ArithmeticRules):
     def ramp(self, value: Value, *, top: bool = False) -> Chain | None:
         """`value` as a clipped straight line: clip(factor * source + offset, 0, 1), None when it is anything else."""
         outer = self.chain(value, top=top)
-        middle = producer(outer.source, "clip", "hard_sigmoid")
+        middle = producer(outer.source, Clip, HardSigmoid)
         if middle is None or (outer.source is not value and len(outer.source.uses) != 1):
             return None
-        if middle.opname == "hard_sigmoid":
+        if isinstance(middle, HardSigmoid):
             if outer.ops:
                 return None
             return Chain(middle.operands[0], middle.alpha, middle.beta, [middle])
@@ -101,17 +114,17 @@ class _FusePatterns(ArithmeticRules):
     def hard_swish(self, op: TensorOp, rewriter: Rewriter) -> bool:
         """Rule 4."""
         outer = self.chain(op.result, top=True)
-        product = producer(outer.source, "mul")
+        product = producer(outer.source, Mul)
         if product is None or outer.offset or (outer.ops and len(product.result.uses) != 1):
             return False
         for straight, bent in (product.operands, product.operands[::-1]):
-            line, clip = self.chain(straight), sole(bent, "clip", "hard_sigmoid")
+            line, clip = self.chain(straight), sole(bent, Clip, HardSigmoid)
             if clip is None or line.offset:
                 continue
             inner = self.chain(clip.operands[0])
-            if clip.opname == "hard_sigmoid":
+            if isinstance(clip, HardSigmoid):
                 inner = Chain(clip.operands[0], clip.alpha, clip.beta)
-            limits = (0.0, 1.0) if clip.opname == "hard_sigmoid" else _limits(clip)
+            limits = (0.0, 1.0) if isinstance(clip, HardSigmoid) else _limits(clip)
             total = outer.factor * line.factor
             shape = (limits[0], total * limits[1], total * inner.factor, total * inner.offset)
             if inner.source is line.source and all(map(_close, shape, (0.0, 1.0, 1 / 6, 0.5))):
@@ -120,7 +133,7 @@ class _FusePatterns(ArithmeticRules):
         return False
 
     # -- rule 5 ------------------------------------------------------------------------------------------------------
-    def leaky_max(self, op: TensorOp, rewriter: Rewriter) -> bool:
+    def leaky_max(self, op: Max, rewriter: Rewriter) -> bool:
         """Rule 5, max(x, slope * x)."""
         for x, line in (op.operands, op.operands[::-1]):
             found = self.chain(line)
@@ -129,19 +142,19 @@ class _FusePatterns(ArithmeticRules):
                 return become(op, fresh, [op, *found.ops], rewriter)
         return False
 
-    def leaky_sum(self, op: TensorOp, rewriter: Rewriter) -> bool:
+    def leaky_sum(self, op: Arithmetic, rewriter: Rewriter) -> bool:
         """Rule 5, relu(x) + slope * min(x, 0)."""
         import numpy as np
 
         if activates(op):
             return False
         for side in (0, 1):
-            relu = sole(op.operands[side], "relu")
+            relu = sole(op.operands[side], Relu)
             below = self.below_zero(op.operands[1 - side]) if relu is not None else None
-            if relu is None or below is None or below[0] is not relu.operands[0] or (op.opname == "sub" and side == 1):
+            if relu is None or below is None or below[0] is not relu.operands[0] or (isinstance(op, Sub) and side == 1):
                 continue
             x, slope, ops = below
-            slope = -slope if op.opname == "sub" else slope
+            slope = -slope if isinstance(op, Sub) else slope
             axis = channel_axis(slope.shape, x.shape) if slope.size > 1 else 1
             if axis is None or not op.type.is_float:
                 return False
@@ -158,17 +171,17 @@ class _FusePatterns(ArithmeticRules):
         """(x, slope, ops) when value = slope * min(x, 0), slope a number or one per channel in float64."""
         import numpy as np
 
-        op = sole(value, "mul", "scale", "neg", "clip", "relu", "sub")
+        op = sole(value, Mul, Scale, Neg, Clip, Relu, Sub)
         if op is None:
             return None
-        if op.opname == "clip":
+        if isinstance(op, Clip):
             return (op.operands[0], np.ones(()), [op]) if _limits(op) == (-math.inf, 0.0) else None
-        if op.opname == "relu":
+        if isinstance(op, Relu):
             inner = self.chain(op.operands[0])
             negated = bool(inner.ops) and (inner.factor, inner.offset) == (-1.0, 0.0)
             return (inner.source, -np.ones(()), [op, *inner.ops]) if negated else None
-        if op.opname == "sub":
-            size = sole(op.operands[1], "abs")
+        if isinstance(op, Sub):
+            size = sole(op.operands[1], Abs)
             same = size is not None and size.operands[0] is op.operands[0]
             return (op.operands[0], np.full((), 2.0), [op, *([size] if size else [])]) if same else None
         return self.scaled_below_zero(op)
@@ -177,13 +190,13 @@ class _FusePatterns(ArithmeticRules):
         """`below_zero` through neg, and through mul or scale by a constant."""
         import numpy as np
 
-        for side in range(2 if op.opname == "mul" else 1):
+        for side in range(2 if isinstance(op, Mul) else 1):
             factor: Any = -np.ones(())
-            if op.opname != "neg":
+            if not isinstance(op, Neg):
                 factor = self.constant(op.operands[1 - side])
-            if factor is None or (op.opname == "scale" and op.bias is not None):
+            if factor is None or (isinstance(op, Scale) and op.bias is not None):
                 continue
-            if op.opname == "scale":
+            if isinstance(op, Scale):
                 factor = factor.reshape(-1, *(1,) * (op.type.rank - 1 - op.axis))
             below = self.below_zero(op.operands[side])
             if below is not None and op.operands[side].shape == op.type.shape:
@@ -193,14 +206,14 @@ class _FusePatterns(ArithmeticRules):
     # -- rule 6 ------------------------------------------------------------------------------------------------------
     def softmax(self, op: TensorOp, rewriter: Rewriter) -> bool:
         """Rule 6."""
-        exp, total = producer(op.operands[0], "exp"), sole(op.operands[1], "reduce")
+        exp, total = producer(op.operands[0], Exp), sole(op.operands[1], Reduce)
         if exp is None or total is None or total.operands[0] is not exp.result or len(exp.result.uses) != 2:
             return False
         if total.method != "sum" or len(total.axes) != 1 or not total.keepdims:
             return False
         x, ops = exp.operands[0], [op, exp, total]
-        shift = sole(x, "sub")
-        top = sole(shift.operands[1], "reduce") if shift is not None else None
+        shift = sole(x, Sub)
+        top = sole(shift.operands[1], Reduce) if shift is not None else None
         like_total = top is not None and (top.method, top.axes, top.keepdims) == ("max", total.axes, True)
         if shift is not None and top is not None and like_total and top.operands[0] is shift.operands[0]:
             x, ops = shift.operands[0], [*ops, shift, top]
@@ -208,7 +221,8 @@ class _FusePatterns(ArithmeticRules):
 
 
 def _limits(op: TensorOp) -> tuple[float, float]:
-    return (0.0, math.inf) if op.opname == "relu" else (op.min, op.max)
+    """Those of a clip or of a relu."""
+    return (op.min, op.max) if isinstance(op, Clip) else (0.0, math.inf)
 
 
 def _close(a: float, b: float) -> bool:

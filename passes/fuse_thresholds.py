@@ -8,7 +8,9 @@ import numpy as np
 
 from bmcompiler.ir import Module, Rewriter, Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.rewriting import PatternPass, Rule, Rules, inherit, make, sole
+from bmcompiler.ops.integer import Cast
+from bmcompiler.ops.logic import Compare, Where
+from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, inherit, make, on, sole
 
 _SWAPPED = {"less": "greater", "less_equal": "greater_equal"}
 
@@ -31,23 +33,23 @@ class FuseThresholds(PatternPass):
 
 
 class _FuseThresholds(Rules):
-    def table(self) -> dict[str, tuple[Rule, ...]]:
-        return {"cast": (self.fuse,), "where": (self.choice,)}
+    def table(self) -> RuleTable:
+        return {**on(Cast, self.fuse), **on(Where, self.choice)}
 
-    def choice(self, op: TensorOp, rewriter: Rewriter) -> bool:
+    def choice(self, op: Where, rewriter: Rewriter) -> bool:
         """Rule 3."""
         return (self.uniform(op.a), self.uniform(op.b)) == (1.0, 0.0) and self.fuse(op, rewriter)
 
     def fuse(self, op: TensorOp, rewriter: Rewriter) -> bool:
         """Rules 1 and 2; `op` makes numbers of the answers."""
-        compare = sole(op.operands[0], "compare")
+        compare = sole(op.operands[0], Compare)
         found = self.limit(compare) if compare is not None else None
         if compare is None or found is None or (found[0].shape, found[0].dtype) != (op.type.shape, op.type.dtype):
             return False
         rewriter.replace_with(op, inherit(make("threshold", [found[0]], {"threshold": found[1]}), compare, op))
         return True
 
-    def limit(self, compare: TensorOp) -> tuple[Value, float] | None:
+    def limit(self, compare: Compare) -> tuple[Value, float] | None:
         """(x, c) when the comparison asks x > c."""
         swapped = compare.method in _SWAPPED
         method = _SWAPPED.get(compare.method, compare.method)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bmcompiler.codegen.rows import macs
 from bmcompiler.ir import Module, Rewriter
 from bmcompiler.ir.keys import MACS, PLACE_CPU
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.rewriting import PatternPass, Rule, Rules, inherit, rebuild, sole
+from bmcompiler.ops.nn import Conv
+from bmcompiler.ops.shape import Permute, Reshape
+from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, inherit, on, rebuild, sole
 
 _SWAPPED = (0, 2, 1, 3, 4)
 
@@ -36,10 +37,10 @@ class JoinGroups(PatternPass):
 
 
 class _JoinGroups(Rules):
-    def table(self) -> Mapping[str, Sequence[Rule]]:
-        return {"conv": (self.join,), "reshape": (self.shuffle,)}
+    def table(self) -> RuleTable:
+        return {**on(Conv, self.join), **on(Reshape, self.shuffle)}
 
-    def join(self, op: TensorOp, rewriter: Rewriter) -> bool:
+    def join(self, op: Conv, rewriter: Rewriter) -> bool:
         """Rule 1."""
         import numpy as np
 
@@ -60,13 +61,13 @@ class _JoinGroups(Rules):
         rewriter.replace(op, joined.results)
         return True
 
-    def shuffle(self, op: TensorOp, rewriter: Rewriter) -> bool:
+    def shuffle(self, op: Reshape, rewriter: Rewriter) -> bool:
         """Rule 2."""
         import numpy as np
 
-        swapped = sole(op.operands[0], "permute")
-        split = sole(swapped.operands[0], "reshape") if swapped is not None else None
-        conv = sole(split.operands[0], "conv") if split is not None else None
+        swapped = sole(op.operands[0], Permute)
+        split = sole(swapped.operands[0], Reshape) if swapped is not None else None
+        conv = sole(split.operands[0], Conv) if split is not None else None
         if (
             swapped is None
             or split is None
@@ -90,7 +91,7 @@ class _JoinGroups(Rules):
         return True
 
 
-def _shuffles(conv: TensorOp, split: TensorOp, swapped: TensorOp, last: TensorOp) -> bool:
+def _shuffles(conv: TensorOp, split: TensorOp, swapped: Permute, last: TensorOp) -> bool:
     """Whether three ops swap the two factors of the channels of a result that they leave as large as it was."""
     n, channels, h, w = conv.type.shape
     shape = split.type.shape

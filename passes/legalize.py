@@ -7,6 +7,7 @@ from typing import Any
 
 from bmcompiler.ir import Module, Operation, Rewriter, Value, apply_patterns
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.core import Weight
 from bmcompiler.passes.legalize_rules import RULES
 from bmcompiler.passes.legalize_rules.activation import activation_after
 from bmcompiler.passes.legalize_rules.base import Draft
@@ -91,7 +92,7 @@ class Legalizer:
 
     def legal(self, op: TensorOp, depth: int) -> bool:
         """Whether the target takes a drafted op, or what other rules make of it."""
-        if op.opname == "weight" or self.accepted(op):
+        if isinstance(op, Weight) or self.accepted(op):
             return True
         found = self.draft(op, depth)
         if found is not None:

@@ -6,13 +6,15 @@ from dataclasses import dataclass
 
 from bmcompiler.ir import Module, Rewriter
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.shape import Permute, Reshape
 from bmcompiler.passes.rewriting import (
     PatternPass,
-    Rule,
     Rules,
+    RuleTable,
     hand_name,
     inherit,
     make,
+    on,
     producer,
     rebuild,
     same_elements,
@@ -36,16 +38,16 @@ class MergeReshapes(PatternPass):
 
 
 class _MergeReshapes(Rules):
-    def table(self) -> dict[str, tuple[Rule, ...]]:
+    def table(self) -> RuleTable:
         return {
-            "reshape": (self.merge,),
-            "permute": (self.permute,),
-            "": (self.sink,),
+            **on(Reshape, self.merge),
+            **on(Permute, self.permute),
+            **on(TensorOp, self.sink),
         }
 
-    def merge(self, op: TensorOp, rewriter: Rewriter) -> bool:
+    def merge(self, op: Reshape, rewriter: Rewriter) -> bool:
         """Rule 1."""
-        before = producer(op.operands[0], "reshape")
+        before = producer(op.operands[0], Reshape)
         if before is None:
             return False
         merged = rebuild(op, [before.operands[0]])
@@ -55,7 +57,7 @@ class _MergeReshapes(Rules):
         rewriter.replace_with(op, merged)
         return True
 
-    def permute(self, op: TensorOp, rewriter: Rewriter) -> bool:
+    def permute(self, op: Permute, rewriter: Rewriter) -> bool:
         """Rule 2."""
         shape = op.operands[0].shape
         moved = [axis for axis in op.order if shape[axis] != 1]
@@ -68,7 +70,7 @@ class _MergeReshapes(Rules):
 
     def sink(self, op: TensorOp, rewriter: Rewriter) -> bool:
         """Rule 3."""
-        before = sole(op.operands[0], "reshape") if op.pointwise else None
+        before = sole(op.operands[0], Reshape) if op.pointwise else None
         if before is None or not same_elements(before.operands[0], before.result):
             return False
         work = rebuild(op, [before.operands[0], *op.operands[1:]])

@@ -12,16 +12,19 @@ from typing import Any, cast
 
 from bmcompiler.ir import Module, Rewriter, Value
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.core import Weight
+from bmcompiler.ops.nn import Matmul
+from bmcompiler.ops.shape import Permute, Reshape, Slice, Split
 from bmcompiler.passes.axes import AxisMap, inverse, moved_attributes, passes_permutes, removes_axes
 from bmcompiler.passes.rewriting import (
     PatternPass,
-    Rule,
     Rules,
+    RuleTable,
     forward,
     hand_name,
     inherit,
-    kind,
     make,
+    on,
     producer,
     rebuild,
     same_elements,
@@ -49,16 +52,16 @@ class MovePermutes(PatternPass):
 
 
 class _MovePermutes(Rules):
-    def table(self) -> dict[str, tuple[Rule, ...]]:
+    def table(self) -> RuleTable:
         return {
-            "permute": (self.merge, self.towards_input),
-            "matmul": (self.into_rows,),
-            "": (self.towards_output,),
+            **on(Permute, self.merge, self.towards_input),
+            **on(Matmul, self.into_rows),
+            **on(TensorOp, self.towards_output),
         }
 
-    def merge(self, op: TensorOp, rewriter: Rewriter) -> bool:
+    def merge(self, op: Permute, rewriter: Rewriter) -> bool:
         """Rule 1."""
-        before = producer(op.operands[0], "permute")
+        before = producer(op.operands[0], Permute)
         if before is None:
             return False
         order = tuple(before.order[axis] for axis in op.order)
@@ -75,7 +78,7 @@ class _MovePermutes(Rules):
         """Rule 2."""
         if not passes_permutes(op):
             return False
-        permutes = [p for value in op.operands if (p := producer(value, "permute")) is not None]
+        permutes = [p for value in op.operands if (p := producer(value, Permute)) is not None]
         if not permutes or all(self.hangs_on_input(p.operands[0]) for p in permutes):
             return False
         order = tuple(permutes[0].order)
@@ -97,7 +100,7 @@ class _MovePermutes(Rules):
         """Operands before the permute; constants permuted back. None when an operand is neither."""
         operands: list[Value] = []
         for value in op.operands:
-            permute = producer(value, "permute")
+            permute = producer(value, Permute)
             if permute is not None:
                 operands.append(permute.operands[0])
             elif self.constant(value) is None:
@@ -121,7 +124,7 @@ class _MovePermutes(Rules):
         return fresh
 
     # -- rule 3 ------------------------------------------------------------------------------------------------------
-    def towards_input(self, op: TensorOp, rewriter: Rewriter) -> bool:
+    def towards_input(self, op: Permute, rewriter: Rewriter) -> bool:
         """Rule 3. One step; the permute is looked at again further up."""
         work = cast(TensorOp, op.operands[0].op)
         if not _read_once(op.operands[0]) or len(work.results) != 1 or removes_axes(work) or _adds_axes(work):
@@ -148,7 +151,7 @@ class _MovePermutes(Rules):
         """Whether `value` comes from one input of the net through ops that only constants join, each read once."""
         while True:
             op = value.op
-            if op is None or (kind(op) == "permute" and op.operands[0].op is None):
+            if op is None or (isinstance(op, Permute) and op.operands[0].op is None):
                 return True
             if not _read_once(value) or len(op.results) != 1:
                 return False
@@ -158,10 +161,10 @@ class _MovePermutes(Rules):
             value = varying[0]
 
     # -- rule 4 ------------------------------------------------------------------------------------------------------
-    def into_rows(self, op: TensorOp, rewriter: Rewriter) -> bool:
+    def into_rows(self, op: Matmul, rewriter: Rewriter) -> bool:
         """Rule 4."""
-        flat = producer(op.left, "reshape")
-        permute = producer(flat.operands[0], "permute") if flat is not None else None
+        flat = producer(op.left, Reshape)
+        permute = producer(flat.operands[0], Permute) if flat is not None else None
         weight = self.constant(op.right)
         if flat is None or permute is None or weight is None or weight.ndim != 2 or op.transpose_left:
             return False
@@ -182,7 +185,7 @@ class _MovePermutes(Rules):
 
 def _adds_axes(op: TensorOp) -> bool:
     """Whether broadcasting gives the result of an op more axes than its varying operand has."""
-    return op.broadcasts and min(v.type.rank for v in op.operands if kind(v.op) != "weight") < op.type.rank
+    return op.broadcasts and min(v.type.rank for v in op.operands if not isinstance(v.op, Weight)) < op.type.rank
 
 
 def _may_vanish(permute: TensorOp) -> bool:
@@ -192,14 +195,14 @@ def _may_vanish(permute: TensorOp) -> bool:
 
 def _multiplies(op: TensorOp) -> bool:
     """Whether passing `op` would leave more permutes, with nothing in sight that takes them in."""
-    if op.opname not in ("slice", "split") or len(op.operands[0].users) * len(op.results) == 1:
+    if not isinstance(op, (Slice, Split)) or len(op.operands[0].users) * len(op.results) == 1:
         return False
     return any(map(_stops, op.results))
 
 
 def _stops(value: Value) -> bool:
     """Whether a reader of a value can neither pass a permute on nor merge with it."""
-    return not all(passes_permutes(user) or kind(user) == "permute" for user in value.users)
+    return not all(passes_permutes(user) or isinstance(user, Permute) for user in value.users)
 
 
 def _read_once(value: Value) -> bool:

@@ -7,9 +7,21 @@ from math import prod
 
 from bmcompiler.ir import Module, Rewriter, Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.rewriting import PatternPass, Rule, Rules, activates, inherit, make, rebuild, sole
-
-_TAKERS = ("conv", "deconv", "scale")
+from bmcompiler.ops.nn import Conv, Deconv, Matmul
+from bmcompiler.ops.norm import Scale
+from bmcompiler.ops.pool import AvgPool, MaxPool
+from bmcompiler.ops.shape import Concat, Reshape
+from bmcompiler.passes.rewriting import (
+    PatternPass,
+    Rules,
+    RuleTable,
+    activates,
+    inherit,
+    make,
+    on,
+    rebuild,
+    sole,
+)
 
 
 @dataclass(frozen=True)
@@ -31,12 +43,12 @@ class MoveScales(PatternPass):
 
 
 class _MoveScales(Rules):
-    def table(self) -> dict[str, tuple[Rule, ...]]:
-        return {"scale": (self.before_one, self.before_concat)}
+    def table(self) -> RuleTable:
+        return {**on(Scale, self.before_one, self.before_concat)}
 
-    def before_one(self, op: TensorOp, rewriter: Rewriter) -> bool:
+    def before_one(self, op: Scale, rewriter: Rewriter) -> bool:
         """Rules 1 to 4."""
-        before = sole(op.operands[0], "avg_pool", "max_pool", "reshape")
+        before = sole(op.operands[0], AvgPool, MaxPool, Reshape)
         factor = self.constant(op.weight)
         if before is None or factor is None or not op.type.is_float:
             return False
@@ -45,17 +57,19 @@ class _MoveScales(Rules):
         x = before.operands[0]
         if op.axis != 1 or not self.taken(x):
             return self.last_axis(op, before, rewriter)
-        kept = before.opname != "reshape" or _same_channels(x.shape, op.type.shape)
-        shift = op.bias is not None and before.opname == "avg_pool" and before.count_include_pad and any(before.pads)
-        if not kept or shift or (before.opname == "max_pool" and not (factor > 0).all()):
+        kept = not isinstance(before, Reshape) or _same_channels(x.shape, op.type.shape)
+        shift = op.bias is not None and isinstance(before, AvgPool) and before.count_include_pad and any(before.pads)
+        if not kept or shift or (isinstance(before, MaxPool) and not (factor > 0).all()):
             return False
         return self.exchange(op, before, 1, rewriter)
 
-    def last_axis(self, op: TensorOp, before: TensorOp, rewriter: Rewriter) -> bool:
+    def last_axis(self, op: Scale, before: TensorOp, rewriter: Rewriter) -> bool:
         """Rule 4."""
         x = before.operands[0]
-        product = sole(x, "matmul")
-        if before.opname != "reshape" or product is None or self.constant(product.right) is None or activates(product):
+        product = sole(x, Matmul)
+        if not isinstance(before, Reshape) or product is None or activates(product):
+            return False
+        if self.constant(product.right) is None:
             return False
         last = (op.axis % op.type.rank, x.shape[-1:]) == (op.type.rank - 1, op.type.shape[-1:])
         return last and self.exchange(op, before, x.type.rank - 1, rewriter)
@@ -67,9 +81,9 @@ class _MoveScales(Rules):
         rewriter.replace_with(op, inherit(rebuild(before, [scaled.result]), before, op))
         return True
 
-    def before_concat(self, op: TensorOp, rewriter: Rewriter) -> bool:
+    def before_concat(self, op: Scale, rewriter: Rewriter) -> bool:
         """Rule 5."""
-        concat = sole(op.operands[0], "concat")
+        concat = sole(op.operands[0], Concat)
         factor, shift = self.constant(op.weight), self.constant(op.bias)
         if concat is None or factor is None or not op.type.is_float or (op.axis, concat.axis) != (1, 1):
             return False
@@ -90,7 +104,7 @@ class _MoveScales(Rules):
 
     def taken(self, value: Value) -> bool:
         """Whether a scale after `value` would go into the weights of the op before."""
-        op = sole(value, *_TAKERS)
+        op = sole(value, Conv, Deconv, Scale)
         return op is not None and self.constant(op.operands[1]) is not None and not activates(op)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from bmcompiler.ir import Function, Module, Value
 from bmcompiler.ir.keys import is_return
+from bmcompiler.ops.integer import Cast
 from bmcompiler.passes.rewriting import hand_name, make, producer
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 
@@ -44,7 +45,7 @@ def _outputs(function: Function) -> list[str]:
 
 
 def _narrowed(function: Function, value: Value, narrow: str) -> Value:
-    widening = producer(value, "cast")
+    widening = producer(value, Cast)
     if widening is not None and widening.operands[0].dtype == narrow and value.dtype != "bool":
         hand_name(widening, widening.operands[0])
         return widening.operands[0]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bmcompiler.ir import Module, Rewriter
-from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.rewriting import PatternPass, Rule, Rules, inherit, make
+from bmcompiler.ops.reduce import Reduce
+from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, inherit, make, on
 
 _POOLS = {"mean": "avg_pool", "max": "max_pool"}
 
@@ -27,10 +27,10 @@ class ReduceToPool(PatternPass):
 
 
 class _ReduceToPool(Rules):
-    def table(self) -> dict[str, tuple[Rule, ...]]:
-        return {"reduce": (self.pool,)}
+    def table(self) -> RuleTable:
+        return {**on(Reduce, self.pool)}
 
-    def pool(self, op: TensorOp, rewriter: Rewriter) -> bool:
+    def pool(self, op: Reduce, rewriter: Rewriter) -> bool:
         """Rules 1 and 2."""
         x = op.operands[0]
         name = _POOLS.get(op.method)

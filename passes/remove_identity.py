@@ -5,9 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bmcompiler.ir import Module, Rewriter
+from bmcompiler.ops.activation import Prelu, Relu
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elementwise import Binary
-from bmcompiler.passes.rewriting import PatternPass, Rule, Rules, activates, declared, forward, inherit, make, producer
+from bmcompiler.ops.norm import Scale
+from bmcompiler.ops.reduce import Reduce
+from bmcompiler.passes.rewriting import (
+    PatternPass,
+    Rules,
+    RuleTable,
+    activates,
+    declared,
+    forward,
+    inherit,
+    make,
+    on,
+    producer,
+)
 
 _KEEPS_SINGLE = ("sum", "mean", "max", "min", "prod")
 
@@ -32,13 +46,13 @@ class RemoveIdentity(PatternPass):
 
 
 class _RemoveIdentity(Rules):
-    def table(self) -> dict[str, tuple[Rule, ...]]:
+    def table(self) -> RuleTable:
         return {
-            "scale": (self.scale,),
-            "prelu": (self.slope,),
-            "relu": (self.above_zero,),
-            "reduce": (self.reduce,),
-            "": (self.identity, self.neutral, self.repeated),
+            **on(Scale, self.scale),
+            **on(Prelu, self.slope),
+            **on(Relu, self.above_zero),
+            **on(Reduce, self.reduce),
+            **on(TensorOp, self.identity, self.neutral, self.repeated),
         }
 
     def drop(self, op: TensorOp, rewriter: Rewriter, index: int = 0) -> bool:
@@ -57,13 +71,13 @@ class _RemoveIdentity(Rules):
             return True
         return op.commutative and self.uniform(op.a) == op.neutral and self.drop(op, rewriter, 1)
 
-    def scale(self, op: TensorOp, rewriter: Rewriter) -> bool:
+    def scale(self, op: Scale, rewriter: Rewriter) -> bool:
         """Rule 3."""
         if self.uniform(op.weight) != 1.0 or (op.bias is not None and self.uniform(op.bias) != 0.0):
             return False
         return op.type.is_float and self.drop(op, rewriter)
 
-    def slope(self, op: TensorOp, rewriter: Rewriter) -> bool:
+    def slope(self, op: Prelu, rewriter: Rewriter) -> bool:
         """Rule 3."""
         return self.uniform(op.slope) == 1.0 and op.type.is_float and self.drop(op, rewriter)
 
@@ -71,15 +85,15 @@ class _RemoveIdentity(Rules):
         """Rule 4."""
         if not op.idempotent:
             return False
-        before = producer(op.operands[0], op.opname)
+        before = producer(op.operands[0], type(op))
         return before is not None and declared(before) == declared(op) and self.drop(op, rewriter)
 
-    def above_zero(self, op: TensorOp, rewriter: Rewriter) -> bool:
+    def above_zero(self, op: Relu, rewriter: Rewriter) -> bool:
         """Rule 4."""
         before = op.operands[0].op
         return isinstance(before, TensorOp) and before.result_bounds()[0] >= 0 and self.drop(op, rewriter)
 
-    def reduce(self, op: TensorOp, rewriter: Rewriter) -> bool:
+    def reduce(self, op: Reduce, rewriter: Rewriter) -> bool:
         """Rule 5."""
         value = op.operands[0]
         if op.method not in _KEEPS_SINGLE or any(value.shape[axis] != 1 for axis in op.axes):

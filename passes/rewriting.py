@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from bmcompiler.ir import Module, Operation, Rewriter, TensorType, Value, apply_patterns, type_of_array
 from bmcompiler.ir.keys import MACS, TENSOR_NAME
 from bmcompiler.ops import find_op
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.core import Weight
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 
 if TYPE_CHECKING:
@@ -23,21 +24,38 @@ Rule = Callable[[TensorOp, Rewriter], bool]
 """Changes the IR through the rewriter and returns True, or changes nothing and returns False."""
 
 
+RuleTable = Mapping[type[TensorOp], Sequence[Rule]]
+"""Class of an op -> its rules, tried in order; those of `TensorOp` are tried on every op after its own."""
+_Op = TypeVar("_Op", bound=TensorOp)
+_Other = TypeVar("_Other", bound=TensorOp)
+
+
+def on(kind: type[_Op], *rules: Callable[[_Op, Rewriter], bool]) -> dict[type[TensorOp], tuple[Rule, ...]]:
+    """The entry of a rule table for one class of ops; the rules know its operands and attributes."""
+    return {kind: cast("tuple[Rule, ...]", rules)}  # a table gives each rule ops of its class only
+
+
+def on_each(
+    kinds: Iterable[type[_Op]], *rules: Callable[[_Op, Rewriter], bool]
+) -> dict[type[TensorOp], tuple[Rule, ...]]:
+    """The entries for several classes; the rules take what these have in common."""
+    return {kind: entry for each in kinds for kind, entry in on(each, *rules).items()}
+
+
 class Rules:
-    """Rewrite rules over one module. Subclasses fill `table` with the rules to try per op name."""
+    """Rewrite rules over one module. Subclasses fill `table` with the rules to try per class of ops."""
 
     def __init__(self, module: Module) -> None:
         self.module = module
 
-    def table(self) -> Mapping[str, Sequence[Rule]]:
-        """Short op name -> rules, tried in order; "" holds the rules tried on every op after its own."""
+    def table(self) -> RuleTable:
+        """The rules, made of `on`."""
         raise TypeError(f"{type(self).__name__} has no table of rules")
 
     def constant(self, value: Value | None) -> np.ndarray | None:
         """The array behind a weight, None for everything else."""
-        if value is None or kind(value.op) != "weight":
-            return None
-        return self.module.weights.get(cast(TensorOp, value.op).key)
+        weight = producer(value, Weight)
+        return None if weight is None else self.module.weights.get(weight.key)
 
     def uniform(self, value: Value) -> float | None:
         """The number that all elements of a float constant equal, else None."""
@@ -51,8 +69,8 @@ class Rules:
         import numpy as np
 
         array = np.ascontiguousarray(array)
-        source = like.op if like is not None and kind(like.op) == "weight" else None
-        key = self.module.weights.add(cast(TensorOp, source).key if source is not None else name, array)
+        source = producer(like, Weight)
+        key = self.module.weights.add(source.key if source is not None else name, array)
         location = source.location if source is not None else anchor.location
         op = make("weight", (), {"key": key}, [type_of_array(array)], location)
         rewriter.insert_before(anchor, op)
@@ -69,7 +87,7 @@ class PatternPass(Pass):
 
     def run(self, module: Module, ctx: PassContext) -> PassResult:
         table = self.rules(module).table()
-        general = table.get("", ())
+        general = table.get(TensorOp, ())
 
         def pattern(op: Operation, rewriter: Rewriter) -> bool:
             if not isinstance(op, TensorOp):
@@ -77,7 +95,7 @@ class PatternPass(Pass):
             if not any(result.uses for result in op.results):
                 rewriter.erase(op)
                 return True
-            return any(rule(op, rewriter) for rule in (*table.get(op.opname, ()), *general))
+            return any(rule(op, rewriter) for rule in (*table.get(type(op), ()), *general))
 
         changed = False
         for function in module.functions:
@@ -100,14 +118,39 @@ def declared(op: Operation) -> dict[str, Any]:
     return {name: value for name, value in op.attributes.items() if "." not in name}
 
 
-def producer(value: Value | None, *names: str) -> TensorOp | None:
-    """The TensorOp that makes `value` when it has one of these names."""
-    return cast(TensorOp, value.op) if value is not None and kind(value.op) in names else None
+@overload
+def producer(value: Value | None, kind: type[_Op], /) -> _Op | None: ...
 
 
-def sole(value: Value | None, *names: str) -> TensorOp | None:
+@overload
+def producer(value: Value | None, kind: type[_Op], other: type[_Other], /) -> _Op | _Other | None: ...
+
+
+@overload
+def producer(value: Value | None, *kinds: type[_Op]) -> _Op | None: ...
+
+
+def producer(value: Value | None, *kinds: type[TensorOp]) -> TensorOp | None:
+    """The op that makes `value` when it is of one of these classes."""
+    op = value.op if value is not None else None
+    return op if isinstance(op, kinds) else None
+
+
+@overload
+def sole(value: Value | None, kind: type[_Op], /) -> _Op | None: ...
+
+
+@overload
+def sole(value: Value | None, kind: type[_Op], other: type[_Other], /) -> _Op | _Other | None: ...
+
+
+@overload
+def sole(value: Value | None, *kinds: type[_Op]) -> _Op | None: ...
+
+
+def sole(value: Value | None, *kinds: type[TensorOp]) -> TensorOp | None:
     """`producer` for a value that has exactly one use."""
-    return producer(value, *names) if value is not None and len(value.uses) == 1 else None
+    return producer(value, *kinds) if value is not None and len(value.uses) == 1 else None
 
 
 def make(
@@ -124,7 +167,7 @@ def make(
     return find_op(name)(cast("list[Value]", values), attributes, types, tuple(location))
 
 
-def rebuild(op: TensorOp, operands: Sequence[Value], **changes: Any) -> TensorOp:
+def rebuild(op: _Op, operands: Sequence[Value], **changes: Any) -> _Op:
     """`op` on other operands: shapes follow, element types and quantization of the results stay."""
     fresh = op.clone(operands, **changes)
     for new, old in zip(fresh.results, op.results):
@@ -137,7 +180,7 @@ def locations(*ops: Operation) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for op in ops for name in op.location))
 
 
-def inherit(new: TensorOp, *replaced: Operation) -> TensorOp:
+def inherit(new: _Op, *replaced: Operation) -> _Op:
     """Let `new` stand for `replaced` (in source order): the layers of all, the notes and tensor name of the last.
 
     What one of them needs less than it computes (`target.MACS`), `new` needs less, too.
@@ -155,7 +198,7 @@ def inherit(new: TensorOp, *replaced: Operation) -> TensorOp:
 def forward(op: TensorOp, value: Value, rewriter: Rewriter) -> bool:
     """Replace a single-result op by its unchanged operand; the op behind `value` inherits. Always True."""
     source = value.op
-    if isinstance(source, TensorOp) and source.opname != "weight":
+    if isinstance(source, TensorOp) and not isinstance(source, Weight):
         source.location = locations(source, op)
     hand_name(op, value)
     rewriter.replace(op, [value])
@@ -165,7 +208,7 @@ def forward(op: TensorOp, value: Value, rewriter: Rewriter) -> bool:
 def hand_name(op: TensorOp, value: Value) -> None:
     """Give the tensor name of a vanishing `op` to `value`, which holds the same elements, if that has none."""
     source = value.op
-    if not isinstance(source, TensorOp) or source.opname == "weight" or len(source.results) != 1:
+    if not isinstance(source, TensorOp) or isinstance(source, Weight) or len(source.results) != 1:
         return
     if TENSOR_NAME in op.attributes and TENSOR_NAME not in source.attributes:
         source.attributes[TENSOR_NAME] = op.attributes[TENSOR_NAME]

@@ -6,8 +6,21 @@ from dataclasses import dataclass
 from math import prod
 
 from bmcompiler.ir import Module, Rewriter
-from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.rewriting import PatternPass, Rule, Rules, activates, inherit, make, producer, rebuild, sole
+from bmcompiler.ops.elementwise import Add
+from bmcompiler.ops.nn import Matmul
+from bmcompiler.ops.shape import Permute
+from bmcompiler.passes.rewriting import (
+    PatternPass,
+    Rules,
+    RuleTable,
+    activates,
+    inherit,
+    make,
+    on,
+    producer,
+    rebuild,
+    sole,
+)
 
 _NHWC = (0, 2, 3, 1)
 
@@ -30,16 +43,16 @@ class SimplifyMatmul(PatternPass):
 
 
 class _SimplifyMatmul(Rules):
-    def table(self) -> dict[str, tuple[Rule, ...]]:
+    def table(self) -> RuleTable:
         return {
-            "add": (self.bias,),
-            "matmul": (self.to_conv, self.squeeze_right, self.two_axes, self.transposed_left),
+            **on(Add, self.bias),
+            **on(Matmul, self.to_conv, self.squeeze_right, self.two_axes, self.transposed_left),
         }
 
-    def bias(self, op: TensorOp, rewriter: Rewriter) -> bool:
+    def bias(self, op: Add, rewriter: Rewriter) -> bool:
         """Rule 1."""
         for index in (0, 1):
-            matmul, addend = sole(op.operands[index], "matmul"), op.operands[1 - index]
+            matmul, addend = sole(op.operands[index], Matmul), op.operands[1 - index]
             constant = self.constant(addend)
             if matmul is None or constant is None or not op.type.is_float or matmul.type.shape != op.type.shape:
                 continue
@@ -59,9 +72,9 @@ class _SimplifyMatmul(Rules):
             return True
         return False
 
-    def to_conv(self, op: TensorOp, rewriter: Rewriter) -> bool:
+    def to_conv(self, op: Matmul, rewriter: Rewriter) -> bool:
         """Rule 2."""
-        permute, weight = producer(op.left, "permute"), self.constant(op.right)
+        permute, weight = producer(op.left, Permute), self.constant(op.right)
         if permute is None or tuple(permute.order) != _NHWC or weight is None or weight.ndim != 2:
             return False
         if op.transpose_left or not op.type.is_float:
@@ -72,7 +85,7 @@ class _SimplifyMatmul(Rules):
         rewriter.replace_with(op, conv, make("permute", [conv.result], {"order": _NHWC}, None, permute.location))
         return True
 
-    def squeeze_right(self, op: TensorOp, rewriter: Rewriter) -> bool:
+    def squeeze_right(self, op: Matmul, rewriter: Rewriter) -> bool:
         """Rule 3."""
         weight = self.constant(op.right)
         if weight is None or weight.ndim < 3 or prod(weight.shape[:-2]) != 1 or op.left.type.rank < weight.ndim:
@@ -82,7 +95,7 @@ class _SimplifyMatmul(Rules):
         rewriter.replace_with(op, rebuild(op, [op.left, right.result, *op.operands[2:]]))
         return True
 
-    def two_axes(self, op: TensorOp, rewriter: Rewriter) -> bool:
+    def two_axes(self, op: Matmul, rewriter: Rewriter) -> bool:
         """Rule 4."""
         left, weight = op.left, self.constant(op.right)
         if weight is None or weight.ndim != 2 or left.type.rank < 3 or op.transpose_left:
@@ -94,9 +107,9 @@ class _SimplifyMatmul(Rules):
         rewriter.replace_with(op, flat, product, result)
         return True
 
-    def transposed_left(self, op: TensorOp, rewriter: Rewriter) -> bool:
+    def transposed_left(self, op: Matmul, rewriter: Rewriter) -> bool:
         """Rule 5."""
-        permute = producer(op.left, "permute")
+        permute = producer(op.left, Permute)
         if permute is None or not op.type.is_float:
             return False
         rank = permute.type.rank

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from bmcompiler.ir import Module, Operation, TensorType, Value
-from bmcompiler.passes.rewriting import kind
+from bmcompiler.ops.core import Weight
+from bmcompiler.ops.functions import BitCast
+from bmcompiler.ops.integer import Cast
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 
 OTHER = ("f16", "f64")
@@ -32,9 +34,9 @@ class SinglePrecision(Pass):
         if not other or any(_reads_bits(op) for op in ops):
             return PassResult(False)
         for op in ops:
-            if kind(op) == "cast" and op.attributes["dtype"] in OTHER:
+            if isinstance(op, Cast) and op.attributes["dtype"] in OTHER:
                 op.attributes["dtype"] = "f32"
-            if kind(op) == "weight" and op.results[0] in other:
+            if isinstance(op, Weight) and op.results[0] in other:
                 key = op.attributes["key"]
                 module.weights[key] = np.asarray(module.weights[key]).astype(np.float32)
         for value in other:
@@ -45,4 +47,4 @@ class SinglePrecision(Pass):
 
 def _reads_bits(op: Operation) -> bool:
     touched: list[Value] = [*op.operands, *op.results]
-    return kind(op) == "bit_cast" and any(value.dtype in OTHER for value in touched)
+    return isinstance(op, BitCast) and any(value.dtype in OTHER for value in touched)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bmcompiler.ir import Module, Rewriter, TensorType, Value
 from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.rewriting import PatternPass, Rule, Rules, inherit, make
+from bmcompiler.ops.nn import Deconv
+from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, inherit, make, on
 from bmcompiler.passmanager import PassContext, PassResult
 from bmcompiler.target import Target, unsupported_reason
 
@@ -55,10 +55,10 @@ class _SplitDeconv(Rules):
         super().__init__(module)
         self.target = target
 
-    def table(self) -> Mapping[str, Sequence[Rule]]:
-        return {"deconv": (self.split,)}
+    def table(self) -> RuleTable:
+        return {**on(Deconv, self.split)}
 
-    def split(self, op: TensorOp, rewriter: Rewriter) -> bool:
+    def split(self, op: Deconv, rewriter: Rewriter) -> bool:
         """Both rules."""
         import numpy as np
 
@@ -83,7 +83,7 @@ class _SplitDeconv(Rules):
         rewriter.replace(op, joined.results)
         return True
 
-    def _best(self, op: TensorOp) -> int | None:
+    def _best(self, op: Deconv) -> int | None:
         """Channels from a phase to the next, None to leave the op."""
         (depth, channels), least, best = op.weight.shape[:2], self.target.local_cycles(op), None
         if least is None:
@@ -106,11 +106,11 @@ class _SplitDeconv(Rules):
         return None if None in found else sum(filter(None, found))
 
 
-def _phases(op: TensorOp) -> int:
+def _phases(op: Deconv) -> int:
     return int(op.strides[0] * op.strides[1])
 
 
-def _is_apart(op: TensorOp) -> bool:
+def _is_apart(op: Deconv) -> bool:
     """Whether each result is made of one pixel, and each pixel makes a block of results of its own."""
     plain = op.group == 1 and not any(op.pads) and not any(op.output_pads) and tuple(op.dilations) == (1, 1)
     return plain and _phases(op) > 1 and tuple(op.weight.shape[2:]) == tuple(op.strides) and not op.zero_points
@@ -130,7 +130,7 @@ def _without_numbers(like: Value, shape: tuple[int, ...]) -> Value:
     return make("weight", (), {"key": ""}, [like.type.with_shape(shape)]).result
 
 
-def _ops(op: TensorOp, weight: Value, bias: Value | None) -> tuple[TensorOp, TensorOp]:
+def _ops(op: Deconv, weight: Value, bias: Value | None) -> tuple[TensorOp, TensorOp]:
     """The convolution and what joins its phases."""
     attributes = {name: value for name, value in op.attributes.items() if name not in _OF_DECONV and "." not in name}
     n, _, h, w = op.input.shape

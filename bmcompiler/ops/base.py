@@ -21,6 +21,7 @@ REQUIRED: Any = object()
 
 
 _T = TypeVar("_T")
+_Self = TypeVar("_Self", bound="TensorOp")
 
 
 class Operand(Generic[_T]):
@@ -292,7 +293,7 @@ class TensorOp(Operation):
                 raise self.invalid(f"result type {result.dtype} should be {want.dtype}")
         self.check()
 
-    def clone(self, operands: Sequence[Value], **changes: Any) -> TensorOp:
+    def clone(self: _Self, operands: Sequence[Value], **changes: Any) -> _Self:
         """The same op on other operands, with some attributes changed; result shapes are inferred again.
 
         Chosen element types (`free_dtype`) and their quantization stay while the operands keep their element types.
@@ -343,17 +344,23 @@ class TensorOp(Operation):
         return normal
 
 
-_Op = TypeVar("_Op", bound=type[TensorOp])
+_OpClass = TypeVar("_OpClass", bound=type[TensorOp])
 OPS: PluginTable[str, type[TensorOp]] = PluginTable(
     Doors("bmcompiler.tensor_ops", lambda found: None), lambda name: f"TensorOp '{name}'", lambda name: (name,)
 )
 """Op name -> class; use `bmcompiler.ops.find_op`."""
 
 
-def tensorop(name: str) -> Callable[[_Op], _Op]:
-    """Class decorator: declare `tensorop.NAME`. Raises UnsupportedError when a built-in class has the name."""
+def tensorop(name: str) -> Callable[[_OpClass], _OpClass]:
+    """Class decorator: declare `tensorop.NAME`. Raises UnsupportedError when a built-in class has the name.
 
-    def register(cls: _Op) -> _Op:
+    No declared op is the base of another, for passes tell ops by `isinstance`: what two share is a base of its own.
+    """
+
+    def register(cls: _OpClass) -> _OpClass:
+        declared = [base.__name__ for base in cls.__mro__[1:] if vars(base).get("opname")]
+        if declared:
+            raise TypeError(f"op '{name}' is derived from the op {declared[0]}: derive both from a base class")
         OPS.add(name, cls)
         cls.opname = name
         return cls

@@ -25,8 +25,20 @@ _PIECE_VALUES = 1 << 14
 """Results that make a piece worth a thread."""
 
 
+class Convolution(Products):
+    """Operands and attributes of convolutions, transposed or not."""
+
+    input = operand(4)
+    weight = operand(4)
+    bias = optional_operand(1)
+    strides = attr(Pair, (1, 1))
+    pads = attr(Quad, (0, 0, 0, 0))
+    dilations = attr(Pair, (1, 1))
+    group = attr(int, 1)
+
+
 @tensorop("conv")
-class Conv(Products):
+class Conv(Convolution):
     """2-D convolution (cross-correlation), NCHW.
 
     out[n,o,y,x] = bias[o] + sum_{i,r,s} in[n, g*I + i, y*sh + r*dh - top, x*sw + s*dw - left] * weight[o,i,r,s]
@@ -47,13 +59,6 @@ class Conv(Products):
          tensor<4xi32>) -> tensor<1x4x8x8xui8>
     """
 
-    input = operand(4)
-    weight = operand(4)
-    bias = optional_operand(1)
-    strides = attr(Pair, (1, 1))
-    pads = attr(Quad, (0, 0, 0, 0))
-    dilations = attr(Pair, (1, 1))
-    group = attr(int, 1)
     free_dtype = True
     weight_operands = ("weight", "bias")
     affine = True
@@ -97,7 +102,7 @@ class Conv(Products):
 
 
 @tensorop("deconv")
-class Deconv(Products):
+class Deconv(Convolution):
     """2-D transposed convolution, NCHW.
 
     out[n,o,y*sh + r*dh - top, x*sw + s*dw - left] += in[n, g*I + i, y, x] * weight[g*I + i, o - g*O/group, r, s] for
@@ -112,13 +117,6 @@ class Deconv(Products):
     Integer form as in conv (bm1880.md 8.2, inserted zeros), `mode` "", "low" or "high".
     """
 
-    input = operand(4)
-    weight = operand(4)
-    bias = optional_operand(1)
-    strides = attr(Pair, (1, 1))
-    pads = attr(Quad, (0, 0, 0, 0))
-    dilations = attr(Pair, (1, 1))
-    group = attr(int, 1)
     output_pads = attr(Pair, (0, 0))
     free_dtype = True
     weight_operands = ("weight", "bias")

@@ -194,7 +194,7 @@ class MeanVarianceNorm(_OverAxes):
         return out.astype(x.dtype, copy=False)
 
 
-class _LastAxes(TensorOp):
+class LastAxesNorm(TensorOp):
     """Operands and shape rule of normalisations over the axes from `axis` on; factors have the shape of those axes."""
 
     input = operand()
@@ -219,7 +219,7 @@ class _LastAxes(TensorOp):
 
 
 @tensorop("layer_norm")
-class LayerNorm(_LastAxes):
+class LayerNorm(LastAxesNorm):
     """out = (x - mean) / sqrt(variance + epsilon) * gamma + beta, statistics over the axes from `axis` on; float.
 
     variance is the mean of (x - mean)**2 (Ba et al., arXiv 1607.06450); beta needs gamma.
@@ -242,7 +242,7 @@ class LayerNorm(_LastAxes):
 
 
 @tensorop("rms_norm")
-class RmsNorm(_LastAxes):
+class RmsNorm(LastAxesNorm):
     """out = x / sqrt(mean of x**2 + epsilon) * gamma, the mean over the axes from `axis` to the last; float.
 
     (Zhang and Sennrich, arXiv 1910.07467)

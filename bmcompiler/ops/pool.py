@@ -13,7 +13,7 @@ from bmcompiler.ops.nn import window_count
 from bmcompiler.ops.rules import BYTES, holding, largest, need_dtype, need_same_dtype, need_shift, widened
 
 
-class _Pool(TensorOp):
+class Pool(TensorOp):
     """Operand, window attributes and shape rule of both poolings."""
 
     input = operand(4)
@@ -75,8 +75,17 @@ class _Pool(TensorOp):
         return self.kernel == self.strides == (1, 1) and not any(self.pads)
 
 
+class MaxWindows(Pool):
+    """Base of ops on the largest value of each window."""
+
+    dilations = attr(Pair, (1, 1))
+
+    def taps(self) -> tuple[int, int]:
+        return self.dilations
+
+
 @tensorop("max_pool")
-class MaxPool(_Pool):
+class MaxPool(MaxWindows):
     """Largest value of each window; padding never wins. Every element type; type and quantization stay.
 
     out[n,c,y,x] = max over r < KH, s < KW inside the input of in[n, c, y*sh + r*dh - top, x*sw + s*dw - left]
@@ -88,12 +97,7 @@ class MaxPool(_Pool):
     Integer form: bm1880.md 8.2 max_pooling.
     """
 
-    dilations = attr(Pair, (1, 1))
     selects = True
-
-    def taps(self) -> tuple[int, int]:
-        down, across = self.dilations
-        return down, across
 
     def infer(self) -> TensorType:
         return self.operands[0].type.with_shape(self.infer_shape())
@@ -105,7 +109,7 @@ class MaxPool(_Pool):
 
 
 @tensorop("avg_pool")
-class AvgPool(_Pool):
+class AvgPool(Pool):
     """Mean of each window.
 
     out[n,c,y,x] = (sum of the window) / count, where count is the number of its positions inside the input, with

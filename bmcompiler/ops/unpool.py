@@ -10,12 +10,12 @@ import numpy as np
 from bmcompiler.errors import RuntimeUseError
 from bmcompiler.ir import TensorType
 from bmcompiler.ops.base import Pair, TensorOp, attr, operand, tensorop
-from bmcompiler.ops.pool import MaxPool
+from bmcompiler.ops.pool import MaxWindows
 from bmcompiler.ops.rules import need_float
 
 
 @tensorop("max_pool_mask")
-class MaxPoolMask(MaxPool):
+class MaxPoolMask(MaxWindows):
     """Position (i32) of each window's largest value in its plane, y * W + x; of equal values the first.
 
     input (N, C, H, W); windows as in max_pool.
