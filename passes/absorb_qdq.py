@@ -41,8 +41,9 @@ class AbsorbQdq(Pass):
             table = rules.table()
 
             def pattern(op: Operation, rewriter: Rewriter, table: RuleTable = table) -> bool:
-                rules = (*table.get(type(op), ()), *table[TensorOp]) if isinstance(op, TensorOp) else ()
-                return any(rule(op, rewriter) for rule in rules)
+                if not isinstance(op, TensorOp):
+                    return False
+                return any(rule(op, rewriter) for rule in (*table.get(type(op), ()), *table[TensorOp]))
 
             changed |= apply_patterns(function, [pattern])
             if rules.found:

@@ -27,6 +27,7 @@ class Pool(TensorOp):
         return (1, 1)
 
     def infer_shape(self) -> tuple[int, ...]:
+        """Shape of the result: a count per axis of windows, without a last one that would see no element."""
         shape = list(self.input.shape)
         for i, dilation in enumerate(self.taps()):
             before, after = self.pads[2 * i : 2 * i + 2]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from bmcompiler.ir import Value
-from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.elementwise import Add
+from bmcompiler.ops.nn import Conv, Deconv, Matmul
+from bmcompiler.ops.rules import Activated
 from bmcompiler.passes.legalize_rules.base import Draft, legalizes
 from bmcompiler.passes.rewriting import activates
 
 
-@legalizes("conv", "deconv", "matmul", "add")
-def activation_after(op: TensorOp, draft: Draft) -> Value | None:
+@legalizes(Conv, Deconv, Matmul, Add)
+def activation_after(op: Activated, draft: Draft) -> Value | None:
     """The activation inside an op becomes an op after it."""
     if not activates(op):
         return None

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from bmcompiler.ir import Module, TensorType, Value, type_of_array
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.rewriting import kind, make
+from bmcompiler.ops.core import Weight
+from bmcompiler.passes.rewriting import make, producer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,32 +56,32 @@ class Draft:
 
     def constant(self, value: Value | None) -> np.ndarray | None:
         """The array behind a weight, None for everything else."""
-        if value is None or kind(value.op) != "weight":
-            return None
-        return self.module.weights.get(cast(TensorOp, value.op).key)
+        weight = producer(value, Weight)
+        return None if weight is None else self.module.weights.get(weight.key)
 
     def discard(self) -> None:
         """Forget all drafted ops and constants."""
         for op in reversed(self.ops):
-            if op.opname == "weight":
+            if isinstance(op, Weight):
                 self.module.weights.pop(op.key, None)
             op.erase()
         self.ops = []
 
 
 Rule = Callable[[TensorOp, Draft], "Value | None"]
-_Rule = TypeVar("_Rule", bound=Rule)
+_Op = TypeVar("_Op", bound=TensorOp)
+_TypedRule = Callable[[_Op, Draft], "Value | None"]
 
-RULES: dict[str, list[Rule]] = {}
-"""Short op name -> rules in the order they are tried."""
+RULES: dict[type[TensorOp], list[Rule]] = {}
+"""Class of an op -> rules in the order they are tried."""
 
 
-def legalizes(*names: str) -> Callable[[_Rule], _Rule]:
+def legalizes(*kinds: type[_Op]) -> Callable[[_TypedRule[_Op]], _TypedRule[_Op]]:
     """Declare a rule for ops with one result. Its name and docstring go into SUPPORTED_OPS.md."""
 
-    def register(rule: _Rule) -> _Rule:
-        for name in names:
-            RULES.setdefault(name, []).append(rule)
+    def register(rule: _TypedRule[_Op]) -> _TypedRule[_Op]:
+        for kind in kinds:
+            RULES.setdefault(kind, []).append(cast(Rule, rule))  # it is tried on ops of its class only
         return rule
 
     return register

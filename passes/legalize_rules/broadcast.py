@@ -5,12 +5,13 @@ from __future__ import annotations
 from math import isqrt, prod
 
 from bmcompiler.ir import Value
-from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.elementwise import Add, Binary, Div, Max, Min, Mul, Sub
+from bmcompiler.ops.shape import Tile
 from bmcompiler.passes.legalize_rules.base import Draft, legalizes
 
 
-@legalizes("mul")
-def factor_per_row(op: TensorOp, draft: Draft) -> Value | None:
+@legalizes(Mul)
+def factor_per_row(op: Mul, draft: Draft) -> Value | None:
     """A factor with one value per leading position, repeated along the axes after it: channels of (1, C, 1, W)."""
     for factor, x in ((op.b, op.a), (op.a, op.b)):
         shape = (1,) * (x.type.rank - factor.type.rank) + factor.shape
@@ -24,8 +25,8 @@ def factor_per_row(op: TensorOp, draft: Draft) -> Value | None:
     return None
 
 
-@legalizes("div")
-def times_reciprocals(op: TensorOp, draft: Draft) -> Value | None:
+@legalizes(Div)
+def times_reciprocals(op: Div, draft: Draft) -> Value | None:
     """Division of floats by a constant tensor without zeros: multiplication by its reciprocals."""
     divisor = draft.constant(op.b)
     if divisor is None or divisor.dtype.kind != "f" or not divisor.all():
@@ -33,8 +34,8 @@ def times_reciprocals(op: TensorOp, draft: Draft) -> Value | None:
     return draft.emit("mul", [op.a, draft.weight((1.0 / divisor).astype(divisor.dtype), "reciprocals")])
 
 
-@legalizes("add", "sub", "mul", "max", "min")
-def spread(op: TensorOp, draft: Draft) -> Value | None:
+@legalizes(Add, Sub, Mul, Max, Min)
+def spread(op: Binary, draft: Draft) -> Value | None:
     """Operands that broadcast are repeated to the shape of the result."""
     if all(value.shape == op.type.shape for value in op.operands):
         return None
@@ -55,8 +56,8 @@ def _spread(value: Value, shape: tuple[int, ...], draft: Draft) -> Value:
     return x if x.shape == shape else draft.emit("tile", [x], reps=reps)
 
 
-@legalizes("tile")
-def tile_by_tile(op: TensorOp, draft: Draft) -> Value | None:
+@legalizes(Tile)
+def tile_by_tile(op: Tile, draft: Draft) -> Value | None:
     """Many repetitions in two steps: axis by axis, then by the divisors of their number."""
     repeated = [axis for axis, reps in enumerate(op.reps) if reps > 1]
     if not repeated:
@@ -71,7 +72,7 @@ def tile_by_tile(op: TensorOp, draft: Draft) -> Value | None:
     return draft.emit("tile", [draft.emit("tile", [op.x], reps=first)], reps=second)
 
 
-def _tile_and_cut(op: TensorOp, axis: int, draft: Draft) -> Value | None:
+def _tile_and_cut(op: Tile, axis: int, draft: Draft) -> Value | None:
     """A prime number of repetitions: one more than needed, and the last is cut off."""
     if op.reps[axis] < 5:
         return None

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from bmcompiler.ir import Value
-from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.nn import Conv
 from bmcompiler.passes.legalize_rules.base import Draft, legalizes
 
 _FIRST = (0, 0, 0, 0)
 
 
-@legalizes("conv")
-def space_to_channels(op: TensorOp, draft: Draft) -> Value | None:
+@legalizes(Conv)
+def space_to_channels(op: Conv, draft: Draft) -> Value | None:
     """Windows that do not overlap: each becomes the channels of one position, and the kernel 1x1."""
     weight = draft.constant(op.weight)
     (sh, sw), (kh, kw) = op.strides, op.weight.shape[2:]
@@ -29,8 +29,8 @@ def space_to_channels(op: TensorOp, draft: Draft) -> Value | None:
     return draft.emit("conv", [x, kernels, op.bias])
 
 
-@legalizes("conv")
-def dilation_to_batch(op: TensorOp, draft: Draft) -> Value | None:
+@legalizes(Conv)
+def dilation_to_batch(op: Conv, draft: Draft) -> Value | None:
     """A dilation d * r with stride 1 is a dilation r on each of the d x d interleaved images."""
     down, across = (_least_divisor(d) for d in op.dilations)
     if op.strides != (1, 1) or (down, across) == (1, 1):
@@ -56,8 +56,8 @@ def dilation_to_batch(op: TensorOp, draft: Draft) -> Value | None:
     )
 
 
-@legalizes("conv")
-def padded_before(op: TensorOp, draft: Draft) -> Value | None:
+@legalizes(Conv)
+def padded_before(op: Conv, draft: Draft) -> Value | None:
     """Padding beyond the range of the instruction becomes an op of its own."""
     if not any(op.pads):
         return None

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bmcompiler.ir import Value
-from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.elementwise import Sub
 from bmcompiler.passes.legalize_rules.base import Draft, legalizes
 
 
-@legalizes("sub")
-def sum_with_negative(op: TensorOp, draft: Draft) -> Value | None:
+@legalizes(Sub)
+def sum_with_negative(op: Sub, draft: Draft) -> Value | None:
     """A difference of floats is the sum with the negative."""
     if not op.type.is_float or draft.constant(op.operands[1]) is not None:
         return None

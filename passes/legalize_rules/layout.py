@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bmcompiler.ir import Value
-from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.shape import Pad
 from bmcompiler.passes.legalize_rules.base import Draft, legalizes
 
 _MOST = 64
 """Pieces of one axis; beyond that a copy per element costs more than the CPU."""
 
 
-@legalizes("pad")
-def border_pieces(op: TensorOp, draft: Draft) -> Value | None:
+@legalizes(Pad)
+def border_pieces(op: Pad, draft: Draft) -> Value | None:
     """reflect, symmetric and edge padding: slices of the border joined to the tensor, axis by axis."""
     if op.mode == "constant":
         return None

@@ -7,15 +7,15 @@ from math import prod
 import numpy as np
 
 from bmcompiler.ir import Value
-from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.nn import Matmul
 from bmcompiler.passes.legalize_rules.base import Draft, legalizes
 
 _MOST = 64
 """Constant matrices of one product; beyond that it is no longer worth a layer each."""
 
 
-@legalizes("matmul")
-def constant_left(op: TensorOp, draft: Draft) -> Value | None:
+@legalizes(Matmul)
+def constant_left(op: Matmul, draft: Draft) -> Value | None:
     """constant (M, K) times x (..., K, N): a 1x1 convolution over N positions of K channels."""
     weight = draft.constant(op.left)
     if weight is None or weight.ndim != 2 or op.bias is not None or op.right.type.rank < 2:
@@ -27,8 +27,8 @@ def constant_left(op: TensorOp, draft: Draft) -> Value | None:
     return draft.reshape(product, op.type.shape)
 
 
-@legalizes("matmul")
-def transposed_before(op: TensorOp, draft: Draft) -> Value | None:
+@legalizes(Matmul)
+def transposed_before(op: Matmul, draft: Draft) -> Value | None:
     """A transposed operand, on the right a computed one, becomes a permute before the product."""
     right = op.transpose_right and draft.constant(op.right) is None
     if not op.transpose_left and not right:
@@ -38,8 +38,8 @@ def transposed_before(op: TensorOp, draft: Draft) -> Value | None:
     return draft.emit("matmul", operands, transpose_right=op.transpose_right and not right)
 
 
-@legalizes("matmul")
-def equal_batches(op: TensorOp, draft: Draft) -> Value | None:
+@legalizes(Matmul)
+def equal_batches(op: Matmul, draft: Draft) -> Value | None:
     """Two computed tensors whose leading axes broadcast are repeated to the same ones."""
     batch = op.type.shape[:-2]
     if draft.constant(op.left) is not None or op.bias is not None:
@@ -50,8 +50,8 @@ def equal_batches(op: TensorOp, draft: Draft) -> Value | None:
     return draft.emit("matmul", operands, transpose_left=op.transpose_left, transpose_right=op.transpose_right)
 
 
-@legalizes("matmul")
-def constant_batches(op: TensorOp, draft: Draft) -> Value | None:
+@legalizes(Matmul)
+def constant_batches(op: Matmul, draft: Draft) -> Value | None:
     """Constant matrices, one per batch: a product each, joined again."""
     weight, left = draft.constant(op.right), op.left
     if weight is None or weight.ndim < 3 or op.bias is not None or op.transpose_left:
@@ -80,8 +80,8 @@ def _repeated(x: Value, batch: tuple[int, ...], draft: Draft) -> Value:
     return x if set(reps) == {1} else draft.emit("tile", [x], reps=reps)
 
 
-@legalizes("matmul")
-def bias_after(op: TensorOp, draft: Draft) -> Value | None:
+@legalizes(Matmul)
+def bias_after(op: Matmul, draft: Draft) -> Value | None:
     """The bias of a product of two computed tensors is added afterwards."""
     if op.bias is None or draft.constant(op.right) is not None:
         return None

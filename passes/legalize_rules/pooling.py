@@ -8,11 +8,12 @@ import numpy as np
 
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.pool import AvgPool, MaxPool, Pool
 from bmcompiler.passes.legalize_rules.base import Draft, legalizes
 
 
-@legalizes("max_pool", "avg_pool")
-def strided_window_of_one(op: TensorOp, draft: Draft) -> Value | None:
+@legalizes(MaxPool, AvgPool)
+def strided_window_of_one(op: Pool, draft: Draft) -> Value | None:
     """Pooling with a 1x1 window selects elements: slice."""
     if op.kernel != (1, 1) or any(op.pads):
         return None
@@ -21,8 +22,8 @@ def strided_window_of_one(op: TensorOp, draft: Draft) -> Value | None:
     return draft.emit("slice", [op.input], starts=(0, 0, 0, 0), ends=ends, steps=steps)
 
 
-@legalizes("avg_pool")
-def border_means(op: TensorOp, draft: Draft) -> Value | None:
+@legalizes(AvgPool)
+def border_means(op: AvgPool, draft: Draft) -> Value | None:
     """Windows that average different numbers of positions: equal division, then a factor per position.
 
     All divide by the window size, then each position of the result is multiplied by window size / count.
@@ -44,12 +45,12 @@ def border_means(op: TensorOp, draft: Draft) -> Value | None:
     return draft.reshape(draft.emit("scale", [flat, vector]), op.type.shape)
 
 
-@legalizes("max_pool", "avg_pool")
-def rows_then_columns(op: TensorOp, draft: Draft) -> Value | None:
+@legalizes(MaxPool, AvgPool)
+def rows_then_columns(op: Pool, draft: Draft) -> Value | None:
     """A window of rows and columns is a window of columns on the result of a window of rows."""
-    if min(op.kernel) == 1 or (op.opname == "avg_pool" and not _uniform(op)):
+    if min(op.kernel) == 1 or (isinstance(op, AvgPool) and not _uniform(op)):
         return None
-    kept = {"ceil_mode": op.ceil_mode, **({"count_include_pad": True} if op.opname == "avg_pool" else {})}
+    kept = {"ceil_mode": op.ceil_mode, **({"count_include_pad": True} if isinstance(op, AvgPool) else {})}
     x = op.input
     for axis in (1, 0):
         pair = {name: _only(getattr(op, name), axis) for name in ("kernel", "strides", *_dilations(op))}
@@ -58,8 +59,8 @@ def rows_then_columns(op: TensorOp, draft: Draft) -> Value | None:
     return x
 
 
-@legalizes("max_pool", "avg_pool")
-def windows_of_windows(op: TensorOp, draft: Draft) -> Value | None:
+@legalizes(MaxPool, AvgPool)
+def windows_of_windows(op: Pool, draft: Draft) -> Value | None:
     """A long window without overlap is a window over windows, where its length has a divisor."""
     axis = 0 if op.kernel[0] > 1 else 1
     size, alone = op.kernel[axis], op.type.shape[2 + axis] == 1
@@ -77,8 +78,8 @@ def windows_of_windows(op: TensorOp, draft: Draft) -> Value | None:
     return x if x.shape == op.type.shape else None
 
 
-@legalizes("max_pool")
-def maximum_of_taps(op: TensorOp, draft: Draft) -> Value | None:
+@legalizes(MaxPool)
+def maximum_of_taps(op: MaxPool, draft: Draft) -> Value | None:
     """A dilated window along one axis: the maximum of one slice per tap."""
     axis = 0 if op.kernel[0] > 1 else 1
     dilation, taps = op.dilations[axis], op.kernel[axis]
@@ -96,25 +97,25 @@ def maximum_of_taps(op: TensorOp, draft: Draft) -> Value | None:
     return best
 
 
-@legalizes("max_pool", "avg_pool")
-def padded_before(op: TensorOp, draft: Draft) -> Value | None:
+@legalizes(MaxPool, AvgPool)
+def padded_before(op: Pool, draft: Draft) -> Value | None:
     """Padding beyond the range of the instruction becomes an op of its own."""
-    if not any(op.pads) or op.ceil_mode or (op.opname == "avg_pool" and not op.count_include_pad):
+    if not any(op.pads) or op.ceil_mode or (isinstance(op, AvgPool) and not op.count_include_pad):
         return None
-    value = 0.0 if op.opname == "avg_pool" else -np.inf
+    value = 0.0 if isinstance(op, AvgPool) else -np.inf
     x = draft.emit("pad", [op.input], pads=(0, 0, 0, 0, *op.pads), value=value)
     dilations = {name: getattr(op, name) for name in _dilations(op)}
     return draft.emit(op.opname, [x], kernel=op.kernel, strides=op.strides, **dilations)
 
 
-def _reached(op: TensorOp) -> tuple[int, ...]:
+def _reached(op: AvgPool) -> tuple[int, ...]:
     """Pads of the same windows without ceil_mode: the trailing ones as far as the last window reaches."""
     top, _, left, _ = op.pads
     (_, _, h, w), (down, across) = op.input.shape, op.reach()
     return top, max(0, down - top - h), left, max(0, across - left - w)
 
 
-def _uniform(op: TensorOp) -> bool:
+def _uniform(op: AvgPool) -> bool:
     """Whether every window of an avg_pool divides by the full window size."""
     area = op.kernel[0] * op.kernel[1]
     return bool((np.multiply.outer(op.counts(0), op.counts(1)) == area).all())
@@ -124,13 +125,13 @@ def _only(pair: tuple[int, int], axis: int) -> tuple[int, int]:
     return (pair[0], 1) if axis == 0 else (1, pair[1])
 
 
-def _across(op: TensorOp, axis: int) -> tuple[int, ...]:
+def _across(op: Pool, axis: int) -> tuple[int, ...]:
     """The pads of the other axis."""
     return tuple(op.pads[2 * (1 - axis) : 2 * (1 - axis) + 2])
 
 
 def _dilations(op: TensorOp) -> tuple[str, ...]:
-    return ("dilations",) if op.opname == "max_pool" else ()
+    return ("dilations",) if isinstance(op, MaxPool) else ()
 
 
 def _dilation(op: TensorOp) -> tuple[int, int]:

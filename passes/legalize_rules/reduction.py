@@ -7,14 +7,14 @@ from math import isqrt, prod
 import numpy as np
 
 from bmcompiler.ir import Value
-from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.reduce import Reduce
 from bmcompiler.passes.legalize_rules.base import Draft, legalizes
 
 _POOLS = {"mean": "avg_pool", "max": "max_pool"}
 
 
-@legalizes("reduce")
-def pool_over_last_axes(op: TensorOp, draft: Draft) -> Value | None:
+@legalizes(Reduce)
+def pool_over_last_axes(op: Reduce, draft: Draft) -> Value | None:
     """Mean or maximum over the last axes: pooling of (1, C, H, W) with one window."""
     before, count, after = _run(op)
     if op.method not in _POOLS or after != 1:
@@ -25,8 +25,8 @@ def pool_over_last_axes(op: TensorOp, draft: Draft) -> Value | None:
     return draft.reshape(pooled, op.type.shape)
 
 
-@legalizes("reduce")
-def convolve_with_ones(op: TensorOp, draft: Draft) -> Value | None:
+@legalizes(Reduce)
+def convolve_with_ones(op: Reduce, draft: Draft) -> Value | None:
     """Sum or mean over neighbouring axes: a 1x1 convolution that has them as its channels."""
     before, count, after = _run(op)
     if op.method not in ("sum", "mean") or not count:
@@ -37,8 +37,8 @@ def convolve_with_ones(op: TensorOp, draft: Draft) -> Value | None:
     return draft.reshape(draft.emit("conv", [maps, ones]), op.type.shape)
 
 
-@legalizes("reduce")
-def reduced_axes_last(op: TensorOp, draft: Draft) -> Value | None:
+@legalizes(Reduce)
+def reduced_axes_last(op: Reduce, draft: Draft) -> Value | None:
     """The reduced axes move behind the others."""
     rank = op.x.type.rank
     order = (*(a for a in range(rank) if a not in op.axes), *sorted(op.axes))
@@ -49,8 +49,8 @@ def reduced_axes_last(op: TensorOp, draft: Draft) -> Value | None:
     return draft.reshape(draft.emit("reduce", [moved], method=op.method, axes=last), op.type.shape)
 
 
-@legalizes("reduce")
-def elementary_steps(op: TensorOp, draft: Draft) -> Value | None:
+@legalizes(Reduce)
+def elementary_steps(op: Reduce, draft: Draft) -> Value | None:
     """min: -max(-x). l1: sum of |x|. Squares are left to the CPU: eight bits hold too few of their digits."""
     steps = {"min": ("neg", "max"), "l1": ("abs", "sum")}
     if op.method not in steps:
@@ -61,7 +61,7 @@ def elementary_steps(op: TensorOp, draft: Draft) -> Value | None:
     return draft.emit("neg", [x]) if op.method == "min" else x
 
 
-def _run(op: TensorOp) -> tuple[int, int, int]:
+def _run(op: Reduce) -> tuple[int, int, int]:
     """Sizes before, of, and after the reduced axes when these are neighbours (axes of length 1 aside), else zeros."""
     shape = op.x.shape
     axes = [axis for axis in sorted(op.axes) if shape[axis] > 1] or [min(op.axes)]

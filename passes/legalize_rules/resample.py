@@ -8,7 +8,8 @@ from typing import cast
 import numpy as np
 
 from bmcompiler.ir import Block, TensorType, Value
-from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.index import Gather
+from bmcompiler.ops.resample import Resize
 from bmcompiler.passes.legalize_rules.base import Draft, legalizes
 from bmcompiler.passes.rewriting import make
 
@@ -16,8 +17,8 @@ _MOST = 64
 """Slices of one gather; beyond that a copy each costs more than the CPU."""
 
 
-@legalizes("resize")
-def product_per_axis(op: TensorOp, draft: Draft) -> Value | None:
+@legalizes(Resize)
+def product_per_axis(op: Resize, draft: Draft) -> Value | None:
     """Interpolation is linear: each axis is multiplied by a constant matrix, as 1x1 convolution or inner product."""
     if op.coordinates == "tf_crop_and_resize" or not op.type.is_float:
         return None
@@ -36,7 +37,7 @@ def product_per_axis(op: TensorOp, draft: Draft) -> Value | None:
     return x
 
 
-def _weights(op: TensorOp, axis: int) -> np.ndarray:
+def _weights(op: Resize, axis: int) -> np.ndarray:
     """(source positions, result positions) of one axis: what the op itself makes of unit vectors."""
     have, want = op.input.shape[axis], op.sizes[axis]
     attributes = {name: value for name, value in op.attributes.items() if "." not in name and name != "roi"}
@@ -46,8 +47,8 @@ def _weights(op: TensorOp, axis: int) -> np.ndarray:
     return cast("np.ndarray", probe.evaluate(np.eye(have, dtype=op.input.type.numpy)))
 
 
-@legalizes("gather")
-def slices_joined(op: TensorOp, draft: Draft) -> Value | None:
+@legalizes(Gather)
+def slices_joined(op: Gather, draft: Draft) -> Value | None:
     """Constant indices: a slice for each evenly spaced run of them, joined."""
     given = draft.constant(op.indices)
     if given is None or not given.size or not op.type.is_float:

@@ -132,7 +132,7 @@ def _ops(targets: list[Any]) -> Iterator[str]:
     for name, cls in sorted(load_all().items()):
         if name in ("weight", "call") or not cls.__module__.startswith("bmcompiler."):
             continue
-        rules = ", ".join(rule.__name__ for rule in legalize_rules.RULES.get(name, ()))
+        rules = ", ".join(rule.__name__ for rule in legalize_rules.RULES.get(cls, ()))
         kernels = [_kernel_name(target, cls) for target in targets]
         yield _row((name, "yes" if RULES.of(cls) else "-", rules or "-", *kernels))
 
@@ -143,9 +143,9 @@ def _kernel_name(target: Any, cls: type[TensorOp]) -> str:
 
 def _rules() -> Iterator[str]:
     by_rule: dict[Any, list[str]] = {}
-    for name, rules in legalize_rules.RULES.items():
+    for kind, rules in legalize_rules.RULES.items():
         for rule in rules:
-            by_rule.setdefault(rule, []).append(name)
+            by_rule.setdefault(rule, []).append(kind.opname)
     yield from _table(("rule", "ops", "what it does"))
     for rule, names in sorted(by_rule.items(), key=lambda item: item[0].__name__):
         yield _row((rule.__name__, ", ".join(sorted(names)), " ".join((rule.__doc__ or "").split())))
