@@ -13,10 +13,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bmcompiler import bmlang as bmlang
     from bmcompiler import runtime as runtime
     from bmcompiler.driver import ModuleOptions, Options, Result, compile, compile_module, load_network
 
-__all__ = ["ModuleOptions", "Options", "Result", "compile", "compile_module", "load_network", "runtime"]
+__all__ = ["ModuleOptions", "Options", "Result", "bmlang", "compile", "compile_module", "load_network", "runtime"]
 
 _DRIVER = ("ModuleOptions", "Options", "Result", "compile", "compile_module", "load_network")
 
@@ -24,6 +25,6 @@ _DRIVER = ("ModuleOptions", "Options", "Result", "compile", "compile_module", "l
 def __getattr__(name: str) -> Any:
     if name in _DRIVER:
         return getattr(import_module("bmcompiler.driver"), name)
-    if name == "runtime":
-        return import_module("bmcompiler.runtime")
+    if name in ("bmlang", "runtime"):
+        return import_module(f"bmcompiler.{name}")
     raise AttributeError(f"module 'bmcompiler' has no attribute {name!r}")

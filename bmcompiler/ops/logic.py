@@ -8,9 +8,19 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.ir import TensorType
+from bmcompiler.numeric import arith
 from bmcompiler.ops.base import TensorOp, attr, operand, tensorop
 from bmcompiler.ops.elementwise import Binary
-from bmcompiler.ops.rules import broadcast_shape, need_dtype, need_same_dtype, plain
+from bmcompiler.ops.rules import (
+    ARITHMETIC,
+    MAX_SHIFT,
+    broadcast_shape,
+    holding,
+    largest,
+    need_dtype,
+    need_same_dtype,
+    plain,
+)
 
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "equal": np.equal,
@@ -113,5 +123,67 @@ class BitShift(Binary):
         need_same_dtype(self, self.operands)
         if not self.a.type.is_integer:
             raise self.invalid(f"operands must be integers, got {self.a.dtype}")
+        if self.direction not in ("left", "right"):
+            raise self.invalid(f"direction must be left or right, got '{self.direction}'")
+
+
+@tensorop("round_rshift_by")
+class RoundRshiftBy(TensorOp):
+    """out = saturate(round_shift(x, n)) with a count per element, n = places, or 0 where places < 0 (bmlang.md 4.4).
+
+    %y = "tensorop.round_rshift_by"(%x, %n) : (tensor<1x8xi16>, tensor<1x8xi16>) -> tensor<1x8xi8>
+
+    `places` broadcasts to x and is of a signed integer type. Counts from 31 on are 31.
+    """
+
+    x = operand()
+    places = operand()
+    free_dtype = True
+
+    def infer(self) -> TensorType:
+        if broadcast_shape(self, self.x.shape, self.places.shape) != self.x.shape:
+            raise self.shape_error(f"places {list(self.places.shape)} do not broadcast to {list(self.x.shape)}")
+        return plain(self.x.type)
+
+    def evaluate(self, x: Any, places: Any) -> Any:
+        wide = x.astype(holding(largest(x)))
+        return arith.requantize(wide, np.clip(places, 0, MAX_SHIFT), self.type.dtype)
+
+    def check(self) -> None:
+        need_dtype(self, "the operand", self.x, ARITHMETIC)
+        need_dtype(self, "places", self.places, ("i8", "i16", "i32"))
+        need_dtype(self, "the result", self.result, ARITHMETIC)
+
+
+@tensorop("arith_shift")
+class ArithShift(TensorOp):
+    """out = x moved by `places` bits in a direction, the other way where places < 0 (bmlang.md 2, `ash`).
+
+    To the left bits are lost (modulo 2**bits), to the right the result is rounded down; places of any size.
+
+    %y = "tensorop.arith_shift"(%x, %n) {direction = "right"} : (tensor<1x8xi16>, tensor<1x1xi16>) -> tensor<1x8xi16>
+
+    direction: left or right. `places` broadcasts to x and is of an integer type of its own.
+    """
+
+    x = operand()
+    places = operand()
+    direction = attr(str)
+
+    def infer(self) -> TensorType:
+        if broadcast_shape(self, self.x.shape, self.places.shape) != self.x.shape:
+            raise self.shape_error(f"places {list(self.places.shape)} do not broadcast to {list(self.x.shape)}")
+        return plain(self.x.type)
+
+    def evaluate(self, x: Any, places: Any) -> Any:
+        left = places.astype(np.int64) if self.direction == "left" else -places.astype(np.int64)
+        wide = x.astype(np.int64)
+        down = wide >> np.clip(-left, 0, 63)
+        up = np.where(left < 64, wide << np.clip(left, 0, 63), 0)
+        return np.where(left < 0, down, up).astype(x.dtype)
+
+    def check(self) -> None:
+        need_dtype(self, "the operand", self.x, ARITHMETIC)
+        need_dtype(self, "places", self.places, ARITHMETIC)
         if self.direction not in ("left", "right"):
             raise self.invalid(f"direction must be left or right, got '{self.direction}'")

@@ -1,0 +1,125 @@
+"""Where the TensorOps of an operator go: they are evaluated at once, or recorded in a function.
+
+What an operator means is written once, over an `Emit`. So what is computed eagerly is what the recorded IR says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmcompiler.interpreter import evaluate_op
+from bmcompiler.ir import Block, TensorType, Value, type_of_array
+from bmcompiler.ops import find_op
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.builder import Builder
+
+Array = NDArray[Any]
+
+
+class NotConstantError(Exception):
+    """Raised where a recorded operator needs the numbers of a tensor that are known at run time only."""
+
+
+class Emit:
+    """Takes TensorOps. `label` names them in messages and reports."""
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+
+    def op(self, name: str, *operands: Value, result: str | None = None, **attributes: Any) -> Any:
+        """The result of `tensorop.NAME`, or a tuple of them; `result` is the element type where it can be chosen."""
+        made = find_op(name)(operands, attributes, None, (self.label,))
+        if result is not None:
+            made.result.type = TensorType(made.result.shape, result)
+        made.check()
+        results = self.take(made)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def take(self, op: TensorOp) -> list[Value]:
+        """Evaluate or record an op; its results."""
+        raise NotImplementedError
+
+    def const(self, array: Array) -> Value:
+        """A constant."""
+        raise NotImplementedError
+
+    def known(self, value: Value) -> Array | None:
+        """The numbers of a value, None where they are not known yet."""
+        raise NotImplementedError
+
+    def numbers(self, value: Value, what: str) -> tuple[int, ...]:
+        """The integers of a one-dimensional value. Raises NotConstantError, naming `what`."""
+        array = self.known(value)
+        if array is None:
+            raise NotConstantError(
+                f"'{self.label}' takes its {what} from a tensor that is computed at run time; "
+                "a compiled program needs a constant there (constdata, or COEFF_TENSOR)"
+            )
+        return tuple(int(x) for x in array.ravel())
+
+    # -- what many operators need --------------------------------------------------------------------------------------
+    def cast(self, value: Value, dtype: str) -> Value:
+        """The value saturated and rounded to an element type, or itself."""
+        found: Value = value if value.dtype == dtype else self.op("cast", value, dtype=dtype)
+        return found
+
+    def full(self, number: float, dtype: str, like: Value) -> Value:
+        """A constant of one element with as many axes as `like`."""
+        return self.const(np.full((1,) * like.type.rank, number, TensorType((), dtype).numpy))
+
+    def reshape(self, value: Value, shape: Sequence[int]) -> Value:
+        """The elements in another shape."""
+        found: Value = self.op("reshape", value, shape=tuple(shape))
+        return found
+
+
+class Eager(Emit):
+    """Evaluates every op at once."""
+
+    def __init__(self, label: str) -> None:
+        super().__init__(label)
+        self._arrays: dict[Value, Array] = {}
+
+    def take(self, op: TensorOp) -> list[Value]:
+        for value, array in zip(op.results, evaluate_op(op, [self._arrays[v] for v in op.operands])):
+            self._arrays[value] = array
+        return op.results
+
+    def const(self, array: Array) -> Value:
+        (value,) = Block([type_of_array(array)]).arguments
+        self._arrays[value] = array
+        return value
+
+    def known(self, value: Value) -> Array:
+        return self._arrays[value]
+
+
+class Trace(Emit):
+    """Records every op in the function of a builder."""
+
+    def __init__(self, label: str, builder: Builder) -> None:
+        super().__init__(label)
+        self._builder = builder
+
+    def take(self, op: TensorOp) -> list[Value]:
+        self._builder.append(op)
+        return op.results
+
+    def const(self, array: Array) -> Value:
+        return self._builder.weight(array, self.label)
+
+    def known(self, value: Value) -> Array | None:
+        op = value.op
+        if not isinstance(op, TensorOp):
+            return None
+        if op.opname == "weight":
+            array: Array = self._builder.module.weights[op.key]
+            return array
+        arrays = [self.known(operand) for operand in op.operands]
+        if not arrays or any(array is None for array in arrays):
+            return None
+        return evaluate_op(op, [array for array in arrays if array is not None])[value.index]

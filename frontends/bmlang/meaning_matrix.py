@@ -1,0 +1,72 @@
+"""Convolutions and matrix products; integers in the three modes (bmlang.md 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bmcompiler.frontends.bmlang.checks import mode_of
+from bmcompiler.frontends.bmlang.emit import Emit
+from bmcompiler.frontends.bmlang.meaning import Call, meaning
+from bmcompiler.frontends.bmlang.types import ConvParam, MatrixMulParam
+from bmcompiler.ir import Value
+
+
+def _quantized(c: Call, x: Value, param: ConvParam | MatrixMulParam) -> dict[str, Any]:
+    """The attributes of the integer form."""
+    if x.type.is_float:
+        return {}
+    mode = mode_of(c.row, param)
+    if c.name == "matrix_mul" and mode == "low" and c.outs[0].bits == 16:
+        mode = "high"  # a product without parameters that keeps 16 bits (bmlang.md 4.1)
+    points = (param.left_zero_point, param.right_zero_point, param.output_zero_point)
+    if mode != "asymmetric":
+        if any(points):
+            raise c.wrong(f"zero points must be 0 in {param.mode.name}, got {list(points)}")
+        return {"mode": mode, "scale": float(param.scale)}
+    return {"mode": mode, "scale": float(param.scale), "zero_points": points}
+
+
+def _flat_bias(e: Emit, c: Call, inputs: Sequence[Value], shape: tuple[int, ...]) -> list[Value]:
+    """The bias as a vector, if there is one."""
+    if len(inputs) < 3:
+        return []
+    bias = inputs[2]
+    if bias.shape != shape:
+        raise c.wrong(f"the bias must have shape {list(shape)}, got {list(bias.shape)}")
+    return [e.reshape(bias, (bias.type.size,))]
+
+
+@meaning("conv", "deconv")
+def convolution(e: Emit, c: Call) -> Value:
+    """[input, weight, bias (1, OC, 1, 1)]."""
+    inputs, p = c["tensor_i"], c["param"]
+    x, weight = inputs[:2]
+    if x.type.rank != 4 or weight.type.rank != 4:
+        raise c.wrong(f"input and weight need 4 axes, got {list(x.shape)} and {list(weight.shape)}")
+    channels = weight.shape[0] if c.name == "conv" else weight.shape[1] * p.groups
+    found: Value = e.op(
+        c.name,
+        x,
+        weight,
+        *_flat_bias(e, c, inputs, (1, channels, 1, 1)),
+        strides=(p.stride_h, p.stride_w),
+        pads=(p.pad_h_t, p.pad_h_b, p.pad_w_l, p.pad_w_r),
+        dilations=(p.dh, p.dw),
+        group=p.groups,
+        **_quantized(c, x, p),
+        result=c.out,
+    )
+    return found
+
+
+@meaning("matrix_mul")
+def matrix_mul(e: Emit, c: Call) -> Value:
+    """[left (M, K), right (K, N), bias (1, N)]."""
+    inputs, p = c["matrix_input"], c["param"]
+    left, right = inputs[:2]
+    if left.type.rank != 2 or right.type.rank != 2:
+        raise c.wrong(f"left and right need 2 axes, got {list(left.shape)} and {list(right.shape)}")
+    bias = _flat_bias(e, c, inputs, (1, right.shape[1]))
+    found: Value = e.op("matmul", left, right, *bias, **_quantized(c, left, p), result=c.out)
+    return found

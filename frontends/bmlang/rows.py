@@ -1,0 +1,137 @@
+"""What a row of the table of operators says, and how rows are written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import cached_property
+from typing import Any
+
+from bmcompiler.frontends.bmlang import types
+from bmcompiler.frontends.bmlang.rules import Form, forms
+
+CHIPS = ("BM1682", "BM1684")
+_DEFAULTS: dict[str, Any] = {
+    "true": True,
+    "false": False,
+    "{}": (),
+    "PAD_CONSTANT": types.PadType.PAD_CONSTANT,
+    "MatrixMulParam()": types.MatrixMulParam(),
+}
+OUTPUTS = ("O", "Os")
+
+
+class Locality(Enum):
+    """Whether an operator may pass data on in local memory (bmlang.md 5)."""
+
+    LOCAL = "local"
+    LIMITED = "limited local"
+    GLOBAL = "global"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter: its kind (see `SIGNATURE_KINDS`), its name in the seed, and its default."""
+
+    kind: str
+    name: str
+    default: Any = None
+    required: bool = True
+
+    @property
+    def is_output(self) -> bool:
+        """Whether it is a tensor that the operator writes."""
+        return self.kind in OUTPUTS
+
+
+SIGNATURE_KINDS = {
+    "T": "Tensor",
+    "Ts": "list of Tensor",
+    "S": "Scalar",
+    "O": "Tensor, out",
+    "Os": "list of Tensor, out",
+    "int": "int",
+    "uint": "int >= 0",
+    "bool": "bool",
+    "ints": "list of int",
+}
+"""Kinds of parameters; further ones are the enumerations and structs of `types`."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One operator.
+
+    Attributes:
+        signature: the seed's parameters in the seed's order, as "KIND NAME" or "KIND NAME=DEFAULT".
+        bm1682, bm1684: which element types the chip takes, see `rules`.
+        local: "L", "G", or the condition under which a limited local operator is local (bmlang.md 5).
+        broadcast: "" for equal shapes, "both", "second" (the second operand only), "leading" (leading axes of the
+            mask), "any" where shapes follow a rule of the operator.
+        coeff: parameters that the seed allows to be constants.
+        todo: the seed marks it as to be done; seed_name: how the seed prints its C++ name, where that differs.
+        text: what it computes.
+    """
+
+    name: str
+    family: str
+    signature: str
+    bm1682: str
+    bm1684: str
+    local: str
+    text: str
+    broadcast: str = ""
+    coeff: str = ""
+    todo: bool = False
+    seed_name: str = ""
+
+    @cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The parameters in the seed's order."""
+        return tuple(_parameter(text.strip()) for text in self.signature.split(","))
+
+    @cached_property
+    def last(self) -> tuple[Parameter, ...]:
+        """The parameters with the outputs last."""
+        return tuple(sorted(self.parameters, key=lambda parameter: parameter.is_output))
+
+    @cached_property
+    def outputs(self) -> tuple[Parameter, ...]:
+        """The tensors it writes."""
+        return tuple(parameter for parameter in self.parameters if parameter.is_output)
+
+    @cached_property
+    def typed(self) -> tuple[Parameter, ...]:
+        """Its inputs with element types: tensors and scalars."""
+        return tuple(p for p in self.parameters if p.kind in ("T", "Ts", "S"))
+
+    def rule(self, chip: str) -> str:
+        """Element types on a chip; empty where it does not have the operator."""
+        return {"BM1682": self.bm1682, "BM1684": self.bm1684}[chip]
+
+    def forms(self, chip: str) -> tuple[Form, ...]:
+        """The same, taken apart."""
+        return forms(self.rule(chip))
+
+    @property
+    def locality(self) -> Locality:
+        """Its class; of LIMITED ones `local` is the condition."""
+        return {"L": Locality.LOCAL, "G": Locality.GLOBAL}.get(self.local, Locality.LIMITED)
+
+
+def _parameter(text: str) -> Parameter:
+    kind, name = text.split()
+    name, given, default = name.partition("=")
+    if not given:
+        return Parameter(kind, name)
+    return Parameter(kind, name, _DEFAULTS[default] if default in _DEFAULTS else int(default), False)
+
+
+def rows(family: str, *listed: Row) -> tuple[Row, ...]:
+    """Rows of one family."""
+    return tuple(replace(row, family=family) for row in listed)
+
+
+def row(name: str, signature: str, bm1682: str, bm1684: str, local: str, text: str, **more: Any) -> Row:
+    """A row whose family is given by `rows`; arguments as the attributes of `Row`."""
+    return Row(name, "", signature, bm1682, bm1684, local, text, **more)

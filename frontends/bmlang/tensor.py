@@ -1,0 +1,332 @@
+"""Tensors and scalars of a BMLang program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bmcompiler.errors import UsageError
+from bmcompiler.frontends.bmlang.types import FROM_IR, DataType, TensorKind
+from bmcompiler.ir.types import DTYPES, FROM_NUMPY
+
+Array = NDArray[Any]
+MAX_DIMS = 8
+"""Most axes of a tensor (bmlang.md 4.9)."""
+_SHOWN = 8
+
+
+def numpy_type(dtype: DataType) -> np.dtype[Any]:
+    """The element type as numpy knows it."""
+    return np.dtype(DTYPES[dtype.ir][1])
+
+
+def data_type(dtype: Any) -> DataType:
+    """A DataType from one, from its number, or from a numpy type. Raises UsageError for anything else."""
+    if isinstance(dtype, DataType):
+        return dtype
+    try:
+        if isinstance(dtype, int) and not isinstance(dtype, bool):
+            return DataType(dtype)
+        return FROM_IR[FROM_NUMPY[np.dtype(dtype).name]]
+    except (TypeError, ValueError, KeyError):
+        known = ", ".join(each.name for each in DataType)
+        raise UsageError(f"{dtype!r} is no element type of BMLang; known: {known}") from None
+
+
+class Scalar:
+    """A number with an element type (FLOAT32 unless said otherwise). Raises UsageError if it does not fit."""
+
+    __slots__ = ("dtype", "value")
+
+    def __init__(self, value: float, dtype: Any = DataType.FLOAT32) -> None:
+        kind = data_type(dtype)
+        fits = isinstance(value, (int, float, np.number)) and (
+            not kind.is_integer or (value == int(value) and _within(int(value), kind))
+        )
+        if not fits:
+            raise UsageError(f"{value!r} is no {kind.name} number")
+        number: float = int(value) if kind.is_integer else float(np.float32(value))
+        object.__setattr__(self, "value", number)
+        object.__setattr__(self, "dtype", kind)
+
+    value: float
+    dtype: DataType
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("a Scalar cannot be changed")
+
+    def __repr__(self) -> str:
+        return f"Scalar({self.value!r}, {self.dtype.name})"
+
+
+def _within(value: int, dtype: DataType) -> bool:
+    limits = np.iinfo(numpy_type(dtype))
+    return bool(limits.min <= value <= limits.max)
+
+
+class Tensor:
+    """A tensor: a name, an element type, a shape, and data once it is set or computed.
+
+        Tensor()                                        # an output whose type and shape follow
+        Tensor("x", FLOAT32, 1, 3, 8, 8)                # name, type, sizes
+        Tensor("x", FLOAT32, [1, 3, 8, 8])              # name, type, shape
+        Tensor("w", FLOAT32, COEFF_TENSOR, [8, 3, 1, 1])
+        Tensor(FLOAT32, 1, 3, 8, 8)                     # without a name
+        Tensor(data=array, name="x")                    # type and shape from a numpy array
+
+    Name, data, element type and tensor kind can each be said once (bmlang.md 7.2). Tensors compare by identity, so that
+    they can be keys; the comparison operators except == and != give tensors.
+    """
+
+    def __init__(
+        self,
+        *arguments: Any,
+        name: str | None = None,
+        dtype: Any = None,
+        shape: Sequence[int] | None = None,
+        ttype: TensorKind | None = None,
+        data: ArrayLike | None = None,
+    ) -> None:
+        self._name: str | None = None
+        self._dtype: DataType | None = None
+        self._shape: tuple[int, ...] | None = None
+        self._ttype: TensorKind | None = None
+        self._given: Array | None = None
+        self.array: Array | None = None
+        """Its data, set or computed; None before."""
+        self.constant = False
+        """Whether it is stored with the program: COEFF_TENSOR, or by `constdata`."""
+        self.used = False
+        """Whether an operator has read or written it."""
+        self.missing = ""
+        """Why a compiled program cannot have it; empty where it can."""
+        self.count: Tensor | None = None
+        """How many of its first elements count (INT32, one element), where their number depends on values."""
+        rest = self._positional(list(arguments))
+        name = rest.pop("name", name)
+        dtype = rest.pop("dtype", dtype)
+        shape = rest.pop("shape", shape)
+        ttype = rest.pop("ttype", ttype)
+        if name is not None:
+            self.set_name(name)
+        if dtype is not None:
+            self.set_dtype(dtype)
+        if shape is not None:
+            self._shape = _shape(shape)
+        if ttype is not None:
+            self.set_tensor_type(ttype)
+        if data is not None:
+            self.set_data(data)
+
+    @staticmethod
+    def _positional(arguments: list[Any]) -> dict[str, Any]:
+        """Name, type, kind and shape from the vendor's positional forms. Raises UsageError."""
+        found: dict[str, Any] = {}
+        if arguments and (isinstance(arguments[0], str) or arguments[0] is None):
+            found["name"] = arguments.pop(0)
+        if arguments:
+            found["dtype"] = data_type(arguments.pop(0))
+        if arguments and isinstance(arguments[0], TensorKind):
+            found["ttype"] = arguments.pop(0)
+        if len(arguments) == 1 and isinstance(arguments[0], (list, tuple)):
+            found["shape"] = arguments[0]
+        elif arguments:
+            if not all(isinstance(size, (int, np.integer)) for size in arguments):
+                raise UsageError(f"the sizes of a tensor are whole numbers, got {arguments}")
+            sizes = [int(size) for size in arguments]
+            while sizes and not sizes[-1]:  # the vendor's default for a size that does not exist
+                sizes.pop()
+            found["shape"] = sizes
+        return found
+
+    # -- properties ----------------------------------------------------------------------------------------------------
+    @property
+    def name(self) -> str | None:
+        """Its name, None where it has none."""
+        return self._name
+
+    @property
+    def dtype(self) -> DataType | None:
+        """Its element type, None before it is known."""
+        return self._dtype
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """Its sizes, None before they are known."""
+        return self._shape
+
+    @property
+    def ttype(self) -> TensorKind:
+        """NEURON_TENSOR unless set otherwise."""
+        return TensorKind.NEURON_TENSOR if self._ttype is None else self._ttype
+
+    def get_dtype(self) -> DataType | None:
+        """The same as `dtype`."""
+        return self._dtype
+
+    def set_name(self, name: str) -> None:
+        """Give it a name. Raises UsageError when it has one."""
+        self._once("name", self._name)
+        if not isinstance(name, str) or not name:
+            raise UsageError(f"the name of a tensor is a text, got {name!r}")
+        self._name = name
+
+    def set_dtype(self, dtype: Any) -> None:
+        """Say its element type. Raises UsageError when it has one."""
+        self._once("element type", self._dtype)
+        self._dtype = data_type(dtype)
+
+    def set_tensor_type(self, ttype: TensorKind) -> None:
+        """Say whether it is an activation or a constant. Raises UsageError when that has been said."""
+        self._once("tensor type", self._ttype)
+        self._ttype = TensorKind(ttype)
+        self.constant = self._ttype == TensorKind.COEFF_TENSOR
+
+    def set_data(self, data: ArrayLike) -> None:
+        """Give it data, which is copied: an array, or bytes in the declared shape and type.
+
+        Raises UsageError when it has data, or when shape, type or values do not fit what was declared.
+        """
+        self._once("data", self._given)
+        if isinstance(data, (bytes, bytearray, memoryview)):
+            data = self._from_bytes(bytes(data))
+        array = np.array(data)
+        if array.dtype == np.float64 and self._dtype is None and not isinstance(data, np.ndarray):
+            array = array.astype(np.float32)
+        if array.dtype == np.int64 and self._dtype is None and not isinstance(data, np.ndarray):
+            array = array.astype(np.int32)
+        dtype = data_type(array.dtype) if self._dtype is None else self._dtype
+        kind = numpy_type(dtype)
+        shape = array.shape if self._shape is None else self._shape
+        if array.size != int(np.prod(shape)):
+            raise UsageError(f"{self._label()} has shape {list(shape)}, its data {list(array.shape)}")
+        if kind.kind in "iu" and array.size:
+            limits = np.iinfo(kind)
+            whole = array.dtype.kind in "iub" or bool((array == np.floor(array)).all())
+            if not whole or array.min() < limits.min or array.max() > limits.max:
+                raise UsageError(f"{self._label()} holds {dtype.name} numbers, its data does not")
+        self._dtype, self._shape = dtype, _shape(shape)
+        self._given = np.ascontiguousarray(array.reshape(shape), kind)
+        self.array = self._given
+
+    def get_data(self) -> Array:
+        """A copy of its data, set or computed. Raises UsageError when there is none."""
+        if self.array is None:
+            raise UsageError(
+                f"{self._label()} has no data",
+                remedy="set_data gives it some; operators compute it in the modes COMPUTE_CPU and BOTH",
+            )
+        return np.array(self.array)
+
+    # -- for operators -------------------------------------------------------------------------------------------------
+    def become(self, dtype: DataType, shape: tuple[int, ...] | None, array: Array | None, missing: str = "") -> None:
+        """Take the result of an operator."""
+        self._dtype, self._shape, self.array, self.missing = dtype, shape, array, missing
+        self.count = None
+
+    @property
+    def given(self) -> Array | None:
+        """The data of `set_data`."""
+        return self._given
+
+    def _once(self, what: str, found: object) -> None:
+        if found is not None:
+            raise UsageError(f"{self._label()} has its {what} already, which can be set once")
+
+    def _from_bytes(self, data: bytes) -> Array:
+        if self._dtype is None or self._shape is None:
+            raise UsageError(f"{self._label()} needs an element type and a shape before it takes bytes")
+        kind = numpy_type(self._dtype)
+        if len(data) != int(np.prod(self._shape)) * kind.itemsize:
+            raise UsageError(f"{self._label()} has {int(np.prod(self._shape)) * kind.itemsize} bytes, got {len(data)}")
+        return np.frombuffer(data, kind).reshape(self._shape)
+
+    def _label(self) -> str:
+        return f"tensor '{self._name}'" if self._name else "the tensor"
+
+    def __repr__(self) -> str:
+        parts = [repr(self._name)] if self._name else []
+        parts.append(self._dtype.name if self._dtype is not None else "type to come")
+        parts.append(str(list(self._shape)) if self._shape is not None else "shape to come")
+        if self.constant:
+            parts.append("constant")
+        if self.array is not None:
+            flat = self.array.ravel()
+            numbers = ", ".join(f"{x:.6g}" if flat.dtype.kind == "f" else str(x) for x in flat[:_SHOWN])
+            parts.append(f"[{numbers}{', ...' if flat.size > _SHOWN else ''}]")
+        return f"Tensor({', '.join(parts)})"
+
+    # -- Python's operators --------------------------------------------------------------------------------------------
+    __array_ufunc__ = None  # numpy leaves `array + tensor` to the tensor
+
+    def __add__(self, other: Any) -> Tensor:
+        return _apply("add", "adds", self, other)
+
+    def __radd__(self, other: Any) -> Tensor:
+        return _apply("add", "adds", self, other)
+
+    def __sub__(self, other: Any) -> Tensor:
+        return _apply("sub", "subs", self, other)
+
+    def __rsub__(self, other: Any) -> Tensor:
+        return _call("rsubs", other, self)
+
+    def __mul__(self, other: Any) -> Tensor:
+        return _apply("mul", "muls", self, other)
+
+    def __rmul__(self, other: Any) -> Tensor:
+        return _apply("mul", "muls", self, other)
+
+    def __truediv__(self, other: Any) -> Tensor:
+        return _apply("div", "divs", self, other)
+
+    def __matmul__(self, other: Tensor) -> Tensor:
+        return _call("matrix_mul", [self, other])
+
+    def __gt__(self, other: Any) -> Tensor:
+        return _apply("gt", "gts", self, other)
+
+    def __ge__(self, other: Any) -> Tensor:
+        return _apply("ge", "ges", self, other)
+
+    def __lt__(self, other: Any) -> Tensor:
+        return _apply("lt", "lts", self, other)
+
+    def __le__(self, other: Any) -> Tensor:
+        return _apply("le", "les", self, other)
+
+    def __and__(self, other: Any) -> Tensor:
+        return _apply("bit_and", "bit_ands", self, other)
+
+    def __or__(self, other: Any) -> Tensor:
+        return _apply("bit_or", "bit_ors", self, other)
+
+    def __xor__(self, other: Any) -> Tensor:
+        return _apply("bit_xor", "bit_xors", self, other)
+
+    def __lshift__(self, other: Any) -> Tensor:
+        return _apply("arith_lshift", "arith_lshifts", self, other)
+
+    def __rshift__(self, other: Any) -> Tensor:
+        return _apply("arith_rshift", "arith_rshifts", self, other)
+
+
+def _apply(name: str, with_scalar: str, tensor: Tensor, other: Any) -> Tensor:
+    return _call(name if isinstance(other, Tensor) else with_scalar, tensor, other)
+
+
+def _call(name: str, *arguments: Any) -> Tensor:
+    from bmcompiler.frontends.bmlang.operator import OPERATORS
+
+    call: Callable[..., Tensor] = OPERATORS[name]
+    return call(*arguments)
+
+
+def _shape(sizes: Sequence[int]) -> tuple[int, ...]:
+    shape = tuple(int(size) for size in sizes)
+    if len(shape) > MAX_DIMS or any(size < 0 for size in shape):
+        raise UsageError(f"a tensor has at most {MAX_DIMS} axes of size 0 or more, got {list(shape)}")
+    return shape
