@@ -123,7 +123,7 @@ class ReductionKernel(LocalKernel):
             steps.cycles(dims),
         )
 
-    # -- buffers ---------------------------------------------------------------------------------------------------------
+    # -- buffers -------------------------------------------------------------------------------------------------------
     def _tile(self, value: Value, view: ReducedView, box: Box) -> Buffer:
         dims = extents(box)
 
