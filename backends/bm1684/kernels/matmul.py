@@ -12,17 +12,23 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bmcompiler.backends.bm1684.build import Build
-from bmcompiler.backends.bm1684.chip import CHIP, local_address
+from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.fp32 import FloatArray, add
-from bmcompiler.backends.bm1684.isa import Task
-from bmcompiler.backends.bm1684.kernels.base import MAX_SIZE, PIXELS, LocalKernel, is_activation, is_constant, plane
-from bmcompiler.backends.bm1684.kernels.matrices import ROW, load_matrix, matrix_bytes, matrix_shape, store_matrix
+from bmcompiler.backends.bm1684.instructions.matrix import product as multiply_matrices
+from bmcompiler.backends.bm1684.kernels.base import MAX_SIZE, PIXELS, LocalKernel, is_activation, is_constant
+from bmcompiler.backends.bm1684.kernels.matrices import (
+    ROW,
+    load_matrix,
+    matrix_at,
+    matrix_bytes,
+    matrix_shape,
+    store_matrix,
+)
 from bmcompiler.backends.bm1684.ordered import ordered_product
 from bmcompiler.backends.bm1684.packed.int_matmul import IntMatmulKernel
 from bmcompiler.backends.lanes.kernels.forms import FormsKernel
 from bmcompiler.backends.lanes.kernels.fused_activation import activate, emit_activation
 from bmcompiler.backends.lanes.kernels.product import Product, product_of
-from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
@@ -84,17 +90,20 @@ class FloatMatmulKernel(LocalKernel):
                 load_right(build, chunk, (c0, c1), address + i * right_bytes // 2)
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
-            bias = ins[2] if op.bias is not None else None
+            bias = matrix_at(ins[2], 1, columns) if op.bias is not None else None
+            result = matrix_at(outs[0], rows, columns)
             for i, (chunk, place) in enumerate(zip(chunks, _places(ins[0], rows, chunks))):
                 right = ins[1] + i % 2 * (right_bytes // 2)
                 if i > 1:
                     load_right(build, chunk, (c0, c1), right)
-                emit_product(build, (rows, chunk[1] - chunk[0], columns), place, right, outs[0], bias, i > 0)
-            emit_activation(build, op.activation, Words(outs[0], matrix_shape(rows, columns)))
+                depth = chunk[1] - chunk[0]
+                left = matrix_at(place, rows, depth)
+                multiply_matrices(build, result, left, matrix_at(right, depth, columns), bias, add=i > 0)
+            emit_activation(build, op.activation, result.words)
 
         def store(build: Build, address: int) -> None:
             first = (batch * product.rows + r0) * product.columns + c0
-            store_matrix(build, build.neuron(op.result) + 4 * first, rows, columns, product.columns, address)
+            store_matrix(build, build.neuron(op.result) + 4 * first, product.columns, matrix_at(address, rows, columns))
 
         inputs = [
             Buffer(
@@ -179,7 +188,7 @@ def _load_left(
     pitch = product.rows if op.transpose_left else product.depth
     start = depth[0] * pitch + rows[0] if op.transpose_left else rows[0] * pitch + depth[0]
     sizes = rows[1] - rows[0], depth[1] - depth[0]
-    load_matrix(build, build.source(op.left) + 4 * (base + start), *sizes, pitch, address, op.transpose_left)
+    load_matrix(build, build.source(op.left) + 4 * (base + start), pitch, matrix_at(address, *sizes), op.transpose_left)
 
 
 def _load_right(
@@ -202,45 +211,11 @@ def _load_right(
     pitch = product.depth if transposed else product.columns
     start = columns[0] * pitch + depth[0] if transposed else depth[0] * pitch + columns[0]
     sizes = depth[1] - depth[0], columns[1] - columns[0]
-    load_matrix(build, origin + 4 * (base + start), *sizes, pitch, address, transposed)
+    load_matrix(build, origin + 4 * (base + start), pitch, matrix_at(address, *sizes), transposed)
 
 
 def _bias_buffer(bias: Value, c0: int, c1: int) -> Buffer:
     def load(build: Build, address: int) -> None:
-        load_matrix(build, build.source(bias) + 4 * c0, 1, c1 - c0, c1 - c0, address)
+        load_matrix(build, build.source(bias) + 4 * c0, c1 - c0, matrix_at(address, 1, c1 - c0))
 
     return Buffer(matrix_bytes(1, c1 - c0), "c", 4 * (c1 - c0), load, True)
-
-
-def emit_product(
-    build: Build, sizes: tuple[int, int, int], left: int, right: int, result: int, bias: int | None, accumulate: bool
-) -> None:
-    """result = left @ right (+ bias), or += left @ right when `accumulate`; sizes (M, K, N)."""
-    m, k, n = sizes
-    _, sections, _, width = matrix_shape(m, n)
-    _, parts, _, part = matrix_shape(m, k)
-    written = plane(result, matrix_shape(m, n))
-    reads = [plane(left, matrix_shape(m, k)), plane(right, matrix_shape(k, n))]
-    fields = {}
-    if accumulate:
-        reads.append(written)
-        fields["opt_res_add"] = 1
-    elif bias is not None:
-        reads.append(plane(bias, matrix_shape(1, n)))
-        fields |= {"tsk_opd_num": 3, "opd2_addr": local_address(bias)}
-    build.tiu(
-        reads,
-        [written],
-        tsk_typ=Task.MATRIX,
-        opt_relu=1,
-        res0_c=sections,
-        res0_w=width,
-        opd0_n=m,
-        opd0_c=parts,
-        opd0_w=part,
-        opd1_w=k - (parts - 1) * part,
-        res0_addr=local_address(result),
-        opd0_addr=local_address(left),
-        opd1_addr=local_address(right),
-        **fields,
-    )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from bmcompiler.backends.bm1684.build import Build, lane_bytes, side_fields
-from bmcompiler.backends.bm1684.chip import CHIP, local_address
-from bmcompiler.backends.bm1684.isa import Direction, Function
-from bmcompiler.backends.bm1684.layout import Shape, aligned_strides
+from bmcompiler.backends.bm1684.chip import CHIP
+from bmcompiler.backends.bm1684.instructions.matrix import Matrix
+from bmcompiler.backends.bm1684.instructions.operands import Commands
+from bmcompiler.backends.bm1684.instructions.transfers import Side, matrix, of_words
+from bmcompiler.backends.bm1684.isa import Direction
+from bmcompiler.backends.lanes.facts import Shape
+from bmcompiler.backends.lanes.operands import Words
 
 SECTION = 32
 """fp32 columns of a section, as in vendor programs: one step of the execution units."""
@@ -21,40 +24,23 @@ def matrix_shape(rows: int, columns: int) -> Shape:
 
 def matrix_bytes(rows: int, columns: int) -> int:
     """Bytes per lane of a matrix: 128 for each row and 2048 columns."""
-    return lane_bytes(matrix_shape(rows, columns))
+    return CHIP.aligned_bytes(matrix_shape(rows, columns))
 
 
-def load_matrix(
-    build: Build, source: int, rows: int, columns: int, pitch: int, address: int, transposed: bool = False
-) -> None:
-    """Load rows x columns of fp32; in global memory rows lie `pitch` elements apart, columns do when `transposed`."""
-    outer = (1, 1, columns, rows) if transposed else (1, 1, rows, columns)
-    shape = matrix_shape(rows, columns)
-    build.gdma(
-        [],
-        [(address, address + lane_bytes(shape))],
-        direction=Direction.SYSTEM_TO_LOCAL,
-        special_func=Function.NC_TRANSPOSE if transposed else Function.COPY,
-        sys_mem_type=1,
-        stride_enable=1,
-        src_addr=source,
-        dst_addr=local_address(address),
-        **side_fields("src", outer, (0, 0, pitch, 1)),
-        **side_fields("dst", shape, aligned_strides(shape)),
-    )
+def matrix_at(address: int, rows: int, columns: int) -> Matrix:
+    """The matrix of so many rows and columns at an address."""
+    return Matrix(rows, columns, Words(address, matrix_shape(rows, columns)))
 
 
-def store_matrix(build: Build, target: int, rows: int, columns: int, pitch: int, address: int) -> None:
-    """Store rows x columns of fp32 to rows `pitch` elements apart."""
-    shape = matrix_shape(rows, columns)
-    build.gdma(
-        [(address, address + lane_bytes(shape))],
-        [],
-        direction=Direction.LOCAL_TO_SYSTEM,
-        sys_mem_type=1,
-        stride_enable=1,
-        src_addr=local_address(address),
-        dst_addr=target,
-        **side_fields("src", shape, aligned_strides(shape)),
-        **side_fields("dst", (1, 1, rows, columns), (0, 0, pitch, 1)),
-    )
+def load_matrix(build: Commands, source: int, pitch: int, target: Matrix, transposed: bool = False) -> None:
+    """Load a matrix of fp32; in global memory rows lie `pitch` elements apart, columns do when `transposed`."""
+    rows, columns, words = target
+    shape = (1, 1, columns, rows) if transposed else (1, 1, rows, columns)
+    outer = Side(source, shape, (0, 0, pitch, 1))
+    matrix(build, Direction.SYSTEM_TO_LOCAL, outer, of_words(words), transposed=transposed)
+
+
+def store_matrix(build: Commands, target: int, pitch: int, source: Matrix) -> None:
+    """Store a matrix of fp32 to rows `pitch` elements apart."""
+    outer = Side(target, (1, 1, source.rows, source.columns), (0, 0, pitch, 1))
+    matrix(build, Direction.LOCAL_TO_SYSTEM, of_words(source.words), outer)

@@ -7,16 +7,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bmcompiler.backends.bm1684.build import Build, extents, lane_bytes
-from bmcompiler.backends.bm1684.chip import CHIP, local_address
+from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.fp32 import FloatArray, flush, multiply
-from bmcompiler.backends.bm1684.isa import Eu, Precision, StrideCode, Task
+from bmcompiler.backends.bm1684.instructions.words import arithmetic
+from bmcompiler.backends.bm1684.isa import Eu, Precision
 from bmcompiler.backends.bm1684.kernels.base import (
     pass_cycles,
-    plane,
-    sizes,
-    strides,
 )
-from bmcompiler.backends.bm1684.layout import aligned_strides
 from bmcompiler.backends.bm1684.packed.int_avg_pool import PackedAvgPoolKernel, stages
 from bmcompiler.backends.bm1684.packed.int_pool import ShiftedAvgPoolKernel, WordAvgPoolKernel
 from bmcompiler.backends.bm1684.windows import depthwise_sums, largest
@@ -24,6 +21,7 @@ from bmcompiler.backends.lanes.kernels.base import DeviceKernel
 from bmcompiler.backends.lanes.kernels.forms import FormsKernel
 from bmcompiler.backends.lanes.kernels.pool_base import PoolKernel
 from bmcompiler.backends.lanes.kernels.sliding import Slide
+from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.codegen.tiling import Box, Buffer
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.pool import AvgPool, MaxPool
@@ -135,24 +133,6 @@ class AvgPoolKernel(FormsKernel):
 
 def _emit_scaling(build: Build, box: Box, result: int, factors: int) -> None:
     """Multiply every image and channel by the plane `factors`, which all lanes have."""
-    dims = extents(box)
-    one = (1, min(dims[1], CHIP.lanes), dims[2], dims[3])
-    words = aligned_strides(dims)
-    build.tiu(
-        [plane(result, dims), plane(factors, one)],
-        [plane(result, dims)],
-        tsk_typ=Task.TENSOR,
-        tsk_eu_typ=Eu.MUL,
-        opt_relu=1,
-        opt_shift_typ=0,
-        short_res0_str=StrideCode.EXPLICIT,
-        short_opd0_str=StrideCode.EXPLICIT,
-        short_opd1_str=StrideCode.EXPLICIT,
-        res0_addr=local_address(result),
-        opd0_addr=local_address(result),
-        opd1_addr=local_address(factors),
-        **sizes("res0", dims),
-        **strides("res0", words),
-        **strides("opd0", words),
-        **strides("opd1", (0, 0, dims[3], 1)),
-    )
+    tile = Words(result, extents(box))
+    plane = Words(factors, tile.shape, (0, 0, tile.shape[3], 1))
+    arithmetic(build, Eu.MUL, tile, tile, plane, relu=True)

@@ -12,11 +12,11 @@ import numpy as np
 from bmcompiler.backends.bm1684.build import Build, extents, lane_bytes
 from bmcompiler.backends.bm1684.chip import CHIP, local_address
 from bmcompiler.backends.bm1684.hazards import Range
+from bmcompiler.backends.bm1684.instructions.packed import pack_words, pixel_bytes
 from bmcompiler.backends.bm1684.isa import Eu, Precision, StrideCode, Task
 from bmcompiler.backends.bm1684.kernels.base import PIXELS, activation_out, dims4, pass_cycles, plane, sizes, words_of
 from bmcompiler.backends.bm1684.layout import Shape, aligned_strides, channel_rows, pixel_strides
 from bmcompiler.backends.bm1684.machine import MACHINE
-from bmcompiler.backends.bm1684.packed.int_planes import pack_words, pixel_bytes
 from bmcompiler.backends.bm1684.packed.int_pool import IntAvgPool, scaled_steps
 from bmcompiler.backends.lanes.recipes import Plane, Recorder, Register
 from bmcompiler.backends.lanes.recipes.recorder import ONE

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from bmcompiler.backends.bm1684.build import Build, extents, lane_bytes
 from bmcompiler.backends.bm1684.chip import CHIP
+from bmcompiler.backends.bm1684.instructions.packed import Packed
 from bmcompiler.backends.bm1684.kernels.base import (
     DeviceKernel,
     LocalKernel,
@@ -19,7 +20,6 @@ from bmcompiler.backends.bm1684.kernels.base import (
 )
 from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides, global_strides
 from bmcompiler.backends.bm1684.machine import MACHINE
-from bmcompiler.backends.bm1684.packed.int_planes import Packed
 from bmcompiler.backends.bm1684.packed.int_recipes import program
 from bmcompiler.backends.bm1684.packed.int_words import IntWordsKernel
 from bmcompiler.backends.lanes.kernels.activation import ChannelKernel, FunctionKernel

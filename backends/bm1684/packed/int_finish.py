@@ -15,13 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler.backends.bm1684.build import FORMAT_OF_SIZE, Build, lane_bytes, side_fields
-from bmcompiler.backends.bm1684.chip import local_address
-from bmcompiler.backends.bm1684.isa import DataFormat, Direction, Eu, Precision, StrideCode
-from bmcompiler.backends.bm1684.kernels.base import dims4, held, pass_cycles
-from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides, pixel_strides
-from bmcompiler.backends.bm1684.machine import MACHINE
-from bmcompiler.backends.bm1684.packed.int_planes import (
+from bmcompiler.backends.bm1684.build import Build, lane_bytes
+from bmcompiler.backends.bm1684.instructions.packed import (
     PRECISION,
     Number,
     Packed,
@@ -29,6 +24,11 @@ from bmcompiler.backends.bm1684.packed.int_planes import (
     pixel_bytes,
     pixel_halves,
 )
+from bmcompiler.backends.bm1684.instructions.transfers import Side, in_lane, transfer
+from bmcompiler.backends.bm1684.isa import Direction, Eu, Precision, StrideCode
+from bmcompiler.backends.bm1684.kernels.base import dims4, held, pass_cycles
+from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides, pixel_strides
+from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.lanes.recipes import Plane, Recorder, Register, Steps
 from bmcompiler.backends.lanes.recipes.rounding import quantize
 from bmcompiler.codegen.tiling import Box, Buffer
@@ -271,18 +271,9 @@ class Finish:
         _, c, h, w = dims
         item = self.dtype.itemsize
         offset, local = self.image(dims, number)
-        build.gdma(
-            [(address, address + self.place_bytes(dims))],
-            [],
-            direction=Direction.LOCAL_TO_SYSTEM,
-            stride_enable=1,
-            src_data_format=FORMAT_OF_SIZE[item],
-            dst_data_format=FORMAT_OF_SIZE[item],
-            src_addr=local_address(address) + offset,
-            dst_addr=target,
-            **side_fields("src", (1, c, h, w), local),
-            **side_fields("dst", (1, c, h, w), by),
-        )
+        shape, touched = (1, c, h, w), (address, address + self.place_bytes(dims))
+        inner = in_lane(address, shape, local, touched, byte=offset)
+        transfer(build, Direction.LOCAL_TO_SYSTEM, inner, Side(target, shape, by), item)
 
     def image(self, dims: Shape, number: int) -> tuple[int, Strides]:
         """Byte offset of an image in a tile of results, and local strides (n, c, h, w) in elements of the result."""
@@ -373,15 +364,8 @@ def store_pixels(build: Build, target: int, dims: Shape, strides: Strides, addre
     image, channel, _, _ = (step // 2 for step in pixel_strides((groups, c, h, w)))
     for slot in range(min(n, 4)):
         shape = (-(-(n - slot) // 4), c, h, w)
-        build.gdma(
-            [(address, address + pixel_bytes(dims))],
-            [],
-            direction=Direction.LOCAL_TO_SYSTEM,
-            stride_enable=1,
-            src_data_format=DataFormat.INT16,
-            dst_data_format=DataFormat.INT16,
-            src_addr=local_address(address) + 2 * slot,
-            dst_addr=target + 2 * slot * strides[0],
-            **side_fields("src", shape, (image, channel, 4 * w, 4)),
-            **side_fields("dst", shape, (4 * strides[0], *strides[1:])),
+        inner = in_lane(
+            address, shape, (image, channel, 4 * w, 4), (address, address + pixel_bytes(dims)), byte=2 * slot
         )
+        outer = Side(target + 2 * slot * strides[0], shape, (4 * strides[0], *strides[1:]))
+        transfer(build, Direction.LOCAL_TO_SYSTEM, inner, outer, 2)

@@ -12,9 +12,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bmcompiler.backends.bm1684.build import FORMAT_OF_SIZE, Build, compact_bytes, lane_bytes, side_fields
-from bmcompiler.backends.bm1684.chip import CHIP, align_up, local_address
-from bmcompiler.backends.bm1684.isa import DataFormat, Direction, StrideCode, Task
+from bmcompiler.backends.bm1684.build import Build, compact_bytes, lane_bytes
+from bmcompiler.backends.bm1684.chip import CHIP, align_up
+from bmcompiler.backends.bm1684.instructions.transfers import Side, in_lane, transfer
+from bmcompiler.backends.bm1684.isa import Direction, StrideCode, Task
 from bmcompiler.backends.bm1684.kernels.base import (
     MAX_CHANNELS,
     MAX_SIZE,
@@ -192,18 +193,9 @@ def _left_buffer(op: TensorOp, product: Product, batch: int, r0: int, r1: int) -
 
     def load(build: Build, address: int) -> None:
         for image, first in enumerate(_starts(r1 - r0)):
-            build.gdma(
-                [],
-                [(address, address + size)],
-                direction=Direction.SYSTEM_TO_LOCAL,
-                stride_enable=1,
-                src_data_format=DataFormat.INT8,
-                dst_data_format=DataFormat.INT8,
-                src_addr=build.source(op.left) + start + first * row,
-                dst_addr=local_address(address) + image,
-                **side_fields("src", one, (0, taps * step, row, step)),
-                **side_fields("dst", one, (n, c, h, w)),
-            )
+            outer = Side(build.source(op.left) + start + first * row, one, (0, taps * step, row, step))
+            inner = in_lane(address, one, (n, c, h, w), (address, address + size), byte=image)
+            transfer(build, Direction.SYSTEM_TO_LOCAL, outer, inner, 1)
 
     axes = "nh" if len({a for a, _ in product.pairs}) > 1 else "n"
     return Buffer(size, axes, prod(dims), load)
@@ -222,18 +214,9 @@ def _result_buffer(op: TensorOp, finish: Finish, dims: Shape, starts: list[int],
         for image, start in enumerate(starts):
             offset, (_, column, row, _) = finish.image(dims, image)
             shape = (rows, columns, 1, 1)
-            build.gdma(
-                [(address, address + size)],
-                [],
-                direction=Direction.LOCAL_TO_SYSTEM,
-                stride_enable=1,
-                src_data_format=FORMAT_OF_SIZE[item],
-                dst_data_format=FORMAT_OF_SIZE[item],
-                src_addr=local_address(address) + offset,
-                dst_addr=build.neuron(op.result) + item * start,
-                **side_fields("src", shape, (row, column, 0, 1)),
-                **side_fields("dst", shape, (pitch, 1, 0, 1)),
-            )
+            inner = in_lane(address, shape, (row, column, 0, 1), (address, address + size), byte=offset)
+            outer = Side(build.neuron(op.result) + item * start, shape, (pitch, 1, 0, 1))
+            transfer(build, Direction.LOCAL_TO_SYSTEM, inner, outer, item)
 
     return Buffer(size, "nchw", prod(dims) * item, store)
 
@@ -264,18 +247,9 @@ def _right_buffer(op: TensorOp, product: Product, batch: int, c0: int, c1: int) 
         if channels % QUAD:
             build.fill_local(address, (1, CHIP.lanes, 1, -(-size // 4)), 4, 0)
         for first, place, shape, by, to in _pieces(op.transpose_right, channels, taps, c1 - c0, (column, step), row):
-            build.gdma(
-                [],
-                [(address, address + size)],
-                direction=Direction.SYSTEM_TO_LOCAL,
-                stride_enable=1,
-                src_data_format=DataFormat.INT8,
-                dst_data_format=DataFormat.INT8,
-                src_addr=build.source(op.right) + start + first,
-                dst_addr=local_address(address) + place,
-                **side_fields("src", shape, by),
-                **side_fields("dst", shape, to),
-            )
+            outer = Side(build.source(op.right) + start + first, shape, by)
+            inner = in_lane(address, shape, to, (address, address + size), byte=place)
+            transfer(build, Direction.SYSTEM_TO_LOCAL, outer, inner, 1)
 
     return Buffer(size, "ch" if len(product.pairs) > 1 else "c", (c1 - c0) * product.depth, load)
 

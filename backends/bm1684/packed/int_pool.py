@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from bmcompiler.backends.bm1684.build import Build, compact_bytes, extents, lane_bytes, side_fields
+from bmcompiler.backends.bm1684.build import Build, compact_bytes, extents, lane_bytes
 from bmcompiler.backends.bm1684.chip import local_address
-from bmcompiler.backends.bm1684.isa import DataFormat, Direction, Eu, Function, Precision, StrideCode
+from bmcompiler.backends.bm1684.instructions.packed import Number, Packed, emit_packed
+from bmcompiler.backends.bm1684.instructions.transfers import Side, convert, in_lane
+from bmcompiler.backends.bm1684.isa import DataFormat, Eu, Precision, StrideCode
 from bmcompiler.backends.bm1684.kernels.base import dims4, plane
 from bmcompiler.backends.bm1684.layout import aligned_strides, global_strides
 from bmcompiler.backends.bm1684.machine import MACHINE
-from bmcompiler.backends.bm1684.packed.int_planes import Number, Packed, emit_packed
 from bmcompiler.backends.lanes.kernels.elementwise import result_buffer
 from bmcompiler.backends.lanes.kernels.pool_base import PoolKernel
 from bmcompiler.backends.lanes.kernels.sliding import Slide
@@ -144,18 +145,8 @@ def _words_in(op: TensorOp, slide: Slide) -> Buffer:
     def load(build: Build, address: int) -> None:
         if any(slide.frame):
             build.fill_local(address, slide.shape, 4, 0)
-        build.gdma(
-            [],
-            [plane(address, slide.shape)],
-            direction=Direction.SYSTEM_TO_LOCAL,
-            special_func=Function.CONVERT,
-            stride_enable=1,
-            src_data_format=form,
-            dst_data_format=DataFormat.FP32,
-            src_addr=build.source(op.input) + start,
-            dst_addr=local_address(address) + 4 * (top * slide.shape[3] + left),
-            **side_fields("src", dims, strides),
-            **side_fields("dst", dims, aligned_strides(slide.shape)),
-        )
+        first = address + 4 * (top * slide.shape[3] + left)
+        inner = in_lane(first, dims, aligned_strides(slide.shape), plane(address, slide.shape))
+        convert(build, Side(build.source(op.input) + start, dims, strides), inner, form)
 
     return Buffer(lane_bytes(slide.shape), "nchw", prod(dims), load)

@@ -17,14 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.build import Build, compact_bytes, lane_bytes
-from bmcompiler.backends.bm1684.chip import CHIP, local_address
-from bmcompiler.backends.bm1684.isa import Eu, Task
-from bmcompiler.backends.bm1684.kernels.base import pass_cycles, plane, sizes
+from bmcompiler.backends.bm1684.chip import CHIP
+from bmcompiler.backends.bm1684.instructions.functions import linear
+from bmcompiler.backends.bm1684.instructions.packed import Number, Packed, emit_packed, pack_words, pixel_bytes
+from bmcompiler.backends.bm1684.isa import Eu
+from bmcompiler.backends.bm1684.kernels.base import pass_cycles
 from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides, channel_rows, pixel_strides
 from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.packed.int_finish import Finish, Sums, half_of
 from bmcompiler.backends.bm1684.packed.int_numbers import MIDDLE, MIDDLE_BITS, Ending, Floats, Numbers, find_numbers
-from bmcompiler.backends.bm1684.packed.int_planes import Number, Packed, emit_packed, pack_words, pixel_bytes
+from bmcompiler.backends.lanes.operands import Immediate, Words
 from bmcompiler.backends.lanes.recipes import Plane, Recorder, Register
 from bmcompiler.backends.lanes.recipes.recorder import float_bits
 from bmcompiler.codegen.coefficients import Coefficients
@@ -104,11 +106,12 @@ class ShortFinish:
         """From t in the low halves of the words in a to words of whole numbers; (their area, the other one)."""
         words = _words(dims)
         MACHINE.recorded(_to_float, 1).emit(build, words, [a], b)
-        middle = float_bits(MIDDLE + self._end.point)
+        middle, factor = float_bits(MIDDLE + self._end.point), Immediate(float_bits(numbers.factor))
         if numbers.vector is None and not numbers.clipped:
-            _emit_linear(build, words, b, a, numbers.factor, middle, None)
+            linear(build, Words(a, words), Words(b, words), factor, Immediate(middle))
             return a, b
-        _emit_linear(build, words, b, a, numbers.factor, 0, None if numbers.vector is None else vector)
+        added = Immediate(0) if numbers.vector is None else Words(vector, words, (0, 1, 0, 0))
+        linear(build, Words(a, words), Words(b, words), factor, added)
         limits = (float(self._end.low), float(self._end.high)) if numbers.clipped else ()
         MACHINE.recorded(_add_middle, 1, MIDDLE + self._end.point, *limits).emit(build, words, [a], b)
         return b, a
@@ -206,29 +209,6 @@ def _emit_halves(build: Build, dims: Shape, pixels: int, words: int) -> None:
     for odd in range(min(planes, 2)):
         target = Plane(words + 4 * odd * to[0], (2 * to[0], *to[1:]))
         half_of(odd).emit(build, (groups, c, h, width), [Plane(pixels, by)], target)
-
-
-def _emit_linear(
-    build: Build, words: Shape, source: int, target: int, factor: float, bits: int, vector: int | None
-) -> None:
-    """target = fl(fl(source * factor) + vector), or + the float of `bits` (bm1684.md 6.7)."""
-    added = {"opd1_addr": bits, "opt_opd1_const": 1} if vector is None else {"opd1_addr": local_address(vector)}
-    reads = [plane(source, words)]
-    if vector is not None:
-        reads.append((vector, vector + 4 * channel_rows(0, words[1])))
-    build.tiu(
-        reads,
-        [plane(target, words)],
-        tsk_typ=Task.LINEAR,
-        tsk_eu_typ=Eu.MAC,
-        tsk_opd_num=3,
-        res0_addr=local_address(target),
-        opd0_addr=local_address(source),
-        opt_opd2_const=1,
-        opd2_addr=float_bits(factor),
-        **sizes("res0", words),
-        **added,
-    )
 
 
 def _emit_bytes(build: Build, dims: Shape, words: int, free: int, lowest: int, result: int) -> None:

@@ -16,10 +16,10 @@ from typing import NamedTuple
 import numpy as np
 
 from bmcompiler.backends.bm1684.build import Build
+from bmcompiler.backends.bm1684.instructions.packed import Number, Packed, emit_packed
 from bmcompiler.backends.bm1684.isa import Eu
 from bmcompiler.backends.bm1684.kernels.base import pass_cycles
 from bmcompiler.backends.bm1684.layout import Shape
-from bmcompiler.backends.bm1684.packed.int_planes import Number, Packed, emit_packed
 from bmcompiler.ir.types import DTYPES
 
 Span = tuple[int, int]

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from bmcompiler.backends.bm1684.build import Build, word_shape
-from bmcompiler.backends.bm1684.chip import local_address
-from bmcompiler.backends.bm1684.hazards import Range
+from bmcompiler.backends.bm1684.chip import CHIP, local_address
+from bmcompiler.backends.bm1684.instructions.operands import Commands, Fields, sizes, strides
 from bmcompiler.backends.bm1684.isa import Eu, Precision, StrideCode, Task
-from bmcompiler.backends.bm1684.kernels.base import sizes, strides
-from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides, channel_rows, pixel_strides
+from bmcompiler.backends.bm1684.layout import pixel_strides
+from bmcompiler.backends.lanes.facts import Range, Shape, Strides
 
 PRECISION = {1: Precision.INT8, 2: Precision.INT16}
 
@@ -31,12 +30,12 @@ class Packed(NamedTuple):
 
     def strides(self, dims: Shape) -> Strides:
         """Strides of a tile of `dims` elements, in words."""
-        return self.steps or aligned_strides(word_shape(dims, self.item))
+        return self.steps or CHIP.aligned_strides(CHIP.words_of(dims, self.item))
 
     def range(self, dims: Shape) -> Range:
         """Bytes of a lane that a tile of `dims` elements lies in."""
-        n, c, h, w = word_shape(dims, self.item)
-        counts = (n, channel_rows(0, c), h, w)
+        n, c, h, w = CHIP.words_of(dims, self.item)
+        counts = (n, CHIP.channel_rows(0, c), h, w)
         last = sum((size - 1) * step for size, step in zip(counts, self.strides(dims)))
         return self.address - self.address % 4, self.address + 4 * (last + 1)
 
@@ -53,7 +52,7 @@ Operand = Packed | Number
 
 
 def emit_packed(
-    build: Build, unit: Eu, dims: Shape, result: Packed, a: Operand, b: Operand, right: int = 0, left: int = 0
+    build: Commands, unit: Eu, dims: Shape, result: Packed, a: Operand, b: Operand, right: int = 0, left: int = 0
 ) -> None:
     """Emit result = a `unit` b over `dims` elements, saturating; of MAC, result += a * b.
 
@@ -82,7 +81,7 @@ def emit_packed(
     )
 
 
-def _operand(name: str, operand: Operand, dims: Shape) -> dict[str, int]:
+def _operand(name: str, operand: Operand, dims: Shape) -> Fields:
     fields = {
         f"opt_{name}_prec": int(PRECISION[operand.item]),
         f"opt_{name}_sign": int(operand.signed),
@@ -107,10 +106,10 @@ def pixel_bytes(dims: Shape) -> int:
     """Bytes per lane of an int16 result of a convolution: 8 for each pixel of four images."""
     n, c, h, w = dims
     groups = -(-n // 4)
-    return groups * channel_rows(0, c) * pixel_strides((groups, c, h, w))[1]
+    return groups * CHIP.channel_rows(0, c) * pixel_strides((groups, c, h, w))[1]
 
 
-def pack_words(build: Build, dims: Shape, words: int, halves: int, result: int, signed: bool) -> None:
+def pack_words(build: Commands, dims: Shape, words: int, halves: int, result: int, signed: bool) -> None:
     """Pack numbers that fit a byte, one per word, into the image slots of words (bm1684.md 4.3.1).
 
     The halves of each word are taken as two images of 16 bits and saturated to bytes; of several images, the pairs of
