@@ -8,8 +8,8 @@ from bmcompiler.backends.bm1684.build import NEURON_VIRTUAL, Build, place_neuron
 from bmcompiler.backends.bm1684.builder import CommandGroup
 from bmcompiler.backends.bm1684.chip import CHIP, align_up
 from bmcompiler.backends.bm1684.isa import Engine
-from bmcompiler.backends.bm1684.kernels.local_copies import LocalMover
 from bmcompiler.backends.bm1684.machine import MACHINE
+from bmcompiler.backends.lanes.kernels.local_copies import LaneMover
 from bmcompiler.bmodel.bm1684 import Bm1684Stage, Bm1684Tensor, CpuSubnet, TpuSubnet
 from bmcompiler.bmodel.layers import LayerSpan, encode_layers
 from bmcompiler.codegen.memory import root_of
@@ -33,7 +33,7 @@ class Bm1684Program(Program[Build]):
 
     neuron_align = NEURON_ALIGN
     keeper = MACHINE.tiler
-    mover = LocalMover()
+    mover = LaneMover(MACHINE)
 
     def start(self, level: int) -> Build:
         self._names = self._value_names()

@@ -16,7 +16,6 @@ from bmcompiler.backends.bm1684.packed.int_elementwise import (
     WhereForms,
 )
 from bmcompiler.backends.bm1684.packed.int_lut import LutKernel
-from bmcompiler.backends.bm1684.packed.interleave import InterleaveKernel
 from bmcompiler.backends.lanes.kernels.base import DeviceKernel
 from bmcompiler.backends.lanes.kernels.compare import FloatTestKernel
 from bmcompiler.backends.lanes.kernels.convert import (
@@ -33,6 +32,7 @@ from bmcompiler.backends.lanes.kernels.gather import (
     ReverseSequenceKernel,
     ScatterKernel,
 )
+from bmcompiler.backends.lanes.kernels.interleave import InterleaveKernel
 from bmcompiler.backends.lanes.kernels.layout import (
     BitCastKernel,
     ConcatKernel,

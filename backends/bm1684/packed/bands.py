@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from bmcompiler.backends.bm1684.build import Build, side_fields
-from bmcompiler.backends.bm1684.chip import local_address
+from bmcompiler.backends.bm1684.chip import CHIP, local_address
 from bmcompiler.backends.bm1684.isa import DataFormat, Direction, Eu, Function, Precision, StrideCode, Task
 from bmcompiler.backends.bm1684.kernels.base import (
     BYTES_PER_CYCLE,
@@ -25,7 +25,6 @@ from bmcompiler.backends.bm1684.kernels.base import (
     sizes,
     strides,
 )
-from bmcompiler.backends.bm1684.kernels.local_copies import fits_fields
 from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides, global_strides
 from bmcompiler.backends.lanes.kernels.moves import CopyKernel
 from bmcompiler.codegen.band_rows import Cut, Move, band_pieces, gaps, moves, source_cut, target_cut
@@ -60,7 +59,7 @@ class BandsKernel(CopyKernel):
 
     def whole(self, op: TensorOp) -> TileWork | None:
         values = (op.operands[0], op.result)
-        if any(item_bytes(v) != 1 or v.shape[0] > _SLOTS or not fits_fields(v.shape) for v in values):
+        if any(item_bytes(v) != 1 or v.shape[0] > _SLOTS or not CHIP.fits_fields(v.shape) for v in values):
             return None
         work = self.local_work(op)
         return work if self.machine.fits(work) else None

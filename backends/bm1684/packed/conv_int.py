@@ -25,10 +25,10 @@ from bmcompiler.backends.bm1684.kernels.base import (
     words_of,
 )
 from bmcompiler.backends.bm1684.layout import Shape, global_strides
-from bmcompiler.backends.bm1684.packed.fold_rows import fold_inside
 from bmcompiler.backends.bm1684.packed.int_finish import Finish
 from bmcompiler.backends.bm1684.packed.int_short import ShortFinish, over_depth
 from bmcompiler.backends.lanes.kernels.conv_geometry import ConvGeometry, DeconvGeometry, channel_groups, window_cycles
+from bmcompiler.backends.lanes.kernels.fold_rows import fold_inside
 from bmcompiler.backends.lanes.kernels.sliding import Slide
 from bmcompiler.codegen.tiling import Box, Buffer, TileWork
 from bmcompiler.ir import Value

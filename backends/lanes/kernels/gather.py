@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from bmcompiler.backends.bm1684.build import Build
+from bmcompiler.backends.lanes.build import LaneTransfers
 from bmcompiler.backends.lanes.kernels.base import DeviceKernel, is_constant
 from bmcompiler.backends.lanes.kernels.moves import MOST_COMMANDS, move
 from bmcompiler.codegen.pieces import Fill, Piece, dense, selected_pieces, whole
@@ -53,7 +53,7 @@ class IndexKernel(DeviceKernel):
         """Copies, to be made in order."""
         raise TypeError(f"{type(self).__name__} copies nothing")
 
-    def emit(self, op: TensorOp, build: Build) -> Moved:
+    def emit(self, op: TensorOp, build: LaneTransfers) -> Moved:
         return move(build, self.pieces(op, build.coefficients.array(op.operands[1])))
 
 

@@ -12,23 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler.backends.bm1684.build import Build, compact_bytes, extents, lane_bytes
-from bmcompiler.backends.bm1684.chip import CHIP, local_address
-from bmcompiler.backends.bm1684.fp32 import FloatArray, add, multiply
-from bmcompiler.backends.bm1684.isa import Eu, StrideCode, Task
-from bmcompiler.backends.bm1684.kernels.base import (
-    MAX_CHANNELS,
-    MAX_SIZE,
-    LocalKernel,
-    activation_in,
-    activation_out,
-    is_activation,
-    pass_cycles,
-    plane,
-    sizes,
-    strides,
-)
-from bmcompiler.backends.bm1684.layout import Shape, aligned_strides
+from bmcompiler.backends.lanes.arithmetic import Arithmetic, Floats
+from bmcompiler.backends.lanes.build import LaneBuild
+from bmcompiler.backends.lanes.facts import LaneFacts, Shape, Strides
+from bmcompiler.backends.lanes.kernels.base import LocalKernel, is_activation
+from bmcompiler.backends.lanes.operands import Words
+from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.runs import runs
 from bmcompiler.codegen.strided_copy import Dim
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
@@ -57,7 +46,7 @@ class Taps:
     """One axis of a resize: for each result position the source positions and their weights, both (length, taps)."""
 
     index: NDArray[np.int64]
-    weight: FloatArray
+    weight: Floats
 
     @property
     def count(self) -> int:
@@ -79,11 +68,11 @@ class Taps:
                 source = run.start + sum(i * axis.src for i, axis in zip(steps, others))
                 yield Strip(at, source, main.size, main.dst, main.src)
 
-    def apply(self, x: FloatArray, axis: int) -> FloatArray:
+    def apply(self, arithmetic: Arithmetic, x: Floats, axis: int) -> Floats:
         """The weighted sums along an axis, in the order of the commands: the product of tap 0, then the others."""
         shape = [-1 if i == axis else 1 for i in range(x.ndim)]
         weights = (self.weight[:, tap].reshape(shape) for tap in range(self.count))
-        products = (multiply(x.take(self.index[:, tap], axis), weight) for tap, weight in enumerate(weights))
+        products = (arithmetic.multiply(x.take(self.index[:, tap], axis), weight) for tap, weight in enumerate(weights))
         return reduce(lambda total, one: add(one, total), products)
 
 
@@ -96,11 +85,11 @@ class Plan:
     taps: dict[int, Taps]
 
 
-def plan_of(op: TensorOp) -> Plan:
-    """The plan of a resize that moves nothing but its last two axes."""
+def plan_of(op: TensorOp, most_channels: int) -> Plan:
+    """The plan of a resize that moves nothing but its last two axes; most_channels: of a command."""
     before = [(1, 1, *v.shape)[-2:] for v in (op.input, op.result)]
     images = prod(op.type.shape[:-2])
-    n, c = (1, images) if images <= MAX_CHANNELS else (prod(op.type.shape[:-3]), op.type.shape[-3])
+    n, c = (1, images) if images <= most_channels else (prod(op.type.shape[:-3]), op.type.shape[-3])
     taps = {}
     for axis in op.moving():
         index, weight = op.taps(axis)
@@ -129,24 +118,27 @@ class InterpolateKernel(LocalKernel):
 
     @rule(f"Rows and columns must have even distances: at most {MOST_COMMANDS} instructions", last=True)
     def few_strips(self, op: TensorOp) -> bool:
-        axes = plan_of(op).taps.values()
+        axes = self.plan(op).taps.values()
         found = (strip for taps in axes for tap in range(taps.count) for strip in taps.strips(tap, 0, len(taps.index)))
         return sum(1 for _ in found) <= MOST_COMMANDS
 
+    def plan(self, op: TensorOp) -> Plan:
+        """The resize as one of feature maps."""
+        return plan_of(op, self.chip.most_channels)
+
     def grid(self, op: TensorOp) -> tuple[Axis, ...]:
-        n, c, h, w = plan_of(op).result
-        return Axis(n, 1, MAX_SIZE), Axis(c, CHIP.lanes, MAX_CHANNELS), Axis(h, 1, MAX_SIZE), Axis(w, 1, MAX_SIZE)
+        return self.machine.elementwise_grid(self.plan(op).result)
 
     def evaluate(self, op: TensorOp, *arrays: Any) -> Any:
         """Rows, then columns, in the chip's arithmetic."""
-        plan = plan_of(op)
+        plan = self.plan(op)
         x = arrays[0].reshape(plan.source)
         for axis, taps in sorted(plan.taps.items()):
-            x = taps.apply(x, axis)
+            x = taps.apply(self.machine.arithmetic, x, axis)
         return x.reshape(op.type.shape)
 
     def work(self, op: TensorOp, box: Box) -> TileWork:
-        plan = plan_of(op)
+        plan = self.plan(op)
         moving = sorted(plan.taps)
         source = [*box]
         for axis in moving:
@@ -154,10 +146,10 @@ class InterpolateKernel(LocalKernel):
         shapes = [extents(source)]
         for axis in moving:
             shapes.append(_with_axis(shapes[-1], axis, box[axis]))
-        inputs = [activation_in(op.input, plan.source, tuple(source))]
-        inputs += [weight_buffer(plan.taps[axis], box[axis], box[1], "nchw"[axis]) for axis in moving]
+        inputs = [self.machine.activation_in(op.input, plan.source, tuple(source))]
+        inputs += [weight_buffer(self.chip, plan.taps[axis], box[axis], box[1], "nchw"[axis]) for axis in moving]
 
-        def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+        def compute(build: LaneBuild, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             places = [ins[0], *scratch, outs[0]]
             for step, axis in enumerate(moving):
                 emit_sums(
@@ -172,10 +164,13 @@ class InterpolateKernel(LocalKernel):
 
         return TileWork(
             tuple(inputs),
-            (activation_out(op.result, plan.result, box),),
-            tuple(lane_bytes(shape) for shape in shapes[1:-1]),
+            (self.machine.activation_out(op.result, plan.result, box),),
+            tuple(self.chip.aligned_bytes(shape) for shape in shapes[1:-1]),
             compute,
-            sum(plan.taps[axis].count * pass_cycles(shape) for axis, shape in zip(moving, shapes[1:])),
+            sum(
+                plan.taps[axis].count * self.machine.cycles.pass_cycles(shape)
+                for axis, shape in zip(moving, shapes[1:])
+            ),
         )
 
 
@@ -184,21 +179,23 @@ def _with_axis(shape: Shape, axis: int, interval: tuple[int, int]) -> Shape:
     return n, c, h, w
 
 
-def weight_buffer(taps: Taps, interval: tuple[int, int], channels: tuple[int, int], axes: str) -> Buffer:
+def weight_buffer(
+    chip: LaneFacts, taps: Taps, interval: tuple[int, int], channels: tuple[int, int], axes: str
+) -> Buffer:
     """The weights of the results of an interval, tap after tap, in every lane that the channels use."""
-    (lo, hi), lanes = interval, min(CHIP.lanes, channels[1] - channels[0])
+    (lo, hi), lanes = interval, min(chip.lanes, channels[1] - channels[0])
     dims = (taps.count, lanes, hi - lo, 1)
 
-    def load(build: Build, address: int) -> None:
+    def load(build: LaneBuild, address: int) -> None:
         offset = build.coefficients.constant(np.ascontiguousarray(taps.weight.T).tobytes())
         by = (len(taps.weight), 0, 1, 1)
         build.load_compact(build.coefficient(offset + _WORD * lo), dims, _WORD, address, by)
 
-    return Buffer(compact_bytes(dims), axes, _WORD * prod(dims), load, True)
+    return Buffer(chip.compact_bytes(dims), axes, _WORD * prod(dims), load, True)
 
 
 def emit_sums(
-    build: Build,
+    build: LaneBuild,
     taps: Taps,
     axis: int,
     interval: tuple[int, int],
@@ -214,33 +211,32 @@ def emit_sums(
     """
     first, _ = taps.need(*interval)
     length = interval[1] - interval[0]
-    by, to = aligned_strides(source[1]), aligned_strides(target[1])
-    reads = [plane(*source), (weights, weights + _WORD * taps.count * length)]
+    chip, (place, dims), (end, made) = build.chip, source, target
+    by, to = chip.aligned_strides(dims), chip.aligned_strides(made)
+    read, written = chip.plane(place, dims), chip.plane(end, made)
+    weights_read = (weights, weights + _WORD * taps.count * length)
     for tap in range(taps.count):
         for strip in taps.strips(tap, *interval):
-            place = (weights + _WORD * (tap * length + strip.at), (0, 0, *_one(axis, 1)))
-            build.tiu(
-                [*reads, plane(*target)],
-                [plane(*target)],
-                tsk_typ=Task.TENSOR,
-                tsk_eu_typ=Eu.MAC if tap else Eu.MUL,
-                **sizes("res0", _with_axis(target[1], axis, (0, strip.count))),
-                **_side("res0", target[0] + _WORD * strip.at * to[axis], to, axis, strip.step),
-                **_side("opd0", source[0] + _WORD * (strip.source - first) * by[axis], by, axis, strip.source_step),
-                **_side("opd1", *place, axis, strip.step),
+            shape = _with_axis(made, axis, (0, strip.count))
+            build.weigh(
+                Words(end + _WORD * strip.at * to[axis], shape, _every(to, axis, strip.step), within=written),
+                Words(
+                    place + _WORD * (strip.source - first) * by[axis],
+                    shape,
+                    _every(by, axis, strip.source_step),
+                    within=read,
+                ),
+                Words(
+                    weights + _WORD * (tap * length + strip.at),
+                    shape,
+                    _every((0, 0, axis == _ROWS, axis == _COLUMNS), axis, strip.step),
+                    within=weights_read,
+                ),
+                add=tap > 0,
             )
 
 
-def _one(axis: int, step: int) -> tuple[int, int]:
-    """Strides (h, w) of a vector along an axis."""
-    return (step, 0) if axis == _ROWS else (0, step)
-
-
-def _side(name: str, address: int, steps: Shape, axis: int, every: int) -> dict[str, int]:
-    """Address and stride fields of an operand of which every so many elements along `axis` take part."""
+def _every(steps: Strides, axis: int, every: int) -> Strides:
+    """Strides of every so many elements along `axis`."""
     n, c, h, w = (step * every if i == axis else step for i, step in enumerate(steps))
-    return {
-        f"{name}_addr": local_address(address),
-        f"short_{name}_str": StrideCode.EXPLICIT,
-        **strides(name, (n, c, h, w)),
-    }
+    return n, c, h, w

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from bmcompiler.backends.bm1684.kernels.base import is_activation, item_bytes
-from bmcompiler.backends.bm1684.kernels.local_copies import fits_fields, join_channels
+from bmcompiler.backends.lanes.kernels.base import is_activation, item_bytes
+from bmcompiler.backends.lanes.kernels.local_copies import join_channels
 from bmcompiler.backends.lanes.kernels.moves import MOST_COMMANDS, CopyKernel
 from bmcompiler.codegen.pieces import (
     Fill,
@@ -49,11 +49,11 @@ class ConcatKernel(CopyKernel):
         return concat_pieces(op)
 
     def whole(self, op: TensorOp) -> TileWork | None:
-        if op.type.rank != 4 or op.axis % 4 != 1 or not fits_fields(op.type.shape):
+        if op.type.rank != 4 or op.axis % 4 != 1 or not self.chip.fits_fields(op.type.shape):
             return None
         if item_bytes(op.result) not in (1, 2, 4) or not all(map(is_activation, op.operands)):
             return None
-        return join_channels(op)
+        return join_channels(self.machine, op, tuple((0, size) for size in op.type.shape))
 
 
 class SplitKernel(CopyKernel):

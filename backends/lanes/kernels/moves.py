@@ -1,6 +1,6 @@
 """What the kernels share that only move elements: copies and fills inside global memory.
 
-Elements are bytes, halfwords or words to the GDMA; those of 8 bytes are pairs of words.
+Elements are bytes, halfwords or words to the transfers; those of 8 bytes are pairs of words.
 """
 
 from __future__ import annotations
@@ -12,10 +12,8 @@ from math import prod
 
 import numpy as np
 
-from bmcompiler.backends.bm1684.build import Build
-from bmcompiler.backends.bm1684.chip import COPY_LIMITS
-from bmcompiler.backends.bm1684.kernels.base import item_bytes
-from bmcompiler.backends.lanes.kernels.base import DeviceKernel, is_activation
+from bmcompiler.backends.lanes.build import LaneTransfers
+from bmcompiler.backends.lanes.kernels.base import DeviceKernel, is_activation, item_bytes
 from bmcompiler.codegen.pieces import Fill, Piece
 from bmcompiler.codegen.schedule import Moved
 from bmcompiler.codegen.strided_copy import Dim, copy_commands, count_commands
@@ -44,14 +42,14 @@ class CopyKernel(DeviceKernel):
 
     @rule(f"The result must take at most {MOST_COMMANDS} strided copies", last=True)
     def few_commands(self, op: TensorOp) -> bool:
-        counts = (count_commands(piece.dims, COPY_LIMITS) for piece in self.pieces(op))
+        counts = (count_commands(piece.dims, self.chip.copy_limits) for piece in self.pieces(op))
         return sum(islice(counts, MOST_COMMANDS + 1)) <= MOST_COMMANDS
 
-    def emit(self, op: TensorOp, build: Build) -> Moved:
+    def emit(self, op: TensorOp, build: LaneTransfers) -> Moved:
         return move(build, self.pieces(op), self.filling(op))
 
 
-def move(build: Build, pieces: Iterable[Piece | Fill], constant: float = 0) -> Moved:
+def move(build: LaneTransfers, pieces: Iterable[Piece | Fill], constant: float = 0) -> Moved:
     """Emit copies and fills; a copy onto itself needs nothing."""
     moved = Moved(tiles=1)
     for piece in pieces:
@@ -67,18 +65,18 @@ def move(build: Build, pieces: Iterable[Piece | Fill], constant: float = 0) -> M
     return moved
 
 
-def _copy(build: Build, piece: Piece) -> bool:
+def _copy(build: LaneTransfers, piece: Piece) -> bool:
     """Emit a copy; False when the elements are where they should be."""
     item, (at, start), dims = _transferable(piece.target, (piece.at, piece.start), piece.dims)
     target, source = build.neuron(piece.target) + at * item, build.source(piece.source) + start * item
     if target == source and all(dim.src == dim.dst for dim in dims if dim.size > 1):
         return False
-    for c in copy_commands(dims, COPY_LIMITS):
+    for c in copy_commands(dims, build.chip.copy_limits):
         build.copy_global(target + c.dst * item, source + c.src * item, item, c.shape, c.dst_strides, c.src_strides)
     return True
 
 
-def _fill(build: Build, piece: Fill, constant: float) -> None:
+def _fill(build: LaneTransfers, piece: Fill, constant: float) -> None:
     dtype = piece.target.type.numpy
     value = np.zeros(1, dtype)
     value[0] = constant
@@ -87,12 +85,12 @@ def _fill(build: Build, piece: Fill, constant: float) -> None:
     base = build.neuron(piece.target) + piece.at * dtype.itemsize
     dims = [replace(dim, src=0, dst=dim.dst * len(words)) for dim in piece.dims]
     for number, bits in enumerate(words):
-        for c in copy_commands(dims, COPY_LIMITS):
+        for c in copy_commands(dims, build.chip.copy_limits):
             build.fill_global(base + (c.dst + number) * width, width, c.shape, c.dst_strides, bits)
 
 
 def _transferable(value: Value, offsets: tuple[int, int], dims: list[Dim]) -> tuple[int, tuple[int, int], list[Dim]]:
-    """(bytes of an element, offsets, dims) in elements that the GDMA has."""
+    """(bytes of an element, offsets, dims) in elements that transfers have."""
     item = item_bytes(value)
     if item <= _WORD:
         return item, offsets, dims

@@ -7,12 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from bmcompiler.backends.bm1684.kernels.base import dims4, is_activation, item_bytes, words_of
-from bmcompiler.backends.bm1684.kernels.local_copies import fits_fields, repeat_pixels
-from bmcompiler.backends.lanes.kernels.base import DeviceKernel
+from bmcompiler.backends.lanes.kernels.base import DeviceKernel, dims4, is_activation, item_bytes
 from bmcompiler.backends.lanes.kernels.forms import FormsKernel
 from bmcompiler.backends.lanes.kernels.interpolate import InterpolateKernel
 from bmcompiler.backends.lanes.kernels.layout import SelectKernel
+from bmcompiler.backends.lanes.kernels.local_copies import repeat_pixels
 from bmcompiler.codegen.tiling import TileWork
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.resample import Resize
@@ -32,9 +31,9 @@ class UpsampleKernel(SelectKernel):
         return n, c, h.repeat(op.scale[0]), w.repeat(op.scale[1])
 
     def whole(self, op: TensorOp) -> TileWork | None:
-        copies = words_of(dims4(op.x), item_bytes(op.x))[0] * op.scale[1]
-        known = item_bytes(op.x) in (1, 2, 4) and is_activation(op.x) and fits_fields(op.type.shape)
-        return repeat_pixels(op) if known and copies <= _MOST_COPIES else None
+        copies = self.chip.words_of(dims4(op.x), item_bytes(op.x))[0] * op.scale[1]
+        known = item_bytes(op.x) in (1, 2, 4) and is_activation(op.x) and self.chip.fits_fields(op.type.shape)
+        return repeat_pixels(self.machine, op) if known and copies <= _MOST_COPIES else None
 
 
 class NearestKernel(SelectKernel):

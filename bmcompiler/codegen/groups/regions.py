@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from bmcompiler.chip import Dims, LaneChip
 from bmcompiler.codegen.build import extents
@@ -73,7 +73,7 @@ class Move:
 class Mover(ABC):
     """What a chip knows of feature maps in local memory. Raises nothing: what cannot be is None."""
 
-    chip: ClassVar[LaneChip]
+    chip: LaneChip
 
     @abstractmethod
     def stored(self, value: Value, dims: Dims) -> tuple[Dims, int]:

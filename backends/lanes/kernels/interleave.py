@@ -5,24 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from bmcompiler.backends.bm1684.build import Build, extents, side_fields
-from bmcompiler.backends.bm1684.chip import CHIP, local_address
-from bmcompiler.backends.bm1684.isa import Direction
-from bmcompiler.backends.bm1684.kernels.base import (
-    BYTES_PER_CYCLE,
-    TILE_CYCLES,
-    activation_in,
-    activation_out,
-    dims4,
-    is_activation,
-    item_bytes,
-    pass_cycles,
-    plane,
-    words_of,
-)
-from bmcompiler.backends.bm1684.kernels.local_copies import copy_words, fits_fields
-from bmcompiler.backends.bm1684.layout import Shape, aligned_strides
+from bmcompiler.backends.lanes.build import LaneBuild
+from bmcompiler.backends.lanes.facts import Shape
+from bmcompiler.backends.lanes.kernels.base import dims4, is_activation, item_bytes
 from bmcompiler.backends.lanes.kernels.moves import CopyKernel
+from bmcompiler.backends.lanes.machine import LaneMachine
+from bmcompiler.backends.lanes.operands import Words
+from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.pieces import Fill, Piece, dense
 from bmcompiler.codegen.strided_copy import Dim
 from bmcompiler.codegen.tiling import Box, TileWork
@@ -33,7 +22,7 @@ from bmcompiler.ops.shape import Interleave
 class InterleaveKernel(CopyKernel):
     """interleave: a strided copy per phase.
 
-    In local memory the TIU copies phases that begin at lane 0, all lanes at once, and transfers the others.
+    In local memory the execution units copy phases that begin at lane 0, all lanes at once, and transfers the others.
     """
 
     ops = (Interleave,)
@@ -53,10 +42,10 @@ class InterleaveKernel(CopyKernel):
         item = item_bytes(op.result)
         if item not in (1, 2, 4) or not is_activation(op.x) or box[1] != (0, op.channels):
             return None
-        if any(place * item % 4 and place != op.type.shape[0] for place in box[0]):
+        if any(place % self.chip.image_slots(item) and place != op.type.shape[0] for place in box[0]):
             return None  # images that share words stay together
-        work = _work(op, box)
-        return work if fits_fields(extents(box)) and fits_fields(op.x.shape) and self.machine.fits(work) else None
+        work, fits = _work(self.machine, op, box), self.chip.fits_fields
+        return work if fits(extents(box)) and fits(op.x.shape) and self.machine.fits(work) else None
 
 
 class _Phase(NamedTuple):
@@ -74,44 +63,33 @@ def _phases(op: TensorOp) -> Iterator[_Phase]:
         yield _Phase(number * pitch, *divmod(number, across))
 
 
-def _work(op: TensorOp, box: Box) -> TileWork:
+def _work(machine: LaneMachine, op: TensorOp, box: Box) -> TileWork:
     """What makes `box` of the result."""
-    item = item_bytes(op.result)
+    chip, word, item = machine.chip, machine.chip.word, item_bytes(op.result)
     rows, columns = ((lo // step, -(-hi // step)) for (lo, hi), step in zip(box[2:], op.scale))
     source: Box = (box[0], (0, op.x.shape[1]), rows, columns)
-    before, after = words_of(extents(source), item), words_of(extents(box), item)
-    by, to = aligned_strides(before), aligned_strides(after)
+    before, after = chip.words_of(extents(source), item), chip.words_of(extents(box), item)
+    by, to = chip.aligned_strides(before, item=word), chip.aligned_strides(after, item=word)
     steps = (to[0], to[1], op.scale[0] * to[2], op.scale[1])
 
-    def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
-        touched = [plane(ins[0], before)], [plane(outs[0], after)]
+    def compute(build: LaneBuild, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+        read, written = chip.plane(ins[0], extents(source), item), chip.plane(outs[0], extents(box), item)
         for phase in _phases(op):
             (y0, y1), (x0, x1) = _cells(op, box, phase)
             shape = (before[0], op.channels, y1 - y0, x1 - x0)
             if min(shape) < 1:
                 continue
-            beyond, lane = divmod(phase.channel, CHIP.lanes)
+            beyond, lane = divmod(phase.channel, chip.lanes)
             y, x = y0 * op.scale[0] + phase.row - box[2][0], x0 * op.scale[1] + phase.column - box[3][0]
-            start = ins[0] + 4 * (beyond * by[1] + (y0 - rows[0]) * by[2] + x0 - columns[0])
-            end = outs[0] + 4 * (y * to[2] + x)
-            if not lane:
-                copy_words(build, shape, (start, by), (end, steps), touched)
-                continue
-            build.gdma(
-                touched[0],
-                touched[1],
-                direction=Direction.LOCAL_TO_LOCAL,
-                stride_enable=1,
-                src_addr=local_address(start, lane),
-                dst_addr=local_address(end),
-                **side_fields("src", shape, by),
-                **side_fields("dst", shape, steps),
-            )
+            start = ins[0] + word * (beyond * by[1] + (y0 - rows[0]) * by[2] + x0 - columns[0])
+            end = outs[0] + word * (y * to[2] + x)
+            part, made = Words(start, shape, by, lane, read), Words(end, shape, steps, within=written)
+            (build.transfer if lane else build.copy)(part, made)
 
-    inputs = (activation_in(op.x, dims4(op.x), source),)
-    out = activation_out(op.result, dims4(op.result), box)
+    inputs = (machine.activation_in(op.x, dims4(op.x), source),)
+    out = machine.activation_out(op.result, dims4(op.result), box)
     part = (before[0], op.channels, *before[2:])
-    return TileWork(inputs, (out,), (), compute, sum(_cycles(part, phase) for phase in _phases(op)))
+    return TileWork(inputs, (out,), (), compute, sum(_cycles(machine, part, phase) for phase in _phases(op)))
 
 
 def _cells(op: TensorOp, box: Box, phase: _Phase) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -121,6 +99,6 @@ def _cells(op: TensorOp, box: Box, phase: _Phase) -> tuple[tuple[int, int], tupl
     return rows, columns
 
 
-def _cycles(part: Shape, phase: _Phase) -> int:
-    n, c, h, w = part
-    return TILE_CYCLES + 4 * n * c * h * w // BYTES_PER_CYCLE if phase.channel % CHIP.lanes else pass_cycles(part)
+def _cycles(machine: LaneMachine, part: Shape, phase: _Phase) -> int:
+    cycles = machine.cycles
+    return cycles.local_copy(part) if phase.channel % machine.chip.lanes else cycles.pass_cycles(part)

@@ -1,0 +1,131 @@
+"""Feature maps joined, repeated and copied in local memory, as words whatever their elements."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+from bmcompiler.backends.lanes.build import LaneBuild
+from bmcompiler.backends.lanes.facts import LaneFacts, Shape, Strides
+from bmcompiler.backends.lanes.kernels.base import dims4, item_bytes
+from bmcompiler.backends.lanes.machine import LaneMachine
+from bmcompiler.backends.lanes.operands import Words
+from bmcompiler.codegen.build import extents
+from bmcompiler.codegen.groups.regions import Move, Mover, as_shape
+from bmcompiler.codegen.tiling import Box, Held, TileWork
+from bmcompiler.ir import Value
+from bmcompiler.ops.base import TensorOp
+
+
+class LaneMover(Mover):
+    """Copies by the execution units; by transfers, which keep the order of elements, where the shape changes."""
+
+    def __init__(self, machine: LaneMachine) -> None:
+        self.machine, self.chip = machine, machine.chip
+
+    @property
+    def facts(self) -> LaneFacts:
+        """Of the chip."""
+        return self.machine.chip
+
+    def stored(self, value: Value, dims: Shape) -> tuple[Shape, int]:
+        item = item_bytes(value)
+        return self.facts.words_of(dims, item), self.facts.word_item(item)
+
+    def images_per_element(self, value: Value) -> int:
+        return self.facts.image_slots(item_bytes(value))
+
+    def reshapes(self, source: Held, target: Held) -> bool:
+        """Images that share words must stay where they are."""
+        if not all(isinstance(size, int) for held in (source, target) for size in as_shape(held.layout)):
+            return False
+        (n, *_), (m, *_) = as_shape(source.layout), as_shape(target.layout)
+        return self.images_per_element(source.value) == 1 or n == m
+
+    def cycles(self, move: Move) -> int:
+        cycles = self.machine.cycles
+        return cycles.pass_cycles(move.shape) if move.reshaped is None else cycles.local_copy(move.shape)
+
+    def move(self, source: Held, target: Held) -> Move | None:
+        found = super().move(source, target)
+        if found is None or item_bytes(source.value) > self.facts.word:
+            return None
+        if found.reshaped is None:
+            return found if self.facts.fits_fields(found.shape) else None
+        sides = [self._in_rows(shape) for shape in (found.shape, found.reshaped)]
+        return found if all(map(self.facts.fits_fields, sides)) else None
+
+    def emit(self, build: LaneBuild, move: Move, source: int, target: int) -> None:
+        (start, by), (end, to) = move.source, move.target
+        read, written = (source, source + move.source_bytes), (target, target + move.target_bytes)
+        if move.reshaped is None:
+            out = Words(target + end, move.shape, self._in_words(to), within=written)
+            build.copy(Words(source + start, move.shape, self._in_words(by), within=read), out)
+            return
+        sides = (source, move.shape, by, read), (target, move.reshaped, to, written)
+        rows = ((address, self._in_rows(shape), steps, touched) for address, shape, steps, touched in sides)
+        build.transfer(*(Words(at, shape, self._of_rows(shape, steps), within=all) for at, shape, steps, all in rows))
+
+    def _in_rows(self, shape: Shape) -> Shape:
+        """A shape of a single row, cut into rows that a field can say."""
+        n, c, h, w = shape
+        fitting = (count for count in range(1, w + 1) if w % count == 0 and w // count <= self.facts.most_size)
+        rows = next(fitting, 1)
+        return n, c, h * rows, w // rows
+
+    def _of_rows(self, rows: Shape, steps: Strides) -> Strides:
+        n, c, _, _ = self._in_words(steps)
+        return n, c, rows[3], 1
+
+    def _in_words(self, strides: Strides) -> Strides:
+        n, c, h, w = (step // self.facts.word for step in strides)
+        return n, c, h, w
+
+
+def join_channels(machine: LaneMachine, op: TensorOp, box: Box) -> TileWork:
+    """Concatenation along channels of a `box` with all of them.
+
+    Parts that begin at lane 0 are copied by the execution units, the others by transfers.
+    """
+    chip, item, total = machine.chip, item_bytes(op.result), extents(box)
+    counts = [dims4(value)[1] for value in op.operands]
+    starts = [0, *accumulate(counts)][:-1]
+    boxes: list[Box] = [(box[0], (0, count), *box[2:]) for count in counts]
+    inputs = tuple(machine.activation_in(v, dims4(v), part) for v, part in zip(op.operands, boxes))
+    whole = chip.words_of(total, item)
+    to, word = chip.aligned_strides(whole, item=chip.word), chip.word
+
+    def compute(build: LaneBuild, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+        written = chip.plane(outs[0], total, item)
+        for place, part, start in zip(ins, boxes, starts):
+            shape, (row, lane) = chip.words_of(extents(part), item), divmod(start, chip.lanes)
+            source = Words(place, shape, within=chip.plane(place, extents(part), item))
+            target = Words(outs[0] + word * row * to[1], shape, to, lane, written)
+            (build.transfer if lane else build.copy)(source, target)
+
+    out = machine.activation_out(op.result, dims4(op.result), box)
+    return TileWork(inputs, (out,), (), compute, machine.cycles.pass_cycles(total, item))
+
+
+def repeat_pixels(machine: LaneMachine, op: TensorOp) -> TileWork:
+    """Upsampling by whole factors: per image and column of a factor, one copy that reads its rows repeatedly."""
+    chip, (down, across), item = machine.chip, op.scale, item_bytes(op.result)
+    small, large = dims4(op.x), dims4(op.result)
+    boxes = [tuple((0, size) for size in dims) for dims in (small, large)]
+    source = machine.activation_in(op.x, small, boxes[0])
+
+    def compute(build: LaneBuild, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+        read, written = chip.plane(ins[0], small, item), chip.plane(outs[0], large, item)
+        images, c, h, w = chip.words_of(small, item)
+        by = chip.aligned_strides((images, c, h, w), item=chip.word)
+        to = chip.aligned_strides(chip.words_of(large, item), item=chip.word)
+        shape = (h, c, down, w)
+        for image in range(images):
+            for column in range(across):
+                start, end = ins[0] + chip.word * image * by[0], outs[0] + chip.word * (image * to[0] + column)
+                build.copy(
+                    Words(start, shape, (w, by[1], 0, 1), within=read),
+                    Words(end, shape, (down * to[2], to[1], to[2], across), within=written),
+                )
+
+    out = machine.activation_out(op.result, large, boxes[1])
+    return TileWork((source,), (out,), (), compute, machine.cycles.pass_cycles(large, item))
