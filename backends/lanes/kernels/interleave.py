@@ -8,6 +8,7 @@ from typing import NamedTuple
 from bmcompiler.backends.lanes.build import LaneBuild
 from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.backends.lanes.kernels.base import dims4, is_activation, item_bytes
+from bmcompiler.backends.lanes.kernels.local_copies import copy_cycles
 from bmcompiler.backends.lanes.kernels.moves import CopyKernel
 from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.backends.lanes.operands import Words
@@ -100,5 +101,4 @@ def _cells(op: TensorOp, box: Box, phase: _Phase) -> tuple[tuple[int, int], tupl
 
 
 def _cycles(machine: LaneMachine, part: Shape, phase: _Phase) -> int:
-    cycles = machine.cycles
-    return cycles.local_copy(part) if phase.channel % machine.chip.lanes else cycles.pass_cycles(part)
+    return copy_cycles(machine, part) if phase.channel % machine.chip.lanes else machine.cycles.pass_cycles(part)

@@ -73,7 +73,7 @@ class Taps:
         shape = [-1 if i == axis else 1 for i in range(x.ndim)]
         weights = (self.weight[:, tap].reshape(shape) for tap in range(self.count))
         products = (arithmetic.multiply(x.take(self.index[:, tap], axis), weight) for tap, weight in enumerate(weights))
-        return reduce(lambda total, one: add(one, total), products)
+        return reduce(lambda total, one: arithmetic.add(one, total), products)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import accumulate
+from math import prod
 
 from bmcompiler.backends.lanes.build import LaneBuild
 from bmcompiler.backends.lanes.facts import LaneFacts, Shape, Strides
@@ -42,8 +43,9 @@ class LaneMover(Mover):
         return self.images_per_element(source.value) == 1 or n == m
 
     def cycles(self, move: Move) -> int:
-        cycles = self.machine.cycles
-        return cycles.pass_cycles(move.shape) if move.reshaped is None else cycles.local_copy(move.shape)
+        if move.reshaped is not None:
+            return copy_cycles(self.machine, move.shape)
+        return self.machine.cycles.pass_cycles(move.shape)
 
     def move(self, source: Held, target: Held) -> Move | None:
         found = super().move(source, target)
@@ -79,6 +81,12 @@ class LaneMover(Mover):
     def _in_words(self, strides: Strides) -> Strides:
         n, c, h, w = (step // self.facts.word for step in strides)
         return n, c, h, w
+
+
+def copy_cycles(machine: LaneMachine, shape: Shape) -> int:
+    """Cycles of a transfer of words inside local memory."""
+    cycles = machine.cycles
+    return cycles.tile_cycles + machine.chip.word * prod(shape) // cycles.bytes_per_cycle
 
 
 def join_channels(machine: LaneMachine, op: TensorOp, box: Box) -> TileWork:

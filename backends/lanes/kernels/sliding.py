@@ -23,8 +23,8 @@ from bmcompiler.backends.bm1684.kernels.base import (
     plane,
     words_of,
 )
-from bmcompiler.backends.bm1684.kernels.local_copies import copy_words, fill_words
 from bmcompiler.backends.bm1684.layout import Shape, aligned_strides, global_strides
+from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.windows import Window
 from bmcompiler.codegen.tiling import Axis, Box, Buffer
 from bmcompiler.codegen.window import MAX_PAD, MAX_STEP, WindowAxis
@@ -164,10 +164,10 @@ class SlidingKernel(LocalKernel):
         """Copy the plain input of a tile into the local tensor of the slide, and fill what is around it."""
         item, (top, _, left, _) = item_bytes(op.operands[0]), slide.frame
         words, whole = words_of(extents(slide.source), item), words_of(slide.shape, item)
-        fill_words(build, whole, target, repeated(self.border(op), item))
-        touched = [plane(source, words)], [plane(target, whole)]
-        start = target + 4 * (top * whole[3] + left)
-        copy_words(build, words, (source, aligned_strides(words)), (start, aligned_strides(whole)), touched)
+        written = plane(target, whole)
+        build.fill(Words(target, whole, within=written), repeated(self.border(op), item))
+        inner = Words(target + 4 * (top * whole[3] + left), words, aligned_strides(whole), within=written)
+        build.copy(Words(source, words, within=plane(source, words)), inner)
 
     def load_slide(self, op: TensorOp, build: Build, slide: Slide, address: int) -> None:
         """Emit the loads of the input of one tile."""
