@@ -11,7 +11,6 @@ from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.errors import ShapeError
 from bmcompiler.ir import Value
 from bmcompiler.ir.keys import GROUP, SLICES
-from bmcompiler.target import local_cycles
 
 property_test = settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -59,7 +58,7 @@ def time_of(channels: int, gap: int) -> int:
     net = Net([(1, 4 * (channels + gap), 40, 40)])
     made = net.b.interleave(net.inputs[0], scale=(2, 2), channels=channels)
     assert made.op is not None
-    found = local_cycles(TARGET, made.op)
+    found = TARGET.local_cycles(made.op)
     assert found is not None
     return found
 
