@@ -1,6 +1,6 @@
 """What a quantization rule is, and the table of rules.
 
-    @COMMON.rule("relu", scaling=Scaling.KEEPS)
+    @COMMON.rule(Relu, scaling=Scaling.KEEPS)
     def relu(op, low):
         return low.emit("relu", [low.request(op.operands[0])])
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from bmcompiler.ir import Operation, Value
 from bmcompiler.ir.keys import is_weight
@@ -22,7 +22,10 @@ from bmcompiler.ops.base import TensorOp
 
 Build = Callable[[TensorOp, Any], "Value | Sequence[Value]"]
 """(float op, the `Forms` of the scheme) -> integer results."""
-_Build = TypeVar("_Build", bound=Build)
+_Op = TypeVar("_Op", bound=TensorOp)
+_Low = TypeVar("_Low")
+_Built = TypeVar("_Built", bound="Value | Sequence[Value]")
+_TypedBuild = Callable[[_Op, _Low], _Built]
 
 
 class Scaling(enum.Enum):
@@ -46,28 +49,24 @@ class Rule:
     scaling: Callable[[Operation], Scaling]
 
 
-POINTWISE = ""
-"""Name of the rule for functions of one float tensor that have none of their own."""
-
-
-class Rules(dict[str, Rule]):
-    """Short op name -> rule, of one scheme; ask with `of`."""
+class Rules(dict[type[Operation], Rule]):
+    """Class of ops -> rule, of one scheme; ask with `of`. The rule of `FloatUnary` is for those that have no own."""
 
     def of(self, op: type[Operation]) -> Rule | None:
         """The rule for a class of ops, None when it stays in float."""
-        if not issubclass(op, TensorOp):
-            return None
-        return self.get(op.opname) or (self.get(POINTWISE) if op.pointwise and issubclass(op, FloatUnary) else None)
+        return self.get(op) or (self.get(FloatUnary) if issubclass(op, FloatUnary) and op.pointwise else None)
 
-    def rule(self, *names: str, scaling: Scaling | Callable[[Operation], Scaling]) -> Callable[[_Build], _Build]:
+    def rule(
+        self, *kinds: type[_Op], scaling: Scaling | Callable[[Operation], Scaling]
+    ) -> Callable[[_TypedBuild[_Op, _Low, _Built]], _TypedBuild[_Op, _Low, _Built]]:
         """Declare the rule of ops; `scaling` may depend on the op. Raises ValueError when an op has a rule already."""
 
-        def register(build: _Build) -> _Build:
+        def register(build: _TypedBuild[_Op, _Low, _Built]) -> _TypedBuild[_Op, _Low, _Built]:
             decide = (lambda op, fixed=scaling: fixed) if isinstance(scaling, Scaling) else scaling
-            for name in names:
-                if name in self:
-                    raise ValueError(f"two quantization rules for {name}")
-                self[name] = Rule(build, decide)
+            for kind in kinds:
+                if kind in self:
+                    raise ValueError(f"two quantization rules for {kind.opname}")
+                self[kind] = Rule(cast(Build, build), decide)  # `of` gives it ops of its class only
             return build
 
         return register

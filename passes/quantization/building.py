@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.ir import Function, Module, Operation, Quant, TensorType, Value, type_of_array
-from bmcompiler.ir.keys import INPUT_THRESHOLDS, TENSOR_NAME, THRESHOLD, THRESHOLD_SOURCE, WEIGHT
+from bmcompiler.ir.keys import INPUT_THRESHOLDS, TENSOR_NAME, THRESHOLD, THRESHOLD_SOURCE
 from bmcompiler.ops import find_op
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.core import Weight
 from bmcompiler.passes.quantization.base import NoInt8Form, is_constant
 from bmcompiler.passes.quantization.plan import Plan
-from bmcompiler.passes.rewriting import rebuild
+from bmcompiler.passes.rewriting import producer, rebuild
 from bmcompiler.target import Target, unsupported_reason
 
 _NOTES = (THRESHOLD, THRESHOLD_SOURCE)
@@ -94,9 +95,8 @@ class Building(Generic[F]):
 
     def constant(self, value: Value | None) -> NDArray[Any] | None:
         """The array behind a weight of the old function, None for anything else."""
-        if value is None or not is_constant(value):
-            return None
-        return self.source.weights[cast(TensorOp, value.op).key]
+        weight = producer(value, Weight)
+        return None if weight is None else self.source.weights[weight.key]
 
     def need_constant(self, value: Value, what: str) -> NDArray[Any]:
         """The array behind a weight. Raises NoInt8Form for a computed tensor."""
@@ -169,8 +169,8 @@ class Building(Generic[F]):
 
     def weight(self, array: NDArray[Any], like: Value | None, scale: float | None = None) -> Value:
         """A constant; it takes the name of the old weight `like`."""
-        op = like.op if like is not None and is_constant(like) else None
-        name = cast(TensorOp, op).key if op is not None else ".".join(("+".join(self.location), "table"))
+        op = producer(like, Weight)
+        name = op.key if op is not None else ".".join(("+".join(self.location), "table"))
         key = self.module.weights.add(name, np.ascontiguousarray(array))
         quant = None if scale is None else Quant(scale)
         return self._append("weight", [], _type(array, quant), {"key": key})
@@ -198,8 +198,8 @@ class Building(Generic[F]):
         _cut(self.others, others)
         _cut(self.constants, constants)
         for op in reversed(self.new.ops[count:]):
-            if op.name == WEIGHT:
-                self.module.weights.pop(cast(TensorOp, op).key, None)
+            if isinstance(op, Weight):
+                self.module.weights.pop(op.key, None)
             op.erase()
 
     def accept(self, op: TensorOp, results: Sequence[Value]) -> None:
@@ -267,18 +267,16 @@ class Building(Generic[F]):
     def _constant(self, value: Value) -> Value:
         if value not in self.constants:
             array = cast("NDArray[Any]", self.constant(value))
-            key = self.module.weights.add(
-                cast(TensorOp, value.op).key, array
-            )  # an integer op may have the name already
+            key = self.module.weights.add(cast(Weight, value.op).key, array)  # an integer op may have the name already
             self.constants[value] = self._append("weight", [], value.type, {"key": key})
         return self.constants[value]
 
     def _name(self, op: Operation, results: Sequence[Value]) -> None:
         """The new values carry the source tensor names of the old op, unless they are other tensors themselves."""
         names = op.attributes.get(TENSOR_NAME)
-        producer = results[0].op
-        if names is not None and producer is not None and producer.location == op.location:
-            producer.attributes.setdefault(TENSOR_NAME, names)
+        maker = results[0].op
+        if names is not None and maker is not None and maker.location == op.location:
+            maker.attributes.setdefault(TENSOR_NAME, names)
 
 
 def no_scheme(building: object) -> TypeError:

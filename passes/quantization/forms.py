@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.nn import Convolution, Matmul
 from bmcompiler.passes.quantization.building import Building, F, no_scheme
 
 
@@ -45,7 +46,7 @@ class Forms(Building[F]):
         """The format of a value of the old function that a table makes, all its values being `reals`."""
         return self.wanted(value)
 
-    def layer(self, op: TensorOp, weight: NDArray[Any], bias: NDArray[Any] | None) -> Value:
+    def layer(self, op: Convolution | Matmul, weight: NDArray[Any], bias: NDArray[Any] | None) -> Value:
         """A conv, deconv or matmul with constant weights, which are its second operand."""
         raise no_scheme(self)
 
@@ -53,7 +54,7 @@ class Forms(Building[F]):
         """A number per channel times a tensor, plus another."""
         raise no_scheme(self)
 
-    def matrix_product(self, op: TensorOp, left: Value, right: Value) -> Value:
+    def matrix_product(self, op: Matmul, left: Value, right: Value) -> Value:
         """The matmul of two integer tensors, without bias."""
         raise no_scheme(self)
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.ir import Function, Operation, Value
-from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.activation import Clip
 from bmcompiler.passes.quantization.base import Scaling, is_constant
 from bmcompiler.passes.quantization.formulas import constant_threshold, product_threshold
 
@@ -130,7 +130,7 @@ class _Planner:
         """Rule 4."""
         upper = _upper(op)
         source = op.operands[0]
-        if not isinstance(op, TensorOp) or op.min != 0 or not 0 < upper < float("inf"):
+        if not isinstance(op, Clip) or op.min != 0 or not 0 < upper < float("inf"):
             return False
         threshold = min(self.plan.thresholds[op.result], upper)
         if not self._push_alone(source, threshold) and self.plan.thresholds[source] > upper:

@@ -9,7 +9,7 @@ from typing import Any, Protocol, cast
 from numpy.typing import NDArray
 
 from bmcompiler.ir import Function, Module, Operation, Value
-from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.core import Weight
 from bmcompiler.passes.quantization.base import Rules, Scaling
 from bmcompiler.passes.quantization.building import Building
 from bmcompiler.target import Target
@@ -47,4 +47,4 @@ class Scheme(Protocol):
 
 def array_of(module: Module, value: Value) -> NDArray[Any]:
     """The array of a weight."""
-    return module.weights[cast(TensorOp, value.op).key]
+    return module.weights[cast(Weight, value.op).key]

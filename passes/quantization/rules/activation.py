@@ -9,12 +9,12 @@ import numpy as np
 
 from bmcompiler.ir import Block, TensorType, Value
 from bmcompiler.ops import find_op
+from bmcompiler.ops.activation import FloatUnary
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.quantization.base import COMMON, POINTWISE, Scaling
+from bmcompiler.passes.quantization.base import COMMON, Scaling
 from bmcompiler.passes.quantization.forms import Forms
 
 
-@COMMON.rule(POINTWISE, scaling=Scaling.FREE)
 def by_table(op: TensorOp, low: Forms[Any], data: int = 0) -> Value:
     """The float op itself, evaluated on all 256 values that operand `data` can have; other operands are scalars."""
     x = low.request(op.operands[data])
@@ -30,6 +30,9 @@ def by_table(op: TensorOp, low: Forms[Any], data: int = 0) -> Value:
     wanted = low.table_format(op.result, finite)
     table = low.constant_in(low.integers(finite, wanted), None, wanted)
     return low.emit("lut", [x, table], {}, wanted)
+
+
+COMMON.rule(FloatUnary, scaling=Scaling.FREE)(by_table)
 
 
 def _detached(shape: Sequence[int]) -> Value:

@@ -9,28 +9,29 @@ from numpy.typing import NDArray
 
 from bmcompiler.ir import Operation, Value
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.elementwise import Add, Arithmetic, Div, Extreme, Max, Min, Mul, Pow, Sub
 from bmcompiler.passes.quantization.base import COMMON, NoInt8Form, Scaling, is_constant
 from bmcompiler.passes.quantization.building import F
 from bmcompiler.passes.quantization.forms import Affine, Forms
 from bmcompiler.passes.quantization.rules.activation import by_table
 
 
-@COMMON.rule("add", "sub", scaling=Scaling.FREE)
-def weighted_sum(op: TensorOp, low: Forms[Any]) -> Value:
+@COMMON.rule(Add, Sub, scaling=Scaling.FREE)
+def weighted_sum(op: Arithmetic, low: Forms[Any]) -> Value:
     """Of two tensors; with one constant a table, with one per channel a bias."""
     data, constant = _split(op, low)
     if constant is not None and constant.size == 1:
         return by_table(op, low, data)
     axis = None if constant is None else _channel_axis(constant, op.operands[data].shape, op.type.shape)
     if constant is not None and axis is not None:
-        signs = (1.0, -1.0) if op.opname == "sub" else (1.0, 1.0)
+        signs = (1.0, -1.0) if isinstance(op, Sub) else (1.0, 1.0)
         weight = np.full(op.type.shape[axis], signs[data])
         bias = constant.reshape(-1) * signs[1 - data]
         return low.per_channel(op, Affine(op.operands[data], weight, bias, axis))
     return low.total(op, [_full(op, low, value, None) for value in op.operands])
 
 
-def product(op: TensorOp, low: Forms[Any]) -> Value:
+def product(op: Mul, low: Forms[Any]) -> Value:
     """Of two tensors; constant factors, one or one per channel, are cheaper. Schemes differ in its `Scaling`."""
     data, constant = _split(op, low)
     if constant is not None and constant.size == 1:
@@ -42,8 +43,8 @@ def product(op: TensorOp, low: Forms[Any]) -> Value:
     return low.product(op, [low.request(value) for value in op.operands])
 
 
-@COMMON.rule("div", scaling=Scaling.FREE)
-def quotient(op: TensorOp, low: Forms[Any]) -> Value:
+@COMMON.rule(Div, scaling=Scaling.FREE)
+def quotient(op: Div, low: Forms[Any]) -> Value:
     """Division by a constant is multiplication; of a scalar by a tensor, a table."""
     data, constant = _split(op, low)
     if constant is None or (constant == 0).any():
@@ -57,8 +58,8 @@ def quotient(op: TensorOp, low: Forms[Any]) -> Value:
     return low.per_channel(op, Affine(op.a, weight, None, axis, like=op.b))
 
 
-@COMMON.rule("pow", scaling=Scaling.FREE)
-def power(op: TensorOp, low: Forms[Any]) -> Value:
+@COMMON.rule(Pow, scaling=Scaling.FREE)
+def power(op: Pow, low: Forms[Any]) -> Value:
     data, constant = _split(op, low)
     if constant is None or constant.size != 1:
         raise NoInt8Form("only a power with one constant has an int8 form")
@@ -69,8 +70,8 @@ def _extreme_scaling(op: Operation) -> Scaling:
     return Scaling.FREE if any(is_constant(v) and v.type.size == 1 for v in op.operands) else Scaling.JOINS
 
 
-@COMMON.rule("max", "min", scaling=_extreme_scaling)
-def extreme(op: TensorOp, low: Forms[Any]) -> Value:
+@COMMON.rule(Max, Min, scaling=_extreme_scaling)
+def extreme(op: Extreme, low: Forms[Any]) -> Value:
     data, constant = _split(op, low)
     if constant is not None and constant.size == 1:
         return by_table(op, low, data)

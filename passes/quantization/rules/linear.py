@@ -7,35 +7,40 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.ir import Value
-from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.nn import Conv, Convolution, Deconv, Matmul
+from bmcompiler.ops.norm import BatchNorm, Scale
 from bmcompiler.passes.quantization.base import COMMON, NoInt8Form, Scaling
 from bmcompiler.passes.quantization.forms import Affine, Forms
 
 
-@COMMON.rule("conv", "deconv", scaling=Scaling.FREE)
-def convolution(op: TensorOp, low: Forms[Any]) -> Value:
+@COMMON.rule(Conv, Deconv, scaling=Scaling.FREE)
+def convolution(op: Convolution, low: Forms[Any]) -> Value:
+    return _layer(op, low)
+
+
+def _layer(op: Convolution | Matmul, low: Forms[Any]) -> Value:
     weight = low.need_constant(op.operands[1], "weight")
     return low.layer(op, weight, None if op.bias is None else low.need_constant(op.bias, "bias"))
 
 
-def matmul(op: TensorOp, low: Forms[Any]) -> Value:
+def matmul(op: Matmul, low: Forms[Any]) -> Value:
     """With constant weights a layer, else a product of two tensors. Schemes differ in its `Scaling`."""
     if low.constant(op.right) is not None:
-        return convolution(op, low)
+        return _layer(op, low)
     if op.bias is not None:
         raise NoInt8Form("a product of two computed tensors takes no bias")
     return low.matrix_product(op, low.request(op.left), low.request(op.right))
 
 
-@COMMON.rule("scale", scaling=Scaling.FREE)
-def scale(op: TensorOp, low: Forms[Any]) -> Value:
+@COMMON.rule(Scale, scaling=Scaling.FREE)
+def scale(op: Scale, low: Forms[Any]) -> Value:
     weight = low.need_constant(op.weight, "weight")
     bias = None if op.bias is None else low.need_constant(op.bias, "bias")
     return low.per_channel(op, Affine(op.input, weight, bias, op.axis, like=op.weight))
 
 
-@COMMON.rule("batch_norm", scaling=Scaling.FREE)
-def batch_norm(op: TensorOp, low: Forms[Any]) -> Value:
+@COMMON.rule(BatchNorm, scaling=Scaling.FREE)
+def batch_norm(op: BatchNorm, low: Forms[Any]) -> Value:
     gamma, beta, mean, variance = (
         low.need_constant(value, "statistics").astype(np.float64) for value in op.operands[1:]
     )

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.ir import Value
-from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.pool import AvgPool
+from bmcompiler.ops.reduce import Reduce
 from bmcompiler.passes.quantization.base import COMMON, NoInt8Form, Scaling
 from bmcompiler.passes.quantization.forms import Forms
 
 
-@COMMON.rule("avg_pool", scaling=Scaling.FREE)
-def avg_pool(op: TensorOp, low: Forms[Any]) -> Value:
+@COMMON.rule(AvgPool, scaling=Scaling.FREE)
+def avg_pool(op: AvgPool, low: Forms[Any]) -> Value:
     """The sum of each window over one number of positions."""
     counts = np.multiply.outer(op.counts(0), op.counts(1))
     if counts.min() != counts.max():
@@ -26,8 +27,8 @@ def avg_pool(op: TensorOp, low: Forms[Any]) -> Value:
     return low.average(op, low.request(op.operands[0]), int(counts.flat[0]), attributes)
 
 
-@COMMON.rule("reduce", scaling=Scaling.FREE)
-def reduce(op: TensorOp, low: Forms[Any]) -> Value:
+@COMMON.rule(Reduce, scaling=Scaling.FREE)
+def reduce(op: Reduce, low: Forms[Any]) -> Value:
     """Mean or sum over height and width is a global pooling."""
     shape = op.x.shape
     if op.method not in ("mean", "sum") or len(shape) != 4 or sorted(op.axes) != [2, 3]:

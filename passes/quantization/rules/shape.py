@@ -9,18 +9,20 @@ import numpy as np
 
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.pool import MaxPool
+from bmcompiler.ops.shape import Concat, Pad, Permute, Reshape, Slice, Split, Tile, Upsample
 from bmcompiler.passes.quantization.base import COMMON, Scaling
 from bmcompiler.passes.quantization.forms import Forms
 
 
-@COMMON.rule("reshape", "permute", "slice", "split", "upsample", "tile", "max_pool", scaling=Scaling.KEEPS)
+@COMMON.rule(Reshape, Permute, Slice, Split, Upsample, Tile, MaxPool, scaling=Scaling.KEEPS)
 def same_op(op: TensorOp, low: Forms[Any]) -> list[Value]:
     x = low.request(op.operands[0])
     return low.emit_all(op.opname, [x], declared(op), low.format_of(x))
 
 
-@COMMON.rule("pad", scaling=Scaling.KEEPS)
-def pad(op: TensorOp, low: Forms[Any]) -> Value:
+@COMMON.rule(Pad, scaling=Scaling.KEEPS)
+def pad(op: Pad, low: Forms[Any]) -> Value:
     """NaN stands for padding that counts nowhere, which integers have too."""
     x = low.request(op.x)
     have, attributes = low.format_of(x), declared(op)
@@ -29,8 +31,8 @@ def pad(op: TensorOp, low: Forms[Any]) -> Value:
     return low.emit("pad", [x], attributes, have)
 
 
-@COMMON.rule("concat", scaling=Scaling.JOINS)
-def concat(op: TensorOp, low: Forms[Any]) -> Value:
+@COMMON.rule(Concat, scaling=Scaling.JOINS)
+def concat(op: Concat, low: Forms[Any]) -> Value:
     common = low.wanted(op.result)
     return low.emit("concat", [low.request(value, common) for value in op.operands], declared(op), common)
 

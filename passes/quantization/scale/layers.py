@@ -12,6 +12,7 @@ from bmcompiler.errors import BMError
 from bmcompiler.ir import Operation, Value
 from bmcompiler.numeric.quant_modes import ASYMMETRIC
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.nn import Convolution, Deconv, Matmul
 from bmcompiler.passes.quantization.forms import Affine
 from bmcompiler.passes.quantization.scale.formats import Format, format_of
 from bmcompiler.passes.quantization.scale.integer_layer import Layer, in_range, integer_layer
@@ -25,7 +26,7 @@ _KEPT = ("strides", "pads", "dilations", "group", "output_pads", "transpose_left
 class Layers(Tensors):
     """Layers and matrix products, each in the first mode that the target takes."""
 
-    def layer(self, op: TensorOp, weight: NDArray[Any], bias: NDArray[Any] | None) -> Value:
+    def layer(self, op: Convolution | Matmul, weight: NDArray[Any], bias: NDArray[Any] | None) -> Value:
         def attempt(mode: str, wanted: Format) -> Value:
             x = self.request(op.operands[0], zero_point=mode == ASYMMETRIC)
             ints = self._integers(op, mode, weight, bias, x, within(op, wanted))
@@ -52,7 +53,7 @@ class Layers(Tensors):
 
         return self.first_of([partial(attempt, *each) for each in self.attempts(op)])
 
-    def matrix_product(self, op: TensorOp, left: Value, right: Value) -> Value:
+    def matrix_product(self, op: Matmul, left: Value, right: Value) -> Value:
         """One real factor."""
 
         def attempt(mode: str, wanted: Format) -> Value:
@@ -116,4 +117,4 @@ def _kept(op: Operation) -> dict[str, Any]:
 
 def _fits(op: TensorOp, mode: str) -> bool:
     """Whether an op has a mode at all: a transposed convolution is not asymmetric (bmlang.md 3.4)."""
-    return mode != ASYMMETRIC or op.opname != "deconv"
+    return mode != ASYMMETRIC or not isinstance(op, Deconv)

@@ -9,6 +9,7 @@ from typing import Any
 
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.elementwise import Sub
 from bmcompiler.passes.quantization.base import NoInt8Form
 from bmcompiler.passes.quantization.formulas import I8, product_threshold, rescaling, sum_multipliers
 from bmcompiler.passes.quantization.scale.formats import Format, format_of, single
@@ -23,7 +24,7 @@ class ScaleLowering(Layers):
 
         The first product fits 16 bits, the second is added before the one rounding shift (bm1684.md 6.4).
         """
-        signed = [format_of(operands[0]).scale, format_of(operands[1]).scale * (-1 if op.opname == "sub" else 1)]
+        signed = [format_of(operands[0]).scale, format_of(operands[1]).scale * (-1 if isinstance(op, Sub) else 1)]
         wanted = within(op, self.wanted(op.result))
         if max(map(abs, signed)) > (I8 + 0.5) * wanted.scale:
             raise NoInt8Form("an operand is more than 127 times as large as the sum")

@@ -14,6 +14,8 @@ from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.numeric import quant_modes
 from bmcompiler.numeric.blas import one_blas_thread
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.core import Weight
+from bmcompiler.ops.nn import Conv, Matmul
 from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.scale.formats import format_of
 
@@ -87,7 +89,7 @@ def _compare(
     for mode, (low, new) in built.items():
         source, result = format_of(new.operands[0]), format_of(new.result)
         codes = quant_modes.quantize_away(x, source.scale, source.dtype, source.zero_point)
-        weight, *bias = (low.module.weights[cast(TensorOp, v.op).key] for v in new.operands[1:])
+        weight, *bias = (low.module.weights[cast(Weight, v.op).key] for v in new.operands[1:])
         wanted = np.maximum(exact, 0) if result.unsigned else exact  # a relu that follows may have moved into it
         axis = _channel_axis(new)
         if axis is not None:
@@ -102,8 +104,8 @@ def _compare(
 
 def _channel_axis(op: TensorOp) -> int | None:
     """The axis of output channels in the weight, where a few of them can be computed alone."""
-    if op.opname == "conv":
+    if isinstance(op, Conv):
         return 0 if op.group == 1 else None
-    if op.opname == "matmul" and op.right.type.rank == 2:
+    if isinstance(op, Matmul) and op.right.type.rank == 2:
         return 0 if op.transpose_right else 1
     return None

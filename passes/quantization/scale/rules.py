@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from bmcompiler.ir import Value
-from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.activation import Clip, Prelu, Relu
+from bmcompiler.ops.elementwise import Mul
+from bmcompiler.ops.nn import Matmul
 from bmcompiler.passes.quantization.base import Rules, Scaling
 from bmcompiler.passes.quantization.formulas import I8, U8, largest_shift, rescaling
 from bmcompiler.passes.quantization.rules.activation import by_table
@@ -16,20 +18,19 @@ from bmcompiler.passes.quantization.scale.formats import Format, format_of
 from bmcompiler.passes.quantization.scale.lowering import ScaleLowering
 
 SCALE_RULES = Rules(COMMON)
-"""Short op name -> rule."""
-SCALE_RULES.rule("mul", scaling=Scaling.FREE)(product)
-SCALE_RULES.rule("matmul", scaling=Scaling.FREE)(matmul)
+SCALE_RULES.rule(Mul, scaling=Scaling.FREE)(product)
+SCALE_RULES.rule(Matmul, scaling=Scaling.FREE)(matmul)
 
 
-@SCALE_RULES.rule("relu", scaling=Scaling.KEEPS)
-def relu(op: TensorOp, low: ScaleLowering) -> Value:
+@SCALE_RULES.rule(Relu, scaling=Scaling.KEEPS)
+def relu(op: Relu, low: ScaleLowering) -> Value:
     """Nothing where the operand is unsigned: saturation did it (`plan` rule 3)."""
     x = low.request(op.input)
     return x if format_of(x).unsigned else low.emit("relu", [x], {}, format_of(x))
 
 
-@SCALE_RULES.rule("clip", scaling=Scaling.FREE)
-def clip(op: TensorOp, low: ScaleLowering) -> Value:
+@SCALE_RULES.rule(Clip, scaling=Scaling.FREE)
+def clip(op: Clip, low: ScaleLowering) -> Value:
     """Nothing where saturation enforces both bounds, else a table."""
     if op in low.plan.saturating:
         x = low.request(op.input)
@@ -38,8 +39,8 @@ def clip(op: TensorOp, low: ScaleLowering) -> Value:
     return by_table(op, low)
 
 
-@SCALE_RULES.rule("prelu", scaling=Scaling.FREE)
-def prelu(op: TensorOp, low: ScaleLowering) -> Value:
+@SCALE_RULES.rule(Prelu, scaling=Scaling.FREE)
+def prelu(op: Prelu, low: ScaleLowering) -> Value:
     """Positive values times m >> s, negative ones times an i8 slope per channel >> r (`ops.activation.Prelu`)."""
     slope = low.need_constant(op.slope, "slope")
     if slope.size == 1:

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from bmcompiler.errors import BMError
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.nn import Convolution, Matmul
+from bmcompiler.ops.rules import Activated
 from bmcompiler.passes.quantization.base import NoInt8Form
 from bmcompiler.passes.quantization.forms import Affine
 from bmcompiler.passes.quantization.formulas import Linear, linear, product_threshold
@@ -21,7 +23,7 @@ _MODES = ("strides", "pads", "dilations", "group", "output_pads", "transpose_lef
 class Layers(Thresholds):
     """Layers and matrix products."""
 
-    def layer(self, op: TensorOp, weight: NDArray[Any], bias: NDArray[Any] | None) -> Value:
+    def layer(self, op: Convolution | Matmul, weight: NDArray[Any], bias: NDArray[Any] | None) -> Value:
         x = self.request(op.operands[0])
         ints = _linear(op, weight, bias, threshold_of(x), self.wanted(op.result))
         self._report(op, ints, threshold_of(x))
@@ -40,7 +42,7 @@ class Layers(Thresholds):
         self._report(op, ints, threshold_of(x))
         return self.as_before(out, x.shape)
 
-    def matrix_product(self, op: TensorOp, left: Value, right: Value) -> Value:
+    def matrix_product(self, op: Matmul, left: Value, right: Value) -> Value:
         threshold, shift = product_threshold(threshold_of(left), threshold_of(right), self.wanted(op.result))
         return self.emit("matmul", [left, right], {**_modes(op), "rshift": shift}, threshold)
 
@@ -68,7 +70,7 @@ def _linear(op: TensorOp, weight: NDArray[Any], bias: NDArray[Any] | None, sourc
         raise error.located(layer=op.label, kind=op.short_name) from None
 
 
-def _modes(op: TensorOp) -> dict[str, Any]:
+def _modes(op: Activated) -> dict[str, Any]:
     """What the integer op does as the float op. Raises NoInt8Form for an activation that integers do not have."""
     if op.activation not in ("", "relu"):
         raise NoInt8Form(f"the activation {op.activation} inside an op has no int8 form")

@@ -7,6 +7,7 @@ from typing import Any
 
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.elementwise import Sub
 from bmcompiler.passes.quantization.base import NoInt8Form
 from bmcompiler.passes.quantization.formulas import I8, product_threshold, rescaling, sum_multipliers
 from bmcompiler.passes.quantization.shift.formats import threshold_of
@@ -22,7 +23,7 @@ class ShiftLowering(Layers):
             raise NoInt8Form("a sum with an activation inside has no int8 form")
         wanted = self.wanted(op.result)
         ratios = [threshold_of(value) / wanted for value in operands]
-        if op.opname == "sub":
+        if isinstance(op, Sub):
             ratios[1] = -ratios[1]
         multipliers, shift = sum_multipliers(ratios)
         return self.emit("mac_shift", operands, {"multipliers": multipliers, "rshift": shift}, wanted)

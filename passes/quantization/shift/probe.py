@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.quantization.base import NoInt8Form, is_constant
+from bmcompiler.ops.core import Weight
+from bmcompiler.passes.quantization.base import NoInt8Form
 from bmcompiler.passes.quantization.plan import Plan
 from bmcompiler.passes.quantization.shift.lowering import ShiftLowering
 from bmcompiler.passes.quantization.shift.rules import RULES
@@ -43,11 +42,11 @@ def _alone(op: TensorOp, module: Module) -> tuple[TensorOp, Module]:
     scratch = Module([function])
     values: dict[Value, Value] = {}
     for operand in dict.fromkeys(op.operands):
-        if not is_constant(operand):
+        source = operand.op
+        if not isinstance(source, Weight):
             values[operand] = function.body.add_argument(operand.type)
             function.input_names.append(f"in{len(function.input_names)}")
             continue
-        source = cast(TensorOp, operand.op)
         scratch.weights[source.key] = module.weights[source.key]
         values[operand] = function.body.append(make("weight", (), {"key": source.key}, [operand.type])).result
     types = [result.type for result in op.results]

@@ -6,7 +6,10 @@ import numpy as np
 
 from bmcompiler.ir import Operation, Value
 from bmcompiler.numeric import arith
-from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.activation import Clip, Prelu, Relu
+from bmcompiler.ops.custom import Customized
+from bmcompiler.ops.elementwise import Mul
+from bmcompiler.ops.nn import Matmul
 from bmcompiler.passes.quantization.base import NoInt8Form, Rules, Scaling, is_constant
 from bmcompiler.passes.quantization.formulas import I8, largest_shift, rescaling
 from bmcompiler.passes.quantization.rules.activation import by_table
@@ -18,8 +21,7 @@ from bmcompiler.passes.quantization.shift.formats import i8, threshold_of
 from bmcompiler.passes.quantization.shift.lowering import ShiftLowering
 
 RULES = Rules(COMMON)
-"""Short op name -> rule."""
-RULES.rule("relu", scaling=Scaling.KEEPS)(same_op)
+RULES.rule(Relu, scaling=Scaling.KEEPS)(same_op)
 
 
 def _mul_scaling(op: Operation) -> Scaling:
@@ -33,12 +35,12 @@ def _matmul_scaling(op: Operation) -> Scaling:
     return Scaling.FREE if is_constant(op.operands[1]) else Scaling.PRODUCT
 
 
-RULES.rule("mul", scaling=_mul_scaling)(product)
-RULES.rule("matmul", scaling=_matmul_scaling)(matmul)
+RULES.rule(Mul, scaling=_mul_scaling)(product)
+RULES.rule(Matmul, scaling=_matmul_scaling)(matmul)
 
 
-@RULES.rule("clip", scaling=Scaling.FREE)
-def clip(op: TensorOp, low: ShiftLowering) -> Value:
+@RULES.rule(Clip, scaling=Scaling.FREE)
+def clip(op: Clip, low: ShiftLowering) -> Value:
     """relu where saturation enforces the upper bound (planning rule 4), else a table."""
     if op in low.plan.saturating:
         x = low.request(op.input)
@@ -47,8 +49,8 @@ def clip(op: TensorOp, low: ShiftLowering) -> Value:
     return by_table(op, low)
 
 
-@RULES.rule("prelu", scaling=Scaling.FREE)
-def prelu(op: TensorOp, low: ShiftLowering) -> Value:
+@RULES.rule(Prelu, scaling=Scaling.FREE)
+def prelu(op: Prelu, low: ShiftLowering) -> Value:
     """Positive values times m >> s, negative ones times an i8 slope per channel >> r (bm1880.md 11.2, 12.1)."""
     slope = low.need_constant(op.slope, "slope")
     if slope.size == 1:
@@ -65,8 +67,8 @@ def prelu(op: TensorOp, low: ShiftLowering) -> Value:
     return low.as_before(out, x.shape)
 
 
-@RULES.rule("customized", scaling=Scaling.FREE)
-def customized(op: TensorOp, low: ShiftLowering) -> list[Value]:
+@RULES.rule(Customized, scaling=Scaling.FREE)
+def customized(op: Customized, low: ShiftLowering) -> list[Value]:
     """The same op on int8 operands; results at their calibrated thresholds, which the plugin is told."""
     if low.target is None:
         raise NoInt8Form("its integer form depends on the chip, and no target is chosen")
