@@ -203,9 +203,9 @@ def compile_module(module: Module, *, output: Path_ | None = None, **options: An
 def _compile(readers: Sequence[Callable[[], Module]], options: ModuleOptions, file: Path_ | None = None) -> Result:
     """One model with a program per reader; what a reader gives is changed."""
     target = find_target(options.target)
-    pipeline = _pipeline(target, options)
+    pipeline = pipeline_for(target, options)
     timing: list[tuple[str, float]] = []
-    ctx = PassContext(target=target, data=_data(options), table=_table(options), log=options.log)
+    ctx = PassContext(target=target, data=data_of(options), table=table_of(options), log=options.log)
     ctx.options["progress"] = options.progress
     modules = [_lowered(read, options, pipeline, ctx, timing, file) for read in readers]
     start = time.perf_counter()
@@ -268,7 +268,8 @@ def _is_quantized(module: Module) -> bool:
     return any(value.type.quant is not None for value in values)
 
 
-def _pipeline(target: Target, options: ModuleOptions) -> Pipeline:
+def pipeline_for(target: Target, options: ModuleOptions) -> Pipeline:
+    """The passes of a compilation. Raises UsageError for options that the target has no use for."""
     if options.pipeline is not None:
         return Pipeline.parse(options.pipeline)
     precision = options.quantize or target.precisions[0]
@@ -296,7 +297,8 @@ def _quantize_options(options: ModuleOptions) -> dict[str, Any]:
     return found
 
 
-def _data(options: ModuleOptions) -> Data | None:
+def data_of(options: ModuleOptions) -> Data | None:
+    """The samples that the options name, None without any. Raises UsageError for options that exclude each other."""
     if options.images is not None and options.data is not None:
         raise UsageError("calibration data and images exclude each other")
     given = options.images if options.images is not None else options.data
@@ -315,7 +317,8 @@ def _data(options: ModuleOptions) -> Data | None:
     return first_samples(given, options.limit)
 
 
-def _table(options: ModuleOptions) -> CalibrationTable | None:
+def table_of(options: ModuleOptions) -> CalibrationTable | None:
+    """The calibration table that the options name, None without one."""
     if options.table is None:
         return None
     from bmcompiler.quant.table import load_table

@@ -25,6 +25,8 @@ class Scales:
     integer_io: bool = False
     wide: set[Value] = field(default_factory=set)
     """Results of layers that may have 16 bits."""
+    never_wide: set[Value] = field(default_factory=set)
+    """Results that had 16 bits and lost them."""
     layers: dict[Hashable, Layer] = field(default_factory=dict)
     """Integers of layers, which schemes for one net may share: only formats decide them."""
 
@@ -53,7 +55,11 @@ class Scales:
         )
 
     def widen(self, function: Function, accepted: set[Operation]) -> bool:
-        """Results that only float ops and float outputs read get 16 bits: rounding them to 8 would gain nothing."""
+        """Results that only float ops and float outputs read get 16 bits: rounding them to 8 would gain nothing.
+
+        What has lost them once does not get them again: an op may have no form with 16 bits, and two ops may have them
+        in turn for ever.
+        """
 
         def only_floats_read(value: Value) -> bool:
             return all(
@@ -63,5 +69,7 @@ class Scales:
             )
 
         wide = {op.results[0] for op in accepted if op.short_name in LAYERS and only_floats_read(op.results[0])}
+        wide -= self.never_wide
+        self.never_wide |= self.wide - wide
         changed, self.wide = wide != self.wide, wide
         return changed

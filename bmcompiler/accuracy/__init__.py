@@ -1,0 +1,1 @@
+"""Where a quantized network loses accuracy: layer by layer beside the float network, the culprits, and why."""

@@ -1,0 +1,170 @@
+"""Numbers of each layer over the samples: how far from float, which codes it uses, what is cut off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from math import log10, sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmcompiler.accuracy.pairs import Layer, Pair, device_values, real_values
+from bmcompiler.interpreter import run_function
+from bmcompiler.ir import Value
+
+Array = NDArray[Any]
+_TINY = 1e-30
+_BYTES = ("i8", "u8")
+_WEAK = 0.01
+"""A channel counts with at least this share of the output's mean magnitude: noise in what is always 0 is no loss."""
+
+
+@dataclass
+class LayerNumbers:
+    """Sums over the samples for one layer.
+
+    Attributes:
+        signal, noise: energy of the float values, and of the difference. cut: the part of `noise` in values at the end
+            of the range. peak: largest magnitude.
+        codes: how often each of 256 codes occurs, None where the tensor is no int8. channels: largest magnitude of
+            each channel (axis 1).
+        output_error: error at the outputs when this layer alone is quantized, None until it is measured.
+    """
+
+    layer: Layer
+    signal: float = 0.0
+    noise: float = 0.0
+    cut: float = 0.0
+    saturated: float = 0.0
+    peak: float = 0.0
+    samples: int = 0
+    codes: Array | None = None
+    channels: Array | None = None
+    output_error: float | None = None
+
+    @property
+    def sqnr(self) -> float:
+        """Signal to quantization noise, dB; 99 where there is no noise."""
+        return min(99.0, 10 * log10(max(self.signal, _TINY) / max(self.noise, _TINY)))
+
+    @property
+    def error(self) -> float:
+        """Relative error of the result, errors of the layers before included."""
+        return sqrt(self.noise / max(self.signal, _TINY))
+
+    @property
+    def used_codes(self) -> float | None:
+        """Share of the 256 codes that occur."""
+        return None if self.codes is None else float((self.codes > 0).mean())
+
+    @property
+    def saturated_share(self) -> float:
+        """Share of values at the ends of the range."""
+        return self.saturated / max(self.samples, 1)
+
+    def add(self, real: Array, found: Array) -> None:
+        """One step of samples: float values, and the numbers of the quantized tensor."""
+        type = self.layer.compiled.type
+        difference = real_values(found, type).astype(np.float64) - real
+        self.signal += float(np.square(real, dtype=np.float64).sum())
+        self.noise += float(np.square(difference).sum())
+        self.peak = max(self.peak, float(np.abs(real).max(initial=0.0)))
+        self.samples += 1
+        axes = tuple(i for i in range(real.ndim) if i != 1)
+        peaks = np.abs(real).max(axis=axes) if real.ndim > 1 else np.abs(real)
+        self.channels = peaks if self.channels is None else np.maximum(self.channels, peaks)
+        if type.dtype in _BYTES:
+            low, high = (-128, 127) if type.dtype == "i8" else (0, 255)
+            ends = (found == high) | ((found == low) & (low < 0))
+            self.saturated += float(ends.mean())
+            self.cut += float(np.square(difference[ends]).sum())
+            counts = np.bincount(found.astype(np.int64).ravel() - low, minlength=256)
+            self.codes = counts if self.codes is None else self.codes + counts
+
+
+@dataclass
+class OutputNumbers:
+    """Energy of an output and of its error, per channel (axis 1)."""
+
+    signal: Array | None = None
+    noise: Array | None = None
+    seen: list[tuple[float, float]] = field(default_factory=list)
+
+    def add(self, wanted: Array, found: Array) -> None:
+        """One step of samples."""
+        if wanted.ndim < 2:
+            wanted, found = wanted.reshape(1, -1), found.reshape(1, -1)
+        axes = tuple(i for i in range(wanted.ndim) if i != 1)
+        signal = np.square(wanted, dtype=np.float64).sum(axis=axes)
+        noise = np.square(found.astype(np.float64) - wanted).sum(axis=axes)
+        self.signal = signal if self.signal is None else self.signal + signal
+        self.noise = noise if self.noise is None else self.noise + noise
+
+    @property
+    def error(self) -> float:
+        """Relative error of the whole output (Euclidean)."""
+        assert self.signal is not None
+        assert self.noise is not None
+        return float(np.sqrt(self.noise.sum() / max(self.signal.sum(), _TINY)))
+
+    @property
+    def channel_errors(self) -> Array:
+        """Relative error of each channel; weak ones are measured by a share of the mean."""
+        assert self.signal is not None
+        assert self.noise is not None
+        floor = _WEAK**2 * self.signal.mean()
+        return np.sqrt(self.noise / np.maximum(np.maximum(self.signal, floor), _TINY))
+
+    @property
+    def balanced(self) -> float:
+        """Root mean square of the errors of channels: one that is small counts like one that is large."""
+        return float(np.sqrt(np.square(self.channel_errors).mean()))
+
+
+@dataclass
+class Numbers:
+    """Of all layers by name, and of all outputs by name."""
+
+    layers: dict[str, LayerNumbers]
+    outputs: dict[str, OutputNumbers]
+
+
+def measure(pair: Pair, steps: Iterable[Mapping[str, Array]]) -> Numbers:
+    """Run both networks on steps of float inputs."""
+    rows = {layer.name: LayerNumbers(layer) for layer in pair.layers}
+    outputs = {name: OutputNumbers() for name in pair.real.main.output_names}
+    for inputs in steps:
+        seen = float_values(pair, inputs)
+        given = {
+            name: device_values(inputs[name], argument.type)
+            for name, argument in zip(pair.compiled.main.input_names, pair.compiled.main.arguments)
+        }
+        wanted = {row.layer.compiled: row for row in rows.values()}
+
+        def observe(value: Value, array: Array, wanted: Any = wanted, seen: Any = seen) -> None:
+            if value in wanted:
+                wanted[value].add(seen[wanted[value].layer.real], array)
+
+        found = run_function(pair.compiled, pair.compiled.main, given, observe, pair.target)
+        for (name, numbers), value, returned in zip(
+            outputs.items(), pair.real.main.returned, pair.compiled.main.returned
+        ):
+            numbers.add(seen[value], real_values(found[name], returned.type))
+    return Numbers(rows, outputs)
+
+
+def float_values(pair: Pair, inputs: Mapping[str, Array]) -> dict[Value, Array]:
+    """All values of the float network."""
+    seen: dict[Value, Array] = {}
+    run_function(pair.real, pair.real.main, inputs, seen.__setitem__)
+    return seen
+
+
+def limited(steps: Iterable[Mapping[str, Array]], most: int) -> Iterator[Mapping[str, Array]]:
+    """The first `most` steps."""
+    for number, step in enumerate(steps):
+        if number == most:
+            return
+        yield step

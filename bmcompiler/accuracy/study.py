@@ -1,0 +1,131 @@
+"""The whole study of a network on a target: both networks, their numbers, the culprits, and what would help."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from bmcompiler.accuracy.causes import likely_cause
+from bmcompiler.accuracy.culprits import rank
+from bmcompiler.accuracy.pairs import Pair, make_pair
+from bmcompiler.accuracy.statistics import Numbers, measure
+from bmcompiler.driver import Options, data_of, load_network, pipeline_for, table_of
+from bmcompiler.errors import UsageError
+from bmcompiler.ir import Function, Module
+from bmcompiler.passmanager import PassContext
+from bmcompiler.quant.data import batches, check_data
+from bmcompiler.quant.mode_table import Row, save_modes
+from bmcompiler.target import Target, find_target
+
+Array = NDArray[Any]
+Progress = Callable[[Iterable[Any], str, int], Iterator[Any]]
+Path_ = str | Path
+WANTED = 0.02
+"""Error of the outputs that a suggestion aims at."""
+
+
+@dataclass
+class Study:
+    """What was found.
+
+    Attributes:
+        pair, numbers: both networks and their layers. ranking: layer names, the worst culprit first.
+        causes: by layer name, "" where nothing stands out. notes: what the passes said.
+    """
+
+    pair: Pair
+    numbers: Numbers
+    ranking: list[str]
+    causes: dict[str, str]
+    notes: list[str]
+
+    @property
+    def error(self) -> float:
+        """Relative error of the worst output, its channels weighed alike."""
+        return max((each.balanced for each in self.numbers.outputs.values() if each.signal is not None), default=0.0)
+
+
+def study(
+    model: Path_,
+    weights: Path_ | None,
+    options: Options,
+    *,
+    samples: int = 8,
+    culprit_samples: int = 2,
+    progress: Progress | None = None,
+) -> Study:
+    """Compare the float network with its quantized form on the options' samples.
+
+    Args:
+        samples: how many are compared (all of them calibrate). culprit_samples: how many each layer is tried alone on.
+
+    Raises BMError as `bmcompiler.compile` does, and UsageError without samples.
+    """
+    target = find_target(options.target)
+    pipeline = pipeline_for(target, options)
+    data = data_of(options)
+    if data is None:
+        raise UsageError("accuracy is measured on samples: pass --data or --images")
+    shapes = options.shapes[0] if options.shapes else None
+
+    def load() -> Module:
+        return load_network(model, weights, shapes=shapes, outputs=options.outputs)
+
+    ctx = PassContext(target=target, data=data, table=table_of(options))
+    ctx.options["progress"] = progress
+    pair = make_pair(load, target, pipeline, ctx)
+    steps = list(_steps(pair.real.main, data, samples))
+    numbers = measure(pair, steps if progress is None else progress(steps, "comparing", len(steps)))
+    ranking = rank(pair, numbers, steps[:culprit_samples], progress)
+    causes = {name: likely_cause(pair, row) for name, row in numbers.layers.items()}
+    return Study(pair, numbers, ranking, causes, ctx.notes)
+
+
+def _steps(function: Function, data: Any, most: int) -> Iterator[Mapping[str, Array]]:
+    """Inputs of as many runs as `most` samples take, from all over the data."""
+    arrays = check_data(function, data)
+    sizes = {n: v.shape[0] if v.shape else 1 for n, v in zip(function.input_names, function.arguments)}
+    shapes = {n: v.shape for n, v in zip(function.input_names, function.arguments)}
+    there = min((-(-len(array) // sizes[n]) for n, array in arrays.items()), default=1)
+    count = min(there, max(1, most // max(1, next(iter(sizes.values()), 1))))
+    chosen = [(2 * k + 1) * there // (2 * count) for k in range(count)]
+    for step in batches(arrays, sizes, chosen):
+        yield {n: a.reshape(shapes[n]) for n, a in step.items()}
+
+
+def suggested(found: Study, wanted: float = WANTED) -> list[str]:
+    """Layers that should be float: the worst culprits, as few as leave an error below `wanted`.
+
+    Errors of layers add up as independent noise; inputs cannot be float by themselves.
+    """
+    errors = {name: found.numbers.layers[name].output_error or 0.0 for name in found.ranking}
+    left = sum(error**2 for error in errors.values())
+    chosen = []
+    for name in found.ranking:
+        if sqrt(max(left, 0.0)) <= wanted or not errors[name]:
+            break
+        if found.numbers.layers[name].layer.real.op is not None:
+            chosen.append(name)
+            left -= errors[name] ** 2
+    return chosen
+
+
+def takes_table(target: Target, options: Options) -> bool:
+    """Whether layers can be kept in float by a quantization table."""
+    return any(getattr(each, "scheme", "") == "scale" for each in pipeline_for(target, options))
+
+
+def write_suggestion(found: Study, layers: Iterable[str], path: Path_) -> None:
+    """A quantization table for `bmnet-compile --quant-table`: these layers float, all others decided anew."""
+    errors = {name: found.numbers.layers[name].output_error for name in layers}
+    save_modes(path, (Row(name, "float", error, None, found.causes[name]) for name, error in errors.items()))
+
+
+def with_table(options: Options, table: Path_) -> Options:
+    """The same options with a quantization table."""
+    return replace(options, quant_table=table)

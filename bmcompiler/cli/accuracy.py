@@ -1,0 +1,160 @@
+"""bmnet-accuracy: where a network loses accuracy on a chip, layer by layer, and what would help."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from bmcompiler.cli.common import atomic_output, command_line, format_table, printable, progress
+from bmcompiler.cli.inputs import FORMULA, image_options, limit_option
+
+if TYPE_CHECKING:
+    from bmcompiler.accuracy.study import Study
+    from bmcompiler.inputs import ImageOptions
+
+_EPILOG = f"""
+\b
+Examples:
+  bmnet-accuracy net.onnx --target CHIP --data calib.npz
+  bmnet-accuracy deploy.prototxt net.caffemodel --target CHIP --data calib.npz --html accuracy.html
+  bmnet-accuracy net.onnx --target CHIP --data calib.npz --suggest net.modes
+  bmnet-compile  net.onnx --target CHIP --data calib.npz --quant-table net.modes
+
+A layer's "alone" is the error of the outputs when it alone is quantized and all others are float. --suggest keeps the
+worst of them in float, as few as bring the outputs within --max-error, checks that, and writes a table.
+{FORMULA}"""
+
+
+@click.command(epilog=_EPILOG, context_settings={"max_content_width": 110, "help_option_names": ["-h", "--help"]})
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("weights", required=False, type=click.Path(path_type=Path))
+@click.option("--target", required=True, metavar="CHIP", help="Chip to compile for.")
+@click.option("--data", type=click.Path(path_type=Path), help="Samples: .npz, .npy or a folder.")
+@image_options
+@limit_option
+@click.option("--quantize", type=click.Choice(["f32", "f16", "int8"]), help="Precision [default: int8].")
+@click.option("--shapes", help='Input shapes, "[[1,3,224,224]]", where the model leaves them open.')
+@click.option("--outputs", metavar="A,B", help="Cut the net at these tensors; they become its outputs.")
+@click.option("--calibration-table", "table", type=click.Path(path_type=Path), help="Thresholds instead of measured.")
+@click.option("--calibration-method", "method", type=click.Choice(["kl", "max", "percentile", "mse"]))
+@click.option("--quant-table", type=click.Path(path_type=Path, exists=True), help="How each layer computes.")
+@click.option("--samples", type=click.IntRange(1), default=8, show_default=True, help="Samples that are compared.")
+@click.option("--top", type=click.IntRange(1), default=20, show_default=True, help="Layers in the printed table.")
+@click.option("--max-error", type=float, default=0.02, show_default=True, help="What --suggest aims at.")
+@click.option("--suggest", metavar="TABLE", type=click.Path(path_type=Path), help="Write a quantization table.")
+@click.option("--html", metavar="FILE.html", type=click.Path(path_type=Path), help="Write a page with pictures.")
+def cli(
+    *,
+    model: Path,
+    weights: Path | None,
+    target: str,
+    data: Path | None,
+    images: ImageOptions | None,
+    limit: int | None,
+    quantize: str | None,
+    shapes: str | None,
+    outputs: str | None,
+    table: Path | None,
+    method: str | None,
+    quant_table: Path | None,
+    samples: int,
+    top: int,
+    max_error: float,
+    suggest: Path | None,
+    html: Path | None,
+) -> None:
+    """Compare MODEL in float with what CHIP computes, layer by layer, and name the culprits."""
+    from bmcompiler.accuracy.page import accuracy_page
+    from bmcompiler.accuracy.study import study
+    from bmcompiler.cli.inputs import one_source
+    from bmcompiler.driver import Options, parse_shapes
+    from bmcompiler.errors import BMError, UsageError
+    from bmcompiler.files.store import check_output
+    from bmcompiler.target import find_target
+
+    for path in (suggest, html):
+        if path is not None:
+            check_output(path)
+    one_source("--data", data, images)
+    precisions = find_target(target).precisions
+    options = Options(
+        target=target,
+        quantize=quantize or ("int8" if "int8" in precisions else None),
+        data=data,
+        images=images,
+        limit=limit,
+        shapes=() if shapes is None else (parse_shapes(shapes),),
+        outputs=None if outputs is None else outputs.split(","),
+        table=table,
+        method=method,
+        quant_table=quant_table,
+    )
+    if suggest is not None and not _has_tables(options):
+        raise UsageError(f"{target} takes no quantization table", remedy="leave out --suggest")
+    try:
+        found = study(model, weights, options, samples=samples, progress=progress)
+        click.echo(_text(found, top), nl=False)
+        if html is not None:
+            with atomic_output(html, text=True) as stream:
+                stream.write(accuracy_page(found, model.stem, target))
+            click.echo(f"wrote {html}")
+        if suggest is not None:
+            _suggest(found, model, weights, options, suggest, max_error)
+    except BMError as error:
+        raise error.located(file=model) from None
+
+
+def _has_tables(options: object) -> bool:
+    from bmcompiler.accuracy.study import takes_table
+    from bmcompiler.driver import Options
+    from bmcompiler.target import find_target
+
+    assert isinstance(options, Options)
+    return takes_table(find_target(options.target), options)
+
+
+def _text(found: Study, top: int) -> str:
+    rows = []
+    for number, name in enumerate(found.ranking[:top], 1):
+        row = found.numbers.layers[name]
+        alone = "" if row.output_error is None else f"{row.output_error:.3%}"
+        codes = "float" if row.used_codes is None else f"{row.used_codes:.0%}"
+        rows.append((number, name, row.layer.kind, alone, f"{row.sqnr:.1f}", codes, found.causes[name]))
+    text = format_table(("", "layer", "op", "alone", "dB", "codes", "likely cause"), rows)
+    outputs = [
+        (name, f"{each.error:.3%}", f"{float(each.channel_errors.max()):.3%}")
+        for name, each in found.numbers.outputs.items()
+        if each.signal is not None
+    ]
+    return text + "\n" + format_table(("output", "error", "worst channel"), outputs)
+
+
+def _suggest(found: Study, model: Path, weights: Path | None, options: object, path: Path, max_error: float) -> None:
+    """Write a table, and say what it brings."""
+    import tempfile
+
+    from bmcompiler.accuracy.study import study, suggested, with_table, write_suggestion
+    from bmcompiler.driver import Options
+
+    assert isinstance(options, Options)
+    layers = suggested(found, max_error)
+    if not layers:
+        click.echo(f"nothing to suggest: the outputs are {found.error:.2%} from float")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        trial = Path(folder) / "trial.modes"
+        write_suggestion(found, layers, trial)
+        after = study(model, weights, with_table(options, trial), samples=8, culprit_samples=0, progress=progress)
+    write_suggestion(found, layers, path)
+    click.echo(
+        printable(
+            f"{len(layers)} of {len(found.ranking)} layers in float: the outputs are {after.error:.2%} from float, "
+            f"{found.error:.2%} without\nwrote {path}",
+            keep_lines=True,
+        )
+    )
+
+
+main = command_line(cli, "bmnet-accuracy")
