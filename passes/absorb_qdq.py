@@ -13,7 +13,7 @@ from bmcompiler.ir.types import DTYPES
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.core import Weight
 from bmcompiler.ops.linear_quant import DequantizeLinear, QuantizeLinear
-from bmcompiler.passes.rewriting import Rules, RuleTable, hand_name, make, on, producer
+from bmcompiler.passes.rewriting import Rules, RuleTable, declared, hand_name, make, on, producer
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 
 
@@ -107,7 +107,7 @@ class _AbsorbQdq(Rules):
             return False
         hand_name(first, first.input)
         self.state(first.input, _threshold(*parameters, first.dtype))
-        moved = make(op.opname, [first.input], {k: v for k, v in op.attributes.items() if "." not in k})
+        moved = make(op.opname, [first.input], declared(op))
         again = make("quantize_linear", [moved.result, *first.operands[1:]], {"dtype": first.dtype})
         again.attributes |= {k: v for k, v in op.attributes.items() if "." in k}
         rewriter.replace_with(op, moved, again)

@@ -8,11 +8,11 @@ from typing import Any
 from bmcompiler.ir import Module, Operation, Rewriter, Value, apply_patterns
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.core import Weight
-from bmcompiler.passes.legalize_rules import RULES
+from bmcompiler.passes.legalize_rules import rules_of
 from bmcompiler.passes.legalize_rules.activation import activation_after
 from bmcompiler.passes.legalize_rules.base import Draft
 from bmcompiler.passes.quantization.shift.probe import int8_refusal
-from bmcompiler.passes.rewriting import activates, forward, inherit
+from bmcompiler.passes.rewriting import activates, declared, forward, inherit
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.target import Target, unsupported_reason
 
@@ -75,7 +75,7 @@ class Legalizer:
         """The first draft that the target takes, for an op that it refuses."""
         if not isinstance(op, TensorOp) or depth == 0:
             return None
-        for rule in RULES.get(type(op), ()):
+        for rule in rules_of(type(op)):
             if activates(op) and rule is not activation_after:  # the others know plain sums and products only
                 continue
             draft = Draft(self.module, op, rule.__name__)
@@ -113,6 +113,6 @@ class Legalizer:
 
 def _key(op: TensorOp) -> tuple[Any, ...]:
     """What decides whether a target takes an op: attributes, types, and which operands are constants."""
-    declared = tuple((name, value) for name, value in op.attributes.items() if "." not in name)
     constants = tuple(value.op is not None and value.op.short_name == "weight" for value in op.operands)
-    return op.opname, declared, tuple(str(value.type) for value in (*op.operands, *op.results)), constants
+    types = tuple(str(value.type) for value in (*op.operands, *op.results))
+    return op.opname, tuple(declared(op).items()), types, constants

@@ -13,7 +13,7 @@ from bmcompiler.passes.legalize_rules import (
     reduction,
     resample,
 )
-from bmcompiler.passes.legalize_rules.base import RULES
+from bmcompiler.passes.legalize_rules.base import RULES, rules_of
 
 __all__ = [
     "RULES",
@@ -26,4 +26,5 @@ __all__ = [
     "pooling",
     "reduction",
     "resample",
+    "rules_of",
 ]

@@ -74,6 +74,13 @@ _TypedRule = Callable[[_Op, Draft], "Value | None"]
 
 RULES: dict[type[TensorOp], list[Rule]] = {}
 """Class of an op -> rules in the order they are tried."""
+BROADCASTING: list[Rule] = []
+"""Rules for all ops that broadcast, tried after their own."""
+
+
+def rules_of(op: type[TensorOp]) -> list[Rule]:
+    """The rules to try for a class of ops, in this order."""
+    return [*RULES.get(op, ()), *(BROADCASTING if op.broadcasts else ())]
 
 
 def legalizes(*kinds: type[_Op]) -> Callable[[_TypedRule[_Op]], _TypedRule[_Op]]:
@@ -85,3 +92,9 @@ def legalizes(*kinds: type[_Op]) -> Callable[[_TypedRule[_Op]], _TypedRule[_Op]]
         return rule
 
     return register
+
+
+def legalizes_broadcasting(rule: Rule) -> Rule:
+    """Declare a rule for all ops that broadcast (`TensorOp.broadcasts`)."""
+    BROADCASTING.append(rule)
+    return rule

@@ -5,9 +5,11 @@ from __future__ import annotations
 from math import isqrt, prod
 
 from bmcompiler.ir import Value
-from bmcompiler.ops.elementwise import Add, Binary, Div, Max, Min, Mul, Sub
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.elementwise import Div, Mul
 from bmcompiler.ops.shape import Tile
-from bmcompiler.passes.legalize_rules.base import Draft, legalizes
+from bmcompiler.passes.legalize_rules.base import Draft, legalizes, legalizes_broadcasting
+from bmcompiler.passes.rewriting import rebuild
 
 
 @legalizes(Mul)
@@ -34,12 +36,12 @@ def times_reciprocals(op: Div, draft: Draft) -> Value | None:
     return draft.emit("mul", [op.a, draft.weight((1.0 / divisor).astype(divisor.dtype), "reciprocals")])
 
 
-@legalizes(Add, Sub, Mul, Max, Min)
-def spread(op: Binary, draft: Draft) -> Value | None:
+@legalizes_broadcasting
+def spread(op: TensorOp, draft: Draft) -> Value | None:
     """Operands that broadcast are repeated to the shape of the result."""
     if all(value.shape == op.type.shape for value in op.operands):
         return None
-    return draft.emit(op.opname, [_spread(value, op.type.shape, draft) for value in op.operands])
+    return draft.add(rebuild(op, [_spread(value, op.type.shape, draft) for value in op.operands])).result
 
 
 def _spread(value: Value, shape: tuple[int, ...], draft: Draft) -> Value:

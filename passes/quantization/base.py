@@ -19,6 +19,7 @@ from bmcompiler.ir import Operation, Value
 from bmcompiler.ir.keys import is_weight
 from bmcompiler.ops.activation import FloatUnary
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.shape import Moving
 
 Build = Callable[[TensorOp, Any], "Value | Sequence[Value]"]
 """(float op, the `Forms` of the scheme) -> integer results."""
@@ -50,11 +51,18 @@ class Rule:
 
 
 class Rules(dict[type[Operation], Rule]):
-    """Class of ops -> rule, of one scheme; ask with `of`. The rule of `FloatUnary` is for those that have no own."""
+    """Class of ops -> rule, of one scheme; ask with `of`.
+
+    The rules of `FloatUnary` and `Moving` are for those ops on one tensor that have none of their own.
+    """
 
     def of(self, op: type[Operation]) -> Rule | None:
         """The rule for a class of ops, None when it stays in float."""
-        return self.get(op) or (self.get(FloatUnary) if issubclass(op, FloatUnary) and op.pointwise else None)
+        if op in self or not issubclass(op, TensorOp) or [operand.variadic for operand in op.ins] != [False]:
+            return self.get(op)
+        if issubclass(op, Moving):
+            return self.get(Moving)
+        return self.get(FloatUnary) if issubclass(op, FloatUnary) and op.pointwise else None
 
     def rule(
         self, *kinds: type[_Op], scaling: Scaling | Callable[[Operation], Scaling]

@@ -19,15 +19,16 @@ from bmcompiler.passes.quantization.formulas import constant_threshold, product_
 class Plan:
     """The result of planning.
 
-    thresholds: of every float value. joined: the common threshold of the operands of concat, max, min.
-    saturating: clips whose upper bound int8 saturation enforces. exact: values that must have their threshold whatever
-    it costs.
+    thresholds: of every float value. keeping: ops whose results have the format of their operand. joined: the common
+    threshold of the operands of concat, max, min. saturating: clips whose upper bound int8 saturation enforces. exact:
+    values that must have their threshold whatever it costs.
     """
 
     thresholds: dict[Value, float] = field(default_factory=dict)
     joined: dict[Operation, float] = field(default_factory=dict)
     saturating: set[Operation] = field(default_factory=set)
     exact: set[Value] = field(default_factory=set)
+    keeping: set[Operation] = field(default_factory=set)
 
 
 def make_plan(
@@ -76,6 +77,7 @@ class _Planner:
         if op.short_name == "relu" and how is Scaling.KEEPS:
             self._push_alone(op.operands[0], self.plan.thresholds[op.result])
         if how is Scaling.KEEPS:
+            self.plan.keeping.add(op)
             self._set(op, self._of(op.operands[0]))
         elif how is Scaling.JOINS:
             self._join(op, max(map(self._of, op.operands)))

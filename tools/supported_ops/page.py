@@ -14,6 +14,7 @@ from bmcompiler.ops import load_all, parse_module
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes import legalize_rules
 from bmcompiler.passes.legalize import Legalizer
+from bmcompiler.passes.legalize_rules.base import BROADCASTING
 from bmcompiler.passes.quantization.shift.probe import int8_refusal
 from bmcompiler.passes.quantization.shift.rules import RULES
 from bmcompiler.passmanager import run_pipeline
@@ -132,7 +133,7 @@ def _ops(targets: list[Any]) -> Iterator[str]:
     for name, cls in sorted(load_all().items()):
         if name in ("weight", "call") or not cls.__module__.startswith("bmcompiler."):
             continue
-        rules = ", ".join(rule.__name__ for rule in legalize_rules.RULES.get(cls, ()))
+        rules = ", ".join(rule.__name__ for rule in legalize_rules.rules_of(cls))
         kernels = [_kernel_name(target, cls) for target in targets]
         yield _row((name, "yes" if RULES.of(cls) else "-", rules or "-", *kernels))
 
@@ -146,6 +147,8 @@ def _rules() -> Iterator[str]:
     for kind, rules in legalize_rules.RULES.items():
         for rule in rules:
             by_rule.setdefault(rule, []).append(kind.opname)
+    for rule in BROADCASTING:
+        by_rule[rule] = ["all that broadcast"]
     yield from _table(("rule", "ops", "what it does"))
     for rule, names in sorted(by_rule.items(), key=lambda item: item[0].__name__):
         yield _row((rule.__name__, ", ".join(sorted(names)), " ".join((rule.__doc__ or "").split())))

@@ -10,12 +10,13 @@ import numpy as np
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.pool import MaxPool
-from bmcompiler.ops.shape import Concat, Pad, Permute, Reshape, Slice, Split, Tile, Upsample
+from bmcompiler.ops.shape import Concat, Moving, Pad
 from bmcompiler.passes.quantization.base import COMMON, Scaling
 from bmcompiler.passes.quantization.forms import Forms
+from bmcompiler.passes.rewriting import declared
 
 
-@COMMON.rule(Reshape, Permute, Slice, Split, Upsample, Tile, MaxPool, scaling=Scaling.KEEPS)
+@COMMON.rule(Moving, MaxPool, scaling=Scaling.KEEPS)
 def same_op(op: TensorOp, low: Forms[Any]) -> list[Value]:
     x = low.request(op.operands[0])
     return low.emit_all(op.opname, [x], declared(op), low.format_of(x))
@@ -35,8 +36,3 @@ def pad(op: Pad, low: Forms[Any]) -> Value:
 def concat(op: Concat, low: Forms[Any]) -> Value:
     common = low.wanted(op.result)
     return low.emit("concat", [low.request(value, common) for value in op.operands], declared(op), common)
-
-
-def declared(op: TensorOp) -> dict[str, object]:
-    """Attributes of an op without free notes."""
-    return {name: value for name, value in op.attributes.items() if "." not in name}

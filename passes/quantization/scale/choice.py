@@ -10,6 +10,7 @@ from typing import Any, cast
 from bmcompiler.ir import Function, Operation
 from bmcompiler.numeric.quant_modes import MODES
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.modes import Products
 from bmcompiler.passes.quantization.base import is_constant
 from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.scale.cost import cycles, macs
@@ -90,7 +91,7 @@ class Chooser:
             low, accepted = self.lower({op: mode for op in self.function.ops}, in_float)
             for op in accepted:
                 new = low.ints[op.results[0]].op
-                has_modes = op.short_name in ("conv", "deconv", "matmul") and is_constant(op.operands[1])
+                has_modes = isinstance(op, Products) and is_constant(op.operands[1])
                 if has_modes and op not in fixed and new is not None and new.attributes.get("mode") == mode:
                     built.setdefault(op, {})[mode] = (low, cast(TensorOp, new))
                     self.costs.setdefault(op, {})[mode] = cycles(new, self.target)

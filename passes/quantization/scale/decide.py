@@ -10,6 +10,7 @@ from bmcompiler.errors import FileFormatError
 from bmcompiler.ir import Function, Module, Operation
 from bmcompiler.ir.keys import FLOAT_NOTE
 from bmcompiler.numeric.quant_modes import LOW, MODES
+from bmcompiler.ops.modes import Products
 from bmcompiler.passes.calibrate import tensor_names
 from bmcompiler.passes.quantization.base import is_constant
 from bmcompiler.passes.quantization.building import Building
@@ -56,7 +57,7 @@ def decide(
         elif given.get(name) in MODES:
             choice.modes[op] = given[name]
     kept = {**in_float, **choice.in_float}
-    has_modes = [op for op in names if op.short_name in ("conv", "deconv", "matmul") and is_constant(op.operands[1])]
+    has_modes = [op for op in names if isinstance(op, Products) and is_constant(op.operands[1])]
     left = [op for op in has_modes if op not in choice.modes and op not in kept]
     if mode != "auto" or not left or ctx.data is None:
         default = LOW if mode == "auto" else mode

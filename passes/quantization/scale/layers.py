@@ -18,8 +18,6 @@ from bmcompiler.passes.quantization.scale.formats import Format, format_of
 from bmcompiler.passes.quantization.scale.integer_layer import Layer, in_range, integer_layer
 from bmcompiler.passes.quantization.scale.tensors import Tensors
 
-LAYERS = ("conv", "deconv", "matmul", "scale", "batch_norm")
-"""Ops that have modes."""
 _KEPT = ("strides", "pads", "dilations", "group", "output_pads", "transpose_left", "transpose_right")
 
 

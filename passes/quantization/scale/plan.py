@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from bmcompiler.ir import Function, Operation, Value
-from bmcompiler.passes.quantization.base import is_constant
+from bmcompiler.ir import Function, Value
+from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.quantization.plan import Plan
 
-_NEVER_NEGATIVE = frozenset(("relu", "sigmoid", "hard_sigmoid", "softmax", "exp", "abs", "sqrt", "softplus"))
-_AS_OPERANDS = frozenset(
-    (
-        *("max_pool", "avg_pool", "reshape", "permute", "slice", "split", "upsample", "tile", "concat"),
-        *("max", "min", "add", "mul"),
-    )
-)
-"""Never negative where all operands are."""
 _SATURATING = frozenset(("conv", "deconv", "matmul", "scale", "batch_norm", "add", "sub", "mul", "avg_pool"))
 """Their integer forms can end in u8, which cuts at 0 as a relu does."""
 
@@ -30,7 +22,7 @@ def unsigned_values(function: Function, plan: Plan) -> set[Value]:
     for op in function.ops[:-1]:
         if not op.operands or not all(result.type.is_float for result in op.results):
             continue
-        if _is_unsigned(op, found):
+        if isinstance(op, TensorOp) and _is_unsigned(op, found):
             found.update(op.results)
         source = op.operands[0]
         if op.short_name == "relu" or op in plan.saturating:
@@ -40,17 +32,6 @@ def unsigned_values(function: Function, plan: Plan) -> set[Value]:
     return found
 
 
-def _is_unsigned(op: Operation, found: set[Value]) -> bool:
-    name = op.short_name
-    if name in _NEVER_NEGATIVE or op.attributes.get("activation"):
-        return True
-    if name == "clip":
-        return bool(op.attributes.get("min", -1.0) >= 0)
-    if name == "pad":
-        return op.operands[0] in found and not op.attributes.get("value", 0.0) < 0
-    return name in _AS_OPERANDS and all(v in found for v in op.operands if not is_constant(v)) and _data(op)
-
-
-def _data(op: Operation) -> bool:
-    """Add and mul with constants, whose signs are not looked at, count as signed."""
-    return op.short_name not in ("add", "mul", "max", "min") or not any(map(is_constant, op.operands))
+def _is_unsigned(op: TensorOp, found: set[Value]) -> bool:
+    """Rules 1 and 2. Signs of constants are not looked at: they count as signed."""
+    return op.result_bounds()[0] >= 0 or (op.keeps_sign() and found.issuperset(op.operands))

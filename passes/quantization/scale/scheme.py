@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from bmcompiler.ir import Function, Operation, Value
 from bmcompiler.ir.keys import is_return
+from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.quantization.plan import make_plan
 from bmcompiler.passes.quantization.scale.integer_layer import Layer
-from bmcompiler.passes.quantization.scale.layers import LAYERS
 from bmcompiler.passes.quantization.scale.lowering import ScaleLowering
 from bmcompiler.passes.quantization.scale.plan import unsigned_values
 from bmcompiler.passes.quantization.scale.rules import SCALE_RULES
@@ -68,7 +68,8 @@ class Scales:
                 for user in value.users
             )
 
-        wide = {op.results[0] for op in accepted if op.short_name in LAYERS and only_floats_read(op.results[0])}
+        layers = [op for op in accepted if isinstance(op, TensorOp) and op.affine]
+        wide = {op.result for op in layers if only_floats_read(op.result)}
         wide -= self.never_wide
         self.never_wide |= self.wide - wide
         changed, self.wide = wide != self.wide, wide

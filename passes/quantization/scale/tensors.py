@@ -20,9 +20,6 @@ from bmcompiler.passes.quantization.scale.formats import Format, format_of
 from bmcompiler.passes.quantization.scale.integer_layer import Layer
 from bmcompiler.target import Target
 
-KEEPING = frozenset(("max_pool", "relu", "reshape", "permute", "slice", "split", "upsample", "tile", "pad"))
-"""Ops whose results have the format of their operand."""
-
 
 class Tensors(Forms[Format]):
     """Formats are `Format`s; what stays in float needs no host CPU.
@@ -73,7 +70,7 @@ class Tensors(Forms[Format]):
         return not any(
             user in self.plan.joined
             or user in self.plan.saturating
-            or (user.short_name in KEEPING and not all(map(self.is_free, user.results)))
+            or (user in self.plan.keeping and not all(map(self.is_free, user.results)))
             for user in value.users
         )
 

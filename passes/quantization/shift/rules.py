@@ -15,10 +15,11 @@ from bmcompiler.passes.quantization.formulas import I8, largest_shift, rescaling
 from bmcompiler.passes.quantization.rules.activation import by_table
 from bmcompiler.passes.quantization.rules.elementwise import product
 from bmcompiler.passes.quantization.rules.linear import matmul
-from bmcompiler.passes.quantization.rules.shape import declared, same_op
+from bmcompiler.passes.quantization.rules.shape import same_op
 from bmcompiler.passes.quantization.rules.table import COMMON
 from bmcompiler.passes.quantization.shift.formats import i8, threshold_of
 from bmcompiler.passes.quantization.shift.lowering import ShiftLowering
+from bmcompiler.passes.rewriting import declared
 
 RULES = Rules(COMMON)
 RULES.rule(Relu, scaling=Scaling.KEEPS)(same_op)
