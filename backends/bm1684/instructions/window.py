@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from bmcompiler.backends.bm1684.chip import local_address
+from bmcompiler.backends.bm1684.chip import CHIP, local_address
 from bmcompiler.backends.bm1684.instructions.operands import (
     Commands,
     Fields,
@@ -33,6 +33,11 @@ class Place(NamedTuple):
     def range(self) -> Range:
         """The bytes."""
         return self.address, self.address + self.size
+
+
+def map_at(address: int, shape: Shape, item: int = 4) -> Place:
+    """An aligned feature map of `item`-byte elements."""
+    return Place(address, CHIP.aligned_bytes(shape, item))
 
 
 class Integers(NamedTuple):
@@ -71,8 +76,7 @@ class Integers(NamedTuple):
         }
 
 
-FLOATS: Fields = {"opt_relu": 1}
-"""Of commands on floats, which do not mind."""
+_FLOATS: Fields = {"opt_relu": 1}  # which floats do not mind
 
 
 def geometry_fields(geometry: Geometry) -> Fields:
@@ -123,7 +127,7 @@ def convolution(
     kernel: tuple[Immediate | int, int],
     bias: int | None,
     geometry: Geometry,
-    numbers: Fields,
+    numbers: Integers | None,
     reads: Sequence[Range],
 ) -> None:
     """Sums over windows and input channels.
@@ -131,15 +135,15 @@ def convolution(
     Args:
         target: shape of the results, and where they go.
         data, bias: addresses. kernel: address of the weights, or what all of them are, and their input channels.
-        numbers: `FLOATS`, or the fields of `Integers`. reads: the bytes of all operands.
+        numbers: None for floats. reads: the bytes of all operands.
     """
     weights, depth = kernel
-    group = 2 if numbers is FLOATS else 4  # weights lie in groups of input channels (bm1684.md 4.4)
+    group = 2 if numbers is None else 4  # weights lie in groups of input channels (bm1684.md 4.4)
     groups = -(-depth // group)
     down, across = geometry.taps
     steps = (1, down * across * groups, across * groups, groups)
     layout = {"opd0_c": depth, "short_opd1_str": int(StrideCode.EXPLICIT), **strides("opd1", steps)}
-    fields = {**numbers, **layout, **_weights(weights), **_bias(bias)}
+    fields = {**_kinds(numbers), **layout, **_weights(weights), **_bias(bias)}
     _slide(build, Task.CONV, target, data, geometry, reads, fields)
 
 
@@ -150,11 +154,11 @@ def depthwise(
     weights: Immediate | int,
     bias: int | None,
     geometry: Geometry,
-    numbers: Fields,
+    numbers: Integers | None,
     reads: Sequence[Range],
 ) -> None:
     """Sums over windows of each channel; arguments as for `convolution`."""
-    fields = {**numbers, "tsk_eu_typ": int(Eu.MAC), **_weights(weights), **_bias(bias)}
+    fields = {**_kinds(numbers), "tsk_eu_typ": int(Eu.MAC), **_weights(weights), **_bias(bias)}
     _slide(build, Task.POOL_OR_DEPTHWISE, target, data, geometry, reads, fields)
 
 
@@ -162,11 +166,15 @@ def largest(
     build: Commands, target: tuple[Shape, Place], data: Place, geometry: Geometry, signed: bool | None = None
 ) -> None:
     """Maxima over windows, of floats or of bytes that are `signed` or not."""
-    fields: Fields = {"tsk_eu_typ": int(Eu.MAX), "tsk_opd_num": 1, **FLOATS}
+    fields: Fields = {"tsk_eu_typ": int(Eu.MAX), "tsk_opd_num": 1, **_FLOATS}
     if signed is not None:
         precision = int(Precision.INT8)
         fields |= {"opt_relu": 0, "opt_res0_prec": precision, "opt_opd0_prec": precision, "opt_opd0_sign": int(signed)}
     _slide(build, Task.POOL_OR_DEPTHWISE, target, data.address, geometry, [data.range], fields)
+
+
+def _kinds(numbers: Integers | None) -> Fields:
+    return _FLOATS if numbers is None else numbers.fields
 
 
 def _weights(weights: Immediate | int) -> Fields:

@@ -8,16 +8,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bmcompiler.backends.bm1684.build import Build, compact_bytes, extents
-from bmcompiler.backends.bm1684.chip import CHIP, align_up, local_address
+from bmcompiler.backends.bm1684.chip import CHIP, align_up
 from bmcompiler.backends.bm1684.fp32 import FloatArray, add, flush
-from bmcompiler.backends.bm1684.isa import Eu, StrideCode, Task
+from bmcompiler.backends.bm1684.instructions.window import convolution as emit_convolution
+from bmcompiler.backends.bm1684.instructions.window import depthwise as emit_depthwise
+from bmcompiler.backends.bm1684.instructions.window import map_at
 from bmcompiler.backends.bm1684.kernels.base import (
     PIXELS,
     activation_out,
     dims4,
-    plane,
-    sizes,
-    strides,
 )
 from bmcompiler.backends.bm1684.layout import Shape
 from bmcompiler.backends.bm1684.packed.conv_int import IntConvKernel, IntDeconvKernel
@@ -47,7 +46,7 @@ class FloatConvKernel(ConvGeometry):
 
     # -- a tile --------------------------------------------------------------------------------------------------------
     def work(self, op: TensorOp, box: Box) -> TileWork:
-        depthwise = self.is_depthwise(op)
+        depthwise, dims = self.is_depthwise(op), extents(box)
         c0, c1 = box[1]
         slide = self.slide(op, box, self.channels(op, c0, c1))
         weight = self._depthwise_weight(op, c0, c1) if depthwise else self._dense_weight(op, c0, c1)
@@ -57,25 +56,20 @@ class FloatConvKernel(ConvGeometry):
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             reads = [(place, place + buffer.lane_bytes) for place, buffer in zip(ins, inputs)]
-            fields = {
-                **sizes("res0", extents(box)),
-                "res0_addr": local_address(outs[0]),
-                "opd0_addr": local_address(ins[0]),
-                "opd1_addr": local_address(ins[1]),
-                **slide.fields,
-            }
-            if op.bias is not None:
-                fields |= {"tsk_opd_num": 3, "opd2_addr": local_address(ins[2])}
-            fields |= _depthwise_fields() if depthwise else self._dense_fields(op)
-            build.tiu(reads, [plane(outs[0], extents(box))], opt_relu=1, **fields)
-            emit_activation(build, op.activation, Words(outs[0], extents(box)))
+            target, bias = (dims, map_at(outs[0], dims)), ins[2] if op.bias is not None else None
+            if depthwise:
+                emit_depthwise(build, target, ins[0], ins[1], bias, slide.geometry, None, reads)
+            else:
+                kernel = ins[1], self.depth(op)
+                emit_convolution(build, target, ins[0], kernel, bias, slide.geometry, None, reads)
+            emit_activation(build, op.activation, Words(outs[0], dims))
 
         return TileWork(
             tuple(inputs),
             (activation_out(op.result, dims4(op.result), box),),
             (),
             compute,
-            self._cycles(op, extents(box)),
+            self._cycles(op, dims),
         )
 
     def _cycles(self, op: TensorOp, shape: Shape) -> int:
@@ -83,16 +77,6 @@ class FloatConvKernel(ConvGeometry):
         down, across = self.taps(op)
         steps = down * across + 5 if self.is_depthwise(op) else window_cycles(down * across, self.depth(op), 4)
         return int(n * -(-c // CHIP.lanes) * -(-h * w // PIXELS) * steps)
-
-    def _dense_fields(self, op: TensorOp) -> dict[str, int]:
-        channels, (down, across) = self.depth(op), self.taps(op)
-        pairs = -(-channels // PAIR)
-        return {
-            "tsk_typ": Task.CONV,
-            "opd0_c": channels,
-            "short_opd1_str": StrideCode.EXPLICIT,
-            **strides("opd1", (1, down * across * pairs, across * pairs, pairs)),
-        }
 
     # -- weights -------------------------------------------------------------------------------------------------------
     def _dense_weight(self, op: TensorOp, c0: int, c1: int) -> Buffer:
@@ -152,10 +136,6 @@ class DeconvKernel(FormsKernel):
 
     ops = (Deconv,)
     kinds = (FloatDeconvKernel, IntDeconvKernel)
-
-
-def _depthwise_fields() -> dict[str, int]:
-    return {"tsk_typ": Task.POOL_OR_DEPTHWISE, "tsk_eu_typ": Eu.MAC}
 
 
 def columns_of(weight: FloatArray) -> FloatArray:

@@ -9,19 +9,21 @@ import numpy as np
 from bmcompiler.backends.bm1684.build import Build, extents, lane_bytes
 from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.fp32 import FloatArray, flush, multiply
+from bmcompiler.backends.bm1684.instructions.window import depthwise, map_at
+from bmcompiler.backends.bm1684.instructions.window import largest as largest_of
 from bmcompiler.backends.bm1684.instructions.words import arithmetic
-from bmcompiler.backends.bm1684.isa import Eu, Precision
+from bmcompiler.backends.bm1684.isa import Eu
 from bmcompiler.backends.bm1684.kernels.base import (
     pass_cycles,
 )
 from bmcompiler.backends.bm1684.packed.int_avg_pool import PackedAvgPoolKernel, stages
 from bmcompiler.backends.bm1684.packed.int_pool import ShiftedAvgPoolKernel, WordAvgPoolKernel
 from bmcompiler.backends.bm1684.windows import depthwise_sums, largest
-from bmcompiler.backends.lanes.kernels.base import DeviceKernel
+from bmcompiler.backends.lanes.kernels.base import DeviceKernel, item_bytes
 from bmcompiler.backends.lanes.kernels.forms import FormsKernel
 from bmcompiler.backends.lanes.kernels.pool_base import PoolKernel
 from bmcompiler.backends.lanes.kernels.sliding import Slide
-from bmcompiler.backends.lanes.operands import Words
+from bmcompiler.backends.lanes.operands import Immediate, Words
 from bmcompiler.codegen.tiling import Box, Buffer
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.pool import AvgPool, MaxPool
@@ -36,7 +38,6 @@ class MaxPoolKernel(PoolKernel):
     """max_pool of f32, i8 and u8: padding is the lowest number, and never wins."""
 
     ops: ClassVar[tuple[type[TensorOp], ...]] = (MaxPool,)
-    unit = Eu.MAX
 
     @rule("Input and result must be f32, i8 or u8")
     def known_types(self, op: TensorOp) -> bool:
@@ -52,11 +53,10 @@ class MaxPoolKernel(PoolKernel):
         return int(np.iinfo(op.input.type.numpy).min)
 
     def emit_window(self, op: TensorOp, build: Build, slide: Slide, box: Box, ins: list[int], result: int) -> None:
-        fields = {"tsk_opd_num": 1, "opt_relu": 1}
-        if op.input.dtype != "f32":
-            fields |= {"opt_relu": 0, "opt_res0_prec": Precision.INT8, "opt_opd0_prec": Precision.INT8}
-            fields["opt_opd0_sign"] = int(op.input.dtype == "i8")
-        self.emit_command(op, build, slide, box, ins[0], result, fields)
+        dims, item = extents(box), item_bytes(op.input)
+        signed = None if op.input.dtype == "f32" else op.input.dtype == "i8"
+        target, source = (dims, map_at(result, dims, item)), map_at(ins[0], slide.shape, item)
+        largest_of(build, target, source, slide.geometry, signed)
 
     def evaluate(self, op: TensorOp, *arrays: Any) -> Any:
         """The op; of floats, padding is the lowest finite one."""
@@ -69,7 +69,6 @@ class FloatAvgPoolKernel(PoolKernel):
     """avg_pool of f32: the sum of x * (1 / count) where all windows count as many positions, else sum * (1 / count)."""
 
     ops: ClassVar[tuple[type[TensorOp], ...]] = (AvgPool,)
-    unit = Eu.MAC
 
     @rule("Input and result must be f32")
     def known_types(self, op: TensorOp) -> bool:
@@ -103,9 +102,9 @@ class FloatAvgPoolKernel(PoolKernel):
 
     def emit_window(self, op: TensorOp, build: Build, slide: Slide, box: Box, ins: list[int], result: int) -> None:
         common = self.common_factor(op)
-        bits = int((_ONE if common is None else common).view(np.uint32))
-        fields = {"opt_relu": 1, "opt_opd1_const": 1, "opd1_addr": bits}
-        self.emit_command(op, build, slide, box, ins[0], result, fields)
+        factor = Immediate(int((_ONE if common is None else common).view(np.uint32)))
+        target, source = (extents(box), map_at(result, extents(box))), map_at(ins[0], slide.shape)
+        depthwise(build, target, source.address, factor, None, slide.geometry, None, [source.range])
         if common is None:
             _emit_scaling(build, box, result, ins[1])
 

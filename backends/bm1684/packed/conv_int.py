@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bmcompiler.backends.bm1684.build import Build, compact_bytes, extents, lane_bytes
-from bmcompiler.backends.bm1684.chip import CHIP, align_up, local_address
+from bmcompiler.backends.bm1684.chip import CHIP, align_up
 from bmcompiler.backends.bm1684.hazards import Range
-from bmcompiler.backends.bm1684.isa import Eu, StrideCode, Task
+from bmcompiler.backends.bm1684.instructions.window import Place, convolution, depthwise
 from bmcompiler.backends.bm1684.kernels.base import (
     PIXELS,
     activation_out,
@@ -20,8 +20,6 @@ from bmcompiler.backends.bm1684.kernels.base import (
     item_bytes,
     pass_cycles,
     plane,
-    sizes,
-    strides,
     words_of,
 )
 from bmcompiler.backends.bm1684.layout import Shape, global_strides
@@ -30,6 +28,8 @@ from bmcompiler.backends.bm1684.packed.int_short import ShortFinish, over_depth
 from bmcompiler.backends.lanes.kernels.conv_geometry import ConvGeometry, DeconvGeometry, channel_groups, window_cycles
 from bmcompiler.backends.lanes.kernels.fold_rows import fold_inside
 from bmcompiler.backends.lanes.kernels.sliding import Slide
+from bmcompiler.backends.lanes.operands import Immediate
+from bmcompiler.backends.lanes.windows import Geometry
 from bmcompiler.codegen.tiling import Box, Buffer, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
@@ -114,11 +114,12 @@ class IntConvKernel(ConvGeometry):
                 self.emit_frame(op, build, slides[0], ins[0], frame)
                 ins, reads[0] = [frame, *ins[1:]], plane(frame, slides[0].shape, 1)
 
+            depth = None if self.is_depthwise(op) else self.depth(op)
+
             def sums(result: int, crossed: bool) -> None:
-                fields = {**slides[0].fields, **self._kernel_fields(op)}
                 kernel = ins[1 + crossed] if len(weights) > crossed else None
                 bias = ins[1 + len(weights)] if finish.adds_bias else 0
-                emit_sums(build, finish, dims, (ins[0], kernel, bias), result, fields, reads)
+                emit_sums(build, finish, dims, (ins[0], kernel, bias), result, (slides[0].geometry, depth), reads)
 
             end.emit(build, dims, sums, outs[0], scratch, ins[-1])
 
@@ -172,18 +173,6 @@ class IntConvKernel(ConvGeometry):
         computed = self._cycles(op, dims) * (1 + finish.crossed) + finish.cycles(dims)
         return max(float(computed), loads + n * (_STORE_START + c * run / _BUS))
 
-    def _kernel_fields(self, op: TensorOp) -> dict[str, int]:
-        if self.is_depthwise(op):
-            return {"tsk_typ": Task.POOL_OR_DEPTHWISE, "tsk_eu_typ": Eu.MAC}
-        channels, (down, across) = self.depth(op), self.taps(op)
-        quads = -(-channels // QUAD)
-        return {
-            "tsk_typ": Task.CONV,
-            "opd0_c": channels,
-            "short_opd1_str": StrideCode.EXPLICIT,
-            **strides("opd1", (1, down * across * quads, across * quads, quads)),
-        }
-
     def _cycles(self, op: TensorOp, dims: Shape) -> int:
         n, c, h, w = words_of(dims, 1)
         taps = prod(self.taps(op))
@@ -231,24 +220,22 @@ def emit_sums(
     dims: Shape,
     sources: tuple[int, int | None, int],
     result: int,
-    fields: dict[str, int],
+    window: tuple[Geometry, int | None],
     reads: list[Range],
 ) -> None:
     """Emit the command of the sums.
 
     Args:
         sources: addresses of data, weights (None: all are their zero point), bias if the sums take one.
-        fields: geometry. reads: the bytes of all inputs of the tile.
+        window: geometry, and the input channels of dense weights. reads: the bytes of all inputs of the tile.
     """
-    data, weight, bias = sources
-    found = {**fields, **finish.fields, **sizes("res0", dims), "opd0_addr": local_address(data)}
-    if weight is None:
-        found |= {"opt_opd1_const": 1, "opd1_addr": finish.zero_points[1] & 0xFF}
+    (data, weight, bias), (geometry, depth) = sources, window
+    weights = Immediate(finish.zero_points[1] & 0xFF) if weight is None else weight
+    target, added = (dims, Place(result, finish.sums_bytes(dims))), bias if finish.adds_bias else None
+    if depth is None:
+        depthwise(build, target, data, weights, added, geometry, finish.numbers, reads)
     else:
-        found["opd1_addr"] = local_address(weight)
-    if finish.adds_bias:
-        found |= {"tsk_opd_num": 3, "opd2_addr": local_address(bias)}
-    build.tiu(reads, [(result, result + finish.sums_bytes(dims))], res0_addr=local_address(result), **found)
+        convolution(build, target, data, (weights, depth), added, geometry, finish.numbers, reads)
 
 
 def weight_buffer(

@@ -10,17 +10,16 @@ from typing import NamedTuple
 import numpy as np
 
 from bmcompiler.backends.bm1684.build import Build, extents, lane_bytes
-from bmcompiler.backends.bm1684.chip import CHIP, local_address
-from bmcompiler.backends.bm1684.hazards import Range
+from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.instructions.packed import pack_words, pixel_bytes
-from bmcompiler.backends.bm1684.isa import Eu, Precision, StrideCode, Task
-from bmcompiler.backends.bm1684.kernels.base import PIXELS, activation_out, dims4, pass_cycles, plane, sizes, words_of
+from bmcompiler.backends.bm1684.instructions.window import ONE, Integers, Place, depthwise, map_at
+from bmcompiler.backends.bm1684.kernels.base import PIXELS, activation_out, dims4, pass_cycles, plane, words_of
 from bmcompiler.backends.bm1684.layout import Shape, aligned_strides, channel_rows, pixel_strides
 from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.packed.int_pool import IntAvgPool, scaled_steps
 from bmcompiler.backends.lanes.recipes import Plane, Recorder, Register
-from bmcompiler.backends.lanes.recipes.recorder import ONE
 from bmcompiler.backends.lanes.recipes.rounding import narrow_to_float
+from bmcompiler.backends.lanes.windows import Geometry
 from bmcompiler.codegen.tiling import Box, TileWork
 from bmcompiler.codegen.window import MAX_STEP
 from bmcompiler.ops.base import TensorOp
@@ -85,7 +84,7 @@ class PackedAvgPoolKernel(IntAvgPool):
         slide, dims = self.slide(op, box, box[1]), extents(box)
         n, c, h, w = dims
         inner: Shape = (n, c, h * found.rest[0], w * found.rest[1])
-        first = _window(slide.shape, found.part, inner) if found.two else slide.fields
+        first = _window(slide.shape, found.part, inner) if found.two else slide.geometry
         steps = scaled_steps(op)
         ones = prod(found.part) * channel_rows(0, c)
 
@@ -93,10 +92,13 @@ class PackedAvgPoolKernel(IntAvgPool):
             weights, pixels, floats, sums, words, halves, *more = scratch
             MACHINE.recorded(_fill, 0).emit(build, (1, CHIP.lanes, 1, -(-ones // 4)), [], weights)
             reads = [plane(ins[0], slide.shape, 1), (weights, weights + ones)]
-            _emit_sums(build, op.input.dtype == "i8", inner, first, (ins[0], weights, pixels), reads)
-            _floats_of_pixels(build, inner, pixels, floats, op.input.dtype == "i8")
+            signed, target = op.input.dtype == "i8", (inner, Place(pixels, pixel_bytes(inner)))
+            # a depthwise convolution with ones, which must be a tensor (bm1684.md 6.2)
+            depthwise(build, target, ins[0], weights, None, first, Integers(2, signed), reads)
+            _floats_of_pixels(build, inner, pixels, floats, signed)
             if found.two:
-                _emit_total(build, dims, _window(inner, found.rest, dims), floats, sums)
+                geometry, parts = _window(inner, found.rest, dims), map_at(floats, inner)
+                depthwise(build, (dims, map_at(sums, dims)), floats, ONE, None, geometry, None, [parts.range])
             steps.emit(build, dims, [sums if found.two else floats], words, more)
             pack_words(build, dims, words, halves, outs[0], op.type.dtype == "i8")
 
@@ -129,60 +131,10 @@ def _fill(m: Recorder) -> Register:
     return m.copy(_ONES)
 
 
-def _window(source: Shape, kernel: tuple[int, int], result: Shape) -> dict[str, int]:
+def _window(source: Shape, kernel: tuple[int, int], result: Shape) -> Geometry:
     """Geometry of windows that stand side by side."""
-    return {
-        "opd0_h": source[2],
-        "opd0_w": source[3],
-        "opd1_h": kernel[0],
-        "opd1_w": kernel[1],
-        "res_op_y_str": kernel[0] if result[2] > 1 else 1,
-        "res_op_x_str": kernel[1] if result[3] > 1 else 1,
-    }
-
-
-def _emit_sums(
-    build: Build, signed: bool, dims: Shape, fields: dict[str, int], places: tuple[int, int, int], reads: list[Range]
-) -> None:
-    """Sums of windows of bytes, 16 bits each: a depthwise convolution with ones, which must be a tensor (6.2).
-
-    Args: dims: of the sums. places: addresses of data, ones and sums.
-    """
-    data, ones, result = places
-    build.tiu(
-        reads,
-        [(result, result + pixel_bytes(dims))],
-        tsk_typ=Task.POOL_OR_DEPTHWISE,
-        tsk_eu_typ=Eu.MAC,
-        opt_res0_prec=int(Precision.INT16),
-        opt_opd0_prec=int(Precision.INT8),
-        opt_opd1_prec=int(Precision.INT8),
-        opt_opd0_sign=int(signed),
-        short_opd2_str=int(StrideCode.COMPACT),
-        res0_addr=local_address(result),
-        opd0_addr=local_address(data),
-        opd1_addr=local_address(ones),
-        **sizes("res0", dims),
-        **fields,
-    )
-
-
-def _emit_total(build: Build, dims: Shape, fields: dict[str, int], source: int, result: int) -> None:
-    """Sums of windows of floats."""
-    inner = (*dims[:2], fields["opd0_h"], fields["opd0_w"])
-    build.tiu(
-        [plane(source, inner)],
-        [plane(result, dims)],
-        tsk_typ=Task.POOL_OR_DEPTHWISE,
-        tsk_eu_typ=Eu.MAC,
-        opt_relu=1,
-        opt_opd1_const=1,
-        opd1_addr=ONE,
-        res0_addr=local_address(result),
-        opd0_addr=local_address(source),
-        **sizes("res0", dims),
-        **fields,
-    )
+    down, across = (size if results > 1 else 1 for size, results in zip(kernel, result[2:]))
+    return Geometry((source[2], source[3]), kernel, steps=(down, across))
 
 
 def _floats_of_pixels(build: Build, dims: Shape, pixels: int, words: int, signed: bool) -> None:

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.build import Build, lane_bytes
 from bmcompiler.backends.bm1684.instructions.packed import (
-    PRECISION,
     Number,
     Packed,
     emit_packed,
@@ -25,7 +24,8 @@ from bmcompiler.backends.bm1684.instructions.packed import (
     pixel_halves,
 )
 from bmcompiler.backends.bm1684.instructions.transfers import Side, in_lane, transfer
-from bmcompiler.backends.bm1684.isa import Direction, Eu, Precision, StrideCode
+from bmcompiler.backends.bm1684.instructions.window import Integers
+from bmcompiler.backends.bm1684.isa import Direction, Eu, Precision
 from bmcompiler.backends.bm1684.kernels.base import dims4, held, pass_cycles
 from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides, pixel_strides
 from bmcompiler.backends.bm1684.machine import MACHINE
@@ -141,23 +141,12 @@ class Finish:
         return lane_bytes(dims, 1) if self.item == 1 else pixel_bytes(dims)
 
     @property
-    def fields(self) -> dict[str, int]:
+    def numbers(self) -> Integers:
         """Types, shift and saturation of the command of the sums."""
         data, weight, *bias = self.op.operands
-        found = {
-            "opt_right_shift": self.shift,
-            "opt_relu": int(self.clipped),
-            "opt_res0_prec": int(PRECISION[self.item]),
-            "opt_opd0_prec": int(Precision.INT8),
-            "opt_opd1_prec": int(Precision.INT8),
-            "opt_opd2_prec": int(Precision.INT16),
-            "opt_opd0_sign": int(data.dtype == "i8"),
-            "opt_opd1_sign": int(weight.dtype == "i8"),
-            "short_opd2_str": int(StrideCode.COMPACT),
-        }
-        if self.adds_bias:
-            found["opt_opd2_sign"] = int(bias[0].dtype == "i16")
-        return found
+        bias_signed = bias[0].dtype == "i16" if self.adds_bias else True
+        signs = data.dtype == "i8", weight.dtype == "i8", bias_signed
+        return Integers(self.item, *signs, self.shift, self.clipped, Precision.INT16)
 
     @property
     def scale(self) -> float:

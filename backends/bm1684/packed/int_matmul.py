@@ -15,7 +15,7 @@ import numpy as np
 from bmcompiler.backends.bm1684.build import Build, compact_bytes, lane_bytes
 from bmcompiler.backends.bm1684.chip import CHIP, align_up
 from bmcompiler.backends.bm1684.instructions.transfers import Side, in_lane, transfer
-from bmcompiler.backends.bm1684.isa import Direction, StrideCode, Task
+from bmcompiler.backends.bm1684.isa import Direction
 from bmcompiler.backends.bm1684.kernels.base import (
     MAX_CHANNELS,
     MAX_SIZE,
@@ -23,7 +23,6 @@ from bmcompiler.backends.bm1684.kernels.base import (
     LocalKernel,
     is_activation,
     is_constant,
-    strides,
 )
 from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides
 from bmcompiler.backends.bm1684.packed.conv_int import (
@@ -36,6 +35,7 @@ from bmcompiler.backends.bm1684.packed.conv_int import (
 from bmcompiler.backends.bm1684.packed.int_finish import Finish
 from bmcompiler.backends.lanes.kernels.conv_geometry import channel_groups, window_cycles
 from bmcompiler.backends.lanes.kernels.product import Product, product_of
+from bmcompiler.backends.lanes.windows import Geometry
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.numeric.quant_modes import ASYMMETRIC
 from bmcompiler.ops.base import TensorOp
@@ -115,9 +115,9 @@ class IntMatmulKernel(LocalKernel):
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             def sums(result: int, crossed: bool) -> None:
                 kernel = None if crossed else ins[1]
-                fields = _geometry(channels, rows, taps)
+                window = Geometry((rows, taps), (1, taps)), channels
                 reads = [(place, place + buffer.lane_bytes) for place, buffer in zip(ins, inputs)]
-                emit_sums(build, finish, dims, (ins[0], kernel, ins[-1]), result, fields, reads)
+                emit_sums(build, finish, dims, (ins[0], kernel, ins[-1]), result, window, reads)
 
             finish.emit(build, dims, sums, outs[0], scratch, ins[-1])
 
@@ -158,20 +158,6 @@ def _starts(rows: int) -> list[int]:
     """First row of each image; the last one overlaps where the rows do not divide."""
     images, each = _images(rows)
     return [min(image * each, rows - each) for image in range(images)]
-
-
-def _geometry(channels: int, rows: int, taps: int) -> dict[str, int]:
-    quads = -(-channels // QUAD)
-    return {
-        "tsk_typ": Task.CONV,
-        "opd0_c": channels,
-        "opd0_h": rows,
-        "opd0_w": taps,
-        "opd1_h": 1,
-        "opd1_w": taps,
-        "short_opd1_str": StrideCode.EXPLICIT,
-        **strides("opd1", (1, taps * quads, taps * quads, quads)),
-    }
 
 
 def _over_depth(op: TensorOp) -> Any:

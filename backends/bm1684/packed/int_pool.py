@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.backends.bm1684.build import Build, compact_bytes, extents, lane_bytes
-from bmcompiler.backends.bm1684.chip import local_address
 from bmcompiler.backends.bm1684.instructions.packed import Number, Packed, emit_packed
 from bmcompiler.backends.bm1684.instructions.transfers import Side, convert, in_lane
-from bmcompiler.backends.bm1684.isa import DataFormat, Eu, Precision, StrideCode
+from bmcompiler.backends.bm1684.instructions.window import ONE, Integers, Place, depthwise, map_at
+from bmcompiler.backends.bm1684.isa import DataFormat, Eu
 from bmcompiler.backends.bm1684.kernels.base import dims4, plane
 from bmcompiler.backends.bm1684.layout import aligned_strides, global_strides
 from bmcompiler.backends.bm1684.machine import MACHINE
@@ -19,7 +19,6 @@ from bmcompiler.backends.lanes.kernels.elementwise import result_buffer
 from bmcompiler.backends.lanes.kernels.pool_base import PoolKernel
 from bmcompiler.backends.lanes.kernels.sliding import Slide
 from bmcompiler.backends.lanes.recipes import Recorder, Register, Steps
-from bmcompiler.backends.lanes.recipes.recorder import float_bits
 from bmcompiler.backends.lanes.recipes.rounding import quantize
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.ops.base import TensorOp
@@ -34,7 +33,6 @@ class IntAvgPool(PoolKernel):
     """Base: bytes in and out; evaluation is the op's own, which is exact."""
 
     ops = (AvgPool,)
-    unit = Eu.MAC
 
     @rule("Operand and result must be i8 or u8")
     def known_types(self, op: TensorOp) -> bool:
@@ -74,19 +72,11 @@ class ShiftedAvgPoolKernel(IntAvgPool):
     def emit_window(self, op: TensorOp, build: Build, slide: Slide, box: Box, ins: list[int], result: int) -> None:
         dims, signed_result = extents(box), op.type.dtype == "i8"
         signs = op.input.dtype == "i8", op.multiplier < 0 or (signed_result and op.multiplier <= 127)
-        fields = {
-            "opt_right_shift": op.rshift,
-            "opt_relu": int(not signed_result),
-            "opt_res0_prec": int(Precision.INT8),
-            "opt_opd0_prec": int(Precision.INT8),
-            "opt_opd1_prec": int(Precision.INT8),
-            "opt_opd0_sign": int(signs[0]),
-            "opt_opd1_sign": int(signs[1]),
-            "short_opd2_str": int(StrideCode.COMPACT),
-            "opd1_addr": local_address(ins[1]),
-        }
-        weights = ins[1], ins[1] + compact_bytes((1, dims[1], *op.kernel), 1)
-        self.emit_command(op, build, slide, box, ins[0], result, fields, (weights,))
+        numbers = Integers(1, *signs, shift=op.rshift, unsigned=not signed_result)
+        source, weights = map_at(ins[0], slide.shape, 1), Place(ins[1], compact_bytes((1, dims[1], *op.kernel), 1))
+        reads = [source.range, weights.range]
+        target = dims, map_at(result, dims, 1)
+        depthwise(build, target, ins[0], weights.address, None, slide.geometry, numbers, reads)
         if signed_result and not any(signs):
             tile = Packed(result, 1, False)
             emit_packed(build, Eu.MIN, dims, tile, tile, Number(127, 1, False))
@@ -112,8 +102,8 @@ class WordAvgPoolKernel(IntAvgPool):
         source = _words_in(op, slide)
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
-            fields = {"opt_relu": 1, "opt_opd1_const": 1, "opd1_addr": float_bits(1.0)}
-            self.emit_command(op, build, slide, box, ins[0], scratch[0], fields, item=4)
+            target, data = (dims, map_at(scratch[0], dims)), map_at(ins[0], slide.shape)
+            depthwise(build, target, data.address, ONE, None, slide.geometry, None, [data.range])
             steps.emit(build, dims, [scratch[0]], outs[0], scratch[1:])
 
         out = result_buffer(self.chip, op.result, dims4(op.result), box)

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from bmcompiler.backends.bm1684.build import Build, extents
-from bmcompiler.backends.bm1684.chip import CHIP, local_address
-from bmcompiler.backends.bm1684.hazards import Range
-from bmcompiler.backends.bm1684.isa import Eu, Task
+from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.kernels.base import (
     MAX_CHANNELS,
     MAX_SIZE,
@@ -15,8 +11,6 @@ from bmcompiler.backends.bm1684.kernels.base import (
     activation_out,
     dims4,
     item_bytes,
-    plane,
-    sizes,
     words_of,
 )
 from bmcompiler.backends.lanes.kernels.sliding import Slide, SlidingKernel, Windows
@@ -26,9 +20,7 @@ from bmcompiler.ops.base import TensorOp
 
 
 class PoolKernel(SlidingKernel):
-    """Base: one window per channel, all channels of a tile in one instruction of `unit`."""
-
-    unit: ClassVar[Eu]
+    """Base: one window per channel, all channels of a tile in one instruction."""
 
     def windows(self, op: TensorOp) -> Windows:
         (_, _, h, w), (kh, kw) = op.input.shape, op.kernel
@@ -66,33 +58,4 @@ class PoolKernel(SlidingKernel):
 
     def emit_window(self, op: TensorOp, build: Build, slide: Slide, box: Box, ins: list[int], result: int) -> None:
         """Emit the commands of a tile."""
-        self.emit_command(op, build, slide, box, ins[0], result, {"opt_relu": 1})
-
-    def emit_command(
-        self,
-        op: TensorOp,
-        build: Build,
-        slide: Slide,
-        box: Box,
-        source: int,
-        result: int,
-        fields: dict[str, int],
-        reads: tuple[Range, ...] = (),
-        item: int = 0,
-    ) -> None:
-        """Emit the window command: what `fields` and further `reads` add to its geometry.
-
-        Args: item: bytes of elements in local memory, by default those of the input.
-        """
-        item = item or item_bytes(op.input)
-        build.tiu(
-            [plane(source, slide.shape, item), *reads],
-            [plane(result, extents(box), item)],
-            tsk_typ=Task.POOL_OR_DEPTHWISE,
-            tsk_eu_typ=self.unit,
-            res0_addr=local_address(result),
-            opd0_addr=local_address(source),
-            **sizes("res0", extents(box)),
-            **slide.fields,
-            **fields,
-        )
+        raise TypeError(f"{type(self).__name__} emits nothing")

@@ -25,7 +25,7 @@ from bmcompiler.backends.bm1684.kernels.base import (
 )
 from bmcompiler.backends.bm1684.layout import Shape, aligned_strides, global_strides
 from bmcompiler.backends.lanes.operands import Words
-from bmcompiler.backends.lanes.windows import Window
+from bmcompiler.backends.lanes.windows import Geometry, Window
 from bmcompiler.codegen.tiling import Axis, Box, Buffer
 from bmcompiler.codegen.window import MAX_PAD, MAX_STEP, WindowAxis
 from bmcompiler.ir import Value
@@ -40,13 +40,13 @@ class Slide(NamedTuple):
 
     Attributes:
         source: what is read of the input; frame: (top, bottom, left, right) rows and columns to fill around it.
-        shape: the local tensor, frame included. fields: geometry of the command.
+        shape: the local tensor, frame included. geometry: of the command.
     """
 
     source: Box
     frame: tuple[int, int, int, int]
     shape: Shape
-    fields: dict[str, int]
+    geometry: Geometry
 
 
 class SlidingKernel(LocalKernel):
@@ -120,13 +120,18 @@ class SlidingKernel(LocalKernel):
         frame = pads if self.fills(op) else (*pads[:2], 0, 0) if fill_rows else (0, 0, 0, 0)
         n, c, h, w = extents(source)
         shape = (n, c, h + frame[0] + frame[1], w + frame[2] + frame[3])
-        fields = {"opd0_h": shape[2], "opd0_w": shape[3], **_taps(self.taps(op), self.dilations(op))}
-        for name, pad, filled in zip(("up", "dn", "lf", "rt"), pads, frame):
-            fields[f"opd0_{name}_pad"] = pad - filled
-        for name, axis, need, interval in zip("yx", axes, needs, box[2:]):
-            fields[f"res_op_{name}_str"] = axis.stride if interval[1] - interval[0] > 1 else 1
-            fields[f"opd0_{name}_ins0"] = axis.insert if need.hi - need.lo > 1 else 0
-        return Slide(source, frame, shape, fields)
+        top, bottom, left, right = (pad - filled for pad, filled in zip(pads, frame))
+        down, across = (a.stride if hi - lo > 1 else 1 for a, (lo, hi) in zip(axes, box[2:]))
+        zeros = [axis.insert if need.hi - need.lo > 1 else 0 for axis, need in zip(axes, needs)]
+        geometry = Geometry(
+            (shape[2], shape[3]),
+            self.taps(op),
+            self.dilations(op),
+            (top, bottom, left, right),
+            (down, across),
+            (zeros[0], zeros[1]),
+        )
+        return Slide(source, frame, shape, geometry)
 
     def input_buffer(self, op: TensorOp, slides: Sequence[Slide], axes: str = "nchw") -> Buffer:
         """How the input of a tile is loaded: several parts of one image each lie in the image slots of words."""
@@ -190,8 +195,3 @@ class SlidingKernel(LocalKernel):
             (needs[0].after, needs[1].after),
             (out[0], out[1]),
         )
-
-
-def _taps(taps: tuple[int, int], dilations: tuple[int, int]) -> dict[str, int]:
-    down, across = (step - 1 if size > 1 else 0 for size, step in zip(taps, dilations))
-    return {"opd1_h": taps[0], "opd1_w": taps[1], "opd1_y_ins0": down, "opd1_x_ins0": across}
