@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from bmcompiler.backends.bm1684.build import Build
-from bmcompiler.backends.bm1684.chip import CHIP, local_address
+from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.cycles import CYCLES, PIXELS
-from bmcompiler.backends.bm1684.isa import Eu, StrideCode, Task
-from bmcompiler.backends.bm1684.layout import Shape
 from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.lanes.kernels.base import (
     DeviceKernel,
@@ -25,35 +22,6 @@ flat_view, elementwise_grid, slowest = MACHINE.flat_view, MACHINE.elementwise_gr
 activation_in, activation_out = MACHINE.activation_in, MACHINE.activation_out
 
 
-def sizes(name: str, shape: Shape) -> dict[str, int]:
-    """Size fields of `res0`, `opd0` or `opd1`."""
-    return {f"{name}_{axis}": size for axis, size in zip("nchw", shape)}
-
-
-def strides(name: str, steps: tuple[int, int, int, int]) -> dict[str, int]:
-    """Stride fields of an operand, in words."""
-    return {f"{name}_{axis}_str": step for axis, step in zip("nchw", steps)}
-
-
-def emit_with_constant(build: Build, eu: Eu, shape: Shape, address: int, bits: int) -> None:
-    """fp32 in place: x = x `eu` constant, over an aligned tensor."""
-    build.tiu(
-        [plane(address, shape)],
-        [plane(address, shape)],
-        tsk_typ=Task.TENSOR,
-        tsk_eu_typ=eu,
-        opt_relu=1,
-        opt_shift_typ=0,
-        opt_opd1_const=1,
-        short_res0_str=StrideCode.ALIGNED,
-        short_opd0_str=StrideCode.ALIGNED,
-        opd1_addr=bits,
-        res0_addr=local_address(address),
-        opd0_addr=local_address(address),
-        **sizes("res0", shape),
-    )
-
-
 __all__ = [
     "MAX_CHANNELS",
     "MAX_SIZE",
@@ -64,7 +32,6 @@ __all__ = [
     "activation_out",
     "dims4",
     "elementwise_grid",
-    "emit_with_constant",
     "flat_view",
     "held",
     "is_activation",
@@ -72,8 +39,6 @@ __all__ = [
     "item_bytes",
     "pass_cycles",
     "plane",
-    "sizes",
     "slowest",
-    "strides",
     "words_of",
 ]

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from bmcompiler.backends.bm1684.build import Build, side_fields
+from bmcompiler.backends.bm1684.build import Build
 from bmcompiler.backends.bm1684.chip import CHIP, local_address
-from bmcompiler.backends.bm1684.isa import DataFormat, Direction, Eu, Function, Precision, StrideCode, Task
+from bmcompiler.backends.bm1684.instructions import words
+from bmcompiler.backends.bm1684.instructions.transfers import Side, fill, in_lane, transfer
+from bmcompiler.backends.bm1684.isa import Direction, Eu
 from bmcompiler.backends.bm1684.kernels.base import (
     BYTES_PER_CYCLE,
     TILE_CYCLES,
@@ -22,11 +24,10 @@ from bmcompiler.backends.bm1684.kernels.base import (
     item_bytes,
     pass_cycles,
     plane,
-    sizes,
-    strides,
 )
 from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides, global_strides
 from bmcompiler.backends.lanes.kernels.moves import CopyKernel
+from bmcompiler.backends.lanes.operands import Immediate, Words
 from bmcompiler.codegen.band_rows import Cut, Move, band_pieces, gaps, moves, source_cut, target_cut
 from bmcompiler.codegen.pieces import Fill, Piece
 from bmcompiler.codegen.tiling import Box, Buffer, TileWork
@@ -162,18 +163,9 @@ def _move(
     """Emit a move into the packed result of `dims` at `target`; `source`: from where, address and strides."""
     direction, address, by = source
     shape = (move.images, dims[1], move.count, dims[3])
-    build.gdma(
-        touched[0],
-        touched[1],
-        direction=direction,
-        stride_enable=1,
-        src_data_format=DataFormat.INT8,
-        dst_data_format=DataFormat.INT8,
-        src_addr=address,
-        dst_addr=local_address(target) + move.at,
-        **side_fields("src", shape, (move.stride, *by[1:])),
-        **side_fields("dst", shape, (move.step, *_byte_strides(dims)[1:])),
-    )
+    outer = Side(address, shape, (move.stride, *by[1:]), tuple(touched[0]))
+    inner = in_lane(target, shape, (move.step, *_byte_strides(dims)[1:]), *touched[1], byte=move.at)
+    transfer(build, direction, outer, inner, 1)
 
 
 def _move_all(build: Build, op: TensorOp, source: Cut, cut: Cut, address: int, target: int) -> None:
@@ -190,24 +182,14 @@ def _pattern(fill: int, slots: int) -> int:
     return sum((fill & 0xFF) << 8 * k for k in range(_SLOTS) if slots >> 8 * k & 1)
 
 
-def _fill_gaps(build: Build, cut: Cut, dims: Shape, fill: int, address: int) -> None:
+def _fill_gaps(build: Build, cut: Cut, dims: Shape, fill_byte: int, address: int) -> None:
     """Fill, in all slots, the rows that some band has outside of the image."""
     missing = sorted({row + i for _, row, count in gaps(cut) for i in range(count)})
     _, channels, height, width = dims
     steps = aligned_strides((1, channels, height, width))
     for first, count in _consecutive(missing):
-        build.gdma(
-            [],
-            [plane(address, dims, 1)],
-            direction=Direction.LOCAL_TO_LOCAL,
-            stride_enable=1,
-            special_func=Function.FILL,
-            src_data_format=DataFormat.FP32,
-            dst_data_format=DataFormat.FP32,
-            constant_value=_pattern(fill, _WORD),
-            dst_addr=local_address(address) + 4 * first * steps[2],
-            **side_fields("dst", (1, channels, count, width), steps),
-        )
+        place = in_lane(address + 4 * first * steps[2], (1, channels, count, width), steps, plane(address, dims, 1))
+        fill(build, Direction.LOCAL_TO_LOCAL, place, 4, _pattern(fill_byte, _WORD))
 
 
 def _consecutive(numbers: list[int]) -> Iterator[tuple[int, int]]:
@@ -277,38 +259,11 @@ def _shift_rows(build: Build, op: TensorOp, cut: Cut, source: int, target: int) 
     bands = (1 << 8 * cut.bands) - 1
     for rows in _row_groups(cut):
         shape = (1, after[1], rows.count, after[3])
-        place: _Words = target + 4 * rows.to * to[2], to, plane(target, after, 1)
-        data: _Words = source + 4 * rows.row * by[2], by, plane(source, before, 1)
+        place = Words(target + 4 * rows.to * to[2], shape, to, within=plane(target, after, 1))
+        data = Words(source + 4 * rows.row * by[2], shape, by, within=plane(source, before, 1))
         for unit, number in _steps(rows, _pattern(op.fill, bands & ~rows.inside)):
-            _emit_words(build, unit, number, shape, data, place)
+            if unit == Eu.COPY:
+                words.copy_as_bits(build, place, data)
+            else:
+                words.bits(build, unit, place, data, Immediate(number & _WORD))
             data = place
-
-
-_Words = tuple[int, Strides, tuple[int, int]]
-"""Address, strides in words, and the bytes of a lane that count as touched."""
-
-
-def _emit_words(build: Build, unit: Eu, number: int, shape: Shape, source: _Words, target: _Words) -> None:
-    """target = source `unit` number, on words; the number of a shift are bits to the left."""
-    fields: dict[str, int] = {"tsk_opd_num": 1}
-    if unit != Eu.COPY:
-        fields = {"opt_opd1_const": 1, "opd1_addr": number & _WORD, "short_opd1_str": StrideCode.EXPLICIT}
-    build.tiu(
-        [source[2]],
-        [target[2]],
-        tsk_typ=Task.TENSOR,
-        tsk_eu_typ=unit,
-        opt_shift_typ=0,
-        opt_res0_prec=Precision.INT32,
-        opt_opd0_prec=Precision.INT32,
-        opt_opd1_prec=Precision.INT32,
-        opt_opd2_prec=Precision.INT32,
-        short_res0_str=StrideCode.EXPLICIT,
-        short_opd0_str=StrideCode.EXPLICIT,
-        res0_addr=local_address(target[0]),
-        opd0_addr=local_address(source[0]),
-        **sizes("res0", shape),
-        **strides("res0", target[1]),
-        **strides("opd0", source[1]),
-        **fields,
-    )
