@@ -27,7 +27,8 @@ _Rule = TypeVar("_Rule", bound=Callable[..., bool])
 def rule(text: str, got: str = "", *, last: bool = False) -> Callable[[_Rule], _Rule]:
     """Mark a kernel method `(op) -> bool` as a support rule; `text` is the user's message and the manual's line.
 
-    `got` names the attribute whose value the message shows; `last` rules may rely on all others.
+    `got` names the attribute whose value the message shows; `last` rules may rely on all others. The text may name
+    attributes of the kernel in braces: "{kernel.chip.lanes}".
     """
 
     def mark(method: _Rule) -> _Rule:
@@ -49,10 +50,12 @@ class Kernel:
             names.update((name, None) for name, member in vars(base).items() if hasattr(member, "rule_text"))
         cls._rules = tuple(sorted(names, key=lambda name: bool(getattr(cls, name).rule_last)))
 
-    @classmethod
-    def rules(cls) -> list[str]:
+    def rules(self) -> list[str]:
         """The texts of all rules."""
-        return [getattr(cls, name).rule_text for name in cls._rules]
+        return [self._text(name) for name in self._rules]
+
+    def _text(self, name: str) -> str:
+        return str(getattr(self, name).rule_text).format(kernel=self)
 
     def unsupported_reason(self, op: TensorOp) -> str | None:
         """None when the kernel takes this op, else the text of the first rule that says no."""
@@ -60,7 +63,7 @@ class Kernel:
             method = getattr(self, name)
             if not method(op):
                 got = f": got {getattr(op, method.rule_got)}" if method.rule_got else ""
-                return f"{method.rule_text}{got}"
+                return f"{self._text(name)}{got}"
         return None
 
     def evaluate(self, op: TensorOp, *arrays: Any) -> Any:

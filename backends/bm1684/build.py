@@ -181,14 +181,14 @@ class Build(LaneCommands, BaseBuild):
         """Fill an aligned local tensor; `bits` is one element, all image slots get it."""
         words = word_shape(shape, item)
         self._fill_words(
-            address, (0, lane_bytes(shape, item)), words, CHIP.aligned_strides(words), repeated(bits, item)
+            address, (0, lane_bytes(shape, item)), words, CHIP.aligned_strides(words), CHIP.repeated(bits, item)
         )
 
     def fill_frame(self, address: int, shape: Shape, item: int, bits: int, frame: tuple[int, int, int, int]) -> None:
         """Fill (top, bottom, left, right) rows and columns of an aligned local tensor as `fill_local` does."""
         n, c, h, w = words = word_shape(shape, item)
         top, bottom, left, right = frame
-        strides, end, pattern = CHIP.aligned_strides(words), lane_bytes(shape, item), repeated(bits, item)
+        strides, end, pattern = CHIP.aligned_strides(words), lane_bytes(shape, item), CHIP.repeated(bits, item)
         if top + bottom >= h or left + right >= w:
             self.fill_local(address, shape, item, bits)
             return
@@ -217,11 +217,6 @@ def _slots(shape: Shape, item: int) -> Iterator[tuple[int, Shape, Strides]]:
     local: Strides = tuple(stride * slots for stride in words)  # type: ignore[assignment]
     for k in range(min(n, slots)):
         yield k, (-(-(n - k) // slots), c, h, w), local
-
-
-def repeated(bits: int, item: int) -> int:
-    """The word whose elements of `item` bytes are all `bits`."""
-    return int.from_bytes((bits & (1 << 8 * item) - 1).to_bytes(item, "little") * (4 // item), "little")
 
 
 def place_neurons(commands: bytes, start: int) -> bytes:

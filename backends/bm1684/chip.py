@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from bmcompiler.backends.lanes.facts import LaneFacts
 from bmcompiler.chip import align_up
 from bmcompiler.codegen.strided_copy import CopyLimits
+from bmcompiler.codegen.window import MAX_PAD, MAX_STEP
 from bmcompiler.errors import EncodingError
 
 __all__ = ["CHIP", "COPY_LIMITS", "Bm1684Chip", "align_up", "is_local", "lane_offset", "local_address"]
@@ -33,7 +35,10 @@ class Bm1684Chip(LaneFacts):
     most_channels: int = 4095 // 64 * 64  # bm1684.md 13.1: 12 bits
     most_size: int = 65535
     most_depth: int = 4095
+    most_pad: int = MAX_PAD  # bm1684.md 13.1: 4 bits
+    most_step: int = MAX_STEP
     copy_limits: CopyLimits = COPY_LIMITS
+    idle_depths: Mapping[int, Sequence[int]] = field(default_factory=lambda: {4: (1, 3), 1: range(1, 9)}, hash=False)
     lmem_window: int = 0x0800_0000  # lane L starts at + L * lmem_size
     l2_window: int = 0x1000_0000  # where GDMA sees L2; TIU tables are addressed by their offset in it
     l2_size: int = 1 << 22

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from bmcompiler.backends.lanes.facts import LaneFacts
 from bmcompiler.chip import align_up
 from bmcompiler.codegen.strided_copy import CopyLimits
+from bmcompiler.codegen.window import MAX_PAD, MAX_STEP
 
 __all__ = ["CHIP", "COPY_LIMITS", "Bm1880Chip", "align_up", "lane_of", "offset_of"]
 
@@ -32,6 +33,8 @@ class Bm1880Chip(LaneFacts):
     most_channels: int = 4095 // 32 * 32
     most_size: int = 1024
     most_depth: int = 4095
+    most_pad: int = MAX_PAD
+    most_step: int = MAX_STEP
     copy_limits: CopyLimits = COPY_LIMITS
     global_base: int = 0x1_0000_0000  # offset of global memory in engine addresses (40 bits)
     lmem_window: int = 0x0800_0000  # local memory as GDMA sees it; lane L starts at + L * lmem_size

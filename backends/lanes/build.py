@@ -24,8 +24,11 @@ Frame = tuple[int, int, int, int]
 class LaneTransfers(Protocol):
     """Where values lie, and moves between global and local memory."""
 
-    chip: LaneFacts
     coefficients: Coefficients
+
+    @property
+    def chip(self) -> LaneFacts:
+        """Facts of the chip."""
 
     def neuron(self, value: Value) -> int:
         """Address of an activation."""

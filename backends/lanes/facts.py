@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from bmcompiler.chip import Dims, LaneChip, align_up
 from bmcompiler.codegen.strided_copy import CopyLimits
@@ -25,6 +26,8 @@ class LaneFacts(LaneChip):
         word: what image slots share.
         most_images, most_channels, most_size, most_depth: what the fields of one command hold: images, output channels
             (whole rounds of lanes), rows or columns, and input channels of a convolution.
+        most_pad, most_step: zeros on each side that windows add, and their steps.
+        idle_depths: bytes of an element -> numbers of input channels that take as long as many more.
         copy_limits: of a command that copies inside global memory.
     """
 
@@ -36,7 +39,10 @@ class LaneFacts(LaneChip):
     most_channels: int
     most_size: int
     most_depth: int
+    most_pad: int
+    most_step: int
     copy_limits: CopyLimits
+    idle_depths: Mapping[int, Sequence[int]] = field(default_factory=dict, hash=False)
 
     # -- layouts -------------------------------------------------------------------------------------------------------
     def image_slots(self, item: int) -> int:
@@ -51,6 +57,10 @@ class LaneFacts(LaneChip):
     def word_item(self, item: int) -> int:
         """Bytes of the words of a feature map of `item`-byte elements."""
         return max(self.word, item)
+
+    def repeated(self, bits: int, item: int) -> int:
+        """The word whose elements of `item` bytes are all `bits`."""
+        return int.from_bytes((bits & (1 << 8 * item) - 1).to_bytes(item, "little") * self.image_slots(item), "little")
 
     def channel_rows(self, lane: int, channels: int) -> int:
         """Rows of channels in each lane when channel 0 is in `lane`."""

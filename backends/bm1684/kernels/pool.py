@@ -15,6 +15,7 @@ from bmcompiler.backends.bm1684.instructions.words import arithmetic
 from bmcompiler.backends.bm1684.isa import Eu
 from bmcompiler.backends.bm1684.kernels.base import (
     pass_cycles,
+    pool_cycles,
 )
 from bmcompiler.backends.bm1684.packed.int_avg_pool import PackedAvgPoolKernel, stages
 from bmcompiler.backends.bm1684.packed.int_pool import ShiftedAvgPoolKernel, WordAvgPoolKernel
@@ -51,6 +52,9 @@ class MaxPoolKernel(PoolKernel):
         if op.input.dtype == "f32":
             return int(_LOWEST.view(np.uint32))
         return int(np.iinfo(op.input.type.numpy).min)
+
+    def cycles(self, op: TensorOp, box: Box) -> int:
+        return pool_cycles(self.taps(op), box, item_bytes(op.input))
 
     def emit_window(self, op: TensorOp, build: Build, slide: Slide, box: Box, ins: list[int], result: int) -> None:
         dims, item = extents(box), item_bytes(op.input)
@@ -98,7 +102,8 @@ class FloatAvgPoolKernel(PoolKernel):
         return (Buffer(lane_bytes(dims), "hw", 4 * dims[2] * dims[3], load, True),)
 
     def cycles(self, op: TensorOp, box: Box) -> int:
-        return super().cycles(op, box) + (0 if self.common_factor(op) is not None else pass_cycles(extents(box)))
+        scaling = 0 if self.common_factor(op) is not None else pass_cycles(extents(box))
+        return pool_cycles(self.taps(op), box, 4) + scaling
 
     def emit_window(self, op: TensorOp, build: Build, slide: Slide, box: Box, ins: list[int], result: int) -> None:
         common = self.common_factor(op)

@@ -12,7 +12,7 @@ from bmcompiler.backends.bm1684.instructions.packed import Number, Packed, emit_
 from bmcompiler.backends.bm1684.instructions.transfers import Side, convert, in_lane
 from bmcompiler.backends.bm1684.instructions.window import ONE, Integers, Place, depthwise, map_at
 from bmcompiler.backends.bm1684.isa import DataFormat, Eu
-from bmcompiler.backends.bm1684.kernels.base import dims4, plane
+from bmcompiler.backends.bm1684.kernels.base import dims4, plane, pool_cycles
 from bmcompiler.backends.bm1684.layout import aligned_strides, global_strides
 from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.lanes.kernels.elementwise import result_buffer
@@ -37,6 +37,9 @@ class IntAvgPool(PoolKernel):
     @rule("Operand and result must be i8 or u8")
     def known_types(self, op: TensorOp) -> bool:
         return op.input.dtype in _BYTES and op.type.dtype in _BYTES
+
+    def cycles(self, op: TensorOp, box: Box) -> int:
+        return pool_cycles(self.taps(op), box, 1)
 
     @staticmethod
     def largest_sum(op: TensorOp) -> int:

@@ -7,26 +7,22 @@ from dataclasses import replace
 
 import numpy as np
 
-from bmcompiler.backends.bm1684.build import Build
-from bmcompiler.backends.bm1684.chip import CHIP, align_up
-from bmcompiler.backends.bm1684.kernels.base import MAX_CHANNELS, MAX_SIZE, dims4, is_constant, item_bytes
-from bmcompiler.backends.bm1684.layout import global_strides
+from bmcompiler.backends.lanes.build import Frame, LaneBuild
+from bmcompiler.backends.lanes.kernels.base import dims4, is_constant, item_bytes
 from bmcompiler.backends.lanes.kernels.sliding import Slide, SlidingKernel, Windows
+from bmcompiler.chip import align_up
+from bmcompiler.codegen.build import dense_strides
 from bmcompiler.codegen.tiling import Axis, Buffer
-from bmcompiler.codegen.window import MAX_STEP, WindowAxis
+from bmcompiler.codegen.window import WindowAxis
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.target import rule
 
-MAX_DEPTH = 4095
-"""Input channels of a group (bm1684.md 13.1)."""
-_IDLE = {4: (1, 3), 1: range(1, 9)}
-"""Bytes of an element -> numbers of input channels that take as long as many more."""
 _FLOAT_TAP = {1: 2.0, 3: 5.0}
 _BYTE_TAP = ((4, 6.8, 9.7), (8, 7.8, 9.7), (16, 5.2, 9.8))
 
 
 class ConvGeometry(SlidingKernel):
-    """Channels of a group are tiled by 64 lanes, rows and columns with halo.
+    """Channels of a group are tiled by lanes, rows and columns with halo.
 
     Every tile sums over all input channels, so results do not depend on the tiling.
     """
@@ -35,18 +31,18 @@ class ConvGeometry(SlidingKernel):
     def constant_weights(self, op: TensorOp) -> bool:
         return is_constant(op.weight) and is_constant(op.bias)
 
-    @rule("A group must have at most 4095 input channels")
+    @rule("A group must have at most {kernel.chip.most_depth} input channels")
     def channel_range(self, op: TensorOp) -> bool:
-        return self.depth(op) <= MAX_DEPTH
+        return self.depth(op) <= self.chip.most_depth
 
     # -- geometry ------------------------------------------------------------------------------------------------------
     def windows(self, op: TensorOp) -> Windows:
         (_, _, h, w), (kh, kw) = op.input.shape, op.weight.shape[2:]
         (sh, sw), (dh, dw), (top, _, left, _) = op.strides, op.dilations, op.pads
-        across = WindowAxis(w, kw, sw, left, dw, limit=MAX_SIZE)
+        across = WindowAxis(w, kw, sw, left, dw, limit=self.chip.most_size)
         if self.folds_rows(op):
-            return WindowAxis(op.type.shape[2], 1, 1, 0, limit=MAX_SIZE), across
-        return WindowAxis(h, kh, sh, top, dh, limit=MAX_SIZE), across
+            return WindowAxis(op.type.shape[2], 1, 1, 0, limit=self.chip.most_size), across
+        return WindowAxis(h, kh, sh, top, dh, limit=self.chip.most_size), across
 
     def taps(self, op: TensorOp) -> tuple[int, int]:
         _, _, down, across = op.weight.shape
@@ -66,14 +62,14 @@ class ConvGeometry(SlidingKernel):
 
         Then channel r * C + c of row y is channel c of the input row that tap r of output row y sees.
 
-        Few input channels leave most of the multipliers idle (bm1684.md 12), and steps beyond 15 need it to have more
-        than one row in a tile.
+        Few input channels leave most of the multipliers idle (`LaneFacts.idle_depths`), and steps beyond the fields need
+        it to have more than one row in a tile.
         """
         x, weight, *_ = op.operands  # not by name: a search of tilings asks thousands of times
         channels, rows = x.shape[1], weight.shape[2]
-        if rows == 1 or op.group > 1 or channels * rows > MAX_DEPTH:
+        if rows == 1 or op.group > 1 or channels * rows > self.chip.most_depth:
             return False
-        return op.strides[0] > MAX_STEP or channels in _IDLE.get(item_bytes(x), ())
+        return op.strides[0] > self.chip.most_step or channels in self.chip.idle_depths.get(item_bytes(x), ())
 
     def oriented(self, op: TensorOp, weight: np.ndarray) -> np.ndarray:
         """The weights of `op` as (O, depth, rows, columns) of an ordinary convolution."""
@@ -101,7 +97,7 @@ class ConvGeometry(SlidingKernel):
         y1 = min(rows[1], (op.input.shape[2] - 1 - start) // stride + 1)
         return y0, max(y0, y1), y0 * stride + start
 
-    def unloaded(self, op: TensorOp, slide: Slide) -> tuple[int, int, int, int]:
+    def unloaded(self, op: TensorOp, slide: Slide) -> Frame:
         rows, (top, bottom, left, right) = slide.source[2], slide.frame
         for y0, y1, _ in self.all_rows_seen(op, rows):
             top, bottom = max(top, y0 - rows[0]), max(bottom, rows[1] - y1)
@@ -116,12 +112,12 @@ class ConvGeometry(SlidingKernel):
         buffer = super().input_buffer(op, slides, axes)
         return replace(buffer, holds=None) if self.folds_rows(op) else buffer
 
-    def load_slide(self, op: TensorOp, build: Build, slide: Slide, address: int) -> None:
+    def load_slide(self, op: TensorOp, build: LaneBuild, slide: Slide, address: int) -> None:
         """Folded rows are loaded tap by tap."""
         if not self.folds_rows(op):
             super().load_slide(op, build, slide, address)
             return
-        item, (n, c, h, w) = item_bytes(op.input), global_strides(dims4(op.input))
+        item, (n, c, h, w) = item_bytes(op.input), dense_strides(dims4(op.input))
         images, _, rows, columns = slide.source
         taps, channels = op.weight.shape[2], op.input.shape[1]
         for tap, (y0, y1, first) in enumerate(self.all_rows_seen(op, rows)):
@@ -142,8 +138,9 @@ class ConvGeometry(SlidingKernel):
     def grid(self, op: TensorOp) -> tuple[Axis, ...]:
         n, c = op.type.shape[:2]
         period = 0 if self.is_depthwise(op) else c // op.group
-        images = 4 // item_bytes(op.input)
-        return (Axis(n, images, MAX_SIZE), Axis(c, CHIP.lanes, MAX_CHANNELS, period=period), *self.spatial_axes(op))
+        chip, images = self.chip, self.chip.image_slots(item_bytes(op.input))
+        channels = Axis(c, chip.lanes, chip.most_channels, period=period)
+        return Axis(n, images, chip.most_images), channels, *self.spatial_axes(op)
 
     def channels(self, op: TensorOp, c0: int, c1: int) -> tuple[int, int]:
         """Input channels of the output channels [c0, c1) of one group."""
@@ -157,9 +154,9 @@ class ConvGeometry(SlidingKernel):
 class DeconvGeometry(ConvGeometry):
     """A convolution with flipped kernels over the input with stride - 1 zeros inserted (bm1684.md 6.1)."""
 
-    @rule("Strides must be between 1 and 16 on both axes", got="strides")
+    @rule("Strides must be between 1 and {kernel.most_distance} on both axes", got="strides")
     def stride_range(self, op: TensorOp) -> bool:
-        return all(1 <= s <= MAX_STEP + 1 for s in op.strides)
+        return all(1 <= s <= self.most_distance for s in op.strides)
 
     @rule("Each pad must be below the (dilated) kernel size", got="pads")
     def crop_range(self, op: TensorOp) -> bool:
@@ -174,8 +171,8 @@ class DeconvGeometry(ConvGeometry):
         (_, _, h, w), (kh, kw) = op.input.shape, op.weight.shape[2:]
         (sh, sw), (dh, dw), (top, _, left, _) = op.strides, op.dilations, op.pads
         return (
-            WindowAxis(h, kh, 1, dh * (kh - 1) - top, dh, sh - 1, MAX_SIZE),
-            WindowAxis(w, kw, 1, dw * (kw - 1) - left, dw, sw - 1, MAX_SIZE),
+            WindowAxis(h, kh, 1, dh * (kh - 1) - top, dh, sh - 1, self.chip.most_size),
+            WindowAxis(w, kw, 1, dw * (kw - 1) - left, dw, sw - 1, self.chip.most_size),
         )
 
     def oriented(self, op: TensorOp, weight: np.ndarray) -> np.ndarray:

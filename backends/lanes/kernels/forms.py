@@ -25,9 +25,8 @@ class FormsKernel(DeviceKernel):
         """The kernel of `forms` for this op: the first one for floats, the second for integers."""
         return self.forms[0 if op.operands[0].type.is_float else 1]
 
-    @classmethod
-    def rules(cls) -> list[str]:
-        return list(dict.fromkeys(text for kind in cls.kinds for text in kind.rules()))
+    def rules(self) -> list[str]:
+        return list(dict.fromkeys(text for form in self.forms for text in form.rules()))
 
     def unsupported_reason(self, op: TensorOp) -> str | None:
         return self.form(op).unsupported_reason(op)

@@ -1,8 +1,8 @@
 """What ops with a window sliding over rows and columns share: rules, tiles with their halo, padding, fields.
 
-Padding of up to 15 rows and columns is the engine's work; what is wider, or has another value than the engine's, is
-filled into local memory around the tile (bm1684.md 13.1). Steps beyond 15 make tiles of a single row or column, for
-which the engine needs no step.
+Padding of a few rows and columns is the command's work; what is wider than its fields say, or has another value than
+it adds, is filled into local memory around the tile. Steps that its fields cannot say make tiles of a single row or
+column, which need none.
 """
 
 from __future__ import annotations
@@ -11,23 +11,14 @@ from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
-from bmcompiler.backends.bm1684.build import Build, extents, lane_bytes, repeated
-from bmcompiler.backends.bm1684.kernels.base import (
-    MAX_SIZE,
-    LocalKernel,
-    activation_in,
-    dims4,
-    held,
-    is_activation,
-    item_bytes,
-    plane,
-    words_of,
-)
-from bmcompiler.backends.bm1684.layout import Shape, aligned_strides, global_strides
+from bmcompiler.backends.lanes.build import Frame, LaneBuild
+from bmcompiler.backends.lanes.facts import Shape
+from bmcompiler.backends.lanes.kernels.base import LocalKernel, dims4, held, is_activation, item_bytes
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.windows import Geometry, Window
+from bmcompiler.codegen.build import dense_strides, extents
 from bmcompiler.codegen.tiling import Axis, Box, Buffer
-from bmcompiler.codegen.window import MAX_PAD, MAX_STEP, WindowAxis
+from bmcompiler.codegen.window import WindowAxis
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.target import rule
@@ -44,7 +35,7 @@ class Slide(NamedTuple):
     """
 
     source: Box
-    frame: tuple[int, int, int, int]
+    frame: Frame
     shape: Shape
     geometry: Geometry
 
@@ -56,26 +47,31 @@ class SlidingKernel(LocalKernel):
     def computed_input(self, op: TensorOp) -> bool:
         return is_activation(op.operands[0])
 
-    @rule("Windows must be at most 65535 rows and columns large")
+    @rule("Windows must be at most {kernel.chip.most_size} rows and columns large")
     def window_range(self, op: TensorOp) -> bool:
-        return max(self.taps(op)) <= MAX_SIZE
+        return max(self.taps(op)) <= self.chip.most_size
 
-    @rule("Dilations must be between 1 and 16 on both axes", got="dilations")
+    @rule("Dilations must be between 1 and {kernel.most_distance} on both axes", got="dilations")
     def dilation_range(self, op: TensorOp) -> bool:
-        return all(1 <= d <= MAX_STEP + 1 for d in self.dilations(op))
+        return all(1 <= d <= self.most_distance for d in self.dilations(op))
 
     @rule("Every window must reach into the input", got="pads")
     def windows_see_input(self, op: TensorOp) -> bool:
         return all(axis.reaches(out) for axis, out in zip(self.windows(op), op.type.shape[2:]))
 
-    @rule("Padding beyond 15 zeros must not stand beside zeros inserted into the input", got="pads")
+    @rule("Padding beyond {kernel.chip.most_pad} zeros must not stand beside zeros inserted into the input", got="pads")
     def padding_range(self, op: TensorOp) -> bool:
         inserts = any(axis.insert for axis in self.windows(op))
         return not inserts or not self.wide_padding(op)
 
+    @property
+    def most_distance(self) -> int:
+        """Of the taps of a window, or of the pixels between which zeros are inserted."""
+        return self.chip.most_step + 1
+
     # -- what the op says ----------------------------------------------------------------------------------------------
     def windows(self, op: TensorOp) -> Windows:
-        """The window along h and along w, in the engine's terms."""
+        """The window along h and along w, in the command's terms."""
         raise TypeError(f"{type(self).__name__} has no windows")
 
     def taps(self, op: TensorOp) -> tuple[int, int]:
@@ -96,21 +92,21 @@ class SlidingKernel(LocalKernel):
         return self.wide_padding(op)
 
     def wide_padding(self, op: TensorOp) -> bool:
-        """Whether the engine's fields are too small for the padding."""
+        """Whether the fields of the command are too small for the padding."""
         needs = [axis.need(0, out) for axis, out in zip(self.windows(op), op.type.shape[2:])]
-        return any(max(need.before, need.after) > MAX_PAD for need in needs)
+        return any(max(need.before, need.after) > self.chip.most_pad for need in needs)
 
     # -- tiles ---------------------------------------------------------------------------------------------------------
     def spatial_axes(self, op: TensorOp) -> tuple[Axis, Axis]:
         """Axes h and w of the grid."""
-        most = [axis.most() if axis.stride <= MAX_STEP else 1 for axis in self.windows(op)]
+        most = [axis.most() if axis.stride <= self.chip.most_step else 1 for axis in self.windows(op)]
         _, _, h, w = op.type.shape
         return Axis(h, 1, most[0]), Axis(w, 1, most[1])
 
     def slide(self, op: TensorOp, box: Box, channels: tuple[int, int], fill_rows: bool = False) -> Slide:
         """Input and geometry of the tile `box` of the result that reads `channels` of the input.
 
-        Args: fill_rows: whether padding above and below is filled into local memory even where the engine could do it.
+        Args: fill_rows: whether padding above and below is filled into local memory even where the command could do it.
         """
         axes = self.windows(op)
         whole = [interval == (0, size) for interval, size in zip(box[2:], op.type.shape[2:])]
@@ -121,15 +117,15 @@ class SlidingKernel(LocalKernel):
         n, c, h, w = extents(source)
         shape = (n, c, h + frame[0] + frame[1], w + frame[2] + frame[3])
         top, bottom, left, right = (pad - filled for pad, filled in zip(pads, frame))
-        down, across = (a.stride if hi - lo > 1 else 1 for a, (lo, hi) in zip(axes, box[2:]))
-        zeros = [axis.insert if need.hi - need.lo > 1 else 0 for axis, need in zip(axes, needs)]
+        down, across = (axis.stride if hi - lo > 1 else 1 for axis, (lo, hi) in zip(axes, box[2:]))
+        below, beside = (axis.insert if need.hi - need.lo > 1 else 0 for axis, need in zip(axes, needs))
         geometry = Geometry(
             (shape[2], shape[3]),
             self.taps(op),
             self.dilations(op),
             (top, bottom, left, right),
             (down, across),
-            (zeros[0], zeros[1]),
+            (below, beside),
         )
         return Slide(source, frame, shape, geometry)
 
@@ -139,7 +135,7 @@ class SlidingKernel(LocalKernel):
         whole = shape if len(slides) == 1 else (len(slides), *shape[1:])
         partial = any(self.is_partial(op, slide) for slide in slides)
 
-        def load(build: Build, address: int) -> None:
+        def load(build: LaneBuild, address: int) -> None:
             if partial:
                 frames = [self.unloaded(op, slide) for slide in slides]
                 build.fill_frame(address, whole, item, self.border(op), tuple(map(max, zip(*frames))))
@@ -150,34 +146,34 @@ class SlidingKernel(LocalKernel):
         moved = sum(prod(extents(slide.source)) for slide in slides)
         plain = len(slides) == 1 and not partial and extents(slides[0].source) == shape
         holds = held(value, dims4(value), slides[0].source) if plain else None
-        return Buffer(lane_bytes(whole, item), axes, moved * item, load, holds=holds)
+        return Buffer(self.chip.aligned_bytes(whole, item), axes, moved * item, load, holds=holds)
 
     def is_partial(self, op: TensorOp, slide: Slide) -> bool:
         """Whether something of the local tensor is not loaded."""
         return any(self.unloaded(op, slide))
 
-    def unloaded(self, op: TensorOp, slide: Slide) -> tuple[int, int, int, int]:
+    def unloaded(self, op: TensorOp, slide: Slide) -> Frame:
         """(top, bottom, left, right): in how many rows and columns something of the local tensor is not loaded."""
         return slide.frame
 
     def plain_input(self, op: TensorOp, slide: Slide, axes: str = "nchw") -> Buffer:
         """The input of a tile without what is to fill around it: what other ops may leave in local memory."""
         value: Value = op.operands[0]
-        return activation_in(value, dims4(value), slide.source, axes)
+        return self.machine.activation_in(value, dims4(value), slide.source, axes)
 
-    def emit_frame(self, op: TensorOp, build: Build, slide: Slide, source: int, target: int) -> None:
+    def emit_frame(self, op: TensorOp, build: LaneBuild, slide: Slide, source: int, target: int) -> None:
         """Copy the plain input of a tile into the local tensor of the slide, and fill what is around it."""
-        item, (top, _, left, _) = item_bytes(op.operands[0]), slide.frame
-        words, whole = words_of(extents(slide.source), item), words_of(slide.shape, item)
-        written = plane(target, whole)
-        build.fill(Words(target, whole, within=written), repeated(self.border(op), item))
-        inner = Words(target + 4 * (top * whole[3] + left), words, aligned_strides(whole), within=written)
-        build.copy(Words(source, words, within=plane(source, words)), inner)
+        chip, item, (top, _, left, _) = self.chip, item_bytes(op.operands[0]), slide.frame
+        words, whole = chip.words_of(extents(slide.source), item), chip.words_of(slide.shape, item)
+        steps, written = chip.aligned_strides(whole, item=chip.word), chip.plane(target, slide.shape, item)
+        build.fill(Words(target, whole, within=written), chip.repeated(self.border(op), item))
+        inner = Words(target + chip.word * (top * whole[3] + left), words, steps, within=written)
+        build.copy(Words(source, words, within=chip.plane(source, extents(slide.source), item)), inner)
 
-    def load_slide(self, op: TensorOp, build: Build, slide: Slide, address: int) -> None:
+    def load_slide(self, op: TensorOp, build: LaneBuild, slide: Slide, address: int) -> None:
         """Emit the loads of the input of one tile."""
         value: Value = op.operands[0]
-        item, strides = item_bytes(value), global_strides(dims4(value))
+        item, strides = item_bytes(value), dense_strides(dims4(value))
         start = sum(lo * stride for (lo, _), stride in zip(slide.source, strides))
         build.load(build.source(value) + start * item, extents(slide.source), strides, item, address, slide.frame)
 
