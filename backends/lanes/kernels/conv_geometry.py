@@ -62,7 +62,7 @@ class ConvGeometry(SlidingKernel):
 
         Then channel r * C + c of row y is channel c of the input row that tap r of output row y sees.
 
-        Few input channels leave most of the multipliers idle (`LaneFacts.idle_depths`), and steps beyond the fields need
+        Few input channels leave most of the multipliers idle (`LaneFacts.idle_depths`); steps beyond the fields need
         it to have more than one row in a tile.
         """
         x, weight, *_ = op.operands  # not by name: a search of tilings asks thousands of times
