@@ -29,6 +29,7 @@ from bmcompiler.target import Compiled, GroupInfo, LayerRow, Target, find_target
 if TYPE_CHECKING:
     import numpy as np
 
+    from bmcompiler.accuracy.check import Accuracy, AccuracyCheck
     from bmcompiler.inputs import Data, ImageOptions
     from bmcompiler.quant.table import CalibrationTable
 
@@ -99,6 +100,7 @@ class Result:
         notes: sentences of frontends and passes worth reading.
         timing: (stage, seconds) in order.
         groups: which layers are computed together, see `Compiled`.
+        accuracy: how far a network that was quantized with samples is from float, None for others.
     """
 
     model: Any
@@ -109,6 +111,7 @@ class Result:
     notes: list[str]
     timing: list[tuple[str, float]]
     groups: list[GroupInfo] | None = None
+    accuracy: Accuracy | None = None
 
     @property
     def warnings(self) -> list[str]:
@@ -207,7 +210,8 @@ def _compile(readers: Sequence[Callable[[], Module]], options: ModuleOptions, fi
     timing: list[tuple[str, float]] = []
     ctx = PassContext(target=target, data=data_of(options), table=table_of(options), log=options.log)
     ctx.options["progress"] = options.progress
-    modules = [_lowered(read, options, pipeline, ctx, timing, file) for read in readers]
+    check = _accuracy_check(target, ctx)
+    modules = [_lowered(read, options, pipeline, ctx, timing, file, check) for read in readers]
     start = time.perf_counter()
     compiled: Compiled = target.compile(modules, options.opt)
     timing.append(("generate code", time.perf_counter() - start))
@@ -215,6 +219,9 @@ def _compile(readers: Sequence[Callable[[], Module]], options: ModuleOptions, fi
         from bmcompiler.files.mlir import save_module
 
         save_module(modules[0], Path(options.save_ir))
+    if check.found is not None:
+        timing.append(("compare with float", check.found.seconds))
+        ctx.notes += [f"warning: {text}" for text in check.found.warnings]
     ctx.notes += [f"warning: {error.reason}" for error in failures()]
     return Result(
         compiled.model,
@@ -225,7 +232,14 @@ def _compile(readers: Sequence[Callable[[], Module]], options: ModuleOptions, fi
         ctx.notes,
         timing,
         compiled.groups,
+        check.found,
     )
+
+
+def _accuracy_check(target: Target, ctx: PassContext) -> AccuracyCheck:
+    from bmcompiler.accuracy.check import AccuracyCheck
+
+    return AccuracyCheck(target, ctx)
 
 
 def _lowered(
@@ -235,6 +249,7 @@ def _lowered(
     ctx: PassContext,
     timing: list[tuple[str, float]],
     file: Path_ | None,
+    check: AccuracyCheck,
 ) -> Module:
     """One input shape: read the net and run the passes. The first shape's thresholds serve the others."""
     start = time.perf_counter()
@@ -255,6 +270,7 @@ def _lowered(
             print_ir_after=options.print_ir_after,
             verify_each=options.verify_each,
             timing=timing,
+            after=check,
         )
     except BMError as error:
         raise error.located(file=file) from None

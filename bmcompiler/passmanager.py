@@ -143,6 +143,7 @@ def run_pipeline(
     verify_each: bool = False,
     verify: Callable[[Module], None] = verify_module,
     timing: list[tuple[str, float]] | None = None,
+    after: Callable[[Pass, Module], None] | None = None,
 ) -> bool:
     """Run all passes on `module` in place; True when any of them changed it.
 
@@ -150,6 +151,7 @@ def run_pipeline(
         print_ir_after: "all" or the name of a pass of the pipeline; the text goes to `ctx.log`.
         verify_each: run `verify` after every pass.
         timing: receives (pass text, seconds) per pass.
+        after: called with every pass that has run.
 
     Raises:
         UsageError: `print_ir_after` names no pass of the pipeline.
@@ -170,6 +172,8 @@ def run_pipeline(
             ctx.log(f"// IR after {each}\n{module}")
         if verify_each:
             _verify_after(module, each, verify)
+        if after is not None:
+            after(each, module)
     return modified
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bmcompiler.interpreter import evaluate_op
 from bmcompiler.ir import Function, Module, Operation, TensorType, Value
+from bmcompiler.ir.copying import copy_module
 from bmcompiler.ir.keys import TENSOR_NAME, is_weight
 from bmcompiler.numeric import quant_modes
 from bmcompiler.passmanager import PassContext, Pipeline, run_pipeline
@@ -59,22 +60,26 @@ class Pair:
     layers: list[Layer]
 
 
-def make_pair(load: Callable[[], Module], target: Target, pipeline: Pipeline, ctx: PassContext) -> Pair:
+def make_pair(module: Module, target: Target, pipeline: Pipeline, ctx: PassContext) -> Pair:
     """Run the pipeline up to the quantized network.
 
     Args:
-        load: gives the network as imported, a new one with every call.
-        ctx: with data or a table; both networks get the same thresholds.
+        module: the network as imported; it becomes the float one, calibrated.
+        ctx: with data or a table.
 
     Raises BMError as the passes do.
     """
     passes = [each for each in pipeline.passes if each.name not in _LAYOUT]
     names = [each.name for each in passes]
     border = names.index("calibrate") + 1 if "calibrate" in names else len(names)
-    real, compiled = load(), load()
-    for module in (real, compiled):
-        run_pipeline(module, Pipeline(tuple(passes[:border])), ctx)
+    run_pipeline(module, Pipeline(tuple(passes[:border])), ctx)
+    compiled = copy_module(module)
     run_pipeline(compiled, Pipeline(tuple(passes[border:])), ctx)
+    return paired(module, compiled, target)
+
+
+def paired(real: Module, compiled: Module, target: Target) -> Pair:
+    """A calibrated network and what the passes made of a copy of it."""
     return Pair(real, compiled, target, _layers(real.main, compiled.main))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import log10, sqrt
 from typing import Any
 
@@ -40,6 +40,7 @@ class LayerNumbers:
     saturated: float = 0.0
     peak: float = 0.0
     samples: int = 0
+    varied: bool = False
     codes: Array | None = None
     channels: Array | None = None
     output_error: float | None = None
@@ -72,6 +73,7 @@ class LayerNumbers:
         self.noise += float(np.square(difference).sum())
         self.peak = max(self.peak, float(np.abs(real).max(initial=0.0)))
         self.samples += 1
+        self.varied = self.varied or bool(real.size and real.max() > real.min())
         axes = tuple(i for i in range(real.ndim) if i != 1)
         peaks = np.abs(real).max(axis=axes) if real.ndim > 1 else np.abs(real)
         self.channels = peaks if self.channels is None else np.maximum(self.channels, peaks)
@@ -86,11 +88,18 @@ class LayerNumbers:
 
 @dataclass
 class OutputNumbers:
-    """Energy of an output and of its error, per channel (axis 1)."""
+    """Energy of an output and of its error, its range on the chip and in float, per channel (axis 1).
+
+    `values`: how many each channel has.
+    """
 
     signal: Array | None = None
     noise: Array | None = None
-    seen: list[tuple[float, float]] = field(default_factory=list)
+    low: Array | None = None
+    high: Array | None = None
+    real_low: Array | None = None
+    real_high: Array | None = None
+    values: int = 0
 
     def add(self, wanted: Array, found: Array) -> None:
         """One step of samples."""
@@ -101,6 +110,9 @@ class OutputNumbers:
         noise = np.square(found.astype(np.float64) - wanted).sum(axis=axes)
         self.signal = signal if self.signal is None else self.signal + signal
         self.noise = noise if self.noise is None else self.noise + noise
+        self.values += wanted.size // max(1, wanted.shape[1])
+        self.low, self.high = _widened(self.low, self.high, found, axes)
+        self.real_low, self.real_high = _widened(self.real_low, self.real_high, wanted, axes)
 
     @property
     def error(self) -> float:
@@ -121,6 +133,11 @@ class OutputNumbers:
     def balanced(self) -> float:
         """Root mean square of the errors of channels: one that is small counts like one that is large."""
         return float(np.sqrt(np.square(self.channel_errors).mean()))
+
+
+def _widened(low: Array | None, high: Array | None, array: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
+    least, most = array.min(axis=axes), array.max(axis=axes)
+    return (least if low is None else np.minimum(low, least)), (most if high is None else np.maximum(high, most))
 
 
 @dataclass

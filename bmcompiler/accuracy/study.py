@@ -16,7 +16,7 @@ from bmcompiler.accuracy.pairs import Pair, make_pair
 from bmcompiler.accuracy.statistics import Numbers, measure
 from bmcompiler.driver import Options, data_of, load_network, pipeline_for, table_of
 from bmcompiler.errors import UsageError
-from bmcompiler.ir import Function, Module
+from bmcompiler.ir import Function
 from bmcompiler.passmanager import PassContext
 from bmcompiler.quant.data import batches, check_data
 from bmcompiler.quant.mode_table import Row, save_modes
@@ -72,21 +72,18 @@ def study(
     if data is None:
         raise UsageError("accuracy is measured on samples: pass --data or --images")
     shapes = options.shapes[0] if options.shapes else None
-
-    def load() -> Module:
-        return load_network(model, weights, shapes=shapes, outputs=options.outputs)
-
+    module = load_network(model, weights, shapes=shapes, outputs=options.outputs)
     ctx = PassContext(target=target, data=data, table=table_of(options))
     ctx.options["progress"] = progress
-    pair = make_pair(load, target, pipeline, ctx)
-    steps = list(_steps(pair.real.main, data, samples))
+    pair = make_pair(module, target, pipeline, ctx)
+    steps = list(steps_of(pair.real.main, data, samples))
     numbers = measure(pair, steps if progress is None else progress(steps, "comparing", len(steps)))
     ranking = rank(pair, numbers, steps[:culprit_samples], progress)
     causes = {name: likely_cause(pair, row) for name, row in numbers.layers.items()}
     return Study(pair, numbers, ranking, causes, ctx.notes)
 
 
-def _steps(function: Function, data: Any, most: int) -> Iterator[Mapping[str, Array]]:
+def steps_of(function: Function, data: Any, most: int) -> Iterator[Mapping[str, Array]]:
     """Inputs of as many runs as `most` samples take, from all over the data."""
     arrays = check_data(function, data)
     sizes = {n: v.shape[0] if v.shape else 1 for n, v in zip(function.input_names, function.arguments)}

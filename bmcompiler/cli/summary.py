@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from typing import Any
 
+from bmcompiler.accuracy.check import Accuracy
 from bmcompiler.analysis.estimate import estimate
 from bmcompiler.cli.common import format_table, printable
 from bmcompiler.cli.timing import bytes_text
@@ -82,6 +83,26 @@ def _groups(groups: Sequence[GroupInfo] | None) -> dict[str, str]:
     return {"groups": f"{len(groups)}; {len(several)} of several layers ({layers} layers), {sliced} of these in slices"}
 
 
+def _accuracy(found: Accuracy) -> list[str]:
+    """Error of each output, and the layers that add most of it."""
+    samples = f"{found.samples} sample{'s' if found.samples > 1 else ''}"
+    outputs = [
+        (printable(output.name), f"{output.error:.3%}", f"{output.channel}: {output.channel_error:.3%}")
+        for output in found.outputs
+    ]
+    layers = []
+    for each in found.worst:
+        codes = "float" if each.used_codes is None else f"{each.used_codes:.0%}"
+        layers.append((printable(each.layer), each.op, f"{each.sqnr:.1f}", codes, each.cause))
+    return [
+        "",
+        f"Difference from float on {samples} of the calibration data:",
+        format_table(("output", "error", "worst channel"), outputs).rstrip("\n"),
+        "",
+        format_table(("least exact layers", "op", "dB", "codes", "likely cause"), layers).rstrip("\n"),
+    ]
+
+
 def summary(result: Result, profile: Any = None) -> str:
     """The whole summary, ending in a newline; `profile` holds parameters for the timing model (`estimate`)."""
     lines = [layer_table(result.rows)]
@@ -101,6 +122,8 @@ def summary(result: Result, profile: Any = None) -> str:
     if on_cpu:
         lines += ["", "On the host CPU:"]
         lines += [f"  {printable(line)}" for line in _reasons(row for row in on_cpu if row.kind not in _BORDER)]
+    if result.accuracy is not None:
+        lines += _accuracy(result.accuracy)
     warned = set(result.warnings)
     lines += [printable(note) if note in warned else f"note: {printable(note)}" for note in result.notes]
     return "\n".join(lines) + "\n"

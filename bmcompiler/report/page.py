@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
+from bmcompiler.report.accuracy import accuracy_section
 from bmcompiler.report.columns import Column, columns_of
 from bmcompiler.report.frame import PAGE_HEAD, PAGE_TAIL
 from bmcompiler.report.groups import group_section
@@ -23,6 +24,7 @@ def page(data: Data) -> str:
         _tiles(data),
         _programs(data),
         _cpu_section(data),
+        accuracy_section(data),
         _engine_section(data),
         roofline_section(data),
         group_section(data),

@@ -1,0 +1,150 @@
+"""How far a quantized network is from float, seen while it is compiled: no network leaves without its error.
+
+Both networks run on a few of the calibration samples, between the pass that quantizes and those that lay things out.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmcompiler.accuracy.causes import likely_cause
+from bmcompiler.accuracy.pairs import Pair, paired
+from bmcompiler.accuracy.statistics import LayerNumbers, Numbers, OutputNumbers, measure
+from bmcompiler.accuracy.study import steps_of
+from bmcompiler.ir import Module
+from bmcompiler.ir.copying import copy_module
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.passmanager import Pass, PassContext
+from bmcompiler.target import Target
+
+Array = NDArray[Any]
+_PRODUCTS = 4 << 30
+"""Multiply-accumulates of all samples together, at most; but one sample is always taken."""
+_SAMPLES = 4
+_WORST = 5
+_FEW_CODES = 0.02
+_LARGE_ERROR = 0.05
+
+
+@dataclass(frozen=True)
+class OutputError:
+    """Relative error of an output, and of its worst channel (axis 1)."""
+
+    name: str
+    error: float
+    channel: int
+    channel_error: float
+
+
+@dataclass(frozen=True)
+class LayerError:
+    """A layer that adds much error: signal to noise of its result in dB, share of codes used (None in float)."""
+
+    layer: str
+    op: str
+    sqnr: float
+    used_codes: float | None
+    cause: str
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """What was measured on so many samples; `warnings` are sentences with a remedy."""
+
+    samples: int
+    outputs: tuple[OutputError, ...]
+    worst: tuple[LayerError, ...]
+    warnings: tuple[str, ...]
+    seconds: float
+
+
+class AccuracyCheck:
+    """Called after every pass (`run_pipeline`); `found` is there once a network with samples has been quantized."""
+
+    def __init__(self, target: Target, ctx: PassContext) -> None:
+        self.target, self.ctx = target, ctx
+        self.found: Accuracy | None = None
+        self._real: Module | None = None
+
+    def __call__(self, done: Pass, module: Module) -> None:
+        if self.ctx.data is None or self.found is not None:
+            return
+        if done.name == "calibrate":
+            self._real = copy_module(module)
+        elif done.name == "quantize" and self._real is not None:
+            start = time.perf_counter()
+            pair = paired(self._real, module, self.target)
+            steps = list(steps_of(self._real.main, self.ctx.data, _affordable(self._real)))
+            numbers = measure(pair, steps)
+            self.found = _summed(pair, numbers, len(steps), time.perf_counter() - start)
+            self._real = None
+
+
+def _affordable(module: Module) -> int:
+    products = sum(op.macs() for op in module.main.ops if isinstance(op, TensorOp))
+    return min(_SAMPLES, max(1, _PRODUCTS // max(1, products)))
+
+
+def _summed(pair: Pair, numbers: Numbers, samples: int, seconds: float) -> Accuracy:
+    outputs = tuple(
+        OutputError(name, each.error, worst, float(each.channel_errors[worst]))
+        for name, each in numbers.outputs.items()
+        if each.signal is not None
+        for worst in [int(np.argmax(each.channel_errors))]
+    )
+    worst = sorted(numbers.layers.values(), key=lambda row: -_added(pair, numbers, row))[:_WORST]
+    layers = tuple(
+        LayerError(row.layer.name, row.layer.kind, row.sqnr, row.used_codes, likely_cause(pair, row)) for row in worst
+    )
+    return Accuracy(samples, outputs, layers, tuple(_warnings(numbers, outputs)), seconds)
+
+
+def _added(pair: Pair, numbers: Numbers, row: LayerNumbers) -> float:
+    """Squared relative error that the layer adds to that of what it reads."""
+    twins = {layer.compiled: layer.name for layer in pair.layers}
+    before = [numbers.layers[twins[value]].error for value in row.layer.reads if value in twins]
+    return row.error**2 - max(before, default=0.0) ** 2
+
+
+def _warnings(numbers: Numbers, outputs: tuple[OutputError, ...]) -> list[str]:
+    """What a user must know.
+
+    1. An output channel that is constant on the chip and not in float.
+    2. A tensor that uses hardly any of its codes.
+    3. An output that is far from float.
+    """
+    found = []
+    for name, each in numbers.outputs.items():
+        dead = _constant_channels(each)
+        if dead:
+            shown = ", ".join(map(str, dead[:5])) + (" and more" if len(dead) > 5 else "")
+            found.append(
+                f"output '{name}': channel {shown} is always the same on the chip, and not in float. "
+                "Remedy: bmnet-accuracy names the layer; keep it in float"
+            )
+    for row in numbers.layers.values():
+        used = row.used_codes
+        if used is not None and used < _FEW_CODES and row.peak > 0 and row.varied:
+            found.append(
+                f"layer '{row.layer.name}' uses {used:.1%} of its codes. "
+                "Remedy: another --calibration-method, or samples that are like the real ones"
+            )
+    for output in outputs:
+        if output.error > _LARGE_ERROR:
+            found.append(
+                f"output '{output.name}' is {output.error:.1%} from float. "
+                "Remedy: bmnet-accuracy ranks the layers that cause it"
+            )
+    return found
+
+
+def _constant_channels(numbers: OutputNumbers) -> list[int]:
+    if numbers.low is None or numbers.high is None or numbers.real_low is None or numbers.real_high is None:
+        return []
+    same, varied = numbers.low == numbers.high, numbers.real_high > numbers.real_low
+    return np.flatnonzero(same & varied & (numbers.values > 1)).tolist()

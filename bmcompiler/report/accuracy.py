@@ -1,0 +1,52 @@
+"""The part of the page that says how far a quantized network is from float."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bmcompiler.report.tables import Cell, Heading, table, text
+
+Data = dict[str, Any]
+_OUTPUTS: tuple[Heading, ...] = (
+    ("output", "t long", ""),
+    ("error", "n", "Relative, Euclidean."),
+    ("worst channel", "n", "Its number and its own relative error."),
+)
+_WORST: tuple[Heading, ...] = (
+    ("least exact layers", "t long", "Those that add most error to what they read."),
+    ("op", "t", ""),
+    ("dB", "n", "Signal to quantization noise of the result."),
+    ("codes", "n", "Share of the 256 codes that occur."),
+    ("likely cause", "t long", ""),
+)
+
+
+def accuracy_section(data: Data) -> str:
+    """Errors of outputs and layers; nothing for networks that were not quantized with samples."""
+    found = data["accuracy"]
+    if found is None:
+        return ""
+    outputs = [
+        [text(each["name"]), (f"{each['error']:.3%}", each["error"]), _channel(each)] for each in found["outputs"]
+    ]
+    worst = [
+        [
+            text(each["layer"]),
+            text(each["op"]),
+            (f"{each['sqnr']:.1f}", each["sqnr"]),
+            _codes(each),
+            text(each["cause"]),
+        ]
+        for each in found["worst"]
+    ]
+    heading = f"<h2>Difference from float</h2><p class='legend'>on {found['samples']} of the calibration samples</p>"
+    return heading + table(_OUTPUTS, outputs) + "<p></p>" + table(_WORST, worst)
+
+
+def _channel(each: Data) -> Cell:
+    return f"{each['channel']}: {each['channel_error']:.3%}", each["channel_error"]
+
+
+def _codes(each: Data) -> Cell:
+    used = each["used_codes"]
+    return ("float", 2.0) if used is None else (f"{used:.0%}", used)
