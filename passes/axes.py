@@ -9,7 +9,6 @@ from typing import Any
 
 from bmcompiler.ir import Operation
 from bmcompiler.ops.base import Axes, Axis, Kind, PerAxis, PerAxisPairs, TensorOp
-from bmcompiler.ops.reduce import Arg, Reduce
 
 
 def inverse(order: Sequence[int]) -> tuple[int, ...]:
@@ -57,7 +56,7 @@ class AxisMap:
 
 def removes_axes(op: TensorOp) -> bool:
     """Whether the axes that an op names are missing in its results."""
-    return isinstance(op, (Reduce, Arg)) and not op.keepdims
+    return op.follows_axes and "keepdims" in op.attrs and not op.keepdims
 
 
 def _pairs(axes: AxisMap, entries: Sequence[Any]) -> tuple[Any, ...]:

@@ -16,6 +16,7 @@ from bmcompiler.accuracy.pairs import Pair
 from bmcompiler.accuracy.statistics import LayerNumbers
 from bmcompiler.ir import Operation
 from bmcompiler.ir.keys import is_weight
+from bmcompiler.ops.base import TensorOp
 
 Array = NDArray[Any]
 _CUT_SHARE = 0.5
@@ -23,7 +24,6 @@ _CUT_SHARE = 0.5
 _FEW_CODES = 0.25
 _COARSE_STEPS = 16
 """Steps of 127 below which a channel's weights are coarse."""
-_HEAVY = ("conv", "deconv", "matmul", "scale")
 
 
 def likely_cause(pair: Pair, row: LayerNumbers) -> str:
@@ -104,7 +104,7 @@ def _range(row: LayerNumbers) -> float:
 def _weight(pair: Pair, row: LayerNumbers) -> tuple[Operation, Array] | None:
     """The integer op with weights among those that make the tensor, and its weights."""
     for op in row.layer.ops:
-        if op.short_name in _HEAVY and len(op.operands) > 1 and is_weight(op.operands[1]):
+        if isinstance(op, TensorOp) and op.affine and len(op.operands) > 1 and is_weight(op.operands[1]):
             maker = op.operands[1].op
             assert maker is not None
             weight = pair.compiled.weights[maker.attributes["key"]]

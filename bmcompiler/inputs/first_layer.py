@@ -15,9 +15,8 @@ from bmcompiler.ops.base import TensorOp
 if TYPE_CHECKING:
     from bmcompiler.ir import Module, Operation, Value
 
-_MIXES_CHANNELS = ("conv", "deconv", "matmul")
-_AHEAD = (*_MIXES_CHANNELS, "add", "sub", "mul", "div", "scale", "pad", "permute", "reshape", "cast", "identity")
-"""What may lie between the input and the batch norm: affine, and cheap to run on a few samples."""
+_AHEAD = ("add", "sub", "mul", "div", "pad", "permute", "reshape", "cast")
+"""What may lie between the input and the batch norm beside affine layers: cheap to run on a few samples."""
 _MOST_SAMPLES = 16
 
 
@@ -27,7 +26,7 @@ def first_batch_norm(module: Module) -> Operation | None:
         if op.short_name != "batch_norm":
             continue
         ahead = _ahead(op.operands[0])
-        if ahead is None or sum(each.short_name in _MIXES_CHANNELS for each in ahead) > 1:
+        if ahead is None or sum(each.macs() > 0 for each in ahead) > 1:
             return None
         constant = all(is_weight(value) for value in op.operands[1:])
         return op if constant else None
@@ -58,19 +57,20 @@ def first_layer_ratio(module: Module, norm: Operation, arrays: Mapping[str, Arra
     return ratios if np.isfinite(ratios).all() else None
 
 
-def _ahead(value: Value) -> list[Operation] | None:
-    """The ops that make `value`, weights left out, in order; None when one of them is not in `_AHEAD`."""
+def _ahead(value: Value) -> list[TensorOp] | None:
+    """The ops that make `value`, weights left out, in order; None when one of them may not lie there."""
     if value.op is None or is_weight(value):
         return []
-    if not isinstance(value.op, TensorOp) or value.op.short_name not in _AHEAD or value.op.attributes.get("activation"):
+    op = value.op
+    if not isinstance(op, TensorOp) or not (op.affine or op.opname in _AHEAD) or op.attributes.get("activation"):
         return None
-    parts = [_ahead(operand) for operand in value.op.operands]
-    found: dict[Operation, None] = {}
+    parts = [_ahead(operand) for operand in op.operands]
+    found: dict[TensorOp, None] = {}
     for part in parts:
         if part is None:
             return None
         found.update(dict.fromkeys(part))
-    return [*found, value.op]
+    return [*found, op]
 
 
 def _values_at(module: Module, norm: Operation, arrays: Mapping[str, Array]) -> Array:

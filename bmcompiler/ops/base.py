@@ -187,6 +187,8 @@ class TensorOp(Operation):
     """True where f(permute(x)) = permute(f(x)) with attributes that name axes mapped (kinds `Axis`, `PerAxis`...)."""
     idempotent: ClassVar[bool] = False
     """True where f(f(x)) = f(x), with the same attributes."""
+    saturates: ClassVar[bool] = False
+    """True where the integer form cuts its exact results off at the ends of their element type."""
     affine: ClassVar[bool] = False
     """True where results are products of operand 0 with weights, their sums, and a bias: the work of a network."""
     weight_operands: ClassVar[tuple[str, ...]] = ()

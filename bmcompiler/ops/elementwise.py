@@ -50,6 +50,7 @@ class Arithmetic(Binary):
     wrap = attr(bool, False)
     free_dtype = True
     function: ClassVar[np.ufunc]
+    saturates = True
 
     def evaluate(self, a: Any, b: Any) -> Any:
         if a.dtype.kind == "f" or self.wrap:

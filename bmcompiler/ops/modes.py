@@ -35,6 +35,7 @@ class Products(Activated):
     mode = attr(str, "")
     scale = attr(float, 0.0)
     zero_points = attr(Ints, ())
+    saturates = True
 
 
 def check_quantized(op: Products) -> None:

@@ -49,6 +49,7 @@ class Scale(TensorOp):
     weight_operands = ("weight", "bias")
     affine = True
     follows_axes = True
+    saturates = True
 
     def infer(self) -> TensorType:
         _need_vectors(self, need_axis(self, self.axis, self.input.type.rank))

@@ -131,6 +131,7 @@ class AvgPool(Pool):
     rshift = attr(int, 0)
     scale = attr(float, 0.0)
     free_dtype = True
+    saturates = True
 
     def infer(self) -> TensorType:
         return TensorType(self.infer_shape(), self.input.dtype)

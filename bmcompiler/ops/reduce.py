@@ -84,6 +84,7 @@ class Reduce(TensorOp):
     wrap = attr(bool, False)
     free_dtype = True
     follows_axes = True
+    saturates = True
 
     def infer(self) -> TensorType:
         if self.method not in _METHODS:

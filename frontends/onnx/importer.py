@@ -35,9 +35,6 @@ from bmcompiler.plugins.registry import failure_note
 if TYPE_CHECKING:
     from bmcompiler.frontends.onnx import Shapes
 
-"""Attribute of an op: name (names, for several results) of the ONNX tensors it makes; calibration tables use it."""
-
-_COMPUTING = ("conv", "deconv", "matmul", "scale", "avg_pool", "add", "sub", "mul", "reduce")
 _CUSTOM_GROUP = "bmcompiler.onnx_ops"
 _MAX_DEPTH = 32
 _MAX_EXPANDED = 1 << 16
@@ -293,7 +290,7 @@ class _Importer:
             raise UnsupportedError(error.reason) from None
         types = {result.dtype for result in op.results if result.type.is_integer}
         exact = isinstance(op, (Arithmetic, Reduce)) and (op.wrap or types == {"i32"})
-        if op.short_name in _COMPUTING and types and not exact:
+        if op.saturates and types and not exact:
             raise UnsupportedError(f"computing with elements of type {', '.join(types)} is not supported")
 
 

@@ -178,6 +178,20 @@ def test_affine_ops_are_sums_of_products_with_a_bias(name: str) -> None:
     np.testing.assert_allclose(both + bias, first + second, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("name", claiming(lambda op: op.saturates))
+def test_integer_forms_that_saturate_cut_exact_results_off(name: str) -> None:
+    op, rng = sample(name), np.random.default_rng(2)
+    attributes = dict(op.attributes) | ({"method": "sum"} if name == "reduce" else {})
+    reals = [rng.integers(-128, 128, v.shape).astype(np.float64) for v in op.operands[:2]]
+    (exact,) = evaluate_op(type(op)(values(reals, op), attributes), reals)
+    exact = exact * op.kernel[0] * op.kernel[1] if name == "avg_pool" else exact  # whose integer form sums only
+    result = TensorType(op.type.shape, "i8")
+    whole = [a.astype(np.int8) for a in reals]
+    (found,) = evaluate_op(type(op)(values(whole, op), attributes, [result]), whole)
+    np.testing.assert_array_equal(found, np.clip(np.rint(exact), -128, 127))
+    assert np.isin(found, (-128, 127)).mean() > 0.1
+
+
 @pytest.mark.parametrize("name", claiming(lambda op: op.macs()))
 def test_multiply_accumulates_are_the_products_that_reach_the_results(name: str) -> None:
     """With ones as operands and no padding, the results add up to the number of products."""

@@ -6,9 +6,6 @@ from bmcompiler.ir import Function, Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.quantization.plan import Plan
 
-_SATURATING = frozenset(("conv", "deconv", "matmul", "scale", "batch_norm", "add", "sub", "mul", "avg_pool"))
-"""Their integer forms can end in u8, which cuts at 0 as a relu does."""
-
 
 def unsigned_values(function: Function, plan: Plan) -> set[Value]:
     """Values that become u8.
@@ -27,7 +24,7 @@ def unsigned_values(function: Function, plan: Plan) -> set[Value]:
         source = op.operands[0]
         if op.short_name == "relu" or op in plan.saturating:
             maker = source.op
-            if maker is not None and maker.short_name in _SATURATING and len(source.uses) == 1:
+            if isinstance(maker, TensorOp) and (maker.saturates or maker.affine) and len(source.uses) == 1:
                 found.add(source)
     return found
 
