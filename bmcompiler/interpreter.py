@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bmcompiler.errors import BMError, RuntimeUseError, UnsupportedError
 from bmcompiler.ir import Function, Module, Operation, Value
@@ -44,7 +44,7 @@ def evaluate_op(op: Operation, arrays: list[np.ndarray], target: Target | None =
     return tuple(results)
 
 
-def _device_kernel(op: TensorOp, target: Target | None) -> Kernel | None:
+def _device_kernel(op: TensorOp, target: Target | None) -> Kernel[Any] | None:
     if target is None:
         return None
     from bmcompiler.codegen.partition import cpu_reason

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from bmcompiler.errors import UnsupportedError, UsageError
 from bmcompiler.ir import Function, Module, Operation
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from bmcompiler.bmnet.inst import TensorInst
 
 _Rule = TypeVar("_Rule", bound=Callable[..., bool])
+OpT = TypeVar("OpT", bound="TensorOp")
+"""The class of the ops that a kernel runs."""
 
 
 def rule(text: str, got: str = "", *, last: bool = False) -> Callable[[_Rule], _Rule]:
@@ -38,13 +40,14 @@ def rule(text: str, got: str = "", *, last: bool = False) -> Callable[[_Rule], _
     return mark
 
 
-class Kernel:
+class Kernel(Generic[OpT]):
     """How one chip runs one kind of TensorOp. Rules are checked in the order they are written, base classes first."""
 
     ops: ClassVar[tuple[type[TensorOp], ...]] = ()
     _rules: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
         names: dict[str, None] = {}
         for base in reversed(cls.__mro__):
             names.update((name, None) for name, member in vars(base).items() if hasattr(member, "rule_text"))
@@ -57,7 +60,7 @@ class Kernel:
     def _text(self, name: str) -> str:
         return str(getattr(self, name).rule_text).format(kernel=self)
 
-    def unsupported_reason(self, op: TensorOp) -> str | None:
+    def unsupported_reason(self, op: OpT) -> str | None:
         """None when the kernel takes this op, else the text of the first rule that says no."""
         for name in self._rules:
             method = getattr(self, name)
@@ -66,7 +69,7 @@ class Kernel:
                 return f"{self._text(name)}{got}"
         return None
 
-    def evaluate(self, op: TensorOp, *arrays: Any) -> Any:
+    def evaluate(self, op: OpT, *arrays: Any) -> Any:
         """What the chip computes for `op`, bit for bit; overridden where that differs from the op's own meaning."""
         return op.evaluate(*arrays)
 
@@ -162,7 +165,7 @@ class Target(ABC):
     """Values of --quantize it can compile, the default first."""
 
     @abstractmethod
-    def kernels(self) -> Sequence[Kernel]:
+    def kernels(self) -> Sequence[Kernel[Any]]:
         """All kernels, in the order of the manual, which their rules are."""
 
     @abstractmethod
@@ -178,7 +181,7 @@ class Target(ABC):
         """The commands of a model as text; of one net (input shape) when `net` is given."""
 
     # -- with a default ------------------------------------------------------------------------------------------------
-    def kernel_for(self, op: Operation) -> Kernel | None:
+    def kernel_for(self, op: Operation) -> Kernel[Any] | None:
         """The kernel for the class of an op, None without one; its rules say whether it takes this very op.
 
         By default that of `kernels`, else that of a plugin, which may also serve custom layers that have one.
@@ -193,7 +196,7 @@ class Target(ABC):
             made[found] = self.make_kernel(found)
         return made[found]
 
-    def make_kernel(self, kernel: type[Kernel]) -> Kernel:
+    def make_kernel(self, kernel: type[Kernel[Any]]) -> Kernel[Any]:
         """A plugin's kernel, constructed as the target's own are; by default with nothing."""
         return kernel()
 
@@ -232,11 +235,11 @@ class Target(ABC):
             raise UsageError(f"{self.name} computes in {known}, not in {precision}", remedy=remedy)
 
     @cached_property
-    def _table(self) -> Mapping[type[Operation], Kernel]:
+    def _table(self) -> Mapping[type[Operation], Kernel[Any]]:
         return kernel_table(self.kernels())
 
     @cached_property
-    def _made(self) -> dict[type[Kernel], Kernel]:
+    def _made(self) -> dict[type[Kernel[Any]], Kernel[Any]]:
         return {}
 
 
@@ -259,9 +262,9 @@ def group_layers(level: int) -> str:
     return {0: "", 1: ",group-layers{level=1}"}.get(level, ",group-layers")
 
 
-def kernel_table(kernels: Iterable[Kernel]) -> Mapping[type[Operation], Kernel]:
+def kernel_table(kernels: Iterable[Kernel[Any]]) -> Mapping[type[Operation], Kernel[Any]]:
     """Op class -> kernel. Raises ValueError when two kernels claim one op."""
-    table: dict[type[Operation], Kernel] = {}
+    table: dict[type[Operation], Kernel[Any]] = {}
     for kernel in kernels:
         for cls in kernel.ops:
             if cls in table:

@@ -26,7 +26,7 @@ class Bm1684Target(LaneTarget["Bm1684Program"]):
 
         return MACHINE
 
-    def kernels(self) -> Sequence[Kernel]:
+    def kernels(self) -> Sequence[Kernel[Any]]:
         from bmcompiler.backends.bm1684.kernels.table import KERNELS
 
         return KERNELS

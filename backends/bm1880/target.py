@@ -29,7 +29,7 @@ class Bm1880Target(LaneTarget["Bm1880Program"]):
 
         return MACHINE
 
-    def kernels(self) -> Sequence[Kernel]:
+    def kernels(self) -> Sequence[Kernel[Any]]:
         from bmcompiler.backends.bm1880.kernels import KERNELS
 
         return KERNELS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from bmcompiler.backends.dv.joining import Node, nodes_of
 from bmcompiler.backends.dv.kernels.base import RunKernel
@@ -46,7 +47,7 @@ class _Marks:
     def __init__(self, target: Target) -> None:
         self.target, self.changed = target, False
 
-    def __call__(self, op: TensorOp, kernel: RunKernel, node: Node) -> bool:
+    def __call__(self, op: TensorOp, kernel: RunKernel[Any], node: Node) -> bool:
         if not kernel.keeps_bits(op):
             for inside in node.ops:
                 self.changed |= not is_unrounded(inside)

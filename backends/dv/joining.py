@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from bmcompiler.backends.dv.build import extent_of
 from bmcompiler.backends.dv.geometry import Extent, result
@@ -72,12 +73,12 @@ class Node:
 
 Unit = Node | Operation
 """A run, or an op with commands of its own."""
-MayJoin = Callable[[TensorOp, RunKernel, Node], bool]
+MayJoin = Callable[[TensorOp, RunKernel[Any], Node], bool]
 """Whether an op may join a run that it fits."""
 
 
 def nodes_of(
-    ops: Iterable[Operation], kernel_of: Callable[[Operation], Kernel | None], may_join: MayJoin
+    ops: Iterable[Operation], kernel_of: Callable[[Operation], Kernel[Any] | None], may_join: MayJoin
 ) -> list[Unit]:
     """The runs of consecutive device ops, each at the place of its last op.
 
@@ -107,7 +108,7 @@ def nodes_of(
     return list(units)
 
 
-def _alone(op: TensorOp, kernel: RunKernel) -> list[Node]:
+def _alone(op: TensorOp, kernel: RunKernel[Any]) -> list[Node]:
     """The runs of an op that joins no other."""
     parts = kernel.parts(op)
     source: Key = op.operands[0]
@@ -121,7 +122,9 @@ def _alone(op: TensorOp, kernel: RunKernel) -> list[Node]:
     return nodes
 
 
-def _join(op: TensorOp, kernel: RunKernel, made: dict[Value, Node], may_join: MayJoin) -> tuple[Node | None, list[str]]:
+def _join(
+    op: TensorOp, kernel: RunKernel[Any], made: dict[Value, Node], may_join: MayJoin
+) -> tuple[Node | None, list[str]]:
     """The run that `op` has joined, else why it has not: one sentence per run that it might have."""
     places = {value: place for place, value in enumerate(made)}
     candidates = [value for value in dict.fromkeys(op.operands) if value in made]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from bmcompiler.backends.dv.build import Place, extent_of, map_bytes, samples_of
 from bmcompiler.backends.dv.chains import Group, Hosts, Readers, Step, groups_of, memory_of, merged
@@ -19,7 +20,7 @@ from bmcompiler.target import Kernel
 
 MAP_ALIGN = 64
 
-KernelOf = Callable[[Operation], Kernel | None]
+KernelOf = Callable[[Operation], Kernel[Any] | None]
 
 
 @dataclass
@@ -47,7 +48,7 @@ def plan_device(
     Raises UnsupportedError for an op that is marked as unrounded though its reader cannot join it.
     """
 
-    def may_join(op: TensorOp, kernel: RunKernel, node: Node) -> bool:
+    def may_join(op: TensorOp, kernel: RunKernel[Any], node: Node) -> bool:
         return is_unrounded(node.ops[-1]) or (level > 0 and kernel.keeps_bits(op))
 
     units = nodes_of(ops, kernel_of, may_join)

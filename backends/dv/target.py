@@ -22,7 +22,7 @@ class DvTarget(Target):
     name = "dv700"
     precisions: Sequence[str] = ("f16", "int8")
 
-    def kernels(self) -> Sequence[Kernel]:
+    def kernels(self) -> Sequence[Kernel[Any]]:
         """All kernels, in the order of the manual."""
         from bmcompiler.backends.dv.kernels import KERNELS
 

@@ -40,7 +40,7 @@ class LaneTarget(Target, Generic[P]):
     def command_totals(self, program: P, model: Any) -> dict[str, int]:
         """What the summary says of the commands of a program, the first one of its model."""
 
-    def make_kernel(self, kernel: type[Kernel]) -> Kernel:
+    def make_kernel(self, kernel: type[Kernel[Any]]) -> Kernel[Any]:
         """Kernels derived from those for lanes take the machine."""
         return kernel(self.machine()) if issubclass(kernel, LaneKernel) else kernel()
 

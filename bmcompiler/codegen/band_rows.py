@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 from bmcompiler.codegen.pieces import Fill, Piece, dense
 from bmcompiler.codegen.strided_copy import Dim
-from bmcompiler.ops.bands import FromBands, ToBands
-from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.bands import FromBands, RegroupBands, ToBands
+
+BandOp = ToBands | RegroupBands | FromBands
 
 
 @dataclass(frozen=True)
@@ -42,13 +43,13 @@ class Run:
     count: int
 
 
-def source_cut(op: TensorOp) -> Cut:
+def source_cut(op: BandOp) -> Cut:
     """How the operand of an op on bands lies."""
     bands, _, rows, _ = op.operands[0].shape
     return Cut(rows if isinstance(op, ToBands) else op.height, bands, rows)
 
 
-def target_cut(op: TensorOp) -> Cut:
+def target_cut(op: BandOp) -> Cut:
     """How its result lies."""
     if isinstance(op, FromBands):
         return Cut(op.height, 1, op.height)
@@ -109,7 +110,7 @@ def moves(source: Cut, target: Cut, by: tuple[int, int], to: tuple[int, int]) ->
     return found
 
 
-def band_pieces(op: TensorOp) -> Iterator[Piece | Fill]:
+def band_pieces(op: BandOp) -> Iterator[Piece | Fill]:
     """to_bands, regroup_bands or from_bands as copies between dense tensors."""
     source, target = op.operands[0], op.result
     _, channels, _, width = target.shape

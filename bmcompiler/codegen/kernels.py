@@ -16,29 +16,29 @@ from bmcompiler.ir import Value
 from bmcompiler.ir.keys import is_weight
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.shape import Reshape
-from bmcompiler.target import Kernel, rule
+from bmcompiler.target import Kernel, OpT, rule
 
 
-class DeviceKernel(Kernel):
+class DeviceKernel(Kernel[OpT]):
     """A kernel that emits commands through its chip's build."""
 
-    def emit(self, op: TensorOp, build: Any) -> Moved:
+    def emit(self, op: OpT, build: Any) -> Moved:
         """Emit all commands of one op; returns what they move."""
         raise TypeError(f"{type(self).__name__} emits nothing")
 
-    def estimate(self, op: TensorOp) -> int | None:
+    def estimate(self, op: OpT) -> int | None:
         """Estimated cycles of the op, transfers and overlap included; None when the kernel has no estimate."""
         return None
 
-    def uses_local_memory(self, op: TensorOp) -> bool:
+    def uses_local_memory(self, op: OpT) -> bool:
         """False when the op only moves data inside global memory."""
         return True
 
-    def whole(self, op: TensorOp) -> TileWork | None:
+    def whole(self, op: OpT) -> TileWork | None:
         """The op as one tile, when it can be computed so; values may then stay in local memory between ops."""
         return None
 
-    def boxed(self, op: TensorOp, box: Box) -> TileWork | None:
+    def boxed(self, op: OpT, box: Box) -> TileWork | None:
         """What computes `box` of the 4-D result alone, from boxes of the operands; None when that cannot be.
 
         Buffers say what they hold (`Buffer.holds`), so that other ops may make it and read it.
@@ -46,40 +46,40 @@ class DeviceKernel(Kernel):
         return None
 
     @rule("Results must not be empty")
-    def something_to_do(self, op: TensorOp) -> bool:
+    def something_to_do(self, op: OpT) -> bool:
         return all(v.type.size for v in (*op.operands, *op.results))
 
 
-class LocalKernel(DeviceKernel):
+class LocalKernel(DeviceKernel[OpT]):
     """An op computed in local memory tile by tile: subclasses give the grid and the work of one tile."""
 
     tiler: Tiler
     only_in_commands: ClassVar[tuple[str, ...]] = ()
     """Attributes that commands hold and that tilings do not depend on, but for what `tiling_facts` says of them."""
 
-    def tiling_facts(self, op: TensorOp) -> Hashable:
+    def tiling_facts(self, op: OpT) -> Hashable:
         """What of the attributes `only_in_commands` decides buffers or cycles of a tile."""
         return ()
 
-    def grid(self, op: TensorOp) -> tuple[Axis, ...]:
+    def grid(self, op: OpT) -> tuple[Axis, ...]:
         """Axes n, c, h, w of the result."""
         raise TypeError(f"{type(self).__name__} has no grid")
 
-    def work(self, op: TensorOp, box: Box) -> TileWork:
+    def work(self, op: OpT, box: Box) -> TileWork:
         """Buffers and computation of the result's `box`."""
         raise TypeError(f"{type(self).__name__} has no work")
 
-    def whole_work(self, op: TensorOp, box: Box) -> TileWork:
+    def whole_work(self, op: OpT, box: Box) -> TileWork:
         """`work` of the whole result or a part of it, best in layouts that other ops read."""
         return self.work(op, box)
 
-    def emit(self, op: TensorOp, build: Any) -> Moved:
+    def emit(self, op: OpT, build: Any) -> Moved:
         tiling = self.tiling(op)
         if tiling is None:
             raise UnsupportedError(f"the smallest tile exceeds {self.tiler.lane_bytes} bytes of local memory per lane")
         return emit_tiles(build, self.grid(op), lambda box: self.work(op, box), tiling, self.tiler)
 
-    def tiling(self, op: TensorOp) -> Tiling | None:
+    def tiling(self, op: OpT) -> Tiling | None:
         """The best tiling, None when nothing fits; ops that differ in their values only share one search."""
         attributes = tuple(
             (name, value)
@@ -90,20 +90,20 @@ class LocalKernel(DeviceKernel):
         key = (op.name, attributes, self.tiling_facts(op), types, tuple(map(is_activation, op.operands)))
         return self.tiler.choose(self.grid(op), lambda box: self.work(op, box), key)
 
-    def estimate(self, op: TensorOp) -> int | None:
+    def estimate(self, op: OpT) -> int | None:
         tiling = self.tiling(op)
         return None if tiling is None else self.tiler.estimate(self.grid(op), lambda box: self.work(op, box), tiling)
 
-    def whole(self, op: TensorOp) -> TileWork | None:
+    def whole(self, op: OpT) -> TileWork | None:
         grid = self.grid(op)
         return self._part(op, grid, tuple((0, axis.size) for axis in grid))
 
-    def boxed(self, op: TensorOp, box: Box) -> TileWork | None:
+    def boxed(self, op: OpT, box: Box) -> TileWork | None:
         grid = self.grid(op)
         same_axes = len(op.results) == 1 and tuple(axis.size for axis in grid) == op.type.shape
         return self._part(op, grid, box) if same_axes and all(map(_allows, grid, box)) else None
 
-    def _part(self, op: TensorOp, grid: tuple[Axis, ...], box: Box) -> TileWork | None:
+    def _part(self, op: OpT, grid: tuple[Axis, ...], box: Box) -> TileWork | None:
         if any(hi - lo > (axis.most or axis.size) for axis, (lo, hi) in zip(grid, box)):
             return None
         if any(lo // axis.period != (hi - 1) // axis.period for axis, (lo, hi) in zip(grid, box) if axis.period):
@@ -114,11 +114,11 @@ class LocalKernel(DeviceKernel):
         return work if needed <= self.tiler.lane_bytes else None
 
     @rule("The smallest tile must fit local memory", last=True)
-    def fits_local_memory(self, op: TensorOp) -> bool:
+    def fits_local_memory(self, op: OpT) -> bool:
         return self.tiling(op) is not None
 
 
-class ViewKernel(DeviceKernel):
+class ViewKernel(DeviceKernel[TensorOp]):
     """reshape: the result is its operand's memory."""
 
     ops = (Reshape,)

@@ -12,7 +12,7 @@ import numpy as np
 from bmcompiler.codegen.runs import Run, runs
 from bmcompiler.codegen.strided_copy import Dim
 from bmcompiler.ir import Value
-from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.shape import Concat, Permute, Split
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def dense(shape: Sequence[int]) -> list[int]:
     return [prod(shape[i + 1 :]) for i in range(len(shape))]
 
 
-def concat_pieces(op: TensorOp) -> Iterator[Piece]:
+def concat_pieces(op: Concat) -> Iterator[Piece]:
     """Each operand into its part of the result of a concat."""
     axis = op.axis % op.type.rank
     offset = 0
@@ -51,7 +51,7 @@ def concat_pieces(op: TensorOp) -> Iterator[Piece]:
         offset += run
 
 
-def split_pieces(op: TensorOp) -> Iterator[Piece]:
+def split_pieces(op: Split) -> Iterator[Piece]:
     """Each result of a split from its part of the operand."""
     source = op.operands[0]
     axis = op.axis % source.type.rank
@@ -63,7 +63,7 @@ def split_pieces(op: TensorOp) -> Iterator[Piece]:
         offset += run
 
 
-def permute_pieces(op: TensorOp) -> Iterator[Piece]:
+def permute_pieces(op: Permute) -> Iterator[Piece]:
     """One strided copy."""
     inside, outside = dense(op.operands[0].shape), dense(op.type.shape)
     dims = [Dim(n, inside[axis], d) for n, axis, d in zip(op.type.shape, op.order, outside)]

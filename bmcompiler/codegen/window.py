@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from bmcompiler.codegen.tiling import Box
-from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.nn import Convolution
+from bmcompiler.ops.pool import Pool
 
 MAX_PAD = 15
 MAX_STEP = 15
@@ -95,9 +96,9 @@ def slide(axes: Sequence[WindowAxis], box: Box) -> Slide:
     return Slide(rows, columns)
 
 
-def window_axes(op: TensorOp) -> tuple[WindowAxis, WindowAxis]:
+def window_axes(op: Convolution | Pool) -> tuple[WindowAxis, WindowAxis]:
     """The window of a conv or a pooling along h and along w."""
     (_, _, h, w), (sh, sw), (top, _, left, _) = op.operands[0].shape, op.strides, op.pads
-    kh, kw = op.kernel if "kernel" in op.attributes else op.operands[1].shape[2:]
-    dh, dw = op.attributes.get("dilations", (1, 1))
+    kh, kw = op.weight.shape[2:] if isinstance(op, Convolution) else op.kernel
+    dh, dw = op.dilations if isinstance(op, Convolution) else op.taps()
     return WindowAxis(h, kh, sh, top, dh), WindowAxis(w, kw, sw, left, dw)

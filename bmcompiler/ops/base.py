@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeVar, overload
+from typing import Any, ClassVar, Generic, NoReturn, TypeVar, overload
 
 from bmcompiler.errors import ShapeError, VerifyError
 from bmcompiler.ir import Block, Location, Module, Operation, TensorType, Value
@@ -220,10 +220,6 @@ class TensorOp(Operation):
         for index, spec in enumerate(cls.ins):
             if vars(spec).setdefault("index", index) != index:
                 raise TypeError(f"{cls.__name__}: operand '{spec.name}' has another place in a base class")
-
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any: ...
 
     # -- what an op defines ------------------------------------------------------------------------------------------
     def infer(self) -> TensorType | Sequence[TensorType]:

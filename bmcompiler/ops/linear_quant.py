@@ -91,7 +91,7 @@ def _need_scale(op: TensorOp, what: str, type: TensorType, *, zero_point: bool =
         raise op.invalid(f"the zero point of {what} must fit {type.dtype}, got {quant.zero_point}")
 
 
-class _Linear(TensorOp):
+class LinearQuant(TensorOp):
     """Operands, attributes and their rules of both directions."""
 
     input = operand()
@@ -129,7 +129,7 @@ class _Linear(TensorOp):
 
 
 @tensorop("quantize_linear")
-class QuantizeLinear(_Linear):
+class QuantizeLinear(LinearQuant):
     """out = saturate(round(x / scale) + zero_point), halves to even, division in the element type of the scale.
 
     %y = "tensorop.quantize_linear"(%x, %s, %z) {dtype = "i8"} : (tensor<1x8x4x4xf32>, tensor<f32>, tensor<i8>)
@@ -161,7 +161,7 @@ class QuantizeLinear(_Linear):
 
 
 @tensorop("dequantize_linear")
-class DequantizeLinear(_Linear):
+class DequantizeLinear(LinearQuant):
     """out = (x - zero_point) * scale, in the element type of the scale.
 
     %y = "tensorop.dequantize_linear"(%x, %s, %z) : (tensor<1x8x4x4xi8>, tensor<f32>, tensor<i8>)

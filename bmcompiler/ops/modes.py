@@ -13,7 +13,7 @@ import numpy as np
 
 from bmcompiler.numeric import arith, quant_modes
 from bmcompiler.numeric.quant_modes import ASYMMETRIC, HIGH, LOW, MODES
-from bmcompiler.ops.base import Ints, TensorOp, attr
+from bmcompiler.ops.base import Ints, attr
 from bmcompiler.ops.rules import BYTES, NARROW, Activated, need_dtype, need_same_dtype, need_shift
 
 _BIAS = {"": ("i16", "u16", "i32"), LOW: ("i16", "u16"), HIGH: ("i16", "u16", "i32", "f32")}
@@ -118,7 +118,7 @@ def _asymmetric(op: Products, sums: Sums, x: Any, weight: Any, bias: Any, over_d
     return quant_modes.asymmetric(sums(x, weight, of_input), crossed, factor, op.type.dtype, bias2, of_output)
 
 
-def corrected_bias(op: TensorOp, weight: Any, bias: Any, over_depth: Callable[[Any], Any]) -> Any:
+def corrected_bias(op: Products, weight: Any, bias: Any, over_depth: Callable[[Any], Any]) -> Any:
     """bias2 of the asymmetric mode: bias - zp_x * sum(w - zp_w), as integers or, with a bias of floats, as f32.
 
     Args: as `finish_products`.

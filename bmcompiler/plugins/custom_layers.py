@@ -31,7 +31,7 @@ CpuFunction: TypeAlias = Callable[..., Any]
 InstFactory: TypeAlias = Callable[[], TensorInst]
 _F = TypeVar("_F", bound=CpuFunction)
 _I = TypeVar("_I", bound=type[TensorInst])
-_K = TypeVar("_K", bound="type[Kernel]")
+_K = TypeVar("_K", bound="type[Kernel[Any]]")
 
 
 def _take(found: Any) -> None:
@@ -50,7 +50,7 @@ _functions: PluginTable[str, CpuFunction] = PluginTable(
 _insts: PluginTable[tuple[str, str], InstFactory] = PluginTable(
     _doors, lambda key: f"the instruction class of custom layer '{key[1]}' for {key[0]}", lambda key: (key[1],)
 )
-_kernels: PluginTable[tuple[str, str, str], type[Kernel]] = PluginTable(
+_kernels: PluginTable[tuple[str, str, str], type[Kernel[Any]]] = PluginTable(
     _doors, lambda key: f"the kernel of '{key[2] or key[1]}' for {key[0]}", lambda key: (key[2] or key[1],)
 )
 """By target, op and sub type ("" but for `customized`)."""
@@ -138,7 +138,7 @@ def register_kernel(target: str, sub_type: str = "") -> Callable[[_K], _K]:
     return register
 
 
-def plugin_kernel(target: str, op: Operation) -> type[Kernel] | None:
+def plugin_kernel(target: str, op: Operation) -> type[Kernel[Any]] | None:
     """The class of a plugin's kernel for the class of an op. Raises PluginError for a clash or a broken plugin."""
     sub_type = op.attributes.get("sub_type", "") if op.short_name == CUSTOMIZED else ""
     built_in = type(op).__module__.startswith(f"{BUILT_IN}.") and not sub_type

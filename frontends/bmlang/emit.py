@@ -16,6 +16,7 @@ from bmcompiler.ir import Block, TensorType, Value, type_of_array
 from bmcompiler.ops import find_op
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.builder import Builder
+from bmcompiler.ops.core import Weight
 
 Array = NDArray[Any]
 
@@ -116,7 +117,7 @@ class Trace(Emit):
         op = value.op
         if not isinstance(op, TensorOp):
             return None
-        if op.opname == "weight":
+        if isinstance(op, Weight):
             array: Array = self._builder.module.weights[op.key]
             return array
         arrays = [self.known(operand) for operand in op.operands]

@@ -28,7 +28,7 @@ from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.codegen.tiling import Box, Buffer, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.nn import Conv, Deconv
+from bmcompiler.ops.nn import Conv, Convolution, Deconv
 from bmcompiler.target import rule
 
 PAIR = 2
@@ -41,11 +41,11 @@ class FloatConvKernel(ConvGeometry):
     ops: ClassVar[tuple[type[TensorOp], ...]] = (Conv,)
 
     @rule("Input, weights, bias and result must be f32")
-    def known_types(self, op: TensorOp) -> bool:
+    def known_types(self, op: Convolution) -> bool:
         return all(v.dtype == "f32" for v in (*op.operands, op.result))
 
     # -- a tile --------------------------------------------------------------------------------------------------------
-    def work(self, op: TensorOp, box: Box) -> TileWork:
+    def work(self, op: Convolution, box: Box) -> TileWork:
         depthwise, dims = self.is_depthwise(op), extents(box)
         c0, c1 = box[1]
         slide = self.slide(op, box, self.channels(op, c0, c1))
@@ -72,14 +72,14 @@ class FloatConvKernel(ConvGeometry):
             self._cycles(op, dims),
         )
 
-    def _cycles(self, op: TensorOp, shape: Shape) -> int:
+    def _cycles(self, op: Convolution, shape: Shape) -> int:
         n, c, h, w = shape
         down, across = self.taps(op)
         steps = down * across + 5 if self.is_depthwise(op) else window_cycles(down * across, self.depth(op), 4)
         return int(n * -(-c // CHIP.lanes) * -(-h * w // PIXELS) * steps)
 
     # -- weights -------------------------------------------------------------------------------------------------------
-    def _dense_weight(self, op: TensorOp, c0: int, c1: int) -> Buffer:
+    def _dense_weight(self, op: Convolution, c0: int, c1: int) -> Buffer:
         taps, depth = prod(self.taps(op)), align_up(self.depth(op), PAIR)
         layout = f"{op.opname} pairs {op.group} {taps}"
         dims = (1, c1 - c0, taps, depth)
@@ -90,7 +90,7 @@ class FloatConvKernel(ConvGeometry):
 
         return Buffer(compact_bytes(dims), "c", 4 * prod(dims), load, True)
 
-    def _depthwise_weight(self, op: TensorOp, c0: int, c1: int) -> Buffer:
+    def _depthwise_weight(self, op: Convolution, c0: int, c1: int) -> Buffer:
         kh, kw = op.weight.shape[2:]
         dims = (1, c1 - c0, kh, kw)
 
@@ -101,7 +101,7 @@ class FloatConvKernel(ConvGeometry):
         return Buffer(compact_bytes(dims), "c", 4 * prod(dims), load, True)
 
     # -- arithmetic ----------------------------------------------------------------------------------------------------
-    def evaluate(self, op: TensorOp, *arrays: Any) -> Any:
+    def evaluate(self, op: Convolution, *arrays: Any) -> Any:
         """The op in the chip's arithmetic and order of sums."""
         x, weight, *bias = arrays
         x, window = self.oriented_input(op, x), self.window(op)
@@ -124,14 +124,14 @@ class FloatDeconvKernel(DeconvGeometry, FloatConvKernel):
     ops = (Deconv,)
 
 
-class ConvKernel(FormsKernel):
+class ConvKernel(FormsKernel[Conv]):
     """conv of floats and of bytes."""
 
     ops = (Conv,)
     kinds = (FloatConvKernel, IntConvKernel)
 
 
-class DeconvKernel(FormsKernel):
+class DeconvKernel(FormsKernel[Deconv]):
     """deconv of floats and of bytes."""
 
     ops = (Deconv,)

@@ -40,29 +40,29 @@ _CHUNK = 1024
 _MAX_COLUMNS = MAX_SIZE // ROW * ROW
 
 
-class FloatMatmulKernel(LocalKernel):
+class FloatMatmulKernel(LocalKernel[Matmul]):
     """matmul: rows and columns of the result are tiled, one batch at a time; constants as operands are packed first."""
 
     ops: ClassVar[tuple[type[TensorOp], ...]] = (Matmul,)
 
     @rule("An operand must be an activation")
-    def some_activation(self, op: TensorOp) -> bool:
+    def some_activation(self, op: Matmul) -> bool:
         return is_activation(op.left) or is_activation(op.right)
 
     @rule("The bias must be a constant")
-    def constant_bias(self, op: TensorOp) -> bool:
+    def constant_bias(self, op: Matmul) -> bool:
         return is_constant(op.bias)
 
     @rule("Operands, bias and result must be f32")
-    def float_types(self, op: TensorOp) -> bool:
+    def float_types(self, op: Matmul) -> bool:
         return all(v.dtype == "f32" for v in (*op.operands, op.result))
 
     @rule("Transposed operands must have at most 65535 rows and columns")
-    def transposable(self, op: TensorOp) -> bool:
+    def transposable(self, op: Matmul) -> bool:
         turned = [v for v, t in ((op.left, op.transpose_left), (op.right, op.transpose_right)) if t]
         return all(max(v.shape[-2:]) <= MAX_SIZE for v in turned)
 
-    def grid(self, op: TensorOp) -> tuple[Axis, ...]:
+    def grid(self, op: Matmul) -> tuple[Axis, ...]:
         product = product_of(op)
         return (
             Axis(product.rows, 1, MAX_SIZE),
@@ -71,7 +71,7 @@ class FloatMatmulKernel(LocalKernel):
             Axis(1),
         )
 
-    def work(self, op: TensorOp, box: Box) -> TileWork:
+    def work(self, op: Matmul, box: Box) -> TileWork:
         product = product_of(op)
         (r0, r1), (c0, c1), (batch, _) = box[:3]
         rows, columns = r1 - r0, c1 - c0
@@ -129,7 +129,7 @@ class FloatMatmulKernel(LocalKernel):
         cycles = rows * groups * (-(-product.depth // 2) + 5 * len(chunks))
         return TileWork(tuple(inputs), (out,), (), compute, cycles)
 
-    def evaluate(self, op: TensorOp, *arrays: Any) -> Any:
+    def evaluate(self, op: Matmul, *arrays: Any) -> Any:
         """The op in the chip's arithmetic and order of sums."""
         left, right, *bias = arrays
         product = product_of(op)
@@ -142,7 +142,7 @@ class FloatMatmulKernel(LocalKernel):
         return activate(self.machine.arithmetic, op.activation, out.reshape(op.type.shape))
 
 
-class MatmulKernel(FormsKernel):
+class MatmulKernel(FormsKernel[Matmul]):
     """matmul of floats and of bytes."""
 
     ops = (Matmul,)
@@ -175,7 +175,7 @@ def _places(address: int, rows: int, chunks: list[tuple[int, int]]) -> list[int]
 
 
 def _load_left(
-    op: TensorOp,
+    op: Matmul,
     product: Product,
     batch: int,
     build: Build,
@@ -192,7 +192,7 @@ def _load_left(
 
 
 def _load_right(
-    op: TensorOp,
+    op: Matmul,
     product: Product,
     batch: int,
     build: Build,

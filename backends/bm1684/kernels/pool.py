@@ -35,60 +35,60 @@ _LOWEST = np.finfo(np.float32).min
 _ONE = np.float32(1)
 
 
-class MaxPoolKernel(PoolKernel):
+class MaxPoolKernel(PoolKernel[MaxPool]):
     """max_pool of f32, i8 and u8: padding is the lowest number, and never wins."""
 
     ops: ClassVar[tuple[type[TensorOp], ...]] = (MaxPool,)
 
     @rule("Input and result must be f32, i8 or u8")
-    def known_types(self, op: TensorOp) -> bool:
+    def known_types(self, op: MaxPool) -> bool:
         return op.input.dtype in ("f32", "i8", "u8")
 
     @rule("Dilated pooling windows are not in the instruction", got="dilations")
-    def no_dilation(self, op: TensorOp) -> bool:
+    def no_dilation(self, op: MaxPool) -> bool:
         return all(d == 1 or k == 1 for d, k in zip(op.dilations, op.kernel))
 
-    def border(self, op: TensorOp) -> int:
+    def border(self, op: MaxPool) -> int:
         if op.input.dtype == "f32":
             return int(_LOWEST.view(np.uint32))
         return int(np.iinfo(op.input.type.numpy).min)
 
-    def cycles(self, op: TensorOp, box: Box) -> int:
+    def cycles(self, op: MaxPool, box: Box) -> int:
         return pool_cycles(self.taps(op), box, item_bytes(op.input))
 
-    def emit_window(self, op: TensorOp, build: Build, slide: Slide, box: Box, ins: list[int], result: int) -> None:
+    def emit_window(self, op: MaxPool, build: Build, slide: Slide, box: Box, ins: list[int], result: int) -> None:
         dims, item = extents(box), item_bytes(op.input)
         signed = None if op.input.dtype == "f32" else op.input.dtype == "i8"
         target, source = (dims, map_at(result, dims, item)), map_at(ins[0], slide.shape, item)
         largest_of(build, target, source, slide.geometry, signed)
 
-    def evaluate(self, op: TensorOp, *arrays: Any) -> Any:
+    def evaluate(self, op: MaxPool, *arrays: Any) -> Any:
         """The op; of floats, padding is the lowest finite one."""
         if op.input.dtype != "f32":
             return op.evaluate(*arrays)
         return largest(self.window(op), arrays[0], float(_LOWEST))
 
 
-class FloatAvgPoolKernel(PoolKernel):
+class FloatAvgPoolKernel(PoolKernel[AvgPool]):
     """avg_pool of f32: the sum of x * (1 / count) where all windows count as many positions, else sum * (1 / count)."""
 
     ops: ClassVar[tuple[type[TensorOp], ...]] = (AvgPool,)
 
     @rule("Input and result must be f32")
-    def known_types(self, op: TensorOp) -> bool:
+    def known_types(self, op: AvgPool) -> bool:
         return bool(op.input.dtype == "f32")
 
     @staticmethod
-    def factors(op: TensorOp) -> FloatArray:
+    def factors(op: AvgPool) -> FloatArray:
         """1 / count for every position (OH, OW)."""
         return _ONE / np.multiply.outer(op.counts(0), op.counts(1)).astype(np.float32)
 
-    def common_factor(self, op: TensorOp) -> np.float32 | None:
+    def common_factor(self, op: AvgPool) -> np.float32 | None:
         """1 / count where it is the same everywhere."""
         counts = [op.counts(0), op.counts(1)]
         return self.factors(op)[0, 0] if all((c == c[0]).all() for c in counts) else None
 
-    def constants(self, op: TensorOp, box: Box) -> tuple[Buffer, ...]:
+    def constants(self, op: AvgPool, box: Box) -> tuple[Buffer, ...]:
         if self.common_factor(op) is not None:
             return ()
         _, (c0, c1), (y0, y1), (x0, x1) = box
@@ -101,11 +101,11 @@ class FloatAvgPoolKernel(PoolKernel):
 
         return (Buffer(lane_bytes(dims), "hw", 4 * dims[2] * dims[3], load, True),)
 
-    def cycles(self, op: TensorOp, box: Box) -> int:
+    def cycles(self, op: AvgPool, box: Box) -> int:
         scaling = 0 if self.common_factor(op) is not None else pass_cycles(extents(box))
         return pool_cycles(self.taps(op), box, 4) + scaling
 
-    def emit_window(self, op: TensorOp, build: Build, slide: Slide, box: Box, ins: list[int], result: int) -> None:
+    def emit_window(self, op: AvgPool, build: Build, slide: Slide, box: Box, ins: list[int], result: int) -> None:
         common = self.common_factor(op)
         factor = Immediate(int((_ONE if common is None else common).view(np.uint32)))
         target, source = (extents(box), map_at(result, extents(box))), map_at(ins[0], slide.shape)
@@ -113,7 +113,7 @@ class FloatAvgPoolKernel(PoolKernel):
         if common is None:
             _emit_scaling(build, box, result, ins[1])
 
-    def evaluate(self, op: TensorOp, *arrays: Any) -> Any:
+    def evaluate(self, op: AvgPool, *arrays: Any) -> Any:
         """The op in the chip's arithmetic and order of sums."""
         window, common = self.window(op), self.common_factor(op)
         weight = np.full((op.input.shape[1], op.kernel[0] * op.kernel[1]), _ONE if common is None else common)
@@ -121,13 +121,13 @@ class FloatAvgPoolKernel(PoolKernel):
         return sums if common is not None else multiply(sums, self.factors(op))
 
 
-class AvgPoolKernel(FormsKernel):
+class AvgPoolKernel(FormsKernel[AvgPool]):
     """avg_pool of floats, and of bytes by a shift or by a factor."""
 
     ops = (AvgPool,)
     kinds = (FloatAvgPoolKernel, ShiftedAvgPoolKernel, WordAvgPoolKernel, PackedAvgPoolKernel)
 
-    def form(self, op: TensorOp) -> DeviceKernel:
+    def form(self, op: AvgPool) -> DeviceKernel[Any]:
         if op.input.type.is_float:
             return self.forms[0]
         if not op.scale:

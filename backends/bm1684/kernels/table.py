@@ -1,5 +1,7 @@
 """Kernels of the BM1684: one class per family of TensorOps, found by op class."""
 
+from typing import Any
+
 from bmcompiler.backends.bm1684.kernels.conv import ConvKernel, DeconvKernel
 from bmcompiler.backends.bm1684.kernels.matmul import MatmulKernel
 from bmcompiler.backends.bm1684.kernels.pool import AvgPoolKernel, MaxPoolKernel
@@ -49,7 +51,7 @@ from bmcompiler.backends.lanes.kernels.resample import ResizeKernel, UpsampleKer
 from bmcompiler.backends.lanes.kernels.softmax import HardmaxKernel, SoftmaxKernel
 from bmcompiler.backends.lanes.kernels.view import ViewKernel
 
-_KINDS: tuple[type[DeviceKernel], ...] = (
+_KINDS: tuple[type[DeviceKernel[Any]], ...] = (
     ConvKernel,
     DeconvKernel,
     ViewKernel,

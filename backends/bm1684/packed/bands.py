@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from bmcompiler.backends.bm1684.build import Build
 from bmcompiler.backends.bm1684.chip import CHIP, local_address
@@ -28,54 +29,56 @@ from bmcompiler.backends.bm1684.kernels.base import (
 from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides, global_strides
 from bmcompiler.backends.lanes.kernels.moves import CopyKernel
 from bmcompiler.backends.lanes.operands import Immediate, Words
-from bmcompiler.codegen.band_rows import Cut, Move, band_pieces, gaps, moves, source_cut, target_cut
+from bmcompiler.codegen.band_rows import BandOp, Cut, Move, band_pieces, gaps, moves, source_cut, target_cut
 from bmcompiler.codegen.pieces import Fill, Piece
 from bmcompiler.codegen.tiling import Box, Buffer, TileWork
 from bmcompiler.ops.bands import FromBands, RegroupBands, ToBands
-from bmcompiler.ops.base import TensorOp
 from bmcompiler.target import rule
 
 _SLOTS = 4
 _WORD = 0xFFFF_FFFF
 
 
-class BandsKernel(CopyKernel):
+BandT = TypeVar("BandT", bound=BandOp)
+
+
+class BandsKernel(CopyKernel[BandT]):
     """Base: in local memory where operand and result fit it, else copies inside global memory."""
 
     @rule("The operand must be an activation")
-    def computed(self, op: TensorOp) -> bool:
+    def computed(self, op: BandT) -> bool:
         return is_activation(op.operands[0])
 
-    def pieces(self, op: TensorOp) -> Iterable[Piece | Fill]:
+    def pieces(self, op: BandT) -> Iterable[Piece | Fill]:
         return band_pieces(op)
 
-    def filling(self, op: TensorOp) -> float:
+    def filling(self, op: BandT) -> float:
         return 0 if isinstance(op, FromBands) else float(op.fill)
 
-    def uses_local_memory(self, op: TensorOp) -> bool:
+    def uses_local_memory(self, op: BandT) -> bool:
         return self.whole(op) is not None
 
-    def estimate(self, op: TensorOp) -> int | None:
+    def estimate(self, op: BandT) -> int | None:
         return 2 * op.type.nbytes // BYTES_PER_CYCLE + TILE_CYCLES * sum(1 for _ in self.pieces(op))
 
-    def whole(self, op: TensorOp) -> TileWork | None:
+    def whole(self, op: BandT) -> TileWork | None:
         values = (op.operands[0], op.result)
         if any(item_bytes(v) != 1 or v.shape[0] > _SLOTS or not CHIP.fits_fields(v.shape) for v in values):
             return None
         work = self.local_work(op)
         return work if self.machine.fits(work) else None
 
-    def local_work(self, op: TensorOp) -> TileWork:
+    def local_work(self, op: BandT) -> TileWork:
         """The op in local memory."""
         raise TypeError(f"{type(self).__name__} has no work")
 
 
-class ToBandsKernel(BandsKernel):
+class ToBandsKernel(BandsKernel[ToBands]):
     """to_bands: rows are loaded into the image slot of their band."""
 
     ops = (ToBands,)
 
-    def local_work(self, op: TensorOp) -> TileWork:
+    def local_work(self, op: ToBands) -> TileWork:
         cut, by, dims = target_cut(op), global_strides(dims4(op.x)), dims4(op.result)
         found = moves(source_cut(op), cut, (by[0], by[2]), _row_steps(dims))
         nbytes = sum(move.images * dims[1] * move.count * dims[3] for move in found)
@@ -96,12 +99,12 @@ def _by_the_work(build: Build, address: int) -> None:
     """The rows have no buffer of their own: the work loads them into the result."""
 
 
-class RegroupBandsKernel(BandsKernel):
+class RegroupBandsKernel(BandsKernel[RegroupBands]):
     """regroup_bands: words shifted by a byte for the rows of neighbours, transfers for other bands."""
 
     ops = (RegroupBands,)
 
-    def local_work(self, op: TensorOp) -> TileWork:
+    def local_work(self, op: RegroupBands) -> TileWork:
         source, cut, dims = source_cut(op), target_cut(op), dims4(op.result)
         shifts = source.rows == cut.rows and max(cut.top, cut.bottom) <= cut.rows
 
@@ -115,12 +118,12 @@ class RegroupBandsKernel(BandsKernel):
         return TileWork((_operand(op),), (_result(op),), (), compute, 2 * pass_cycles(dims, 1))
 
 
-class FromBandsKernel(BandsKernel):
+class FromBandsKernel(BandsKernel[FromBands]):
     """from_bands: transfers from the image slots to the first one."""
 
     ops = (FromBands,)
 
-    def local_work(self, op: TensorOp) -> TileWork:
+    def local_work(self, op: FromBands) -> TileWork:
         source, cut = source_cut(op), target_cut(op)
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
@@ -129,11 +132,11 @@ class FromBandsKernel(BandsKernel):
         return TileWork((_operand(op),), (_result(op),), (), compute, 2 * pass_cycles(dims4(op.result), 1))
 
 
-def _operand(op: TensorOp) -> Buffer:
+def _operand(op: BandOp) -> Buffer:
     return activation_in(op.operands[0], dims4(op.operands[0]), _all(dims4(op.operands[0])))
 
 
-def _result(op: TensorOp) -> Buffer:
+def _result(op: BandOp) -> Buffer:
     return activation_out(op.result, dims4(op.result), _all(dims4(op.result)))
 
 
@@ -168,7 +171,7 @@ def _move(
     transfer(build, direction, outer, inner, 1)
 
 
-def _move_all(build: Build, op: TensorOp, source: Cut, cut: Cut, address: int, target: int) -> None:
+def _move_all(build: Build, op: BandOp, source: Cut, cut: Cut, address: int, target: int) -> None:
     """Rows from local memory to local memory."""
     before, after = dims4(op.operands[0]), dims4(op.result)
     touched = [plane(address, before, 1)], [plane(target, after, 1)]
@@ -252,7 +255,7 @@ def _steps(rows: _Rows, filling: int) -> Iterator[tuple[Eu, int]]:
         yield Eu.OR, filling
 
 
-def _shift_rows(build: Build, op: TensorOp, cut: Cut, source: int, target: int) -> None:
+def _shift_rows(build: Build, op: ToBands | RegroupBands, cut: Cut, source: int, target: int) -> None:
     """A command per group of rows; further ones clear or fill what is not in the image."""
     before, after = dims4(op.operands[0]), dims4(op.result)
     by, to = aligned_strides((1, *before[1:])), aligned_strides((1, *after[1:]))

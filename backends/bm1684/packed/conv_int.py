@@ -33,7 +33,7 @@ from bmcompiler.backends.lanes.windows import Geometry
 from bmcompiler.codegen.tiling import Box, Buffer, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.nn import Conv, Deconv
+from bmcompiler.ops.nn import Conv, Convolution, Deconv, Matmul
 from bmcompiler.target import Kernel, rule
 
 QUAD = 4
@@ -57,33 +57,33 @@ class IntConvKernel(ConvGeometry):
     ops: ClassVar[tuple[type[TensorOp], ...]] = (Conv,)
     only_in_commands = ("scale", "rshift")
 
-    def tiling_facts(self, op: TensorOp) -> Hashable:
+    def tiling_facts(self, op: Convolution) -> Hashable:
         return Finish(op).tiling_facts
 
     @rule("The result must be i8, u8, i16 or u16")
-    def known_result(self, op: TensorOp) -> bool:
+    def known_result(self, op: Convolution) -> bool:
         return op.type.dtype in ("i8", "u8", "i16", "u16")
 
     @rule("A bias that is added before the shift must be i16 or u16")
-    def known_bias(self, op: TensorOp) -> bool:
-        return not Finish(op).adds_bias or op.bias.dtype in ("i16", "u16")
+    def known_bias(self, op: Convolution) -> bool:
+        return op.bias is None or not Finish(op).adds_bias or op.bias.dtype in ("i16", "u16")
 
     @rule("The sums must fit 32 bits: fewer input channels, or a smaller window")
-    def exact_sums(self, op: TensorOp) -> bool:
+    def exact_sums(self, op: Convolution) -> bool:
         return Finish(op).fits_accumulator(self.depth(op) * prod(self.taps(op)))
 
-    def border(self, op: TensorOp) -> int:
+    def border(self, op: Convolution) -> int:
         return op.zero_points[0] & 0xFF if op.zero_points else 0
 
-    def fills(self, op: TensorOp) -> bool:
+    def fills(self, op: Convolution) -> bool:
         return self.border(op) != 0 or super().fills(op)
 
-    def evaluate(self, op: TensorOp, *arrays: Any) -> Any:
+    def evaluate(self, op: Convolution, *arrays: Any) -> Any:
         """The op itself: sums are exact and rounding is the op's."""
         return Kernel.evaluate(self, op, *arrays)
 
     # -- a tile --------------------------------------------------------------------------------------------------------
-    def whole_work(self, op: TensorOp, box: Box) -> TileWork:
+    def whole_work(self, op: Convolution, box: Box) -> TileWork:
         """Without bands, and packed: the result stays in the layout that other ops read."""
         work = self.work(op, box, whole=True)
         if not self.folds_rows(op) or tuple(hi for _, hi in box) != op.type.shape or any(lo for lo, _ in box):
@@ -91,7 +91,7 @@ class IntConvKernel(ConvGeometry):
         folded = fold_inside(self, op, work)
         return folded if self.fits(folded) else work
 
-    def work(self, op: TensorOp, box: Box, whole: bool = False) -> TileWork:
+    def work(self, op: Convolution, box: Box, whole: bool = False) -> TileWork:
         finish, (c0, c1) = Finish(op), box[1]
         bands, slides, dims = self._parts(op, [box] if whole else self._cut(op, finish, box))
         weights = self._weights(op, finish, c0, c1)
@@ -136,7 +136,7 @@ class IntConvKernel(ConvGeometry):
             cycles += 2 * pass_cycles(slides[0].shape, 1)
         return TileWork(tuple(inputs), (out,), scratch, compute, cycles)
 
-    def _bands(self, op: TensorOp, box: Box) -> list[Box]:
+    def _bands(self, op: Convolution, box: Box) -> list[Box]:
         """A tile of a single image in up to four bands of rows, which fill the image slots of words.
 
         The last one overlaps where the rows do not divide. Inserted zeros have no place in the padding of a band.
@@ -149,7 +149,7 @@ class IntConvKernel(ConvGeometry):
         starts = (min(y0 + k * rows, y1 - rows) for k in range(count))
         return [((n0, n1), channels, (y, y + rows), columns) for y in starts]
 
-    def _cut(self, op: TensorOp, finish: Finish, box: Box) -> list[Box]:
+    def _cut(self, op: Convolution, finish: Finish, box: Box) -> list[Box]:
         """A tile as it is or in bands, whichever takes less time; tiles that share their input are cut alike."""
         channels = box[1] if op.group > 1 else (0, op.type.shape[1])
         judged: Box = (box[0], channels, *box[2:])
@@ -157,14 +157,14 @@ class IntConvKernel(ConvGeometry):
         plain, banded = (self._time(op, finish, *self._parts(op, bands)[1:]) for bands in choices)
         return [box] if plain <= banded else self._bands(op, box)
 
-    def _parts(self, op: TensorOp, bands: list[Box]) -> tuple[list[Box], list[Slide], Shape]:
+    def _parts(self, op: Convolution, bands: list[Box]) -> tuple[list[Box], list[Slide], Shape]:
         """Bands, their inputs, and the shape of the tile of results."""
         channels = self.channels(op, *bands[0][1])
         slides = [self.slide(op, band, channels, fill_rows=len(bands) > 1) for band in bands]
         n, c, h, w = extents(bands[0])
         return bands, slides, (max(n, len(bands)), c, h, w)
 
-    def _time(self, op: TensorOp, finish: Finish, slides: list[Slide], dims: Shape) -> float:
+    def _time(self, op: Convolution, finish: Finish, slides: list[Slide], dims: Shape) -> float:
         """Cycles of the longer of computing and moving; bands compute faster and move in more and shorter runs."""
         n, c, h, w = dims
         item = op.type.numpy.itemsize
@@ -173,14 +173,14 @@ class IntConvKernel(ConvGeometry):
         computed = self._cycles(op, dims) * (1 + finish.crossed) + finish.cycles(dims)
         return max(float(computed), loads + n * (_STORE_START + c * run / _BUS))
 
-    def _cycles(self, op: TensorOp, dims: Shape) -> int:
+    def _cycles(self, op: Convolution, dims: Shape) -> int:
         n, c, h, w = words_of(dims, 1)
         taps = prod(self.taps(op))
         steps = taps + START_CYCLES if self.is_depthwise(op) else window_cycles(taps, self.depth(op), 1)
         return int(n * -(-c // CHIP.lanes) * -(-h * w // PIXELS) * steps)
 
     # -- constants -----------------------------------------------------------------------------------------------------
-    def _weights(self, op: TensorOp, finish: Finish, c0: int, c1: int) -> list[Buffer]:
+    def _weights(self, op: Convolution, finish: Finish, c0: int, c1: int) -> list[Buffer]:
         """The weights; of depthwise convolutions also those that are all the zero point.
 
         A constant kernel means something else there (bm1684.md 6.2).
@@ -198,12 +198,12 @@ class IntConvKernel(ConvGeometry):
             found.append(weight_buffer(op.weight, layout, lambda w: np.full_like(w, point), row, c0, c1))
         return found
 
-    def _packing(self, op: TensorOp, pack: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
+    def _packing(self, op: Convolution, pack: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
         return lambda w: pack(self.oriented(op, w))
 
-    def _vector(self, op: TensorOp, finish: Finish, c0: int, c1: int) -> Buffer:
+    def _vector(self, op: Convolution, finish: Finish, c0: int, c1: int) -> Buffer:
         """The bias of the sums, or the numbers added at the end."""
-        if finish.adds_bias:
+        if op.bias is not None and finish.adds_bias:
             return vector_buffer(op.bias, "plain", np.asarray, 2, c0, c1)
         return real_vector_buffer(op, finish, over_depth, c0, c1)
 
@@ -266,7 +266,7 @@ def vector_buffer(
 
 
 def real_vector_buffer(
-    op: TensorOp, finish: Finish, over_depth: Callable[[np.ndarray], np.ndarray], c0: int, c1: int
+    op: Convolution | Matmul, finish: Finish, over_depth: Callable[[np.ndarray], np.ndarray], c0: int, c1: int
 ) -> Buffer:
     """fl(fl(bias) * scale), of the corrected bias in the asymmetric mode: what is added at the end (bmlang.md 3.3)."""
     _, weight, *biases = op.operands

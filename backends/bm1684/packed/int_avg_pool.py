@@ -22,7 +22,7 @@ from bmcompiler.backends.lanes.recipes.rounding import narrow_to_float
 from bmcompiler.backends.lanes.windows import Geometry
 from bmcompiler.codegen.tiling import Box, TileWork
 from bmcompiler.codegen.window import MAX_STEP
-from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.pool import AvgPool
 
 _LARGEST = {"i8": 32767 // 128, "u8": 65535 // 255}
 """Elements whose sum fits 16 bits, by type."""
@@ -44,7 +44,7 @@ class Stages(NamedTuple):
         return self.rest != (1, 1)
 
 
-def stages(op: TensorOp) -> Stages | None:
+def stages(op: AvgPool) -> Stages | None:
     """How the windows of an average are summed, None when 16 bits are too few.
 
     A window may be cut into equal parts where windows stand side by side and cover the input.
@@ -78,7 +78,7 @@ def _cycles(outputs: int) -> Callable[[Stages], int]:
 class PackedAvgPoolKernel(IntAvgPool):
     """Sums of four images at a time in 16 bits, added up in fp32 where windows are larger, and back to packed bytes."""
 
-    def work(self, op: TensorOp, box: Box) -> TileWork:
+    def work(self, op: AvgPool, box: Box) -> TileWork:
         found = stages(op)
         assert found is not None  # `AvgPoolKernel.form`
         slide, dims = self.slide(op, box, box[1]), extents(box)

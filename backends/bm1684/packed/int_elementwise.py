@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from bmcompiler.backends.bm1684.build import Build, extents, lane_bytes
 from bmcompiler.backends.bm1684.chip import CHIP
@@ -44,7 +44,7 @@ from bmcompiler.ops.integer import (
     RoundRshift,
     SubShift,
 )
-from bmcompiler.target import rule
+from bmcompiler.target import OpT, rule
 
 
 def operand_shapes(op: TensorOp) -> tuple[tuple[int, ...], ...]:
@@ -55,7 +55,7 @@ def operand_shapes(op: TensorOp) -> tuple[tuple[int, ...], ...]:
     return tuple(v.shape for v in op.operands)
 
 
-class PackedKernel(LocalKernel):
+class PackedKernel(LocalKernel[TensorOp]):
     """Commands on bytes of four images, or halfwords of two, in a word (bm1684.md 4.2, 6.4)."""
 
     @rule("An operand must be an activation, not all of them constants")
@@ -135,77 +135,77 @@ def _operand(value: Value, view: Shape, strides: Strides, box: Box) -> tuple[Buf
     return buffer, Packed(0, item, False, local, one=n != dims[0])  # type: ignore[arg-type]
 
 
-class _PackedFirst(FormsKernel):
+class _PackedFirst(FormsKernel[OpT]):
     """Packed integers where that is exact; the second form is slower, or for other element types."""
 
-    def form(self, op: TensorOp) -> DeviceKernel:
+    def form(self, op: OpT) -> DeviceKernel[Any]:
         return self.forms[program(op) is None]
 
 
-class IntegerKernel(_PackedFirst):
+class IntegerKernel(_PackedFirst[TensorOp]):
     """Integer arithmetic."""
 
     ops = (AddShift, SubShift, MulShift, MulsShift, AddsShift, RoundRshift, MacShift, Maxs, Mins)
-    kinds: ClassVar[tuple[type[DeviceKernel], ...]] = (PackedKernel, IntWordsKernel)
+    kinds: ClassVar[tuple[type[DeviceKernel[Any]], ...]] = (PackedKernel, IntWordsKernel)
 
-    def form(self, op: TensorOp) -> DeviceKernel:
+    def form(self, op: TensorOp) -> DeviceKernel[Any]:
         packed, words = self.forms
         return super().form(op) if type(op) in words.ops else packed
 
 
-class BitForms(_PackedFirst):
+class BitForms(_PackedFirst[TensorOp]):
     """bit_and, bit_or, bit_xor, bit_not."""
 
     ops = BitKernel.ops
     kinds = (PackedKernel, BitKernel)
 
 
-class CompareForms(_PackedFirst):
+class CompareForms(_PackedFirst[TensorOp]):
     """compare."""
 
     ops = CompareKernel.ops
     kinds = (PackedKernel, CompareKernel)
 
 
-class WhereForms(_PackedFirst):
+class WhereForms(_PackedFirst[TensorOp]):
     """where."""
 
     ops = WhereKernel.ops
     kinds = (PackedKernel, WhereKernel)
 
 
-class CastForms(_PackedFirst):
+class CastForms(_PackedFirst[TensorOp]):
     """cast."""
 
     ops = CastKernel.ops
     kinds = (PackedKernel, CastKernel)
 
 
-class BinaryForms(FormsKernel):
+class BinaryForms(FormsKernel[TensorOp]):
     """add, sub, mul, max, min of floats and integers; div and pow of floats."""
 
     ops = BinaryKernel.ops
     kinds = (BinaryKernel, IntegerKernel)
 
-    def form(self, op: TensorOp) -> DeviceKernel:
+    def form(self, op: TensorOp) -> DeviceKernel[Any]:
         return self.forms[not op.type.is_float and isinstance(op, (Add, Sub, Mul, Max, Min))]
 
 
-class FunctionForms(FormsKernel):
+class FunctionForms(FormsKernel[TensorOp]):
     """Functions of one float tensor, relu also of integers."""
 
     ops = FunctionKernel.ops
     kinds = (FunctionKernel, IntegerKernel)
 
-    def form(self, op: TensorOp) -> DeviceKernel:
+    def form(self, op: TensorOp) -> DeviceKernel[Any]:
         return self.forms[not op.type.is_float and isinstance(op, Relu)]
 
 
-class ChannelForms(FormsKernel):
+class ChannelForms(FormsKernel[TensorOp]):
     """prelu, scale and batch_norm of floats, prelu also of bytes."""
 
     ops = ChannelKernel.ops
     kinds = (ChannelKernel, IntegerKernel)
 
-    def form(self, op: TensorOp) -> DeviceKernel:
+    def form(self, op: TensorOp) -> DeviceKernel[Any]:
         return self.forms[not op.type.is_float and isinstance(op, Prelu)]

@@ -33,8 +33,7 @@ from bmcompiler.backends.lanes.recipes import Plane, Recorder, Register, Steps
 from bmcompiler.backends.lanes.recipes.rounding import quantize
 from bmcompiler.codegen.tiling import Box, Buffer
 from bmcompiler.numeric.quant_modes import ASYMMETRIC, HIGH, LOW, rescale
-from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.modes import corrected_bias
+from bmcompiler.ops.modes import Products, corrected_bias
 
 Numbers = NDArray[Any]
 
@@ -57,7 +56,7 @@ class Finish:
         in_words: whether results lie one per word.
     """
 
-    def __init__(self, op: TensorOp) -> None:
+    def __init__(self, op: Products) -> None:
         self.op = op
         data, weight, *bias = op.operands
         self.dtype = op.type.numpy

@@ -27,7 +27,6 @@ from bmcompiler.backends.lanes.kernels.elementwise import result_buffer
 from bmcompiler.backends.lanes.kernels.forms import FormsKernel
 from bmcompiler.backends.lanes.recipes import Recorder, Register
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
-from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.integer import Lut
 from bmcompiler.target import rule
 
@@ -35,17 +34,17 @@ _TABLE_BYTES = 4 * 256
 _SLOTS = 4  # images of bytes in a word
 
 
-class _LutKernel(LocalKernel):
+class _LutKernel(LocalKernel[Lut]):
     """Base: which tables there are."""
 
     ops = (Lut,)
 
     @rule("The operand must be an activation, the table a constant")
-    def constant_table(self, op: TensorOp) -> bool:
+    def constant_table(self, op: Lut) -> bool:
         return is_activation(op.x) and is_constant(op.table)
 
     @rule("Entries of the table must not exceed 32 bits")
-    def known_entries(self, op: TensorOp) -> bool:
+    def known_entries(self, op: Lut) -> bool:
         return item_bytes(op.table) <= 4
 
 
@@ -56,10 +55,10 @@ class ByteLutKernel(_LutKernel):
     the byte of the image: shift, lookup and or for each but the first.
     """
 
-    def grid(self, op: TensorOp) -> tuple[Axis, ...]:
+    def grid(self, op: Lut) -> tuple[Axis, ...]:
         return elementwise_grid(flat_view(op.type.shape, 1), 1)
 
-    def work(self, op: TensorOp, box: Box) -> TileWork:
+    def work(self, op: Lut, box: Box) -> TileWork:
         view, dims = flat_view(op.type.shape, 1), extents(box)
         words, slots = words_of(dims, 1), min(dims[0], _SLOTS)
         tables = min(view[0], _SLOTS)
@@ -82,10 +81,10 @@ class ByteLutKernel(_LutKernel):
 class WordLutKernel(_LutKernel):
     """One byte per word, entries of every type: a single command looks up all of them."""
 
-    def grid(self, op: TensorOp) -> tuple[Axis, ...]:
+    def grid(self, op: Lut) -> tuple[Axis, ...]:
         return elementwise_grid(flat_view(op.type.shape))
 
-    def work(self, op: TensorOp, box: Box) -> TileWork:
+    def work(self, op: Lut, box: Box) -> TileWork:
         view, dims = flat_view(op.type.shape), extents(box)
         strides = global_strides(view)
 
@@ -106,13 +105,13 @@ class WordLutKernel(_LutKernel):
         )
 
 
-class LutKernel(FormsKernel):
+class LutKernel(FormsKernel[Lut]):
     """lut of bytes; entries of every type of at most 32 bits."""
 
     ops = (Lut,)
-    kinds: ClassVar[tuple[type[DeviceKernel], ...]] = (ByteLutKernel, WordLutKernel)
+    kinds: ClassVar[tuple[type[DeviceKernel[Any]], ...]] = (ByteLutKernel, WordLutKernel)
 
-    def form(self, op: TensorOp) -> DeviceKernel:
+    def form(self, op: Lut) -> DeviceKernel[Any]:
         return self.forms[item_bytes(op.table) != 1]
 
 

@@ -48,46 +48,46 @@ _BURST = 64  # bytes of the smallest memory access
 _MAX_STEP = 4095  # W stride of a GDMA source (bm1684.md 5.10)
 
 
-class IntMatmulKernel(LocalKernel):
+class IntMatmulKernel(LocalKernel[Matmul]):
     """matmul of i8 and u8 with the modes of conv; the right operand may be an activation."""
 
     ops: ClassVar[tuple[type[TensorOp], ...]] = (Matmul,)
 
     @rule("The left operand must be an activation")
-    def computed_left(self, op: TensorOp) -> bool:
+    def computed_left(self, op: Matmul) -> bool:
         return is_activation(op.left)
 
     @rule("The bias must be a constant")
-    def constant_bias(self, op: TensorOp) -> bool:
+    def constant_bias(self, op: Matmul) -> bool:
         return is_constant(op.bias)
 
     @rule("The right operand must be a constant or an activation, in the asymmetric mode one constant matrix")
-    def known_right(self, op: TensorOp) -> bool:
+    def known_right(self, op: Matmul) -> bool:
         if op.mode == ASYMMETRIC:
             return is_constant(op.right) and prod(op.right.shape[:-2]) == 1
         return is_constant(op.right) or is_activation(op.right)
 
     @rule("The result must be i8, u8, i16 or u16")
-    def known_result(self, op: TensorOp) -> bool:
+    def known_result(self, op: Matmul) -> bool:
         return op.type.dtype in ("i8", "u8", "i16", "u16")
 
     @rule("A bias that is added before the shift must be i16 or u16")
-    def known_bias(self, op: TensorOp) -> bool:
-        return not Finish(op).adds_bias or op.bias.dtype in ("i16", "u16")
+    def known_bias(self, op: Matmul) -> bool:
+        return op.bias is None or not Finish(op).adds_bias or op.bias.dtype in ("i16", "u16")
 
     @rule("The depth of the product must be at most 4095, or a product of two numbers up to 4095 and 4096")
-    def depth_range(self, op: TensorOp) -> bool:
+    def depth_range(self, op: Matmul) -> bool:
         return fold_of(product_of(op).depth) is not None
 
     @rule("The sums must fit 32 bits: a smaller depth")
-    def exact_sums(self, op: TensorOp) -> bool:
+    def exact_sums(self, op: Matmul) -> bool:
         return Finish(op).fits_accumulator(product_of(op).depth)
 
     @rule("A transposed left operand must have at most 4095 columns")
-    def reachable_inputs(self, op: TensorOp) -> bool:
+    def reachable_inputs(self, op: Matmul) -> bool:
         return not op.transpose_left or product_of(op).rows <= _MAX_STEP
 
-    def grid(self, op: TensorOp) -> tuple[Axis, ...]:
+    def grid(self, op: Matmul) -> tuple[Axis, ...]:
         product = product_of(op)
         return (
             Axis(product.rows, 4, MAX_SIZE),
@@ -96,18 +96,18 @@ class IntMatmulKernel(LocalKernel):
             Axis(1),
         )
 
-    def evaluate(self, op: TensorOp, *arrays: Any) -> Any:
+    def evaluate(self, op: Matmul, *arrays: Any) -> Any:
         """The op itself: sums are exact and rounding is the op's."""
         return op.evaluate(*arrays)
 
-    def work(self, op: TensorOp, box: Box) -> TileWork:
+    def work(self, op: Matmul, box: Box) -> TileWork:
         product, finish = product_of(op), Finish(op)
         (r0, r1), (c0, c1), (batch, _) = box[:3]
         images, rows = _images(r1 - r0)
         dims = (images, c1 - c0, rows, 1)
         channels, taps = _fold(product)
         inputs = [_left_buffer(op, product, batch, r0, r1), _right_buffer(op, product, batch, c0, c1)]
-        if finish.adds_bias:
+        if op.bias is not None and finish.adds_bias:
             inputs.append(vector_buffer(op.bias, "plain", np.asarray, 2, c0, c1))
         elif finish.has_vector:
             inputs.append(real_vector_buffer(op, finish, _over_depth(op), c0, c1))
@@ -160,13 +160,13 @@ def _starts(rows: int) -> list[int]:
     return [min(image * each, rows - each) for image in range(images)]
 
 
-def _over_depth(op: TensorOp) -> Any:
+def _over_depth(op: Matmul) -> Any:
     """Sums of the weights behind each column."""
     axis = -1 if op.transpose_right else -2
     return lambda w: w.sum(axis).reshape(-1)
 
 
-def _left_buffer(op: TensorOp, product: Product, batch: int, r0: int, r1: int) -> Buffer:
+def _left_buffer(op: Matmul, product: Product, batch: int, r0: int, r1: int) -> Buffer:
     """Rows of the left operand: those of images of channels x taps."""
     channels, taps = _fold(product)
     images, rows = _images(r1 - r0)
@@ -187,7 +187,7 @@ def _left_buffer(op: TensorOp, product: Product, batch: int, r0: int, r1: int) -
     return Buffer(size, axes, prod(dims), load)
 
 
-def _result_buffer(op: TensorOp, finish: Finish, dims: Shape, starts: list[int], pitch: int) -> Buffer:
+def _result_buffer(op: Matmul, finish: Finish, dims: Shape, starts: list[int], pitch: int) -> Buffer:
     """How a tile is stored, image by image: its columns lie side by side in global memory.
 
     Args: starts: elements of the result before each image. pitch: elements from row to row.
@@ -207,7 +207,7 @@ def _result_buffer(op: TensorOp, finish: Finish, dims: Shape, starts: list[int],
     return Buffer(size, "nchw", prod(dims) * item, store)
 
 
-def _right_buffer(op: TensorOp, product: Product, batch: int, c0: int, c1: int) -> Buffer:
+def _right_buffer(op: Matmul, product: Product, batch: int, c0: int, c1: int) -> Buffer:
     """Columns of the right operand as kernels of channels x taps."""
     channels, taps = _fold(product)
     row = taps * align_up(channels, QUAD)

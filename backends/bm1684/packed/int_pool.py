@@ -21,7 +21,6 @@ from bmcompiler.backends.lanes.kernels.sliding import Slide
 from bmcompiler.backends.lanes.recipes import Recorder, Register, Steps
 from bmcompiler.backends.lanes.recipes.rounding import quantize
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
-from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.pool import AvgPool
 from bmcompiler.target import rule
 
@@ -29,20 +28,20 @@ _BYTES = ("i8", "u8")
 _EXACT = 1 << 24  # sums of whole numbers up to here are exact in fp32
 
 
-class IntAvgPool(PoolKernel):
+class IntAvgPool(PoolKernel[AvgPool]):
     """Base: bytes in and out; evaluation is the op's own, which is exact."""
 
     ops = (AvgPool,)
 
     @rule("Operand and result must be i8 or u8")
-    def known_types(self, op: TensorOp) -> bool:
+    def known_types(self, op: AvgPool) -> bool:
         return op.input.dtype in _BYTES and op.type.dtype in _BYTES
 
-    def cycles(self, op: TensorOp, box: Box) -> int:
+    def cycles(self, op: AvgPool, box: Box) -> int:
         return pool_cycles(self.taps(op), box, 1)
 
     @staticmethod
-    def largest_sum(op: TensorOp) -> int:
+    def largest_sum(op: AvgPool) -> int:
         """Largest magnitude of the sum of a window."""
         return prod(op.kernel) * (255 if op.input.dtype == "u8" else 128)
 
@@ -54,14 +53,14 @@ class ShiftedAvgPoolKernel(IntAvgPool):
     """
 
     @rule("The multiplier must be between -128 and 255", got="multiplier")
-    def multiplier_range(self, op: TensorOp) -> bool:
+    def multiplier_range(self, op: AvgPool) -> bool:
         return bool(-128 <= op.multiplier <= 255)
 
     @rule("The sums must fit 32 bits: a smaller window")
-    def exact_sums(self, op: TensorOp) -> bool:
+    def exact_sums(self, op: AvgPool) -> bool:
         return self.largest_sum(op) * abs(op.multiplier) + (1 << op.rshift >> 1) < 1 << 31
 
-    def constants(self, op: TensorOp, box: Box) -> tuple[Buffer, ...]:
+    def constants(self, op: AvgPool, box: Box) -> tuple[Buffer, ...]:
         c0, c1 = box[1]
         down, across = op.kernel
         dims = (1, c1 - c0, down, across)
@@ -72,7 +71,7 @@ class ShiftedAvgPoolKernel(IntAvgPool):
 
         return (Buffer(compact_bytes(dims, 1), "c", prod(dims), load, True),)
 
-    def emit_window(self, op: TensorOp, build: Build, slide: Slide, box: Box, ins: list[int], result: int) -> None:
+    def emit_window(self, op: AvgPool, build: Build, slide: Slide, box: Box, ins: list[int], result: int) -> None:
         dims, signed_result = extents(box), op.type.dtype == "i8"
         signs = op.input.dtype == "i8", op.multiplier < 0 or (signed_result and op.multiplier <= 127)
         numbers = Integers(1, *signs, shift=op.rshift, unsigned=not signed_result)
@@ -84,7 +83,7 @@ class ShiftedAvgPoolKernel(IntAvgPool):
             tile = Packed(result, 1, False)
             emit_packed(build, Eu.MIN, dims, tile, tile, Number(127, 1, False))
 
-    def evaluate(self, op: TensorOp, *arrays: Any) -> Any:
+    def evaluate(self, op: AvgPool, *arrays: Any) -> Any:
         """The op itself."""
         return op.evaluate(*arrays)
 
@@ -93,14 +92,14 @@ class WordAvgPoolKernel(IntAvgPool):
     """Sums in fp32, where they are exact, times the factor, rounded half away from zero: one element per word."""
 
     @rule("The window must have at most 65793 elements")
-    def exact_sums(self, op: TensorOp) -> bool:
+    def exact_sums(self, op: AvgPool) -> bool:
         return self.largest_sum(op) <= _EXACT
 
-    def grid(self, op: TensorOp) -> tuple[Axis, ...]:
+    def grid(self, op: AvgPool) -> tuple[Axis, ...]:
         n, *rest = super().grid(op)
         return (Axis(n.size, 1, n.most), *rest)
 
-    def work(self, op: TensorOp, box: Box) -> TileWork:
+    def work(self, op: AvgPool, box: Box) -> TileWork:
         slide, dims, steps = self.slide(op, box, box[1]), extents(box), scaled_steps(op)
         source = _words_in(op, slide)
 
@@ -113,12 +112,12 @@ class WordAvgPoolKernel(IntAvgPool):
         scratch = (lane_bytes(dims),) * (1 + steps.registers)
         return TileWork((source,), (out,), scratch, compute, self.cycles(op, box) + steps.cycles(dims))
 
-    def evaluate(self, op: TensorOp, *arrays: Any) -> Any:
+    def evaluate(self, op: AvgPool, *arrays: Any) -> Any:
         """The op itself."""
         return op.evaluate(*arrays)
 
 
-def scaled_steps(op: TensorOp) -> Steps:
+def scaled_steps(op: AvgPool) -> Steps:
     """From the sum of a window, as float, to the result, a word each."""
     limits = np.iinfo(op.type.numpy)
     return MACHINE.recorded(_scaled, 1, float(np.float32(op.scale)), float(limits.min), float(limits.max))
@@ -128,7 +127,7 @@ def _scaled(m: Recorder, x: Register, factor: float, low: float, high: float) ->
     return quantize(m, m.mul(x, factor), low, high)
 
 
-def _words_in(op: TensorOp, slide: Slide) -> Buffer:
+def _words_in(op: AvgPool, slide: Slide) -> Buffer:
     """The input of a tile as floats; zeros around it where the engine does not pad."""
     strides = global_strides(dims4(op.input))
     dims, (top, _, left, _) = extents(slide.source), slide.frame

@@ -24,7 +24,7 @@ _SUMS = (Add, AddShift, AddsShift, RoundRshift, Sub, SubShift, MacShift, MulsShi
 _PRODUCTS = (Mul, MulShift)
 
 
-class IntWordsKernel(ElementwiseKernel):
+class IntWordsKernel(ElementwiseKernel[TensorOp]):
     """Weighted sums and products with a rounding shift and saturation, or modulo the range of the type; relu of i32."""
 
     ops = (*_SUMS, *_PRODUCTS, Relu)

@@ -1,5 +1,7 @@
 """Kernels of the BM1880: one class per family of TensorOps, found by op class."""
 
+from typing import Any
+
 from bmcompiler.backends.bm1880.kernels.base import DeviceKernel
 from bmcompiler.backends.bm1880.kernels.conv import ConvKernel, DeconvKernel
 from bmcompiler.backends.bm1880.kernels.custom import CustomKernel
@@ -25,7 +27,7 @@ from bmcompiler.backends.bm1880.kernels.matmul import MatmulKernel
 from bmcompiler.backends.bm1880.kernels.pool import AvgPoolKernel, MaxPoolKernel
 from bmcompiler.codegen.kernels import ViewKernel
 
-KERNELS: tuple[DeviceKernel, ...] = (
+KERNELS: tuple[DeviceKernel[Any], ...] = (
     ConvKernel(),
     DeconvKernel(),
     MatmulKernel(),

@@ -16,12 +16,13 @@ from bmcompiler.codegen.memory import is_view
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, Tiler
 from bmcompiler.ir import Operation, Value
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.target import OpT
 
 TILER = Tiler(CHIP.lmem_size, CHIP.alignment, bytes_per_cycle=8)
 MAX_CHANNELS = MAX_TPU_DIM // CHIP.lanes * CHIP.lanes
 
 
-class LocalKernel(TiledKernel):
+class LocalKernel(TiledKernel[OpT]):
     """An op computed in the local memory of this chip."""
 
     tiler = TILER

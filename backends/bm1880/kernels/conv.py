@@ -34,7 +34,7 @@ from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.codegen.window import MAX_STEP, Need, WindowAxis, slide, window_axes
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.nn import Conv, Deconv
+from bmcompiler.ops.nn import Conv, Convolution, Deconv
 from bmcompiler.target import rule
 
 _MOST_SHARES = 4
@@ -42,18 +42,18 @@ _SHARE = 131072
 """How many shares the weights of a whole convolution are loaded in, and the least bytes of one."""
 
 
-class ConvKernel(LocalKernel):
+class ConvKernel(LocalKernel[Convolution]):
     """conv: one instruction per tile; channels of a group are tiled by 32 lanes, rows and columns with halo."""
 
     ops: ClassVar[tuple[type[TensorOp], ...]] = (Conv,)
     only_in_commands = ("rshift",)
 
     @rule("Weights and bias must be constants, the input must not be one")
-    def constant_weights(self, op: TensorOp) -> bool:
+    def constant_weights(self, op: Convolution) -> bool:
         return is_activation(op.input) and is_constant(op.weight) and is_constant(op.bias)
 
     @rule("Input and weights must be int8, bias int16, result int8")
-    def integer_types(self, op: TensorOp) -> bool:
+    def integer_types(self, op: Convolution) -> bool:
         return (
             (op.input.dtype, op.weight.dtype) == ("i8", "i8")
             and op.type.dtype == "i8"
@@ -61,54 +61,54 @@ class ConvKernel(LocalKernel):
         )
 
     @rule("Strides must be between 1 and 15 on both axes", got="strides")
-    def stride_range(self, op: TensorOp) -> bool:
+    def stride_range(self, op: Convolution) -> bool:
         return all(1 <= s <= MAX_STEP for s in op.strides)
 
     @rule("Dilations must be between 1 and 16 on both axes", got="dilations")
-    def dilation_range(self, op: TensorOp) -> bool:
+    def dilation_range(self, op: Convolution) -> bool:
         return all(1 <= d <= MAX_STEP + 1 for d in op.dilations)
 
     @rule("The right shift must be between 0 and 31", got="rshift")
-    def shift_range(self, op: TensorOp) -> bool:
+    def shift_range(self, op: Convolution) -> bool:
         return bool(0 <= op.rshift <= 31)
 
     @rule("A group must have at most 4095 input channels, and windows at most 1024 taps per axis")
-    def channel_range(self, op: TensorOp) -> bool:
+    def channel_range(self, op: Convolution) -> bool:
         window = max((k - 1) * d + 1 for k, d in zip(op.weight.shape[2:], op.dilations))
         return bool(op.input.shape[1] // op.group <= MAX_TPU_DIM and window <= 1024)
 
     @rule("Every window must reach into the input, with at most 15 zeros of padding on each side", got="pads")
-    def padding_range(self, op: TensorOp) -> bool:
+    def padding_range(self, op: Convolution) -> bool:
         return all(axis.fits(out) for axis, out in zip(self.windows(op), op.type.shape[2:]))
 
     @rule("An activation inside the op is not possible, it must be an op of its own", got="activation")
-    def no_activation(self, op: TensorOp) -> bool:
+    def no_activation(self, op: Convolution) -> bool:
         return not op.activation
 
     @rule("Only a plain right shift, no quantization mode", got="mode")
-    def plain_shift(self, op: TensorOp) -> bool:
+    def plain_shift(self, op: Convolution) -> bool:
         return not op.mode
 
     # -- geometry ------------------------------------------------------------------------------------------------------
-    def windows(self, op: TensorOp) -> tuple[WindowAxis, WindowAxis]:
+    def windows(self, op: Convolution) -> tuple[WindowAxis, WindowAxis]:
         """The window along h and along w, in the engine's terms."""
         return window_axes(op)
 
-    def pack(self, op: TensorOp) -> tuple[str, Callable[[np.ndarray], np.ndarray]]:
+    def pack(self, op: Convolution) -> tuple[str, Callable[[np.ndarray], np.ndarray]]:
         """Layout name and packer to (O, KH*KW, I/group) (bm1880.md 2.4)."""
         return "conv", lambda w: w.reshape(*w.shape[:2], -1).transpose(0, 2, 1)
 
-    def pack_depthwise(self, op: TensorOp) -> tuple[str, Callable[[np.ndarray], np.ndarray]]:
+    def pack_depthwise(self, op: Convolution) -> tuple[str, Callable[[np.ndarray], np.ndarray]]:
         """Layout name and packer to (C, KH, KW); a dilated kernel is stored with zeros, the call has no dilation."""
         dh, dw = op.dilations
         return f"depthwise {dh} {dw}", lambda w: dilated(w.reshape(-1, *w.shape[2:]), dh, dw)
 
     @staticmethod
-    def is_depthwise(op: TensorOp) -> bool:
+    def is_depthwise(op: Convolution) -> bool:
         """Whether each output channel reads one input channel of its own."""
         return bool(op.group == op.input.shape[1] == op.type.shape[1] > 1)
 
-    def grid(self, op: TensorOp) -> tuple[Axis, ...]:
+    def grid(self, op: Convolution) -> tuple[Axis, ...]:
         n, c, h, w = op.type.shape
         rows, columns = self.windows(op)
         period = 0 if self.is_depthwise(op) else c // op.group
@@ -119,13 +119,13 @@ class ConvKernel(LocalKernel):
             Axis(w, 1, columns.most()),
         )
 
-    def work(self, op: TensorOp, box: Box) -> TileWork:
+    def work(self, op: Convolution, box: Box) -> TileWork:
         return self._work(op, box, [box[1]])
 
-    def whole_work(self, op: TensorOp, box: Box) -> TileWork:
+    def whole_work(self, op: Convolution, box: Box) -> TileWork:
         return self._work(op, box, self._shares(op, box))
 
-    def _shares(self, op: TensorOp, box: Box) -> list[tuple[int, int]]:
+    def _shares(self, op: Convolution, box: Box) -> list[tuple[int, int]]:
         """Channels that are computed while the weights of the next ones arrive, where there are many weights."""
         (n, _, h, w), (c0, c1) = op.type.shape, box[1]
         row = op.weight.type.size // op.type.shape[1]
@@ -136,7 +136,7 @@ class ConvKernel(LocalKernel):
         step = align_up(-(-(c1 - c0) // count), CHIP.lanes)
         return [(lo, min(lo + step, c1)) for lo in range(c0, c1, step)]
 
-    def _work(self, op: TensorOp, box: Box, shares: list[tuple[int, int]]) -> TileWork:
+    def _work(self, op: Convolution, box: Box, shares: list[tuple[int, int]]) -> TileWork:
         rows, columns = reads = slide(self.windows(op), box)
         depthwise = self.is_depthwise(op)
         c0, c1 = box[1]
@@ -169,7 +169,7 @@ class ConvKernel(LocalKernel):
         cycles = pass_cycles(extents(box)) * taps
         return TileWork(tuple(inputs), (activation_out(op.result, dims4(op.result), box),), (), compute, cycles)
 
-    def _padding(self, op: TensorOp, rows: Need, columns: Need) -> dict[str, int]:
+    def _padding(self, op: Convolution, rows: Need, columns: Need) -> dict[str, int]:
         high, wide = self.windows(op)
         return {
             "pad_top": rows.before,
@@ -184,20 +184,20 @@ class ConvKernel(LocalKernel):
         }
 
     @staticmethod
-    def _emit_depthwise(op: TensorOp, build: Build, weight: int, common: dict[str, Any]) -> None:
+    def _emit_depthwise(op: Convolution, build: Build, weight: int, common: dict[str, Any]) -> None:
         (kh, kw), (dh, dw) = op.weight.shape[2:], op.dilations
         kernel = aligned(weight, (1, common["ofmap"].shape.c, (kh - 1) * dh + 1, (kw - 1) * dw + 1))
         build.tpu(bmk1880_tpu_depthwise, bmk1880_depthwise_param_t(weight=kernel, **common))
 
     @staticmethod
-    def _emit_dense(op: TensorOp, build: Build, weight: int, common: dict[str, Any]) -> None:
+    def _emit_dense(op: Convolution, build: Build, weight: int, common: dict[str, Any]) -> None:
         (kh, kw), (dh, dw) = op.weight.shape[2:], op.dilations
         shape = shape_t4(op.input.shape[1] // op.group, common["ofmap"].shape.c, kh, kw)
         kernel = tensor_lmem(weight, shape, FMT_I8)
         param = bmk1880_conv_param_t(weight=kernel, dilation_h=dh, dilation_w=dw, **common)
         build.tpu(bmk1880_tpu_conv, param)
 
-    def _dense_weight(self, op: TensorOp, shares: list[tuple[int, int]]) -> Buffer:
+    def _dense_weight(self, op: Convolution, shares: list[tuple[int, int]]) -> Buffer:
         layout, pack = self.pack(op)
         taps = op.weight.shape[2] * op.weight.shape[3]
         depth = op.input.shape[1] // op.group
@@ -212,7 +212,7 @@ class ConvKernel(LocalKernel):
 
         return Buffer(-(-(c1 - c0) // CHIP.lanes) * row, "c", (c1 - c0) * row, load, True)
 
-    def _depthwise_weight(self, op: TensorOp, c0: int, c1: int) -> Buffer:
+    def _depthwise_weight(self, op: Convolution, c0: int, c1: int) -> Buffer:
         layout, pack = self.pack_depthwise(op)
         (kh, kw), (dh, dw) = op.weight.shape[2:], op.dilations
         dims = (1, c1 - c0, (kh - 1) * dh + 1, (kw - 1) * dw + 1)
@@ -230,12 +230,12 @@ class DeconvKernel(ConvKernel):
     ops = (Deconv,)
 
     @rule("Each pad must be below the (dilated) kernel size", got="pads")
-    def crop_range(self, op: TensorOp) -> bool:
+    def crop_range(self, op: Convolution) -> bool:
         top, _, left, _ = op.pads
         (kh, kw), (dh, dw) = op.weight.shape[2:], op.dilations
         return bool(top <= dh * (kh - 1) and left <= dw * (kw - 1))
 
-    def windows(self, op: TensorOp) -> tuple[WindowAxis, WindowAxis]:
+    def windows(self, op: Convolution) -> tuple[WindowAxis, WindowAxis]:
         (_, _, h, w), (kh, kw) = op.input.shape, op.weight.shape[2:]
         (sh, sw), (dh, dw), (top, _, left, _) = op.strides, op.dilations, op.pads
         return (
@@ -243,7 +243,7 @@ class DeconvKernel(ConvKernel):
             WindowAxis(w, kw, 1, dw * (kw - 1) - left, dw, sw - 1),
         )
 
-    def pack(self, op: TensorOp) -> tuple[str, Callable[[np.ndarray], np.ndarray]]:
+    def pack(self, op: Convolution) -> tuple[str, Callable[[np.ndarray], np.ndarray]]:
         group = op.group
 
         def pack(w: np.ndarray) -> np.ndarray:
@@ -253,7 +253,7 @@ class DeconvKernel(ConvKernel):
 
         return f"deconv {group}", pack
 
-    def pack_depthwise(self, op: TensorOp) -> tuple[str, Callable[[np.ndarray], np.ndarray]]:
+    def pack_depthwise(self, op: Convolution) -> tuple[str, Callable[[np.ndarray], np.ndarray]]:
         dh, dw = op.dilations
         return (
             f"depthwise deconv {dh} {dw}",

@@ -16,20 +16,20 @@ from bmcompiler.plugins.registry import PluginError, failure_note, plugin_code
 from bmcompiler.target import rule
 
 
-class CustomKernel(DeviceKernel):
+class CustomKernel(DeviceKernel[Customized]):
     """customized: what the class registered for its sub type emits; without one, the CPU function runs."""
 
     ops = (Customized,)
 
     @rule(f"Its type needs instructions (a CustomizedTensorFixedInst in entry point group '{GROUP}')", got="sub_type")
-    def has_instructions(self, op: TensorOp) -> bool:
+    def has_instructions(self, op: Customized) -> bool:
         return _inst(op) is not None
 
     @rule("Operands and results must be int8")
-    def integer_types(self, op: TensorOp) -> bool:
+    def integer_types(self, op: Customized) -> bool:
         return all(v.dtype == "i8" for v in (*op.operands, *op.results))
 
-    def unsupported_reason(self, op: TensorOp) -> str | None:
+    def unsupported_reason(self, op: Customized) -> str | None:
         """Also asks the plugin. Raises UnsupportedError when nobody can run the layer."""
         reason = super().unsupported_reason(op)
         inst = _inst(op)
@@ -46,7 +46,7 @@ class CustomKernel(DeviceKernel):
             )
         return reason
 
-    def emit(self, op: TensorOp, build: Build) -> Moved:
+    def emit(self, op: Customized, build: Build) -> Moved:
         inst = _inst(op, build)
         assert inst is not None
         inst.bind(build.ctx, build.coefficients)

@@ -58,9 +58,9 @@ from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.ops.activation import Prelu, Relu
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.elementwise import Max, Min
+from bmcompiler.ops.elementwise import Binary, Max, Min
 from bmcompiler.ops.integer import BitAnd, BitOr, BitXor, Lut, MacShift, Maxs, Mins, MulShift, MulsShift
-from bmcompiler.target import rule
+from bmcompiler.target import OpT, rule
 
 TABLE = (1, CHIP.lanes, 16, 16)
 _MAX_MAC_SHIFT = 15
@@ -76,63 +76,63 @@ class LocalTile:
     extra: list[int]
 
 
-class ElementwiseKernel(LocalKernel):
+class ElementwiseKernel(LocalKernel[OpT]):
     """All activation operands and the result share one shape; `compute` sees them as local tensors."""
 
     @rule("Operands and result must be int8")
-    def integer_types(self, op: TensorOp) -> bool:
+    def integer_types(self, op: OpT) -> bool:
         return all(v.dtype == "i8" for v in (*self.activations(op), op.result))
 
     @rule("An operand must be an activation, not all of them constants")
-    def some_activation(self, op: TensorOp) -> bool:
+    def some_activation(self, op: OpT) -> bool:
         return any(is_activation(v) for v in self.activations(op))
 
     @rule("Operands and result must have the same shape")
-    def same_shape(self, op: TensorOp) -> bool:
+    def same_shape(self, op: OpT) -> bool:
         return all(v.shape == op.type.shape for v in self.activations(op))
 
-    def activations(self, op: TensorOp) -> list[Value]:
+    def activations(self, op: OpT) -> list[Value]:
         """The operands that are tiled like the result."""
         return op.operands
 
-    def coefficients(self, op: TensorOp, view: Dims, box: Box) -> list[Buffer]:
+    def coefficients(self, op: OpT, view: Dims, box: Box) -> list[Buffer]:
         """Further buffers, loaded after the activations."""
         return []
 
     scratch_tensors = 0
     """Scratch tensors of the tile's shape."""
 
-    def view(self, op: TensorOp) -> Dims:
+    def view(self, op: OpT) -> Dims:
         """The tensors as (N, C, H, W)."""
         return flat_view(op.type.shape)
 
-    def passes(self, op: TensorOp) -> int:
+    def passes(self, op: OpT) -> int:
         """Instructions per tile."""
         return 1
 
-    def grid(self, op: TensorOp) -> tuple[Axis, ...]:
+    def grid(self, op: OpT) -> tuple[Axis, ...]:
         return elementwise_grid(self.view(op))
 
-    def work(self, op: TensorOp, box: Box) -> TileWork:
+    def work(self, op: OpT, box: Box) -> TileWork:
         return self._work(op, self.view(op), box)
 
-    def whole_work(self, op: TensorOp, box: Box) -> TileWork:
+    def whole_work(self, op: OpT, box: Box) -> TileWork:
         return self._work(op, kept_view(op.result), box)
 
-    def whole(self, op: TensorOp) -> TileWork | None:
+    def whole(self, op: OpT) -> TileWork | None:
         return self._one_tile(op, kept_view(op.result)) or self._one_tile(op, self.view(op))
 
-    def boxed(self, op: TensorOp, box: Box) -> TileWork | None:
+    def boxed(self, op: OpT, box: Box) -> TileWork | None:
         return self._part(op, elementwise_grid(dims4(op.result)), box) if op.type.rank == 4 else None
 
-    def _one_tile(self, op: TensorOp, view: Dims) -> TileWork | None:
+    def _one_tile(self, op: OpT, view: Dims) -> TileWork | None:
         if any(axis.size > axis.most for axis in elementwise_grid(view)):
             return None
         work = self._work(op, view, tuple((0, size) for size in view))
         needed = (*(buffer.lane_bytes for buffer in (*work.inputs, *work.outputs)), *work.scratch)
         return work if sum(map(self.tiler.rounded, needed)) <= self.tiler.lane_bytes else None
 
-    def _work(self, op: TensorOp, view: Dims, box: Box) -> TileWork:
+    def _work(self, op: OpT, view: Dims, box: Box) -> TileWork:
         dims = extents(box)
         sources = [activation_in(v, view, box) for v in self.activations(op)]
         extra = self.coefficients(op, view, box)
@@ -150,17 +150,17 @@ class ElementwiseKernel(LocalKernel):
             self.passes(op) * pass_cycles(dims),
         )
 
-    def compute(self, op: TensorOp, build: Build, tile: LocalTile) -> None:
+    def compute(self, op: OpT, build: Build, tile: LocalTile) -> None:
         """Emit the instructions of one tile."""
         raise TypeError(f"{type(self).__name__} computes nothing")
 
 
-class ReluKernel(ElementwiseKernel):
+class ReluKernel(ElementwiseKernel[Relu | Mins | Maxs]):
     """relu, mins, maxs: one comparison with a constant."""
 
     ops = (Relu, Mins, Maxs)
 
-    def compute(self, op: TensorOp, build: Build, tile: LocalTile) -> None:
+    def compute(self, op: Relu | Mins | Maxs, build: Build, tile: LocalTile) -> None:
         if isinstance(op, Relu):
             build.tpu(bmk1880_tpu_relu, bmk1880_relu_param_t(tile.out, tile.x[0]))
         elif isinstance(op, Mins):
@@ -169,7 +169,7 @@ class ReluKernel(ElementwiseKernel):
             build.tpu(bmk1880_tpu_max_const, bmk1880_max_const_param_t(tile.out, tile.x[0], op.value, True))
 
 
-class PairKernel(ElementwiseKernel):
+class PairKernel(ElementwiseKernel[Binary]):
     """max, min, bit_and, bit_or, bit_xor of two tensors."""
 
     ops = (Max, Min, BitAnd, BitOr, BitXor)
@@ -181,29 +181,29 @@ class PairKernel(ElementwiseKernel):
         BitXor: (bmk1880_tpu_xor_int8, bmk1880_xor_int8_param_t),
     }
 
-    def compute(self, op: TensorOp, build: Build, tile: LocalTile) -> None:
+    def compute(self, op: Binary, build: Build, tile: LocalTile) -> None:
         call, param = self._calls[type(op)]
         build.tpu(call, param(tile.out, tile.x[0], tile.x[1]))
 
 
-class MulsShiftKernel(ElementwiseKernel):
+class MulsShiftKernel(ElementwiseKernel[MulsShift]):
     """muls_shift: mul_const, signed constant or unsigned one above 127."""
 
     ops = (MulsShift,)
 
     @rule("The multiplier must be between -128 and 255", got="multiplier")
-    def multiplier_range(self, op: TensorOp) -> bool:
+    def multiplier_range(self, op: MulsShift) -> bool:
         return bool(-128 <= op.multiplier <= 255)
 
     @rule("The right shift must be between 0 and 31", got="rshift")
-    def shift_range(self, op: TensorOp) -> bool:
+    def shift_range(self, op: MulsShift) -> bool:
         return bool(0 <= op.rshift <= 31)
 
-    def compute(self, op: TensorOp, build: Build, tile: LocalTile) -> None:
+    def compute(self, op: MulsShift, build: Build, tile: LocalTile) -> None:
         emit_muls(build, tile.out, tile.x[0], op.multiplier, op.rshift)
 
 
-class MacShiftKernel(ElementwiseKernel):
+class MacShiftKernel(ElementwiseKernel[MacShift]):
     """mac_shift: mul_const into 16 bits, then mac_const, the last one back to 8 bits (bm1880.md 12.1 Eltwise).
 
     The 8-bit result comes to lie in the low plane, which is copied where that had to be the scratch tensor: planes of
@@ -214,23 +214,23 @@ class MacShiftKernel(ElementwiseKernel):
     scratch_tensors = 1
     """The other plane of the 16-bit sum."""
 
-    def passes(self, op: TensorOp) -> int:
+    def passes(self, op: MacShift) -> int:
         return len(op.operands)
 
     @rule("Multipliers must be between -128 and 127, or up to 255 for a single operand", got="multipliers")
-    def multiplier_range(self, op: TensorOp) -> bool:
+    def multiplier_range(self, op: MacShift) -> bool:
         top = 255 if len(op.multipliers) == 1 else 127
         return all(-128 <= m <= top for m in op.multipliers)
 
     @rule("The right shift must be between 0 and 15", got="rshift")
-    def shift_range(self, op: TensorOp) -> bool:
+    def shift_range(self, op: MacShift) -> bool:
         return bool(0 <= op.rshift <= _MAX_MAC_SHIFT)
 
     @rule("The sum of all products but the last must fit 16 bits", got="multipliers")
-    def partial_sums(self, op: TensorOp) -> bool:
+    def partial_sums(self, op: MacShift) -> bool:
         return bool(128 * sum(abs(m) for m in op.multipliers[:-1]) <= 32767)
 
-    def compute(self, op: TensorOp, build: Build, tile: LocalTile) -> None:
+    def compute(self, op: MacShift, build: Build, tile: LocalTile) -> None:
         x, out, multipliers = tile.x, tile.out, op.multipliers
         if len(x) == 1:
             emit_muls(build, out, x[0], multipliers[0], op.rshift)
@@ -246,53 +246,53 @@ class MacShiftKernel(ElementwiseKernel):
             build.tpu(bmk1880_tpu_copy, bmk1880_copy_param_t(out, low))
 
 
-class LutKernel(ElementwiseKernel):
+class LutKernel(ElementwiseKernel[Lut]):
     """lut: the table stands in every lane."""
 
     ops = (Lut,)
 
     @rule("The table must be a constant of int8")
-    def constant_table(self, op: TensorOp) -> bool:
+    def constant_table(self, op: Lut) -> bool:
         return is_constant(op.table) and op.table.dtype == "i8"
 
-    def activations(self, op: TensorOp) -> list[Value]:
+    def activations(self, op: Lut) -> list[Value]:
         return [op.x]
 
-    def coefficients(self, op: TensorOp, view: Dims, box: Box) -> list[Buffer]:
+    def coefficients(self, op: Lut, view: Dims, box: Box) -> list[Buffer]:
         def load(build: Build, address: int) -> None:
             offset = build.coefficients.place(op.table, "table", lambda t: np.tile(t, CHIP.lanes))
             build.load_weight(offset, TABLE, address, align=True)
 
         return [Buffer(aligned_lane_bytes(TABLE), "", 256 * CHIP.lanes, load, True)]
 
-    def compute(self, op: TensorOp, build: Build, tile: LocalTile) -> None:
+    def compute(self, op: Lut, build: Build, tile: LocalTile) -> None:
         build.tpu(bmk1880_tpu_lut, bmk1880_lut_param_t(tile.out, tile.x[0], aligned(tile.extra[0], TABLE)))
 
 
-class PreluKernel(ElementwiseKernel):
+class PreluKernel(ElementwiseKernel[Prelu]):
     """prelu: positive part times a constant, negative part times a 1x1 depthwise weight, joined by or (12.1)."""
 
     ops = (Prelu,)
     scratch_tensors = 1
 
-    def view(self, op: TensorOp) -> Dims:
+    def view(self, op: Prelu) -> Dims:
         return dims4(op.result)
 
-    def passes(self, op: TensorOp) -> int:
+    def passes(self, op: Prelu) -> int:
         return 5
 
     @rule("Slopes must be constants of int8, along axis 1 of a 4-D tensor")
-    def constant_slopes(self, op: TensorOp) -> bool:
+    def constant_slopes(self, op: Prelu) -> bool:
         return is_constant(op.slope) and op.slope.dtype == "i8" and op.axis == 1 and op.type.rank == 4
 
     @rule("Both right shifts must be between 0 and 31")
-    def shift_range(self, op: TensorOp) -> bool:
+    def shift_range(self, op: Prelu) -> bool:
         return bool(0 <= op.rshift <= 31 and 0 <= op.slope_rshift <= 31)
 
-    def activations(self, op: TensorOp) -> list[Value]:
+    def activations(self, op: Prelu) -> list[Value]:
         return [op.input]
 
-    def coefficients(self, op: TensorOp, view: Dims, box: Box) -> list[Buffer]:
+    def coefficients(self, op: Prelu, view: Dims, box: Box) -> list[Buffer]:
         channels = view[1]
         (c0, c1) = box[1]
         dims = (1, c1 - c0, 1, 1)
@@ -305,7 +305,7 @@ class PreluKernel(ElementwiseKernel):
 
         return [Buffer(aligned_lane_bytes(dims), "c", c1 - c0, load, True)]
 
-    def compute(self, op: TensorOp, build: Build, tile: LocalTile) -> None:
+    def compute(self, op: Prelu, build: Build, tile: LocalTile) -> None:
         source, out, negative = tile.x[0], tile.out, tile.scratch[0]
         build.tpu(bmk1880_tpu_min_const, bmk1880_min_const_param_t(out, source, 0, True))
         weight = aligned(tile.extra[0], (1, source.shape.c, 1, 1))
@@ -316,22 +316,22 @@ class PreluKernel(ElementwiseKernel):
         build.tpu(bmk1880_tpu_or_int8, bmk1880_or_int8_param_t(out, out, negative))
 
 
-class MulShiftKernel(ElementwiseKernel):
+class MulShiftKernel(ElementwiseKernel[MulShift]):
     """mul_shift: mul for equal shapes; a factor (N, C, 1, 1) is the weight of 1x1 depthwise convolutions."""
 
     ops = (MulShift,)
 
     @rule("Operands must have the same shape, or one be an int8 (N or 1, C, 1, 1) against (N, C, H, W)")
-    def same_shape(self, op: TensorOp) -> bool:
+    def same_shape(self, op: MulShift) -> bool:
         factor = self.factor(op)
         return op.a.shape == op.b.shape if factor is None else factor.dtype == "i8"
 
     @rule("The right shift must be between 0 and 31", got="rshift")
-    def shift_range(self, op: TensorOp) -> bool:
+    def shift_range(self, op: MulShift) -> bool:
         return bool(0 <= op.rshift <= 31)
 
     @staticmethod
-    def factor(op: TensorOp) -> Value | None:
+    def factor(op: MulShift) -> Value | None:
         """The per-channel operand, if there is one."""
         for one, other in ((op.a, op.b), (op.b, op.a)):
             if other.shape != op.type.shape or one.shape == other.shape or one.type.rank != 4:
@@ -342,14 +342,14 @@ class MulShiftKernel(ElementwiseKernel):
                 return found
         return None
 
-    def activations(self, op: TensorOp) -> list[Value]:
+    def activations(self, op: MulShift) -> list[Value]:
         factor = self.factor(op)
         return op.operands if factor is None else [op.b if factor is op.a else op.a]
 
-    def view(self, op: TensorOp) -> Dims:
+    def view(self, op: MulShift) -> Dims:
         return super().view(op) if self.factor(op) is None else dims4(op.result)
 
-    def coefficients(self, op: TensorOp, view: Dims, box: Box) -> list[Buffer]:
+    def coefficients(self, op: MulShift, view: Dims, box: Box) -> list[Buffer]:
         factor = self.factor(op)
         if factor is None:
             return []
@@ -357,7 +357,7 @@ class MulShiftKernel(ElementwiseKernel):
         part: Box = (images, box[1], (0, 1), (0, 1))
         return [activation_in(factor, dims4(factor), part, "nc" if factor.shape[0] > 1 else "c")]
 
-    def compute(self, op: TensorOp, build: Build, tile: LocalTile) -> None:
+    def compute(self, op: MulShift, build: Build, tile: LocalTile) -> None:
         factor, x, out = self.factor(op), tile.x[0], tile.out
         if factor is None:
             build.tpu(bmk1880_tpu_mul, bmk1880_mul_param_t(None, out, x, tile.x[1], op.rshift))

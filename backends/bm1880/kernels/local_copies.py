@@ -15,6 +15,7 @@ from bmcompiler.backends.bm1880.chip import CHIP
 from bmcompiler.backends.bm1880.kernels.base import activation_in, activation_out, dims4, pass_cycles
 from bmcompiler.codegen.tiling import Box, TileWork
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.shape import Upsample
 
 
 def join_channels(op: TensorOp, box: Box) -> TileWork | None:
@@ -53,7 +54,7 @@ def _to_channel(build: Build, part: Dims, address: int, total: Dims, whole: int,
         build.copy_local(aligned(to, image), aligned(address + index * source.strides.n, image))
 
 
-def repeat_pixels(op: TensorOp, box: Box) -> TileWork:
+def repeat_pixels(op: Upsample, box: Box) -> TileWork:
     """The `box` of an upsampling by whole factors: one strided copy per place in a block of equal pixels."""
     factors = op.scale
     spans = [(lo // factor, -(-hi // factor)) for (lo, hi), factor in zip(box[2:], factors)]

@@ -40,7 +40,6 @@ from bmcompiler.backends.bm1880.kernels.base import (
 )
 from bmcompiler.backends.bm1880.kernels.conv import bias_buffer, byte_planes
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
-from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.nn import Matmul
 from bmcompiler.target import rule
 
@@ -52,7 +51,7 @@ _BESIDE = 1024
 """Bytes per lane for one row of the other operands."""
 
 
-class MatmulKernel(LocalKernel):
+class MatmulKernel(LocalKernel[Matmul]):
     """matmul of activations (R, K) with a constant (K, N), or of activations (..., M, K) and (..., K, N).
 
     Rows R are all leading axes of the left operand; two activations have equal leading axes.
@@ -61,61 +60,61 @@ class MatmulKernel(LocalKernel):
     ops = (Matmul,)
 
     @rule("The left operand must be an activation, the right one too or a constant matrix, the bias a constant")
-    def kinds_of_operands(self, op: TensorOp) -> bool:
+    def kinds_of_operands(self, op: Matmul) -> bool:
         right = op.right.type.rank == 2 if is_constant(op.right) else is_activation(op.right)
         return is_activation(op.left) and right and is_constant(op.bias)
 
     @rule("A product of two activations takes no bias, and both have the same leading axes")
-    def same_batches(self, op: TensorOp) -> bool:
+    def same_batches(self, op: Matmul) -> bool:
         return is_constant(op.right) or (op.bias is None and op.left.shape[:-2] == op.right.shape[:-2])
 
     @rule("The right operand must not be transposed unless it is a constant")
-    def plain_right(self, op: TensorOp) -> bool:
+    def plain_right(self, op: Matmul) -> bool:
         return is_constant(op.right) or not op.transpose_right
 
     @rule("The left operand must not be transposed")
-    def plain_left(self, op: TensorOp) -> bool:
+    def plain_left(self, op: Matmul) -> bool:
         return not op.transpose_left
 
     @rule("An activation inside the op is not possible, it must be an op of its own", got="activation")
-    def no_activation(self, op: TensorOp) -> bool:
+    def no_activation(self, op: Matmul) -> bool:
         return not op.activation
 
     @rule("Only a plain right shift, no quantization mode", got="mode")
-    def plain_shift(self, op: TensorOp) -> bool:
+    def plain_shift(self, op: Matmul) -> bool:
         return not op.mode
 
     @rule("Operands must be int8, bias int16, result int8")
-    def integer_types(self, op: TensorOp) -> bool:
+    def integer_types(self, op: Matmul) -> bool:
         return (op.left.dtype, op.right.dtype, op.type.dtype) == ("i8", "i8", "i8") and (
             op.bias is None or op.bias.dtype == "i16"
         )
 
     @rule("The right shift must be between 0 and 31", got="rshift")
-    def shift_range(self, op: TensorOp) -> bool:
+    def shift_range(self, op: Matmul) -> bool:
         return bool(0 <= op.rshift <= 31)
 
     @rule("The depth of the product must be at most 4032, or be channels * taps with at most 4095 and 1024 of them")
-    def depth_range(self, op: TensorOp) -> bool:
+    def depth_range(self, op: Matmul) -> bool:
         whole = is_constant(op.right) and window_of(self.depth(op), TILER.lane_bytes) is not None
         return self.as_matrix(op) or whole
 
     @staticmethod
-    def depth(op: TensorOp) -> int:
+    def depth(op: Matmul) -> int:
         """K."""
         return int(op.left.shape[-1])
 
     @staticmethod
-    def rows(op: TensorOp) -> int:
+    def rows(op: Matmul) -> int:
         """Rows of one product: those of all batches at once where the right side is one matrix."""
         return int(op.left.type.size // op.left.shape[-1] if is_constant(op.right) else op.left.shape[-2])
 
     @staticmethod
-    def batches(op: TensorOp) -> int:
+    def batches(op: Matmul) -> int:
         """Number of products that are computed one after the other."""
         return 1 if is_constant(op.right) else prod(op.left.shape[:-2])
 
-    def as_matrix(self, op: TensorOp) -> bool:
+    def as_matrix(self, op: Matmul) -> bool:
         """Which form: a matrix tile of 32 columns uses two lanes only, so it is better than a window only if wide."""
         deepest = TILER.lane_bytes - _BESIDE
         if self.depth(op) * _WIDE <= deepest:
@@ -124,7 +123,7 @@ class MatmulKernel(LocalKernel):
             return self.depth(op) * _NARROW <= deepest
         return self.depth(op) * _NARROW <= deepest and window_of(self.depth(op), TILER.lane_bytes) is None
 
-    def grid(self, op: TensorOp) -> tuple[Axis, ...]:
+    def grid(self, op: Matmul) -> tuple[Axis, ...]:
         columns = op.type.shape[-1]
         most = MAX_TPU_DIM // CHIP.lanes * CHIP.lanes
         return (
@@ -134,12 +133,12 @@ class MatmulKernel(LocalKernel):
             Axis(1),
         )
 
-    def work(self, op: TensorOp, box: Box) -> TileWork:
+    def work(self, op: Matmul, box: Box) -> TileWork:
         if self.as_matrix(op):
             return self._matrix_work(op, box)
         return self._window_work(op, box, window_of(self.depth(op), TILER.lane_bytes) or (1, self.depth(op)))
 
-    def whole_work(self, op: TensorOp, box: Box) -> TileWork:
+    def whole_work(self, op: Matmul, box: Box) -> TileWork:
         """As a convolution over what the left operand is in local memory, unless that takes longer than moving it."""
         window = self._kept_window(op) if is_constant(op.right) else None
         other = self.work(op, box)
@@ -149,7 +148,7 @@ class MatmulKernel(LocalKernel):
         crossing = 2 * (op.left.type.size + op.type.size) / TILER.bytes_per_cycle + 4 * TILER.tile_cycles
         return work if work.cycles <= other.cycles + crossing else other
 
-    def _kept_window(self, op: TensorOp) -> tuple[int, int] | None:
+    def _kept_window(self, op: Matmul) -> tuple[int, int] | None:
         """(channels, taps) of the rows of the left operand as other ops leave it in local memory, or the best one."""
         n, c, h, w = kept_view(op.left)
         if n == self.rows(op) and c <= MAX_TPU_DIM and h * w <= _MOST_TAPS:
@@ -157,7 +156,7 @@ class MatmulKernel(LocalKernel):
         return window_of(self.depth(op), TILER.lane_bytes)
 
     # -- matrix_mac ----------------------------------------------------------------------------------------------------
-    def _matrix_work(self, op: TensorOp, box: Box) -> TileWork:
+    def _matrix_work(self, op: Matmul, box: Box) -> TileWork:
         (r0, r1), (c0, c1), (batch, _) = box[:3]
         rows, columns, depth, total = r1 - r0, c1 - c0, self.depth(op), op.type.shape[-1]
         computed = not is_constant(op.right)
@@ -176,6 +175,7 @@ class MatmulKernel(LocalKernel):
             build.load_matrix(offset + c0, (depth, columns), total, address, CTRL_WEIGHT)
 
         def load_bias(build: Build, address: int) -> None:
+            assert op.bias is not None  # else nothing loads it
             offset = build.coefficients.place(op.bias, "planes", byte_planes)
             build.load_matrix(offset + c0, (2, columns), total, address, CTRL_WEIGHT)
 
@@ -202,7 +202,7 @@ class MatmulKernel(LocalKernel):
         return TileWork(tuple(inputs), (out,), (), compute, depth * pass_cycles(matrix_dims(rows, columns)))
 
     # -- convolution over the whole input ------------------------------------------------------------------------------
-    def _window_work(self, op: TensorOp, box: Box, window: tuple[int, int]) -> TileWork:
+    def _window_work(self, op: Matmul, box: Box, window: tuple[int, int]) -> TileWork:
         """`window`: which (channels, taps) of an image a row of the left operand is."""
         rows, total, depth = self.rows(op), op.type.shape[-1], self.depth(op)
         channels, taps = window

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from bmcompiler.backends.bm1880.bmkernel import (
     bmk1880_avg_pooling_param_t,
@@ -19,41 +19,43 @@ from bmcompiler.codegen.tile_kernels import SlidingKernel
 from bmcompiler.codegen.tiling import Box
 from bmcompiler.codegen.window import MAX_STEP
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.pool import AvgPool, MaxPool
+from bmcompiler.ops.pool import AvgPool, MaxPool, Pool
 from bmcompiler.target import rule
 
+PoolT = TypeVar("PoolT", bound=Pool)
 
-class MaxPoolKernel(SlidingKernel):
+
+class MaxPoolKernel(SlidingKernel[PoolT]):
     """max_pool: padding counts as -128, which never wins (bm1880.md 8.2)."""
 
     ops: ClassVar[tuple[type[TensorOp], ...]] = (MaxPool,)
     chip, tiler, most = CHIP, TILER, (MAX_TPU_DIM, MAX_CHANNELS)
 
     @rule("Input and result must be int8, the input no constant")
-    def integer_types(self, op: TensorOp) -> bool:
+    def integer_types(self, op: PoolT) -> bool:
         return (op.input.dtype, op.type.dtype) == ("i8", "i8") and is_activation(op.input)
 
     @rule("Strides must be between 1 and 15 on both axes", got="strides")
-    def stride_range(self, op: TensorOp) -> bool:
+    def stride_range(self, op: PoolT) -> bool:
         return all(1 <= s <= MAX_STEP for s in op.strides)
 
     @rule("The window must have more than one element, and at most 1024 per axis", got="kernel")
-    def window_size(self, op: TensorOp) -> bool:
+    def window_size(self, op: PoolT) -> bool:
         kh, kw = op.kernel
         return bool(kh * kw > 1 and max(kh, kw) <= 1024)
 
     @rule("Dilated pooling windows are not in the instruction")
-    def no_dilation(self, op: TensorOp) -> bool:
+    def no_dilation(self, op: PoolT) -> bool:
         return getattr(op, "dilations", (1, 1)) == (1, 1)
 
     @rule("Every window must reach into the input, with at most 15 elements of padding on each side", got="pads")
-    def padding_range(self, op: TensorOp) -> bool:
+    def padding_range(self, op: PoolT) -> bool:
         return all(axis.fits(out) for axis, out in zip(self.windows(op), op.type.shape[2:]))
 
-    def cycles(self, op: TensorOp, dims: Dims) -> int:
+    def cycles(self, op: PoolT, dims: Dims) -> int:
         return pass_cycles(dims) * self.taps(op)
 
-    def command(self, op: TensorOp, box: Box, build: Build, ins: list[Range], out: Range) -> None:
+    def command(self, op: PoolT, box: Box, build: Build, ins: list[Range], out: Range) -> None:
         self._emit_tile(
             op,
             build,
@@ -68,28 +70,28 @@ class MaxPoolKernel(SlidingKernel):
             },
         )
 
-    def _emit_tile(self, op: TensorOp, build: Build, fields: dict[str, object]) -> None:
+    def _emit_tile(self, op: PoolT, build: Build, fields: dict[str, object]) -> None:
         build.tpu(bmk1880_tpu_max_pooling, bmk1880_max_pooling_param_t(**fields))  # type: ignore[arg-type]
 
 
-class AvgPoolKernel(MaxPoolKernel):
+class AvgPoolKernel(MaxPoolKernel[AvgPool]):
     """avg_pool: window sum (padding counts as 0) times an unsigned constant, shifted."""
 
     ops = (AvgPool,)
 
     @rule("Averages are scaled by a multiplier and a shift, not by a real number", got="scale")
-    def integer_scale(self, op: TensorOp) -> bool:
+    def integer_scale(self, op: AvgPool) -> bool:
         return not op.scale
 
     @rule("The multiplier must be between 0 and 255", got="multiplier")
-    def multiplier_range(self, op: TensorOp) -> bool:
+    def multiplier_range(self, op: AvgPool) -> bool:
         return bool(0 <= op.multiplier <= 255)
 
     @rule("The right shift must be between 0 and 31", got="rshift")
-    def shift_range(self, op: TensorOp) -> bool:
+    def shift_range(self, op: AvgPool) -> bool:
         return bool(0 <= op.rshift <= 31)
 
-    def _emit_tile(self, op: TensorOp, build: Build, fields: dict[str, object]) -> None:
+    def _emit_tile(self, op: AvgPool, build: Build, fields: dict[str, object]) -> None:
         param = bmk1880_avg_pooling_param_t(
             **fields,  # type: ignore[arg-type]
             avg_pooling_const=op.multiplier,

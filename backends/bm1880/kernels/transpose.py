@@ -15,7 +15,7 @@ from bmcompiler.backends.bm1880.build import Build, Dims, aligned, matrix, matri
 from bmcompiler.backends.bm1880.chip import CHIP
 from bmcompiler.backends.bm1880.kernels.base import LocalKernel, pass_cycles
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
-from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.shape import Permute
 
 _MOST_STRIDE = 65535
 _MOST_COLUMNS = 65504
@@ -24,11 +24,11 @@ _MOST_COMMANDS = 16
 """Transfers of one tile: beyond that copies inside global memory are not slower."""
 
 
-class TransposeKernel(LocalKernel):
+class TransposeKernel(LocalKernel[Permute]):
     """A permute that is matrices (batch, columns, rows) -> (batch, rows, columns), bytes."""
 
     @staticmethod
-    def matrices(op: TensorOp) -> tuple[int, int, int] | None:
+    def matrices(op: Permute) -> tuple[int, int, int] | None:
         """(batch, rows, columns) of the result, None when the permute is something else."""
         shape = op.operands[0].shape
         order = [axis for axis in op.order if shape[axis] != 1]
@@ -40,19 +40,19 @@ class TransposeKernel(LocalKernel):
         batch, rows, columns = (prod(shape[axis] for axis in axes) for axes in (order[:first], rest[:cut], rest[cut:]))
         return batch, rows, columns
 
-    def takes(self, op: TensorOp) -> bool:
+    def takes(self, op: Permute) -> bool:
         """Whether this kernel computes the op: the shorter side of the matrices is never cut."""
         found = self.matrices(op)
         if found is None or len(_commands(*found[1:])) > _MOST_COMMANDS:
             return False
         return min(found[1:]) <= MAX_TPU_DIM and self.tiling(op) is not None
 
-    def grid(self, op: TensorOp) -> tuple[Axis, ...]:
+    def grid(self, op: Permute) -> tuple[Axis, ...]:
         batch, rows, columns = self.matrices(op) or (1, 1, 1)
         few, many = sorted((rows, columns))
         return Axis(batch, 1, max(1, MAX_TPU_DIM // few)), Axis(many, CHIP.lanes, _MOST_COLUMNS), Axis(1), Axis(1)
 
-    def work(self, op: TensorOp, box: Box) -> TileWork:
+    def work(self, op: Permute, box: Box) -> TileWork:
         _, rows, columns = self.matrices(op) or (1, 1, 1)
         few, many = sorted((rows, columns))
         (n0, n1), (start, end) = box[:2]

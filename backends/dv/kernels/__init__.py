@@ -1,5 +1,7 @@
 """Kernels of the DV700: one class per family of TensorOps, found by op class."""
 
+from typing import Any
+
 from bmcompiler.backends.dv.kernels.base import DvKernel
 from bmcompiler.backends.dv.kernels.concat import ConcatKernel
 from bmcompiler.backends.dv.kernels.deconv import DeconvKernel
@@ -8,7 +10,7 @@ from bmcompiler.backends.dv.kernels.maps import AddKernel, AvgPoolKernel, ConvKe
 from bmcompiler.backends.dv.kernels.pointwise import ActivationKernel, NegKernel, PreluKernel, ScaleKernel
 from bmcompiler.backends.dv.kernels.windows import LrnKernel, PadKernel, UpsampleKernel
 
-KERNELS: tuple[DvKernel, ...] = (
+KERNELS: tuple[DvKernel[Any], ...] = (
     ConvKernel(),
     FcKernel(),
     MaxPoolKernel(),

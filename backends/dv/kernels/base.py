@@ -39,53 +39,52 @@ from bmcompiler.codegen.kernels import DeviceKernel, is_constant
 from bmcompiler.codegen.memory import root_of
 from bmcompiler.errors import EncodingError, UnsupportedError
 from bmcompiler.ir import Value
-from bmcompiler.ops.base import TensorOp
-from bmcompiler.target import rule
+from bmcompiler.target import OpT, rule
 
 _BLANK = Filters((), lambda: RunWeights(np.zeros(0, np.float16), np.zeros(0, np.float16)), "none")
 ACTIVATIONS = {"": Activation.NONE, "relu": Activation.LEAKY_RELU, "relu6": Activation.RELU6}
 """By the attribute of ops; a leaky ReLU with slope 0 is the ReLU (dv.md 1.3)."""
 
 
-class DvKernel(DeviceKernel):
+class DvKernel(DeviceKernel[OpT]):
     """An op that becomes commands on WHC8 maps of fp16."""
 
-    def maps(self, op: TensorOp) -> list[Value]:
+    def maps(self, op: OpT) -> list[Value]:
         """Operands that are read as feature maps: the source of the first run, then the addend if there is one."""
         return [op.operands[0]]
 
-    def refusal(self, op: TensorOp) -> str | None:
+    def refusal(self, op: OpT) -> str | None:
         """What the driver's own limits say of the command; asked when all rules hold."""
         return None
 
-    def unsupported_reason(self, op: TensorOp) -> str | None:
+    def unsupported_reason(self, op: OpT) -> str | None:
         return super().unsupported_reason(op) or self.refusal(op)
 
     @rule("Operands and results must be f32 (they are rounded to fp16)")
-    def computes_floats(self, op: TensorOp) -> bool:
+    def computes_floats(self, op: OpT) -> bool:
         return all(value.dtype == "f32" for value in (*op.operands, *op.results))
 
     @rule("Feature maps must not be constants")
-    def reads_activations(self, op: TensorOp) -> bool:
+    def reads_activations(self, op: OpT) -> bool:
         return not any(is_constant(root_of(value)) for value in self.maps(op))
 
     @rule("Feature maps must be read in the shape they were computed in")
-    def keeps_layouts(self, op: TensorOp) -> bool:
+    def keeps_layouts(self, op: OpT) -> bool:
         """WHC8 orders elements by the shape of a map; inputs of the net are laid out as they are read."""
         return all(root_of(v).op is None or extent_of(v) == extent_of(root_of(v)) for v in self.maps(op))
 
 
-class RunKernel(DvKernel):
+class RunKernel(DvKernel[OpT]):
     """An op that is one run of a CONV command, or several, each of which reads the result of the one before.
 
     Subclasses define `parts`; those that can be a stage of another run also `joined` (and `keeps_bits`).
     """
 
-    def parts(self, op: TensorOp) -> Sequence[Part]:
+    def parts(self, op: OpT) -> Sequence[Part]:
         """The runs of the op when no other op takes part; only the last one may have an addend."""
         raise TypeError(f"{type(self).__name__} has no runs")
 
-    def joined(self, op: TensorOp, part: Part, through: Value) -> Part | None:
+    def joined(self, op: OpT, part: Part, through: Value) -> Part | None:
         """`part` with this op as a further stage, which then gives the op's result; None where that cannot be.
 
         The stages of a run come in this order: convolution or average pooling, addition, max pooling, activation.
@@ -97,7 +96,7 @@ class RunKernel(DvKernel):
         """
         return None
 
-    def keeps_bits(self, op: TensorOp) -> bool:
+    def keeps_bits(self, op: OpT) -> bool:
         """Whether the op gives the same fp16 numbers for an operand before and after it is rounded to fp16.
 
         Such an op joins freely. Any other joins only an op that is marked `UNROUNDED`, so that the IR tells where a
@@ -105,7 +104,7 @@ class RunKernel(DvKernel):
         """
         return False
 
-    def refusal(self, op: TensorOp) -> str | None:
+    def refusal(self, op: OpT) -> str | None:
         extent = extent_of(op.operands[0])
         for part in self.parts(op):
             reason = why_not(part, extent)
@@ -117,7 +116,7 @@ class RunKernel(DvKernel):
             None if extent == wanted else f"the device would make {extent.w} x {extent.h}, not {wanted.w} x {wanted.h}"
         )
 
-    def evaluate(self, op: TensorOp, *arrays: Any) -> Any:
+    def evaluate(self, op: OpT, *arrays: Any) -> Any:
         given = dict(zip(op.operands, arrays))
         inside = next((value for value in op.operands if is_unrounded(value.op)), None)
         parts = self.parts(op) if inside is None else [self._stage(op, inside)]
@@ -134,7 +133,7 @@ class RunKernel(DvKernel):
             result_map[...] = values
         return out.reshape(shape)
 
-    def _stage(self, op: TensorOp, inside: Value) -> Part:
+    def _stage(self, op: OpT, inside: Value) -> Part:
         """What the op adds to the run that has computed its operand `inside`. Raises UnsupportedError without such."""
         part = self.joined(op, Part(Run(m=extent_of(inside).c, conv_enable=ConvEnable.CONV), _BLANK), inside)
         if part is None:
@@ -144,11 +143,11 @@ class RunKernel(DvKernel):
         return replace(part, run=replace(part.run, conv_enable=0))
 
     @rule("Feature maps must have 4 dimensions")
-    def has_maps(self, op: TensorOp) -> bool:
+    def has_maps(self, op: OpT) -> bool:
         return all(len(value.shape) == 4 for value in (*self.maps(op), *op.results))
 
     @rule(f"Maps have at most {MAX_INPUT_WIDTH} columns, {MAX_INPUT_HEIGHT} rows and {MAX_INPUT_CHANNELS} channels")
-    def fits_the_fields(self, op: TensorOp) -> bool:
+    def fits_the_fields(self, op: OpT) -> bool:
         sizes = [extent_of(value) for value in (*self.maps(op), *op.results)]
         return all(e.w <= MAX_INPUT_WIDTH and e.h <= MAX_INPUT_HEIGHT and e.c <= MAX_INPUT_CHANNELS for e in sizes)
 

@@ -14,30 +14,29 @@ from bmcompiler.backends.dv.parts import Part
 from bmcompiler.backends.dv.stages import to_half
 from bmcompiler.backends.dv.structs import HALF_ONE, Activation
 from bmcompiler.ir import Value
-from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.shape import Concat
 from bmcompiler.target import rule
 
 
-class ConcatKernel(DvKernel):
+class ConcatKernel(DvKernel[Concat]):
     """concat of channels: runs write their results into the whole; what no run makes is copied by one."""
 
     ops = (Concat,)
 
-    def maps(self, op: TensorOp) -> list[Value]:
+    def maps(self, op: Concat) -> list[Value]:
         return list(op.operands)
 
-    def evaluate(self, op: TensorOp, *arrays: Any) -> Any:
+    def evaluate(self, op: Concat, *arrays: Any) -> Any:
         assert isinstance(op, Concat)
         return np.concatenate([to_half(array) for array in arrays], axis=op.axis).astype(np.float32)
 
     @rule("Maps must have 4 dimensions and be joined along channels, axis 1", "axis")
-    def joins_channels(self, op: TensorOp) -> bool:
+    def joins_channels(self, op: Concat) -> bool:
         assert isinstance(op, Concat)
         return len(op.operands[0].shape) == 4 and op.axis % 4 == 1
 
     @rule(f"All parts but the last must have a multiple of {GROUP} channels", last=True)
-    def has_whole_groups(self, op: TensorOp) -> bool:
+    def has_whole_groups(self, op: Concat) -> bool:
         return all(extent_of(value).c % GROUP == 0 for value in op.operands[:-1])
 
 

@@ -15,12 +15,11 @@ from bmcompiler.backends.dv.parts import Filters, Part
 from bmcompiler.backends.dv.run_model import RunWeights
 from bmcompiler.backends.dv.structs import ConvEnable
 from bmcompiler.codegen.kernels import is_constant
-from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.nn import Deconv
 from bmcompiler.target import rule
 
 
-class DeconvKernel(RunKernel):
+class DeconvKernel(RunKernel[Deconv]):
     """deconv: plain or depthwise, with its bias and activation.
 
     The device pads the widened map by what the kernel reaches beyond it, less the pads of the op; its kernels are
@@ -29,7 +28,7 @@ class DeconvKernel(RunKernel):
 
     ops = (Deconv,)
 
-    def parts(self, op: TensorOp) -> Sequence[Part]:
+    def parts(self, op: Deconv) -> Sequence[Part]:
         assert isinstance(op, Deconv)
         ky, kx = op.weight.shape[2:]
         top, bottom, left, right = self.pads(op)
@@ -61,21 +60,21 @@ class DeconvKernel(RunKernel):
         return top, bottom, left, right
 
     @rule("Weights and bias must be constants")
-    def has_constant_weights(self, op: TensorOp) -> bool:
+    def has_constant_weights(self, op: Deconv) -> bool:
         return all(is_constant(value) for value in op.operands[1:])
 
     @rule("Groups must be single channels with one kernel each (depthwise), or there must be one group", "group")
-    def is_plain_or_depthwise(self, op: TensorOp) -> bool:
+    def is_plain_or_depthwise(self, op: Deconv) -> bool:
         assert isinstance(op, Deconv)
         return op.group == 1 or (op.group == op.input.shape[1] and op.weight.shape[1] == 1)
 
     @rule(f"Kernels have at most {CHIP.max_kernel_size} rows and columns")
-    def has_small_kernel(self, op: TensorOp) -> bool:
+    def has_small_kernel(self, op: Deconv) -> bool:
         """The driver does not ask this of transposed convolutions; the packers and the kernel module do."""
         assert isinstance(op, Deconv)
         return max(op.weight.shape[2:]) <= CHIP.max_kernel_size
 
     @rule("Pads must not be larger than what the kernel reaches beyond an element")
-    def has_pads_within_reach(self, op: TensorOp) -> bool:
+    def has_pads_within_reach(self, op: Deconv) -> bool:
         assert isinstance(op, Deconv)
         return min(self.pads(op)) >= 0

@@ -21,7 +21,6 @@ from bmcompiler.backends.dv.structs import Activation, FcActivation, FcFormat
 from bmcompiler.codegen.kernels import is_constant
 from bmcompiler.codegen.memory import root_of
 from bmcompiler.codegen.schedule import Moved
-from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.nn import Matmul
 from bmcompiler.target import rule
 
@@ -32,12 +31,12 @@ _ACTIVATIONS = {
 """As a command says it, and what it computes."""
 
 
-class FcKernel(DvKernel):
+class FcKernel(DvKernel[Matmul]):
     """matmul of rows. A row may be a feature map seen flat: its weights are packed in the order of the map."""
 
     ops = (Matmul,)
 
-    def emit(self, op: TensorOp, build: DvBuild) -> Moved:
+    def emit(self, op: Matmul, build: DvBuild) -> Moved:
         assert isinstance(op, Matmul)
         source = build.extent(op.left)
         outputs = op.result.shape[1]
@@ -66,7 +65,7 @@ class FcKernel(DvKernel):
         outputs, inputs = table.shape
         return coded(table) if fc_size(inputs, outputs, True) < fc_size(inputs, outputs, False) else None
 
-    def evaluate(self, op: TensorOp, *arrays: Any) -> Any:
+    def evaluate(self, op: Matmul, *arrays: Any) -> Any:
         assert isinstance(op, Matmul)
         left, right, *bias = arrays
         table = np.ascontiguousarray(half_weights(right if op.transpose_right else right.T))
@@ -76,27 +75,27 @@ class FcKernel(DvKernel):
         return np.stack([to_half(activate(row, function)) for row in rows]).astype(np.float32)
 
     @rule("Operands must have 2 dimensions, the left one not transposed")
-    def is_of_rows(self, op: TensorOp) -> bool:
+    def is_of_rows(self, op: Matmul) -> bool:
         assert isinstance(op, Matmul)
         return len(op.left.shape) == len(op.right.shape) == 2 and not op.transpose_left
 
     @rule("Weights and bias must be constants, the bias a value per output")
-    def has_constant_weights(self, op: TensorOp) -> bool:
+    def has_constant_weights(self, op: Matmul) -> bool:
         assert isinstance(op, Matmul)
         one_each = op.bias is None or op.bias.shape == (op.result.shape[-1],)
         return one_each and all(is_constant(value) for value in op.operands[1:])
 
     @rule(f"Rows and results have at most {CHIP.max_fc_vector_size} elements")
-    def fits_the_block(self, op: TensorOp) -> bool:
+    def fits_the_block(self, op: Matmul) -> bool:
         return max(op.operands[0].shape[-1], op.results[0].shape[-1]) <= CHIP.max_fc_vector_size
 
     @rule('The activation must be none or "relu"', "activation")
-    def has_activation(self, op: TensorOp) -> bool:
+    def has_activation(self, op: Matmul) -> bool:
         assert isinstance(op, Matmul)
         return op.activation in _ACTIVATIONS
 
     @rule("Feature maps must be read in the shape they were computed in")
-    def keeps_layouts(self, op: TensorOp) -> bool:
+    def keeps_layouts(self, op: Matmul) -> bool:
         """Each row is a whole sample of what was computed, in any shape."""
         left, root = op.operands[0], root_of(op.operands[0])
         return root.op is None or (root.shape[:1] == left.shape[:1] and extent_of(root).elements == left.shape[-1])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from math import ceil, log2, prod
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from bmcompiler.backends.dv.stages import pattern
 from bmcompiler.backends.dv.structs import HALF_ONE, Activation, ConvEnable, Pool
 from bmcompiler.codegen.kernels import is_constant
 from bmcompiler.ir import Value
-from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops import pool as ops_pool
 from bmcompiler.ops.elementwise import Add
 from bmcompiler.ops.nn import Conv
 from bmcompiler.ops.pool import AvgPool, MaxPool
@@ -43,7 +43,7 @@ def rises(run: Run) -> bool:
     return (run.actfunc in RISING or slope_rises) and not run.rectifi_en
 
 
-class ConvKernel(RunKernel):
+class ConvKernel(RunKernel[Conv]):
     """conv: plain, depthwise or dilated, with its bias and activation.
 
     Other groups are a plain convolution whose weights are 0 for channels of other groups. A dilation that the device
@@ -52,7 +52,7 @@ class ConvKernel(RunKernel):
 
     ops = (Conv,)
 
-    def parts(self, op: TensorOp) -> Sequence[Part]:
+    def parts(self, op: Conv) -> Sequence[Part]:
         assert isinstance(op, Conv)
         part = self.part(op, (1, 1))
         fits = max(effective_kernel(part.run)) <= CHIP.max_kernel_size
@@ -83,11 +83,11 @@ class ConvKernel(RunKernel):
         return Part(run, Filters(values, halves, f"conv, {groups} groups, gaps {down} x {across}"))
 
     @rule("Weights and bias must be constants")
-    def has_constant_weights(self, op: TensorOp) -> bool:
+    def has_constant_weights(self, op: Conv) -> bool:
         return all(is_constant(value) for value in op.operands[1:])
 
     @rule(f"Depthwise kernels have at most {CHIP.max_kernel_size} rows and columns")
-    def has_small_kernel(self, op: TensorOp) -> bool:
+    def has_small_kernel(self, op: Conv) -> bool:
         """The driver does not ask this of depthwise convolutions; the packers and the kernel module do."""
         assert isinstance(op, Conv)
         return not is_depthwise(op) or max(op.weight.shape[2:]) <= CHIP.max_kernel_size
@@ -98,12 +98,15 @@ def is_depthwise(op: Conv) -> bool:
     return 1 < op.group == op.input.shape[1] == op.weight.shape[0]
 
 
-class PoolKernel(RunKernel):
+PoolT = TypeVar("PoolT", bound=ops_pool.Pool)
+
+
+class PoolKernel(RunKernel[PoolT]):
     """Windows of both poolings. Where their number is rounded up, the padding after the map is longer."""
 
     kind: Pool
 
-    def window(self, op: TensorOp) -> Run:
+    def window(self, op: PoolT) -> Run:
         """The run without what only one of the poolings has."""
         assert isinstance(op, (MaxPool, AvgPool))
         top, _, left, _ = op.pads
@@ -118,13 +121,13 @@ class PoolKernel(RunKernel):
         )
 
 
-class MaxPoolKernel(PoolKernel):
+class MaxPoolKernel(PoolKernel[MaxPool]):
     """max_pool. In the run of a convolution it comes before the activation, which must not fall anywhere."""
 
     ops = (MaxPool,)
     kind = Pool.MAX
 
-    def parts(self, op: TensorOp) -> Sequence[Part]:
+    def parts(self, op: MaxPool) -> Sequence[Part]:
         """A window above 3 x 3 is a window over windows (`large_windows`)."""
         window = self.window(op)
         size, pads = window.pool_size, window.pool_pad
@@ -146,7 +149,7 @@ class MaxPoolKernel(PoolKernel):
         ]
         return (*map(Part, runs[:-1]), Part(replace(runs[-1], pool_stride=window.pool_stride)))
 
-    def joined(self, op: TensorOp, part: Part, through: Value) -> Part | None:
+    def joined(self, op: MaxPool, part: Part, through: Value) -> Part | None:
         window, run = self.window(op), part.run
         full = all(pad < size for pad, size in zip(window.pool_pad, np.repeat(window.pool_size, 2)))
         if run.pool_enable or run.has_lrn or not full or not rises(run):
@@ -154,17 +157,17 @@ class MaxPoolKernel(PoolKernel):
         pool = {name: getattr(window, name) for name in ("pool_enable", "pool_size", "pool_stride", "pool_pad")}
         return replace(part, run=replace(run, **pool))
 
-    def keeps_bits(self, op: TensorOp) -> bool:
+    def keeps_bits(self, op: MaxPool) -> bool:
         """Rounding never changes which number is larger."""
         return True
 
     @rule("The window must not be dilated", "dilations")
-    def is_dense(self, op: TensorOp) -> bool:
+    def is_dense(self, op: MaxPool) -> bool:
         assert isinstance(op, MaxPool)
         return max(op.dilations) == 1
 
 
-class AvgPoolKernel(PoolKernel):
+class AvgPoolKernel(PoolKernel[AvgPool]):
     """avg_pool: the sum of a window times the reciprocal of its size, an fp16 number.
 
     A window above 7 x 7 is a window over windows (`large_windows`), and only its last factor is no power of two.
@@ -173,7 +176,7 @@ class AvgPoolKernel(PoolKernel):
     ops = (AvgPool,)
     kind = Pool.AVERAGE
 
-    def parts(self, op: TensorOp) -> Sequence[Part]:
+    def parts(self, op: AvgPool) -> Sequence[Part]:
         assert isinstance(op, AvgPool)
         chain = self.chain(op)
         if chain is None or len(chain) == 1:
@@ -208,12 +211,12 @@ class AvgPoolKernel(PoolKernel):
         return list(zip_longest(down, across, fillvalue=Step(1, 0)))
 
     @rule("Every window must count all its positions")
-    def has_full_windows(self, op: TensorOp) -> bool:
+    def has_full_windows(self, op: AvgPool) -> bool:
         assert isinstance(op, AvgPool)
         return all((op.counts(axis) == op.kernel[axis]).all() for axis in (0, 1))
 
 
-class AddKernel(RunKernel):
+class AddKernel(RunKernel[Add]):
     """add of two maps of one shape, alone or as the end of the run that makes one of them.
 
     A run needs some function: where there is no activation it is a leaky ReLU with slope 1, which changes nothing.
@@ -221,17 +224,17 @@ class AddKernel(RunKernel):
 
     ops = (Add,)
 
-    def maps(self, op: TensorOp) -> list[Value]:
+    def maps(self, op: Add) -> list[Value]:
         return list(op.operands)
 
-    def parts(self, op: TensorOp) -> Sequence[Part]:
+    def parts(self, op: Add) -> Sequence[Part]:
         assert isinstance(op, Add)
         run = Run(m=extent_of(op.operands[0]).c, actfunc=Activation.LEAKY_RELU, actfunc_param=HALF_ONE)
         if op.activation:
             run = replace(run, actfunc=ACTIVATIONS[op.activation], actfunc_param=0)
         return (Part(run, addend=op.operands[1]),)
 
-    def joined(self, op: TensorOp, part: Part, through: Value) -> Part | None:
+    def joined(self, op: Add, part: Part, through: Value) -> Part | None:
         assert isinstance(op, Add)
         run, (left, right) = part.run, op.operands
         computes = run.has_conv or run.pool_enable in (Pool.AVERAGE, Pool.UPSAMPLE)
@@ -241,10 +244,10 @@ class AddKernel(RunKernel):
         return Part(replace(run, actfunc=ACTIVATIONS[op.activation]), part.filters, other)
 
     @rule("Operands must have 2 dimensions or more")
-    def has_maps(self, op: TensorOp) -> bool:
+    def has_maps(self, op: Add) -> bool:
         """What is no map of 4 dimensions is a vector per sample."""
         return all(len(value.shape) >= 2 for value in op.operands)
 
     @rule("Both operands must have the shape of the result")
-    def adds_equal_shapes(self, op: TensorOp) -> bool:
+    def adds_equal_shapes(self, op: Add) -> bool:
         return all(value.shape == op.results[0].shape for value in op.operands)

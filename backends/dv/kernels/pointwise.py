@@ -25,7 +25,7 @@ from bmcompiler.ir import Value
 from bmcompiler.ops.activation import Abs, Clip, Elu, LeakyRelu, Neg, Prelu, Relu, Sigmoid, Tanh
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.norm import Scale
-from bmcompiler.target import rule
+from bmcompiler.target import OpT, rule
 
 _CODES: dict[type[TensorOp], Activation] = {
     Relu: Activation.LEAKY_RELU,
@@ -36,15 +36,15 @@ _CODES: dict[type[TensorOp], Activation] = {
 }
 
 
-class PointwiseKernel(RunKernel):
+class PointwiseKernel(RunKernel[OpT]):
     """An op whose result has the shape of its operand; one that is no map of 4 dimensions is a vector per sample."""
 
     @rule("Operands must have 2 dimensions or more")
-    def has_maps(self, op: TensorOp) -> bool:
+    def has_maps(self, op: OpT) -> bool:
         return all(len(value.shape) >= 2 for value in (*self.maps(op), *op.results))
 
 
-class ActivationKernel(PointwiseKernel):
+class ActivationKernel(PointwiseKernel[TensorOp]):
     """relu, clip, leaky_relu, elu, sigmoid, tanh, abs: the last stage of a run."""
 
     ops = (Relu, Clip, LeakyRelu, Elu, Sigmoid, Tanh, Abs)
@@ -80,50 +80,50 @@ class ActivationKernel(PointwiseKernel):
         return not isinstance(op, Elu) or op.alpha == 1
 
 
-class NegKernel(PointwiseKernel):
+class NegKernel(PointwiseKernel[Neg]):
     """neg: an average pooling of single elements times -1."""
 
     ops = (Neg,)
 
-    def parts(self, op: TensorOp) -> Sequence[Part]:
+    def parts(self, op: Neg) -> Sequence[Part]:
         run = Run(m=extent_of(op.results[0]).c, pool_enable=Pool.AVERAGE, pool_avg_param=pattern(-1))
         return (Part(run),)
 
 
-class ScaleKernel(PointwiseKernel):
+class ScaleKernel(PointwiseKernel[Scale]):
     """scale: a depthwise convolution with 1x1 kernels."""
 
     ops = (Scale,)
 
-    def parts(self, op: TensorOp) -> Sequence[Part]:
+    def parts(self, op: Scale) -> Sequence[Part]:
         def halves(weight: NDArray[Any], *bias: NDArray[Any]) -> RunWeights:
             return _channels(op, weight, *bias)
 
         return (_per_channel(op, "scale", halves, tuple(op.operands[1:])),)
 
     @rule("Factors and shifts must be constants")
-    def has_constants(self, op: TensorOp) -> bool:
+    def has_constants(self, op: Scale) -> bool:
         return all(is_constant(value) for value in op.operands[1:])
 
     @rule("Factors must belong to channels, axis 1", "axis")
-    def is_per_channel(self, op: TensorOp) -> bool:
+    def is_per_channel(self, op: Scale) -> bool:
         assert isinstance(op, Scale)
         return op.axis % len(op.input.shape) == 1
 
 
-class PreluKernel(PointwiseKernel):
+class PreluKernel(PointwiseKernel[Prelu]):
     """prelu: an activation of convolutions; alone it follows a depthwise one that changes nothing."""
 
     ops = (Prelu,)
 
-    def parts(self, op: TensorOp) -> Sequence[Part]:
+    def parts(self, op: Prelu) -> Sequence[Part]:
         def halves(slope: NDArray[Any]) -> RunWeights:
             return _channels(op, np.float32(1))._replace(prelu=self.slopes(op, slope))
 
         part = _per_channel(op, "prelu", halves, (op.operands[1],))
         return (replace(part, run=replace(part.run, actfunc=Activation.PRELU)),)
 
-    def joined(self, op: TensorOp, part: Part, through: Value) -> Part | None:
+    def joined(self, op: Prelu, part: Part, through: Value) -> Part | None:
         """Slopes join the weights of a convolution, not of a dilated one. After max pooling see dv.md 9."""
         run, filters = part.run, part.filters
         busy = run.actfunc or run.rectifi_en or run.pool_enable == Pool.MAX
@@ -138,16 +138,16 @@ class PreluKernel(PointwiseKernel):
         made = Filters(values, halves, f"{filters.layout}, prelu of {_repeats(op)}")
         return replace(part, run=replace(run, actfunc=Activation.PRELU), filters=made)
 
-    def slopes(self, op: TensorOp, slope: NDArray[Any]) -> NDArray[np.float16]:
+    def slopes(self, op: Prelu, slope: NDArray[Any]) -> NDArray[np.float16]:
         """One per output channel of the run."""
         return _spread(op, half_weights(slope))
 
     @rule("Slopes must be constants")
-    def has_constants(self, op: TensorOp) -> bool:
+    def has_constants(self, op: Prelu) -> bool:
         return is_constant(op.operands[1])
 
     @rule("Slopes must belong to channels, axis 1", "axis")
-    def is_per_channel(self, op: TensorOp) -> bool:
+    def is_per_channel(self, op: Prelu) -> bool:
         assert isinstance(op, Prelu)
         return op.axis % len(op.input.shape) == 1
 

@@ -100,7 +100,7 @@ _WITH_ATTRIBUTES: dict[type[TensorOp], tuple[Callable[..., Register], tuple[str,
 }
 
 
-class FunctionKernel(ElementwiseKernel):
+class FunctionKernel(ElementwiseKernel[TensorOp]):
     """Functions of one tensor without attributes, or with those of the table; gelu in both forms."""
 
     ops: ClassVar[tuple[type[TensorOp], ...]] = (*_PLAIN, *_WITH_ATTRIBUTES, Gelu)
@@ -114,21 +114,21 @@ class FunctionKernel(ElementwiseKernel):
         return (recipe, *(getattr(op, name) for name in names))
 
 
-class ChannelKernel(ElementwiseKernel):
+class ChannelKernel(ElementwiseKernel[Prelu | Scale | BatchNorm]):
     """prelu, scale and batch_norm: vectors along one axis."""
 
     ops = (Prelu, Scale, BatchNorm)
 
     @rule("The first operand must be an activation")
-    def data_is_activation(self, op: TensorOp) -> bool:
+    def data_is_activation(self, op: Prelu | Scale | BatchNorm) -> bool:
         return is_activation(op.operands[0])
 
-    def shapes(self, op: TensorOp) -> tuple[tuple[int, ...], ...]:
+    def shapes(self, op: Prelu | Scale | BatchNorm) -> tuple[tuple[int, ...], ...]:
         axis = 1 if isinstance(op, BatchNorm) else op.axis
         after = len(op.type.shape) - axis % len(op.type.shape) - 1
         return (op.operands[0].shape, *((v.shape[0], *(1,) * after) for v in op.operands[1:]))
 
-    def recipe(self, op: TensorOp) -> tuple[Any, ...]:
+    def recipe(self, op: Prelu | Scale | BatchNorm) -> tuple[Any, ...]:
         if isinstance(op, Prelu):
             return (activations.prelu,)
         return (_batch_norm, op.epsilon) if isinstance(op, BatchNorm) else (_scale,)

@@ -7,18 +7,19 @@ from bmcompiler.codegen import kernels
 from bmcompiler.codegen.kernels import dims4, held, is_activation, is_constant
 from bmcompiler.codegen.tiling import TileWork
 from bmcompiler.ir import Value
+from bmcompiler.target import OpT
 
 __all__ = ["DeviceKernel", "LocalKernel", "dims4", "held", "is_activation", "is_constant", "item_bytes"]
 
 
-class DeviceKernel(kernels.DeviceKernel):
+class DeviceKernel(kernels.DeviceKernel[OpT]):
     """A kernel of a lane chip."""
 
     def __init__(self, machine: LaneMachine) -> None:
         self.machine, self.chip = machine, machine.chip
 
 
-class LocalKernel(kernels.LocalKernel, DeviceKernel):
+class LocalKernel(kernels.LocalKernel[OpT], DeviceKernel[OpT]):
     """An op computed in local memory tile by tile."""
 
     def __init__(self, machine: LaneMachine) -> None:

@@ -15,16 +15,16 @@ from bmcompiler.ops.logic import BitNot, Compare, Where
 from bmcompiler.target import rule
 
 
-class CompareKernel(ElementwiseKernel):
+class CompareKernel(ElementwiseKernel[Compare]):
     """compare: floats and what converts to floats exactly; 32-bit integers by the sign of their difference."""
 
     ops = (Compare,)
 
     @rule("Operands must be f32, i32, i16, u16, i8, u8 or bool")
-    def known_types(self, op: TensorOp) -> bool:
+    def known_types(self, op: Compare) -> bool:
         return op.a.dtype in LOADABLE
 
-    def recipe(self, op: TensorOp) -> tuple[Any, ...]:
+    def recipe(self, op: Compare) -> tuple[Any, ...]:
         return _compare, op.a.dtype, op.method
 
 
@@ -35,29 +35,29 @@ def _compare(m: Recorder, a: Register, b: Register, dtype: str, method: str) -> 
     return logic.COMPARISONS[method](m, as_float(m, a, dtype), as_float(m, b, dtype))
 
 
-class FloatTestKernel(ElementwiseKernel):
+class FloatTestKernel(ElementwiseKernel[IsNan | IsInf]):
     """is_nan and is_inf."""
 
     ops = (IsNan, IsInf)
 
     @rule("The operand must be f32")
-    def known_types(self, op: TensorOp) -> bool:
+    def known_types(self, op: IsNan | IsInf) -> bool:
         return bool(op.x.dtype == "f32")
 
-    def recipe(self, op: TensorOp) -> tuple[Any, ...]:
+    def recipe(self, op: IsNan | IsInf) -> tuple[Any, ...]:
         return (logic.is_inf, op.positive, op.negative) if isinstance(op, IsInf) else (logic.is_nan,)
 
 
-class WhereKernel(ElementwiseKernel):
+class WhereKernel(ElementwiseKernel[Where]):
     """where: words are copied as they are; bytes, which are floats in the tile, become integers again."""
 
     ops = (Where,)
 
     @rule("Operands must be f32, i32, i16, u16, i8, u8 or bool")
-    def known_types(self, op: TensorOp) -> bool:
+    def known_types(self, op: Where) -> bool:
         return op.type.dtype in LOADABLE
 
-    def recipe(self, op: TensorOp) -> tuple[Any, ...]:
+    def recipe(self, op: Where) -> tuple[Any, ...]:
         return _where, op.type.dtype
 
 
@@ -66,7 +66,7 @@ def _where(m: Recorder, condition: Register, a: Register, b: Register, dtype: st
     return m.to_int(chosen) if dtype in ("i8", "u8", "bool") else chosen
 
 
-class BitKernel(ElementwiseKernel):
+class BitKernel(ElementwiseKernel[TensorOp]):
     """bit_and, bit_or, bit_xor, bit_not of integers and booleans."""
 
     ops = (BitAnd, BitOr, BitXor, BitNot)

@@ -14,29 +14,29 @@ from bmcompiler.chip import align_up
 from bmcompiler.codegen.build import dense_strides
 from bmcompiler.codegen.tiling import Axis, Buffer
 from bmcompiler.codegen.window import WindowAxis
-from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.nn import Convolution
 from bmcompiler.target import rule
 
 _FLOAT_TAP = {1: 2.0, 3: 5.0}
 _BYTE_TAP = ((4, 6.8, 9.7), (8, 7.8, 9.7), (16, 5.2, 9.8))
 
 
-class ConvGeometry(SlidingKernel):
+class ConvGeometry(SlidingKernel[Convolution]):
     """Channels of a group are tiled by lanes, rows and columns with halo.
 
     Every tile sums over all input channels, so results do not depend on the tiling.
     """
 
     @rule("Weights and bias must be constants")
-    def constant_weights(self, op: TensorOp) -> bool:
+    def constant_weights(self, op: Convolution) -> bool:
         return is_constant(op.weight) and is_constant(op.bias)
 
     @rule("A group must have at most {kernel.chip.most_depth} input channels")
-    def channel_range(self, op: TensorOp) -> bool:
+    def channel_range(self, op: Convolution) -> bool:
         return self.depth(op) <= self.chip.most_depth
 
     # -- geometry ------------------------------------------------------------------------------------------------------
-    def windows(self, op: TensorOp) -> Windows:
+    def windows(self, op: Convolution) -> Windows:
         (_, _, h, w), (kh, kw) = op.input.shape, op.weight.shape[2:]
         (sh, sw), (dh, dw), (top, _, left, _) = op.strides, op.dilations, op.pads
         across = WindowAxis(w, kw, sw, left, dw, limit=self.chip.most_size)
@@ -44,20 +44,20 @@ class ConvGeometry(SlidingKernel):
             return WindowAxis(op.type.shape[2], 1, 1, 0, limit=self.chip.most_size), across
         return WindowAxis(h, kh, sh, top, dh, limit=self.chip.most_size), across
 
-    def taps(self, op: TensorOp) -> tuple[int, int]:
+    def taps(self, op: Convolution) -> tuple[int, int]:
         _, _, down, across = op.weight.shape
         return (1 if self.folds_rows(op) else down), across
 
-    def dilations(self, op: TensorOp) -> tuple[int, int]:
+    def dilations(self, op: Convolution) -> tuple[int, int]:
         down, across = op.dilations
         return (1 if self.folds_rows(op) else down), across
 
-    def depth(self, op: TensorOp) -> int:
+    def depth(self, op: Convolution) -> int:
         """Input channels of a group, those of all rows of the window where they are folded."""
         channels = int(op.input.shape[1] // op.group)
         return channels * op.weight.shape[2] if self.folds_rows(op) else channels
 
-    def folds_rows(self, op: TensorOp) -> bool:
+    def folds_rows(self, op: Convolution) -> bool:
         """Whether the rows of the window become input channels.
 
         Then channel r * C + c of row y is channel c of the input row that tap r of output row y sees.
@@ -71,14 +71,14 @@ class ConvGeometry(SlidingKernel):
             return False
         return op.strides[0] > self.chip.most_step or channels in self.chip.idle_depths.get(item_bytes(x), ())
 
-    def oriented(self, op: TensorOp, weight: np.ndarray) -> np.ndarray:
+    def oriented(self, op: Convolution, weight: np.ndarray) -> np.ndarray:
         """The weights of `op` as (O, depth, rows, columns) of an ordinary convolution."""
         if not self.folds_rows(op):
             return weight
         o, i, down, across = weight.shape
         return weight.transpose(0, 2, 1, 3).reshape(o, down * i, 1, across)
 
-    def oriented_input(self, op: TensorOp, x: np.ndarray) -> np.ndarray:
+    def oriented_input(self, op: Convolution, x: np.ndarray) -> np.ndarray:
         """The input as the command sees it: with folded rows, zeros where a tap sees none."""
         if not self.folds_rows(op):
             return x
@@ -90,29 +90,29 @@ class ConvGeometry(SlidingKernel):
             out[:, tap, :, y0:y1] = x[:, :, first :: op.strides[0]][:, :, : y1 - y0]
         return out.reshape(n, taps * c, op.type.shape[2], w)
 
-    def _rows_seen(self, op: TensorOp, tap: int, rows: tuple[int, int]) -> tuple[int, int, int]:
+    def _rows_seen(self, op: Convolution, tap: int, rows: tuple[int, int]) -> tuple[int, int, int]:
         """(y0, y1, input row of y0): the output rows among `rows` for which row `tap` of the window sees input."""
         stride, start = op.strides[0], tap * op.dilations[0] - op.pads[0]
         y0 = max(rows[0], -(start // stride))
         y1 = min(rows[1], (op.input.shape[2] - 1 - start) // stride + 1)
         return y0, max(y0, y1), y0 * stride + start
 
-    def unloaded(self, op: TensorOp, slide: Slide) -> Frame:
+    def unloaded(self, op: Convolution, slide: Slide) -> Frame:
         rows, (top, bottom, left, right) = slide.source[2], slide.frame
         for y0, y1, _ in self.all_rows_seen(op, rows):
             top, bottom = max(top, y0 - rows[0]), max(bottom, rows[1] - y1)
         return top, bottom, left, right
 
-    def all_rows_seen(self, op: TensorOp, rows: tuple[int, int]) -> list[tuple[int, int, int]]:
+    def all_rows_seen(self, op: Convolution, rows: tuple[int, int]) -> list[tuple[int, int, int]]:
         """`_rows_seen` of all folded rows of the window."""
         return [self._rows_seen(op, tap, rows) for tap in range(op.weight.shape[2])] if self.folds_rows(op) else []
 
-    def input_buffer(self, op: TensorOp, slides: Sequence[Slide], axes: str = "nchw") -> Buffer:
+    def input_buffer(self, op: Convolution, slides: Sequence[Slide], axes: str = "nchw") -> Buffer:
         """With folded rows, what is in local memory is no box of the input."""
         buffer = super().input_buffer(op, slides, axes)
         return replace(buffer, holds=None) if self.folds_rows(op) else buffer
 
-    def load_slide(self, op: TensorOp, build: LaneBuild, slide: Slide, address: int) -> None:
+    def load_slide(self, op: Convolution, build: LaneBuild, slide: Slide, address: int) -> None:
         """Folded rows are loaded tap by tap."""
         if not self.folds_rows(op):
             super().load_slide(op, build, slide, address)
@@ -131,18 +131,18 @@ class ConvGeometry(SlidingKernel):
             build.load(build.source(op.input) + start * item, dims, by, item, address, frame, beside)
 
     @staticmethod
-    def is_depthwise(op: TensorOp) -> bool:
+    def is_depthwise(op: Convolution) -> bool:
         """Whether each output channel reads one input channel of its own."""
         return bool(op.group == op.input.shape[1] == op.type.shape[1] > 1)
 
-    def grid(self, op: TensorOp) -> tuple[Axis, ...]:
+    def grid(self, op: Convolution) -> tuple[Axis, ...]:
         n, c = op.type.shape[:2]
         period = 0 if self.is_depthwise(op) else c // op.group
         chip, images = self.chip, self.chip.image_slots(item_bytes(op.input))
         channels = Axis(c, chip.lanes, chip.most_channels, period=period)
         return Axis(n, images, chip.most_images), channels, *self.spatial_axes(op)
 
-    def channels(self, op: TensorOp, c0: int, c1: int) -> tuple[int, int]:
+    def channels(self, op: Convolution, c0: int, c1: int) -> tuple[int, int]:
         """Input channels of the output channels [c0, c1) of one group."""
         if self.is_depthwise(op):
             return c0, c1
@@ -155,19 +155,19 @@ class DeconvGeometry(ConvGeometry):
     """A convolution with flipped kernels over the input with stride - 1 zeros inserted (bm1684.md 6.1)."""
 
     @rule("Strides must be between 1 and {kernel.most_distance} on both axes", got="strides")
-    def stride_range(self, op: TensorOp) -> bool:
+    def stride_range(self, op: Convolution) -> bool:
         return all(1 <= s <= self.most_distance for s in op.strides)
 
     @rule("Each pad must be below the (dilated) kernel size", got="pads")
-    def crop_range(self, op: TensorOp) -> bool:
+    def crop_range(self, op: Convolution) -> bool:
         top, _, left, _ = op.pads
         (kh, kw), (dh, dw) = op.weight.shape[2:], op.dilations
         return bool(top <= dh * (kh - 1) and left <= dw * (kw - 1))
 
-    def folds_rows(self, op: TensorOp) -> bool:
+    def folds_rows(self, op: Convolution) -> bool:
         return False
 
-    def windows(self, op: TensorOp) -> Windows:
+    def windows(self, op: Convolution) -> Windows:
         (_, _, h, w), (kh, kw) = op.input.shape, op.weight.shape[2:]
         (sh, sw), (dh, dw), (top, _, left, _) = op.strides, op.dilations, op.pads
         return (
@@ -175,7 +175,7 @@ class DeconvGeometry(ConvGeometry):
             WindowAxis(w, kw, 1, dw * (kw - 1) - left, dw, sw - 1, self.chip.most_size),
         )
 
-    def oriented(self, op: TensorOp, weight: np.ndarray) -> np.ndarray:
+    def oriented(self, op: Convolution, weight: np.ndarray) -> np.ndarray:
         i, o, kh, kw = weight.shape
         grouped = weight.reshape(op.group, i // op.group, o, kh, kw).swapaxes(1, 2)
         return grouped.reshape(op.group * o, i // op.group, kh, kw)[:, :, ::-1, ::-1]

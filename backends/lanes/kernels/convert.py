@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,28 +19,27 @@ from bmcompiler.backends.lanes.recipes.rounding import (
 )
 from bmcompiler.backends.lanes.recipes.words import LOADABLE, NARROW, as_float, as_int, limits, not_zero, saturated
 from bmcompiler.ir.types import DTYPES
-from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.integer import Cast
-from bmcompiler.ops.linear_quant import Dequantize, DequantizeLinear, Quantize, QuantizeLinear
+from bmcompiler.ops.linear_quant import Dequantize, DequantizeLinear, LinearQuant, Quantize, QuantizeLinear
 from bmcompiler.target import rule
 
 _FAR = float(1 << 20)
 
 
-class QuantizeKernel(ElementwiseKernel):
+class QuantizeKernel(ElementwiseKernel[Quantize]):
     """quantize by a scale: the product with its inverse, clamped, rounded half away from zero."""
 
     ops = (Quantize,)
 
     @rule("The operand must be f32")
-    def known_types(self, op: TensorOp) -> bool:
+    def known_types(self, op: Quantize) -> bool:
         return bool(op.x.dtype == "f32")
 
     @rule('Rounding must be "away"', got="rounding")
-    def rounds_away(self, op: TensorOp) -> bool:
+    def rounds_away(self, op: Quantize) -> bool:
         return bool(op.rounding == "away")
 
-    def recipe(self, op: TensorOp) -> tuple[Any, ...]:
+    def recipe(self, op: Quantize) -> tuple[Any, ...]:
         quant = op.type.quant
         assert quant is not None  # the verifier's
         inverse = float(np.float32(1) / np.float32(quant.scale))
@@ -58,17 +57,18 @@ def _quantize(m: Recorder, x: Register, dtype: str, inverse: float, zero_point: 
     return m.to_int(m.add(int_to_float(m, whole), zero_point))
 
 
-class DequantizeKernel(ElementwiseKernel):
+class DequantizeKernel(ElementwiseKernel[Dequantize]):
     """dequantize: (x - zero point) * scale."""
 
     ops = (Dequantize,)
 
     @rule("The operand must be i8, u8, i16 or u16")
-    def known_types(self, op: TensorOp) -> bool:
+    def known_types(self, op: Dequantize) -> bool:
         return op.x.dtype in NARROW
 
-    def recipe(self, op: TensorOp) -> tuple[Any, ...]:
+    def recipe(self, op: Dequantize) -> tuple[Any, ...]:
         quant = op.x.type.quant
+        assert quant is not None  # the op checks it
         return _dequantize, op.x.dtype, float(np.float32(quant.scale)), quant.zero_point
 
 
@@ -77,43 +77,46 @@ def _dequantize(m: Recorder, x: Register, dtype: str, scale: float, zero_point: 
     return m.mul(m.sub(value, zero_point) if zero_point else value, scale)
 
 
-class LinearKernel(ElementwiseKernel):
+LinearT = TypeVar("LinearT", bound=LinearQuant)
+
+
+class LinearKernel(ElementwiseKernel[LinearT]):
     """Base of quantize_linear and dequantize_linear: scale and zero point may be vectors along an axis."""
 
     @rule("Scales must not be given per block", got="block_size")
-    def no_blocks(self, op: TensorOp) -> bool:
+    def no_blocks(self, op: LinearT) -> bool:
         return not op.block_size
 
-    def shapes(self, op: TensorOp) -> tuple[tuple[int, ...], ...]:
+    def shapes(self, op: LinearT) -> tuple[tuple[int, ...], ...]:
         rank = op.input.type.rank
         after = (1,) * (rank - op.axis % max(rank, 1) - 1)
         spread = [(1,) * rank if v.type.size == 1 else (v.type.size, *after) for v in op.operands[1:]]
         return (op.input.shape, *spread)
 
 
-class DequantizeLinearKernel(LinearKernel):
+class DequantizeLinearKernel(LinearKernel[DequantizeLinear]):
     """dequantize_linear: (x - zero point) * scale."""
 
     ops = (DequantizeLinear,)
 
     @rule("The operand must be i8, u8, i16 or u16, the scale f32")
-    def known_types(self, op: TensorOp) -> bool:
+    def known_types(self, op: DequantizeLinear) -> bool:
         return op.input.dtype in NARROW and op.scale.dtype == "f32"
 
-    def recipe(self, op: TensorOp) -> tuple[Any, ...]:
+    def recipe(self, op: DequantizeLinear) -> tuple[Any, ...]:
         return _dequantize_linear, op.input.dtype
 
 
-class QuantizeLinearKernel(LinearKernel):
+class QuantizeLinearKernel(LinearKernel[QuantizeLinear]):
     """quantize_linear: a corrected quotient, rounded half to even."""
 
     ops = (QuantizeLinear,)
 
     @rule("Operand and scale must be f32")
-    def known_types(self, op: TensorOp) -> bool:
+    def known_types(self, op: QuantizeLinear) -> bool:
         return bool(op.input.dtype == op.scale.dtype == "f32")
 
-    def recipe(self, op: TensorOp) -> tuple[Any, ...]:
+    def recipe(self, op: QuantizeLinear) -> tuple[Any, ...]:
         return _quantize_linear, op.type.dtype
 
 
@@ -134,16 +137,16 @@ def _dequantize_linear(m: Recorder, x: Register, scale: Register, *rest: Any) ->
     return m.mul(value, scale)
 
 
-class CastKernel(ElementwiseKernel):
+class CastKernel(ElementwiseKernel[Cast]):
     """cast between f32, i32, the narrow integers and bool."""
 
     ops = (Cast,)
 
     @rule("Element types must be f32, i32, i16, u16, i8, u8 or bool")
-    def known_types(self, op: TensorOp) -> bool:
+    def known_types(self, op: Cast) -> bool:
         return op.x.dtype in LOADABLE and op.type.dtype in LOADABLE
 
-    def recipe(self, op: TensorOp) -> tuple[Any, ...]:
+    def recipe(self, op: Cast) -> tuple[Any, ...]:
         return _cast, op.x.dtype, op.type.dtype, op.truncate
 
 

@@ -22,49 +22,49 @@ from bmcompiler.codegen.build import dense_strides, extents
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, Held, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.elementwise import Add, Div, Max, Min, Mod, Mul, Pow, Sub
-from bmcompiler.target import rule
+from bmcompiler.ops.elementwise import Add, Binary, Div, Max, Min, Mod, Mul, Pow, Sub
+from bmcompiler.target import OpT, rule
 
 Recipe = Callable[..., Register]
 
 
-class ElementwiseKernel(LocalKernel):
+class ElementwiseKernel(LocalKernel[OpT]):
     """Base: `recipe` says what is computed, `shapes` how the operands lie against the result."""
 
     @rule("An operand must be an activation, not all of them constants")
-    def some_activation(self, op: TensorOp) -> bool:
+    def some_activation(self, op: OpT) -> bool:
         return any(map(is_activation, op.operands))
 
     @rule("Operands and result must be f32")
-    def known_types(self, op: TensorOp) -> bool:
+    def known_types(self, op: OpT) -> bool:
         return all(v.dtype == "f32" for v in (*op.operands, op.result))
 
     @rule("Broadcasting must not need more than four axes")
-    def few_axes(self, op: TensorOp) -> bool:
+    def few_axes(self, op: OpT) -> bool:
         return len(merged_axes(op.type.shape, self.shapes(op))) <= 4
 
-    def recipe(self, op: TensorOp) -> tuple[Any, ...]:
+    def recipe(self, op: OpT) -> tuple[Any, ...]:
         """(recipe, further arguments): called with one register per operand."""
         raise TypeError(f"{type(self).__name__} has no recipe")
 
-    def shapes(self, op: TensorOp) -> tuple[tuple[int, ...], ...]:
+    def shapes(self, op: OpT) -> tuple[tuple[int, ...], ...]:
         """Shape of each operand as it broadcasts to the result's."""
         return tuple(v.shape for v in op.operands)
 
-    def steps(self, op: TensorOp) -> Steps:
+    def steps(self, op: OpT) -> Steps:
         """The recipe, recorded."""
         recipe, *arguments = self.recipe(op)
         return self.machine.recorded(recipe, len(op.operands), *arguments)
 
-    def evaluate(self, op: TensorOp, *arrays: Any) -> Any:
+    def evaluate(self, op: OpT, *arrays: Any) -> Any:
         """The op in the chip's arithmetic."""
         words = [to_words(a.reshape(s)) for a, s in zip(arrays, self.shapes(op))]
         return from_words(self.steps(op).evaluate(*words).reshape(op.type.shape), op.type.numpy)
 
-    def grid(self, op: TensorOp) -> tuple[Axis, ...]:
+    def grid(self, op: OpT) -> tuple[Axis, ...]:
         return self.machine.elementwise_grid(broadcast_view(self.machine, op.type.shape, self.shapes(op))[0])
 
-    def work(self, op: TensorOp, box: Box) -> TileWork:
+    def work(self, op: OpT, box: Box) -> TileWork:
         view, strides = broadcast_view(self.machine, op.type.shape, self.shapes(op))
         dims, steps = extents(box), self.steps(op)
         operands = [
@@ -141,17 +141,17 @@ def result_buffer(chip: LaneFacts, value: Value, view: Shape, box: Box) -> Buffe
     )
 
 
-class BinaryKernel(ElementwiseKernel):
+class BinaryKernel(ElementwiseKernel[Binary]):
     """add, sub, mul, max, min, pow with broadcasting, add with the activation it carries; div, also of integers."""
 
     ops: ClassVar[tuple[type[TensorOp], ...]] = (Add, Sub, Mul, Div, Max, Min, Pow)
 
     @rule("Operands and result must be f32, of div also i8, u8, i16 or u16")
-    def known_types(self, op: TensorOp) -> bool:
+    def known_types(self, op: Binary) -> bool:
         known = ("f32", *NARROW) if isinstance(op, Div) else ("f32",)
         return all(v.dtype in known for v in (*op.operands, op.result))
 
-    def recipe(self, op: TensorOp) -> tuple[Any, ...]:
+    def recipe(self, op: Binary) -> tuple[Any, ...]:
         if isinstance(op, Add):
             return _add, op.activation
         if isinstance(op, Div):
@@ -175,16 +175,16 @@ def _divide(m: Recorder, a: Register, b: Register, dtype: str) -> Register:
     return m.to_int(saturated(m, m.choose(m.abs(divisor), 0.0, value, 0.0), dtype))
 
 
-class ModKernel(ElementwiseKernel):
+class ModKernel(ElementwiseKernel[Mod]):
     """mod of floats and small integers."""
 
     ops = (Mod,)
 
     @rule("Operands must be f32, i8, u8, i16 or u16")
-    def known_types(self, op: TensorOp) -> bool:
+    def known_types(self, op: Mod) -> bool:
         return op.a.dtype in ("f32", *NARROW)
 
-    def recipe(self, op: TensorOp) -> tuple[Any, ...]:
+    def recipe(self, op: Mod) -> tuple[Any, ...]:
         return _mod, op.a.dtype, op.fmod
 
 

@@ -9,10 +9,10 @@ from bmcompiler.backends.lanes.kernels.base import dims4, item_bytes
 from bmcompiler.backends.lanes.kernels.conv_geometry import ConvGeometry
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.codegen.tiling import TileWork
-from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.nn import Convolution
 
 
-def fold_inside(kernel: ConvGeometry, op: TensorOp, work: TileWork) -> TileWork:
+def fold_inside(kernel: ConvGeometry, op: Convolution, work: TileWork) -> TileWork:
     """`work`, the whole of a convolution that folds rows, on an input that it folds itself.
 
     Its first buffer becomes an area, filled by a transfer for each row of the window.

@@ -16,11 +16,10 @@ from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.pieces import Fill, Piece, dense
 from bmcompiler.codegen.strided_copy import Dim
 from bmcompiler.codegen.tiling import Box, TileWork
-from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.shape import Interleave
 
 
-class InterleaveKernel(CopyKernel):
+class InterleaveKernel(CopyKernel[Interleave]):
     """interleave: a strided copy per phase.
 
     In local memory the execution units copy phases that begin at lane 0, all lanes at once, and transfers the others.
@@ -28,7 +27,7 @@ class InterleaveKernel(CopyKernel):
 
     ops = (Interleave,)
 
-    def pieces(self, op: TensorOp) -> Iterator[Piece | Fill]:
+    def pieces(self, op: Interleave) -> Iterator[Piece | Fill]:
         n, c, h, w = dims4(op.result)
         (down, across), by, to = op.scale, dense(op.x.shape), dense(op.type.shape)
         sizes, steps = (n, c, h // down, w // across), (to[0], to[1], down * to[2], across)
@@ -36,10 +35,10 @@ class InterleaveKernel(CopyKernel):
             dims = [Dim(*dim) for dim in zip(sizes, by, steps)]
             yield Piece(op.result, row * to[2] + column, op.x, channel * by[1], dims)
 
-    def whole(self, op: TensorOp) -> TileWork | None:
+    def whole(self, op: Interleave) -> TileWork | None:
         return self.boxed(op, tuple((0, size) for size in op.type.shape))
 
-    def boxed(self, op: TensorOp, box: Box) -> TileWork | None:
+    def boxed(self, op: Interleave, box: Box) -> TileWork | None:
         item = item_bytes(op.result)
         if item not in (1, 2, 4) or not is_activation(op.x) or box[1] != (0, op.channels):
             return None
@@ -57,14 +56,14 @@ class _Phase(NamedTuple):
     column: int
 
 
-def _phases(op: TensorOp) -> Iterator[_Phase]:
+def _phases(op: Interleave) -> Iterator[_Phase]:
     down, across = op.scale
     pitch = op.x.shape[1] // (down * across)
     for number in range(down * across):
         yield _Phase(number * pitch, *divmod(number, across))
 
 
-def _work(machine: LaneMachine, op: TensorOp, box: Box) -> TileWork:
+def _work(machine: LaneMachine, op: Interleave, box: Box) -> TileWork:
     """What makes `box` of the result."""
     chip, word, item = machine.chip, machine.chip.word, item_bytes(op.result)
     rows, columns = ((lo // step, -(-hi // step)) for (lo, hi), step in zip(box[2:], op.scale))
@@ -93,7 +92,7 @@ def _work(machine: LaneMachine, op: TensorOp, box: Box) -> TileWork:
     return TileWork(inputs, (out,), (), compute, sum(_cycles(machine, part, phase) for phase in _phases(op)))
 
 
-def _cells(op: TensorOp, box: Box, phase: _Phase) -> tuple[tuple[int, int], tuple[int, int]]:
+def _cells(op: Interleave, box: Box, phase: _Phase) -> tuple[tuple[int, int], tuple[int, int]]:
     """The rows and columns of the operand from which a phase makes what is in `box`."""
     places = zip(box[2:], op.scale, (phase.row, phase.column))
     rows, columns = ((-(-(lo - at) // step), -(-(hi - at) // step)) for (lo, hi), step, at in places)

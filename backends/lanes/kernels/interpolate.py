@@ -21,7 +21,7 @@ from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.runs import runs
 from bmcompiler.codegen.strided_copy import Dim
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
-from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.resample import Resize
 from bmcompiler.target import rule
 
 MOST_COMMANDS = 512
@@ -85,7 +85,7 @@ class Plan:
     taps: dict[int, Taps]
 
 
-def plan_of(op: TensorOp, most_channels: int) -> Plan:
+def plan_of(op: Resize, most_channels: int) -> Plan:
     """The plan of a resize that moves nothing but its last two axes; most_channels: of a command."""
     before = [(1, 1, *v.shape)[-2:] for v in (op.input, op.result)]
     images = prod(op.type.shape[:-2])
@@ -98,38 +98,38 @@ def plan_of(op: TensorOp, most_channels: int) -> Plan:
     return Plan((n, c, sh, sw), (n, c, rh, rw), taps)
 
 
-class InterpolateKernel(LocalKernel):
+class InterpolateKernel(LocalKernel[Resize]):
     """resize with mode linear or cubic: each tap is a product of strided rows (columns) with a vector of weights.
 
     The weights of an axis lie in every lane; results do not depend on the tiling.
     """
 
     @rule("Operand must be an f32 activation")
-    def float_activation(self, op: TensorOp) -> bool:
+    def float_activation(self, op: Resize) -> bool:
         return op.input.dtype == "f32" and is_activation(op.input)
 
     @rule("Only the last two axes may be interpolated")
-    def last_axes(self, op: TensorOp) -> bool:
+    def last_axes(self, op: Resize) -> bool:
         return all(axis >= op.type.rank - 2 for axis in op.moving())
 
     @rule("Cropping is only done to the nearest elements", got="coordinates")
-    def whole_input(self, op: TensorOp) -> bool:
+    def whole_input(self, op: Resize) -> bool:
         return bool(op.coordinates != "tf_crop_and_resize")
 
     @rule(f"Rows and columns must have even distances: at most {MOST_COMMANDS} instructions", last=True)
-    def few_strips(self, op: TensorOp) -> bool:
+    def few_strips(self, op: Resize) -> bool:
         axes = self.plan(op).taps.values()
         found = (strip for taps in axes for tap in range(taps.count) for strip in taps.strips(tap, 0, len(taps.index)))
         return sum(1 for _ in found) <= MOST_COMMANDS
 
-    def plan(self, op: TensorOp) -> Plan:
+    def plan(self, op: Resize) -> Plan:
         """The resize as one of feature maps."""
         return plan_of(op, self.chip.most_channels)
 
-    def grid(self, op: TensorOp) -> tuple[Axis, ...]:
+    def grid(self, op: Resize) -> tuple[Axis, ...]:
         return self.machine.elementwise_grid(self.plan(op).result)
 
-    def evaluate(self, op: TensorOp, *arrays: Any) -> Any:
+    def evaluate(self, op: Resize, *arrays: Any) -> Any:
         """Rows, then columns, in the chip's arithmetic."""
         plan = self.plan(op)
         x = arrays[0].reshape(plan.source)
@@ -137,7 +137,7 @@ class InterpolateKernel(LocalKernel):
             x = taps.apply(self.machine.arithmetic, x, axis)
         return x.reshape(op.type.shape)
 
-    def work(self, op: TensorOp, box: Box) -> TileWork:
+    def work(self, op: Resize, box: Box) -> TileWork:
         plan = self.plan(op)
         moving = sorted(plan.taps)
         source = [*box]

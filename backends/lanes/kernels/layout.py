@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -21,23 +22,22 @@ from bmcompiler.codegen.pieces import (
 )
 from bmcompiler.codegen.strided_copy import Dim
 from bmcompiler.codegen.tiling import TileWork
-from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.functions import BitCast
 from bmcompiler.ops.index import Trilu
 from bmcompiler.ops.shape import Concat, Pad, Permute, Slice, Split, Tile
-from bmcompiler.target import rule
+from bmcompiler.target import OpT, rule
 
 
-class PermuteKernel(CopyKernel):
+class PermuteKernel(CopyKernel[Permute]):
     """permute: one strided copy for up to four axes that stay apart, one per index of the others."""
 
     ops = (Permute,)
 
-    def pieces(self, op: TensorOp) -> Iterable[Piece | Fill]:
+    def pieces(self, op: Permute) -> Iterable[Piece | Fill]:
         return permute_pieces(op)
 
 
-class ConcatKernel(CopyKernel):
+class ConcatKernel(CopyKernel[Concat]):
     """concat: each operand, constant or not, into its part of the result, unless it was made there.
 
     Feature maps may also be joined in local memory, along channels.
@@ -45,10 +45,10 @@ class ConcatKernel(CopyKernel):
 
     ops = (Concat,)
 
-    def pieces(self, op: TensorOp) -> Iterable[Piece | Fill]:
+    def pieces(self, op: Concat) -> Iterable[Piece | Fill]:
         return concat_pieces(op)
 
-    def whole(self, op: TensorOp) -> TileWork | None:
+    def whole(self, op: Concat) -> TileWork | None:
         if op.type.rank != 4 or op.axis % 4 != 1 or not self.chip.fits_fields(op.type.shape):
             return None
         if item_bytes(op.result) not in (1, 2, 4) or not all(map(is_activation, op.operands)):
@@ -56,77 +56,77 @@ class ConcatKernel(CopyKernel):
         return join_channels(self.machine, op, tuple((0, size) for size in op.type.shape))
 
 
-class SplitKernel(CopyKernel):
+class SplitKernel(CopyKernel[Split]):
     """split: each result from its part of the operand, unless it stays there."""
 
     ops = (Split,)
 
-    def pieces(self, op: TensorOp) -> Iterable[Piece | Fill]:
+    def pieces(self, op: Split) -> Iterable[Piece | Fill]:
         return split_pieces(op)
 
 
-class BitCastKernel(CopyKernel):
+class BitCastKernel(CopyKernel[BitCast]):
     """bit_cast: a copy of the bytes."""
 
     ops = (BitCast,)
 
-    def pieces(self, op: TensorOp) -> Iterable[Piece | Fill]:
+    def pieces(self, op: BitCast) -> Iterable[Piece | Fill]:
         return [whole(op.result, op.operands[0])]
 
 
-class SelectKernel(CopyKernel):
+class SelectKernel(CopyKernel[OpT]):
     """Ops of which every result axis takes its elements from the same axis of the operand, by its own list."""
 
-    def maps(self, op: TensorOp) -> Sequence[np.ndarray]:
+    def maps(self, op: OpT) -> Sequence[np.ndarray]:
         """Per axis the source index of each position, -1 for the constant of `filling`."""
         raise TypeError(f"{type(self).__name__} selects nothing")
 
-    def pieces(self, op: TensorOp) -> Iterable[Piece | Fill]:
+    def pieces(self, op: OpT) -> Iterable[Piece | Fill]:
         return selected_pieces(op.result, op.operands[0], self.maps(op))
 
 
-class SliceKernel(SelectKernel):
+class SliceKernel(SelectKernel[Slice]):
     """slice: one strided copy, along axes with negative steps one per index."""
 
     ops = (Slice,)
 
-    def maps(self, op: TensorOp) -> Sequence[np.ndarray]:
+    def maps(self, op: Slice) -> Sequence[np.ndarray]:
         return [np.arange(*bounds) for bounds in zip(op.starts, op.ends, op.steps)]
 
 
-class TileKernel(SelectKernel):
+class TileKernel(SelectKernel[Tile]):
     """tile: the repetitions of an axis are an axis with source stride 0."""
 
     ops = (Tile,)
 
-    def maps(self, op: TensorOp) -> Sequence[np.ndarray]:
+    def maps(self, op: Tile) -> Sequence[np.ndarray]:
         return [np.tile(np.arange(size), reps) for size, reps in zip(op.x.shape, op.reps)]
 
 
-class PadKernel(SelectKernel):
+class PadKernel(SelectKernel[Pad]):
     """pad: constants are filled in, borders repeated by source strides of 0, mirrored elements copied one by one."""
 
     ops = (Pad,)
 
-    def maps(self, op: TensorOp) -> Sequence[np.ndarray]:
+    def maps(self, op: Pad) -> Sequence[np.ndarray]:
         widths = zip(op.pads[::2], op.pads[1::2])
-        extra = {"constant_values": -1} if op.mode == "constant" else {}
-        return [np.pad(np.arange(size), width, mode=op.mode, **extra) for size, width in zip(op.x.shape, widths)]
+        how: dict[str, Any] = {"mode": op.mode, **({"constant_values": -1} if op.mode == "constant" else {})}
+        return [np.pad(np.arange(size), width, **how) for size, width in zip(op.x.shape, widths)]
 
-    def filling(self, op: TensorOp) -> float:
+    def filling(self, op: Pad) -> float:
         return float(op.value)
 
 
-class TriluKernel(CopyKernel):
+class TriluKernel(CopyKernel[Trilu]):
     """trilu: a copy, then zeros in the other part of each row."""
 
     ops = (Trilu,)
 
     @rule(f"Matrices must have at most {MOST_COMMANDS - 1} rows")
-    def few_rows(self, op: TensorOp) -> bool:
+    def few_rows(self, op: Trilu) -> bool:
         return bool(op.x.shape[-2] < MOST_COMMANDS)
 
-    def pieces(self, op: TensorOp) -> Iterable[Piece | Fill]:
+    def pieces(self, op: Trilu) -> Iterable[Piece | Fill]:
         *_, rows, columns = op.type.shape
         yield whole(op.result, op.x)
         for row in range(rows):

@@ -15,6 +15,7 @@ from bmcompiler.codegen.groups.regions import Move, Mover, as_shape
 from bmcompiler.codegen.tiling import Box, Held, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.shape import Upsample
 
 
 class LaneMover(Mover):
@@ -114,7 +115,7 @@ def join_channels(machine: LaneMachine, op: TensorOp, box: Box) -> TileWork:
     return TileWork(inputs, (out,), (), compute, machine.cycles.pass_cycles(total, item))
 
 
-def repeat_pixels(machine: LaneMachine, op: TensorOp) -> TileWork:
+def repeat_pixels(machine: LaneMachine, op: Upsample) -> TileWork:
     """Upsampling by whole factors: per image and column of a factor, one copy that reads its rows repeatedly."""
     chip, (down, across), item = machine.chip, op.scale, item_bytes(op.result)
     small, large = dims4(op.x), dims4(op.result)

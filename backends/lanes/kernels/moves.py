@@ -18,34 +18,33 @@ from bmcompiler.codegen.pieces import Fill, Piece
 from bmcompiler.codegen.schedule import Moved
 from bmcompiler.codegen.strided_copy import Dim, copy_commands, count_commands
 from bmcompiler.ir import Value
-from bmcompiler.ops.base import TensorOp
-from bmcompiler.target import rule
+from bmcompiler.target import OpT, rule
 
 MOST_COMMANDS = 512
 """Commands of one op: beyond that their start-up costs more than the host CPU."""
 _WORD = 4
 
 
-class CopyKernel(DeviceKernel):
+class CopyKernel(DeviceKernel[OpT]):
     """Ops whose result is made of strided copies and fills that the op's attributes and types tell."""
 
-    def uses_local_memory(self, op: TensorOp) -> bool:
+    def uses_local_memory(self, op: OpT) -> bool:
         return False
 
-    def pieces(self, op: TensorOp) -> Iterable[Piece | Fill]:
+    def pieces(self, op: OpT) -> Iterable[Piece | Fill]:
         """Copies and fills, which may overlap: they are made in order."""
         raise TypeError(f"{type(self).__name__} copies nothing")
 
-    def filling(self, op: TensorOp) -> float:
+    def filling(self, op: OpT) -> float:
         """The constant of the fills."""
         return 0
 
     @rule(f"The result must take at most {MOST_COMMANDS} strided copies", last=True)
-    def few_commands(self, op: TensorOp) -> bool:
+    def few_commands(self, op: OpT) -> bool:
         counts = (count_commands(piece.dims, self.chip.copy_limits) for piece in self.pieces(op))
         return sum(islice(counts, MOST_COMMANDS + 1)) <= MOST_COMMANDS
 
-    def emit(self, op: TensorOp, build: LaneTransfers) -> Moved:
+    def emit(self, op: OpT, build: LaneTransfers) -> Moved:
         return move(build, self.pieces(op), self.filling(op))
 
 

@@ -8,59 +8,61 @@ from bmcompiler.backends.lanes.kernels.reduction import ReductionKernel
 from bmcompiler.backends.lanes.kernels.turned import turned_inside
 from bmcompiler.backends.lanes.recipes import reductions
 from bmcompiler.codegen.tiling import TileWork
-from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.norm import L2Normalize, LayerNorm, Lrn, MeanVarianceNorm, RmsNorm
 from bmcompiler.target import rule
 
 _MAX_PAD = 15
 
 
-class LastAxesNormKernel(ReductionKernel):
+class LastAxesNormKernel(ReductionKernel[LayerNorm | RmsNorm]):
     """layer_norm and rms_norm, with factors and offsets along the reduced axes."""
 
     ops = (LayerNorm, RmsNorm)
 
-    def axes(self, op: TensorOp) -> tuple[int, ...]:
-        return tuple(op.axes())
+    def axes(self, op: LayerNorm | RmsNorm) -> tuple[int, ...]:
+        return op.axes()
 
-    def recipe(self, op: TensorOp) -> tuple[Any, ...]:
+    def recipe(self, op: LayerNorm | RmsNorm) -> tuple[Any, ...]:
         return (reductions.layer_norm if isinstance(op, LayerNorm) else reductions.rms_norm,)
 
-    def named(self, op: TensorOp) -> dict[str, Any]:
+    def named(self, op: LayerNorm | RmsNorm) -> dict[str, Any]:
         return {"count": self.view(op).count, "epsilon": op.epsilon}
 
 
-class OverAxesNormKernel(ReductionKernel):
+class OverAxesNormKernel(ReductionKernel[L2Normalize | MeanVarianceNorm]):
     """l2_normalize and mean_variance_norm."""
 
     ops = (L2Normalize, MeanVarianceNorm)
 
-    def recipe(self, op: TensorOp) -> tuple[Any, ...]:
+    def axes(self, op: L2Normalize | MeanVarianceNorm) -> tuple[int, ...]:
+        return op.axes
+
+    def recipe(self, op: L2Normalize | MeanVarianceNorm) -> tuple[Any, ...]:
         if isinstance(op, L2Normalize):
             return reductions.l2_normalize, op.epsilon
         return reductions.mean_variance_norm, self.view(op).count, op.normalize_variance, op.epsilon
 
 
-class LrnKernel(ReductionKernel):
+class LrnKernel(ReductionKernel[Lrn]):
     """lrn: squares summed over windows of channels, which lie along h; transfers turn what is in local memory."""
 
     ops = (Lrn,)
 
     @rule("The window must have at most 15 channels on each side", got="size")
-    def small_window(self, op: TensorOp) -> bool:
+    def small_window(self, op: Lrn) -> bool:
         return bool(op.size // 2 <= _MAX_PAD)
 
     @rule("k must be positive and alpha not negative")
-    def positive_base(self, op: TensorOp) -> bool:
+    def positive_base(self, op: Lrn) -> bool:
         return bool(op.k > 0 and op.alpha >= 0)
 
-    def axes(self, op: TensorOp) -> tuple[int, ...]:
+    def axes(self, op: Lrn) -> tuple[int, ...]:
         return (1,)
 
-    def recipe(self, op: TensorOp) -> tuple[Any, ...]:
+    def recipe(self, op: Lrn) -> tuple[Any, ...]:
         return reductions.local_response, op.size, op.alpha, op.beta, op.k
 
-    def whole(self, op: TensorOp) -> TileWork | None:
+    def whole(self, op: Lrn) -> TileWork | None:
         """Where the op fits, between other ops in local memory: channels leave their lanes there and come back."""
         turned = turned_inside(self, op)
         return turned if turned is not None and self.fits(turned) else super().whole(op)

@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from bmcompiler.backends.lanes.build import LaneBuild
 from bmcompiler.backends.lanes.kernels.base import dims4, item_bytes
 from bmcompiler.backends.lanes.kernels.sliding import Slide, SlidingKernel, Windows
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.codegen.window import WindowAxis
-from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.pool import Pool
+
+PoolT = TypeVar("PoolT", bound=Pool)
 
 
-class PoolKernel(SlidingKernel):
+class PoolKernel(SlidingKernel[PoolT]):
     """Base: one window per channel, all channels of a tile in one command."""
 
-    def windows(self, op: TensorOp) -> Windows:
+    def windows(self, op: PoolT) -> Windows:
         (_, _, h, w), (kh, kw) = op.input.shape, op.kernel
         (sh, sw), (top, _, left, _) = op.strides, op.pads
         return WindowAxis(h, kh, sh, top, limit=self.chip.most_size), WindowAxis(
             w, kw, sw, left, limit=self.chip.most_size
         )
 
-    def grid(self, op: TensorOp) -> tuple[Axis, ...]:
+    def taps(self, op: PoolT) -> tuple[int, int]:
+        return op.kernel
+
+    def grid(self, op: PoolT) -> tuple[Axis, ...]:
         images, channels, *_ = self.machine.elementwise_grid(dims4(op.result), item_bytes(op.input))
         return images, channels, *self.spatial_axes(op)
 
-    def work(self, op: TensorOp, box: Box) -> TileWork:
+    def work(self, op: PoolT, box: Box) -> TileWork:
         slide = self.slide(op, box, box[1])
         inputs = (self.input_buffer(op, [slide]), *self.constants(op, box))
 
@@ -37,14 +42,14 @@ class PoolKernel(SlidingKernel):
         out = self.machine.activation_out(op.result, dims4(op.result), box)
         return TileWork(inputs, (out,), (), compute, cycles)
 
-    def constants(self, op: TensorOp, box: Box) -> tuple[Buffer, ...]:
+    def constants(self, op: PoolT, box: Box) -> tuple[Buffer, ...]:
         """What the commands read besides the input."""
         return ()
 
-    def cycles(self, op: TensorOp, box: Box) -> int:
+    def cycles(self, op: PoolT, box: Box) -> int:
         """Of the commands of a tile."""
         raise TypeError(f"{type(self).__name__} has no command")
 
-    def emit_window(self, op: TensorOp, build: Any, slide: Slide, box: Box, ins: list[int], result: int) -> None:
+    def emit_window(self, op: PoolT, build: Any, slide: Slide, box: Box, ins: list[int], result: int) -> None:
         """Emit the commands of a tile by the build of the chip."""
         raise TypeError(f"{type(self).__name__} has no command")

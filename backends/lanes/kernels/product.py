@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.nn import Matmul
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Product:
     columns: int
 
 
-def product_of(op: TensorOp) -> Product:
+def product_of(op: Matmul) -> Product:
     """The products of a matmul; where one right matrix serves all, all rows make one left matrix."""
     left, right, result = op.left.shape, op.right.shape, op.type.shape
     rows, columns = result[-2:]

@@ -19,61 +19,60 @@ from bmcompiler.backends.lanes.recipes.recorder import REDUCED
 from bmcompiler.codegen.build import Box, extents
 from bmcompiler.codegen.tiling import Axis, Buffer, TileWork
 from bmcompiler.ir import Value
-from bmcompiler.ops.base import TensorOp
-from bmcompiler.target import rule
+from bmcompiler.target import OpT, rule
 
 _ALONG_ROWS: Strides = (0, 0, 1, 0)
 
 
-class ReductionKernel(LocalKernel):
+class ReductionKernel(LocalKernel[OpT]):
     """Base: `recipe` over a tile of the first operand, and over vectors along the reduced axes."""
 
     @rule("The first operand must be an activation")
-    def data_is_activation(self, op: TensorOp) -> bool:
+    def data_is_activation(self, op: OpT) -> bool:
         return is_activation(op.operands[0])
 
     @rule("Operands and result must be f32")
-    def known_types(self, op: TensorOp) -> bool:
+    def known_types(self, op: OpT) -> bool:
         return all(v.dtype == "f32" for v in (*op.operands, op.result))
 
     @rule("Kept and reduced axes must not alternate more than kept, reduced, kept, reduced")
-    def has_view(self, op: TensorOp) -> bool:
+    def has_view(self, op: OpT) -> bool:
         return reduced_view(self.machine, op.operands[0].shape, self.axes(op)) is not None
 
     @rule("At most 65535 elements may be reduced along neighbouring axes")
-    def countable(self, op: TensorOp) -> bool:
+    def countable(self, op: OpT) -> bool:
         view = self.view(op)
         return all(view.shape[axis] <= self.chip.most_size for axis in view.axes)
 
-    def axes(self, op: TensorOp) -> tuple[int, ...]:
+    def axes(self, op: OpT) -> tuple[int, ...]:
         """The reduced axes of the first operand."""
-        return tuple(op.axes)
+        raise TypeError(f"{type(self).__name__} says no axes")
 
-    def recipe(self, op: TensorOp) -> tuple[Any, ...]:
+    def recipe(self, op: OpT) -> tuple[Any, ...]:
         """(recipe, further arguments); registers: the tile, the further operands, and `index` if there is one."""
         raise TypeError(f"{type(self).__name__} has no recipe")
 
-    def named(self, op: TensorOp) -> dict[str, Any]:
+    def named(self, op: OpT) -> dict[str, Any]:
         """Further keyword arguments of the recipe."""
         return {}
 
     indexed = False
     """Whether the recipe takes the numbers 0, 1, ... along the reduced axis."""
 
-    def view(self, op: TensorOp) -> ReducedView:
+    def view(self, op: OpT) -> ReducedView:
         """How the operand is seen."""
         view = reduced_view(self.machine, op.operands[0].shape, self.axes(op))
         assert view is not None  # has_view
         return view
 
-    def steps(self, op: TensorOp) -> Steps:
+    def steps(self, op: OpT) -> Steps:
         """The recipe, recorded."""
         recipe, *arguments = self.recipe(op)
         inputs = len(op.operands) + self.indexed
         return self.machine.recorded(recipe, inputs, *arguments, axes=self.view(op).axes, **self.named(op))
 
     # -- arithmetic ----------------------------------------------------------------------------------------------------
-    def evaluate(self, op: TensorOp, *arrays: Any) -> Any:
+    def evaluate(self, op: OpT, *arrays: Any) -> Any:
         """The op in the chip's arithmetic."""
         view, steps = self.view(op), self.steps(op)
         x, *vectors = arrays
@@ -89,7 +88,7 @@ class ReductionKernel(LocalKernel):
         return out
 
     # -- tiles ---------------------------------------------------------------------------------------------------------
-    def grid(self, op: TensorOp) -> tuple[Axis, ...]:
+    def grid(self, op: OpT) -> tuple[Axis, ...]:
         chip, view = self.chip, self.view(op)
         n, c, h, w = view.shape
         return (
@@ -99,7 +98,7 @@ class ReductionKernel(LocalKernel):
             Axis(w, 1, chip.most_size, cuts=3 not in view.axes),
         )
 
-    def work(self, op: TensorOp, box: Box) -> TileWork:
+    def work(self, op: OpT, box: Box) -> TileWork:
         view, steps, dims = self.view(op), self.steps(op), extents(box)
         n, c, h, w = dims
         reduced = (n, c, 1, 1 if 3 in view.axes else w)

@@ -20,8 +20,7 @@ from bmcompiler.codegen.build import dense_strides, extents
 from bmcompiler.codegen.tiling import Axis, Box, Buffer
 from bmcompiler.codegen.window import WindowAxis
 from bmcompiler.ir import Value
-from bmcompiler.ops.base import TensorOp
-from bmcompiler.target import rule
+from bmcompiler.target import OpT, rule
 
 Windows = tuple[WindowAxis, WindowAxis]
 
@@ -40,27 +39,27 @@ class Slide(NamedTuple):
     geometry: Geometry
 
 
-class SlidingKernel(LocalKernel):
+class SlidingKernel(LocalKernel[OpT]):
     """Base: subclasses say which windows slide over which input."""
 
     @rule("The input must be an activation")
-    def computed_input(self, op: TensorOp) -> bool:
+    def computed_input(self, op: OpT) -> bool:
         return is_activation(op.operands[0])
 
     @rule("Windows must be at most {kernel.chip.most_size} rows and columns large")
-    def window_range(self, op: TensorOp) -> bool:
+    def window_range(self, op: OpT) -> bool:
         return max(self.taps(op)) <= self.chip.most_size
 
     @rule("Dilations must be between 1 and {kernel.most_distance} on both axes", got="dilations")
-    def dilation_range(self, op: TensorOp) -> bool:
+    def dilation_range(self, op: OpT) -> bool:
         return all(1 <= d <= self.most_distance for d in self.dilations(op))
 
     @rule("Every window must reach into the input", got="pads")
-    def windows_see_input(self, op: TensorOp) -> bool:
+    def windows_see_input(self, op: OpT) -> bool:
         return all(axis.reaches(out) for axis, out in zip(self.windows(op), op.type.shape[2:]))
 
     @rule("Padding beyond {kernel.chip.most_pad} zeros must not stand beside zeros inserted into the input", got="pads")
-    def padding_range(self, op: TensorOp) -> bool:
+    def padding_range(self, op: OpT) -> bool:
         inserts = any(axis.insert for axis in self.windows(op))
         return not inserts or not self.wide_padding(op)
 
@@ -70,40 +69,39 @@ class SlidingKernel(LocalKernel):
         return self.chip.most_step + 1
 
     # -- what the op says ----------------------------------------------------------------------------------------------
-    def windows(self, op: TensorOp) -> Windows:
+    def windows(self, op: OpT) -> Windows:
         """The window along h and along w, in the command's terms."""
         raise TypeError(f"{type(self).__name__} has no windows")
 
-    def taps(self, op: TensorOp) -> tuple[int, int]:
+    def taps(self, op: OpT) -> tuple[int, int]:
         """Rows and columns of the window."""
-        down, across = op.kernel
-        return down, across
+        raise TypeError(f"{type(self).__name__} has no taps")
 
-    def dilations(self, op: TensorOp) -> tuple[int, int]:
+    def dilations(self, op: OpT) -> tuple[int, int]:
         """Distances of the taps of a window (rows, columns)."""
         return (1, 1)
 
-    def border(self, op: TensorOp) -> int:
+    def border(self, op: OpT) -> int:
         """Bits of an element of the padding."""
         return 0
 
-    def fills(self, op: TensorOp) -> bool:
+    def fills(self, op: OpT) -> bool:
         """Whether padding is filled into local memory."""
         return self.wide_padding(op)
 
-    def wide_padding(self, op: TensorOp) -> bool:
+    def wide_padding(self, op: OpT) -> bool:
         """Whether the fields of the command are too small for the padding."""
         needs = [axis.need(0, out) for axis, out in zip(self.windows(op), op.type.shape[2:])]
         return any(max(need.before, need.after) > self.chip.most_pad for need in needs)
 
     # -- tiles ---------------------------------------------------------------------------------------------------------
-    def spatial_axes(self, op: TensorOp) -> tuple[Axis, Axis]:
+    def spatial_axes(self, op: OpT) -> tuple[Axis, Axis]:
         """Axes h and w of the grid."""
         most = [axis.most() if axis.stride <= self.chip.most_step else 1 for axis in self.windows(op)]
         _, _, h, w = op.type.shape
         return Axis(h, 1, most[0]), Axis(w, 1, most[1])
 
-    def slide(self, op: TensorOp, box: Box, channels: tuple[int, int], fill_rows: bool = False) -> Slide:
+    def slide(self, op: OpT, box: Box, channels: tuple[int, int], fill_rows: bool = False) -> Slide:
         """Input and geometry of the tile `box` of the result that reads `channels` of the input.
 
         Args: fill_rows: whether padding above and below is filled into local memory even where the command could do it.
@@ -129,7 +127,7 @@ class SlidingKernel(LocalKernel):
         )
         return Slide(source, frame, shape, geometry)
 
-    def input_buffer(self, op: TensorOp, slides: Sequence[Slide], axes: str = "nchw") -> Buffer:
+    def input_buffer(self, op: OpT, slides: Sequence[Slide], axes: str = "nchw") -> Buffer:
         """How the input of a tile is loaded: several parts of one image each lie in the image slots of words."""
         item, shape = item_bytes(op.operands[0]), slides[0].shape
         whole = shape if len(slides) == 1 else (len(slides), *shape[1:])
@@ -148,20 +146,20 @@ class SlidingKernel(LocalKernel):
         holds = held(value, dims4(value), slides[0].source) if plain else None
         return Buffer(self.chip.aligned_bytes(whole, item), axes, moved * item, load, holds=holds)
 
-    def is_partial(self, op: TensorOp, slide: Slide) -> bool:
+    def is_partial(self, op: OpT, slide: Slide) -> bool:
         """Whether something of the local tensor is not loaded."""
         return any(self.unloaded(op, slide))
 
-    def unloaded(self, op: TensorOp, slide: Slide) -> Frame:
+    def unloaded(self, op: OpT, slide: Slide) -> Frame:
         """(top, bottom, left, right): in how many rows and columns something of the local tensor is not loaded."""
         return slide.frame
 
-    def plain_input(self, op: TensorOp, slide: Slide, axes: str = "nchw") -> Buffer:
+    def plain_input(self, op: OpT, slide: Slide, axes: str = "nchw") -> Buffer:
         """The input of a tile without what is to fill around it: what other ops may leave in local memory."""
         value: Value = op.operands[0]
         return self.machine.activation_in(value, dims4(value), slide.source, axes)
 
-    def emit_frame(self, op: TensorOp, build: LaneBuild, slide: Slide, source: int, target: int) -> None:
+    def emit_frame(self, op: OpT, build: LaneBuild, slide: Slide, source: int, target: int) -> None:
         """Copy the plain input of a tile into the local tensor of the slide, and fill what is around it."""
         chip, item, (top, _, left, _) = self.chip, item_bytes(op.operands[0]), slide.frame
         words, whole = chip.words_of(extents(slide.source), item), chip.words_of(slide.shape, item)
@@ -170,14 +168,14 @@ class SlidingKernel(LocalKernel):
         inner = Words(target + chip.word * (top * whole[3] + left), words, steps, within=written)
         build.copy(Words(source, words, within=chip.plane(source, extents(slide.source), item)), inner)
 
-    def load_slide(self, op: TensorOp, build: LaneBuild, slide: Slide, address: int) -> None:
+    def load_slide(self, op: OpT, build: LaneBuild, slide: Slide, address: int) -> None:
         """Emit the loads of the input of one tile."""
         value: Value = op.operands[0]
         item, strides = item_bytes(value), dense_strides(dims4(value))
         start = sum(lo * stride for (lo, _), stride in zip(slide.source, strides))
         build.load(build.source(value) + start * item, extents(slide.source), strides, item, address, slide.frame)
 
-    def window(self, op: TensorOp) -> Window:
+    def window(self, op: OpT) -> Window:
         """The same geometry for evaluation, on the whole input."""
         axes = self.windows(op)
         _, _, *out = op.type.shape

@@ -11,15 +11,15 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.gates import Hardmax
 
 
-class SoftmaxKernel(ReductionKernel):
+class SoftmaxKernel(ReductionKernel[Softmax | LogSoftmax | Hardmax]):
     """softmax and log_softmax along any axis."""
 
     ops: ClassVar[tuple[type[TensorOp], ...]] = (Softmax, LogSoftmax)
 
-    def axes(self, op: TensorOp) -> tuple[int, ...]:
+    def axes(self, op: Softmax | LogSoftmax | Hardmax) -> tuple[int, ...]:
         return (op.axis % op.type.rank,)
 
-    def recipe(self, op: TensorOp) -> tuple[Any, ...]:
+    def recipe(self, op: Softmax | LogSoftmax | Hardmax) -> tuple[Any, ...]:
         return (reductions.softmax if isinstance(op, Softmax) else reductions.log_softmax,)
 
 
@@ -29,5 +29,5 @@ class HardmaxKernel(SoftmaxKernel):
     ops = (Hardmax,)
     indexed = True
 
-    def recipe(self, op: TensorOp) -> tuple[Any, ...]:
+    def recipe(self, op: Softmax | LogSoftmax | Hardmax) -> tuple[Any, ...]:
         return reductions.hardmax, self.view(op).count

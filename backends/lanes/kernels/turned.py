@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from bmcompiler.backends.lanes.build import LaneBuild
 from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.backends.lanes.kernels.base import dims4
@@ -15,7 +17,7 @@ _MOST_IMAGES = 8
 """Images, each of which takes two transfers."""
 
 
-def turned_inside(kernel: ReductionKernel, op: TensorOp) -> TileWork | None:
+def turned_inside(kernel: ReductionKernel[Any], op: TensorOp) -> TileWork | None:
     """The whole of an op that keeps the shape of its 4-D operand and works along channels; None for other views.
 
     The kernel sees (N, lanes, C, w) of a map (N, C, H, W) with lanes * w = H * W pixels.

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from math import inf
+from typing import Any
 
 from bmcompiler.codegen.groups.regions import Mover
 from bmcompiler.codegen.groups.segments import MOST_OPS, Kernels, Segments
@@ -120,7 +121,7 @@ def _planned_cycles(segment: Segment, groups: Sequence[Group], kernels: Kernels,
 def _kernels(target: Target) -> Kernels:
     """The target's kernels, which are asked the same many times."""
 
-    def kernel(op: Operation) -> DeviceKernel:
+    def kernel(op: Operation) -> DeviceKernel[Any]:
         found = target.kernel_for(op)
         assert isinstance(found, DeviceKernel)
         return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from bmcompiler.codegen.groups.regions import Mover
 from bmcompiler.codegen.groups.steps import Residency, Slot, Step, loads_by_issue
@@ -32,9 +33,9 @@ class Timeline:
         return self.end + HIDDEN * self.moved / tiler.bytes_per_cycle
 
 
-def alone_cycles(kernel: DeviceKernel, op: Operation) -> int:
+def alone_cycles(kernel: DeviceKernel[Any], op: Operation) -> int:
     """What an op tiled by itself takes; without an estimate, its bytes one after the other."""
-    return kernel.estimate(op) or sum(value.type.nbytes for value in (*op.operands, *op.results)) // 16  # type: ignore[arg-type]
+    return kernel.estimate(op) or sum(value.type.nbytes for value in (*op.operands, *op.results)) // 16
 
 
 def loading_cycles(slot: Slot, tiler: Tiler) -> float:

@@ -40,12 +40,12 @@ def convert(node: Node, b: Builder) -> Value:
 
 
 @register_kernel("bm1684")
-class SoftGateKernel(ElementwiseKernel):
+class SoftGateKernel(ElementwiseKernel[SoftGate]):
     """Tiles, broadcasts, evaluates and emits the recipe below; values may stay in local memory between ops."""
 
     ops = (SoftGate,)
 
-    def recipe(self, op: TensorOp) -> tuple[Any, ...]:
+    def recipe(self, op: SoftGate) -> tuple[Any, ...]:
         return gated, op.alpha
 
 

@@ -30,7 +30,7 @@ class ToyTarget(Target):
     name = "toy"
     precisions: Sequence[str] = ("int8",)
 
-    def kernels(self) -> Sequence[Kernel]:
+    def kernels(self) -> Sequence[Kernel[Any]]:
         return KERNELS
 
     def pipeline(self, precision: str, level: int) -> str:
