@@ -141,6 +141,18 @@ def test_the_core_names_no_chip() -> None:
     assert not named
 
 
+def test_kernels_of_lane_chips_write_no_register_fields() -> None:
+    """Typed instructions do."""
+    wrote = []
+    for path in sources("backends/lanes", "backends/bm1684"):
+        name = path.relative_to(ROOT).as_posix()
+        calls = [node.func for node in ast.walk(tree(path)) if isinstance(node, ast.Call)]
+        found = {call.attr for call in calls if isinstance(call, ast.Attribute)} & {"tiu", "gdma"}
+        if found and not name.startswith("backends/bm1684/instructions/"):
+            wrote.append(name)
+    assert not wrote
+
+
 def test_every_module_says_what_it_is() -> None:
     assert not [str(path) for path in sources() if tree(path).body and not ast.get_docstring(tree(path))]
 
