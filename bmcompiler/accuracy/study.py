@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bmcompiler.accuracy.causes import likely_cause
 from bmcompiler.accuracy.culprits import rank
+from bmcompiler.accuracy.dump import dump_layers
 from bmcompiler.accuracy.pairs import Pair, make_pair
 from bmcompiler.accuracy.statistics import Numbers, measure
 from bmcompiler.driver import Options, data_of, load_network, pipeline_for, table_of
@@ -57,12 +58,14 @@ def study(
     *,
     samples: int = 8,
     culprit_samples: int = 2,
+    dump: Path_ | None = None,
     progress: Progress | None = None,
 ) -> Study:
     """Compare the float network with its quantized form on the options' samples.
 
     Args:
         samples: how many are compared (all of them calibrate). culprit_samples: how many each layer is tried alone on.
+        dump: folder for the values of every layer, made if it is not there.
 
     Raises BMError as `bmcompiler.compile` does, and UsageError without samples.
     """
@@ -78,6 +81,8 @@ def study(
     pair = make_pair(module, target, pipeline, ctx)
     steps = list(steps_of(pair.real.main, data, samples))
     numbers = measure(pair, steps if progress is None else progress(steps, "comparing", len(steps)))
+    if dump is not None:
+        dump_layers(pair, steps, Path(dump))
     ranking = rank(pair, numbers, steps[:culprit_samples], progress)
     causes = {name: likely_cause(pair, row) for name, row in numbers.layers.items()}
     return Study(pair, numbers, ranking, causes, ctx.notes)

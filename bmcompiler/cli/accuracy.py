@@ -23,7 +23,9 @@ Examples:
   bmnet-compile  net.onnx --target CHIP --data calib.npz --quant-table net.modes
 
 A layer's "alone" is the error of the outputs when it alone is quantized and all others are float. --suggest keeps the
-worst of them in float, as few as bring the outputs within --max-error, checks that, and writes a table.
+worst of them in float, as few as bring the outputs within --max-error, checks that, and writes a table. --dump-layers
+writes an .npz for every layer: `float` and `device` values of the samples as real numbers, and `codes` as the chip has
+them, the same that its commands compute.
 {FORMULA}"""
 
 
@@ -44,6 +46,7 @@ worst of them in float, as few as bring the outputs within --max-error, checks t
 @click.option("--top", type=click.IntRange(1), default=20, show_default=True, help="Layers in the printed table.")
 @click.option("--max-error", type=float, default=0.02, show_default=True, help="What --suggest aims at.")
 @click.option("--suggest", metavar="TABLE", type=click.Path(path_type=Path), help="Write a quantization table.")
+@click.option("--dump-layers", metavar="DIR", type=click.Path(path_type=Path), help="Write every layer's values, .npz.")
 @click.option("--html", metavar="FILE.html", type=click.Path(path_type=Path), help="Write a page with pictures.")
 def cli(
     *,
@@ -63,6 +66,7 @@ def cli(
     top: int,
     max_error: float,
     suggest: Path | None,
+    dump_layers: Path | None,
     html: Path | None,
 ) -> None:
     """Compare MODEL in float with what CHIP computes, layer by layer, and name the culprits."""
@@ -94,7 +98,7 @@ def cli(
     if suggest is not None and not _has_tables(options):
         raise UsageError(f"{target} takes no quantization table", remedy="leave out --suggest")
     try:
-        found = study(model, weights, options, samples=samples, progress=progress)
+        found = study(model, weights, options, samples=samples, dump=dump_layers, progress=progress)
         click.echo(_text(found, top), nl=False)
         if html is not None:
             with atomic_output(html, text=True) as stream:

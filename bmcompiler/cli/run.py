@@ -30,6 +30,7 @@ Examples:
   bmnet-run resnet.bmodel --images photos --mean 123.7,116.3,103.5 --scale 0.0171
   bmnet-run lenet.bmodel --input int8.npz -o int8_out.npz --raw
   bmnet-run lenet.bmodel --input digits.npz --timing --trace lenet.trace.json --check-races
+  bmnet-run lenet.bmodel --input digits.npz --compare scores.npz
   bmnet-run lenet.bmodel --input digits.npz --timing --timing-profile ddr_burst=64
 
 Inputs are real values, any number of samples; they are quantized with the scale in the model, and the outputs are
@@ -49,6 +50,9 @@ Open a trace with https://ui.perfetto.dev or chrome://tracing.
 @click.option("--trace", metavar="FILE.json", type=click.Path(path_type=Path), help="Write a timeline (Chrome trace).")
 @timing_profile_option
 @click.option("--check-races", is_flag=True, help="Prove first that the wait ids order all commands that need it.")
+@click.option(
+    "--compare", metavar="REF.npz", type=click.Path(path_type=Path), help="Print how far outputs are from these."
+)
 @click.option("--fast", is_flag=True, help="Let float sums differ in their last bits from the chip's.")
 @click.option("--device", type=int, default=0, show_default=True, help="Number of the device to run on.")
 def cli(
@@ -63,6 +67,7 @@ def cli(
     trace: Path | None,
     timing_profile: tuple[str, ...],
     check_races: bool,
+    compare: Path | None,
     fast: bool,
     device: int,
 ) -> None:
@@ -78,6 +83,7 @@ def cli(
         return
     profile = profile_for(session.model.target, timing_profile)
     inputs = open_inputs(one_source("--input", source, images), limit).bind(session.inputs)
+    wanted = None if compare is None else _references(compare, [info.name for info in session.outputs])
     steps = 0
 
     def shown(each: range) -> Iterator[int]:
@@ -103,6 +109,8 @@ def cli(
             trace_stream.write(analysis.trace())
     click.echo(f"input: {printable(inputs.description or '')}")
     click.echo(_output_table(results), nl=False)
+    if wanted is not None:
+        click.echo(_comparison(results, wanted, compare), nl=False)
     if images is not None and inputs.names is not None:
         click.echo(top_scores(inputs.names, results), nl=False)
     click.echo(f"{_count(steps, 'step')} in {seconds:.3g} s on this host ({seconds / steps:.3g} s per step)")
@@ -155,6 +163,48 @@ def _opened(path: Path | None, *, text: bool = False) -> Iterator[IO[Any] | None
         return
     with atomic_output(path, text=text) as stream:
         yield stream
+
+
+def _references(path: Path, outputs: Sequence[str]) -> dict[str, np.ndarray]:
+    """Arrays of a file by output name; the only one may have any name. Raises BMError for none that fits."""
+    from bmcompiler.errors import RuntimeUseError
+    from bmcompiler.inputs.stored import stored_arrays
+
+    stored = stored_arrays(path)
+    if len(stored) == len(outputs) == 1:
+        return {outputs[0]: next(iter(stored.values())).read()}
+    unknown = [name for name in stored if name not in outputs]
+    if unknown:
+        known = ", ".join(outputs)
+        raise RuntimeUseError(f"the model has no output '{unknown[0]}'", file=path, remedy=f"name arrays like: {known}")
+    return {name: array.read() for name, array in stored.items()}
+
+
+def _comparison(results: Mapping[str, np.ndarray], wanted: Mapping[str, np.ndarray], path: Path | None) -> str:
+    """How far outputs are from references of the same number of elements."""
+    import numpy as np
+
+    from bmcompiler.errors import RuntimeUseError
+
+    rows = []
+    for name, reference in wanted.items():
+        if results[name].size != reference.size:
+            shapes = f"{list(results[name].shape)} and {list(reference.shape)}"
+            raise RuntimeUseError(f"output '{name}' and its reference have shapes {shapes}", file=path)
+        a, b = results[name].ravel().astype(np.float64), reference.ravel().astype(np.float64)
+        size, gap = float(np.linalg.norm(b)) or 1.0, a - b
+        cosine = float(a @ b) / (float(np.linalg.norm(a)) * size or 1.0)
+        same = f"{float((a == b).mean()):.1%}"
+        rows.append(
+            (
+                name,
+                same,
+                float(np.abs(a - b).max(initial=0.0)),
+                f"{float(np.linalg.norm(a - b)) / size:.4%}",
+                f"{cosine:.6f}",
+            )
+        )
+    return format_table(("against the reference", "equal", "largest difference", "error", "cosine"), rows)
 
 
 def write_npz(stream: IO[Any], arrays: Mapping[str, np.ndarray]) -> None:

@@ -114,6 +114,19 @@ def test_the_command_prints_ranks_and_writes_a_page(tmp_path: Path, capsys: pyte
     assert "Error along the net" in page.read_text()
 
 
+def test_dumped_layers_are_what_both_networks_compute(tmp_path: Path) -> None:
+    np.savez(tmp_path / "x.npz", data=samples())
+    folder = tmp_path / "layers"
+    arguments = [*map(str, NETS["lenet"]), "--target", "bm1880", "--data", str(tmp_path / "x.npz"), "--samples", "2"]
+    assert run(cli, "bmnet-accuracy", [*arguments, "--dump-layers", str(folder)]) == 0
+    files = sorted(each.name for each in folder.iterdir())
+    assert files[0] == "000.data.npz"
+    with np.load(folder / next(each for each in files if "conv1" in each)) as found:
+        assert found["codes"].dtype == np.int8
+        assert found["float"].shape == found["device"].shape == (2, 20, 24, 24)
+        assert np.abs(found["float"] - found["device"]).max() < 0.1 * np.abs(found["float"]).max()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

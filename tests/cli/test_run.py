@@ -101,6 +101,21 @@ def test_real_values_in_steps(
     assert f"{-(-count // 2)} step" in text.out and text.err == ""
 
 
+def test_outputs_are_compared_with_references(
+    net: Save, data: Save, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given, reference = data(x=samples(4)), tmp_path / "ref.npz"
+    assert bmnet_run(net(), "--input", given, "-o", str(reference)) == 0
+    assert bmnet_run(net(), "--input", given, "--compare", str(reference)) == 0
+    assert "100.0%" in capsys.readouterr().out.split("against the reference")[1]
+    np.savez(tmp_path / "other.npz", y=samples(4), z=samples(4))
+    assert bmnet_run(net(), "--input", given, "--compare", str(tmp_path / "other.npz")) == 1
+    assert "the model has no output 'y'. Remedy: name arrays like: file" in capsys.readouterr().err
+    np.save(tmp_path / "few.npy", samples(3))
+    assert bmnet_run(net(), "--input", given, "--compare", str(tmp_path / "few.npy")) == 1
+    assert "have shapes" in capsys.readouterr().err
+
+
 def test_raw_values(net: Save, data: Save, tmp_path: Path) -> None:
     x = np.random.default_rng(0).integers(-128, 128, (2, *SAMPLE)).astype(np.int8)
     out = tmp_path / "out.npz"
