@@ -195,15 +195,8 @@ def _comparison(results: Mapping[str, np.ndarray], wanted: Mapping[str, np.ndarr
         size, gap = float(np.linalg.norm(b)) or 1.0, a - b
         cosine = float(a @ b) / (float(np.linalg.norm(a)) * size or 1.0)
         same = f"{float((a == b).mean()):.1%}"
-        rows.append(
-            (
-                name,
-                same,
-                float(np.abs(a - b).max(initial=0.0)),
-                f"{float(np.linalg.norm(a - b)) / size:.4%}",
-                f"{cosine:.6f}",
-            )
-        )
+        error = f"{float(np.linalg.norm(gap)) / size:.4%}"
+        rows.append((name, same, float(np.abs(gap).max(initial=0.0)), error, f"{cosine:.6f}"))
     return format_table(("against the reference", "equal", "largest difference", "error", "cosine"), rows)
 
 
