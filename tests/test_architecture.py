@@ -24,7 +24,7 @@ MAY_IMPORT = {"bmcompiler": (), "frontends": (), "passes": (), "backends": ("pas
 COMPILER_OF_A_BACKEND = {"build", "codegen", "custom", "kernels", "target"}
 # The names users type are attributes and modules that are imported on first use.
 FACADE = (("bmcompiler/__init__.py", "bmcompiler.runtime"), ("bmcompiler/bmlang.py", "bmcompiler.frontends.bmlang"))
-CHIP_FREE = ("bmcompiler", "frontends", "passes")
+CHIP_FREE = ("bmcompiler", "frontends", "passes", "backends/lanes")
 NEUTRAL_RUNTIME = ("runtime/[!b]*.py", "runtime/simulator/*.py")
 MAY_NAME_CHIPS = (
     "bmcompiler/defaults.py",  # what is meant where nothing is said

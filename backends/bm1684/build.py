@@ -23,7 +23,8 @@ from bmcompiler.backends.bm1684.instructions.transfers import (
 )
 from bmcompiler.backends.bm1684.isa import GDMA, Direction, Engine
 from bmcompiler.backends.bm1684.l2 import TableSpace
-from bmcompiler.backends.bm1684.lane_commands import LaneCommands
+from bmcompiler.backends.bm1684.lane_instructions import LaneInstructions
+from bmcompiler.backends.lanes.build import LaneBuild
 from bmcompiler.backends.lanes.facts import Shape, Strides
 from bmcompiler.codegen.build import BaseBuild, Box, dense_strides, extents, start_of
 from bmcompiler.codegen.coefficients import Coefficients
@@ -48,7 +49,7 @@ NEURON_VIRTUAL = 1 << 39
 word_shape, lane_bytes, compact_bytes = CHIP.words_of, CHIP.aligned_bytes, CHIP.compact_bytes
 
 
-class Build(LaneCommands, BaseBuild):
+class Build(LaneInstructions, BaseBuild, LaneBuild):
     """One program under construction; `serial` makes every command wait for all before it."""
 
     def __init__(self, plan: MemoryPlan, coefficients: Coefficients, serial: bool = False) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.builder import Builder
 from bmcompiler.backends.bm1684.chip import CHIP, local_address
-from bmcompiler.backends.bm1684.lane_commands import LaneCommands
+from bmcompiler.backends.bm1684.lane_instructions import LaneInstructions
 from bmcompiler.backends.bm1684.layout import aligned_strides
 from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.lanes.recipes import Plane, Steps
@@ -20,7 +20,7 @@ Range = tuple[int, int]
 record = MACHINE.recorded
 
 
-class Tiu(LaneCommands):
+class Tiu(LaneInstructions):
     """What recipes emit through; it keeps the byte ranges for inspection."""
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Elements picked or replaced by constant indices: a copy per evenly spaced run of them (bm1684-recipes.md 88)."""
+"""Elements picked or replaced by constant indices: a copy per evenly spaced run of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Linear and cubic resizing in local memory: weighted sums of rows, then of columns (bm1684.md 6.4 mul and mac)."""
+"""Linear and cubic resizing in local memory: weighted sums of rows, then of columns."""
 
 from __future__ import annotations
 

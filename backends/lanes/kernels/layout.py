@@ -1,4 +1,4 @@
-"""Ops that move elements by a rule: transposition, joining, cutting, padding, repetition (bm1684-recipes.md 70-83)."""
+"""Ops that move elements by a rule: transposition, joining, cutting, padding, repetition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Repeated and resized feature maps (bm1684-recipes.md 92; bm1684.md 9)."""
+"""Repeated and resized feature maps."""
 
 from __future__ import annotations
 

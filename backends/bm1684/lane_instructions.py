@@ -9,6 +9,7 @@ from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.instructions import functions, transfers, window, words
 from bmcompiler.backends.bm1684.isa import DataFormat, Direction, Eu
 from bmcompiler.backends.bm1684.tables import OFFSETS
+from bmcompiler.backends.lanes.build import LaneCommands
 from bmcompiler.backends.lanes.facts import Range, Shape, Strides
 from bmcompiler.backends.lanes.operands import Source, Words
 from bmcompiler.backends.lanes.tables import Table
@@ -29,7 +30,7 @@ _FUNCTIONS = {Unit.TO_INT: Eu.FP32_TO_INT, Unit.NEAREST_EXPONENT: Eu.INT_NORMALI
 _BYTES = {"i8": DataFormat.INT8, "u8": DataFormat.UINT8, "bool": DataFormat.UINT8}
 
 
-class LaneCommands:
+class LaneInstructions(LaneCommands):
     """Base of what commands are added to by `tiu` and `gdma`."""
 
     chip = CHIP
