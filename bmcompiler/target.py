@@ -41,7 +41,11 @@ def rule(text: str, got: str = "", *, last: bool = False) -> Callable[[_Rule], _
 
 
 class Kernel(Generic[OpT]):
-    """How one chip runs one kind of TensorOp. Rules are checked in the order they are written, base classes first."""
+    """How one chip runs one kind of TensorOp.
+
+    Rules are checked in the order they are written, base classes first. What overrides one without being one takes it
+    back.
+    """
 
     ops: ClassVar[tuple[type[TensorOp], ...]] = ()
     _rules: ClassVar[tuple[str, ...]] = ()
@@ -51,7 +55,8 @@ class Kernel(Generic[OpT]):
         names: dict[str, None] = {}
         for base in reversed(cls.__mro__):
             names.update((name, None) for name, member in vars(base).items() if hasattr(member, "rule_text"))
-        cls._rules = tuple(sorted(names, key=lambda name: bool(getattr(cls, name).rule_last)))
+        kept = (name for name in names if hasattr(getattr(cls, name), "rule_text"))
+        cls._rules = tuple(sorted(kept, key=lambda name: bool(getattr(cls, name).rule_last)))
 
     def rules(self) -> list[str]:
         """The texts of all rules."""

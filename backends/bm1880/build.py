@@ -13,6 +13,7 @@ from bmcompiler.backends.bm1880.bmkernel import (
     FMT_I8,
     FMT_U8,
     Bmk1880Context,
+    bmk1880_copy_with_stride_param_t,
     bmk1880_cpu_op,
     bmk1880_gdma_copy_gmem,
     bmk1880_gdma_copy_lmem,
@@ -20,6 +21,7 @@ from bmcompiler.backends.bm1880.bmkernel import (
     bmk1880_gdma_load_stride,
     bmk1880_gdma_store,
     bmk1880_gdma_store_stride,
+    bmk1880_tpu_copy_with_stride,
     shape_t,
     shape_t2,
     shape_t4,
@@ -32,6 +34,7 @@ from bmcompiler.backends.bm1880.bmkernel import (
 from bmcompiler.backends.bm1880.bmkernel.sync import Op
 from bmcompiler.backends.bm1880.chip import CHIP, align_up
 from bmcompiler.backends.bm1880.isa import Engine
+from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.codegen.build import BaseBuild, Dims, dense_strides, extents, start_of
 from bmcompiler.codegen.coefficients import Coefficients
 from bmcompiler.codegen.hazards import Hazards, Range
@@ -40,6 +43,8 @@ from bmcompiler.ir import Value
 
 P = TypeVar("P")
 FORMATS = {"i8": FMT_I8, "u8": FMT_U8}
+WEIGHTS = 1 << 40
+"""Added to offsets in weight memory, so that one number says where a value lies in global memory (`base_of`)."""
 _NUMBER = {Engine.TPU: 0, Engine.GDMA: 1}
 _RESULTS = frozenset({"res", "res_low", "res_high", "ofmap", "dst", "max", "min"})
 """Parameters of TPU calls that are written; accumulators are read, too, by the same engine."""
@@ -51,6 +56,8 @@ class Build(BaseBuild):
     Instructions then wait for those of the other engine that touch the same bytes of local memory, and for no others;
     all transfers run on one engine, in order, so that global memory needs no waits (bm1880.md 6).
     """
+
+    chip = CHIP
 
     def __init__(self, plan: MemoryPlan, coefficients: Coefficients, overlap: bool = True) -> None:
         super().__init__(plan, coefficients)
@@ -105,15 +112,15 @@ class Build(BaseBuild):
 
         self._emit(Engine.GDMA, [(tensor.offset, tensor.end)], [], call)
 
-    def source(self, value: Value) -> tuple[int, int]:
-        """(offset, base) to load a value from: neuron memory, or weight memory for constants as they stand."""
+    def source(self, value: Value) -> int:
+        """Address to load a value from: in neuron memory, or in weight memory for constants as they stand."""
         offset, constant = self.stored(value)
-        return offset, CTRL_WEIGHT if constant else CTRL_NEURON
+        return offset + (WEIGHTS if constant else 0)
 
     # -- activations ---------------------------------------------------------------------------------------------------
     def load_box(self, value: Value, view: Dims, box: tuple[tuple[int, int], ...], address: int) -> None:
         """Load the `box` of an activation or constant seen as `view` (N, C, H, W) into an aligned local tensor."""
-        base, flag = self.source(value)
+        base, flag = base_of(self.source(value))
         tensor = aligned(address, extents(box), FORMATS[value.dtype])
         self.load(tensor, base + start_of(box, view), flag, None if is_packed(view, box) else strides_of(view, box))
 
@@ -141,16 +148,43 @@ class Build(BaseBuild):
         self.load(tensor_lmem(address, shape_t4(*dims), FMT_I8, align), offset, CTRL_WEIGHT, strides)
 
     # -- copies --------------------------------------------------------------------------------------------------------
-    def copy_global(self, dst: int, src: int, shape: Dims, dst_strides: stride_t, src_strides: stride_t) -> None:
-        """Strided copy of bytes from activation to activation memory."""
+    def copy_global(self, target: int, source: int, item: int, shape: Dims, to: Dims, by: Dims) -> None:
+        """Copy inside neuron memory; strides in elements, which are bytes: `to` of the target, `by` of the source."""
         extent = shape_t4(*shape)
-        target, source = tensor_gmem(dst, extent, dst_strides), tensor_gmem(src, extent, src_strides)
-        self._emit(Engine.GDMA, [], [], lambda: bmk1880_gdma_copy_gmem(self.ctx, target, source, CTRL_NEURON))
+        sides = tensor_gmem(target, extent, stride_t4(*to)), tensor_gmem(source, extent, stride_t4(*by))
+        self._emit(Engine.GDMA, [], [], lambda: bmk1880_gdma_copy_gmem(self.ctx, *sides, CTRL_NEURON))
 
-    def copy_local(self, dst: tensor_lmem, src: tensor_lmem) -> None:
-        """Copy an aligned local tensor, also from lane to lane."""
+    def copy(self, source: Words, target: Words) -> None:
+        """Copy bytes within lanes, by the TPU."""
+        to, by = stride_t4(*self._steps(target)), stride_t4(*self._steps(source))
+        dst, src = aligned(target.address, target.shape), aligned(source.address, source.shape)
+        self.tpu(bmk1880_tpu_copy_with_stride, bmk1880_copy_with_stride_param_t(dst, to, src, by))
+
+    def transfer(self, source: Words, target: Words) -> None:
+        """Copy aligned tensors of bytes, also from lane to lane, by the GDMA.
+
+        It goes image by image: over several images the engine's default strides would be those of another tensor
+        (bm1880.md 2.2).
+        """
+        image = (1, *source.shape[1:])
+        to, by = self._steps(target), self._steps(source)
+        for index in range(source.shape[0]):
+            dst = aligned(target.lane * CHIP.lmem_size + target.address + index * to[0], image)
+            src = aligned(source.address + index * by[0], image)
+            self._copy_local(dst, src)
+
+    def _copy_local(self, dst: tensor_lmem, src: tensor_lmem) -> None:
         reads, writes = [(src.offset, src.end)], [(dst.offset, dst.end)]
         self._emit(Engine.GDMA, reads, writes, lambda: bmk1880_gdma_copy_lmem(self.ctx, dst, src))
+
+    @staticmethod
+    def _steps(words: Words) -> Dims:
+        return words.strides or CHIP.aligned_strides(words.shape, item=1)
+
+
+def base_of(address: int) -> tuple[int, int]:
+    """(offset, flag of the base that it counts from) of an address in global memory."""
+    return (address - WEIGHTS, CTRL_WEIGHT) if address >= WEIGHTS else (address, CTRL_NEURON)
 
 
 def touched(param: object) -> tuple[list[Range], list[Range]]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from bmcompiler.backends.bm1880.bmkernel import bmk1880_acquire_cmdbuf
-from bmcompiler.backends.bm1880.bmkernel.tensors import packed_strides
 from bmcompiler.backends.bm1880.build import Build
 from bmcompiler.backends.bm1880.chip import COPY_LIMITS
-from bmcompiler.backends.bm1880.kernels.base import TILER
-from bmcompiler.backends.bm1880.kernels.local_mover import LocalMover
+from bmcompiler.backends.bm1880.kernels.local_copies import LocalMover
+from bmcompiler.backends.bm1880.machine import MACHINE
 from bmcompiler.bmodel import TensorInfo
 from bmcompiler.bmodel.bm1880 import Command
 from bmcompiler.bmodel.layers import encode_layers
+from bmcompiler.codegen.build import dense_strides
 from bmcompiler.codegen.cpu_segment import CPU_FUNCTION
 from bmcompiler.codegen.memory import root_of
 from bmcompiler.codegen.partition import Segment
@@ -28,8 +28,8 @@ NAMED = ("f32", "i8", "u8", "f16", "i32", "i16", "u16")
 class Bm1880Program(Program[Build]):
     """Code generation of one function; `command` is its result."""
 
-    keeper = TILER
-    mover = LocalMover()
+    keeper = MACHINE.tiler
+    mover = LocalMover(MACHINE)
 
     def start(self, level: int) -> Build:
         return Build(self.plan, self.coefficients, overlap=level > 0)
@@ -46,8 +46,9 @@ class Bm1880Program(Program[Build]):
             raise UnsupportedError("an output of the net is a constant", remedy="leave it out with --outputs")
         for part in copy_commands([Dim(value.type.nbytes, 1, 1)], COPY_LIMITS):
             n, c, h, w = part.shape
-            strides = packed_strides((n, c, h, w))
-            self.build.copy_global(offset + part.dst, self.plan.offsets[root] + part.src, part.shape, strides, strides)
+            strides = dense_strides((n, c, h, w))
+            target, source = offset + part.dst, self.plan.offsets[root] + part.src
+            self.build.copy_global(target, source, 1, part.shape, strides, strides)
 
     def command(self) -> Command:
         """The program as a part of the model file."""

@@ -20,7 +20,7 @@ from bmcompiler.target import OpT
 class TileKernel(LocalKernel[OpT]):
     """Element by element; subclasses give the computation."""
 
-    chip: ClassVar[LaneChip]
+    chip: LaneChip
     most: ClassVar[tuple[int, int]] = (0, 0)
     """Largest tile along n and c; 0 = no limit."""
 

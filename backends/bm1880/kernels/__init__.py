@@ -25,28 +25,30 @@ from bmcompiler.backends.bm1880.kernels.layout import (
 )
 from bmcompiler.backends.bm1880.kernels.matmul import MatmulKernel
 from bmcompiler.backends.bm1880.kernels.pool import AvgPoolKernel, MaxPoolKernel
-from bmcompiler.codegen.kernels import ViewKernel
+from bmcompiler.backends.bm1880.machine import MACHINE
+from bmcompiler.backends.lanes.kernels.view import ViewKernel
 
-KERNELS: tuple[DeviceKernel[Any], ...] = (
-    ConvKernel(),
-    DeconvKernel(),
-    MatmulKernel(),
-    MaxPoolKernel(),
-    AvgPoolKernel(),
-    ReluKernel(),
-    PairKernel(),
-    MulsShiftKernel(),
-    MacShiftKernel(),
-    MulShiftKernel(),
-    LutKernel(),
-    PreluKernel(),
-    ConcatKernel(),
-    SplitKernel(),
-    SliceKernel(),
-    PermuteKernel(),
-    TileKernel(),
-    PadKernel(),
-    UpsampleKernel(),
-    ViewKernel(),
-    CustomKernel(),
+_KINDS: tuple[type[DeviceKernel[Any]], ...] = (
+    ConvKernel,
+    DeconvKernel,
+    MatmulKernel,
+    MaxPoolKernel,
+    AvgPoolKernel,
+    ReluKernel,
+    PairKernel,
+    MulsShiftKernel,
+    MacShiftKernel,
+    MulShiftKernel,
+    LutKernel,
+    PreluKernel,
+    ConcatKernel,
+    SplitKernel,
+    SliceKernel,
+    PermuteKernel,
+    TileKernel,
+    PadKernel,
+    UpsampleKernel,
+    ViewKernel,
+    CustomKernel,
 )
+KERNELS = tuple(kind(MACHINE) for kind in _KINDS)

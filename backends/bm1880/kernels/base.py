@@ -5,33 +5,18 @@ from __future__ import annotations
 from functools import lru_cache
 from math import prod
 
-from bmcompiler.backends.bm1880.bmkernel.checks import MAX_TPU_DIM, MAX_TPU_HW
-from bmcompiler.backends.bm1880.chip import CHIP
+from bmcompiler.backends.bm1880.bmkernel.checks import MAX_TPU_DIM
+from bmcompiler.backends.bm1880.cycles import CYCLES
+from bmcompiler.backends.bm1880.machine import MACHINE
+from bmcompiler.backends.lanes.kernels.base import DeviceKernel, LocalKernel, dims4, is_activation, is_constant
 from bmcompiler.chip import Dims
-from bmcompiler.codegen import kernels
-from bmcompiler.codegen.build import extents
-from bmcompiler.codegen.kernels import DeviceKernel, dims4, is_activation, is_constant
-from bmcompiler.codegen.kernels import LocalKernel as TiledKernel
 from bmcompiler.codegen.memory import is_view
-from bmcompiler.codegen.tiling import Axis, Box, Buffer, Tiler
+from bmcompiler.codegen.tiling import Axis
 from bmcompiler.ir import Operation, Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.target import OpT
 
-TILER = Tiler(CHIP.lmem_size, CHIP.alignment, bytes_per_cycle=8)
-MAX_CHANNELS = MAX_TPU_DIM // CHIP.lanes * CHIP.lanes
-
-
-class LocalKernel(TiledKernel[OpT]):
-    """An op computed in the local memory of this chip."""
-
-    tiler = TILER
-
-
-def pass_cycles(dims: Dims) -> int:
-    """Cycles of one element-wise pass: 32 channels and 16 elements at a time (bm1880.md 15)."""
-    n, c, h, w = dims
-    return n * -(-c // CHIP.lanes) * -(-h * w // CHIP.execution_units)
+TILER, pass_cycles = MACHINE.tiler, CYCLES.pass_cycles
+activation_in, activation_out = MACHINE.activation_in, MACHINE.activation_out
 
 
 @lru_cache(maxsize=4096)
@@ -71,28 +56,11 @@ def _is_pointwise(op: Operation) -> bool:
 
 
 def elementwise_grid(view: Dims) -> tuple[Axis, ...]:
-    """Tiles of any size within the limits of one instruction."""
-    n, c, h, w = view
-    return (
-        Axis(n, 1, MAX_TPU_DIM),
-        Axis(c, CHIP.lanes, MAX_CHANNELS),
-        Axis(h, 1, MAX_TPU_HW),
-        Axis(w, 1, MAX_TPU_HW),
-    )
-
-
-def activation_in(value: Value, view: Dims, box: Box, axes: str = "nchw") -> Buffer:
-    """A tile of an activation, or of a constant of that shape, to load, aligned."""
-    return kernels.activation_in(value, view, box, axes, lane_bytes=CHIP.lane_bytes(extents(box)))
-
-
-def activation_out(value: Value, view: Dims, box: Box) -> Buffer:
-    """A tile of a result to store, aligned."""
-    return kernels.activation_out(value, view, box, lane_bytes=CHIP.lane_bytes(extents(box)))
+    """Tiles of bytes of any size within the limits of one instruction."""
+    return MACHINE.elementwise_grid(view, 1)
 
 
 __all__ = [
-    "MAX_CHANNELS",
     "TILER",
     "DeviceKernel",
     "LocalKernel",

@@ -21,7 +21,6 @@ from bmcompiler.backends.bm1880.bmkernel.checks import MAX_TPU_DIM
 from bmcompiler.backends.bm1880.build import Build, aligned, aligned_lane_bytes, extents
 from bmcompiler.backends.bm1880.chip import CHIP, align_up
 from bmcompiler.backends.bm1880.kernels.base import (
-    MAX_CHANNELS,
     LocalKernel,
     activation_in,
     activation_out,
@@ -114,7 +113,7 @@ class ConvKernel(LocalKernel[Convolution]):
         period = 0 if self.is_depthwise(op) else c // op.group
         return (
             Axis(n, 1, MAX_TPU_DIM),
-            Axis(c, CHIP.lanes, MAX_CHANNELS, period=period),
+            Axis(c, CHIP.lanes, period=period),
             Axis(h, 1, rows.most()),
             Axis(w, 1, columns.most()),
         )

@@ -129,8 +129,7 @@ class ElementwiseKernel(LocalKernel[OpT]):
         if any(axis.size > axis.most for axis in elementwise_grid(view)):
             return None
         work = self._work(op, view, tuple((0, size) for size in view))
-        needed = (*(buffer.lane_bytes for buffer in (*work.inputs, *work.outputs)), *work.scratch)
-        return work if sum(map(self.tiler.rounded, needed)) <= self.tiler.lane_bytes else None
+        return work if self.fits(work) else None
 
     def _work(self, op: OpT, view: Dims, box: Box) -> TileWork:
         dims = extents(box)

@@ -6,57 +6,37 @@ from collections.abc import Iterable
 from dataclasses import replace
 from math import prod
 
-from bmcompiler.backends.bm1880.bmkernel import stride_t4
-from bmcompiler.backends.bm1880.bmkernel.checks import MAX_TPU_DIM, MAX_TPU_HW
-from bmcompiler.backends.bm1880.build import Build, aligned
-from bmcompiler.backends.bm1880.chip import CHIP, COPY_LIMITS
-from bmcompiler.backends.bm1880.kernels.base import MAX_CHANNELS, DeviceKernel, LocalKernel, is_activation
-from bmcompiler.backends.bm1880.kernels.local_copies import join_channels, repeat_pixels
+from bmcompiler.backends.bm1880.build import Build, aligned, base_of
+from bmcompiler.backends.bm1880.kernels.base import LocalKernel, dims4, is_activation
+from bmcompiler.backends.bm1880.kernels.local_copies import repeat_pixels
 from bmcompiler.backends.bm1880.kernels.transpose import TransposeKernel
-from bmcompiler.codegen.pieces import Piece, concat_pieces, dense, permute_pieces, split_pieces
+from bmcompiler.backends.lanes.kernels import layout
+from bmcompiler.backends.lanes.kernels.local_copies import join_channels
+from bmcompiler.backends.lanes.kernels.moves import CopyKernel
+from bmcompiler.backends.lanes.machine import LaneMachine
+from bmcompiler.codegen.build import extents
+from bmcompiler.codegen.pieces import Fill, Piece, concat_pieces, dense
 from bmcompiler.codegen.schedule import Moved
-from bmcompiler.codegen.strided_copy import Dim, copy_commands
+from bmcompiler.codegen.strided_copy import Dim
 from bmcompiler.codegen.tiling import Axis, Box, TileWork
 from bmcompiler.ir import Operation
 from bmcompiler.ops.shape import Concat, Pad, Permute, Slice, Split, Tile, Upsample
 from bmcompiler.target import OpT, rule
 
 
-class CopyKernel(DeviceKernel[OpT]):
-    """Ops whose result is made of strided copies of bytes inside global memory."""
+class ByteCopies(CopyKernel[OpT]):
+    """Ops whose result is made of strided copies of bytes inside global memory, however many."""
 
     @rule("Operands must be int8 or uint8 activations")
     def byte_types(self, op: OpT) -> bool:
         return all(v.dtype in ("i8", "u8") and is_activation(v) for v in op.operands)
 
-    def uses_local_memory(self, op: OpT) -> bool:
-        return False
-
-    def pieces(self, op: OpT) -> Iterable[Piece]:
-        """Every copy; elements are bytes."""
-        raise TypeError(f"{type(self).__name__} copies nothing")
-
-    def emit(self, op: OpT, build: Build) -> Moved:
-        moved = Moved(tiles=1)
-        for piece in self.pieces(op):
-            destination, origin = build.neuron(piece.target) + piece.at, build.neuron(piece.source) + piece.start
-            if destination == origin and all(dim.src == dim.dst for dim in piece.dims if dim.size > 1):
-                continue  # made in place
-            for command in copy_commands(piece.dims, COPY_LIMITS):
-                build.copy_global(
-                    destination + command.dst,
-                    origin + command.src,
-                    command.shape,
-                    stride_t4(*command.dst_strides),
-                    stride_t4(*command.src_strides),
-                )
-            size = prod(d.size for d in piece.dims)
-            moved.loaded += size
-            moved.stored += size
-        return moved
+    def few_commands(self, op: OpT) -> bool:
+        """No rule here: a copy takes as many commands as it needs."""
+        return True
 
 
-class ConcatKernel(CopyKernel[Concat]):
+class ConcatKernel(ByteCopies[Concat]):
     """concat: each operand into its part of the result; along channels in local memory, too; constants by way of it."""
 
     ops = (Concat,)
@@ -81,13 +61,14 @@ class ConcatKernel(CopyKernel[Concat]):
         joins_channels = op.type.rank == 4 and op.axis % 4 == 1 and box[1] == (0, op.type.shape[1])
         if not joins_channels or self.uses_local_memory(op) or len(set(op.operands)) != len(op.operands):
             return None
-        return join_channels(op, box) if any(map(_computes, op.result.users)) else None
+        useful = self.chip.fits_fields(extents(box)) and any(map(_computes, op.result.users))
+        return join_channels(self.machine, op, box) if useful else None
 
     def emit(self, op: Concat, build: Build) -> Moved:
         moved = super().emit(op, build)
         for piece in concat_pieces(op):
             if not is_activation(piece.source):
-                base, _ = build.source(piece.source)
+                base, _ = base_of(build.source(piece.source))
                 rows, run = piece.dims
                 for row in range(rows.size):
                     place = build.neuron(piece.target) + piece.at + row * rows.dst
@@ -103,7 +84,7 @@ class ConcatKernel(CopyKernel[Concat]):
             build.load_weight(source + start, extent, 0, align=True)
             build.store(aligned(0, extent), place + start)
 
-    def pieces(self, op: Concat) -> Iterable[Piece]:
+    def pieces(self, op: Concat) -> Iterable[Piece | Fill]:
         return (piece for piece in concat_pieces(op) if is_activation(piece.source))
 
 
@@ -112,42 +93,24 @@ def _computes(user: Operation) -> bool:
     return not isinstance(user, (Concat, Split, Slice, Permute, Tile, Pad))
 
 
-class SplitKernel(CopyKernel[Split]):
+class SplitKernel(ByteCopies[Split], layout.SplitKernel):
     """split: each result from its part of the operand."""
 
-    ops = (Split,)
 
-    def pieces(self, op: Split) -> Iterable[Piece]:
-        return split_pieces(op)
-
-
-class SliceKernel(CopyKernel[Slice]):
+class SliceKernel(ByteCopies[Slice], layout.SliceKernel):
     """slice: one strided copy, along axes with negative steps one per index."""
-
-    ops = (Slice,)
 
     @rule("At most 256 elements along axes with negative steps", got="steps")
     def few_backward(self, op: Slice) -> bool:
         return prod(size for size, step in zip(op.type.shape, op.steps) if step < 0) <= 256
 
-    def pieces(self, op: Slice) -> Iterable[Piece]:
-        inside, outside = dense(op.operands[0].shape), dense(op.type.shape)
-        offsets = [(0, sum(s * first for s, first in zip(inside, op.starts)))]
-        dims = []
-        for n, s, step, d in zip(op.type.shape, inside, op.steps, outside):
-            if step < 0:
-                offsets = [(to + i * d, source + i * step * s) for to, source in offsets for i in range(n)]
-            else:
-                dims.append(Dim(n, s * step, d))
-        dims = dims or [Dim(1, 1, 1)]
-        return [Piece(op.result, to, op.operands[0], source, dims) for to, source in offsets]
 
-
-class PermuteKernel(CopyKernel[Permute]):
+class PermuteKernel(ByteCopies[Permute], layout.PermuteKernel):
     """permute: matrices are transposed by way of local memory; else one strided copy, byte by byte at worst."""
 
-    ops = (Permute,)
-    _transpose = TransposeKernel()
+    def __init__(self, machine: LaneMachine) -> None:
+        super().__init__(machine)
+        self._transpose = TransposeKernel(machine)
 
     def uses_local_memory(self, op: Permute) -> bool:
         return self._transpose.takes(op)
@@ -158,11 +121,8 @@ class PermuteKernel(CopyKernel[Permute]):
     def emit(self, op: Permute, build: Build) -> Moved:
         return self._transpose.emit(op, build) if self._transpose.takes(op) else super().emit(op, build)
 
-    def pieces(self, op: Permute) -> Iterable[Piece]:
-        return permute_pieces(op)
 
-
-class TileKernel(CopyKernel[Tile]):
+class TileKernel(ByteCopies[Tile]):
     """tile: one copy of the operand per repetition."""
 
     ops = (Tile,)
@@ -171,7 +131,7 @@ class TileKernel(CopyKernel[Tile]):
     def few_copies(self, op: Tile) -> bool:
         return bool(prod(op.reps) <= 256)
 
-    def pieces(self, op: Tile) -> Iterable[Piece]:
+    def pieces(self, op: Tile) -> Iterable[Piece | Fill]:
         source = op.operands[0]
         inside, outside = dense(source.shape), dense(op.type.shape)
         dims = [Dim(n, s, d) for n, s, d in zip(source.shape, inside, outside)]
@@ -181,10 +141,9 @@ class TileKernel(CopyKernel[Tile]):
         return [Piece(op.result, offset, source, 0, dims) for offset in offsets]
 
 
-class PadKernel(CopyKernel[Pad]):
+class PadKernel(ByteCopies[Pad], layout.PadKernel):
     """pad with a constant: the result is filled from a constant block, then the operand is copied into it."""
 
-    ops = (Pad,)
     block = 8192
 
     @rule("Only constant padding", got="mode")
@@ -194,12 +153,8 @@ class PadKernel(CopyKernel[Pad]):
     def uses_local_memory(self, op: Pad) -> bool:
         return True
 
-    def pieces(self, op: Pad) -> Iterable[Piece]:
-        source = op.operands[0]
-        inside, outside = dense(source.shape), dense(op.type.shape)
-        dims = [Dim(n, s, d) for n, s, d in zip(source.shape, inside, outside)]
-        start = sum(before * stride for before, stride in zip(op.pads[::2], outside))
-        return [Piece(op.result, start, source, 0, dims)]
+    def pieces(self, op: Pad) -> Iterable[Piece | Fill]:
+        return (piece for piece in super().pieces(op) if isinstance(piece, Piece))
 
     def emit(self, op: Pad, build: Build) -> Moved:
         size, value = op.type.size, int(op.value) & 0xFF
@@ -224,14 +179,9 @@ class UpsampleKernel(LocalKernel[Upsample]):
         return op.x.dtype == "i8" and is_activation(op.x)
 
     def grid(self, op: Upsample) -> tuple[Axis, ...]:
-        n, c, h, w = op.type.shape
-        down, across = op.scale
-        return (
-            Axis(n, 1, MAX_TPU_DIM),
-            Axis(c, CHIP.lanes, MAX_CHANNELS),
-            Axis(h, down, down * max(1, MAX_TPU_HW // down)),
-            Axis(w, across, across * max(1, MAX_TPU_HW // across)),
-        )
+        images, channels, *axes = self.machine.elementwise_grid(dims4(op.result), 1)
+        rows, columns = (replace(a, step=f, most=f * max(1, a.most // f)) for a, f in zip(axes, op.scale))
+        return images, channels, rows, columns
 
     def work(self, op: Upsample, box: Box) -> TileWork:
         return repeat_pixels(op, box)

@@ -10,10 +10,10 @@ from bmcompiler.backends.bm1880.bmkernel import (
     bmk1880_tpu_avg_pooling,
     bmk1880_tpu_max_pooling,
 )
-from bmcompiler.backends.bm1880.bmkernel.checks import MAX_TPU_DIM
 from bmcompiler.backends.bm1880.build import Build, Dims, aligned, extents
 from bmcompiler.backends.bm1880.chip import CHIP
-from bmcompiler.backends.bm1880.kernels.base import MAX_CHANNELS, TILER, is_activation, pass_cycles
+from bmcompiler.backends.bm1880.kernels.base import LocalKernel, is_activation, pass_cycles
+from bmcompiler.backends.lanes.facts import LaneFacts
 from bmcompiler.codegen.hazards import Range
 from bmcompiler.codegen.tile_kernels import SlidingKernel
 from bmcompiler.codegen.tiling import Box
@@ -25,11 +25,12 @@ from bmcompiler.target import rule
 PoolT = TypeVar("PoolT", bound=Pool)
 
 
-class MaxPoolKernel(SlidingKernel[PoolT]):
+class MaxPoolKernel(SlidingKernel[PoolT], LocalKernel[PoolT]):
     """max_pool: padding counts as -128, which never wins (bm1880.md 8.2)."""
 
     ops: ClassVar[tuple[type[TensorOp], ...]] = (MaxPool,)
-    chip, tiler, most = CHIP, TILER, (MAX_TPU_DIM, MAX_CHANNELS)
+    chip: LaneFacts
+    most = (CHIP.most_images, CHIP.most_channels)
 
     @rule("Input and result must be int8, the input no constant")
     def integer_types(self, op: PoolT) -> bool:

@@ -11,7 +11,7 @@ from math import prod
 from bmcompiler.backends.bm1880.bmkernel import CTRL_TP, bmk1880_copy_param_t, bmk1880_tpu_copy
 from bmcompiler.backends.bm1880.bmkernel.checks import MAX_TPU_DIM
 from bmcompiler.backends.bm1880.bmkernel.tensors import matrix_dims
-from bmcompiler.backends.bm1880.build import Build, Dims, aligned, matrix, matrix_lane_bytes
+from bmcompiler.backends.bm1880.build import Build, Dims, aligned, base_of, matrix, matrix_lane_bytes
 from bmcompiler.backends.bm1880.chip import CHIP
 from bmcompiler.backends.bm1880.kernels.base import LocalKernel, pass_cycles
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
@@ -70,7 +70,7 @@ class TransposeKernel(LocalKernel[Permute]):
         ]
 
         def load(build: Build, address: int) -> None:
-            base, flag = build.source(op.operands[0])
+            base, flag = base_of(build.source(op.operands[0]))
             if rows == few:
                 for place, at in images:
                     build.load(matrix(address + at, *extent), base + place + start * few, flag | CTRL_TP)

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import islice
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -44,7 +45,7 @@ class CopyKernel(DeviceKernel[OpT]):
         counts = (count_commands(piece.dims, self.chip.copy_limits) for piece in self.pieces(op))
         return sum(islice(counts, MOST_COMMANDS + 1)) <= MOST_COMMANDS
 
-    def emit(self, op: OpT, build: LaneTransfers) -> Moved:
+    def emit(self, op: OpT, build: Any) -> Moved:
         return move(build, self.pieces(op), self.filling(op))
 
 
