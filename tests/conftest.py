@@ -1,10 +1,11 @@
-"""Shared by all tests: golden text files and the race check of compiled programs.
+"""Shared by all tests: golden text files, the race check of compiled programs, what is compiled once in a run.
 
 Golden files are refreshed with `pytest --update-golden` and reviewed as diffs.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,6 +15,22 @@ from race_watch import RaceWatch, watched
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write golden files instead of comparing with them")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A sweep is slow, too."""
+    for item in items:
+        if item.get_closest_marker("sweep"):
+            item.add_marker("slow")
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all processes of one run of the tests share; what is in it is written by whoever needs it first."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "shared"
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 @pytest.fixture

@@ -1,8 +1,14 @@
-"""Networks that are compiled at several levels and must not differ in more than time and memory."""
+"""Networks that are compiled at several levels and must not differ in more than time and memory.
+
+What comes before the levels, reading, calibration and quantization, is done once in a run of the tests and kept as IR.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +17,9 @@ from fetched import third_party
 
 import bmcompiler
 from bmcompiler.driver import Result, load_network
+from bmcompiler.files.mlir import load_module, save_module, side_file
 from bmcompiler.runtime import Session
+from bmcompiler.target import find_target
 
 MODELS = Path(__file__).resolve().parent.parent / "models"
 IMAGE = (3, 224, 224)
@@ -63,24 +71,66 @@ def seeded(name: str, folder: Path) -> Path:
     return path
 
 
+@contextmanager
+def alone(lock: Path) -> Iterator[None]:
+    """One process at a time, of all that run these tests."""
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def passes_of_level(target: str, precision: str, level: int) -> str:
+    """The passes of a level that come after those of level 0."""
+    plain, wanted = (find_target(target).pipeline(precision, each).split(",") for each in (0, level))
+    same = next((i for i, (a, b) in enumerate(zip(plain, wanted)) if a != b), min(len(plain), len(wanted)))
+    assert plain[same:] in ([], ["dead-code"]), "level 0 does what a higher level does not"
+    return ",".join(wanted[same:]) or "dead-code"
+
+
 class Network:
-    """A network for a chip, calibrated with noise; on the BM1684, levels share the modes chosen for its layers."""
+    """A network for a chip, calibrated with noise; on the BM1684, batches share the modes chosen for its layers.
+
+    `folder` is the fixture `shared`.
+    """
 
     def __init__(self, name: str, target: str, precision: str, folder: Path, batch: int = 1) -> None:
+        self.target, self.precision = target, precision
         self.files, shape = files_of(name, folder), [batch, *SHAPES[name]]
-        (self.input,) = load_network(*self.files, shapes=[shape]).main.input_names
-        noise = np.random.default_rng(0).standard_normal((max(batch, 2), *shape[1:]), np.float32)
-        self.images = {self.input: noise[:batch]}
-        self.options: dict[str, Any] = {"target": target, "quantize": precision, "shapes": [shape]}
-        if precision == "int8":
-            self.options["data"] = {self.input: noise}
-            if target == "bm1684":
-                self.options["quant_table"] = folder / "modes"
+        self.path = folder / f"{name}-{target}-{precision}-{batch}.mlir"
+        if precision == "int8" and batch > 1:
+            Network(name, target, precision, folder)
+        with alone(self.path.with_suffix(".lock")):
+            if not self.path.exists():
+                self._lower(shape, folder / f"{name}-{target}.modes")
+        self.input, self.shape = load_module(self.path).main.input_names[0], shape
+        self.images = {self.input: noise(shape)[:batch]}
 
-    def at(self, level: int, **more: Any) -> Result:
-        """Compiled at a level; `more`: options of `bmcompiler.compile`."""
-        return bmcompiler.compile(*self.files, opt=level, **self.options, **more)
+    def _lower(self, shape: list[int], modes: Path) -> None:
+        options: dict[str, Any] = {}
+        if self.precision == "int8":
+            (name,) = load_network(*self.files, shapes=[shape]).main.input_names
+            options["data"] = {name: noise(shape)}
+            if self.target == "bm1684":
+                options["quant_table"] = modes
+        result = bmcompiler.compile(
+            *self.files, target=self.target, quantize=self.precision, shapes=[shape], opt=0, **options
+        )
+        unfinished = self.path.with_name(f"unfinished-{self.path.name}")
+        save_module(result.module, unfinished)
+        if side_file(unfinished).exists():
+            side_file(unfinished).rename(side_file(self.path))
+        unfinished.rename(self.path)
+
+    def at(self, level: int, pipeline: str | None = None) -> Result:
+        """Compiled at a level, with its own passes or the given ones."""
+        passes = passes_of_level(self.target, self.precision, level) if pipeline is None else pipeline
+        return bmcompiler.compile_module(load_module(self.path), target=self.target, pipeline=passes, opt=level)
 
     def outputs(self, session: Session) -> dict[str, bytes]:
         """Outputs of the noise, by name."""
         return {name: array.tobytes() for name, array in session.run(self.images).items()}
+
+
+def noise(shape: list[int]) -> np.ndarray:
+    """Two images, or as many as the shape has."""
+    return np.random.default_rng(0).standard_normal((max(shape[0], 2), *shape[1:]), np.float32)

@@ -33,10 +33,11 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids="-".join)
-def test_levels_give_the_same_bits(case: tuple[str, str, str], tmp_path: Path) -> None:
-    network = Network(*case, tmp_path)
-    expected, *others = (network.outputs(Session(network.at(level).model)) for level in (0, 1, 2))
+def test_levels_give_the_same_bits(case: tuple[str, str, str], shared: Path) -> None:
+    network = Network(*case, shared)
+    results = [network.at(level) for level in (0, 1, 2)]
+    expected, *others = (network.outputs(Session(result.model)) for result in results)
     assert expected
     for found in others:
         assert found == expected
-    assert len({sum(row.macs for row in network.at(level).rows) for level in (0, 1, 2)}) == 1
+    assert len({sum(row.macs for row in result.rows) for result in results}) == 1

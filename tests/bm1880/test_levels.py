@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from level_nets import Network
 
 from bmcompiler import driver
 from bmcompiler.ir import Module, TensorType
@@ -56,32 +57,16 @@ def test_the_highest_level_joins_in_place(results: list[driver.Result]) -> None:
     assert stored[0] == stored[1] > stored[2] == 0
 
 
-MODELS = Path(__file__).resolve().parent.parent.parent / "models"
-NETS: dict[str, tuple[str, str | None, list[int]]] = {
-    "lenet": ("lenet/deploy.prototxt", "lenet/lenet.caffemodel", [1, 1, 28, 28]),
-    "resnet8": ("resnet8/resnet8_mnist.onnx", None, [1, 1, 28, 28]),
-    "mtcnn_pnet": ("third_party/mtcnn_pnet.onnx", None, [1, 120, 120, 3]),
-    "mtcnn_rnet": ("third_party/mtcnn_rnet.onnx", None, [1, 24, 24, 3]),
-    "mtcnn_onet": ("third_party/mtcnn_onet.onnx", None, [1, 48, 48, 3]),
-    "mobilenetv2_160": ("third_party/mobilenetv2_160.onnx", None, [1, 3, 160, 160]),
-    "light_squeezenet": ("third_party/light_squeezenet.onnx", None, [1, 3, 224, 224]),
-    "light_resnet50": ("third_party/light_resnet50.onnx", None, [1, 3, 224, 224]),
-}
+NETS = ("mtcnn_pnet", "mtcnn_rnet", "mtcnn_onet", "mobilenetv2_160", "light_squeezenet", "light_resnet50")
 QUICK = ("lenet", "resnet8")
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.slow) for n in NETS])
-def test_networks_move_a_third_of_their_features_in_two_thirds_of_the_time(name: str) -> None:
-    model, weights, shape = NETS[name]
-    if not (MODELS / model).exists():
-        pytest.skip(f"{model} is not fetched: run `make models`")
-    files = MODELS / model, MODELS / weights if weights else None
-    inputs = driver.load_network(*files, shapes=[shape]).main.input_names
-    data = dict.fromkeys(inputs, np.random.default_rng(0).standard_normal((2, *shape[1:])).astype(np.float32))
+@pytest.mark.parametrize("name", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in NETS)])
+def test_networks_move_a_third_of_their_features_in_two_thirds_of_the_time(name: str, shared: Path) -> None:
+    network = Network(name, "bm1880", "int8", shared)
     timings = []
     for level in (0, 2):
-        result = driver.compile(*files, target="bm1880", data=data, shapes=[shape], opt=level, method="max")
-        analysis = analyze(result.model, 0)
+        analysis = analyze(network.at(level).model, 0)
         assert analysis.races() == []
         timings.append(analysis.timing())
     plain, best = timings
