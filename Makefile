@@ -4,16 +4,19 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-fast lint types pythons models protos docs docs-check api wheel-check clean
+.PHONY: demo test sweeps test-fast lint types pythons models protos docs docs-check api wheel-check clean
 
 demo: $(VENV)/installed
 	$(BIN)/python examples/lenet_bm1880.py
 
 test: $(VENV)/installed-dev models
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not sweep"
+
+sweeps: $(VENV)/installed-dev models
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal -m sweep
 
 test-fast: $(VENV)/installed-dev
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 -m "not slow"
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow"
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .

@@ -30,9 +30,9 @@ def filled(prototxt: Path) -> Any:
     [
         ("alexnet", 227, {"lrn", "softmax"}),
         ("googlenet", 224, {"lrn", "softmax"}),
-        ("caffenet", 227, {"lrn", "softmax"}),
-        ("rcnn", 227, {"lrn"}),
-        ("flickr_style", 227, {"lrn", "softmax"}),
+        pytest.param("caffenet", 227, {"lrn", "softmax"}, marks=pytest.mark.sweep),
+        pytest.param("rcnn", 227, {"lrn"}, marks=pytest.mark.sweep),
+        pytest.param("flickr_style", 227, {"lrn", "softmax"}, marks=pytest.mark.sweep),
     ],
 )
 @pytest.mark.slow

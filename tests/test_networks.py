@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from fetched import third_party
+from level_nets import Network
 
 import bmcompiler
 from bmcompiler.cli.summary import summary
@@ -102,50 +103,48 @@ def noise(shape: tuple[int, ...]) -> np.ndarray:
     return np.random.default_rng(7).standard_normal(shape).astype(np.float32)
 
 
-def assert_runs_byte_equal(model: Path, shape: tuple[int, ...], on_cpu: str, samples: int = 2) -> None:
-    """Compiled in int8 and run; `on_cpu` lists the kinds of layers that the chip may refuse, each with a reason."""
-    (name,) = bmcompiler.load_network(model, shapes=[shape]).main.input_names
-    data = noise((samples, *shape[1:]))
-    result, session = compiled(model, None, {name: data}, shapes=[[list(shape)]])
-    assert_executions_agree(result, session, {name: data})
+def assert_runs_byte_equal(result: Any, data: Arrays, on_cpu: str) -> None:
+    """`on_cpu` lists the kinds of layers that the chip may refuse, each with a reason."""
+    assert_executions_agree(result, Session(result.model), data)
     rows = [row for row in result.rows if row.where == "cpu"]
     assert {row.kind for row in rows} - {"quantize", "dequantize"} <= set(on_cpu.split())
     text = summary(result)
     assert all(row.reason and row.layer in text for row in rows if row.kind in on_cpu.split())
 
 
-IMAGE = (1, 3, 224, 224)
-
-
 @pytest.mark.parametrize(
-    ("net", "shape", "on_cpu"),
+    ("net", "on_cpu"),
     [
-        ("light_squeezenet", IMAGE, "softmax"),
-        ("light_shufflenet", IMAGE, "softmax"),
-        ("light_inception_v1", IMAGE, "lrn softmax"),
-        ("light_inception_v2", IMAGE, "softmax"),
-        ("light_densenet121", IMAGE, ""),
-        ("light_resnet50", IMAGE, "softmax"),
-        ("mtcnn_pnet", (1, 120, 160, 3), "permute softmax"),
-        ("mtcnn_rnet", (1, 24, 24, 3), "softmax"),
-        ("mtcnn_onet", (1, 48, 48, 3), "softmax"),
-        ("ppocr_v2_cls", (1, 3, 48, 192), "softmax"),
-        ("ppocr_v4_det", (1, 3, 320, 320), ""),
-        ("ppocr_v4_rec", (1, 3, 48, 320), "div layer_norm softmax"),
+        ("light_squeezenet", "softmax"),
+        ("light_shufflenet", "softmax"),
+        ("light_inception_v1", "lrn softmax"),
+        ("light_inception_v2", "softmax"),
+        ("light_densenet121", ""),
+        ("light_resnet50", "softmax"),
+        ("mtcnn_pnet", "permute softmax"),
+        ("mtcnn_rnet", "softmax"),
+        ("mtcnn_onet", "softmax"),
+        ("ppocr_v2_cls", "softmax"),
+        ("ppocr_v4_det", ""),
+        ("ppocr_v4_rec", "div layer_norm softmax"),
     ],
 )
 @pytest.mark.slow
-def test_real_networks_run_byte_equal(net: str, shape: tuple[int, ...], on_cpu: str) -> None:
-    assert_runs_byte_equal(third_party(f"{net}.onnx"), shape, on_cpu)
+def test_real_networks_run_byte_equal(net: str, on_cpu: str, shared: Path) -> None:
+    network = Network(net, "bm1880", "int8", shared)
+    assert_runs_byte_equal(network.at(2), network.images, on_cpu)
 
 
 @pytest.mark.parametrize(
     ("net", "on_cpu"), [("bvlc_alexnet", "lrn softmax"), ("zfnet512", "lrn softmax"), ("vgg19", "softmax")]
 )
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_networks_of_hundreds_of_megabytes_run_byte_equal(net: str, on_cpu: str, light: ModuleType) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        assert_runs_byte_equal(light.light_model(net, Path(folder)), IMAGE, on_cpu, samples=1)
+        model = light.light_model(net, Path(folder))
+        (name,) = bmcompiler.load_network(model).main.input_names
+        data = {name: noise((1, 3, 224, 224))}
+        assert_runs_byte_equal(compiled(model, None, data)[0], data, on_cpu)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,20 @@ WEIGHTS = {"lenet": "lenet/lenet.caffemodel", "res10_ssd_face": "third_party/res
 ON_CPU = {"res10_ssd_face": {"detection_output"}}
 """Kinds of layers that may run on the host."""
 QUICK = ("lenet", "resnet8", "mtcnn_rnet")
+
+
+LARGE = ("ppocr_v4_det", "light_resnet50", "res10_ssd_face")
+"""Four images of these take long: images of a batch differ in nothing that smaller networks do not show."""
+
+
+def cases(quick: Sequence[str]) -> list[Any]:
+    """(name, batch) of all networks; those that are not quick are slow."""
+    marks = {name: () if name in quick else pytest.mark.slow for name in NETS}
+    return [
+        pytest.param(name, batch, marks=pytest.mark.sweep if batch > 1 and name in LARGE else marks[name])
+        for name in NETS
+        for batch in (1, 4)
+    ]
 
 
 def files(name: str) -> tuple[Path, Path | None]:

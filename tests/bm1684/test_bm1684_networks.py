@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from networks import NETS, QUICK, assert_chip_equals_evaluate, assert_on_chip, compiled, files, samples
+from networks import QUICK, assert_chip_equals_evaluate, assert_on_chip, cases, compiled, files, samples
 
 CLOSE = 1e-4
 
@@ -25,8 +25,7 @@ def reference(name: str, inputs: np.ndarray) -> list[np.ndarray]:
     return [net.forward()]
 
 
-@pytest.mark.parametrize("batch", [1, 4])
-@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in NETS])
+@pytest.mark.parametrize(("name", "batch"), cases(QUICK))
 def test_f32_networks_are_close_to_the_references(name: str, batch: int) -> None:
     data = samples(name, batch)
     result = compiled(name, batch)

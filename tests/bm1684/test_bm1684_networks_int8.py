@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from networks import MODELS, NETS, THIRD_PARTY, assert_chip_equals_evaluate, assert_on_chip, compiled, files, samples
+from networks import MODELS, THIRD_PARTY, assert_chip_equals_evaluate, assert_on_chip, cases, compiled, files, samples
 from onnx import TensorProto, helper, numpy_helper
 from rendered_text import found, lines, pages
 
@@ -31,8 +31,7 @@ def cosine(a: np.ndarray, b: np.ndarray) -> float:
     return float(x @ y / np.sqrt((x @ x) * (y @ y)))
 
 
-@pytest.mark.parametrize("batch", [1, 4])
-@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in NETS])
+@pytest.mark.parametrize(("name", "batch"), cases(QUICK))
 def test_int8_networks_give_the_chips_bits(name: str, batch: int) -> None:
     model, weights = files(name)
     data = samples(name, 4)

@@ -13,7 +13,9 @@ from bmcompiler.conformance.onnx_suite import cases, judge
 
 
 @pytest.mark.slow
-def test_node_cases_on_the_chip() -> None:
-    report = judge(list(cases("node")), device="bm1684")
+@pytest.mark.parametrize(("step", "least"), [(7, 150), pytest.param(1, 1200, marks=pytest.mark.sweep)])
+def test_node_cases_on_the_chip(step: int, least: int) -> None:
+    """Neighbours are variants of one another: a step takes one of each few."""
+    report = judge(list(cases("node"))[::step], device="bm1684")
     assert not report.failed, "\n".join(f"{name}: {text}" for name, text in report.failed.items())
-    assert report.total >= 1200 and report.folded == 0
+    assert report.total >= least and report.folded == 0

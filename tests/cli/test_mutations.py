@@ -271,7 +271,7 @@ def test_damaged_files_end_in_success_or_a_message(kind: str, check: Check) -> N
     check(kind, range(KINDS[kind][0]))
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("kind", KINDS)
 def test_much_more_damage(kind: str, check: Check) -> None:
     check(kind, range(1000, 1000 + 8 * KINDS[kind][0]))

@@ -17,13 +17,13 @@ from bmcompiler.ir import Module
 from bmcompiler.passmanager import PassContext, run_pipeline
 from bmcompiler.target import find_target
 
-PART = 3
-"""Every third case: neighbours are variants of one another."""
 
+def imported(kind: str, step: int) -> Iterator[tuple[str, Module, dict[str, Any]]]:
+    """(case, module, inputs): with all inputs computed, and with constants for all but the first.
 
-def imported(kind: str) -> Iterator[tuple[str, Module, dict[str, Any]]]:
-    """(case, module, inputs): with all inputs computed, and with constants for all but the first."""
-    for case in list(cases(kind))[::PART]:
+    `step` > 1 takes one of each few cases: neighbours are variants of one another.
+    """
+    for case in list(cases(kind))[::step]:
         model, sets = case.load()
         inputs = sets[0][0]
         runner = Prepared(model)
@@ -49,11 +49,14 @@ def assert_same(got: dict[str, np.ndarray], want: dict[str, np.ndarray], name: s
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "least"), [("node", 500), ("pytorch-operator", 15)])
-def test_passes_keep_the_results_of_the_onnx_cases(kind: str, least: int) -> None:
+@pytest.mark.parametrize(
+    ("kind", "step", "least"),
+    [("node", 13, 100), ("pytorch-operator", 3, 15), pytest.param("node", 3, 500, marks=pytest.mark.sweep)],
+)
+def test_passes_keep_the_results_of_the_onnx_cases(kind: str, step: int, least: int) -> None:
     count, target = 0, find_target("bm1880")
     with np.errstate(all="ignore"):
-        for name, module, feeds in imported(kind):
+        for name, module, feeds in imported(kind, step):
             want = run_module(module, feeds)
             for pipeline in ("canonicalize", "legalize"):
                 run_pipeline(module, pipeline, PassContext(target=target), verify_each=True)

@@ -120,7 +120,7 @@ def test_imagenet_graph_equals_onnx_runtime(name: str) -> None:
     assert module.main.arguments[0].shape == light.INPUT_SHAPE
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", ["bvlc_alexnet", "zfnet512", "vgg19"])
 def test_imagenet_graph_of_hundreds_of_megabytes_equals_onnx_runtime(name: str) -> None:
     light = script("light")

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
-
 import numpy as np
-import onnx
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from onnx_models import reference
@@ -60,7 +56,7 @@ def test_random_graph_means_what_onnx_runtime_computes(case: Case) -> None:
     check_float(case)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @settings(FIXED, max_examples=500)
 @given(cases())
 def test_500_random_graphs_mean_what_onnx_runtime_computes(case: Case) -> None:
@@ -69,13 +65,10 @@ def test_500_random_graphs_mean_what_onnx_runtime_computes(case: Case) -> None:
 
 def check_device(case: Case) -> None:
     """Compiled for BM1880 in int8, the simulator gives the bytes that `evaluate` gives."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "random.onnx"
-        onnx.save(case.model, path)
-        try:
-            result = bmcompiler.compile(path, target="bm1880", data=case.samples)
-        except CalibrationError:
-            assume(False)  # NaN or infinity on these samples
+    try:
+        result = bmcompiler.compile_module(import_onnx(case.model), target="bm1880", data=case.samples)
+    except CalibrationError:
+        assume(False)  # NaN or infinity on these samples
     function = result.module.main
     device = {}
     for name, argument in zip(function.input_names, function.arguments):
@@ -95,7 +88,7 @@ def test_random_graph_runs_on_bm1880_as_evaluated(case: Case) -> None:
     check_device(case)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @settings(FIXED, max_examples=150)
 @given(cases())
 def test_150_random_graphs_run_on_bm1880_as_evaluated(case: Case) -> None:
