@@ -56,7 +56,7 @@ class AxisMap:
 
 def removes_axes(op: TensorOp) -> bool:
     """Whether the axes that an op names are missing in its results."""
-    return op.follows_axes and "keepdims" in op.attrs and not op.keepdims
+    return op.follows_axes and not getattr(op, "keepdims", True)
 
 
 def _pairs(axes: AxisMap, entries: Sequence[Any]) -> tuple[Any, ...]:
