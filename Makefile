@@ -34,6 +34,7 @@ models: $(VENV)/installed-dev
 	$(BIN)/python models/fetch.py || echo "not fetched: tests on real networks will be skipped"
 	$(BIN)/python models/light.py squeezenet shufflenet inception_v1 inception_v2 densenet121 resnet50
 	$(BIN)/python models/seeded.py
+	$(BIN)/python models/transformers.py
 
 protos: $(VENV)/installed-dev
 	$(BIN)/python tools/gen_protos.py

@@ -17,6 +17,8 @@ from bmcompiler.ir import Value
 Array = NDArray[Any]
 _TINY = 1e-30
 _BYTES = ("i8", "u8")
+_MASKED = 1e30
+"""Magnitudes from which values mean "none": masks of attention hold the lowest float, and any low value will do."""
 _WEAK = 0.01
 """A channel counts with at least this share of the output's mean magnitude: noise in what is always 0 is no loss."""
 
@@ -48,7 +50,7 @@ class LayerNumbers:
     @property
     def sqnr(self) -> float:
         """Signal to quantization noise, dB; 99 where there is no noise."""
-        return min(99.0, 10 * log10(max(self.signal, _TINY) / max(self.noise, _TINY)))
+        return min(99.0, 10 * log10(max(max(self.signal, _TINY) / max(self.noise, _TINY), _TINY)))
 
     @property
     def error(self) -> float:
@@ -68,8 +70,8 @@ class LayerNumbers:
     def add(self, real: Array, found: Array) -> None:
         """One step of samples: float values, and the numbers of the quantized tensor."""
         type = self.layer.compiled.type
-        difference = real_values(found, type).astype(np.float64) - real
-        self.signal += float(np.square(real, dtype=np.float64).sum())
+        difference = np.where(np.abs(real) < _MASKED, real_values(found, type).astype(np.float64) - real, 0.0)
+        self.signal += float(np.square(np.where(np.abs(real) < _MASKED, real, 0), dtype=np.float64).sum())
         self.noise += float(np.square(difference).sum())
         self.peak = max(self.peak, float(np.abs(real).max(initial=0.0)))
         self.samples += 1

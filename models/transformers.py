@@ -1,0 +1,198 @@
+"""Transformer encoders with seeded weights: `python models/transformers.py vit_64 bert_tiny`.
+
+`vit_64`: images of 64 x 64 in patches of 8, a class token, 4 layers of 96 channels and 3 heads, 10 classes.
+`bert_tiny`: 32 token ids and their mask (0 or 1), embeddings of 512 tokens, positions and a normalisation, 4 layers of
+128 channels and 4 heads; masked positions get the lowest float before the softmax, as exporters write it.
+
+Layer normalisation and GELU are spelled out (ReduceMean, Sub, Pow, Sqrt, Div; Erf), as exports of PyTorch have them.
+Some channels of the residual stream are many times larger than others, as in trained encoders.
+"""
+
+from __future__ import annotations
+
+import argparse
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+THIRD_PARTY = Path(__file__).resolve().parent / "third_party"
+OPSET = 13
+LOWEST = float(np.finfo(np.float32).min)
+OUTLIERS = 4
+"""Channels of the residual stream that a normalisation makes `OUTLIER_GAIN` times larger."""
+OUTLIER_GAIN = 12.0
+
+
+class Encoder:
+    """An ONNX graph as it grows: methods add nodes and return the name of a result."""
+
+    def __init__(self, name: str, tokens: int, width: int, heads: int) -> None:
+        self.name, self.tokens, self.width, self.heads = name, tokens, width, heads
+        self.nodes: list[onnx.NodeProto] = []
+        self.weights: dict[str, onnx.TensorProto] = {}
+
+    def weight(self, name: str, values: np.ndarray) -> str:
+        self.weights.setdefault(name, numpy_helper.from_array(values, name))
+        return name
+
+    def number(self, value: float) -> str:
+        return self.weight(f"const_{value:g}", np.asarray(value, np.float32))
+
+    def shape(self, *dims: int) -> str:
+        return self.weight(f"shape_{'x'.join(map(str, dims))}", np.asarray(dims, np.int64))
+
+    def random(self, name: str) -> np.random.Generator:
+        return np.random.default_rng(zlib.crc32(f"{self.name}/{name}".encode()))
+
+    def op(self, kind: str, name: str, *inputs: str, **attributes: object) -> str:
+        self.nodes.append(helper.make_node(kind, list(inputs), [name], name, **attributes))
+        return name
+
+    def linear(self, name: str, source: str, inner: int, outer: int, gain: float = 1.0) -> str:
+        random = self.random(name)
+        values = random.standard_normal((inner, outer), np.float32) * np.float32(np.sqrt(gain / inner))
+        product = self.op("MatMul", f"{name}/MatMul", source, self.weight(f"{name}.weight", values))
+        bias = (random.standard_normal(outer) * 0.02).astype(np.float32)
+        return self.op("Add", name, self.weight(f"{name}.bias", bias), product)
+
+    def layer_norm(self, name: str, source: str) -> str:
+        random = self.random(name)
+        gain = random.uniform(0.5, 1.5, self.width).astype(np.float32)
+        gain[random.choice(self.width, OUTLIERS, replace=False)] *= OUTLIER_GAIN
+        shift = (random.standard_normal(self.width) * 0.1).astype(np.float32)
+        mean = self.op("ReduceMean", f"{name}/mean", source, axes=[-1])
+        centred = self.op("Sub", f"{name}/centred", source, mean)
+        square = self.op("Pow", f"{name}/square", centred, self.number(2.0))
+        variance = self.op("ReduceMean", f"{name}/variance", square, axes=[-1])
+        root = self.op("Sqrt", f"{name}/root", self.op("Add", f"{name}/eps", variance, self.number(1e-5)))
+        scaled = self.op(
+            "Mul", f"{name}/scaled", self.op("Div", f"{name}/div", centred, root), self.weight(f"{name}.gain", gain)
+        )
+        return self.op("Add", name, scaled, self.weight(f"{name}.shift", shift))
+
+    def gelu(self, name: str, source: str) -> str:
+        part = self.op("Erf", f"{name}/erf", self.op("Div", f"{name}/div", source, self.number(float(np.sqrt(2)))))
+        product = self.op("Mul", f"{name}/product", source, self.op("Add", f"{name}/one", part, self.number(1.0)))
+        return self.op("Mul", name, product, self.number(0.5))
+
+    def attention(self, name: str, source: str, mask: str | None) -> str:
+        head = self.width // self.heads
+        parts = {}
+        for part in ("query", "key", "value"):
+            flat = self.linear(f"{name}/{part}", source, self.width, self.width)
+            split = self.op("Reshape", f"{name}/{part}/split", flat, self.shape(1, self.tokens, self.heads, head))
+            order = [0, 2, 3, 1] if part == "key" else [0, 2, 1, 3]
+            parts[part] = self.op("Transpose", f"{name}/{part}/heads", split, perm=order)
+        scores = self.op("MatMul", f"{name}/scores", parts["query"], parts["key"])
+        scores = self.op("Div", f"{name}/scaled", scores, self.number(float(np.sqrt(head))))
+        if mask is not None:
+            scores = self.op("Add", f"{name}/masked", scores, mask)
+        mixed = self.op(
+            "MatMul", f"{name}/mixed", self.op("Softmax", f"{name}/softmax", scores, axis=-1), parts["value"]
+        )
+        joined = self.op("Transpose", f"{name}/tokens", mixed, perm=[0, 2, 1, 3])
+        flat = self.op("Reshape", f"{name}/joined", joined, self.shape(1, self.tokens, self.width))
+        return self.linear(f"{name}/out", flat, self.width, self.width, 0.5)
+
+    def mlp(self, name: str, source: str) -> str:
+        wide = self.gelu(f"{name}/gelu", self.linear(f"{name}/up", source, self.width, 4 * self.width))
+        return self.linear(f"{name}/down", wide, 4 * self.width, self.width, 0.5)
+
+    def model(self, inputs: Sequence[onnx.ValueInfoProto], output: str, shape: Sequence[int]) -> onnx.ModelProto:
+        result = helper.make_tensor_value_info(output, TensorProto.FLOAT, list(shape))
+        graph = helper.make_graph(self.nodes, self.name, list(inputs), [result], list(self.weights.values()))
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], producer_name="seeded")
+        model.ir_version = 8
+        onnx.checker.check_model(model, full_check=True)
+        return model
+
+
+def vit() -> onnx.ModelProto:
+    """Normalisation before each part (pre-norm)."""
+    net = Encoder("vit_64", 65, 96, 3)
+    random = net.random("patches")
+    kernel = random.standard_normal((96, 3, 8, 8), np.float32) * np.float32(np.sqrt(1 / 192))
+    patches = net.op(
+        "Conv", "patches", "image", net.weight("patches.weight", kernel), kernel_shape=[8, 8], strides=[8, 8]
+    )
+    flat = net.op("Reshape", "patches/flat", patches, net.shape(1, 96, 64))
+    tokens = net.op("Transpose", "patches/tokens", flat, perm=[0, 2, 1])
+    own = (random.standard_normal((1, 1, 96)) * 0.5).astype(np.float32)
+    tokens = net.op("Concat", "tokens", net.weight("class_token", own), tokens, axis=1)
+    places = (random.standard_normal((1, 65, 96)) * 0.2).astype(np.float32)
+    value = net.op("Add", "placed", tokens, net.weight("positions", places))
+    for layer in range(4):
+        name = f"layer{layer}"
+        part = net.attention(f"{name}/attention", net.layer_norm(f"{name}/norm1", value), None)
+        value = net.op("Add", f"{name}/add1", value, part)
+        part = net.mlp(f"{name}/mlp", net.layer_norm(f"{name}/norm2", value))
+        value = net.op("Add", f"{name}/add2", value, part)
+    index = net.weight("first", np.asarray(0, np.int64))
+    chosen = net.op("Gather", "class", net.layer_norm("norm", value), index, axis=1)
+    scores = net.linear("classes", chosen, 96, 10)
+    image = helper.make_tensor_value_info("image", TensorProto.FLOAT, [1, 3, 64, 64])
+    return net.model([image], scores, (1, 10))
+
+
+def bert() -> onnx.ModelProto:
+    """Normalisation behind each sum (post-norm)."""
+    net = Encoder("bert_tiny", 32, 128, 4)
+    random = net.random("embeddings")
+    words = (random.standard_normal((512, 128)) * 0.5).astype(np.float32)
+    places = (random.standard_normal((1, 32, 128)) * 0.2).astype(np.float32)
+    value = net.op("Gather", "words", net.weight("words.weight", words), "ids", axis=0)
+    value = net.layer_norm("embeddings", net.op("Add", "placed", value, net.weight("positions", places)))
+    wide = net.op(
+        "Reshape", "mask/wide", net.op("Cast", "mask/float", "mask", to=TensorProto.FLOAT), net.shape(1, 1, 1, 32)
+    )
+    mask = net.op("Mul", "mask/low", net.op("Sub", "mask/off", net.number(1.0), wide), net.number(LOWEST))
+    for layer in range(4):
+        name = f"layer{layer}"
+        part = net.attention(f"{name}/attention", value, mask)
+        value = net.layer_norm(f"{name}/norm1", net.op("Add", f"{name}/add1", part, value))
+        part = net.mlp(f"{name}/mlp", value)
+        value = net.layer_norm(f"{name}/norm2", net.op("Add", f"{name}/add2", part, value))
+    ids = helper.make_tensor_value_info("ids", TensorProto.INT64, [1, 32])
+    given = helper.make_tensor_value_info("mask", TensorProto.INT64, [1, 32])
+    return net.model([ids, given], value, (1, 32, 128))
+
+
+def samples(name: str, count: int, seed: int = 0) -> dict[str, np.ndarray]:
+    """`count` seeded samples by input name."""
+    random = np.random.default_rng(seed)
+    if name == "vit_64":
+        return {"image": random.standard_normal((count, 3, 64, 64), np.float32)}
+    lengths = random.integers(8, 33, count)
+    mask = (np.arange(32) < lengths[:, None]).astype(np.int64)
+    return {"ids": random.integers(1, 512, (count, 32)) * mask, "mask": mask}
+
+
+NETS: dict[str, Callable[[], onnx.ModelProto]] = {"vit_64": vit, "bert_tiny": bert}
+
+
+def transformer(name: str, folder: Path = THIRD_PARTY) -> Path:
+    """Path of `NAME.onnx` in `folder`, written on first use, the same bytes on every machine."""
+    path = folder / f"{name}.onnx"
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        partial = path.with_suffix(".part")
+        partial.write_bytes(NETS[name]().SerializeToString(deterministic=True))
+        partial.replace(path)
+    return path
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Write transformer encoders with seeded weights as ONNX files.")
+    parser.add_argument("names", nargs="*", choices=[*NETS, []], metavar="NAME", help=f"which of {', '.join(NETS)}")
+    parser.add_argument("--folder", type=Path, default=THIRD_PARTY, help="where to (default: models/third_party)")
+    given = parser.parse_args()
+    for name in given.names or NETS:
+        print(transformer(name, given.folder))
+
+
+if __name__ == "__main__":
+    main()
