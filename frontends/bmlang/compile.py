@@ -192,6 +192,8 @@ def _checked_module(program: Program, name: str, level: int, outputs: list[Tenso
     _target(program)
     if program.missing:
         raise UnsupportedError("; ".join(dict.fromkeys(program.missing)))
+    if not program.inputs:
+        raise UsageError("the program has no inputs: all that it computes is constant")
     if not outputs:
         raise UsageError("the program has no outputs: every tensor that an operator wrote is read by another one")
     return recorded_module(program, name, _with_counts(outputs))

@@ -100,18 +100,24 @@ class Eager(Emit):
 
 
 class Trace(Emit):
-    """Records every op in the function of a builder."""
+    """Records every op in the function of a builder; `single` has its constants of one element."""
 
-    def __init__(self, label: str, builder: Builder) -> None:
+    def __init__(self, label: str, builder: Builder, single: dict[tuple[str, bytes, int], Value] | None = None) -> None:
         super().__init__(label)
         self._builder = builder
+        self._single = {} if single is None else single
 
     def take(self, op: TensorOp) -> list[Value]:
         self._builder.append(op)
         return op.results
 
     def const(self, array: Array) -> Value:
-        return self._builder.weight(array, self.label)
+        if array.size != 1:
+            return self._builder.weight(array, self.label)
+        key = (array.dtype.name, array.tobytes(), array.ndim)
+        if key not in self._single:
+            self._single[key] = self._builder.weight(array, "number")
+        return self._single[key]
 
     def known(self, value: Value) -> Array | None:
         op = value.op

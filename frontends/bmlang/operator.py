@@ -243,7 +243,7 @@ def _recorded(
         if tensor.missing:
             return tensor.missing
     try:
-        return apply(Trace(label, program.builder), function, call, program.value_of)
+        return apply(Trace(label, program.builder, program.single), function, call, program.value_of)
     except NotConstantError as error:
         program.missing.append(str(error))
         return str(error)

@@ -49,6 +49,8 @@ class Program:
         self.missing: list[str] = []
         """Why what has been recorded cannot be compiled; empty where it can."""
         self.calls = 0
+        self.single: dict[tuple[str, bytes, int], Value] = {}
+        """Recorded constants of one element, by type, bytes and number of axes."""
         self.inputs: list[Tensor] = []
         """Tensors that the recorded function takes, in order of first use."""
         self._mode = BmLangMode.UNKNOWN_MODE

@@ -200,6 +200,8 @@ def _operand(row: Row, key: tuple[str, str], dtype: DataType, rng: np.random.Gen
         return Tensor(data=rng.integers(-3, 12, (1, 3, 1, 6)).astype(numpy_type(dtype)))
     if key == ("index_select", "index"):
         return constant(np.array((2, 0, 1, 1)), dtype)
+    if key[1] == "table":
+        return constant(array, dtype)
     if key[1] in ("mask", "tensor_cond") or row.name == "where":
         array = (array * (rng.random(shape) > 0.5)).astype(array.dtype)
     if key[1] == "boxes" and array.dtype.kind == "f":

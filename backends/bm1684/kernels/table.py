@@ -48,6 +48,7 @@ from bmcompiler.backends.lanes.kernels.layout import (
 from bmcompiler.backends.lanes.kernels.norm import LastAxesNormKernel, LrnKernel, OverAxesNormKernel
 from bmcompiler.backends.lanes.kernels.reduce import ArgKernel, CumulateKernel, ReduceKernel
 from bmcompiler.backends.lanes.kernels.resample import ResizeKernel, UpsampleKernel
+from bmcompiler.backends.lanes.kernels.shifts import ShiftKernel
 from bmcompiler.backends.lanes.kernels.softmax import HardmaxKernel, SoftmaxKernel
 from bmcompiler.backends.lanes.kernels.view import ViewKernel
 
@@ -73,6 +74,7 @@ _KINDS: tuple[type[DeviceKernel[Any]], ...] = (
     FloatTestKernel,
     WhereForms,
     BitForms,
+    ShiftKernel,
     SoftmaxKernel,
     HardmaxKernel,
     LastAxesNormKernel,

@@ -62,7 +62,7 @@ class Evaluator:
         if unit in _BITS:
             return _BITS[unit](_as_int(sources[0]), _as_int(sources[1]))
         if unit in (Unit.SHIFT, Unit.SHIFT_SIGNED):
-            return _shifted(unit, _as_int(sources[0]), int(_as_int(sources[1])[0]))
+            return _shifted(unit, _as_int(sources[0]), _as_int(sources[1]))
         if unit is Unit.COPY:
             return sources[0]
         if unit is Unit.CHOOSE:
@@ -127,9 +127,13 @@ def _as_int(words: Words) -> Integers:
     return words if words.dtype == np.int32 else np.ascontiguousarray(words).view(np.int32)
 
 
-def _shifted(unit: Unit, words: Integers, places: int) -> Words:
-    if places >= 0:
-        return words << np.int32(places)
+def _shifted(unit: Unit, words: Integers, places: Integers) -> Words:
+    if places.ndim > 1:
+        right = words >> -places if unit is Unit.SHIFT_SIGNED else (words.view(np.uint32) >> -places).view(np.int32)
+        return np.where(places < 0, right, words << np.maximum(places, 0))
+    (count,) = places.tolist()
+    if count >= 0:
+        return words << np.int32(count)
     if unit is Unit.SHIFT_SIGNED:
-        return words >> np.int32(-places)
-    return words.view(np.uint32) >> np.uint32(-places)
+        return words >> np.int32(-count)
+    return words.view(np.uint32) >> np.uint32(-count)

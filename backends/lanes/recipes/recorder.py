@@ -172,8 +172,8 @@ class Recorder:
         """a ^ b."""
         return self._bits(Unit.XOR, a, b)
 
-    def shift(self, a: Number, places: int, arithmetic: bool = False) -> Register:
-        """a << places, of negative `places` a >> -places; -31 to 31."""
+    def shift(self, a: Number, places: Number, arithmetic: bool = False) -> Register:
+        """a << places, of negative `places` a >> -places; -31 to 31, one integer or a word for each element."""
         return self._add(Step(Unit.SHIFT_SIGNED if arithmetic else Unit.SHIFT, (_bits(a), _bits(places))))
 
     def to_int(self, a: Register) -> Register:

@@ -1,0 +1,113 @@
+"""Every operator compiled for the BM1684: the simulator gives the bits of the eager result."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from bmlang_samples import Types, arguments, call, combinations, variants
+
+from bmcompiler import bmlang
+from bmcompiler.bmlang import BOTH, COMPUTE_CPU, INT16, INT32, TABLE, Arithmetic, Compilation, Tensor
+from bmcompiler.frontends.bmlang.rules import accepted
+
+NAMES = [name for name in TABLE if name != "constdata"]
+ON_THE_HOST = {
+    "masked_select": "lengths depend on values",
+    "where": "lengths depend on values",
+    "topk": "order depends on values",
+    "sort": "order depends on values",
+    "argsort": "order depends on values",
+    "nms": "lengths depend on values",
+    "nms_v2": "lengths depend on values",
+    "customed_ops": "the user's own function",
+}
+"""Operators that the chip has no instructions for; all others are commands."""
+Case = tuple[str, Types, Types]
+
+
+def cases(name: str) -> list[Case]:
+    row = TABLE[name]
+    rule = row.rule("BM1684")
+    return [
+        (variant, ins, outs)
+        for variant in variants(row)
+        for ins, outs in combinations(row)
+        if accepted(rule, variant, ins, outs, False)
+    ]
+
+
+def check(name: str, case: Case, folder: Path, level: int, seed: int) -> Compilation:
+    """Compile one operator; chip, eager chip arithmetic and eager framework arithmetic agree."""
+    variant, ins, outs = case
+    given = arguments(TABLE[name], ins, outs, variant, np.random.default_rng(seed))
+    with bmlang.init(BOTH, "BM1684", folder, arithmetic=Arithmetic.CHIP) as program:
+        made = call(name, given, outs)
+        if name == "sequence_gen":  # a constant by itself; a program needs an input
+            made = (bmlang.add(made[0], Tensor(data=made[0].get_data())),)
+        compiled = program.compile_with_check("one", program.inputs, made, level)
+        assert not any(compiled.errors.values()), (case, compiled.errors)
+    with bmlang.init(COMPUTE_CPU, "BM1684"):
+        for chips, exact in zip(made, call(name, given, outs) if name != "sequence_gen" else ()):
+            same(chips.get_data(), exact.get_data(), case)
+    return compiled
+
+
+def same(got: Any, want: Any, case: Case) -> None:
+    """Integers are equal; the chip's functions of floats are a few units in the last place off."""
+    if want.dtype.kind != "f":
+        np.testing.assert_array_equal(got, want, str(case))
+    else:
+        np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-5, err_msg=str(case))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_operator_is_chip_commands_with_the_same_bits(name: str, tmp_path: Path) -> None:
+    """One choice of types for every variant, and one of 8 or 16 bits where there is one."""
+    chosen: dict[tuple[str, bool], Case] = {}
+    for case in cases(name):
+        chosen.setdefault((case[0], case[1][0].is_integer), case)
+    for case in chosen.values():
+        compiled = check(name, case, tmp_path, 0, 1)
+        assert bool(compiled.host) == (name in ON_THE_HOST), compiled.host
+
+
+def test_at_least_95_operators_are_commands() -> None:
+    assert len(TABLE) - len(ON_THE_HOST) >= 95
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_every_choice_of_types_has_the_same_bits(name: str, tmp_path: Path) -> None:
+    for seed, case in enumerate(cases(name)):
+        compiled = check(name, case, tmp_path, 2, seed)
+        assert bool(compiled.host) == (name in ON_THE_HOST), (case, compiled.host)
+
+
+@pytest.mark.parametrize("name", ["arith_lshift", "arith_rshift", "round_rshift"])
+@pytest.mark.parametrize("dtype", [INT16, INT32])
+def test_counts_of_any_size_shift_as_far_as_they_say(name: str, dtype: Any, tmp_path: Path) -> None:
+    if (name, dtype) == ("round_rshift", INT32):
+        return
+    counts = np.array([[-40000, -64, -33, -32, -31, -17, -16, -15, -1, 0, 1, 15, 16, 17, 31, 32, 33, 64, 40000]])
+    kind = np.int16 if dtype == INT16 else np.int32
+    places = Tensor(data=np.clip(counts, -32768, 32767).astype(kind))
+    x = Tensor(data=np.tile(np.array([[-32768], [-1], [0], [1], [12345], [32767]], kind), counts.size))
+    with bmlang.init(BOTH, "BM1684", tmp_path) as program:
+        out = getattr(bmlang, name)(x, places)
+        compiled = program.compile_with_check("shifts", program.inputs, [out])
+    assert not compiled.host
+    bits = 8 * np.dtype(kind).itemsize
+    for (row, column), got in np.ndenumerate(out.get_data()):
+        value, count = int(x.get_data()[row, column]), int(places.get_data()[0, column])
+        assert got == by_hand(name, value, count, bits)
+
+
+def by_hand(name: str, value: int, count: int, bits: int) -> int:
+    if name == "round_rshift":
+        return value if count <= 0 else ((value >> (count - 1)) + 1) >> 1
+    left = count if name == "arith_lshift" else -count
+    moved = value << min(left, 100) if left >= 0 else value >> min(-left, 100)
+    return (moved + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
