@@ -42,9 +42,11 @@ protos: $(VENV)/installed-dev
 # SUPPORTED_OPS.md from the declarations
 docs: $(VENV)/installed-dev
 	$(BIN)/python tools/gen_supported_ops.py
+	$(BIN)/python tools/gen_bmlang_page.py
 
 docs-check: $(VENV)/installed-dev
 	$(BIN)/python tools/gen_supported_ops.py --check
+	$(BIN)/python tools/gen_bmlang_page.py --check
 
 # the API reference from the docstrings, docs/api/index.html
 api: $(VENV)/installed-dev

@@ -108,7 +108,7 @@ def _named(row: Row, given: Mapping[str, Any]) -> Iterator[tuple[str, Tensor | S
 
 def _constant_type(row: Row, tensor: Tensor | None, chip: str) -> tuple[DataType, ...]:
     if tensor is None or tensor.dtype is None:
-        raise UsageError("constdata needs a tensor with an element type and data")
+        raise UsageError("tensor needs an element type and data")
     if not accepted(row.rule(chip), "", (), (tensor.dtype,), False):
         raise UsageError(f"tensor is {tensor.dtype.name}; allowed: {_alternatives(row, chip, '')}")
     return (tensor.dtype,)
@@ -117,7 +117,7 @@ def _constant_type(row: Row, tensor: Tensor | None, chip: str) -> tuple[DataType
 def make_constant(tensor: Tensor) -> None:
     """What `constdata` does. Raises UsageError for a tensor that has been computed, or has no data."""
     if tensor.given is None or (tensor.array is not tensor.given):
-        raise UsageError("constdata needs a tensor with data of set_data that no operator has written")
+        raise UsageError("tensor needs data of set_data, and no operator may have written it")
     tensor.constant = True
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from bmcompiler.frontends.bmlang.emit import Emit
 from bmcompiler.frontends.bmlang.meaning import Call, Counted, Results, meaning
 from bmcompiler.frontends.bmlang.meaning_arrange import axis_of
@@ -51,7 +53,8 @@ def nms(e: Emit, c: Call) -> Counted:
     options: dict[str, Any] = {"max_boxes": number}
     if c.name == "nms_v2":
         options["max_boxes"] = min(c["max_output_size"], number)
-        options["score_threshold"] = c["score_threshold"].value
+        least = np.float32(c["score_threshold"].value)
+        options["score_threshold"] = float(np.nextafter(least, np.float32(-np.inf)))  # the op takes what is above
     overlap = c["threshold" if c.name == "nms" else "iou_threshold"].value
     rows = e.op(
         "non_max_suppression",

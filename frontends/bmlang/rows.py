@@ -70,6 +70,7 @@ class Row:
             mask), "any" where shapes follow a rule of the operator.
         coeff: parameters that the seed allows to be constants.
         todo: the seed marks it as to be done; seed_name: how the seed prints its C++ name, where that differs.
+        host: why the host computes it in a program for the BM1684; empty where the chip does.
         text: what it computes.
     """
 
@@ -84,6 +85,7 @@ class Row:
     coeff: str = ""
     todo: bool = False
     seed_name: str = ""
+    host: str = ""
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:

@@ -7,6 +7,8 @@ from bmcompiler.frontends.bmlang.rows import row, rows
 _F1 = "F32 -> F32"
 _ANY1, _ANY8 = "t:F32|I32|Q -> t:F32|I32|Q", "t:F32|I32|Q8 -> t:F32|I32|Q8"
 _UNARY = "T tensor_i, O tensor_o"
+_LENGTH = "its length depends on values, which the chip's instructions do not look at"
+_ORDER = "its order depends on values, which the chip's instructions do not look at"
 _TILE_LOCAL = "reps[1] == 1"
 
 
@@ -167,6 +169,7 @@ SELECT = rows(
         "G",
         "the elements whose mask is not 0, one after the other",
         broadcast="leading",
+        host=_LENGTH,
     ),
     row(
         "index_select",
@@ -177,7 +180,15 @@ SELECT = rows(
         "the slices of axis dim that index names",
         broadcast="any",
     ),
-    row("where", _UNARY, "F32 -> I32", "F32 -> I32", "G", "the places of elements that are not 0, one per row"),
+    row(
+        "where",
+        _UNARY,
+        "F32 -> I32",
+        "F32 -> I32",
+        "G",
+        "the places of elements that are not 0, one per row",
+        host=_LENGTH,
+    ),
     row(
         "lut",
         "T tensor_i, T table, O tensor_o",
@@ -228,6 +239,7 @@ SORT = rows(
         "F32 -> F32 I32",
         "G",
         "the k largest (or smallest) elements along an axis in order, and their indices",
+        host=_ORDER,
     ),
     row(
         "sort",
@@ -236,6 +248,7 @@ SORT = rows(
         "F32 -> F32 I32",
         "G",
         "the elements along an axis in order, and their indices; descending: the largest first",
+        host=_ORDER,
     ),
     row(
         "argsort",
@@ -244,6 +257,7 @@ SORT = rows(
         "F32 -> I32; F32 -> F32",
         "G",
         "the indices of the elements along an axis in order",
+        host=_ORDER,
     ),
 )
 
@@ -303,6 +317,7 @@ VISION = rows(
         "F32 F32 F32 -> I32",
         "G",
         "indices of boxes by falling score, without those that overlap a better one",
+        host=_LENGTH,
         broadcast="any",
     ),
     row(
@@ -312,6 +327,7 @@ VISION = rows(
         "F32 F32 F32 F32 -> I32",
         "G",
         "nms of the boxes with scores from score_threshold on, at most max_output_size",
+        host=_LENGTH,
         broadcast="any",
         todo=True,
         seed_name="nms",
@@ -327,6 +343,7 @@ CUSTOM = rows(
         "F32|I32|Q* -> F32|I32|Q*",
         "G",
         "a layer of the user's own on the host, or of a plugin's on the device",
+        host="it is the user's own function, unless a plugin has a kernel for it",
         broadcast="any",
     ),
 )

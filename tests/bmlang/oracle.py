@@ -388,7 +388,7 @@ def suppressed(name: str, args: Args, out: DataType) -> Any:
     overlap = (args["threshold"] if name == "nms" else args["iou_threshold"]).value
     order = sorted(range(len(scores)), key=lambda n: -scores[n])
     if name == "nms_v2":
-        order = [n for n in order if scores[n] > args["score_threshold"].value]
+        order = [n for n in order if scores[n] >= args["score_threshold"].value]
     kept: list[int] = []
     for n in order:
         if all(iou(boxes[n], boxes[k]) <= overlap for k in kept):

@@ -14,17 +14,7 @@ from bmcompiler.bmlang import BOTH, COMPUTE_CPU, INT16, INT32, TABLE, Arithmetic
 from bmcompiler.frontends.bmlang.rules import accepted
 
 NAMES = [name for name in TABLE if name != "constdata"]
-ON_THE_HOST = {
-    "masked_select": "lengths depend on values",
-    "where": "lengths depend on values",
-    "topk": "order depends on values",
-    "sort": "order depends on values",
-    "argsort": "order depends on values",
-    "nms": "lengths depend on values",
-    "nms_v2": "lengths depend on values",
-    "customed_ops": "the user's own function",
-}
-"""Operators that the chip has no instructions for; all others are commands."""
+ON_THE_HOST = {row.name for row in TABLE.values() if row.host}
 Case = tuple[str, Types, Types]
 
 

@@ -141,3 +141,4 @@ def test_nms_keeps_the_best_of_what_overlaps() -> None:
     gives(kept, [1, 2])
     gives(kept.count, [2])
     gives(bmlang.nms_v2(boxes, real([0.5, 0.9, 0.3, 0.6]), 0.5, 0.4, 2), [1])
+    gives(bmlang.nms_v2(boxes, real([0.5, 0.9, 0.25, 0.6]), 0.5, 0.25, 2), [1, 2])
