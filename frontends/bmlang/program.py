@@ -58,6 +58,7 @@ class Program:
         self._builder = Builder.new("bmlang")
         self._values: WeakKeyDictionary[Tensor, Value] = WeakKeyDictionary()
         self._written: dict[Value, Tensor] = {}
+        self._read: set[Value] = set()
         self._former: list[Program | None] = []
 
     # -- modes ---------------------------------------------------------------------------------------------------------
@@ -93,9 +94,10 @@ class Program:
         return self._builder
 
     def value_of(self, tensor: Tensor) -> Value:
-        """The recorded value of a tensor: what an operator wrote, a constant, or a new input of the program."""
+        """What an operator reads of a tensor: what another one wrote, a constant, or a new input of the program."""
         found = self._values.get(tensor)
         if found is not None:
+            self._read.add(found)
             return found
         if tensor.dtype is None or tensor.shape is None:
             raise UsageError(f"{tensor!r} cannot be an input: its element type and shape are not known")
@@ -119,7 +121,9 @@ class Program:
     def leaves(self) -> list[Tensor]:
         """Tensors that operators wrote and none read: the outputs of a program that names none."""
         return [
-            tensor for value, tensor in self._written.items() if not value.uses and self._values.get(tensor) is value
+            tensor
+            for value, tensor in self._written.items()
+            if value not in self._read and self._values.get(tensor) is value
         ]
 
     def module(self, name: str, outputs: Sequence[Tensor]) -> Module:
