@@ -12,7 +12,6 @@ import numpy as np
 
 from bmcompiler.backends.bm1684.builder import Builder, CommandGroup, Ticket
 from bmcompiler.backends.bm1684.chip import CHIP
-from bmcompiler.backends.bm1684.hazards import Hazards, Range
 from bmcompiler.backends.bm1684.instructions.transfers import (
     FORMAT_OF_SIZE,
     Side,
@@ -22,12 +21,13 @@ from bmcompiler.backends.bm1684.instructions.transfers import (
     transfer,
 )
 from bmcompiler.backends.bm1684.isa import GDMA, Direction, Engine
-from bmcompiler.backends.bm1684.l2 import TableSpace
 from bmcompiler.backends.bm1684.lane_instructions import LaneInstructions
+from bmcompiler.backends.bm1684.tables import TableSpace
 from bmcompiler.backends.lanes.build import LaneBuild
 from bmcompiler.backends.lanes.facts import Shape, Strides
 from bmcompiler.codegen.build import BaseBuild, Box, dense_strides, extents, start_of
 from bmcompiler.codegen.coefficients import Coefficients
+from bmcompiler.codegen.hazards import Hazards, Range
 from bmcompiler.codegen.memory import MemoryPlan
 from bmcompiler.ir import Value
 

@@ -5,14 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from bmcompiler.backends.lanes.facts import LaneFacts
+from bmcompiler.backends.lanes.facts import LaneFacts, Shape, Strides
 from bmcompiler.chip import align_up
 from bmcompiler.codegen.strided_copy import CopyLimits
 from bmcompiler.codegen.window import MAX_PAD, MAX_STEP
 from bmcompiler.errors import EncodingError
 
-__all__ = ["CHIP", "COPY_LIMITS", "Bm1684Chip", "align_up", "is_local", "lane_offset", "local_address"]
-
+__all__ = [
+    "CHIP",
+    "COPY_LIMITS",
+    "Bm1684Chip",
+    "align_up",
+    "aligned_strides",
+    "channel_rows",
+    "compact_strides",
+    "is_local",
+    "lane_offset",
+    "local_address",
+    "pixel_strides",
+]
 
 _WORD = (1 << 32) - 1
 COPY_LIMITS = CopyLimits(extent=65535, w_source=(0, 4095), w_target=(1, _WORD), h=_WORD)
@@ -52,6 +63,16 @@ class Bm1684Chip(LaneFacts):
 
 
 CHIP = Bm1684Chip()
+channel_rows, aligned_strides, compact_strides = CHIP.channel_rows, CHIP.aligned_strides, CHIP.compact_strides
+
+
+def pixel_strides(shape: Shape, lane: int = 0) -> Strides:
+    """Strides (n, c, h, w), in bytes, of int16 results of convolutions: 8 bytes a pixel (bm1684.md 4.2).
+
+    `shape[0]` counts groups of four images; image 4 * i + k is the halfword k of the pixels of group i.
+    """
+    n, c, h, w = aligned_strides(shape, lane)
+    return 8 * n, 8 * c, 8 * h, 8 * w
 
 
 def local_address(offset: int, lane: int = 0) -> int:

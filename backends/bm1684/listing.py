@@ -12,9 +12,8 @@ from bmcompiler.backends.bm1684.asm import GROUP, line_of
 from bmcompiler.backends.bm1684.builder import CommandGroup
 from bmcompiler.backends.bm1684.isa import COMMAND_BYTES, FORMATS, Engine
 from bmcompiler.backends.bm1684.order import queue_of, runnable
-from bmcompiler.backends.bm1684.spans import Spans, spans_of
 from bmcompiler.bmodel.bm1684 import Bm1684Model, Bm1684Net, Bm1684Stage, Bm1684Tensor, CpuSubnet, TpuSubnet
-from bmcompiler.bmodel.layers import span_of
+from bmcompiler.bmodel.layers import LayerSpan, decode_layers, span_of
 from bmcompiler.codegen.cpu_segment import decode_segment
 from bmcompiler.errors import BMError, FileFormatError
 
@@ -116,3 +115,34 @@ def _decode(engine: Engine, data: bytes) -> list[dict[str, int]]:
     if len(data) % COMMAND_BYTES:
         raise FileFormatError(f"{len(data)} bytes are not whole {engine.name} commands of {COMMAND_BYTES} bytes")
     return [FORMATS[engine].unpack(data[at : at + COMMAND_BYTES]) for at in range(0, len(data), COMMAND_BYTES)]
+
+
+Spans = dict[Engine, list[LayerSpan]]
+
+
+def command_counts(stage: Bm1684Stage) -> dict[Engine, int]:
+    """Commands of each engine in all subnets."""
+    return {engine: sum(len(group[engine]) // COMMAND_BYTES for group in stage.groups) for engine in Engine}
+
+
+def spans_of(stage: Bm1684Stage) -> Spans:
+    """The layers of each engine's commands, which count from 0; models of other compilers have none.
+
+    Raises:
+        FileFormatError: a note that does not fit the commands.
+    """
+    counts = command_counts(stage)
+    start = counts[Engine.TIU]
+    try:
+        text = bytes(stage.layers).decode()
+    except UnicodeDecodeError as error:
+        raise FileFormatError("the list of layers in the model is not text") from error
+    found: Spans = {engine: [] for engine in Engine}
+    for span in decode_layers(text, sum(counts.values())):
+        if span.first >= start:
+            found[Engine.GDMA].append(LayerSpan(span.name, span.kind, span.first - start, span.count))
+        elif span.first + span.count <= start:
+            found[Engine.TIU].append(span)
+        else:
+            raise FileFormatError(f"layer '{span.name}' is said to own commands across the end of the TIU's {start}")
+    return found

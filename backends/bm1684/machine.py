@@ -1,8 +1,55 @@
-"""What the kernels of the BM1684 are constructed with."""
+"""What the kernels of the BM1684 are constructed with: its facts, cycles and arithmetic (bm1684.md 6, 7, 8)."""
 
-from bmcompiler.backends.bm1684.arithmetic import Bm1684Arithmetic
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmcompiler.backends.bm1684 import fp32
 from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.cycles import CYCLES
+from bmcompiler.backends.bm1684.ordered import depthwise_sums, largest
+from bmcompiler.backends.bm1684.tables import OFFSETS, table
 from bmcompiler.backends.lanes.machine import LaneMachine
+from bmcompiler.backends.lanes.tables import Table
+from bmcompiler.backends.lanes.windows import Window
+
+Floats = NDArray[np.float32]
+
+
+class Bm1684Arithmetic:
+    """Float arithmetic of the execution units, their functions and their tables."""
+
+    add = staticmethod(fp32.add)
+    subtract = staticmethod(fp32.subtract)
+    multiply = staticmethod(fp32.multiply)
+    divide = staticmethod(fp32.divide)
+    maximum = staticmethod(fp32.maximum)
+    minimum = staticmethod(fp32.minimum)
+    rsqrt = staticmethod(fp32.rsqrt)
+    to_int = staticmethod(fp32.to_int)
+    nearest_exponent = staticmethod(fp32.nearest_exponent)
+    window_largest = staticmethod(largest)
+
+    def greater(self, a: Floats, b: Floats) -> NDArray[np.bool_]:
+        """a > b; denormals compare as zero."""
+        return fp32.flush(a) > fp32.flush(b)
+
+    def series(self, x: Floats, table: Table, terms: int) -> Floats:
+        """By Horner's rule from the last coefficient."""
+        return fp32.taylor(x, _entries(table, terms))
+
+    def lookup(self, indices: NDArray[np.int32], table: Table, entries: int) -> Floats:
+        """The low bits of the index count."""
+        return _entries(table, entries)[indices & (entries - 1)]
+
+    def window_sums(self, window: Window, x: Floats, weight: Floats) -> Floats:
+        """Elements in turn to two accumulators (bm1684.md 6.2)."""
+        return depthwise_sums(window, fp32.flush(window.prepare(x)), weight)
+
+
+def _entries(name: Table, count: int) -> Floats:
+    return table(OFFSETS[name], count)
+
 
 MACHINE = LaneMachine(CHIP, CYCLES, Bm1684Arithmetic())

@@ -1,13 +1,15 @@
-"""The constant tables in L2 (bm1684.md 8): where they lie and what they hold."""
+"""Tables in L2 (bm1684.md 6.5, 8): the constant ones, where they lie and what they hold, and those of programs."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bmcompiler.backends.bm1684.chip import CHIP, align_up
 from bmcompiler.backends.lanes.tables import Table
 
 _FIRST_EXP, _LAST_EXP = -103, 88
@@ -72,3 +74,23 @@ def _arcsine_series() -> NDArray[np.float32]:
     series = np.zeros(_SERIES, np.float32)
     series[::2] = terms
     return series
+
+
+class TableSpace:
+    """The part of L2 that programs may use, filled in turn; the oldest tables give way."""
+
+    def __init__(self) -> None:
+        self._next = CHIP.l2_free[0]
+        self._known: dict[Hashable, tuple[int, int]] = {}
+
+    def place(self, key: Hashable, size: int) -> tuple[int, bool]:
+        """(offset in L2, whether it must be loaded) of a table of `size` bytes that `key` stands for."""
+        if key in self._known:
+            return self._known[key][0], False
+        first, end = CHIP.l2_free
+        start = self._next if self._next + size <= end else first
+        stop = start + align_up(size, CHIP.alignment)
+        self._known = {k: (a, b) for k, (a, b) in self._known.items() if b <= start or stop <= a}
+        self._known[key] = start, stop
+        self._next = stop
+        return start, True

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from bmcompiler.backends.bm1684.builder import Builder, CommandGroup, Ticket
-from bmcompiler.backends.bm1684.chip import CHIP, local_address
+from bmcompiler.backends.bm1684.chip import CHIP, aligned_strides, local_address
 from bmcompiler.backends.bm1684.isa import FORMATS, WAIT_ID, Direction, Engine, Eu, Task
-from bmcompiler.backends.bm1684.layout import Shape, aligned_strides, global_strides
+from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.bmodel.bm1684 import Bm1684Model, Bm1684Net, Bm1684Stage, CpuSubnet, TpuSubnet
 from bmcompiler.bmodel.layers import LayerSpan, encode_layers
+from bmcompiler.codegen.build import dense_strides as global_strides
 from bmcompiler.runtime.simulator.bm1684.analysis import Bm1684Analysis, analyze
 
 NEURON = CHIP.program_base + 4096

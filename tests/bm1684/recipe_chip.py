@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.builder import Builder
-from bmcompiler.backends.bm1684.chip import CHIP, local_address
+from bmcompiler.backends.bm1684.chip import CHIP, aligned_strides, local_address
 from bmcompiler.backends.bm1684.lane_instructions import LaneInstructions
-from bmcompiler.backends.bm1684.layout import aligned_strides
 from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.lanes.recipes import Plane, Steps
 from bmcompiler.runtime.simulator.bm1684 import Machine, compile_plan

@@ -18,9 +18,9 @@ from bmcompiler.backends.bm1684.kernels.base import (
     activation_out,
     dims4,
 )
-from bmcompiler.backends.bm1684.layout import Shape
+from bmcompiler.backends.bm1684.ordered import depthwise_sums, float_convolution
 from bmcompiler.backends.bm1684.packed.conv_int import IntConvKernel, IntDeconvKernel
-from bmcompiler.backends.bm1684.windows import depthwise_sums, float_convolution
+from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.backends.lanes.kernels.conv_geometry import ConvGeometry, DeconvGeometry, channel_groups, window_cycles
 from bmcompiler.backends.lanes.kernels.forms import FormsKernel
 from bmcompiler.backends.lanes.kernels.fused_activation import activate, emit_activation

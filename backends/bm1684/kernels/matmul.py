@@ -14,9 +14,7 @@ import numpy as np
 from bmcompiler.backends.bm1684.build import Build
 from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.fp32 import FloatArray, add
-from bmcompiler.backends.bm1684.instructions.matrix import product as multiply_matrices
-from bmcompiler.backends.bm1684.kernels.base import MAX_SIZE, PIXELS, LocalKernel, is_activation, is_constant
-from bmcompiler.backends.bm1684.kernels.matrices import (
+from bmcompiler.backends.bm1684.instructions.matrix import (
     ROW,
     load_matrix,
     matrix_at,
@@ -24,6 +22,8 @@ from bmcompiler.backends.bm1684.kernels.matrices import (
     matrix_shape,
     store_matrix,
 )
+from bmcompiler.backends.bm1684.instructions.matrix import product as multiply_matrices
+from bmcompiler.backends.bm1684.kernels.base import MAX_SIZE, PIXELS, LocalKernel, is_activation, is_constant
 from bmcompiler.backends.bm1684.ordered import ordered_product
 from bmcompiler.backends.bm1684.packed.int_matmul import IntMatmulKernel
 from bmcompiler.backends.lanes.kernels.forms import FormsKernel

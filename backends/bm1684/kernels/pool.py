@@ -17,9 +17,9 @@ from bmcompiler.backends.bm1684.kernels.base import (
     pass_cycles,
     pool_cycles,
 )
+from bmcompiler.backends.bm1684.ordered import depthwise_sums, largest
 from bmcompiler.backends.bm1684.packed.int_avg_pool import PackedAvgPoolKernel, stages
 from bmcompiler.backends.bm1684.packed.int_pool import ShiftedAvgPoolKernel, WordAvgPoolKernel
-from bmcompiler.backends.bm1684.windows import depthwise_sums, largest
 from bmcompiler.backends.lanes.kernels.base import DeviceKernel, item_bytes
 from bmcompiler.backends.lanes.kernels.forms import FormsKernel
 from bmcompiler.backends.lanes.kernels.pool_base import PoolKernel

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from bmcompiler.backends.bm1684.build import Build
-from bmcompiler.backends.bm1684.chip import CHIP, local_address
+from bmcompiler.backends.bm1684.chip import CHIP, aligned_strides, local_address
 from bmcompiler.backends.bm1684.instructions import words
 from bmcompiler.backends.bm1684.instructions.transfers import Side, fill, in_lane, transfer
 from bmcompiler.backends.bm1684.isa import Direction, Eu
@@ -26,10 +26,11 @@ from bmcompiler.backends.bm1684.kernels.base import (
     pass_cycles,
     plane,
 )
-from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides, global_strides
+from bmcompiler.backends.lanes.facts import Shape, Strides
 from bmcompiler.backends.lanes.kernels.moves import CopyKernel
 from bmcompiler.backends.lanes.operands import Immediate, Words
 from bmcompiler.codegen.band_rows import BandOp, Cut, Move, band_pieces, gaps, moves, source_cut, target_cut
+from bmcompiler.codegen.build import dense_strides as global_strides
 from bmcompiler.codegen.pieces import Fill, Piece
 from bmcompiler.codegen.tiling import Box, Buffer, TileWork
 from bmcompiler.ops.bands import FromBands, RegroupBands, ToBands

@@ -11,7 +11,6 @@ import numpy as np
 
 from bmcompiler.backends.bm1684.build import Build, compact_bytes, extents, lane_bytes
 from bmcompiler.backends.bm1684.chip import CHIP, align_up
-from bmcompiler.backends.bm1684.hazards import Range
 from bmcompiler.backends.bm1684.instructions.window import Place, convolution, depthwise
 from bmcompiler.backends.bm1684.kernels.base import (
     PIXELS,
@@ -22,14 +21,16 @@ from bmcompiler.backends.bm1684.kernels.base import (
     plane,
     words_of,
 )
-from bmcompiler.backends.bm1684.layout import Shape, global_strides
 from bmcompiler.backends.bm1684.packed.int_finish import Finish
 from bmcompiler.backends.bm1684.packed.int_short import ShortFinish, over_depth
+from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.backends.lanes.kernels.conv_geometry import ConvGeometry, DeconvGeometry, channel_groups, window_cycles
 from bmcompiler.backends.lanes.kernels.fold_rows import fold_inside
 from bmcompiler.backends.lanes.kernels.sliding import Slide
 from bmcompiler.backends.lanes.operands import Immediate
 from bmcompiler.backends.lanes.windows import Geometry
+from bmcompiler.codegen.build import dense_strides as global_strides
+from bmcompiler.codegen.hazards import Range
 from bmcompiler.codegen.tiling import Box, Buffer, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp

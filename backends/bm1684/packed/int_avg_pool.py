@@ -10,13 +10,13 @@ from typing import NamedTuple
 import numpy as np
 
 from bmcompiler.backends.bm1684.build import Build, extents, lane_bytes
-from bmcompiler.backends.bm1684.chip import CHIP
+from bmcompiler.backends.bm1684.chip import CHIP, aligned_strides, channel_rows, pixel_strides
 from bmcompiler.backends.bm1684.instructions.packed import pack_words, pixel_bytes
 from bmcompiler.backends.bm1684.instructions.window import ONE, Integers, Place, depthwise, map_at
 from bmcompiler.backends.bm1684.kernels.base import PIXELS, activation_out, dims4, pass_cycles, plane, words_of
-from bmcompiler.backends.bm1684.layout import Shape, aligned_strides, channel_rows, pixel_strides
 from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.packed.int_pool import IntAvgPool, scaled_steps
+from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.backends.lanes.recipes import Plane, Recorder, Register
 from bmcompiler.backends.lanes.recipes.rounding import narrow_to_float
 from bmcompiler.backends.lanes.windows import Geometry

@@ -6,7 +6,7 @@ from math import prod
 from typing import Any, ClassVar
 
 from bmcompiler.backends.bm1684.build import Build, extents, lane_bytes
-from bmcompiler.backends.bm1684.chip import CHIP
+from bmcompiler.backends.bm1684.chip import CHIP, aligned_strides
 from bmcompiler.backends.bm1684.instructions.packed import Packed
 from bmcompiler.backends.bm1684.kernels.base import (
     DeviceKernel,
@@ -18,16 +18,17 @@ from bmcompiler.backends.bm1684.kernels.base import (
     is_activation,
     item_bytes,
 )
-from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides, global_strides
 from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.packed.int_recipes import program
 from bmcompiler.backends.bm1684.packed.int_words import IntWordsKernel
+from bmcompiler.backends.lanes.facts import Shape, Strides
 from bmcompiler.backends.lanes.kernels.activation import ChannelKernel, FunctionKernel
 from bmcompiler.backends.lanes.kernels.broadcast import box_axes, box_offset, broadcast_view, is_dense, merged_axes
 from bmcompiler.backends.lanes.kernels.compare import BitKernel, CompareKernel, WhereKernel
 from bmcompiler.backends.lanes.kernels.convert import CastKernel
 from bmcompiler.backends.lanes.kernels.elementwise import BinaryKernel
 from bmcompiler.backends.lanes.kernels.forms import FormsKernel
+from bmcompiler.codegen.build import dense_strides as global_strides
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.ops.activation import Prelu, Relu

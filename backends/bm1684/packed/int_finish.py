@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.build import Build, lane_bytes
+from bmcompiler.backends.bm1684.chip import aligned_strides, pixel_strides
 from bmcompiler.backends.bm1684.instructions.packed import (
     Number,
     Packed,
@@ -27,8 +28,8 @@ from bmcompiler.backends.bm1684.instructions.transfers import Side, in_lane, tra
 from bmcompiler.backends.bm1684.instructions.window import Integers
 from bmcompiler.backends.bm1684.isa import Direction, Eu, Precision
 from bmcompiler.backends.bm1684.kernels.base import dims4, held, pass_cycles
-from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides, pixel_strides
 from bmcompiler.backends.bm1684.machine import MACHINE
+from bmcompiler.backends.lanes.facts import Shape, Strides
 from bmcompiler.backends.lanes.recipes import Plane, Recorder, Register, Steps
 from bmcompiler.backends.lanes.recipes.rounding import quantize
 from bmcompiler.codegen.tiling import Box, Buffer

@@ -20,12 +20,12 @@ from bmcompiler.backends.bm1684.kernels.base import (
     item_bytes,
     words_of,
 )
-from bmcompiler.backends.bm1684.layout import global_strides
 from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.lanes.kernels.broadcast import box_offset
 from bmcompiler.backends.lanes.kernels.elementwise import result_buffer
 from bmcompiler.backends.lanes.kernels.forms import FormsKernel
 from bmcompiler.backends.lanes.recipes import Recorder, Register
+from bmcompiler.codegen.build import dense_strides as global_strides
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.ops.integer import Lut
 from bmcompiler.target import rule

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bmcompiler.backends.bm1684.build import Build, compact_bytes, lane_bytes
-from bmcompiler.backends.bm1684.chip import CHIP, align_up
+from bmcompiler.backends.bm1684.chip import CHIP, align_up, aligned_strides
 from bmcompiler.backends.bm1684.instructions.transfers import Side, in_lane, transfer
 from bmcompiler.backends.bm1684.isa import Direction
 from bmcompiler.backends.bm1684.kernels.base import (
@@ -24,7 +24,6 @@ from bmcompiler.backends.bm1684.kernels.base import (
     is_activation,
     is_constant,
 )
-from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides
 from bmcompiler.backends.bm1684.packed.conv_int import (
     QUAD,
     emit_sums,
@@ -33,6 +32,7 @@ from bmcompiler.backends.bm1684.packed.conv_int import (
     weight_buffer,
 )
 from bmcompiler.backends.bm1684.packed.int_finish import Finish
+from bmcompiler.backends.lanes.facts import Shape, Strides
 from bmcompiler.backends.lanes.kernels.conv_geometry import channel_groups, window_cycles
 from bmcompiler.backends.lanes.kernels.product import Product, product_of
 from bmcompiler.backends.lanes.windows import Geometry

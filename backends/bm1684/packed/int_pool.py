@@ -8,18 +8,19 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.backends.bm1684.build import Build, compact_bytes, extents, lane_bytes
+from bmcompiler.backends.bm1684.chip import aligned_strides
 from bmcompiler.backends.bm1684.instructions.packed import Number, Packed, emit_packed
 from bmcompiler.backends.bm1684.instructions.transfers import Side, convert, in_lane
 from bmcompiler.backends.bm1684.instructions.window import ONE, Integers, Place, depthwise, map_at
 from bmcompiler.backends.bm1684.isa import DataFormat, Eu
 from bmcompiler.backends.bm1684.kernels.base import dims4, plane, pool_cycles
-from bmcompiler.backends.bm1684.layout import aligned_strides, global_strides
 from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.lanes.kernels.elementwise import result_buffer
 from bmcompiler.backends.lanes.kernels.pool_base import PoolKernel
 from bmcompiler.backends.lanes.kernels.sliding import Slide
 from bmcompiler.backends.lanes.recipes import Recorder, Register, Steps
 from bmcompiler.backends.lanes.recipes.rounding import quantize
+from bmcompiler.codegen.build import dense_strides as global_strides
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.ops.pool import AvgPool
 from bmcompiler.target import rule

@@ -17,15 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.build import Build, compact_bytes, lane_bytes
-from bmcompiler.backends.bm1684.chip import CHIP
+from bmcompiler.backends.bm1684.chip import CHIP, aligned_strides, channel_rows, pixel_strides
 from bmcompiler.backends.bm1684.instructions.functions import linear
 from bmcompiler.backends.bm1684.instructions.packed import Number, Packed, emit_packed, pack_words, pixel_bytes
 from bmcompiler.backends.bm1684.isa import Eu
 from bmcompiler.backends.bm1684.kernels.base import pass_cycles
-from bmcompiler.backends.bm1684.layout import Shape, Strides, aligned_strides, channel_rows, pixel_strides
 from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.packed.int_finish import Finish, Sums, half_of
 from bmcompiler.backends.bm1684.packed.int_numbers import MIDDLE, MIDDLE_BITS, Ending, Floats, Numbers, find_numbers
+from bmcompiler.backends.lanes.facts import Shape, Strides
 from bmcompiler.backends.lanes.operands import Immediate, Words
 from bmcompiler.backends.lanes.recipes import Plane, Recorder, Register
 from bmcompiler.backends.lanes.recipes.recorder import float_bits

@@ -19,7 +19,7 @@ from bmcompiler.backends.bm1684.build import Build
 from bmcompiler.backends.bm1684.instructions.packed import Number, Packed, emit_packed
 from bmcompiler.backends.bm1684.isa import Eu
 from bmcompiler.backends.bm1684.kernels.base import pass_cycles
-from bmcompiler.backends.bm1684.layout import Shape
+from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.ir.types import DTYPES
 
 Span = tuple[int, int]

@@ -10,7 +10,7 @@ import numpy as np
 from bmcompiler.backends.bm1684.asm import mnemonics
 from bmcompiler.backends.bm1684.cycles import PROFILE, TimingProfile
 from bmcompiler.backends.bm1684.isa import Engine
-from bmcompiler.backends.bm1684.spans import Spans, spans_of
+from bmcompiler.backends.bm1684.listing import Spans, spans_of
 from bmcompiler.bmodel.bm1684 import Bm1684Model
 from bmcompiler.errors import UnsupportedError, UsageError
 from bmcompiler.runtime.simulator.analysis import Costs, Layer, ProgramAnalysis

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684 import fp32
+from bmcompiler.backends.bm1684.chip import aligned_strides
 from bmcompiler.backends.bm1684.fp32 import FloatArray
 from bmcompiler.backends.bm1684.isa import Eu, Precision
-from bmcompiler.backends.bm1684.layout import aligned_strides
 from bmcompiler.errors import SimulatorError
 from bmcompiler.runtime.simulator.bm1684.operands import FP32, WORD, Operands, Packed, Reader, Step
 

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler.backends.bm1684.chip import is_local, lane_offset
+from bmcompiler.backends.bm1684.chip import aligned_strides, compact_strides, is_local, lane_offset, pixel_strides
 from bmcompiler.backends.bm1684.isa import Precision, StrideCode
-from bmcompiler.backends.bm1684.layout import aligned_strides, compact_strides, pixel_strides
 from bmcompiler.errors import SimulatorError
 from bmcompiler.numeric.arith import requantize
 from bmcompiler.runtime.simulator.bm1684.memory import Machine
