@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from bmcompiler.backends.lanes.facts import LaneFacts, Shape, Strides
 from bmcompiler.chip import align_up
+from bmcompiler.codegen.build import dense_strides as global_strides
 from bmcompiler.codegen.strided_copy import CopyLimits
 from bmcompiler.codegen.window import MAX_PAD, MAX_STEP
 from bmcompiler.errors import EncodingError
@@ -19,6 +20,7 @@ __all__ = [
     "aligned_strides",
     "channel_rows",
     "compact_strides",
+    "global_strides",
     "is_local",
     "lane_offset",
     "local_address",
