@@ -11,8 +11,6 @@ from bmcompiler.codegen.tiling import TileWork
 from bmcompiler.ops.norm import L2Normalize, LayerNorm, Lrn, MeanVarianceNorm, RmsNorm
 from bmcompiler.target import rule
 
-_MAX_PAD = 15
-
 
 class LastAxesNormKernel(ReductionKernel[LayerNorm | RmsNorm]):
     """layer_norm and rms_norm, with factors and offsets along the reduced axes."""
@@ -48,9 +46,9 @@ class LrnKernel(ReductionKernel[Lrn]):
 
     ops = (Lrn,)
 
-    @rule("The window must have at most 15 channels on each side", got="size")
+    @rule("The window must have at most {kernel.chip.most_pad} channels on each side", got="size")
     def small_window(self, op: Lrn) -> bool:
-        return bool(op.size // 2 <= _MAX_PAD)
+        return bool(op.size // 2 <= self.chip.most_pad)
 
     @rule("k must be positive and alpha not negative")
     def positive_base(self, op: Lrn) -> bool:

@@ -39,7 +39,7 @@ class ReductionKernel(LocalKernel[OpT]):
     def has_view(self, op: OpT) -> bool:
         return reduced_view(self.machine, op.operands[0].shape, self.axes(op)) is not None
 
-    @rule("At most 65535 elements may be reduced along neighbouring axes")
+    @rule("At most {kernel.chip.most_size} elements may be reduced along neighbouring axes")
     def countable(self, op: OpT) -> bool:
         view = self.view(op)
         return all(view.shape[axis] <= self.chip.most_size for axis in view.axes)

@@ -205,7 +205,7 @@ class Recorder:
         return self._add(Step(Unit.WINDOW_MAX, (a,), height=REDUCED))
 
     def window_total(self, a: Register, rows: int, above: int) -> Register:
-        """Sums over windows of so many rows, the first of which begins `above` rows above the tile; at most 15."""
+        """Sums over windows of so many rows, the first of which begins `above` rows above the tile."""
         return self._add(Step(Unit.WINDOW_SUM, (a,), window=(rows, above)))
 
     def product(self, a: Register, rows: int) -> Register:
