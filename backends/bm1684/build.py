@@ -24,7 +24,7 @@ from bmcompiler.backends.bm1684.isa import GDMA, Direction, Engine
 from bmcompiler.backends.bm1684.lane_instructions import LaneInstructions
 from bmcompiler.backends.bm1684.tables import TableSpace
 from bmcompiler.backends.lanes.build import LaneBuild
-from bmcompiler.backends.lanes.facts import Shape, Strides
+from bmcompiler.backends.lanes.facts import Shape, Strides, frame_parts
 from bmcompiler.codegen.build import BaseBuild, Box, dense_strides, extents, start_of
 from bmcompiler.codegen.coefficients import Coefficients
 from bmcompiler.codegen.hazards import Hazards, Range
@@ -53,7 +53,7 @@ class Build(LaneInstructions, BaseBuild, LaneBuild):
     """One program under construction; `serial` makes every command wait for all before it."""
 
     def __init__(self, plan: MemoryPlan, coefficients: Coefficients, serial: bool = False) -> None:
-        super().__init__(plan, coefficients)
+        super().__init__(plan, coefficients, not serial)
         self.serial = serial
         self.counts = {engine: 0 for engine in Engine}
         self._start()
@@ -187,22 +187,10 @@ class Build(LaneInstructions, BaseBuild, LaneBuild):
 
     def fill_frame(self, address: int, shape: Shape, item: int, bits: int, frame: tuple[int, int, int, int]) -> None:
         """Fill (top, bottom, left, right) rows and columns of an aligned local tensor as `fill_local` does."""
-        n, c, h, w = words = word_shape(shape, item)
-        top, bottom, left, right = frame
-        strides, end, pattern = CHIP.aligned_strides(words), lane_bytes(shape, item), CHIP.repeated(bits, item)
-        if top + bottom >= h or left + right >= w:
-            self.fill_local(address, shape, item, bits)
-            return
-        for rows, columns in (
-            ((0, top), (0, w)),
-            ((h - bottom, h), (0, w)),
-            ((0, h), (0, left)),
-            ((0, h), (w - right, w)),
-        ):
-            part = (n, c, rows[1] - rows[0], columns[1] - columns[0])
-            if part[2] and part[3]:
-                start = 4 * (rows[0] * w + columns[0])
-                self._fill_words(address + start, (-start, end - start), part, strides, pattern)
+        words, end, pattern = word_shape(shape, item), lane_bytes(shape, item), CHIP.repeated(bits, item)
+        for row, column, part in frame_parts(words, frame):
+            start = 4 * (row * words[3] + column)
+            self._fill_words(address + start, (-start, end - start), part, CHIP.aligned_strides(words), pattern)
 
     def _fill_words(self, address: int, within: Range, shape: Shape, strides: Strides, bits: int) -> None:
         """Fill words from `address` on; `within`: the bytes of the tensor they are part of, counted from there."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.isa import Eu, Task
 from bmcompiler.backends.lanes.facts import Shape
+from bmcompiler.backends.lanes.units import Unit
 
 Count = int | NDArray[np.int64]
 """A number of one command, or a column of those of many."""
@@ -37,7 +38,7 @@ _AVERAGE_START = 5
 _RSQRT_STEPS = 14  # arithmetic steps of bm1684.md 7.1
 _DIVIDE_STEPS = _RSQRT_STEPS + 2
 _TAYLOR_STEPS = 2  # per coefficient
-_LINEAR_STEPS = 2
+LINEAR_STEPS = 2
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ class CycleTable:
         """Arithmetic steps per element; terms: of a series."""
         special = task == Task.SFU
         divides = ((task == Task.TENSOR) | (task == Task.SCALAR)) & (unit == Eu.DIVIDE)
-        steps = _either(task == Task.LINEAR, _LINEAR_STEPS, 1)
+        steps = _either(task == Task.LINEAR, LINEAR_STEPS, 1)
         steps = _either(divides, _DIVIDE_STEPS, steps)
         steps = _either(special & (unit == Eu.RSQRT), _RSQRT_STEPS, steps)
         return _either(special & (unit == Eu.TAYLOR), _TAYLOR_STEPS * terms, steps)
@@ -169,6 +170,17 @@ class CycleTable:
         return _up(run, self.profile.ddr_burst) * self.profile.ddr_burst
 
 
+def run_of(sizes: tuple[Count, ...], strides: tuple[Count, ...]) -> Count:
+    """Elements of each run of consecutive ones of a tensor of (n, c, h, w) elements with strides in elements."""
+    *outer, full = sizes
+    run = _either(strides[3] == 1, full, 1)
+    for count, stride in zip(reversed(outer), strides[2::-1]):
+        joined = (run == full) & ((count == 1) | (stride == full))
+        full = full * count
+        run = _either(joined, full, run)
+    return run
+
+
 def _up(value: Count, step: int) -> Count:
     return -(-value // step)
 
@@ -195,12 +207,19 @@ class TileCycles:
 
     def __init__(self, table: CycleTable) -> None:
         self.table = table
-        self.bytes_per_cycle = 56
-        self.tile_cycles = 300
+        self.bytes_per_cycle = table.profile.bus_bytes_per_cycle
+        self.tile_cycles = int(2 * table.transfer(True, False, 0) + table.transfer(False, True, 0))
 
     def pass_cycles(self, shape: Shape, item: int = 4, steps: int = 1) -> int:
         """An element-wise command or a copy by the TIU; steps: see `CycleTable.steps_of`."""
         return int(self.table.element_wise(self._groups(shape, item), steps))
+
+    @staticmethod
+    def unit_steps(unit: Unit, terms: int = 0) -> int:
+        """Steps of the arithmetic of a unit, as of the command that it becomes."""
+        if unit is Unit.SERIES:
+            return _TAYLOR_STEPS * terms
+        return {Unit.RSQRT: _RSQRT_STEPS, Unit.DIVIDE: _DIVIDE_STEPS}.get(unit, 1)
 
     def window(self, shape: Shape, taps: tuple[int, int], stride: int, sums: bool, item: int = 4) -> int:
         """One window for each result of `shape`: `CycleTable.window`."""
@@ -218,9 +237,13 @@ class TileCycles:
         """A transfer inside local memory."""
         return int(self.table.transfer(False, False, item * prod(shape)))
 
-    def bursts(self, run: int) -> int:
-        """Bytes that cross the bus for a run of consecutive bytes in global memory."""
-        return int(self.table.bursts(run))
+    def load(self, runs: int, run: int) -> int:
+        """A transfer of so many runs of consecutive bytes from global memory."""
+        return int(self.table.transfer(True, False, runs * self.table.bursts(run)))
+
+    def store(self, runs: int, run: int) -> int:
+        """A transfer of so many runs of consecutive bytes to global memory."""
+        return int(self.table.transfer(False, True, runs * self.table.bursts(run)))
 
     def _groups(self, shape: Shape, item: int) -> Count:
         n, c, h, w = shape

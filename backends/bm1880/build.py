@@ -60,8 +60,7 @@ class Build(BaseBuild):
     chip = CHIP
 
     def __init__(self, plan: MemoryPlan, coefficients: Coefficients, overlap: bool = True) -> None:
-        super().__init__(plan, coefficients)
-        self.overlap = overlap
+        super().__init__(plan, coefficients, overlap)
         self.ctx = Bmk1880Context()
         self._hazards: Hazards[int] = Hazards()
 

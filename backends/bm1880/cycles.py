@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1880.chip import CHIP
+from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.chip import Dims
 
 Count = int | NDArray[np.int64]
@@ -120,36 +121,47 @@ def _whole(cycles: float | NDArray[np.floating[Any]]) -> Count:
 
 
 class TileCycles:
-    """What kernels ask of a table (`LaneCycles`): cycles of commands on tiles of bytes, without their start.
-
-    Starts are among the cycles of a tile (`tile_cycles`).
-    """
+    """What kernels ask of a table (`LaneCycles`): cycles of commands on tiles of bytes."""
 
     def __init__(self, table: CycleTable) -> None:
         self.table = table
-        self.bytes_per_cycle = int(table.profile.ddr_bytes_per_cycle)
-        self.tile_cycles = 128
+        self.bytes_per_cycle = table.profile.bus_bytes_per_cycle
+        self.tile_cycles = int(3 * table.transfer(0))
 
     def pass_cycles(self, shape: Dims, item: int = 1, steps: int = 1) -> int:
-        """An element-wise command or a copy by the TPU."""
-        n, c, h, w = shape
-        return int(self.table.groups_of(n, c, h * w)) * steps
+        """An element-wise command or a copy by the TPU; item: 2 where an operand or the result has 16 bits."""
+        return self.product(shape, int(self.table.element_wise_turns(item > 1)) * steps)
+
+    @staticmethod
+    def unit_steps(unit: Unit, terms: int = 0) -> int:
+        """Every operation is one step."""
+        return 1
 
     def window(self, shape: Dims, taps: tuple[int, int], stride: int, sums: bool, item: int = 1) -> int:
         """One window for each result of `shape`."""
-        return self.pass_cycles(shape) * taps[0] * taps[1]
+        return self.product(shape, taps[0] * taps[1])
 
     def convolution(self, shape: Dims, taps: int, depth: int, item: int = 1) -> int:
         """A dense convolution that makes `shape`."""
-        return self.pass_cycles(shape) * taps * depth
+        return self.product(shape, taps * depth)
+
+    def product(self, shape: Dims, turns: int) -> int:
+        """A command that makes each result of so many products, or in so many passes."""
+        n, c, h, w = shape
+        return int(self.table.tpu(self.table.groups_of(n, c, h * w), turns))
 
     def local_copy(self, shape: Dims, item: int = 1) -> int:
-        """A transfer inside local memory."""
-        return int(self.table.local_copy(item * prod(shape)))
+        """Transfers inside local memory: one for each image (`Build.transfer`)."""
+        images, *image = shape
+        return images * int(self.table.local_copy(item * prod(image)))
 
-    def bursts(self, run: int) -> int:
-        """Bytes that cross the bus for a run of consecutive bytes in global memory."""
-        return int(self.table.bursts(run))
+    def load(self, runs: int, run: int) -> int:
+        """A transfer of so many runs of consecutive bytes from global memory."""
+        return int(self.table.transfer(runs * self.table.bursts(run)))
+
+    def store(self, runs: int, run: int) -> int:
+        """A transfer of so many runs of consecutive bytes to global memory."""
+        return self.load(runs, run)
 
 
 PROFILE = TimingProfile()

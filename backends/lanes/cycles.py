@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from bmcompiler.backends.lanes.facts import Shape
+from bmcompiler.backends.lanes.units import Unit
 
 
 class LaneCycles(Protocol):
@@ -12,14 +13,17 @@ class LaneCycles(Protocol):
 
     Attributes:
         bytes_per_cycle: that the bus moves in the time of a cycle of the execution units.
-        tile_cycles: start of the transfers of a tile.
+        tile_cycles: start of the transfers of a tile: of two loads and a store.
     """
 
-    bytes_per_cycle: int
+    bytes_per_cycle: float
     tile_cycles: int
 
     def pass_cycles(self, shape: Shape, item: int = 4, steps: int = 1) -> int:
-        """An element-wise command or a copy by the execution units; steps: of its arithmetic for an element."""
+        """An element-wise command or a copy by the execution units; steps: `unit_steps`."""
+
+    def unit_steps(self, unit: Unit, terms: int = 0) -> int:
+        """Steps of the arithmetic of a unit that works on each element alone; terms: of a series."""
 
     def window(self, shape: Shape, taps: tuple[int, int], stride: int, sums: bool, item: int = 4) -> int:
         """One window for each result of `shape`; stride: from column to column. sums: else the largest is taken."""
@@ -30,5 +34,8 @@ class LaneCycles(Protocol):
     def local_copy(self, shape: Shape, item: int = 4) -> int:
         """A transfer inside local memory."""
 
-    def bursts(self, run: int) -> int:
-        """Bytes that cross the bus for a run of consecutive bytes in global memory."""
+    def load(self, runs: int, run: int) -> int:
+        """A transfer of so many runs of consecutive bytes from global memory."""
+
+    def store(self, runs: int, run: int) -> int:
+        """A transfer of so many runs of consecutive bytes to global memory."""

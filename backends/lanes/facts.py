@@ -94,3 +94,21 @@ class LaneFacts(LaneChip):
         """Whether a feature map (n, c, h, w) is small enough for one command."""
         n, c, *sizes = shape
         return n <= self.most_images and c <= self.most_channels and max(sizes) <= self.most_size
+
+
+def frame_parts(words: Shape, frame: tuple[int, int, int, int]) -> list[tuple[int, int, Shape]]:
+    """(first row, first column, shape) of what is filled for a frame of a map of words; all of it where little is left.
+
+    Args: frame: (top, bottom, left, right).
+    """
+    n, c, h, w = words
+    top, bottom, left, right = frame
+    if top + bottom >= h or left + right >= w:
+        return [(0, 0, words)]
+    parts = (
+        (0, 0, (n, c, top, w)),
+        (h - bottom, 0, (n, c, bottom, w)),
+        (0, 0, (n, c, h, left)),
+        (0, w - right, (n, c, h, right)),
+    )
+    return [part for part in parts if all(part[2])]

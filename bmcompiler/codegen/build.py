@@ -17,10 +17,10 @@ Box = Sequence[tuple[int, int]]
 
 
 class BaseBuild:
-    """A program under construction. Chips add their commands."""
+    """A program under construction. Chips add their commands. `overlap`: may transfers run beside computation?"""
 
-    def __init__(self, plan: MemoryPlan, coefficients: Coefficients) -> None:
-        self.plan, self.coefficients = plan, coefficients
+    def __init__(self, plan: MemoryPlan, coefficients: Coefficients, overlap: bool = True) -> None:
+        self.plan, self.coefficients, self.overlap = plan, coefficients, overlap
 
     def neuron(self, value: Value) -> int:
         """Offset of an activation from the neuron base."""

@@ -74,13 +74,16 @@ class LocalKernel(DeviceKernel[OpT]):
         return self.work(op, box)
 
     def emit(self, op: OpT, build: Any) -> Moved:
-        tiling = self.tiling(op)
+        tiling = self.tiling(op, build.overlap)
         if tiling is None:
             raise UnsupportedError(f"the smallest tile exceeds {self.tiler.lane_bytes} bytes of local memory per lane")
         return emit_tiles(build, self.grid(op), lambda box: self.work(op, box), tiling, self.tiler)
 
-    def tiling(self, op: OpT) -> Tiling | None:
-        """The best tiling, None when nothing fits; ops that differ in their values only share one search."""
+    def tiling(self, op: OpT, overlap: bool = True) -> Tiling | None:
+        """The best tiling, None when nothing fits; ops that differ in their values only share one search.
+
+        Args: overlap: whether transfers run beside computation.
+        """
         attributes = tuple(
             (name, value)
             for name, value in op.attributes.items()
@@ -88,7 +91,7 @@ class LocalKernel(DeviceKernel[OpT]):
         )
         types = tuple((v.shape, v.dtype) for v in (*op.operands, *op.results))
         key = (op.name, attributes, self.tiling_facts(op), types, tuple(map(is_activation, op.operands)))
-        return self.tiler.choose(self.grid(op), lambda box: self.work(op, box), key)
+        return self.tiler.choose(self.grid(op), lambda box: self.work(op, box), key, overlap)
 
     def estimate(self, op: OpT) -> int | None:
         tiling = self.tiling(op)

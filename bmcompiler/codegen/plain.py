@@ -35,7 +35,7 @@ class PlainBuild(BaseBuild):
     """By engine number, 0 and 1."""
 
     def __init__(self, plan: MemoryPlan, coefficients: Coefficients, serial: bool = False) -> None:
-        super().__init__(plan, coefficients)
+        super().__init__(plan, coefficients, not serial)
         self.serial, self.count = serial, 0
         self._parts: list[Part] = []
         self._start()

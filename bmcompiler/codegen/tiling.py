@@ -174,22 +174,28 @@ class Tiler:
         self.bytes_per_cycle, self.tile_cycles = bytes_per_cycle, tile_cycles
         self._known: dict[Hashable, Tiling | None] = {}
 
-    def choose(self, grid: tuple[Axis, ...], work: Callable[[Box], TileWork], key: Hashable = None) -> Tiling | None:
+    def choose(
+        self, grid: tuple[Axis, ...], work: Callable[[Box], TileWork], key: Hashable = None, overlap: bool = True
+    ) -> Tiling | None:
         """The tiling with the least estimated time that fits local memory; None when nothing does.
 
-        `key` stands for (grid, work): tilings of a key seen before are not searched again.
+        Args:
+            key: stands for (grid, work): tilings of a key seen before are not searched again.
+            overlap: whether transfers run beside computation; else buffers need no second copy.
         """
-        key = None if key is None else (self.lane_bytes, key)
+        key = None if key is None else (self.lane_bytes, overlap, key)
         if key is not None and key in self._known:
             return self._known[key]
-        ranked = sorted(self._candidates(grid, work), key=lambda candidate: candidate[1])
+        ranked = sorted(self._candidates(grid, work, overlap), key=lambda candidate: candidate[1])
         fitting = (tiling for tiling, _ in ranked if self._fits_everywhere(grid, tiling, work))
         chosen = next(fitting, None)
         if key is not None:
             self._known[key] = chosen
         return chosen
 
-    def _candidates(self, grid: tuple[Axis, ...], work: Callable[[Box], TileWork]) -> Iterator[tuple[Tiling, float]]:
+    def _candidates(
+        self, grid: tuple[Axis, ...], work: Callable[[Box], TileWork], overlap: bool
+    ) -> Iterator[tuple[Tiling, float]]:
         """Tilings whose middle tile fits, with their cost.
 
         Columns are cut only where whole rows do not fit, and of the sizes along n and h the largest few are tried:
@@ -201,22 +207,22 @@ class Tiler:
             for w in w_sizes:
                 found = 0
                 for n, h in outer:
-                    fitting = list(self._orders(grid, (n, c, h, w), work))
+                    fitting = list(self._orders(grid, (n, c, h, w), work, overlap))
                     yield from fitting
-                    found += any(tiling.double for tiling, _ in fitting)
+                    found += any(tiling.double or not overlap for tiling, _ in fitting)
                     if found >= _PATIENCE:
                         break
                 if found:
                     break
 
     def _orders(
-        self, grid: tuple[Axis, ...], sizes: tuple[int, ...], work: Callable[[Box], TileWork]
+        self, grid: tuple[Axis, ...], sizes: tuple[int, ...], work: Callable[[Box], TileWork], overlap: bool
     ) -> Iterator[tuple[Tiling, float]]:
         sample = work(tuple(_middle(axis, size) for axis, size in zip(grid, sizes)))
         trips = {a: axis.count(size) for a, axis, size in zip(AXES, grid, sizes)}
         nested = trips["c"] > 1 and trips["n"] * trips["h"] * trips["w"] > 1
         for order in ("cnhw", "nhwc") if nested else ("cnhw",):
-            for double in (True, False):
+            for double in (True, False) if overlap else (False,):
                 if self.placed_bytes(sample, order, trips, double) <= self.lane_bytes:
                     yield Tiling(sizes, order, double), self._cost(sample, order, trips, double)
                     break

@@ -8,22 +8,20 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bmcompiler.backends.bm1684.build import Build, compact_bytes, extents
-from bmcompiler.backends.bm1684.chip import CHIP, align_up
+from bmcompiler.backends.bm1684.chip import align_up
 from bmcompiler.backends.bm1684.fp32 import FloatArray, add, flush
 from bmcompiler.backends.bm1684.instructions.window import convolution as emit_convolution
 from bmcompiler.backends.bm1684.instructions.window import depthwise as emit_depthwise
 from bmcompiler.backends.bm1684.instructions.window import map_at
 from bmcompiler.backends.bm1684.kernels.base import (
-    PIXELS,
     activation_out,
     dims4,
 )
 from bmcompiler.backends.bm1684.ordered import depthwise_sums, float_convolution
 from bmcompiler.backends.bm1684.packed.conv_int import IntConvKernel, IntDeconvKernel
-from bmcompiler.backends.lanes.facts import Shape
-from bmcompiler.backends.lanes.kernels.conv_geometry import ConvGeometry, DeconvGeometry, channel_groups, window_cycles
+from bmcompiler.backends.lanes.kernels.conv_geometry import ConvGeometry, DeconvGeometry, channel_groups
 from bmcompiler.backends.lanes.kernels.forms import FormsKernel
-from bmcompiler.backends.lanes.kernels.fused_activation import activate, emit_activation
+from bmcompiler.backends.lanes.kernels.fused_activation import activate, activation_cycles, emit_activation
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.codegen.tiling import Box, Buffer, TileWork
 from bmcompiler.ir import Value
@@ -69,14 +67,8 @@ class FloatConvKernel(ConvGeometry):
             (activation_out(op.result, dims4(op.result), box),),
             (),
             compute,
-            self._cycles(op, dims),
+            self.sum_cycles(op, dims, slide, 4) + activation_cycles(self.machine.cycles, op.activation, dims),
         )
-
-    def _cycles(self, op: Convolution, shape: Shape) -> int:
-        n, c, h, w = shape
-        down, across = self.taps(op)
-        steps = down * across + 5 if self.is_depthwise(op) else window_cycles(down * across, self.depth(op), 4)
-        return int(n * -(-c // CHIP.lanes) * -(-h * w // PIXELS) * steps)
 
     # -- weights -------------------------------------------------------------------------------------------------------
     def _dense_weight(self, op: Convolution, c0: int, c1: int) -> Buffer:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bmcompiler.backends.bm1684.build import Build
-from bmcompiler.backends.bm1684.chip import CHIP
+from bmcompiler.backends.bm1684.cycles import CYCLES
 from bmcompiler.backends.bm1684.fp32 import FloatArray, add
 from bmcompiler.backends.bm1684.instructions.matrix import (
     ROW,
@@ -23,11 +23,11 @@ from bmcompiler.backends.bm1684.instructions.matrix import (
     store_matrix,
 )
 from bmcompiler.backends.bm1684.instructions.matrix import product as multiply_matrices
-from bmcompiler.backends.bm1684.kernels.base import MAX_SIZE, PIXELS, LocalKernel, is_activation, is_constant
+from bmcompiler.backends.bm1684.kernels.base import MAX_SIZE, LocalKernel, is_activation, is_constant
 from bmcompiler.backends.bm1684.ordered import ordered_product
 from bmcompiler.backends.bm1684.packed.int_matmul import IntMatmulKernel
 from bmcompiler.backends.lanes.kernels.forms import FormsKernel
-from bmcompiler.backends.lanes.kernels.fused_activation import activate, emit_activation
+from bmcompiler.backends.lanes.kernels.fused_activation import activate, activation_cycles, emit_activation
 from bmcompiler.backends.lanes.kernels.product import Product, product_of
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.ir import Value
@@ -124,9 +124,10 @@ class FloatMatmulKernel(LocalKernel[Matmul]):
         if op.bias is not None:
             inputs.append(_bias_buffer(op.bias, c0, c1))
         out = Buffer(matrix_bytes(rows, columns), "nch", 4 * rows * columns, store)
-        _, sections, _, width = matrix_shape(rows, columns)
-        groups = -(-sections // CHIP.lanes) * -(-width // PIXELS)
-        cycles = rows * groups * (-(-product.depth // 2) + 5 * len(chunks))
+        shape = matrix_shape(rows, columns)
+        cycles = sum(CYCLES.matrix(shape, k1 - k0) for k0, k1 in chunks) + activation_cycles(
+            CYCLES, op.activation, shape
+        )
         return TileWork(tuple(inputs), (out,), (), compute, cycles)
 
     def evaluate(self, op: Matmul, *arrays: Any) -> Any:

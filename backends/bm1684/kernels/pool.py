@@ -15,7 +15,6 @@ from bmcompiler.backends.bm1684.instructions.words import arithmetic
 from bmcompiler.backends.bm1684.isa import Eu
 from bmcompiler.backends.bm1684.kernels.base import (
     pass_cycles,
-    pool_cycles,
 )
 from bmcompiler.backends.bm1684.ordered import depthwise_sums, largest
 from bmcompiler.backends.bm1684.packed.int_avg_pool import PackedAvgPoolKernel, stages
@@ -39,6 +38,7 @@ class MaxPoolKernel(PoolKernel[MaxPool]):
     """max_pool of f32, i8 and u8: padding is the lowest number, and never wins."""
 
     ops: ClassVar[tuple[type[TensorOp], ...]] = (MaxPool,)
+    sums = False
 
     @rule("Input and result must be f32, i8 or u8")
     def known_types(self, op: MaxPool) -> bool:
@@ -52,9 +52,6 @@ class MaxPoolKernel(PoolKernel[MaxPool]):
         if op.input.dtype == "f32":
             return int(_LOWEST.view(np.uint32))
         return int(np.iinfo(op.input.type.numpy).min)
-
-    def cycles(self, op: MaxPool, box: Box) -> int:
-        return pool_cycles(self.taps(op), box, item_bytes(op.input))
 
     def emit_window(self, op: MaxPool, build: Build, slide: Slide, box: Box, ins: list[int], result: int) -> None:
         dims, item = extents(box), item_bytes(op.input)
@@ -101,9 +98,9 @@ class FloatAvgPoolKernel(PoolKernel[AvgPool]):
 
         return (Buffer(lane_bytes(dims), "hw", 4 * dims[2] * dims[3], load, True),)
 
-    def cycles(self, op: AvgPool, box: Box) -> int:
+    def cycles(self, op: AvgPool, box: Box, slide: Slide) -> int:
         scaling = 0 if self.common_factor(op) is not None else pass_cycles(extents(box))
-        return pool_cycles(self.taps(op), box, 4) + scaling
+        return self.window_cycles(op, box, slide) + scaling
 
     def emit_window(self, op: AvgPool, build: Build, slide: Slide, box: Box, ins: list[int], result: int) -> None:
         common = self.common_factor(op)

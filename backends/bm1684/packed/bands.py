@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from math import prod
 from typing import TypeVar
 
 from bmcompiler.backends.bm1684.build import Build
 from bmcompiler.backends.bm1684.chip import CHIP, aligned_strides, local_address
+from bmcompiler.backends.bm1684.cycles import CYCLES, run_of
 from bmcompiler.backends.bm1684.instructions import words
 from bmcompiler.backends.bm1684.instructions.transfers import Side, fill, in_lane, transfer
 from bmcompiler.backends.bm1684.isa import Direction, Eu
 from bmcompiler.backends.bm1684.kernels.base import (
-    BYTES_PER_CYCLE,
-    TILE_CYCLES,
     activation_in,
     activation_out,
+    copy_cycles,
     dims4,
     is_activation,
     item_bytes,
@@ -60,7 +61,8 @@ class BandsKernel(CopyKernel[BandT]):
         return self.whole(op) is not None
 
     def estimate(self, op: BandT) -> int | None:
-        return 2 * op.type.nbytes // BYTES_PER_CYCLE + TILE_CYCLES * sum(1 for _ in self.pieces(op))
+        cycles, pieces = self.machine.cycles, sum(1 for _ in self.pieces(op))
+        return cycles.load(1, op.type.nbytes) + cycles.store(1, op.type.nbytes) + pieces * cycles.tile_cycles
 
     def whole(self, op: BandT) -> TileWork | None:
         values = (op.operands[0], op.result)
@@ -93,7 +95,8 @@ class ToBandsKernel(BandsKernel[ToBands]):
                 )
 
         rows = Buffer(0, "nchw", nbytes, _by_the_work)
-        return TileWork((rows,), (_result(op),), (), compute, TILE_CYCLES * len(found) + nbytes // BYTES_PER_CYCLE)
+        loads = sum(_load_cycles(move, dims, by) for move in found)
+        return TileWork((rows,), (_result(op),), (), compute, _gap_cycles(cut, dims) + loads)
 
 
 def _by_the_work(build: Build, address: int) -> None:
@@ -116,7 +119,8 @@ class RegroupBandsKernel(BandsKernel[RegroupBands]):
             _fill_gaps(build, cut, dims, op.fill, outs[0])
             _move_all(build, op, source, cut, ins[0], outs[0])
 
-        return TileWork((_operand(op),), (_result(op),), (), compute, 2 * pass_cycles(dims, 1))
+        cycles = _shift_cycles(op, cut) if shifts else _gap_cycles(cut, dims) + _move_cycles(op, source, cut)
+        return TileWork((_operand(op),), (_result(op),), (), compute, cycles)
 
 
 class FromBandsKernel(BandsKernel[FromBands]):
@@ -130,7 +134,7 @@ class FromBandsKernel(BandsKernel[FromBands]):
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             _move_all(build, op, source, cut, ins[0], outs[0])
 
-        return TileWork((_operand(op),), (_result(op),), (), compute, 2 * pass_cycles(dims4(op.result), 1))
+        return TileWork((_operand(op),), (_result(op),), (), compute, _move_cycles(op, source, cut))
 
 
 def _operand(op: BandOp) -> Buffer:
@@ -181,6 +185,25 @@ def _move_all(build: Build, op: BandOp, source: Cut, cut: Cut, address: int, tar
         _move(build, move, after, (Direction.LOCAL_TO_LOCAL, start, _byte_strides(before)), touched, target)
 
 
+def _move_cycles(op: BandOp, source: Cut, cut: Cut) -> int:
+    """Cycles of the transfers of `_move_all`."""
+    before, after = dims4(op.operands[0]), dims4(op.result)
+    found = moves(source, cut, _row_steps(before), _row_steps(after))
+    return sum(copy_cycles((move.images, after[1], move.count, after[3]), 1) for move in found)
+
+
+def _load_cycles(move: Move, dims: Shape, by: Strides) -> int:
+    """Cycles of the load of a move."""
+    shape = (move.images, dims[1], move.count, dims[3])
+    run = int(run_of(shape, (move.stride, *by[1:])))
+    return CYCLES.load(prod(shape) // run, run)
+
+
+def _gap_cycles(cut: Cut, dims: Shape) -> int:
+    """Cycles of the transfers of `_fill_gaps`."""
+    return sum(copy_cycles((1, dims[1], count, dims[3])) for _, count in _missing(cut))
+
+
 def _pattern(fill: int, slots: int) -> int:
     """The bytes of `slots` with the filling in them."""
     return sum((fill & 0xFF) << 8 * k for k in range(_SLOTS) if slots >> 8 * k & 1)
@@ -188,12 +211,16 @@ def _pattern(fill: int, slots: int) -> int:
 
 def _fill_gaps(build: Build, cut: Cut, dims: Shape, fill_byte: int, address: int) -> None:
     """Fill, in all slots, the rows that some band has outside of the image."""
-    missing = sorted({row + i for _, row, count in gaps(cut) for i in range(count)})
     _, channels, height, width = dims
     steps = aligned_strides((1, channels, height, width))
-    for first, count in _consecutive(missing):
+    for first, count in _missing(cut):
         place = in_lane(address + 4 * first * steps[2], (1, channels, count, width), steps, plane(address, dims, 1))
         fill(build, Direction.LOCAL_TO_LOCAL, place, 4, _pattern(fill_byte, _WORD))
+
+
+def _missing(cut: Cut) -> list[tuple[int, int]]:
+    """(first, how many) of the rows that some band has outside of the image."""
+    return list(_consecutive(sorted({row + i for _, row, count in gaps(cut) for i in range(count)})))
 
 
 def _consecutive(numbers: list[int]) -> Iterator[tuple[int, int]]:
@@ -254,6 +281,13 @@ def _steps(rows: _Rows, filling: int) -> Iterator[tuple[Eu, int]]:
         yield Eu.COPY, 0
     if filling:
         yield Eu.OR, filling
+
+
+def _shift_cycles(op: ToBands | RegroupBands, cut: Cut) -> int:
+    """Cycles of the commands of `_shift_rows`."""
+    bands, (_, channels, _, width) = (1 << 8 * cut.bands) - 1, dims4(op.result)
+    counts = ((rows.count, len([*_steps(rows, _pattern(op.fill, bands & ~rows.inside))])) for rows in _row_groups(cut))
+    return sum(commands * pass_cycles((1, channels, count, width)) for count, commands in counts)
 
 
 def _shift_rows(build: Build, op: ToBands | RegroupBands, cut: Cut, source: int, target: int) -> None:

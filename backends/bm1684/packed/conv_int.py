@@ -10,26 +10,25 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bmcompiler.backends.bm1684.build import Build, compact_bytes, extents, lane_bytes
-from bmcompiler.backends.bm1684.chip import CHIP, align_up
+from bmcompiler.backends.bm1684.chip import align_up
 from bmcompiler.backends.bm1684.instructions.window import Place, convolution, depthwise
 from bmcompiler.backends.bm1684.kernels.base import (
-    PIXELS,
     activation_out,
     dims4,
     item_bytes,
     pass_cycles,
     plane,
-    words_of,
 )
 from bmcompiler.backends.bm1684.packed.int_finish import Finish
 from bmcompiler.backends.bm1684.packed.int_short import ShortFinish, over_depth
 from bmcompiler.backends.lanes.facts import Shape
-from bmcompiler.backends.lanes.kernels.conv_geometry import ConvGeometry, DeconvGeometry, channel_groups, window_cycles
+from bmcompiler.backends.lanes.kernels.conv_geometry import ConvGeometry, DeconvGeometry, channel_groups
 from bmcompiler.backends.lanes.kernels.fold_rows import fold_inside
 from bmcompiler.backends.lanes.kernels.sliding import Slide
 from bmcompiler.backends.lanes.operands import Immediate
 from bmcompiler.backends.lanes.windows import Geometry
 from bmcompiler.codegen.build import dense_strides as global_strides
+from bmcompiler.codegen.groups.timeline import HIDDEN
 from bmcompiler.codegen.hazards import Range
 from bmcompiler.codegen.tiling import Box, Buffer, TileWork
 from bmcompiler.ir import Value
@@ -39,17 +38,6 @@ from bmcompiler.target import Kernel, rule
 
 QUAD = 4
 """Input channels of an 8-bit kernel lie in groups of four (bm1684.md 4.4)."""
-START_CYCLES = 10  # cycles of a group of pixels beside its products (bm1684.md 12)
-
-
-_BURST = 64  # bytes of the smallest memory access
-_BUS, _LOAD_START, _STORE_START = 53.4, 137, 45  # GDMA: bytes per cycle, cycles before the first one (bm1684.md 12)
-
-
-def _run_bytes(source: Box) -> int:
-    """Bytes that the bus moves to load a box of bytes whose channels are runs."""
-    n, c, h, w = extents(source)
-    return n * c * align_up(h * w, _BURST)
 
 
 class IntConvKernel(ConvGeometry):
@@ -130,11 +118,11 @@ class IntConvKernel(ConvGeometry):
         else:
             starts = [sum(lo * step for (lo, _), step in zip(band, by)) for band in bands]
             out = finish.result_buffer(dims, by, starts, box if len(bands) == 1 else None)
-        cycles = self._cycles(op, dims) * (1 + finish.crossed) + end.cycles(dims)
+        cycles = self.sum_cycles(op, dims, slides[0], 1) * (1 + finish.crossed) + end.cycles(dims)
         scratch = end.scratch(dims)
         if framed:
             scratch += (lane_bytes(slides[0].shape, 1),)
-            cycles += 2 * pass_cycles(slides[0].shape, 1)
+            cycles += pass_cycles(slides[0].shape, 1) + pass_cycles(extents(slides[0].source), 1)
         return TileWork(tuple(inputs), (out,), scratch, compute, cycles)
 
     def _bands(self, op: Convolution, box: Box) -> list[Box]:
@@ -166,19 +154,16 @@ class IntConvKernel(ConvGeometry):
         return bands, slides, (max(n, len(bands)), c, h, w)
 
     def _time(self, op: Convolution, finish: Finish, slides: list[Slide], dims: Shape) -> float:
-        """Cycles of the longer of computing and moving; bands compute faster and move in more and shorter runs."""
-        n, c, h, w = dims
-        item = op.type.numpy.itemsize
-        run = align_up(h * w * item, _BURST)
-        loads = sum(_LOAD_START + _run_bytes(slide.source) / _BUS for slide in slides)
-        computed = self._cycles(op, dims) * (1 + finish.crossed) + finish.cycles(dims)
-        return max(float(computed), loads + n * (_STORE_START + c * run / _BUS))
+        """Cycles of computing and moving, the shorter of both being mostly hidden.
 
-    def _cycles(self, op: Convolution, dims: Shape) -> int:
-        n, c, h, w = words_of(dims, 1)
-        taps = prod(self.taps(op))
-        steps = taps + START_CYCLES if self.is_depthwise(op) else window_cycles(taps, self.depth(op), 1)
-        return int(n * -(-c // CHIP.lanes) * -(-h * w // PIXELS) * steps)
+        Bands compute faster and move in more and shorter runs.
+        """
+        cycles, (n, c, h, w) = self.machine.cycles, dims
+        moved = n * cycles.store(c, h * w * item_bytes(op.result))
+        for images, channels, rows, columns in (extents(slide.source) for slide in slides):
+            moved += cycles.load(images * channels, rows * columns)
+        computed = self.sum_cycles(op, dims, slides[0], 1) * (1 + finish.crossed) + finish.cycles(dims)
+        return max(computed, moved) + HIDDEN * min(computed, moved)
 
     # -- constants -----------------------------------------------------------------------------------------------------
     def _weights(self, op: Convolution, finish: Finish, c0: int, c1: int) -> list[Buffer]:

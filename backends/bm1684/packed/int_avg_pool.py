@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from math import prod
 from typing import NamedTuple
@@ -11,10 +10,12 @@ import numpy as np
 
 from bmcompiler.backends.bm1684.build import Build, extents, lane_bytes
 from bmcompiler.backends.bm1684.chip import CHIP, aligned_strides, channel_rows, pixel_strides
+from bmcompiler.backends.bm1684.cycles import CYCLES
 from bmcompiler.backends.bm1684.instructions.packed import pack_words, pixel_bytes
 from bmcompiler.backends.bm1684.instructions.window import ONE, Integers, Place, depthwise, map_at
-from bmcompiler.backends.bm1684.kernels.base import PIXELS, activation_out, dims4, pass_cycles, plane, words_of
+from bmcompiler.backends.bm1684.kernels.base import activation_out, dims4, plane
 from bmcompiler.backends.bm1684.machine import MACHINE
+from bmcompiler.backends.bm1684.packed.int_cycles import pack_words_cycles
 from bmcompiler.backends.bm1684.packed.int_pool import IntAvgPool, scaled_steps
 from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.backends.lanes.recipes import Plane, Recorder, Register
@@ -26,8 +27,6 @@ from bmcompiler.ops.pool import AvgPool
 
 _LARGEST = {"i8": 32767 // 128, "u8": 65535 // 255}
 """Elements whose sum fits 16 bits, by type."""
-_BYTE_START, _FLOAT_START, _FLOAT_STEPS = 10, 5, 3
-"""Cycles of a group of pixels beside its taps (bm1684.md 12); commands that make floats of the sums."""
 _ONES = float(np.uint32(0x0101_0101).view(np.float32))
 """The number whose bits are four ones of a byte."""
 
@@ -62,17 +61,18 @@ def stages(op: AvgPool) -> Stages | None:
 def _fewest_cycles(kernel: tuple[int, int], outputs: int, most: int) -> Stages:
     down, across = ([size for size in range(1, kernel[axis] + 1) if kernel[axis] % size == 0] for axis in (0, 1))
     parts = [(a, b) for a in down for b in across if a * b <= most and ((a, b) == kernel or max(a, b) <= MAX_STEP)]
-    return min((Stages(part, (kernel[0] // part[0], kernel[1] // part[1])) for part in parts), key=_cycles(outputs))
+    return min(
+        (Stages(part, (kernel[0] // part[0], kernel[1] // part[1])) for part in parts),
+        key=lambda found: _sum_cycles(found, (1, 1, 1, outputs), (found.part[1], found.rest[1]), True),
+    )
 
 
-def _cycles(outputs: int) -> Callable[[Stages], int]:
-    """Cycles of the sums of so many windows of one image, floats of the parts included."""
-
-    def count(found: Stages) -> int:
-        parts = -(-outputs * prod(found.rest) // PIXELS) * (prod(found.part) + _BYTE_START + 2 * _FLOAT_STEPS)
-        return parts + found.two * -(-outputs // PIXELS) * (prod(found.rest) + _FLOAT_START)
-
-    return count
+def _sum_cycles(found: Stages, dims: Shape, steps: tuple[int, int], signed: bool) -> int:
+    """Cycles of the sums of windows as floats; steps: columns between the windows of each stage."""
+    n, c, h, w = dims
+    inner: Shape = (n, c, h * found.rest[0], w * found.rest[1])
+    sums = CYCLES.window(inner, found.part, steps[0], sums=True, item=1) + _float_cycles(inner, signed)
+    return sums + found.two * CYCLES.window(dims, found.rest, steps[1], sums=True)
 
 
 class PackedAvgPoolKernel(IntAvgPool):
@@ -85,25 +85,28 @@ class PackedAvgPoolKernel(IntAvgPool):
         n, c, h, w = dims
         inner: Shape = (n, c, h * found.rest[0], w * found.rest[1])
         first = _window(slide.shape, found.part, inner) if found.two else slide.geometry
+        second = _window(inner, found.rest, dims)
+        columns = first.steps[1], second.steps[1]
         steps = scaled_steps(op)
         ones = prod(found.part) * channel_rows(0, c)
+        filled: Shape = (1, CHIP.lanes, 1, -(-ones // 4))
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             weights, pixels, floats, sums, words, halves, *more = scratch
-            MACHINE.recorded(_fill, 0).emit(build, (1, CHIP.lanes, 1, -(-ones // 4)), [], weights)
+            MACHINE.recorded(_fill, 0).emit(build, filled, [], weights)
             reads = [plane(ins[0], slide.shape, 1), (weights, weights + ones)]
             signed, target = op.input.dtype == "i8", (inner, Place(pixels, pixel_bytes(inner)))
             # a depthwise convolution with ones, which must be a tensor (bm1684.md 6.2)
             depthwise(build, target, ins[0], weights, None, first, Integers(2, signed), reads)
             _floats_of_pixels(build, inner, pixels, floats, signed)
             if found.two:
-                geometry, parts = _window(inner, found.rest, dims), map_at(floats, inner)
-                depthwise(build, (dims, map_at(sums, dims)), floats, ONE, None, geometry, None, [parts.range])
+                parts = map_at(floats, inner)
+                depthwise(build, (dims, map_at(sums, dims)), floats, ONE, None, second, None, [parts.range])
             steps.emit(build, dims, [sums if found.two else floats], words, more)
             pack_words(build, dims, words, halves, outs[0], op.type.dtype == "i8")
 
         sizes_of_scratch = (
-            lane_bytes((1, CHIP.lanes, 1, -(-ones // 4))),
+            lane_bytes(filled),
             pixel_bytes(inner),
             lane_bytes(inner),
             lane_bytes(dims),
@@ -115,16 +118,11 @@ class PackedAvgPoolKernel(IntAvgPool):
             (activation_out(op.result, dims4(op.result), box),),
             sizes_of_scratch + (lane_bytes(dims),) * steps.registers,
             compute,
-            self._tile_cycles(found, dims, inner) + steps.cycles(dims) + 2 * pass_cycles(dims),
+            MACHINE.recorded(_fill, 0).cycles(filled)
+            + _sum_cycles(found, dims, columns, op.input.dtype == "i8")
+            + steps.cycles(dims)
+            + pack_words_cycles(dims),
         )
-
-    @staticmethod
-    def _tile_cycles(found: Stages, dims: Shape, inner: Shape) -> int:
-        n, c, h, w = words_of(inner, 1)
-        cycles = n * channel_rows(0, c) * -(-h * w // PIXELS) * (prod(found.part) + _BYTE_START)
-        cycles += _FLOAT_STEPS * pass_cycles(inner)
-        n, c, h, w = dims
-        return cycles + found.two * n * channel_rows(0, c) * -(-h * w // PIXELS) * (prod(found.rest) + _FLOAT_START)
 
 
 def _fill(m: Recorder) -> Register:
@@ -135,6 +133,13 @@ def _window(source: Shape, kernel: tuple[int, int], result: Shape) -> Geometry:
     """Geometry of windows that stand side by side."""
     down, across = (size if results > 1 else 1 for size, results in zip(kernel, result[2:]))
     return Geometry((source[2], source[3]), kernel, steps=(down, across))
+
+
+def _float_cycles(dims: Shape, signed: bool) -> int:
+    """Cycles of the commands of `_floats_of_pixels`."""
+    n, c, h, w = dims
+    parts = [(slot, (-(-(n - slot) // 4), c, h, w)) for slot in range(min(n, 4))]
+    return sum(MACHINE.recorded(narrow_to_float, 1, 16, signed, slot % 2).cycles(part) for slot, part in parts)
 
 
 def _floats_of_pixels(build: Build, dims: Shape, pixels: int, words: int, signed: bool) -> None:

@@ -29,6 +29,7 @@ from bmcompiler.backends.bm1684.instructions.window import Integers
 from bmcompiler.backends.bm1684.isa import Direction, Eu, Precision
 from bmcompiler.backends.bm1684.kernels.base import dims4, held, pass_cycles
 from bmcompiler.backends.bm1684.machine import MACHINE
+from bmcompiler.backends.bm1684.packed.int_cycles import multiply_cycles, pixel_cycles
 from bmcompiler.backends.lanes.facts import Shape, Strides
 from bmcompiler.backends.lanes.recipes import Plane, Recorder, Register, Steps
 from bmcompiler.backends.lanes.recipes.rounding import quantize
@@ -155,10 +156,16 @@ class Finish:
         return self.factor.scale
 
     def cycles(self, dims: Shape) -> int:
-        """Estimated cycles after the sums."""
+        """Cycles of the commands after the sums."""
         if self.in_words:
-            return self._steps.cycles(dims) + 2 * pass_cycles(dims)
-        return 2 * pass_cycles(dims, 1)
+            return self.part_cycles(dims) + unpack_cycles(dims) + self._steps.cycles(dims)
+        limits = (self.all_unsigned and self.signed) + (self.relu and not self.all_unsigned)
+        scaling = multiply_cycles(dims, self._multiplier) if self.multiplies else 0
+        return limits * (pass_cycles(dims, 1) if self.item == 1 else pixel_cycles(dims)) + scaling
+
+    def part_cycles(self, dims: Shape) -> int:
+        """Cycles of the commands of `emit_parts` beside the sums."""
+        return (self.all_unsigned * (1 + self.crossed) + self.crossed) * pixel_cycles(dims)
 
     def emit(self, build: Build, dims: Shape, sums: Sums, result: int, scratch: Sequence[int], vector: int = 0) -> None:
         """Emit the commands of a tile.
@@ -317,6 +324,12 @@ def emit_multiply(
     emit_packed(build, Eu.MAC, dims, product, x, Number(multiplier & 255, 1, False), right=shift, left=8)
     if item == 1:
         emit_packed(build, Eu.ADD, dims, target, product, Number(0, 2, False))
+
+
+def unpack_cycles(dims: Shape) -> int:
+    """Cycles of the commands of `unpack_pixels`."""
+    n, c, h, w = dims
+    return sum(half_of(slot).cycles((-(-(n - slot) // 4), c, h, w)) for slot in range(min(n, 4)))
 
 
 def unpack_pixels(build: Build, dims: Shape, pixels: int, words: int) -> None:

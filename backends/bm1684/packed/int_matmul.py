@@ -14,12 +14,12 @@ import numpy as np
 
 from bmcompiler.backends.bm1684.build import Build, compact_bytes, lane_bytes
 from bmcompiler.backends.bm1684.chip import CHIP, align_up, aligned_strides
+from bmcompiler.backends.bm1684.cycles import CYCLES
 from bmcompiler.backends.bm1684.instructions.transfers import Side, in_lane, transfer
 from bmcompiler.backends.bm1684.isa import Direction
 from bmcompiler.backends.bm1684.kernels.base import (
     MAX_CHANNELS,
     MAX_SIZE,
-    PIXELS,
     LocalKernel,
     is_activation,
     is_constant,
@@ -33,7 +33,7 @@ from bmcompiler.backends.bm1684.packed.conv_int import (
 )
 from bmcompiler.backends.bm1684.packed.int_finish import Finish
 from bmcompiler.backends.lanes.facts import Shape, Strides
-from bmcompiler.backends.lanes.kernels.conv_geometry import channel_groups, window_cycles
+from bmcompiler.backends.lanes.kernels.conv_geometry import channel_groups
 from bmcompiler.backends.lanes.kernels.product import Product, product_of
 from bmcompiler.backends.lanes.windows import Geometry
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
@@ -44,7 +44,8 @@ from bmcompiler.target import rule
 
 _MAX_DEPTH = 4095  # channels of an operand (bm1684.md 13.1)
 _MAX_TAPS = 4096
-_BURST = 64  # bytes of the smallest memory access
+_MANY: Shape = (4, CHIP.lanes, 1, 1 << 12)
+"""Many pixels, so that parts of a cycle count."""
 _MAX_STEP = 4095  # W stride of a GDMA source (bm1684.md 5.10)
 
 
@@ -123,9 +124,8 @@ class IntMatmulKernel(LocalKernel[Matmul]):
 
         lines = [batch * product.rows + r0 + first for first in _starts(r1 - r0)]
         out = _result_buffer(op, finish, dims, [line * product.columns + c0 for line in lines], product.columns)
-        groups = -(-dims[1] // CHIP.lanes) * -(-rows // PIXELS)
-        work = int(groups * window_cycles(taps, channels, 1)) * (1 + finish.crossed) + finish.cycles(dims)
-        return TileWork(tuple(inputs), (out,), finish.scratch(dims), compute, work)
+        cycles = self.machine.cycles.convolution(dims, taps, channels, 1) * (1 + finish.crossed) + finish.cycles(dims)
+        return TileWork(tuple(inputs), (out,), finish.scratch(dims), compute, cycles)
 
 
 @lru_cache(maxsize=1024)
@@ -135,10 +135,9 @@ def fold_of(depth: int) -> tuple[int, int] | None:
     for taps in range(1, min(depth, _MAX_TAPS) + 1):
         channels, rest = divmod(depth, taps)
         if not rest and channels <= _MAX_DEPTH:
-            moved = channels * align_up(taps, _BURST)
-            choices.append(
-                (window_cycles(taps, channels, 1), moved, lane_bytes((4, channels, 1, taps), 1), channels, taps)
-            )
+            moved = CYCLES.load(channels, taps)
+            size = lane_bytes((4, channels, 1, taps), 1)
+            choices.append((CYCLES.convolution(_MANY, taps, channels, 1), moved, size, channels, taps))
     return min(choices)[3:] if choices else None
 
 

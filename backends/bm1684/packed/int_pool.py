@@ -13,8 +13,9 @@ from bmcompiler.backends.bm1684.instructions.packed import Number, Packed, emit_
 from bmcompiler.backends.bm1684.instructions.transfers import Side, convert, in_lane
 from bmcompiler.backends.bm1684.instructions.window import ONE, Integers, Place, depthwise, map_at
 from bmcompiler.backends.bm1684.isa import DataFormat, Eu
-from bmcompiler.backends.bm1684.kernels.base import dims4, plane, pool_cycles
+from bmcompiler.backends.bm1684.kernels.base import dims4, plane
 from bmcompiler.backends.bm1684.machine import MACHINE
+from bmcompiler.backends.bm1684.packed.int_cycles import packed_cycles
 from bmcompiler.backends.lanes.kernels.elementwise import result_buffer
 from bmcompiler.backends.lanes.kernels.pool_base import PoolKernel
 from bmcompiler.backends.lanes.kernels.sliding import Slide
@@ -37,9 +38,6 @@ class IntAvgPool(PoolKernel[AvgPool]):
     @rule("Operand and result must be i8 or u8")
     def known_types(self, op: AvgPool) -> bool:
         return op.input.dtype in _BYTES and op.type.dtype in _BYTES
-
-    def cycles(self, op: AvgPool, box: Box) -> int:
-        return pool_cycles(self.taps(op), box, 1)
 
     @staticmethod
     def largest_sum(op: AvgPool) -> int:
@@ -72,6 +70,14 @@ class ShiftedAvgPoolKernel(IntAvgPool):
 
         return (Buffer(compact_bytes(dims, 1), "c", prod(dims), load, True),)
 
+    @staticmethod
+    def _exceeds(op: AvgPool) -> bool:
+        """Whether results are unsigned that must stay in the range of signed ones."""
+        return op.type.dtype == "i8" and op.input.dtype == "u8" and op.multiplier > 127
+
+    def cycles(self, op: AvgPool, box: Box, slide: Slide) -> int:
+        return self.window_cycles(op, box, slide) + self._exceeds(op) * packed_cycles(extents(box), 1, 1)
+
     def emit_window(self, op: AvgPool, build: Build, slide: Slide, box: Box, ins: list[int], result: int) -> None:
         dims, signed_result = extents(box), op.type.dtype == "i8"
         signs = op.input.dtype == "i8", op.multiplier < 0 or (signed_result and op.multiplier <= 127)
@@ -80,7 +86,7 @@ class ShiftedAvgPoolKernel(IntAvgPool):
         reads = [source.range, weights.range]
         target = dims, map_at(result, dims, 1)
         depthwise(build, target, ins[0], weights.address, None, slide.geometry, numbers, reads)
-        if signed_result and not any(signs):
+        if self._exceeds(op):
             tile = Packed(result, 1, False)
             emit_packed(build, Eu.MIN, dims, tile, tile, Number(127, 1, False))
 
@@ -111,7 +117,7 @@ class WordAvgPoolKernel(IntAvgPool):
 
         out = result_buffer(self.chip, op.result, dims4(op.result), box)
         scratch = (lane_bytes(dims),) * (1 + steps.registers)
-        return TileWork((source,), (out,), scratch, compute, self.cycles(op, box) + steps.cycles(dims))
+        return TileWork((source,), (out,), scratch, compute, self.window_cycles(op, box, slide, 4) + steps.cycles(dims))
 
     def evaluate(self, op: AvgPool, *arrays: Any) -> Any:
         """The op itself."""

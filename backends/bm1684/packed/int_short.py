@@ -18,11 +18,13 @@ from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.build import Build, compact_bytes, lane_bytes
 from bmcompiler.backends.bm1684.chip import CHIP, aligned_strides, channel_rows, pixel_strides
+from bmcompiler.backends.bm1684.cycles import LINEAR_STEPS
 from bmcompiler.backends.bm1684.instructions.functions import linear
 from bmcompiler.backends.bm1684.instructions.packed import Number, Packed, emit_packed, pack_words, pixel_bytes
 from bmcompiler.backends.bm1684.isa import Eu
 from bmcompiler.backends.bm1684.kernels.base import pass_cycles
 from bmcompiler.backends.bm1684.machine import MACHINE
+from bmcompiler.backends.bm1684.packed.int_cycles import packed_cycles
 from bmcompiler.backends.bm1684.packed.int_finish import Finish, Sums, half_of
 from bmcompiler.backends.bm1684.packed.int_numbers import MIDDLE, MIDDLE_BITS, Ending, Floats, Numbers, find_numbers
 from bmcompiler.backends.lanes.facts import Shape, Strides
@@ -36,7 +38,6 @@ from bmcompiler.ops.base import TensorOp
 _FOUND: WeakKeyDictionary[Coefficients, dict[TensorOp, Numbers | None]] = WeakKeyDictionary()
 """By program and op: several tiles need them."""
 _SIGN_BIT = 0x80
-_PASSES = 7  # over the words: half, exponent, float, product, sum, middle and the first of the two that pack
 
 
 def over_depth(weight: NDArray[Any]) -> NDArray[Any]:
@@ -74,9 +75,12 @@ class ShortFinish:
         return (sums,) * self.finish.crossed + (max(words, n * alone), second)
 
     def cycles(self, dims: Shape) -> int:
-        """Estimated cycles after the sums."""
-        last = 2 + (self.lowered or self.finish.relu)
-        return _PASSES * pass_cycles(_words(dims)) + last * pass_cycles(dims, 1)
+        """Cycles of the commands after the sums, where numbers are found that need not be clipped (`numbers`)."""
+        words = _words(dims)
+        floats = MACHINE.recorded(_to_float, 1).cycles(words) + pass_cycles(words, steps=LINEAR_STEPS)
+        middle = self.finish.has_vector * MACHINE.recorded(_add_middle, 1, MIDDLE).cycles(words)
+        last = (self.lowered or self.finish.relu) * pass_cycles(dims, 1)
+        return self.finish.part_cycles(dims) + _half_cycles(dims) + floats + middle + _byte_cycles(dims) + last
 
     def emit(self, build: Build, dims: Shape, sums: Sums, result: int, scratch: Sequence[int], vector: int) -> None:
         """Emit the commands of a tile.
@@ -209,6 +213,20 @@ def _emit_halves(build: Build, dims: Shape, pixels: int, words: int) -> None:
     for odd in range(min(planes, 2)):
         target = Plane(words + 4 * odd * to[0], (2 * to[0], *to[1:]))
         half_of(odd).emit(build, (groups, c, h, width), [Plane(pixels, by)], target)
+
+
+def _half_cycles(dims: Shape) -> int:
+    """Cycles of the commands of `_emit_halves`."""
+    planes, c, h, width = _words(dims)
+    return sum(half_of(odd).cycles((-(-dims[0] // 4), c, h, width)) for odd in range(min(planes, 2)))
+
+
+def _byte_cycles(dims: Shape) -> int:
+    """Cycles of the commands of `_emit_bytes`."""
+    n, c, h, w = dims
+    planes, _, _, width = _words(dims)
+    pairs = packed_cycles((2 * planes, c, h, width if n <= 4 else w), 1, 2) * (1 if n <= 4 else 2)
+    return (n > 1) * pairs + packed_cycles(dims, 1, 2)
 
 
 def _emit_bytes(build: Build, dims: Shape, words: int, free: int, lowest: int, result: int) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 from bmcompiler.backends.bm1684.build import Build
 from bmcompiler.backends.bm1684.instructions.packed import Number, Packed, emit_packed
 from bmcompiler.backends.bm1684.isa import Eu
-from bmcompiler.backends.bm1684.kernels.base import pass_cycles
+from bmcompiler.backends.bm1684.packed.int_cycles import packed_cycles
 from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.ir.types import DTYPES
 
@@ -329,8 +329,14 @@ class IntProgram:
         return self._planes[1][1:]
 
     def cycles(self, dims: Shape) -> int:
-        """Estimated TIU cycles for a tile (bm1684.md 12)."""
-        return sum(pass_cycles(dims, max(self.items[n] for n in (*_numbers(s), s.target))) for s in self.steps)
+        """Cycles of the commands for a tile."""
+        return sum(packed_cycles(dims, result, operand) for result, operand in self._widths)
+
+    @cached_property
+    def _widths(self) -> list[tuple[int, int]]:
+        """Of each step, bytes of the elements of its result and of its first operand."""
+        first = [self.items[s.a.number] if isinstance(s.a, _Read) else s.a.item for s in self.steps]
+        return [(self.items[step.target], item) for step, item in zip(self.steps, first)]
 
     def emit(self, build: Build, dims: Shape, inputs: Sequence[Packed], output: int, scratch: Sequence[int]) -> None:
         """Emit the commands for a tile of `dims`; the signs of `inputs` do not matter."""

@@ -18,8 +18,9 @@ from bmcompiler.backends.bm1880.bmkernel import (
     tensor_lmem,
 )
 from bmcompiler.backends.bm1880.bmkernel.checks import MAX_TPU_DIM
-from bmcompiler.backends.bm1880.build import Build, aligned, aligned_lane_bytes, extents
+from bmcompiler.backends.bm1880.build import Build, Dims, aligned, aligned_lane_bytes, extents
 from bmcompiler.backends.bm1880.chip import CHIP, align_up
+from bmcompiler.backends.bm1880.cycles import CYCLES
 from bmcompiler.backends.bm1880.kernels.base import (
     LocalKernel,
     activation_in,
@@ -27,7 +28,6 @@ from bmcompiler.backends.bm1880.kernels.base import (
     dims4,
     is_activation,
     is_constant,
-    pass_cycles,
 )
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.codegen.window import MAX_STEP, Need, WindowAxis, slide, window_axes
@@ -164,9 +164,17 @@ class ConvKernel(LocalKernel[Convolution]):
                 }
                 emit(op, build, ins[-1] + group * row, common)
 
-        taps = op.weight.shape[2] * op.weight.shape[3] * (1 if depthwise else per_group)
-        cycles = pass_cycles(extents(box)) * taps
+        cycles = self._cycles(op, extents(box), shares)
         return TileWork(tuple(inputs), (activation_out(op.result, dims4(op.result), box),), (), compute, cycles)
+
+    def _cycles(self, op: Convolution, dims: Dims, shares: list[tuple[int, int]]) -> int:
+        """Cycles of the command of each share; that of depthwise kernels has zeros where they are dilated."""
+        (kh, kw), (dh, dw) = op.weight.shape[2:], op.dilations
+        taps = kh * kw * op.input.shape[1] // op.group
+        if self.is_depthwise(op):
+            taps = ((kh - 1) * dh + 1) * ((kw - 1) * dw + 1)
+        n, _, h, w = dims
+        return sum(CYCLES.product((n, hi - lo, h, w), taps) for lo, hi in shares)
 
     def _padding(self, op: Convolution, rows: Need, columns: Need) -> dict[str, int]:
         high, wide = self.windows(op)

@@ -106,9 +106,9 @@ class ElementwiseKernel(LocalKernel[OpT]):
         """The tensors as (N, C, H, W)."""
         return flat_view(op.type.shape)
 
-    def passes(self, op: OpT) -> int:
-        """Instructions per tile."""
-        return 1
+    def cycles(self, op: OpT, dims: Dims) -> int:
+        """Cycles of the instructions of a tile."""
+        return pass_cycles(dims)
 
     def grid(self, op: OpT) -> tuple[Axis, ...]:
         return elementwise_grid(self.view(op))
@@ -146,7 +146,7 @@ class ElementwiseKernel(LocalKernel[OpT]):
             (activation_out(op.result, view, box),),
             (aligned_lane_bytes(dims),) * self.scratch_tensors,
             compute,
-            self.passes(op) * pass_cycles(dims),
+            self.cycles(op, dims),
         )
 
     def compute(self, op: OpT, build: Build, tile: LocalTile) -> None:
@@ -213,8 +213,10 @@ class MacShiftKernel(ElementwiseKernel[MacShift]):
     scratch_tensors = 1
     """The other plane of the 16-bit sum."""
 
-    def passes(self, op: MacShift) -> int:
-        return len(op.operands)
+    def cycles(self, op: MacShift, dims: Dims) -> int:
+        """Without the copy of the low plane, which depends on where the planes lie."""
+        terms = len(op.operands)
+        return pass_cycles(dims) if terms == 1 else terms * pass_cycles(dims, 2)
 
     @rule("Multipliers must be between -128 and 127, or up to 255 for a single operand", got="multipliers")
     def multiplier_range(self, op: MacShift) -> bool:
@@ -277,8 +279,13 @@ class PreluKernel(ElementwiseKernel[Prelu]):
     def view(self, op: Prelu) -> Dims:
         return dims4(op.result)
 
-    def passes(self, op: Prelu) -> int:
-        return 5
+    def cycles(self, op: Prelu, dims: Dims) -> int:
+        return (4 + self._scales(op)) * pass_cycles(dims)
+
+    @staticmethod
+    def _scales(op: Prelu) -> bool:
+        """Whether the positive part is multiplied."""
+        return (op.multiplier, op.rshift) != (1, 0)
 
     @rule("Slopes must be constants of int8, along axis 1 of a 4-D tensor")
     def constant_slopes(self, op: Prelu) -> bool:
@@ -310,7 +317,7 @@ class PreluKernel(ElementwiseKernel[Prelu]):
         weight = aligned(tile.extra[0], (1, source.shape.c, 1, 1))
         emit_channel_mul(build, negative, out, weight, op.slope_rshift)
         build.tpu(bmk1880_tpu_relu, bmk1880_relu_param_t(out, source))
-        if (op.multiplier, op.rshift) != (1, 0):
+        if self._scales(op):
             emit_muls(build, out, out, op.multiplier, op.rshift)
         build.tpu(bmk1880_tpu_or_int8, bmk1880_or_int8_param_t(out, out, negative))
 
@@ -355,6 +362,12 @@ class MulShiftKernel(ElementwiseKernel[MulShift]):
         images = box[0] if factor.shape[0] > 1 else (0, 1)
         part: Box = (images, box[1], (0, 1), (0, 1))
         return [activation_in(factor, dims4(factor), part, "nc" if factor.shape[0] > 1 else "c")]
+
+    def cycles(self, op: MulShift, dims: Dims) -> int:
+        factor = self.factor(op)
+        if factor is None or factor.shape[0] == 1:
+            return pass_cycles(dims)
+        return dims[0] * pass_cycles((1, *dims[1:]))
 
     def compute(self, op: MulShift, build: Build, tile: LocalTile) -> None:
         factor, x, out = self.factor(op), tile.x[0], tile.out

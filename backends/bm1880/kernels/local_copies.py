@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 from bmcompiler.backends.bm1880.build import Build, extents
 from bmcompiler.backends.bm1880.chip import CHIP
 from bmcompiler.backends.bm1880.kernels.base import activation_in, activation_out, dims4, pass_cycles
@@ -24,12 +26,13 @@ def repeat_pixels(op: Upsample, box: Box) -> TileWork:
     spans = [(lo // factor, -(-hi // factor)) for (lo, hi), factor in zip(box[2:], factors)]
     read: Box = (box[0], box[1], *spans)
     dims, out_dims = extents(read), extents(box)
+    phases = [_phases(lo, hi - lo, factor) for (lo, hi), factor in zip(box[2:], factors)]
 
     def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
         by, to = CHIP.aligned_strides(dims, item=1), CHIP.aligned_strides(out_dims, item=1)
         steps = (to[0], to[1], out_dims[3] * factors[0], factors[1])
-        for row, high in enumerate(_phases(box[2][0], out_dims[2], factors[0])):
-            for column, wide in enumerate(_phases(box[3][0], out_dims[3], factors[1])):
+        for row, high in enumerate(phases[0]):
+            for column, wide in enumerate(phases[1]):
                 shape = (*dims[:2], high[1], wide[1])
                 source = Words(ins[0] + high[0] * dims[3] + wide[0], shape, by)
                 build.copy(source, Words(outs[0] + row * out_dims[3] + column, shape, steps))
@@ -39,7 +42,7 @@ def repeat_pixels(op: Upsample, box: Box) -> TileWork:
         (activation_out(op.result, dims4(op.result), box),),
         (),
         compute,
-        factors[0] * factors[1] * pass_cycles(dims),
+        sum(pass_cycles((*dims[:2], high, wide)) for (_, high), (_, wide) in product(*phases)),
     )
 
 

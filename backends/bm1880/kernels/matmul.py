@@ -28,6 +28,7 @@ from bmcompiler.backends.bm1880.bmkernel.checks import MAX_TPU_DIM
 from bmcompiler.backends.bm1880.bmkernel.tensors import matrix_dims
 from bmcompiler.backends.bm1880.build import Build, Dims, aligned, aligned_lane_bytes, matrix, matrix_lane_bytes
 from bmcompiler.backends.bm1880.chip import CHIP, align_up
+from bmcompiler.backends.bm1880.cycles import CYCLES
 from bmcompiler.backends.bm1880.kernels.base import (
     TILER,
     LocalKernel,
@@ -36,7 +37,6 @@ from bmcompiler.backends.bm1880.kernels.base import (
     is_activation,
     is_constant,
     kept_view,
-    pass_cycles,
 )
 from bmcompiler.backends.bm1880.kernels.conv import bias_buffer, byte_planes
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
@@ -199,7 +199,7 @@ class MatmulKernel(LocalKernel[Matmul]):
         if op.bias is not None:
             inputs.append(Buffer(matrix_lane_bytes(2, columns), "c", 2 * columns, load_bias, True))
         out = Buffer(matrix_lane_bytes(rows, columns), "nch", rows * columns, store)
-        return TileWork(tuple(inputs), (out,), (), compute, depth * pass_cycles(matrix_dims(rows, columns)))
+        return TileWork(tuple(inputs), (out,), (), compute, CYCLES.product(matrix_dims(rows, columns), depth))
 
     # -- convolution over the whole input ------------------------------------------------------------------------------
     def _window_work(self, op: Matmul, box: Box, window: tuple[int, int]) -> TileWork:
@@ -236,7 +236,7 @@ class MatmulKernel(LocalKernel[Matmul]):
         if op.bias is not None:
             inputs.append(bias_buffer(op.bias, [(c0, c1)]))
         view: Dims = (rows, total, 1, 1)
-        cycles = depth * pass_cycles((r1 - r0, c1 - c0, 1, 1))
+        cycles = CYCLES.product((r1 - r0, c1 - c0, 1, 1), depth)
         return TileWork(tuple(inputs), (activation_out(op.result, view, box),), (), compute, cycles)
 
 

@@ -12,7 +12,8 @@ from bmcompiler.backends.bm1880.bmkernel import (
 )
 from bmcompiler.backends.bm1880.build import Build, Dims, aligned, extents
 from bmcompiler.backends.bm1880.chip import CHIP
-from bmcompiler.backends.bm1880.kernels.base import LocalKernel, is_activation, pass_cycles
+from bmcompiler.backends.bm1880.cycles import CYCLES
+from bmcompiler.backends.bm1880.kernels.base import LocalKernel, is_activation
 from bmcompiler.backends.lanes.facts import LaneFacts
 from bmcompiler.codegen.hazards import Range
 from bmcompiler.codegen.tile_kernels import SlidingKernel
@@ -54,7 +55,7 @@ class MaxPoolKernel(SlidingKernel[PoolT], LocalKernel[PoolT]):
         return all(axis.fits(out) for axis, out in zip(self.windows(op), op.type.shape[2:]))
 
     def cycles(self, op: PoolT, dims: Dims) -> int:
-        return pass_cycles(dims) * self.taps(op)
+        return CYCLES.product(dims, self.taps(op))
 
     def command(self, op: PoolT, box: Box, build: Build, ins: list[Range], out: Range) -> None:
         self._emit_tile(

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from bmcompiler.backends.lanes.build import Frame, LaneBuild
+from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.backends.lanes.kernels.base import dims4, is_constant, item_bytes
 from bmcompiler.backends.lanes.kernels.sliding import Slide, SlidingKernel, Windows
 from bmcompiler.chip import align_up
@@ -16,9 +17,6 @@ from bmcompiler.codegen.tiling import Axis, Buffer
 from bmcompiler.codegen.window import WindowAxis
 from bmcompiler.ops.nn import Convolution
 from bmcompiler.target import rule
-
-_FLOAT_TAP = {1: 2.0, 3: 5.0}
-_BYTE_TAP = ((4, 6.8, 9.7), (8, 7.8, 9.7), (16, 5.2, 9.8))
 
 
 class ConvGeometry(SlidingKernel[Convolution]):
@@ -142,6 +140,13 @@ class ConvGeometry(SlidingKernel[Convolution]):
         channels = Axis(c, chip.lanes, chip.most_channels, period=period)
         return Axis(n, images, chip.most_images), channels, *self.spatial_axes(op)
 
+    def sum_cycles(self, op: Convolution, shape: Shape, slide: Slide, item: int) -> int:
+        """Cycles of the command that sums, for results of `shape` from elements of `item` bytes."""
+        cycles, (down, across) = self.machine.cycles, self.taps(op)
+        if self.is_depthwise(op):
+            return cycles.window(shape, (down, across), slide.geometry.steps[1], sums=True, item=item)
+        return cycles.convolution(shape, down * across, self.depth(op), item)
+
     def channels(self, op: Convolution, c0: int, c1: int) -> tuple[int, int]:
         """Input channels of the output channels [c0, c1) of one group."""
         if self.is_depthwise(op):
@@ -179,14 +184,6 @@ class DeconvGeometry(ConvGeometry):
         i, o, kh, kw = weight.shape
         grouped = weight.reshape(op.group, i // op.group, o, kh, kw).swapaxes(1, 2)
         return grouped.reshape(op.group * o, i // op.group, kh, kw)[:, :, ::-1, ::-1]
-
-
-def window_cycles(taps: int, depth: int, item: int) -> float:
-    """Cycles for 16 pixels of all lanes: the vendor's estimate (bm1684.md 12)."""
-    if item == 4:
-        return taps * _FLOAT_TAP.get(depth, -(-depth // 2)) + 5
-    tap, start = next(((tap, start) for most, tap, start in _BYTE_TAP if depth <= most), (-(-depth // 4), 10.0))
-    return taps * tap + start
 
 
 def channel_groups(weight: np.ndarray, size: int) -> np.ndarray:

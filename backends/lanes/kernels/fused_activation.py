@@ -6,6 +6,8 @@ import numpy as np
 
 from bmcompiler.backends.lanes.arithmetic import Arithmetic, Floats
 from bmcompiler.backends.lanes.build import LaneCommands
+from bmcompiler.backends.lanes.cycles import LaneCycles
+from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.units import Unit
 
@@ -18,6 +20,11 @@ def emit_activation(build: LaneCommands, name: str, result: Words) -> None:
         build.limit(Unit.MAX, result, 0)
     if name == "relu6":
         build.limit(Unit.MIN, result, int(_SIX.view(np.uint32)))
+
+
+def activation_cycles(timing: LaneCycles, name: str, shape: Shape) -> int:
+    """Cycles of the instructions of `emit_activation`."""
+    return (bool(name) + (name == "relu6")) * timing.pass_cycles(shape)
 
 
 def activate(arithmetic: Arithmetic, name: str, x: Floats) -> Floats:

@@ -75,8 +75,8 @@ def _work(machine: LaneMachine, op: Interleave, box: Box) -> TileWork:
     def compute(build: LaneBuild, ins: list[int], outs: list[int], scratch: list[int]) -> None:
         read, written = chip.plane(ins[0], extents(source), item), chip.plane(outs[0], extents(box), item)
         for phase in _phases(op):
-            (y0, y1), (x0, x1) = _cells(op, box, phase)
-            shape = (before[0], op.channels, y1 - y0, x1 - x0)
+            (y0, _), (x0, _) = _cells(op, box, phase)
+            shape = _part(machine, op, box, phase)
             if min(shape) < 1:
                 continue
             beyond, lane = divmod(phase.channel, chip.lanes)
@@ -88,8 +88,8 @@ def _work(machine: LaneMachine, op: Interleave, box: Box) -> TileWork:
 
     inputs = (machine.activation_in(op.x, dims4(op.x), source),)
     out = machine.activation_out(op.result, dims4(op.result), box)
-    part = (before[0], op.channels, *before[2:])
-    return TileWork(inputs, (out,), (), compute, sum(_cycles(machine, part, phase) for phase in _phases(op)))
+    cycles = sum(_cycles(machine, _part(machine, op, box, phase), phase) for phase in _phases(op))
+    return TileWork(inputs, (out,), (), compute, cycles)
 
 
 def _cells(op: Interleave, box: Box, phase: _Phase) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -99,5 +99,15 @@ def _cells(op: Interleave, box: Box, phase: _Phase) -> tuple[tuple[int, int], tu
     return rows, columns
 
 
+def _part(machine: LaneMachine, op: Interleave, box: Box, phase: _Phase) -> Shape:
+    """Words that a phase copies to `box`."""
+    images, _, _, _ = machine.chip.words_of(extents(box), item_bytes(op.result))
+    (y0, y1), (x0, x1) = _cells(op, box, phase)
+    return images, op.channels, y1 - y0, x1 - x0
+
+
 def _cycles(machine: LaneMachine, part: Shape, phase: _Phase) -> int:
+    """Cycles of the copy of a phase."""
+    if min(part) < 1:
+        return 0
     return copy_cycles(machine, part) if phase.channel % machine.chip.lanes else machine.cycles.pass_cycles(part)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import reduce
+from functools import lru_cache, reduce
 from itertools import product
 from math import prod
 from typing import Any
@@ -167,11 +167,24 @@ class InterpolateKernel(LocalKernel[Resize]):
             (self.machine.activation_out(op.result, plan.result, box),),
             tuple(self.chip.aligned_bytes(shape) for shape in shapes[1:-1]),
             compute,
-            sum(
-                plan.taps[axis].count * self.machine.cycles.pass_cycles(shape)
-                for axis, shape in zip(moving, shapes[1:])
-            ),
+            sum(self._cycles(plan.taps[axis], axis, box[axis], shape) for axis, shape in zip(moving, shapes[1:])),
         )
+
+    def _cycles(self, taps: Taps, axis: int, interval: tuple[int, int], shape: Shape) -> int:
+        """Cycles of the commands of `emit_sums`."""
+        counts = (count for tap in range(taps.count) for count in _strip_counts(taps, tap, *interval))
+        return sum(self.machine.cycles.pass_cycles(_with_axis(shape, axis, (0, count))) for count in counts)
+
+
+def _strip_counts(taps: Taps, tap: int, lo: int, hi: int) -> tuple[int, ...]:
+    """Positions of each strip; a search of tilings asks for the same again and again."""
+    return _counts_of(np.ascontiguousarray(taps.index[lo:hi, tap]).tobytes())
+
+
+@lru_cache(maxsize=4096)
+def _counts_of(index: bytes) -> tuple[int, ...]:
+    column = np.frombuffer(index, np.int64)[:, None]
+    return tuple(strip.count for strip in Taps(column, column.astype(np.float32)).strips(0, 0, len(column)))
 
 
 def _with_axis(shape: Shape, axis: int, interval: tuple[int, int]) -> Shape:

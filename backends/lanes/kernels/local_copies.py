@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import accumulate
-from math import prod
 
 from bmcompiler.backends.lanes.build import LaneBuild
 from bmcompiler.backends.lanes.facts import LaneFacts, Shape, Strides
@@ -86,8 +85,7 @@ class LaneMover(Mover):
 
 def copy_cycles(machine: LaneMachine, shape: Shape) -> int:
     """Cycles of a transfer of words inside local memory."""
-    cycles = machine.cycles
-    return cycles.tile_cycles + machine.chip.word * prod(shape) // cycles.bytes_per_cycle
+    return machine.cycles.local_copy(shape, machine.chip.word)
 
 
 def join_channels(machine: LaneMachine, op: TensorOp, box: Box) -> TileWork:
@@ -112,7 +110,13 @@ def join_channels(machine: LaneMachine, op: TensorOp, box: Box) -> TileWork:
             (build.transfer if lane else build.copy)(source, target)
 
     out = machine.activation_out(op.result, dims4(op.result), box)
-    return TileWork(inputs, (out,), (), compute, machine.cycles.pass_cycles(total, item))
+    shapes = (chip.words_of(extents(part), item) for part in boxes)
+    cycles = sum(_part_cycles(machine, shape, start % chip.lanes) for shape, start in zip(shapes, starts))
+    return TileWork(inputs, (out,), (), compute, cycles)
+
+
+def _part_cycles(machine: LaneMachine, words: Shape, lane: int) -> int:
+    return copy_cycles(machine, words) if lane else machine.cycles.pass_cycles(words)
 
 
 def repeat_pixels(machine: LaneMachine, op: Upsample) -> TileWork:
@@ -137,4 +141,6 @@ def repeat_pixels(machine: LaneMachine, op: Upsample) -> TileWork:
                 )
 
     out = machine.activation_out(op.result, large, boxes[1])
-    return TileWork((source,), (out,), (), compute, machine.cycles.pass_cycles(large, item))
+    images, c, h, w = chip.words_of(small, item)
+    cycles = images * across * machine.cycles.pass_cycles((h, c, down, w))
+    return TileWork((source,), (out,), (), compute, cycles)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from bmcompiler.backends.lanes.build import LaneBuild
 from bmcompiler.backends.lanes.kernels.base import dims4, item_bytes
 from bmcompiler.backends.lanes.kernels.sliding import Slide, SlidingKernel, Windows
+from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.codegen.window import WindowAxis
 from bmcompiler.ops.pool import Pool
@@ -16,6 +17,9 @@ PoolT = TypeVar("PoolT", bound=Pool)
 
 class PoolKernel(SlidingKernel[PoolT]):
     """Base: one window per channel, all channels of a tile in one command."""
+
+    sums: ClassVar[bool] = True
+    """Whether windows are added up; else their largest element is taken."""
 
     def windows(self, op: PoolT) -> Windows:
         (_, _, h, w), (kh, kw) = op.input.shape, op.kernel
@@ -38,7 +42,7 @@ class PoolKernel(SlidingKernel[PoolT]):
         def compute(build: LaneBuild, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             self.emit_window(op, build, slide, box, ins, outs[0])
 
-        cycles = self.cycles(op, box)
+        cycles = self.cycles(op, box, slide)
         out = self.machine.activation_out(op.result, dims4(op.result), box)
         return TileWork(inputs, (out,), (), compute, cycles)
 
@@ -46,9 +50,14 @@ class PoolKernel(SlidingKernel[PoolT]):
         """What the commands read besides the input."""
         return ()
 
-    def cycles(self, op: PoolT, box: Box) -> int:
-        """Of the commands of a tile."""
-        raise TypeError(f"{type(self).__name__} has no command")
+    def cycles(self, op: PoolT, box: Box, slide: Slide) -> int:
+        """Cycles of the commands of `emit_window`."""
+        return self.window_cycles(op, box, slide)
+
+    def window_cycles(self, op: PoolT, box: Box, slide: Slide, item: int = 0) -> int:
+        """Cycles of the window command on elements of `item` bytes, by default those of the input."""
+        taps, stride = self.taps(op), slide.geometry.steps[1]
+        return self.machine.cycles.window(extents(box), taps, stride, self.sums, item or item_bytes(op.input))
 
     def emit_window(self, op: PoolT, build: Any, slide: Slide, box: Box, ins: list[int], result: int) -> None:
         """Emit the commands of a tile by the build of the chip."""

@@ -67,11 +67,11 @@ def reduced_view(machine: LaneMachine, shape: tuple[int, ...], axes: tuple[int, 
     return min(_choices(outer, count, inner), key=lambda view: (_cycles(machine.cycles, view), -view.shape[3]))
 
 
-def _cycles(timing: LaneCycles, view: ReducedView) -> float:
+def _cycles(timing: LaneCycles, view: ReducedView) -> int:
     """Rough cycles of some commands on the tensor and of loading and storing it: short runs fill the bus badly."""
     n, c, h, w = view.shape
     run, runs = (h * w, n * c) if view.strides[2] == w else (w, n * c * h)
-    return _COMMANDS * timing.pass_cycles(view.shape) + 2 * runs * timing.bursts(4 * run) / timing.bytes_per_cycle
+    return _COMMANDS * timing.pass_cycles(view.shape) + timing.load(runs, 4 * run) + timing.store(runs, 4 * run)
 
 
 def _choices(outer: int, count: int, inner: int) -> list[ReducedView]:

@@ -56,7 +56,6 @@ def turned_inside(kernel: ReductionKernel[Any], op: TensorOp) -> TileWork | None
     box = tuple((0, size) for size in dims)
     whole = chip.aligned_bytes(view.shape)
     scratch = (whole,) * steps.registers + (chip.aligned_bytes(view.reduced),) * steps.small_registers + (whole, whole)
-    timing = machine.cycles
-    cycles = steps.cycles(view.shape) + 2 * (n * timing.tile_cycles + op.type.nbytes // timing.bytes_per_cycle)
+    cycles = steps.cycles(view.shape) + 2 * n * machine.cycles.local_copy(narrow)
     inputs = (machine.activation_in(op.operands[0], dims, box),)
     return TileWork(inputs, (machine.activation_out(op.result, dims, box),), scratch, compute, cycles)

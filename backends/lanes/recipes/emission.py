@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from bmcompiler.backends.lanes.build import LaneCommands
-from bmcompiler.backends.lanes.facts import LaneFacts, Strides
+from bmcompiler.backends.lanes.facts import LaneFacts, Shape, Strides
 from bmcompiler.backends.lanes.operands import Immediate, Source, Words
 from bmcompiler.backends.lanes.recipes.recorder import NEUTRAL, Operand, Register, Scan, Step
 from bmcompiler.backends.lanes.units import Unit
@@ -77,7 +77,7 @@ class Emitter:
         (source,) = sources
         assert isinstance(source, Words)
         if unit.windowed:
-            build.reduce(unit, target, source, _geometry(step, source, target))
+            build.reduce(unit, target, source, window_geometry(step, source.shape, target.shape))
         elif unit is Unit.LOOKUP:
             build.lookup(target, source, step.table, step.terms)
         elif unit is Unit.SERIES:
@@ -94,9 +94,9 @@ class Emitter:
             self.build.combine(step.unit, target, sources[0], sources[1])
 
 
-def _geometry(step: Step, source: Words, target: Words) -> Geometry:
+def window_geometry(step: Step, source: Shape, target: Shape) -> Geometry:
     """Windows over everything that is reduced, or of some rows."""
-    _, _, h, w = source.shape
+    _, _, h, w = source
     rows, above = step.window
-    taps = (rows, 1) if rows else (h, 1 if target.shape[3] == w else w)
+    taps = (rows, 1) if rows else (h, 1 if target[3] == w else w)
     return Geometry((h, w), taps, pads=(above, max(rows - 1 - above, 0), 0, 0))

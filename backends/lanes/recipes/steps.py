@@ -16,7 +16,7 @@ from bmcompiler.backends.lanes.cycles import LaneCycles
 from bmcompiler.backends.lanes.facts import LaneFacts, Shape
 from bmcompiler.backends.lanes.operands import Immediate
 from bmcompiler.backends.lanes.operands import Words as Tile
-from bmcompiler.backends.lanes.recipes.emission import Emitter, Plane
+from bmcompiler.backends.lanes.recipes.emission import Emitter, Plane, window_geometry
 from bmcompiler.backends.lanes.recipes.evaluation import Evaluator
 from bmcompiler.backends.lanes.recipes.recorder import REDUCED, TILE, Recorder, Register, Step
 from bmcompiler.backends.lanes.units import Unit
@@ -24,7 +24,6 @@ from bmcompiler.errors import EncodingError
 from bmcompiler.numeric.blas import in_parallel
 
 _BLOCK = 1 << 14  # elements whose registers stay in the cache
-_RSQRT_OPERATIONS = 12
 
 
 class Place(NamedTuple):
@@ -82,8 +81,12 @@ class Steps:
 
     def tile_shape(self, step: Step, shape: Shape) -> Shape:
         """Shape of the result of `step` on tiles of `shape`."""
+        return self._shape(step.height, shape)
+
+    def _shape(self, height: int, shape: Shape) -> Shape:
+        """Shape of what has this height on tiles of `shape`."""
         n, c, h, w = shape
-        return n, c, step.height or h, 1 if step.height == REDUCED and 3 in self.axes else w
+        return n, c, height or h, 1 if height == REDUCED and 3 in self.axes else w
 
     @property
     def registers(self) -> int:
@@ -130,11 +133,40 @@ class Steps:
         return any(Register(number) in step.sources for step in self.steps if not step.unit.strided)
 
     def cycles(self, shape: Shape) -> int:
-        """Estimated cycles for a tile."""
-        return sum(_operations(step) * self.timing.pass_cycles(self._worked_on(step, shape)) for step in self.steps)
+        """Cycles of the commands for a tile of `shape`."""
+        total = 0
+        for height, steps in self._arithmetic:
+            total += self.timing.pass_cycles(self._shape(height, shape), steps=steps)
+        for step in self._others:
+            if step.unit.windowed:
+                total += self._window_cycles(step, shape)
+            else:
+                n, c, h, w = self.tile_shape(step, shape)
+                total += h * self.timing.pass_cycles((n, c, 1, w))
+        return total
 
-    def _worked_on(self, step: Step, shape: Shape) -> Shape:
-        return shape if step.unit.windowed else self.tile_shape(step, shape)
+    @cached_property
+    def _arithmetic(self) -> list[tuple[int, int]]:
+        """(height, steps of arithmetic) of the commands that work on each element alone, by height."""
+        found: dict[int, int] = {}
+        for step in self.steps:
+            if step.scan is None and not step.unit.windowed:
+                found[step.height] = found.get(step.height, 0) + self.timing.unit_steps(step.unit, step.terms)
+        return list(found.items())
+
+    @cached_property
+    def _others(self) -> list[Step]:
+        """Windows and running totals."""
+        return [step for step in self.steps if step.scan is not None or step.unit.windowed]
+
+    def _window_cycles(self, step: Step, shape: Shape) -> int:
+        (source,) = step.sources
+        assert isinstance(source, Register)
+        before, after = shape, self.tile_shape(step, shape)
+        if source.number >= self.inputs:
+            before = self.tile_shape(self.steps[source.number - self.inputs], shape)
+        taps = window_geometry(step, before, after).taps
+        return self.timing.window(after, taps, 1, sums=step.unit is Unit.WINDOW_SUM)
 
     def emit(
         self,
@@ -187,11 +219,3 @@ def record(
 
 def _tile(place: Plane | int, shape: Shape) -> Tile:
     return Tile(place, shape) if isinstance(place, int) else Tile(place.address, shape, place.strides)
-
-
-def _operations(step: Step) -> int:
-    if step.unit is Unit.SERIES:
-        return 2 * step.terms
-    if step.window[0]:
-        return step.window[0]
-    return _RSQRT_OPERATIONS if step.unit in (Unit.RSQRT, Unit.DIVIDE) else 1

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.chip import CHIP
-from bmcompiler.backends.bm1684.cycles import PIXELS, PROFILE, Count, CycleTable, TimingProfile
+from bmcompiler.backends.bm1684.cycles import PIXELS, PROFILE, Count, CycleTable, TimingProfile, run_of
 from bmcompiler.backends.bm1684.isa import FORMAT_BYTES, DataFormat, Direction, Engine, Eu, Function, Precision, Task
 from bmcompiler.bmodel.bm1684 import Bm1684Stage
 from bmcompiler.errors import SimulatorError
@@ -174,11 +174,7 @@ def _side(f: Columns, side: str) -> _Side:
     n, c, h, w = (np.where(copied, f[f"src_{axis}"], f[f"{side}_{axis}"]) for axis in "nchw")
     n, h = np.where(across, 1, n), np.where(across, 1, h)
     size = np.where(linear, f["src_n_str"], n * c * h * w)
-    run, full = np.where(f[f"{side}_w_str"] == 1, w, 1), w
-    for count, axis in ((h, "h"), (c, "c"), (n, "n")):
-        joined = (run == full) & ((count == 1) | (f[f"{side}_{axis}_str"] == full))
-        full = full * count
-        run = np.where(joined, full, run)
+    run = run_of((n, c, h, w), tuple(f[f"{side}_{axis}_str"] for axis in "nchw"))
     dense = linear | (f["stride_enable"] == 0)
     address = f[f"{side}_addr_lo"] | f[f"{side}_addr_hi"] << 32
     return _Side(address, size * item, np.where(dense, size, run) * item)
