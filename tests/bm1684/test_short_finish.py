@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bmcompiler.backends.bm1684.packed import int_short
-from bmcompiler.backends.bm1684.packed.int_numbers import MIDDLE, MIDDLE_BITS, Ending, Numbers, find_numbers
+from bmcompiler.backends.lanes.recipes.int_numbers import MIDDLE, MIDDLE_BITS, Ending, Numbers, find_numbers
 from bmcompiler.ir import TensorType, Value
 from bmcompiler.numeric.quant_modes import from_real
 

@@ -20,7 +20,6 @@ from bmcompiler.backends.bm1684.kernels.base import (
 )
 from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.packed.int_recipes import program
-from bmcompiler.backends.bm1684.packed.int_words import IntWordsKernel
 from bmcompiler.backends.lanes.facts import Shape, Strides
 from bmcompiler.backends.lanes.kernels.activation import ChannelKernel, FunctionKernel
 from bmcompiler.backends.lanes.kernels.broadcast import box_axes, box_offset, broadcast_view, is_dense, merged_axes
@@ -28,6 +27,7 @@ from bmcompiler.backends.lanes.kernels.compare import BitKernel, CompareKernel, 
 from bmcompiler.backends.lanes.kernels.convert import CastKernel
 from bmcompiler.backends.lanes.kernels.elementwise import BinaryKernel
 from bmcompiler.backends.lanes.kernels.forms import FormsKernel
+from bmcompiler.backends.lanes.kernels.int_words import IntWordsKernel
 from bmcompiler.codegen.build import dense_strides as global_strides
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.ir import Value

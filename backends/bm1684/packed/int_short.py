@@ -26,10 +26,10 @@ from bmcompiler.backends.bm1684.kernels.base import pass_cycles
 from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.packed.int_cycles import packed_cycles
 from bmcompiler.backends.bm1684.packed.int_finish import Finish, Sums, half_of
-from bmcompiler.backends.bm1684.packed.int_numbers import MIDDLE, MIDDLE_BITS, Ending, Floats, Numbers, find_numbers
 from bmcompiler.backends.lanes.facts import Shape, Strides
 from bmcompiler.backends.lanes.operands import Immediate, Words
 from bmcompiler.backends.lanes.recipes import Plane, Recorder, Register
+from bmcompiler.backends.lanes.recipes.int_numbers import MIDDLE, MIDDLE_BITS, Ending, Floats, Numbers, find_numbers
 from bmcompiler.backends.lanes.recipes.recorder import float_bits
 from bmcompiler.codegen.coefficients import Coefficients
 from bmcompiler.codegen.tiling import Buffer
