@@ -16,7 +16,7 @@ WIDE_INTEGERS = {"test_bitcast_float64_to_int64", "test_bitcast_int64_to_float64
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("step", "least"), [(7, 200), pytest.param(1, 1550, marks=pytest.mark.sweep)])
+@pytest.mark.parametrize(("step", "least"), [(13, 110), pytest.param(1, 1550, marks=pytest.mark.sweep)])
 def test_node_cases_on_device_and_host(step: int, least: int) -> None:
     """Neighbours are variants of one another: a step takes one of each few."""
     report = judge(list(cases("node"))[::step], device="dv700", host=True)
