@@ -11,7 +11,7 @@ from bmcompiler.backends.bm1684.isa import DataFormat, Direction, Eu
 from bmcompiler.backends.bm1684.tables import OFFSETS
 from bmcompiler.backends.lanes.build import LaneCommands
 from bmcompiler.backends.lanes.facts import Range, Shape, Strides
-from bmcompiler.backends.lanes.operands import Source, Words
+from bmcompiler.backends.lanes.operands import Immediate, Source, Words
 from bmcompiler.backends.lanes.tables import Table
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.backends.lanes.windows import Geometry
@@ -78,7 +78,7 @@ class LaneInstructions(LaneCommands):
 
     def fill(self, target: Words, bits: int) -> None:
         """Fill words by the TIU."""
-        words.copy(self, target, words.Immediate(bits))
+        words.copy(self, target, Immediate(bits))
 
     def combine(self, unit: Unit, target: Words, a: Source, b: Source) -> None:
         """target = a `unit` b."""

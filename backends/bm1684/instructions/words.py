@@ -14,7 +14,7 @@ from bmcompiler.backends.bm1684.instructions.operands import (
     strides,
 )
 from bmcompiler.backends.bm1684.isa import Eu, Precision, StrideCode, Task
-from bmcompiler.backends.lanes.operands import Immediate, Source, Words
+from bmcompiler.backends.lanes.operands import Source, Words
 
 _ALL = ("res0", "opd0", "opd1", "opd2")
 
@@ -94,6 +94,3 @@ def _add(build: Commands, eu: Eu, target: Words, sources: tuple[Source, ...], **
         **operands,
         **fields,
     )
-
-
-__all__ = ["Immediate", "arithmetic", "bits", "copy", "copy_as_bits", "limit", "select", "weigh"]

@@ -21,7 +21,7 @@ _HALVES = ("i8", "u8", "i16", "u16")
 _INTEGERS = (*_HALVES, "i32")
 
 
-class ShiftKernel(ElementwiseKernel):
+class ShiftKernel(ElementwiseKernel[TensorOp]):
     """arith_shift and round_rshift_by."""
 
     ops = (ArithShift, RoundRshiftBy)
