@@ -31,6 +31,11 @@ class Tiu(LaneInstructions):
         self.commands.append((list(reads), list(writes)))
         return self.builder.tiu(**fields)
 
+    def gdma(self, reads: Sequence[Range], writes: Sequence[Range], **fields: int) -> Any:
+        """Add a transfer."""
+        self.commands.append((list(reads), list(writes)))
+        return self.builder.gdma(**fields)
+
 
 def plane_bytes(shape: tuple[int, int, int, int]) -> int:
     """Bytes in a lane of an aligned tile."""
