@@ -215,8 +215,7 @@ class MacShiftKernel(ElementwiseKernel[MacShift]):
 
     def cycles(self, op: MacShift, dims: Dims) -> int:
         """Without the copy of the low plane, which depends on where the planes lie."""
-        terms = len(op.operands)
-        return pass_cycles(dims) if terms == 1 else terms * pass_cycles(dims, 2)
+        return (len(op.operands) - 1) * pass_cycles(dims, 2) + pass_cycles(dims)
 
     @rule("Multipliers must be between -128 and 127, or up to 255 for a single operand", got="multipliers")
     def multiplier_range(self, op: MacShift) -> bool:

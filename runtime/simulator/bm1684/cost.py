@@ -50,6 +50,11 @@ def costs(decoded: Decoded, profile: TimingProfile = PROFILE) -> Costs:
     return Costs(cycles, macs, ideal, weights, loaded, stored, *compulsory(transfers, _memory(decoded.stage)))
 
 
+def cycles_of(engine: Engine, fields: Columns, profile: TimingProfile = PROFILE) -> Count:
+    """Cycles of commands of one engine by their fields."""
+    return (_tiu if engine is Engine.TIU else _gdma)(fields, CycleTable(profile)).cycles
+
+
 def _memory(stage: Bm1684Stage) -> NetMemory:
     inputs, outputs = (
         tuple((tensor.address, tensor.size) for tensor in side) for side in (stage.inputs, stage.outputs)

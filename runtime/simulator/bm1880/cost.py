@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1880.chip import CHIP
 from bmcompiler.backends.bm1880.cycles import PROFILE, WINOGRAD_PIXELS, Count, CycleTable, TimingProfile
-from bmcompiler.backends.bm1880.isa import FLAG_WEIGHT, Direction, GdmaFunction, Task, WindowOp
+from bmcompiler.backends.bm1880.isa import FLAG_WEIGHT, Direction, Engine, GdmaFunction, Task, WindowOp
 from bmcompiler.instructions.isa import Columns
 from bmcompiler.runtime.simulator.analysis import Costs
 from bmcompiler.runtime.simulator.bm1880.decoded import Decoded
@@ -36,6 +36,12 @@ def costs(decoded: Decoded, profile: TimingProfile = PROFILE, net: NetMemory | N
         column[at] = decoded.gdma[f"{side}_addr_lo"] | decoded.gdma[f"{side}_addr_hi"] << 32
     transfers = Transfers(columns[0], weights + loaded, columns[1], stored, weights > 0)
     return Costs(cycles, macs, ideal, weights, loaded, stored, *compulsory(transfers, net or NetMemory()))
+
+
+def cycles_of(engine: Engine, fields: Columns, profile: TimingProfile = PROFILE) -> Count:
+    """Cycles of instructions of one engine by their fields."""
+    table = CycleTable(profile)
+    return _tpu(fields, table)[0] if engine is Engine.TPU else _gdma(fields, table).cycles
 
 
 def _up(value: Ints, step: int) -> Ints:

@@ -1,0 +1,97 @@
+"""What tiles were planned to compute for, and what the timing model says of the commands that they emitted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bmcompiler.backends.bm1684 import builder as bm1684_builder
+from bmcompiler.backends.bm1684 import isa as bm1684_isa
+from bmcompiler.backends.bm1684.packed.int_short import ShortFinish
+from bmcompiler.backends.bm1880 import isa as bm1880_isa
+from bmcompiler.backends.bm1880.bmkernel.context import Bmk1880Context
+from bmcompiler.backends.lanes.recipes.int_numbers import Numbers
+from bmcompiler.codegen.tiling import TileWork
+from bmcompiler.runtime.simulator.bm1684 import cost as bm1684_cost
+from bmcompiler.runtime.simulator.bm1880 import cost as bm1880_cost
+
+
+@dataclass
+class Computation:
+    """One tile: what computes it, cycles as planned, and the commands, each with its engine."""
+
+    kernel: str
+    planned: int
+    outputs: list[int]
+    scratch: list[int]
+    commands: list[tuple[Any, bytes]] = field(default_factory=list)
+
+
+@contextmanager
+def computations() -> Iterator[list[Computation]]:
+    """The computations of all tiles that are emitted meanwhile, those within others too.
+
+    The ends of packed convolutions have the numbers that are planned with: which ones weights allow is seen later.
+    """
+    found: list[Computation] = []
+    running: list[Computation] = []
+    create, add, emit = TileWork.__init__, bm1684_builder.Builder.add, Bmk1880Context._emit
+
+    def created(work: Any, *given: Any, **named: Any) -> None:
+        create(work, *given, **named)
+        inner = work.compute
+
+        def compute(build: Any, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+            running.append(Computation(inner.__qualname__.split(".<")[0], work.cycles, outs, scratch))
+            inner(build, ins, outs, scratch)
+            done = running.pop()
+            if running:
+                running[-1].commands += done.commands
+            found.append(done)
+
+        compute.__qualname__ = inner.__qualname__
+        object.__setattr__(work, "compute", compute)
+
+    def added(builder: Any, engine: Any, **fields: Any) -> Any:
+        ticket = add(builder, engine, **fields)
+        if running:
+            running[-1].commands.append((engine, builder._commands[engine][-1]))
+        return ticket
+
+    def emitted(context: Any, *given: Any) -> Any:
+        op = emit(context, *given)
+        if running:
+            running[-1].commands.append((given[1], context._chunks[-1][bm1880_isa.HEADER_SIZE :]))
+        return op
+
+    def numbers(finish: ShortFinish, build: Any) -> Numbers:
+        vector = np.zeros(finish.op.type.shape[1], np.float32) if finish.finish.has_vector else None
+        return Numbers(1.0, vector, False)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TileWork, "__init__", created)
+        patch.setattr(bm1684_builder.Builder, "add", added)
+        patch.setattr(Bmk1880Context, "_emit", emitted)
+        patch.setattr(ShortFinish, "numbers", numbers)
+        yield found
+
+
+def taken(found: Computation) -> int:
+    """Cycles of the commands by the timing model; what fills tables once for a program is no part of a tile."""
+    total = 0
+    for engine in {engine for engine, _ in found.commands}:
+        raw = np.frombuffer(b"".join(command for one, command in found.commands if one is engine), np.uint8)
+        if isinstance(engine, bm1684_isa.Engine):
+            fields = bm1684_isa.FORMATS[engine].decode(raw)
+            cycles = bm1684_cost.cycles_of(engine, fields)
+            if engine is bm1684_isa.Engine.GDMA:
+                cycles = cycles * (fields["direction"] != bm1684_isa.Direction.SYSTEM_TO_SYSTEM)
+        else:
+            cycles = bm1880_cost.cycles_of(engine, bm1880_isa.FORMATS[engine].decode(raw))
+        total += int(cycles.sum())
+    return total
