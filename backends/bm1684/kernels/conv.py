@@ -13,12 +13,10 @@ from bmcompiler.backends.bm1684.fp32 import FloatArray, add, flush
 from bmcompiler.backends.bm1684.instructions.window import convolution as emit_convolution
 from bmcompiler.backends.bm1684.instructions.window import depthwise as emit_depthwise
 from bmcompiler.backends.bm1684.instructions.window import map_at
-from bmcompiler.backends.bm1684.kernels.base import (
-    activation_out,
-    dims4,
-)
+from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.ordered import depthwise_sums, float_convolution
 from bmcompiler.backends.bm1684.packed.conv_int import IntConvKernel, IntDeconvKernel
+from bmcompiler.backends.lanes.kernels.base import dims4
 from bmcompiler.backends.lanes.kernels.conv_geometry import ConvGeometry, DeconvGeometry, channel_groups
 from bmcompiler.backends.lanes.kernels.forms import FormsKernel
 from bmcompiler.backends.lanes.kernels.fused_activation import activate, activation_cycles, emit_activation
@@ -64,7 +62,7 @@ class FloatConvKernel(ConvGeometry):
 
         return TileWork(
             tuple(inputs),
-            (activation_out(op.result, dims4(op.result), box),),
+            (MACHINE.activation_out(op.result, dims4(op.result), box),),
             (),
             compute,
             self.sum_cycles(op, dims, slide, 4) + activation_cycles(self.machine.cycles, op.activation, dims),

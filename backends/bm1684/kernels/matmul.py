@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bmcompiler.backends.bm1684.build import Build
+from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.cycles import CYCLES
 from bmcompiler.backends.bm1684.fp32 import FloatArray, add
 from bmcompiler.backends.bm1684.instructions.matrix import (
@@ -23,9 +24,9 @@ from bmcompiler.backends.bm1684.instructions.matrix import (
     store_matrix,
 )
 from bmcompiler.backends.bm1684.instructions.matrix import product as multiply_matrices
-from bmcompiler.backends.bm1684.kernels.base import MAX_SIZE, LocalKernel, is_activation, is_constant
 from bmcompiler.backends.bm1684.ordered import ordered_product
 from bmcompiler.backends.bm1684.packed.int_matmul import IntMatmulKernel
+from bmcompiler.backends.lanes.kernels.base import LocalKernel, is_activation, is_constant
 from bmcompiler.backends.lanes.kernels.forms import FormsKernel
 from bmcompiler.backends.lanes.kernels.fused_activation import activate, activation_cycles, emit_activation
 from bmcompiler.backends.lanes.kernels.product import Product, product_of
@@ -37,7 +38,7 @@ from bmcompiler.target import rule
 
 _WHOLE = 2048
 _CHUNK = 1024
-_MAX_COLUMNS = MAX_SIZE // ROW * ROW
+_MAX_COLUMNS = CHIP.most_size // ROW * ROW
 
 
 class FloatMatmulKernel(LocalKernel[Matmul]):
@@ -60,12 +61,12 @@ class FloatMatmulKernel(LocalKernel[Matmul]):
     @rule("Transposed operands must have at most 65535 rows and columns")
     def transposable(self, op: Matmul) -> bool:
         turned = [v for v, t in ((op.left, op.transpose_left), (op.right, op.transpose_right)) if t]
-        return all(max(v.shape[-2:]) <= MAX_SIZE for v in turned)
+        return all(max(v.shape[-2:]) <= CHIP.most_size for v in turned)
 
     def grid(self, op: Matmul) -> tuple[Axis, ...]:
         product = product_of(op)
         return (
-            Axis(product.rows, 1, MAX_SIZE),
+            Axis(product.rows, 1, CHIP.most_size),
             Axis(product.columns, ROW, _MAX_COLUMNS),
             Axis(len(product.pairs), 1, 1),
             Axis(1),

@@ -8,14 +8,12 @@ import numpy as np
 
 from bmcompiler.backends.bm1684.build import Build, extents, lane_bytes
 from bmcompiler.backends.bm1684.chip import CHIP
+from bmcompiler.backends.bm1684.cycles import CYCLES
 from bmcompiler.backends.bm1684.fp32 import FloatArray, flush, multiply
 from bmcompiler.backends.bm1684.instructions.window import depthwise, map_at
 from bmcompiler.backends.bm1684.instructions.window import largest as largest_of
 from bmcompiler.backends.bm1684.instructions.words import arithmetic
 from bmcompiler.backends.bm1684.isa import Eu
-from bmcompiler.backends.bm1684.kernels.base import (
-    pass_cycles,
-)
 from bmcompiler.backends.bm1684.ordered import depthwise_sums, largest
 from bmcompiler.backends.bm1684.packed.int_avg_pool import PackedAvgPoolKernel, stages
 from bmcompiler.backends.bm1684.packed.int_pool import ShiftedAvgPoolKernel, WordAvgPoolKernel
@@ -99,7 +97,7 @@ class FloatAvgPoolKernel(PoolKernel[AvgPool]):
         return (Buffer(lane_bytes(dims), "hw", 4 * dims[2] * dims[3], load, True),)
 
     def cycles(self, op: AvgPool, box: Box, slide: Slide) -> int:
-        scaling = 0 if self.common_factor(op) is not None else pass_cycles(extents(box))
+        scaling = 0 if self.common_factor(op) is not None else CYCLES.pass_cycles(extents(box))
         return self.window_cycles(op, box, slide) + scaling
 
     def emit_window(self, op: AvgPool, build: Build, slide: Slide, box: Box, ins: list[int], result: int) -> None:

@@ -17,17 +17,9 @@ from bmcompiler.backends.bm1684.cycles import CYCLES, run_of
 from bmcompiler.backends.bm1684.instructions import words
 from bmcompiler.backends.bm1684.instructions.transfers import Side, fill, in_lane, transfer
 from bmcompiler.backends.bm1684.isa import Direction, Eu
-from bmcompiler.backends.bm1684.kernels.base import (
-    activation_in,
-    activation_out,
-    copy_cycles,
-    dims4,
-    is_activation,
-    item_bytes,
-    pass_cycles,
-    plane,
-)
+from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.lanes.facts import Shape, Strides
+from bmcompiler.backends.lanes.kernels.base import dims4, is_activation, item_bytes
 from bmcompiler.backends.lanes.kernels.moves import CopyKernel
 from bmcompiler.backends.lanes.operands import Immediate, Words
 from bmcompiler.codegen.band_rows import BandOp, Cut, Move, band_pieces, gaps, moves, source_cut, target_cut
@@ -91,7 +83,12 @@ class ToBandsKernel(BandsKernel[ToBands]):
             for move in found:
                 source = build.source(op.x) + move.start
                 _move(
-                    build, move, dims, (Direction.SYSTEM_TO_LOCAL, source, by), ([], [plane(outs[0], dims, 1)]), outs[0]
+                    build,
+                    move,
+                    dims,
+                    (Direction.SYSTEM_TO_LOCAL, source, by),
+                    ([], [CHIP.plane(outs[0], dims, 1)]),
+                    outs[0],
                 )
 
         rows = Buffer(0, "nchw", nbytes, _by_the_work)
@@ -138,11 +135,11 @@ class FromBandsKernel(BandsKernel[FromBands]):
 
 
 def _operand(op: BandOp) -> Buffer:
-    return activation_in(op.operands[0], dims4(op.operands[0]), _all(dims4(op.operands[0])))
+    return MACHINE.activation_in(op.operands[0], dims4(op.operands[0]), _all(dims4(op.operands[0])))
 
 
 def _result(op: BandOp) -> Buffer:
-    return activation_out(op.result, dims4(op.result), _all(dims4(op.result)))
+    return MACHINE.activation_out(op.result, dims4(op.result), _all(dims4(op.result)))
 
 
 def _all(dims: Shape) -> Box:
@@ -179,7 +176,7 @@ def _move(
 def _move_all(build: Build, op: BandOp, source: Cut, cut: Cut, address: int, target: int) -> None:
     """Rows from local memory to local memory."""
     before, after = dims4(op.operands[0]), dims4(op.result)
-    touched = [plane(address, before, 1)], [plane(target, after, 1)]
+    touched = [CHIP.plane(address, before, 1)], [CHIP.plane(target, after, 1)]
     for move in moves(source, cut, _row_steps(before), _row_steps(after)):
         start = local_address(address) + move.start
         _move(build, move, after, (Direction.LOCAL_TO_LOCAL, start, _byte_strides(before)), touched, target)
@@ -189,7 +186,7 @@ def _move_cycles(op: BandOp, source: Cut, cut: Cut) -> int:
     """Cycles of the transfers of `_move_all`."""
     before, after = dims4(op.operands[0]), dims4(op.result)
     found = moves(source, cut, _row_steps(before), _row_steps(after))
-    return sum(copy_cycles((move.images, after[1], move.count, after[3]), 1) for move in found)
+    return sum(CYCLES.local_copy((move.images, after[1], move.count, after[3]), 1) for move in found)
 
 
 def _load_cycles(move: Move, dims: Shape, by: Strides) -> int:
@@ -201,7 +198,7 @@ def _load_cycles(move: Move, dims: Shape, by: Strides) -> int:
 
 def _gap_cycles(cut: Cut, dims: Shape) -> int:
     """Cycles of the transfers of `_fill_gaps`."""
-    return sum(copy_cycles((1, dims[1], count, dims[3])) for _, count in _missing(cut))
+    return sum(CYCLES.local_copy((1, dims[1], count, dims[3])) for _, count in _missing(cut))
 
 
 def _pattern(fill: int, slots: int) -> int:
@@ -214,7 +211,9 @@ def _fill_gaps(build: Build, cut: Cut, dims: Shape, fill_byte: int, address: int
     _, channels, height, width = dims
     steps = aligned_strides((1, channels, height, width))
     for first, count in _missing(cut):
-        place = in_lane(address + 4 * first * steps[2], (1, channels, count, width), steps, plane(address, dims, 1))
+        place = in_lane(
+            address + 4 * first * steps[2], (1, channels, count, width), steps, CHIP.plane(address, dims, 1)
+        )
         fill(build, Direction.LOCAL_TO_LOCAL, place, 4, _pattern(fill_byte, _WORD))
 
 
@@ -287,7 +286,7 @@ def _shift_cycles(op: ToBands | RegroupBands, cut: Cut) -> int:
     """Cycles of the commands of `_shift_rows`."""
     bands, (_, channels, _, width) = (1 << 8 * cut.bands) - 1, dims4(op.result)
     counts = ((rows.count, len([*_steps(rows, _pattern(op.fill, bands & ~rows.inside))])) for rows in _row_groups(cut))
-    return sum(commands * pass_cycles((1, channels, count, width)) for count, commands in counts)
+    return sum(commands * CYCLES.pass_cycles((1, channels, count, width)) for count, commands in counts)
 
 
 def _shift_rows(build: Build, op: ToBands | RegroupBands, cut: Cut, source: int, target: int) -> None:
@@ -297,8 +296,8 @@ def _shift_rows(build: Build, op: ToBands | RegroupBands, cut: Cut, source: int,
     bands = (1 << 8 * cut.bands) - 1
     for rows in _row_groups(cut):
         shape = (1, after[1], rows.count, after[3])
-        place = Words(target + 4 * rows.to * to[2], shape, to, within=plane(target, after, 1))
-        data = Words(source + 4 * rows.row * by[2], shape, by, within=plane(source, before, 1))
+        place = Words(target + 4 * rows.to * to[2], shape, to, within=CHIP.plane(target, after, 1))
+        data = Words(source + 4 * rows.row * by[2], shape, by, within=CHIP.plane(source, before, 1))
         for unit, number in _steps(rows, _pattern(op.fill, bands & ~rows.inside)):
             if unit == Eu.COPY:
                 words.copy_as_bits(build, place, data)

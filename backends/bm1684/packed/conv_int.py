@@ -10,18 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bmcompiler.backends.bm1684.build import Build, compact_bytes, extents, lane_bytes
-from bmcompiler.backends.bm1684.chip import align_up
+from bmcompiler.backends.bm1684.chip import CHIP, align_up
+from bmcompiler.backends.bm1684.cycles import CYCLES
 from bmcompiler.backends.bm1684.instructions.window import Place, convolution, depthwise
-from bmcompiler.backends.bm1684.kernels.base import (
-    activation_out,
-    dims4,
-    item_bytes,
-    pass_cycles,
-    plane,
-)
+from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.packed.int_finish import Finish
 from bmcompiler.backends.bm1684.packed.int_short import ShortFinish, over_depth
 from bmcompiler.backends.lanes.facts import Shape
+from bmcompiler.backends.lanes.kernels.base import dims4, item_bytes
 from bmcompiler.backends.lanes.kernels.conv_geometry import ConvGeometry, DeconvGeometry, channel_groups
 from bmcompiler.backends.lanes.kernels.fold_rows import fold_inside
 from bmcompiler.backends.lanes.kernels.sliding import Slide
@@ -101,7 +97,7 @@ class IntConvKernel(ConvGeometry):
             if framed:
                 *scratch, frame = scratch
                 self.emit_frame(op, build, slides[0], ins[0], frame)
-                ins, reads[0] = [frame, *ins[1:]], plane(frame, slides[0].shape, 1)
+                ins, reads[0] = [frame, *ins[1:]], CHIP.plane(frame, slides[0].shape, 1)
 
             depth = None if self.is_depthwise(op) else self.depth(op)
 
@@ -114,7 +110,7 @@ class IntConvKernel(ConvGeometry):
 
         by = global_strides(dims4(op.result))
         if packs:
-            out = activation_out(op.result, dims4(op.result), box)
+            out = MACHINE.activation_out(op.result, dims4(op.result), box)
         else:
             starts = [sum(lo * step for (lo, _), step in zip(band, by)) for band in bands]
             out = finish.result_buffer(dims, by, starts, box if len(bands) == 1 else None)
@@ -122,7 +118,7 @@ class IntConvKernel(ConvGeometry):
         scratch = end.scratch(dims)
         if framed:
             scratch += (lane_bytes(slides[0].shape, 1),)
-            cycles += pass_cycles(slides[0].shape, 1) + pass_cycles(extents(slides[0].source), 1)
+            cycles += CYCLES.pass_cycles(slides[0].shape, 1) + CYCLES.pass_cycles(extents(slides[0].source), 1)
         return TileWork(tuple(inputs), (out,), scratch, compute, cycles)
 
     def _bands(self, op: Convolution, box: Box) -> list[Box]:

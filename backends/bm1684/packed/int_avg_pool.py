@@ -13,11 +13,11 @@ from bmcompiler.backends.bm1684.chip import CHIP, aligned_strides, channel_rows,
 from bmcompiler.backends.bm1684.cycles import CYCLES
 from bmcompiler.backends.bm1684.instructions.packed import pack_words, pixel_bytes
 from bmcompiler.backends.bm1684.instructions.window import ONE, Integers, Place, depthwise, map_at
-from bmcompiler.backends.bm1684.kernels.base import activation_out, dims4, plane
 from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.packed.int_cycles import pack_words_cycles
 from bmcompiler.backends.bm1684.packed.int_pool import IntAvgPool, scaled_steps
 from bmcompiler.backends.lanes.facts import Shape
+from bmcompiler.backends.lanes.kernels.base import dims4
 from bmcompiler.backends.lanes.recipes import Plane, Recorder, Register
 from bmcompiler.backends.lanes.recipes.rounding import narrow_to_float
 from bmcompiler.backends.lanes.windows import Geometry
@@ -94,7 +94,7 @@ class PackedAvgPoolKernel(IntAvgPool):
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             weights, pixels, floats, sums, words, halves, *more = scratch
             MACHINE.recorded(_fill, 0).emit(build, filled, [], weights)
-            reads = [plane(ins[0], slide.shape, 1), (weights, weights + ones)]
+            reads = [CHIP.plane(ins[0], slide.shape, 1), (weights, weights + ones)]
             signed, target = op.input.dtype == "i8", (inner, Place(pixels, pixel_bytes(inner)))
             # a depthwise convolution with ones, which must be a tensor (bm1684.md 6.2)
             depthwise(build, target, ins[0], weights, None, first, Integers(2, signed), reads)
@@ -115,7 +115,7 @@ class PackedAvgPoolKernel(IntAvgPool):
         )
         return TileWork(
             (self.input_buffer(op, [slide]),),
-            (activation_out(op.result, dims4(op.result), box),),
+            (MACHINE.activation_out(op.result, dims4(op.result), box),),
             sizes_of_scratch + (lane_bytes(dims),) * steps.registers,
             compute,
             MACHINE.recorded(_fill, 0).cycles(filled)

@@ -8,20 +8,11 @@ from typing import Any, ClassVar
 from bmcompiler.backends.bm1684.build import Build, extents, lane_bytes
 from bmcompiler.backends.bm1684.chip import CHIP, aligned_strides
 from bmcompiler.backends.bm1684.instructions.packed import Packed
-from bmcompiler.backends.bm1684.kernels.base import (
-    DeviceKernel,
-    LocalKernel,
-    activation_out,
-    elementwise_grid,
-    flat_view,
-    held,
-    is_activation,
-    item_bytes,
-)
 from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.packed.int_recipes import program
 from bmcompiler.backends.lanes.facts import Shape, Strides
 from bmcompiler.backends.lanes.kernels.activation import ChannelKernel, FunctionKernel
+from bmcompiler.backends.lanes.kernels.base import DeviceKernel, LocalKernel, held, is_activation, item_bytes
 from bmcompiler.backends.lanes.kernels.broadcast import box_axes, box_offset, broadcast_view, is_dense, merged_axes
 from bmcompiler.backends.lanes.kernels.compare import BitKernel, CompareKernel, WhereKernel
 from bmcompiler.backends.lanes.kernels.convert import CastKernel
@@ -73,7 +64,7 @@ class PackedKernel(LocalKernel[TensorOp]):
         return all(s == op.type.shape for s in shapes) or len(merged_axes(op.type.shape, shapes)) <= 4
 
     def grid(self, op: TensorOp) -> tuple[Axis, ...]:
-        return elementwise_grid(_view(op)[0], _smallest(op))
+        return MACHINE.elementwise_grid(_view(op)[0], _smallest(op))
 
     def work(self, op: TensorOp, box: Box) -> TileWork:
         view, strides = _view(op)
@@ -87,7 +78,7 @@ class PackedKernel(LocalKernel[TensorOp]):
 
         return TileWork(
             tuple(buffer for buffer, _ in operands),
-            (activation_out(op.result, view, box),),
+            (MACHINE.activation_out(op.result, view, box),),
             tuple(lane_bytes(dims, item) for item in steps.scratch),
             compute,
             steps.cycles(dims),
@@ -103,7 +94,7 @@ def _view(op: TensorOp) -> tuple[Shape, tuple[Strides, ...]]:
     """A 4-D shape of the result, and the strides of each operand in it (0 = broadcast)."""
     shapes = operand_shapes(op)
     if all(s == op.type.shape for s in shapes):
-        view = flat_view(op.type.shape, _smallest(op))
+        view = MACHINE.flat_view(op.type.shape, _smallest(op))
         return view, (global_strides(view),) * len(shapes)
     return broadcast_view(MACHINE, op.type.shape, shapes, _smallest(op))
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.build import Build, lane_bytes
 from bmcompiler.backends.bm1684.chip import aligned_strides, pixel_strides
+from bmcompiler.backends.bm1684.cycles import CYCLES
 from bmcompiler.backends.bm1684.instructions.packed import (
     Number,
     Packed,
@@ -27,10 +28,10 @@ from bmcompiler.backends.bm1684.instructions.packed import (
 from bmcompiler.backends.bm1684.instructions.transfers import Side, in_lane, transfer
 from bmcompiler.backends.bm1684.instructions.window import Integers
 from bmcompiler.backends.bm1684.isa import Direction, Eu, Precision
-from bmcompiler.backends.bm1684.kernels.base import dims4, held, pass_cycles
 from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.packed.int_cycles import multiply_cycles, pixel_cycles
 from bmcompiler.backends.lanes.facts import Shape, Strides
+from bmcompiler.backends.lanes.kernels.base import dims4, held
 from bmcompiler.backends.lanes.recipes import Plane, Recorder, Register, Steps
 from bmcompiler.backends.lanes.recipes.rounding import quantize
 from bmcompiler.codegen.tiling import Box, Buffer
@@ -161,7 +162,7 @@ class Finish:
             return self.part_cycles(dims) + unpack_cycles(dims) + self._steps.cycles(dims)
         limits = (self.all_unsigned and self.signed) + (self.relu and not self.all_unsigned)
         scaling = multiply_cycles(dims, self._multiplier) if self.multiplies else 0
-        return limits * (pass_cycles(dims, 1) if self.item == 1 else pixel_cycles(dims)) + scaling
+        return limits * (CYCLES.pass_cycles(dims, 1) if self.item == 1 else pixel_cycles(dims)) + scaling
 
     def part_cycles(self, dims: Shape) -> int:
         """Cycles of the commands of `emit_parts` beside the sums."""

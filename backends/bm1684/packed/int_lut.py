@@ -8,19 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bmcompiler.backends.bm1684.build import Build, extents, lane_bytes
-from bmcompiler.backends.bm1684.kernels.base import (
-    DeviceKernel,
-    LocalKernel,
-    activation_in,
-    activation_out,
-    elementwise_grid,
-    flat_view,
-    is_activation,
-    is_constant,
-    item_bytes,
-    words_of,
-)
+from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.machine import MACHINE
+from bmcompiler.backends.lanes.kernels.base import DeviceKernel, LocalKernel, is_activation, is_constant, item_bytes
 from bmcompiler.backends.lanes.kernels.broadcast import box_offset
 from bmcompiler.backends.lanes.kernels.elementwise import result_buffer
 from bmcompiler.backends.lanes.kernels.forms import FormsKernel
@@ -56,11 +46,11 @@ class ByteLutKernel(_LutKernel):
     """
 
     def grid(self, op: Lut) -> tuple[Axis, ...]:
-        return elementwise_grid(flat_view(op.type.shape, 1), 1)
+        return MACHINE.elementwise_grid(MACHINE.flat_view(op.type.shape, 1), 1)
 
     def work(self, op: Lut, box: Box) -> TileWork:
-        view, dims = flat_view(op.type.shape, 1), extents(box)
-        words, slots = words_of(dims, 1), min(dims[0], _SLOTS)
+        view, dims = MACHINE.flat_view(op.type.shape, 1), extents(box)
+        words, slots = CHIP.words_of(dims, 1), min(dims[0], _SLOTS)
         tables = min(view[0], _SLOTS)
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
@@ -70,8 +60,8 @@ class ByteLutKernel(_LutKernel):
 
         most = MACHINE.recorded(_lookup_slots, 1, 0, tables)  # all tiles have as many areas
         return TileWork(
-            (activation_in(op.x, view, box),),
-            (activation_out(op.result, view, box),),
+            (MACHINE.activation_in(op.x, view, box),),
+            (MACHINE.activation_out(op.result, view, box),),
             (lane_bytes(words),) * most.registers,
             compute,
             MACHINE.recorded(_lookup_slots, 1, 0, slots).cycles(words),
@@ -82,10 +72,10 @@ class WordLutKernel(_LutKernel):
     """One byte per word, entries of every type: a single command looks up all of them."""
 
     def grid(self, op: Lut) -> tuple[Axis, ...]:
-        return elementwise_grid(flat_view(op.type.shape))
+        return MACHINE.elementwise_grid(MACHINE.flat_view(op.type.shape))
 
     def work(self, op: Lut, box: Box) -> TileWork:
-        view, dims = flat_view(op.type.shape), extents(box)
+        view, dims = MACHINE.flat_view(op.type.shape), extents(box)
         strides = global_strides(view)
 
         def load(build: Build, address: int) -> None:

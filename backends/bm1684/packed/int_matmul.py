@@ -17,13 +17,6 @@ from bmcompiler.backends.bm1684.chip import CHIP, align_up, aligned_strides
 from bmcompiler.backends.bm1684.cycles import CYCLES
 from bmcompiler.backends.bm1684.instructions.transfers import Side, in_lane, transfer
 from bmcompiler.backends.bm1684.isa import Direction
-from bmcompiler.backends.bm1684.kernels.base import (
-    MAX_CHANNELS,
-    MAX_SIZE,
-    LocalKernel,
-    is_activation,
-    is_constant,
-)
 from bmcompiler.backends.bm1684.packed.conv_int import (
     QUAD,
     emit_sums,
@@ -33,6 +26,7 @@ from bmcompiler.backends.bm1684.packed.conv_int import (
 )
 from bmcompiler.backends.bm1684.packed.int_finish import Finish
 from bmcompiler.backends.lanes.facts import Shape, Strides
+from bmcompiler.backends.lanes.kernels.base import LocalKernel, is_activation, is_constant
 from bmcompiler.backends.lanes.kernels.conv_geometry import channel_groups
 from bmcompiler.backends.lanes.kernels.product import Product, product_of
 from bmcompiler.backends.lanes.windows import Geometry
@@ -91,8 +85,8 @@ class IntMatmulKernel(LocalKernel[Matmul]):
     def grid(self, op: Matmul) -> tuple[Axis, ...]:
         product = product_of(op)
         return (
-            Axis(product.rows, 4, MAX_SIZE),
-            Axis(product.columns, CHIP.lanes, MAX_CHANNELS),
+            Axis(product.rows, 4, CHIP.most_size),
+            Axis(product.columns, CHIP.lanes, CHIP.most_channels),
             Axis(len(product.pairs), 1, 1),
             Axis(1),
         )

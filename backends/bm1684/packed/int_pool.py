@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.backends.bm1684.build import Build, compact_bytes, extents, lane_bytes
-from bmcompiler.backends.bm1684.chip import aligned_strides
+from bmcompiler.backends.bm1684.chip import CHIP, aligned_strides
 from bmcompiler.backends.bm1684.instructions.packed import Number, Packed, emit_packed
 from bmcompiler.backends.bm1684.instructions.transfers import Side, convert, in_lane
 from bmcompiler.backends.bm1684.instructions.window import ONE, Integers, Place, depthwise, map_at
 from bmcompiler.backends.bm1684.isa import DataFormat, Eu
-from bmcompiler.backends.bm1684.kernels.base import dims4, plane
 from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.packed.int_cycles import packed_cycles
+from bmcompiler.backends.lanes.kernels.base import dims4
 from bmcompiler.backends.lanes.kernels.elementwise import result_buffer
 from bmcompiler.backends.lanes.kernels.pool_base import PoolKernel
 from bmcompiler.backends.lanes.kernels.sliding import Slide
@@ -145,7 +145,7 @@ def _words_in(op: AvgPool, slide: Slide) -> Buffer:
         if any(slide.frame):
             build.fill_local(address, slide.shape, 4, 0)
         first = address + 4 * (top * slide.shape[3] + left)
-        inner = in_lane(first, dims, aligned_strides(slide.shape), plane(address, slide.shape))
+        inner = in_lane(first, dims, aligned_strides(slide.shape), CHIP.plane(address, slide.shape))
         convert(build, Side(build.source(op.input) + start, dims, strides), inner, form)
 
     return Buffer(lane_bytes(slide.shape), "nchw", prod(dims), load)

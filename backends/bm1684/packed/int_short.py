@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.build import Build, compact_bytes, lane_bytes
 from bmcompiler.backends.bm1684.chip import CHIP, aligned_strides, channel_rows, pixel_strides
-from bmcompiler.backends.bm1684.cycles import LINEAR_STEPS
+from bmcompiler.backends.bm1684.cycles import CYCLES, LINEAR_STEPS
 from bmcompiler.backends.bm1684.instructions.functions import linear
 from bmcompiler.backends.bm1684.instructions.packed import Number, Packed, emit_packed, pack_words, pixel_bytes
 from bmcompiler.backends.bm1684.isa import Eu
-from bmcompiler.backends.bm1684.kernels.base import pass_cycles
 from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.packed.int_cycles import packed_cycles
 from bmcompiler.backends.bm1684.packed.int_finish import Finish, Sums, half_of
@@ -77,9 +76,9 @@ class ShortFinish:
     def cycles(self, dims: Shape) -> int:
         """Cycles of the commands after the sums, where numbers are found that need not be clipped (`numbers`)."""
         words = _words(dims)
-        floats = MACHINE.recorded(_to_float, 1).cycles(words) + pass_cycles(words, steps=LINEAR_STEPS)
+        floats = MACHINE.recorded(_to_float, 1).cycles(words) + CYCLES.pass_cycles(words, steps=LINEAR_STEPS)
         middle = self.finish.has_vector * MACHINE.recorded(_add_middle, 1, MIDDLE).cycles(words)
-        last = (self.lowered or self.finish.relu) * pass_cycles(dims, 1)
+        last = (self.lowered or self.finish.relu) * CYCLES.pass_cycles(dims, 1)
         return self.finish.part_cycles(dims) + _half_cycles(dims) + floats + middle + _byte_cycles(dims) + last
 
     def emit(self, build: Build, dims: Shape, sums: Sums, result: int, scratch: Sequence[int], vector: int) -> None:
