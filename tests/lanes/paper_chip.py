@@ -102,12 +102,15 @@ class PaperArithmetic:
 class PaperCycles:
     """A pixel of all lanes in a cycle."""
 
-    bytes_per_cycle = 8
+    bytes_per_cycle = 8.0
     tile_cycles = 20
 
     def pass_cycles(self, shape: Shape, item: int = 4, steps: int = 1) -> int:
         n, c, h, w = shape
         return steps * n * CHIP.channel_rows(0, c) * h * w
+
+    def unit_steps(self, unit: Unit, terms: int = 0) -> int:
+        return max(terms, 1)
 
     def window(self, shape: Shape, taps: tuple[int, int], stride: int, sums: bool, item: int = 4) -> int:
         return self.pass_cycles(shape) * taps[0] * taps[1]
@@ -118,11 +121,8 @@ class PaperCycles:
     def local_copy(self, shape: Shape, item: int = 4) -> int:
         return self.tile_cycles + self.pass_cycles(shape)
 
-    def bursts(self, run: int) -> int:
-        return -(-run // 32) * 32
-
     def load(self, runs: int, run: int) -> int:
-        return self.tile_cycles + runs * self.bursts(run) // self.bytes_per_cycle
+        return self.tile_cycles + runs * -(-run // 32) * 4
 
     store = load
 
