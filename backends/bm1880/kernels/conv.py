@@ -112,8 +112,8 @@ class ConvKernel(LocalKernel[Convolution]):
         rows, columns = self.windows(op)
         period = 0 if self.is_depthwise(op) else c // op.group
         return (
-            Axis(n, 1, MAX_TPU_DIM),
-            Axis(c, CHIP.lanes, period=period),
+            Axis(n, 1, CHIP.most_images),
+            Axis(c, CHIP.lanes, CHIP.most_channels, period=period),
             Axis(h, 1, rows.most()),
             Axis(w, 1, columns.most()),
         )
