@@ -47,7 +47,7 @@ class Kernel(Generic[OpT]):
     back.
     """
 
-    ops: ClassVar[tuple[type[TensorOp], ...]] = ()
+    ops: tuple[type[OpT], ...] = ()
     _rules: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls) -> None:
@@ -271,7 +271,8 @@ def kernel_table(kernels: Iterable[Kernel[Any]]) -> Mapping[type[Operation], Ker
     """Op class -> kernel. Raises ValueError when two kernels claim one op."""
     table: dict[type[Operation], Kernel[Any]] = {}
     for kernel in kernels:
-        for cls in kernel.ops:
+        ops: tuple[type[TensorOp], ...] = kernel.ops
+        for cls in ops:
             if cls in table:
                 raise ValueError(f"two kernels for {cls.opname}")
             table[cls] = kernel

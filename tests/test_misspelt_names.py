@@ -62,6 +62,7 @@ on(MaxPool, of_conv)                                # a rule for other ops
 legalizes(MaxPool)(drafts)
 COMMON.rule(MaxPool, scaling=Scaling.FREE)(builds)
 ConvKernel().one_group(pool)                        # a kernel for other ops
+class Other(LocalKernel[Conv]): ops = (MaxPool,)     # and one that says so
 Integers(itme=1, data_signed=True)                  # fields of instructions
 geometry.stridez
 run.comands

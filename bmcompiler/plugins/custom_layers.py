@@ -21,6 +21,7 @@ from bmcompiler.plugins.tables import Doors, PluginTable
 
 if TYPE_CHECKING:
     from bmcompiler.ir import Operation
+    from bmcompiler.ops.base import TensorOp
     from bmcompiler.target import Kernel
 
 GROUP = "bmcompiler.tensor_insts"
@@ -127,11 +128,12 @@ def register_kernel(target: str, sub_type: str = "") -> Callable[[_K], _K]:
     """
 
     def register(cls: _K) -> _K:
-        if not cls.ops or any((op.opname == CUSTOMIZED) != bool(sub_type) for op in cls.ops):
+        ops: tuple[type[TensorOp], ...] = cls.ops  # type: ignore[misc]  # typed by the class, the same for all kernels
+        if not ops or any((op.opname == CUSTOMIZED) != bool(sub_type) for op in ops):
             raise UnsupportedError(
                 f"kernel {cls.__name__} needs ops, and a sub type if and only if the op is `customized`"
             )
-        for op in cls.ops:
+        for op in ops:
             _kernels.add((target, op.opname, sub_type), cls)
         return cls
 

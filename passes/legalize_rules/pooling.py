@@ -66,7 +66,7 @@ def windows_of_windows(op: Pool, draft: Draft) -> Value | None:
     size, alone = op.kernel[axis], op.type.shape[2 + axis] == 1
     inner = next((d for d in range(isqrt(size), 1, -1) if size % d == 0), 1)
     plain = not any(op.pads) and not op.ceil_mode and op.kernel[1 - axis] == op.strides[1 - axis] == 1
-    if inner == 1 or not plain or _dilation(op) != (1, 1) or not (alone or op.strides[axis] == size):
+    if inner == 1 or not plain or op.taps() != (1, 1) or not (alone or op.strides[axis] == size):
         return None
     steps = [_only((length, length), axis) for length in (size // inner, inner)]
     x = op.input
@@ -132,8 +132,3 @@ def _across(op: Pool, axis: int) -> tuple[int, ...]:
 
 def _dilations(op: TensorOp) -> tuple[str, ...]:
     return ("dilations",) if isinstance(op, MaxPool) else ()
-
-
-def _dilation(op: TensorOp) -> tuple[int, int]:
-    down, across = getattr(op, "dilations", (1, 1))
-    return down, across

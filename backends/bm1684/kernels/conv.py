@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +23,6 @@ from bmcompiler.backends.lanes.kernels.fused_activation import activate, activat
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.codegen.tiling import Box, Buffer, TileWork
 from bmcompiler.ir import Value
-from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.nn import Conv, Convolution, Deconv
 from bmcompiler.target import rule
 
@@ -34,7 +33,7 @@ PAIR = 2
 class FloatConvKernel(ConvGeometry):
     """conv in fp32: one instruction per tile."""
 
-    ops: ClassVar[tuple[type[TensorOp], ...]] = (Conv,)
+    ops: tuple[type[Convolution], ...] = (Conv,)
 
     @rule("Input, weights, bias and result must be f32")
     def known_types(self, op: Convolution) -> bool:

@@ -7,7 +7,7 @@ one instruction sums them; deeper products add up chunks of 1024 rows, which are
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +32,6 @@ from bmcompiler.backends.lanes.kernels.fused_activation import activate, activat
 from bmcompiler.backends.lanes.kernels.product import Product, product_of
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.ir import Value
-from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.nn import Matmul
 from bmcompiler.target import rule
 
@@ -44,7 +43,7 @@ _MAX_COLUMNS = CHIP.most_size // ROW * ROW
 class FloatMatmulKernel(LocalKernel[Matmul]):
     """matmul: rows and columns of the result are tiled, one batch at a time; constants as operands are packed first."""
 
-    ops: ClassVar[tuple[type[TensorOp], ...]] = (Matmul,)
+    ops = (Matmul,)
 
     @rule("An operand must be an activation")
     def some_activation(self, op: Matmul) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +23,6 @@ from bmcompiler.backends.lanes.kernels.pool_base import PoolKernel
 from bmcompiler.backends.lanes.kernels.sliding import Slide
 from bmcompiler.backends.lanes.operands import Immediate, Words
 from bmcompiler.codegen.tiling import Box, Buffer
-from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.pool import AvgPool, MaxPool
 from bmcompiler.target import rule
 
@@ -35,7 +34,7 @@ _ONE = np.float32(1)
 class MaxPoolKernel(PoolKernel[MaxPool]):
     """max_pool of f32, i8 and u8: padding is the lowest number, and never wins."""
 
-    ops: ClassVar[tuple[type[TensorOp], ...]] = (MaxPool,)
+    ops = (MaxPool,)
     sums = False
 
     @rule("Input and result must be f32, i8 or u8")
@@ -67,7 +66,7 @@ class MaxPoolKernel(PoolKernel[MaxPool]):
 class FloatAvgPoolKernel(PoolKernel[AvgPool]):
     """avg_pool of f32: the sum of x * (1 / count) where all windows count as many positions, else sum * (1 / count)."""
 
-    ops: ClassVar[tuple[type[TensorOp], ...]] = (AvgPool,)
+    ops = (AvgPool,)
 
     @rule("Input and result must be f32")
     def known_types(self, op: AvgPool) -> bool:

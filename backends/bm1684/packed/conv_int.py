@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from functools import partial
 from math import prod
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +28,6 @@ from bmcompiler.codegen.groups.timeline import HIDDEN
 from bmcompiler.codegen.hazards import Range
 from bmcompiler.codegen.tiling import Box, Buffer, TileWork
 from bmcompiler.ir import Value
-from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.nn import Conv, Convolution, Deconv, Matmul
 from bmcompiler.target import Kernel, rule
 
@@ -39,7 +38,7 @@ QUAD = 4
 class IntConvKernel(ConvGeometry):
     """conv of i8 and u8: the sums in one instruction per tile, then what the mode says."""
 
-    ops: ClassVar[tuple[type[TensorOp], ...]] = (Conv,)
+    ops: tuple[type[Convolution], ...] = (Conv,)
     only_in_commands = ("scale", "rshift")
 
     def tiling_facts(self, op: Convolution) -> Hashable:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import prod
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +32,6 @@ from bmcompiler.backends.lanes.kernels.product import Product, product_of
 from bmcompiler.backends.lanes.windows import Geometry
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.numeric.quant_modes import ASYMMETRIC
-from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.nn import Matmul
 from bmcompiler.target import rule
 
@@ -46,7 +45,7 @@ _MAX_STEP = 4095  # W stride of a GDMA source (bm1684.md 5.10)
 class IntMatmulKernel(LocalKernel[Matmul]):
     """matmul of i8 and u8 with the modes of conv; the right operand may be an activation."""
 
-    ops: ClassVar[tuple[type[TensorOp], ...]] = (Matmul,)
+    ops = (Matmul,)
 
     @rule("The left operand must be an activation")
     def computed_left(self, op: Matmul) -> bool:

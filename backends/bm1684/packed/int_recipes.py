@@ -149,7 +149,7 @@ def _recipes(op: TensorOp) -> Iterator[tuple[Any, ...]]:
     elif isinstance(op, Prelu):
         yield prelu, dtype, op.multiplier, op.rshift, op.slope_rshift
     elif isinstance(op, (Relu, Maxs, Mins)):
-        yield (IntMachine.min if isinstance(op, Mins) else IntMachine.max), getattr(op, "value", 0)
+        yield (IntMachine.min if isinstance(op, Mins) else IntMachine.max), 0 if isinstance(op, Relu) else op.value
     elif isinstance(op, (Max, Min)):
         yield (IntMachine.max if isinstance(op, Max) else IntMachine.min,)
     else:

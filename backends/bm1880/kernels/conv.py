@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +32,6 @@ from bmcompiler.backends.bm1880.kernels.base import (
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.codegen.window import MAX_STEP, Need, WindowAxis, slide, window_axes
 from bmcompiler.ir import Value
-from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.nn import Conv, Convolution, Deconv
 from bmcompiler.target import rule
 
@@ -44,7 +43,7 @@ _SHARE = 131072
 class ConvKernel(LocalKernel[Convolution]):
     """conv: one instruction per tile; channels of a group are tiled by 32 lanes, rows and columns with halo."""
 
-    ops: ClassVar[tuple[type[TensorOp], ...]] = (Conv,)
+    ops: tuple[type[Convolution], ...] = (Conv,)
     only_in_commands = ("rshift",)
 
     @rule("Weights and bias must be constants, the input must not be one")

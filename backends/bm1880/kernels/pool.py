@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, TypeVar
+from typing import TypeVar
 
 from bmcompiler.backends.bm1880.bmkernel import (
     bmk1880_avg_pooling_param_t,
@@ -19,17 +19,15 @@ from bmcompiler.codegen.hazards import Range
 from bmcompiler.codegen.tile_kernels import SlidingKernel
 from bmcompiler.codegen.tiling import Box
 from bmcompiler.codegen.window import MAX_STEP
-from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.pool import AvgPool, MaxPool, Pool
 from bmcompiler.target import rule
 
 PoolT = TypeVar("PoolT", bound=Pool)
 
 
-class MaxPoolKernel(SlidingKernel[PoolT], LocalKernel[PoolT]):
-    """max_pool: padding counts as -128, which never wins (bm1880.md 8.2)."""
+class PoolKernel(SlidingKernel[PoolT], LocalKernel[PoolT]):
+    """Base: one window per channel."""
 
-    ops: ClassVar[tuple[type[TensorOp], ...]] = (MaxPool,)
     chip: LaneFacts
     most = (CHIP.most_images, CHIP.most_channels)
 
@@ -48,7 +46,7 @@ class MaxPoolKernel(SlidingKernel[PoolT], LocalKernel[PoolT]):
 
     @rule("Dilated pooling windows are not in the instruction")
     def no_dilation(self, op: PoolT) -> bool:
-        return getattr(op, "dilations", (1, 1)) == (1, 1)
+        return op.taps() == (1, 1)
 
     @rule("Every window must reach into the input, with at most 15 elements of padding on each side", got="pads")
     def padding_range(self, op: PoolT) -> bool:
@@ -73,10 +71,19 @@ class MaxPoolKernel(SlidingKernel[PoolT], LocalKernel[PoolT]):
         )
 
     def _emit_tile(self, op: PoolT, build: Build, fields: dict[str, object]) -> None:
+        raise TypeError(f"{type(self).__name__} has no command")
+
+
+class MaxPoolKernel(PoolKernel[MaxPool]):
+    """max_pool: padding counts as -128, which never wins (bm1880.md 8.2)."""
+
+    ops = (MaxPool,)
+
+    def _emit_tile(self, op: MaxPool, build: Build, fields: dict[str, object]) -> None:
         build.tpu(bmk1880_tpu_max_pooling, bmk1880_max_pooling_param_t(**fields))  # type: ignore[arg-type]
 
 
-class AvgPoolKernel(MaxPoolKernel[AvgPool]):
+class AvgPoolKernel(PoolKernel[AvgPool]):
     """avg_pool: window sum (padding counts as 0) times an unsigned constant, shifted."""
 
     ops = (AvgPool,)

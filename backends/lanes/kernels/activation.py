@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 from bmcompiler.backends.lanes.kernels.base import is_activation
 from bmcompiler.backends.lanes.kernels.elementwise import ElementwiseKernel
@@ -103,7 +103,7 @@ _WITH_ATTRIBUTES: dict[type[TensorOp], tuple[Callable[..., Register], tuple[str,
 class FunctionKernel(ElementwiseKernel[TensorOp]):
     """Functions of one tensor without attributes, or with those of the table; gelu in both forms."""
 
-    ops: ClassVar[tuple[type[TensorOp], ...]] = (*_PLAIN, *_WITH_ATTRIBUTES, Gelu)
+    ops: tuple[type[TensorOp], ...] = (*_PLAIN, *_WITH_ATTRIBUTES, Gelu)
 
     def recipe(self, op: TensorOp) -> tuple[Any, ...]:
         if isinstance(op, Gelu):

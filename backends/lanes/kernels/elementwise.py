@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import Any, ClassVar
+from typing import Any
 
 from bmcompiler.backends.lanes.build import LaneBuild
 from bmcompiler.backends.lanes.facts import LaneFacts, Shape, Strides
@@ -144,7 +144,7 @@ def result_buffer(chip: LaneFacts, value: Value, view: Shape, box: Box) -> Buffe
 class BinaryKernel(ElementwiseKernel[Binary]):
     """add, sub, mul, max, min, pow with broadcasting, add with the activation it carries; div, also of integers."""
 
-    ops: ClassVar[tuple[type[TensorOp], ...]] = (Add, Sub, Mul, Div, Max, Min, Pow)
+    ops: tuple[type[Binary], ...] = (Add, Sub, Mul, Div, Max, Min, Pow)
 
     @rule("Operands and result must be f32, of div also i8, u8, i16 or u16")
     def known_types(self, op: Binary) -> bool:

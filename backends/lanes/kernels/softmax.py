@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from bmcompiler.backends.lanes.kernels.reduction import ReductionKernel
 from bmcompiler.backends.lanes.recipes import reductions
 from bmcompiler.ops.activation import LogSoftmax, Softmax
-from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.gates import Hardmax
 
 
 class SoftmaxKernel(ReductionKernel[Softmax | LogSoftmax | Hardmax]):
     """softmax and log_softmax along any axis."""
 
-    ops: ClassVar[tuple[type[TensorOp], ...]] = (Softmax, LogSoftmax)
+    ops: tuple[type[Softmax | LogSoftmax | Hardmax], ...] = (Softmax, LogSoftmax)
 
     def axes(self, op: Softmax | LogSoftmax | Hardmax) -> tuple[int, ...]:
         return (op.axis % op.type.rank,)
