@@ -228,7 +228,7 @@ def test_lookup(source: str, out: str, shape: Any, lanes: int, seed: int) -> Non
 def test_more_tables_than_l2_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Some are used again while they are there, the others give way; all are right."""
     first = CHIP.l2_free[0]
-    monkeypatch.setattr("bmcompiler.backends.bm1684.l2.CHIP", replace(CHIP, l2_free=(first, first + 3500)))
+    monkeypatch.setattr("bmcompiler.backends.bm1684.tables.CHIP", replace(CHIP, l2_free=(first, first + 3500)))
     net = Net([(3, 5, 7)], dtype="i8")
     tables = [net.integers("i8", 256) for _ in range(5)]
     values = [net.inputs[0]]

@@ -1,4 +1,4 @@
-"""Geometry of convolutions, transposed ones included: channels, groups, windows (bm1684.md 6.1, 6.2)."""
+"""Geometry of convolutions, transposed ones included: channels, groups, windows."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class ConvGeometry(SlidingKernel[Convolution]):
 
 
 class DeconvGeometry(ConvGeometry):
-    """A convolution with flipped kernels over the input with stride - 1 zeros inserted (bm1684.md 6.1)."""
+    """A convolution with flipped kernels over the input with stride - 1 zeros inserted."""
 
     @rule("Strides must be between 1 and {kernel.most_distance} on both axes", got="strides")
     def stride_range(self, op: Convolution) -> bool:
@@ -187,7 +187,7 @@ class DeconvGeometry(ConvGeometry):
 
 
 def channel_groups(weight: np.ndarray, size: int) -> np.ndarray:
-    """(O, I, KH, KW) -> (O, KH * KW, I rounded up to a multiple of `size`) (bm1684.md 4.4)."""
+    """(O, I, KH, KW) -> (O, KH * KW, I rounded up to a multiple of `size`)."""
     o, i, kh, kw = weight.shape
     out = np.zeros((o, kh * kw, align_up(i, size)), weight.dtype)
     out[:, :, :i] = weight.reshape(o, i, -1).transpose(0, 2, 1)
