@@ -52,6 +52,8 @@ class ModuleOptions:
         pipeline: pass pipeline in place of the target's.
         quant_table: quantization table (`quant.mode_table`) that says how layers compute; written where there is none.
         io_dtype: "float" or "int8" inputs and outputs of an int8 net, None for the target's own.
+        max_error: percent that the worst group of output channels of an int8 net may be from float, whatever it costs.
+        max_cycles: how many times the cycles of the cheapest int8 program may be spent on accuracy.
         log: receives printed IR.
         progress: wraps long loops, called with (items, label, total); see `bmcompiler.cli.common.progress`.
     """
@@ -67,6 +69,8 @@ class ModuleOptions:
     pipeline: str | None = None
     quant_table: Path_ | None = None
     io_dtype: str | None = None
+    max_error: float | None = None
+    max_cycles: float | None = None
     print_ir_after: str | None = None
     verify_each: bool = False
     save_ir: Path_ | None = None
@@ -298,6 +302,8 @@ def pipeline_for(target: Target, options: ModuleOptions) -> Pipeline:
             f"--quant-table and --io-dtype belong to int8 with real scales; {target.name} in {precision} has none",
             remedy="leave out --quant-table and --io-dtype",
         )
+    aims = {"max_error": options.max_error, "max_cycles": options.max_cycles}
+    changes["quantize"] |= {name: value for name, value in aims.items() if value is not None}
     return Pipeline(tuple(replace(each, **changes.get(each.name, {})) for each in pipeline))
 
 

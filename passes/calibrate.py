@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bmcompiler.errors import CalibrationError, UsageError
 from bmcompiler.ir import Function, Module, Operation, Value
-from bmcompiler.ir.keys import INPUT_THRESHOLDS, TENSOR_NAME, THRESHOLD, THRESHOLD_SOURCE
+from bmcompiler.ir.keys import INPUT_THRESHOLDS, TENSOR_NAME, THRESHOLD, THRESHOLD_SOURCE, is_weight
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.absorb_qdq import stated
 from bmcompiler.passmanager import Pass, PassContext, PassResult
@@ -25,6 +25,10 @@ PROGRESS = "progress"
 POOL = "pool"
 """Key of `PassContext.options`: the `bmcompiler.parallel.Pool` that runs the samples; absent: this process does."""
 
+AUTO = "auto"
+CANDIDATES = "calibrate.candidates"
+"""Key of `PassContext.options`: by method, thresholds of all float values, in order (`float_values`)."""
+_DECIDING = frozenset(("sigmoid", "softmax", "hard_sigmoid", "log_softmax", "tanh"))
 _HARMLESS = 1.0
 
 
@@ -41,10 +45,13 @@ class Calibrate(Pass):
     3. Thresholds that the model states (`absorb-qdq`) stand over measured ones, and where there is neither table nor
        data they are the table.
     4. A tensor that was always 0 gets the threshold 1.
+    5. With method = auto the thresholds of all methods are kept (`CANDIDATES`) for quantize to choose from; meanwhile
+       they are those of mse. What leaves the net, or enters a sigmoid or softmax, is then never clipped: there the few
+       large values are what counts.
     """
 
     name = "calibrate"
-    method: str = field(default="kl", metadata={"choices": METHODS})
+    method: str = field(default="kl", metadata={"choices": (*METHODS, AUTO)})
     bins: int = 2048
     percentile: float = 99.99
 
@@ -80,8 +87,49 @@ class Calibrate(Pass):
     def _measure(self, module: Module, function: Function, ctx: PassContext) -> dict[Value, float]:
         from bmcompiler.quant.calibration import Settings, calibrate
 
+        if self.method == AUTO:
+            return self._measure_all(module, function, ctx)
         settings = Settings(self.method, self.bins, self.percentile)
-        return calibrate(module, function, ctx.data or {}, settings, ctx.options.get(PROGRESS), ctx.options.get(POOL))
+        return calibrate(module, function, ctx.data or {}, settings, ctx.options.get(PROGRESS))
+
+    def _measure_all(self, module: Module, function: Function, ctx: PassContext) -> dict[Value, float]:
+        """Rule 5."""
+        from bmcompiler.quant.calibration import collect
+        from bmcompiler.quant.data import check_data
+        from bmcompiler.quant.histogram import threshold
+
+        arrays = check_data(function, ctx.data or {})
+        histograms = collect(module, function, arrays, self.bins, ctx.options.get(PROGRESS))
+        whole = never_clipped(function)
+        found = {
+            method: {
+                value: threshold(counts, "max" if value in whole else method, self.percentile)
+                for value, counts in histograms.items()
+            }
+            for method in METHODS
+        }
+        values = float_values(function)
+        ctx.options[CANDIDATES] = {method: [by[value] for value in values] for method, by in found.items()}
+        return found["mse"]
+
+
+def float_values(function: Function) -> list[Value]:
+    """The values that have thresholds, in order."""
+    results = (result for op in _computing(function) for result in op.results)
+    return [value for value in (*function.arguments, *results) if value.type.is_float]
+
+
+def never_clipped(function: Function) -> set[Value]:
+    """Outputs and operands of sigmoid and softmax, and what these are by ops that only hand values on."""
+    left = [*function.returned, *(op.operands[0] for op in _computing(function) if op.short_name in _DECIDING)]
+    found: set[Value] = set()
+    while left:
+        value = left.pop()
+        if value not in found:
+            found.add(value)
+            if isinstance(value.op, TensorOp) and value.op.moves_only:
+                left += [operand for operand in value.op.operands if not is_weight(operand)]
+    return found
 
 
 def _stated(function: Function) -> dict[Value, float]:
@@ -113,6 +161,11 @@ def thresholds(function: Function) -> dict[Value, float]:
                 )
             found[result] = threshold or 0.0
     return found
+
+
+def set_thresholds(function: Function, found: Sequence[float]) -> None:
+    """Store thresholds of `float_values`."""
+    _store(function, dict(zip(float_values(function), found)))
 
 
 def make_table(module: Module) -> CalibrationTable:

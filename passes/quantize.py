@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, cast
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ir.keys import THRESHOLD_SOURCE
-from bmcompiler.numeric.quant_modes import MODES
+from bmcompiler.numeric.quant_modes import LOW, MODES
 from bmcompiler.ops import need_tensor_ops
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.calibrate import tensor_names, thresholds
+from bmcompiler.passes.calibrate import CANDIDATES, MEASURED, make_table, tensor_names, thresholds
 from bmcompiler.passes.quantization.base import NoInt8Form, Rule, Scaling, is_constant
 from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.islands import pointless_islands
@@ -23,6 +23,10 @@ from bmcompiler.passmanager import Pass, PassContext, PassResult
 
 if TYPE_CHECKING:
     from bmcompiler.passes.quantization.scale.integer_layer import Layer
+
+
+_SAMPLES = 8
+"""On which methods of calibration are compared."""
 
 
 @dataclass(frozen=True)
@@ -35,13 +39,16 @@ class Quantize(Pass):
        the borders, each made once per value.
     3. Cheap ops between layers on the CPU go there too (`quantization.islands`).
     4. Float inputs that an int8 op reads become i8 with their quantization; outputs are what their producers make.
+    5. How each layer computes is chosen by what it does to the outputs (`quantization.choice`): by default every
+       output channel is within 2 percent of float if that costs at most a quarter more cycles, and none is ruined at
+       any cost. `max_error` (percent) or `max_cycles` (over the cheapest) ask for other things. A layer may be float
+       (on the host, where the chip has none). A file `table` forces what it says; where there is none, it is written.
 
-    With scheme = scale tensors are i8 or u8 with real scales (`quantization.scale`), and
-    5. convolutions and inner products have one of the three modes of `quant_modes`: `mode`, or with "auto" the one with
-       the fewest cycles whose output error is at most `budget` percent above the least (`scale.choice`). A file
-       `table` forces what it says; where there is none yet, it is written.
+    With scheme = scale tensors are i8 or u8 with real scales (`quantization.scale`), convolutions and inner products
+    have one of the three modes of `quant_modes`: `mode`, or with "auto" what rule 5 chooses, and
     6. What stays in float runs on the chip if that has float instructions; inputs and outputs stay float too, unless
        `io` is "integer".
+    7. Where calibrate kept the thresholds of several methods, those are used whose integers do least to the outputs.
 
     Options: `scheme` is "shift" (powers of two) or "scale"; `skip` names source layers or tensors that stay in float;
     `strict_table` keeps every threshold that a table names, at the cost of rescaling (the vendor's way); `report` logs
@@ -52,7 +59,8 @@ class Quantize(Pass):
     scheme: str = field(default="shift", metadata={"choices": ("shift", "scale")})
     mode: str = field(default="auto", metadata={"choices": ("auto", *MODES)})
     io: str = field(default="float", metadata={"choices": ("float", "integer")})
-    budget: float = 0.5
+    max_error: float = 0.0
+    max_cycles: float = 0.0
     table: str = ""
     skip: tuple[str, ...] = ()
     strict_table: bool = False
@@ -70,39 +78,63 @@ class Quantize(Pass):
 
     def _function(self, module: Module, function: Function, ctx: PassContext) -> Building[Any]:
         in_float = self._skipped(function)
-        if self.scheme == "shift":
-            low, _ = self._settled(module, function, ctx, Shifts(), in_float)
-        else:
-            low = self._with_modes(module, function, ctx, in_float)
+        self._choose_thresholds(module, function, ctx, in_float)
+        low = self._with_choice(module, function, ctx, in_float)
         if self.report:
             for op, text in low.reports.items():
                 ctx.log(f"{op.label} ({op.short_name}): {text}")
         return low
 
-    def _with_modes(
+    def _choose_thresholds(
+        self, module: Module, function: Function, ctx: PassContext, in_float: Mapping[Operation, str]
+    ) -> None:
+        """Rule 7."""
+        candidates = ctx.options.pop(CANDIDATES, None)
+        if candidates is None or ctx.data is None:
+            return
+        from bmcompiler.passes.quantization.choice.reference import Reference
+        from bmcompiler.passes.quantization.choice.thresholds import best_method
+        from bmcompiler.passes.quantization.scale.scheme import Scales
+        from bmcompiler.quant.data import some_steps
+
+        def lower() -> Building[Any]:
+            scheme: Scheme = Scales(dict.fromkeys(function.ops, LOW)) if self.scheme == "scale" else Shifts()
+            return self._settled(module, function, ctx, scheme, dict(in_float))[0]
+
+        reference = Reference(module, function, some_steps(function, ctx.data, _SAMPLES))
+        ctx.notes.append(best_method(function, candidates, reference, lower))
+        if ctx.table is ctx.options.get(MEASURED):
+            ctx.table = ctx.options[MEASURED] = make_table(module)
+
+    def _with_choice(
         self, module: Module, function: Function, ctx: PassContext, skipped: dict[Operation, str]
     ) -> Building[Any]:
         """Rule 5."""
-        from bmcompiler.passes.quantization.scale.decide import DECIDED, decide, decided, rows
+        from bmcompiler.passes.quantization.choice.chooser import Aim, Ways
+        from bmcompiler.passes.quantization.choice.cost import host_cycles
+        from bmcompiler.passes.quantization.choice.decide import DECIDED, Wanted, decide, decided, rows
         from bmcompiler.passes.quantization.scale.scheme import Scales
         from bmcompiler.quant.mode_table import save_modes
 
         layers: dict[Hashable, Layer] = {}
+        real = self.scheme == "scale"
+
+        def scheme(modes: Mapping[Operation, str], integer_io: bool = False) -> Scheme:
+            return Scales(modes, integer_io, layers=layers) if real else Shifts()
 
         def lower(
             modes: Mapping[Operation, str], in_float: Mapping[Operation, str]
         ) -> tuple[Building[Any], set[Operation]]:
-            return self._settled(module, function, ctx, Scales(modes, layers=layers), dict(in_float))
+            return self._settled(module, function, ctx, scheme(modes), dict(in_float))
 
-        choice = decide(
-            module, function, ctx, lower, mode=self.mode, budget=self.budget / 100, table=self.table, in_float=skipped
-        )
+        ways = Ways(Scales.rules, MODES) if real else Ways(Shifts.rules, ("int8",), host_cycles, worth=1.0, steep=False)
+        aim = Aim(self.max_error / 100 or None, self.max_cycles or None)
+        choice = decide(module, function, ctx, lower, Wanted(self.mode, aim, self.table, ways), skipped)
         ctx.notes += choice.notes
-        scheme = Scales(choice.modes, self.io == "integer", layers=layers)
-        low, accepted = self._settled(module, function, ctx, scheme, {**skipped, **choice.in_float})
-        found = list(rows(function, choice, low, accepted, ctx.target))
+        whole = scheme(choice.modes, self.io == "integer")
+        low, accepted = self._settled(module, function, ctx, whole, {**skipped, **choice.in_float})
         if self.table and not Path(self.table).exists():
-            save_modes(self.table, found)
+            save_modes(self.table, rows(function, choice, low, accepted, ctx.target))
             ctx.notes.append(f"quantization table written to {self.table}")
         ctx.options[DECIDED] = decided(function, choice)
         return low
@@ -155,12 +187,13 @@ class Quantize(Pass):
             if is_constant_op(op):
                 continue
             low.location = op.location
-            rule = rule_of(op)
+            rule, before = rule_of(op), len(low.new.ops)
             reason = in_float.get(op) or (_no_rule(op) if rule is None else _apply(rule, cast(TensorOp, op), low))
             if reason is None:
                 accepted.add(op)
             else:
                 low.in_float(op, reason)
+            low.made[op] = low.new.ops[before:]
         low.finish(function)
         return low, accepted
 

@@ -44,7 +44,7 @@ class Bm1684Target(LaneTarget["Bm1684Program"]):
         if precision == "f32":
             return f"{before}{joined},dead-code{groups}"
         slots = ",fill-image-slots" if level > 1 else ""
-        return f"{before},calibrate{{method=mse}},quantize{{scheme=scale}},dead-code{joined}{slots}{groups}"
+        return f"{before},equalize,calibrate{{method=auto}},quantize{{scheme=scale}},dead-code{joined}{slots}{groups}"
 
     def program(self) -> type[Bm1684Program]:
         from bmcompiler.backends.bm1684.codegen import Bm1684Program

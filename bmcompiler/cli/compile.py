@@ -64,6 +64,19 @@ class _TargetOption(click.Option):
     type=click.Choice(["float", "int8"]),
     help="Inputs and outputs of an int8 net [default: float] (targets with real scales).",
 )
+@click.option(
+    "--max-error",
+    metavar="PERCENT",
+    type=click.FloatRange(0, min_open=True),
+    help="How far an output channel may be from float in int8, at any cost [default: 2, if it takes at most a quarter "
+    "more cycles].",
+)
+@click.option(
+    "--max-cycles",
+    metavar="FACTOR",
+    type=click.FloatRange(1),
+    help="How many times the cycles of the cheapest int8 program accuracy may cost.",
+)
 @click.option("--outputs", metavar="A,B", help="Cut the net at these tensors; they become its outputs.")
 @click.option(
     "--opt", type=click.IntRange(0, 2), default=2, show_default=True, help="0: serial; 1: transfers overlap; 2: all."
@@ -91,6 +104,8 @@ def cli(
     method: str | None,
     quant_table: Path | None,
     io_dtype: str | None,
+    max_error: float | None,
+    max_cycles: float | None,
     outputs: str | None,
     opt: int,
     pipeline: str | None,
@@ -135,6 +150,8 @@ def cli(
         method=method,
         quant_table=quant_table,
         io_dtype=io_dtype,
+        max_error=max_error,
+        max_cycles=max_cycles,
         outputs=None if outputs is None else [part.strip() for part in outputs.split(",") if part.strip()],
         opt=opt,
         pipeline=pipeline,

@@ -149,3 +149,14 @@ def batches(
     count = len(data[first])
     for step in range(-(-count // sizes[first])) if steps is None else steps:
         yield {name: take(array, step * sizes[name], (step + 1) * sizes[name]) for name, array in data.items()}
+
+
+def some_steps(function: Function, data: Data, count: int) -> list[Mapping[str, Array]]:
+    """Inputs of up to `count` runs of a net, from all over the samples. Raises CalibrationError as `check_data`."""
+    arrays = check_data(function, data)
+    shapes = {name: value.shape for name, value in zip(function.input_names, function.arguments)}
+    sizes = {name: shape[0] if shape else 1 for name, shape in shapes.items()}
+    steps = min((-(-len(array) // sizes[name]) for name, array in arrays.items()), default=1)
+    count = min(count, steps)
+    chosen = [(2 * k + 1) * steps // (2 * count) for k in range(count)]
+    return [{n: a.reshape(shapes[n]) for n, a in step.items()} for step in batches(arrays, sizes, chosen)]

@@ -49,6 +49,7 @@ class Building(Generic[F]):
         self.constants: dict[Value, Value] = {}
         self.location: tuple[str, ...] = ()
         self.reports: dict[Operation, str] = {}
+        self.made: dict[Operation, list[Operation]] = {}
         for argument in function.arguments:
             if argument.dtype == "f32" and integer_io:
                 self.ints[argument] = self.new.body.add_argument(self.type_of(argument.shape, self.wanted(argument)))
@@ -88,6 +89,8 @@ class Building(Generic[F]):
         """Mark an op of the new function that stays in float."""
         raise no_scheme(self)
 
+    asked_for_io = False
+    """Whether `integer_io` is a wish: then inputs are integers even where only float ops read them."""
     rounding: Mapping[str, Any] = {}
     """Attributes of `quantize`."""
 
@@ -185,7 +188,7 @@ class Building(Generic[F]):
         """Note what the user should know of an op; the last text counts."""
         self.reports[op] = text
 
-    # -- what the pass uses ---------------------------------------------------------------------------------------
+    # -- what the pass uses; `made`: new ops by the old op that they stand for ----------------------------------------
     def mark(self) -> Mark:
         """A point to go back to."""
         return len(self.new.ops), len(self.ints), len(self.reals), len(self.others), len(self.constants)
@@ -237,7 +240,11 @@ class Building(Generic[F]):
         self.new.set_outputs(outputs, function.output_names)
         for old, argument in zip(function.arguments, self.new.arguments):
             users = argument.users
-            if old in self.ints and all(op.short_name in ("dequantize", "return") for op in users):
+            if (
+                old in self.ints
+                and not self.asked_for_io
+                and all(op.short_name in ("dequantize", "return") for op in users)
+            ):
                 argument.type = old.type
                 for op in [op for op in users if op.short_name == "dequantize"]:
                     op.result.replace_all_uses_with(argument)

@@ -13,6 +13,7 @@ from bmcompiler.ir import Function, Operation, Value
 from bmcompiler.ops.activation import Clip
 from bmcompiler.passes.quantization.base import Scaling, is_constant
 from bmcompiler.passes.quantization.formulas import constant_threshold, product_threshold
+from bmcompiler.passes.quantization.levels import reach
 
 
 @dataclass
@@ -48,7 +49,9 @@ def make_plan(
        threshold take it directly, also through ops of rule 2 that alone read them; the others are rescaled.
     4. clip with lower bound 0 that alone reads its operand: the operand's threshold becomes at most the upper bound,
        and saturation enforces the bound. Otherwise a look-up table does.
-    5. The values in `exact` keep their calibrated threshold; rules 1 to 4 do not apply to them.
+    5. What only a function reads that levels off has no larger threshold than it can tell (`levels`): most of the range
+       of such an operand may lie where the result is constant.
+    6. The values in `exact` keep their calibrated threshold; rules 1 to 5 do not apply to them.
 
     Args:
         scaling: how the threshold of an op's result comes about.
@@ -76,6 +79,9 @@ class _Planner:
             return
         if op.short_name == "relu" and how is Scaling.KEEPS:
             self._push_alone(op.operands[0], self.plan.thresholds[op.result])
+        far = None if is_constant(op.operands[0]) else reach(op, self.plan.thresholds[op.results[0]])
+        if far is not None and far < self._of(op.operands[0]):
+            self._push_alone(op.operands[0], far)
         if how is Scaling.KEEPS:
             self.plan.keeping.add(op)
             self._set(op, self._of(op.operands[0]))

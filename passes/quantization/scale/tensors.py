@@ -29,6 +29,7 @@ class Tensors(Forms[Format]):
     so far, for lowerings of one net to share.
     """
 
+    asked_for_io = True
     rounding: Mapping[str, Any] = {"rounding": "away"}
 
     def __init__(

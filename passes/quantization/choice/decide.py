@@ -3,30 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from bmcompiler.errors import FileFormatError
 from bmcompiler.ir import Function, Module, Operation
 from bmcompiler.ir.keys import FLOAT_NOTE
-from bmcompiler.numeric.quant_modes import LOW, MODES
 from bmcompiler.ops.modes import Products
-from bmcompiler.passes.calibrate import tensor_names
+from bmcompiler.passes.calibrate import PROGRESS, tensor_names, thresholds
 from bmcompiler.passes.quantization.base import is_constant
 from bmcompiler.passes.quantization.building import Building
-from bmcompiler.passes.quantization.scale.choice import Choice, Chooser, Lower
-from bmcompiler.passes.quantization.scale.cost import cycles, macs
-from bmcompiler.passes.quantization.scale.measure import Reference
-from bmcompiler.passes.quantization.scale.rules import SCALE_RULES
+from bmcompiler.passes.quantization.choice.chooser import Aim, Choice, Chooser, Lower, Ways
+from bmcompiler.passes.quantization.choice.cost import cycles, macs
+from bmcompiler.passes.quantization.choice.hostile import hostile
+from bmcompiler.passes.quantization.choice.reference import Reference
+from bmcompiler.passes.quantization.scheme import array_of
 from bmcompiler.passmanager import PassContext
+from bmcompiler.quant.data import some_steps
 from bmcompiler.quant.mode_table import Row, load_modes
 from bmcompiler.target import Target
 
 DECIDED = "quantize.modes"
 """Key of `PassContext.options`: mode by layer name, decided for the net in another input shape."""
-_PRODUCTS = 2 << 30
-"""Products that all samples of a measurement have together, at most (but one sample is always taken)."""
-_SAMPLES = 8
+_PRODUCTS = 16 << 30
+"""Products that all samples of a measurement have together, at most (but some are always taken)."""
+_SAMPLES = (4, 8)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What options of the pass ask for.
+
+    mode: of all layers, or "auto". table: file that says, or is told, what is decided. ways: the scheme's.
+    """
+
+    mode: str
+    aim: Aim
+    table: str
+    ways: Ways
 
 
 def decide(
@@ -34,39 +50,45 @@ def decide(
     function: Function,
     ctx: PassContext,
     lower: Lower,
-    *,
-    mode: str,
-    budget: float,
-    table: str,
+    wanted: Wanted,
     in_float: Mapping[Operation, str],
 ) -> Choice:
     """The mode of each layer.
 
     1. What the file `table` says, where it exists, counts first; then what was decided for another input shape.
-    2. `mode` for all others; "auto" measures on the calibration data (`choice`), and without data takes "low", which
+    2. With "auto", ops that integers do not suit are float (`hostile`).
+    3. `mode` for all others; "auto" measures on the calibration data (`choice`), and without data takes "low", which
        costs least and mostly loses little.
 
     Raises FileFormatError for a table with lines that do not fit the net.
     """
-    names = layer_names(function)
+    names, mode, table = layer_names(function), wanted.mode, wanted.table
     given = {**ctx.options.get(DECIDED, {}), **_from_table(table, set(names.values()))}
     choice = Choice()
     for op, name in names.items():
-        if given.get(name) == "float" and op not in in_float and SCALE_RULES.of(type(op)) is not None:
+        if given.get(name) == "float" and op not in in_float and wanted.ways.rules.of(type(op)) is not None:
             choice.in_float[op] = "the quantization table says so" if table else "decided for another input shape"
-        elif given.get(name) in MODES:
+        elif given.get(name) in wanted.ways.modes:
             choice.modes[op] = given[name]
+    if mode == "auto":
+        for op, reason in hostile(
+            function, thresholds(function), partial(array_of, module), steep=wanted.ways.steep
+        ).items():
+            if names.get(op) not in given and op not in in_float and wanted.ways.rules.of(type(op)) is not None:
+                choice.in_float[op] = reason
     kept = {**in_float, **choice.in_float}
     has_modes = [op for op in names if isinstance(op, Products) and is_constant(op.operands[1])]
     left = [op for op in has_modes if op not in choice.modes and op not in kept]
     if mode != "auto" or not left or ctx.data is None:
-        default = LOW if mode == "auto" else mode
+        default = wanted.ways.modes[0] if mode == "auto" else mode
         choice.modes = {**dict.fromkeys((op for op in function.ops if op not in kept), default), **choice.modes}
         if mode == "auto" and left and ctx.data is None:
-            choice.notes.append("quantization modes: low, as there are no calibration data to measure others with")
+            text = f"quantization modes: {default}, as there are no calibration data to measure others with"
+            choice.notes += [text] if len(wanted.ways.modes) > 1 else []
         return choice
     reference = Reference(module, function, _steps(function, ctx))
-    found = Chooser(function, reference, lower, ctx.target, budget).choose(choice.modes, kept)
+    chooser = Chooser(function, reference, lower, ctx.target, wanted.ways, ctx.options.get(PROGRESS))
+    found = chooser.choose(wanted.aim, choice.modes, kept)
     found.in_float = {**choice.in_float, **found.in_float}
     return found
 
@@ -116,15 +138,6 @@ def _from_table(table: str, names: set[str]) -> dict[str, str]:
 
 
 def _steps(function: Function, ctx: PassContext) -> list[Mapping[str, Any]]:
-    """Inputs of a few runs, from all over the samples: up to 8, fewer for large nets."""
-    from bmcompiler.quant.data import batches, check_data
-
-    arrays = check_data(function, ctx.data or {})
-    sizes = {n: v.shape[0] if v.shape else 1 for n, v in zip(function.input_names, function.arguments)}
-    shapes = {n: v.shape for n, v in zip(function.input_names, function.arguments)}
-    count = min(_SAMPLES, max(1, _PRODUCTS // max(1, sum(map(macs, function.ops)))))
-    steps = min((-(-len(array) // sizes[n]) for n, array in arrays.items()), default=1)
-    count = min(count, steps)
-    chosen = [(2 * k + 1) * steps // (2 * count) for k in range(count)]
-    found = batches(arrays, sizes, chosen)
-    return [{n: a.reshape(shapes[n]) for n, a in step.items()} for step in found]
+    """Inputs of a few runs, from all over the samples: 8, or 4 of large nets."""
+    count = min(_SAMPLES[1], max(_SAMPLES[0], _PRODUCTS // max(1, sum(map(macs, function.ops)))))
+    return some_steps(function, ctx.data or {}, count)

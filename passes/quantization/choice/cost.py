@@ -31,3 +31,13 @@ def rough_cycles(op: Operation) -> int:
 def macs(op: Operation) -> int:
     """Products that an op sums, 0 for ops that sum none."""
     return op.macs() if isinstance(op, TensorOp) else 0
+
+
+_HOST = 20_000
+"""Cycles of the device that an op on the host takes at the least: both wait for each other, and data go through global
+memory. It, and the rates below, order choices, nothing else."""
+
+
+def host_cycles(op: Operation, target: Target | None) -> int:
+    """What a float op costs on the host, in cycles of the device, roughly."""
+    return _HOST + macs(op) // 2 + 8 * sum(result.type.size for result in op.results)

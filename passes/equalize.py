@@ -1,0 +1,177 @@
+"""Channels of like range: factors that move from one layer into the next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmcompiler.interpreter import run_function
+from bmcompiler.ir import Function, Module, Operation, Value
+from bmcompiler.ir.keys import STATED, is_weight
+from bmcompiler.passes.channel_scales import ChannelScales, Layer
+from bmcompiler.passes.rewriting import make
+from bmcompiler.passmanager import Pass, PassContext, PassResult
+from bmcompiler.quant.data import some_steps
+
+SCALES = "equalize.factors"
+"""Key of `PassContext.options`: factors found for the net in its first input shape."""
+_ROUNDS = 12
+_MOST = 2.0**7
+"""The largest factor, and one over the smallest."""
+_SAMPLES = 32
+_TINY = 1e-12
+
+
+@dataclass(frozen=True)
+class Equalize(Pass):
+    """Make channels alike, so that one scale per tensor serves them all; the float net computes the same.
+
+    1. Where only layers and functions f with f(s * x) = s * f(x) lie between, a channel is multiplied by a factor in
+       the layer that makes it and divided in those that read it (`channel_scales`; cross-layer equalization, Nagel et
+       al. 2019, "Data-Free Quantization Through Weight Equalization and Bias Correction"). The factors bring together
+       what a channel needs in the layers that make it, in the values themselves, and in the layers that read it.
+    2. Weights that only ever meet a channel that was 0 on all samples are cut to the range of the others of their
+       layer: they would set its scale and change nothing.
+
+    Both need samples. With a calibration table, and for models that state their scales, nothing is done: tables speak
+    of the network as it is.
+    """
+
+    name = "equalize"
+    dead: bool = field(default=True, metadata={"doc": "rule 2"})
+
+    def run(self, module: Module, ctx: PassContext) -> PassResult:
+        if ctx.table is not None and SCALES not in ctx.options:
+            return PassResult(False)
+        changed = False
+        for function in module.functions:
+            if ctx.data is not None and STATED not in function.attributes:
+                changed |= _Equalizer(module, function).run(ctx, self.dead)
+        return PassResult(changed)
+
+
+class _Equalizer:
+    def __init__(self, module: Module, function: Function) -> None:
+        self.module, self.function = module, function
+        self.channels = ChannelScales(function, self._constant)
+        self.layers = [
+            Layer(each.op, self.channels.roots(each.reads), self.channels.roots(each.makes), each.matrix)
+            for each in self.channels.layers
+        ]
+
+    def _constant(self, value: Value) -> NDArray[np.float32] | None:
+        return self.module.weights[value.op.attributes["key"]] if is_weight(value) and value.op is not None else None
+
+    def run(self, ctx: PassContext, dead: bool) -> bool:
+        known: tuple[NDArray[np.float64], NDArray[np.bool_]] | None = ctx.options.get(SCALES)
+        if known is None:
+            ranges = self._ranges(ctx)
+            known = ctx.options[SCALES] = self._factors(ranges), ranges == 0
+        factors, silent = known
+        if len(factors) != len(self.channels.parents):
+            return False  # another input shape made another net of it
+        silent = silent & (np.arange(len(silent)) > 0)
+        changed = False
+        for layer in self.layers:
+            changed |= self._rewrite(layer, factors, silent if dead else np.zeros_like(silent))
+        return changed
+
+    # -- what channels need ----------------------------------------------------------------------------------------
+    def _ranges(self, ctx: PassContext) -> NDArray[np.float64]:
+        """Largest magnitude of each factor's channels, over their values, each value relative to its largest."""
+        steps = some_steps(self.function, ctx.data or {}, _SAMPLES)
+        peaks: dict[Value, NDArray[np.float64]] = {}
+
+        def observe(value: Value, array: NDArray[Any]) -> None:
+            if value in self.channels.ids and value.type.is_float:
+                axis = self.channels.ids[value][0]
+                rows = np.abs(np.moveaxis(array, axis, 0).reshape(array.shape[axis], -1)).max(axis=1, initial=0.0)
+                peaks[value] = np.maximum(peaks.get(value, 0.0), np.nan_to_num(rows))
+
+        for step in steps:
+            run_function(self.module, self.function, step, observe)
+        found = np.zeros(len(self.channels.parents))
+        for value, peak in peaks.items():
+            producer = value.op
+            if producer is not None and len(value.uses) == 1 and value.users[0].short_name == "relu":
+                continue  # what is below 0 there goes no further
+            np.maximum.at(
+                found, self.channels.roots(self.channels.ids[value][1]), peak / max(peak.max(initial=0.0), _TINY)
+            )
+        return found
+
+    def _factors(self, ranges: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Rule 1: a factor by root, 1 for root 0 and for channels that no layer reads or makes."""
+        factors = np.ones_like(ranges)
+        live = ranges > 0
+        for _ in range(_ROUNDS):
+            made, read = np.zeros_like(ranges), np.zeros_like(ranges)
+            for layer in self.layers:
+                matrix = _scaled(layer, factors)
+                alive = live[layer.reads] | (layer.reads == 0)
+                rows = matrix.max(axis=2).reshape(-1)
+                columns = matrix.max(axis=1).reshape(-1)
+                np.maximum.at(made, layer.makes, rows / max(rows.max(initial=0.0), _TINY))
+                peak = columns[alive].max(initial=0.0) if alive.any() else columns.max(initial=0.0)
+                np.maximum.at(read, layer.reads, np.minimum(columns / max(peak, _TINY), 1.0))
+            scaled = ranges * factors
+            spread = scaled / max(scaled[1:].max(initial=0.0), _TINY)
+            both = np.sqrt(np.maximum(made, _TINY) * np.maximum(spread, _TINY))
+            moves = (made > _TINY) & (read > _TINY) & live
+            moves[0] = False
+            step = np.where(moves, np.sqrt(np.maximum(read, _TINY) / np.maximum(both, _TINY)), 1.0)
+            factors = np.clip(factors * np.sqrt(step), 1 / _MOST, _MOST)
+        factors[0] = 1.0
+        return factors
+
+    # -- rewriting -------------------------------------------------------------------------------------------------
+    def _rewrite(self, layer: Layer, factors: NDArray[np.float64], silent: NDArray[np.bool_]) -> bool:
+        reads, makes = factors[layer.reads], factors[layer.makes]
+        dead = silent[layer.reads]
+        if (reads == 1).all() and (makes == 1).all() and not dead.any():
+            return False
+        op = layer.op
+        weight = self._constant(op.operands[1])
+        assert weight is not None  # `ChannelScales` took the layer for its weights
+        scaled = _times(op, weight.astype(np.float64), 1 / reads, makes)
+        if dead.any() and not dead.all():
+            limit = float(np.abs(_times(op, scaled, (~dead).astype(np.float64), np.ones_like(makes))).max())
+            cut = _times(op, np.ones_like(scaled), np.where(dead, limit, np.inf), np.ones_like(makes))
+            scaled = np.clip(scaled, -cut, cut)
+        self._replace(op, 1, scaled.astype(np.float32))
+        if len(op.operands) > 2:
+            bias = self._constant(op.operands[2])
+            assert bias is not None
+            self._replace(op, 2, (bias * makes.reshape(bias.shape)).astype(np.float32))
+        return True
+
+    def _replace(self, op: Operation, index: int, array: NDArray[np.float32]) -> None:
+        old = op.operands[index]
+        key = self.module.weights.add(old.op.attributes["key"] if old.op is not None else op.label, array)
+        new = make("weight", (), {"key": key}, [old.type], op.location)
+        self.function.body.insert_before(op, new)
+        op.set_operand(index, new.result)
+
+
+def _scaled(layer: Layer, factors: NDArray[np.float64]) -> NDArray[np.float64]:
+    groups, outputs, inputs = layer.matrix.shape
+    made = factors[layer.makes].reshape(groups, outputs, 1)
+    return layer.matrix * made / factors[layer.reads].reshape(groups, 1, inputs)
+
+
+def _times(op: Operation, weight: NDArray[np.float64], reads: NDArray[np.float64], makes: NDArray[np.float64]) -> Any:
+    """Weights of a layer times a factor per channel read and one per channel made."""
+    groups = op.attributes.get("group", 1)
+    if op.short_name == "scale":
+        return weight * (reads * makes).reshape(weight.shape)
+    if op.short_name == "matmul":
+        rows, columns = (makes, reads) if op.attributes.get("transpose_right") else (reads, makes)
+        return weight * rows[:, None] * columns
+    taps = weight.reshape(groups, -1, *weight.shape[1:])  # (groups, outputs, inputs, ...) or for deconv the other way
+    first, second = (makes, reads) if op.short_name == "conv" else (reads, makes)
+    ones = (1,) * (weight.ndim - 2)
+    both = first.reshape(groups, -1, 1, *ones) * second.reshape(groups, 1, -1, *ones)
+    return (taps * both).reshape(weight.shape)

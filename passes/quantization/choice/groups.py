@@ -1,0 +1,93 @@
+"""Output groups: channels of the outputs of a net that are of one kind, whose errors are looked at together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Outputs = Mapping[str, NDArray[Any]]
+_MOST_CHANNELS = 128
+"""An axis with more positions than this holds places, or classes, rather than channels of different kinds."""
+_ALIKE = 8.0
+"""Channels whose spreads differ by less are of one kind."""
+_LEAST = 0.01
+"""Share of the energy of a group that counts as its signal at the least: a group may be almost constant."""
+_TINY = 1e-30
+
+
+@dataclass(frozen=True)
+class Group:
+    """Channels of an output: their positions on `axis` (all of the output where there is none)."""
+
+    output: str
+    axis: int | None
+    channels: NDArray[np.intp]
+
+    def of(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Its part of the output."""
+        return array if self.axis is None else np.take(array, self.channels, self.axis)
+
+    def __str__(self) -> str:
+        if self.axis is None:
+            return f"'{self.output}'"
+        return f"'{self.output}' channels {', '.join(_runs(self.channels))}"
+
+
+class Groups:
+    """The output groups of a net, told apart by its float outputs on samples."""
+
+    def __init__(self, steps: Sequence[Outputs]) -> None:
+        self.groups = [
+            group
+            for name in steps[0]
+            if steps[0][name].dtype.kind == "f" and steps[0][name].size
+            for group in _split(name, [np.nan_to_num(step[name]) for step in steps])
+        ]
+        self.signal = np.array([_signal([g.of(step[g.output]) for step in steps]) for g in self.groups])
+
+    def energies(self, found: Outputs, wanted: Outputs) -> NDArray[np.float64]:
+        """Energy of the error of each group in one step, over that of the group's signal in a step: 1 is 100 %."""
+        differences = {
+            name: np.nan_to_num(found[name]) - np.nan_to_num(wanted[name]) for name in {g.output for g in self.groups}
+        }
+        noise = [float(np.square(g.of(differences[g.output]), dtype=np.float64).sum()) for g in self.groups]
+        return np.array(noise) / self.signal
+
+
+def _split(name: str, steps: Sequence[NDArray[Any]]) -> list[Group]:
+    """Groups of one output: channels of like spread, in the order of their spreads."""
+    axis = _channel_axis(steps[0].shape)
+    if axis is None:
+        return [Group(name, None, np.arange(0))]
+    rows = np.concatenate([np.moveaxis(step, axis, 0).reshape(step.shape[axis], -1) for step in steps], axis=1)
+    spread = np.sqrt(np.square(rows - rows.mean(1, keepdims=True)).mean(1) + _LEAST * np.square(rows).mean(1)) + _TINY
+    order = np.argsort(spread)
+    cuts = np.flatnonzero(spread[order][1:] > _ALIKE * spread[order][:-1]) + 1
+    return [Group(name, axis, np.sort(part)) for part in np.split(order, cuts)]
+
+
+def _channel_axis(shape: tuple[int, ...]) -> int | None:
+    """The axis of channels: the second of feature maps, the shorter one of rows; lists of classes have none."""
+    if len(shape) == 4:
+        axis = 1 if shape[1] <= shape[3] else 3
+    elif len(shape) == 3:
+        axis = 1 if shape[1] < shape[2] else 2
+    else:
+        return None
+    return axis if 1 < shape[axis] <= _MOST_CHANNELS else None
+
+
+def _signal(steps: Sequence[NDArray[Any]]) -> float:
+    """Energy around the mean in a step."""
+    values = np.stack([np.nan_to_num(step) for step in steps]).astype(np.float64)
+    around, whole = np.square(values - values.mean()).sum(), np.square(values).sum()
+    return float(max(around, _LEAST * whole, _TINY)) / len(steps)
+
+
+def _runs(channels: NDArray[np.intp]) -> list[str]:
+    parts = np.split(channels, np.flatnonzero(np.diff(channels) > 1) + 1)
+    return [str(part[0]) if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in parts]

@@ -1,0 +1,52 @@
+"""Ops that integers of 8 bits do not suit, whatever measurements on a few samples say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmcompiler.ir import Function, Operation, Value
+from bmcompiler.passes.quantization.base import is_constant
+
+_APART = 16.0
+"""Parts of a concatenation whose ranges differ by more keep scales of their own."""
+_MASK = 1e4
+"""A constant that is so many times larger than what it is added to is a mask."""
+_STEEP = frozenset(("exp", "log", "sqrt", "rsqrt", "reciprocal", "pow", "square"))
+"""Functions whose results have the same relative precision over many powers of two, or lose all of it near 0."""
+
+
+def hostile(
+    function: Function, thresholds: Mapping[Value, float], constant: Callable[[Value], NDArray[Any]], *, steep: bool
+) -> dict[Operation, str]:
+    """Reasons by op that should stay in float.
+
+    1. concat of parts of very different range: one scale would leave the small ones a few steps. In float each part
+       keeps its own until it is joined.
+    2. add or sub of a mask (-1e9 where attention may not look): it would take all of the scale.
+    3. `steep`: exp, log, powers and roots, and x * x.
+    """
+    found: dict[Operation, str] = {}
+    for op in function.ops[:-1]:
+        data = [value for value in op.operands if not is_constant(value) and value in thresholds]
+        if not data or not op.results[0].type.is_float:
+            continue
+        ranges = [thresholds[value] for value in data]
+        if op.short_name == "concat" and max(ranges) > _APART * min(ranges):
+            found[op] = (
+                f"its parts range from {min(ranges):.3g} to {max(ranges):.3g}: one scale would ruin the small ones"
+            )
+        elif op.short_name in ("add", "sub") and any(
+            _is_mask(constant(v), ranges) for v in op.operands if is_constant(v)
+        ):
+            found[op] = "it adds a mask, whose scale would leave nothing of the rest"
+        elif steep and (op.short_name in _STEEP or (op.short_name == "mul" and op.operands[0] is op.operands[1])):
+            found[op] = f"8 bits do not hold the range of '{op.short_name}'"
+    return found
+
+
+def _is_mask(array: NDArray[Any], ranges: list[float]) -> bool:
+    return float(np.abs(array).max(initial=0.0)) > _MASK * max(ranges)

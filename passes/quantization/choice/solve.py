@@ -1,0 +1,109 @@
+"""The cheapest assignment of options to units that keeps the expected error of every output group within bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmcompiler.passes.quantization.choice.units import Unit
+
+FLOAT = "float"
+
+
+@dataclass(frozen=True)
+class Option:
+    """A way to compute a unit: cycles without those of conversions, and the energy it adds to each output group."""
+
+    name: str
+    cycles: int
+    energies: NDArray[np.float64]
+
+
+@dataclass
+class Problem:
+    """options: of each unit. reads: the units whose results a unit reads; border: cycles to convert a unit's result."""
+
+    options: Mapping[Unit, Sequence[Option]]
+    reads: Mapping[Unit, Sequence[Unit]]
+    border: Mapping[Unit, int]
+
+    def __post_init__(self) -> None:
+        self.readers: dict[Unit, list[Unit]] = {unit: [] for unit in self.options}
+        for unit, sources in self.reads.items():
+            for source in sources:
+                self.readers[source].append(unit)
+
+    def cheapest(self) -> dict[Unit, Option]:
+        """Each unit's cheapest option that is not float, the more exact one of equals."""
+        return {
+            u: min(_integer(each) or each, key=lambda o: (o.cycles, o.energies.sum()))
+            for u, each in self.options.items()
+        }
+
+    def best(self) -> dict[Unit, Option]:
+        """Each unit's most exact option that is not float."""
+        return {
+            u: min(_integer(each) or each, key=lambda o: (o.energies.sum(), o.cycles))
+            for u, each in self.options.items()
+        }
+
+    def cycles(self, chosen: Mapping[Unit, Option]) -> int:
+        """Of an assignment, conversions included."""
+        return sum(o.cycles for o in chosen.values()) + sum(self._borders(unit, chosen) for unit in chosen)
+
+    def _borders(self, unit: Unit, chosen: Mapping[Unit, Option]) -> int:
+        """A result is converted once if a reader is of the other kind."""
+        inside = chosen[unit].name == FLOAT
+        return self.border[unit] if any((chosen[r].name == FLOAT) != inside for r in self.readers[unit]) else 0
+
+    def price(self, unit: Unit, option: Option, chosen: dict[Unit, Option]) -> int:
+        """What an assignment costs more with another option for one unit."""
+        around = [unit, *self.reads[unit]]
+        before = chosen[unit].cycles + sum(self._borders(u, chosen) for u in around)
+        old, chosen[unit] = chosen[unit], option
+        after = option.cycles + sum(self._borders(u, chosen) for u in around)
+        chosen[unit] = old
+        return after - before
+
+
+def solve(
+    problem: Problem, start: Mapping[Unit, Option], bounds: NDArray[np.float64], most_cycles: float = float("inf")
+) -> dict[Unit, Option]:
+    """Change options, those first that take most of the excess away for a cycle, until the energies are in bounds.
+
+    A change is for one unit, or for all units between two that are float. It ends where nothing helps, or with the last
+    assignment within `most_cycles`.
+    """
+    chosen = dict(start)
+    total = sum((o.energies for o in chosen.values()), np.zeros(len(bounds)))
+    cycles = problem.cycles(chosen)
+    while True:
+        weights = np.where(total > bounds, 1 / bounds, 0.0)
+        if not weights.any():
+            return chosen
+        best: tuple[float, Unit, Option, int] | None = None
+        for unit, options in problem.options.items():
+            now = float(weights @ chosen[unit].energies)
+            if now <= 0:
+                continue
+            for option in options:
+                gain = now - float(weights @ option.energies)
+                if option is chosen[unit] or gain <= 1e-9 * now:
+                    continue
+                price = problem.price(unit, option, chosen)
+                worth = gain / max(price, 1)
+                if (best is None or worth > best[0]) and cycles + price <= most_cycles:
+                    best = worth, unit, option, price
+        if best is None:
+            return chosen
+        _, unit, option, price = best
+        total = np.maximum(total + option.energies - chosen[unit].energies, 0)
+        chosen[unit] = option
+        cycles += price
+
+
+def _integer(options: Sequence[Option]) -> list[Option]:
+    return [option for option in options if option.name != FLOAT]

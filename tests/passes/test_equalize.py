@@ -1,0 +1,91 @@
+"""The pass equalize: the float net stays, channels become alike, and int8 gains by it on both schemes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from nets import Net, assert_close
+
+from bmcompiler.interpreter import run_module
+from bmcompiler.ir import Module
+from bmcompiler.numeric import arith
+from bmcompiler.passmanager import PassContext, run_pipeline
+from bmcompiler.quant.table import CalibrationTable
+
+DATA = {"data": np.random.default_rng(5).normal(0, 1, (16, 3, 8, 8)).astype(np.float32)}
+
+
+def spread(kind: str = "relu") -> Module:
+    """A depthwise net whose channels range over 2**8; channel 0 is never above 0, and has huge weights behind it."""
+    n = Net(3)
+    ranges = 2.0 ** np.linspace(-4, 4, 16)
+    first = n.random.normal(0, 0.3, (16, 3, 3, 3)) * ranges.reshape(-1, 1, 1, 1)
+    bias = n.random.normal(0, 0.1, 16) * ranges
+    first[0], bias[0] = 0.01 * first[0], -1.0
+    depthwise = n.random.normal(0, 0.5, (16, 1, 3, 3))
+    depthwise[0] *= 200
+    x = n.conv(n.input(1, 3, 8, 8), n.constant(first), n.constant(bias))
+    x = n.relu(x) if kind == "relu" else n.prelu(x, n.w(16, low=0.1, high=0.3), axis=1)
+    x = n.relu(n.conv(x, n.constant(depthwise), n.w(16), group=16))
+    last = n.random.normal(0, 0.5, (8, 16, 1, 1)) / ranges.reshape(1, -1, 1, 1)
+    y = n.relu(n.conv(x, n.constant(last), n.w(8)))
+    z = n.add(y, n.relu(n.conv(y, n.w(8, 8, 1, 1))))
+    return n.done(n.matmul(n.reshape(n.avg_pool(z, kernel=(4, 4)), shape=(1, 8)), n.w(8, 5)))
+
+
+def outputs(module: Module) -> np.ndarray:
+    found = []
+    for k in range(16):
+        x, (argument,), (result,) = DATA["data"][k : k + 1], module.main.arguments, module.main.returned
+        fed = x if argument.type.quant is None else arith.quantize_real(x, argument.type.quant.threshold)
+        out = run_module(module, {"data": fed})["out0"]
+        found.append(out if result.type.quant is None else out * result.type.quant.scale)
+    return np.concatenate(found)
+
+
+@pytest.mark.parametrize("kind", ["relu", "prelu"])
+def test_the_float_net_computes_the_same(kind: str) -> None:
+    module = spread(kind)
+    before = {"out0": outputs(module)}
+    assert run_pipeline(module, "equalize", PassContext(data=DATA), verify_each=True)
+    assert_close({"out0": outputs(module)}, before)
+
+
+@pytest.mark.parametrize("scheme", ["shift", "scale"])
+def test_channels_of_any_range_and_dead_ones_survive_8_bits(scheme: str) -> None:
+    errors = {}
+    want = outputs(spread())
+    for first in ("", "equalize,"):
+        module = spread()
+        run_pipeline(
+            module,
+            f"{first}calibrate{{method=max}},quantize{{scheme={scheme},mode=low}},dead-code",
+            PassContext(data=DATA),
+        )
+        errors[first] = float(np.linalg.norm(outputs(module) - want) / np.linalg.norm(want))
+    assert errors["equalize,"] < 0.06 and errors[""] > 0.2
+
+
+def test_weights_that_meet_zeros_alone_are_cut_to_the_range_of_the_others() -> None:
+    largest = {}
+    for dead in ("true", "false"):
+        module = spread()
+        run_pipeline(module, f"equalize{{dead={dead}}}", PassContext(data=DATA))
+        depthwise = next(op for op in module.main.ops if op.attributes.get("group") == 16)
+        weight = module.weights[depthwise.operands[1].op.attributes["key"]]  # type: ignore[union-attr]
+        largest[dead] = float(np.abs(weight).max())
+    assert largest["true"] < 5 and largest["false"] > 50
+
+
+def test_a_calibration_table_speaks_of_the_net_as_it_is() -> None:
+    module = spread()
+    assert not run_pipeline(module, "equalize", PassContext(data=DATA, table=CalibrationTable.of({"x": 1.0})))
+    assert not run_pipeline(module, "equalize", PassContext())
+
+
+def test_outputs_and_what_only_one_layer_knows_keep_their_scale() -> None:
+    """No factor crosses a function that is not homogeneous, or the end of the net."""
+    n = Net(3)
+    x = n.conv(n.input(1, 3, 8, 8), n.w(4, 3, 3, 3), n.w(4))
+    module = n.done(x, n.conv(n.sigmoid(x), n.w(2, 4, 1, 1)))
+    assert not run_pipeline(module, "equalize", PassContext(data=DATA))
