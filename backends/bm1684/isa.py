@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from bmcompiler.instructions import order
 from bmcompiler.instructions.isa import Field, Format
+from bmcompiler.instructions.order import IdFields
 
-
-class Engine(IntEnum):
-    """Engines a static program has commands for."""
-
-    TIU = 0
-    GDMA = 1
+Engine = order.Engine
 
 
 class Task(IntEnum):
@@ -272,5 +269,6 @@ GDMA = Format(
 
 FORMATS = {Engine.TIU: TIU, Engine.GDMA: GDMA}
 COMMAND_BYTES = TIU.size
-OWN_ID = {Engine.TIU: "cmd_id_tpu", Engine.GDMA: "cmd_id"}
-WAIT_ID = {Engine.TIU: "cmd_id_gdma", Engine.GDMA: "eng0_sync_id"}
+ID_FIELDS = {Engine.TIU: IdFields("cmd_id_tpu", "cmd_id_gdma"), Engine.GDMA: IdFields("cmd_id", "eng0_sync_id")}
+OWN_ID = {engine: names.own for engine, names in ID_FIELDS.items()}
+WAIT_ID = {engine: names.wait for engine, names in ID_FIELDS.items()}

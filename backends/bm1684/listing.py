@@ -10,12 +10,12 @@ from itertools import count
 
 from bmcompiler.backends.bm1684.asm import GROUP, line_of
 from bmcompiler.backends.bm1684.builder import CommandGroup
-from bmcompiler.backends.bm1684.isa import COMMAND_BYTES, FORMATS, Engine
-from bmcompiler.backends.bm1684.order import queue_of, runnable
+from bmcompiler.backends.bm1684.isa import COMMAND_BYTES, FORMATS, ID_FIELDS, Engine
 from bmcompiler.bmodel.bm1684 import Bm1684Model, Bm1684Net, Bm1684Stage, Bm1684Tensor, CpuSubnet, TpuSubnet
 from bmcompiler.bmodel.layers import LayerSpan, decode_layers, span_of
 from bmcompiler.codegen.cpu_segment import decode_segment
 from bmcompiler.errors import BMError, FileFormatError
+from bmcompiler.instructions.order import queue_of, runnable
 
 
 def listing(model: Bm1684Model, net: int | None = None) -> str:
@@ -84,7 +84,7 @@ class _Commands:
     def group(self, group: CommandGroup) -> Iterator[str]:
         self._title = ""
         fields = {engine: _decode(engine, group[engine]) for engine in Engine}
-        order = runnable({engine: queue_of(engine, commands) for engine, commands in fields.items()})
+        order = runnable({engine: queue_of(ID_FIELDS[engine], commands) for engine, commands in fields.items()})
         yield from self._run(fields, order)
         started = {engine: sum(one is engine for one, _ in order) for engine in Engine}
         stuck = [(engine, at) for engine in Engine for at in range(started[engine], len(fields[engine]))]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler.backends.bm1684 import fp32
 from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.cycles import CYCLES
 from bmcompiler.backends.bm1684.ordered import depthwise_sums, largest
@@ -13,6 +12,7 @@ from bmcompiler.backends.bm1684.tables import OFFSETS, table
 from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.backends.lanes.tables import Table
 from bmcompiler.backends.lanes.windows import Window
+from bmcompiler.numeric import fp32
 
 Floats = NDArray[np.float32]
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler.backends.bm1684.fp32 import FloatArray, add, flush, maximum, multiply, products_stay_normal
 from bmcompiler.backends.lanes.windows import Window
 from bmcompiler.numeric.blas import in_parallel
+from bmcompiler.numeric.fp32 import FloatArray, add, flush, maximum, multiply, products_stay_normal
 
 # Values of one block of accumulators: with its products it stays in the second-level cache.
 _BLOCK = 1 << 15

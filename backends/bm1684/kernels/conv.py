@@ -9,7 +9,6 @@ import numpy as np
 
 from bmcompiler.backends.bm1684.build import Build, compact_bytes, extents
 from bmcompiler.backends.bm1684.chip import align_up
-from bmcompiler.backends.bm1684.fp32 import FloatArray, add, flush
 from bmcompiler.backends.bm1684.instructions.window import convolution as emit_convolution
 from bmcompiler.backends.bm1684.instructions.window import depthwise as emit_depthwise
 from bmcompiler.backends.bm1684.instructions.window import map_at
@@ -23,6 +22,7 @@ from bmcompiler.backends.lanes.kernels.fused_activation import activate, activat
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.codegen.tiling import Box, Buffer, TileWork
 from bmcompiler.ir import Value
+from bmcompiler.numeric.fp32 import FloatArray, add, flush
 from bmcompiler.ops.nn import Conv, Convolution, Deconv
 from bmcompiler.target import rule
 

@@ -14,7 +14,6 @@ import numpy as np
 from bmcompiler.backends.bm1684.build import Build
 from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.cycles import CYCLES
-from bmcompiler.backends.bm1684.fp32 import FloatArray, add
 from bmcompiler.backends.bm1684.instructions.matrix import (
     ROW,
     load_matrix,
@@ -32,6 +31,7 @@ from bmcompiler.backends.lanes.kernels.fused_activation import activate, activat
 from bmcompiler.backends.lanes.kernels.product import Product, product_of
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.ir import Value
+from bmcompiler.numeric.fp32 import FloatArray, add
 from bmcompiler.ops.nn import Matmul
 from bmcompiler.target import rule
 

@@ -9,7 +9,6 @@ import numpy as np
 from bmcompiler.backends.bm1684.build import Build, extents, lane_bytes
 from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.cycles import CYCLES
-from bmcompiler.backends.bm1684.fp32 import FloatArray, flush, multiply
 from bmcompiler.backends.bm1684.instructions.window import depthwise, map_at
 from bmcompiler.backends.bm1684.instructions.window import largest as largest_of
 from bmcompiler.backends.bm1684.instructions.words import arithmetic
@@ -23,6 +22,7 @@ from bmcompiler.backends.lanes.kernels.pool_base import PoolKernel
 from bmcompiler.backends.lanes.kernels.sliding import Slide
 from bmcompiler.backends.lanes.operands import Immediate, Words
 from bmcompiler.codegen.tiling import Box, Buffer
+from bmcompiler.numeric.fp32 import FloatArray, flush, multiply
 from bmcompiler.ops.pool import AvgPool, MaxPool
 from bmcompiler.target import rule
 

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.isa import COMMAND_BYTES, FORMATS, OWN_ID, WAIT_ID, Engine
-from bmcompiler.backends.bm1684.order import Ids, execution_order
 from bmcompiler.bmodel.bm1684 import Bm1684Stage, CommandGroup, CpuSubnet
 from bmcompiler.errors import EncodingError, SimulatorError
 from bmcompiler.instructions.isa import Columns
+from bmcompiler.instructions.order import Ids, execution_order
 from bmcompiler.runtime.simulator.timing import NO_WAIT, CommandList, Ints
 
 ENGINES = ("TIU", "GDMA", "host")

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler.backends.bm1684 import fp32
 from bmcompiler.backends.bm1684.chip import aligned_strides
 from bmcompiler.backends.bm1684.isa import Eu, Precision, StrideCode
 from bmcompiler.errors import SimulatorError
+from bmcompiler.numeric import fp32
 from bmcompiler.numeric.arith import requantize
 from bmcompiler.runtime.simulator.bm1684.operands import (
     FP32,

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.chip import CHIP, aligned_strides, global_strides, is_local, lane_offset
-from bmcompiler.backends.bm1684.fp32 import add
 from bmcompiler.backends.bm1684.isa import DataFormat, Direction, Function
 from bmcompiler.errors import SimulatorError
+from bmcompiler.numeric.fp32 import add
 from bmcompiler.runtime.simulator.bm1684.memory import Machine
 from bmcompiler.runtime.simulator.bm1684.operands import Fields, Step
 from bmcompiler.runtime.simulator.memory import Shape, Tensor

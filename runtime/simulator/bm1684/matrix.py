@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler.backends.bm1684 import fp32
 from bmcompiler.backends.bm1684.chip import aligned_strides
 from bmcompiler.backends.bm1684.isa import Eu, Precision
 from bmcompiler.backends.bm1684.ordered import ordered_product
 from bmcompiler.errors import SimulatorError
+from bmcompiler.numeric import fp32
 from bmcompiler.numeric.arith import matmul
 from bmcompiler.runtime.simulator.bm1684.operands import FP32, Operands, Reader, Step, integer_dtype
 from bmcompiler.runtime.simulator.memory import IntArray, Tensor

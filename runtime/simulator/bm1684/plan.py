@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from bmcompiler.backends.bm1684.builder import CommandGroup
-from bmcompiler.backends.bm1684.isa import FORMATS, Engine, Task
-from bmcompiler.backends.bm1684.order import Place, execution_order, queue_of
+from bmcompiler.backends.bm1684.isa import FORMATS, ID_FIELDS, Engine, Task
 from bmcompiler.errors import EncodingError, SimulatorError
+from bmcompiler.instructions.order import Place, execution_order, queue_of
 from bmcompiler.numeric.blas import one_blas_thread
 from bmcompiler.runtime.simulator.bm1684.elementwise import tensor_step
 from bmcompiler.runtime.simulator.bm1684.functions import compare_step, linear_step, lut_step, scalar_step, sfu_step
@@ -76,7 +76,7 @@ def compile_plan(
     places: list[Place] = []
     for number, group in enumerate(groups):
         fields = {engine: _decode(engine, data) for engine, data in zip((Engine.TIU, Engine.GDMA), group)}
-        queues = {engine: queue_of(engine, commands) for engine, commands in fields.items()}
+        queues = {engine: queue_of(ID_FIELDS[engine], commands) for engine, commands in fields.items()}
         for engine, index in execution_order(queues, number):
             place = Place(number, engine, index)
             try:

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.chip import align_up, aligned_strides
-from bmcompiler.backends.bm1684.fp32 import add, flush
 from bmcompiler.backends.bm1684.isa import Eu, Precision, StrideCode
 from bmcompiler.backends.bm1684.ordered import depthwise_sums, float_convolution, largest
 from bmcompiler.backends.lanes.windows import Window
 from bmcompiler.errors import SimulatorError
 from bmcompiler.numeric.arith import conv2d
+from bmcompiler.numeric.fp32 import add, flush
 from bmcompiler.runtime.simulator.bm1684.operands import (
     FP32,
     Fields,

@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from enum import IntEnum
 from typing import NamedTuple
 
-from bmcompiler.backends.bm1684.isa import OWN_ID, WAIT_ID, Engine
 from bmcompiler.errors import SimulatorError
+
+
+class Engine(IntEnum):
+    """Engines a static program has commands for."""
+
+    TIU = 0
+    GDMA = 1
+
+
+class IdFields(NamedTuple):
+    """Names of the fields that hold a command's id and the id it waits for."""
+
+    own: str
+    wait: str
 
 
 class Ids(NamedTuple):
@@ -31,9 +45,9 @@ class Place(NamedTuple):
 Queues = Mapping[Engine, Sequence[Ids]]
 
 
-def queue_of(engine: Engine, commands: Iterable[Mapping[str, int]]) -> list[Ids]:
+def queue_of(names: IdFields, commands: Iterable[Mapping[str, int]]) -> list[Ids]:
     """The ids of decoded commands of one engine."""
-    return [Ids(command[OWN_ID[engine]], command[WAIT_ID[engine]]) for command in commands]
+    return [Ids(command[names.own], command[names.wait]) for command in commands]
 
 
 def runnable(queues: Queues) -> list[tuple[Engine, int]]:

@@ -70,12 +70,12 @@ def minimum(a: FloatArray, b: FloatArray) -> FloatArray:
     return np.where(flush(a) <= flush(b), a, b)
 
 
-def rsqrt(x: FloatArray) -> FloatArray:
-    """The chip's reciprocal square root: a bit trick and three Newton steps (bm1684.md 7.1)."""
+def rsqrt(x: FloatArray, rounds: int = _RSQRT_ROUNDS) -> FloatArray:
+    """The chip's reciprocal square root: a bit trick and Newton steps (bm1684.md 7.1)."""
     x = np.ascontiguousarray(x, np.float32)
     y: FloatArray = flush((_RSQRT_START - (x.view(np.int32) >> 1)).view(np.float32))  # the bits of denormals count
     half = flush(_HALF * flush(x))
-    for _ in range(_RSQRT_ROUNDS):
+    for _ in range(rounds):
         correction = flush(_THREE_HALVES - flush(flush(half * y) * y))
         y = flush(y * correction)
     return y
