@@ -1,0 +1,190 @@
+"""Command groups as text and back: what `bmcompiler.instructions.assembly` has to know of the BM1684X.
+
+A line `group` stands before each group. A mnemonic stands for form, class and operation of a TIU command, or for form,
+type and function of a GDMA command; long TIU forms begin with `long.`. Zero bytes after the end of a stream are a line
+`tiu.pad bytes=N` or `gdma.pad bytes=N`. The round trip is byte-identical.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import IntEnum
+
+from bmcompiler.backends.bm1684x.codes import UNITS, Function, Gather, Matrix, Move, Task
+from bmcompiler.backends.bm1684x.isa import (
+    AR,
+    CMP,
+    CONV,
+    GDMA_FORMATS,
+    GDMA_SYS,
+    GENERAL_SHORT,
+    INDEXED,
+    LAR,
+    LIN,
+    LONG,
+    MATRIX_SHORT,
+    MM,
+    MM2,
+    NONZERO_SHORT,
+    PORD,
+    RQ,
+    SELECT_SHORT,
+    SFU,
+    SG,
+    SGL,
+    SYS,
+    TENSOR,
+    TIU_FORMATS,
+    TRANS,
+    VC,
+)
+from bmcompiler.backends.bm1684x.stream import Fields, split
+from bmcompiler.bmodel.bm1684 import CommandGroup
+from bmcompiler.errors import FileFormatError
+from bmcompiler.instructions.assembly import Syntax, assignments, at_line, find_syntax, source_lines
+from bmcompiler.instructions.isa import Format
+from bmcompiler.instructions.order import Engine
+
+GROUP = "group"
+_PAD = {Engine.TIU: "tiu.pad", Engine.GDMA: "gdma.pad"}
+_TIU_KEYS = ("cmd_short", "tsk_typ", "tsk_eu_typ")
+_NAMES = {
+    Task.CONV: "conv",
+    Task.POOL_OR_DEPTHWISE: "pord",
+    Task.MATRIX: "mm",
+    Task.ARITHMETIC: "ar",
+    Task.REQUANT: "rq",
+    Task.TRANSPOSE: "trans",
+    Task.GATHER: "sg",
+    Task.SFU: "sfu",
+    Task.LINEAR: "lin",
+    Task.COMPARE: "cmp",
+    Task.VECTOR: "vc",
+    Task.SYSTEM: "sys",
+}
+_SHORT: dict[Format, tuple[Task, tuple[IntEnum, ...]]] = {
+    CONV: (Task.CONV, tuple(UNITS[Task.CONV])),
+    PORD: (Task.POOL_OR_DEPTHWISE, tuple(UNITS[Task.POOL_OR_DEPTHWISE])),
+    MM: (Task.MATRIX, tuple(unit for unit in Matrix if unit < Matrix.NN)),
+    MM2: (Task.MATRIX, tuple(unit for unit in Matrix if unit >= Matrix.NN)),
+    AR: (Task.ARITHMETIC, tuple(UNITS[Task.ARITHMETIC])),
+    RQ: (Task.REQUANT, tuple(UNITS[Task.REQUANT])),
+    TRANS: (Task.TRANSPOSE, tuple(UNITS[Task.TRANSPOSE])),
+    SG: (Task.GATHER, tuple(unit for unit in Gather if unit < Gather.ROWS)),
+    SGL: (Task.GATHER, tuple(unit for unit in Gather if unit >= Gather.ROWS)),
+    SFU: (Task.SFU, tuple(UNITS[Task.SFU])),
+    LIN: (Task.LINEAR, tuple(UNITS[Task.LINEAR])),
+    CMP: (Task.COMPARE, tuple(UNITS[Task.COMPARE])),
+    VC: (Task.VECTOR, tuple(UNITS[Task.VECTOR])),
+}
+
+
+def _tiu_syntaxes() -> Iterator[Syntax]:
+    for layout in TIU_FORMATS:
+        if layout in _SHORT:
+            kinds = _kinds("", 1, *_SHORT[layout])
+        elif layout is LONG:
+            tasks = [(task, tuple(units)) for task, units in UNITS.items() if task is not Task.SYSTEM]
+            kinds = {name: keys for task, units in tasks for name, keys in _kinds("long.", 0, task, units).items()}
+        elif layout is SYS:
+            kinds = _kinds("", 0, Task.SYSTEM, tuple(UNITS[Task.SYSTEM]))
+        else:
+            assert layout is LAR
+            kinds = {}
+        yield Syntax(layout, _TIU_KEYS, kinds, f"{layout.name}.raw", own="cmd_id", wait="cmd_id_dep")
+
+
+def _kinds(prefix: str, short: int, task: Task, units: Sequence[IntEnum]) -> dict[str, dict[str, int]]:
+    return {
+        f"{prefix}{_NAMES[task]}.{unit.name.lower()}": dict(zip(_TIU_KEYS, (short, int(task), int(unit))))
+        for unit in units
+    }
+
+
+_GDMA_KEYS = ("cmd_short", "cmd_type", "special_func")
+_GDMA_KINDS: dict[Format, tuple[int, tuple[Move, ...]]] = {
+    TENSOR: (0, (Move.TENSOR, Move.MATRIX, Move.MASKED_SELECT, Move.GENERAL, Move.CW_TRANSPOSE, Move.NONZERO)),
+    INDEXED: (0, (Move.GATHER, Move.SCATTER)),
+    MATRIX_SHORT: (1, (Move.MATRIX,)),
+    SELECT_SHORT: (1, (Move.MASKED_SELECT,)),
+    GENERAL_SHORT: (1, (Move.GENERAL,)),
+    NONZERO_SHORT: (1, (Move.NONZERO,)),
+    GDMA_SYS: (1, (Move.SYSTEM,)),
+}
+
+
+def _gdma_syntax(layout: Format) -> Syntax:
+    short, moves = _GDMA_KINDS[layout]
+    form = ".short" if short and layout is not GDMA_SYS else ""
+    kinds = {
+        f"dma.{move.name.lower()}{form}.{function.name.lower()}": dict(zip(_GDMA_KEYS, (short, move, function)))
+        for move in moves
+        for function in Function
+    }
+    halves = [name.removesuffix("_lo") for name in layout.by_name if name.endswith("_lo")]
+    joined = {name: (f"{name}_lo", f"{name}_hi", 32) for name in halves}
+    always = frozenset(name for name in halves if name in ("src_addr", "dst_addr"))
+    return Syntax(layout, _GDMA_KEYS, kinds, f"{layout.name}.raw", "cmd_id", "cmd_id_dep", joined, always)
+
+
+_SYNTAX: dict[Engine, dict[Format, Syntax]] = {
+    Engine.TIU: {syntax.layout: syntax for syntax in _tiu_syntaxes()},
+    Engine.GDMA: {layout: _gdma_syntax(layout) for layout in GDMA_FORMATS},
+}
+_ALL = [syntax for table in _SYNTAX.values() for syntax in table.values()]
+
+
+def line_of(engine: Engine, layout: Format, fields: Fields) -> str:
+    """A decoded command as text, without its number."""
+    return _SYNTAX[engine][layout].line(fields)
+
+
+def mnemonic(engine: Engine, layout: Format, fields: Fields) -> str:
+    """The first word of `line_of`."""
+    return _SYNTAX[engine][layout].kind(fields)
+
+
+def disassemble(groups: Sequence[CommandGroup]) -> str:
+    """Command groups as text. Raises EncodingError for bytes that are no commands."""
+    lines = []
+    for group in groups:
+        lines.append(GROUP)
+        for engine, data in zip(Engine, group):
+            stream = split(engine, data)
+            rows = zip(stream.formats, stream.fields())
+            lines += [f"{index}: {line_of(engine, layout, fields)}" for index, (layout, fields) in enumerate(rows)]
+            if stream.padding:
+                lines.append(f"{_PAD[engine]} bytes={stream.padding}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def assemble(text: str) -> list[CommandGroup]:
+    """The command groups of a text written by `disassemble` or by hand; without a `group` line they are one group.
+
+    Raises:
+        FileFormatError: a line that cannot be read; names the line.
+        EncodingError: a value that does not fit its field; names the line.
+    """
+    groups: list[dict[Engine, list[bytes]]] = []
+    for number, words in source_lines(text):
+        if words == [GROUP] or not groups:
+            groups.append({engine: [] for engine in Engine})
+        if words == [GROUP]:
+            continue
+        with at_line(number):
+            engine, data = _assembled(words)
+            groups[-1][engine].append(data)
+    return [CommandGroup(*(b"".join(group[engine]) for engine in Engine)) for group in groups]
+
+
+def _assembled(words: list[str]) -> tuple[Engine, bytes]:
+    values, _ = assignments(words[1:])
+    for engine, pad in _PAD.items():
+        if words[0] == pad:
+            count = values.get("bytes", -1)
+            if len(values) != 1 or not 0 <= count < 1 << 20:
+                raise FileFormatError(f"'{pad}' needs bytes=0 to 2^20")
+            return engine, bytes(count)
+    syntax = find_syntax(_ALL, words[0])
+    engine = Engine.TIU if syntax.layout in _SYNTAX[Engine.TIU] else Engine.GDMA
+    return engine, syntax.layout.pack(syntax.fields(words[0], values))

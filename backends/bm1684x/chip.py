@@ -1,0 +1,71 @@
+"""Facts of the BM1684X (bm1684x.md 1): sizes in bytes unless a name says otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bmcompiler.chip import Dims, LaneChip, align_up
+from bmcompiler.errors import EncodingError
+
+
+@dataclass(frozen=True)
+class Bm1684xChip(LaneChip):
+    """Geometry and address map; one instance, `CHIP`, describes the chip."""
+
+    name: str = "bm1684x"
+    lanes: int = 64
+    lmem_size: int = 1 << 18  # per lane
+    lmem_banks: int = 16
+    lmem_bank_size: int = 1 << 14
+    alignment: int = 64  # bytes in a lane of aligned tensors; also what a lane works on at once
+    lmem_window: int = 0x0800_0000  # lane L starts at + L * lmem_size; TIU commands leave the window out
+    static_window: int = 0x0900_0000
+    static_size: int = 1 << 14
+    l2_window: int = 0x1000_0000
+    l2_size: int = 1 << 21
+    global_base: int = 0x1_0000_0000  # also the first address a compiler assigns
+    clock_hz: float = 1e9  # of both engines, as the vendor's profiler has it
+    max_command_id: int = (1 << 20) - 1  # 0 means "no wait"
+
+    def rows(self, lane: int, channels: int) -> int:
+        """Rows of channels in each lane when channel 0 is in `lane`."""
+        return -(-(lane + channels) // self.lanes)
+
+    def aligned(self, shape: Dims, item: int, lane: int = 0) -> Dims:
+        """Strides (n, c, h, w), in bytes, of feature maps: every channel begins aligned (bm1684x-cube.md 3)."""
+        _, c, h, w = shape
+        channel = align_up(h * w * item, self.alignment)
+        return self.rows(lane, c) * channel, channel, w * item, item
+
+    def compact(self, shape: Dims, item: int, lane: int = 0) -> Dims:
+        """Strides, in bytes, of kernels, biases and vectors of one value per channel: no gaps."""
+        _, c, h, w = shape
+        channel = h * w * item
+        return self.rows(lane, c) * channel, channel, w * item, item
+
+    def line_aligned(self, shape: Dims, item: int, lane: int = 0) -> Dims:
+        """Strides, in bytes, of tensors whose every row begins aligned (bm1684x-vector.md 3)."""
+        _, c, h, w = shape
+        row = align_up(w * item, self.alignment)
+        return self.rows(lane, c) * h * row, h * row, row, item
+
+
+CHIP = Bm1684xChip()
+
+
+def dense(shape: Dims, item: int) -> Dims:
+    """Strides, in bytes, of a tensor outside local memory without gaps."""
+    _, c, h, w = shape
+    return c * h * w * item, h * w * item, w * item, item
+
+
+def local_offset(offset: int, lane: int = 0) -> int:
+    """Byte `offset` of `lane` as TIU commands write it. Raises EncodingError outside local memory."""
+    if not (0 <= offset < CHIP.lmem_size and 0 <= lane < CHIP.lanes):
+        raise EncodingError(f"lane {lane}, offset 0x{offset:x} is outside the {CHIP.lanes} lanes of local memory")
+    return lane * CHIP.lmem_size + offset
+
+
+def is_local(address: int) -> bool:
+    """Whether an address lies in the window of local memory that GDMA sees."""
+    return 0 <= address - CHIP.lmem_window < CHIP.lmem_total
