@@ -6,11 +6,11 @@ import numpy as np
 
 from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.bmodel import BModel
-from bmcompiler.bmodel.bm1684 import (
+from bmcompiler.bmodel.bm168x import (
     IMAGES_PER_WORD,
-    Bm1684Model,
-    Bm1684Stage,
-    Bm1684Tensor,
+    Bm168xModel,
+    Bm168xStage,
+    Bm168xTensor,
     CpuSubnet,
     TpuSubnet,
     tensor_info,
@@ -38,7 +38,7 @@ class Bm1684Device(Device):
         self.fast = fast
 
     def load(self, model: BModel) -> list[Program]:
-        if not isinstance(model, Bm1684Model) or model.target != "bm1684":
+        if not isinstance(model, Bm168xModel) or model.target != "bm1684":
             raise UnsupportedError(f"a bm1684 device cannot run models for {model.target}")
         # as in the vendor's model: programs of its compiler may read local memory unwritten
         chip = SharedChip(local_memory(poisoned=True))
@@ -48,7 +48,7 @@ class Bm1684Device(Device):
 class Bm1684Program(SimulatedProgram[LaneMemory]):
     """A stage."""
 
-    def __init__(self, stage: Bm1684Stage, chip: SharedChip[LaneMemory], fast: bool) -> None:
+    def __init__(self, stage: Bm168xStage, chip: SharedChip[LaneMemory], fast: bool) -> None:
         inputs, outputs = ([tensor_info(one, stage) for one in each] for each in (stage.inputs, stage.outputs))
         super().__init__(chip, inputs, outputs, stage.ctx_size, stage.coefficients)
         self._stage, self._fast = stage, fast
@@ -86,7 +86,7 @@ class Bm1684Program(SimulatedProgram[LaneMemory]):
         return steps
 
 
-def _packed(tensor: Bm1684Tensor, value: Array) -> Bytes:
+def _packed(tensor: Bm168xTensor, value: Array) -> Bytes:
     """Bytes of a tensor in device memory: images side by side in words when its store mode says so."""
     images = IMAGES_PER_WORD[tensor.store_mode]
     if images == 1:
@@ -98,7 +98,7 @@ def _packed(tensor: Bm1684Tensor, value: Array) -> Bytes:
     return words.reshape(-1).view(np.uint8)
 
 
-def _unpacked(tensor: Bm1684Tensor, data: Bytes) -> Array:
+def _unpacked(tensor: Bm168xTensor, data: Bytes) -> Array:
     """The way back of `_packed`, as a new array."""
     images = IMAGES_PER_WORD[tensor.store_mode]
     values = data.view(tensor.dtype)

@@ -28,7 +28,7 @@ CHIP_FREE = ("bmcompiler", "frontends", "passes", "backends/lanes")
 NEUTRAL_RUNTIME = ("runtime/[!b]*.py", "runtime/simulator/*.py")
 MAY_NAME_CHIPS = (
     "bmcompiler/defaults.py",  # what is meant where nothing is said
-    "bmcompiler/bmodel/bm1684*.py",  # the vendors' model files
+    "bmcompiler/bmodel/bm168x*.py",  # the vendors' model files
     "bmcompiler/bmodel/bm1880*.py",
     "bmcompiler/bmodel/dv*.py",
     "bmcompiler/bmnet/*.py",  # a vendor's builder, with the chip in its names

@@ -14,7 +14,7 @@ from bmcompiler.analysis.profile import find_analyzer
 from bmcompiler.backends.bm1684 import isa as bm1684
 from bmcompiler.backends.bm1880 import isa as bm1880
 from bmcompiler.backends.bm1880.cmdbuf import records
-from bmcompiler.bmodel.bm1684 import Bm1684Model, CommandGroup, TpuSubnet
+from bmcompiler.bmodel.bm168x import Bm168xModel, CommandGroup, TpuSubnet
 from bmcompiler.bmodel.bm1880 import Bm1880Model
 from bmcompiler.ir import Module, Quant, TensorType
 from bmcompiler.ops.builder import Builder
@@ -40,7 +40,7 @@ def without_waits(model: Any) -> Any:
             fields = bm1880.FORMATS[engine].unpack(bytes(cmdbuf[at : at + size])) | {WAIT_ID[engine]: 0}
             cmdbuf[at : at + size] = bm1880.FORMATS[engine].pack(fields)
         return replace(model, commands=[replace(model.commands[0], cmdbuf=bytes(cmdbuf))])
-    assert isinstance(model, Bm1684Model)
+    assert isinstance(model, Bm168xModel)
     stage = model.nets[0].stages[0]
     (subnet,) = stage.subnets
     assert isinstance(subnet, TpuSubnet)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.isa import FORMATS, OWN_ID, WAIT_ID, Engine
-from bmcompiler.bmodel.bm1684 import CommandGroup
+from bmcompiler.bmodel.bm168x import CommandGroup
 from bmcompiler.errors import EncodingError
 
 __all__ = ["Builder", "CommandGroup", "Ticket"]

@@ -10,7 +10,7 @@ from bmcompiler.backends.bm1684.chip import CHIP, align_up
 from bmcompiler.backends.bm1684.isa import Engine
 from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.lanes.kernels.local_copies import LaneMover
-from bmcompiler.bmodel.bm1684 import Bm1684Stage, Bm1684Tensor, CpuSubnet, TpuSubnet
+from bmcompiler.bmodel.bm168x import Bm168xStage, Bm168xTensor, CpuSubnet, TpuSubnet
 from bmcompiler.bmodel.layers import LayerSpan, encode_layers
 from bmcompiler.codegen.memory import root_of
 from bmcompiler.codegen.partition import Segment
@@ -60,7 +60,7 @@ class Bm1684Program(Program[Build]):
             self._subnets.append(TpuSubnet(groups, read, written, id=len(self._subnets)))
 
     # -- the stage -----------------------------------------------------------------------------------------------------
-    def stage(self) -> Bm1684Stage:
+    def stage(self) -> Bm168xStage:
         """The program as a part of the model file."""
         self._ctx = align_up(CHIP.program_base + self.coefficients.size, PAGE)
         for number, subnet in enumerate(self._subnets):
@@ -70,10 +70,10 @@ class Bm1684Program(Program[Build]):
             if isinstance(subnet, TpuSubnet):
                 subnet.groups = [CommandGroup(tiu, place_neurons(gdma, self._ctx)) for tiu, gdma in subnet.groups]
 
-        def place(name: str, type: TensorType, offset: int) -> Bm1684Tensor:
+        def place(name: str, type: TensorType, offset: int) -> Bm168xTensor:
             return tensor_info(name, type, self._ctx + offset)
 
-        return Bm1684Stage(
+        return Bm168xStage(
             self.input_tensors(place),
             self.output_tensors(place),
             self._ctx,
@@ -90,7 +90,7 @@ class Bm1684Program(Program[Build]):
         moved = [LayerSpan(span.name, span.kind, span.first + shift, span.count) for span in gdma]
         return encode_layers([*tiu, *moved])
 
-    def _tensor(self, value: Value) -> Bm1684Tensor:
+    def _tensor(self, value: Value) -> Bm168xTensor:
         """A tensor at the border of a subnet, as bytes where the container has no name for its type.
 
         `stage` moves its address.
@@ -108,7 +108,7 @@ class Bm1684Program(Program[Build]):
         return names
 
 
-def tensor_info(name: str, type: TensorType, address: int) -> Bm1684Tensor:
+def tensor_info(name: str, type: TensorType, address: int) -> Bm168xTensor:
     """Container entry of a tensor. Raises UnsupportedError for element types the container cannot name."""
     if type.dtype not in NAMED:
         raise UnsupportedError(
@@ -116,4 +116,4 @@ def tensor_info(name: str, type: TensorType, address: int) -> Bm1684Tensor:
             remedy=f"cast it to one of {', '.join(NAMED)}",
         )
     scale, zero = (1.0, 0) if type.quant is None else (type.quant.scale, type.quant.zero_point)
-    return Bm1684Tensor(name, str(type.numpy), type.shape or (1,), address, scale=scale, zero_point=zero)
+    return Bm168xTensor(name, str(type.numpy), type.shape or (1,), address, scale=scale, zero_point=zero)

@@ -11,14 +11,14 @@ from itertools import count
 from bmcompiler.backends.bm1684.asm import GROUP, line_of
 from bmcompiler.backends.bm1684.builder import CommandGroup
 from bmcompiler.backends.bm1684.isa import COMMAND_BYTES, FORMATS, ID_FIELDS, Engine
-from bmcompiler.bmodel.bm1684 import Bm1684Model, Bm1684Net, Bm1684Stage, Bm1684Tensor, CpuSubnet, TpuSubnet
+from bmcompiler.bmodel.bm168x import Bm168xModel, Bm168xNet, Bm168xStage, Bm168xTensor, CpuSubnet, TpuSubnet
 from bmcompiler.bmodel.layers import LayerSpan, decode_layers, span_of
 from bmcompiler.codegen.cpu_segment import decode_segment
 from bmcompiler.errors import BMError, FileFormatError
 from bmcompiler.instructions.order import queue_of, runnable
 
 
-def listing(model: Bm1684Model, net: int | None = None) -> str:
+def listing(model: Bm168xModel, net: int | None = None) -> str:
     """All programs of a model as text, or program number `net` alone.
 
     Raises:
@@ -30,7 +30,7 @@ def listing(model: Bm1684Model, net: int | None = None) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _stage(number: int, net: Bm1684Net, stage: Bm1684Stage) -> Iterator[str]:
+def _stage(number: int, net: Bm168xNet, stage: Bm168xStage) -> Iterator[str]:
     # repr: names come from model files and may hold line breaks or terminal controls
     yield f"# program {number}: net {net.name!r}"
     end = stage.coeff_address + len(stage.coefficients)
@@ -50,7 +50,7 @@ def _stage(number: int, net: Bm1684Net, stage: Bm1684Stage) -> Iterator[str]:
                 yield from commands.group(group)
 
 
-def _tensors(kind: str, tensors: list[Bm1684Tensor]) -> Iterator[str]:
+def _tensors(kind: str, tensors: list[Bm168xTensor]) -> Iterator[str]:
     for tensor in tensors:
         shape = "x".join(map(str, tensor.shape))
         yield f"# {kind} {tensor.name!r}: {shape} {tensor.dtype} at 0x{tensor.address:x}, {tensor.size} bytes"
@@ -120,12 +120,12 @@ def _decode(engine: Engine, data: bytes) -> list[dict[str, int]]:
 Spans = dict[Engine, list[LayerSpan]]
 
 
-def command_counts(stage: Bm1684Stage) -> dict[Engine, int]:
+def command_counts(stage: Bm168xStage) -> dict[Engine, int]:
     """Commands of each engine in all subnets."""
     return {engine: sum(len(group[engine]) // COMMAND_BYTES for group in stage.groups) for engine in Engine}
 
 
-def spans_of(stage: Bm1684Stage) -> Spans:
+def spans_of(stage: Bm168xStage) -> Spans:
     """The layers of each engine's commands, which count from 0; models of other compilers have none.
 
     Raises:

@@ -53,9 +53,9 @@ class Bm1684Target(LaneTarget["Bm1684Program"]):
 
     def model(self, name: str, programs: Sequence[Bm1684Program]) -> Any:
         """One net with a stage per program."""
-        from bmcompiler.bmodel.bm1684 import Bm1684Model, Bm1684Net
+        from bmcompiler.bmodel.bm168x import Bm168xModel, Bm168xNet
 
-        return Bm1684Model([Bm1684Net(name, [program.stage() for program in programs])])
+        return Bm168xModel([Bm168xNet(name, [program.stage() for program in programs])])
 
     def command_totals(self, program: Bm1684Program, model: Any) -> dict[str, int]:
         from bmcompiler.backends.bm1684.isa import Engine

@@ -39,7 +39,7 @@ from bmcompiler.backends.bm1684x.isa import (
     VC,
 )
 from bmcompiler.backends.bm1684x.stream import Fields, split
-from bmcompiler.bmodel.bm1684 import CommandGroup
+from bmcompiler.bmodel.bm168x import CommandGroup
 from bmcompiler.errors import FileFormatError
 from bmcompiler.instructions.assembly import Syntax, assignments, at_line, find_syntax, source_lines
 from bmcompiler.instructions.isa import Format

@@ -14,7 +14,7 @@ from bmcompiler.backends.dv.chains import Group
 from bmcompiler.backends.dv.emit import emit_group, group_info
 from bmcompiler.backends.dv.kernels.concat import ConcatKernel
 from bmcompiler.backends.dv.plan import plan_device
-from bmcompiler.bmodel.bm1684 import DTYPES, Bm1684Stage, Bm1684Tensor, CpuSubnet, TpuSubnet
+from bmcompiler.bmodel.bm168x import DTYPES, Bm168xStage, Bm168xTensor, CpuSubnet, TpuSubnet
 from bmcompiler.bmodel.layers import encode_layers
 from bmcompiler.codegen.cpu_segment import encode_copy
 from bmcompiler.codegen.memory import root_of
@@ -26,7 +26,7 @@ from bmcompiler.ir.keys import is_weight
 from bmcompiler.target import LayerRow
 
 HOST, BOTH = 2, 3
-"""`Bm1684Tensor.memory`."""
+"""`Bm168xTensor.memory`."""
 HOST_ELEMENT = 4
 """Bytes that host memory is counted in."""
 IN_PLACE = "its parts are made in their places"
@@ -90,11 +90,11 @@ class DvProgram(Program[DvBuild]):
         number = len(self._subnets)
         self._subnets.append(TpuSubnet([], read, written, id=number, source={"cmd_group": [group]}))
 
-    def stage(self) -> Bm1684Stage:
+    def stage(self) -> Bm168xStage:
         """The program as a part of the model file."""
         for number, subnet in enumerate(self._subnets):
             subnet.next = [number + 1 if number + 1 < len(self._subnets) else -1]
-        return Bm1684Stage(
+        return Bm168xStage(
             self.input_tensors(host_tensor),
             self.output_tensors(host_tensor),
             0,
@@ -110,15 +110,15 @@ class DvProgram(Program[DvBuild]):
         self._subnets.append(CpuSubnet(CPU_LAYER, parameters, [], [], id=len(self._subnets), custom=True))
         self.build.host()
 
-    def _map(self, value: Value) -> Bm1684Tensor:
+    def _map(self, value: Value) -> Bm168xTensor:
         offset = self.plan.offsets[root_of(value)]
         address = self.build.map(value, 0).offs
-        tensor = Bm1684Tensor(f"map{address}", "float32", value.shape, address, memory=BOTH)
+        tensor = Bm168xTensor(f"map{address}", "float32", value.shape, address, memory=BOTH)
         tensor.cpu_address = offset // HOST_ELEMENT
         return tensor
 
 
-def host_tensor(name: str, type: TensorType, offset: int) -> Bm1684Tensor:
+def host_tensor(name: str, type: TensorType, offset: int) -> Bm168xTensor:
     """An input or output of the net. Raises UnsupportedError for element types that the container cannot name."""
     dtype = str(type.numpy)
     if dtype not in DTYPES:
@@ -126,4 +126,4 @@ def host_tensor(name: str, type: TensorType, offset: int) -> Bm1684Tensor:
             f"'{name}' has element type {type.dtype}, which the model file cannot hold",
             remedy=f"cast it to one of {', '.join(DTYPES)}",
         )
-    return Bm1684Tensor(name, dtype, type.shape or (1,), memory=HOST, cpu_address=offset // type.numpy.itemsize)
+    return Bm168xTensor(name, dtype, type.shape or (1,), memory=HOST, cpu_address=offset // type.numpy.itemsize)

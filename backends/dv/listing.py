@@ -27,7 +27,7 @@ from bmcompiler.backends.dv.structs import (
     Pool,
 )
 from bmcompiler.backends.dv.unified_buffer import chain_need
-from bmcompiler.bmodel.bm1684 import Bm1684Model, Bm1684Stage, CpuSubnet
+from bmcompiler.bmodel.bm168x import Bm168xModel, Bm168xStage, CpuSubnet
 from bmcompiler.bmodel.layers import decode_layers, titled
 from bmcompiler.errors import EncodingError, FileFormatError
 
@@ -35,7 +35,7 @@ _CONVS = {1: "conv", 3: "depthwise conv", 5: "deconv", 7: "depthwise deconv"}
 _POOLS: dict[int, str] = {Pool.MAX: "max pool", Pool.AVERAGE: "average pool"}
 
 
-def listing(model: Bm1684Model, net: int | None = None) -> str:
+def listing(model: Bm168xModel, net: int | None = None) -> str:
     """All programs of a model, or program number `net` alone.
 
     Raises:
@@ -52,7 +52,7 @@ def listing(model: Bm1684Model, net: int | None = None) -> str:
     return "".join(lines)
 
 
-def overview(model: Bm1684Model) -> list[str]:
+def overview(model: Bm168xModel) -> list[str]:
     """A line per program: its commands and runs, and what the unified buffer is used for.
 
     Raises FileFormatError for commands that cannot be decoded.
@@ -74,7 +74,7 @@ def overview(model: Bm1684Model) -> list[str]:
     return lines
 
 
-def records_of(stage: Bm1684Stage) -> Iterator[str]:
+def records_of(stage: Bm168xStage) -> Iterator[str]:
     """The text of each record: a run, a command without runs, a call of the host."""
     for subnet in stage.subnets:
         if isinstance(subnet, CpuSubnet):

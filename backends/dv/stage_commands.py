@@ -8,7 +8,7 @@ import numpy as np
 
 from bmcompiler.backends.dv.checks_other import check_header
 from bmcompiler.backends.dv.structs import CMDRAW
-from bmcompiler.bmodel.bm1684 import TpuSubnet
+from bmcompiler.bmodel.bm168x import TpuSubnet
 from bmcompiler.errors import FileFormatError
 
 

@@ -42,7 +42,7 @@ class DvTarget(Target):
     def compile(self, modules: Sequence[Module], level: int) -> Compiled:
         """One net with a stage per module (input shape)."""
         from bmcompiler.backends.dv.codegen import DvProgram
-        from bmcompiler.bmodel.bm1684 import Bm1684Model, Bm1684Net
+        from bmcompiler.bmodel.bm168x import Bm168xModel, Bm168xNet
         from bmcompiler.codegen.program import compile_programs
         from bmcompiler.codegen.rows import memory_totals
 
@@ -58,7 +58,7 @@ class DvTarget(Target):
             "commands": first.build.count,
         }
         stages = [program.stage() for program in programs]
-        compiled.model = Bm1684Model([Bm1684Net(modules[0].main.name, stages)], chip=CHIP_NAME)
+        compiled.model = Bm168xModel([Bm168xNet(modules[0].main.name, stages)], chip=CHIP_NAME)
         return compiled
 
     def describe(self, model: Any) -> list[str]:

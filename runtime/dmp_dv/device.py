@@ -17,7 +17,7 @@ from bmcompiler.backends.dv.stage_commands import subnet_commands
 from bmcompiler.backends.dv.stages import to_half
 from bmcompiler.backends.dv.structs import CMDRAW, LAYOUTS, DeviceType
 from bmcompiler.bmodel import BModel
-from bmcompiler.bmodel.bm1684 import Bm1684Model, Bm1684Stage, Bm1684Tensor, CpuSubnet, TpuSubnet, tensor_info
+from bmcompiler.bmodel.bm168x import Bm168xModel, Bm168xStage, Bm168xTensor, CpuSubnet, TpuSubnet, tensor_info
 from bmcompiler.codegen.cpu_segment import bind_segment
 from bmcompiler.errors import FileFormatError, RuntimeUseError, SimulatorError, UnsupportedError
 from bmcompiler.runtime.devices import Device, Program
@@ -43,7 +43,7 @@ class DvDevice(Device):
     """Runs models of the chip on the simulated driver."""
 
     def load(self, model: BModel) -> list[Program]:
-        if not isinstance(model, Bm1684Model) or model.target != "dv700":
+        if not isinstance(model, Bm168xModel) or model.target != "dv700":
             raise UnsupportedError(f"a dv700 device cannot run models for {model.target}")
         chip = SharedChip(None)
         return [DvProgram(stage, chip) for _, stage in model.all_stages()]
@@ -52,7 +52,7 @@ class DvDevice(Device):
 class DvProgram(SimulatedProgram[None]):
     """A stage. Its activation memory is host memory; device memory belongs to a context of its own."""
 
-    def __init__(self, stage: Bm1684Stage, chip: SharedChip[None]) -> None:
+    def __init__(self, stage: Bm168xStage, chip: SharedChip[None]) -> None:
         inputs, outputs = (
             [replace(tensor_info(one, stage), offset=one.cpu_address * np.dtype(one.dtype).itemsize) for one in tensors]
             for tensors in (stage.inputs, stage.outputs)
@@ -78,7 +78,7 @@ class DvProgram(SimulatedProgram[None]):
 class _Board:
     """Context, coefficients, feature maps and command lists of a stage."""
 
-    def __init__(self, stage: Bm1684Stage) -> None:
+    def __init__(self, stage: Bm168xStage) -> None:
         self._context = dmp_dv_context_create()
         self._lists: list[DvCmdlist] = []
         self._memories = [_memory(self._context, size) for size in (len(stage.coefficients), stage.ctx_size)]
@@ -105,7 +105,7 @@ class _Board:
             lists[-1][1].append(self._relocated(command))
         return [*before, *(self._committed(commands) for _, commands in lists), *after]
 
-    def _conversion(self, tensor: Bm1684Tensor, host: Bytes, inwards: bool) -> Step:
+    def _conversion(self, tensor: Bm168xTensor, host: Bytes, inwards: bool) -> Step:
         """A float32 NCHW tensor of host memory to or from its WHC8 maps."""
         if tensor.dtype != "float32" or not tensor.shape:
             raise FileFormatError(f"tensor {tensor.name!r} at the border of a subnet is not float32")

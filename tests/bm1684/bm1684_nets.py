@@ -10,7 +10,7 @@ import pytest
 
 from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.target import TARGET
-from bmcompiler.bmodel.bm1684 import Bm1684Model
+from bmcompiler.bmodel.bm168x import Bm168xModel
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, Quant, TensorType, Value, verify_module
 from bmcompiler.ops.builder import Builder
@@ -72,7 +72,7 @@ def random_inputs(module: Module, seed: int = 1) -> dict[str, np.ndarray]:
 def on_device(compiled: Compiled, module: Module, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Outputs of the first stage on the simulated chip, device values in and out."""
     model = compiled.model
-    assert isinstance(model, Bm1684Model)
+    assert isinstance(model, Bm168xModel)
     program = Bm1684Device().load(model)[0]
     results = program.run([inputs[name] for name in module.main.input_names])
     return dict(zip(module.main.output_names, results))

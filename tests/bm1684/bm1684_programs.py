@@ -10,7 +10,7 @@ from bmcompiler.backends.bm1684.builder import Builder, CommandGroup, Ticket
 from bmcompiler.backends.bm1684.chip import CHIP, aligned_strides, local_address
 from bmcompiler.backends.bm1684.isa import FORMATS, WAIT_ID, Direction, Engine, Eu, Task
 from bmcompiler.backends.lanes.facts import Shape
-from bmcompiler.bmodel.bm1684 import Bm1684Model, Bm1684Net, Bm1684Stage, CpuSubnet, TpuSubnet
+from bmcompiler.bmodel.bm168x import Bm168xModel, Bm168xNet, Bm168xStage, CpuSubnet, TpuSubnet
 from bmcompiler.bmodel.layers import LayerSpan, encode_layers
 from bmcompiler.codegen.build import dense_strides as global_strides
 from bmcompiler.runtime.simulator.bm1684.analysis import Bm1684Analysis, analyze
@@ -21,11 +21,11 @@ TILE_BYTES = 64 * 8 * 8 * 4
 _LANE_BYTES = 256
 
 
-def model(*subnets: TpuSubnet | CpuSubnet, layers: Sequence[LayerSpan] = ()) -> Bm1684Model:
+def model(*subnets: TpuSubnet | CpuSubnet, layers: Sequence[LayerSpan] = ()) -> Bm168xModel:
     """One stage with a page of coefficients and 1 MiB of neuron memory."""
-    stage = Bm1684Stage([], [], NEURON, 1 << 20, list(subnets), coefficients=bytes(4096))
+    stage = Bm168xStage([], [], NEURON, 1 << 20, list(subnets), coefficients=bytes(4096))
     stage.layers = encode_layers(layers).encode()
-    return Bm1684Model([Bm1684Net("net", [stage])])
+    return Bm168xModel([Bm168xNet("net", [stage])])
 
 
 def analysed(groups: Sequence[CommandGroup], layers: Sequence[LayerSpan] = ()) -> Bm1684Analysis:

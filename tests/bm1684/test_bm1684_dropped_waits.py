@@ -12,7 +12,7 @@ from happens_before import conflicting, races_by_definition, races_found
 
 from bmcompiler.backends.bm1684.isa import Engine
 from bmcompiler.backends.bm1684.target import TARGET
-from bmcompiler.bmodel.bm1684 import Bm1684Model, TpuSubnet
+from bmcompiler.bmodel.bm168x import Bm168xModel, TpuSubnet
 from bmcompiler.ir import Module, TensorType
 from bmcompiler.passes.bands import FillImageSlots
 from bmcompiler.passes.group_layers import GroupLayers
@@ -53,7 +53,7 @@ def compiled(dtype: str, lanes: int, bands: bool) -> Compiled:
         return TARGET.compile([module], 2)
 
 
-def without(model: Bm1684Model, place: tuple[int, Engine, int]) -> Bm1684Analysis:
+def without(model: Bm168xModel, place: tuple[int, Engine, int]) -> Bm1684Analysis:
     """The program without one wait."""
     (net,), stage = model.nets, model.nets[0].stages[0]
     (subnet,) = stage.subnets
@@ -81,7 +81,7 @@ def same_commands(whole: Bm1684Analysis, broken: Bm1684Analysis) -> list[int]:
 def test_the_loss_of_a_wait_of_a_grouped_program_is_found(dtype: str, lanes: int, bands: bool) -> None:
     found = compiled(dtype, lanes, bands)
     model = found.model
-    assert isinstance(model, Bm1684Model) and found.groups
+    assert isinstance(model, Bm168xModel) and found.groups
     if lanes < 1 << 19:
         assert any(max(group.slices) > 1 for group in found.groups)
     whole = analyze(model)

@@ -15,7 +15,7 @@ from bmcompiler.backends.bm1684.chip import local_address
 from bmcompiler.backends.bm1684.isa import Eu, Task
 from bmcompiler.backends.bm1684.listing import listing
 from bmcompiler.backends.bm1684.target import TARGET
-from bmcompiler.bmodel.bm1684 import TpuSubnet
+from bmcompiler.bmodel.bm168x import TpuSubnet
 from bmcompiler.errors import BMError, SimulatorError
 from bmcompiler.runtime.simulator.bm1684.analysis import analyze
 

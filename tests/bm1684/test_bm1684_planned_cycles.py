@@ -13,7 +13,7 @@ from int_samples import Sums, sums
 from planned_cycles import computations, taken
 
 from bmcompiler.backends.bm1684.target import TARGET
-from bmcompiler.bmodel.bm1684 import Bm1684Model
+from bmcompiler.bmodel.bm168x import Bm168xModel
 from bmcompiler.ir import Value
 from bmcompiler.runtime.simulator.bm1684.analysis import analyze
 
@@ -119,7 +119,7 @@ def test_estimates_of_ops_agree_with_programs_of_them_alone(name: str) -> None:
     net = Net([(2, 96, 40, 40)])
     made = FLOATS[name](net, net.inputs[0])
     compiled = TARGET.compile([net.module([made])], 1)
-    assert isinstance(compiled.model, Bm1684Model)
+    assert isinstance(compiled.model, Bm168xModel)
     planned = [TARGET.cycles(op) for op in compiled_ops(made)]
     if None not in planned:
         assert 0.9 <= sum(filter(None, planned)) / analyze(compiled.model, 0).timing().cycles <= 1.1

@@ -17,7 +17,7 @@ from bmcompiler.backends.bm1684.isa import DataFormat, Direction, Engine, Eu, Pr
 from bmcompiler.backends.bm1684.listing import listing
 from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.bmodel import load
-from bmcompiler.bmodel.bm1684 import Bm1684Model, CpuSubnet, TpuSubnet
+from bmcompiler.bmodel.bm168x import Bm168xModel, CpuSubnet, TpuSubnet
 from bmcompiler.bmodel.layers import LayerSpan
 from bmcompiler.errors import SimulatorError
 from bmcompiler.runtime.simulator.bm1684.analysis import analyze
@@ -47,12 +47,12 @@ def residual(net: Net) -> Value:
     return net.b.add(net.b.conv(inner, net.f32(16, 16, 1, 1)), net.inputs[0])
 
 
-def compiled(make: Callable[[Net], Value], level: int, lanes: int) -> Bm1684Model:
+def compiled(make: Callable[[Net], Value], level: int, lanes: int) -> Bm168xModel:
     net = Net([(2, 16, 20, 20)])
     module = net.module([make(net)])
     with local_memory(lanes):
         found = TARGET.compile([module], level).model
-    assert isinstance(found, Bm1684Model)
+    assert isinstance(found, Bm168xModel)
     return found
 
 
@@ -66,7 +66,7 @@ def test_compiled_programs_have_no_race(make: Callable[[Net], Value], level: int
 @pytest.mark.parametrize("name", ["tiny_f32", "tiny_i8"])
 def test_vendor_programs_have_no_race(name: str, tmp_path: Path) -> None:
     found = load(vendor_model(name, tmp_path))
-    assert isinstance(found, Bm1684Model)
+    assert isinstance(found, Bm168xModel)
     groups = found.nets[0].stages[0].groups
     assert not analyze(found).races()
     assert assemble(listing(found)) == groups

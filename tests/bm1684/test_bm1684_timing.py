@@ -15,7 +15,7 @@ from bmcompiler.backends.bm1684.chip import CHIP, local_address
 from bmcompiler.backends.bm1684.cycles import PROFILE, TimingProfile
 from bmcompiler.backends.bm1684.isa import GDMA, DataFormat, Direction, Engine, Eu, Function, Precision, Task
 from bmcompiler.backends.bm1684.target import TARGET
-from bmcompiler.bmodel.bm1684 import CpuSubnet, TpuSubnet
+from bmcompiler.bmodel.bm168x import CpuSubnet, TpuSubnet
 from bmcompiler.bmodel.layers import LayerSpan
 from bmcompiler.cli.timing import timing_text
 from bmcompiler.errors import SimulatorError, UnsupportedError, UsageError

@@ -12,7 +12,7 @@ from bmcompiler.backends.bm1684.builder import Builder, CommandGroup
 from bmcompiler.backends.bm1684.codegen import CPU_LAYER
 from bmcompiler.backends.bm1684.listing import listing
 from bmcompiler.backends.bm1684.target import TARGET
-from bmcompiler.bmodel.bm1684 import Bm1684Model, Bm1684Net, Bm1684Stage, CpuSubnet, TpuSubnet
+from bmcompiler.bmodel.bm168x import Bm168xModel, Bm168xNet, Bm168xStage, CpuSubnet, TpuSubnet
 from bmcompiler.bmodel.layers import LayerSpan, encode_layers
 from bmcompiler.errors import FileFormatError, UsageError
 from bmcompiler.ir import Module
@@ -26,19 +26,19 @@ def module(side: int = 6) -> Module:
     return net.module([net.b.relu(net.b.det(net.b.conv(net.inputs[0], net.f32(8, 4, 3, 3), pads=(1, 1, 1, 1))))])
 
 
-def compiled(*modules: Module) -> Bm1684Model:
+def compiled(*modules: Module) -> Bm168xModel:
     model = TARGET.compile(modules or (module(),), 2).model
-    assert isinstance(model, Bm1684Model)
+    assert isinstance(model, Bm168xModel)
     return model
 
 
-def stage(*groups: CommandGroup, layers: bytes = b"") -> Bm1684Stage:
-    return Bm1684Stage([], [], START, 64, [TpuSubnet(list(groups), [], [])], layers=layers)
+def stage(*groups: CommandGroup, layers: bytes = b"") -> Bm168xStage:
+    return Bm168xStage([], [], START, 64, [TpuSubnet(list(groups), [], [])], layers=layers)
 
 
-def model_of(*stages: Bm1684Stage) -> Bm1684Model:
+def model_of(*stages: Bm168xStage) -> Bm168xModel:
     """What another compiler may have made."""
-    return Bm1684Model([Bm1684Net("vendor\n\x1b", list(stages))])
+    return Bm168xModel([Bm168xNet("vendor\n\x1b", list(stages))])
 
 
 def three_commands() -> list[CommandGroup]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.bmodel import load
-from bmcompiler.bmodel.bm1684 import Bm1684Stage, CommandGroup, TpuSubnet
+from bmcompiler.bmodel.bm168x import Bm168xStage, CommandGroup, TpuSubnet
 from bmcompiler.instructions.order import Engine
 
 DATA = Path(__file__).parents[1] / "data"
@@ -63,7 +63,7 @@ def all_cases() -> list[Case]:
 
 
 @cache
-def program(name: str) -> tuple[Bm1684Stage, list[CommandGroup]]:
+def program(name: str) -> tuple[Bm168xStage, list[CommandGroup]]:
     """The only stage of a program, and its command groups as they are in the file."""
     model = load(DATA / "bm1684x_programs" / f"{name}.bmodel")
     ((_, stage),) = model.all_stages()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bmcompiler.backends.bm1684x.asm import assemble, disassemble
 from bmcompiler.backends.bm1684x.isa import FORMAT_OF, FORMATS, LAR, SYS
 from bmcompiler.backends.bm1684x.stream import end_mark, padded, split
-from bmcompiler.bmodel.bm1684 import CommandGroup
+from bmcompiler.bmodel.bm168x import CommandGroup
 from bmcompiler.errors import BMError, EncodingError
 from bmcompiler.instructions.isa import Format
 from bmcompiler.instructions.order import Engine

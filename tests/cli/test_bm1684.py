@@ -14,7 +14,7 @@ from bmcompiler import bmodel
 from bmcompiler.backends.bm1684.asm import assemble
 from bmcompiler.backends.bm1684.builder import CommandGroup
 from bmcompiler.backends.bm1684.isa import TIU
-from bmcompiler.bmodel.bm1684 import Bm1684Model
+from bmcompiler.bmodel.bm168x import Bm168xModel
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.runtime import Session
 
@@ -34,9 +34,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def stage_of(path: Path) -> tuple[Bm1684Model, list[CommandGroup]]:
+def stage_of(path: Path) -> tuple[Bm168xModel, list[CommandGroup]]:
     model = bmodel.load(path)
-    assert isinstance(model, Bm1684Model)
+    assert isinstance(model, Bm168xModel)
     return model, model.nets[0].stages[0].groups
 
 

@@ -17,7 +17,7 @@ from fetched import third_party
 import bmcompiler
 from bmcompiler.backends.dv.target import TARGET
 from bmcompiler.bmodel import load, save
-from bmcompiler.bmodel.bm1684 import Bm1684Model, TpuSubnet
+from bmcompiler.bmodel.bm168x import Bm168xModel, TpuSubnet
 from bmcompiler.cli.common import run
 from bmcompiler.errors import FileFormatError, SimulatorError, UnsupportedError
 from bmcompiler.interpreter import run_module
@@ -40,7 +40,7 @@ def compiled(name: str, batch: int) -> Any:
     return bmcompiler.compile(model, weights, target="dv700", quantize="f16", shapes=[[batch, 1, 28, 28]])
 
 
-def assert_device_equals_evaluate(module: Module, model: Bm1684Model, inputs: Arrays) -> Arrays:
+def assert_device_equals_evaluate(module: Module, model: Bm168xModel, inputs: Arrays) -> Arrays:
     found = Session(model).run(inputs, raw=True)
     for name, expected in run_module(module, inputs, target=TARGET).items():
         assert found[name].tobytes() == expected.tobytes(), f"output {name} differs"
@@ -54,7 +54,7 @@ def test_networks_give_the_bits_of_evaluate_from_a_file(name: str, batch: int, t
     assert {row.kind for row in result.rows if row.where == "cpu"} == ON_CPU[name]
     save(result.model, tmp_path / "net.bmodel")
     model = load(tmp_path / "net.bmodel")
-    assert isinstance(model, Bm1684Model) and model.chip == "DV700"
+    assert isinstance(model, Bm168xModel) and model.chip == "DV700"
     (input_name,) = result.module.main.input_names
     data = np.load(MODELS / "digits.npz")["test"][:batch].astype(np.float32).reshape(batch, 1, 28, 28) / 255
     assert_device_equals_evaluate(result.module, model, {input_name: data})
@@ -241,18 +241,18 @@ def test_weights_beyond_fp16_are_an_error() -> None:
 
 
 # -- damaged models, memory -------------------------------------------------------------------------------------------
-def small_model() -> Bm1684Model:
-    model: Bm1684Model = TARGET.compile([net(ON_DEVICE["conv"], MAP)], 2).model
+def small_model() -> Bm168xModel:
+    model: Bm168xModel = TARGET.compile([net(ON_DEVICE["conv"], MAP)], 2).model
     return deepcopy(model)
 
 
-def device_subnet(model: Bm1684Model) -> TpuSubnet:
+def device_subnet(model: Bm168xModel) -> TpuSubnet:
     (subnet,) = model.nets[0].stages[0].subnets
     assert isinstance(subnet, TpuSubnet)
     return subnet
 
 
-def run_zeros(model: Bm1684Model) -> None:
+def run_zeros(model: Bm168xModel) -> None:
     Session(model).run({"x0": np.zeros(MAP, np.float32)})
 
 
@@ -269,7 +269,7 @@ def test_tensors_outside_their_memory_are_refused() -> None:
 
 
 def test_damaged_commands_are_refused() -> None:
-    def changed(at: int, value: int) -> Bm1684Model:
+    def changed(at: int, value: int) -> Bm168xModel:
         model = small_model()
         (group,) = device_subnet(model).source["cmd_group"]
         data = bytearray(group["binary_bdc"])

@@ -14,7 +14,7 @@ from bmcompiler.backends.dv.commands import ConvCommand, FcCommand
 from bmcompiler.backends.dv.palette import coded
 from bmcompiler.backends.dv.stage_commands import subnet_commands
 from bmcompiler.backends.dv.target import TARGET
-from bmcompiler.bmodel.bm1684 import TpuSubnet
+from bmcompiler.bmodel.bm168x import TpuSubnet
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Value
 from bmcompiler.ops.builder import Builder

@@ -14,7 +14,7 @@ from bmcompiler.backends.dv.chip import CHIP
 from bmcompiler.backends.dv.commands import ConvCommand, FcCommand, Pads, Pair, Run
 from bmcompiler.backends.dv.structs import Activation, ConvEnable, OutputMode, Pool
 from bmcompiler.backends.dv.target import TARGET
-from bmcompiler.bmodel.bm1684 import Bm1684Model
+from bmcompiler.bmodel.bm168x import Bm168xModel
 from bmcompiler.errors import SimulatorError, UnsupportedError, UsageError
 from bmcompiler.ir import Value
 from bmcompiler.ops.builder import Builder
@@ -156,7 +156,7 @@ def test_nothing_runs_at_the_same_time() -> None:
 
 
 def test_damaged_programs_are_refused() -> None:
-    def changed(at: int, value: int) -> Bm1684Model:
+    def changed(at: int, value: int) -> Bm168xModel:
         model = deepcopy(made().model)
         (group,) = model.nets[0].stages[0].subnets[0].source["cmd_group"]
         data = bytearray(group["binary_bdc"])

@@ -11,7 +11,7 @@ import onnx
 from numpy.typing import NDArray
 
 import bmcompiler
-from bmcompiler.bmodel.bm1684 import Bm1684Model
+from bmcompiler.bmodel.bm168x import Bm168xModel
 from vendor.small_nets import NETS, Graph
 
 MODELS = Path(__file__).resolve().parents[2] / "models"
@@ -49,7 +49,7 @@ DEFAULT = ("lenet", "resnet8", "mtcnn_pnet", "mtcnn_rnet", "mtcnn_onet", "light_
 class Compiled:
     """A model file, an input for it, kinds of layers that went to the host CPU, and how many ops work on integers."""
 
-    model: Bm1684Model
+    model: Bm168xModel
     inputs: dict[str, NDArray[np.float32]]
     on_cpu: list[str]
     integers: int

@@ -11,7 +11,7 @@ from bmcompiler.backends.bm1684.asm import mnemonics
 from bmcompiler.backends.bm1684.cycles import PROFILE, TimingProfile
 from bmcompiler.backends.bm1684.isa import Engine
 from bmcompiler.backends.bm1684.listing import Spans, spans_of
-from bmcompiler.bmodel.bm1684 import Bm1684Model
+from bmcompiler.bmodel.bm168x import Bm168xModel
 from bmcompiler.errors import UnsupportedError, UsageError
 from bmcompiler.runtime.simulator.analysis import Costs, Layer, ProgramAnalysis
 from bmcompiler.runtime.simulator.bm1684.cost import costs
@@ -29,7 +29,7 @@ def analyze(model: object, program: int = 0, profile: TimingProfile = PROFILE) -
         UsageError: there is no such program.
         SimulatorError, FileFormatError: a program, or a list of its layers, that cannot be decoded.
     """
-    if not isinstance(model, Bm1684Model) or model.target != "bm1684":
+    if not isinstance(model, Bm168xModel) or model.target != "bm1684":
         raise UnsupportedError("this timing model knows bm1684 programs only")
     stages = model.all_stages()
     if not 0 <= program < len(stages):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.cycles import PIXELS, PROFILE, Count, CycleTable, TimingProfile, run_of
 from bmcompiler.backends.bm1684.isa import FORMAT_BYTES, DataFormat, Direction, Engine, Eu, Function, Precision, Task
-from bmcompiler.bmodel.bm1684 import Bm1684Stage
+from bmcompiler.bmodel.bm168x import Bm168xStage
 from bmcompiler.errors import SimulatorError
 from bmcompiler.instructions.isa import Columns
 from bmcompiler.runtime.simulator.analysis import Costs
@@ -55,7 +55,7 @@ def cycles_of(engine: Engine, fields: Columns, profile: TimingProfile = PROFILE)
     return (_tiu if engine is Engine.TIU else _gdma)(fields, CycleTable(profile)).cycles
 
 
-def _memory(stage: Bm1684Stage) -> NetMemory:
+def _memory(stage: Bm168xStage) -> NetMemory:
     inputs, outputs = (
         tuple((tensor.address, tensor.size) for tensor in side) for side in (stage.inputs, stage.outputs)
     )

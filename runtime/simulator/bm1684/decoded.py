@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.isa import COMMAND_BYTES, FORMATS, OWN_ID, WAIT_ID, Engine
-from bmcompiler.bmodel.bm1684 import Bm1684Stage, CommandGroup, CpuSubnet
+from bmcompiler.bmodel.bm168x import Bm168xStage, CommandGroup, CpuSubnet
 from bmcompiler.errors import EncodingError, SimulatorError
 from bmcompiler.instructions.isa import Columns
 from bmcompiler.instructions.order import Ids, execution_order
@@ -35,7 +35,7 @@ class Decoded:
         commands: engines in order, wait ids resolved to records.
     """
 
-    stage: Bm1684Stage
+    stage: Bm168xStage
     fields: dict[Engine, Columns]
     at: dict[Engine, Ints]
     number: Ints
@@ -72,7 +72,7 @@ class _Records:
             self.first[engine] += len(queue)
 
 
-def decode(stage: Bm1684Stage) -> Decoded:
+def decode(stage: Bm168xStage) -> Decoded:
     """Decode all static subnets of a stage.
 
     Raises:
@@ -115,7 +115,7 @@ def _next(ids: list[Ids], first: int, commands: bytes) -> list[Ids]:
     return ids[first : first + len(commands) // COMMAND_BYTES]
 
 
-def _columns(stage: Bm1684Stage, fields: dict[Engine, Columns], records: _Records) -> Decoded:
+def _columns(stage: Bm168xStage, fields: dict[Engine, Columns], records: _Records) -> Decoded:
     columns = [np.array(column, np.int64) for column in zip(*records.rows)] or [np.zeros(0, np.int64)] * 4
     engine, number, wait, subnet = columns
     host = engine == HOST

@@ -18,7 +18,7 @@ from bmcompiler.backends.dv.chip import CHIP
 from bmcompiler.backends.dv.commands import NULL, Buf, ConvCommand, FcCommand
 from bmcompiler.backends.dv.stage_commands import subnet_commands
 from bmcompiler.backends.dv.structs import CMDRAW, DeviceType
-from bmcompiler.bmodel.bm1684 import Bm1684Model, Bm1684Stage, Bm1684Tensor, CpuSubnet
+from bmcompiler.bmodel.bm168x import Bm168xModel, Bm168xStage, Bm168xTensor, CpuSubnet
 from bmcompiler.bmodel.layers import decode_layers
 from bmcompiler.errors import EncodingError, SimulatorError, UnsupportedError
 from bmcompiler.runtime.simulator.analysis import Costs, ProgramAnalysis, layers_of
@@ -39,7 +39,7 @@ def analyze(model: object, program: int = 0, profile: TimingProfile = PROFILE) -
         UsageError: there is no such program.
         SimulatorError, FileFormatError: a program, or a list of its layers, that cannot be decoded.
     """
-    if not isinstance(model, Bm1684Model) or model.target != "dv700":
+    if not isinstance(model, Bm168xModel) or model.target != "dv700":
         raise UnsupportedError("this timing model knows dv700 programs only")
     ((net, stage),) = model.select(program).all_stages()
     return DvAnalysis(net.name, stage, profile)
@@ -62,7 +62,7 @@ NOTHING = RunCost(0, 0, 0, 0, 0, 0)
 class DvAnalysis(ProgramAnalysis):
     """See `ProgramAnalysis`."""
 
-    def __init__(self, net: str, stage: Bm1684Stage, profile: TimingProfile = PROFILE) -> None:
+    def __init__(self, net: str, stage: Bm168xStage, profile: TimingProfile = PROFILE) -> None:
         self._records = list(_Decoder(profile).records(stage))
         engine = np.array([record.engine for record in self._records], np.int64)
         commands = CommandList(len(ENGINES), engine, np.full(len(engine), NO_WAIT, np.int64), engine == _HOST)
@@ -119,7 +119,7 @@ class _Decoder:
         self._seen: set[int] = set()  # weights that were read before
         self._given: list[_Border] = []  # maps that still hold what the host has given
 
-    def records(self, stage: Bm1684Stage) -> Iterator[_Record]:
+    def records(self, stage: Bm168xStage) -> Iterator[_Record]:
         """In program order. Bytes of what crosses the border to the host count as features."""
         for subnet in stage.subnets:
             if isinstance(subnet, CpuSubnet):
@@ -182,7 +182,7 @@ def _count_outputs(found: Sequence[tuple[_Record, Buf]], outputs: list[_Border])
         record.once += taken
 
 
-def _borders(tensors: Sequence[Bm1684Tensor]) -> list[_Border]:
+def _borders(tensors: Sequence[Bm168xTensor]) -> list[_Border]:
     """Maps of fp16 at the border of a subnet."""
     sizes = [(tensor.address, _HALF * prod(tensor.shape)) for tensor in tensors]
     return [_Border(first, size, size) for first, size in sizes]

@@ -1,6 +1,6 @@
 """Models of the BM168x family: nets, stages, subnets of both engines' commands (bm1684.md 10).
 
-    model = Bm1684Model([Bm1684Net("tiny", [Bm1684Stage(inputs, outputs, ctx_address, ctx_size, [TpuSubnet(...)])])])
+    model = Bm168xModel([Bm168xNet("tiny", [Bm168xStage(inputs, outputs, ctx_address, ctx_size, [TpuSubnet(...)])])])
 
 Addresses are those of the compiler: coefficients from `FIRST_ADDRESS` on, then the neuron memory. `source` of every
 part holds the fields of a file that nothing here uses, as read; they are written again.
@@ -38,7 +38,7 @@ class CommandGroup(NamedTuple):
 
 
 @dataclass
-class Bm1684Tensor:
+class Bm168xTensor:
     """A tensor in device memory at the boundary of a stage or subnet.
 
     Attributes:
@@ -91,8 +91,8 @@ class TpuSubnet:
     """
 
     groups: list[CommandGroup]
-    inputs: list[Bm1684Tensor]
-    outputs: list[Bm1684Tensor]
+    inputs: list[Bm168xTensor]
+    outputs: list[Bm168xTensor]
     id: int = 0
     next: list[int] = field(default_factory=lambda: [-1])
     dynamic: bool = False
@@ -107,8 +107,8 @@ class CpuSubnet:
 
     op_type: int
     parameters: Buffer
-    inputs: list[Bm1684Tensor]
-    outputs: list[Bm1684Tensor]
+    inputs: list[Bm168xTensor]
+    outputs: list[Bm168xTensor]
     id: int = 0
     next: list[int] = field(default_factory=lambda: [-1])
     custom: bool = False
@@ -125,7 +125,7 @@ class Location:
 
 
 @dataclass
-class Bm1684Stage:
+class Bm168xStage:
     """The program of a net for one set of input shapes.
 
     Attributes:
@@ -136,8 +136,8 @@ class Bm1684Stage:
         intermediate: the code of dynamic subnets, kept as it is.
     """
 
-    inputs: list[Bm1684Tensor]
-    outputs: list[Bm1684Tensor]
+    inputs: list[Bm168xTensor]
+    outputs: list[Bm168xTensor]
     ctx_address: int
     ctx_size: int
     subnets: list[TpuSubnet | CpuSubnet]
@@ -156,16 +156,16 @@ class Bm1684Stage:
 
 
 @dataclass
-class Bm1684Net:
+class Bm168xNet:
     """A network: one stage per set of input shapes."""
 
     name: str
-    stages: list[Bm1684Stage]
+    stages: list[Bm168xStage]
     source: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass
-class Bm1684Model(BModel):
+class Bm168xModel(BModel):
     """A BM168x model: nets with stages of their own.
 
     Attributes:
@@ -173,7 +173,7 @@ class Bm1684Model(BModel):
         neuron_size: bytes of neuron memory of the largest stage; 0 = take it from the stages.
     """
 
-    nets: list[Bm1684Net]
+    nets: list[Bm168xNet]
     chip: str = "BM1684"
     version: str = "2.2"
     time: str = "not recorded\n"
@@ -192,7 +192,7 @@ class Bm1684Model(BModel):
         facts["create time"] = self.time.strip()
         return facts
 
-    def all_stages(self) -> list[tuple[Bm1684Net, Bm1684Stage]]:
+    def all_stages(self) -> list[tuple[Bm168xNet, Bm168xStage]]:
         """Every stage with its net, in file order."""
         return [(net, stage) for net in self.nets for stage in net.stages]
 
@@ -210,12 +210,12 @@ class Bm1684Model(BModel):
         Raises:
             FileFormatError: naming file, net, stage and value.
         """
-        from bmcompiler.bmodel.bm1684_check import check_model
+        from bmcompiler.bmodel.bm168x_check import check_model
 
         check_model(self, file)
 
     def parts(self, file: StrPath | None = None) -> list[Buffer]:
-        from bmcompiler.bmodel.bm1684_message import encode
+        from bmcompiler.bmodel.bm168x_message import encode
 
         self.check(file)
         return encode(self, file)
@@ -233,22 +233,22 @@ class Bm1684Model(BModel):
                 if len(stage.coefficients):
                     yield f"{name}_coeff.bin", stage.coefficients
 
-    def select(self, stage: int) -> Bm1684Model:
+    def select(self, stage: int) -> Bm168xModel:
         known = self.all_stages()
         if not 0 <= stage < len(known):
             raise UsageError(f"there is no program {stage}", remedy=f"the file has 0 to {len(known) - 1}")
         net, chosen = known[stage]
         return replace(self, nets=[replace(net, stages=[chosen])], neuron_size=0)
 
-    def combined(self, others: Iterable[BModel], name: str | None = None) -> Bm1684Model:
+    def combined(self, others: Iterable[BModel], name: str | None = None) -> Bm168xModel:
         """One model with the nets of all; stages of nets of one name join it. With `name` all become that net.
 
         Raises:
             UnsupportedError: another kind of file or chip, or a net has one set of input shapes twice.
         """
-        nets: dict[str, Bm1684Net] = {}
+        nets: dict[str, Bm168xNet] = {}
         for model in (self, *others):
-            if not isinstance(model, Bm1684Model) or model.chip != self.chip:
+            if not isinstance(model, Bm168xModel) or model.chip != self.chip:
                 raise UnsupportedError(
                     f"models of different chips ({self.target}, {model.target}) cannot share a file",
                     remedy="compile both for the same target",
@@ -261,7 +261,7 @@ class Bm1684Model(BModel):
         return replace(self, nets=list(nets.values()), neuron_size=0)
 
 
-def _refuse_equal_shapes(net: Bm1684Net) -> None:
+def _refuse_equal_shapes(net: Bm168xNet) -> None:
     seen: set[tuple[tuple[int, ...], ...]] = set()
     for stage in net.stages:
         shapes = tuple(tensor.shape for tensor in stage.inputs)
@@ -274,7 +274,7 @@ def _refuse_equal_shapes(net: Bm1684Net) -> None:
         seen.add(shapes)
 
 
-def _summary(net: Bm1684Net, index: int, stage: Bm1684Stage) -> Stage:
+def _summary(net: Bm168xNet, index: int, stage: Bm168xStage) -> Stage:
     dynamic = any(isinstance(subnet, TpuSubnet) and subnet.dynamic for subnet in stage.subnets)
     lines = tuple(_describe(subnet) for subnet in stage.subnets) if len(stage.subnets) > 1 else ()
     return Stage(
@@ -297,7 +297,7 @@ def _instruction_bytes(subnet: TpuSubnet) -> int:
     return subnet.ir_length + sum(map(len, foreign)) + sum(len(group.tiu) + len(group.gdma) for group in subnet.groups)
 
 
-def tensor_info(tensor: Bm1684Tensor, stage: Bm1684Stage) -> TensorInfo:
+def tensor_info(tensor: Bm168xTensor, stage: Bm168xStage) -> TensorInfo:
     """A boundary tensor as sessions see it: its offset counts from the start of neuron memory."""
     inside = stage.ctx_address <= tensor.address < stage.ctx_address + stage.ctx_size
     return TensorInfo(
@@ -326,14 +326,14 @@ def _describe(subnet: TpuSubnet | CpuSubnet) -> str:
     return f"subnet {subnet.id}: {kind}{tensors}, next {subnet.next}"
 
 
-def read(data: memoryview, file: StrPath) -> Bm1684Model:
+def read(data: memoryview, file: StrPath) -> Bm168xModel:
     """A model from the content of a file; coefficients are views of `data`.
 
     Raises:
         FileFormatError: truncated or malformed, or the coefficients do not have the SHA-256 the file says.
         UnsupportedError: encrypted coefficients, branches between subnets.
     """
-    from bmcompiler.bmodel.bm1684_message import decode
+    from bmcompiler.bmodel.bm168x_message import decode
 
     if len(data) < HEADER:
         raise FileFormatError(f"the header needs {HEADER} bytes, the file has {len(data)}", file=file, remedy=DAMAGED)

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from bmcompiler.bmodel import load, save
-from bmcompiler.bmodel.bm1684 import Bm1684Model, Bm1684Net, Bm1684Stage, Bm1684Tensor, CommandGroup, TpuSubnet
+from bmcompiler.bmodel.bm168x import Bm168xModel, Bm168xNet, Bm168xStage, Bm168xTensor, CommandGroup, TpuSubnet
 from bmcompiler.cli.common import run
 from bmcompiler.cli.tool import cli
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.runtime import Session
 
-from .test_bm1684_file import CTX, VENDOR, stage, vendor
+from .test_bm168x_file import CTX, VENDOR, stage, vendor
 
 
 def tool(*args: str) -> int:
@@ -45,7 +45,7 @@ def test_chip_prints_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_info_lists_subnets_and_host_memory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    save(Bm1684Model([Bm1684Net("net", [stage()])]), tmp_path / "a.bmodel")
+    save(Bm168xModel([Bm168xNet("net", [stage()])]), tmp_path / "a.bmodel")
     assert tool("info", str(tmp_path / "a.bmodel")) == 0
     out = capsys.readouterr().out
     assert "subnet number: 3\n" in out
@@ -59,7 +59,7 @@ def test_info_lists_subnets_and_host_memory(tmp_path: Path, capsys: pytest.Captu
 
 def test_info_says_when_the_device_makes_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     dynamic = TpuSubnet([], [], [], dynamic=True, ir_length=9)
-    save(Bm1684Model([Bm1684Net("net", [replace(stage(), subnets=[dynamic], intermediate=bytes(9))])]), tmp_path / "a")
+    save(Bm168xModel([Bm168xNet("net", [replace(stage(), subnets=[dynamic], intermediate=bytes(9))])]), tmp_path / "a")
     assert tool("info", str(tmp_path / "a")) == 0
     assert "net 0: [net]  dynamic" in capsys.readouterr().out
 
@@ -71,8 +71,8 @@ def test_extract_and_combine_are_inverse(tmp_path: Path, capsys: pytest.CaptureF
     assert tool("extract", both, "-o", str(tmp_path / "out")) == 0
     for index, path in enumerate(paths):
         again, first = load(tmp_path / "out" / f"bm_net{index}_stage0.bmodel"), load(path)
-        assert isinstance(first, Bm1684Model)
-        assert isinstance(again, Bm1684Model)
+        assert isinstance(first, Bm168xModel)
+        assert isinstance(again, Bm168xModel)
         assert again.nets == first.nets
 
 
@@ -90,10 +90,10 @@ def test_layers_of_the_vendors_host_library_are_refused_by_number(tmp_path: Path
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16"])
 def test_sessions_quantize_with_scale_and_zero_point(dtype: str) -> None:
     """A program without commands whose output is its input."""
-    given = Bm1684Tensor("x", dtype, (2, 8), CTX, scale=0.5, zero_point=3)
+    given = Bm168xTensor("x", dtype, (2, 8), CTX, scale=0.5, zero_point=3)
     result = replace(given, name="y", scale=0.25)
-    program = Bm1684Stage([given], [result], CTX, 0x1000, [TpuSubnet([CommandGroup(b"", b"")], [given], [result])])
-    session = Session(Bm1684Model([Bm1684Net("copy", [program])]))
+    program = Bm168xStage([given], [result], CTX, 0x1000, [TpuSubnet([CommandGroup(b"", b"")], [given], [result])])
+    session = Session(Bm168xModel([Bm168xNet("copy", [program])]))
     reals = np.array([[0, 0.25, -0.25, 0.5, 1.25, -0.75, 1e9, -1e9], [2, 4, 8, 16, 32, 1, 1, 1]], np.float32)
     limits = np.iinfo(dtype)
     away = np.sign(reals) * np.floor(np.abs(reals.astype(np.float64)) / 0.5 + 0.5) + 3

@@ -13,16 +13,16 @@ from pathlib import Path
 
 import numpy as np
 
-from bmcompiler.bmodel.bm1684 import (
+from bmcompiler.bmodel.bm168x import (
     COMMAND_BYTES,
     DAMAGED,
     DTYPES,
     FIRST_ADDRESS,
     HEADER,
-    Bm1684Model,
-    Bm1684Net,
-    Bm1684Stage,
-    Bm1684Tensor,
+    Bm168xModel,
+    Bm168xNet,
+    Bm168xStage,
+    Bm168xTensor,
     CommandGroup,
     CpuSubnet,
     Location,
@@ -51,11 +51,11 @@ _LAYERS = b'[["'  # how a list of layers of this compiler begins (bmcompiler.bmo
 
 @cache
 def schema() -> Schema:
-    """The tables of the description, from bm1684.fbs."""
-    return parse_schema(Path(__file__).with_name("bm1684.fbs").read_text(encoding="utf-8"))
+    """The tables of the description, from bm168x.fbs."""
+    return parse_schema(Path(__file__).with_name("bm168x.fbs").read_text(encoding="utf-8"))
 
 
-def decode(description: memoryview, binary: memoryview, file: StrPath) -> Bm1684Model:
+def decode(description: memoryview, binary: memoryview, file: StrPath) -> Bm168xModel:
     """Model from the two parts of a file. Raises FileFormatError when either is malformed, or UnsupportedError."""
     try:
         return _Decoder(Reader(schema(), description, binary).root(), file).model()
@@ -75,11 +75,11 @@ class _Decoder:
     def _damaged(self, reason: str) -> FileFormatError:
         return FileFormatError(reason, file=self._file, remedy=DAMAGED)
 
-    def model(self) -> Bm1684Model:
+    def model(self) -> Bm168xModel:
         root = dict(self._root)
         if root.pop("type") != "B":
             raise self._damaged("the model description is not one of a BM168x model")
-        return Bm1684Model(
+        return Bm168xModel(
             nets=[self._net(net) for net in root.pop("net")],
             chip=root.pop("chip"),
             version=root.pop("version"),
@@ -88,12 +88,12 @@ class _Decoder:
             source=root,
         )
 
-    def _net(self, net: Values) -> Bm1684Net:
+    def _net(self, net: Values) -> Bm168xNet:
         name = net.pop("name")
         stages = net.pop("parameter", [])
-        return Bm1684Net(name, [self._stage(f"net {name!r}, stage {n}", stage) for n, stage in enumerate(stages)], net)
+        return Bm168xNet(name, [self._stage(f"net {name!r}, stage {n}", stage) for n, stage in enumerate(stages)], net)
 
-    def _stage(self, where: str, stage: Values) -> Bm1684Stage:
+    def _stage(self, where: str, stage: Values) -> Bm168xStage:
         known_inputs = frozenset(tensor["name"] for tensor in stage["input_tensor"])
         inputs, outputs = (
             [self._tensor(f"{where}, {kind}", tensor, known_inputs) for tensor in stage.pop(f"{kind}_tensor")]
@@ -102,7 +102,7 @@ class _Decoder:
         groups = stage.pop("cmd_group", []) if self._known else stage.get("cmd_group", [])
         # Files from before subnets are one device subnet.
         subnets = stage.pop("sub_net", None) or [{"id": 0, "next_subnet_ids": [-1], "cmd_group": groups}]
-        result = Bm1684Stage(
+        result = Bm168xStage(
             inputs,
             outputs,
             ctx_address=stage.pop("ctx_addr", 0),
@@ -117,7 +117,7 @@ class _Decoder:
             result.layers = bytes(stage.pop("tensor_loc"))
         return result
 
-    def _coefficients(self, where: str, stage: Values, result: Bm1684Stage) -> None:
+    def _coefficients(self, where: str, stage: Values, result: Bm168xStage) -> None:
         block = stage.get("coeff_mem", {})
         if block.get("encrypt_mode", 0):
             raise UnsupportedError(
@@ -136,7 +136,7 @@ class _Decoder:
         if wanted and wanted != self._checked[key]:
             raise self._damaged(f"{where}: the coefficients do not have the SHA-256 that the file says")
 
-    def _tensor(self, where: str, tensor: Values, net_inputs: frozenset[str]) -> Bm1684Tensor:
+    def _tensor(self, where: str, tensor: Values, net_inputs: frozenset[str]) -> Bm168xTensor:
         name = tensor.pop("name")
         shapes = tensor.pop("shape", [])
         number = tensor.pop("data_type", 0)
@@ -145,7 +145,7 @@ class _Decoder:
             raise self._damaged(f"{where} {name!r} has {problem}")
         scale = tensor.pop("scale", 1.0)
         tensor.pop("size", None)
-        return Bm1684Tensor(
+        return Bm168xTensor(
             name,
             DTYPES[number],
             tuple(shapes[0].get("dim", [])),
@@ -259,7 +259,7 @@ class _Section:
         return self._places[key], len(data)
 
 
-def encode(model: Bm1684Model, file: StrPath | None) -> list[Buffer]:
+def encode(model: Bm168xModel, file: StrPath | None) -> list[Buffer]:
     """The parts of the file of a checked model. Raises FileFormatError when something does not fit into it."""
     section = _Section()
     try:
@@ -274,7 +274,7 @@ def encode(model: Bm1684Model, file: StrPath | None) -> list[Buffer]:
     return [header, description, *section.parts]
 
 
-def _model_values(model: Bm1684Model, digest_of: Callable[[Buffer], str]) -> Values:
+def _model_values(model: Bm168xModel, digest_of: Callable[[Buffer], str]) -> Values:
     largest = max(stage.ctx_size for _, stage in model.all_stages())
     return {
         "device_num": 1,
@@ -291,7 +291,7 @@ def _model_values(model: Bm1684Model, digest_of: Callable[[Buffer], str]) -> Val
     }
 
 
-def _stage_values(stage: Bm1684Stage, digest_of: Callable[[Buffer], str]) -> Values:
+def _stage_values(stage: Bm168xStage, digest_of: Callable[[Buffer], str]) -> Values:
     inputs = frozenset(tensor.name for tensor in stage.inputs)
     values: Values = {
         "ctx_sizes": [stage.ctx_size],
@@ -352,7 +352,7 @@ def _groups(groups: Iterable[CommandGroup]) -> list[Values]:
     ]
 
 
-def _tensors(tensors: Sequence[Bm1684Tensor], net_inputs: frozenset[str]) -> list[Values]:
+def _tensors(tensors: Sequence[Bm168xTensor], net_inputs: frozenset[str]) -> list[Values]:
     return [
         {
             **tensor.source,

@@ -7,4 +7,4 @@ def _is_bm168x(data: memoryview) -> bool:
     return bytes(data[:4]) == b"\xee\xaa\x55\xff"
 
 
-CURRENT = Container("bm1684", "BM168x model", _is_bm168x, "bmcompiler.bmodel.bm1684")
+CURRENT = Container("bm1684", "BM168x model", _is_bm168x, "bmcompiler.bmodel.bm168x")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 
-from bmcompiler.bmodel.bm1684 import (
+from bmcompiler.bmodel.bm168x import (
     ADDRESS_SPACE,
     COMMAND_BYTES,
     DAMAGED,
     DTYPES,
     STORE_MODES,
-    Bm1684Model,
-    Bm1684Net,
-    Bm1684Stage,
-    Bm1684Tensor,
+    Bm168xModel,
+    Bm168xNet,
+    Bm168xStage,
+    Bm168xTensor,
     CpuSubnet,
     TpuSubnet,
 )
@@ -23,7 +23,7 @@ from bmcompiler.files.store import StrPath
 
 _MAX_COMMANDS = 0xFFFF  # ids have 16 bits (bm1684.md 1)
 _SMALLEST = 2.0**-126  # scales and their reciprocals are normal float32 numbers
-_HOST = 2  # Bm1684Tensor.memory of a tensor without device memory
+_HOST = 2  # Bm168xTensor.memory of a tensor without device memory
 
 
 class _BrokenRuleError(ValueError):
@@ -35,7 +35,7 @@ def _require(holds: bool, reason: str) -> None:
         raise _BrokenRuleError(reason)
 
 
-def check_model(model: Bm1684Model, file: StrPath | None) -> None:
+def check_model(model: Bm168xModel, file: StrPath | None) -> None:
     """Every number that a reader or the runtime relies on.
 
     Raises:
@@ -52,7 +52,7 @@ def check_model(model: Bm1684Model, file: StrPath | None) -> None:
         raise FileFormatError(str(error), file=file, remedy=DAMAGED) from None
 
 
-def _check_stage(where: str, model: Bm1684Model, net: Bm1684Net, stage: Bm1684Stage) -> None:
+def _check_stage(where: str, model: Bm168xModel, net: Bm168xNet, stage: Bm168xStage) -> None:
     end = stage.ctx_address + stage.ctx_size
     _require(
         0 <= stage.ctx_address <= end <= ADDRESS_SPACE,
@@ -77,7 +77,7 @@ def _check_stage(where: str, model: Bm1684Model, net: Bm1684Net, stage: Bm1684St
     _check_subnets(where, stage)
 
 
-def _check_place(where: str, tensor: Bm1684Tensor, stage: Bm1684Stage) -> None:
+def _check_place(where: str, tensor: Bm168xTensor, stage: Bm168xStage) -> None:
     start = tensor.address - stage.ctx_address
     _require(
         start >= 0 and start + tensor.size <= stage.ctx_size,
@@ -85,7 +85,7 @@ def _check_place(where: str, tensor: Bm1684Tensor, stage: Bm1684Stage) -> None:
     )
 
 
-def _check_tensor(where: str, tensor: Bm1684Tensor) -> None:
+def _check_tensor(where: str, tensor: Bm168xTensor) -> None:
     rank = len(tensor.shape)
     _require(1 <= rank <= MAX_RANK, f"{where} has {rank} dimensions, 1 to {MAX_RANK} are possible")
     _require(
@@ -109,7 +109,7 @@ def _check_tensor(where: str, tensor: Bm1684Tensor) -> None:
         _require(low <= value < high, f"{where} has an impossible {name} {value}")
 
 
-def _check_subnets(where: str, stage: Bm1684Stage) -> None:
+def _check_subnets(where: str, stage: Bm168xStage) -> None:
     ids = [subnet.id for subnet in stage.subnets]
     _require(bool(ids), f"{where} has no commands")
     _require(len(set(ids)) == len(ids), f"{where} has two subnets of one number")
@@ -127,7 +127,7 @@ def _check_subnets(where: str, stage: Bm1684Stage) -> None:
             _require(-(1 << 31) <= subnet.op_type < 1 << 31, f"{place} has an impossible layer {subnet.op_type}")
 
 
-def _check_commands(where: str, subnet: TpuSubnet, stage: Bm1684Stage) -> None:
+def _check_commands(where: str, subnet: TpuSubnet, stage: Bm168xStage) -> None:
     for index, group in enumerate(subnet.groups):
         for engine, data in zip(("TIU", "GDMA"), group):
             count, rest = divmod(len(data), COMMAND_BYTES)

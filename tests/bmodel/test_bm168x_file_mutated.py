@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from bmcompiler.bmodel import load
-from bmcompiler.bmodel.bm1684_message import schema
+from bmcompiler.bmodel.bm168x_message import schema
 from bmcompiler.bmodel.flat import FlatError, Reader
 from bmcompiler.errors import FileFormatError
 
-from .test_bm1684_file import VENDOR, Bm1684Model, Bm1684Net, stage
+from .test_bm168x_file import VENDOR, Bm168xModel, Bm168xNet, stage
 from .test_mutated_models import mutations, walk
 
 COUNT = 500
@@ -22,7 +22,7 @@ COUNT = 500
 
 def good(kind: str) -> bytes:
     if kind == "ours":
-        return b"".join(Bm1684Model([Bm1684Net("tiny", [stage()])]).parts())
+        return b"".join(Bm168xModel([Bm168xNet("tiny", [stage()])]).parts())
     return VENDOR[kind].tobytes()
 
 
