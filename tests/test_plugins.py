@@ -227,6 +227,7 @@ def test_what_is_built_in_cannot_be_replaced_but_onnx_converters_can(tmp_path: P
         assert "'ReLU' is registered twice: by bmcompiler and usurper 1.0" in states["usurper"]
         assert [row.kind for row in compiled(net(tmp_path)).rows] == ["relu"]
         assert "abs" in str(driver.load_network(tmp_path / "net.onnx"))
+    assert "tensorop.relu" in str(driver.load_network(tmp_path / "net.onnx")), "what is not installed has no say"
 
 
 # -- the command -------------------------------------------------------------------------------------------------------

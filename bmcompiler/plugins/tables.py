@@ -149,6 +149,10 @@ class PluginTable(Generic[K, V]):
         """(what, package, package) of all keys that two packages claim."""
         return [(self.what(key), *owners) for key, owners in self._clashes.items()]
 
+    def registered(self) -> list[K]:
+        """Every key that is registered so far, those claimed twice included, local ones not."""
+        return list(self._entries)
+
     def entries(self) -> dict[K, V]:
         """All that is registered so far, local entries included, claimed twice not."""
         known = {key: value for key, value in self._entries.items() if key not in self._clashes}

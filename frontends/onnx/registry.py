@@ -37,8 +37,6 @@ def _called(key: tuple[str, str, int]) -> str:
 
 _DOORS = Doors(GROUP, lambda found: found())
 _TABLE: PluginTable[tuple[str, str, int], Converter] = PluginTable(_DOORS, _called)
-_VERSIONS: dict[tuple[str, str], set[int]] = {}
-"""Opsets at which converters of an op type begin."""
 
 
 def onnx_op(*types: str, since: int = 1, domain: str = "") -> Callable[[_C], _C]:
@@ -51,7 +49,6 @@ def onnx_op(*types: str, since: int = 1, domain: str = "") -> Callable[[_C], _C]
     def register(converter: _C) -> _C:
         for name in types:
             _TABLE.add((domain, name, since), converter, replace=True)
-            _VERSIONS.setdefault((domain, name), set()).add(since)
         return converter
 
     return register
@@ -72,16 +69,21 @@ def find_converter(domain: str, op_type: str, opset: int) -> Converter | None:
     names = (f"{domain}.{op_type}", domain, op_type) if domain else (op_type,)
     for name in names:
         _DOORS.open(name)
-    if (domain, op_type) not in _VERSIONS:
+    if not opsets(domain, op_type):
         _DOORS.open_all()
-    usable = [since for since in _VERSIONS.get((domain, op_type), ()) if since <= opset]
+    usable = [since for since in opsets(domain, op_type) if since <= opset]
     return _TABLE.get((domain, op_type, max(usable))) if usable else None
+
+
+def opsets(domain: str, op_type: str) -> list[int]:
+    """Opsets at which registered converters of an op type begin, those that two packages claim included."""
+    return [since for d, name, since in _TABLE.registered() if (d, name) == (domain, op_type)]
 
 
 def known_types(domain: str = "") -> list[str]:
     """Op types of a domain that have a converter, sorted."""
     load_converters()
-    return sorted(name for d, name in _VERSIONS if d == domain)
+    return sorted({name for d, name, _ in _TABLE.registered() if d == domain})
 
 
 def run_converter(converter: Converter, node: Node, builder: Builder) -> Tensor | tuple[Tensor, ...]:

@@ -85,7 +85,7 @@ def _since(name: str) -> str:
 
     first = min((s.since_version for s in onnx.defs.get_all_schemas_with_history() if s.name == name), default=1)
     registry.load_converters()
-    own = [since for (_, kind), versions in registry._VERSIONS.items() if kind == name for since in versions]
+    own = [since for _, kind, since in registry._TABLE.registered() if kind == name]
     return f"{max(first, min(own, default=first))}+"
 
 
