@@ -71,7 +71,9 @@ def split(engine: Engine, data: Buffer) -> Stream:
     Raises:
         EncodingError: a command that does not exist or is cut off, or bytes other than 0 after the end mark; names it.
     """
-    raw, formats, starts, at = bytes(data), [], [], 0
+    raw, at = bytes(data), 0
+    formats: list[Format] = []
+    starts: list[int] = []
     format_of = FORMAT_OF[engine]
     while at < len(raw):
         head = int.from_bytes(raw[at : at + _HEAD_BYTES], "little")

@@ -2,6 +2,7 @@
 
 from bmcompiler.runtime.simulator.bm1684.gdma import Relocation
 from bmcompiler.runtime.simulator.bm1684.memory import Machine
-from bmcompiler.runtime.simulator.bm1684.plan import Plan, compile_plan
+from bmcompiler.runtime.simulator.bm1684.plan import compile_plan
+from bmcompiler.runtime.simulator.plan import Plan
 
 __all__ = ["Machine", "Plan", "Relocation", "compile_plan"]

@@ -19,11 +19,11 @@ from bmcompiler.runtime.simulator.bm1684.operands import (
     Operands,
     Packed,
     Reader,
-    Step,
     integer_dtype,
     register_strides,
 )
 from bmcompiler.runtime.simulator.memory import Shape
+from bmcompiler.runtime.simulator.plan import Step
 
 _Function = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 _FLOAT: dict[int, _Function] = {

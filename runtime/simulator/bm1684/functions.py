@@ -13,7 +13,8 @@ from bmcompiler.backends.bm1684.isa import Eu, Precision
 from bmcompiler.errors import SimulatorError
 from bmcompiler.numeric import fp32
 from bmcompiler.numeric.fp32 import FloatArray
-from bmcompiler.runtime.simulator.bm1684.operands import FP32, WORD, Operands, Packed, Reader, Step
+from bmcompiler.runtime.simulator.bm1684.operands import FP32, WORD, Operands, Packed, Reader
+from bmcompiler.runtime.simulator.plan import Step
 
 _ENTRIES = 256
 _BYTE = np.dtype(np.uint8)

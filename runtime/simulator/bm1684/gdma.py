@@ -14,8 +14,9 @@ from bmcompiler.backends.bm1684.isa import DataFormat, Direction, Function
 from bmcompiler.errors import SimulatorError
 from bmcompiler.numeric.fp32 import add
 from bmcompiler.runtime.simulator.bm1684.memory import Machine
-from bmcompiler.runtime.simulator.bm1684.operands import Fields, Step
+from bmcompiler.runtime.simulator.machine import Fields
 from bmcompiler.runtime.simulator.memory import Shape, Tensor
+from bmcompiler.runtime.simulator.plan import Step
 
 _DTYPES: dict[int, np.dtype[Any]] = {
     DataFormat.FP32: np.dtype(np.float32),

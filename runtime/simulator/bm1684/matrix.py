@@ -14,8 +14,9 @@ from bmcompiler.backends.bm1684.ordered import ordered_product
 from bmcompiler.errors import SimulatorError
 from bmcompiler.numeric import fp32
 from bmcompiler.numeric.arith import matmul
-from bmcompiler.runtime.simulator.bm1684.operands import FP32, Operands, Reader, Step, integer_dtype
+from bmcompiler.runtime.simulator.bm1684.operands import FP32, Operands, Reader, integer_dtype
 from bmcompiler.runtime.simulator.memory import IntArray, Tensor
+from bmcompiler.runtime.simulator.plan import Step
 
 _Outer = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 _OUTER: dict[int, _Outer] = {

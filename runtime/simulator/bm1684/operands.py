@@ -13,10 +13,9 @@ from bmcompiler.backends.bm1684.isa import Precision, StrideCode
 from bmcompiler.errors import SimulatorError
 from bmcompiler.numeric.arith import requantize
 from bmcompiler.runtime.simulator.bm1684.memory import Machine
+from bmcompiler.runtime.simulator.machine import Fields
 from bmcompiler.runtime.simulator.memory import IntArray, Shape, Tensor
 
-Fields = dict[str, int]
-Step = Callable[[], None]
 Reader = Callable[[], NDArray[Any]]
 
 FP32 = np.dtype(np.float32)

@@ -9,15 +9,15 @@ import numpy as np
 from bmcompiler.backends.bm1684.builder import CommandGroup
 from bmcompiler.backends.bm1684.isa import FORMATS, ID_FIELDS, Engine, Task
 from bmcompiler.errors import EncodingError, SimulatorError
-from bmcompiler.instructions.order import Place, execution_order, queue_of
-from bmcompiler.numeric.blas import one_blas_thread
 from bmcompiler.runtime.simulator.bm1684.elementwise import tensor_step
 from bmcompiler.runtime.simulator.bm1684.functions import compare_step, linear_step, lut_step, scalar_step, sfu_step
 from bmcompiler.runtime.simulator.bm1684.gdma import Relocation, Transfer, gdma_step
 from bmcompiler.runtime.simulator.bm1684.matrix import matrix_step, vector_step
 from bmcompiler.runtime.simulator.bm1684.memory import Machine
-from bmcompiler.runtime.simulator.bm1684.operands import Fields, Operands, Step
+from bmcompiler.runtime.simulator.bm1684.operands import Operands
 from bmcompiler.runtime.simulator.bm1684.windows import convolution_step, window_step
+from bmcompiler.runtime.simulator.machine import Fields
+from bmcompiler.runtime.simulator.plan import Plan, Step, bound
 
 _TASKS: dict[int, Callable[[Operands], Step]] = {
     Task.CONV: convolution_step,
@@ -31,31 +31,6 @@ _TASKS: dict[int, Callable[[Operands], Step]] = {
     Task.COMPARE: compare_step,
     Task.VECTOR_CORRELATION: vector_step,
 }
-
-
-class Plan:
-    """An executable program, bound to the memories of one machine."""
-
-    def __init__(self, steps: list[Step], places: list[Place]) -> None:
-        self._steps, self._places = steps, places
-
-    def __len__(self) -> int:
-        return len(self._steps)
-
-    def run(self) -> None:
-        """Execute all commands in an order that the waits allow.
-
-        Raises:
-            SimulatorError: data that a command cannot work on; names the command.
-        """
-        done = 0
-        try:
-            with one_blas_thread, np.errstate(all="ignore"):
-                for step in self._steps:
-                    step()
-                    done += 1
-        except SimulatorError as error:
-            raise self._places[done].error(error.reason) from error
 
 
 def compile_plan(
@@ -72,19 +47,9 @@ def compile_plan(
     Raises:
         SimulatorError: malformed commands, operands that leave their memory, waits that never end; names the command.
     """
-    steps: list[Step] = []
-    places: list[Place] = []
-    for number, group in enumerate(groups):
-        fields = {engine: _decode(engine, data) for engine, data in zip((Engine.TIU, Engine.GDMA), group)}
-        queues = {engine: queue_of(ID_FIELDS[engine], commands) for engine, commands in fields.items()}
-        for engine, index in execution_order(queues, number):
-            place = Place(number, engine, index)
-            try:
-                steps.append(_step(machine, engine, fields[engine][index], relocation or Relocation(), fast))
-            except SimulatorError as error:
-                raise place.error(error.reason) from error
-            places.append(place)
-    return Plan(steps, places)
+    moved = relocation or Relocation()
+    decoded = ({engine: _decode(engine, data) for engine, data in zip(Engine, group)} for group in groups)
+    return bound(decoded, ID_FIELDS, lambda engine, fields: _step(machine, engine, fields, moved, fast))
 
 
 def _decode(engine: Engine, data: bytes) -> list[Fields]:

@@ -18,8 +18,9 @@ from bmcompiler.instructions.isa import Columns
 from bmcompiler.runtime.simulator.bm1684.decoded import ENGINES, Decoded
 from bmcompiler.runtime.simulator.bm1684.gdma import Relocation, Transfer, gdma_step
 from bmcompiler.runtime.simulator.bm1684.memory import Machine
-from bmcompiler.runtime.simulator.bm1684.operands import Fields, Operands
+from bmcompiler.runtime.simulator.bm1684.operands import Operands
 from bmcompiler.runtime.simulator.bm1684.plan import tiu_step
+from bmcompiler.runtime.simulator.machine import Fields
 from bmcompiler.runtime.simulator.memory import UNSIGNED, GlobalMemory, Shape, Tensor
 from bmcompiler.runtime.simulator.notes import LOCAL_SPACE, Anywhere, NotedLanes, Notes
 from bmcompiler.runtime.simulator.races import Accesses

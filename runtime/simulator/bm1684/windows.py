@@ -18,15 +18,15 @@ from bmcompiler.numeric.arith import conv2d
 from bmcompiler.numeric.fp32 import add, flush
 from bmcompiler.runtime.simulator.bm1684.operands import (
     FP32,
-    Fields,
     Operands,
     Packed,
     Reader,
-    Step,
     integer_dtype,
     register_strides,
 )
+from bmcompiler.runtime.simulator.machine import Fields
 from bmcompiler.runtime.simulator.memory import IntArray
+from bmcompiler.runtime.simulator.plan import Step
 
 _BYTE_RANGE = 255
 

@@ -1,1 +1,6 @@
-"""The bit-exact simulator of the BM1684X: decodes a program once, runs it on arrays many times."""
+"""The bit-accurate BM1684X (bm1684x.md, bm1684x-cube.md, bm1684x-vector.md)."""
+
+from bmcompiler.runtime.simulator.bm1684x.machine import Machine
+from bmcompiler.runtime.simulator.bm1684x.plan import compile_plan
+
+__all__ = ["Machine", "compile_plan"]

@@ -1,0 +1,64 @@
+"""Decoded command groups as a plan of steps that runs many times; for chips with two queues of commands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+
+from bmcompiler.errors import SimulatorError
+from bmcompiler.instructions.order import Engine, IdFields, Place, execution_order, queue_of
+from bmcompiler.numeric.blas import one_blas_thread
+from bmcompiler.runtime.simulator.machine import Fields
+
+Step = Callable[[], None]
+"""What one command does, bound to the memories of a machine."""
+
+
+class Plan:
+    """An executable program, bound to the memories of one machine."""
+
+    def __init__(self, steps: list[Step], places: list[Place]) -> None:
+        self._steps, self._places = steps, places
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    def run(self) -> None:
+        """Execute all commands in an order that the waits allow.
+
+        Raises:
+            SimulatorError: data that a command cannot work on; names the command.
+        """
+        done = 0
+        try:
+            with one_blas_thread, np.errstate(all="ignore"):
+                for step in self._steps:
+                    step()
+                    done += 1
+        except SimulatorError as error:
+            raise self._places[done].error(error.reason) from error
+
+
+def bound(
+    groups: Iterable[Mapping[Engine, Sequence[Fields]]],
+    ids: Mapping[Engine, IdFields],
+    step: Callable[[Engine, Fields], Step],
+) -> Plan:
+    """Decoded groups, in program order, as a plan; `step` makes the step of one command.
+
+    Raises:
+        SimulatorError: what `step` refuses, waits that never end; names the command.
+    """
+    steps: list[Step] = []
+    places: list[Place] = []
+    for number, fields in enumerate(groups):
+        queues = {engine: queue_of(ids[engine], commands) for engine, commands in fields.items()}
+        for engine, index in execution_order(queues, number):
+            place = Place(number, engine, index)
+            try:
+                steps.append(step(engine, fields[engine][index]))
+            except SimulatorError as error:
+                raise place.error(error.reason) from error
+            places.append(place)
+    return Plan(steps, places)
