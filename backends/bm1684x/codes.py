@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from bmcompiler.numeric.rounding import Rounding as Rounding  # noqa: PLC0414 (rounding modes are codes, too)
+
 
 class Task(IntEnum):
     """`tsk_typ` of TIU commands."""
@@ -195,18 +197,6 @@ ITEM_BYTES = {
     Precision.INT32: 4,
     Precision.BF16: 2,
 }
-
-
-class Rounding(IntEnum):
-    """Rounding modes (bm1684x-cube.md 4)."""
-
-    HALF_EVEN = 0
-    HALF_AWAY = 1
-    TO_ZERO = 2
-    DOWN = 3
-    UP = 4
-    HALF_UP = 5
-    HALF_DOWN = 6
 
 
 class Layout(IntEnum):

@@ -1,7 +1,8 @@
-"""Float arithmetic of the execution units, bit for bit (bm1684.md 6.0.1, 7.1).
+"""Float arithmetic of the execution units, bit for bit (bm1684.md 6.0.1, 7.1, bm1684x-vector.md 4.1).
 
 Every multiplication and addition is one IEEE operation rounded to nearest even; there is no fused multiply-add.
-Denormal operands count as zero and denormal results become zero, both with their sign. Arrays are float32 throughout.
+Denormal operands count as zero and denormal results become zero, both with their sign; a result is denormal when it is
+below 2**-126 after rounding with an exponent without end, as x86 has it. Arrays are float32 throughout.
 Callers run under `np.errstate(all="ignore")`: overflow and NaN are ordinary results.
 """
 
@@ -24,6 +25,12 @@ _EXPONENT = np.int32(-0x800000)  # sign and exponent
 _MAGNITUDE = np.int32(0x7FFFFFFF)
 _INFINITE = np.int32(0x7F800000)
 _ALL_BITS = np.uint32(0xFFFFFFFF)
+_ONE = np.uint32(1)
+_TINY_BITS = np.uint32(0x00800000)
+_LEAST_PRODUCT = 2.0**-126 * (1 - 2.0**-25)  # from here on a product would round to 2**-126 if exponents had no end
+_QUIET, _INVALID = np.uint32(0x00400000), np.uint32(0xFFC00000)
+_SAFE_COEFFICIENT = 2.0**-100
+_BLOCK = 1 << 13  # elements worked on at a time, so that they stay in the first-level cache
 # Sums of products are multiples of the last bit of the smallest product. From here up that bit is a normal number, so
 # that no partial sum can be denormal, whatever cancels.
 _SAFE_PRODUCT = 2.0**-102
@@ -32,27 +39,49 @@ _SAFE_PRODUCT = 2.0**-102
 def flush(x: FloatArray) -> FloatArray:
     """`x` with denormals replaced by zeros of their sign; `x` itself when there are none."""
     x = np.asarray(x)
-    magnitude = np.abs(x)
-    denormal = magnitude < TINY
-    denormal &= magnitude != 0
-    if not denormal.any():
+    if not _reaches_below(x, _TINY_BITS):
         return x
-    return np.where(denormal, np.copysign(np.float32(0), x), x)
+    return np.where(np.abs(x) < TINY, np.copysign(np.float32(0), x), x)
+
+
+def _reaches_below(x: FloatArray, limit: np.uint32) -> bool:
+    """Whether a number other than 0 has a magnitude below the one with these bits."""
+    bits = x.view(np.uint32) << _ONE
+    bits -= _ONE  # zeros become the largest bits of all
+    return bool(bits.min(initial=_ALL_BITS) < (limit << _ONE) - _ONE)
 
 
 def add(a: FloatArray, b: FloatArray) -> FloatArray:
     """a + b."""
-    return flush(np.add(flush(a), flush(b)))
+    return _exact_nan(flush(np.add(flush(a), flush(b))), a, b)
 
 
 def subtract(a: FloatArray, b: FloatArray) -> FloatArray:
     """a - b."""
-    return flush(np.subtract(flush(a), flush(b)))
+    return _exact_nan(flush(np.subtract(flush(a), flush(b))), a, b)
 
 
 def multiply(a: FloatArray, b: FloatArray) -> FloatArray:
     """a * b."""
-    return flush(np.multiply(flush(a), flush(b)))
+    return _exact_nan(_product(flush(a), flush(b)), a, b)
+
+
+def _product(a: FloatArray, b: FloatArray) -> FloatArray:
+    """a * b of normal numbers. What only the spacing of denormals rounds up to 2**-126 becomes zero, too."""
+    product = np.asarray(np.multiply(a, b))
+    if not _reaches_below(product, _TINY_BITS + _ONE):
+        return product
+    exact = np.abs(np.multiply(a, b, dtype=np.float64))
+    return np.where(exact < _LEAST_PRODUCT, np.copysign(np.float32(0), product), product)
+
+
+def _exact_nan(result: FloatArray, a: FloatArray, b: FloatArray) -> FloatArray:
+    """`result` of a and b with NaN as x86 has it: that of a, else that of b, made quiet, else FFC00000."""
+    if not np.isnan(result.max(initial=-np.inf)):
+        return result
+    kept = np.where(np.isnan(a), a, b).view(np.uint32) | _QUIET
+    kept = np.where(np.isnan(a) | np.isnan(b), kept, _INVALID)
+    return np.where(np.isnan(result), kept.view(np.float32), result)
 
 
 def maximum(a: FloatArray, b: FloatArray) -> FloatArray:
@@ -97,10 +126,43 @@ def to_int(x: FloatArray) -> NDArray[np.int32]:
 def taylor(x: FloatArray, coefficients: FloatArray) -> FloatArray:
     """c0*x + c1*x^2 + ... by Horner's rule from the last coefficient (bm1684.md 6.8)."""
     x = flush(x)
-    total = np.full_like(x, flush(coefficients[-1:])[0])
+    return multiply(horner(x, coefficients), x)
+
+
+def horner(x: FloatArray, coefficients: FloatArray) -> FloatArray:
+    """c0 + c1*x + c2*x^2 + ..., every product and every sum rounded, from the last coefficient (bm1684x-vector.md 6.1).
+
+    `coefficients`: 1-D, at least one.
+    """
+    steps = flush(coefficients)
+    flat = np.ascontiguousarray(x, np.float32).reshape(-1)
+    total = np.empty_like(flat)
+    for start in range(0, flat.size, _BLOCK):
+        total[start : start + _BLOCK] = _horner(flush(flat[start : start + _BLOCK]), steps)
+    return total.reshape(np.shape(x))
+
+
+def _horner(x: FloatArray, coefficients: FloatArray) -> FloatArray:
+    """With a coefficient of a certain size a denormal product does not count, and the sum cannot be denormal."""
+    if np.isnan(coefficients).any():
+        return _horner_of_nan(x, coefficients)
+    if np.isfinite(x).all():  # zeros beyond the last coefficient add nothing
+        last = np.flatnonzero(coefficients.view(np.uint32))
+        coefficients = coefficients[: last[-1] + 1] if last.size else coefficients[:1]
+    total = np.full_like(x, coefficients[-1])
     for c in coefficients[-2::-1]:
-        total = add(multiply(total, x), c)
-    return multiply(total, x)
+        safe = abs(c) >= _SAFE_COEFFICIENT
+        total = np.multiply(total, x, out=total) if safe else _product(total, x)
+        total += c
+        total = total if safe else flush(total)
+    return total
+
+
+def _horner_of_nan(x: FloatArray, coefficients: FloatArray) -> FloatArray:
+    total = np.full_like(x, coefficients[-1])
+    for c in coefficients[-2::-1]:
+        total = add(multiply(total, x), np.full_like(x, c))
+    return total
 
 
 def nearest_exponent(bits: NDArray[np.int32]) -> NDArray[np.int32]:
