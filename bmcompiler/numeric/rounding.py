@@ -12,7 +12,7 @@ from bmcompiler.numeric.arith import round_shift
 
 
 class Rounding(IntEnum):
-    """Rounding modes; the values are those in commands of the BM168x family (bm1684x-cube.md 4)."""
+    """Rounding modes; the values are their codes in commands (bm1684x-cube.md 4)."""
 
     HALF_EVEN = 0
     HALF_AWAY = 1
