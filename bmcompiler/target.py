@@ -110,7 +110,7 @@ class LayerRow:
 
 
 @dataclass(frozen=True)
-class StayInfo:
+class LiveRangeInfo:
     """Bytes of local memory in use during some steps of a device run.
 
     Attributes:
@@ -134,14 +134,14 @@ class GroupInfo:
     Attributes:
         number: counts the groups of a program in order. layers: their names, in order.
         slices: how many parts the results are cut into along n, c, h and w.
-        lane_bytes: the most bytes per lane in use at once. stays: what is in use, by first step.
+        lane_bytes: the most bytes per lane in use at once. live_ranges: what is in use, by first step.
     """
 
     number: int
     layers: list[str]
     slices: tuple[int, ...]
     lane_bytes: int
-    stays: list[StayInfo]
+    live_ranges: list[LiveRangeInfo]
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""The pictures of the HTML report: well formed, with every layer, group and stay, on a page without other files."""
+"""The pictures of the HTML report: every layer, group and live range, on a page without other files."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from bmcompiler.report.occupancy import occupancy_section
 from bmcompiler.report.roofline import roofline_section
 from bmcompiler.report.svg import decades, even_steps
 from bmcompiler.report.tables import short
-from bmcompiler.target import GroupInfo, StayInfo, find_target
+from bmcompiler.target import GroupInfo, LiveRangeInfo, find_target
 
 LAYERS = ("conv<1>", "act", "conv2", "sum")
 GROUPS = [
-    GroupInfo(0, ["conv<1>", "act"], (1, 1, 4, 1), 4096, [StayInfo("conv<1>", "weight", 0, 3, 0, 1024)]),
-    GroupInfo(1, ["conv2"], (1, 1, 1, 1), 8192, [StayInfo("act", "value", 2, 5, 1024, 7168)]),
-    GroupInfo(2, ["sum"], (1, 1, 1, 1), 64, [StayInfo("sum", "scratch", 0, 0, 0, 64)]),  # of another run
+    GroupInfo(0, ["conv<1>", "act"], (1, 1, 4, 1), 4096, [LiveRangeInfo("conv<1>", "weight", 0, 3, 0, 1024)]),
+    GroupInfo(1, ["conv2"], (1, 1, 1, 1), 8192, [LiveRangeInfo("act", "value", 2, 5, 1024, 7168)]),
+    GroupInfo(2, ["sum"], (1, 1, 1, 1), 64, [LiveRangeInfo("sum", "scratch", 0, 0, 0, 64)]),  # of another run
 ]
 
 
@@ -115,19 +115,19 @@ def test_groups_show_their_layers_and_slices() -> None:
     assert [layer["group"] for layer in report_data(result())["layers"]] == [0, 0, 1, 2]
 
 
-def test_every_stay_is_a_rectangle_where_and_when_it_is() -> None:
+def test_every_live_range_is_a_rectangle_where_and_when_it_is() -> None:
     section = occupancy_section(report_data(result()))
     first, second = svgs(section)
-    rectangles = [one for one in first.iter("rect") if "stay" in one.get("class", "")]
+    rectangles = [one for one in first.iter("rect") if "live" in one.get("class", "")]
     weight, value = ({name: float(one.get(name, 0)) for name in ("x", "y", "width", "height")} for one in rectangles)
     assert weight["height"] * 7 == pytest.approx(value["height"], rel=1e-2)
     assert weight["width"] == value["width"] and value["x"] == pytest.approx(weight["x"] + weight["width"] / 2, abs=0.1)
     assert value["y"] + value["height"] == pytest.approx(weight["y"], abs=0.1)  # above it
-    assert [one.get("class") for one in rectangles] == ["stay w", "stay a"]
+    assert [one.get("class") for one in rectangles] == ["live w", "live a"]
     assert titles(section)[0] == (
         "weight of conv<1>: 1,024 bytes per lane, addresses 0 to 1,023, steps 0 to 3, group 0"
     )
-    assert len([one for one in second.iter("rect") if "stay" in one.get("class", "")]) == 1
+    assert len([one for one in second.iter("rect") if "live" in one.get("class", "")]) == 1
 
 
 def test_the_chips_own_groups_can_be_drawn() -> None:
@@ -135,8 +135,8 @@ def test_the_chips_own_groups_can_be_drawn() -> None:
     page = report_html(replace(result(), groups=compiled.groups))
     _Tags(page)
     assert compiled.groups and all(group.layers for group in compiled.groups)
-    wanted = sum(len(group.stays) for group in compiled.groups)
-    assert page.count('class="stay ') == wanted > 0
+    wanted = sum(len(group.live_ranges) for group in compiled.groups)
+    assert page.count('class="live ') == wanted > 0
 
 
 def test_without_groups_and_timing_the_page_has_no_pictures() -> None:

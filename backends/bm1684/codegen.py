@@ -9,7 +9,7 @@ from bmcompiler.backends.bm1684.builder import CommandGroup
 from bmcompiler.backends.bm1684.chip import CHIP, align_up
 from bmcompiler.backends.bm1684.isa import Engine
 from bmcompiler.backends.bm1684.machine import MACHINE
-from bmcompiler.backends.lanes.kernels.local_copies import LaneMover
+from bmcompiler.backends.lanes.kernels.local_copies import LaneCopier
 from bmcompiler.bmodel.bm168x import Bm168xStage, Bm168xTensor, CpuSubnet, TpuSubnet
 from bmcompiler.bmodel.layers import LayerSpan, encode_layers
 from bmcompiler.codegen.memory import root_of
@@ -32,8 +32,8 @@ class Bm1684Program(Program[Build]):
     """Code generation of one function; `stage` is its result. Commands are counted per engine."""
 
     neuron_align = NEURON_ALIGN
-    keeper = MACHINE.tiler
-    mover = LaneMover(MACHINE)
+    resident_memory = MACHINE.tiler
+    copier = LaneCopier(MACHINE)
 
     def start(self, level: int) -> Build:
         self._names = self._value_names()

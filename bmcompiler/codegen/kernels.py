@@ -10,7 +10,7 @@ from bmcompiler.chip import Dims
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.memory import root_of
 from bmcompiler.codegen.schedule import Moved, emit_tiles
-from bmcompiler.codegen.tiling import Axis, Box, Buffer, Held, Tiler, TileWork, Tiling
+from bmcompiler.codegen.tiling import Axis, Box, Buffer, Contents, Tiler, TileWork, Tiling
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.ir import Value
 from bmcompiler.ir.keys import is_weight
@@ -151,7 +151,7 @@ def activation_in(value: Value, view: Dims, box: Box, axes: str = "nchw", *, lan
         prod(extents(box)) * value.type.numpy.itemsize,
         lambda build, address: build.load_box(value, view, box, address),
         not is_activation(value),
-        held(value, view, box),
+        contents_of(value, view, box),
     )
 
 
@@ -162,11 +162,11 @@ def activation_out(value: Value, view: Dims, box: Box, *, lane_bytes: int) -> Bu
         "nchw",
         prod(extents(box)) * value.type.numpy.itemsize,
         lambda build, address: build.store_box(value, view, box, address),
-        holds=held(value, view, box),
+        contents=contents_of(value, view, box),
     )
 
 
-def held(value: Value, view: Dims, loaded: Box | Dims) -> Held | None:
+def contents_of(value: Value, view: Dims, loaded: Box | Dims) -> Contents | None:
     """What a buffer in the aligned layout of its elements holds of an activation seen as `view`.
 
     Channels start at aligned addresses, so that only images, channels and the size of a channel make the layout.
@@ -178,8 +178,8 @@ def held(value: Value, view: Dims, loaded: Box | Dims) -> Held | None:
         return None
     n, c, h, w = view
     if extents(box) == view:
-        return Held(root_of(value), (n, c, h * w))
-    return Held(root_of(value), view, box)
+        return Contents(root_of(value), (n, c, h * w))
+    return Contents(root_of(value), view, box)
 
 
 def dims4(value: Value) -> Dims:

@@ -19,7 +19,7 @@ from bmcompiler.codegen.groups.choose import choose_groups
 from bmcompiler.codegen.groups.emission import Part, emit_steps
 from bmcompiler.codegen.groups.infos import group_infos
 from bmcompiler.codegen.groups.issue import issue_late
-from bmcompiler.codegen.groups.regions import Mover
+from bmcompiler.codegen.groups.regions import LocalCopier
 from bmcompiler.codegen.groups.timeline import alone_cycles, timeline
 from bmcompiler.codegen.groups.units import annotation, units_of
 from bmcompiler.codegen.kernels import DeviceKernel
@@ -57,9 +57,9 @@ class Program(ABC, Generic[B]):
 
     neuron_align: ClassVar[int] = 64
     """Alignment of intermediate values in neuron memory, in bytes."""
-    keeper: ClassVar[Tiler | None] = None
+    resident_memory: ClassVar[Tiler | None] = None
     """The local memory in which values may stay between ops; None where nothing stays."""
-    mover: ClassVar[Mover | None] = None
+    copier: ClassVar[LocalCopier | None] = None
     """Copies in local memory, which groups of layers with slices need."""
 
     def __init__(self, module: Module, target: Target, coefficients: Coefficients, level: int = 2) -> None:
@@ -89,9 +89,9 @@ class Program(ABC, Generic[B]):
     @classmethod
     def layer_groups(cls, function: Function, target: Target, level: int) -> list[LayerGroup]:
         """The groups of ops that are best computed slice by slice."""
-        if cls.keeper is None or cls.mover is None:
+        if cls.resident_memory is None or cls.copier is None:
             return []
-        return choose_groups(function, target, cls.keeper, cls.mover, level)
+        return choose_groups(function, target, cls.resident_memory, cls.copier, level)
 
     # -- what a chip defines -------------------------------------------------------------------------------------------
     @abstractmethod
@@ -164,7 +164,7 @@ class Program(ABC, Generic[B]):
                 raise error.located(layer=op.label, kind=op.title) from None
             commands[op] += self._name(op.label, op.title, before)
 
-        emit_steps(self.build, kept.steps, self.mover, self._emit_step_alone, part)
+        emit_steps(self.build, kept.steps, self.copier, self._emit_step_alone, part)
         self.rows += [device_row(op, self.target.name, moved[op], commands[op]) for op in segment.ops]
         self.groups += group_infos(kept, len(self.groups))
         self.end_of_device(*borders(segment))
@@ -192,11 +192,11 @@ class Program(ABC, Generic[B]):
     def _keeps(self, segment: Segment, level: int) -> bool:
         """Whether values of a run may stay in local memory."""
         grouped = level > 0 and any(annotation(op) is not None for op in segment.ops)
-        return self.keeper is not None and (level > 1 or grouped)
+        return self.resident_memory is not None and (level > 1 or grouped)
 
     def _residency(self, segment: Segment) -> Residency:
         """What stays in local memory during a run of device ops."""
-        assert self.keeper is not None
+        assert self.resident_memory is not None
         outside = {root_of(value) for value in segment.outputs()}
 
         def blocks(op: Operation) -> bool:
@@ -211,14 +211,16 @@ class Program(ABC, Generic[B]):
             return work
 
         plans = [whole_units(segment.ops, whole)]
-        if self.mover is not None:
-            cut = units_of(segment.ops, annotation, whole, part, outside.__contains__, self.mover.grain)
+        if self.copier is not None:
+            cut = units_of(segment.ops, annotation, whole, part, outside.__contains__, self.copier.grain)
             plans.insert(0, cut)
         for units in plans:
-            found = plan_residency(units, blocks, outside.__contains__, self.keeper, self.mover)
+            found = plan_residency(units, blocks, outside.__contains__, self.resident_memory, self.copier)
             if found is not None:
-                times = timeline(found, lambda op: alone_cycles(self._kernel(op), op), self.keeper, self.mover)
-                issue_late(found, times, self.keeper)
+                times = timeline(
+                    found, lambda op: alone_cycles(self._kernel(op), op), self.resident_memory, self.copier
+                )
+                issue_late(found, times, self.resident_memory)
                 return found
         return Residency([Step(op, None) for op in segment.ops])
 

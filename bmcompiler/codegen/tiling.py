@@ -45,7 +45,7 @@ class Axis:
         return whole * -(-period // size) + -(-rest // size)
 
 
-class Held(NamedTuple):
+class Contents(NamedTuple):
     """An activation (the root of all views of it) in a layout of local memory, as a whole or a `box` of it.
 
     The layout of a whole is whatever the chip's kernels compare, in general (N, C, H * W); that of a box is the shape
@@ -67,7 +67,7 @@ class Buffer:
         nbytes: bytes that cross the bus when it is loaded or stored.
         transfer: emits the load (or store): called with (build, local address).
         coefficient: True for weights.
-        holds: what other ops may read from the buffer, so that it can stay in local memory between them.
+        contents: what other ops may read from the buffer, so that it can stay in local memory between them.
     """
 
     lane_bytes: int
@@ -75,7 +75,7 @@ class Buffer:
     nbytes: int
     transfer: Callable[[Any, int], None]
     coefficient: bool = False
-    holds: Held | None = None
+    contents: Contents | None = None
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ svg { font: 12px system-ui, "DejaVu Sans", sans-serif; fill: var(--dim); display
 svg .w { fill: var(--w); } svg .a, svg .c { fill: var(--a); } svg .s { fill: var(--s); } svg .x { fill: var(--x); }
 svg .grid { stroke: var(--line); stroke-width: 1; } svg .roof { stroke: var(--text); stroke-width: 2; }
 svg .strong { fill: var(--text); } svg .band { fill: var(--soft); }
-svg .stay { stroke: var(--page); stroke-width: .5; } svg .stay:hover { fill: var(--warn); }
+svg .live { stroke: var(--page); stroke-width: .5; } svg .live:hover { fill: var(--warn); }
 svg .dot { fill-opacity: .55; stroke: var(--page); } svg .dot:hover { fill: var(--warn); fill-opacity: 1; }
 .net { background: var(--warn); } svg .net { fill: var(--warn); stroke: var(--page); }
 .groups { display: flex; flex-wrap: wrap; gap: .35rem; align-items: flex-start; }

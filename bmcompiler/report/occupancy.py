@@ -1,4 +1,4 @@
-"""Local memory over time: one rectangle for each stay of a tensor, from its first to its last step."""
+"""Local memory over time: one rectangle for the live range of a tensor, from its first to its last step."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Group = dict[str, Any]
 
 def occupancy_section(data: dict[str, Any]) -> str:
     """A picture per run of device layers, address over steps; nothing for chips that keep nothing."""
-    runs = [run for run in _runs(data["groups"] or ()) if any(group["stays"] for group in run)]
+    runs = [run for run in _runs(data["groups"] or ()) if any(group["live_ranges"] for group in run)]
     if not runs:
         return ""
-    high = max(stay["address"] + stay["lane_bytes"] for run in runs for group in run for stay in group["stays"])
+    high = max(life["address"] + life["lane_bytes"] for run in runs for group in run for life in group["live_ranges"])
     marks = legend("", [(style, name) for _, style, name in _KINDS])
     pictures = "".join(_picture(run, high) for run in runs)
     text = (
@@ -39,19 +39,19 @@ def _runs(groups: Sequence[Group]) -> Iterator[list[Group]]:
     run: list[Group] = []
     latest = -1
     for group in groups:
-        first = min((stay["first_step"] for stay in group["stays"]), default=latest)
+        first = min((life["first_step"] for life in group["live_ranges"]), default=latest)
         if first < latest and run:
             yield run
             run, latest = [], -1
         run.append(group)
-        latest = max([latest, *(stay["first_step"] for stay in group["stays"])])
+        latest = max([latest, *(life["first_step"] for life in group["live_ranges"])])
     if run:
         yield run
 
 
 def _picture(run: list[Group], high: int) -> str:
-    stays = [(group, stay) for group in run for stay in group["stays"]]
-    steps = 1 + max(stay["last_step"] for _, stay in stays)
+    live_ranges = [(group, life) for group in run for life in group["live_ranges"]]
+    steps = 1 + max(life["last_step"] for _, life in live_ranges)
     step = min(_STEP_MAX, max(_STEP_MIN, (_WIDTH - _LEFT - _RIGHT) / steps))
     width = max(_LEFT + _RIGHT + step * steps, 300.0)
     bottom = _HEIGHT - _BOTTOM
@@ -60,12 +60,18 @@ def _picture(run: list[Group], high: int) -> str:
     for address in even_steps(high, 8, base=2):
         y = bottom - address * scale
         parts += [line(_LEFT, y, width - _RIGHT, y, "grid"), words(_LEFT - 6, y + 4, _kib(address), "end")]
-    for group, stay in stays:
-        x, wide = _LEFT + stay["first_step"] * step, (stay["last_step"] - stay["first_step"] + 1) * step
-        top, tall = bottom - (stay["address"] + stay["lane_bytes"]) * scale, max(0.6, stay["lane_bytes"] * scale)
+    for group, life in live_ranges:
+        x, wide = (
+            _LEFT + life["first_step"] * step,
+            (life["last_step"] - life["first_step"] + 1) * step,
+        )
+        top, tall = (
+            bottom - (life["address"] + life["lane_bytes"]) * scale,
+            max(0.6, life["lane_bytes"] * scale),
+        )
         place = f'x="{x:.2f}" y="{top:.2f}" width="{wide:.2f}" height="{tall:.2f}"'
         parts.append(
-            f'<rect class="stay {_CLASS.get(stay["kind"], "x")}" {place}>{title(_tooltip(group, stay))}</rect>'
+            f'<rect class="live {_CLASS.get(life["kind"], "x")}" {place}>{title(_tooltip(group, life))}</rect>'
         )
     for number in even_steps(steps, int(width / 90)):
         parts.append(words(_LEFT + number * step, bottom + 16, f"{number:g}", "middle"))
@@ -76,7 +82,11 @@ def _picture(run: list[Group], high: int) -> str:
 
 def _bands(run: list[Group], step: float, width: float, bottom: float) -> Iterator[str]:
     """A stripe behind every other group, and the numbers of groups where there is room."""
-    starts = [(group["number"], min(stay["first_step"] for stay in group["stays"])) for group in run if group["stays"]]
+    starts = [
+        (group["number"], min(life["first_step"] for life in group["live_ranges"]))
+        for group in run
+        if group["live_ranges"]
+    ]
     edges = [_LEFT + first * step for _, first in starts]
     shown = -_LABEL_ROOM
     for index, ((number, _), left) in enumerate(zip(starts, edges)):
@@ -88,12 +98,12 @@ def _bands(run: list[Group], step: float, width: float, bottom: float) -> Iterat
             yield words(left, _TOP - 8, str(number))
 
 
-def _tooltip(group: Group, stay: dict[str, Any]) -> str:
-    first, last = stay["first_step"], stay["last_step"]
+def _tooltip(group: Group, life: dict[str, Any]) -> str:
+    first, last = life["first_step"], life["last_step"]
     when = f"step {first}" if first == last else f"steps {first} to {last}"
-    end = stay["address"] + stay["lane_bytes"]
-    what = f"{stay['kind']} of {stay['label']}: {stay['lane_bytes']:,} bytes per lane"
-    return f"{what}, addresses {stay['address']:,} to {end - 1:,}, {when}, group {group['number']}"
+    end = life["address"] + life["lane_bytes"]
+    what = f"{life['kind']} of {life['label']}: {life['lane_bytes']:,} bytes per lane"
+    return f"{what}, addresses {life['address']:,} to {end - 1:,}, {when}, group {group['number']}"
 
 
 def _kib(value: float) -> str:

@@ -130,7 +130,7 @@ def test_groups_spare_global_memory(level: int) -> None:
     assert cut
     for group in grouped.groups:
         assert group.lane_bytes <= 1 << 15
-        assert all(stay.address + stay.lane_bytes <= 1 << 15 for stay in group.stays)
-        assert all(stay.first_step <= stay.last_step for stay in group.stays)
-    kinds = {stay.kind for group in cut for stay in group.stays}
+        assert all(live_range.address + live_range.lane_bytes <= 1 << 15 for live_range in group.live_ranges)
+        assert all(live_range.first_step <= live_range.last_step for live_range in group.live_ranges)
+    kinds = {live_range.kind for group in cut for live_range in group.live_ranges}
     assert kinds >= {"weight", "value"}

@@ -12,9 +12,9 @@ from bmcompiler.codegen.groups.emission import Part, emit_steps
 from bmcompiler.codegen.groups.issue import issue_late
 from bmcompiler.codegen.groups.timeline import Timeline, timeline
 from bmcompiler.codegen.memory import root_of
-from bmcompiler.codegen.residency import AHEAD, Residency, Stay, Step, plan_residency, whole_units
+from bmcompiler.codegen.residency import AHEAD, LiveRange, Residency, Step, plan_residency, whole_units
 from bmcompiler.codegen.schedule import Moved
-from bmcompiler.codegen.tiling import Buffer, Held, Tiler, TileWork
+from bmcompiler.codegen.tiling import Buffer, Contents, Tiler, TileWork
 from bmcompiler.ir import Module, Operation, TensorType, Value
 from bmcompiler.ops.builder import Builder
 
@@ -49,7 +49,7 @@ def work(op: Operation, sizes: list[int], layouts: list[int], weights: int, scra
     """An op whose operands and result take `sizes` bytes in `layouts` (0: one that no op shares)."""
     values = [root_of(value) for value in (*op.operands, *op.results)]
     contents = [
-        Held(value, layout) if layout else (value, op.label, i)
+        Contents(value, layout) if layout else (value, op.label, i)
         for i, (value, layout) in enumerate(zip(values, layouts))
     ]
     if weights:
@@ -62,7 +62,7 @@ def work(op: Operation, sizes: list[int], layouts: list[int], weights: int, scra
         def transfer(chip: Chip, address: int) -> None:
             chip.load(address, size, content, value)
 
-        return Buffer(size, "", size, transfer, value is None, content if isinstance(content, Held) else None)
+        return Buffer(size, "", size, transfer, value is None, content if isinstance(content, Contents) else None)
 
     def store(chip: Chip, address: int) -> None:
         chip.read(address, contents[-1])
@@ -77,8 +77,8 @@ def work(op: Operation, sizes: list[int], layouts: list[int], weights: int, scra
         for address, content in zip(ins, contents):
             chip.read(address, content)  # neither result nor scratch lie upon what is read
 
-    held = contents[-1] if isinstance(contents[-1], Held) else None
-    result = Buffer(sizes[-1], "", sizes[-1], store, holds=held)
+    found_contents = contents[-1] if isinstance(contents[-1], Contents) else None
+    result = Buffer(sizes[-1], "", sizes[-1], store, contents=found_contents)
     return TileWork(tuple(map(load, range(len(sizes) - 1))), (result,), tuple(scratch), compute, 1)
 
 
@@ -123,9 +123,9 @@ def plan(run: Run) -> Residency:
     return found
 
 
-def stays(steps: list[Step]) -> list[Stay]:
-    slots = [slot.stay for step in steps for slot in (*step.inputs, *step.outputs)]
-    found = {id(stay): stay for stay in (*slots, *(stay for step in steps for stay in step.scratch))}
+def live_ranges(steps: list[Step]) -> list[LiveRange]:
+    slots = [slot.live_range for step in steps for slot in (*step.inputs, *step.outputs)]
+    found = {id(life): life for life in (*slots, *(life for step in steps for life in step.scratch))}
     return list(found.values())
 
 
@@ -164,13 +164,13 @@ def test_what_an_op_reads_is_there_and_nothing_else_is_stored(run: Run) -> None:
 @given(runs())
 def test_stays_of_the_same_time_lie_apart_within_local_memory(run: Run) -> None:
     found = plan(run)
-    for a, b in combinations(stays(found.steps), 2):
+    for a, b in combinations(live_ranges(found.steps), 2):
         apart_in_time = a.last < b.first or b.last < a.first
         assert apart_in_time or a.address + a.lane_bytes <= b.address or b.address + b.lane_bytes <= a.address
-    for stay in stays(found.steps):
-        assert stay.first <= stay.last
-        assert stay.address % ALIGN == 0
-        assert 0 <= stay.address <= stay.address + stay.lane_bytes <= ROOM
+    for life in live_ranges(found.steps):
+        assert life.first <= life.last
+        assert life.address % ALIGN == 0
+        assert 0 <= life.address <= life.address + life.lane_bytes <= ROOM
 
 
 @settings(max_examples=100, deadline=None)
@@ -187,7 +187,7 @@ def test_late_loads_come_in_time_and_hold_nothing_up(run: Run, cycles_alone: int
     assert late[1] == early[1]
     assert late[0].stored == early[0].stored
     for number, step in enumerate(found.steps):
-        assert all(slot.stay.first <= slot.issue <= number for slot in step.inputs if slot.moves)
+        assert all(slot.live_range.first <= slot.issue <= number for slot in step.inputs if slot.moves)
     assert after.moved == before.moved
 
 
@@ -196,14 +196,14 @@ def test_late_loads_come_in_time_and_hold_nothing_up(run: Run, cycles_alone: int
 def test_nothing_stays_across_an_op_that_takes_all_local_memory(run: Run) -> None:
     found = plan(run)
     taken = [i for i, step in enumerate(found.steps) if step.work is None and step.op in run[2]]
-    assert all(index < stay.first or stay.last < index for stay in stays(found.steps) for index in taken)
+    assert all(index < life.first or life.last < index for life in live_ranges(found.steps) for index in taken)
 
 
 @settings(max_examples=50, deadline=None)
 @given(runs())
 def test_plans_are_deterministic(run: Run) -> None:
     first, second = plan(run), plan(run)
-    assert stays(first.steps) == stays(second.steps)
+    assert live_ranges(first.steps) == live_ranges(second.steps)
     assert first.local_only == second.local_only
 
 
@@ -295,5 +295,5 @@ def test_of_equal_next_uses_the_larger_value_gives_way() -> None:
 def test_weights_arrive_while_the_ops_before_compute() -> None:
     b, values, run = chain(*[16] * 8, weights=16)
     found = plan(finished(b, run, values[-1]))
-    early = [index - slot.stay.first for index, step in enumerate(found.steps) for slot in step.inputs[:1]]
+    early = [index - slot.live_range.first for index, step in enumerate(found.steps) for slot in step.inputs[:1]]
     assert early == [min(index, AHEAD) for index in range(7)]

@@ -166,10 +166,10 @@ def check_pipeline(steps: list[list[Event]], tiles: list[Box]) -> None:
 
 def check_memory(steps: list[list[Event]], work: Any, lane_bytes: int) -> None:
     """In a step, what is computed from or into is neither loaded over nor stored from; buffers never overlap."""
-    holds: dict[int, Any] = {}
+    contents: dict[int, Any] = {}
     results: dict[int, Box] = {}
     for group in steps:
-        before, made = dict(holds), dict(results)
+        before, made = dict(contents), dict(results)
         busy: list[tuple[int, int]] = []
         for kind, what in group:
             if kind == "compute":
@@ -187,7 +187,7 @@ def check_memory(steps: list[list[Event]], work: Any, lane_bytes: int) -> None:
                 name, key, address = what
                 buffer = next(b for b in _inputs(work, key) if b[0] == name)[1]
                 busy.append((address, address + buffer))
-                holds[address] = key
+                contents[address] = key
             elif kind == "store":
                 _, box, address = what
                 assert made.get(address, results.get(address)) == box

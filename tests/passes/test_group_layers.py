@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from bmcompiler.chip import Dims, LaneChip
 from bmcompiler.codegen.groups.choose import cheapest, greedy, total, ungrouped
-from bmcompiler.codegen.groups.regions import Move, Mover, whole_box, within
+from bmcompiler.codegen.groups.regions import LocalCopier, StridedCopy, whole_box, within
 from bmcompiler.codegen.groups.segments import Kernels, Segments
 from bmcompiler.codegen.groups.slices import Slices, slice_units
-from bmcompiler.codegen.tiling import Box, Buffer, Held, Tiler, TileWork
+from bmcompiler.codegen.tiling import Box, Buffer, Contents, Tiler, TileWork
 from bmcompiler.codegen.window import WindowAxis
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module, Operation, TensorType, Value
@@ -30,16 +30,16 @@ from bmcompiler.target import Target
 CHIP = LaneChip("test", lanes=8, lmem_size=1 << 12, alignment=16)
 
 
-class ByteMover(Mover):
+class ByteCopier(LocalCopier):
     chip = CHIP
 
     def stored(self, value: Value, dims: Dims) -> tuple[Dims, int]:
         return dims, 1
 
-    def emit(self, build: object, move: Move, source: int, target: int) -> None:
+    def emit(self, build: object, strided: StridedCopy, source: int, target: int) -> None:
         raise AssertionError
 
-    def cycles(self, move: Move) -> int:
+    def cycles(self, strided: StridedCopy) -> int:
         return 1
 
 
@@ -51,8 +51,8 @@ def extents(box: Box) -> Dims:
 def buffer(value: Value, box: Box) -> Buffer:
     n, c, h, w = value.shape
     dims = extents(box)
-    held = Held(value, (n, c, h * w)) if dims == value.shape else Held(value, value.shape, box)
-    return Buffer(CHIP.lane_bytes(dims), "nchw", n * c * h * w, lambda build, address: None, holds=held)
+    contents = Contents(value, (n, c, h * w)) if dims == value.shape else Contents(value, value.shape, box)
+    return Buffer(CHIP.lane_bytes(dims), "nchw", n * c * h * w, lambda build, address: None, contents=contents)
 
 
 def part(op: Operation, box: Box) -> TileWork:
@@ -100,7 +100,7 @@ def test_the_best_way_costs_no_more_than_simpler_ones(module: Module) -> None:
     ops = list(module.main.ops)[:-1] if module.main.ops[-1].name == "func.return" else list(module.main.ops)
     returned = set(module.main.returned)
     kernels = Kernels(whole, part, lambda op: 20 * op.results[0].type.size, lambda op: True)
-    segments = Segments(ops, kernels, returned.__contains__, Tiler(CHIP.lmem_size, CHIP.alignment), ByteMover())
+    segments = Segments(ops, kernels, returned.__contains__, Tiler(CHIP.lmem_size, CHIP.alignment), ByteCopier())
     costs = []
     for method in (cheapest, greedy, ungrouped):
         spans = method(segments)
@@ -116,7 +116,7 @@ def test_the_best_way_costs_no_more_than_simpler_ones(module: Module) -> None:
 def test_slices_make_what_their_readers_need_and_results_as_a_whole(module: Module, slices: Slices) -> None:
     ops = [op for op in module.main.ops if op.name != "func.return"]
     returned = set(module.main.returned)
-    found = slice_units(ops, slices, part, returned.__contains__, ByteMover().grain)
+    found = slice_units(ops, slices, part, returned.__contains__, ByteCopier().grain)
     assert found is not None
     assert len(found) == prod(slices)
     covered = {value: np.zeros(value.shape, bool) for value in returned}
@@ -125,9 +125,9 @@ def test_slices_make_what_their_readers_need_and_results_as_a_whole(module: Modu
         for unit in units:
             assert unit.work is not None
             for source in unit.work.inputs:
-                held = source.holds
-                if held is not None and held.value in {result for op in ops for result in op.results}:
-                    assert within(held.box or whole_box(held.value.shape), made[held.value])
+                contents = source.contents
+                if contents is not None and contents.value in {result for op in ops for result in op.results}:
+                    assert within(contents.box or whole_box(contents.value.shape), made[contents.value])
             (result,) = unit.op.results
             assert unit.box is not None
             made[result] = unit.box
@@ -144,7 +144,7 @@ def test_groups_with_an_op_that_cannot_be_cut_are_not_cut() -> None:
         return None if op is ops[1] else part(op, box)
 
     assert (
-        slice_units(ops, (1, 1, 2, 1), refuses, lambda value: value in module.main.returned, ByteMover().grain) is None
+        slice_units(ops, (1, 1, 2, 1), refuses, lambda value: value in module.main.returned, ByteCopier().grain) is None
     )
 
 

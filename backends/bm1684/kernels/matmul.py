@@ -59,8 +59,8 @@ class FloatMatmulKernel(LocalKernel[Matmul]):
 
     @rule("Transposed operands must have at most 65535 rows and columns")
     def transposable(self, op: Matmul) -> bool:
-        turned = [v for v, t in ((op.left, op.transpose_left), (op.right, op.transpose_right)) if t]
-        return all(max(v.shape[-2:]) <= CHIP.most_size for v in turned)
+        transposed = [v for v, t in ((op.left, op.transpose_left), (op.right, op.transpose_right)) if t]
+        return all(max(v.shape[-2:]) <= CHIP.most_size for v in transposed)
 
     def grid(self, op: Matmul) -> tuple[Axis, ...]:
         product = product_of(op)

@@ -12,7 +12,7 @@ from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.packed.int_recipes import program
 from bmcompiler.backends.lanes.facts import Shape, Strides
 from bmcompiler.backends.lanes.kernels.activation import ChannelKernel, FunctionKernel
-from bmcompiler.backends.lanes.kernels.base import DeviceKernel, LocalKernel, held, is_activation, item_bytes
+from bmcompiler.backends.lanes.kernels.base import DeviceKernel, LocalKernel, contents_of, is_activation, item_bytes
 from bmcompiler.backends.lanes.kernels.broadcast import box_axes, box_offset, broadcast_view, is_dense, merged_axes
 from bmcompiler.backends.lanes.kernels.compare import BitKernel, CompareKernel, WhereKernel
 from bmcompiler.backends.lanes.kernels.convert import CastKernel
@@ -118,7 +118,7 @@ def _operand(value: Value, view: Shape, strides: Strides, box: Box) -> tuple[Buf
         prod(loaded) * item,
         load,
         not is_activation(value),
-        held(value, view, box) if is_dense(strides, view) and loaded == dims else None,
+        contents_of(value, view, box) if is_dense(strides, view) and loaded == dims else None,
     )
     if loaded == dims:
         return buffer, Packed(0, item, False)

@@ -31,7 +31,7 @@ from bmcompiler.backends.bm1684.isa import Direction, Eu, Precision
 from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.packed.int_cycles import multiply_cycles, pixel_cycles
 from bmcompiler.backends.lanes.facts import Shape, Strides
-from bmcompiler.backends.lanes.kernels.base import dims4, held
+from bmcompiler.backends.lanes.kernels.base import contents_of, dims4
 from bmcompiler.backends.lanes.recipes import Plane, Recorder, Register, Steps
 from bmcompiler.backends.lanes.recipes.rounding import quantize
 from bmcompiler.codegen.tiling import Box, Buffer
@@ -260,8 +260,8 @@ class Finish:
                 store_pixels(build, targets[0], dims, by, address)
 
         plain = len(starts) == 1 and item == 1 and not self.in_words and self.op.type.rank == 4
-        holds = held(self.op.result, dims4(self.op.result), box or dims) if plain else None
-        return Buffer(self.place_bytes(dims), "nchw", prod(dims) * item, store, holds=holds)
+        contents = contents_of(self.op.result, dims4(self.op.result), box or dims) if plain else None
+        return Buffer(self.place_bytes(dims), "nchw", prod(dims) * item, store, contents=contents)
 
     def store_image(self, build: Build, target: int, dims: Shape, by: Strides, address: int, number: int) -> None:
         """Store one image of a tile of results."""

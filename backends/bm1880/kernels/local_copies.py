@@ -7,16 +7,16 @@ from itertools import product
 from bmcompiler.backends.bm1880.build import Build, extents
 from bmcompiler.backends.bm1880.chip import CHIP
 from bmcompiler.backends.bm1880.kernels.base import activation_in, activation_out, dims4, pass_cycles
-from bmcompiler.backends.lanes.kernels.local_copies import LaneMover
+from bmcompiler.backends.lanes.kernels.local_copies import LaneCopier
 from bmcompiler.backends.lanes.operands import Words
-from bmcompiler.codegen.tiling import Box, Held, TileWork
+from bmcompiler.codegen.tiling import Box, Contents, TileWork
 from bmcompiler.ops.shape import Upsample
 
 
-class LocalMover(LaneMover):
+class ByteCopier(LaneCopier):
     """Copies of bytes by the TPU; transfers know the default strides only, so that no shape changes."""
 
-    def reshapes(self, source: Held, target: Held) -> bool:
+    def reshapes(self, source: Contents, target: Contents) -> bool:
         return False
 
 

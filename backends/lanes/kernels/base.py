@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.codegen import kernels
-from bmcompiler.codegen.kernels import dims4, held, is_activation, is_constant
+from bmcompiler.codegen.kernels import contents_of, dims4, is_activation, is_constant
 from bmcompiler.codegen.tiling import TileWork
 from bmcompiler.ir import Value
 from bmcompiler.target import OpT
 
-__all__ = ["DeviceKernel", "LocalKernel", "dims4", "held", "is_activation", "is_constant", "item_bytes"]
+__all__ = ["DeviceKernel", "LocalKernel", "contents_of", "dims4", "is_activation", "is_constant", "item_bytes"]
 
 
 class DeviceKernel(kernels.DeviceKernel[OpT]):

@@ -8,7 +8,7 @@ from typing import Any
 
 from bmcompiler.backends.lanes.build import LaneBuild
 from bmcompiler.backends.lanes.facts import LaneFacts, Shape, Strides
-from bmcompiler.backends.lanes.kernels.base import LocalKernel, dims4, held, is_activation, item_bytes
+from bmcompiler.backends.lanes.kernels.base import LocalKernel, contents_of, dims4, is_activation, item_bytes
 from bmcompiler.backends.lanes.kernels.broadcast import box_axes, box_offset, broadcast_view, is_dense, merged_axes
 from bmcompiler.backends.lanes.recipes import Plane, Recorder, Register, Steps, powers
 from bmcompiler.backends.lanes.recipes.words import (
@@ -19,7 +19,7 @@ from bmcompiler.backends.lanes.recipes.words import (
     to_words,
 )
 from bmcompiler.codegen.build import dense_strides, extents
-from bmcompiler.codegen.tiling import Axis, Box, Buffer, Held, TileWork
+from bmcompiler.codegen.tiling import Axis, Box, Buffer, Contents, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elementwise import Add, Binary, Div, Max, Min, Mod, Mul, Pow, Sub
@@ -109,7 +109,7 @@ def _operand(
         prod(loaded) * item,
         load,
         not is_activation(value),
-        held(value, view, box) if dense and loaded == dims else _repeated(value, view, strides, box, loaded),
+        contents_of(value, view, box) if dense and loaded == dims else _repeated(value, view, strides, box, loaded),
     )
     if loaded == dims:
         return buffer, None
@@ -117,7 +117,7 @@ def _operand(
     return buffer, local  # type: ignore[return-value]
 
 
-def _repeated(value: Value, view: Shape, strides: Strides, box: Box, loaded: Shape) -> Held | None:
+def _repeated(value: Value, view: Shape, strides: Strides, box: Box, loaded: Shape) -> Contents | None:
     """What a tile holds of words that repeat: a part of the operand as it is, if the view has its axes."""
     if value.type.rank != 4 or item_bytes(value) != 4:
         return None
@@ -125,7 +125,7 @@ def _repeated(value: Value, view: Shape, strides: Strides, box: Box, loaded: Sha
     part = tuple((0, 1) if size == 1 else interval for size, interval in zip(own, box))
     axes = zip(own, view, strides, dense_strides(own))
     same = all(size == 1 or (size, step) == (whole, dense) for size, whole, step, dense in axes)
-    return held(value, own, part) if same and extents(part) == loaded else None
+    return contents_of(value, own, part) if same and extents(part) == loaded else None
 
 
 def result_buffer(chip: LaneFacts, value: Value, view: Shape, box: Box) -> Buffer:
@@ -137,7 +137,11 @@ def result_buffer(chip: LaneFacts, value: Value, view: Shape, box: Box) -> Buffe
         build.store_words(build.neuron(value) + item * box_offset(strides, box), item, dims, strides, address)
 
     return Buffer(
-        chip.aligned_bytes(dims), "nchw", prod(dims) * item, store, holds=held(value, view, box) if item == 4 else None
+        chip.aligned_bytes(dims),
+        "nchw",
+        prod(dims) * item,
+        store,
+        contents=contents_of(value, view, box) if item == 4 else None,
     )
 
 

@@ -10,14 +10,14 @@ from bmcompiler.backends.lanes.kernels.base import dims4, item_bytes
 from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.codegen.build import extents
-from bmcompiler.codegen.groups.regions import Move, Mover, as_shape
-from bmcompiler.codegen.tiling import Box, Held, TileWork
+from bmcompiler.codegen.groups.regions import LocalCopier, StridedCopy, as_shape
+from bmcompiler.codegen.tiling import Box, Contents, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.shape import Upsample
 
 
-class LaneMover(Mover):
+class LaneCopier(LocalCopier):
     """Copies by the execution units; by transfers, which keep the order of elements, where the shape changes."""
 
     def __init__(self, machine: LaneMachine) -> None:
@@ -35,20 +35,20 @@ class LaneMover(Mover):
     def images_per_element(self, value: Value) -> int:
         return self.facts.image_slots(item_bytes(value))
 
-    def reshapes(self, source: Held, target: Held) -> bool:
+    def reshapes(self, source: Contents, target: Contents) -> bool:
         """Images that share words must stay where they are."""
-        if not all(isinstance(size, int) for held in (source, target) for size in as_shape(held.layout)):
+        if not all(isinstance(size, int) for contents in (source, target) for size in as_shape(contents.layout)):
             return False
         (n, *_), (m, *_) = as_shape(source.layout), as_shape(target.layout)
         return self.images_per_element(source.value) == 1 or n == m
 
-    def cycles(self, move: Move) -> int:
-        if move.reshaped is not None:
-            return copy_cycles(self.machine, move.shape)
-        return self.machine.cycles.pass_cycles(move.shape)
+    def cycles(self, strided: StridedCopy) -> int:
+        if strided.reshaped is not None:
+            return copy_cycles(self.machine, strided.shape)
+        return self.machine.cycles.pass_cycles(strided.shape)
 
-    def move(self, source: Held, target: Held) -> Move | None:
-        found = super().move(source, target)
+    def copy(self, source: Contents, target: Contents) -> StridedCopy | None:
+        found = super().copy(source, target)
         if found is None or item_bytes(source.value) > self.facts.word:
             return None
         if found.reshaped is None:
@@ -56,14 +56,14 @@ class LaneMover(Mover):
         sides = [self._in_rows(shape) for shape in (found.shape, found.reshaped)]
         return found if all(map(self.facts.fits_fields, sides)) else None
 
-    def emit(self, build: LaneBuild, move: Move, source: int, target: int) -> None:
-        (start, by), (end, to) = move.source, move.target
-        read, written = (source, source + move.source_bytes), (target, target + move.target_bytes)
-        if move.reshaped is None:
-            out = Words(target + end, move.shape, self._in_words(to), within=written)
-            build.copy(Words(source + start, move.shape, self._in_words(by), within=read), out)
+    def emit(self, build: LaneBuild, strided: StridedCopy, source: int, target: int) -> None:
+        (start, by), (end, to) = strided.source, strided.target
+        read, written = (source, source + strided.source_bytes), (target, target + strided.target_bytes)
+        if strided.reshaped is None:
+            out = Words(target + end, strided.shape, self._in_words(to), within=written)
+            build.copy(Words(source + start, strided.shape, self._in_words(by), within=read), out)
             return
-        sides = (source, move.shape, by, read), (target, move.reshaped, to, written)
+        sides = (source, strided.shape, by, read), (target, strided.reshaped, to, written)
         rows = ((address, self._in_rows(shape), steps, touched) for address, shape, steps, touched in sides)
         build.transfer(*(Words(at, shape, self._of_rows(shape, steps), within=all) for at, shape, steps, all in rows))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bmcompiler.backends.lanes.kernels.reduction import ReductionKernel
-from bmcompiler.backends.lanes.kernels.turned import turned_inside
+from bmcompiler.backends.lanes.kernels.transposed import transposed_inside
 from bmcompiler.backends.lanes.recipes import reductions
 from bmcompiler.codegen.tiling import TileWork
 from bmcompiler.ops.norm import L2Normalize, LayerNorm, Lrn, MeanVarianceNorm, RmsNorm
@@ -62,5 +62,5 @@ class LrnKernel(ReductionKernel[Lrn]):
 
     def whole(self, op: Lrn) -> TileWork | None:
         """Where the op fits, between other ops in local memory: channels leave their lanes there and come back."""
-        turned = turned_inside(self, op)
-        return turned if turned is not None and self.fits(turned) else super().whole(op)
+        transposed = transposed_inside(self, op)
+        return transposed if transposed is not None and self.fits(transposed) else super().whole(op)

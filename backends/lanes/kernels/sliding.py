@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from bmcompiler.backends.lanes.build import Frame, LaneBuild
 from bmcompiler.backends.lanes.facts import Shape
-from bmcompiler.backends.lanes.kernels.base import LocalKernel, dims4, held, is_activation, item_bytes
+from bmcompiler.backends.lanes.kernels.base import LocalKernel, contents_of, dims4, is_activation, item_bytes
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.windows import Geometry, Window
 from bmcompiler.codegen.build import dense_strides, extents
@@ -143,8 +143,8 @@ class SlidingKernel(LocalKernel[OpT]):
         value: Value = op.operands[0]
         moved = sum(prod(extents(slide.source)) for slide in slides)
         plain = len(slides) == 1 and not partial and extents(slides[0].source) == shape
-        holds = held(value, dims4(value), slides[0].source) if plain else None
-        return Buffer(self.chip.aligned_bytes(whole, item), axes, moved * item, load, holds=holds)
+        contents = contents_of(value, dims4(value), slides[0].source) if plain else None
+        return Buffer(self.chip.aligned_bytes(whole, item), axes, moved * item, load, contents=contents)
 
     def is_partial(self, op: OpT, slide: Slide) -> bool:
         """Whether something of the local tensor is not loaded."""

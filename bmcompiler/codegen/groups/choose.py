@@ -16,7 +16,7 @@ from functools import cache
 from math import inf
 from typing import Any
 
-from bmcompiler.codegen.groups.regions import Mover
+from bmcompiler.codegen.groups.regions import LocalCopier
 from bmcompiler.codegen.groups.segments import MOST_OPS, Kernels, Segments
 from bmcompiler.codegen.groups.slices import ONE, Slices
 from bmcompiler.codegen.groups.timeline import alone_cycles, timeline
@@ -84,38 +84,40 @@ def total(segments: Segments, spans: Sequence[_Span]) -> float:
     )
 
 
-def choose_groups(function: Function, target: Target, tiler: Tiler, mover: Mover, level: int) -> list[Group]:
+def choose_groups(function: Function, target: Target, tiler: Tiler, copier: LocalCopier, level: int) -> list[Group]:
     """The groups of more than one slice among the device ops of a function, in order."""
     found: list[Group] = []
     for segment in partition(function, target) if level else ():
         if segment.device:
-            found += _choose(segment, target, tiler, mover, level)
+            found += _choose(segment, target, tiler, copier, level)
     return found
 
 
-def _choose(segment: Segment, target: Target, tiler: Tiler, mover: Mover, level: int) -> list[Group]:
+def _choose(segment: Segment, target: Target, tiler: Tiler, copier: LocalCopier, level: int) -> list[Group]:
     outside = {root_of(value) for value in segment.outputs()}
     kernels = _kernels(target)
-    segments = Segments(segment.ops, kernels, outside.__contains__, tiler, mover)
+    segments = Segments(segment.ops, kernels, outside.__contains__, tiler, copier)
     if not any(segments.heavy):
         return []
     best: list[Group] = []
     least = inf
     for method in (ungrouped, greedy, cheapest)[: level + 1]:
         groups = [(segments.ops[start:end], slices) for start, end, slices in method(segments) if slices != ONE]
-        cycles = _planned_cycles(segment, groups, kernels, tiler, mover)
+        cycles = _planned_cycles(segment, groups, kernels, tiler, copier)
         if cycles < least:
             best, least = groups, cycles
     return best
 
 
-def _planned_cycles(segment: Segment, groups: Sequence[Group], kernels: Kernels, tiler: Tiler, mover: Mover) -> float:
+def _planned_cycles(
+    segment: Segment, groups: Sequence[Group], kernels: Kernels, tiler: Tiler, copier: LocalCopier
+) -> float:
     """What the residency planner makes of the groups."""
     outside = {root_of(value) for value in segment.outputs()}
     cut = {op: (number, slices) for number, (ops, slices) in enumerate(groups) for op in ops}
-    units = units_of(segment.ops, cut.get, kernels.whole, kernels.part, outside.__contains__, mover.grain)
-    plan = plan_residency(units, kernels.blocks, outside.__contains__, tiler, mover)
-    return inf if plan is None else timeline(plan, kernels.estimate, tiler, mover).cost(tiler)
+    units = units_of(segment.ops, cut.get, kernels.whole, kernels.part, outside.__contains__, copier.grain)
+    plan = plan_residency(units, kernels.blocks, outside.__contains__, tiler, copier)
+    return inf if plan is None else timeline(plan, kernels.estimate, tiler, copier).cost(tiler)
 
 
 def _kernels(target: Target) -> Kernels:

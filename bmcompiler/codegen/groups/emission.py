@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bmcompiler.codegen.groups.regions import Mover
+from bmcompiler.codegen.groups.regions import LocalCopier
 from bmcompiler.codegen.groups.steps import Copy, Slot, Step, loads_by_issue
 from bmcompiler.codegen.memory import root_of
 from bmcompiler.codegen.schedule import Moved
@@ -14,7 +14,7 @@ Part = Callable[[Step, Moved], None]
 
 
 def emit_steps(
-    build: Any, steps: Sequence[Step], mover: Mover | None, alone: Part, part: Callable[[int, Part], None]
+    build: Any, steps: Sequence[Step], copier: LocalCopier | None, alone: Part, part: Callable[[int, Part], None]
 ) -> None:
     """Emit all steps of a plan.
 
@@ -40,19 +40,19 @@ def emit_steps(
             part(number, lambda step, moved, slot=slot: _load(build, slot, moved))  # type: ignore[misc]
         store_waiting()
         if step.work is not None:
-            part(index, lambda step, moved: _compute(build, step, mover, moved))
-            waiting += [(index, slot) for slot in step.outputs if slot.moves and slot.stay.last > index]
+            part(index, lambda step, moved: _compute(build, step, copier, moved))
+            waiting += [(index, slot) for slot in step.outputs if slot.moves and slot.live_range.last > index]
             for slot in step.outputs:
-                if slot.moves and slot.stay.last == index:
+                if slot.moves and slot.live_range.last == index:
                     part(index, lambda step, moved, slot=slot: _store(build, slot, moved))  # type: ignore[misc]
     store_waiting()
 
 
 def _reads(step: Step, slot: Slot, waiting: Sequence[tuple[int, Slot]]) -> bool:
     """Whether a load needs what is not stored yet."""
-    held = slot.buffer.holds
-    values = [root_of(value) for value in step.op.operands] if held is None else [held.value]
-    stored = {other.buffer.holds.value for _, other in waiting if other.buffer.holds is not None}
+    contents = slot.buffer.contents
+    values = [root_of(value) for value in step.op.operands] if contents is None else [contents.value]
+    stored = {other.buffer.contents.value for _, other in waiting if other.buffer.contents is not None}
     return not slot.buffer.coefficient and bool(stored.intersection(values))
 
 
@@ -67,16 +67,16 @@ def _store(build: Any, slot: Slot, moved: Moved) -> None:
     moved.stored += slot.buffer.nbytes
 
 
-def _compute(build: Any, step: Step, mover: Mover | None, moved: Moved) -> None:
+def _compute(build: Any, step: Step, copier: LocalCopier | None, moved: Moved) -> None:
     assert step.work is not None
-    _copy(build, step.before, mover)
+    _copy(build, step.before, copier)
     inputs, outputs = ([slot.address for slot in slots] for slots in (step.inputs, step.outputs))
-    step.work.compute(build, inputs, outputs, [stay.address for stay in step.scratch])
-    _copy(build, step.after, mover)
+    step.work.compute(build, inputs, outputs, [live_range.address for live_range in step.scratch])
+    _copy(build, step.after, copier)
     moved.tiles += 1
 
 
-def _copy(build: Any, copies: Sequence[Copy], mover: Mover | None) -> None:
+def _copy(build: Any, copies: Sequence[Copy], copier: LocalCopier | None) -> None:
     for copy in copies:
-        assert mover is not None
-        mover.emit(build, copy.move, copy.source.address, copy.target.address)
+        assert copier is not None
+        copier.emit(build, copy.strided, copy.source.address, copy.target.address)

@@ -26,4 +26,4 @@ def issue_late(plan: Residency, times: Timeline, tiler: Tiler) -> None:
                 continue
             begin = min(begin, times.starts[number]) - loading_cycles(slot, tiler)
             latest = bisect_right(times.starts, begin, hi=number + 1) - 1
-            slot.issue = min(number, max(slot.stay.first, latest))
+            slot.issue = min(number, max(slot.live_range.first, latest))

@@ -9,7 +9,7 @@ from typing import Any
 
 from bmcompiler.chip import Dims, LaneChip
 from bmcompiler.codegen.build import extents
-from bmcompiler.codegen.tiling import Box, Held
+from bmcompiler.codegen.tiling import Box, Contents
 from bmcompiler.ir import Value
 
 
@@ -18,12 +18,12 @@ def whole_box(shape: Sequence[int]) -> Box:
     return tuple((0, size) for size in shape)
 
 
-def whole_of(part: Held) -> Held:
+def whole_of(part: Contents) -> Contents:
     """The whole that `part` is a box of."""
     if part.box is None:
         return part
     n, c, h, w = as_shape(part.layout)
-    return Held(part.value, (n, c, h * w))
+    return Contents(part.value, (n, c, h * w))
 
 
 def as_shape(layout: Hashable) -> tuple[int, ...]:
@@ -41,7 +41,7 @@ def joined(a: Box, b: Box) -> Box:
     return tuple((min(x[0], y[0]), max(x[1], y[1])) for x, y in zip(a, b))
 
 
-def inside(inner: Held, outer: Held) -> bool:
+def inside(inner: Contents, outer: Contents) -> bool:
     """Whether all of `inner` can be taken from `outer`: its layout is the same, its box lies within."""
     if inner == outer:
         return True
@@ -53,7 +53,7 @@ def inside(inner: Held, outer: Held) -> bool:
 
 
 @dataclass(frozen=True)
-class Move:
+class StridedCopy:
     """A box copied between two tensors in local memory; `shape` counts stored elements, strides count bytes in a lane.
 
     Attributes:
@@ -70,7 +70,7 @@ class Move:
     reshaped: Dims | None = None
 
 
-class Mover(ABC):
+class LocalCopier(ABC):
     """What a chip knows of feature maps in local memory. Raises nothing: what cannot be is None."""
 
     chip: LaneChip
@@ -80,19 +80,19 @@ class Mover(ABC):
         """(shape, bytes of an element) of what is stored for `dims` elements of a value, images being packed or not."""
 
     @abstractmethod
-    def emit(self, build: Any, move: Move, source: int, target: int) -> None:
+    def emit(self, build: Any, strided: StridedCopy, source: int, target: int) -> None:
         """Emit the copy between the tensors at two local addresses."""
 
     @abstractmethod
-    def cycles(self, move: Move) -> int:
+    def cycles(self, strided: StridedCopy) -> int:
         """What it takes."""
 
-    def lane_bytes(self, held: Held) -> int:
+    def lane_bytes(self, contents: Contents) -> int:
         """Bytes per lane of an aligned tensor."""
-        shape, item = self._stored(held)
+        shape, item = self._stored(contents)
         return self.chip.lane_bytes(shape, item)
 
-    def offset(self, outer: Held, inner: Held) -> int | None:
+    def offset(self, outer: Contents, inner: Contents) -> int | None:
         """Bytes from the address of `outer` to a tensor within it that is just what `inner` would be alone."""
         place = self._place(outer, inner)
         if place is None:
@@ -104,7 +104,7 @@ class Mover(ABC):
         same = all(a == b or count == 1 for a, b, count in zip(by, own, counts))
         return start if same and start % self.chip.alignment == 0 else None
 
-    def move(self, source: Held, target: Held) -> Move | None:
+    def copy(self, source: Contents, target: Contents) -> StridedCopy | None:
         """How the smaller of two boxes gets from `source` into `target`, one of which lies within the other.
 
         Of two wholes, how one layout becomes the other.
@@ -115,30 +115,30 @@ class Mover(ABC):
         a, b = self._place(source, inner), self._place(target, inner)
         if a is None or b is None:
             return None
-        return Move(self._stored(inner)[0], a, b, self.lane_bytes(source), self.lane_bytes(target))
+        return StridedCopy(self._stored(inner)[0], a, b, self.lane_bytes(source), self.lane_bytes(target))
 
-    def reshapes(self, source: Held, target: Held) -> bool:
+    def reshapes(self, source: Contents, target: Contents) -> bool:
         """Whether the chip can give a whole another layout."""
         return False
 
-    def _reshape(self, source: Held, target: Held) -> Move | None:
+    def _reshape(self, source: Contents, target: Contents) -> StridedCopy | None:
         if not self.reshapes(source, target):
             return None
         (a, item), (b, _) = self._stored(source), self._stored(target)
         places = (0, self.chip.strides(a, item)), (0, self.chip.strides(b, item))
-        return Move(a, *places, self.lane_bytes(source), self.lane_bytes(target), b)
+        return StridedCopy(a, *places, self.lane_bytes(source), self.lane_bytes(target), b)
 
-    def _stored(self, held: Held) -> tuple[Dims, int]:
-        return self.stored(held.value, self._dims(held))
+    def _stored(self, contents: Contents) -> tuple[Dims, int]:
+        return self.stored(contents.value, self._dims(contents))
 
     @staticmethod
-    def _dims(held: Held) -> Dims:
-        if held.box is not None:
-            return extents(held.box)
-        n, c, size = as_shape(held.layout)
+    def _dims(contents: Contents) -> Dims:
+        if contents.box is not None:
+            return extents(contents.box)
+        n, c, size = as_shape(contents.layout)
         return n, c, 1, size
 
-    def _place(self, outer: Held, inner: Held) -> tuple[int, Dims] | None:
+    def _place(self, outer: Contents, inner: Contents) -> tuple[int, Dims] | None:
         """(offset, strides in bytes) of `inner` within `outer`; None where it begins inside a word or another lane."""
         if inner.box is None:
             dims, item = self._stored(outer)

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 
-from bmcompiler.codegen.groups.regions import Mover, joined
+from bmcompiler.codegen.groups.regions import LocalCopier, joined
 from bmcompiler.codegen.groups.slices import ONE, RANK, PartOf, Slices, add_needs, cuts
 from bmcompiler.codegen.groups.timeline import HIDDEN
 from bmcompiler.codegen.groups.units import readers_of
 from bmcompiler.codegen.memory import is_view, root_of
-from bmcompiler.codegen.tiling import Box, Held, Tiler, TileWork
+from bmcompiler.codegen.tiling import Box, Contents, Tiler, TileWork
 from bmcompiler.ir import Operation, Value
 
 MOST_OPS = 48
@@ -91,10 +91,10 @@ class Segments:
         kernels: Kernels,
         read_elsewhere: Callable[[Value], bool],
         tiler: Tiler,
-        mover: Mover,
+        copier: LocalCopier,
     ) -> None:
         self.ops = [op for op in ops if not is_view(op)]
-        self.kernels, self.read_elsewhere, self.tiler, self.mover = kernels, read_elsewhere, tiler, mover
+        self.kernels, self.read_elsewhere, self.tiler, self.copier = kernels, read_elsewhere, tiler, copier
         self.room = int(tiler.lane_bytes * _SPARE)
         self.index = {op: i for i, op in enumerate(self.ops)}
         self.works = [kernels.whole(op) for op in self.ops]
@@ -112,11 +112,15 @@ class Segments:
         for value in self.made_at:
             if value.type.rank == RANK:
                 n, c, h, w = value.shape
-                found[value] = self.tiler.rounded(self.mover.lane_bytes(Held(value, (n, c, h * w))))
+                found[value] = self.tiler.rounded(self.copier.lane_bytes(Contents(value, (n, c, h * w))))
         for work in self.works:
             for buffer in (*work.inputs, *work.outputs) if work is not None else ():
-                if buffer.holds is not None and buffer.holds.box is None and buffer.holds.value in self.made_at:
-                    found[buffer.holds.value] = self.tiler.rounded(buffer.lane_bytes)
+                if (
+                    buffer.contents is not None
+                    and buffer.contents.box is None
+                    and buffer.contents.value in self.made_at
+                ):
+                    found[buffer.contents.value] = self.tiler.rounded(buffer.lane_bytes)
         return found
 
     @cached_property
@@ -184,7 +188,7 @@ class Segments:
         if len(op.results) != 1 or op.results[0].type.rank != RANK:
             return
         n, c, h, _ = op.results[0].shape
-        images, lanes, _, _ = self.mover.grain(op.results[0])
+        images, lanes, _, _ = self.copier.grain(op.results[0])
         groups = -(-n // images)
         yield from ((k, 1, 1, 1) for k in (2, 3, 4, 6, 8, 16, 32) if k < groups)
         if groups > 1:
@@ -220,8 +224,8 @@ class Segments:
             if share is None:
                 return False
             growing.outputs.append(value)
-            held = growing.needs.get(value)
-            growing.needs[value] = share if held is None else joined(share, held)
+            contents = growing.needs.get(value)
+            growing.needs[value] = share if contents is None else joined(share, contents)
         box = growing.needs.get(value)
         work = None if box is None else self.kernels.part(op, box)
         if box is None or work is None:
@@ -247,7 +251,7 @@ class Segments:
     def _middle(self, value: Value, slices: Slices) -> Box | None:
         """The largest share of a value, of equal ones that with most neighbours; None where shares are empty."""
         found = []
-        for size, count, grain in zip(value.shape, slices, self.mover.grain(value)):
+        for size, count, grain in zip(value.shape, slices, self.copier.grain(value)):
             parts = cuts(size, count, grain)
             if any(lo == hi for lo, hi in parts):
                 return None
@@ -261,7 +265,7 @@ class Segments:
                 growing.weight_lane += self.tiler.rounded(buffer.lane_bytes)
                 growing.weight_bytes += buffer.nbytes
             else:
-                value = buffer.holds.value if buffer.holds is not None else root_of(op.operands[0])
+                value = buffer.contents.value if buffer.contents is not None else root_of(op.operands[0])
                 growing.outer[value] = max(growing.outer.get(value, 0), buffer.nbytes)
 
     def _finished(self, growing: _Growing, slices: Slices, span: tuple[int, int], peak: int) -> float:

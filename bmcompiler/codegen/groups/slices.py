@@ -101,21 +101,21 @@ def add_needs(op: Operation, work: TileWork, needs: dict[Value, Box], made: set[
     read = {root for value in op.operands if (root := root_of(value)) in made}
     said = set()
     for buffer in work.inputs:
-        held = buffer.holds
-        if held is None or held.value not in made:
+        contents = buffer.contents
+        if contents is None or contents.value not in made:
             continue
-        shape = held.value.shape
+        shape = contents.value.shape
         if len(shape) != RANK:
             return False
         n, c, h, w = shape
-        if held.box is None:
-            if held.layout != (n, c, h * w):
+        if contents.box is None:
+            if contents.layout != (n, c, h * w):
                 return False
             box = whole_box(shape)
-        elif held.layout != shape:
+        elif contents.layout != shape:
             return False
         else:
-            box = held.box
-        needs[held.value] = joined(needs[held.value], box) if held.value in needs else box
-        said.add(held.value)
+            box = contents.box
+        needs[contents.value] = joined(needs[contents.value], box) if contents.value in needs else box
+        said.add(contents.value)
     return read == said

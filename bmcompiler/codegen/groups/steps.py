@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from bmcompiler.codegen.groups.regions import Move
+from bmcompiler.codegen.groups.regions import StridedCopy
 from bmcompiler.codegen.groups.slices import Slices
 from bmcompiler.codegen.tiling import Buffer, TileWork
 from bmcompiler.ir import Operation, Value
@@ -16,8 +16,8 @@ AHEAD = 128
 
 
 @dataclass
-class Stay:
-    """A buffer in local memory during steps `first` to `last`; `label` and `kind` are those of `target.StayInfo`."""
+class LiveRange:
+    """A buffer in local memory during steps `first` to `last`; `label` and `kind`: see `target.LiveRangeInfo`."""
 
     lane_bytes: int
     first: int
@@ -29,33 +29,33 @@ class Stay:
 
 @dataclass
 class Slot:
-    """How a step has one of its buffers: where (`offset` bytes into a stay), and whether it is moved for this step.
+    """How a step has one of its buffers: where (`offset` bytes into a live range), whether it is moved for it.
 
-    What is loaded has its place from the first step of its stay on, and is loaded before step `issue` computes.
+    What is loaded has its place from the first step of its live range on, and is loaded before step `issue` computes.
     """
 
     buffer: Buffer
-    stay: Stay
+    live_range: LiveRange
     moves: bool
     offset: int = 0
     issue: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self.issue = self.stay.first
+        self.issue = self.live_range.first
 
     @property
     def address(self) -> int:
         """Bytes in a lane."""
-        return self.stay.address + self.offset
+        return self.live_range.address + self.offset
 
 
 @dataclass(frozen=True)
 class Copy:
     """A copy in local memory, part of a step."""
 
-    move: Move
-    source: Stay
-    target: Stay
+    strided: StridedCopy
+    source: LiveRange
+    target: LiveRange
 
 
 @dataclass
@@ -71,7 +71,7 @@ class Step:
     slices: Slices = (1, 1, 1, 1)
     inputs: list[Slot] = field(default_factory=list)
     outputs: list[Slot] = field(default_factory=list)
-    scratch: list[Stay] = field(default_factory=list)
+    scratch: list[LiveRange] = field(default_factory=list)
     before: list[Copy] = field(default_factory=list)
     after: list[Copy] = field(default_factory=list)
 
@@ -92,9 +92,9 @@ class Residency:
 
     Attributes:
         steps: one per unit, in order. local_only: values that need no global memory.
-        stays: all that lies in local memory.
+        live_ranges: all that lies in local memory.
     """
 
     steps: list[Step]
     local_only: set[Value] = field(default_factory=set)
-    stays: list[Stay] = field(default_factory=list)
+    live_ranges: list[LiveRange] = field(default_factory=list)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from bmcompiler.codegen.groups.regions import Mover
+from bmcompiler.codegen.groups.regions import LocalCopier
 from bmcompiler.codegen.groups.steps import Residency, Slot, Step, loads_by_issue
 from bmcompiler.codegen.kernels import DeviceKernel
 from bmcompiler.codegen.tiling import Tiler
@@ -43,7 +43,9 @@ def loading_cycles(slot: Slot, tiler: Tiler) -> float:
     return slot.buffer.nbytes / tiler.bytes_per_cycle + tiler.tile_cycles / 2
 
 
-def timeline(plan: Residency, estimate: Callable[[Operation], int], tiler: Tiler, mover: Mover | None) -> Timeline:
+def timeline(
+    plan: Residency, estimate: Callable[[Operation], int], tiler: Tiler, copier: LocalCopier | None
+) -> Timeline:
     """The times of a plan. `estimate` says what an op tiled by itself takes, in cycles."""
     found = Timeline()
     moving = computing = 0.0
@@ -69,7 +71,7 @@ def timeline(plan: Residency, estimate: Callable[[Operation], int], tiler: Tiler
         if step.work is None:
             continue
         found.starts.append(max([computing, *(ready[id(slot)] for slot in step.inputs if slot.moves)]))
-        computing = found.starts[-1] + _cycles(step, mover)
+        computing = found.starts[-1] + _cycles(step, copier)
         waiting = [(computing, slot) for slot in step.outputs if slot.moves]
     for after, slot in waiting:
         transfer(slot, after)
@@ -77,7 +79,7 @@ def timeline(plan: Residency, estimate: Callable[[Operation], int], tiler: Tiler
     return found
 
 
-def _cycles(step: Step, mover: Mover | None) -> float:
+def _cycles(step: Step, copier: LocalCopier | None) -> float:
     assert step.work is not None
-    copies = sum(mover.cycles(copy.move) for copy in (*step.before, *step.after)) if mover is not None else 0
+    copies = sum(copier.cycles(copy.strided) for copy in (*step.before, *step.after)) if copier is not None else 0
     return step.work.cycles + copies

@@ -6,11 +6,11 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 
-from bmcompiler.codegen.groups.regions import Mover, inside, whole_of
+from bmcompiler.codegen.groups.regions import LocalCopier, inside, whole_of
 from bmcompiler.codegen.groups.slices import Unit
 from bmcompiler.codegen.groups.steps import NEVER, Step
 from bmcompiler.codegen.memory import root_of
-from bmcompiler.codegen.tiling import Held
+from bmcompiler.codegen.tiling import Contents
 from bmcompiler.ir import Operation, Value
 
 
@@ -30,47 +30,47 @@ class Uses:
         units: Sequence[Unit],
         steps: Sequence[Step],
         blocks: Callable[[Operation], bool],
-        mover: Mover | None,
+        copier: LocalCopier | None,
         apart: Collection[Value],
     ) -> None:
-        self.steps, self.mover, self.apart = steps, mover, apart
-        self.requests: dict[Value, list[tuple[int, Held]]] = defaultdict(list)
-        self.made: dict[Value, list[tuple[int, Held | None]]] = defaultdict(list)
-        self.gathered: dict[Held, list[int]] = {}
+        self.steps, self.copier, self.apart = steps, copier, apart
+        self.requests: dict[Value, list[tuple[int, Contents]]] = defaultdict(list)
+        self.made: dict[Value, list[tuple[int, Contents | None]]] = defaultdict(list)
+        self.gathered: dict[Contents, list[int]] = {}
         self.in_global: set[Value] = set()
-        self._known: dict[Held, list[int]] = {}
-        self._reachable: dict[tuple[Held, Held], bool] = {}
+        self._known: dict[Contents, list[int]] = {}
+        self._reachable: dict[tuple[Contents, Contents], bool] = {}
         self._leave_copies(units, blocks)
         self._collect()
         self._gather()
         self._read_from_global()
 
-    def next_use(self, held: Held, index: int) -> int:
+    def next_use(self, contents: Contents, index: int) -> int:
         """The first step after `index` that reads what is held, or adds to it; NEVER without one."""
-        uses = self._known.get(held)
+        uses = self._known.get(contents)
         if uses is None:
-            found = {at for at, wanted in self.requests[held.value] if self.serves(wanted, held)}
-            found.update(self.gathered.get(held, ()))
-            uses = self._known[held] = sorted(found)
+            found = {at for at, wanted in self.requests[contents.value] if self.serves(wanted, contents)}
+            found.update(self.gathered.get(contents, ()))
+            uses = self._known[contents] = sorted(found)
         position = bisect_right(uses, index)
         return uses[position] if position < len(uses) else NEVER
 
-    def serves(self, inner: Held, outer: Held) -> bool:
+    def serves(self, inner: Contents, outer: Contents) -> bool:
         """Whether all of one is in the other, in this layout or one that can be made of it."""
         if inside(inner, outer):
             return True
         wholes = inner.box is None and outer.box is None and inner.value is outer.value
-        return wholes and self.mover is not None and self.mover.reshapes(outer, inner)
+        return wholes and self.copier is not None and self.copier.reshapes(outer, inner)
 
-    def reaches(self, inner: Held, outer: Held) -> bool:
+    def reaches(self, inner: Contents, outer: Contents) -> bool:
         """Whether one can be had from the other, in place or by a copy, both ways."""
         if inner == outer:
             return True
         key = inner, outer
         if key not in self._reachable:
-            mover = self.mover
+            copier = self.copier
             self._reachable[key] = (
-                mover is not None and self.serves(inner, outer) and mover.move(outer, inner) is not None
+                copier is not None and self.serves(inner, outer) and copier.copy(outer, inner) is not None
             )
         return self._reachable[key]
 
@@ -80,57 +80,57 @@ class Uses:
 
     def _leave_copies(self, units: Sequence[Unit], blocks: Callable[[Operation], bool]) -> None:
         """Rule 3 of `residency`."""
-        made: set[Held] = set()
+        made: set[Contents] = set()
         for unit, step in zip(units, self.steps):
             if step.work is None:
                 continue
             sliced = unit.box is not None
-            if not sliced and not blocks(step.op) and any(b.holds not in made for b in step.work.inputs):
+            if not sliced and not blocks(step.op) and any(b.contents not in made for b in step.work.inputs):
                 step.work = None
             else:
-                made.update(whole_of(b.holds) for b in step.work.outputs if b.holds is not None)
+                made.update(whole_of(b.contents) for b in step.work.outputs if b.contents is not None)
 
     def _collect(self) -> None:
         for index, step in enumerate(self.steps):
             outputs = step.work.outputs if step.work else ()
-            layouts = {b.holds.value: b.holds for b in outputs if b.holds is not None}
+            layouts = {b.contents.value: b.contents for b in outputs if b.contents is not None}
             for value in step.op.results:
                 self.made[value].append((index, layouts.get(value)))
             for buffer in step.work.inputs if step.work else ():
-                if buffer.holds is not None:
-                    self.requests[buffer.holds.value].append((index, buffer.holds))
+                if buffer.contents is not None:
+                    self.requests[buffer.contents.value].append((index, buffer.contents))
 
     def _gather(self) -> None:
         """Rule 4 of `residency`."""
         for value, made in self.made.items():
-            parts = [held for _, held in made if held is not None and held.box is not None]
+            parts = [contents for _, contents in made if contents is not None and contents.box is not None]
             if len(parts) < len(made) or value in self.apart or not parts:
                 continue
             groups = {self.steps[index].group for index, _ in made}
             whole = whole_of(parts[0])
-            later = [held for index, held in self.requests[value] if self.steps[index].group not in groups]
-            fits = any(self.reaches(held, whole) for held in later)
+            later = [contents for index, contents in self.requests[value] if self.steps[index].group not in groups]
+            fits = any(self.reaches(contents, whole) for contents in later)
             if fits and all(self.reaches(part, whole) for part in parts):
                 self.gathered[whole] = [index for index, _ in made]
 
     def _read_from_global(self) -> None:
         """What is read in another layout than it is made in."""
         for index, step in enumerate(self.steps):
-            wanted = [b.holds for b in step.work.inputs if b.holds is not None] if step.work else []
-            found = [held.value for held in wanted if self._comes_from_within(index, held)]
+            wanted = [b.contents for b in step.work.inputs if b.contents is not None] if step.work else []
+            found = [contents.value for contents in wanted if self._comes_from_within(index, contents)]
             operands = [root_of(value) for value in step.op.operands]
             for value in dict.fromkeys(operands):
                 if found.count(value) < operands.count(value):
                     self.in_global.add(value)
 
-    def _comes_from_within(self, index: int, held: Held) -> bool:
+    def _comes_from_within(self, index: int, contents: Contents) -> bool:
         """Whether the units before make what a step wants, in local memory."""
         group = self.steps[index].group
-        for made_at, made in self.made.get(held.value, ()):
+        for made_at, made in self.made.get(contents.value, ()):
             if made is None or made_at >= index:
                 continue
-            if (made.box is None or self.steps[made_at].group == group) and self.reaches(held, made):
+            if (made.box is None or self.steps[made_at].group == group) and self.reaches(contents, made):
                 return True
-        whole = whole_of(held)
+        whole = whole_of(contents)
         made_by = self.gathered.get(whole)
-        return made_by is not None and made_by[-1] < index and self.reaches(held, whole)
+        return made_by is not None and made_by[-1] < index and self.reaches(contents, whole)

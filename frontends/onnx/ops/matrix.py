@@ -29,11 +29,11 @@ def gemm(node: Node, b: Builder) -> Value:
         right, alpha = b.weight(matrix * matrix.dtype.type(alpha), names[1]), 1.0
     columns = right.shape[0 if turn_right else 1]
     bias = _bias(node, beta, columns) if alpha == 1 and node.is_constant(2) else None
-    turned = {"transpose_left": turn_left, "transpose_right": turn_right}
+    transposed = {"transpose_left": turn_left, "transpose_right": turn_right}
     if bias is not None:
-        out: Value = b.matmul(left, right, b.weight(bias, names[2]), **turned)
+        out: Value = b.matmul(left, right, b.weight(bias, names[2]), **transposed)
         return out
-    out = b.matmul(left, right, **turned)
+    out = b.matmul(left, right, **transposed)
     if alpha != 1:
         out = b.mul(out, b.weight(_scalar(out, alpha), "alpha"))
     if node.has(2) and beta != 0:

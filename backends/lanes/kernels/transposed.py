@@ -17,7 +17,7 @@ _MOST_IMAGES = 8
 """Images, each of which takes two transfers."""
 
 
-def turned_inside(kernel: ReductionKernel[Any], op: TensorOp) -> TileWork | None:
+def transposed_inside(kernel: ReductionKernel[Any], op: TensorOp) -> TileWork | None:
     """The whole of an op that keeps the shape of its 4-D operand and works along channels; None for other views.
 
     The kernel sees (N, lanes, C, w) of a map (N, C, H, W) with lanes * w = H * W pixels.
@@ -31,8 +31,8 @@ def turned_inside(kernel: ReductionKernel[Any], op: TensorOp) -> TileWork | None
     if (images, lanes * columns, rows) != (n, h * w, c) or view.axes != (2,) or n > _MOST_IMAGES:
         return None
     narrow: Shape = (1, c, lanes, columns)  # a channel as the runs of pixels that go to one lane each
-    turned: Shape = (c, lanes, 1, columns)
-    if not all(map(chip.fits_fields, (narrow, turned, dims, view.shape))):
+    transposed: Shape = (c, lanes, 1, columns)
+    if not all(map(chip.fits_fields, (narrow, transposed, dims, view.shape))):
         return None
     by, to = chip.aligned_strides(dims), chip.aligned_strides(view.shape)
 
@@ -40,18 +40,18 @@ def turned_inside(kernel: ReductionKernel[Any], op: TensorOp) -> TileWork | None
         within = chip.plane(address, dims)
         return Words(address + 4 * image * by[0], narrow, (0, by[1], columns, 1), within=within)
 
-    def turned_image(address: int, image: int) -> Words:
+    def transposed_image(address: int, image: int) -> Words:
         within = chip.plane(address, view.shape)
-        return Words(address + 4 * image * to[0], turned, (columns, to[1], 0, 1), within=within)
+        return Words(address + 4 * image * to[0], transposed, (columns, to[1], 0, 1), within=within)
 
     def compute(build: LaneBuild, ins: list[int], outs: list[int], scratch: list[int]) -> None:
         *registers, source, target = scratch
         for image in range(n):
-            build.transfer(plain_image(ins[0], image), turned_image(source, image))
+            build.transfer(plain_image(ins[0], image), transposed_image(source, image))
         large, small = registers[: steps.registers], registers[steps.registers :]
         steps.emit(build, view.shape, [Plane(source)], target, large, small)
         for image in range(n):
-            build.transfer(turned_image(target, image), plain_image(outs[0], image))
+            build.transfer(transposed_image(target, image), plain_image(outs[0], image))
 
     box = tuple((0, size) for size in dims)
     whole = chip.aligned_bytes(view.shape)
