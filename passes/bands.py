@@ -45,6 +45,17 @@ class FillImageSlots(Pass):
         return PassResult(changed)
 
 
+def cycles_on_bands(op: Operation, target: Target) -> int | None:
+    """Estimated cycles of an op once its image is bands, without making those; None where it is not computed so."""
+    if not isinstance(op, TensorOp) or not _takes_part(op, target):
+        return None
+    draft = _Draft([op], target)
+    (banded,) = [new for new in _flat(draft.made) if isinstance(new, type(op))]
+    count = target.cycles(banded) if unsupported_reason(target, banded) is None else None
+    draft.drop()
+    return count
+
+
 def _regions(function: Function, target: Target | None) -> list[list[TensorOp]]:
     """The ops that can work on bands, connected ones together, in program order."""
     if target is None:

@@ -28,7 +28,6 @@ POOL = "pool"
 AUTO = "auto"
 CANDIDATES = "calibrate.candidates"
 """Key of `PassContext.options`: by method, thresholds of all float values, in order (`float_values`)."""
-_DECIDING = frozenset(("sigmoid", "softmax", "hard_sigmoid", "log_softmax", "tanh"))
 _HARMLESS = 1.0
 
 
@@ -121,7 +120,8 @@ def float_values(function: Function) -> list[Value]:
 
 def never_clipped(function: Function) -> set[Value]:
     """Outputs and operands of sigmoid and softmax, and what these are by ops that only hand values on."""
-    left = [*function.returned, *(op.operands[0] for op in _computing(function) if op.short_name in _DECIDING)]
+    deciding = [op for op in _computing(function) if isinstance(op, TensorOp) and op.confident]
+    left = [*function.returned, *(op.operands[0] for op in deciding)]
     found: set[Value] = set()
     while left:
         value = left.pop()

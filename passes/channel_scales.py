@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from bmcompiler.ir import Function, Operation, Value
 from bmcompiler.ir.keys import is_weight
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.modes import Products
+from bmcompiler.ops.norm import Scale
+from bmcompiler.ops.shape import Pad
 
 Ids = NDArray[np.intp]
-_HOMOGENEOUS = frozenset(("relu", "leaky_relu", "prelu", "max_pool", "avg_pool", "upsample", "dropout"))
-"""f(s * x) = s * f(x) for s > 0, channel by channel; constants beside the operand follow no scale."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +66,10 @@ class ChannelScales:
         name = op.short_name
         if not all(value.dtype == "f32" for value in (*op.operands, *op.results)):
             return False
-        if name in ("conv", "deconv", "matmul", "scale"):
+        if isinstance(op, (Products, Scale)):
             return self._layer(op)
         data = [value for value in op.operands if not is_weight(value)]
-        if name in _HOMOGENEOUS or (name == "pad" and not op.attributes.get("value", 0.0)):
+        if (isinstance(op, TensorOp) and op.homogeneous) or (isinstance(op, Pad) and not op.value):
             return len(data) == 1 and self._same(data[0], op.results[0])
         rules: Mapping[str, Callable[[Operation], bool]] = {
             "add": self._sum, "sub": self._sum, "mul": self._gate, "concat": self._concat, "reduce": self._mean,

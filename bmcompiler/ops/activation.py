@@ -46,6 +46,7 @@ class Relu(TensorOp):
     Integer form: relu of bm1880.md 8.2 (zero point 0).
     """
 
+    homogeneous = True
     input = operand()
     pointwise = True
     bounds = (0.0, math.inf)
@@ -101,6 +102,7 @@ class LeakyRelu(FloatUnary):
     %y = "tensorop.leaky_relu"(%x) {slope = 0.1} : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
+    homogeneous = True
     slope = attr(float, 0.01)
 
     def evaluate(self, x: Any) -> Any:
@@ -123,6 +125,7 @@ class Prelu(TensorOp):
     out = sat(round_shift(max(x, 0) * multiplier, rshift)) + sat(round_shift(min(x, 0) * slope[c], slope_rshift)).
     """
 
+    homogeneous = True
     input = operand()
     slope = operand(1)
     axis = attr(Axis, 1)
@@ -184,6 +187,7 @@ class Sigmoid(FloatUnary):
     %y = "tensorop.sigmoid"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
+    confident = True
     bounds = (0.0, 1.0)
 
     def evaluate(self, x: Any) -> Any:
@@ -199,6 +203,7 @@ class Tanh(FloatUnary):
     %y = "tensorop.tanh"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
+    confident = True
     bounds = (-1.0, 1.0)
 
     def evaluate(self, x: Any) -> Any:
@@ -212,6 +217,7 @@ class HardSigmoid(FloatUnary):
     %y = "tensorop.hard_sigmoid"(%x) {alpha = 0.25} : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
+    confident = True
     alpha = attr(float, 0.2)
     beta = attr(float, 0.5)
     bounds = (0.0, 1.0)
@@ -240,6 +246,7 @@ class Exp(FloatUnary):
     %y = "tensorop.exp"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
+    steep = True
     bounds = (0.0, math.inf)
 
     def evaluate(self, x: Any) -> Any:
@@ -253,6 +260,8 @@ class Log(FloatUnary):
     %y = "tensorop.log"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
+    steep = True
+
     def evaluate(self, x: Any) -> Any:
         return np.log(x)
 
@@ -264,6 +273,7 @@ class Sqrt(FloatUnary):
     %y = "tensorop.sqrt"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
+    steep = True
     bounds = (0.0, math.inf)
 
     def evaluate(self, x: Any) -> Any:
@@ -368,6 +378,7 @@ class Softmax(_SoftmaxBase):
     %y = "tensorop.softmax"(%x) {axis = 1} : (tensor<1x10xf32>) -> tensor<1x10xf32>
     """
 
+    confident = True
     bounds = (0.0, 1.0)
 
     def evaluate(self, x: Any) -> Any:
@@ -381,6 +392,8 @@ class LogSoftmax(_SoftmaxBase):
 
     %y = "tensorop.log_softmax"(%x) {axis = 1} : (tensor<1x10xf32>) -> tensor<1x10xf32>
     """
+
+    confident = True
 
     def evaluate(self, x: Any) -> Any:
         shifted = x - x.max(axis=self.axis, keepdims=True, initial=-np.inf)

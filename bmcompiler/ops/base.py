@@ -193,6 +193,14 @@ class TensorOp(Operation):
     """True where results are products of operand 0 with weights, their sums, and a bias: the work of a network."""
     weight_operands: ClassVar[tuple[str, ...]] = ()
     """Operands that hold weights in trained networks; they do not share the axes of the data."""
+    homogeneous: ClassVar[bool] = False
+    """True where f(s * x) = s * f(x) for operand 0 and positive numbers s, one per channel (axis 1)."""
+    confident: ClassVar[bool] = False
+    """True where results are confidences in (-inf, 1]: each grows with the element at its place, up to a limit."""
+    steep: ClassVar[bool] = False
+    """True where the slope is hundreds of times larger at some operands than at others (exp, roots, powers)."""
+    picks: ClassVar[bool] = False
+    """True where results are positions, or chosen by a ranking: a small change of operands may change them wholly."""
     bounds: ClassVar[tuple[float, float]] = (-math.inf, math.inf)
     """Between which numbers all results lie, whatever the operands and attributes are."""
 

@@ -41,6 +41,7 @@ class DetectionOutput(TensorOp):
          (tensor<1x24xf32>, tensor<1x12xf32>, tensor<1x2x24xf32>) -> tensor<1x1x2x7xf32>
     """
 
+    picks = True
     offsets = operand(2)
     scores = operand(2)
     priors = operand(3)

@@ -167,6 +167,7 @@ class Pow(Binary):
     %y = "tensorop.pow"(%a, %b) : (tensor<1x8xf32>, tensor<1xf32>) -> tensor<1x8xf32>
     """
 
+    steep = True
     neutral = 1.0
 
     def evaluate(self, a: Any, b: Any) -> Any:

@@ -179,6 +179,7 @@ class Hardmax(FloatUnary):
     %y = "tensorop.hardmax"(%x) {axis = 1} : (tensor<1x10xf32>) -> tensor<1x10xf32>
     """
 
+    picks = True
     axis = attr(Axis)
     pointwise = False
     bounds = (0.0, 1.0)

@@ -133,6 +133,7 @@ class OneHot(TensorOp):
     %y = "tensorop.one_hot"(%i, %v) {axis = 1, depth = 10} : (tensor<3xi64>, tensor<2xf32>) -> tensor<3x10xf32>
     """
 
+    picks = True
     indices = operand()
     values = operand(1)
     depth = attr(int)

@@ -55,6 +55,7 @@ class TopK(TensorOp):
     %v, %i = "tensorop.top_k"(%x) {axis = 1, k = 3} : (tensor<1x8xf32>) -> (tensor<1x3xf32>, tensor<1x3xi64>)
     """
 
+    picks = True
     x = operand()
     k = attr(int)
     axis = attr(Axis)

@@ -98,6 +98,7 @@ class MaxPool(MaxWindows):
     Integer form: bm1880.md 8.2 max_pooling.
     """
 
+    homogeneous = True
     selects = True
 
     def infer(self) -> TensorType:
@@ -126,6 +127,7 @@ class AvgPool(Pool):
     saturate(round half away from zero(fl(float32(window sum) * float32(scale)))) (bm1684.md 6.2).
     """
 
+    homogeneous = True
     count_include_pad = attr(bool, False)
     multiplier = attr(int, 1)
     rshift = attr(int, 0)

@@ -125,6 +125,7 @@ class Arg(TensorOp):
     %y = "tensorop.arg"(%x) {axis = 1, method = "max"} : (tensor<1x10xf32>) -> tensor<1x1xi32>
     """
 
+    picks = True
     x = operand()
     method = attr(str)
     axis = attr(Axis)

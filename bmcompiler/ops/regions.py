@@ -154,6 +154,7 @@ class Proposal(TensorOp):
              (tensor<1x2x4x4xf32>, tensor<1x4x4x4xf32>, tensor<1x3xf32>) -> (tensor<9x5xf32>, tensor<9xf32>)
     """
 
+    picks = True
     scores = operand(4)
     deltas = operand(4)
     image = operand(2)

@@ -38,6 +38,7 @@ class NonMaxSuppression(Padded):
          (tensor<1x6x4xf32>, tensor<1x2x6xf32>) -> tensor<6x3xi64>
     """
 
+    picks = True
     boxes = operand(3)
     scores = operand(3)
     max_boxes = attr(int)
@@ -77,6 +78,7 @@ class Nonzero(Padded):
     %y = "tensorop.nonzero"(%x) : (tensor<2x3xf32>) -> tensor<2x6xi64>
     """
 
+    picks = True
     input = operand()
     padded_axis = 1
 

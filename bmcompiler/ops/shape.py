@@ -240,6 +240,7 @@ class Upsample(Moving):
     %y = "tensorop.upsample"(%x) {scale = [2, 2]} : (tensor<1x8x4x4xf32>) -> tensor<1x8x8x8xf32>
     """
 
+    homogeneous = True
     x = operand(4)
     scale = attr(Pair)
 

@@ -21,8 +21,22 @@ NETS: dict[str, tuple[Path, ...]] = {
     "lenet": (MODELS / "lenet/deploy.prototxt", MODELS / "lenet/lenet.caffemodel"),
     "resnet8": (MODELS / "resnet8/resnet8_mnist.onnx",),
 }
+QUANTIZE = {"bm1684": "quantize{scheme=scale,mode=high}", "bm1880": "quantize{mode=low}"}
 CUT, COARSE = 1 / 24, 60.0
 """What thresholds are multiplied by."""
+
+
+def plain(chip: str) -> str:
+    """The target's pipeline without what would mend a spoilt threshold."""
+    text = find_target(chip).pipeline("int8", 2)
+    for wanted, changed in (
+        ("equalize,", ""),
+        ("{method=auto}", ""),
+        ("{scheme=scale}", ""),
+        ("quantize", QUANTIZE[chip]),
+    ):
+        text = text.replace(wanted, changed)
+    return text
 
 
 @cache
@@ -34,7 +48,7 @@ def samples() -> np.ndarray:
 def thresholds(net: str, chip: str) -> CalibrationTable:
     module = load_network(*NETS[net])
     ctx = PassContext(target=find_target(chip), data={module.main.input_names[0]: samples()})
-    pipeline = find_target(chip).pipeline("int8", 2)
+    pipeline = plain(chip)
     run_pipeline(module, pipeline[: pipeline.index(",quantize")], ctx)
     assert ctx.table is not None
     return ctx.table
@@ -42,7 +56,7 @@ def thresholds(net: str, chip: str) -> CalibrationTable:
 
 def studied(net: str, chip: str, table: Path | None, **more: object) -> Study:
     name = load_network(*NETS[net]).main.input_names[0]
-    options = Options(target=chip, quantize="int8", data={name: samples()}, table=table)
+    options = Options(target=chip, quantize="int8", data={name: samples()}, table=table, pipeline=plain(chip))
     return study(*NETS[net], *([None] if len(NETS[net]) == 1 else []), options, samples=2, **more)  # type: ignore[arg-type]
 
 
@@ -53,7 +67,7 @@ def layers(net: str, chip: str) -> list[str]:
     found = studied(net, chip, None, culprit_samples=0)
     quants = {layer.name: layer.compiled.type.quant for layer in found.pair.layers if layer.real.op is not None}
     own = {name: quant.scale * 128 / known[name] for name, quant in quants.items() if quant and name in known}
-    return [name for name, ratio in own.items() if 0.97 < ratio < 1.03]
+    return [name for name, ratio in own.items() if 0.8 < ratio < 1.25]
 
 
 def spoilt(net: str, chip: str, number: int, factor: float, path: Path) -> str:
@@ -65,7 +79,7 @@ def spoilt(net: str, chip: str, number: int, factor: float, path: Path) -> str:
         save_table(CalibrationTable.of(known, net), path)
         found = studied(net, chip, path, culprit_samples=0)
         quant = found.numbers.layers[culprit].layer.compiled.type.quant
-        if quant is not None and 0.97 < quant.scale * 128 / known[culprit] < 1.03:
+        if quant is not None and 0.8 < quant.scale * 128 / known[culprit] < 1.25:
             return culprit
     raise AssertionError("no layer takes the threshold")
 

@@ -76,5 +76,5 @@ def low_only(chip: str) -> str:
     """The plainest int8 pipeline: nothing that would mend the net."""
     return {
         "bm1684": "canonicalize,calibrate{method=max},quantize{scheme=scale,mode=low,io=integer},dead-code",
-        "bm1880": "canonicalize,legalize,calibrate{method=max},quantize,dead-code",
+        "bm1880": "canonicalize,legalize,calibrate{method=max},quantize{mode=low},dead-code",
     }[chip]

@@ -256,3 +256,39 @@ def test_attributes_that_name_axes_say_so() -> None:
             assert spec.kind in named.get(name, (spec.kind,)), f"{cls.opname}.{name}"
         kinds = {spec.kind for spec in cls.attrs.values()}
         assert not cls.follows_axes or kinds & {Axis, Axes, PerAxis, PerAxisPairs}, cls.opname
+
+
+@pytest.mark.parametrize("name", claiming(lambda op: op.homogeneous))
+def test_homogeneous_ops_hand_positive_factors_on_channel_by_channel(name: str) -> None:
+    op, (x, *others) = sample(name), draw(name, signed=True)
+    factors = np.exp(np.random.default_rng(1).normal(size=x.shape[1])).astype(x.dtype)
+    factors = factors.reshape(-1, *(1,) * (x.ndim - 2))
+    equal(run(op, [x * factors, *others]), [y * factors for y in run(op, [x, *others])])
+
+
+@pytest.mark.parametrize("name", claiming(lambda op: op.confident))
+def test_confidences_grow_with_the_element_at_their_place_to_one_at_most(name: str) -> None:
+    op, (x,) = sample(name), draw(name, signed=True)
+    (before,) = run(op, [x])
+    assert before.max() <= 1
+    for place in range(0, x.size, 7):
+        more = x.copy()
+        more.flat[place] += 1
+        (after,) = run(op, [more])
+        assert after.flat[place] >= before.flat[place]
+
+
+@pytest.mark.parametrize("name", claiming(lambda op: op.steep))
+def test_slopes_of_steep_ops_differ_hundreds_of_times(name: str) -> None:
+    op = sample(name)
+    x = np.geomspace(1e-3, 30, 1000).astype(np.float64)
+    others = [np.full_like(x, 3.0)] if len(op.operands) > 1 else []
+    (y,) = (a.astype(np.float64) for a in run(op, [x.astype(np.float32), *(o.astype(np.float32) for o in others)]))
+    slopes = np.abs(np.diff(y) / np.diff(x))
+    assert slopes.max() > 100 * slopes.min()
+
+
+def test_ops_that_pick_jump_and_so_are_none_of_those_that_keep_close() -> None:
+    names = claiming(lambda op: op.picks)
+    assert {"top_k", "arg"} <= set(names)
+    assert not any(sample(name).affine or sample(name).moves_only or sample(name).homogeneous for name in names)

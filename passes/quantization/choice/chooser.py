@@ -16,7 +16,7 @@ from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.choice.cost import cycles, macs
 from bmcompiler.passes.quantization.choice.reference import Errors, Reference, energy
 from bmcompiler.passes.quantization.choice.solve import FLOAT, Option, Problem, solve
-from bmcompiler.passes.quantization.choice.units import LAYERS, Unit, units
+from bmcompiler.passes.quantization.choice.units import Unit, is_layer, units
 from bmcompiler.target import Target
 
 Lower = Callable[[Mapping[Operation, str], Mapping[Operation, str]], tuple[Building[Any], set[Operation]]]
@@ -109,7 +109,7 @@ class Chooser:
         self.held_back = range(len(self.tried), count) if count > len(self.tried) else range(count)
 
     def _layers(self) -> list[Operation]:
-        return [op for op in self.function.ops if op.short_name in LAYERS]
+        return [op for op in self.function.ops if is_layer(op)]
 
     def choose(self, aim: Aim, fixed: Mapping[Operation, str], in_float: Mapping[Operation, str]) -> Choice:
         """Options for all units. `fixed`: modes that stay; `in_float`: what stays in float anyway, with the reason."""
@@ -271,10 +271,10 @@ class Chooser:
     def _summary(
         self, choice: Choice, first: NDArray[np.float64], found: NDArray[np.float64], least: int, cost: int
     ) -> str:
-        layers = [op for op in choice.modes if op.short_name in LAYERS]
+        layers = [op for op in choice.modes if is_layer(op)]
         counts = {mode: sum(choice.modes[op] == mode for op in layers) for mode in self.modes}
         text = ", ".join(f"{count} {mode}" for mode, count in counts.items() if count) or "none"
-        floats = sum(op.short_name in LAYERS for op in choice.in_float)
+        floats = sum(is_layer(op) for op in choice.in_float)
         kept = f", {floats} layers in float" if floats else ""
         worst = ""
         if len(found) > 1:

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.ir import Function, Operation, Value
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.elementwise import Mul
 from bmcompiler.passes.quantization.base import is_constant
 
 _APART = 16.0
 """Parts of a concatenation whose ranges differ by more keep scales of their own."""
 _MASK = 1e4
 """A constant that is so many times larger than what it is added to is a mask."""
-_STEEP = frozenset(("exp", "log", "sqrt", "rsqrt", "reciprocal", "pow", "square"))
-"""Functions whose results have the same relative precision over many powers of two, or lose all of it near 0."""
 
 
 def hostile(
@@ -43,9 +43,13 @@ def hostile(
             _is_mask(constant(v), ranges) for v in op.operands if is_constant(v)
         ):
             found[op] = "it adds a mask, whose scale would leave nothing of the rest"
-        elif steep and (op.short_name in _STEEP or (op.short_name == "mul" and op.operands[0] is op.operands[1])):
+        elif steep and isinstance(op, TensorOp) and (op.steep or _squares(op)):
             found[op] = f"8 bits do not hold the range of '{op.short_name}'"
     return found
+
+
+def _squares(op: TensorOp) -> bool:
+    return isinstance(op, Mul) and op.operands[0] is op.operands[1]
 
 
 def _is_mask(array: NDArray[Any], ranges: list[float]) -> bool:

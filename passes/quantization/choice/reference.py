@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from bmcompiler.interpreter import evaluate_op, run_function
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.numeric import quant_modes
+from bmcompiler.ops.activation import LogSoftmax, Softmax
+from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.core import Weight
 from bmcompiler.passes.quantization.base import is_constant
 from bmcompiler.passes.quantization.building import Building
@@ -119,21 +121,20 @@ def energy(arrays: Sequence[Array]) -> float:
     return float(sum(np.square(array, dtype=np.float64).sum() for array in arrays))
 
 
-_SELECTING = ("detection_output", "non_max_suppression", "topk", "top_k", "arg", "nonzero", "proposal", "one_hot")
-"""Ops whose results jump: how far they are from those of other operands says little."""
-_SATURATING = ("softmax", "log_softmax")
-"""Ops whose results hide errors of sure answers, or make much of them; their operands tell both kinds."""
-
-
 def _watched(function: Function) -> dict[str, Value]:
-    """Values whose errors count, by name: the float outputs, or what ops that select read in their place."""
+    """Values whose errors count, by name: the float outputs, or in their place what ops that pick read.
+
+    Softmax hides errors of sure answers, its logarithm makes much of them; their operands tell both kinds.
+    """
     found: dict[str, Value] = {}
 
     def watch(name: str, value: Value) -> None:
         op = value.op
         if is_constant(value) or op is None:
             return
-        if op.short_name in (*_SELECTING, *_SATURATING) or not value.type.is_float:
+        if not value.type.is_float or (
+            isinstance(op, TensorOp) and (op.picks or isinstance(op, (Softmax, LogSoftmax)))
+        ):
             for k, operand in enumerate(op.operands):
                 watch(f"{name}<{k}", operand)
         elif value not in found.values():

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 
 from bmcompiler.ir import Function, Operation, Value
 from bmcompiler.ir.keys import is_return
+from bmcompiler.ops.modes import Products
 from bmcompiler.passes.quantization.base import is_constant
-
-LAYERS = ("conv", "deconv", "matmul")
-"""Ops with weights that cost most: each begins a unit."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +36,11 @@ class Unit:
         return self.ops[-1].results
 
 
+def is_layer(op: Operation) -> bool:
+    """Whether an op is one of those that cost most: each begins a unit."""
+    return isinstance(op, Products)
+
+
 def units(function: Function, integer: Container[Operation]) -> list[Unit]:
     """All computing ops of a function, in order; those of a unit are all in `integer`, or none is."""
     found, taken = [], set[Operation]()
@@ -57,6 +60,6 @@ def _behind(op: Operation) -> Operation | None:
     if len(op.results) != 1 or len(op.result.uses) != 1:
         return None
     (user,) = op.result.users
-    if is_return(user) or user.short_name in LAYERS or sum(not is_constant(v) for v in user.operands) != 1:
+    if is_return(user) or is_layer(user) or sum(not is_constant(v) for v in user.operands) != 1:
         return None
     return user
