@@ -12,7 +12,7 @@ import pytest
 
 from bmcompiler.backends.bm1684 import builder as bm1684_builder
 from bmcompiler.backends.bm1684 import isa as bm1684_isa
-from bmcompiler.backends.bm1684.packed.int_short import ShortFinish
+from bmcompiler.backends.bm1684.packed.int_short import ShortRequantize
 from bmcompiler.backends.bm1880 import isa as bm1880_isa
 from bmcompiler.backends.bm1880.bmkernel.context import Bmk1880Context
 from bmcompiler.backends.lanes.recipes.int_numbers import Numbers
@@ -69,15 +69,15 @@ def computations() -> Iterator[list[Computation]]:
             running[-1].commands.append((given[1], context._chunks[-1][bm1880_isa.HEADER_SIZE :]))
         return op
 
-    def numbers(finish: ShortFinish, build: Any) -> Numbers:
-        vector = np.zeros(finish.op.type.shape[1], np.float32) if finish.finish.has_vector else None
+    def numbers(requantize: ShortRequantize, build: Any) -> Numbers:
+        vector = np.zeros(requantize.op.type.shape[1], np.float32) if requantize.requantize.has_vector else None
         return Numbers(1.0, vector, False)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TileWork, "__init__", created)
         patch.setattr(bm1684_builder.Builder, "add", added)
         patch.setattr(Bmk1880Context, "_emit", emitted)
-        patch.setattr(ShortFinish, "numbers", numbers)
+        patch.setattr(ShortRequantize, "numbers", numbers)
         yield found
 
 

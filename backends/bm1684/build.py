@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from bmcompiler.backends.bm1684.builder import Builder, CommandGroup, Ticket
+from bmcompiler.backends.bm1684.builder import CommandBuilder, CommandGroup, Ticket
 from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.instructions.transfers import (
     FORMAT_OF_SIZE,
@@ -59,7 +59,7 @@ class Build(LaneInstructions, BaseBuild, LaneBuild):
         self._start()
 
     def _start(self) -> None:
-        self._builder, self._hazards, self._tables = Builder(), Hazards[Ticket](), TableSpace()
+        self._builder, self._hazards, self._tables = CommandBuilder(), Hazards[Ticket](), TableSpace()
 
     def finish(self) -> list[CommandGroup]:
         """The commands since the last call, as groups; the next command begins a new subnet."""

@@ -14,7 +14,7 @@ from bmcompiler.backends.bm1684.isa import FORMATS, OWN_ID, WAIT_ID, Engine
 from bmcompiler.bmodel.bm168x import CommandGroup
 from bmcompiler.errors import EncodingError
 
-__all__ = ["Builder", "CommandGroup", "Ticket"]
+__all__ = ["CommandBuilder", "CommandGroup", "Ticket"]
 
 _OTHER = {Engine.TIU: Engine.GDMA, Engine.GDMA: Engine.TIU}
 
@@ -28,7 +28,7 @@ class Ticket:
     number: int
 
 
-class Builder:
+class CommandBuilder:
     """Collects commands and gives them their ids and waits.
 
     A group is closed before an id would leave its 16 bits. The runtime ends a group only when both engines are done, so

@@ -25,7 +25,7 @@ COEFFICIENTS, MAPS = 1, 2
 """Numbers of the memories in commands of a model file."""
 
 
-class Place(NamedTuple):
+class MapPlace(NamedTuple):
     """Byte offset of the first sample of a map, and bytes from one sample to the next."""
 
     offset: int
@@ -61,7 +61,7 @@ class DvBuild(BaseBuild):
 
     def __init__(self, plan: MemoryPlan, coefficients: Coefficients) -> None:
         super().__init__(plan, coefficients)
-        self.places: Mapping[Hashable, Place] = {}
+        self.places: Mapping[Hashable, MapPlace] = {}
         self.commands: list[bytes] = []
         self.records = self.count = 0
 

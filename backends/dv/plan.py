@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bmcompiler.backends.dv.build import Place, extent_of, map_bytes, samples_of
+from bmcompiler.backends.dv.build import MapPlace, extent_of, map_bytes, samples_of
 from bmcompiler.backends.dv.chains import Group, Hosts, Readers, Step, groups_of, memory_of, merged
 from bmcompiler.backends.dv.joining import Inner, Key, Node, Unit, nodes_of
 from bmcompiler.backends.dv.kernels.base import RunKernel
@@ -33,7 +33,7 @@ class DevicePlan:
     """
 
     steps: list[Step]
-    places: Mapping[Hashable, Place]
+    places: Mapping[Hashable, MapPlace]
     size: int
 
 
@@ -100,7 +100,7 @@ def _concatenations(
 
 def _places(
     steps: Sequence[Step], inputs: Sequence[Value], outputs: Sequence[Value], hosts: Hosts
-) -> tuple[dict[Hashable, Place], int]:
+) -> tuple[dict[Hashable, MapPlace], int]:
     """First fit by lifetime. Inputs come before the first command, outputs stay to the end."""
     lives: dict[Key, Lifetime] = {}
     strides: dict[Key, int] = {}
@@ -125,11 +125,11 @@ def _places(
     for value in outputs:
         use(outermost(root_of(value), hosts)[0], len(steps), 0, 0)
     first_fit(list(lives.values()), 0, MAP_ALIGN)
-    places: dict[Hashable, Place] = {key: Place(life.offset, strides[key]) for key, life in lives.items()}
+    places: dict[Hashable, MapPlace] = {key: MapPlace(life.offset, strides[key]) for key, life in lives.items()}
     for key in hosts:
         host, offset = outermost(key, hosts)
         if host in lives:
-            places[key] = Place(lives[host].offset + offset, strides[host])
+            places[key] = MapPlace(lives[host].offset + offset, strides[host])
     return places, max((life.offset + life.nbytes for life in lives.values()), default=0)
 
 

@@ -33,7 +33,7 @@ class Cut:
 
 
 @dataclass(frozen=True)
-class Run:
+class RowRun:
     """`count` rows from `row` of `band` on go to those from `to_row` of `to_band` on."""
 
     to_band: int
@@ -56,7 +56,7 @@ def target_cut(op: BandOp) -> Cut:
     return Cut(source_cut(op).height, op.type.shape[0], op.rows, op.top, op.bottom)
 
 
-def runs(source: Cut, target: Cut) -> Iterator[Run]:
+def runs(source: Cut, target: Cut) -> Iterator[RowRun]:
     """Where all rows of the image that `target` has come from; `source` has no rows of neighbours."""
     for band in range(target.bands):
         first = band * target.rows - target.top
@@ -64,7 +64,7 @@ def runs(source: Cut, target: Cut) -> Iterator[Run]:
         while row < end:
             at = row // source.rows
             count = min(end, (at + 1) * source.rows) - row
-            yield Run(band, row - first, at, row - at * source.rows, count)
+            yield RowRun(band, row - first, at, row - at * source.rows, count)
             row += count
 
 
@@ -83,7 +83,7 @@ def gaps(target: Cut) -> list[tuple[int, int, int]]:
 
 
 @dataclass(frozen=True)
-class Move:
+class RowMove:
     """`images` runs of `count` rows, at offsets `at` + i * `step` and `start` + i * `stride`, in elements."""
 
     images: int
@@ -94,9 +94,9 @@ class Move:
     stride: int
 
 
-def moves(source: Cut, target: Cut, by: tuple[int, int], to: tuple[int, int]) -> list[Move]:
+def moves(source: Cut, target: Cut, by: tuple[int, int], to: tuple[int, int]) -> list[RowMove]:
     """The runs as few strided moves. `by`, `to`: elements between (bands, rows) of source and target."""
-    found: list[Move] = []
+    found: list[RowMove] = []
     for run in sorted(runs(source, target), key=lambda run: (run.to_row, run.count, run.to_band)):
         at, start = run.to_band * to[0] + run.to_row * to[1], run.band * by[0] + run.row * by[1]
         last = found[-1] if found and found[-1].count == run.count else None
@@ -106,7 +106,7 @@ def moves(source: Cut, target: Cut, by: tuple[int, int], to: tuple[int, int]) ->
             if follows and step > 0 and stride > 0:
                 found[-1] = replace(last, images=last.images + 1, step=step, stride=stride)
                 continue
-        found.append(Move(1, run.count, at, 0, start, 0))
+        found.append(RowMove(1, run.count, at, 0, start, 0))
     return found
 
 

@@ -83,7 +83,7 @@ def high(total: NDArray[Any], factor: Rescale, dtype: str, bias: NDArray[Any] | 
         total: integers; a bias of 16 bits is included. bias: i32 or f32 in units of the sum, broadcasting against it.
         dtype: i8, u8, i16 or u16.
     """
-    return _finish(arith.requantize(total, factor.shift, "i16"), factor, dtype, bias, 0)
+    return _requantize(arith.requantize(total, factor.shift, "i16"), factor, dtype, bias, 0)
 
 
 def asymmetric(
@@ -101,10 +101,10 @@ def asymmetric(
     if crossed is not None:
         second = arith.requantize(crossed, factor.shift, "i16")
         part = arith.saturate(np.subtract(part, second, dtype=np.int32), "i16")
-    return _finish(part, factor, dtype, bias, zero_point)
+    return _requantize(part, factor, dtype, bias, zero_point)
 
 
-def _finish(
+def _requantize(
     part: NDArray[Any], factor: Rescale, dtype: str, bias: NDArray[Any] | None, zero_point: int
 ) -> NDArray[Any]:
     """saturate(round half away(part * r + bias * s) + zero_point), each product and sum rounded to float32."""

@@ -40,7 +40,7 @@ class _Shifted(TensorOp):
     def infer(self) -> TensorType:
         return TensorType(broadcast_shape(self, *(v.shape for v in self.operands)), self.operands[0].dtype)
 
-    def finish(self, exact: Any) -> Any:
+    def requantize(self, exact: Any) -> Any:
         return arith.requantize(exact, self.rshift, self.type.dtype)
 
     def check(self) -> None:
@@ -62,7 +62,7 @@ class MulsShift(_Shifted):
     multiplier = attr(int)
 
     def evaluate(self, x: Any) -> Any:
-        return self.finish(x.astype(holding(largest(x) * abs(self.multiplier))) * self.multiplier)
+        return self.requantize(x.astype(holding(largest(x) * abs(self.multiplier))) * self.multiplier)
 
     def check(self) -> None:
         super().check()
@@ -81,7 +81,7 @@ class AddsShift(_Shifted):
     value = attr(int)
 
     def evaluate(self, x: Any) -> Any:
-        return self.finish(x.astype(holding(largest(x) + abs(self.value))) + self.value)
+        return self.requantize(x.astype(holding(largest(x) + abs(self.value))) + self.value)
 
     def check(self) -> None:
         super().check()
@@ -100,7 +100,7 @@ class RoundRshift(_Shifted):
     rshift = attr(int)
 
     def evaluate(self, x: Any) -> Any:
-        return self.finish(x.astype(holding(largest(x))))
+        return self.requantize(x.astype(holding(largest(x))))
 
 
 class _ShiftedBinary(_Shifted):
@@ -117,7 +117,7 @@ class MulShift(_ShiftedBinary):
     """
 
     def evaluate(self, a: Any, b: Any) -> Any:
-        return self.finish(a.astype(holding(largest(a) * largest(b))) * b)
+        return self.requantize(a.astype(holding(largest(a) * largest(b))) * b)
 
 
 @tensorop("add_shift")
@@ -128,7 +128,7 @@ class AddShift(_ShiftedBinary):
     """
 
     def evaluate(self, a: Any, b: Any) -> Any:
-        return self.finish(a.astype(holding(largest(a) + largest(b))) + b)
+        return self.requantize(a.astype(holding(largest(a) + largest(b))) + b)
 
 
 @tensorop("sub_shift")
@@ -139,7 +139,7 @@ class SubShift(_ShiftedBinary):
     """
 
     def evaluate(self, a: Any, b: Any) -> Any:
-        return self.finish(a.astype(holding(largest(a) + largest(b))) - b)
+        return self.requantize(a.astype(holding(largest(a) + largest(b))) - b)
 
 
 @tensorop("mac_shift")
@@ -172,7 +172,7 @@ class MacShift(_Shifted):
         total = np.zeros(arrays[0].shape, dtype)
         for array, multiplier in terms:
             total += array.astype(dtype) * multiplier
-        return self.finish(total)
+        return self.requantize(total)
 
     def check(self) -> None:
         super().check()

@@ -84,7 +84,7 @@ def _check_mode(op: Products) -> None:
             raise op.invalid(f"the {what} zero point must fit {value.dtype}, got {point}")
 
 
-def finish_products(
+def requantize_products(
     op: Products, sums: Sums, x: Any, weight: Any, bias: Any, over_depth: Callable[[Any], Any] | None = None
 ) -> Any:
     """The integer result of `op` by its mode.
@@ -121,7 +121,7 @@ def _asymmetric(op: Products, sums: Sums, x: Any, weight: Any, bias: Any, over_d
 def corrected_bias(op: Products, weight: Any, bias: Any, over_depth: Callable[[Any], Any]) -> Any:
     """bias2 of the asymmetric mode: bias - zp_x * sum(w - zp_w), as integers or, with a bias of floats, as f32.
 
-    Args: as `finish_products`.
+    Args: as `requantize_products`.
     """
     offset = op.zero_points[0] * over_depth(weight.astype(np.int64) - op.zero_points[1])
     if bias is None:

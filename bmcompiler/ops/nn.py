@@ -14,7 +14,7 @@ from bmcompiler.numeric import arith
 from bmcompiler.numeric.blas import in_parallel
 from bmcompiler.numeric.quant_modes import ASYMMETRIC
 from bmcompiler.ops.base import Pair, Quad, TensorOp, attr, operand, optional_operand, tensorop
-from bmcompiler.ops.modes import Products, check_quantized, finish_products
+from bmcompiler.ops.modes import Products, check_quantized, requantize_products
 from bmcompiler.ops.rules import activated, broadcast_shape, need_activation, widened
 
 _COLUMN_VALUES = 1 << 20
@@ -90,7 +90,7 @@ class Conv(Convolution):
             return arith.conv2d(_padded(x, self.pads, border), weight, **{**geometry, "pads": (0, 0, 0, 0)})
 
         shaped = None if bias is None else bias[:, None, None]
-        out = finish_products(self, sums, x, weight, shaped, lambda w: w.sum((1, 2, 3))[:, None, None])
+        out = requantize_products(self, sums, x, weight, shaped, lambda w: w.sum((1, 2, 3))[:, None, None])
         return activated(self, out)
 
     def check(self) -> None:
@@ -148,7 +148,7 @@ class Deconv(Convolution):
     def evaluate(self, x: Any, weight: Any, bias: Any = None) -> Any:
         if not self.input.type.is_float:
             shaped = None if bias is None else bias[:, None, None]
-            return activated(self, finish_products(self, self.sums, x, weight, shaped))
+            return activated(self, requantize_products(self, self.sums, x, weight, shaped))
         x_wide, weight_wide, bias_wide = widened(x, weight, bias)
         out = self.scatter(x_wide, weight_wide, np.matmul, x_wide.dtype)
         if bias is not None:
@@ -225,7 +225,7 @@ class Matmul(Products):
         a = left.swapaxes(-1, -2) if self.transpose_left else left
         b = right.swapaxes(-1, -2) if self.transpose_right else right
         if not self.left.type.is_float:
-            out = finish_products(
+            out = requantize_products(
                 self, lambda a, b, _: arith.matmul(a, b), a, b, bias, lambda w: w.sum(-2, keepdims=True)
             )
             return activated(self, out)

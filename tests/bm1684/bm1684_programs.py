@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bmcompiler.backends.bm1684.builder import Builder, CommandGroup, Ticket
+from bmcompiler.backends.bm1684.builder import CommandBuilder, CommandGroup, Ticket
 from bmcompiler.backends.bm1684.chip import CHIP, aligned_strides, local_address
 from bmcompiler.backends.bm1684.isa import FORMATS, WAIT_ID, Direction, Engine, Eu, Task
 from bmcompiler.backends.lanes.facts import Shape
@@ -32,7 +32,7 @@ def analysed(groups: Sequence[CommandGroup], layers: Sequence[LayerSpan] = ()) -
     return analyze(model(TpuSubnet(list(groups), [], []), layers=layers))
 
 
-def transfer(build: Builder, direction: Direction, address: int, offset: int, **more: object) -> Ticket:
+def transfer(build: CommandBuilder, direction: Direction, address: int, offset: int, **more: object) -> Ticket:
     """Move a tile between global and local memory; `more`: fields, and `after`."""
     local, outside = (local_address(offset), aligned_strides(SHAPE)), (address, global_strides(SHAPE))
     sides = (outside, local) if direction == Direction.SYSTEM_TO_LOCAL else (local, outside)
@@ -44,7 +44,7 @@ def transfer(build: Builder, direction: Direction, address: int, offset: int, **
     return build.gdma(**(fields | more))  # type: ignore[arg-type]
 
 
-def relu(build: Builder, offset: int, **more: object) -> Ticket:
+def relu(build: CommandBuilder, offset: int, **more: object) -> Ticket:
     """max(tile, 0) in place."""
     return build.tiu(
         tsk_typ=Task.TENSOR,
@@ -59,7 +59,7 @@ def relu(build: Builder, offset: int, **more: object) -> Ticket:
 
 def relu_tiles(*, parallel: bool, tiles: int = 2) -> list[CommandGroup]:
     """y = relu(x) tile by tile; with `parallel`, tile i + 1 is loaded and i - 1 stored while tile i is computed."""
-    build = Builder()
+    build = CommandBuilder()
     loads: dict[int, Ticket] = {}
     works: dict[int, Ticket] = {}
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler.backends.bm1684.builder import Builder
+from bmcompiler.backends.bm1684.builder import CommandBuilder
 from bmcompiler.backends.bm1684.chip import CHIP, aligned_strides, local_address
 from bmcompiler.backends.bm1684.lane_instructions import LaneInstructions
 from bmcompiler.backends.bm1684.machine import MACHINE
@@ -23,7 +23,7 @@ class Tiu(LaneInstructions):
     """What recipes emit through; it keeps the byte ranges for inspection."""
 
     def __init__(self) -> None:
-        self.builder = Builder()
+        self.builder = CommandBuilder()
         self.commands: list[tuple[list[Range], list[Range]]] = []
 
     def tiu(self, reads: Sequence[Range], writes: Sequence[Range], **fields: int) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from bmcompiler.backends.bm1684.builder import Builder
+from bmcompiler.backends.bm1684.builder import CommandBuilder
 from bmcompiler.backends.bm1684.chip import local_address
 from bmcompiler.backends.bm1684.isa import DataFormat, Direction, Eu, Function, Precision, Task
 from bmcompiler.backends.bm1684.ordered import ordered_product
@@ -107,7 +107,7 @@ def test_shift_amounts_have_six_signed_bits() -> None:
     machine = Machine()
     _words(machine, 0, np.full(4, 0x3FC00000, np.int32))
     _words(machine, 0x1000, np.array([0xFE, 0x72, 0x43, 0x26], np.int32))
-    builder = Builder()
+    builder = CommandBuilder()
     builder.tiu(
         tsk_typ=Task.TENSOR,
         tsk_eu_typ=Eu.SHIFT,
@@ -133,7 +133,7 @@ def test_shift_amounts_have_six_signed_bits() -> None:
 def test_gdma_conversions(source: int, target: int, values: list[float], expected: list[float]) -> None:
     machine = Machine()
     _words(machine, 0, np.array(values, np.float32))
-    builder = Builder()
+    builder = CommandBuilder()
     size = {f"{side}_{axis}": 4 if axis == "w" else 1 for side in ("src", "dst") for axis in "nchw"}
     builder.gdma(
         direction=Direction.LOCAL_TO_LOCAL,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bmcompiler.backends.bm1684.builder import Builder
+from bmcompiler.backends.bm1684.builder import CommandBuilder
 from bmcompiler.backends.bm1684.chip import local_address
 from bmcompiler.backends.bm1684.isa import Eu, Task
 from bmcompiler.errors import SimulatorError
@@ -21,7 +21,7 @@ def machine() -> Machine:
 
 def bind(machine: Machine, **fields: int) -> None:
     """Decode one TIU command on small tensors in local memory; `fields` override."""
-    build = Builder()
+    build = CommandBuilder()
     places = {"opd0": 0, "opd1": 0x400, "res0": 0x800}
     given = {f"{name}_addr": local_address(offset) for name, offset in places.items()}
     given |= {f"{name}_{axis}": size for name in places for axis, size in zip("nchw", (1, 64, 2, 2))}

@@ -10,7 +10,7 @@ from bm1684_programs import analysed, model, relu_tiles
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bmcompiler.backends.bm1684.builder import Builder, CommandGroup
+from bmcompiler.backends.bm1684.builder import CommandBuilder, CommandGroup
 from bmcompiler.backends.bm1684.chip import local_address
 from bmcompiler.backends.bm1684.isa import Eu, Task
 from bmcompiler.backends.bm1684.listing import listing
@@ -48,7 +48,7 @@ def test_damaged_commands_are_analysed_or_refused(group: CommandGroup, changes: 
     "task", [Task.SFU, Task.LINEAR, Task.SCALAR, Task.TENSOR, Task.COMPARE, Task.VECTOR_CORRELATION]
 )
 def test_operations_that_do_not_exist_are_refused(task: Task) -> None:
-    build = Builder()
+    build = CommandBuilder()
     local = {f"{name}_addr": local_address(0) for name in ("res0", "opd0", "opd1", "opd2")}
     build.tiu(tsk_typ=task, tsk_eu_typ=len(Eu) + 3, **local)
     with pytest.raises(SimulatorError, match=r"command 0 \(TIU\): operation 28 does not exist"):

@@ -11,7 +11,7 @@ from bm1684_nets import Net, Value, local_memory
 from bm1684_programs import analysed, model, relu, relu_tiles, transfer, waiting, with_wait
 
 from bmcompiler.backends.bm1684.asm import assemble
-from bmcompiler.backends.bm1684.builder import Builder, CommandGroup
+from bmcompiler.backends.bm1684.builder import CommandBuilder, CommandGroup
 from bmcompiler.backends.bm1684.chip import CHIP, local_address
 from bmcompiler.backends.bm1684.isa import DataFormat, Direction, Engine, Eu, Precision, StrideCode, Task
 from bmcompiler.backends.bm1684.listing import listing
@@ -114,7 +114,7 @@ def test_groups_and_subnets_on_the_host_order_everything() -> None:
 
 def unordered(tiu: dict[str, int], gdma: dict[str, int]) -> int:
     """Races of a TIU command and a transfer that do not know of each other."""
-    build = Builder()
+    build = CommandBuilder()
     build.tiu(**tiu)
     build.gdma(after=[], **gdma)
     return len(analysed(build.groups()).races())
@@ -222,11 +222,11 @@ def lane_bytes(accesses: Accesses) -> list[set[int]]:
 
 
 def test_operands_outside_memory_are_refused_by_number() -> None:
-    build = Builder()
+    build = CommandBuilder()
     relu(build, CHIP.lmem_size - 128)
     with pytest.raises(SimulatorError, match=r"command 0 \(TIU\): local tensor"):
         analysed(build.groups()).races()
-    build = Builder()
+    build = CommandBuilder()
     transfer(build, Direction.LOCAL_TO_SYSTEM, CHIP.program_base, 0)
     with pytest.raises(SimulatorError, match=r"command 0 \(GDMA\): the command writes to the coefficients"):
         analysed(build.groups()).races()

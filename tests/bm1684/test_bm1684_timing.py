@@ -10,7 +10,7 @@ import pytest
 from bm1684_nets import Net
 from bm1684_programs import NEURON, TILE_BYTES, analysed, model, relu, relu_tiles, transfer, with_wait
 
-from bmcompiler.backends.bm1684.builder import Builder, CommandGroup
+from bmcompiler.backends.bm1684.builder import CommandBuilder, CommandGroup
 from bmcompiler.backends.bm1684.chip import CHIP, local_address
 from bmcompiler.backends.bm1684.cycles import PROFILE, TimingProfile
 from bmcompiler.backends.bm1684.isa import GDMA, DataFormat, Direction, Engine, Eu, Function, Precision, Task
@@ -28,7 +28,7 @@ INT8 = {f"opt_{name}_prec": Precision.INT8 for name in ("res0", "opd0", "opd1")}
 
 def cost_of(**fields: int) -> Costs:
     """Costs of one TIU command."""
-    build = Builder()
+    build = CommandBuilder()
     build.tiu(**fields)
     return analysed(build.groups()).costs
 
@@ -101,7 +101,7 @@ def test_a_task_of_unknown_cost_is_refused() -> None:
 
 def moves(profile: TimingProfile) -> Costs:
     """Load and store a tile; load coefficients; load from L2; copy and fill in global memory; fill local memory."""
-    build = Builder()
+    build = CommandBuilder()
     transfer(build, Direction.SYSTEM_TO_LOCAL, NEURON, 0)
     transfer(build, Direction.LOCAL_TO_SYSTEM, NEURON, 0)
     transfer(build, Direction.SYSTEM_TO_LOCAL, CHIP.program_base, 0)
@@ -128,7 +128,7 @@ def test_transfers_pay_for_their_bytes_and_a_start() -> None:
 
 def test_short_rows_pay_for_whole_bursts() -> None:
     def cycles(row_stride: int) -> float:
-        build = Builder()
+        build = CommandBuilder()
         row = {"stride_enable": 1, "dst_h_str": 8, "dst_w_str": 1, "src_h_str": row_stride, "src_w_str": 1}
         row |= {**sizes("src", h=100, w=8), **sizes("dst", h=100, w=8)}
         build.gdma(direction=Direction.SYSTEM_TO_LOCAL, src_addr=NEURON, dst_addr=local_address(0), **row)
@@ -156,7 +156,7 @@ def test_waits_decide_what_overlaps() -> None:
 
 
 def test_waits_count_ids_and_one_that_never_comes_is_named() -> None:
-    build = Builder()
+    build = CommandBuilder()
     transfer(build, Direction.SYSTEM_TO_LOCAL, NEURON, 0)
     transfer(build, Direction.SYSTEM_TO_LOCAL, NEURON, 256)
     relu(build, 0)

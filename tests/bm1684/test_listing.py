@@ -8,7 +8,7 @@ import pytest
 from bm1684_nets import Net
 
 from bmcompiler.backends.bm1684.asm import assemble
-from bmcompiler.backends.bm1684.builder import Builder, CommandGroup
+from bmcompiler.backends.bm1684.builder import CommandBuilder, CommandGroup
 from bmcompiler.backends.bm1684.codegen import CPU_LAYER
 from bmcompiler.backends.bm1684.listing import listing
 from bmcompiler.backends.bm1684.target import TARGET
@@ -43,7 +43,7 @@ def model_of(*stages: Bm168xStage) -> Bm168xModel:
 
 def three_commands() -> list[CommandGroup]:
     """Load, compute, store; each waits for the one before."""
-    build = Builder()
+    build = CommandBuilder()
     build.gdma(direction=0)
     build.tiu(tsk_typ=3, tsk_eu_typ=2)
     build.gdma(direction=1)
@@ -93,7 +93,7 @@ def test_models_of_other_compilers_have_no_names() -> None:
 
 
 def test_commands_that_never_start_are_listed_last() -> None:
-    build = Builder()
+    build = CommandBuilder()
     ticket = build.tiu(tsk_typ=3)
     build.gdma(direction=1, after=[ticket])
     ((_, gdma),) = build.groups()

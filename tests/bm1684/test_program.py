@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bmcompiler.backends.bm1684.asm import assemble, disassemble
-from bmcompiler.backends.bm1684.builder import Builder, CommandGroup
+from bmcompiler.backends.bm1684.builder import CommandBuilder, CommandGroup
 from bmcompiler.backends.bm1684.chip import CHIP, local_address
 from bmcompiler.backends.bm1684.isa import GDMA, TIU, Direction, Engine, Eu, Task
 from bmcompiler.errors import EncodingError, FileFormatError, SimulatorError
@@ -28,7 +28,7 @@ _STORE = (
 )
 
 
-def _relu_program(builder: Builder) -> None:
+def _relu_program(builder: CommandBuilder) -> None:
     shape = {f"{side}_{axis}": size for side in ("src", "dst") for axis, size in zip("nchw", (1, 3, 8, 8))}
     system, local = ((192, 64, 8, 1), (64, 64, 8, 1))
 
@@ -58,7 +58,7 @@ def _relu_program(builder: Builder) -> None:
 
 
 def test_builder_gives_ids_and_serial_waits() -> None:
-    builder = Builder()
+    builder = CommandBuilder()
     _relu_program(builder)
     (group,) = builder.groups()
     tiu, gdma = TIU.decode(np.frombuffer(group.tiu, np.uint8)), GDMA.decode(np.frombuffer(group.gdma, np.uint8))
@@ -69,7 +69,7 @@ def test_builder_gives_ids_and_serial_waits() -> None:
 
 
 def test_a_program_runs_at_relocated_addresses() -> None:
-    builder = Builder()
+    builder = CommandBuilder()
     _relu_program(builder)
     data = np.random.default_rng(3).standard_normal(192).astype(np.float32)
     area = np.zeros(0x2000, np.uint8)
@@ -85,14 +85,14 @@ def test_a_program_runs_at_relocated_addresses() -> None:
 
 
 def test_built_transfers_equal_those_that_the_vendor_runtime_ran() -> None:
-    builder = Builder()
+    builder = CommandBuilder()
     _relu_program(builder)
     load, store = (bytes.fromhex(text).ljust(128, b"\0") for text in (_LOAD, _STORE))
     assert builder.groups()[0].gdma == load + store
 
 
 def test_named_dependencies_replace_the_serial_wait() -> None:
-    builder = Builder()
+    builder = CommandBuilder()
     first = builder.gdma()
     builder.gdma()
     builder.tiu(after=[first])
@@ -102,7 +102,7 @@ def test_named_dependencies_replace_the_serial_wait() -> None:
 
 
 def test_groups_are_closed_before_an_id_overflows() -> None:
-    builder = Builder(max_id=3)
+    builder = CommandBuilder(max_id=3)
     tickets = [builder.gdma() for _ in range(4)]
     builder.tiu(after=tickets[:1])
     groups = builder.groups()
@@ -113,7 +113,7 @@ def test_groups_are_closed_before_an_id_overflows() -> None:
 
 def test_ids_belong_to_the_builder() -> None:
     with pytest.raises(EncodingError, match="cmd_id_tpu"):
-        Builder().tiu(cmd_id_tpu=5)
+        CommandBuilder().tiu(cmd_id_tpu=5)
 
 
 def test_text_round_trip_of_recorded_commands_is_byte_identical() -> None:
@@ -127,7 +127,7 @@ def test_text_round_trip_of_recorded_commands_is_byte_identical() -> None:
 
 
 def test_text_names_the_operation() -> None:
-    builder = Builder()
+    builder = CommandBuilder()
     _relu_program(builder)
     text = disassemble(builder.groups())
     assert "ar.max" in text
@@ -153,14 +153,14 @@ def test_a_wait_that_never_ends_is_an_error() -> None:
 
 
 def test_operands_outside_local_memory_are_refused() -> None:
-    builder = Builder()
+    builder = CommandBuilder()
     builder.tiu(tsk_typ=Task.TENSOR, tsk_eu_typ=Eu.COPY, tsk_opd_num=1, res0_addr=local_address(0), opd0_addr=0)
     with pytest.raises(SimulatorError, match=r"TIU command 0.*opd0"):
         compile_plan(builder.groups(), Machine())
 
 
 def test_coefficients_cannot_be_written() -> None:
-    builder = Builder()
+    builder = CommandBuilder()
     builder.gdma(
         direction=Direction.LOCAL_TO_SYSTEM,
         src_addr=local_address(0),

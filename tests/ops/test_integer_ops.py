@@ -31,7 +31,7 @@ def saturated(value: int, dtype: str) -> int:
     return min(max(value, int(limits.min)), int(limits.max))
 
 
-def finish(value: int, shift: int, dtype: str) -> int:
+def requantize(value: int, shift: int, dtype: str) -> int:
     return saturated(rounded(value, shift), dtype)
 
 
@@ -93,7 +93,7 @@ def test_conv(case: dict[str, Any]) -> None:
             row, column = y * sh + r * dh - top, x0 * sw + s * dw - left
             if 0 <= row < 5 and 0 <= column < 6:
                 total += x[n, o // 2 * 2 + i, row, column] * weight[o, i, r, s]
-        return finish(total, case["rshift"], case["out"])
+        return requantize(total, case["rshift"], case["out"])
 
     check(out, expected)
 
@@ -111,7 +111,7 @@ def test_deconv(case: dict[str, Any], output_pads: tuple[int, int]) -> None:
             row, column = y * sh + r * dh - top, x0 * sw + s * dw - left
             if 0 <= row < out.shape[2] and 0 <= column < out.shape[3]:
                 sums[0, c // 2 * 2 + o, row, column] += x[0, c, y, x0] * weight[c, o, r, s]
-    check(out, lambda *at: finish(sums[at], case["rshift"], case["out"]))
+    check(out, lambda *at: requantize(sums[at], case["rshift"], case["out"]))
 
 
 @EXAMPLES
@@ -121,7 +121,7 @@ def test_matmul(seed: int, types: tuple[str, str], out: str, rshift: int, transp
     right = np.ascontiguousarray(b.T) if transposed else b
     result = evaluate("matmul", a, right, bias, transpose_right=transposed, rshift=rshift, out=TensorType((3, 4), out))
     total = a.astype(object) @ b.astype(object) + bias.astype(object)
-    check(result, lambda *at: finish(total[at], rshift, out))
+    check(result, lambda *at: requantize(total[at], rshift, out))
 
 
 @EXAMPLES
@@ -129,7 +129,7 @@ def test_matmul(seed: int, types: tuple[str, str], out: str, rshift: int, transp
 def test_scale(seed: int, dtype: str, out: str, rshift: int) -> None:
     x, weight, bias = integers(seed, dtype, 2, 3, 4), integers(seed + 1, "i8", 3), integers(seed + 2, "i16", 3)
     result = evaluate("scale", x, weight, bias, rshift=rshift, out=TensorType(x.shape, out))
-    check(result, lambda n, c, i: finish(int(x[n, c, i]) * int(weight[c]) + int(bias[c]), rshift, out))
+    check(result, lambda n, c, i: requantize(int(x[n, c, i]) * int(weight[c]) + int(bias[c]), rshift, out))
 
 
 @EXAMPLES
@@ -146,7 +146,7 @@ def test_avg_pool_counts_its_zero_padding(case: dict[str, Any], ceil: bool, mult
     def expected(n: int, c: int, y: int, x0: int) -> int:
         rows = range(max(y * sh - top, 0), min(y * sh - top + kh, 5))
         columns = range(max(x0 * sw - left, 0), min(x0 * sw - left + kw, 6))
-        return finish(sum(int(x[n, c, r, s]) for r, s in product(rows, columns)) * multiplier, rshift, dtype)
+        return requantize(sum(int(x[n, c, r, s]) for r, s in product(rows, columns)) * multiplier, rshift, dtype)
 
     check(result, expected)
 
@@ -160,7 +160,8 @@ def test_prelu(seed: int, multiplier: int, shifts: tuple[int, int], shared: bool
 
     def expected(n: int, c: int, i: int) -> int:
         value, factor = int(x[n, c, i]), int(slope[0 if shared else c])
-        return finish(max(value, 0) * multiplier, shifts[0], "i8") + finish(min(value, 0) * factor, shifts[1], "i8")
+        positive = requantize(max(value, 0) * multiplier, shifts[0], "i8")
+        return positive + requantize(min(value, 0) * factor, shifts[1], "i8")
 
     check(result, expected)
 
@@ -182,7 +183,7 @@ def test_two_tensors(seed: int, op: str, types: tuple[str, str, str], rshift: in
     shift = rshift if op.endswith("_shift") else 0
     attributes = {"rshift": shift} if op.endswith("_shift") else {}
     result = evaluate(op, a, b, out=TensorType((3, 4, 5), types[2]), **attributes)
-    check(result, lambda i, j, k: finish(PAIRS[op](int(a[i, 0, k]), int(b[j, 0])), shift, types[2]))
+    check(result, lambda i, j, k: requantize(PAIRS[op](int(a[i, 0, k]), int(b[j, 0])), shift, types[2]))
 
 
 SINGLES: dict[str, tuple[str | None, Callable[[int, int], int]]] = {
@@ -201,7 +202,7 @@ def test_tensor_and_scalar(seed: int, op: str, types: tuple[str, str], rshift: i
     x, (name, function) = integers(seed, types[0], 40), SINGLES[op]
     attributes = {"rshift": rshift, **({} if name is None else {name: scalar})}
     result = evaluate(op, x, out=TensorType((40,), types[1]), **attributes)
-    check(result, lambda i: finish(function(int(x[i]), scalar), rshift, types[1]))
+    check(result, lambda i: requantize(function(int(x[i]), scalar), rshift, types[1]))
 
 
 @EXAMPLES
@@ -211,7 +212,7 @@ def test_tensor_and_scalar(seed: int, op: str, types: tuple[str, str], rshift: i
 def test_mac_shift(seed: int, multipliers: list[int], rshift: int, out: str) -> None:
     arrays = [integers(seed + i, ("i8", "u8", "i16")[i % 3], 20) for i in range(len(multipliers))]
     result = evaluate("mac_shift", *arrays, multipliers=multipliers, rshift=rshift, out=TensorType((20,), out))
-    check(result, lambda i: finish(sum(m * int(a[i]) for m, a in zip(multipliers, arrays)), rshift, out))
+    check(result, lambda i: requantize(sum(m * int(a[i]) for m, a in zip(multipliers, arrays)), rshift, out))
 
 
 @pytest.mark.parametrize("table_dtype", ["i8", "u8", "i16", "f32"])

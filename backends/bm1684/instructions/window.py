@@ -23,7 +23,7 @@ from bmcompiler.backends.lanes.windows import Geometry
 ONE = Immediate(0x3F80_0000)
 
 
-class Place(NamedTuple):
+class LocalPlace(NamedTuple):
     """Bytes of a lane that hold an operand: address and how many."""
 
     address: int
@@ -35,9 +35,9 @@ class Place(NamedTuple):
         return self.address, self.address + self.size
 
 
-def map_at(address: int, shape: Shape, item: int = 4) -> Place:
+def map_at(address: int, shape: Shape, item: int = 4) -> LocalPlace:
     """An aligned feature map of `item`-byte elements."""
-    return Place(address, CHIP.aligned_bytes(shape, item))
+    return LocalPlace(address, CHIP.aligned_bytes(shape, item))
 
 
 class Integers(NamedTuple):
@@ -101,7 +101,7 @@ def geometry_fields(geometry: Geometry) -> Fields:
 def _slide(
     build: Commands,
     task: Task,
-    target: tuple[Shape, Place],
+    target: tuple[Shape, LocalPlace],
     data: int,
     geometry: Geometry,
     reads: Sequence[Range],
@@ -122,7 +122,7 @@ def _slide(
 
 def convolution(
     build: Commands,
-    target: tuple[Shape, Place],
+    target: tuple[Shape, LocalPlace],
     data: int,
     kernel: tuple[Immediate | int, int],
     bias: int | None,
@@ -149,7 +149,7 @@ def convolution(
 
 def depthwise(
     build: Commands,
-    target: tuple[Shape, Place],
+    target: tuple[Shape, LocalPlace],
     data: int,
     weights: Immediate | int,
     bias: int | None,
@@ -163,7 +163,7 @@ def depthwise(
 
 
 def largest(
-    build: Commands, target: tuple[Shape, Place], data: Place, geometry: Geometry, signed: bool | None = None
+    build: Commands, target: tuple[Shape, LocalPlace], data: LocalPlace, geometry: Geometry, signed: bool | None = None
 ) -> None:
     """Maxima over windows, of floats or of bytes that are `signed` or not."""
     fields: Fields = {"tsk_eu_typ": int(Eu.MAX), "tsk_opd_num": 1, **_FLOATS}
@@ -199,5 +199,5 @@ def float_largest(build: Commands, target: Words, source: Words, geometry: Geome
 def _reduce(build: Commands, target: Words, source: Words, geometry: Geometry, fields: Fields) -> None:
     need_default_layout("a reduction", target, source)
     (first, end), reads = bytes_of(target), [bytes_of(source)]
-    place = Place(target.address, end - first)
+    place = LocalPlace(target.address, end - first)
     _slide(build, Task.POOL_OR_DEPTHWISE, (target.shape, place), source.address, geometry, reads, fields)

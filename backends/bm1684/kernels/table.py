@@ -40,9 +40,9 @@ from bmcompiler.backends.lanes.kernels.layout import (
     ConcatKernel,
     PadKernel,
     PermuteKernel,
+    RepeatKernel,
     SliceKernel,
     SplitKernel,
-    TileKernel,
     TriluKernel,
 )
 from bmcompiler.backends.lanes.kernels.norm import LastAxesNormKernel, LrnKernel, OverAxesNormKernel
@@ -88,7 +88,7 @@ _KINDS: tuple[type[DeviceKernel[Any]], ...] = (
     SplitKernel,
     SliceKernel,
     PadKernel,
-    TileKernel,
+    RepeatKernel,
     UpsampleKernel,
     InterleaveKernel,
     ResizeKernel,

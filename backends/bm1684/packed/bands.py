@@ -22,7 +22,7 @@ from bmcompiler.backends.lanes.facts import Shape, Strides
 from bmcompiler.backends.lanes.kernels.base import dims4, is_activation, item_bytes
 from bmcompiler.backends.lanes.kernels.moves import CopyKernel
 from bmcompiler.backends.lanes.operands import Immediate, Words
-from bmcompiler.codegen.band_rows import BandOp, Cut, Move, band_pieces, gaps, moves, source_cut, target_cut
+from bmcompiler.codegen.band_rows import BandOp, Cut, RowMove, band_pieces, gaps, moves, source_cut, target_cut
 from bmcompiler.codegen.build import dense_strides as global_strides
 from bmcompiler.codegen.pieces import Fill, Piece
 from bmcompiler.codegen.tiling import Box, Buffer, TileWork
@@ -163,7 +163,7 @@ _Touched = tuple[list[tuple[int, int]], list[tuple[int, int]]]
 
 
 def _move(
-    build: Build, move: Move, dims: Shape, source: tuple[Direction, int, Strides], touched: _Touched, target: int
+    build: Build, move: RowMove, dims: Shape, source: tuple[Direction, int, Strides], touched: _Touched, target: int
 ) -> None:
     """Emit a move into the packed result of `dims` at `target`; `source`: from where, address and strides."""
     direction, address, by = source
@@ -189,7 +189,7 @@ def _move_cycles(op: BandOp, source: Cut, cut: Cut) -> int:
     return sum(CYCLES.local_copy((move.images, after[1], move.count, after[3]), 1) for move in found)
 
 
-def _load_cycles(move: Move, dims: Shape, by: Strides) -> int:
+def _load_cycles(move: RowMove, dims: Shape, by: Strides) -> int:
     """Cycles of the load of a move."""
     shape = (move.images, dims[1], move.count, dims[3])
     run = int(run_of(shape, (move.stride, *by[1:])))

@@ -12,10 +12,10 @@ import numpy as np
 from bmcompiler.backends.bm1684.build import Build, compact_bytes, extents, lane_bytes
 from bmcompiler.backends.bm1684.chip import CHIP, align_up
 from bmcompiler.backends.bm1684.cycles import CYCLES
-from bmcompiler.backends.bm1684.instructions.window import Place, convolution, depthwise
+from bmcompiler.backends.bm1684.instructions.window import LocalPlace, convolution, depthwise
 from bmcompiler.backends.bm1684.machine import MACHINE
-from bmcompiler.backends.bm1684.packed.int_finish import Finish
-from bmcompiler.backends.bm1684.packed.int_short import ShortFinish, over_depth
+from bmcompiler.backends.bm1684.packed.int_requantize import Requantize
+from bmcompiler.backends.bm1684.packed.int_short import ShortRequantize, over_depth
 from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.backends.lanes.kernels.base import dims4, item_bytes
 from bmcompiler.backends.lanes.kernels.conv_geometry import ConvGeometry, DeconvGeometry, channel_groups
@@ -42,7 +42,7 @@ class IntConvKernel(ConvGeometry):
     only_in_commands = ("scale", "rshift")
 
     def tiling_facts(self, op: Convolution) -> Hashable:
-        return Finish(op).tiling_facts
+        return Requantize(op).tiling_facts
 
     @rule("The result must be i8, u8, i16 or u16")
     def known_result(self, op: Convolution) -> bool:
@@ -50,11 +50,11 @@ class IntConvKernel(ConvGeometry):
 
     @rule("A bias that is added before the shift must be i16 or u16")
     def known_bias(self, op: Convolution) -> bool:
-        return op.bias is None or not Finish(op).adds_bias or op.bias.dtype in ("i16", "u16")
+        return op.bias is None or not Requantize(op).adds_bias or op.bias.dtype in ("i16", "u16")
 
     @rule("The sums must fit 32 bits: fewer input channels, or a smaller window")
     def exact_sums(self, op: Convolution) -> bool:
-        return Finish(op).fits_accumulator(self.depth(op) * prod(self.taps(op)))
+        return Requantize(op).fits_accumulator(self.depth(op) * prod(self.taps(op)))
 
     def border(self, op: Convolution) -> int:
         return op.zero_points[0] & 0xFF if op.zero_points else 0
@@ -76,18 +76,19 @@ class IntConvKernel(ConvGeometry):
         return folded if self.fits(folded) else work
 
     def work(self, op: Convolution, box: Box, whole: bool = False) -> TileWork:
-        finish, (c0, c1) = Finish(op), box[1]
-        bands, slides, dims = self._parts(op, [box] if whole else self._cut(op, finish, box))
-        weights = self._weights(op, finish, c0, c1)
+        requantize, (c0, c1) = Requantize(op), box[1]
+        bands, slides, dims = self._parts(op, [box] if whole else self._cut(op, requantize, box))
+        weights = self._weights(op, requantize, c0, c1)
         framed = whole and any(slides[0].frame) and not self.folds_rows(op)
         axes = "nchw" if op.group > 1 else "nhw"
         data = self.plain_input(op, slides[0], axes) if framed else self.input_buffer(op, slides, axes)
         inputs = [data, *weights]
-        packs = whole and finish.in_words and item_bytes(op.result) == 1
-        if finish.adds_bias or (finish.has_vector and not packs):
-            inputs.append(self._vector(op, finish, c0, c1))
-        end: Finish | ShortFinish = ShortFinish(finish, partial(self.oriented, op)) if packs else finish
-        constants = end.constants(dims[0], c0, c1) if isinstance(end, ShortFinish) else None
+        packs = whole and requantize.in_words and item_bytes(op.result) == 1
+        if requantize.adds_bias or (requantize.has_vector and not packs):
+            inputs.append(self._vector(op, requantize, c0, c1))
+        short = ShortRequantize(requantize, partial(self.oriented, op)) if packs else None
+        end = short or requantize
+        constants = short.constants(dims[0], c0, c1) if short else None
         if constants is not None:
             inputs.append(constants)
 
@@ -101,9 +102,10 @@ class IntConvKernel(ConvGeometry):
             depth = None if self.is_depthwise(op) else self.depth(op)
 
             def sums(result: int, crossed: bool) -> None:
-                kernel = ins[1 + crossed] if len(weights) > crossed else None
-                bias = ins[1 + len(weights)] if finish.adds_bias else 0
-                emit_sums(build, finish, dims, (ins[0], kernel, bias), result, (slides[0].geometry, depth), reads)
+                kernels, added = ins[1 : 1 + len(weights)], ins[1 + len(weights) :]
+                kernel = kernels[crossed] if crossed < len(kernels) else None
+                bias = added[0] if requantize.adds_bias else 0
+                emit_sums(build, requantize, dims, (ins[0], kernel, bias), result, (slides[0].geometry, depth), reads)
 
             end.emit(build, dims, sums, outs[0], scratch, ins[-1])
 
@@ -112,8 +114,8 @@ class IntConvKernel(ConvGeometry):
             out = MACHINE.activation_out(op.result, dims4(op.result), box)
         else:
             starts = [sum(lo * step for (lo, _), step in zip(band, by)) for band in bands]
-            out = finish.result_buffer(dims, by, starts, box if len(bands) == 1 else None)
-        cycles = self.sum_cycles(op, dims, slides[0], 1) * (1 + finish.crossed) + end.cycles(dims)
+            out = requantize.result_buffer(dims, by, starts, box if len(bands) == 1 else None)
+        cycles = self.sum_cycles(op, dims, slides[0], 1) * (1 + requantize.crossed) + end.cycles(dims)
         scratch = end.scratch(dims)
         if framed:
             scratch += (lane_bytes(slides[0].shape, 1),)
@@ -133,12 +135,12 @@ class IntConvKernel(ConvGeometry):
         starts = (min(y0 + k * rows, y1 - rows) for k in range(count))
         return [((n0, n1), channels, (y, y + rows), columns) for y in starts]
 
-    def _cut(self, op: Convolution, finish: Finish, box: Box) -> list[Box]:
+    def _cut(self, op: Convolution, requantize: Requantize, box: Box) -> list[Box]:
         """A tile as it is or in bands, whichever takes less time; tiles that share their input are cut alike."""
         channels = box[1] if op.group > 1 else (0, op.type.shape[1])
         judged: Box = (box[0], channels, *box[2:])
         choices = [judged], self._bands(op, judged)
-        plain, banded = (self._time(op, finish, *self._parts(op, bands)[1:]) for bands in choices)
+        plain, banded = (self._time(op, requantize, *self._parts(op, bands)[1:]) for bands in choices)
         return [box] if plain <= banded else self._bands(op, box)
 
     def _parts(self, op: Convolution, bands: list[Box]) -> tuple[list[Box], list[Slide], Shape]:
@@ -148,7 +150,7 @@ class IntConvKernel(ConvGeometry):
         n, c, h, w = extents(bands[0])
         return bands, slides, (max(n, len(bands)), c, h, w)
 
-    def _time(self, op: Convolution, finish: Finish, slides: list[Slide], dims: Shape) -> float:
+    def _time(self, op: Convolution, requantize: Requantize, slides: list[Slide], dims: Shape) -> float:
         """Cycles of computing and moving, the shorter of both being mostly hidden.
 
         Bands compute faster and move in more and shorter runs.
@@ -157,11 +159,11 @@ class IntConvKernel(ConvGeometry):
         moved = n * cycles.store(c, h * w * item_bytes(op.result))
         for images, channels, rows, columns in (extents(slide.source) for slide in slides):
             moved += cycles.load(images * channels, rows * columns)
-        computed = self.sum_cycles(op, dims, slides[0], 1) * (1 + finish.crossed) + finish.cycles(dims)
+        computed = self.sum_cycles(op, dims, slides[0], 1) * (1 + requantize.crossed) + requantize.cycles(dims)
         return max(computed, moved) + HIDDEN * min(computed, moved)
 
     # -- constants -----------------------------------------------------------------------------------------------------
-    def _weights(self, op: Convolution, finish: Finish, c0: int, c1: int) -> list[Buffer]:
+    def _weights(self, op: Convolution, requantize: Requantize, c0: int, c1: int) -> list[Buffer]:
         """The weights; of depthwise convolutions also those that are all the zero point.
 
         A constant kernel means something else there (bm1684.md 6.2).
@@ -173,7 +175,7 @@ class IntConvKernel(ConvGeometry):
             return [weight_buffer(op.weight, f"{op.opname} quads {op.group} {down * across}", pack, row, c0, c1)]
         row = down * across
         found = [weight_buffer(op.weight, f"{op.opname} bytes", self._packing(op, np.asarray), row, c0, c1)]
-        if finish.crossed:
+        if requantize.crossed:
             point = op.zero_points[1]
             layout = f"{op.opname} all {point}"
             found.append(weight_buffer(op.weight, layout, lambda w: np.full_like(w, point), row, c0, c1))
@@ -182,11 +184,11 @@ class IntConvKernel(ConvGeometry):
     def _packing(self, op: Convolution, pack: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
         return lambda w: pack(self.oriented(op, w))
 
-    def _vector(self, op: Convolution, finish: Finish, c0: int, c1: int) -> Buffer:
+    def _vector(self, op: Convolution, requantize: Requantize, c0: int, c1: int) -> Buffer:
         """The bias of the sums, or the numbers added at the end."""
-        if op.bias is not None and finish.adds_bias:
+        if op.bias is not None and requantize.adds_bias:
             return vector_buffer(op.bias, "plain", np.asarray, 2, c0, c1)
-        return real_vector_buffer(op, finish, over_depth, c0, c1)
+        return real_vector_buffer(op, requantize, over_depth, c0, c1)
 
 
 class IntDeconvKernel(DeconvGeometry, IntConvKernel):
@@ -197,7 +199,7 @@ class IntDeconvKernel(DeconvGeometry, IntConvKernel):
 
 def emit_sums(
     build: Build,
-    finish: Finish,
+    requantize: Requantize,
     dims: Shape,
     sources: tuple[int, int | None, int],
     result: int,
@@ -211,12 +213,12 @@ def emit_sums(
         window: geometry, and the input channels of dense weights. reads: the bytes of all inputs of the tile.
     """
     (data, weight, bias), (geometry, depth) = sources, window
-    weights = Immediate(finish.zero_points[1] & 0xFF) if weight is None else weight
-    target, added = (dims, Place(result, finish.sums_bytes(dims))), bias if finish.adds_bias else None
+    weights = Immediate(requantize.zero_points[1] & 0xFF) if weight is None else weight
+    target, added = (dims, LocalPlace(result, requantize.sums_bytes(dims))), bias if requantize.adds_bias else None
     if depth is None:
-        depthwise(build, target, data, weights, added, geometry, finish.numbers, reads)
+        depthwise(build, target, data, weights, added, geometry, requantize.numbers, reads)
     else:
-        convolution(build, target, data, (weights, depth), added, geometry, finish.numbers, reads)
+        convolution(build, target, data, (weights, depth), added, geometry, requantize.numbers, reads)
 
 
 def weight_buffer(
@@ -247,11 +249,11 @@ def vector_buffer(
 
 
 def real_vector_buffer(
-    op: Convolution | Matmul, finish: Finish, over_depth: Callable[[np.ndarray], np.ndarray], c0: int, c1: int
+    op: Convolution | Matmul, requantize: Requantize, over_depth: Callable[[np.ndarray], np.ndarray], c0: int, c1: int
 ) -> Buffer:
     """fl(fl(bias) * scale), of the corrected bias in the asymmetric mode: what is added at the end (bmlang.md 3.3)."""
     _, weight, *biases = op.operands
-    bias, scale = biases[0] if biases else None, np.float32(finish.scale)
+    bias, scale = biases[0] if biases else None, np.float32(requantize.scale)
     if bias is not None and not op.zero_points:
         return vector_buffer(bias, f"times {scale}", lambda b: b.astype(np.float32) * scale, 4, c0, c1)
     key = "" if bias is None or bias.op is None else bias.op.attributes["key"]
@@ -260,7 +262,7 @@ def real_vector_buffer(
     def load(build: Build, address: int) -> None:
         def pack(w: np.ndarray) -> np.ndarray:
             own = None if bias is None else build.coefficients.array(bias)
-            return finish.vector(w, own, over_depth)
+            return requantize.vector(w, own, over_depth)
 
         offset = build.coefficients.place(weight, f"{op.opname} bias {key} {scale} {op.zero_points}", pack)
         build.load_compact(build.coefficient(offset + 4 * c0), dims, 4, address)

@@ -12,7 +12,7 @@ from bmcompiler.backends.bm1684.build import Build, extents, lane_bytes
 from bmcompiler.backends.bm1684.chip import CHIP, aligned_strides, channel_rows, pixel_strides
 from bmcompiler.backends.bm1684.cycles import CYCLES
 from bmcompiler.backends.bm1684.instructions.packed import pack_words, pixel_bytes
-from bmcompiler.backends.bm1684.instructions.window import ONE, Integers, Place, depthwise, map_at
+from bmcompiler.backends.bm1684.instructions.window import ONE, Integers, LocalPlace, depthwise, map_at
 from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.packed.int_cycles import pack_words_cycles
 from bmcompiler.backends.bm1684.packed.int_pool import IntAvgPool, scaled_steps
@@ -95,7 +95,7 @@ class PackedAvgPoolKernel(IntAvgPool):
             weights, pixels, floats, sums, words, halves, *more = scratch
             MACHINE.recorded(_fill, 0).emit(build, filled, [], weights)
             reads = [CHIP.plane(ins[0], slide.shape, 1), (weights, weights + ones)]
-            signed, target = op.input.dtype == "i8", (inner, Place(pixels, pixel_bytes(inner)))
+            signed, target = op.input.dtype == "i8", (inner, LocalPlace(pixels, pixel_bytes(inner)))
             # a depthwise convolution with ones, which must be a tensor (bm1684.md 6.2)
             depthwise(build, target, ins[0], weights, None, first, Integers(2, signed), reads)
             _floats_of_pixels(build, inner, pixels, floats, signed)

@@ -24,7 +24,7 @@ def pack_words_cycles(dims: Shape) -> int:
 
 
 def multiply_cycles(dims: Shape, multiplier: int, item: int = 1) -> int:
-    """Of `int_finish.emit_multiply`."""
+    """Of `int_requantize.emit_multiply`."""
     if multiplier <= 255:
         return packed_cycles(dims, item, 1)
     return (2 + (item == 1)) * packed_cycles(dims, 2, 1)

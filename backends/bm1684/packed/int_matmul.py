@@ -24,7 +24,7 @@ from bmcompiler.backends.bm1684.packed.conv_int import (
     vector_buffer,
     weight_buffer,
 )
-from bmcompiler.backends.bm1684.packed.int_finish import Finish
+from bmcompiler.backends.bm1684.packed.int_requantize import Requantize
 from bmcompiler.backends.lanes.facts import Shape, Strides
 from bmcompiler.backends.lanes.kernels.base import LocalKernel, is_activation, is_constant
 from bmcompiler.backends.lanes.kernels.conv_geometry import channel_groups
@@ -67,7 +67,7 @@ class IntMatmulKernel(LocalKernel[Matmul]):
 
     @rule("A bias that is added before the shift must be i16 or u16")
     def known_bias(self, op: Matmul) -> bool:
-        return op.bias is None or not Finish(op).adds_bias or op.bias.dtype in ("i16", "u16")
+        return op.bias is None or not Requantize(op).adds_bias or op.bias.dtype in ("i16", "u16")
 
     @rule("The depth of the product must be at most 4095, or a product of two numbers up to 4095 and 4096")
     def depth_range(self, op: Matmul) -> bool:
@@ -75,7 +75,7 @@ class IntMatmulKernel(LocalKernel[Matmul]):
 
     @rule("The sums must fit 32 bits: a smaller depth")
     def exact_sums(self, op: Matmul) -> bool:
-        return Finish(op).fits_accumulator(product_of(op).depth)
+        return Requantize(op).fits_accumulator(product_of(op).depth)
 
     @rule("A transposed left operand must have at most 4095 columns")
     def reachable_inputs(self, op: Matmul) -> bool:
@@ -95,30 +95,31 @@ class IntMatmulKernel(LocalKernel[Matmul]):
         return op.evaluate(*arrays)
 
     def work(self, op: Matmul, box: Box) -> TileWork:
-        product, finish = product_of(op), Finish(op)
+        product, requantize = product_of(op), Requantize(op)
         (r0, r1), (c0, c1), (batch, _) = box[:3]
         images, rows = _images(r1 - r0)
         dims = (images, c1 - c0, rows, 1)
         channels, taps = _fold(product)
         inputs = [_left_buffer(op, product, batch, r0, r1), _right_buffer(op, product, batch, c0, c1)]
-        if op.bias is not None and finish.adds_bias:
+        if op.bias is not None and requantize.adds_bias:
             inputs.append(vector_buffer(op.bias, "plain", np.asarray, 2, c0, c1))
-        elif finish.has_vector:
-            inputs.append(real_vector_buffer(op, finish, _over_depth(op), c0, c1))
+        elif requantize.has_vector:
+            inputs.append(real_vector_buffer(op, requantize, _over_depth(op), c0, c1))
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             def sums(result: int, crossed: bool) -> None:
                 kernel = None if crossed else ins[1]
                 window = Geometry((rows, taps), (1, taps)), channels
                 reads = [(place, place + buffer.lane_bytes) for place, buffer in zip(ins, inputs)]
-                emit_sums(build, finish, dims, (ins[0], kernel, ins[-1]), result, window, reads)
+                emit_sums(build, requantize, dims, (ins[0], kernel, ins[-1]), result, window, reads)
 
-            finish.emit(build, dims, sums, outs[0], scratch, ins[-1])
+            requantize.emit(build, dims, sums, outs[0], scratch, ins[-1])
 
         lines = [batch * product.rows + r0 + first for first in _starts(r1 - r0)]
-        out = _result_buffer(op, finish, dims, [line * product.columns + c0 for line in lines], product.columns)
-        cycles = self.machine.cycles.convolution(dims, taps, channels, 1) * (1 + finish.crossed) + finish.cycles(dims)
-        return TileWork(tuple(inputs), (out,), finish.scratch(dims), compute, cycles)
+        out = _result_buffer(op, requantize, dims, [line * product.columns + c0 for line in lines], product.columns)
+        sums_cycles = self.machine.cycles.convolution(dims, taps, channels, 1) * (1 + requantize.crossed)
+        cycles = sums_cycles + requantize.cycles(dims)
+        return TileWork(tuple(inputs), (out,), requantize.scratch(dims), compute, cycles)
 
 
 @lru_cache(maxsize=1024)
@@ -179,18 +180,18 @@ def _left_buffer(op: Matmul, product: Product, batch: int, r0: int, r1: int) -> 
     return Buffer(size, axes, prod(dims), load)
 
 
-def _result_buffer(op: Matmul, finish: Finish, dims: Shape, starts: list[int], pitch: int) -> Buffer:
+def _result_buffer(op: Matmul, requantize: Requantize, dims: Shape, starts: list[int], pitch: int) -> Buffer:
     """How a tile is stored, image by image: its columns lie side by side in global memory.
 
     Args: starts: elements of the result before each image. pitch: elements from row to row.
     """
     _, columns, rows, _ = dims
     item = op.type.numpy.itemsize
-    size = finish.place_bytes(dims)
+    size = requantize.place_bytes(dims)
 
     def store(build: Build, address: int) -> None:
         for image, start in enumerate(starts):
-            offset, (_, column, row, _) = finish.image(dims, image)
+            offset, (_, column, row, _) = requantize.image(dims, image)
             shape = (rows, columns, 1, 1)
             inner = in_lane(address, shape, (row, column, 0, 1), (address, address + size), byte=offset)
             outer = Side(build.neuron(op.result) + item * start, shape, (pitch, 1, 0, 1))

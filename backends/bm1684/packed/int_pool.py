@@ -11,7 +11,7 @@ from bmcompiler.backends.bm1684.build import Build, compact_bytes, extents, lane
 from bmcompiler.backends.bm1684.chip import CHIP, aligned_strides
 from bmcompiler.backends.bm1684.instructions.packed import Number, Packed, emit_packed
 from bmcompiler.backends.bm1684.instructions.transfers import Side, convert, in_lane
-from bmcompiler.backends.bm1684.instructions.window import ONE, Integers, Place, depthwise, map_at
+from bmcompiler.backends.bm1684.instructions.window import ONE, Integers, LocalPlace, depthwise, map_at
 from bmcompiler.backends.bm1684.isa import DataFormat, Eu
 from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.packed.int_cycles import packed_cycles
@@ -82,7 +82,7 @@ class ShiftedAvgPoolKernel(IntAvgPool):
         dims, signed_result = extents(box), op.type.dtype == "i8"
         signs = op.input.dtype == "i8", op.multiplier < 0 or (signed_result and op.multiplier <= 127)
         numbers = Integers(1, *signs, shift=op.rshift, unsigned=not signed_result)
-        source, weights = map_at(ins[0], slide.shape, 1), Place(ins[1], compact_bytes((1, dims[1], *op.kernel), 1))
+        source, weights = map_at(ins[0], slide.shape, 1), LocalPlace(ins[1], compact_bytes((1, dims[1], *op.kernel), 1))
         reads = [source.range, weights.range]
         target = dims, map_at(result, dims, 1)
         depthwise(build, target, ins[0], weights.address, None, slide.geometry, numbers, reads)

@@ -1,7 +1,7 @@
 """The end of the high and asymmetric modes for bytes that stay packed in local memory: nine commands for four images.
 
-`Finish` takes sixteen for the same bits. Here both halves of all pixels are taken apart at once, `int_numbers` spares
-most of the rounding, and the subtraction that packs also saturates and takes the exponent off the words:
+`Requantize` takes sixteen for the same bits. Here both halves of all pixels are taken apart at once, `int_numbers`
+spares most of the rounding, and the subtraction that packs also saturates and takes the exponent off the words:
 
     fl(fl(t * r) + v) + 1.5 * 2**23 is a word of the bits 0x4B400000 + n, whose halves minus (0, 0x4B40) are (n, sign).
 """
@@ -24,7 +24,7 @@ from bmcompiler.backends.bm1684.instructions.packed import Number, Packed, emit_
 from bmcompiler.backends.bm1684.isa import Eu
 from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.packed.int_cycles import packed_cycles
-from bmcompiler.backends.bm1684.packed.int_finish import Finish, Sums, half_of
+from bmcompiler.backends.bm1684.packed.int_requantize import Requantize, Sums, half_of
 from bmcompiler.backends.lanes.facts import Shape, Strides
 from bmcompiler.backends.lanes.operands import Immediate, Words
 from bmcompiler.backends.lanes.recipes import Plane, Recorder, Register
@@ -45,41 +45,41 @@ def over_depth(weight: NDArray[Any]) -> NDArray[Any]:
     return total
 
 
-class ShortFinish:
-    """What follows the sums of a convolution with `Finish.in_words` and results of one byte.
+class ShortRequantize:
+    """What follows the sums of a convolution with `Requantize.in_words` and results of one byte.
 
     Words lie in two areas that are used in turn: planes of even and of odd images, and of more than two images two next
-    to each other. Where no numbers are found, `Finish` computes image by image in the same areas.
+    to each other. Where no numbers are found, `Requantize` computes image by image in the same areas.
 
     Args:
         oriented: from the weights of the op to those of an ordinary convolution (O, depth, rows, columns).
     """
 
-    def __init__(self, finish: Finish, oriented: Callable[[NDArray[Any]], NDArray[Any]]) -> None:
-        self.finish, self.op, self._oriented = finish, finish.op, oriented
-        assert finish.factor is not None
-        low, high = finish.limits
-        point = finish.zero_points[2]
-        self.lowered = not finish.signed
+    def __init__(self, requantize: Requantize, oriented: Callable[[NDArray[Any]], NDArray[Any]]) -> None:
+        self.requantize, self.op, self._oriented = requantize, requantize.op, oriented
+        assert requantize.factor is not None
+        low, high = requantize.limits
+        point = requantize.zero_points[2]
+        self.lowered = not requantize.signed
         """Whether results are made as signed bytes, 128 too low, and corrected by their sign bit."""
-        self._end = Ending(finish.factor.residual, None, low - point, high - point, point - 128 * self.lowered)
+        self._end = Ending(requantize.factor.residual, None, low - point, high - point, point - 128 * self.lowered)
 
     # -- a tile --------------------------------------------------------------------------------------------------------
     def scratch(self, dims: Shape) -> tuple[int, ...]:
         """Bytes per lane of the areas: the second sum, if there is one, and two for words."""
         n, c, h, w = dims
         words, sums, alone = lane_bytes(_words(dims)), pixel_bytes(dims), lane_bytes((1, c, h, w))
-        by_image = sums + (1 + self.finish.registers) * alone
+        by_image = sums + (1 + self.requantize.registers) * alone
         second = max(words, by_image, lane_bytes((2 * n, c, h, w), 1))
-        return (sums,) * self.finish.crossed + (max(words, n * alone), second)
+        return (sums,) * self.requantize.crossed + (max(words, n * alone), second)
 
     def cycles(self, dims: Shape) -> int:
         """Cycles of the commands after the sums, where numbers are found that need not be clipped (`numbers`)."""
         words = _words(dims)
         floats = MACHINE.recorded(_to_float, 1).cycles(words) + CYCLES.pass_cycles(words, steps=LINEAR_STEPS)
-        middle = self.finish.has_vector * MACHINE.recorded(_add_middle, 1, MIDDLE).cycles(words)
-        last = (self.lowered or self.finish.relu) * CYCLES.pass_cycles(dims, 1)
-        return self.finish.part_cycles(dims) + _half_cycles(dims) + floats + middle + _byte_cycles(dims) + last
+        middle = self.requantize.has_vector * MACHINE.recorded(_add_middle, 1, MIDDLE).cycles(words)
+        last = (self.lowered or self.requantize.relu) * CYCLES.pass_cycles(dims, 1)
+        return self.requantize.part_cycles(dims) + _half_cycles(dims) + floats + middle + _byte_cycles(dims) + last
 
     def emit(self, build: Build, dims: Shape, sums: Sums, result: int, scratch: Sequence[int], vector: int) -> None:
         """Emit the commands of a tile.
@@ -89,7 +89,7 @@ class ShortFinish:
             vector: address of what `constants` loads.
         """
         *crossed, a, b = scratch
-        self.finish.emit_parts(build, dims, sums, [b, *crossed])
+        self.requantize.emit_parts(build, dims, sums, [b, *crossed])
         numbers = self.numbers(build)
         if numbers is None:
             self._emit_images(build, dims, b, a, result, vector)
@@ -101,7 +101,7 @@ class ShortFinish:
         if self.lowered:
             packed = Packed(result, 1, False)
             emit_packed(build, Eu.XOR, dims, packed, packed, Number(_SIGN_BIT, 1, False))
-        elif self.finish.relu:
+        elif self.requantize.relu:
             packed = Packed(result, 1, True)
             emit_packed(build, Eu.MAX, dims, packed, packed, Number(0, 1, True))
 
@@ -120,19 +120,19 @@ class ShortFinish:
         return b, a
 
     def _emit_images(self, build: Build, dims: Shape, sums: int, words: int, result: int, vector: int) -> None:
-        """The sequence of `Finish`, image by image."""
+        """The sequence of `Requantize`, image by image."""
         n, c, h, w = dims
         alone = (1, c, h, w)
         first = sums + pixel_bytes(dims)
         group, channel, _, _ = (step // 4 for step in pixel_strides((-(-n // 4), c, h, w)))
-        free = [first + k * lane_bytes(alone) for k in range(1 + self.finish.registers)]
+        free = [first + k * lane_bytes(alone) for k in range(1 + self.requantize.registers)]
         for image in range(n):
             slot = image % 4
             source = Plane(sums + 4 * (image // 4 * group + slot // 2), (group, channel, 2 * w, 2))
             half_of(slot).emit(build, alone, [source], free[0])
             target = words + image * lane_bytes(alone)
-            self.finish.emit_steps(build, alone, free[0], target, free[1:], vector)
-        pack_words(build, dims, words, sums, result, self.finish.signed)
+            self.requantize.emit_steps(build, alone, free[0], target, free[1:], vector)
+        pack_words(build, dims, words, sums, result, self.requantize.signed)
 
     # -- constants -----------------------------------------------------------------------------------------------------
     def constants(self, images: int, c0: int, c1: int) -> Buffer | None:
@@ -154,7 +154,7 @@ class ShortFinish:
         return Buffer(compact_bytes(dims), "c", 4 * dims[1], load, True)
 
     def _vector_rows(self, channels: int) -> int:
-        return channel_rows(0, channels) if self.finish.has_vector else 0
+        return channel_rows(0, channels) if self.requantize.has_vector else 0
 
     def numbers(self, build: Build) -> Numbers | None:
         """What is found for the constants of the op."""
@@ -164,10 +164,10 @@ class ShortFinish:
         return known[self.op]
 
     def _vector(self, build: Build) -> Floats | None:
-        if not self.finish.has_vector:
+        if not self.requantize.has_vector:
             return None
         weight, *bias = map(build.coefficients.array, self.op.operands[1:])
-        return self.finish.vector(weight, bias[0] if bias else None, over_depth)
+        return self.requantize.vector(weight, bias[0] if bias else None, over_depth)
 
     def _bounds(self, build: Build) -> tuple[NDArray[Any], NDArray[Any]]:
         """Lowest and highest t, for each channel where a vector is added."""
@@ -175,14 +175,14 @@ class ShortFinish:
         limits = np.iinfo(self.op.operands[0].type.numpy)
         up, down = over_depth(np.maximum(weight, 0)), over_depth(np.minimum(weight, 0))
         low, high = (int(a) * up + int(b) * down for a, b in ((limits.min, limits.max), (limits.max, limits.min)))
-        if self.finish.adds_bias:
+        if self.requantize.adds_bias:
             bias = build.coefficients.array(self.op.operands[2]).astype(np.int64)
             low, high = low + bias, high + bias
-        if self.finish.crossed:
+        if self.requantize.crossed:
             low, high = np.full_like(low, -(1 << 31)), np.full_like(high, (1 << 31) - 1)
-        half = 1 << self.finish.shift >> 1
-        low, high = (np.clip((v + half) >> self.finish.shift, -(1 << 15), (1 << 15) - 1) for v in (low, high))
-        return (low, high) if self.finish.has_vector else (low.min(keepdims=True), high.max(keepdims=True))
+        half = 1 << self.requantize.shift >> 1
+        low, high = (np.clip((v + half) >> self.requantize.shift, -(1 << 15), (1 << 15) - 1) for v in (low, high))
+        return (low, high) if self.requantize.has_vector else (low.min(keepdims=True), high.max(keepdims=True))
 
 
 def _words(dims: Shape) -> Shape:

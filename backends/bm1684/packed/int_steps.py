@@ -51,7 +51,7 @@ class _Read(NamedTuple):
     signed: bool
 
 
-class Step(NamedTuple):
+class IntStep(NamedTuple):
     """One command; with `old`, the register that it adds to and replaces."""
 
     unit: Eu
@@ -128,7 +128,7 @@ class IntMachine:
 
     def __init__(self, dtypes: Sequence[str]) -> None:
         self.items = [item_of(dtype) for dtype in dtypes]
-        self.steps: list[Step] = []
+        self.steps: list[IntStep] = []
         self.inputs = [Register(i, item_of(dtype), limits(dtype)) for i, dtype in enumerate(dtypes)]
 
     # -- arithmetic ----------------------------------------------------------------------------------------------------
@@ -275,7 +275,7 @@ class IntMachine:
     ) -> Register:
         register = Register(len(self.items), item, span)
         self.items.append(item)
-        self.steps.append(Step(unit, a, b, register.number, signed, right, left, old.number if old else None))
+        self.steps.append(IntStep(unit, a, b, register.number, signed, right, left, old.number if old else None))
         return register
 
 
@@ -295,7 +295,7 @@ class IntProgram:
 
     inputs: int
     items: tuple[int, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[IntStep, ...]
 
     @cached_property
     def _planes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -348,7 +348,7 @@ class IntProgram:
             emit_packed(build, step.unit, dims, where[-1], a, b, step.right, step.left)
 
 
-def _numbers(step: Step) -> list[int]:
+def _numbers(step: IntStep) -> list[int]:
     """Registers that a step reads."""
     read = [x.number for x in (step.a, step.b) if isinstance(x, _Read)]
     return read if step.old is None else [*read, step.old]

@@ -18,9 +18,9 @@ from bmcompiler.backends.bm1880.kernels.layout import (
     ConcatKernel,
     PadKernel,
     PermuteKernel,
+    RepeatKernel,
     SliceKernel,
     SplitKernel,
-    TileKernel,
     UpsampleKernel,
 )
 from bmcompiler.backends.bm1880.kernels.matmul import MatmulKernel
@@ -45,7 +45,7 @@ _KINDS: tuple[type[DeviceKernel[Any]], ...] = (
     SplitKernel,
     SliceKernel,
     PermuteKernel,
-    TileKernel,
+    RepeatKernel,
     PadKernel,
     UpsampleKernel,
     ViewKernel,

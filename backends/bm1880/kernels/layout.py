@@ -122,7 +122,7 @@ class PermuteKernel(ByteCopies[Permute], layout.PermuteKernel):
         return self._transpose.emit(op, build) if self._transpose.takes(op) else super().emit(op, build)
 
 
-class TileKernel(ByteCopies[Tile]):
+class RepeatKernel(ByteCopies[Tile]):
     """tile: one copy of the operand per repetition."""
 
     ops = (Tile,)

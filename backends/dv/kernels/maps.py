@@ -17,7 +17,7 @@ from bmcompiler.backends.dv.commands import Pads, Pair, Run
 from bmcompiler.backends.dv.geometry import effective_kernel
 from bmcompiler.backends.dv.kernels.base import ACTIVATIONS, RunKernel, why_not
 from bmcompiler.backends.dv.kernels.filters import across_groups, filters_of, with_gaps
-from bmcompiler.backends.dv.kernels.large_windows import Step, max_counts, max_steps, steps_of
+from bmcompiler.backends.dv.kernels.large_windows import WindowStep, max_counts, max_steps, steps_of
 from bmcompiler.backends.dv.parts import Filters, Part
 from bmcompiler.backends.dv.run_model import RunWeights
 from bmcompiler.backends.dv.stages import pattern
@@ -193,10 +193,10 @@ class AvgPoolKernel(PoolKernel[AvgPool]):
             parts.append(Part(replace(run, pool_pad=pads, pool_avg_param=pattern(factor))))
         return parts
 
-    def chain(self, op: AvgPool) -> list[tuple[Step, Step]] | None:
+    def chain(self, op: AvgPool) -> list[tuple[WindowStep, WindowStep]] | None:
         """Steps down and across; None where a large window is neither the whole map nor one of many side by side."""
         if max(op.kernel) <= CHIP.max_kernel_size:
-            return [(Step(op.kernel[0], 0), Step(op.kernel[1], 0))]
+            return [(WindowStep(op.kernel[0], 0), WindowStep(op.kernel[1], 0))]
         found = []
         for axis in (0, 1):
             size, length = op.kernel[axis], op.input.shape[2 + axis]
@@ -208,7 +208,7 @@ class AvgPoolKernel(PoolKernel[AvgPool]):
                 return None
             found.append(steps)
         down, across = found
-        return list(zip_longest(down, across, fillvalue=Step(1, 0)))
+        return list(zip_longest(down, across, fillvalue=WindowStep(1, 0)))
 
     @rule("Every window must count all its positions")
     def has_full_windows(self, op: AvgPool) -> bool:

@@ -77,7 +77,7 @@ class Taps:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Interpolation:
     """A resize as one of feature maps (n, c, h, w): the operand's shape, and the axes that change."""
 
     source: Shape
@@ -85,7 +85,7 @@ class Plan:
     taps: dict[int, Taps]
 
 
-def plan_of(op: Resize, most_channels: int) -> Plan:
+def interpolation_of(op: Resize, most_channels: int) -> Interpolation:
     """The plan of a resize that moves nothing but its last two axes; most_channels: of a command."""
     before = [(1, 1, *v.shape)[-2:] for v in (op.input, op.result)]
     images = prod(op.type.shape[:-2])
@@ -95,7 +95,7 @@ def plan_of(op: Resize, most_channels: int) -> Plan:
         index, weight = op.taps(axis)
         taps[axis - op.type.rank + 4] = Taps(index, weight.astype(np.float32))
     (sh, sw), (rh, rw) = before
-    return Plan((n, c, sh, sw), (n, c, rh, rw), taps)
+    return Interpolation((n, c, sh, sw), (n, c, rh, rw), taps)
 
 
 class InterpolateKernel(LocalKernel[Resize]):
@@ -122,9 +122,9 @@ class InterpolateKernel(LocalKernel[Resize]):
         found = (strip for taps in axes for tap in range(taps.count) for strip in taps.strips(tap, 0, len(taps.index)))
         return sum(1 for _ in found) <= MOST_COMMANDS
 
-    def plan(self, op: Resize) -> Plan:
+    def plan(self, op: Resize) -> Interpolation:
         """The resize as one of feature maps."""
-        return plan_of(op, self.chip.most_channels)
+        return interpolation_of(op, self.chip.most_channels)
 
     def grid(self, op: Resize) -> tuple[Axis, ...]:
         return self.machine.elementwise_grid(self.plan(op).result)

@@ -94,7 +94,7 @@ class SliceKernel(SelectKernel[Slice]):
         return [np.arange(*bounds) for bounds in zip(op.starts, op.ends, op.steps)]
 
 
-class TileKernel(SelectKernel[Tile]):
+class RepeatKernel(SelectKernel[Tile]):
     """tile: the repetitions of an axis are an axis with source stride 0."""
 
     ops = (Tile,)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from bmcompiler.backends.lanes.build import LaneCommands
 from bmcompiler.backends.lanes.facts import LaneFacts, Shape, Strides
 from bmcompiler.backends.lanes.operands import Immediate, Source, Words
-from bmcompiler.backends.lanes.recipes.recorder import NEUTRAL, Operand, Register, Scan, Step
+from bmcompiler.backends.lanes.recipes.recorder import NEUTRAL, Operand, RecipeStep, Register, Scan
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.backends.lanes.windows import Geometry
 from bmcompiler.errors import EncodingError
@@ -27,7 +27,7 @@ class Emitter:
     def __init__(self, build: LaneCommands, chip: LaneFacts) -> None:
         self.build, self.chip = build, chip
 
-    def emit(self, step: Step, tiles: Sequence[Words], target: Words) -> None:
+    def emit(self, step: RecipeStep, tiles: Sequence[Words], target: Words) -> None:
         """Emit one step; `tiles` are the registers by number.
 
         Raises EncodingError for strides in a command that knows only the default layout.
@@ -50,7 +50,7 @@ class Emitter:
         n, c, _, w = tile.shape
         return Words(tile.address + 4 * first * strides[2], (n, c, size, w), strides)
 
-    def _scan(self, step: Step, scan: Scan, source: Source, target: Words) -> None:
+    def _scan(self, step: RecipeStep, scan: Scan, source: Source, target: Words) -> None:
         """A command for each row."""
         assert isinstance(source, Words)
         before: int | None = None
@@ -64,7 +64,7 @@ class Emitter:
                 self.build.combine(step.unit, here, old, added)
             before = row
 
-    def _emit(self, step: Step, sources: list[Source], target: Words) -> None:
+    def _emit(self, step: RecipeStep, sources: list[Source], target: Words) -> None:
         build, unit = self.build, step.unit
         if unit.strided:
             self._elementwise(step, sources, target)
@@ -85,7 +85,7 @@ class Emitter:
         else:
             build.convert(unit, target, source)
 
-    def _elementwise(self, step: Step, sources: list[Source], target: Words) -> None:
+    def _elementwise(self, step: RecipeStep, sources: list[Source], target: Words) -> None:
         if step.unit is Unit.COPY:
             self.build.assign(target, sources[0])
         elif step.unit.tests:
@@ -94,7 +94,7 @@ class Emitter:
             self.build.combine(step.unit, target, sources[0], sources[1])
 
 
-def window_geometry(step: Step, source: Shape, target: Shape) -> Geometry:
+def window_geometry(step: RecipeStep, source: Shape, target: Shape) -> Geometry:
     """Windows over everything that is reduced, or of some rows."""
     _, _, h, w = source
     rows, above = step.window

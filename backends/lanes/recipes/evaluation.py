@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bmcompiler.backends.lanes.arithmetic import Arithmetic, Floats, Words
 from bmcompiler.backends.lanes.operands import Immediate
-from bmcompiler.backends.lanes.recipes.recorder import NEUTRAL, TILE, Operand, Rows, Scan, Step
+from bmcompiler.backends.lanes.recipes.recorder import NEUTRAL, TILE, Operand, RecipeStep, Rows, Scan
 from bmcompiler.backends.lanes.tables import Table
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.backends.lanes.windows import Window
@@ -31,7 +31,7 @@ class Evaluator:
             Unit.MIN: arithmetic.minimum,
         }
 
-    def run(self, steps: Sequence[Step], arrays: Sequence[Words], axes: tuple[int, ...]) -> Floats:
+    def run(self, steps: Sequence[RecipeStep], arrays: Sequence[Words], axes: tuple[int, ...]) -> Floats:
         """The result of the last step; reductions run over `axes` of arrays (N, C, H, W)."""
         values = list(arrays)
         for step in steps:
@@ -39,7 +39,7 @@ class Evaluator:
             values.append(self._reduced(step, sources[0], axes) if step.unit.windowed else self._apply(step, sources))
         return _as_float(values[-1])
 
-    def _reduced(self, step: Step, source: Words, axes: tuple[int, ...]) -> Floats:
+    def _reduced(self, step: RecipeStep, source: Words, axes: tuple[int, ...]) -> Floats:
         """Sum or maximum over `axes`, or sums over windows of rows."""
         x = _as_float(source)
         _, c, h, w = x.shape
@@ -53,7 +53,7 @@ class Evaluator:
         weight = np.broadcast_to(np.float32(1), (c, kernel[0] * kernel[1]))
         return self._arithmetic.window_sums(window, x, weight)
 
-    def _apply(self, step: Step, sources: list[Words]) -> Words:
+    def _apply(self, step: RecipeStep, sources: list[Words]) -> Words:
         unit = step.unit
         if step.scan is not None:
             return self._scanned(step, step.scan, _as_float(sources[0]))
@@ -77,7 +77,7 @@ class Evaluator:
             return np.equal(_as_int(a), _as_int(b))
         return self._arithmetic.greater(_as_float(a), _as_float(b))
 
-    def _function(self, step: Step, source: Words) -> Words:
+    def _function(self, step: RecipeStep, source: Words) -> Words:
         arithmetic = self._arithmetic
         if step.unit is Unit.RSQRT:
             return arithmetic.rsqrt(_as_float(source))
@@ -90,7 +90,7 @@ class Evaluator:
             return arithmetic.lookup(_as_int(source), step.table, step.terms)
         return arithmetic.series(_as_float(source), step.table, step.terms)
 
-    def _scanned(self, step: Step, scan: Scan, x: Floats) -> Floats:
+    def _scanned(self, step: RecipeStep, scan: Scan, x: Floats) -> Floats:
         """Row by row along h."""
         out = np.empty_like(x)
         before: int | None = None

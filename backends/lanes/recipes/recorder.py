@@ -54,7 +54,7 @@ class Scan(NamedTuple):
         return list(range(count))[::-1] if self.reverse else list(range(count))
 
 
-class Step(NamedTuple):
+class RecipeStep(NamedTuple):
     """One command, or for running totals one for each row.
 
     Attributes:
@@ -96,10 +96,10 @@ class Recorder:
 
     def __init__(self, inputs: int) -> None:
         self.inputs = inputs
-        self.steps: list[Step] = []
+        self.steps: list[RecipeStep] = []
         self._heights = [TILE] * inputs
 
-    def _add(self, step: Step) -> Register:
+    def _add(self, step: RecipeStep) -> Register:
         """Append a step; unless its height is given, it is that of its operands, of which reduced ones broadcast."""
         heights = {self._height(s) for s in step.sources if not isinstance(s, Immediate)}
         if not step.unit.windowed:
@@ -115,10 +115,10 @@ class Recorder:
         return source.size if isinstance(source, Rows) else self._heights[source.number]
 
     def _float(self, unit: Unit, a: Number, b: Number) -> Register:
-        return self._add(Step(unit, (_float(a), _float(b))))
+        return self._add(RecipeStep(unit, (_float(a), _float(b))))
 
     def _bits(self, unit: Unit, a: Number, b: Number) -> Register:
-        return self._add(Step(unit, (_bits(a), _bits(b))))
+        return self._add(RecipeStep(unit, (_bits(a), _bits(b))))
 
     def add(self, a: Number, b: Number) -> Register:
         """a + b."""
@@ -146,19 +146,19 @@ class Recorder:
 
     def greater(self, a: Number, b: Number, chosen: int = ONE) -> Register:
         """a > b ? word with the bits `chosen` : 0."""
-        return self._add(Step(Unit.GREATER, (_float(a), _float(b)), chosen))
+        return self._add(RecipeStep(Unit.GREATER, (_float(a), _float(b)), chosen))
 
     def same_bits(self, a: Number, b: Number, chosen: int = ONE) -> Register:
         """Word with the bits `chosen` where a and b have the same bits, else 0; immediates are bits."""
-        return self._add(Step(Unit.SAME_BITS, (_bits(a), _bits(b)), chosen))
+        return self._add(RecipeStep(Unit.SAME_BITS, (_bits(a), _bits(b)), chosen))
 
     def choose(self, a: Number, b: Number, c: Number, d: Number) -> Register:
         """a > b ? c : d; only of operands in the default layout."""
-        return self._add(Step(Unit.CHOOSE, (_float(a), _float(b), _float(c), _float(d))))
+        return self._add(RecipeStep(Unit.CHOOSE, (_float(a), _float(b), _float(c), _float(d))))
 
     def copy(self, a: Number) -> Register:
         """a; of a number, a tile full of it."""
-        return self._add(Step(Unit.COPY, (_float(a),)))
+        return self._add(RecipeStep(Unit.COPY, (_float(a),)))
 
     def and_(self, a: Number, b: Number) -> Register:
         """a & b."""
@@ -174,39 +174,39 @@ class Recorder:
 
     def shift(self, a: Number, places: Number, arithmetic: bool = False) -> Register:
         """a << places, of negative `places` a >> -places; -31 to 31, one integer or a word for each element."""
-        return self._add(Step(Unit.SHIFT_SIGNED if arithmetic else Unit.SHIFT, (_bits(a), _bits(places))))
+        return self._add(RecipeStep(Unit.SHIFT_SIGNED if arithmetic else Unit.SHIFT, (_bits(a), _bits(places))))
 
     def to_int(self, a: Register) -> Register:
         """int32 of a float, cut towards zero, saturating."""
-        return self._add(Step(Unit.TO_INT, (a,)))
+        return self._add(RecipeStep(Unit.TO_INT, (a,)))
 
     def nearest_exponent(self, a: Register) -> Register:
         """Biased exponent, as integer, of the power of two nearest to a positive float."""
-        return self._add(Step(Unit.NEAREST_EXPONENT, (a,)))
+        return self._add(RecipeStep(Unit.NEAREST_EXPONENT, (a,)))
 
     def rsqrt(self, a: Register) -> Register:
         """1 / sqrt(a), large for 0; the result for negative values is of no use."""
-        return self._add(Step(Unit.RSQRT, (a,)))
+        return self._add(RecipeStep(Unit.RSQRT, (a,)))
 
     def series(self, a: Register, table: Table, terms: int) -> Register:
         """c[0] * a + c[1] * a**2 + ... with the coefficients of a table."""
-        return self._add(Step(Unit.SERIES, (a,), table=table, terms=terms))
+        return self._add(RecipeStep(Unit.SERIES, (a,), table=table, terms=terms))
 
     def lookup(self, a: Register, table: Table | int) -> Register:
         """Word a & 255 of a table."""
-        return self._add(Step(Unit.LOOKUP, (a,), table=table, terms=256))
+        return self._add(RecipeStep(Unit.LOOKUP, (a,), table=table, terms=256))
 
     def total(self, a: Register) -> Register:
         """Sum over the reduced axes, in the chip's order."""
-        return self._add(Step(Unit.WINDOW_SUM, (a,), height=REDUCED))
+        return self._add(RecipeStep(Unit.WINDOW_SUM, (a,), height=REDUCED))
 
     def highest(self, a: Register) -> Register:
         """Maximum over the reduced axes."""
-        return self._add(Step(Unit.WINDOW_MAX, (a,), height=REDUCED))
+        return self._add(RecipeStep(Unit.WINDOW_MAX, (a,), height=REDUCED))
 
     def window_total(self, a: Register, rows: int, above: int) -> Register:
         """Sums over windows of so many rows, the first of which begins `above` rows above the tile."""
-        return self._add(Step(Unit.WINDOW_SUM, (a,), window=(rows, above)))
+        return self._add(RecipeStep(Unit.WINDOW_SUM, (a,), window=(rows, above)))
 
     def product(self, a: Register, rows: int) -> Register:
         """Product over h, of so many rows: the first half of the rows times the second one, and so on.
@@ -227,11 +227,11 @@ class Recorder:
 
     def running_total(self, a: Register, reverse: bool, exclusive: bool) -> Register:
         """Sums of the rows so far."""
-        return self._add(Step(Unit.ADD, (a,), scan=Scan(reverse, exclusive)))
+        return self._add(RecipeStep(Unit.ADD, (a,), scan=Scan(reverse, exclusive)))
 
     def running_product(self, a: Register, reverse: bool, exclusive: bool) -> Register:
         """Products of the rows so far."""
-        return self._add(Step(Unit.MUL, (a,), scan=Scan(reverse, exclusive)))
+        return self._add(RecipeStep(Unit.MUL, (a,), scan=Scan(reverse, exclusive)))
 
     def abs(self, a: Number) -> Register:
         """|a|."""

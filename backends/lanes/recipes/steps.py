@@ -18,7 +18,7 @@ from bmcompiler.backends.lanes.operands import Immediate
 from bmcompiler.backends.lanes.operands import Words as Tile
 from bmcompiler.backends.lanes.recipes.emission import Emitter, Plane, window_geometry
 from bmcompiler.backends.lanes.recipes.evaluation import Evaluator
-from bmcompiler.backends.lanes.recipes.recorder import REDUCED, TILE, Recorder, Register, Step
+from bmcompiler.backends.lanes.recipes.recorder import REDUCED, TILE, RecipeStep, Recorder, Register
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.errors import EncodingError
 from bmcompiler.numeric.blas import in_parallel
@@ -26,7 +26,7 @@ from bmcompiler.numeric.blas import in_parallel
 _BLOCK = 1 << 14  # elements whose registers stay in the cache
 
 
-class Place(NamedTuple):
+class RegisterPlace(NamedTuple):
     """Where a register lies: plane 0 is that of the result, plane k the scratch plane k - 1 of its kind.
 
     small: what a reduction left; all others get planes of a whole tile.
@@ -49,7 +49,7 @@ class Steps:
     arithmetic: Arithmetic
     timing: LaneCycles
     inputs: int
-    steps: tuple[Step, ...]
+    steps: tuple[RecipeStep, ...]
     axes: tuple[int, ...] = ()
 
     def evaluate(self, *arrays: Words) -> NDArray[np.float32]:
@@ -79,7 +79,7 @@ class Steps:
         """`evaluate` of a recipe whose result is an integer."""
         return self.evaluate(*arrays).view(np.int32)
 
-    def tile_shape(self, step: Step, shape: Shape) -> Shape:
+    def tile_shape(self, step: RecipeStep, shape: Shape) -> Shape:
         """Shape of the result of `step` on tiles of `shape`."""
         return self._shape(step.height, shape)
 
@@ -99,22 +99,22 @@ class Steps:
         return max((place.plane for place in self._places if place.small), default=0)
 
     @cached_property
-    def _places(self) -> tuple[Place, ...]:
+    def _places(self) -> tuple[RegisterPlace, ...]:
         """Where the result of each step goes."""
         last_use = self._last_uses()
         last = self.steps[-1]
         end = self.inputs + len(self.steps) - 1
         kept = set() if last.in_place else {s.number for s in last.sources if not isinstance(s, Immediate)}
-        taken: dict[Place, int] = {}
+        taken: dict[RegisterPlace, int] = {}
         places = []
         for number, step in enumerate(self.steps, self.inputs):
             ready = number if step.in_place else number - 1
             taken = {place: held for place, held in taken.items() if last_use[held] > ready}
             small = step.height == REDUCED
             may_be_result = small == (last.height == REDUCED) and (number == end or number not in kept)
-            place = Place(small, 0 if may_be_result else 1)
+            place = RegisterPlace(small, 0 if may_be_result else 1)
             while place in taken:
-                place = Place(small, place.plane + 1)
+                place = RegisterPlace(small, place.plane + 1)
             taken[place] = number
             places.append(place)
         return tuple(places)
@@ -155,11 +155,11 @@ class Steps:
         return list(found.items())
 
     @cached_property
-    def _others(self) -> list[Step]:
+    def _others(self) -> list[RecipeStep]:
         """Windows and running totals."""
         return [step for step in self.steps if step.scan is not None or step.unit.windowed]
 
-    def _window_cycles(self, step: Step, shape: Shape) -> int:
+    def _window_cycles(self, step: RecipeStep, shape: Shape) -> int:
         (source,) = step.sources
         assert isinstance(source, Register)
         before, after = shape, self.tile_shape(step, shape)

@@ -102,7 +102,7 @@ def _integer_product(ops: Operands) -> Step:
     old = None
     if f["opt_res_add"]:
         old = _result(ops, "res0", rows, integer_dtype(Precision.INT16, f["res_add_sign"]))
-    finish = ops.requantizer(ops.unsigned_result("opd0", "opd1", *(["opd2"] if bias else [])))
+    requantize = ops.requantizer(ops.unsigned_result("opd0", "opd1", *(["opd2"] if bias else [])))
 
     def run() -> None:
         sums: IntArray = matmul(np.ascontiguousarray(left()), right.read()).astype(np.int64)
@@ -110,7 +110,7 @@ def _integer_product(ops: Operands) -> Step:
             sums = sums + bias.read()
         if old:
             sums = sums + (old.read().astype(np.int64) << f["opt_left_shift"])
-        result.write(finish(sums))
+        result.write(requantize(sums))
 
     return run
 

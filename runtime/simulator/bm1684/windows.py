@@ -130,12 +130,12 @@ def _integer_convolution(ops: Operands, window: Window) -> Step:
     f = ops.fields
     types = [integer_dtype(Precision.INT8, f[f"opt_{name}_sign"]) for name in ("opd0", "opd1")]
     source, kernel = _input(ops, f["opd0_c"], types[0]), _kernel(ops, window, types[1])
-    finish, result = _integer_end(ops)
+    requantize, result = _integer_end(ops)
 
     def run() -> None:
         weight = kernel()[:, :, : f["opd0_c"]].transpose(3, 2, 0, 1)
         x = window.prepare(source.read())
-        result.write(finish(conv2d(x, weight, strides=window.stride, dilations=window.dilation)))
+        result.write(requantize(conv2d(x, weight, strides=window.stride, dilations=window.dilation)))
 
     return run
 
@@ -152,13 +152,13 @@ def _integer_end(ops: Operands, averaging: bool = False) -> tuple[Callable[[IntA
         bias = _bias(ops, integer_dtype(Precision.INT16, f["opt_opd2_sign"]))
         signs = ["opd0", "opd1", *(["opd2"] if bias else [])]
     unsigned = ops.unsigned_result(*signs)
-    requantize = ops.requantizer(unsigned)
+    exact = ops.requantizer(unsigned)
     result = _result(ops, integer_dtype(ops.precision("res0"), 1))
 
-    def finish(sums: IntArray) -> IntArray:
-        return requantize(sums + bias().astype(np.int32) if bias else sums)
+    def requantize(sums: IntArray) -> IntArray:
+        return exact(sums + bias().astype(np.int32) if bias else sums)
 
-    return finish, result
+    return requantize, result
 
 
 def window_step(ops: Operands) -> Step:
@@ -245,13 +245,13 @@ def _integer_depthwise(ops: Operands, window: Window) -> Step:
     if ops.is_constant("opd1") and window.dilation != (1, 1):
         raise SimulatorError("what 8-bit average pooling does with dilation is not known")
     source, factors = _aligned_input(ops, types[0]), _depthwise_kernel(ops, window, types[1])
-    finish, result = _integer_end(ops, averaging=True)
+    requantize, result = _integer_end(ops, averaging=True)
 
     def run() -> None:
         x, weight = window.prepare(source.read()), factors().astype(np.int32)
         sums = np.zeros((*x.shape[:2], *window.out), np.int32)
         for k, tap in enumerate(window.taps(x)):
             sums += tap * weight[:, k, None, None]
-        result.write(finish(sums))
+        result.write(requantize(sums))
 
     return run

@@ -35,9 +35,9 @@ def tensor_step(ops: Operands) -> Step:
 
 
 def _multiply(ops: Operands) -> Step:
-    a, b, write, finish = ops.reader("opd0"), ops.reader("opd1"), ops.result().write, ops.finish()
+    a, b, write, requantize = ops.reader("opd0"), ops.reader("opd1"), ops.result().write, ops.requantizer()
     dtype = _product_dtype(ops)
-    return lambda: write(finish(np.multiply(a(), b(), dtype=dtype, casting="unsafe")))
+    return lambda: write(requantize(np.multiply(a(), b(), dtype=dtype, casting="unsafe")))
 
 
 def _product_dtype(ops: Operands) -> type[np.int16 | np.int32 | np.int64]:
@@ -49,7 +49,7 @@ def _product_dtype(ops: Operands) -> type[np.int16 | np.int32 | np.int64]:
 
 
 def _multiply_add(ops: Operands) -> Step:
-    a, b, write, finish = ops.reader("opd0"), ops.reader("opd1"), ops.result().write, ops.finish()
+    a, b, write, requantize = ops.reader("opd0"), ops.reader("opd1"), ops.result().write, ops.requantizer()
     old = ops.wide("res0")
     bits = ops.fields["opt_left_shift"]
     if bits < 15 and not (ops.is_wide("opd0") or ops.is_wide("opd1")):  # the sum fits 32 bits: no wrap to model
@@ -58,17 +58,17 @@ def _multiply_add(ops: Operands) -> Step:
             sums = old.read()
             sums <<= bits
             sums += np.multiply(a(), b(), dtype=np.int32, casting="unsafe")
-            write(finish(sums))
+            write(requantize(sums))
 
         return run
     add_old = ops.add_old(old)
-    return lambda: write(finish(add_old(np.multiply(a(), b(), dtype=np.int64, casting="unsafe"))))
+    return lambda: write(requantize(add_old(np.multiply(a(), b(), dtype=np.int64, casting="unsafe"))))
 
 
 def _sum_maker(function: Callable[..., IntArray]) -> Callable[[Operands], Step]:
     def make(ops: Operands) -> Step:
-        a, b, write, finish = ops.reader("opd0"), ops.reader("opd1"), ops.result().write, ops.finish()
-        return lambda: write(finish(function(a(), b(), dtype=np.int32, casting="unsafe")))
+        a, b, write, requantize = ops.reader("opd0"), ops.reader("opd1"), ops.result().write, ops.requantizer()
+        return lambda: write(requantize(function(a(), b(), dtype=np.int32, casting="unsafe")))
 
     return make
 
@@ -85,8 +85,8 @@ def _extreme_maker(function: Callable[..., IntArray]) -> Callable[[Operands], St
                 immediate = np.array(value, dtype)
                 return lambda: result.write(function(a(), immediate))
             return lambda: result.write(function(a(), b()))
-        finish = ops.finish()
-        return lambda: result.write(finish(function(a(), b(), dtype=np.int32, casting="unsafe")))
+        requantize = ops.requantizer()
+        return lambda: result.write(requantize(function(a(), b(), dtype=np.int32, casting="unsafe")))
 
     return make
 

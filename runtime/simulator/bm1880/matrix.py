@@ -28,7 +28,7 @@ def matrix_mac_step(ops: Operands) -> Step:
     check_work(rows * depth * chunks * out_w)
     left = ops.tensor("opd0")
     right = ops.tensor("opd1", (depth, chunks, 1, out_w))
-    out, bias, finish = ops.result(), ops.bias((1, chunks, 1, out_w)), ops.finish()
+    out, bias, requantize = ops.result(), ops.bias((1, chunks, 1, out_w)), ops.requantizer()
     accumulate = ops.add_old(ops.wide("res0")) if f["opt_res_add"] else None
 
     def run() -> None:
@@ -38,7 +38,7 @@ def matrix_mac_step(ops: Operands) -> Step:
             sums = sums + bias()
         if accumulate is not None:
             sums = accumulate(sums)
-        out.write(finish(sums))
+        out.write(requantize(sums))
 
     return run
 

@@ -141,7 +141,7 @@ class Operands:
         """Name of the type results saturate to; it follows the sign flag, not the declared format (bm1880.md 8.1)."""
         return ("i" if self.fields["opt_res0_sign"] else "u") + ("16" if self.is_wide("res0") else "8")
 
-    def finish(self) -> Callable[[IntArray], IntArray]:
+    def requantizer(self) -> Callable[[IntArray], IntArray]:
         """ReLU, right shift and saturation, in this order, of 32- or 64-bit sums (bm1880.md 8.1)."""
         f = self.fields
         bits, rounding, relu, dtype = f["opt_right_shift"], f["opt_rshift_typ"], f["opt_relu"], self.result_dtype()

@@ -119,7 +119,7 @@ def _window_step(
     ops: Operands, x: Tensor, geometry: Geometry, sums: Callable[[IntArray, tuple[int, int, int, int]], IntArray]
 ) -> Step:
     """Input -> window sums -> bias, ReLU, shift, saturation -> result."""
-    out, finish = ops.result(), ops.finish()
+    out, requantize = ops.result(), ops.requantizer()
     bias = ops.bias((1, out.shape[1], 1, 1))
     height, width = out.shape[2:]
 
@@ -129,7 +129,7 @@ def _window_step(
         total = total[:, :, :height, :width]
         if bias is not None:
             total = np.add(total, bias(), out=total)
-        out.write(finish(total))
+        out.write(requantize(total))
 
     return run
 
@@ -169,7 +169,7 @@ def _depthwise(ops: Operands, x: Tensor, geometry: Geometry) -> Step:
 
 
 def _max_pooling(ops: Operands, x: Tensor, geometry: Geometry) -> Step:
-    out, finish = ops.result(), ops.finish()
+    out, requantize = ops.result(), ops.requantizer()
     kernel = (ops.fields["opd1_h"], ops.fields["opd1_w"])
     fill = int(np.uint8(geometry.fill).astype(x.dtype))
     inserted = any(geometry.insert) or any(geometry.insert_last)
@@ -179,7 +179,7 @@ def _max_pooling(ops: Operands, x: Tensor, geometry: Geometry) -> Step:
     def run() -> None:
         image, pads = (geometry.expand(x.read()), (0, 0, 0, 0)) if inserted else (x.read(), geometry.pads)
         largest = pool_max(image, kernel, geometry.strides, pads, fill)[:, :, :height, :width]
-        out.write(largest if direct else finish(largest.astype(np.int32)))
+        out.write(largest if direct else requantize(largest.astype(np.int32)))
 
     return run
 
@@ -210,7 +210,7 @@ def _winograd(ops: Operands) -> Step:
     weight = ops.tensor("opd1", (channels, count, 1, 16))
     _check_windows(x, out.shape, (3, 3), geometry)
     check_work(n * count * height * width * channels * 4)
-    bias, finish = ops.bias((1, count, 1, 1)), ops.finish()
+    bias, requantize = ops.bias((1, count, 1, 1)), ops.requantizer()
     tiles_h, tiles_w = height // 2, width // 2
 
     def run() -> None:
@@ -223,6 +223,6 @@ def _winograd(ops: Operands) -> Step:
         products = matmul(rows, columns).reshape(4, 4, count, n, tiles_h, tiles_w)
         blocks = np.einsum("ia,abonyx,jb->noyixj", _WINOGRAD_A, products, _WINOGRAD_A, optimize=True)
         total = blocks.reshape(n, count, height, width)
-        out.write(finish(total if bias is None else total + bias()))
+        out.write(requantize(total if bias is None else total + bias()))
 
     return run

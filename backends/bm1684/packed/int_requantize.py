@@ -48,7 +48,7 @@ _LARGEST_MULTIPLIER = 0xFFFF  # in 1/128: with it and with everything above, all
 _SUM_LIMIT = 1 << 31
 
 
-class Finish:
+class Requantize:
     """The end of a convolution or matrix product of bytes.
 
     Attributes:
