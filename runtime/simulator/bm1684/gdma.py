@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,8 @@ from bmcompiler.runtime.simulator.bm1684.memory import Machine
 from bmcompiler.runtime.simulator.machine import Fields
 from bmcompiler.runtime.simulator.memory import Shape, Tensor
 from bmcompiler.runtime.simulator.plan import Step
+from bmcompiler.runtime.simulator.relocation import BaseRelocation
+from bmcompiler.runtime.simulator.sections import Sections
 
 _DTYPES: dict[int, np.dtype[Any]] = {
     DataFormat.FP32: np.dtype(np.float32),
@@ -32,21 +34,11 @@ _LOCAL_TARGET = (Direction.SYSTEM_TO_LOCAL, Direction.LOCAL_TO_LOCAL)
 
 
 @dataclass(frozen=True)
-class Relocation:
-    """How the runtime moves global addresses of a program (bm1684.md 10.5).
-
-    Addresses below `CHIP.program_base` stay; those below `neuron_start`, the compiled address of the neuron memory, get
-    `coefficient_shift` added; the others `neuron_shift`.
-    """
+class Relocation(BaseRelocation):
+    """See `BaseRelocation`; by default every address stays where it is."""
 
     neuron_start: int = CHIP.program_base
-    coefficient_shift: int = 0
-    neuron_shift: int = 0
-
-    def __call__(self, address: int) -> int:
-        if address < CHIP.program_base:
-            return address
-        return address + (self.coefficient_shift if address < self.neuron_start else self.neuron_shift)
+    program_base: ClassVar[int] = CHIP.program_base
 
 
 class Transfer:
@@ -88,10 +80,7 @@ class Transfer:
             if not is_local(address):
                 raise SimulatorError(f"address 0x{address:x} is not in local memory")
             return address
-        moved = self.relocation(address)
-        if side == "dst" and CHIP.program_base <= address < self.relocation.neuron_start:
-            raise SimulatorError(f"the command writes to the coefficients at 0x{address:x}")
-        return moved
+        return self.relocation(address, side == "dst")
 
     def tensor(self, side: str, shape: Shape, strides: Shape | None = None, skip: int = 0) -> Tensor:
         """`shape` elements of one side; strides in elements, by default registers or default layouts.
@@ -223,39 +212,22 @@ def _matrix(transfer: Transfer) -> Step:
     if (count, sections * width < (rows if transposed else columns)) != (columns if transposed else rows, False):
         raise SimulatorError(f"a matrix of {rows} x {columns} does not fit {count} rows of {sections} x {width}")
     outer = _bits(transfer.tensor(system, (1, 1, rows, columns)))
-    parts = _sections(transfer, local, count, rows if transposed else columns, width)
+    default = aligned_strides((count, sections, 1, width), 0, transfer.dtype(local).itemsize)
+    strides = None if transfer.fields["stride_enable"] else default
+    inner = Sections(
+        lambda shape, skip: _bits(transfer.tensor(local, shape, strides, skip=skip)),
+        count,
+        rows if transposed else columns,
+        width,
+    )
     if load:
-        return lambda: _scatter(_plain(outer.read(), transposed), parts)
-    return lambda: outer.write(_plain(_gather(parts), transposed)[None, None])
+        return lambda: inner.write(_plain(outer.read(), transposed))
+    return lambda: outer.write(_plain(inner.read(), transposed)[None, None])
 
 
 def _plain(matrix: NDArray[Any], transposed: int) -> NDArray[Any]:
     flat = matrix.reshape(matrix.shape[-2:])
     return flat.T if transposed else flat
-
-
-def _sections(transfer: Transfer, side: str, rows: int, columns: int, width: int) -> list[tuple[slice, Tensor]]:
-    """The local sections that hold `columns`: whole ones together, the partial last one by itself."""
-    whole, rest = divmod(columns, width)
-    default = aligned_strides((rows, -(-columns // width), 1, width), 0, transfer.dtype(side).itemsize)
-    strides = None if transfer.fields["stride_enable"] else default
-    parts = []
-    if whole:
-        parts.append((slice(0, whole * width), _bits(transfer.tensor(side, (rows, whole, 1, width), strides))))
-    if rest:
-        last = transfer.tensor(side, (rows, 1, 1, rest), strides, skip=whole)
-        parts.append((slice(whole * width, columns), _bits(last)))
-    return parts
-
-
-def _scatter(matrix: NDArray[Any], parts: list[tuple[slice, Tensor]]) -> None:
-    for columns, tensor in parts:
-        tensor.write(matrix[:, columns].reshape(tensor.shape))
-
-
-def _gather(parts: list[tuple[slice, Tensor]]) -> NDArray[Any]:
-    blocks = [tensor.read().reshape(tensor.shape[0], -1) for _, tensor in parts]
-    return np.concatenate(blocks, axis=1)
 
 
 def _convert(transfer: Transfer) -> Step:

@@ -36,7 +36,9 @@ StepMaker = Callable[["Operands"], Step]
 FP32 = np.dtype(np.float32)
 FLOATS = (Precision.FP16, Precision.FP32, Precision.BF16)
 HALVES = (Precision.FP16, Precision.BF16)
-_ALL_LANES = (1 << 64) - 1
+ALL_LANES = (1 << 64) - 1
+"""A lane mask that masks nothing."""
+_WORD = (1 << 32) - 1
 _KINDS = {Precision.FP16: ("u2", "u2"), Precision.FP32: ("f4", "f4"), Precision.BF16: ("u2", "u2")}
 
 
@@ -46,13 +48,18 @@ def dtype_of(precision: Precision, signed: int) -> np.dtype[Any]:
     return np.dtype(_KINDS.get(precision, (f"u{size}", f"i{size}"))[bool(signed)])
 
 
+def lane_mask(fields: Fields) -> int:
+    """Bit L says whether lane L is written; forms without a mask write all."""
+    return fields.get("lane_mask_lo", ALL_LANES & _WORD) | fields.get("lane_mask_hi", ALL_LANES >> 32) << 32
+
+
 class Result:
     """A tensor that a command writes; lanes that the command masks keep what they have."""
 
     def __init__(self, tensor: Tensor, lane: int, mask: int) -> None:
         self.tensor, self.shape, self.dtype = tensor, tensor.shape, tensor.dtype
         self._kept: NDArray[np.bool_] | None = None
-        if mask != _ALL_LANES:
+        if mask != ALL_LANES:
             lanes = (lane + np.arange(tensor.shape[1])) % CHIP.lanes
             self._kept = (np.array([mask], np.uint64) >> lanes.astype(np.uint64) & np.uint64(1)) == 0
 
@@ -155,9 +162,7 @@ class Operands:
 
     def result(self, name: str, shape: Shape, dtype: np.dtype[Any], layout: int | Shape = Layout.ALIGNED) -> Result:
         """Where a result goes, see `tensor`."""
-        mask = self.fields.get("lane_mask_lo", _ALL_LANES & 0xFFFFFFFF)
-        mask |= self.fields.get("lane_mask_hi", _ALL_LANES >> 32) << 32
-        return Result(self.tensor(name, shape, dtype, layout), self.place(name)[0], mask)
+        return Result(self.tensor(name, shape, dtype, layout), self.place(name)[0], lane_mask(self.fields))
 
     def static(self, name: str, count: int, dtype: np.dtype[Any]) -> NDArray[Any]:
         """`count` elements of static memory, as a view. Raises SimulatorError outside."""

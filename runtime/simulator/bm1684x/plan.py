@@ -11,7 +11,7 @@ from bmcompiler.bmodel.bm168x import CommandGroup
 from bmcompiler.errors import EncodingError, SimulatorError
 from bmcompiler.instructions.order import Engine
 from bmcompiler.runtime.simulator.bm1684x import cube, gdma, vector
-from bmcompiler.runtime.simulator.bm1684x.gdma.transfer import Transfer
+from bmcompiler.runtime.simulator.bm1684x.gdma.transfer import Relocation, Transfer
 from bmcompiler.runtime.simulator.bm1684x.machine import Machine
 from bmcompiler.runtime.simulator.bm1684x.operands import Operands, StepMaker
 from bmcompiler.runtime.simulator.machine import Fields
@@ -30,19 +30,29 @@ def _system(ops: Operands) -> Step:
 _TASKS: dict[int, StepMaker] = {**cube.STEPS, **vector.STEPS, Task.SYSTEM: _system}
 
 
-def compile_plan(groups: Sequence[CommandGroup], machine: Machine, *, fast: bool = False) -> Plan:
-    """Decode a static program for `machine`.
+def compile_plan(
+    groups: Sequence[CommandGroup], machine: Machine, relocation: Relocation | None = None, *, fast: bool = False
+) -> Plan:
+    """Relocate and decode a static program for `machine`.
 
     Args:
         groups: command groups in program order; ids count from 1 in each.
         machine: memories the commands work on; the global memory of the program must be mapped already.
+        relocation: how compiled global addresses become real ones; by default they are real.
         fast: float sums of convolutions and matrix products in any order: close to the chip's results, not equal.
 
     Raises:
         SimulatorError: malformed commands, operands that leave their memory, waits that never end; names the command.
     """
     decoded = ({engine: _decode(engine, data) for engine, data in zip(Engine, group)} for group in groups)
-    return bound(decoded, ID_FIELDS, lambda engine, fields: step_of(machine, engine, fields, fast))
+    moved = relocation or Relocation()
+
+    def step(engine: Engine, fields: Fields) -> Step:
+        if engine is Engine.GDMA:
+            return gdma.gdma_step(Transfer(machine, fields, moved))
+        return tiu_step(Operands(machine, fields, fast))
+
+    return bound(decoded, ID_FIELDS, step)
 
 
 def _decode(engine: Engine, data: bytes) -> list[Fields]:
@@ -52,11 +62,9 @@ def _decode(engine: Engine, data: bytes) -> list[Fields]:
         raise SimulatorError(error.reason) from error
 
 
-def step_of(machine: Machine, engine: Engine, fields: Fields, fast: bool = False) -> Step:
-    """Step of one command. Raises SimulatorError for forms whose meaning is unknown and for bad operands."""
-    if engine is Engine.GDMA:
-        return gdma.gdma_step(Transfer(machine, fields))
-    maker = _TASKS.get(fields["tsk_typ"])
+def tiu_step(ops: Operands) -> Step:
+    """Step of one TIU command. Raises SimulatorError for forms whose meaning is unknown and for bad operands."""
+    maker = _TASKS.get(ops.fields["tsk_typ"])
     if maker is None:
-        raise SimulatorError(f"what task {fields['tsk_typ']} does is not known")
-    return maker(Operands(machine, fields, fast))
+        raise SimulatorError(f"what task {ops.fields['tsk_typ']} does is not known")
+    return maker(ops)
