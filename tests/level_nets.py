@@ -109,9 +109,9 @@ class Network:
         options: dict[str, Any] = {}
         if self.precision == "int8":
             (name,) = load_network(*self.files, shapes=[shape]).main.input_names
-            options["data"] = {name: noise(shape)}
+            options |= {"data": {name: noise(shape)}, "max_cycles": 1.0}  # noise says nothing about accuracy
             if self.target == "bm1684":
-                options |= {"quant_table": modes, "max_cycles": 1.0}  # noise says nothing about accuracy
+                options["quant_table"] = modes
         result = bmcompiler.compile(
             *self.files, target=self.target, quantize=self.precision, shapes=[shape], opt=0, **options
         )

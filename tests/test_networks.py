@@ -165,7 +165,7 @@ def test_feature_maps_far_larger_than_local_memory(level: int) -> None:
     model = Path(test_data.__file__).parent / "data" / "light" / "light_vgg19.onnx"
     samples = noise((2, 3, 224, 224))
     result, session = compiled(model, None, {"data_0": samples}, outputs=["r9"], opt=level)
-    assert level or sum(row.tiles for row in result.rows) > 50  # slices of groups are fewer
+    assert level or sum(row.tiles for row in result.rows) > 2 * len(result.rows)  # slices of groups are fewer
     assert max(row.tiles for row in result.rows) > 1
     assert_executions_agree(result, session, {"data_0": samples})
 
