@@ -1,0 +1,94 @@
+"""Special functions (SFU): series, exponents, reciprocal square roots (bm1684x-vector.md 6)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmcompiler.backends.bm1684x.chip import CHIP
+from bmcompiler.backends.bm1684x.codes import Precision, Sfu
+from bmcompiler.errors import SimulatorError
+from bmcompiler.numeric import floats, fp32
+from bmcompiler.runtime.simulator.bm1684x.operands import Operands
+from bmcompiler.runtime.simulator.bm1684x.vector.access import code, writer
+from bmcompiler.runtime.simulator.bm1684x.vector.kinds import Kind
+from bmcompiler.runtime.simulator.plan import Step
+
+_ROUND_UP = {Precision.FP32: 0x555554, Precision.FP16: 0x2AA, Precision.BF16: 0x54}  # from mantissas of 4/3 on
+
+
+def special_step(ops: Operands) -> Step:
+    """Step of one command. Raises SimulatorError for functions and types that do not exist."""
+    unit = code(Sfu, ops, "tsk_eu_typ", "special function")
+    kind, result = Kind(ops.precision("opd0")), Kind(ops.precision("res0"))
+    if not kind.is_float:
+        raise SimulatorError(f"special functions work on floats, not on {kind}")
+    if unit == Sfu.NORMALIZE:
+        return _normalize(ops, kind, result)
+    if kind != result:
+        raise SimulatorError("operand and result of a special function must be of one precision")
+    return _rsqrt(ops, kind) if unit == Sfu.RSQRT else _series(ops, kind)
+
+
+def _series(ops: Operands, kind: Kind) -> Step:
+    """Every lane has coefficients of its own at the same place."""
+    terms, shape = ops.fields["opd1_n"], ops.shape("res0")
+    if terms < 2:
+        raise SimulatorError(f"a series needs two terms at least, got {terms}")
+    source, (start, _) = ops.tensor("opd0", shape, kind.dtype), ops.place("opd0")
+    lanes = ops.machine.local.tensor(
+        0, ops.place("opd1")[1], (1, CHIP.lanes, 1, terms), (0, 0, 0, kind.size), kind.dtype
+    )
+    used = (start + np.arange(min(shape[1], CHIP.lanes))) % CHIP.lanes
+
+    def compute() -> NDArray[Any]:
+        coefficients = lanes.read()[0, used, 0]
+        return series(source.read(), coefficients, kind.floats)
+
+    return writer(ops, "res0", shape, kind.dtype, compute)
+
+
+def series(x: NDArray[Any], coefficients: NDArray[Any], arithmetic: floats.FloatType) -> NDArray[Any]:
+    """c0 + c1*x + ... of (N, C, H, W), channel c with the coefficients [c mod 64] of (lanes, terms)."""
+    bits = coefficients.view(f"u{coefficients.itemsize}")
+    if (bits == bits[0]).all():
+        return arithmetic.horner(x, coefficients[0])
+    out = np.empty_like(x)
+    for lane, own in enumerate(coefficients):
+        out[:, lane :: CHIP.lanes] = arithmetic.horner(x[:, lane :: CHIP.lanes], own)
+    return out
+
+
+def _rsqrt(ops: Operands, kind: Kind) -> Step:
+    if kind.precision != Precision.FP32:
+        raise SimulatorError("reciprocal square roots exist in fp32 only")
+    shape, rounds = ops.shape("res0"), ops.fields["opd2_n_str"] + 1
+    source = ops.tensor("opd0", shape, kind.dtype)
+    return writer(ops, "res0", shape, kind.dtype, lambda: fp32.rsqrt(source.read(), rounds))
+
+
+def _normalize(ops: Operands, kind: Kind, result: Kind) -> Step:
+    """The exponent as an integer of the same width, or the power of two as a float."""
+    if result != kind and (result.is_float or result.size != kind.size):
+        raise SimulatorError(f"the exponent of {kind} must become an integer of the same width, or {kind}")
+    shape = ops.shape("res0")
+    source = ops.tensor("opd0", shape, kind.bits)
+    find = power_of_two if result.is_float else biased_exponent
+    return writer(ops, "res0", shape, kind.bits, lambda: find(source.read(), kind))
+
+
+def biased_exponent(bits: NDArray[Any], kind: Kind) -> NDArray[Any]:
+    """Exponent of the bits of floats, of the next power of two for positive mantissas from 4/3 on (6.2)."""
+    sign = kind.bits.type(1 << (8 * kind.size - 1))
+    negative = bits >= sign
+    rounded = np.where(negative, bits & ~sign, bits + kind.bits.type(_ROUND_UP[kind.precision]))
+    return rounded >> kind.bits.type(kind.floats.mantissa)
+
+
+def power_of_two(bits: NDArray[Any], kind: Kind) -> NDArray[Any]:
+    """sign | exponent << mantissa, with the exponent of `biased_exponent` cut off to its bits."""
+    sign = kind.bits.type(1 << (8 * kind.size - 1))
+    exponent = biased_exponent(bits, kind) << kind.bits.type(kind.floats.mantissa)
+    return (bits & sign) | (exponent & ~sign)
