@@ -16,6 +16,7 @@ Networks come from `make models`.
 from __future__ import annotations
 
 import argparse
+import json
 import subprocess
 import sys
 import sysconfig
@@ -35,22 +36,11 @@ from bmcompiler.ir.keys import is_weight
 from bmcompiler.runtime import Session
 
 SCRIPTS = Path(sysconfig.get_path("scripts"))
-THIRD_PARTY = Path(__file__).resolve().parent.parent / "models" / "third_party"
-SHAPES = {
-    "light_resnet50": (3, 224, 224),
-    "light_densenet121": (3, 224, 224),
-    "light_squeezenet": (3, 224, 224),
-    "light_inception_v1": (3, 224, 224),
-    "light_inception_v2": (3, 224, 224),
-    "light_shufflenet": (3, 224, 224),
-    "mobilenetv2_160": (3, 160, 160),
-    "mtcnn_onet": (48, 48, 3),
-    "ppocr_v2_cls": (3, 48, 192),
-    "ppocr_v4_det": (3, 320, 320),
-    "ppocr_v4_rec": (3, 48, 320),
-    "centerface_480": (3, 480, 480),
-    "centerface_resize_480": (3, 480, 480),
-}
+MODELS = Path(__file__).resolve().parent.parent / "models"
+THIRD_PARTY = MODELS / "third_party"
+SHAPES = {k: tuple(v) for k, v in json.loads((MODELS / "shapes.json").read_text(encoding="utf-8")).items()}
+SHAPES["centerface_resize_480"] = SHAPES["centerface_480"]
+"""One sample of the input of every network."""
 USUAL = ("light_resnet50", "mobilenetv2_160", "ppocr_v4_det", "centerface_480")
 PRECISIONS = {"bm1684": ("f32", "int8"), "bm1880": ("int8",)}
 SAMPLES = 8

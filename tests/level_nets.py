@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fcntl
 import importlib.util
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,25 +23,8 @@ from bmcompiler.runtime import Session
 from bmcompiler.target import find_target
 
 MODELS = Path(__file__).resolve().parent.parent / "models"
-IMAGE = (3, 224, 224)
 SHAPES: dict[str, tuple[int, ...]] = {
-    "lenet": (1, 28, 28),
-    "resnet8": (1, 28, 28),
-    "mtcnn_pnet": (120, 160, 3),
-    "mtcnn_rnet": (24, 24, 3),
-    "mtcnn_onet": (48, 48, 3),
-    "ppocr_v2_cls": (3, 48, 192),
-    "ppocr_v4_det": (3, 320, 320),
-    "ppocr_v4_rec": (3, 48, 320),
-    "mobilenetv2_160": (3, 160, 160),
-    "centerface_480": (3, 480, 480),
-    "res10_ssd_face": (3, 300, 300),
-    "light_resnet50": IMAGE,
-    "light_densenet121": IMAGE,
-    "light_squeezenet": IMAGE,
-    "light_shufflenet": IMAGE,
-    "light_inception_v1": IMAGE,
-    "light_inception_v2": IMAGE,
+    name: tuple(shape) for name, shape in json.loads((MODELS / "shapes.json").read_text(encoding="utf-8")).items()
 }
 """One sample of the input of every network."""
 OURS = {"lenet": "lenet/deploy.prototxt", "resnet8": "resnet8/resnet8_mnist.onnx"}

@@ -24,7 +24,7 @@ from bmcompiler.backends.bm1684.isa import (
     Task,
 )
 from bmcompiler.errors import FileFormatError
-from bmcompiler.instructions.assembly import Fields, Syntax, assignments, at_line, find_syntax, source_lines
+from bmcompiler.instructions.assembly import Fields, Syntax, assembled_groups, assignments, find_syntax
 from bmcompiler.instructions.isa import Columns
 
 _TASKS = {
@@ -121,15 +121,10 @@ def assemble(text: str) -> list[CommandGroup]:
         FileFormatError: a line that cannot be read; names the line.
         EncodingError: a value that does not fit its field; names the line.
     """
-    groups: list[dict[Engine, list[bytes]]] = []
-    for number, words in source_lines(text):
-        if words == [GROUP] or not groups:
-            groups.append({engine: [] for engine in Engine})
-        if words == [GROUP]:
-            continue
-        with at_line(number):
-            syntax = find_syntax(_SYNTAX.values(), words[0])
-            values, _ = assignments(words[1:])
-            engine = Engine.TIU if syntax.layout is TIU else Engine.GDMA
-            groups[-1][engine].append(syntax.layout.pack(syntax.fields(words[0], values)))
-    return [CommandGroup(b"".join(group[Engine.TIU]), b"".join(group[Engine.GDMA])) for group in groups]
+    return [CommandGroup(group[Engine.TIU], group[Engine.GDMA]) for group in assembled_groups(text, _assembled, GROUP)]
+
+
+def _assembled(words: list[str]) -> tuple[Engine, bytes]:
+    syntax = find_syntax(_SYNTAX.values(), words[0])
+    values, _ = assignments(words[1:])
+    return Engine.TIU if syntax.layout is TIU else Engine.GDMA, syntax.layout.pack(syntax.fields(words[0], values))

@@ -41,7 +41,7 @@ from bmcompiler.backends.bm1684x.isa import (
 from bmcompiler.backends.bm1684x.stream import Fields, split
 from bmcompiler.bmodel.bm168x import CommandGroup
 from bmcompiler.errors import FileFormatError
-from bmcompiler.instructions.assembly import Syntax, assignments, at_line, find_syntax, source_lines
+from bmcompiler.instructions.assembly import Syntax, assembled_groups, assignments, find_syntax
 from bmcompiler.instructions.isa import Format
 from bmcompiler.instructions.order import Engine
 
@@ -165,16 +165,7 @@ def assemble(text: str) -> list[CommandGroup]:
         FileFormatError: a line that cannot be read; names the line.
         EncodingError: a value that does not fit its field; names the line.
     """
-    groups: list[dict[Engine, list[bytes]]] = []
-    for number, words in source_lines(text):
-        if words == [GROUP] or not groups:
-            groups.append({engine: [] for engine in Engine})
-        if words == [GROUP]:
-            continue
-        with at_line(number):
-            engine, data = _assembled(words)
-            groups[-1][engine].append(data)
-    return [CommandGroup(*(b"".join(group[engine]) for engine in Engine)) for group in groups]
+    return [CommandGroup(group[Engine.TIU], group[Engine.GDMA]) for group in assembled_groups(text, _assembled, GROUP)]
 
 
 def _assembled(words: list[str]) -> tuple[Engine, bytes]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from bmcompiler.errors import BMError, EncodingError, FileFormatError
 from bmcompiler.instructions.isa import Columns, Format
+from bmcompiler.instructions.order import Engine
 
 Fields = dict[str, int]
 
@@ -153,6 +154,29 @@ def at_line(number: int) -> Iterator[None]:
         raise EncodingError(f"line {number}: {error.reason}") from error
     except BMError as error:
         raise FileFormatError(f"line {number}: {error.reason}") from error
+
+
+def assembled_groups(
+    text: str, command: Callable[[list[str]], tuple[Engine, bytes]], mark: str
+) -> list[dict[Engine, bytes]]:
+    """The streams of both engines, per group of commands; a line `mark` begins a group, without one there is one group.
+
+    Args:
+        command: the engine and the bytes of a line's words.
+
+    Raises:
+        FileFormatError: a line that cannot be read; names the line.
+        EncodingError: a value that does not fit its field; names the line.
+    """
+    groups: list[dict[Engine, list[bytes]]] = []
+    for number, words in source_lines(text):
+        if words == [mark] or not groups:
+            groups.append({engine: [] for engine in Engine})
+        if words != [mark]:
+            with at_line(number):
+                engine, data = command(words)
+                groups[-1][engine].append(data)
+    return [{engine: b"".join(parts) for engine, parts in group.items()} for group in groups]
 
 
 def assignments(
