@@ -23,7 +23,11 @@ MAY_IMPORT = {"bmcompiler": (), "frontends": (), "passes": (), "backends": ("pas
 # The runtime takes chip facts, formats and the kernel API of bmruntime_bmkernel_* from a backend, never its compiler.
 COMPILER_OF_A_BACKEND = {"build", "codegen", "custom", "kernels", "target"}
 # The names users type are attributes and modules that are imported on first use.
-FACADE = (("bmcompiler/__init__.py", "bmcompiler.runtime"), ("bmcompiler/bmlang.py", "bmcompiler.frontends.bmlang"))
+FACADE = (
+    ("bmcompiler/__init__.py", "bmcompiler.runtime"),
+    ("bmcompiler/bmlang.py", "bmcompiler.frontends.bmlang"),
+    ("bmcompiler/tpukernel.py", "bmcompiler.backends.bm1684x.tpukernel"),
+)
 CHIP_FREE = ("bmcompiler", "frontends", "passes", "backends/lanes")
 NEUTRAL_RUNTIME = ("runtime/[!b]*.py", "runtime/simulator/*.py")
 MAY_NAME_CHIPS = (
@@ -31,6 +35,7 @@ MAY_NAME_CHIPS = (
     "bmcompiler/bmodel/bm168x*.py",  # the vendors' model files
     "bmcompiler/bmodel/bm1880*.py",
     "bmcompiler/bmodel/dv*.py",
+    "bmcompiler/tpukernel.py",  # a vendor's kernel library, by its name
     "bmcompiler/bmnet/*.py",  # a vendor's builder, with the chip in its names
     "frontends/bmlang/*.py",  # a vendor's language, whose rules are those of two chips
 )

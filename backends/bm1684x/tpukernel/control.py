@@ -1,0 +1,162 @@
+"""Kernels, cores and synchronisation, and what a kernel asks of the chip, without commands (tpukernel-api.md 2, 3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bmcompiler.backends.bm1684x.chip import CHIP
+from bmcompiler.backends.bm1684x.tpukernel import local
+from bmcompiler.backends.bm1684x.tpukernel.recorder import Recorder
+from bmcompiler.backends.bm1684x.tpukernel.rows import Arguments, Emit, Function, Rule, in_group
+from bmcompiler.backends.bm1684x.tpukernel.rules import at_least, within
+from bmcompiler.backends.bm1684x.tpukernel.types import dim4
+
+L2_USABLE = 0x1F_B000
+_MOST_SIZE, _MOST_STEP = (1 << 16) - 1, 128
+_TYPE, _SHAPE = "data_type_t dtype", "const dim4 *shape"
+_CACHED = "system_addr_t addr, unsigned long long size"
+_WHOLE_BYTES = Rule("dtype must have whole bytes", lambda a: a.dtype.bits >= 8)
+_COMMON = Rule("dtype must be a type of 8, 16 or 32 bits", lambda a: a.dtype.computes)
+_LANE = within("start_idx", 0, CHIP.lanes - 1)
+
+
+def _value(value: int) -> Emit:
+    return lambda k, a: value
+
+
+def _nothing(k: Recorder, a: Arguments) -> None:
+    """One core without caches of its own: nothing to do."""
+
+
+def _initialize(k: Recorder, a: Arguments) -> None:
+    k.initialize()
+
+
+def _start(k: Recorder, a: Arguments) -> None:
+    k.start()
+
+
+def _end(k: Recorder, a: Arguments) -> None:
+    k.end()
+
+
+def _is_parallel(k: Recorder, a: Arguments) -> bool:
+    return k.parallel
+
+
+def _limit(k: Recorder, a: Arguments) -> int:
+    return _MOST_SIZE if 0 <= a.dim <= 3 else 0
+
+
+def _feature_size(k: Recorder, a: Arguments) -> int:
+    return local.aligned(0, dim4(1, 1, a.h, a.w), a.dtype).c * a.dtype.size
+
+
+def _of_type(name: str) -> Emit:
+    def emit(k: Recorder, a: Arguments) -> Any:
+        return getattr(a.dtype, name)
+
+    return emit
+
+
+def _eu_num(k: Recorder, a: Arguments) -> int:
+    return local.elements_at_once(a.dtype)
+
+
+def _aligned(k: Recorder, a: Arguments) -> Any:
+    return local.aligned(a.start_idx, a.shape, a.dtype)
+
+
+def _line_aligned(k: Recorder, a: Arguments) -> Any:
+    return local.line_aligned(a.start_idx, a.shape, a.dtype)
+
+
+def _compact(k: Recorder, a: Arguments) -> Any:
+    return local.compact(a.start_idx, a.shape)
+
+
+def _continuous(k: Recorder, a: Arguments) -> Any:
+    return local.continuous(a.shape)
+
+
+def _lane(k: Recorder, a: Arguments) -> int:
+    return local.lane_of(a.addr)
+
+
+def _bank(k: Recorder, a: Arguments) -> int:
+    return a.addr % CHIP.lmem_size // CHIP.lmem_bank_size
+
+
+def _channels(k: Recorder, a: Arguments) -> int:
+    return CHIP.rows(a.start_idx, a.num_channels)
+
+
+CONTROL = in_group(
+    "Kernel and synchronisation",
+    Function("void tpu_initialize()", "ids of both engines begin again", _initialize),
+    Function("void tpu_poll()", "the end of a kernel: both engines are done", _nothing),
+    Function("void tpu_parallel_start()", "from here on the engines do not wait for each other", _start),
+    Function("void tpu_parallel_end()", "from here on they do", _end),
+    Function("bool tpu_is_parallel_state()", "whether they do not", _is_parallel),
+    Function("void tpu_hau_poll()", "wait for the sort engine", _nothing),
+    Function(f"void tpu_flush_cache({_CACHED})", "nothing: the simulator has no cache", _nothing),
+    Function(f"void tpu_invalidate_cache({_CACHED})", "nothing: the simulator has no cache", _nothing),
+)
+CORES = in_group(
+    "Kernel and synchronisation",
+    Function("void tpu_poll_descriptor()", "tpu_poll", _nothing),
+    Function("int tpu_core_index()", "0", _value(0)),
+    Function("int tpu_core_num()", "1", _value(1)),
+    Function("void tpu_sync_all()", "nothing: there is one core", _nothing),
+    Function("int tpu_workitem_num()", "1", _value(1)),
+    Function("int tpu_group_num()", "1", _value(1)),
+    Function("int tpu_group_index()", "0", _value(0)),
+    source="documented",
+)
+CHIP_FACTS = in_group(
+    "The chip, types and layouts",
+    Function("int tpu_npu_num()", "lanes", _value(CHIP.lanes)),
+    Function("int tpu_bank_num()", "banks of a lane", _value(CHIP.lmem_banks)),
+    Function("int tpu_local_mem_size_per_npu()", "bytes of a lane", _value(CHIP.lmem_size)),
+    Function("int tpu_l2_sram_size()", "bytes of L2 for kernels", _value(L2_USABLE)),
+    Function("unsigned long long tpu_l2_sram_get_start_addr()", "first address of L2", _value(CHIP.l2_window)),
+    Function("unsigned long long tpu_global_mem_get_start_addr()", "of global memory", _value(CHIP.global_base)),
+    Function("unsigned long long tpu_local_mem_get_start_addr()", "of local memory", _value(CHIP.lmem_window)),
+    Function("int tpu_gdma_shape_limit(int dim)", "largest n, c, h, w", _limit),
+    Function("int tpu_gdma_move_max_wstride_byte_len()", "largest stride of w in bytes", _value(_MOST_STEP)),
+    Function("int tpu_npu_index(local_addr_t addr)", "the lane of an address", _lane),
+    Function("int tpu_bank_index(local_addr_t addr)", "the bank of an address", _bank),
+    Function(
+        "int tpu_channle_num_per_npu(int start_idx, int num_channels)",
+        "channels in the fullest lane",
+        _channels,
+        (_LANE, at_least(1, "num_channels")),
+    ),
+    Function(f"int tpu_eu_num({_TYPE})", "elements that a lane works on at once", _eu_num, (_COMMON,)),
+    Function(f"int tpu_data_type_size({_TYPE})", "bytes of an element", _of_type("size"), (_WHOLE_BYTES,)),
+    Function(f"int tpu_data_type_bits({_TYPE})", "bits of an element", _of_type("bits")),
+    Function(f"bool tpu_is_data_type_int({_TYPE})", "whether it is an integer", _of_type("is_int")),
+    Function(f"bool tpu_is_data_type_fp({_TYPE})", "whether it is a float", _of_type("is_float")),
+    Function(f"bool tpu_is_data_type_signed({_TYPE})", "whether it is signed", _of_type("signed")),
+    Function(
+        f"int tpu_aligned_feature_size(int h, int w, {_TYPE})",
+        "bytes of a channel, aligned",
+        _feature_size,
+        (_COMMON, at_least(1, "h", "w")),
+    ),
+    Function(
+        f"dim4 tpu_aligned_stride(int start_idx, {_SHAPE}, {_TYPE})",
+        "strides of the 64-byte aligned layout",
+        _aligned,
+        (_LANE, _COMMON),
+    ),
+    Function(f"dim4 tpu_compact_stride(int start_idx, {_SHAPE})", "strides of the compact layout", _compact, (_LANE,)),
+    Function(
+        f"dim4 tpu_line_aligned_stride(int start_idx, {_SHAPE}, {_TYPE})",
+        "strides of the layout whose rows are aligned",
+        _line_aligned,
+        (_LANE, _COMMON),
+    ),
+    Function(f"dim4 tpu_continuous_stride({_SHAPE})", "strides without gaps", _continuous),
+)
+ROWS = (*CONTROL, *CORES, *CHIP_FACTS)

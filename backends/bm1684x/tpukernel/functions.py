@@ -1,0 +1,52 @@
+"""The rows as Python functions with the library's names."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from bmcompiler.backends.bm1684x.tpukernel.arguments import bound, check
+from bmcompiler.backends.bm1684x.tpukernel.recorder import Recorder, current
+from bmcompiler.backends.bm1684x.tpukernel.rows import Arguments, Function
+from bmcompiler.backends.bm1684x.tpukernel.table import TABLE
+from bmcompiler.errors import EncodingError, UsageError
+
+_ANSWERS = ("bool", "dim4", "int", "unsigned long long", "scalar_t")
+
+
+class LibraryFunction:
+    """One function of TPUKernel; arguments by position or by the names of the C prototype, None for NULL.
+
+    Functions that answer a question need no kernel around them. Raises UsageError for arguments that break a rule.
+    """
+
+    def __init__(self, row: Function) -> None:
+        self.row = row
+        self.__name__ = self.__qualname__ = row.name
+        self.__module__ = "bmcompiler.tpukernel"
+        self.__doc__ = f"{row.prototype}\n\n{row.formula}. See docs/tpukernel_functions.md."
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        made = [inspect.Parameter(each.name, kind, annotation=each.type) for each in row.parameters]
+        self.__signature__ = inspect.Signature(made)
+
+    def __repr__(self) -> str:
+        return f"<{self.row.prototype}>"
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        row = self.row
+        values = bound(row, arguments, named)
+        check(row, values)
+        pure = row.returns in _ANSWERS and row.name != "tpu_is_parallel_state"
+        return _emitted(row, Recorder() if pure else current(), values)
+
+
+def _emitted(row: Function, recorder: Recorder, values: Arguments) -> Any:
+    try:
+        return row.emit(recorder, values)
+    except (EncodingError, UsageError) as error:
+        if not error.reason.startswith(row.name):
+            error.reason = f"{row.name}: {error.reason}"
+        raise
+
+
+FUNCTIONS = {name: LibraryFunction(row) for name, row in TABLE.items()}

@@ -1,0 +1,115 @@
+"""What a kernel's calls add up to: commands of two engines with ids and waits (tpukernel-api.md 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from enum import Enum
+from typing import NamedTuple
+
+from bmcompiler.backends.bm1684x.chip import CHIP
+from bmcompiler.backends.bm1684x.instructions.operands import Command
+from bmcompiler.errors import EncodingError, UsageError
+from bmcompiler.instructions.order import Engine
+
+
+class Release(Enum):
+    """Which library is followed where two differ.
+
+    SEED: the reference of the functions: loaders fill what it says. MEASURED: the one that was measured, whose loaders
+    write what its composites read.
+    """
+
+    SEED = "seed"
+    MEASURED = "measured"
+
+
+class Issued(NamedTuple):
+    """A command with its id and what it waits for; `epoch` counts calls of `tpu_initialize`, which restarts the ids."""
+
+    engine: Engine
+    data: bytes
+    epoch: int
+
+
+class Recorder:
+    """Takes the commands of one kernel.
+
+    In serial state a command waits for the newest command of the other engine. In parallel state it waits for what was
+    the newest one when the state began.
+    """
+
+    def __init__(self, release: Release = Release.SEED) -> None:
+        self.release = release
+        self.commands: list[Issued] = []
+        self._epoch = 0
+        self._last = {engine: 0 for engine in Engine}
+        self._before: dict[Engine, int] | None = None
+
+    def add(self, *commands: Command) -> None:
+        """Issue commands. Raises EncodingError for fields that are too narrow, or when ids run out."""
+        for command in commands:
+            engine = command.engine
+            waits = self._last if self._before is None else self._before
+            own = self._last[engine] + 1
+            if own >= CHIP.max_command_id:
+                raise EncodingError(f"a kernel has at most {CHIP.max_command_id - 1} commands of an engine")
+            data = command.encode(own, waits[Engine.GDMA if engine is Engine.TIU else Engine.TIU])
+            self._last[engine] = own
+            self.commands.append(Issued(engine, data, self._epoch))
+
+    def initialize(self) -> None:
+        """Ids begin again, in serial state."""
+        self._epoch += bool(self.commands)
+        self._last = {engine: 0 for engine in Engine}
+        self._before = None
+
+    @property
+    def parallel(self) -> bool:
+        """Whether commands of the two engines run beside each other."""
+        return self._before is not None
+
+    def start(self) -> None:
+        """Begin the parallel state. Raises UsageError when it is on."""
+        if self._before is not None:
+            raise UsageError("tpu_parallel_start: the parallel state has begun already")
+        self._before = dict(self._last)
+
+    def end(self) -> None:
+        """End the parallel state. Raises UsageError when it is not on."""
+        if self._before is None:
+            raise UsageError("tpu_parallel_end: no parallel state has begun")
+        self._before = None
+
+
+_CURRENT: ContextVar[Recorder | None] = ContextVar("tpukernel_recorder", default=None)
+
+
+def current() -> Recorder:
+    """The recorder of the kernel that is being recorded. Raises UsageError outside of kernels."""
+    found = _CURRENT.get()
+    if found is None:
+        raise UsageError(
+            "functions that issue commands are called inside a kernel",
+            remedy="decorate the calling function with @kernel, or use `with recording():`",
+        )
+    return found
+
+
+@contextmanager
+def recording(release: Release | str = Release.SEED) -> Iterator[Recorder]:
+    """Record the calls inside of the block.
+
+    Args:
+        release: "seed" or "measured".
+    """
+    try:
+        recorder = Recorder(Release(release))
+    except ValueError:
+        raise UsageError(f"there is no release {release!r}: {', '.join(each.value for each in Release)}") from None
+    token = _CURRENT.set(recorder)
+    try:
+        yield recorder
+    finally:
+        _CURRENT.reset(token)

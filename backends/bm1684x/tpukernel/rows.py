@@ -1,0 +1,127 @@
+"""How a function of the library is declared: its C prototype, its rules and what it emits, in one row.
+
+The prototype is the declaration: names, C types and order of the parameters are read from it. Python functions, checks
+of arguments, the manual's page and a C header follow from the rows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bmcompiler.backends.bm1684x.tpukernel.recorder import Recorder
+
+_PROTOTYPE = re.compile(r"(?P<returns>.+?)\b(?P<name>tpu_\w+)\((?P<parameters>.*)\)")
+_PARAMETER = re.compile(r"(?P<type>.+?)(?P<name>\w+)")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a C prototype."""
+
+    type: str
+    name: str
+
+    @property
+    def base(self) -> str:
+        """The type without `const` and `*`."""
+        return self.type.replace("const ", "").replace("*", "").strip()
+
+    @property
+    def pointer(self) -> bool:
+        """Whether NULL, in Python None, can be given: pointers to strides."""
+        return "*" in self.type
+
+    @property
+    def optional(self) -> bool:
+        """Whether NULL is allowed: for strides, which then are those of the default layout."""
+        return self.base == "dim4" and self.name.endswith("stride")
+
+
+class Arguments:
+    """The arguments of a call by their names in the prototype, in the types of `types.py`."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self.__dict__.update(values)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(name)
+
+    def get(self, name: str) -> Any:
+        """An argument, or None where the function has none of that name."""
+        return self.__dict__.get(name)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule for the arguments: a sentence, which is the error's, and where it is a note of the seed, its words."""
+
+    text: str
+    holds: Callable[[Arguments], bool]
+    note: str = ""
+
+
+Emit = Callable[["Recorder", Arguments], Any]
+
+
+@dataclass(frozen=True)
+class Function:
+    """One function of the library.
+
+    Attributes:
+        prototype: as in C. formula: what it computes, in a line. emit: adds its commands and returns its value.
+        rules: for the arguments, beyond what their types say.
+        group: the heading under which the manual has it. source: where its behaviour is known from.
+        shape_note: what the reference says of the sizes of shapes, in its words.
+    """
+
+    prototype: str
+    formula: str
+    emit: Emit
+    rules: tuple[Rule, ...] = ()
+    group: str = ""
+    source: str = "recorded"
+    shape_note: str = ""
+
+    @cached_property
+    def _parts(self) -> tuple[str, str, tuple[Parameter, ...]]:
+        return parts_of(self.prototype)
+
+    @property
+    def name(self) -> str:
+        """With the prefix `tpu_`."""
+        return self._parts[1]
+
+    @property
+    def returns(self) -> str:
+        """The C type of its value."""
+        return self._parts[0]
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """In order."""
+        return self._parts[2]
+
+
+def parts_of(prototype: str) -> tuple[str, str, tuple[Parameter, ...]]:
+    """The type of the value, the name and the parameters of a C prototype."""
+    found = _PROTOTYPE.fullmatch(prototype)
+    assert found, prototype
+    texts = found["parameters"].split(", ") if found["parameters"] else []
+    return found["returns"].strip(), found["name"], tuple(_parameter(text) for text in texts)
+
+
+def _parameter(text: str) -> Parameter:
+    found = _PARAMETER.fullmatch(text)
+    assert found, text
+    return Parameter(found["type"].strip(), found["name"])
+
+
+def in_group(group: str, *rows: Function, source: str = "recorded") -> tuple[Function, ...]:
+    """The rows under one heading of the manual."""
+    named = (row if row.source != "recorded" else replace(row, source=source) for row in rows)
+    return tuple(replace(row, group=group) for row in named)
