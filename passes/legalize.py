@@ -75,7 +75,7 @@ class Legalizer:
         """The first draft that the target takes, for an op that it refuses."""
         if not isinstance(op, TensorOp) or depth == 0:
             return None
-        for rule in rules_of(type(op)):
+        for rule in rules_of(op):
             if activates(op) and rule is not activation_after:  # the others know plain sums and products only
                 continue
             draft = Draft(self.module, op, rule.__name__)

@@ -1,9 +1,9 @@
-"""The BMNet library of seed 000 under its own names: builder, layers, ops and instruction classes.
+"""The vendor's BMNet library under its own names: builder, layers, ops and instruction classes.
 
     from bmcompiler.bmnet import BM_CHIP_BM1880, CaffeBuilder, CustomizedCaffeLayer, CustomizedTensorFixedInst
 
-They are thin views of the compiler's own IR, plugin tables and driver. docs/bmnet.md says what the seed leaves open.
-Everything is imported on first use.
+They are thin views of the compiler's own IR, plugin tables and driver. docs/bmnet.md says what its documents
+leave open. Everything is imported on first use.
 """
 
 from __future__ import annotations

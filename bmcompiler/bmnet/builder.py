@@ -1,4 +1,4 @@
-"""The seed's builder (000, BMNet Library): a Caffe net and its calibration table to a BM1880 model.
+"""The builder of the vendor's BMNet library: a Caffe net and its calibration table to a BM1880 model.
 
     builder = CaffeBuilder(BM_CHIP_BM1880, "net.prototxt", "net.caffemodel", None, "in.table", "out.table")
     builder.addCustomizedLayer(MyLayer)
@@ -6,8 +6,8 @@
     builder.build(1, 3, 224, 224)
     builder.store_model("net", "net.bmodel")
 
-Names, order of parameters and meaning are the seed's; the work is done by `bmcompiler.driver`. Optional parameters may
-be None or "".
+Names, order of parameters and meaning are the vendor's; the work is done by `bmcompiler.driver`. Optional parameters
+may be None or "".
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from bmcompiler.plugins.registry import lookup
 from bmcompiler.quant.table import BlobParameter, CalibrationTable, LayerEntry, save_table
 
 
-class CHIP_VER(enum.Enum):  # noqa: N801 - name of the seed
+class CHIP_VER(enum.Enum):  # noqa: N801 - the vendor's name
     """Chips the builder knows, by target name."""
 
     BM_CHIP_BM1880 = "bm1880"
@@ -43,7 +43,7 @@ OPT_NONE = 0
 BM_OPT_LAYER_GROUP = 1
 BM_OPT_LAYER_GROUP_WITH_WEIGHT = 2
 BM_OPT_LAYER_GROUP_WITH_WEIG = BM_OPT_LAYER_GROUP_WITH_WEIGHT
-"""As the seed spells it."""
+"""As the vendor spells it."""
 
 _X86_64, _ARMV8 = 62, 183
 """Machine numbers of ELF headers."""

@@ -1,4 +1,4 @@
-"""From an op to instructions (seed 000, BMNet Library): TensorInst and TensorFixedInst.
+"""From an op to instructions (as in the vendor's BMNet library): TensorInst and TensorFixedInst.
 
 The class to derive from, CustomizedTensorFixedInst, comes with the chip whose instructions it emits: it is
 `bmcompiler.bmnet.CustomizedTensorFixedInst`, which asks the target.

@@ -1,4 +1,4 @@
-"""From a source layer to an op (seed 000, BMNet Library): Layer, CaffeLayer, CustomizedCaffeLayer.
+"""From a source layer to an op (as in the vendor's BMNet library): Layer, CaffeLayer, CustomizedCaffeLayer.
 
     class MyReLU(CustomizedCaffeLayer):
         def layer_name(self):

@@ -1,6 +1,6 @@
-"""One op as plugins see it (seed 000, BMNet Library): TensorShape, TGCustomizedParameter, TensorOp.
+"""One op as plugins see it (as in the vendor's BMNet library): TensorShape, TGCustomizedParameter, TensorOp.
 
-A layer class fills a `TensorOp`, an instruction class reads one. Names and meaning are the seed's.
+A layer class fills a `TensorOp`, an instruction class reads one. Names and meaning are the vendor's.
 """
 
 from __future__ import annotations

@@ -16,7 +16,17 @@ from bmcompiler.ir import Value
 if TYPE_CHECKING:
     from bmcompiler.frontends.bmlang.program import Program
 
-__all__ = ["ALL", "checked", "fits", "make_constant", "need_chip", "need_shapes", "tensors", "variant"]
+__all__ = [
+    "ALL",
+    "checked",
+    "fits",
+    "make_constant",
+    "need_chip",
+    "need_shapes",
+    "need_types",
+    "tensors",
+    "variant",
+]
 
 _MODES = {
     QCalMode.LowPrecisionSymmetric: "low",
@@ -57,6 +67,15 @@ def need_chip(row: Row, chip: str) -> None:
         raise UsageError(f"{row.name} does not exist on {chip}")
 
 
+def need_types(row: Row, given: Mapping[str, Any]) -> None:
+    """Raise UsageError where a tensor that is read has no element type."""
+    for name, tensor in _named(row, given, scalars=False):
+        if tensor.dtype is None:
+            raise UsageError(
+                f"{name} has no element type yet", remedy="give it one, or let an operator write it before it is read"
+            )
+
+
 def fits(row: Row, given: Mapping[str, Any], outs: Sequence[Tensor | None], program: Program) -> bool:
     """Whether the element types are allowed."""
     return _results(row, given, outs, program) is not None
@@ -68,15 +87,14 @@ def checked(
     """The element types of the outputs. Raises UsageError for what the table does not allow."""
     if row.name == "constdata":
         return _constant_type(row, outs[0], program.chip)
-    for name, tensor in _named(row, given):
-        if tensor.dtype is None:
-            raise UsageError(f"{name} has no element type yet")
     _need_constants(row, given)
     if row.name == "cast" and (outs[0] is None or outs[0].dtype is None):
         raise UsageError("tensor_o needs an element type", remedy="give an output with a type, or dtype=")
     found = _results(row, given, outs, program)
     if found is None:
-        raise UsageError(_refusal(row, given, outs, program))
+        double = any(tensor.dtype == DataType.DOUBLE for tensor in tensors(row, given))
+        remedy = "convert the data, array.astype(np.float32)" if double else None
+        raise UsageError(_refusal(row, given, outs, program), remedy=remedy)
     return found
 
 
@@ -96,10 +114,12 @@ def _results(
     return results(row.rule(program.chip), variant(row, given, outs), _types(row, given), chosen, program.relaxed)
 
 
-def _named(row: Row, given: Mapping[str, Any]) -> Iterator[tuple[str, Tensor | Scalar]]:
+def _named(row: Row, given: Mapping[str, Any], scalars: bool = True) -> Iterator[tuple[str, Tensor | Scalar]]:
     """Inputs with element types, as messages call them."""
     for parameter in row.typed:
         value = given[parameter.name]
+        if parameter.kind == "S" and not scalars:
+            continue
         if parameter.kind == "Ts":
             yield from ((f"{parameter.name}[{index}]", each) for index, each in enumerate(value))
         else:
@@ -166,7 +186,7 @@ def _first_wrong(form: Form, dtypes: Sequence[DataType | None], outputs: int) ->
 
 # -- constants and shapes ----------------------------------------------------------------------------------------------
 def _need_constants(row: Row, given: Mapping[str, Any]) -> None:
-    """Rules of the seed about COEFF_TENSOR. Raises UsageError."""
+    """Rules of the vendor about COEFF_TENSOR. Raises UsageError."""
     if row.name == "condition_select" and given["tensor_cond"].constant:
         raise UsageError("tensor_cond must not be a constant")
     if row.name == "select" and given["tensor_a"].constant and given["tensor_b"].constant:

@@ -196,7 +196,12 @@ def _checked_module(program: Program, name: str, level: int, outputs: list[Tenso
         raise UsageError("the program has no inputs: all that it computes is constant")
     if not outputs:
         raise UsageError("the program has no outputs: every tensor that an operator wrote is read by another one")
-    return recorded_module(program, name, _with_counts(outputs))
+    module = recorded_module(program, name, _with_counts(outputs))
+    ends = (*zip(module.main.input_names, module.main.arguments), *zip(module.main.output_names, module.main.returned))
+    for end, value in ends:
+        if not value.type.size:
+            raise UsageError(f"'{end}' has shape {list(value.shape)}: a compiled program cannot take or give nothing")
+    return module
 
 
 def _target(program: Program) -> Target:
@@ -240,7 +245,7 @@ def compile_and_check(
     }
     wanted = run_module(made.result.module, given, target=_target(program))
     session = lookup("bmcompiler.runtimes", "session", "runtime")(made.result.model)
-    got = session.run(given, raw=True)
+    got = session.run({name: np.atleast_1d(array) for name, array in given.items()}, raw=True)  # as files have them
     _write(program.out_dir / INPUTS, [given[name] for name in made.inputs])
     _write(program.out_dir / OUTPUTS, [wanted[name] for name in made.outputs])
     for name in made.outputs:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bmcompiler.frontends.bmlang.fields import need_size
 from bmcompiler.interpreter import evaluate_op
 from bmcompiler.ir import Block, TensorType, Value, type_of_array
 from bmcompiler.ops import find_op
@@ -19,6 +20,8 @@ from bmcompiler.ops.builder import Builder
 from bmcompiler.ops.core import Weight
 
 Array = NDArray[Any]
+_AXES_BETWEEN = 12
+"""Axes of what operators make on the way: blocks take apart up to two of them."""
 
 
 class NotConstantError(Exception):
@@ -37,6 +40,8 @@ class Emit:
         if result is not None:
             made.result.type = TensorType(made.result.shape, result)
         made.check()
+        for value in made.results:
+            need_size(value.shape, _AXES_BETWEEN)
         results = self.take(made)
         return results[0] if len(results) == 1 else tuple(results)
 

@@ -1,6 +1,6 @@
 """What operators mean, as TensorOps: the registry, and what a meaning is given.
 
-The meanings stand in `meaning_*`, one module per family of the seed; each is a function `(emit, call) -> value(s)`.
+The meanings stand in `meaning_*`, one per family of the vendor's page; each is a function `(emit, call) -> value(s)`.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from math import prod
 from typing import Any
 
 from bmcompiler.frontends.bmlang.emit import Emit
+from bmcompiler.frontends.bmlang.fields import shown
 from bmcompiler.frontends.bmlang.meaning import Call, Results, meaning
 from bmcompiler.frontends.bmlang.types import PadType
 from bmcompiler.ir import Value
@@ -94,7 +95,7 @@ def split(e: Emit, c: Call) -> Results:
     sizes = c["size"] or (x.shape[axis] // max(number, 1),) * number
     if number < 1 or len(sizes) != number or len(c.outs) != number or min(sizes) < 0 or sum(sizes) != x.shape[axis]:
         raise c.wrong(
-            f"the {x.shape[axis]} elements of axis {axis} cannot be split in {number} pieces of {list(sizes)} "
+            f"the {x.shape[axis]} elements of axis {axis} cannot be split in {number} pieces of {shown(list(sizes))} "
             f"for {len(c.outs)} tensors"
         )
     found: Any = e.op("split", x, axis=axis, sizes=sizes)

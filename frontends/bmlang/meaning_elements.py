@@ -25,7 +25,7 @@ _MAX_SHIFT = 31
 
 
 def operands(e: Emit, c: Call) -> list[Value]:
-    """The two operands in the seed's order, a scalar as a constant."""
+    """The two operands in the vendor's order, a scalar as a constant."""
     given = [c[parameter.name] for parameter in c.row.typed]
     like = next(x for x in given if isinstance(x, Value))
     return [x if isinstance(x, Value) else e.full(x.value, x.dtype.ir, like) for x in given]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from bmcompiler.frontends.bmlang.emit import Emit
+from bmcompiler.frontends.bmlang.fields import shown
 from bmcompiler.frontends.bmlang.meaning import Call, meaning
 from bmcompiler.frontends.bmlang.meaning_arrange import axis_of
 from bmcompiler.frontends.bmlang.meaning_pool import FEW
@@ -39,7 +40,7 @@ def reduce(e: Emit, c: Call) -> Value:
     count = len(p.axis_list) if p.axis_num is None else p.axis_num
     axes = tuple(axis_of(c, "axis", axis, x.type.rank) for axis in p.axis_list[:count])
     if not axes or len(set(axes)) < len(axes) or count > len(p.axis_list):
-        raise c.wrong(f"axis_list must name one or more different axes, got {list(p.axis_list)}")
+        raise c.wrong(f"axis_list must name one or more different axes, got {shown(list(p.axis_list))}")
     options = {"axes": axes, "keepdims": p.keep_dims}
     method = _METHODS[p.method]
     if x.type.is_float:

@@ -7,6 +7,7 @@ from math import prod
 import numpy as np
 
 from bmcompiler.frontends.bmlang.emit import Emit
+from bmcompiler.frontends.bmlang.fields import need_size, shown
 from bmcompiler.frontends.bmlang.meaning import Call, meaning
 from bmcompiler.frontends.bmlang.meaning_arrange import axis_of, ints
 from bmcompiler.ir import Value
@@ -41,7 +42,7 @@ def reshape(e: Emit, c: Call) -> Value:
     x = c["tensor_i"]
     wanted = ints(e, c, "reshape_param" if c.name == "reshape" else "shape_info")
     if wanted.count(-1) > 1 or min(wanted, default=0) < -1 or any(not s and i >= x.type.rank for i, s in _at(wanted)):
-        raise c.wrong(f"{list(wanted)} is no shape for {list(x.shape)}")
+        raise c.wrong(f"{shown(list(wanted))} is no shape for {list(x.shape)}")
     sizes = [x.shape[i] if size == 0 else size for i, size in _at(wanted)]
     if -1 in sizes:
         known = prod(size for size in sizes if size != -1)
@@ -75,4 +76,5 @@ def sequence_gen(e: Emit, c: Call) -> Value:
     shape = ints(e, c, "shape_tensor")
     if min(shape, default=0) < 0:
         raise c.wrong(f"{list(shape)} is no shape")
+    need_size(shape)
     return e.const(np.arange(prod(shape)).reshape(shape).astype(TensorType((), c.out).numpy))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from enum import IntEnum
 from typing import Any
@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.errors import BMError, UsageError
-from bmcompiler.frontends.bmlang import checks, types
+from bmcompiler.frontends.bmlang import checks, fields, types
 from bmcompiler.frontends.bmlang.emit import Array, Eager, Emit, NotConstantError, Trace
 from bmcompiler.frontends.bmlang.meaning import Call, Counted, Meaning, Results, meanings
 from bmcompiler.frontends.bmlang.program import Program, current, need_data
-from bmcompiler.frontends.bmlang.rows import SIGNATURE_KINDS, Parameter, Row
+from bmcompiler.frontends.bmlang.rows import SIGNATURE_KINDS, WANTED, Parameter, Row
 from bmcompiler.frontends.bmlang.table import TABLE
 from bmcompiler.frontends.bmlang.tensor import Scalar, Tensor
 from bmcompiler.frontends.bmlang.types import Arithmetic, DataType
@@ -25,8 +25,8 @@ from bmcompiler.ir import Value
 class Operator:
     """One of the 108 operators.
 
-    Arguments come in the seed's order, `add(a, b, out)` or `pool(x, out, param)`, or with the outputs last, `pool(x,
-    param, out)`; by position or by the seed's names. Outputs that are left out are made. Either way the outputs are
+    Arguments come in the vendor's order, `add(a, b, out)` or `pool(x, out, param)`, or with the outputs last, `pool(x,
+    param, out)`; by position or by the vendor's names. Outputs that are left out are made. Either way the outputs are
     returned: one Tensor, or a tuple. `dtype=` chooses the element type of what is made, `name=` names the first.
     """
 
@@ -47,13 +47,16 @@ class Operator:
             given = _bound(row, arguments, named)
             outs = _outputs(row, given, dtype, name)
             checks.need_chip(row, program.chip)
+            checks.need_types(row, given)
             given = _scalars(row, given, program, outs)
             found = checks.checked(row, given, outs, program)
             written = [Tensor() if out is None else out for out in outs]
             _run(program, row, given, written, found)
+        except MemoryError:
+            raise UsageError(f"{row.name} on {program.chip}: its result does not fit this machine's memory") from None
         except BMError as error:
             error.layer = None
-            if not error.reason.startswith(row.name):
+            if not error.reason.startswith(f"{row.name} "):
                 error.reason = f"{row.name} on {program.chip}: {error.reason}"
             raise
         return written[0] if len(written) == 1 and row.outputs[0].kind == "O" else tuple(written)
@@ -74,18 +77,18 @@ def _signature(row: Row) -> inspect.Signature:
 def _is_output(parameter: Parameter, value: Any) -> bool:
     if parameter.kind == "O":
         return isinstance(value, Tensor)
-    return isinstance(value, (list, tuple)) and bool(value) and all(isinstance(each, Tensor) for each in value)
+    return _is_tensors(value)
 
 
 def _bound(row: Row, arguments: Sequence[Any], named: dict[str, Any]) -> dict[str, Any]:
     """Arguments by parameter name. Raises UsageError."""
     order = row.parameters
-    seeds = all(
+    vendors = all(
         _is_output(parameter, value)
         for index, (parameter, value) in enumerate(zip(order, arguments))
         if parameter.is_output and row.last[index] is not parameter
     )
-    order = order if seeds else row.last
+    order = order if vendors else row.last
     if len(arguments) > len(order):
         raise UsageError(f"{row.name} takes {len(order)} arguments, got {len(arguments)}")
     given = {parameter.name: value for parameter, value in zip(order, arguments)}
@@ -98,53 +101,62 @@ def _bound(row: Row, arguments: Sequence[Any], named: dict[str, Any]) -> dict[st
     for parameter in order:
         if parameter.name not in given:
             if parameter.required and not parameter.is_output:
-                raise UsageError(f"{row.name} needs '{parameter.name}' ({_kind(parameter)})")
+                raise UsageError(f"{row.name} needs '{parameter.name}', {_wanted(parameter)}")
             given[parameter.name] = parameter.default
         elif not parameter.is_output:
             given[parameter.name] = _normal(row, parameter, given[parameter.name])
     return given
 
 
-def _kind(parameter: Parameter) -> str:
-    return SIGNATURE_KINDS.get(parameter.kind, parameter.kind)
+def _wanted(parameter: Parameter) -> str:
+    return WANTED.get(parameter.kind, f"a {parameter.kind}")
 
 
 def _normal(row: Row, parameter: Parameter, value: Any) -> Any:
     """An argument in the form that its kind has. Raises UsageError."""
-    kind = parameter.kind
-    found = _whole(kind, value)
-    if found is None and kind == "T" and isinstance(value, Tensor):
-        found = value
-    elif found is None and kind == "Ts" and isinstance(value, (list, tuple)) and value:
-        found = tuple(value) if all(isinstance(each, Tensor) for each in value) else None
-    elif kind == "S" and isinstance(value, (Scalar, int, float, np.number)):
-        found = value
-    elif kind == "bool" and isinstance(value, (bool, np.bool_)):
-        found = bool(value)
-    elif found is None and kind not in SIGNATURE_KINDS:
-        found = _struct(kind, value)
+    take = _FORMS.get(parameter.kind)
+    found = take(value) if take is not None else _struct(parameter.kind, value)
     if found is None:
-        raise UsageError(f"{row.name} needs {parameter.name} to be {_kind(parameter)}, got {value!r}")
+        raise _unfit(row, parameter, value)
     return found
 
 
-def _whole(kind: str, value: Any) -> Any:
-    if kind in ("int", "uint") and isinstance(value, (int, np.integer)) and not isinstance(value, bool):
-        return int(value) if kind == "int" or value >= 0 else None
-    if kind == "ints" and isinstance(value, (list, tuple, np.ndarray)):
-        whole = all(isinstance(each, (int, np.integer)) and not isinstance(each, bool) for each in value)
-        return tuple(int(each) for each in value) if whole else None
-    return None
+def _unfit(row: Row, parameter: Parameter, value: Any) -> UsageError:
+    """The error for an argument that is nothing of its kind."""
+    remedy = None
+    if parameter.kind in ("T", "O") and isinstance(value, np.ndarray):
+        remedy = "make a tensor of the array: Tensor(data=array)"
+    elif parameter.kind == "T" and fields.real(value) is not None and f"{row.name}s" in TABLE:
+        remedy = f"{row.name}s takes a number"
+    elif parameter.kind == "S" and isinstance(value, Tensor) and row.name.removesuffix("s") in TABLE:
+        remedy = f"{row.name.removesuffix('s')} takes two tensors"
+    elif parameter.kind in ("Ts", "Os") and isinstance(value, Tensor):
+        remedy = "put the tensor in a list"
+    reason = f"{row.name} needs {parameter.name} to be {_wanted(parameter)}, got {fields.shown(value)}"
+    return UsageError(reason, remedy=remedy)
+
+
+_FORMS: dict[str, Callable[[Any], Any]] = {
+    "T": lambda value: value if isinstance(value, Tensor) else None,
+    "Ts": lambda value: tuple(value) if _is_tensors(value) else None,
+    "S": lambda value: value if isinstance(value, Scalar) or fields.real(value) is not None else None,
+    "int": fields.whole,
+    "uint": fields.count,
+    "bool": fields.flag,
+    "ints": fields.wholes,
+}
+
+
+def _is_tensors(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and bool(value) and all(isinstance(each, Tensor) for each in value)
 
 
 def _struct(kind: str, value: Any) -> Any:
     """A parameter struct or a member of an enumeration, which may be given by its number."""
     wanted = getattr(types, kind)
-    if isinstance(value, wanted):
-        return value
-    if issubclass(wanted, IntEnum) and isinstance(value, int) and value in list(wanted):
-        return wanted(value)
-    return None
+    if issubclass(wanted, IntEnum):
+        return fields.member(wanted, value)
+    return value if isinstance(value, wanted) else None
 
 
 def _outputs(row: Row, given: dict[str, Any], dtype: Any, name: str | None) -> list[Tensor | None]:
@@ -155,7 +167,7 @@ def _outputs(row: Row, given: dict[str, Any], dtype: Any, name: str | None) -> l
         if value is None:
             outs += [None] * (1 if parameter.kind == "O" else _count(row, given))
         elif not _is_output(parameter, value):
-            raise UsageError(f"{row.name} needs {parameter.name} to be {_kind(parameter)}, got {value!r}")
+            raise _unfit(row, parameter, value)
         else:
             outs += [value] if parameter.kind == "O" else list(value)
     written = [out for out in outs if out is not None]
@@ -168,7 +180,7 @@ def _outputs(row: Row, given: dict[str, Any], dtype: Any, name: str | None) -> l
         typed = len(outs) if row.outputs[0].kind == "Os" else 1
         for index in range(typed):
             if outs[index] is None:
-                outs[index] = Tensor(None if index else name, dtype=dtype)
+                outs[index] = Tensor(name=None if index else name, dtype=dtype)
     return outs
 
 
@@ -261,7 +273,10 @@ def apply(emit: Emit, function: Meaning, call: Call, value_of: Any) -> list[tupl
     }
     inner = replace(call, arguments=arguments)
     checks.need_shapes(inner)
-    return list(_pairs(function(emit, inner)))
+    found = list(_pairs(function(emit, inner)))
+    for value, _ in found:
+        fields.need_size(value.shape)
+    return found
 
 
 def _pairs(results: Results) -> Iterator[tuple[Value, Value | None]]:

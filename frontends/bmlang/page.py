@@ -13,11 +13,11 @@ _HEAD = """# The operators of BMLang
 Made by `make docs` from the table in `frontends/bmlang`, which the checks of the operators read too; do not edit.
 [bmlang.md](bmlang.md) tells how they are used.
 
-Parameters stand in the seed's order; outputs are in *italics* and may be left out. Element types are those of the
+Parameters stand in the vendor's order; outputs are in *italics* and may be left out. Element types are those of the
 tensors and scalars in, `->`, and of the tensors out; a letter before them means one type throughout, `?` an input that
 may be missing, `*` a list. INT32 arithmetic goes through FLOAT32, so numbers above 2**24 are rounded; bits are not.
 "Local" operators pass data on in local memory, "limited" ones under the condition that is given, "global" ones never.
-Operators marked (TODO) are so in the seed; here they work. `rrs(x, s)` is the rounding shift
+Operators marked (TODO) are so in the vendor's page; here they work. `rrs(x, s)` is the rounding shift
 `((x >> (s - 1)) + 1) >> 1`, `x` for `s` 0.
 """
 _BROADCAST = {
@@ -53,8 +53,8 @@ def _lines(row: Row) -> Iterator[str]:
         notes.append(f"broadcasts ({_BROADCAST[row.broadcast]})")
     if row.coeff:
         notes.append(f"constants as {row.coeff}")
-    if row.seed_name:
-        notes.append(f"the seed prints its name as `{row.seed_name}`")
+    if row.printed_name:
+        notes.append(f"the vendor's page prints its name as `{row.printed_name}`")
     yield "; ".join(notes)
     if row.host:
         yield f"on the host: {row.host}"

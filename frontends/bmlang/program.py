@@ -20,7 +20,8 @@ from bmcompiler.ops.builder import Builder
 if TYPE_CHECKING:
     from bmcompiler.frontends.bmlang.compile import Compilation
 
-_CURRENT: ContextVar[Program | None] = ContextVar("bmlang program", default=None)
+_BEGUN: ContextVar[tuple[Program, ...]] = ContextVar("bmlang programs", default=())
+"""The programs of this thread that have not ended, the current one last."""
 
 
 class Program:
@@ -59,7 +60,6 @@ class Program:
         self._values: WeakKeyDictionary[Tensor, Value] = WeakKeyDictionary()
         self._written: dict[Value, Tensor] = {}
         self._read: set[Value] = set()
-        self._former: list[Program | None] = []
 
     # -- modes ---------------------------------------------------------------------------------------------------------
     @property
@@ -162,17 +162,18 @@ class Program:
         return compile_and_check(self, net_name, inputs, refs, opt_level, dyn, enable_profile)
 
     def deinit(self) -> None:
-        """End the program: it is not the current one any more."""
-        if _CURRENT.get() is self:
-            _CURRENT.set(self._former.pop() if self._former else None)
+        """End the program in this thread: the one begun before it is the current one again."""
+        begun = list(_BEGUN.get())
+        if self in begun:
+            del begun[len(begun) - 1 - begun[::-1].index(self)]
+            _BEGUN.set(tuple(begun))
 
     def begin(self) -> None:
-        """Make it the current program."""
-        self._former.append(_CURRENT.get())
-        _CURRENT.set(self)
+        """Make it the current program of this thread."""
+        _BEGUN.set((*_BEGUN.get(), self))
 
     def __enter__(self) -> Program:
-        if _CURRENT.get() is not self:
+        if self not in _BEGUN.get()[-1:]:
             self.begin()
         return self
 
@@ -205,10 +206,10 @@ def init(
 
 def current() -> Program:
     """The program of this thread. Raises UsageError where there is none."""
-    program = _CURRENT.get()
-    if program is None:
+    begun = _BEGUN.get()
+    if not begun:
         raise UsageError("there is no BMLang program", remedy="call bmlang.init(mode, chip) first")
-    return program
+    return begun[-1]
 
 
 def set_mode(mode: BmLangMode) -> None:
@@ -218,8 +219,7 @@ def set_mode(mode: BmLangMode) -> None:
 
 def deinit() -> None:
     """End the current program. Nothing happens where there is none."""
-    program = _CURRENT.get()
-    if program is not None:
+    for program in _BEGUN.get()[-1:]:
         program.deinit()
 
 

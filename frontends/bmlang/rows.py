@@ -31,7 +31,7 @@ class Locality(Enum):
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter: its kind (see `SIGNATURE_KINDS`), its name in the seed, and its default."""
+    """A parameter: its kind (see `SIGNATURE_KINDS`), its name in the vendor's page, and its default."""
 
     kind: str
     name: str
@@ -56,6 +56,18 @@ SIGNATURE_KINDS = {
     "ints": "list of int",
 }
 """Kinds of parameters; further ones are the enumerations and structs of `types`."""
+WANTED = {
+    "T": "a Tensor",
+    "Ts": "a list of Tensors",
+    "S": "a number or a Scalar",
+    "O": "a Tensor",
+    "Os": "a list of Tensors",
+    "int": "a whole number of 32 bits",
+    "uint": "a whole number of 32 bits that is not negative",
+    "bool": "True or False",
+    "ints": "a list of whole numbers of 32 bits",
+}
+"""The same as messages name them."""
 
 
 @dataclass(frozen=True)
@@ -63,13 +75,13 @@ class Row:
     """One operator.
 
     Attributes:
-        signature: the seed's parameters in the seed's order, as "KIND NAME" or "KIND NAME=DEFAULT".
+        signature: the vendor's parameters in the vendor's order, as "KIND NAME" or "KIND NAME=DEFAULT".
         bm1682, bm1684: which element types the chip takes, see `rules`.
         local: "L", "G", or the condition under which a limited local operator is local (bmlang.md 5).
         broadcast: "" for equal shapes, "both", "second" (the second operand only), "leading" (leading axes of the
             mask), "any" where shapes follow a rule of the operator.
-        coeff: parameters that the seed allows to be constants.
-        todo: the seed marks it as to be done; seed_name: how the seed prints its C++ name, where that differs.
+        coeff: parameters that the vendor allows to be constants.
+        todo: the vendor marks it as to be done. printed_name: its C++ name on the vendor's page, where that differs.
         host: why the host computes it in a program for the BM1684; empty where the chip does.
         text: what it computes.
     """
@@ -84,12 +96,12 @@ class Row:
     broadcast: str = ""
     coeff: str = ""
     todo: bool = False
-    seed_name: str = ""
+    printed_name: str = ""
     host: str = ""
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
-        """The parameters in the seed's order."""
+        """The parameters in the vendor's order."""
         return tuple(_parameter(text.strip()) for text in self.signature.split(","))
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Rows of the operators that compute: products, elements, comparisons, bits, strided operands (seed 003)."""
+"""Rows of the operators that compute: products, elements, comparisons, bits, strided operands."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ COMPARE = rows(
             _SAME_F2,
             "L",
             f"1 where t {_RELATIONS[name[:-1]]} s, else 0",
-            seed_name="nes" if name == "ges" else "",
+            printed_name="nes" if name == "ges" else "",
         )
         for name in ("eqs", "nes", "ges", "gts", "les", "lts")
     ),

@@ -1,4 +1,4 @@
-"""Rows of the operators that arrange, select, scale, sort and make data, and of vision and custom ones (seed 003)."""
+"""Rows of the operators that arrange, select, scale, sort and make data, and of vision and custom ones."""
 
 from __future__ import annotations
 
@@ -274,7 +274,7 @@ SHAPE = rows(
         "G",
         "reshape with a tensor of sizes",
         broadcast="any",
-        seed_name="reshape",
+        printed_name="reshape",
     ),
     row(
         "shape_fetch",
@@ -330,7 +330,7 @@ VISION = rows(
         host=_LENGTH,
         broadcast="any",
         todo=True,
-        seed_name="nms",
+        printed_name="nms",
     ),
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,12 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bmcompiler.errors import UsageError
+from bmcompiler.frontends.bmlang.fields import MOST_AXES, member, need_size, real, shown, wholes
 from bmcompiler.frontends.bmlang.types import FROM_IR, DataType, TensorKind
 from bmcompiler.ir.types import DTYPES, FROM_NUMPY
 
 Array = NDArray[Any]
-MAX_DIMS = 8
-"""Most axes of a tensor (bmlang.md 4.9)."""
 _SHOWN = 8
 
 
@@ -33,7 +33,7 @@ def data_type(dtype: Any) -> DataType:
         return FROM_IR[FROM_NUMPY[np.dtype(dtype).name]]
     except (TypeError, ValueError, KeyError):
         known = ", ".join(each.name for each in DataType)
-        raise UsageError(f"{dtype!r} is no element type of BMLang; known: {known}") from None
+        raise UsageError(f"{shown(dtype)} is no element type of BMLang; known: {known}") from None
 
 
 class Scalar:
@@ -43,12 +43,10 @@ class Scalar:
 
     def __init__(self, value: float, dtype: Any = DataType.FLOAT32) -> None:
         kind = data_type(dtype)
-        fits = isinstance(value, (int, float, np.number)) and (
-            not kind.is_integer or (value == int(value) and _within(int(value), kind))
-        )
-        if not fits:
-            raise UsageError(f"{value!r} is no {kind.name} number")
-        number: float = int(value) if kind.is_integer else float(np.float32(value))
+        given = real(value)
+        if given is None or not _holds(kind, given):
+            raise UsageError(f"{shown(value)} is no {kind.name} number")
+        number: float = int(value) if kind.is_integer else float(np.float32(given))
         object.__setattr__(self, "value", number)
         object.__setattr__(self, "dtype", kind)
 
@@ -62,9 +60,12 @@ class Scalar:
         return f"Scalar({self.value!r}, {self.dtype.name})"
 
 
-def _within(value: int, dtype: DataType) -> bool:
+def _holds(dtype: DataType, value: float) -> bool:
+    """Whether an element type has a number; of reals, float32 has all but finite ones beyond its range."""
+    if not dtype.is_integer:
+        return not math.isfinite(value) or abs(value) <= float(np.finfo(np.float32).max)
     limits = np.iinfo(numpy_type(dtype))
-    return bool(limits.min <= value <= limits.max)
+    return value.is_integer() and bool(limits.min <= value <= limits.max)
 
 
 class Tensor:
@@ -134,9 +135,7 @@ class Tensor:
         if len(arguments) == 1 and isinstance(arguments[0], (list, tuple)):
             found["shape"] = arguments[0]
         elif arguments:
-            if not all(isinstance(size, (int, np.integer)) for size in arguments):
-                raise UsageError(f"the sizes of a tensor are whole numbers, got {arguments}")
-            sizes = [int(size) for size in arguments]
+            sizes = list(_shape(arguments, len(arguments)))
             while sizes and not sizes[-1]:  # the vendor's default for a size that does not exist
                 sizes.pop()
             found["shape"] = sizes
@@ -171,7 +170,7 @@ class Tensor:
         """Give it a name. Raises UsageError when it has one."""
         self._once("name", self._name)
         if not isinstance(name, str) or not name:
-            raise UsageError(f"the name of a tensor is a text, got {name!r}")
+            raise UsageError(f"the name of a tensor is a text, got {shown(name)}")
         self._name = name
 
     def set_dtype(self, dtype: Any) -> None:
@@ -182,7 +181,9 @@ class Tensor:
     def set_tensor_type(self, ttype: TensorKind) -> None:
         """Say whether it is an activation or a constant. Raises UsageError when that has been said."""
         self._once("tensor type", self._ttype)
-        self._ttype = TensorKind(ttype)
+        self._ttype = member(TensorKind, ttype)
+        if self._ttype is None:
+            raise UsageError(f"the tensor type is NEURON_TENSOR or COEFF_TENSOR, got {shown(ttype)}")
         self.constant = self._ttype == TensorKind.COEFF_TENSOR
 
     def set_data(self, data: ArrayLike) -> None:
@@ -193,23 +194,16 @@ class Tensor:
         self._once("data", self._given)
         if isinstance(data, (bytes, bytearray, memoryview)):
             data = self._from_bytes(bytes(data))
-        array = np.array(data)
-        if array.dtype == np.float64 and self._dtype is None and not isinstance(data, np.ndarray):
-            array = array.astype(np.float32)
-        if array.dtype == np.int64 and self._dtype is None and not isinstance(data, np.ndarray):
-            array = array.astype(np.int32)
+        array = self._numbers(data)
         dtype = data_type(array.dtype) if self._dtype is None else self._dtype
         kind = numpy_type(dtype)
         shape = array.shape if self._shape is None else self._shape
-        if array.size != int(np.prod(shape)):
+        if array.size != math.prod(shape) or (array.ndim > 1 and _without_ones(array.shape) != _without_ones(shape)):
             raise UsageError(f"{self._label()} has shape {list(shape)}, its data {list(array.shape)}")
-        if kind.kind in "iu" and array.size:
-            limits = np.iinfo(kind)
-            whole = array.dtype.kind in "iub" or bool((array == np.floor(array)).all())
-            if not whole or array.min() < limits.min or array.max() > limits.max:
-                raise UsageError(f"{self._label()} holds {dtype.name} numbers, its data does not")
-        self._dtype, self._shape = dtype, _shape(shape)
-        self._given = np.ascontiguousarray(array.reshape(shape), kind)
+        if not _all_fit(array, kind):
+            raise UsageError(f"{self._label()} holds {dtype.name} numbers, its data does not")
+        self._dtype, self._shape = dtype, _shape(list(shape))
+        self._given = np.array(array.reshape(shape), kind, order="C")
         self.array = self._given
 
     def get_data(self) -> Array:
@@ -236,12 +230,27 @@ class Tensor:
         if found is not None:
             raise UsageError(f"{self._label()} has its {what} already, which can be set once")
 
+    def _numbers(self, data: ArrayLike) -> Array:
+        """Data as an array; Python's own numbers become FLOAT32 or INT32 where no type is declared."""
+        try:
+            array = np.array(data)
+        except (ValueError, TypeError, OverflowError):
+            array = np.array(None)
+        if array.dtype.kind not in "biuf":
+            raise UsageError(f"{self._label()} takes an array of numbers as its data, got {shown(data)}")
+        own = {np.dtype(np.float64): np.float32, np.dtype(np.int64): np.int32}.get(array.dtype)
+        if own is not None and self._dtype is None and not isinstance(data, (np.ndarray, np.generic)):
+            if not _all_fit(array, np.dtype(own)):
+                raise UsageError(f"{self._label()} needs an element type: its data does not fit {np.dtype(own).name}")
+            return array.astype(own)
+        return array
+
     def _from_bytes(self, data: bytes) -> Array:
         if self._dtype is None or self._shape is None:
             raise UsageError(f"{self._label()} needs an element type and a shape before it takes bytes")
         kind = numpy_type(self._dtype)
-        if len(data) != int(np.prod(self._shape)) * kind.itemsize:
-            raise UsageError(f"{self._label()} has {int(np.prod(self._shape)) * kind.itemsize} bytes, got {len(data)}")
+        if len(data) != math.prod(self._shape) * kind.itemsize:
+            raise UsageError(f"{self._label()} has {math.prod(self._shape) * kind.itemsize} bytes, got {len(data)}")
         return np.frombuffer(data, kind).reshape(self._shape)
 
     def _label(self) -> str:
@@ -325,8 +334,26 @@ def _call(name: str, *arguments: Any) -> Tensor:
     return call(*arguments)
 
 
-def _shape(sizes: Sequence[int]) -> tuple[int, ...]:
-    shape = tuple(int(size) for size in sizes)
-    if len(shape) > MAX_DIMS or any(size < 0 for size in shape):
-        raise UsageError(f"a tensor has at most {MAX_DIMS} axes of size 0 or more, got {list(shape)}")
+def _all_fit(array: Array, kind: np.dtype[Any]) -> bool:
+    """Whether an element type has all these numbers; reals are rounded, but finite ones stay finite."""
+    if not array.size or array.dtype == kind:
+        return True
+    if kind.kind == "f":
+        return array.dtype.kind != "f" or bool((np.abs(array[np.isfinite(array)]) <= np.finfo(kind).max).all())
+    limits = np.iinfo(kind)
+    is_whole = array.dtype.kind in "iub" or bool((array == np.floor(array)).all())
+    return is_whole and bool(limits.min <= array.min()) and bool(array.max() <= limits.max)
+
+
+def _without_ones(shape: Sequence[int]) -> list[int]:
+    return [size for size in shape if size != 1]
+
+
+def _shape(sizes: object, axes: int = MOST_AXES) -> tuple[int, ...]:
+    shape = wholes(sizes)
+    if shape is None:
+        raise UsageError(f"the sizes of a tensor are whole numbers, got {shown(sizes)}")
+    if any(size < 0 for size in shape):
+        raise UsageError(f"the sizes of a tensor are 0 or more, got {shown(sizes)}")
+    need_size(shape, axes)
     return shape

@@ -1,12 +1,14 @@
 """Element types, enumerations and parameter structs of BMLang, as the vendor's header names and orders them.
 
-Source: seed 003 and bmlang.md 3, 4.9, 4.10, 7.2.
+Source: bmlang.md 3, 4.9, 4.10, 7.2.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+
+from bmcompiler.frontends.bmlang.fields import Struct
 
 
 class DataType(IntEnum):
@@ -137,7 +139,7 @@ class ReduceMethodType(IntEnum):
 
 
 @dataclass(frozen=True)
-class ConvParam:
+class ConvParam(Struct):
     """Parameters of conv and deconv, in the order of the vendor's struct.
 
     The fields from `scale` on belong to integer inputs. `groups` equal to the channels in and out is a depthwise
@@ -161,7 +163,7 @@ class ConvParam:
 
 
 @dataclass(frozen=True)
-class MatrixMulParam:
+class MatrixMulParam(Struct):
     """Parameters of an integer matrix product; not looked at for floats."""
 
     scale: float = 1.0
@@ -172,7 +174,7 @@ class MatrixMulParam:
 
 
 @dataclass(frozen=True)
-class PoolParam:
+class PoolParam(Struct):
     """Parameters of pool; a global pooling needs neither stride nor kernel.
 
     Below the map there are pad_h + pad_h_offset rows of padding, right of it pad_w + pad_w_offset columns.
@@ -196,7 +198,7 @@ class PoolParam:
 
 
 @dataclass(frozen=True)
-class ReduceParam:
+class ReduceParam(Struct):
     """Parameters of reduce. axis_num: how many of axis_list count; None for all."""
 
     method: ReduceMethodType = ReduceMethodType.REDUCE_MEAN
@@ -206,7 +208,7 @@ class ReduceParam:
 
 
 @dataclass(frozen=True)
-class ArgParam:
+class ArgParam(Struct):
     """Parameters of arg: method 0 finds the largest value, 1 the smallest."""
 
     axis: int
@@ -214,7 +216,7 @@ class ArgParam:
 
 
 @dataclass(frozen=True)
-class TopkParam:
+class TopkParam(Struct):
     """Parameters of topk; descending: the largest first."""
 
     k: int = 1
@@ -223,7 +225,7 @@ class TopkParam:
 
 
 @dataclass(frozen=True)
-class ExpandDimsParam:
+class ExpandDimsParam(Struct):
     """Parameters of expand_dims: `ndims` axes of size 1 at `axis`."""
 
     axis: int
@@ -231,7 +233,7 @@ class ExpandDimsParam:
 
 
 @dataclass(frozen=True)
-class ShapeFetchParam:
+class ShapeFetchParam(Struct):
     """Parameters of shape_fetch: axes begin_axis up to and without end_axis (bmlang.md 6, row 19), every `step`-th."""
 
     begin_axis: int = 0
@@ -240,7 +242,7 @@ class ShapeFetchParam:
 
 
 @dataclass(frozen=True)
-class UserCpuParam:
+class UserCpuParam(Struct):
     """What customed_ops gives to a user's layer: the name of its CPU function, and numbers.
 
     The vendor's struct has a number for a layer that is compiled into the runtime; here `op_type` is the name under

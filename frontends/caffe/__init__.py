@@ -1,6 +1,6 @@
 """Caffe frontend: prototxt and caffemodel to TensorOp IR.
 
-`import_caffe` reads a net, `caffe_layer` registers a converter for a layer type, `CustomizedCaffeLayer` is the seed's
+`import_caffe` reads a net, `caffe_layer` registers a converter for a layer type, `CustomizedCaffeLayer` is the vendor's
 class form of the same. Plugins announce theirs through the entry point group `bmcompiler.caffe_layers`.
 """
 

@@ -1,4 +1,4 @@
-"""Custom layers as the seed has them, in a net: each becomes a `customized` op.
+"""Custom layers as the vendor has them, in a net: each becomes a `customized` op.
 
 The class to derive from is the core's, `bmcompiler.bmnet.CustomizedCaffeLayer`; this module registers subclasses, and
 runs them.

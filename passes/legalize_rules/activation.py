@@ -10,7 +10,7 @@ from bmcompiler.passes.legalize_rules.base import Draft, legalizes
 from bmcompiler.passes.rewriting import activates
 
 
-@legalizes(Conv, Deconv, Matmul, Add)
+@legalizes(Conv, Deconv, Matmul, Add, integers=True)
 def activation_after(op: Activated, draft: Draft) -> Value | None:
     """The activation inside an op becomes an op after it."""
     if not activates(op):

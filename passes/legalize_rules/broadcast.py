@@ -12,7 +12,7 @@ from bmcompiler.passes.legalize_rules.base import Draft, legalizes, legalizes_br
 from bmcompiler.passes.rewriting import rebuild
 
 
-@legalizes(Mul)
+@legalizes(Mul, integers=True)
 def factor_per_row(op: Mul, draft: Draft) -> Value | None:
     """A factor with one value per leading position, repeated along the axes after it: channels of (1, C, 1, W)."""
     for factor, x in ((op.b, op.a), (op.a, op.b)):
@@ -23,7 +23,7 @@ def factor_per_row(op: Mul, draft: Draft) -> Value | None:
         rows = prod(shape[:split])
         wide = draft.reshape(x, (1, rows, 1, x.type.size // rows))
         narrow = draft.reshape(factor, (1, rows, 1, 1))
-        return draft.reshape(draft.emit("mul", [wide, narrow]), op.type.shape)
+        return draft.reshape(draft.like([wide, narrow]), op.type.shape)
     return None
 
 
@@ -58,7 +58,7 @@ def _spread(value: Value, shape: tuple[int, ...], draft: Draft) -> Value:
     return x if x.shape == shape else draft.emit("tile", [x], reps=reps)
 
 
-@legalizes(Tile)
+@legalizes(Tile, integers=True)
 def tile_by_tile(op: Tile, draft: Draft) -> Value | None:
     """Many repetitions in two steps: axis by axis, then by the divisors of their number."""
     repeated = [axis for axis, reps in enumerate(op.reps) if reps > 1]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from bmcompiler.ir import Value
@@ -11,25 +13,27 @@ from bmcompiler.passes.legalize_rules.base import Draft, legalizes
 _FIRST = (0, 0, 0, 0)
 
 
-@legalizes(Conv)
+@legalizes(Conv, integers=True)
 def space_to_channels(op: Conv, draft: Draft) -> Value | None:
     """Windows that do not overlap: each becomes the channels of one position, and the kernel 1x1."""
     weight = draft.constant(op.weight)
+    if op.mode == "asymmetric":  # sums with the weights' zero point are rounded on their own
+        return None
     (sh, sw), (kh, kw) = op.strides, op.weight.shape[2:]
     if weight is None or op.group != 1 or op.dilations != (1, 1) or kh > sh or kw > sw or (sh, sw) == (1, 1):
         return None
     (n, c), (oh, ow) = op.input.shape[:2], op.type.shape[2:]
-    x = _grid(op.input, op.pads, (oh * sh, ow * sw), draft)
+    x = _grid(op, (oh * sh, ow * sw), draft)
     x = draft.reshape(x, (n, c, oh, sh, ow, sw))
     x = draft.emit("permute", [x], order=(0, 1, 3, 5, 2, 4))
     x = draft.reshape(x, (n, c * sh * sw, oh, ow))
     full = np.zeros((*weight.shape[:2], sh, sw), weight.dtype)
     full[:, :, :kh, :kw] = weight
     kernels = draft.weight(full.reshape(len(full), -1, 1, 1), "weight")
-    return draft.emit("conv", [x, kernels, op.bias])
+    return draft.like([x, kernels, op.bias], strides=(1, 1), pads=_FIRST)
 
 
-@legalizes(Conv)
+@legalizes(Conv, integers=True)
 def dilation_to_batch(op: Conv, draft: Draft) -> Value | None:
     """A dilation d * r with stride 1 is a dilation r on each of the d x d interleaved images."""
     down, across = (_least_divisor(d) for d in op.dilations)
@@ -40,11 +44,11 @@ def dilation_to_batch(op: Conv, draft: Draft) -> Value | None:
     high, wide = (-(-size // d) * d for size, d in zip((oh, ow), (down, across)))
     (kh, kw), (dh, dw) = op.weight.shape[2:], op.dilations
     size = (-(-(high + (kh - 1) * dh) // down), -(-(wide + (kw - 1) * dw) // across))
-    x = _grid(op.input, op.pads, (size[0] * down, size[1] * across), draft)
+    x = _grid(op, (size[0] * down, size[1] * across), draft)
     x = draft.reshape(x, (n, c, size[0], down, size[1], across))
     x = draft.emit("permute", [x], order=(0, 3, 5, 1, 2, 4))
     x = draft.reshape(x, (n * down * across, c, *size))
-    x = draft.emit("conv", [x, op.weight, op.bias], dilations=(dh // down, dw // across), group=op.group)
+    x = draft.like([x, op.weight, op.bias], dilations=(dh // down, dw // across), pads=_FIRST)
     rows, columns = x.shape[2:]
     x = draft.reshape(x, (n, down, across, o, rows, columns))
     x = draft.emit("permute", [x], order=(0, 3, 4, 1, 5, 2))
@@ -56,23 +60,29 @@ def dilation_to_batch(op: Conv, draft: Draft) -> Value | None:
     )
 
 
-@legalizes(Conv)
+@legalizes(Conv, integers=True)
 def padded_before(op: Conv, draft: Draft) -> Value | None:
     """Padding beyond the range of the instruction becomes an op of its own."""
     if not any(op.pads):
         return None
-    x = draft.emit("pad", [op.input], pads=(0, 0, 0, 0, *op.pads))
-    kept = {"strides": op.strides, "dilations": op.dilations, "group": op.group}
-    return draft.emit("conv", [x, op.weight, op.bias], **kept)
+    x = _padded(op, op.input, op.pads, draft)
+    return draft.like([x, op.weight, op.bias], pads=_FIRST)
 
 
-def _grid(x: Value, pads: tuple[int, ...], size: tuple[int, int], draft: Draft) -> Value:
-    """`x` with `pads`, then padded further or cut to height and width `size`."""
+def _padded(op: Conv, x: Value, pads: Sequence[int], draft: Draft) -> Value:
+    """`x` with rows and columns of what the convolution takes to be outside: zero, or the zero point that means it."""
+    outside = float(op.zero_points[0]) if op.zero_points else 0.0
+    return draft.emit("pad", [x], pads=(0, 0, 0, 0, *pads), value=outside)
+
+
+def _grid(op: Conv, size: tuple[int, int], draft: Draft) -> Value:
+    """The input with its pads, then padded further or cut to height and width `size`."""
+    x, pads = op.input, op.pads
     have = [x.shape[2 + i] + pads[2 * i] for i in (0, 1)]
     after = [max(0, size[i] - have[i]) for i in (0, 1)]
     grown = (pads[0], after[0], pads[2], after[1])
     if any(grown):
-        x = draft.emit("pad", [x], pads=(0, 0, 0, 0, *grown))
+        x = _padded(op, x, grown, draft)
     ends = (*x.shape[:2], *size)
     return x if x.shape == ends else draft.emit("slice", [x], starts=_FIRST, ends=ends, steps=(1, 1, 1, 1))
 

@@ -12,7 +12,7 @@ _MOST = 64
 """Pieces of one axis; beyond that a copy per element costs more than the CPU."""
 
 
-@legalizes(Pad)
+@legalizes(Pad, integers=True)
 def border_pieces(op: Pad, draft: Draft) -> Value | None:
     """reflect, symmetric and edge padding: slices of the border joined to the tensor, axis by axis."""
     if op.mode == "constant":

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -14,20 +16,23 @@ _MOST = 64
 """Constant matrices of one product; beyond that it is no longer worth a layer each."""
 
 
-@legalizes(Matmul)
+@legalizes(Matmul, integers=True)
 def constant_left(op: Matmul, draft: Draft) -> Value | None:
     """constant (M, K) times x (..., K, N): a 1x1 convolution over N positions of K channels."""
     weight = draft.constant(op.left)
     if weight is None or weight.ndim != 2 or op.bias is not None or op.right.type.rank < 2:
         return None
+    if op.mode == "asymmetric":  # it rounds by another rule in convolutions (bmlang.md 6, row 5)
+        return None
     kernels = draft.weight((weight.T if op.transpose_left else weight)[:, :, None, None].copy(), "weight")
     x = _swapped(op.right, draft) if op.transpose_right else op.right
     batch, (depth, columns) = prod(x.shape[:-2]), x.shape[-2:]
-    product = draft.emit("conv", [draft.reshape(x, (batch, depth, 1, columns)), kernels])
+    product = draft.emit("conv", [draft.reshape(x, (batch, depth, 1, columns)), kernels], **_finish(op))
+    product.type = replace(op.type, shape=product.shape)
     return draft.reshape(product, op.type.shape)
 
 
-@legalizes(Matmul)
+@legalizes(Matmul, integers=True)
 def transposed_before(op: Matmul, draft: Draft) -> Value | None:
     """A transposed operand, on the right a computed one, becomes a permute before the product."""
     right = op.transpose_right and draft.constant(op.right) is None
@@ -35,10 +40,10 @@ def transposed_before(op: Matmul, draft: Draft) -> Value | None:
         return None
     operands = [_swapped(op.left, draft) if op.transpose_left else op.left]
     operands += [_swapped(op.right, draft) if right else op.right, *op.operands[2:]]
-    return draft.emit("matmul", operands, transpose_right=op.transpose_right and not right)
+    return draft.like(operands, transpose_left=False, transpose_right=op.transpose_right and not right)
 
 
-@legalizes(Matmul)
+@legalizes(Matmul, integers=True)
 def equal_batches(op: Matmul, draft: Draft) -> Value | None:
     """Two computed tensors whose leading axes broadcast are repeated to the same ones."""
     batch = op.type.shape[:-2]
@@ -47,10 +52,10 @@ def equal_batches(op: Matmul, draft: Draft) -> Value | None:
     if all(value.shape[:-2] == batch for value in op.operands) or min(v.type.rank for v in op.operands) < 2:
         return None
     operands = [_repeated(value, batch, draft) for value in op.operands]
-    return draft.emit("matmul", operands, transpose_left=op.transpose_left, transpose_right=op.transpose_right)
+    return draft.like(operands)
 
 
-@legalizes(Matmul)
+@legalizes(Matmul, integers=True)
 def constant_batches(op: Matmul, draft: Draft) -> Value | None:
     """Constant matrices, one per batch: a product each, joined again."""
     weight, left = draft.constant(op.right), op.left
@@ -67,7 +72,7 @@ def constant_batches(op: Matmul, draft: Draft) -> Value | None:
         ends = (index + 1, *left.shape[-2:])
         rows = draft.emit("slice", [full], starts=(index, 0, 0), ends=ends, steps=(1, 1, 1))
         matrix = draft.weight(matrices[index].copy(), "weight")
-        product = draft.emit("matmul", [draft.reshape(rows, ends[1:]), matrix], transpose_right=op.transpose_right)
+        product = draft.like([draft.reshape(rows, ends[1:]), matrix])
         parts.append(draft.reshape(product, (1, *product.shape)))
     return draft.reshape(draft.emit("concat", parts, axis=0), op.type.shape)
 
@@ -87,6 +92,11 @@ def bias_after(op: Matmul, draft: Draft) -> Value | None:
         return None
     modes = {"transpose_left": op.transpose_left, "transpose_right": op.transpose_right}
     return draft.emit("add", [draft.emit("matmul", op.operands[:2], **modes), op.bias])
+
+
+def _finish(op: Matmul) -> dict[str, Any]:
+    """How integer sums become the result."""
+    return {"rshift": op.rshift, "mode": op.mode, "scale": op.scale}
 
 
 def _swapped(x: Value, draft: Draft) -> Value:

@@ -12,10 +12,10 @@ from bmcompiler.ops.pool import AvgPool, MaxPool, Pool
 from bmcompiler.passes.legalize_rules.base import Draft, legalizes
 
 
-@legalizes(MaxPool, AvgPool)
+@legalizes(MaxPool, AvgPool, integers=True)
 def strided_window_of_one(op: Pool, draft: Draft) -> Value | None:
     """Pooling with a 1x1 window selects elements: slice."""
-    if op.kernel != (1, 1) or any(op.pads):
+    if op.kernel != (1, 1) or any(op.pads) or _rounds(op):
         return None
     reach = ((count - 1) * step + 1 for count, step in zip(op.type.shape[2:], op.strides))
     ends, steps = (*op.input.shape[:2], *reach), (1, 1, *op.strides)
@@ -45,10 +45,10 @@ def border_means(op: AvgPool, draft: Draft) -> Value | None:
     return draft.reshape(draft.emit("scale", [flat, vector]), op.type.shape)
 
 
-@legalizes(MaxPool, AvgPool)
+@legalizes(MaxPool, AvgPool, integers=True)
 def rows_then_columns(op: Pool, draft: Draft) -> Value | None:
     """A window of rows and columns is a window of columns on the result of a window of rows."""
-    if min(op.kernel) == 1 or (isinstance(op, AvgPool) and not _uniform(op)):
+    if min(op.kernel) == 1 or (isinstance(op, AvgPool) and not _uniform(op)) or _rounds(op):
         return None
     kept = {"ceil_mode": op.ceil_mode, **({"count_include_pad": True} if isinstance(op, AvgPool) else {})}
     x = op.input
@@ -59,14 +59,14 @@ def rows_then_columns(op: Pool, draft: Draft) -> Value | None:
     return x
 
 
-@legalizes(MaxPool, AvgPool)
+@legalizes(MaxPool, AvgPool, integers=True)
 def windows_of_windows(op: Pool, draft: Draft) -> Value | None:
     """A long window without overlap is a window over windows, where its length has a divisor."""
     axis = 0 if op.kernel[0] > 1 else 1
     size, alone = op.kernel[axis], op.type.shape[2 + axis] == 1
     inner = next((d for d in range(isqrt(size), 1, -1) if size % d == 0), 1)
     plain = not any(op.pads) and not op.ceil_mode and op.kernel[1 - axis] == op.strides[1 - axis] == 1
-    if inner == 1 or not plain or op.taps() != (1, 1) or not (alone or op.strides[axis] == size):
+    if inner == 1 or not plain or _rounds(op) or op.taps() != (1, 1) or not (alone or op.strides[axis] == size):
         return None
     steps = [_only((length, length), axis) for length in (size // inner, inner)]
     x = op.input
@@ -78,14 +78,14 @@ def windows_of_windows(op: Pool, draft: Draft) -> Value | None:
     return x if x.shape == op.type.shape else None
 
 
-@legalizes(MaxPool)
+@legalizes(MaxPool, integers=True)
 def maximum_of_taps(op: MaxPool, draft: Draft) -> Value | None:
     """A dilated window along one axis: the maximum of one slice per tap."""
     axis = 0 if op.kernel[0] > 1 else 1
     dilation, taps = op.dilations[axis], op.kernel[axis]
     if dilation == 1 or op.kernel[1 - axis] > 1 or op.strides[1 - axis] > 1 or op.ceil_mode or any(_across(op, axis)):
         return None
-    x = draft.emit("pad", [op.input], pads=(0, 0, 0, 0, *op.pads), value=-np.inf) if any(op.pads) else op.input
+    x = draft.emit("pad", [op.input], pads=(0, 0, 0, 0, *op.pads), value=_outside(op)) if any(op.pads) else op.input
     count, stride = op.type.shape[2 + axis], op.strides[axis]
     best: Value | None = None
     for tap in range(taps):
@@ -97,15 +97,26 @@ def maximum_of_taps(op: MaxPool, draft: Draft) -> Value | None:
     return best
 
 
-@legalizes(MaxPool, AvgPool)
+@legalizes(MaxPool, AvgPool, integers=True)
 def padded_before(op: Pool, draft: Draft) -> Value | None:
     """Padding beyond the range of the instruction becomes an op of its own."""
-    if not any(op.pads) or op.ceil_mode or (isinstance(op, AvgPool) and not op.count_include_pad):
+    if not any(op.pads) or op.ceil_mode or (isinstance(op, AvgPool) and not op.count_include_pad) or _rounds(op):
         return None
-    value = 0.0 if isinstance(op, AvgPool) else -np.inf
-    x = draft.emit("pad", [op.input], pads=(0, 0, 0, 0, *op.pads), value=value)
+    x = draft.emit("pad", [op.input], pads=(0, 0, 0, 0, *op.pads), value=_outside(op))
     dilations = {name: getattr(op, name) for name in _dilations(op)}
     return draft.emit(op.opname, [x], kernel=op.kernel, strides=op.strides, **dilations)
+
+
+def _rounds(op: Pool) -> bool:
+    """Whether it is a mean of integers, which is scaled and rounded once."""
+    return isinstance(op, AvgPool) and op.type.is_integer
+
+
+def _outside(op: Pool) -> float:
+    """What padding counts as: 0 for a mean; for a maximum what never wins."""
+    if isinstance(op, AvgPool):
+        return 0.0
+    return float(np.iinfo(op.type.numpy).min) if op.type.is_integer else -np.inf
 
 
 def _reached(op: AvgPool) -> tuple[int, ...]:

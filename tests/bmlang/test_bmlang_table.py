@@ -1,4 +1,4 @@
-"""The table of operators: all of the seed's, with its parameters, and the element types that the seed allows."""
+"""The table of operators: all of the vendor's, with its parameters, and the element types that the vendor allows."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ HEADINGS = (Path(__file__).parent.parent / "data" / "bmlang" / "operators.txt").
 TODO = {"tile_v2", "space_to_batch_v2", "batch_to_space_v2", "nms_v2"}
 
 
-def test_all_headings_of_the_seed_are_operators() -> None:
+def test_all_headings_of_the_page_are_operators() -> None:
     assert len(HEADINGS) == 108
     assert list(TABLE) == HEADINGS
     assert all(callable(getattr(bmlang, name)) for name in HEADINGS)
     assert {row.name for row in TABLE.values() if row.todo} == TODO
 
 
-def test_classes_are_those_of_the_seed() -> None:
+def test_classes_are_those_of_the_page() -> None:
     found = {kind: {row.name for row in TABLE.values() if row.locality == kind} for kind in Locality}
     assert found[Locality.LIMITED] == {"cast", "tile", "broadcast", "extract", "concat", "pad", "reduce", "arg"}
     assert len(found[Locality.GLOBAL]) == 29
@@ -34,7 +34,7 @@ def test_classes_are_those_of_the_seed() -> None:
 
 
 @pytest.mark.parametrize("name", HEADINGS)
-def test_parameters_are_the_seeds_with_the_outputs_last(name: str) -> None:
+def test_parameters_are_the_vendors_with_the_outputs_last(name: str) -> None:
     row = TABLE[name]
     shown = inspect.signature(getattr(bmlang, name)).parameters
     assert set(shown) == {parameter.name for parameter in row.parameters}
@@ -43,7 +43,7 @@ def test_parameters_are_the_seeds_with_the_outputs_last(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in HEADINGS if name != "constdata"])
 def test_both_call_styles_give_the_same(name: str) -> None:
-    """Outputs in the seed's place, at the end, by name, or left out."""
+    """Outputs in the vendor's place, at the end, by name, or left out."""
     row = TABLE[name]
     with bmlang.init(COMPUTE_CPU, "BM1684"):
         variant = variants(row)[0]
@@ -71,7 +71,7 @@ def check(want: list[object], got: object) -> None:
 
 @pytest.mark.parametrize("chip", CHIPS)
 @pytest.mark.parametrize("name", [name for name in HEADINGS if name != "constdata"])
-def test_element_types_are_taken_exactly_where_the_seed_says(name: str, chip: str) -> None:
+def test_element_types_are_taken_exactly_where_the_page_says(name: str, chip: str) -> None:
     """Every choice of types of inputs and outputs: computed, or refused with one sentence that names the operator."""
     row, rng = TABLE[name], np.random.default_rng(0)
     taken = 0
@@ -98,7 +98,7 @@ def test_element_types_are_taken_exactly_where_the_seed_says(name: str, chip: st
 
 
 @pytest.mark.parametrize("chip", CHIPS)
-def test_constdata_takes_the_types_of_the_seed(chip: str) -> None:
+def test_constdata_takes_the_types_of_the_page(chip: str) -> None:
     with bmlang.init(COMPUTE_CPU, chip):
         for dtype in (FLOAT32, INT8):
             tensor = Tensor(dtype=dtype, data=[1, 2])

@@ -9,7 +9,7 @@
 
 Computation calls return a handle for `bmk1880_add_dependency`. Differences from C: acquire returns the bytes, cleanup
 and free need no memory management, and a broken constraint raises `EncodingError` instead of aborting. `tl_alloc`
-returns None when a tensor does not fit. `bmk1880_cpu_op` adds CPU records, which the seed's chapter does not name.
+returns None when a tensor does not fit. `bmk1880_cpu_op` adds CPU records, which the vendor's chapter does not name.
 """
 
 from bmcompiler.backends.bm1880.bmkernel.arithmetic import (

@@ -104,7 +104,7 @@ class bmk1880_add_const_param_t:
 class bmk1880_arith_shift_param_t:
     """16-bit signed a shifted LEFT by positive bits (wrapping), right with floor by negative ones; bits are -16..16.
 
-    The seed text says the opposite direction; the measured one wins (bm1880.md 8.2).
+    The vendor's text says the opposite direction; the measured one wins (bm1880.md 8.2).
     """
 
     res_high: tensor_lmem

@@ -1,4 +1,4 @@
-"""The kernel context: collects command records and hands out local memory (seed: BMKernel Library, System API)."""
+"""The kernel context: collects command records and hands out local memory (vendor: BMKernel library, System API)."""
 # ruff: noqa: N801
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The examples that the seed prints, with its slips put right (bmlang.md 6)."""
+"""The examples that the vendor's page prints, with its slips put right (bmlang.md 6)."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_stride_add() -> None:
 
 
 def test_sort_descends_where_it_is_told_to() -> None:
-    """The seed's text has it the other way round for sort than for topk (bmlang.md 6, row 1)."""
+    """The vendor's text has it the other way round for sort than for topk (bmlang.md 6, row 1)."""
     gives(bmlang.sort(real([3, 1, 2]))[0], [1, 2, 3])
     values, places = bmlang.sort(real([3, 1, 2]), descending=True)
     gives(values, [3, 2, 1])
@@ -128,7 +128,7 @@ def test_a_table_is_read_by_the_bits_of_the_index() -> None:
     gives(bmlang.lut(Tensor(data=np.array([-1, -128, 0, 127], np.int8)), table), [255, 128, 0, 127])
 
 
-def test_rounding_shift_is_the_seeds_formula() -> None:
+def test_rounding_shift_is_the_vendors_formula() -> None:
     x = Tensor(data=np.array([-6, -5, 5, 6, 7], np.int16))
     gives(bmlang.round_rshifts(x, 2), [-1, -1, 1, 2, 2])
     gives(bmlang.arith_rshifts(x, 2), [-2, -2, 1, 1, 1])
