@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from bmcompiler.backends.bm1684.builder import CommandBuilder
 from bmcompiler.backends.bm1684.chip import local_address
 from bmcompiler.backends.bm1684.isa import DataFormat, Direction, Eu, Function, Precision, Task
-from bmcompiler.backends.bm1684.ordered import ordered_product
 from bmcompiler.backends.lanes.windows import Window
 from bmcompiler.numeric import fp32
+from bmcompiler.numeric.ordered import ordered_product
 from bmcompiler.runtime.simulator.bm1684 import Machine, compile_plan
 from bmcompiler.runtime.simulator.bm1684.windows import area_multiplier, float_convolution
 

@@ -23,7 +23,6 @@ from bmcompiler.backends.bm1684.instructions.matrix import (
     store_matrix,
 )
 from bmcompiler.backends.bm1684.instructions.matrix import product as multiply_matrices
-from bmcompiler.backends.bm1684.ordered import ordered_product
 from bmcompiler.backends.bm1684.packed.int_matmul import IntMatmulKernel
 from bmcompiler.backends.lanes.kernels.base import LocalKernel, is_activation, is_constant
 from bmcompiler.backends.lanes.kernels.forms import FormsKernel
@@ -32,6 +31,7 @@ from bmcompiler.backends.lanes.kernels.product import Product, product_of
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.numeric.fp32 import FloatArray, add
+from bmcompiler.numeric.ordered import ordered_product
 from bmcompiler.ops.nn import Matmul
 from bmcompiler.target import rule
 

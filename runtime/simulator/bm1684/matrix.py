@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.chip import aligned_strides
 from bmcompiler.backends.bm1684.isa import Eu, Precision
-from bmcompiler.backends.bm1684.ordered import ordered_product
 from bmcompiler.errors import SimulatorError
 from bmcompiler.numeric import fp32
 from bmcompiler.numeric.arith import matmul
+from bmcompiler.numeric.ordered import ordered_product
 from bmcompiler.runtime.simulator.bm1684.operands import FP32, Operands, Reader, integer_dtype
 from bmcompiler.runtime.simulator.memory import IntArray, Tensor
 from bmcompiler.runtime.simulator.plan import Step

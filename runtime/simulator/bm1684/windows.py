@@ -24,30 +24,11 @@ from bmcompiler.runtime.simulator.bm1684.operands import (
     integer_dtype,
     register_strides,
 )
-from bmcompiler.runtime.simulator.machine import Fields
 from bmcompiler.runtime.simulator.memory import IntArray
 from bmcompiler.runtime.simulator.plan import Step
+from bmcompiler.runtime.simulator.windows import window_of
 
 _BYTE_RANGE = 255
-
-
-def window_of(f: Fields) -> Window:
-    """Geometry from the fields. Raises SimulatorError when the result reads beyond the padded input."""
-    window = Window(
-        (f["opd1_h"], f["opd1_w"]),
-        (f["res_op_y_str"], f["res_op_x_str"]),
-        (f["opd1_y_ins0"] + 1, f["opd1_x_ins0"] + 1),
-        (f["opd0_y_ins0"] + 1, f["opd0_x_ins0"] + 1),
-        (f["opd0_up_pad"], f["opd0_lf_pad"]),
-        (f["opd0_dn_pad"], f["opd0_rt_pad"]),
-        (f["res0_h"], f["res0_w"]),
-    )
-    if min(*window.kernel, *window.stride) < 1:
-        raise SimulatorError(f"kernel {window.kernel} and stride {window.stride} must be positive")
-    have = window.padded((f["opd0_h"], f["opd0_w"]))
-    if any(need > size for need, size in zip(window.reach, have)):
-        raise SimulatorError(f"result {window.out} reads {window.reach} of a padded input of {have} pixels")
-    return window
 
 
 def _input(ops: Operands, channels: int, dtype: np.dtype[Any]) -> Packed:
