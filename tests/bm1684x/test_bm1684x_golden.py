@@ -61,3 +61,8 @@ def test_transfer_leaves_all_memory_as_recorded(chips: tuple[Chip, Chip], case: 
 @pytest.mark.parametrize("case", cases("vector"), ids=str)
 def test_vector_command_leaves_all_memory_as_recorded(chips: tuple[Chip, Chip], case: Case) -> None:
     _check(chips, case)
+
+
+@pytest.mark.parametrize("case", cases("cube"), ids=str)
+def test_cube_command_leaves_all_memory_as_recorded(chips: tuple[Chip, Chip], case: Case) -> None:
+    _check(chips, case)
