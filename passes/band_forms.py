@@ -22,7 +22,7 @@ _SPARE = 0.15
 
 
 @dataclass(frozen=True)
-class Form:
+class BandForm:
     """An op on bands.
 
     Attributes:
@@ -70,7 +70,7 @@ def best_rows(height: int, bands: int) -> int:
     return best
 
 
-def band_form(op: TensorOp, bands: int) -> Form | None:
+def band_form(op: TensorOp, bands: int) -> BandForm | None:
     """The form of an op whose result is one image of several rows, None where there is none."""
     if len(op.results) != 1 or op.type.rank != 4 or op.type.shape[0] != 1 or op.type.shape[2] < _LEAST_ROWS:
         return None
@@ -89,17 +89,17 @@ def band_form(op: TensorOp, bands: int) -> Form | None:
     return _pointwise(op, bands) if op.pointwise or isinstance(op, Prelu) else None
 
 
-def _pointwise(op: TensorOp, bands: int) -> Form | None:
+def _pointwise(op: TensorOp, bands: int) -> BandForm | None:
     """The first operand is bands; the others are tables."""
     tables = all(map(is_weight, op.operands[1:])) and op.operands[0].shape == op.type.shape
-    return Form(op.type.shape[2], bands, (0,)) if tables and not is_weight(op.operands[0]) else None
+    return BandForm(op.type.shape[2], bands, (0,)) if tables and not is_weight(op.operands[0]) else None
 
 
-def _broadcast(op: TensorOp, bands: int) -> Form | None:
+def _broadcast(op: TensorOp, bands: int) -> BandForm | None:
     """Operands of the shape of the result are bands; the others repeat along images and rows."""
     read = tuple(i for i, v in enumerate(op.operands) if v.shape == op.type.shape and not is_weight(v))
     rest = [value for i, value in enumerate(op.operands) if i not in read]
-    return Form(op.type.shape[2], bands, read) if read and all(map(_repeats, rest)) else None
+    return BandForm(op.type.shape[2], bands, read) if read and all(map(_repeats, rest)) else None
 
 
 def _repeats(value: Value) -> bool:
@@ -108,17 +108,17 @@ def _repeats(value: Value) -> bool:
     return (n, h) == (1, 1)
 
 
-def _concat(op: Concat, bands: int) -> Form | None:
+def _concat(op: Concat, bands: int) -> BandForm | None:
     if op.axis % 4 != 1 or any(map(is_weight, op.operands)):
         return None
-    return Form(op.type.shape[2], bands, tuple(range(len(op.operands))))
+    return BandForm(op.type.shape[2], bands, tuple(range(len(op.operands))))
 
 
-def _upsample(op: Upsample, bands: int) -> Form:
-    return Form(op.type.shape[2], bands, (0,), 1, op.scale[0])
+def _upsample(op: Upsample, bands: int) -> BandForm:
+    return BandForm(op.type.shape[2], bands, (0,), 1, op.scale[0])
 
 
-def _conv(op: Conv, bands: int) -> Form | None:
+def _conv(op: Conv, bands: int) -> BandForm | None:
     if not all(map(is_weight, op.operands[1:])):
         return None
     reach = op.dilations[0] * (op.weight.shape[2] - 1)
@@ -126,17 +126,17 @@ def _conv(op: Conv, bands: int) -> Form | None:
     return _sliding(op, bands, reach, fill, {"pads": (0, 0, *op.pads[2:])})
 
 
-def _sliding(op: Conv | Pool, bands: int, reach: int, fill: int, changes: dict[str, Any]) -> Form | None:
+def _sliding(op: Conv | Pool, bands: int, reach: int, fill: int, changes: dict[str, Any]) -> BandForm | None:
     """Windows that reach over `reach` rows beyond their first."""
     top, stride = op.pads[0], op.strides[0]
     if top > reach or op.operands[0].shape[2] < _LEAST_ROWS:
         return None
     bottom = max(0, reach + 1 - stride - top)
     below = (op.type.shape[2] - 1) * stride - top + reach >= op.operands[0].shape[2]
-    return Form(op.type.shape[2], bands, (0,), stride, 1, top, bottom, fill, changes, below)
+    return BandForm(op.type.shape[2], bands, (0,), stride, 1, top, bottom, fill, changes, below)
 
 
-def _deconv(op: Deconv, bands: int) -> Form | None:
+def _deconv(op: Deconv, bands: int) -> BandForm | None:
     """Of the rows that the bands with their neighbours make, pads cut away what belongs to other bands."""
     top, stride, reach = op.pads[0], op.strides[0], op.dilations[0] * (op.weight.shape[2] - 1)
     height = op.input.shape[2]
@@ -146,10 +146,10 @@ def _deconv(op: Deconv, bands: int) -> Form | None:
         return None
     changes = {"pads": (*cut, *op.pads[2:]), "output_pads": (0, op.output_pads[1])}
     outside = (op.type.shape[2] - 1 + top) // stride >= height
-    return Form(op.type.shape[2], bands, (0,), 1, stride, above, below, 0, changes, outside)
+    return BandForm(op.type.shape[2], bands, (0,), 1, stride, above, below, 0, changes, outside)
 
 
-def _pool(op: Pool, bands: int) -> Form | None:
+def _pool(op: Pool, bands: int) -> BandForm | None:
     _, _, left, right = op.pads
     if op.ceil_mode:  # what the last windows see beyond the padding becomes padding
         taps = op.taps()[1] * (op.kernel[1] - 1) + 1

@@ -10,7 +10,7 @@ from bmcompiler.codegen.rows import macs
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ir.keys import MACS, PLACE_CPU, TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.band_forms import Form, band_form
+from bmcompiler.passes.band_forms import BandForm, band_form
 from bmcompiler.passes.rewriting import hand_name, make, rebuild
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.target import Target, unsupported_reason
@@ -116,7 +116,7 @@ class _Draft:
         form = self._form(cast(TensorOp, user))
         return all(index in form.operands for index, read in enumerate(user.operands) if read is value)
 
-    def _form(self, op: TensorOp) -> Form:
+    def _form(self, op: TensorOp) -> BandForm:
         form = band_form(op, self.target.image_slots(_BYTES))
         assert form is not None
         return form
@@ -137,7 +137,7 @@ class _Draft:
         fresh.append(banded)
         self._bands[op.result] = banded.result
 
-    def _supply(self, op: TensorOp, value: Value, form: Form, rows: int, fresh: list[TensorOp]) -> Value:
+    def _supply(self, op: TensorOp, value: Value, form: BandForm, rows: int, fresh: list[TensorOp]) -> Value:
         """The bands of a value that an op with results of `rows` rows reads."""
         wanted = {"rows": form.rows_read(rows), "top": form.top, "bottom": form.bottom}
         bands = self._bands.get(value)

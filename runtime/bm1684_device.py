@@ -17,7 +17,7 @@ from bmcompiler.bmodel.bm168x import (
 )
 from bmcompiler.codegen.cpu_segment import bind_segment
 from bmcompiler.errors import SimulatorError, UnsupportedError
-from bmcompiler.runtime.devices import Array, Device, Program
+from bmcompiler.runtime.devices import Array, Device, LoadedProgram
 from bmcompiler.runtime.simulated import Bytes, SharedChip, SimulatedProgram, Step
 from bmcompiler.runtime.simulator.bm1684.gdma import Relocation
 from bmcompiler.runtime.simulator.bm1684.memory import Machine, local_memory
@@ -37,7 +37,7 @@ class Bm1684Device(Device):
         super().__init__(index)
         self.fast = fast
 
-    def load(self, model: BModel) -> list[Program]:
+    def load(self, model: BModel) -> list[LoadedProgram]:
         if not isinstance(model, Bm168xModel) or model.target != "bm1684":
             raise UnsupportedError(f"a bm1684 device cannot run models for {model.target}")
         # as in the vendor's model: programs of its compiler may read local memory unwritten

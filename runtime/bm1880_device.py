@@ -5,7 +5,7 @@ from __future__ import annotations
 from bmcompiler.bmodel import BModel, Buffer
 from bmcompiler.bmodel.bm1880 import Bm1880Model, Command
 from bmcompiler.errors import UnsupportedError
-from bmcompiler.runtime.devices import Device, Program
+from bmcompiler.runtime.devices import Device, LoadedProgram
 from bmcompiler.runtime.simulated import Bytes, SharedChip, SimulatedProgram, Step
 from bmcompiler.runtime.simulator.bm1880.memory import LocalMemory, Machine
 from bmcompiler.runtime.simulator.bm1880.plan import compile_plan
@@ -17,7 +17,7 @@ FIRST_ADDRESS = 0x2800000
 class Bm1880Device(Device):
     """Runs models of the chip."""
 
-    def load(self, model: BModel) -> list[Program]:
+    def load(self, model: BModel) -> list[LoadedProgram]:
         if not isinstance(model, Bm1880Model):
             raise UnsupportedError(f"a bm1880 device cannot run models for {model.target}")
         chip = SharedChip(LocalMemory())

@@ -20,7 +20,7 @@ MAX_DEVICES = 8  # bm1880.md 13
 Array = NDArray[Any]
 
 
-class Program(ABC):
+class LoadedProgram(ABC):
     """One program of a loaded model: a fixed set of input shapes."""
 
     inputs: tuple[TensorInfo, ...]
@@ -51,7 +51,7 @@ class Device(ABC):
         self.index = index
 
     @abstractmethod
-    def load(self, model: BModel) -> list[Program]:
+    def load(self, model: BModel) -> list[LoadedProgram]:
         """All programs of a model, in file order. Raises UnsupportedError for a model of another chip."""
 
 

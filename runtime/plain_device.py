@@ -14,7 +14,7 @@ from bmcompiler.codegen.cpu_segment import bind_segment
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.instructions.isa import Format
 from bmcompiler.plugins.registry import plugin_code
-from bmcompiler.runtime.devices import Device, Program
+from bmcompiler.runtime.devices import Device, LoadedProgram
 from bmcompiler.runtime.simulated import Bytes, SharedChip, SimulatedProgram, Step
 from bmcompiler.runtime.simulator.machine import Fields, Machine
 from bmcompiler.runtime.simulator.memory import LaneMemory
@@ -33,7 +33,7 @@ class PlainDevice(Device):
     def step(machine: Machine, engine: int, fields: Fields) -> Step:
         """What a command does, bound to the memories of `machine`. Raises SimulatorError."""
 
-    def load(self, model: BModel) -> list[Program]:
+    def load(self, model: BModel) -> list[LoadedProgram]:
         if not isinstance(model, self.kind):
             raise UnsupportedError(f"a {self.kind.container} device cannot run models for {model.target}")
         chip = SharedChip(LaneMemory(self.chip.lanes, self.chip.lmem_size))

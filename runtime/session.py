@@ -16,7 +16,7 @@ from bmcompiler.errors import BMError, RuntimeUseError
 from bmcompiler.inputs.source import Samples
 from bmcompiler.numeric import quant_modes
 from bmcompiler.numeric.arith import dequantize, quantize_real
-from bmcompiler.runtime.devices import Device, Program, open_device
+from bmcompiler.runtime.devices import Device, LoadedProgram, open_device
 
 Array = NDArray[Any]
 
@@ -109,7 +109,7 @@ class Session:
             if name not in self._names:
                 raise RuntimeUseError(f"the model has no input '{name}'", remedy=f"pass exactly: {wanted}")
 
-    def _choose(self, shapes: Sequence[tuple[int, ...]]) -> tuple[Program, int]:
+    def _choose(self, shapes: Sequence[tuple[int, ...]]) -> tuple[LoadedProgram, int]:
         """The program to run and the number of samples given.
 
         An exact match of shapes wins; else the largest compiled batch that the samples fill, else the smallest batch.
@@ -140,7 +140,7 @@ class Session:
         return f"input shapes {given} do not fit the model, which takes {known}{more} (any number of samples)"
 
 
-def _programs(model: BModel, device: Device) -> Sequence[Program]:
+def _programs(model: BModel, device: Device) -> Sequence[LoadedProgram]:
     """The programs on the device, all of whose tensors can be passed."""
     programs = device.load(model)
     if not programs:
@@ -157,11 +157,11 @@ def _input_names(inputs: Sequence[TensorInfo]) -> tuple[str, ...]:
     return tuple(info.name or ("input" if index == 0 else f"input{index}") for index, info in enumerate(inputs))
 
 
-def _batch(program: Program) -> int:
+def _batch(program: LoadedProgram) -> int:
     return program.inputs[0].shape[0]
 
 
-def _fits_but_for_batch(program: Program, shapes: Sequence[tuple[int, ...]]) -> bool:
+def _fits_but_for_batch(program: LoadedProgram, shapes: Sequence[tuple[int, ...]]) -> bool:
     compiled = [info.shape for info in program.inputs]
     return (
         all(len(a) == len(b) and a[1:] == b[1:] for a, b in zip(compiled, shapes))
@@ -224,7 +224,7 @@ def _from_device(info: TensorInfo, value: Array) -> Array:
 
 
 def _in_steps(
-    program: Program, values: Sequence[Array | Samples], batch: int, progress: Callable[[range], Iterable[int]]
+    program: LoadedProgram, values: Sequence[Array | Samples], batch: int, progress: Callable[[range], Iterable[int]]
 ) -> list[Array]:
     compiled = _batch(program)
     axes = [] if batch == compiled else [_batch_axis(info, compiled) for info in program.outputs]

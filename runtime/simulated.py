@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bmcompiler.bmodel import Buffer, TensorInfo
 from bmcompiler.chip import align_up
 from bmcompiler.errors import RuntimeUseError
-from bmcompiler.runtime.devices import Array, Program
+from bmcompiler.runtime.devices import Array, LoadedProgram
 from bmcompiler.runtime.simulator.memory import GlobalMemory
 
 Bytes = NDArray[np.uint8]
@@ -29,7 +29,7 @@ class SharedChip(Generic[M]):
         self.local, self.lock = local, Lock()
 
 
-class SimulatedProgram(Program, Generic[M]):
+class SimulatedProgram(LoadedProgram, Generic[M]):
     """A program with memory of its own, which is allocated, and its commands decoded, at the first run.
 
     Args:

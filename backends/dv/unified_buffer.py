@@ -14,7 +14,7 @@ _GROUP = 8  # channels that lie together
 _SMALL = 8  # channels up to which a convolution streams its input
 
 
-class Tiling(NamedTuple):
+class MapTiling(NamedTuple):
     """Vertical strips in which the device works on a map.
 
     `tiles` is 0 where even single columns do not fit; the bytes are then those of the last attempt.
@@ -46,7 +46,7 @@ def tile_conv(
     *,
     deconv: bool = False,
     lrn: bool = False,
-) -> Tiling:
+) -> MapTiling:
     """Tiles of a convolution (not depthwise) or of LRN: the fewest whose strips fit the unified buffer.
 
     Args:
@@ -61,7 +61,7 @@ def tile_conv(
         else Pair(odd_square(kernel), odd_square(kernel))
     )
     if not lrn and not dilated and c <= _SMALL and m <= _SMALL:
-        return Tiling(1, 0, 0)
+        return MapTiling(1, 0, 0)
     streams = not lrn and not dilated and c <= _SMALL
     room = (ub_size >> 10) * 512
     oh = conv_out(h, span.y, pads.top, pads.bottom, stride.y, deconv)
@@ -75,16 +75,16 @@ def tile_conv(
     for tiles in range(1, w + 1):
         into, out = need(tiles)
         if into + out <= room:
-            return Tiling(tiles, 2 * into, 2 * out)
-    return Tiling(0, 2 * into, 2 * out)
+            return MapTiling(tiles, 2 * into, 2 * out)
+    return MapTiling(0, 2 * into, 2 * out)
 
 
-def tile_lrn(extent: Extent, ub_size: int) -> Tiling:
+def tile_lrn(extent: Extent, ub_size: int) -> MapTiling:
     """Tiles of a local response normalisation."""
     return tile_conv(extent, extent.c, ONE, NO_PADS, ONE, ONE, ub_size, lrn=True)
 
 
-def tile_run(extent: Extent, run: Run, ub_size: int) -> Tiling:
+def tile_run(extent: Extent, run: Run, ub_size: int) -> MapTiling:
     """Tiles of a run alone in its command; inside a multi-run command a run must need 1."""
     if run.has_conv and not run.is_depthwise:
         return tile_conv(
@@ -93,10 +93,10 @@ def tile_run(extent: Extent, run: Run, ub_size: int) -> Tiling:
     if run.has_lrn:
         return tile_lrn(extent, ub_size)
     if run.pool_enable == Pool.NONE:
-        return Tiling(1, 0, 0)
+        return MapTiling(1, 0, 0)
     elements = extent.w * extent.h * min(_GROUP, extent.c)
     tiles = next((t for t in range(1, extent.w + 1) if elements // t <= _TILE_ELEMENTS), 0)
-    return Tiling(tiles, 0, 0)
+    return MapTiling(tiles, 0, 0)
 
 
 def chain_need(command: ConvCommand) -> int:

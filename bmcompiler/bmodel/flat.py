@@ -43,7 +43,7 @@ class FlatError(ValueError):
 
 
 @dataclass(frozen=True)
-class Field:
+class SchemaField:
     """A field of a table or struct; its number is its place. `kind`: a scalar, "string", a struct or a table."""
 
     name: str
@@ -57,8 +57,8 @@ class Field:
 class Schema:
     """Tables and structs by name; tables must not contain themselves, so that reading ends."""
 
-    tables: dict[str, tuple[Field, ...]]
-    structs: dict[str, tuple[Field, ...]]
+    tables: dict[str, tuple[SchemaField, ...]]
+    structs: dict[str, tuple[SchemaField, ...]]
     root: str
 
     def layout(self, kind: str) -> struct.Struct:
@@ -78,7 +78,7 @@ _FIELD = re.compile(r"(\w+)\s*:\s*(\[?)(\w+)\]?\s*(?:=\s*([-\d.]+))?\s*(\(requir
 def parse_schema(text: str) -> Schema:
     """The tables of a schema text (.fbs): tables and structs of scalars, strings, vectors and other tables."""
     text = re.sub(r"//[^\n]*", "", text)
-    found: dict[str, dict[str, tuple[Field, ...]]] = {"table": {}, "struct": {}}
+    found: dict[str, dict[str, tuple[SchemaField, ...]]] = {"table": {}, "struct": {}}
     for word, name, body in _BLOCK.findall(text):
         fields = [_FIELD.fullmatch(line.strip()) for line in body.split(";") if line.strip()]
         found[word][name] = tuple(_field(match) for match in fields)
@@ -88,12 +88,12 @@ def parse_schema(text: str) -> Schema:
     return Schema(found["table"], found["struct"], root[1])
 
 
-def _field(match: re.Match[str] | None) -> Field:
+def _field(match: re.Match[str] | None) -> SchemaField:
     if match is None:
         raise ValueError("a field of the schema cannot be read")
     name, vector, kind, default, required = match.groups()
     number = float(default or 0) if kind == "float32" else int(default or 0)
-    return Field(name, kind, bool(vector), number, bool(required))
+    return SchemaField(name, kind, bool(vector), number, bool(required))
 
 
 class Reader:
@@ -150,7 +150,7 @@ class Reader:
                 raise FlatError(f"{name} lacks its {field.name}")
         return values
 
-    def _value(self, where: str, field: Field, table: int, slot: int, length: int) -> Any:
+    def _value(self, where: str, field: SchemaField, table: int, slot: int, length: int) -> Any:
         inline = self._schema.inline(field.kind) and not field.vector
         width = self._schema.layout(field.kind).size if inline else 4
         if slot + width > length:
@@ -239,7 +239,7 @@ class Writer:
                 self._builder.PrependStructSlot(slot, self._fixed(f"{name}.{field.name}", field.kind, value), 0)
         return int(self._builder.EndObject())
 
-    def _child(self, where: str, field: Field, value: Any) -> int:
+    def _child(self, where: str, field: SchemaField, value: Any) -> int:
         if not field.vector:
             return self._single(field.kind, value)
         if field.kind == "uint8":

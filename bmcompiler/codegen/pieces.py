@@ -9,7 +9,7 @@ from math import prod
 
 import numpy as np
 
-from bmcompiler.codegen.runs import Run, runs
+from bmcompiler.codegen.runs import IndexRun, runs
 from bmcompiler.codegen.strided_copy import Dim
 from bmcompiler.ir import Value
 from bmcompiler.ops.shape import Concat, Permute, Split
@@ -105,10 +105,10 @@ def selected_pieces(
                 yield Fill(target, at + first, [Dim(hi - lo, 0, d) for (lo, hi), d in zip(box, outside)])
 
 
-def _moved(found: list[Run], source: int, target: int) -> list[Run]:
+def _moved(found: list[IndexRun], source: int, target: int) -> list[IndexRun]:
     """Runs of indices of an axis as runs of elements; the strides of the axis are given."""
     return [
-        Run(
+        IndexRun(
             run.at * target,
             run.start * source,
             tuple(Dim(dim.size, dim.src * source, dim.dst * target) for dim in run.axes),

@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from bmcompiler.codegen.groups.regions import LocalCopier, inside, whole_of
-from bmcompiler.codegen.groups.slices import Unit
+from bmcompiler.codegen.groups.slices import GroupUnit
 from bmcompiler.codegen.groups.steps import AHEAD, NEVER, Copy, LiveRange, Residency, Slot, Step
 from bmcompiler.codegen.groups.uses import Uses
 from bmcompiler.codegen.memory import Lifetime, pack, root_of
@@ -47,7 +47,7 @@ class _NoRoom(Exception):  # noqa: N818
 
 
 def plan_residency(
-    units: Sequence[Unit],
+    units: Sequence[GroupUnit],
     blocks: Callable[[Operation], bool],
     read_elsewhere: Callable[[Value], bool],
     tiler: Tiler,
@@ -76,15 +76,15 @@ def plan_residency(
     return None
 
 
-def whole_units(ops: Sequence[Operation], work_of: Callable[[Operation], TileWork | None]) -> list[Unit]:
+def whole_units(ops: Sequence[Operation], work_of: Callable[[Operation], TileWork | None]) -> list[GroupUnit]:
     """Every op as a unit of its own."""
-    return [Unit(op, None, work_of(op), number) for number, op in enumerate(ops)]
+    return [GroupUnit(op, None, work_of(op), number) for number, op in enumerate(ops)]
 
 
 class _Planner:
     def __init__(
         self,
-        units: Sequence[Unit],
+        units: Sequence[GroupUnit],
         blocks: Callable[[Operation], bool],
         read_elsewhere: Callable[[Value], bool],
         tiler: Tiler,
@@ -102,7 +102,7 @@ class _Planner:
         made = {value for unit in units for value in unit.op.results}
         self.in_global = self.uses.in_global | set(filter(read_elsewhere, made))
 
-    def _fitting(self, unit: Unit) -> TileWork | None:
+    def _fitting(self, unit: GroupUnit) -> TileWork | None:
         work = unit.work
         if work is None or unit.box is not None:
             return work and _keyed(unit, work)
@@ -340,7 +340,7 @@ class _Planner:
         return need
 
 
-def _keyed(unit: Unit, work: TileWork) -> TileWork:
+def _keyed(unit: GroupUnit, work: TileWork) -> TileWork:
     """The work with a name for each of its coefficients, by which the next slices find them."""
     box = unit.box
     if box is None:

@@ -13,7 +13,7 @@ _MOST_PHASES = 64
 
 
 @dataclass(frozen=True)
-class Run:
+class IndexRun:
     """Position at + sum(i * axis.dst) takes the element at index start + sum(i * axis.src), over all axes."""
 
     at: int
@@ -26,7 +26,7 @@ class Run:
         return prod(axis.size for axis in self.axes if min(axis.src, axis.dst) < 0)
 
 
-def runs(indices: np.ndarray, positions: np.ndarray | None = None) -> list[Run]:
+def runs(indices: np.ndarray, positions: np.ndarray | None = None) -> list[IndexRun]:
     """Runs that take `indices` to `positions` (0, 1, 2, ... if absent), both lists of whole numbers.
 
     1. neighbours with one distance join, then runs of one form with one distance, and so on (repetition, upsampling,
@@ -42,7 +42,7 @@ def runs(indices: np.ndarray, positions: np.ndarray | None = None) -> list[Run]:
     return min(nested, apart, key=lambda found: sum(run.copies for run in found))
 
 
-def _nested(indices: np.ndarray, places: np.ndarray) -> list[Run]:
+def _nested(indices: np.ndarray, places: np.ndarray) -> list[IndexRun]:
     """Rule 1."""
     found = _rows(indices, places)
     while True:
@@ -52,11 +52,11 @@ def _nested(indices: np.ndarray, places: np.ndarray) -> list[Run]:
         found = joined
 
 
-def _rows(indices: np.ndarray, places: np.ndarray) -> list[Run]:
+def _rows(indices: np.ndarray, places: np.ndarray) -> list[IndexRun]:
     """What `_joined` makes of single elements."""
     steps = np.stack([np.diff(indices), np.diff(places)])
     ends = [*(np.flatnonzero((steps[:, 1:] != steps[:, :-1]).any(axis=0)) + 1).tolist(), steps.shape[1]]
-    out: list[Run] = []
+    out: list[IndexRun] = []
     first = segment = 0
     while first < indices.size:
         while segment + 1 < len(ends) and ends[segment] <= first:
@@ -65,14 +65,14 @@ def _rows(indices: np.ndarray, places: np.ndarray) -> list[Run]:
         step = steps[:, first].tolist() if count > 1 else (0, 0)
         if (count == 2 or min(step) < 0) and segment + 1 < len(ends) and ends[segment + 1] - ends[segment] > 1:
             count -= 1  # the last one begins a longer row, or one that need not be looped over
-        out.append(Run(int(places[first]), int(indices[first]), (Dim(count, *step),) if count > 1 else ()))
+        out.append(IndexRun(int(places[first]), int(indices[first]), (Dim(count, *step),) if count > 1 else ()))
         first += count
     return out
 
 
-def _joined(found: list[Run]) -> list[Run]:
+def _joined(found: list[IndexRun]) -> list[IndexRun]:
     """Neighbours of one form and one distance as one run. Two do not join where the second begins a longer row."""
-    out: list[Run] = []
+    out: list[IndexRun] = []
     first = 0
     while first < len(found):
         step = _step(found, first)
@@ -82,12 +82,12 @@ def _joined(found: list[Run]) -> list[Run]:
         if count == 2 and (later := _step(found, first + 1)) is not None and later == _step(found, first + 2):
             count = 1
         run = found[first]
-        out.append(run if count == 1 or step is None else Run(run.at, run.start, (Dim(count, *step), *run.axes)))
+        out.append(run if count == 1 or step is None else IndexRun(run.at, run.start, (Dim(count, *step), *run.axes)))
         first += count
     return out
 
 
-def _step(found: list[Run], i: int) -> tuple[int, int] | None:
+def _step(found: list[IndexRun], i: int) -> tuple[int, int] | None:
     """Distance (source, position) of run i to the next, None when their forms differ."""
     if i + 1 >= len(found) or found[i].axes != found[i + 1].axes:
         return None

@@ -10,7 +10,7 @@ from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.hazards import Range
 from bmcompiler.codegen.kernels import LocalKernel, activation_in, activation_out
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
-from bmcompiler.codegen.window import Slide, WindowAxis, slide, window_axes
+from bmcompiler.codegen.window import AxisSlide, WindowAxis, slide, window_axes
 from bmcompiler.ir import Value
 from bmcompiler.ops.nn import Convolution
 from bmcompiler.ops.pool import Pool
@@ -81,7 +81,7 @@ class SlidingKernel(TileKernel[OpT]):
         """Channels of the input that `box` reads: its own."""
         return box[1]
 
-    def slide(self, op: OpT, box: Box) -> Slide:
+    def slide(self, op: OpT, box: Box) -> AxisSlide:
         """Rows and columns that `box` reads."""
         return slide(self.windows(op), box)
 

@@ -74,7 +74,7 @@ class WindowAxis:
         return max(1, min(self.limit, (inputs - window) * (self.insert + 1) // self.stride + 1))
 
 
-class Slide(NamedTuple):
+class AxisSlide(NamedTuple):
     """What a box of results reads along h and along w."""
 
     rows: Need
@@ -90,10 +90,10 @@ class Slide(NamedTuple):
         return self.rows.before, self.rows.after, self.columns.before, self.columns.after
 
 
-def slide(axes: Sequence[WindowAxis], box: Box) -> Slide:
+def slide(axes: Sequence[WindowAxis], box: Box) -> AxisSlide:
     """What `box` (n, c, h, w) of the results reads."""
     rows, columns = (axis.need(*interval) for axis, interval in zip(axes, box[2:]))
-    return Slide(rows, columns)
+    return AxisSlide(rows, columns)
 
 
 def window_axes(op: Convolution | Pool) -> tuple[WindowAxis, WindowAxis]:

@@ -21,7 +21,7 @@ from bmcompiler.runtime.dmp_dv.handles import LOCK, Handle, release, retain, usa
 from bmcompiler.runtime.dmp_dv.memory import DvMem, memory_of
 from bmcompiler.runtime.dmp_dv.messages import refuse, report
 from bmcompiler.runtime.dmp_dv.queue import Execution, queue_of
-from bmcompiler.runtime.simulator.dv import Plan, bind_command
+from bmcompiler.runtime.simulator.dv import CommandPlan, bind_command
 
 _REMEMBERED = 1024  # executions whose outcome a list keeps
 
@@ -43,7 +43,7 @@ class DvCmdlist(Handle):
         self.commands: list[_Command] = []
         self.failed_adds = 0
         self.memories: dict[int, DvMem] = {}
-        self.plans: list[Plan] | None = None
+        self.plans: list[CommandPlan] | None = None
         self.last_time = 0
         self._executions: dict[int, Execution] = {}
         self._lock = Lock()

@@ -20,7 +20,7 @@ from bmcompiler.bmodel import BModel
 from bmcompiler.bmodel.bm168x import Bm168xModel, Bm168xStage, Bm168xTensor, CpuSubnet, TpuSubnet, tensor_info
 from bmcompiler.codegen.cpu_segment import bind_segment
 from bmcompiler.errors import FileFormatError, RuntimeUseError, SimulatorError, UnsupportedError
-from bmcompiler.runtime.devices import Device, Program
+from bmcompiler.runtime.devices import Device, LoadedProgram
 from bmcompiler.runtime.dmp_dv.cmdlist import (
     DvCmdlist,
     dmp_dv_cmdlist_add_raw,
@@ -42,7 +42,7 @@ HOST_ELEMENT = 4
 class DvDevice(Device):
     """Runs models of the chip on the simulated driver."""
 
-    def load(self, model: BModel) -> list[Program]:
+    def load(self, model: BModel) -> list[LoadedProgram]:
         if not isinstance(model, Bm168xModel) or model.target != "dv700":
             raise UnsupportedError(f"a dv700 device cannot run models for {model.target}")
         chip = SharedChip(None)

@@ -17,7 +17,7 @@ _FIRST_TRACK = 1
 
 
 @dataclass(frozen=True)
-class Slice:
+class TraceSlice:
     """Commands of one layer that an engine executes one after the other, from cycle `start` to `end`."""
 
     engine: int
@@ -37,7 +37,9 @@ class Counter:
     values: NDArray[np.float64]
 
 
-def layer_slices(layers: Sequence[tuple[str, str]], owner: Ints, commands: CommandList, times: Schedule) -> list[Slice]:
+def layer_slices(
+    layers: Sequence[tuple[str, str]], owner: Ints, commands: CommandList, times: Schedule
+) -> list[TraceSlice]:
     """Runs of commands of one layer on one engine, by engine and time; `layers` are (name, kind) by number of owner."""
     found = []
     for engine in range(commands.engines):
@@ -46,7 +48,7 @@ def layer_slices(layers: Sequence[tuple[str, str]], owner: Ints, commands: Comma
         for first, end in zip(begins.tolist(), [*begins[1:].tolist(), len(own)]):
             name, kind = layers[int(owner[own[first]])]
             start, stop = int(times.start[own[first]]), int(times.end[own[end - 1]])
-            found.append(Slice(engine, name, start, stop, {"kind": kind, "commands": end - first}))
+            found.append(TraceSlice(engine, name, start, stop, {"kind": kind, "commands": end - first}))
     return found
 
 
@@ -58,7 +60,7 @@ def chrome_trace(
     commands: CommandList,
     times: Schedule,
     labels: Sequence[tuple[str, dict[str, Any]]],
-    layers: Iterable[Slice],
+    layers: Iterable[TraceSlice],
     counters: Iterable[Counter] = (),
 ) -> str:
     """One track per engine with slices of layers and, inside them, of commands; then one track per counter.

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bmcompiler.codegen.runs import Run, runs
+from bmcompiler.codegen.runs import IndexRun, runs
 
 
-def spread(found: list[Run]) -> list[tuple[int, int]]:
+def spread(found: list[IndexRun]) -> list[tuple[int, int]]:
     """(position, index) of everything the runs move."""
     moved = []
     for run in found:

@@ -37,7 +37,7 @@ def steps_of(size: int, exact: bool = False) -> tuple[WindowStep, ...] | None:
 _MOST = 12  # poolings in a row
 
 
-class Window(NamedTuple):
+class WindowChain(NamedTuple):
     """One max pooling along one axis: its elements and the padding before and after the map."""
 
     size: int
@@ -45,7 +45,7 @@ class Window(NamedTuple):
     after: int
 
 
-def max_steps(size: int, before: int, after: int, count: int) -> list[Window] | None:
+def max_steps(size: int, before: int, after: int, count: int) -> list[WindowChain] | None:
     """`count` windows of at most 3 elements, each with stride 1 but the last, that reach as far as one of `size`.
 
     None where so many windows of at least one element reach too far, or not far enough. A window never lies in padding
@@ -57,7 +57,7 @@ def max_steps(size: int, before: int, after: int, count: int) -> list[Window] | 
     for left in range(count, 0, -1):
         part = -(-reach // left)
         pads = min(before, part), min(after, part)
-        windows.append(Window(part + 1, *pads))
+        windows.append(WindowChain(part + 1, *pads))
         reach, before, after = reach - part, before - pads[0], after - pads[1]
     return windows if not before and not after else None
 

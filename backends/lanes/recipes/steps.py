@@ -109,7 +109,7 @@ class Steps:
         places = []
         for number, step in enumerate(self.steps, self.inputs):
             ready = number if step.in_place else number - 1
-            taken = {place: held for place, held in taken.items() if last_use[held] > ready}
+            taken = {place: by for place, by in taken.items() if last_use[by] > ready}
             small = step.height == REDUCED
             may_be_result = small == (last.height == REDUCED) and (number == end or number not in kept)
             place = RegisterPlace(small, 0 if may_be_result else 1)

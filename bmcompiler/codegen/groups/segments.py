@@ -44,7 +44,7 @@ class Kernels:
 
 
 @dataclass
-class Costs:
+class SegmentCosts:
     """Cycles of computing, bytes that move, and transfers, of a segment."""
 
     compute: float = 0.0
@@ -155,7 +155,7 @@ class Segments:
         op, work = self.ops[index], self.works[index]
         read = {root_of(value) for value in op.operands}
         over = [value for value in self.crossing[index + 1] if self.made_at[value] < index and value not in read]
-        costs = Costs()
+        costs = SegmentCosts()
         if work is None:
             if not self.kernels.blocks(op):
                 costs.nbytes = 2 * sum(value.type.nbytes for value in op.results)
@@ -273,7 +273,9 @@ class Segments:
         start, end = span
         count = prod(slices)
         weights = growing.weight_bytes * slices[1]
-        costs = Costs(growing.cycles * count, weights, growing.transfers * slices[1] + count * len(growing.outer))
+        costs = SegmentCosts(
+            growing.cycles * count, weights, growing.transfers * slices[1] + count * len(growing.outer)
+        )
         keep: list[tuple[float, int]] = []
         sliced = count > 1
         for value, nbytes in growing.outer.items():

@@ -24,7 +24,7 @@ ONE: Slices = (1, 1, 1, 1)
 
 
 @dataclass(frozen=True)
-class Unit:
+class GroupUnit:
     """An op computed for a box of its result (None: all of it). `work` is None for ops that do not take part."""
 
     op: Operation
@@ -56,7 +56,7 @@ def slice_units(
     read_outside: Callable[[Value], bool],
     grain: Callable[[Value], Sequence[int]],
     group: int = 0,
-) -> list[list[Unit]] | None:
+) -> list[list[GroupUnit]] | None:
     """The units of a group, slice by slice; None when an op cannot be cut so.
 
     Args:
@@ -76,7 +76,7 @@ def slice_units(
         units = _slice(ops, needs, made, part_of)
         if units is None:
             return None
-        found.append([Unit(op, box, work, group, slices) for op, box, work in units])
+        found.append([GroupUnit(op, box, work, group, slices) for op, box, work in units])
     return found
 
 

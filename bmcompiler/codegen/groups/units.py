@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from bmcompiler.codegen.groups.slices import ONE, RANK, PartOf, Slices, Unit, slice_units
+from bmcompiler.codegen.groups.slices import ONE, RANK, GroupUnit, PartOf, Slices, slice_units
 from bmcompiler.codegen.memory import is_view, root_of
 from bmcompiler.codegen.tiling import TileWork
 from bmcompiler.ir import Operation, Value
@@ -37,19 +37,19 @@ def units_of(
     part_of: PartOf,
     read_elsewhere: Callable[[Value], bool],
     grain: Callable[[Value], Sequence[int]],
-) -> list[Unit]:
+) -> list[GroupUnit]:
     """The units of a device run. Groups that cannot be cut as was said are not cut."""
-    units: list[Unit] = []
+    units: list[GroupUnit] = []
     for number, (slices, members) in enumerate(_runs(ops, grouped)):
         cut = None
         if max(slices) > 1:
             readers = outside_readers(members, read_elsewhere)
             cut = slice_units(members, slices, part_of, readers, grain, number)
         if cut is None:
-            units += [Unit(op, None, whole_of(op), number) for op in members]
+            units += [GroupUnit(op, None, whole_of(op), number) for op in members]
             continue
         done = {unit.op for part in cut for unit in part}
-        units += [Unit(op, None, None, number) for op in members if op not in done]  # views
+        units += [GroupUnit(op, None, None, number) for op in members if op not in done]  # views
         units += [unit for part in cut for unit in part]
     return units
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 
 from bmcompiler.codegen.groups.regions import LocalCopier, inside, whole_of
-from bmcompiler.codegen.groups.slices import Unit
+from bmcompiler.codegen.groups.slices import GroupUnit
 from bmcompiler.codegen.groups.steps import NEVER, Step
 from bmcompiler.codegen.memory import root_of
 from bmcompiler.codegen.tiling import Contents
@@ -27,7 +27,7 @@ class Uses:
 
     def __init__(
         self,
-        units: Sequence[Unit],
+        units: Sequence[GroupUnit],
         steps: Sequence[Step],
         blocks: Callable[[Operation], bool],
         copier: LocalCopier | None,
@@ -78,7 +78,7 @@ class Uses:
         """The first step at which global memory may have all of a value: after the last one that makes some of it."""
         return max((at + 1 for at, _ in self.made.get(value, ()) if at < index), default=0)
 
-    def _leave_copies(self, units: Sequence[Unit], blocks: Callable[[Operation], bool]) -> None:
+    def _leave_copies(self, units: Sequence[GroupUnit], blocks: Callable[[Operation], bool]) -> None:
         """Rule 3 of `residency`."""
         made: set[Contents] = set()
         for unit, step in zip(units, self.steps):

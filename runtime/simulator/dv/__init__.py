@@ -15,7 +15,7 @@ from bmcompiler.runtime.simulator.dv.fc import FcPlan, MaximizerPlan
 __all__ = ["ConvPlan", "FcPlan", "MaximizerPlan", "Memory", "Plan", "bind_command"]
 
 
-class Plan(Protocol):
+class CommandPlan(Protocol):
     """A command with its memory resolved."""
 
     def run(self) -> None:
@@ -24,7 +24,7 @@ class Plan(Protocol):
 
 def bind_command(
     kind: DeviceType, data: bytes, chip: DvChip, memory: Memory, accumulator: Accumulator = Accumulator.EXACT
-) -> Plan:
+) -> CommandPlan:
     """The plan of a raw command that the driver's checks have accepted.
 
     Raises UnsupportedError for a meaning that is not documented, SimulatorError for memory outside a buffer.

@@ -35,8 +35,8 @@ def matrix_step(transfer: Transfer) -> Step:
         raise SimulatorError("a matrix is loaded or stored, and perhaps transposed, nothing else")
     outer_side, local_side = ("src", "dst") if load else ("dst", "src")
     (height, columns, pitch), (rows, sections, width), steps = _sizes(transfer, outer_side, local_side)
-    turned = transfer.function == Function.NC_TRANSPOSE
-    wanted = (columns, height) if turned else (height, columns)
+    transposed = transfer.function == Function.NC_TRANSPOSE
+    wanted = (columns, height) if transposed else (height, columns)
     if width < 1 or (rows, sections) != (wanted[0], -(-wanted[1] // width)):
         local = f"{rows} rows in {sections} sections of {width}"
         raise SimulatorError(f"a matrix of {wanted[0]} x {wanted[1]} does not fit {local}")
@@ -56,12 +56,12 @@ def matrix_step(transfer: Transfer) -> Step:
 
     inner = Sections(part, rows, wanted[1], width)
     if load:
-        return lambda: inner.write(_turned(outer.read()[0, 0], turned))
-    return lambda: outer.write(_turned(inner.read(), turned)[None, None])
+        return lambda: inner.write(_oriented(outer.read()[0, 0], transposed))
+    return lambda: outer.write(_oriented(inner.read(), transposed)[None, None])
 
 
-def _turned(matrix: NDArray[Any], turned: bool) -> NDArray[Any]:
-    return matrix.T if turned else matrix
+def _oriented(matrix: NDArray[Any], transposed: bool) -> NDArray[Any]:
+    return matrix.T if transposed else matrix
 
 
 Rows = tuple[int, int, int | None]

@@ -1,0 +1,69 @@
+"""One word, one meaning: home-made words do not come back, and a class name stands for one thing."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = ("bmcompiler", "frontends", "passes", "backends", "runtime")
+WORDS = {
+    "held": "contents of a buffer",
+    "stay": "live range",
+    "mover": "copier",
+    "keeper": "resident_memory",
+    "turned": "transposed",
+    "finish_products": "requantize_products",
+}
+"""Home-made words, and what the field calls them."""
+OWN = ("backends/bm", "backends/dv", "runtime/simulator/bm", "runtime/simulator/dv", "frontends/", "bmcompiler/bmnet/")
+"""Rooms of a chip, a language or a vendor's interface: there, names are those of its documents."""
+SHARED = {
+    "Layer": "a layer of the source, in whatever that room knows of it",
+    "Layers": "the layers of a scheme of quantization, one class each",
+    "Rules": "rules of a pass, and of a scheme of quantization",
+    "Quantize": "the pass, and the op it makes",
+    "Pool": "the op, and a pool of processes",
+    "Format": "bit fields of a command, and a number's",
+    "Part": "of a file, and of an evaluation",
+    "Numbers": "of a rounding, and of a tensor's statistics",
+    "Product": "a matrix product, and a factor of a formula",
+    "Unit": "of the chip, and what a choice is made for",
+    "Geometry": "of windows, decoded and emitted",
+    "Plan": "of the thresholds of a net, and of the steps of a program",
+    "Kind": "of an op's operands, and of a command",
+    "Arithmetic": "of a chip, and the family of ops",
+}
+"""Names that two rooms of the core use, each for what the word means there. Kernels are named after their op."""
+
+
+def sources() -> list[Path]:
+    found = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")]
+    return [path for path in found if not path.name.endswith("_pb2.py")]
+
+
+def test_home_made_words_name_nothing() -> None:
+    used = {
+        (str(path.relative_to(ROOT)), word)
+        for path in sources()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for word in (getattr(node, "id", None), getattr(node, "arg", None), getattr(node, "attr", None))
+        if word in WORDS
+    }
+    assert not {
+        f"{path}: '{word}' is called '{WORDS[word]}'" for path, word in used if not path.startswith("frontends/")
+    }
+
+
+def test_class_names_of_the_core_stand_for_one_thing() -> None:
+    homes: dict[str, list[str]] = defaultdict(list)
+    for path in sources():
+        place = str(path.relative_to(ROOT))
+        if not place.startswith(OWN):
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            for node in ast.walk(tree):
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    homes[node.name].append(place)
+    twice = {name for name, places in homes.items() if len(places) > 1 and not name.endswith("Kernel")} - set(SHARED)
+    assert not {name: homes[name] for name in twice}
