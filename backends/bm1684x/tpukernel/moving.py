@@ -45,10 +45,10 @@ def _lane_copy(k: Recorder, a: Arguments) -> None:
 
 def _transpose(operation: Trans) -> Emit:
     def emit(k: Recorder, a: Arguments) -> None:
-        turned = dim4(a.shape.n, a.shape.w, a.shape.h, a.shape.c)
+        transposed = dim4(a.shape.n, a.shape.w, a.shape.h, a.shape.c)
         place("dst", a.dst_addr, a.shape, a.dtype, layout=line_aligned if operation is Trans.CW else aligned)
-        place("src", a.src_addr, turned, a.dtype)
-        inner = (turned.c, turned.w)
+        place("src", a.src_addr, transposed, a.dtype)
+        inner = (transposed.c, transposed.w)
         k.add(special.move(operation, a.shape, a.dst_addr, a.src_addr, a.dtype.precision, inner))
 
     return emit
