@@ -39,8 +39,8 @@ def fused_product(a: FloatArray, b: FloatArray, groups: Sequence[int], start: Fl
     """
     shape = (a.shape[1], b.shape[1])
     if shape[0] > shape[1]:
-        turned = np.broadcast_to(start, shape).T
-        return np.ascontiguousarray(fused_product(b, a, groups, turned).T)
+        transposed = np.broadcast_to(start, shape).T
+        return np.ascontiguousarray(fused_product(b, a, groups, transposed).T)
     safe = products_stay_normal(a, b)
     out = np.array(np.broadcast_to(flush(start), shape))
 

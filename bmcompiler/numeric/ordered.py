@@ -26,9 +26,9 @@ def ordered_product(a: FloatArray, b: FloatArray, accumulators: int, start: Floa
         start: what the accumulators hold before, broadcasting to (accumulators, M, N); by default 0.
     """
     if a.shape[1] > b.shape[1]:
-        turned = None if start is None else np.broadcast_to(start, (accumulators, a.shape[1], b.shape[1]))
-        turned = None if turned is None else turned.swapaxes(1, 2)
-        return np.ascontiguousarray(ordered_product(b, a, accumulators, turned).T)
+        transposed = None if start is None else np.broadcast_to(start, (accumulators, a.shape[1], b.shape[1]))
+        transposed = None if transposed is None else transposed.swapaxes(1, 2)
+        return np.ascontiguousarray(ordered_product(b, a, accumulators, transposed).T)
     a, b = flush(a), flush(b)
     safe = products_stay_normal(a, b)
     if start is not None:
