@@ -10,7 +10,7 @@ from bmcompiler.backends.bm1684x.instructions.operands import Operand, constant
 from bmcompiler.backends.bm1684x.instructions.special import Window
 from bmcompiler.backends.bm1684x.tpukernel.local import aligned, compact, lane_of, line_aligned, place, tensor
 from bmcompiler.backends.bm1684x.tpukernel.recorder import Recorder
-from bmcompiler.backends.bm1684x.tpukernel.rows import Arguments, Emit, Function, Rule, in_group
+from bmcompiler.backends.bm1684x.tpukernel.rows import Arguments, Emit, Function, Known, Rule, in_group
 from bmcompiler.backends.bm1684x.tpukernel.rules import (
     at_least,
     computed,
@@ -212,7 +212,12 @@ LANES = in_group(
         _transpose(Trans.WC),
         (computed("dtype"), lane_zero("dst"), different("dst", "src")),
     ),
-    *(_loader(name) for name in _TABLES),
+    _loader("exp"),
+)
+LOADERS = in_group(
+    "Between lanes, and from static memory",
+    *(_loader(name) for name in _TABLES if name != "exp"),
+    source=Known.DESCRIBED,
 )
 DERIVED_LANES = in_group(
     "Between lanes, and from static memory",
@@ -229,7 +234,7 @@ DERIVED_LANES = in_group(
         _distribute_static,
         (computed("dtype"), within("len", 1, CHIP.lanes)),
     ),
-    source="derived",
+    source=Known.DERIVED,
 )
 OTHERS = in_group(
     "By index, exponents",
@@ -280,7 +285,7 @@ LINEAR = in_group(
         _linear(Lin.SQUARE_DIFFERENCE, "bias"),
         (floats("dtype"), same_lane("dst", "src", "bias")),
     ),
-    source="derived",
+    source=Known.DERIVED,
 )
 POOLING = in_group(
     "Pooling",
@@ -304,4 +309,4 @@ POOLING = in_group(
         (integers("output_dtype", "input_dtype"), _BYTES, _ALIKE, within("rshift", 0, 31), *_WINDOWS),
     ),
 )
-ROWS = (*LANES, *DERIVED_LANES, *OTHERS, *LINEAR, *POOLING)
+ROWS = (*LANES, *LOADERS, *DERIVED_LANES, *OTHERS, *LINEAR, *POOLING)

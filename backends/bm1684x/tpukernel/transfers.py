@@ -8,7 +8,7 @@ from bmcompiler.backends.bm1684x.instructions import transfers
 from bmcompiler.backends.bm1684x.instructions.transfers import Rows, Side, in_window
 from bmcompiler.backends.bm1684x.tpukernel.local import aligned, continuous, elements_at_once, lane_of
 from bmcompiler.backends.bm1684x.tpukernel.recorder import Recorder
-from bmcompiler.backends.bm1684x.tpukernel.rows import Arguments, Emit, Function, Rule, in_group
+from bmcompiler.backends.bm1684x.tpukernel.rows import Arguments, Emit, Function, Known, Rule, in_group
 from bmcompiler.backends.bm1684x.tpukernel.rules import at_least, computed
 from bmcompiler.backends.bm1684x.tpukernel.types import data_type_t, dim4
 from bmcompiler.chip import align_up
@@ -236,6 +236,6 @@ DERIVED = in_group(
     _cw("L2L"),
     *(_rows_by_index(Move.GATHER, way) for way in ("L2S", "L2L")),
     *(_rows_by_index(Move.SCATTER, way) for way in ("S2S", "S2L", "L2L")),
-    source="derived",
+    source=Known.DERIVED,
 )
 ROWS = (*RECORDED, *DERIVED)
