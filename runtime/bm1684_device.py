@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bmcompiler.backends.bm1684.chip import CHIP
-from bmcompiler.runtime.bm168x_device import Bm168xDevice, Planner, Shifts
+from bmcompiler.runtime.bm168x_device import Bm168xDevice, Planner, ProgramPlace
 from bmcompiler.runtime.simulator.bm1684.gdma import Relocation
 from bmcompiler.runtime.simulator.bm1684.memory import Machine, local_memory
 from bmcompiler.runtime.simulator.bm1684.plan import compile_plan
@@ -19,7 +19,7 @@ class Bm1684Device(Bm168xDevice):
     def local_memory(self) -> LaneMemory:
         return local_memory(poisoned=True)
 
-    def planner(self, memory: GlobalMemory, local: LaneMemory, shifts: Shifts) -> Planner:
+    def planner(self, memory: GlobalMemory, local: LaneMemory, place: ProgramPlace) -> Planner:
         machine = Machine(memory, local=local)
-        relocation = Relocation(shifts.neuron_start, shifts.coefficients, shifts.neuron)
+        relocation = Relocation(place.neuron_start, place.coefficients, place.neuron)
         return lambda groups: compile_plan(groups, machine, relocation, fast=self.fast).run

@@ -30,7 +30,7 @@ Planner = Callable[[Sequence[CommandGroup]], Step]
 
 
 @dataclass(frozen=True)
-class Shifts:
+class ProgramPlace:
     """Where a program lies in simulated memory.
 
     Attributes:
@@ -63,7 +63,7 @@ class Bm168xDevice(Device):
         """Local memory of a chip just switched on: programs of the vendor's compiler may read it unwritten."""
 
     @abstractmethod
-    def planner(self, memory: GlobalMemory, local: LaneMemory, shifts: Shifts) -> Planner:
+    def planner(self, memory: GlobalMemory, local: LaneMemory, place: ProgramPlace) -> Planner:
         """A machine with these memories, as what decodes groups for it."""
 
     def load(self, model: BModel) -> list[LoadedProgram]:
@@ -93,8 +93,8 @@ class Bm168xProgram(SimulatedProgram[LaneMemory]):
     def prepare(self, neuron: Bytes) -> list[Step]:
         stage = self._stage
         memory, first, base = self.mapped(neuron, self._device.first_address)
-        shifts = Shifts(stage.ctx_address, first - stage.coeff_address, base - stage.ctx_address)
-        plan = self._device.planner(memory, self.chip.local, shifts)
+        place = ProgramPlace(stage.ctx_address, first - stage.coeff_address, base - stage.ctx_address)
+        plan = self._device.planner(memory, self.chip.local, place)
         steps: list[Step] = []
         for subnet in stage.subnets:
             if isinstance(subnet, CpuSubnet) and not subnet.custom:
