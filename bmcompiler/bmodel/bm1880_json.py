@@ -38,6 +38,9 @@ class _Node:
             raise self.error(f"an object with '{key}'")
         return _Node(self.value[key], f"{self.path}.{key}" if self.path else key, self.file)
 
+    def has(self, key: str) -> bool:
+        return isinstance(self.value, dict) and key in self.value
+
     def items(self, count: int | None = None, most: int | None = None) -> list[_Node]:
         if not isinstance(self.value, list) or (count is not None and len(self.value) != count):
             raise self.error("a list" if count is None else f"a list of {count}")
@@ -120,16 +123,22 @@ def _model(root: _Node, body: memoryview) -> Bm1880Model:
     ]
     if not varieties:
         raise FileFormatError(f"there is no program for chip {CHIP}", file=root.file)
+    weights, indices = [root.get("weight").slice(body)], []
+    for variety in varieties:
+        indices.append(0)
+        if variety.has("weight"):  # replaces the model's for this command
+            indices[-1] = len(weights)
+            weights.append(variety.get("weight").slice(body))
     return Bm1880Model(
         net_name=root.get("name").text(),
-        commands=[_command(variety, body) for variety in varieties],
-        weights=[root.get("weight").slice(body)],
+        commands=[_command(variety, body, index) for variety, index in zip(varieties, indices)],
+        weights=weights,
         version=root.get("version").text(),
         read_as="bm1880-json",
     )
 
 
-def _command(variety: _Node, body: memoryview) -> Command:
+def _command(variety: _Node, body: memoryview, weight_index: int) -> Command:
     start, size = variety.get("output_offset").number(), variety.get("output_size").number()
     outputs, offset = [], start
     for node in variety.get("sub_outputs").items():
@@ -142,6 +151,7 @@ def _command(variety: _Node, body: memoryview) -> Command:
         outputs=outputs,
         cmdbuf=bytes(variety.get("cmdbuf").slice(body)),
         neuron_size=variety.get("neuron_size").number(),
+        weight_index=weight_index,
     )
 
 
