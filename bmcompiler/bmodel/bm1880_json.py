@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bmcompiler.bmodel.bm1880 import DAMAGED, Bm1880Model, Command
-from bmcompiler.bmodel.model import MAX_BYTES, MAX_RANK, TensorInfo
+from bmcompiler.bmodel.model import MAX_BYTES, MAX_RANK, Buffer, TensorInfo
 from bmcompiler.errors import FileFormatError
 from bmcompiler.files.store import StrPath
 
@@ -123,7 +123,8 @@ def _model(root: _Node, body: memoryview) -> Bm1880Model:
     ]
     if not varieties:
         raise FileFormatError(f"there is no program for chip {CHIP}", file=root.file)
-    weights, indices = [root.get("weight").slice(body)], []
+    weights: list[Buffer] = [root.get("weight").slice(body)]
+    indices: list[int] = []
     for variety in varieties:
         indices.append(0)
         if variety.has("weight"):  # replaces the model's for this command
