@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from bmcompiler.bmodel import save
 from bmcompiler.errors import BMError, SimulatorError, UsageError
+from bmcompiler.runtime import Session
 from bmcompiler.runtime.bm1684x_kernels import KernelDevice
 from bmcompiler.tpukernel import (
     DT_FP32,
     DT_UINT8,
     FUNCTIONS,
+    GLOBAL_MEM_START,
     LOCAL_MEM_SIZE,
     NPU_NUM,
     LocalMemory,
+    Placed,
     compact,
     dim4,
     kernel,
+    model_of,
     scalar_t,
 )
 
@@ -82,6 +88,19 @@ def test_exp_by_table_is_exact_where_the_power_of_two_form_is_not(device: Kernel
     normal = (wanted > 2.0**-126) & (wanted < 2.0**128) & np.isfinite(x)
     assert np.max(abs(found[normal] / wanted[normal] - 1)) < 1e-6
     assert (found[wanted >= 2.0**128] == np.inf).all()
+
+
+def test_a_kernel_is_a_model_like_any_other(tmp_path: Path) -> None:
+    shape, tiles, first = dim4(1, 64, 2, 3), 3, GLOBAL_MEM_START
+    x = np.random.default_rng(1).normal(size=(tiles, 64, 2, 3)).astype(np.float32)
+    program = scaled(first + x.nbytes, first, shape, tiles, 3.0)
+    model = model_of(program, {"x": Placed(first, x.shape)}, {"y": Placed(first + x.nbytes, x.shape)})
+    save(model, tmp_path / "scaled.bmodel")
+    np.testing.assert_array_equal(Session(tmp_path / "scaled.bmodel").run({"x": x})["y"], x * np.float32(3))
+    with pytest.raises(UsageError, match="a model of scaled needs an input and an output"):
+        model_of(program, {}, {"y": Placed(first, (1,))})
+    with pytest.raises(UsageError, match="x is no array in global memory"):
+        model_of(program, {"x": Placed(64, (1,))}, {"y": Placed(first, (1,))})
 
 
 def test_local_memory_by_name() -> None:
