@@ -105,6 +105,7 @@ class Result:
         timing: (stage, seconds) in order.
         groups: which layers are computed together, see `Compiled`.
         accuracy: how far a network that was quantized with samples is from float, None for others.
+        precision: what the network computes in, as `quantize` names it; empty with a pipeline of the caller's own.
     """
 
     model: Any
@@ -116,6 +117,7 @@ class Result:
     timing: list[tuple[str, float]]
     groups: list[GroupInfo] | None = None
     accuracy: Accuracy | None = None
+    precision: str = ""
 
     @property
     def warnings(self) -> list[str]:
@@ -237,6 +239,7 @@ def _compile(readers: Sequence[Callable[[], Module]], options: ModuleOptions, fi
         timing,
         compiled.groups,
         check.found,
+        "" if options.pipeline is not None else options.quantize or target.precisions[0],
     )
 
 
