@@ -69,7 +69,7 @@ class _TargetOption(click.Option):
     metavar="PERCENT",
     type=click.FloatRange(0, min_open=True),
     help="How far an output channel may be from float in int8, at any cost [default: 2, if it takes at most a quarter "
-    "more cycles].",
+    "more cycles, else 10, if it takes at most half more].",
 )
 @click.option(
     "--max-cycles",
