@@ -139,6 +139,7 @@ _CONVERTS = Rule(
     lambda a: {a.dst_dtype, a.src_dtype} != _HALVES,
 )
 _ITERATIONS = within("num_iter", 1, 4)
+_SHIFTS = within("shift", -63, 31)
 
 
 def _fp(name: str, form: str, formula: str, emit: Emit, *rules: Rule) -> Function:
@@ -151,7 +152,7 @@ def _any(name: str, form: str, formula: str, emit: Emit, *rules: Rule) -> Functi
 
 def _int(name: str, form: str, formula: str, emit: Emit, sign: Rule) -> Function:
     more, types = (_INT_TWO, _OF_TWO) if form is TWO else (_INT_C, _OF_C)
-    return Function(f"void tpu_bdc_{name}({form}{more})", formula, emit, (types, sign))
+    return Function(f"void tpu_bdc_{name}({form}{more})", formula, emit, (types, sign, _SHIFTS))
 
 
 def _fp32(name: str, form: str, formula: str, emit: Emit, *rules: Rule) -> Function:

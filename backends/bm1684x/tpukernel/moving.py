@@ -23,6 +23,7 @@ from bmcompiler.backends.bm1684x.tpukernel.rules import (
 )
 from bmcompiler.backends.bm1684x.tpukernel.seed import load
 from bmcompiler.backends.bm1684x.tpukernel.types import data_type_t, dim4
+from bmcompiler.errors import UsageError
 
 _MOVE = "local_addr_t dst_addr, local_addr_t src_addr, const dim4 *shape, data_type_t dtype"
 _STEPS, _PADS = (1, 15), (0, 15)
@@ -54,12 +55,21 @@ def _transpose(operation: Trans) -> Emit:
     return emit
 
 
+def _check_static(a: Arguments) -> None:
+    """The elements are whole and lie in static memory."""
+    if a.static_addr % a.dtype.size or a.static_addr + a.len * a.dtype.size > CHIP.static_size:
+        size = f"{a.len} elements of {a.dtype.size} bytes"
+        raise UsageError(f"{size} at 0x{a.static_addr:x} do not lie in static memory, or are not aligned")
+
+
 def _from_static(k: Recorder, a: Arguments) -> None:
+    _check_static(a)
     place("dst", a.dst_addr, dim4(1, a.npu_num, 1, a.len), a.dtype)
     k.add(special.static_broadcast(a.dst_addr, a.static_addr, a.npu_num, a.len, a.dtype.precision))
 
 
 def _distribute_static(k: Recorder, a: Arguments) -> None:
+    _check_static(a)
     place("dst", a.dst_addr, dim4(1, a.len, 1, 1), a.dtype, layout=compact)
     k.add(special.static_distribute(a.dst_addr, a.static_addr, a.len, a.dtype.precision))
 

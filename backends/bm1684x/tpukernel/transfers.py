@@ -28,6 +28,8 @@ def _side(a: Arguments, name: str, kind: str, shape: dim4, dtype: data_type_t) -
     address: int = getattr(a, f"{name}_addr")
     if address % dtype.size:
         raise UsageError(f"{name} must begin at a multiple of {dtype.size} bytes, got 0x{address:x}")
+    if (kind == "L") != (address < CHIP.lmem_total):
+        raise UsageError(f"{name}, 0x{address:x}, is {'no' if kind == 'L' else 'a'} local address")
     strides: dim4 | None = a.get(f"{name}_stride")
     if kind == "S":
         return Side(address, shape, strides or continuous(shape))
