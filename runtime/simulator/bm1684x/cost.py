@@ -195,10 +195,8 @@ def _gdma(f: _Fields, table: CycleTable) -> _Moved:
     run: Ints = np.select([loads & stores, loads], [np.minimum(*runs), runs[0]], runs[1])
     run = np.where(indexed, f["src_w"], np.where(f["stride_enable"] == 0, total, run))
     wide = table.wide(np.where(matrix, local[0] * local[1], 1), np.where(matrix, local[2], total) * item, loads)
-    cycles: Count = np.where(
-        matrix | broadcast, wide, table.tensor(total * item, np.maximum(run, 1) * item, loads, stores)
-    )
-    cycles = np.where(kind == Move.SYSTEM, 0, cycles)
+    strided = table.tensor(total * item, np.maximum(run, 1) * item, loads, stores)
+    cycles = np.select([kind == Move.SYSTEM, matrix | broadcast], [0, wide], strided)
     size = np.where(kind == Move.SYSTEM, 0, total * item)
     return _Moved(cycles, source, target, size * (loads & _global(source)), size * (stores & _global(target)))
 

@@ -112,7 +112,8 @@ def decode_stage(stage: Bm168xStage, columns_of: ColumnsOf, ids: Mapping[Engine,
             records.group({engine: _ids(ids[engine], found[engine]) for engine in Engine}, len(parts[Engine.TIU]))
             for engine in Engine:
                 parts[engine].append(found[engine])
-    return _columns(stage, {engine: _joined(found) for engine, found in parts.items()}, records)
+    fields = {engine: _joined(found or [columns_of(engine, b"")]) for engine, found in parts.items()}
+    return _columns(stage, fields, records)
 
 
 def _joined(parts: list[Columns]) -> Columns:
