@@ -40,7 +40,7 @@ def computations() -> Iterator[list[Computation]]:
     """
     found: list[Computation] = []
     running: list[Computation] = []
-    create, add, emit = TileWork.__init__, bm1684_builder.Builder.add, Bmk1880Context._emit
+    create, add, emit = TileWork.__init__, bm1684_builder.CommandBuilder.add, Bmk1880Context._emit
 
     def created(work: Any, *given: Any, **named: Any) -> None:
         create(work, *given, **named)
@@ -75,7 +75,7 @@ def computations() -> Iterator[list[Computation]]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TileWork, "__init__", created)
-        patch.setattr(bm1684_builder.Builder, "add", added)
+        patch.setattr(bm1684_builder.CommandBuilder, "add", added)
         patch.setattr(Bmk1880Context, "_emit", emitted)
         patch.setattr(ShortRequantize, "numbers", numbers)
         yield found
