@@ -63,6 +63,17 @@ def test_every_channel_has_its_shift() -> None:
     assert np.array_equal(result.read(), want)
 
 
+@pytest.mark.parametrize(("code", "want"), [(Rounding.DOWN, -2), (7, -2), (Rounding.TO_ZERO, -1)])
+def test_rounding_code_7_is_down(code: int, want: int) -> None:
+    machine = Machine()
+    put(machine, _A, np.full((1, 1, 1, 1), -3, np.int8))
+    result = put(machine, _R, np.zeros((1, 1, 1, 1), np.int8))
+    fields = {"tsk_typ": Task.ARITHMETIC, "tsk_eu_typ": Ar.SHIFT_ARITHMETIC, "tsk_opd_num": 2, "opd0_sign": 1}
+    places = {"opd0_addr": _A, "res0_addr": _R, "opd1_const": 1, "opd1_addr": 0xFF, "opd1_sign": 1}
+    planned(machine, AR, (1, 1, 1, 1), **fields, **places, opd2_n_str=code).run()
+    assert int(result.read()[0, 0, 0, 0]) == want
+
+
 def test_places_of_a_list_have_the_column_first() -> None:
     machine, image = Machine(), np.arange(3 * 4 * 6, dtype=np.int16).reshape(1, 3, 4, 6)
     pairs = np.array([[5, 0], [1, 3], [0, 2]], np.uint16)
