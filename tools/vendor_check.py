@@ -10,6 +10,10 @@
         compiles the small networks of tools/vendor/small_nets.py with the vendor's compiler; our simulator must give
         the results of its runtime. `--record` writes what tests/bm1684/test_vendor_models.py reads.
 
+    python tools/vendor_check.py bmlang VENV [PROGRAM...] [--opt 0|1|2] [--keep DIR]
+        compiles BMLang programs (tools/vendor/bmlang_programs.py): every operator that the chip has in all its element
+        types, and programs of many operators in all modes of quantization; judged as "ours" is.
+
 tools/vendor/commands.py says how VENV is made; the tests do not need it. Exit code 1 when a file was refused or a
 result differs.
 """
@@ -32,6 +36,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import onnx
+from vendor import bmlang_programs
 from vendor.commands import Vendor, VendorError
 from vendor.networks import DEFAULT, NETWORKS, compile_network, compile_small
 from vendor.small_nets import NETS, Graph
@@ -46,17 +51,16 @@ Results = Mapping[str, NDArray[np.float32]]
 def main() -> int:
     arguments = _parser().parse_args()
     vendor = Vendor(arguments.venv)
-    known = [*NETWORKS, *NETS] if arguments.direction == "ours" else list(NETS)
-    names = arguments.names or (DEFAULT if arguments.direction == "ours" else list(NETS))
+    known, usual, judge = _DIRECTIONS[arguments.direction]
+    names = arguments.names or usual
     for name in names:
         if name not in known:
-            sys.exit(f"vendor_check: there is no network '{name}'; known: {', '.join(known)}")
+            sys.exit(f"vendor_check: there is no '{name}'; known: {', '.join(known)}")
     good = total = 0
     with tempfile.TemporaryDirectory() as folder:
         place = Path(arguments.keep or folder)
         place.mkdir(parents=True, exist_ok=True)
         for name in names:
-            judge = _judge_ours if arguments.direction == "ours" else _judge_theirs
             for row in judge(vendor, name, place, arguments):
                 verdict, precision = row[-1], row[0]
                 print(f"{name:22} {precision:5}", *row[1:], sep="  ", flush=True)
@@ -68,16 +72,19 @@ def main() -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description="compare with the vendor's BM1684 tools")
     directions = parser.add_subparsers(dest="direction", required=True)
-    for direction in ("ours", "theirs"):
+    for direction, (_, usual, _) in _DIRECTIONS.items():
         sub = directions.add_parser(direction)
         sub.add_argument("venv", type=Path, help="virtual environment with tpu_mlir")
         sub.add_argument(
-            "names", nargs="*", metavar="NETWORK", help="default: " + ("a few" if direction == "ours" else "all")
+            "names", nargs="*", metavar="NAME", help="default: " + ("a few" if usual is DEFAULT else "all")
         )
-        sub.add_argument("--precision", nargs="+", choices=("f32", "int8"), default=("f32", "int8"))
         sub.add_argument("--keep", type=Path, help="folder for all files made on the way")
+    for direction in ("ours", "theirs"):
+        options = {"nargs": "+", "choices": ("f32", "int8"), "default": ("f32", "int8")}
+        directions.choices[direction].add_argument("--precision", **options)
+    for direction in ("ours", "bmlang"):
+        directions.choices[direction].add_argument("--opt", type=int, choices=(0, 1, 2), default=2)
     directions.choices["ours"].add_argument("--batch", type=int, default=1)
-    directions.choices["ours"].add_argument("--opt", type=int, choices=(0, 1, 2), default=2)
     directions.choices["ours"].add_argument("--io-dtype", choices=("float", "int8"), help="of int8 networks")
     directions.choices["ours"].add_argument("--pipeline", help="passes in place of the target's, to force a mode")
     directions.choices["ours"].add_argument("--outputs", type=lambda text: text.split(","), help="cut the network")
@@ -122,6 +129,25 @@ def _judge_our(
     except (BMError, VendorError) as error:
         return told, f"refused: {error}"
     return told, _difference(ours, theirs)
+
+
+def _judge_bmlang(vendor: Vendor, name: str, folder: Path, arguments: argparse.Namespace) -> list[tuple[str, ...]]:
+    """(calls, time, verdict) of each program of a name."""
+    rows = []
+    for part, judged in enumerate(bmlang_programs.compile_program(name, folder / name, arguments.opt)):
+        told = f"part {part}: {judged.calls:3} calls  {len(judged.made.outputs):3} results"
+        if judged.made.host:
+            rows.append(("", told, f"cannot run there: {', '.join(row.kind for row in judged.made.host)} on the host"))
+            continue
+        try:
+            vendor.info(judged.made.path)
+            theirs = vendor.run(judged.made.path, judged.inputs)
+        except VendorError as error:
+            rows.append(("", told, f"refused: {error}"))
+            continue
+        ours = Session(judged.made.path).run(judged.inputs, raw=True)
+        rows.append(("", told, _difference(ours, theirs)))
+    return rows
 
 
 def _judge_theirs(vendor: Vendor, name: str, folder: Path, arguments: argparse.Namespace) -> list[tuple[str, ...]]:
@@ -180,6 +206,14 @@ def _difference(ours: Results, theirs: Results) -> str:
     if differ:
         return f"{differ} of {wanted.size} differ, by {np.abs(found - wanted).max():.3g} at most"
     return f"identical ({wanted.size} numbers, {np.unique(wanted).size} distinct)"
+
+
+_DIRECTIONS = {
+    "ours": ([*NETWORKS, *NETS], DEFAULT, _judge_ours),
+    "theirs": (list(NETS), list(NETS), _judge_theirs),
+    "bmlang": (bmlang_programs.names(), bmlang_programs.names(), _judge_bmlang),
+}
+"""What there is to judge, what is judged when nothing is named, and how."""
 
 
 if __name__ == "__main__":
