@@ -128,10 +128,10 @@ def _as_int(words: Words) -> Integers:
 
 
 def _shifted(unit: Unit, words: Integers, places: Integers) -> Words:
-    if places.ndim > 1:
+    if places.size != 1:
         right = words >> -places if unit is Unit.SHIFT_SIGNED else (words.view(np.uint32) >> -places).view(np.int32)
         return np.where(places < 0, right, words << np.maximum(places, 0))
-    (count,) = places.tolist()
+    count = int(places.item())
     if count >= 0:
         return words << np.int32(count)
     if unit is Unit.SHIFT_SIGNED:
