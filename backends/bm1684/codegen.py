@@ -17,6 +17,7 @@ from bmcompiler.codegen.partition import Segment
 from bmcompiler.codegen.program import Program, borders, flat_pieces
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.ir import TensorType, Value
+from bmcompiler.ir.keys import is_weight
 
 NEURON_ALIGN = 64
 PAGE = 4096
@@ -38,12 +39,16 @@ class Bm1684Program(Program[Build]):
     def start(self, level: int) -> Build:
         self._names = self._value_names()
         self._subnets: list[TpuSubnet | CpuSubnet] = []
+        self._read: list[Value] = []
+        self._written: list[Value] = []
+        self._copied: list[Bm168xTensor] = []
         return Build(self.plan, self.coefficients, serial=level == 0)
 
     def counts(self) -> tuple[int, ...]:
         return tuple(self.build.counts[engine] for engine in Engine)
 
     def call_cpu(self, segment: Segment, parameters: bytes) -> None:
+        self._close()
         inputs, outputs = (list(map(self._tensor, values)) for values in borders(segment))
         self._subnets.append(CpuSubnet(CPU_LAYER, parameters, inputs, outputs, id=len(self._subnets), custom=True))
 
@@ -52,16 +57,27 @@ class Bm1684Program(Program[Build]):
             strides = (0, rows * row, row, 1)
             target, source = NEURON_VIRTUAL + offset + start, self.build.source(value) + start
             self.build.copy_global(target, source, 1, (1, 1, rows, row), strides, strides)
+        name = self.function.output_names[self.plan.outputs.index(offset)]
+        self._copied.append(tensor_info(name, value.type, offset))
 
     def end_of_device(self, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
+        self._read += inputs
+        self._written += outputs
+
+    def _close(self) -> None:
+        """What the device has done since the last CPU subnet becomes one: the vendor's runtime runs no two in a row."""
         groups = self.build.finish()
         if groups:
-            read, written = list(map(self._tensor, inputs)), list(map(self._tensor, outputs))
-            self._subnets.append(TpuSubnet(groups, read, written, id=len(self._subnets)))
+            own = {root_of(value) for value in self._written}
+            read = [value for value in self._read if root_of(value) not in own and not is_weight(root_of(value))]
+            inputs, outputs = (list(map(self._tensor, dict.fromkeys(values))) for values in (read, self._written))
+            self._subnets.append(TpuSubnet(groups, inputs, [*outputs, *self._copied], id=len(self._subnets)))
+        self._read, self._written, self._copied = [], [], []
 
     # -- the stage -----------------------------------------------------------------------------------------------------
     def stage(self) -> Bm168xStage:
         """The program as a part of the model file."""
+        self._close()
         self._ctx = align_up(CHIP.program_base + self.coefficients.size, PAGE)
         for number, subnet in enumerate(self._subnets):
             subnet.next = [number + 1 if number + 1 < len(self._subnets) else -1]
@@ -104,7 +120,8 @@ class Bm1684Program(Program[Build]):
         names = dict(zip(function.arguments, function.input_names))
         for op in function.ops:
             names.update((value, f"{op.label}:{i}" if i else op.label) for i, value in enumerate(op.results))
-        names.update(zip(function.returned, function.output_names))
+        given = set(function.arguments)
+        names |= {v: name for v, name in zip(function.returned, function.output_names) if v not in given}
         return names
 
 

@@ -252,8 +252,7 @@ class Program(ABC, Generic[B]):
             self.copy_output(value, offset)
         self._name("outputs", "copy", before)
         if self.plan.copies:
-            values = [value for value, _ in self.plan.copies]
-            self.end_of_device(values, values)
+            self.end_of_device([value for value, _ in self.plan.copies], ())
 
     def _name(self, layer: str, kind: str, before: Sequence[int]) -> int:
         """Note that the commands since `before` belong to a layer; returns their number."""

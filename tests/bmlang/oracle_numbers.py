@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -12,6 +12,26 @@ import numpy as np
 
 from bmcompiler.bmlang import DataType, QCalMode
 from bmcompiler.frontends.bmlang.tensor import numpy_type
+
+Index = tuple[int, ...]
+
+
+def build(shape: Sequence[int], dtype: DataType, element: Callable[[Index], Any]) -> Any:
+    """An array, element by element."""
+    out = np.zeros(tuple(shape), numpy_type(dtype))
+    for index in product(*map(range, shape)):
+        out[index] = element(index)
+    return out
+
+
+def item(array: Any, index: Index) -> Any:
+    """An element; axes of size 1 repeat. Integers as Python integers."""
+    found = array[tuple(0 if size == 1 else i for i, size in zip(index, array.shape))]
+    return int(found) if array.dtype.kind in "iu" else np.float32(found)
+
+
+def broadcast(a: Any, b: Any) -> Index:
+    return tuple(max(x, y) if min(x, y) else 0 for x, y in zip(a.shape, b.shape))
 
 
 def sat(value: int, dtype: DataType) -> int:

@@ -101,3 +101,16 @@ def by_hand(name: str, value: int, count: int, bits: int) -> int:
     left = count if name == "arith_lshift" else -count
     moved = value << min(left, 100) if left >= 0 else value >> min(-left, 100)
     return (moved + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
+
+
+def test_outputs_that_are_inputs_or_come_twice_are_copied_in_the_same_subnet(tmp_path: Path) -> None:
+    """The vendor's runtime runs no two subnets of the device one after the other, and finds tensors by their names."""
+    with bmlang.init(BOTH, "BM1684", tmp_path) as program:
+        x, y = (Tensor(name, data=np.arange(12, dtype=np.int16).reshape(3, 4)) for name in "xy")
+        same, larger = bmlang.copy(x, Tensor("same")), bmlang.max(x, y, Tensor("larger"))
+        again = bmlang.reshape(larger, [12], name="again")
+        compiled = program.compile_with_check("copies", [x, y], [same, larger, again])
+    ((_, stage),) = compiled.result.model.all_stages()
+    (subnet,) = stage.subnets
+    assert {tensor.name for tensor in subnet.inputs} == {"x", "y"}
+    assert {tensor.name for tensor in subnet.outputs} == {"same", "larger", "again"}

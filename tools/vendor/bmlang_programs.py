@@ -40,9 +40,12 @@ from bmcompiler.frontends.bmlang.tensor import numpy_type
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "bmlang"))
 
 from bmlang_samples import arguments, call, combinations, variants
+from random_programs import Writer
 
 MOST_CALLS = 24
 """Calls of one program; the vendor's runner takes longer with more tensors."""
+RANDOM = 20
+"""Random programs."""
 Outputs = list[Tensor]
 Make = Callable[[np.random.Generator], Outputs]
 
@@ -62,13 +65,13 @@ def names() -> list[str]:
 
 
 def compile_program(name: str, folder: Path, opt: int) -> Iterator[Judged]:
-    """The programs called `name`, checked in our simulator, one after the other. Raises BMError."""
+    """The programs called `name`, one after the other. Raises BMError."""
     makers = [COMPOSED[name]] if name in COMPOSED else list(_of_operator(name))
     for make in makers:
         with bmlang.init(BOTH, "BM1684", folder) as program:
             outputs = make(np.random.default_rng(1))
             calls = program.calls
-            made = program.compile_with_check(name, program.inputs, outputs, opt)
+            made = program.compile(name, opt, outputs=outputs)
             inputs = {key: tensor.get_data() for key, tensor in zip(made.inputs, program.inputs)}
         yield Judged(made, inputs, calls)
 
@@ -137,6 +140,28 @@ def _quantized_layers(rng: np.random.Generator, mode: QCalMode) -> Outputs:
     rows = bmlang.reshape(y, [2, -1])
     right = _constant(rng, (int(np.prod(rows.shape or ())) // 2, 10), INT8)
     return [rows, bmlang.matrix_mul([rows, right], MatrixMulParam(0.0007, mode, **zero), dtype=INT8)]
+
+
+def _random(seed: int) -> Make:
+    """Ten random operators on random inputs, every second program with floats."""
+
+    def make(rng: np.random.Generator) -> Outputs:
+        program = bmlang.current()
+        made = dict.fromkeys(Writer(seed, bool(seed % 2)).program(10))
+        return [tensor for tensor in made if tensor not in program.inputs and program.recorded(tensor) is not None]
+
+    return make
+
+
+COMPOSED |= {f"random{seed}": _random(seed) for seed in range(RANDOM)}
+
+
+@composed
+def inputs_returned(rng: np.random.Generator) -> Outputs:
+    """Results that are an input, or one result twice."""
+    x, y = (Tensor(name, data=_data(rng, (2, 3, 4, 5), INT16)) for name in "xy")
+    larger = bmlang.max(x, y)
+    return [bmlang.copy(x), larger, bmlang.reshape(larger, [-1]), bmlang.squeeze(y)]
 
 
 @composed
