@@ -45,7 +45,7 @@ USUAL = ("light_resnet50", "mobilenetv2_160", "ppocr_v4_det", "centerface_480")
 PRECISIONS = {"bm1684": ("f32", "int8"), "bm1880": ("int8",)}
 SAMPLES = 8
 # Bytes over the bus in a cycle of the arithmetic engine: defaults of the chips' timing profiles.
-BYTES_PER_CYCLE = {"bm1684": 53.4 * 575 / 550, "bm1880": 8.0}
+BYTES_PER_CYCLE = {"bm1684": 27.2e9 / 550e6, "bm1880": 8.0}
 MB = 1e6
 
 

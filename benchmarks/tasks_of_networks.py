@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -22,8 +21,7 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).resolve().parent.parent
 MODELS = ROOT / "models"
 THIRD_PARTY = MODELS / "third_party"
-TASKS = Path(os.environ.get("TASKS", ROOT.parent / "shared" / "models" / "tasks.py"))
-"""The variable TASKS names another place."""
+TASKS = ROOT.parent / "shared" / "models" / "tasks.py"
 KEPT = ROOT / "build" / "accuracy"
 
 Array = NDArray[Any]

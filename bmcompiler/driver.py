@@ -54,6 +54,8 @@ class ModuleOptions:
         io_dtype: "float" or "int8" inputs and outputs of an int8 net, None for the target's own.
         max_error: percent that the worst group of output channels of an int8 net may be from float, whatever it costs.
         max_cycles: how many times the cycles of the cheapest int8 program may be spent on accuracy.
+        timing_profile: parameters of the timing model (`analysis.timing_profile.profile_for`) that plans are made by,
+            None for the chip's own; of chips whose planner has such parameters.
         log: receives printed IR.
         progress: wraps long loops, called with (items, label, total); see `bmcompiler.cli.common.progress`.
     """
@@ -74,6 +76,7 @@ class ModuleOptions:
     print_ir_after: str | None = None
     verify_each: bool = False
     save_ir: Path_ | None = None
+    timing_profile: Any = None
     log: Callable[[str], None] = field(default=lambda text: None)
     progress: Callable[[Iterable[Any], str, int], Iterator[Any]] | None = None
 
@@ -105,7 +108,6 @@ class Result:
         timing: (stage, seconds) in order.
         groups: which layers are computed together, see `Compiled`.
         accuracy: how far a network that was quantized with samples is from float, None for others.
-        precision: what the network computes in, as `quantize` names it; empty with a pipeline of the caller's own.
     """
 
     model: Any
@@ -117,7 +119,6 @@ class Result:
     timing: list[tuple[str, float]]
     groups: list[GroupInfo] | None = None
     accuracy: Accuracy | None = None
-    precision: str = ""
 
     @property
     def warnings(self) -> list[str]:
@@ -211,6 +212,11 @@ def compile_module(module: Module, *, output: Path_ | None = None, **options: An
 
 def _compile(readers: Sequence[Callable[[], Module]], options: ModuleOptions, file: Path_ | None = None) -> Result:
     """One model with a program per reader; what a reader gives is changed."""
+    with find_target(options.target).planned_with(options.timing_profile):
+        return _planned(readers, options, file)
+
+
+def _planned(readers: Sequence[Callable[[], Module]], options: ModuleOptions, file: Path_ | None) -> Result:
     target = find_target(options.target)
     pipeline = pipeline_for(target, options)
     timing: list[tuple[str, float]] = []
@@ -239,7 +245,6 @@ def _compile(readers: Sequence[Callable[[], Module]], options: ModuleOptions, fi
         timing,
         compiled.groups,
         check.found,
-        "" if options.pipeline is not None else options.quantize or target.precisions[0],
     )
 
 

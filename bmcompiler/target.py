@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
@@ -212,6 +213,10 @@ class Target(ABC):
     def local_cycles(self, op: Operation) -> int | None:
         """What an op costs when its data stays in local memory; None where the target does not say or it cannot be."""
         return None
+
+    def planned_with(self, profile: Any) -> AbstractContextManager[None]:
+        """Plan with another profile of the timing model meanwhile, None = the default; by default plans know none."""
+        return nullcontext()
 
     def layer_groups(self, function: Function, level: int) -> list[LayerGroup]:
         """The groups of ops computed slice by slice, by default none. Level 0: none, 1: quickly found, 2: best."""

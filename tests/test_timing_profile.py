@@ -15,14 +15,23 @@ from bmcompiler.plugins.registry import entry_points
 @pytest.mark.parametrize("target", sorted(entry_points("bmcompiler.timing_profiles")))
 def test_every_parameter_of_every_chip_can_be_given(target: str, tmp_path: Path) -> None:
     defaults = parameters(target)
-    assert defaults and all(value > 0 for value in defaults.values())
-    wanted = {name: value * 2 for name, value in defaults.items()}
+    assert defaults and all(value >= 0 for value in defaults.values())
+    wanted = {name: value * 2 or 1 for name, value in defaults.items()}
     file = tmp_path / "profile.json"
     file.write_text(json.dumps(wanted))
     pairs = ",".join(f"{name}={value!r}" for name, value in wanted.items())
     for profile in (profile_for(target, [str(file)]), profile_for(target, [pairs])):
         assert {name: getattr(profile, name) for name in wanted} == wanted
         assert profile.assumptions() != profile_for(target, [next(iter(defaults)) + "=1"]).assumptions()
+
+
+def test_profiles_have_names_and_parameters_on_top() -> None:
+    vendor = profile_for("bm1684", ["vendor"])
+    assert profile_for("bm1684", ["silicon"]) != vendor
+    changed = profile_for("bm1684", ["vendor", "start=3"])
+    assert (changed.start, changed.conv_tap) == (3, vendor.conv_tap)
+    assert "timing profile vendor with 1 other values" in changed.assumptions()[0]
+    assert [changed.standing(name) for name in ("start", "conv_tap")] == ["given", "vendor's estimate"]
 
 
 def test_without_settings_the_chip_has_its_own() -> None:

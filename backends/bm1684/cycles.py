@@ -1,12 +1,13 @@
 """Cycles of BM1684 commands: the one place that says them, for the planner and for the simulator's timing model.
 
-The figures are those of bm1684.md 12, where the vendor's cycle estimates were sampled; what was not sampled there
-follows the nearest kind of command that was, and is said in `TimingProfile.assumptions`.
+The parameters, their values and sources are those of a profile (`timing_profile`). What was neither timed on silicon
+nor sampled from the vendor's estimates follows the nearest kind of command that was: matrix products of int8 those of
+fp32, other steps tensor arithmetic, transfers inside local memory loads.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from math import ceil, prod
 from typing import Any
 
@@ -15,75 +16,31 @@ from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.isa import Eu, Task
+from bmcompiler.backends.bm1684.timing_profile import PROFILE, TimingProfile
 from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.backends.lanes.units import Unit
+from bmcompiler.codegen.tiling import Bus
 
 Count = int | NDArray[np.int64]
 """A number of one command, or a column of those of many."""
+Part = float | NDArray[np.float64]
+"""The same, not whole."""
 Fact = bool | NDArray[np.bool_]
 
 PIXELS = 16
 """Results of one channel that a lane makes at once."""
-_PASS = 2  # cycles of one step of arithmetic on `PIXELS` words
-_PARTS = 16  # of a cycle, in which cycles of convolutions are given: all of them are multiples
-_FLOAT_TAP = ((1, 32), (3, 80))
-"""(input channels, parts of a cycle) of a kernel position in fp32 that takes not a cycle for every two channels."""
-_FLOAT_START, _INTEGER_START = 80, 160
-_INTEGER_TAP = ((4, 109, 155), (8, 125, 155), (16, 83, 157))
-"""(input channels up to, parts of a cycle of a kernel position, and per group of pixels) of int8.
+_PARTS = 1600  # of a cycle, in which cycles per group are given: all parameters are multiples, sums are exact
+_FLOAT_TAP = ((1, 2), (3, 5))
+"""(input channels, cycles) of a kernel position in fp32, as sampled, that takes not a cycle for every two channels."""
+_INTEGER_TAP = ((4, 6.8125, 9.6875), (8, 7.8125, 9.6875), (16, 5.1875, 9.8125))
+"""(input channels up to, cycles of a kernel position, and per group of pixels) of int8, as sampled.
 
 Above, a cycle for every four channels.
 """
-_AVERAGE_START = 5
 _RSQRT_STEPS = 14  # arithmetic steps of bm1684.md 7.1
 _DIVIDE_STEPS = _RSQRT_STEPS + 2
 _TAYLOR_STEPS = 2  # per coefficient
 LINEAR_STEPS = 2
-
-
-@dataclass(frozen=True)
-class TimingProfile:
-    """Parameters of the model; cycles are counted by the TIU clock.
-
-    Attributes:
-        tiu_hz, gdma_hz: clocks of the vendor's profiler (bm1684.md 1).
-        gdma_bytes_per_cycle: in each direction, of GDMA cycles; load_start, store_start: GDMA cycles before the first
-            byte (bm1684.md 12). The memory of real boards may be slower.
-        ddr_burst: bytes of the smallest memory access; every run of consecutive bytes is rounded up to it.
-    """
-
-    tiu_hz: float = CHIP.tiu_hz
-    gdma_hz: float = CHIP.gdma_hz
-    gdma_bytes_per_cycle: float = 53.4
-    load_start: int = 137
-    store_start: int = 45
-    ddr_burst: int = 64
-
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            if not getattr(self, field.name) > 0:
-                raise ValueError(f"{field.name} must be positive, got {getattr(self, field.name)}")
-
-    @property
-    def clock_hz(self) -> float:
-        """The clock in which cycles are counted: the TIU's."""
-        return self.tiu_hz
-
-    @property
-    def bus_bytes_per_cycle(self) -> float:
-        """GDMA at its best, for TIU cycles."""
-        return self.gdma_bytes_per_cycle * self.gdma_hz / self.tiu_hz
-
-    def assumptions(self) -> tuple[str, ...]:
-        """The parameters, and what was not sampled, in words."""
-        return (
-            f"clocks {self.tiu_hz / 1e6:g} MHz (TIU, counted) and {self.gdma_hz / 1e6:g} MHz (GDMA)",
-            f"GDMA {self.gdma_bytes_per_cycle:g} bytes per cycle after {self.load_start} cycles (loads) or "
-            f"{self.store_start} (stores), in bursts of {self.ddr_burst} bytes; copies in global memory pay both ways",
-            "matrix products like 1x1 convolutions, other steps like tensor arithmetic, "
-            f"{_DIVIDE_STEPS} of them for a division, {_TAYLOR_STEPS} per term of a series",
-            "host functions take no time",
-        )
 
 
 class CycleTable:
@@ -95,6 +52,8 @@ class CycleTable:
 
     def __init__(self, profile: TimingProfile) -> None:
         self.profile = profile
+        self.parts = {one.name: round(getattr(profile, one.name) * _PARTS) for one in fields(profile)}
+        """Parameters in parts of a cycle, of those that are cycles."""
 
     # -- TIU -----------------------------------------------------------------------------------------------------------
     @staticmethod
@@ -107,10 +66,10 @@ class CycleTable:
         """Images of words that hold so many images of elements of `item` bytes (bm1684.md 4.2)."""
         return _up(images * item, 4)
 
-    @staticmethod
-    def element_wise(groups: Count, steps: Count = 1) -> Count:
-        """Arithmetic, copies and tables on words; steps: see `steps_of`."""
-        return groups * steps * _PASS
+    def element_wise(self, groups: Count, steps: Count = 1, pair: Fact = False) -> Count:
+        """Arithmetic, copies and tables on words; steps: see `steps_of`. pair: of two tensors."""
+        parts = self.parts
+        return self._started(groups * steps * _either(pair, parts["arithmetic_pair"], parts["arithmetic"]))
 
     @staticmethod
     def steps_of(task: Count, unit: Count, terms: Count = 0) -> Count:
@@ -122,52 +81,98 @@ class CycleTable:
         steps = _either(special & (unit == Eu.RSQRT), _RSQRT_STEPS, steps)
         return _either(special & (unit == Eu.TAYLOR), _TAYLOR_STEPS * terms, steps)
 
-    @staticmethod
-    def convolution(groups: Count, taps: Count, depth: Count, narrow: Fact) -> Count:
-        """Dense convolutions; taps: positions of the kernel, depth: input channels, narrow: of bytes."""
-        wide, start = _up(depth, 2) * _PARTS, _either(narrow, _INTEGER_START, _FLOAT_START)
-        for count, cycles in _FLOAT_TAP:
-            wide = _either(depth == count, cycles, wide)
-        tap = _up(depth, 4) * _PARTS
-        for most, cycles, begin in reversed(_INTEGER_TAP):
-            tap = _either(depth <= most, cycles, tap)
-            start = _either(narrow & (depth <= most), begin, start)
-        return _up(groups * (taps * _either(narrow, tap, wide) + start), _PARTS)
+    def convolution(
+        self,
+        groups: Count,
+        taps: Count,
+        depth: Count,
+        narrow: Fact,
+        stride: Count,
+        old: Fact = False,
+        shared: Part = 0.0,
+    ) -> Count:
+        """Dense convolutions.
 
-    @staticmethod
-    def matrix(groups: Count, depth: Count, narrow: Fact) -> Count:
+        Args:
+            taps: positions of the kernel. depth: input channels. narrow: of bytes. stride: from column to column.
+            old: the old result is added. shared: share of input and weights in the same bank (`shared_banks`).
+        """
+        profile, parts = self.profile, self.parts
+        wide, tap = _up(depth, 2) * _PARTS, _up(depth, 4) * _PARTS
+        start = _either(narrow, parts["conv_start_int8"], parts["conv_start"])
+        if profile.vendor_samples:
+            for count, cycles in _FLOAT_TAP:
+                wide = _either(depth == count, cycles * _PARTS, wide)
+            for most, of_tap, begin in reversed(_INTEGER_TAP):
+                tap = _either(depth <= most, round(of_tap * _PARTS), tap)
+                start = _either(narrow & (depth <= most), round(begin * _PARTS), start)
+        channels = _either(narrow, tap, wide)
+        channels = channels + _whole(channels * shared * profile.conv_bank)
+        beside = _either(narrow, parts["conv_tap_int8"], parts["conv_tap"])
+        position = channels + beside + parts["conv_step"] * (stride - 1)
+        return self._started(groups * (taps * position + start + old * parts["conv_old"]))
+
+    def matrix(self, groups: Count, depth: Count, narrow: Fact) -> Count:
         """Products of matrices; groups: of one row of the result times rows. depth: length of the sums."""
-        tap = _either(narrow, _up(depth, 4), _up(depth, 2))
-        return groups * (tap + _either(narrow, _INTEGER_START, _FLOAT_START) // _PARTS)
+        parts = self.parts
+        start = _either(narrow, parts["matrix_start_int8"], parts["matrix_start"])
+        return self._started(groups * (_either(narrow, _up(depth, 4), _up(depth, 2)) * parts["matrix_step"] + start))
 
-    @staticmethod
-    def window(groups: Count, height: Count, width: Count, stride: Count, sums: Fact) -> Count:
+    def window(self, groups: Count, height: Count, width: Count, stride: Count, sums: Fact) -> Count:
         """A window per channel: pooling and depthwise convolutions.
 
         Args: stride: from column to column. sums: products are added up, else the largest is taken.
         """
-        row = (stride + 1) * width - 1  # fits the samples: 5, 8 and 15 for 2x2 to 3x3
-        return groups * (height * row + _AVERAGE_START * sums)
+        parts = self.parts
+        row = width * (parts["window_tap"] + parts["window_step"] * (stride - 1))
+        row = row - _PARTS * bool(self.profile.vendor_samples)  # fits the samples: 5, 8 and 15 for 2x2 to 3x3
+        start = _either(sums, parts["window_start"], parts["window_start_max"])
+        return self._started(groups * (height * row + start))
 
-    @staticmethod
-    def correlation(groups: Count, depth: Count) -> Count:
+    def correlation(self, groups: Count, depth: Count) -> Count:
         """Correlations of vectors of `depth` elements."""
-        return groups * depth * _PASS
+        return self._started(groups * depth * self.parts["arithmetic"])
+
+    def _started(self, parts: Count) -> Count:
+        """Cycles of a command that computes for so many parts of cycles."""
+        return _up(parts + self.parts["start"], _PARTS)
 
     # -- GDMA ----------------------------------------------------------------------------------------------------------
-    def transfer(self, loads: Fact, stores: Fact, nbytes: Count) -> Count:
-        """A transfer of so many bytes, bursts and both directions counted, in TIU cycles.
+    def transfer(self, loads: Fact, stores: Fact, read: Part, written: Part) -> Count:
+        """A transfer, in TIU cycles.
 
-        Args: loads, stores: whether it reads global memory, and whether it writes there; neither inside local memory.
+        Args:
+            loads, stores: whether it reads global memory, and whether it writes there; neither inside local memory.
+            read, written: bytes of both ways as they count (`loaded`, `stored`); inside local memory what is read.
         """
         profile = self.profile
         start = loads * profile.load_start + (stores | _not(loads)) * profile.store_start
-        cycles = (start + nbytes / profile.gdma_bytes_per_cycle) * (profile.tiu_hz / profile.gdma_hz)
-        return _whole(cycles)
+        seconds = start * 1e-9 + read / profile.load_rate + written / profile.store_rate
+        return _whole(seconds * profile.tiu_hz)
 
-    def bursts(self, run: Count) -> Count:
-        """Bytes that cross the bus for a run of consecutive bytes."""
-        return _up(run, self.profile.ddr_burst) * self.profile.ddr_burst
+    def loaded(self, nbytes: Count, runs: Count, lane_runs: Count) -> Part:
+        """Bytes that count for a load; runs, lane_runs: of consecutive bytes in global memory, of words in lanes."""
+        return self._counted(nbytes, runs, lane_runs, self.profile.load_run, self.profile.load_lane_run)
+
+    def stored(self, nbytes: Count, runs: Count, lane_runs: Count) -> Part:
+        """Bytes that count for a store."""
+        return self._counted(nbytes, runs, lane_runs, self.profile.store_run, self.profile.store_lane_run)
+
+    def _counted(self, nbytes: Count, runs: Count, lane_runs: Count, run: int, lane_run: int) -> Part:
+        burst = self.profile.ddr_burst
+        whole = runs * _up(nbytes // _either(runs > 0, runs, 1), burst) * burst if burst > 1 else nbytes
+        return np.maximum(np.maximum(nbytes, whole), np.maximum(runs * run, lane_runs * lane_run))
+
+
+def run_of(sizes: tuple[Count, ...], strides: tuple[Count, ...]) -> Count:
+    """Elements of each run of consecutive ones of a tensor of (n, c, h, w) elements with strides in elements."""
+    *outer, full = sizes
+    run = _either(strides[3] == 1, full, 1)
+    for count, stride in zip(reversed(outer), strides[2::-1]):
+        joined = (run == full) & ((count == 1) | (stride == full))
+        full = full * count
+        run = _either(joined, full, run)
+    return run
 
 
 def _up(value: Count, step: int) -> Count:
@@ -191,17 +196,33 @@ def _whole(cycles: float | NDArray[np.floating[Any]]) -> Count:
 class TileCycles:
     """What kernels ask of a table (`LaneCycles`): cycles of commands on tiles of `item`-byte elements.
 
-    `item` is that of the wider of the result and operand 0: so many images share a word.
+    `item` is that of the wider of the result and operand 0: so many images share a word. That input and weights of
+    convolutions share no bank is left to those who place them.
     """
 
     def __init__(self, table: CycleTable) -> None:
         self.table = table
-        self.bytes_per_cycle = table.profile.bus_bytes_per_cycle
-        self.tile_cycles = int(2 * table.transfer(True, False, 0) + table.transfer(False, True, 0))
 
-    def pass_cycles(self, shape: Shape, item: int = 4, steps: int = 1) -> int:
-        """An element-wise command or a copy by the TIU; steps: see `CycleTable.steps_of`."""
-        return int(self.table.element_wise(self._groups(shape, item), steps))
+    @property
+    def bytes_per_cycle(self) -> float:
+        """What the bus loads at its best."""
+        return self.table.profile.bus_bytes_per_cycle
+
+    @property
+    def tile_cycles(self) -> int:
+        """Start of the transfers of a tile: of two loads and a store."""
+        return int(2 * self.table.transfer(True, False, 0, 0) + self.table.transfer(False, True, 0, 0))
+
+    @property
+    def bus(self) -> Bus:
+        """What short runs and stores cost."""
+        profile = self.table.profile
+        runs = (profile.load_run, profile.load_lane_run, profile.store_run, profile.store_lane_run)
+        return Bus(*runs, profile.load_rate / profile.store_rate)
+
+    def pass_cycles(self, shape: Shape, item: int = 4, steps: int = 1, pair: bool = False) -> int:
+        """An element-wise command or a copy by the TIU; steps: see `CycleTable.steps_of`. pair: of two tensors."""
+        return int(self.table.element_wise(self._groups(shape, item), steps, pair))
 
     @staticmethod
     def unit_steps(unit: Unit, terms: int = 0) -> int:
@@ -214,9 +235,17 @@ class TileCycles:
         """One window for each result of `shape`: `CycleTable.window`."""
         return int(self.table.window(self._groups(shape, item), *taps, stride, sums))
 
-    def convolution(self, shape: Shape, taps: int, depth: int, item: int = 4) -> int:
-        """A dense convolution that makes `shape`."""
-        return int(self.table.convolution(self._groups(shape, item), taps, depth, narrow=item == 1))
+    def convolution(self, shape: Shape, taps: int, depth: int, item: int = 4, stride: int = 1) -> int:
+        """A dense convolution that makes `shape`; stride: from column to column."""
+        return int(self.table.convolution(self._groups(shape, item), taps, depth, item == 1, stride))
+
+    def shared_bank(self, shape: Shape, taps: int, depth: int, item: int = 4) -> int:
+        """What it takes longer with input and weights in the same bank of local memory."""
+        if not self.table.profile.conv_bank:
+            return 0
+        groups, narrow = self._groups(shape, item), item == 1
+        alone, shared = (self.table.convolution(groups, taps, depth, narrow, 1, shared=s) for s in (0.0, 1.0))
+        return int(shared - alone)
 
     def matrix(self, shape: Shape, depth: int) -> int:
         """A product of fp32 matrices; shape: as which the result is stored (`kernels.matrices`)."""
@@ -224,21 +253,20 @@ class TileCycles:
 
     def local_copy(self, shape: Shape, item: int = 4) -> int:
         """A transfer inside local memory."""
-        return int(self.table.transfer(False, False, item * prod(shape)))
+        return int(self.table.transfer(False, False, item * prod(shape), 0))
 
-    def load(self, runs: int, run: int) -> int:
-        """A transfer of so many runs of consecutive bytes from global memory."""
-        return int(self.table.transfer(True, False, runs * self.table.bursts(run)))
+    def load(self, runs: int, run: int, lane_runs: int = 0) -> int:
+        """A transfer of so many runs of consecutive bytes from global memory; lane_runs: of words, 0 = as many."""
+        return int(self.table.transfer(True, False, self.table.loaded(runs * run, runs, lane_runs or runs), 0))
 
-    def store(self, runs: int, run: int) -> int:
+    def store(self, runs: int, run: int, lane_runs: int = 0) -> int:
         """A transfer of so many runs of consecutive bytes to global memory."""
-        return int(self.table.transfer(False, True, runs * self.table.bursts(run)))
+        return int(self.table.transfer(False, True, 0, self.table.stored(runs * run, runs, lane_runs or runs)))
 
     def _groups(self, shape: Shape, item: int) -> Count:
         n, c, h, w = shape
         return self.table.groups_of(self.table.word_images(n, item), c, h * w)
 
 
-PROFILE = TimingProfile()
 CYCLES = TileCycles(CycleTable(PROFILE))
-"""What kernels plan with."""
+"""What kernels plan with; `Bm1684Target.planned_with` gives it another table."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from bmcompiler.backends.bm1684.chip import CHIP
@@ -12,6 +13,8 @@ from bmcompiler.target import Kernel, first_passes, group_layers
 
 if TYPE_CHECKING:
     from bmcompiler.backends.bm1684.codegen import Bm1684Program
+    from bmcompiler.backends.bm1684.cycles import CycleTable
+    from bmcompiler.backends.bm1684.timing_profile import TimingProfile
 
 
 class Bm1684Target(LaneTarget["Bm1684Program"]):
@@ -45,6 +48,32 @@ class Bm1684Target(LaneTarget["Bm1684Program"]):
             return f"{before}{joined},dead-code{groups}"
         slots = ",fill-image-slots" if level > 1 else ""
         return f"{before},equalize,calibrate{{method=auto}},quantize{{scheme=scale}},dead-code{joined}{slots}{groups}"
+
+    @contextmanager
+    def planned_with(self, profile: TimingProfile | None) -> Iterator[None]:
+        """Plan with the cycles of a profile of the timing model, None = the default one."""
+        from bmcompiler.backends.bm1684 import cycles
+        from bmcompiler.backends.bm1684.packed import int_avg_pool, int_matmul
+        from bmcompiler.backends.lanes.kernels import broadcast, interpolate, reduced_view
+
+        machine, before = self.machine(), cycles.CYCLES.table
+
+        def take(table: CycleTable) -> None:
+            cycles.CYCLES.table = table
+            machine.plan_anew()
+            for module in (int_avg_pool, int_matmul, broadcast, interpolate, reduced_view):
+                for found in vars(module).values():
+                    if hasattr(found, "cache_clear"):
+                        found.cache_clear()
+
+        if profile is None or profile == before.profile:
+            yield
+            return
+        take(cycles.CycleTable(profile))
+        try:
+            yield
+        finally:
+            take(before)
 
     def program(self) -> type[Bm1684Program]:
         from bmcompiler.backends.bm1684.codegen import Bm1684Program

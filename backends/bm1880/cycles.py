@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from bmcompiler.backends.bm1880.chip import CHIP
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.chip import Dims
+from bmcompiler.codegen.tiling import Bus
 
 Count = int | NDArray[np.int64]
 """A number of one command, or a column of those of many."""
@@ -128,7 +129,12 @@ class TileCycles:
         self.bytes_per_cycle = table.profile.bus_bytes_per_cycle
         self.tile_cycles = int(3 * table.transfer(0))
 
-    def pass_cycles(self, shape: Dims, item: int = 1, steps: int = 1) -> int:
+    @property
+    def bus(self) -> Bus:
+        """Nothing is known of it."""
+        return Bus()
+
+    def pass_cycles(self, shape: Dims, item: int = 1, steps: int = 1, pair: bool = False) -> int:
         """An element-wise command or a copy by the TPU; item: 2 where an operand or the result has 16 bits."""
         return self.product(shape, int(self.table.element_wise_turns(item > 1)) * steps)
 
@@ -141,7 +147,11 @@ class TileCycles:
         """One window for each result of `shape`."""
         return self.product(shape, taps[0] * taps[1])
 
-    def convolution(self, shape: Dims, taps: int, depth: int, item: int = 1) -> int:
+    def shared_bank(self, shape: Dims, taps: int, depth: int, item: int = 1) -> int:
+        """Nothing is known of it."""
+        return 0
+
+    def convolution(self, shape: Dims, taps: int, depth: int, item: int = 1, stride: int = 1) -> int:
         """A dense convolution that makes `shape`."""
         return self.product(shape, taps * depth)
 

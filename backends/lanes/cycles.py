@@ -6,6 +6,7 @@ from typing import Protocol
 
 from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.backends.lanes.units import Unit
+from bmcompiler.codegen.tiling import Bus
 
 
 class LaneCycles(Protocol):
@@ -16,11 +17,18 @@ class LaneCycles(Protocol):
         tile_cycles: start of the transfers of a tile: of two loads and a store.
     """
 
-    bytes_per_cycle: float
-    tile_cycles: int
+    @property
+    def bytes_per_cycle(self) -> float: ...
 
-    def pass_cycles(self, shape: Shape, item: int = 4, steps: int = 1) -> int:
-        """An element-wise command or a copy by the execution units; steps: `unit_steps`."""
+    @property
+    def tile_cycles(self) -> int: ...
+
+    @property
+    def bus(self) -> Bus:
+        """What short runs and stores cost."""
+
+    def pass_cycles(self, shape: Shape, item: int = 4, steps: int = 1, pair: bool = False) -> int:
+        """An element-wise command or a copy by the execution units; steps: `unit_steps`. pair: of two tensors."""
 
     def unit_steps(self, unit: Unit, terms: int = 0) -> int:
         """Steps of the arithmetic of a unit that works on each element alone; terms: of a series."""
@@ -28,8 +36,11 @@ class LaneCycles(Protocol):
     def window(self, shape: Shape, taps: tuple[int, int], stride: int, sums: bool, item: int = 4) -> int:
         """One window for each result of `shape`; stride: from column to column. sums: else the largest is taken."""
 
-    def convolution(self, shape: Shape, taps: int, depth: int, item: int = 4) -> int:
-        """A dense convolution that makes `shape`; depth: input channels."""
+    def convolution(self, shape: Shape, taps: int, depth: int, item: int = 4, stride: int = 1) -> int:
+        """A dense convolution that makes `shape`; depth: input channels. stride: from column to column."""
+
+    def shared_bank(self, shape: Shape, taps: int, depth: int, item: int = 4) -> int:
+        """What it takes longer with input and weights in the same bank of local memory."""
 
     def local_copy(self, shape: Shape, item: int = 4) -> int:
         """A transfer inside local memory."""

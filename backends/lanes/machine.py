@@ -32,9 +32,15 @@ class LaneMachine:
 
     def __init__(self, chip: LaneFacts, cycles: LaneCycles, arithmetic: Arithmetic | None = None) -> None:
         self.chip, self.cycles, self._arithmetic = chip, cycles, arithmetic
-        self.tiler = Tiler(chip.lmem_size, chip.alignment, cycles.bytes_per_cycle, cycles.tile_cycles)
-        self.flat_view: Callable[..., Shape] = lru_cache(maxsize=4096)(self._flat_view)
+        self.tiler = Tiler(chip.lmem_size, chip.alignment, bank_bytes=chip.lmem_bank_size)
+        self.flat_view: Callable[..., Shape]
         self.recorded: Callable[..., Steps] = lru_cache(maxsize=1024)(self._record)
+        self.plan_anew()
+
+    def plan_anew(self) -> None:
+        """Forget what was decided by cycles, after these changed."""
+        self.tiler.plan_with(self.cycles.bytes_per_cycle, self.cycles.tile_cycles, self.cycles.bus)
+        self.flat_view = lru_cache(maxsize=4096)(self._flat_view)
 
     @property
     def arithmetic(self) -> Arithmetic:

@@ -45,6 +45,11 @@ class Unit(Enum):
         return self in _STRIDED
 
     @property
+    def pairs(self) -> bool:
+        """Whether it is arithmetic on pairs of elements, division left out."""
+        return self.tests or self in _PAIRS
+
+    @property
     def tests(self) -> bool:
         """Whether it asks something of two operands."""
         return self in (Unit.GREATER, Unit.SAME_BITS)
@@ -71,5 +76,11 @@ _STRIDED = frozenset(
         Unit.COPY,
         Unit.GREATER,
         Unit.SAME_BITS,
+    }
+)
+_PAIRS = frozenset(
+    {
+        *(Unit.ADD, Unit.SUB, Unit.MUL, Unit.MAX, Unit.MIN),
+        *(Unit.AND, Unit.OR, Unit.XOR, Unit.SHIFT, Unit.SHIFT_SIGNED),
     }
 )

@@ -2,7 +2,8 @@
 
 A simulator plugin names its parameters in the entry-point group `bmcompiler.timing_profiles` under its target's name: a
 dataclass of numbers with defaults, which raises ValueError for values that cannot be. Its analyzer takes an instance
-as the keyword argument `profile`.
+as the keyword argument `profile`. It may have profiles with names, in the mapping `NAMED`, and `standing(name)`: where
+the value of a parameter comes from.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,23 +25,32 @@ def profile_for(target: str, settings: Iterable[str]) -> Any | None:
     """The timing profile of `target` with settings in place of defaults, None without settings; later ones win.
 
     Args:
-        settings: each the name of a JSON file with one object, or KEY=VALUE pairs with commas between them.
+        settings: each the name of a profile of the chip, of a JSON file with one object, or KEY=VALUE pairs with commas
+            between them.
 
     Raises:
         UsageError: a file that cannot be read, a parameter the chip does not have, a value that cannot be; or the chip
             has no such parameters at all.
     """
-    given: dict[str, object] = {}
-    for text in settings:
-        if not text.strip():
-            raise UsageError(f"{OPTION} is empty", remedy="give a JSON file, or KEY=VALUE pairs")
-        given.update(_pairs(text) if "=" in text else _file(text))
-    if not given:
+    texts = list(settings)
+    if not texts:
         return None
     loader = entry_points("bmcompiler.timing_profiles").get(target)
     if loader is None:
         raise UsageError(f"the timing model of {target} has no parameters", remedy=f"leave out {OPTION}")
-    return _made(loader(), given, target)
+    kind = loader()
+    named = getattr(kind, "NAMED", {})
+    profile = None
+    for text in texts:
+        if not text.strip():
+            raise UsageError(f"{OPTION} is empty", remedy="give a JSON file, or KEY=VALUE pairs")
+        if text in named:
+            profile = named[text]
+            continue
+        given = _pairs(text) if "=" in text else _file(text)
+        if given:
+            profile = _made(kind, profile, given, target)
+    return profile
 
 
 def parameters(target: str) -> dict[str, float]:
@@ -49,12 +59,25 @@ def parameters(target: str) -> dict[str, float]:
     return {} if loader is None else _defaults(loader())
 
 
+def named_profiles(target: str) -> dict[str, Any]:
+    """The profiles of a target that have a name, the default first; empty when there are none."""
+    loader = entry_points("bmcompiler.timing_profiles").get(target)
+    return {} if loader is None else dict(getattr(loader(), "NAMED", {}))
+
+
+def meanings(target: str) -> dict[str, str]:
+    """What the parameters of a target's timing model mean, of those that say it (metadata "meaning" of the field)."""
+    loader = entry_points("bmcompiler.timing_profiles").get(target)
+    kind = () if loader is None else fields(loader())
+    return {field.name: field.metadata["meaning"] for field in kind if "meaning" in field.metadata}
+
+
 def _defaults(kind: Any) -> dict[str, float]:
     given: list[tuple[str, Any]] = [(field.name, field.default) for field in fields(kind)]
     return dict(given)
 
 
-def _made(kind: Any, given: Mapping[str, object], target: str) -> Any:
+def _made(kind: Any, base: Any | None, given: Mapping[str, object], target: str) -> Any:
     known = _defaults(kind)
     values = {}
     for key, value in given.items():
@@ -64,7 +87,7 @@ def _made(kind: Any, given: Mapping[str, object], target: str) -> Any:
             )
         values[key] = _number(key, value, whole=isinstance(known[key], int))
     try:
-        return kind(**values)
+        return kind(**values) if base is None else replace(base, **values)
     except ValueError as error:
         raise UsageError(f"timing profile of {target}: {error}") from error
 

@@ -31,7 +31,7 @@ Examples:
   bmnet-run lenet.bmodel --input int8.npz -o int8_out.npz --raw
   bmnet-run lenet.bmodel --input digits.npz --timing --trace lenet.trace.json --check-races
   bmnet-run lenet.bmodel --input digits.npz --compare scores.npz
-  bmnet-run lenet.bmodel --input digits.npz --timing --timing-profile ddr_burst=64
+  bmnet-run lenet.bmodel --input digits.npz --timing --timing-profile vendor
 
 Inputs are real values, any number of samples; they are quantized with the scale in the model, and the outputs are
 written as float32. For images, the classes with the highest scores are printed when the output looks like scores.
@@ -39,7 +39,7 @@ Open a trace with https://ui.perfetto.dev or chrome://tracing.
 {FORMULA}"""
 
 
-@click.command(epilog=_EPILOG, context_settings={"max_content_width": 110, "help_option_names": ["-h", "--help"]})
+@click.command(epilog=_EPILOG, context_settings={"max_content_width": 110})
 @click.argument("model", metavar="BMODEL", type=click.Path(path_type=Path))
 @click.option("--input", "source", metavar="PATH", type=click.Path(path_type=Path), help="Inputs: .npz, .npy, folder.")
 @image_options

@@ -7,18 +7,20 @@ import click
 timing_profile_option = click.option(
     "--timing-profile",
     multiple=True,
-    metavar="FILE.json|KEY=VALUE,...",
-    help="Other parameters for the timing model, as JSON or pairs; 'help' lists them.",
+    metavar="NAME|FILE.json|KEY=VALUE,...",
+    help="Another timing model, by name, or parameters for it as JSON or pairs; 'help' lists them.",
 )
 
 
 def list_parameters(target: str) -> None:
-    """Print the parameters of a target's timing model with their defaults, one a line."""
-    from bmcompiler.analysis.timing_profile import parameters
+    """Print the parameters of a target's timing model: a line for each, in each profile that has a name."""
+    from bmcompiler.analysis.timing_profile import meanings, named_profiles, parameters
     from bmcompiler.cli.common import printable
 
-    known = parameters(target)
+    known, profiles, means = parameters(target), named_profiles(target), meanings(target)
     if not known:
         click.echo(f"the timing model of {printable(target)} has no parameters")
     for name, value in known.items():
-        click.echo(f"{name}={value:.12g}")
+        click.echo(f"{name}={value:.12g}" + (f"  {means[name]}" if name in means else ""))
+        for title, profile in profiles.items():
+            click.echo(f"    {title}: {getattr(profile, name):.12g} ({profile.standing(name)})")

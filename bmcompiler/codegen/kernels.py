@@ -10,7 +10,7 @@ from bmcompiler.chip import Dims
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.memory import root_of
 from bmcompiler.codegen.schedule import Moved, emit_tiles
-from bmcompiler.codegen.tiling import Axis, Box, Buffer, Contents, Tiler, TileWork, Tiling
+from bmcompiler.codegen.tiling import Axis, Box, Buffer, Contents, Runs, Tiler, TileWork, Tiling
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.ir import Value
 from bmcompiler.ir.keys import is_weight
@@ -152,6 +152,7 @@ def activation_in(value: Value, view: Dims, box: Box, axes: str = "nchw", *, lan
         lambda build, address: build.load_box(value, view, box, address),
         not is_activation(value),
         contents_of(value, view, box),
+        runs_of(view, box),
     )
 
 
@@ -163,7 +164,19 @@ def activation_out(value: Value, view: Dims, box: Box, *, lane_bytes: int) -> Bu
         prod(extents(box)) * value.type.numpy.itemsize,
         lambda build, address: build.store_box(value, view, box, address),
         contents=contents_of(value, view, box),
+        runs=runs_of(view, box),
     )
+
+
+def runs_of(view: Dims, box: Box) -> Runs:
+    """In how many runs a box of a dense tensor moves; in lanes, each channel is one."""
+    sizes = extents(box)
+    run = 1
+    for size, whole in zip(reversed(sizes), reversed(view)):
+        run *= size
+        if size != whole:
+            break
+    return Runs(prod(sizes) // max(run, 1), sizes[0] * sizes[1])
 
 
 def contents_of(value: Value, view: Dims, loaded: Box | Dims) -> Contents | None:

@@ -22,6 +22,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from bmcompiler.codegen.groups.banks import move_apart
 from bmcompiler.codegen.groups.regions import LocalCopier, inside, whole_of
 from bmcompiler.codegen.groups.slices import GroupUnit
 from bmcompiler.codegen.groups.steps import AHEAD, NEVER, Copy, LiveRange, Residency, Slot, Step
@@ -70,6 +71,7 @@ def plan_residency(
             apart.add(full.value)
             continue
         if planner.place() <= tiler.lane_bytes:
+            move_apart(found, tiler)
             return found
         tries -= 1
         room = int(room * _SHRINK) // tiler.align * tiler.align

@@ -34,6 +34,10 @@ class _Slots:
         self.turn = -1
         self.key: object = None
 
+    def move(self, distance: int) -> None:
+        """Before the first use."""
+        self.addresses = [address + distance for address in self.addresses]
+
     def next(self) -> int:
         self.turn += 1
         return self.current
@@ -44,7 +48,10 @@ class _Slots:
 
 
 class _Placement:
-    """Local addresses for every buffer of a tiling; sizes are the largest over all tiles."""
+    """Local addresses for every buffer of a tiling; sizes are the largest over all tiles.
+
+    Inputs that should lie apart from one before them are placed at the end of local memory.
+    """
 
     def __init__(self, works: list[TileWork], grid: tuple[Axis, ...], tiling: Tiling, tiler: Tiler) -> None:
         trips = {a: axis.count(size) for a, axis, size in zip(AXES, grid, tiling.sizes)}
@@ -61,9 +68,14 @@ class _Placement:
             count = slots(first, tiling.order, trips, tiling.double)
             return place(max(pick(work)[index].lane_bytes for work in works), count)
 
-        self.inputs = [largest(lambda w: w.inputs, i) for i in range(len(works[0].inputs))]
+        last = {pair.second for pair in works[0].apart}
+        inputs = {i: largest(lambda w: w.inputs, i) for i in range(len(works[0].inputs)) if i not in last}
         self.outputs = [largest(lambda w: w.outputs, i) for i in range(len(works[0].outputs))]
         self.scratch = [place(max(w.scratch[i] for w in works), 1).addresses[0] for i in range(len(works[0].scratch))]
+        inputs |= {i: largest(lambda w: w.inputs, i) for i in sorted(last)}
+        for i in last:
+            inputs[i].move(max(tiler.lane_bytes - self.end, 0) // tiler.align * tiler.align)
+        self.inputs = [inputs[i] for i in range(len(inputs))]
 
 
 def emit_tiles(

@@ -57,6 +57,37 @@ class Contents(NamedTuple):
     box: Box | None = None
 
 
+class Runs(NamedTuple):
+    """In how many runs of consecutive bytes something lies in global memory, and in lanes."""
+
+    outer: int = 1
+    lanes: int = 1
+
+
+_ONE_RUN = Runs()
+
+
+@dataclass(frozen=True)
+class Bus:
+    """What short runs cost, as bytes that they take at least, and stores, as times the bytes of loads."""
+
+    load_run: int = 0
+    load_lane_run: int = 0
+    store_run: int = 0
+    store_lane_run: int = 0
+    store_factor: float = 1.0
+
+    def load(self, buffer: Buffer) -> float:
+        """Bytes of the time of loading."""
+        return max(buffer.nbytes, buffer.runs.outer * self.load_run, buffer.runs.lanes * self.load_lane_run)
+
+    def store(self, buffer: Buffer) -> float:
+        """Bytes of the time of storing, as of loads."""
+        runs = buffer.runs
+        counted = max(buffer.nbytes, runs.outer * self.store_run, runs.lanes * self.store_lane_run)
+        return counted * self.store_factor
+
+
 @dataclass(frozen=True)
 class Buffer:
     """A local buffer of a tile.
@@ -68,6 +99,7 @@ class Buffer:
         transfer: emits the load (or store): called with (build, local address).
         coefficient: True for weights.
         contents: what other ops may read from the buffer, so that it can stay in local memory between them.
+        runs: in which its bytes move.
     """
 
     lane_bytes: int
@@ -76,6 +108,15 @@ class Buffer:
     transfer: Callable[[Any, int], None]
     coefficient: bool = False
     contents: Contents | None = None
+    runs: Runs = _ONE_RUN
+
+
+class Apart(NamedTuple):
+    """Two inputs of a tile that should lie in different banks; cycles: that the tile takes longer if all shares one."""
+
+    first: int
+    second: int
+    cycles: int
 
 
 @dataclass(frozen=True)
@@ -84,6 +125,7 @@ class TileWork:
 
     `compute(build, inputs, outputs, scratch)` gets the local addresses in the order of the three lists.
     It leaves inputs as they are, and an operand has one buffer: values that stay in local memory rely on both.
+    `cycles` are those with the inputs of `apart` in different banks.
     """
 
     inputs: tuple[Buffer, ...]
@@ -91,6 +133,7 @@ class TileWork:
     scratch: tuple[int, ...]
     compute: Callable[[Any, list[int], list[int], list[int]], None]
     cycles: int
+    apart: tuple[Apart, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -155,6 +198,7 @@ def slots(buffer: Buffer, order: str, trips: dict[str, int], double: bool) -> in
     return 2 if double and loads(buffer.axes, order, trips) > 1 else 1
 
 
+_PLAIN = Bus()
 _PATIENCE = 4
 """Fitting (n, h) sizes that are tried for one (c, w), the largest first."""
 
@@ -167,12 +211,27 @@ class Tiler:
         align: every buffer is rounded up to this.
         bytes_per_cycle: what the bus moves in the time of one compute cycle.
         tile_cycles: start-up time of one tile's commands.
+        bank_bytes: of a bank of local memory, for what should lie in different ones.
+        bus: what short runs and stores cost.
     """
 
-    def __init__(self, lane_bytes: int, align: int, bytes_per_cycle: float = 16, tile_cycles: int = 128) -> None:
-        self.lane_bytes, self.align = lane_bytes, align
-        self.bytes_per_cycle, self.tile_cycles = bytes_per_cycle, tile_cycles
-        self._known: dict[Hashable, Tiling | None] = {}
+    def __init__(
+        self,
+        lane_bytes: int,
+        align: int,
+        bytes_per_cycle: float = 16,
+        tile_cycles: int = 128,
+        bank_bytes: int = 1 << 16,
+        bus: Bus = _PLAIN,
+    ) -> None:
+        self.lane_bytes, self.align, self.bank_bytes = lane_bytes, align, bank_bytes
+        self._known: dict[Hashable, Tiling | None]
+        self.plan_with(bytes_per_cycle, tile_cycles, bus)
+
+    def plan_with(self, bytes_per_cycle: float, tile_cycles: int, bus: Bus) -> None:
+        """Take other figures for what follows."""
+        self.bytes_per_cycle, self.tile_cycles, self.bus = bytes_per_cycle, tile_cycles, bus
+        self._known = {}
 
     def choose(
         self, grid: tuple[Axis, ...], work: Callable[[Box], TileWork], key: Hashable = None, overlap: bool = True
@@ -267,8 +326,9 @@ class Tiler:
         store takes as long as the slower of both.
         """
         tiles = prod(trips.values())
-        ends = sum(b.nbytes for b in (*work.inputs, *work.outputs)) / self.bytes_per_cycle
-        moved = sum(b.nbytes * loads(b.axes, order, trips) for b in (*work.inputs, *work.outputs))
+        counted = [(b, self.bus.load(b)) for b in work.inputs] + [(b, self.bus.store(b)) for b in work.outputs]
+        ends = sum(nbytes for _, nbytes in counted) / self.bytes_per_cycle
+        moved = sum(nbytes * loads(b.axes, order, trips) for b, nbytes in counted)
         transfer, compute = moved / self.bytes_per_cycle, work.cycles * tiles
         time = ends + max(transfer - ends, compute) if double else transfer + compute
         return time + self.tile_cycles * tiles

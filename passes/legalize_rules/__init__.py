@@ -13,7 +13,7 @@ from bmcompiler.passes.legalize_rules import (
     reduction,
     resample,
 )
-from bmcompiler.passes.legalize_rules.base import RULES, rules_of, rules_of_kind
+from bmcompiler.passes.legalize_rules.base import RULES, rules_of
 
 __all__ = [
     "RULES",
@@ -27,5 +27,4 @@ __all__ = [
     "reduction",
     "resample",
     "rules_of",
-    "rules_of_kind",
 ]

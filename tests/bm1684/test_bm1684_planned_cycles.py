@@ -10,9 +10,10 @@ from bm1684_nets import FULL, Net, local_memory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from int_samples import Sums, sums
-from planned_cycles import computations, taken
+from planned_cycles import Computation, computations, taken
 
 from bmcompiler.backends.bm1684.target import TARGET
+from bmcompiler.backends.bm1684.timing_profile import SILICON, TimingProfile
 from bmcompiler.bmodel.bm168x import Bm168xModel
 from bmcompiler.ir import Value
 from bmcompiler.runtime.simulator.bm1684.analysis import analyze
@@ -69,41 +70,65 @@ SHAPES = st.tuples(st.integers(1, 5), st.integers(2, 130), st.integers(3, 20), s
 LANES = st.sampled_from([FULL, FULL, 16384])
 
 
-def compare(make: Make, shape: tuple[int, ...], dtype: str, lanes: int, level: int) -> None:
+def compare(make: Make, shape: tuple[int, ...], dtype: str, lanes: int, level: int, profile: str) -> None:
     net = Net([shape], 0, dtype)
     made = make(net, net.inputs[0])
     module = net.module([made] if isinstance(made, Value) else list(made))
-    with local_memory(lanes), computations() as found:
+    with TARGET.planned_with(TimingProfile.NAMED[profile]), local_memory(lanes), computations() as found:
         TARGET.compile([module], level)
+        check(found)
+
+
+def check(found: list[Computation]) -> None:
+    """What was planned is what the model says, by the profile that is planned with."""
     for one in found:
         if one.kernel == STREAMED:
             one.commands = [command for command in one.commands if command[0].name == "TIU"]
         assert one.planned == taken(one), one.kernel
 
 
+@pytest.mark.parametrize("profile", TimingProfile.NAMED)
 @pytest.mark.parametrize("name", FLOATS)
 @given(shape=SHAPES, lanes=LANES, level=st.sampled_from([0, 2]))
-@settings(max_examples=5, deadline=None)
-def test_floats(name: str, shape: tuple[int, ...], lanes: int, level: int) -> None:
-    compare(FLOATS[name], shape, "f32", lanes, level)
+@settings(max_examples=4, deadline=None)
+def test_floats(name: str, profile: str, shape: tuple[int, ...], lanes: int, level: int) -> None:
+    compare(FLOATS[name], shape, "f32", lanes, level, profile)
 
 
+@pytest.mark.parametrize("profile", TimingProfile.NAMED)
 @pytest.mark.parametrize("name", BYTES)
 @given(shape=SHAPES, lanes=LANES, level=st.sampled_from([0, 2]))
-@settings(max_examples=5, deadline=None)
-def test_bytes(name: str, shape: tuple[int, ...], lanes: int, level: int) -> None:
-    compare(BYTES[name], shape, "i8", lanes, level)
+@settings(max_examples=4, deadline=None)
+def test_bytes(name: str, profile: str, shape: tuple[int, ...], lanes: int, level: int) -> None:
+    compare(BYTES[name], shape, "i8", lanes, level, profile)
 
 
+@pytest.mark.parametrize("profile", TimingProfile.NAMED)
 @given(sums(), SHAPES, st.integers(1, 3), LANES, st.sampled_from([0, 2]))
-@settings(max_examples=40, deadline=None)
-def test_convolutions_of_bytes(case: Sums, shape: tuple[int, ...], kernel: int, lanes: int, level: int) -> None:
+@settings(max_examples=25, deadline=None)
+def test_convolutions_of_bytes(
+    profile: str, case: Sums, shape: tuple[int, ...], kernel: int, lanes: int, level: int
+) -> None:
     def make(net: Net, x: Value) -> Value:
         weight, out = net.integers(case.weight, 70, x.shape[1], kernel, kernel), [s - kernel + 1 for s in x.shape[2:]]
         bias = case.constant_bias(net, 70)
         return net.b.conv(x, weight, bias, out=case.out((x.shape[0], 70, *out)), **case.modes)
 
-    compare(make, shape, case.data, lanes, level)
+    compare(make, shape, case.data, lanes, level, profile)
+
+
+def test_plans_follow_the_profile() -> None:
+    net = Net([(1, 64, 56, 56)])
+    net_module = net.module([net.b.conv(net.inputs[0], net.f32(64, 64, 3, 3), pads=(1, 1, 1, 1))])
+    found = {}
+    for name, profile in TimingProfile.NAMED.items():
+        with TARGET.planned_with(profile):
+            compiled = TARGET.compile([net_module], 2)
+        assert isinstance(compiled.model, Bm168xModel)
+        found[name] = analyze(compiled.model, 0, SILICON).timing().cycles
+    assert found["silicon"] < 0.75 * found["vendor"]  # input and weights no longer share a bank
+    with TARGET.planned_with(SILICON):
+        assert TARGET.machine().tiler.bytes_per_cycle == SILICON.bus_bytes_per_cycle
 
 
 def test_what_is_streamed_runs_beside_the_products() -> None:

@@ -77,7 +77,7 @@ def test_vendor_programs_have_no_race(name: str, tmp_path: Path) -> None:
 
 
 def test_the_loss_of_a_wait_of_a_compiled_program_is_found() -> None:
-    found = compiled(conv_relu, 1, 1 << 14)
+    found = compiled(conv_relu, 1, 1 << 13)
     groups = found.nets[0].stages[0].groups
     places = waiting(groups)
     assert len(places) > 8

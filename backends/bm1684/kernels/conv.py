@@ -20,7 +20,7 @@ from bmcompiler.backends.lanes.kernels.conv_geometry import ConvGeometry, Deconv
 from bmcompiler.backends.lanes.kernels.forms import FormsKernel
 from bmcompiler.backends.lanes.kernels.fused_activation import activate, activation_cycles, emit_activation
 from bmcompiler.backends.lanes.operands import Words
-from bmcompiler.codegen.tiling import Box, Buffer, TileWork
+from bmcompiler.codegen.tiling import Box, Buffer, Runs, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.numeric.fp32 import FloatArray, add, flush
 from bmcompiler.ops.nn import Conv, Convolution, Deconv
@@ -65,6 +65,7 @@ class FloatConvKernel(ConvGeometry):
             (),
             compute,
             self.sum_cycles(op, dims, slide, 4) + activation_cycles(self.machine.cycles, op.activation, dims),
+            self.apart(op, dims, 4),
         )
 
     # -- weights -------------------------------------------------------------------------------------------------------
@@ -77,7 +78,7 @@ class FloatConvKernel(ConvGeometry):
             offset = build.coefficients.place(op.weight, layout, lambda w: channel_groups(self.oriented(op, w), PAIR))
             build.load_compact(build.coefficient(offset + 4 * c0 * taps * depth), dims, 4, address)
 
-        return Buffer(compact_bytes(dims), "c", 4 * prod(dims), load, True)
+        return Buffer(compact_bytes(dims), "c", 4 * prod(dims), load, True, runs=Runs(1, c1 - c0))
 
     def _depthwise_weight(self, op: Convolution, c0: int, c1: int) -> Buffer:
         kh, kw = op.weight.shape[2:]
@@ -87,7 +88,7 @@ class FloatConvKernel(ConvGeometry):
             offset = build.coefficients.place(op.weight, f"{op.opname} depthwise", lambda w: self.oriented(op, w))
             build.load_compact(build.coefficient(offset + 4 * c0 * kh * kw), dims, 4, address)
 
-        return Buffer(compact_bytes(dims), "c", 4 * prod(dims), load, True)
+        return Buffer(compact_bytes(dims), "c", 4 * prod(dims), load, True, runs=Runs(1, c1 - c0))
 
     # -- arithmetic ----------------------------------------------------------------------------------------------------
     def evaluate(self, op: Convolution, *arrays: Any) -> Any:
@@ -142,4 +143,4 @@ def bias_buffer(bias: Value, c0: int, c1: int) -> Buffer:
     def load(build: Build, address: int) -> None:
         build.load_compact(build.source(bias) + item * c0, (1, c1 - c0, 1, 1), item, address)
 
-    return Buffer(compact_bytes((1, c1 - c0, 1, 1), item), "c", item * (c1 - c0), load, True)
+    return Buffer(compact_bytes((1, c1 - c0, 1, 1), item), "c", item * (c1 - c0), load, True, runs=Runs(1, c1 - c0))

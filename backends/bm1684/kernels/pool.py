@@ -96,7 +96,7 @@ class FloatAvgPoolKernel(PoolKernel[AvgPool]):
         return (Buffer(lane_bytes(dims), "hw", 4 * dims[2] * dims[3], load, True),)
 
     def cycles(self, op: AvgPool, box: Box, slide: Slide) -> int:
-        scaling = 0 if self.common_factor(op) is not None else CYCLES.pass_cycles(extents(box))
+        scaling = 0 if self.common_factor(op) is not None else CYCLES.pass_cycles(extents(box), pair=True)
         return self.window_cycles(op, box, slide) + scaling
 
     def emit_window(self, op: AvgPool, build: Build, slide: Slide, box: Box, ins: list[int], result: int) -> None:

@@ -120,7 +120,8 @@ class IntConvKernel(ConvGeometry):
         if framed:
             scratch += (lane_bytes(slides[0].shape, 1),)
             cycles += CYCLES.pass_cycles(slides[0].shape, 1) + CYCLES.pass_cycles(extents(slides[0].source), 1)
-        return TileWork(tuple(inputs), (out,), scratch, compute, cycles)
+        apart = () if framed else self.apart(op, dims, 1, len(weights))
+        return TileWork(tuple(inputs), (out,), scratch, compute, cycles, apart)
 
     def _bands(self, op: Convolution, box: Box) -> list[Box]:
         """A tile of a single image in up to four bands of rows, which fill the image slots of words.

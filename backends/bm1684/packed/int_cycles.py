@@ -6,15 +6,15 @@ from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.lanes.facts import Shape
 
 
-def packed_cycles(dims: Shape, result: int, operand: int) -> int:
-    """Of `emit_packed`; result, operand: bytes of the elements of the result and of a."""
-    return MACHINE.cycles.pass_cycles(dims, max(result, operand))
+def packed_cycles(dims: Shape, result: int, operand: int, pair: bool = False) -> int:
+    """Of `emit_packed`; result, operand: bytes of the elements of the result and of a. pair: b is a tensor, too."""
+    return MACHINE.cycles.pass_cycles(dims, max(result, operand), pair=pair)
 
 
-def pixel_cycles(dims: Shape) -> int:
+def pixel_cycles(dims: Shape, pair: bool = False) -> int:
     """Of `emit_packed` on all of `pixel_halves`."""
     n, c, h, w = dims
-    return packed_cycles((2 * -(-n // 4), c, h, 2 * w), 2, 2)
+    return packed_cycles((2 * -(-n // 4), c, h, 2 * w), 2, 2, pair)
 
 
 def pack_words_cycles(dims: Shape) -> int:

@@ -166,7 +166,8 @@ class Requantize:
 
     def part_cycles(self, dims: Shape) -> int:
         """Cycles of the commands of `emit_parts` beside the sums."""
-        return (self.all_unsigned * (1 + self.crossed) + self.crossed) * pixel_cycles(dims)
+        limits = self.all_unsigned * (1 + self.crossed) * pixel_cycles(dims)
+        return limits + self.crossed * pixel_cycles(dims, pair=True)
 
     def emit(self, build: Build, dims: Shape, sums: Sums, result: int, scratch: Sequence[int], vector: int = 0) -> None:
         """Emit the commands of a tile.

@@ -224,7 +224,7 @@ def _byte_cycles(dims: Shape) -> int:
     """Cycles of the commands of `_emit_bytes`."""
     n, c, h, w = dims
     planes, _, _, width = _words(dims)
-    pairs = packed_cycles((2 * planes, c, h, width if n <= 4 else w), 1, 2) * (1 if n <= 4 else 2)
+    pairs = packed_cycles((2 * planes, c, h, width if n <= 4 else w), 1, 2, pair=True) * (1 if n <= 4 else 2)
     return (n > 1) * pairs + packed_cycles(dims, 1, 2)
 
 

@@ -330,13 +330,14 @@ class IntProgram:
 
     def cycles(self, dims: Shape) -> int:
         """Cycles of the commands for a tile."""
-        return sum(packed_cycles(dims, result, operand) for result, operand in self._widths)
+        return sum(packed_cycles(dims, *widths) for widths in self._widths)
 
     @cached_property
-    def _widths(self) -> list[tuple[int, int]]:
-        """Of each step, bytes of the elements of its result and of its first operand."""
+    def _widths(self) -> list[tuple[int, int, bool]]:
+        """Of each step, bytes of the elements of its result and of its first operand, and whether both are tensors."""
         first = [self.items[s.a.number] if isinstance(s.a, _Read) else s.a.item for s in self.steps]
-        return [(self.items[step.target], item) for step, item in zip(self.steps, first)]
+        pairs = [isinstance(s.a, _Read) and isinstance(s.b, _Read) for s in self.steps]
+        return [(self.items[step.target], item, pair) for step, item, pair in zip(self.steps, first, pairs)]
 
     def emit(self, build: Build, dims: Shape, inputs: Sequence[Packed], output: int, scratch: Sequence[int]) -> None:
         """Emit the commands for a tile of `dims`; the signs of `inputs` do not matter."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from bmcompiler.backends.lanes.kernels.base import dims4, is_constant, item_byte
 from bmcompiler.backends.lanes.kernels.sliding import Slide, SlidingKernel, Windows
 from bmcompiler.chip import align_up
 from bmcompiler.codegen.build import dense_strides
-from bmcompiler.codegen.tiling import Axis, Buffer
+from bmcompiler.codegen.tiling import Apart, Axis, Buffer
 from bmcompiler.codegen.window import WindowAxis
 from bmcompiler.ops.nn import Convolution
 from bmcompiler.target import rule
@@ -145,7 +146,14 @@ class ConvGeometry(SlidingKernel[Convolution]):
         cycles, (down, across) = self.machine.cycles, self.taps(op)
         if self.is_depthwise(op):
             return cycles.window(shape, (down, across), slide.geometry.steps[1], sums=True, item=item)
-        return cycles.convolution(shape, down * across, self.depth(op), item)
+        return cycles.convolution(shape, down * across, self.depth(op), item, slide.geometry.steps[1])
+
+    def apart(self, op: Convolution, shape: Shape, item: int, weights: int = 1) -> tuple[Apart, ...]:
+        """Input 0 of a tile and the `weights` after it, if they should lie in different banks."""
+        if self.is_depthwise(op):
+            return ()
+        cycles = self.machine.cycles.shared_bank(shape, prod(self.taps(op)), self.depth(op), item)
+        return tuple(Apart(0, number, cycles) for number in range(1, 1 + weights)) if cycles else ()
 
     def channels(self, op: Convolution, c0: int, c1: int) -> tuple[int, int]:
         """Input channels of the output channels [c0, c1) of one group."""

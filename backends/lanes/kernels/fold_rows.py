@@ -52,5 +52,6 @@ def fold_inside(kernel: ConvGeometry, op: Convolution, work: TileWork) -> TileWo
         inputs=(kernel.machine.activation_in(op.input, source, whole), *work.inputs[1:]),
         scratch=(*work.scratch, work.inputs[0].lane_bytes),
         compute=compute,
+        apart=(),
         cycles=work.cycles + sum(copy_cycles(kernel.machine, shape) for shape in moved),
     )

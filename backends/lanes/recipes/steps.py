@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -135,24 +136,26 @@ class Steps:
     def cycles(self, shape: Shape) -> int:
         """Cycles of the commands for a tile of `shape`."""
         total = 0
-        for height, steps in self._arithmetic:
-            total += self.timing.pass_cycles(self._shape(height, shape), steps=steps)
+        for (height, steps, pair), commands in self._arithmetic.items():
+            total += commands * self.timing.pass_cycles(self._shape(height, shape), steps=steps, pair=pair)
         for step in self._others:
             if step.unit.windowed:
                 total += self._window_cycles(step, shape)
             else:
                 n, c, h, w = self.tile_shape(step, shape)
-                total += h * self.timing.pass_cycles((n, c, 1, w))
+                row = (n, c, 1, w)  # the first one is assigned, the others are combined with what is before them
+                total += self.timing.pass_cycles(row) + (h - 1) * self.timing.pass_cycles(row, pair=step.unit.pairs)
         return total
 
     @cached_property
-    def _arithmetic(self) -> list[tuple[int, int]]:
-        """(height, steps of arithmetic) of the commands that work on each element alone, by height."""
-        found: dict[int, int] = {}
+    def _arithmetic(self) -> Counter[tuple[int, int, bool]]:
+        """Commands that work on each element alone, by (height, steps of arithmetic, whether of two tensors)."""
+        found: Counter[tuple[int, int, bool]] = Counter()
         for step in self.steps:
             if step.scan is None and not step.unit.windowed:
-                found[step.height] = found.get(step.height, 0) + self.timing.unit_steps(step.unit, step.terms)
-        return list(found.items())
+                steps = self.timing.unit_steps(step.unit, step.terms)
+                found[step.height, steps, step.unit.pairs and _tensors(step) == 2] += 1
+        return found
 
     @cached_property
     def _others(self) -> list[RecipeStep]:
@@ -215,6 +218,11 @@ def record(
     if result.number != inputs + len(recorder.steps) - 1 or not recorder.steps:
         recorder.copy(result)
     return Steps(chip, arithmetic, timing, inputs, tuple(recorder.steps), axes)
+
+
+def _tensors(step: RecipeStep) -> int:
+    """How many of its operands are tensors."""
+    return sum(not isinstance(source, Immediate) for source in step.sources)
 
 
 def _tile(place: Plane | int, shape: Shape) -> Tile:

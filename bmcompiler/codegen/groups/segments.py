@@ -263,10 +263,10 @@ class Segments:
             if buffer.coefficient:
                 growing.transfers += 1
                 growing.weight_lane += self.tiler.rounded(buffer.lane_bytes)
-                growing.weight_bytes += buffer.nbytes
+                growing.weight_bytes += round(self.tiler.bus.load(buffer))
             else:
                 value = buffer.contents.value if buffer.contents is not None else root_of(op.operands[0])
-                growing.outer[value] = max(growing.outer.get(value, 0), buffer.nbytes)
+                growing.outer[value] = max(growing.outer.get(value, 0), round(self.tiler.bus.load(buffer)))
 
     def _finished(self, growing: _Growing, slices: Slices, span: tuple[int, int], peak: int) -> float:
         """Cycles of the group, with what it lets stay, and what has to go for it."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from bmcompiler.codegen.groups.banks import shared_cycles
 from bmcompiler.codegen.groups.regions import LocalCopier
 from bmcompiler.codegen.groups.steps import Residency, Slot, Step, loads_by_issue
 from bmcompiler.codegen.kernels import DeviceKernel
@@ -39,8 +40,13 @@ def alone_cycles(kernel: DeviceKernel[Any], op: Operation) -> int:
 
 
 def loading_cycles(slot: Slot, tiler: Tiler) -> float:
-    """Cycles that a transfer keeps the bus."""
-    return slot.buffer.nbytes / tiler.bytes_per_cycle + tiler.tile_cycles / 2
+    """Cycles that a load keeps the bus."""
+    return tiler.bus.load(slot.buffer) / tiler.bytes_per_cycle + tiler.tile_cycles / 2
+
+
+def storing_cycles(slot: Slot, tiler: Tiler) -> float:
+    """Cycles that a store keeps the bus."""
+    return tiler.bus.store(slot.buffer) / tiler.bytes_per_cycle + tiler.tile_cycles / 2
 
 
 def timeline(
@@ -53,10 +59,10 @@ def timeline(
     waiting: list[tuple[float, Slot]] = []
     loads = loads_by_issue(plan.steps)
 
-    def transfer(slot: Slot, after: float) -> float:
+    def transfer(slot: Slot, after: float, cycles: float) -> float:
         nonlocal moving
         found.moved += slot.buffer.nbytes
-        moving = max(moving, after) + loading_cycles(slot, tiler)
+        moving = max(moving, after) + cycles
         return moving
 
     for index, step in enumerate(plan.steps):
@@ -64,17 +70,17 @@ def timeline(
             found.starts.append(max(moving, computing))
             moving = computing = found.starts[-1] + estimate(step.op)
         for _, slot in loads[index]:
-            ready[id(slot)] = transfer(slot, 0.0)
+            ready[id(slot)] = transfer(slot, 0.0, loading_cycles(slot, tiler))
         for after, slot in waiting:
-            transfer(slot, after)
+            transfer(slot, after, storing_cycles(slot, tiler))
         waiting = []
         if step.work is None:
             continue
         found.starts.append(max([computing, *(ready[id(slot)] for slot in step.inputs if slot.moves)]))
-        computing = found.starts[-1] + _cycles(step, copier)
+        computing = found.starts[-1] + _cycles(step, copier) + shared_cycles(step, tiler.bank_bytes)
         waiting = [(computing, slot) for slot in step.outputs if slot.moves]
     for after, slot in waiting:
-        transfer(slot, after)
+        transfer(slot, after, storing_cycles(slot, tiler))
     found.end = max(moving, computing)
     return found
 

@@ -5,26 +5,38 @@ What a command costs is said in `backends/bm1684/cycles.py`; here its parameters
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.chip import CHIP
-from bmcompiler.backends.bm1684.cycles import PIXELS, PROFILE, Count, CycleTable, TimingProfile
-from bmcompiler.backends.bm1684.isa import FORMAT_BYTES, DataFormat, Direction, Engine, Eu, Function, Precision, Task
-from bmcompiler.backends.lanes.runs import run_of
+from bmcompiler.backends.bm1684.cycles import PIXELS, Count, CycleTable, run_of
+from bmcompiler.backends.bm1684.isa import (
+    FORMAT_BYTES,
+    DataFormat,
+    Direction,
+    Engine,
+    Eu,
+    Function,
+    Precision,
+    StrideCode,
+    Task,
+)
+from bmcompiler.backends.bm1684.timing_profile import PROFILE, TimingProfile
+from bmcompiler.bmodel.bm168x import Bm168xStage
 from bmcompiler.errors import SimulatorError
 from bmcompiler.instructions.isa import Columns
 from bmcompiler.runtime.simulator.analysis import Costs
-from bmcompiler.runtime.simulator.bm168x.decoded import DecodedStage, stage_memory
+from bmcompiler.runtime.simulator.bm1684.decoded import Decoded
 from bmcompiler.runtime.simulator.timing import Ints
-from bmcompiler.runtime.simulator.traffic import Transfers, compulsory
+from bmcompiler.runtime.simulator.traffic import NetMemory, Transfers, compulsory
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 _INTEGER_RATE = 8  # int8 products for one of fp32 (bm1684.md 1)
+_MANY = 1000  # groups, of which one takes as long as it does without rounding
 _LANE_RATE = CHIP.lanes * CHIP.execution_units
 _KNOWN = (
     *(Task.CONV, Task.POOL_OR_DEPTHWISE, Task.MATRIX, Task.TENSOR, Task.LUT),
@@ -32,7 +44,7 @@ _KNOWN = (
 )
 
 
-def costs(decoded: DecodedStage, profile: TimingProfile = PROFILE) -> Costs:
+def costs(decoded: Decoded, profile: TimingProfile = PROFILE) -> Costs:
     """Costs of all records; those of the host cost nothing here. Raises SimulatorError for tasks of unknown cost."""
     cycles, macs, weights, loaded, stored = np.zeros((5, len(decoded)), np.int64)
     ideal = np.zeros(len(decoded))
@@ -47,12 +59,19 @@ def costs(decoded: DecodedStage, profile: TimingProfile = PROFILE) -> Costs:
     columns = np.zeros((2, len(decoded)), np.int64)
     columns[0, gdma], columns[1, gdma] = moved.source, moved.target
     transfers = Transfers(columns[0], weights + loaded, columns[1], stored, weights > 0)
-    return Costs(cycles, macs, ideal, weights, loaded, stored, *compulsory(transfers, stage_memory(decoded.stage)))
+    return Costs(cycles, macs, ideal, weights, loaded, stored, *compulsory(transfers, _memory(decoded.stage)))
 
 
 def cycles_of(engine: Engine, fields: Columns, profile: TimingProfile = PROFILE) -> Count:
     """Cycles of commands of one engine by their fields."""
     return (_tiu if engine is Engine.TIU else _gdma)(fields, CycleTable(profile)).cycles
+
+
+def _memory(stage: Bm168xStage) -> NetMemory:
+    inputs, outputs = (
+        tuple((tensor.address, tensor.size) for tensor in side) for side in (stage.inputs, stage.outputs)
+    )
+    return NetMemory(inputs, outputs, len(stage.coefficients))
 
 
 @dataclass(frozen=True)
@@ -76,21 +95,25 @@ def _tiu(f: Columns, table: CycleTable) -> _Work:
     rows, depth = _matrix(f)
     of_row = table.groups_of(rows, f["res0_c"], f["res0_h"] * f["res0_w"])
     outputs = f["res0_n"] * f["res0_c"] * f["res0_h"] * f["res0_w"]
-    sums = unit == Eu.MAC
+    sums, stride = unit == Eu.MAC, f["res_op_x_str"]
+    pair = (task == Task.TENSOR) & ~np.isin(unit, (Eu.COPY, Eu.DIVIDE))
+    pair &= (f["opt_opd0_const"] | f["opt_opd1_const"]) == 0
     kinds: list[Mask] = [task == Task.CONV, task == Task.MATRIX, task == Task.POOL_OR_DEPTHWISE]
     kinds.append(task == Task.VECTOR_CORRELATION)
 
-    def of_groups(count: Count) -> list[Count]:
+    def of_groups(count: Count, table: CycleTable = table) -> list[Count]:
         """Cycles of windows, correlations, and of all other commands that multiply nothing."""
         return [
-            table.window(count, f["opd1_h"], f["opd1_w"], f["res_op_x_str"], sums),
+            table.window(count, f["opd1_h"], f["opd1_w"], stride, sums),
             table.correlation(count, depth),
-            table.element_wise(count, table.steps_of(task, unit, f["opd1_n"])),
+            table.element_wise(count, table.steps_of(task, unit, f["opd1_n"]), pair),
         ]
 
     windows, correlations, others = of_groups(groups)
     correlations = table.correlation(table.groups_of(1, f["res0_c"], f["res0_h"] * f["res0_w"]), depth)
-    dense = [table.convolution(groups, window, f["opd0_c"], narrow), table.matrix(of_row, depth, narrow)]
+    old, shared = f["opt_res_add"] == 1, shared_banks(f)
+    conv = table.convolution(groups, window, f["opd0_c"], narrow, stride, old, shared)
+    dense = [conv, table.matrix(of_row, depth, narrow)]
     cycles = np.select(kinds, [*dense, windows, correlations], others)
     macs = np.select(
         kinds[:3],
@@ -103,8 +126,8 @@ def _tiu(f: Columns, table: CycleTable) -> _Work:
     )
     rate = _LANE_RATE * np.where(narrow, _INTEGER_RATE, 1)
     full = f["res0_c"] / CHIP.lanes * (f["res0_h"] * f["res0_w"]) / PIXELS  # groups without empty places
-    windows, correlations, others = of_groups(1)
-    ideal = np.select(kinds[2:], [windows, correlations], others)
+    windows, correlations, others = of_groups(_MANY, CycleTable(replace(table.profile, start=0)))
+    ideal = np.select(kinds[2:], [windows, correlations], others) / _MANY
     ideal = ideal * np.where(kinds[3], full, full * (f["res0_n"] * item / 4))
     return _Work(cycles, macs, np.where(macs > 0, macs / rate, ideal))
 
@@ -137,27 +160,44 @@ class _Moved:
 def _gdma(f: Columns, table: CycleTable) -> _Moved:
     """Cycles of transfers and the bytes they move over the global memory bus."""
     direction = f["direction"]
-    loads = (direction == Direction.SYSTEM_TO_LOCAL) | (direction == Direction.SYSTEM_TO_SYSTEM)
+    copies = direction == Direction.SYSTEM_TO_SYSTEM
+    loads = (direction == Direction.SYSTEM_TO_LOCAL) | copies
     loads &= f["special_func"] != Function.FILL
-    stores = (direction == Direction.LOCAL_TO_SYSTEM) | (direction == Direction.SYSTEM_TO_SYSTEM)
+    stores = (direction == Direction.LOCAL_TO_SYSTEM) | copies
     source, target = _side(f, "src"), _side(f, "dst")
-    bus = loads * source.bursts(table) + stores * target.bursts(table)
+    read = table.loaded(source.size, source.runs, np.where(copies, 0, target.lane_runs))
+    written = table.stored(target.size, target.runs, np.where(copies, 0, source.lane_runs))
+    read, written = (side * _pitched(f, name, table) for side, name in ((read, "src"), (written, "dst")))
     inside = np.where(direction == Direction.LOCAL_TO_LOCAL, target.size, 0)
-    cycles = table.transfer(loads, stores, bus + inside)
+    cycles = table.transfer(loads, stores, loads * read + inside, stores * written)
     return _Moved(cycles, source.address, target.address, source.outside(loads), target.outside(stores))
+
+
+def _pitched(f: Columns, side: str, table: CycleTable) -> Floats:
+    """What the bytes of one side cost more as a matrix whose rows are no multiples of 64 bytes."""
+    pitch = f[f"{side}_h_str"] * _ITEM_BYTES[f[f"{side}_data_format"]]
+    return np.where((f["sys_mem_type"] == 1) & (pitch % _PITCH != 0), table.profile.matrix_pitch, 1.0)
 
 
 @dataclass(frozen=True)
 class _Side:
-    """One side of transfers: address, bytes, and the length of its runs of consecutive bytes."""
+    """One side of transfers.
+
+    Attributes:
+        address, size: in bytes.
+        run: bytes of its runs of consecutive ones.
+        lane_runs: runs of consecutive words in lanes, if the side is in local memory.
+    """
 
     address: Ints
     size: Ints
     run: Ints
+    lane_runs: Ints
 
-    def bursts(self, table: CycleTable) -> Count:
-        """Bytes that cross the bus."""
-        return self.size // np.maximum(self.run, 1) * table.bursts(self.run)
+    @property
+    def runs(self) -> Ints:
+        """How many there are."""
+        return self.size // np.maximum(self.run, 1)
 
     def outside(self, used: Mask) -> Ints:
         """Bytes in global memory, which L2 is no part of."""
@@ -172,11 +212,43 @@ def _side(f: Columns, side: str) -> _Side:
     n, c, h, w = (np.where(copied, f[f"src_{axis}"], f[f"{side}_{axis}"]) for axis in "nchw")
     n, h = np.where(across, 1, n), np.where(across, 1, h)
     size = np.where(linear, f["src_n_str"], n * c * h * w)
-    run = run_of((n, c, h, w), tuple(f[f"{side}_{axis}_str"] for axis in "nchw"))
+    strides = tuple(f[f"{side}_{axis}_str"] for axis in "nchw")
     dense = linear | (f["stride_enable"] == 0)
+    run = np.where(dense, size, run_of((n, c, h, w), strides))
+    rows = strides[3] * item <= CHIP.word  # bytes of consecutive words follow each other
+    joined = rows & ((h == 1) | (strides[2] == w * strides[3]))
+    in_lane = np.where(dense | joined, n * c, np.where(rows, n * c * h, size))
     address = f[f"{side}_addr_lo"] | f[f"{side}_addr_hi"] << 32
-    return _Side(address, size * item, np.where(dense, size, run) * item)
+    return _Side(address, size * item, run * item, np.where(linear, 1, in_lane))
 
 
+_PITCH = 64
 _ITEM_BYTES = np.array([FORMAT_BYTES.get(DataFormat(code), 1) if code < len(DataFormat) else 1 for code in range(8)])
 _PRECISION_BYTES = np.array([{Precision.INT8: 1, Precision.INT16: 2}.get(code, 4) for code in range(8)])  # type: ignore[call-overload]
+
+
+def shared_banks(f: Columns) -> Floats:
+    """Which part of input and weights of convolutions lie in the same bank of local memory: 0 to 1.
+
+    The sum over the banks of the products of the parts of both that lie there (bm1684-timing.md 3).
+    """
+    narrow = f["opt_opd0_prec"] == Precision.INT8
+    h, w, rows = f["opd0_h"], f["opd0_w"], -(-f["opd0_c"] // CHIP.lanes)
+    aligned = -(-h * w // CHIP.execution_units) * CHIP.execution_units
+    own = f["short_opd0_str"] == StrideCode.EXPLICIT
+    of_row, of_image = np.where(own, f["opd0_c_str"], aligned), np.where(own, f["opd0_n_str"], aligned * rows)
+    images = CycleTable.word_images(f["res0_n"], np.where(narrow, 1, 4))
+    values = ((images - 1) * of_image + rows * of_row) * CHIP.word
+    depth = np.where(narrow, -(-f["opd0_c"] // 4) * 4, -(-f["opd0_c"] // 2) * 8)
+    weights = -(-f["res0_c"] // CHIP.lanes) * f["opd1_h"] * f["opd1_w"] * depth
+    sides = ((f["opd0_addr"], values), (f["opd1_addr"], weights))
+    ours, theirs = (_in_banks(address % CHIP.lmem_size, size) for address, size in sides)
+    shared: Floats = (ours * theirs).sum(axis=1)
+    return np.where((f["tsk_typ"] == Task.CONV) & (f["opt_opd1_const"] == 0), shared, 0.0)
+
+
+def _in_banks(start: Ints, size: Ints) -> Floats:
+    """Part of the bytes from `start` of a lane that lie in each bank: (n, banks)."""
+    begin = np.arange(CHIP.lmem_banks) * CHIP.lmem_bank_size
+    end = np.minimum((start + size)[:, None], begin + CHIP.lmem_bank_size)
+    return np.maximum(end - np.maximum(start[:, None], begin), 0) / np.maximum(size, 1)[:, None]
