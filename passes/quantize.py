@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from bmcompiler.passes.quantization.scale.integer_layer import Layer
 
 
+BIASES = "quantize.biases"
+"""Key of `PassContext.options`: corrections of biases, measured for the net in another input shape."""
+_MEANS = 32
+"""Samples that corrections of biases are measured and judged on: means of fewer are mostly chance."""
 _SAMPLES = 8
 """On which methods of calibration are compared."""
 
@@ -49,6 +53,8 @@ class Quantize(Pass):
     6. What stays in float runs on the chip if that has float instructions; inputs and outputs stay float too, unless
        `io` is "integer".
     7. Where calibrate kept the thresholds of several methods, those are used whose integers do least to the outputs.
+    8. With mode = auto, biases take back what the integers shift on average (`quantization.choice.biases`), where
+       samples that it was not measured on confirm that this helps; `correct_bias` = false leaves it out.
 
     Options: `scheme` is "shift" (powers of two) or "scale"; `skip` names source layers or tensors that stay in float;
     `strict_table` keeps every threshold that a table names, at the cost of rescaling (the vendor's way); `report` logs
@@ -63,6 +69,7 @@ class Quantize(Pass):
     max_cycles: float = 0.0
     table: str = ""
     skip: tuple[str, ...] = ()
+    correct_bias: bool = True
     strict_table: bool = False
     report: bool = False
 
@@ -119,8 +126,10 @@ class Quantize(Pass):
         layers: dict[Hashable, Layer] = {}
         real = self.scheme == "scale"
 
-        def scheme(modes: Mapping[Operation, str], integer_io: bool = False) -> Scheme:
-            return Scales(modes, integer_io, layers=layers) if real else Shifts()
+        def scheme(
+            modes: Mapping[Operation, str], integer_io: bool = False, known: dict[Hashable, Layer] = layers
+        ) -> Scheme:
+            return Scales(modes, integer_io, layers=known) if real else Shifts()
 
         def lower(
             modes: Mapping[Operation, str], in_float: Mapping[Operation, str]
@@ -133,11 +142,45 @@ class Quantize(Pass):
         ctx.notes += choice.notes
         whole = scheme(choice.modes, self.io == "integer")
         low, accepted = self._settled(module, function, ctx, whole, {**skipped, **choice.in_float})
+        if self.mode == "auto" and self.correct_bias and ctx.data is not None:
+            fresh = scheme(choice.modes, self.io == "integer", {})
+            low, accepted = self._with_biases(
+                module, function, ctx, low, accepted, fresh, {**skipped, **choice.in_float}
+            )
         if self.table and not Path(self.table).exists():
             save_modes(self.table, rows(function, choice, low, accepted, ctx.target))
             ctx.notes.append(f"quantization table written to {self.table}")
         ctx.options[DECIDED] = decided(function, choice)
         return low
+
+    def _with_biases(
+        self,
+        module: Module,
+        function: Function,
+        ctx: PassContext,
+        low: Building[Any],
+        accepted: set[Operation],
+        scheme: Scheme,
+        in_float: dict[Operation, str],
+    ) -> tuple[Building[Any], set[Operation]]:
+        """Rule 8. Other input shapes of the net take over what was measured for the first."""
+        from bmcompiler.passes.quantization.choice.biases import apply, corrected
+        from bmcompiler.passes.quantization.choice.decide import reference_of
+
+        known = ctx.options.get(BIASES)
+        if known is not None:
+            apply(module, function, known)
+            return self._settled(module, function, ctx, scheme, in_float) if known else (low, accepted)
+
+        def lower() -> tuple[Building[Any], set[Operation]]:
+            return self._settled(module, function, ctx, scheme, in_float)
+
+        reference = reference_of(module, function, ctx, _MEANS)
+        low, accepted, shifts = corrected(module, function, reference, low, accepted, lower)
+        ctx.options[BIASES] = shifts
+        if shifts:
+            ctx.notes.append(f"biases of {len(shifts)} layers are corrected")
+        return low, accepted
 
     def _settled(
         self, module: Module, function: Function, ctx: PassContext, scheme: Scheme, in_float: dict[Operation, str]

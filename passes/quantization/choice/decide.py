@@ -29,7 +29,7 @@ DECIDED = "quantize.modes"
 """Key of `PassContext.options`: mode by layer name, decided for the net in another input shape."""
 _PRODUCTS = 16 << 30
 """Products that all samples of a measurement have together, at most (but some are always taken)."""
-_SAMPLES = (4, 8)
+_SAMPLES = 8
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def decide(
             text = f"quantization modes: {default}, as there are no calibration data to measure others with"
             choice.notes += [text] if len(wanted.ways.modes) > 1 else []
         return choice
-    reference = Reference(module, function, _steps(function, ctx))
+    reference = reference_of(module, function, ctx)
     chooser = Chooser(function, reference, lower, ctx.target, wanted.ways, ctx.options.get(PROGRESS))
     found = chooser.choose(wanted.aim, choice.modes, kept)
     found.in_float = {**choice.in_float, **found.in_float}
@@ -137,7 +137,7 @@ def _from_table(table: str, names: set[str]) -> dict[str, str]:
     return {name: entry.mode for name, entry in entries.items()}
 
 
-def _steps(function: Function, ctx: PassContext) -> list[Mapping[str, Any]]:
-    """Inputs of a few runs, from all over the samples: 8, or 4 of large nets."""
-    count = min(_SAMPLES[1], max(_SAMPLES[0], _PRODUCTS // max(1, sum(map(macs, function.ops)))))
-    return some_steps(function, ctx.data or {}, count)
+def reference_of(module: Module, function: Function, ctx: PassContext, most: int = _SAMPLES) -> Reference:
+    """The float net on up to `most` samples, from all over; fewer of large nets, but 4."""
+    count = min(most, max(4, _PRODUCTS // max(1, sum(map(macs, function.ops)))))
+    return Reference(module, function, some_steps(function, ctx.data or {}, count))

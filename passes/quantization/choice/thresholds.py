@@ -33,13 +33,13 @@ def best_method(
     found: dict[str, float] = {}
     for method, thresholds in candidates.items():
         set_thresholds(function, thresholds)
-        found[method] = _judged(reference.output_errors(lower(), steps))
+        found[method] = judged(reference.output_errors(lower(), steps))
     best = min(found, key=found.__getitem__)
     set_thresholds(function, candidates[best])
     others = ", ".join(f"{value:.2%} with {method}" for method, value in found.items() if method != best)
     return f"thresholds by {best}: outputs are {found[best]:.2%} from float in the least exact modes, {others}"
 
 
-def _judged(energies: NDArray[np.float64]) -> float:
+def judged(energies: NDArray[np.float64]) -> float:
     """The geometric mean of relative errors."""
     return exp(float(np.log(np.maximum(energies, _LEAST)).mean()) / 2) if len(energies) else 0.0
