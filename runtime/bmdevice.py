@@ -8,14 +8,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import IntEnum
 from math import prod
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1880.chip import CHIP, align_up
+from bmcompiler.capi.api import Api, Prototype
+from bmcompiler.capi.kinds import Fault, anything, buffer, integers, path, signed, unsigned
 from bmcompiler.errors import BMError, FileFormatError, RuntimeUseError, UnsupportedError, UsageError
 from bmcompiler.runtime.bm1880_device import FIRST_ADDRESS
+from bmcompiler.runtime.bmruntime_prototypes import DECLARATIONS
 from bmcompiler.runtime.devices import MAX_DEVICES
 from bmcompiler.runtime.simulated import PAGE
 from bmcompiler.runtime.simulator.bm1880.memory import GlobalMemory, Machine
@@ -56,12 +59,46 @@ class BmFmt(IntEnum):
 _FMT_BYTES = {BmFmt.FP32: 4, BmFmt.FP16: 2, BmFmt.INT16: 2, BmFmt.INT8: 1}
 
 
+def _refuse(prototype: Prototype, parameter: str, fault: Fault) -> Any:
+    """The code, with None for every result, or what a function without a code returns on failure."""
+    log.error("%s: %s", prototype.name, fault.of(parameter))
+    if prototype.result != "bmerr_t":
+        return _FAILURES.get(prototype.result)
+    memory = any(one.name == parameter and one.c_type == "bmmem_device_t" for one in prototype.parameters)
+    code = BmErr.UNINITIALIZED if fault.ended and not memory else BmErr.INVALID_ARGUMENT
+    return (code, *(None for _ in prototype.outs)) if prototype.outs else code
+
+
+RUNTIME = Api(
+    DECLARATIONS,
+    {
+        "int": signed("int", 32),
+        "u32": unsigned("u32", 32),
+        "u64": unsigned("u64", 64),
+        "size_t": unsigned("size_t", 64),
+        "uint8_t *": buffer("uint8_t *"),
+        "const char *": path(),
+        "shape_t": integers("shape_t", signed("int", 32)),
+        "void *": anything("void *"),
+        "bmmem_host_t": anything("bmmem_host_t"),
+    },
+    _refuse,
+)
+
+
+@RUNTIME.struct
 @dataclass(frozen=True)
 class BmShape:
     """Shape of a memory object: a tensor has 4 dimensions, a matrix 2."""
 
+    c_name: ClassVar[str] = "bmshape_t"
     fmt: BmFmt
     dim: tuple[int, ...]
+
+    @property
+    def dim_size(self) -> int:
+        """Number of dimensions."""
+        return len(self.dim)
 
     @property
     def size(self) -> int:
@@ -82,6 +119,9 @@ class BmDevInfo:
     lmem_banks: int = CHIP.lmem_banks
     lmem_bank_size: int = CHIP.lmem_bank_size
     gmem_size: int = GMEM_SIZE
+
+
+_FAILURES: dict[str, object] = {"bm_devinfo_t": BmDevInfo(*(0,) * 7), "size_t": 0, "u64": 0}
 
 
 class BmRuntimeError(BMError):
@@ -115,15 +155,31 @@ def guarded(action: Callable[[], T]) -> tuple[BmErr, T | None]:
         return code, None
 
 
+@RUNTIME.handle("bmmem_device_t")
 @dataclass(eq=False)
 class BmMem:
-    """A piece of device memory. `data` is its content; a window shares that of the object it was cut from."""
+    """A piece of device memory. `data` is its content; a window shares that of the object it was cut from (`whole`)."""
 
+    home: BmDevice
     address: int
     data: NDArray[np.uint8]
     shape: BmShape | None = None
-    window: bool = False
+    whole: BmMem | None = None
     freed: bool = False
+
+    def ended(self) -> str:
+        """Why it cannot be used any more."""
+        if self.freed:
+            return f"was freed (memory at 0x{self.address:x})"
+        return f"is a window, its memory {self.whole.ended()}" if self.whole is not None and self.whole.ended() else ""
+
+    def need(self, home: BmDevice) -> None:
+        """Refuse memory that was freed, or lies on another device. Raises BmRuntimeError."""
+        if self.ended():
+            raise BmRuntimeError(BmErr.INVALID_ARGUMENT, f"the memory {self.ended()}")
+        if self.home is not home:
+            reason = f"the memory is on device {self.home.index}, not on device {home.index}"
+            raise BmRuntimeError(BmErr.INVALID_ARGUMENT, reason)
 
     @property
     def size(self) -> int:
@@ -135,9 +191,10 @@ class BmMem:
         if offset < 0 or size < 0 or offset + size > self.size:
             reason = f"window of {size} bytes at {offset} leaves a memory object of {self.size} bytes"
             raise BmRuntimeError(BmErr.INVALID_ARGUMENT, reason)
-        return BmMem(self.address + offset, self.data[offset : offset + size], shape, window=True)
+        return BmMem(self.home, self.address + offset, self.data[offset : offset + size], shape, whole=self)
 
 
+@RUNTIME.handle("bmdev_t")
 class BmDevice:
     """One simulated chip's global memory and what is allocated in it; used by contexts of any thread."""
 
@@ -146,8 +203,25 @@ class BmDevice:
             raise BmRuntimeError(BmErr.INVALID_ARGUMENT, f"there is no device {index}, only 0 to {MAX_DEVICES - 1}")
         self.index, self.info = index, BmDevInfo()
         self.memory = GlobalMemory()
+        self.users = 0
+        """Calls of bm_device_open without a close, and bound contexts."""
         self._used: dict[int, int] = {}
         self._lock = threading.Lock()
+
+    def ended(self) -> str:
+        """Why it cannot be used any more."""
+        return "" if self.users else "was closed"
+
+    def open(self) -> BmDevice:
+        """One more user."""
+        with self._lock:
+            self.users += 1
+        return self
+
+    def close(self) -> None:
+        """One user less."""
+        with self._lock:
+            self.users -= 1
 
     def allocate(self, size: int, shape: BmShape | None = None) -> BmMem:
         """Zeroed memory at the lowest free address, from 0x2800000 on. Raises BmRuntimeError when none is left."""
@@ -161,7 +235,7 @@ class BmDevice:
                 address = base + align_up(length, PAGE)
             if address + size > GMEM_SIZE:
                 raise BmRuntimeError(BmErr.NOMEM, f"device memory has no room for {size} bytes")
-            mem = BmMem(address, np.zeros(size, np.uint8), shape)
+            mem = BmMem(self, address, np.zeros(size, np.uint8), shape)
             self.memory.map(address, mem.data)
             self._used[address] = size
         return mem
@@ -169,10 +243,9 @@ class BmDevice:
     def free(self, mem: BmMem) -> None:
         """Give memory back; of a window only the handle ends. Raises BmRuntimeError for memory freed before."""
         with self._lock:
-            if mem.freed or (not mem.window and mem.address not in self._used):
-                raise BmRuntimeError(BmErr.INVALID_ARGUMENT, f"memory at 0x{mem.address:x} is not allocated")
+            mem.need(self)
             mem.freed = True
-            if not mem.window:
+            if mem.whole is None:
                 self.memory.unmap(mem.address)
                 del self._used[mem.address]
 
@@ -189,6 +262,7 @@ def device(index: int) -> BmDevice:
         return _devices[index]
 
 
+@RUNTIME.handle("bmctx_t")
 @dataclass(eq=False)
 class BmContext:
     """A user of a device, with local memory of its own: contexts on several threads do not disturb each other."""
@@ -199,22 +273,38 @@ class BmContext:
     closed: bool = False
     lock: threading.RLock = field(default_factory=threading.RLock)
     kernels: threading.local = field(default_factory=threading.local)
+    kernel_contexts: list[Bmk1880Context] = field(default_factory=list)
+
+    def ended(self) -> str:
+        """Why it cannot be used any more."""
+        return "was destroyed" if self.closed else ""
 
     def bind(self, target: BmDevice) -> None:
         """Use `target` from now on. Raises BmRuntimeError when a device is bound already."""
-        self.check()
-        if self.bound is not None:
-            raise BmRuntimeError(BmErr.BUSY, "the context is bound to a device already")
-        self.bound, self.machine = target, Machine(target.memory)
+        with self.lock:
+            self.check()
+            if self.bound is not None:
+                raise BmRuntimeError(BmErr.BUSY, "the context is bound to a device already")
+            self.bound, self.machine = target.open(), Machine(target.memory)
 
     def unbind(self) -> None:
         """Release all memory of this context and the device."""
-        if self.bound is not None:
-            for mem in self.allocations:
-                if not mem.freed:
-                    self.bound.free(mem)
-        self.allocations.clear()
-        self.bound = self.machine = None
+        with self.lock:
+            if self.bound is not None:
+                for mem in self.allocations:
+                    if not mem.freed:
+                        self.bound.free(mem)
+                self.bound.close()
+            self.allocations.clear()
+            self.bound = self.machine = None
+
+    def close(self) -> None:
+        """Release everything: memory, device and kernel contexts."""
+        with self.lock:
+            self.unbind()
+            self.closed = True
+            for kernel in self.kernel_contexts:
+                kernel.close()
 
     def check(self) -> None:
         """Refuse a destroyed context."""
@@ -236,15 +326,15 @@ class BmContext:
 
     def allocate(self, size: int, shape: BmShape | None = None) -> BmMem:
         """Device memory that ends with the context at the latest."""
-        mem = self.device().allocate(size, shape)
         with self.lock:
+            mem = self.device().allocate(size, shape)
             self.allocations.append(mem)
         return mem
 
     def free(self, mem: BmMem) -> None:
         """Give device memory back."""
-        self.device().free(mem)
         with self.lock:
+            self.device().free(mem)
             if mem in self.allocations:
                 self.allocations.remove(mem)
 

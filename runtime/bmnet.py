@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from bmcompiler.bmodel import TensorInfo
 from bmcompiler.bmodel.bm1880 import Bm1880Model, Command
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.files.store import StrPath
-from bmcompiler.runtime.bmdevice import BmContext, BmErr, BmMem, BmRuntimeError
+from bmcompiler.runtime.bmdevice import RUNTIME, BmContext, BmErr, BmMem, BmRuntimeError
 from bmcompiler.runtime.simulator.bm1880.plan import Plan, compile_plan
 
 Bytes = NDArray[np.uint8]
@@ -22,6 +22,7 @@ ReadBuffer = bytes | bytearray | memoryview | NDArray[Any]
 WriteBuffer = bytearray | memoryview | NDArray[Any]
 
 
+@RUNTIME.struct
 @dataclass(frozen=True)
 class BmNetInfo:
     """A compiled network in parts, as `bmnet_register` takes it; sizes and offsets in bytes.
@@ -29,6 +30,7 @@ class BmNetInfo:
     Inputs start at neuron offset 0; outputs are `output_size` bytes at `output_offset`.
     """
 
+    c_name: ClassVar[str] = "bmnet_info_t"
     batch_size: int
     weight: bytes
     cmdbuf: bytes
@@ -61,6 +63,7 @@ class BmNetOutputInfo:
     fmt_array: tuple[int, ...]
 
 
+@RUNTIME.handle("bmnet_t")
 class BmNet:
     """A network on a context. One program (input shape) is selected at a time, at first the first one.
 
@@ -71,7 +74,7 @@ class BmNet:
     def __init__(
         self, ctx: BmContext, commands: Sequence[Command], weights: Sequence[ReadBuffer], allocate: bool
     ) -> None:
-        ctx.device()
+        self._machine = ctx.chip()
         if not commands:
             raise BmRuntimeError(BmErr.DATA, "the model has no program")
         self.ctx, self.commands = ctx, tuple(commands)
@@ -104,10 +107,16 @@ class BmNet:
         self.check()
         return self.commands[self.selected]
 
-    def check(self) -> None:
-        """Refuse a network that was cleaned up."""
+    def ended(self) -> str:
+        """Why it cannot be used any more. The machine of a context is another one after every bind."""
         if self.closed:
-            raise BmRuntimeError(BmErr.UNINITIALIZED, "the network was cleaned up")
+            return "was cleaned up"
+        return "" if self.ctx.machine is self._machine else "ended with the binding of its context"
+
+    def check(self) -> None:
+        """Refuse a network that has ended."""
+        if self.ended():
+            raise BmRuntimeError(BmErr.UNINITIALIZED, f"the network {self.ended()}")
 
     def select(self, shape: Sequence[int]) -> None:
         """Select the program whose first input has `shape`. Raises BmRuntimeError when there is none."""
@@ -132,7 +141,7 @@ class BmNet:
     def import_weight(self, mem: BmMem) -> None:
         """Use `mem`, filled by the caller, as weights of the selected program."""
         index = self.command.weight_index
-        _check_room("weights", mem, self._weight_size())
+        self._check_room("weights", mem, self._weight_size())
         if index < len(self.weights):
             self.weights[index] = mem
             self._plans.clear()
@@ -140,15 +149,22 @@ class BmNet:
     def import_neuron(self, mem: BmMem) -> None:
         """Use `mem` for the activations."""
         self.check()
-        _check_room("activations", mem, max(command.neuron_size for command in self.commands))
+        self._check_room("activations", mem, max(command.neuron_size for command in self.commands))
         self.neuron = mem
         self._plans.clear()
+
+    def _check_room(self, what: str, mem: BmMem, needed: int) -> None:
+        mem.need(self.ctx.device())
+        if mem.size < needed:
+            reason = f"the {what} need {needed} bytes, the memory has {mem.size}"
+            raise BmRuntimeError(BmErr.INVALID_ARGUMENT, reason)
 
     def neuron_memory(self) -> BmMem:
         """Memory of the activations. Raises BmRuntimeError before it is imported."""
         self.check()
         if self.neuron is None:
             raise BmRuntimeError(BmErr.UNINITIALIZED, "the network has no activation memory: import it first")
+        self.neuron.need(self.ctx.device())
         return self.neuron
 
     def input_memory(self) -> BmMem:
@@ -195,10 +211,12 @@ class BmNet:
 
     def run(self) -> None:
         """Execute the selected program on what is in device memory."""
-        command, neuron, weight = self.command, self.neuron_memory(), self.weight_memory()
-        if weight is None and self._weight_size():
-            raise BmRuntimeError(BmErr.UNINITIALIZED, "the network has no weight memory: import it first")
         with self.ctx.lock:
+            command, neuron, weight = self.command, self.neuron_memory(), self.weight_memory()
+            if weight is None and self._weight_size():
+                raise BmRuntimeError(BmErr.UNINITIALIZED, "the network has no weight memory: import it first")
+            if weight is not None:
+                weight.need(self.ctx.device())
             if self.selected not in self._plans:
                 base = weight.address if weight is not None else 0
                 self._plans[self.selected] = compile_plan(command.cmdbuf, self.ctx.chip(), neuron.address, base)
@@ -251,15 +269,16 @@ def writable(buffer: WriteBuffer, size: int) -> Bytes:
 
 
 def _array(data: ReadBuffer) -> NDArray[Any]:
-    return data if isinstance(data, np.ndarray) else np.frombuffer(data, np.uint8)
+    try:
+        array = data if isinstance(data, np.ndarray) else np.frombuffer(data, np.uint8)
+    except (TypeError, ValueError, BufferError) as error:
+        raise BmRuntimeError(BmErr.INVALID_ARGUMENT, f"the buffer cannot be used: {error}") from error
+    if array.dtype.hasobject:
+        raise BmRuntimeError(BmErr.INVALID_ARGUMENT, "the buffer holds Python objects, not numbers")
+    return array
 
 
 def _first(array: Bytes, size: int) -> Bytes:
     if array.size < size:
         raise BmRuntimeError(BmErr.INVALID_ARGUMENT, f"the buffer has {array.size} bytes, {size} are needed")
     return array[:size]
-
-
-def _check_room(what: str, mem: BmMem, needed: int) -> None:
-    if mem.freed or mem.size < needed:
-        raise BmRuntimeError(BmErr.INVALID_ARGUMENT, f"the {what} need {needed} bytes, the memory has {mem.size}")

@@ -22,12 +22,12 @@ from collections.abc import Callable, Sequence
 from bmcompiler.backends.bm1880.bmkernel import (
     Bmk1880Context,
     bmk1880_acquire_cmdbuf,
-    bmk1880_cleanup,
     bmk1880_register,
     bmk1880_reset,
 )
 from bmcompiler.files.store import StrPath
 from bmcompiler.runtime.bmdevice import (
+    RUNTIME,
     BmContext,
     BmDevice,
     BmDevInfo,
@@ -49,6 +49,21 @@ from bmcompiler.runtime.bmnet import (
     net_of_info,
     readable,
     writable,
+)
+from bmcompiler.runtime.bmruntime_memory import (
+    bm_memcpy_d2s,
+    bm_memcpy_s2d,
+    bmmem_device_addr,
+    bmmem_device_alloc,
+    bmmem_device_alloc_raw,
+    bmmem_device_free,
+    bmmem_device_prealloc,
+    bmmem_device_prealloc_raw,
+    bmmem_device_size,
+    bmmem_host_alloc,
+    bmmem_host_free,
+    bmmem_host_p_addr,
+    bmmem_host_v_addr,
 )
 from bmcompiler.runtime.devices import MAX_DEVICES
 from bmcompiler.runtime.simulator.bm1880.plan import compile_plan
@@ -75,6 +90,7 @@ def _code(action: Callable[[], object]) -> BmErr:
 # Devices and contexts.
 
 
+@RUNTIME.checked
 def bm_init(index: int = 0) -> tuple[BmErr, BmContext | None]:
     """Open device `index` and make a context bound to it."""
 
@@ -86,67 +102,78 @@ def bm_init(index: int = 0) -> tuple[BmErr, BmContext | None]:
     return guarded(act)
 
 
+@RUNTIME.checked
 def bm_exit(ctx: BmContext) -> None:
     """Release the context and all of its device memory."""
     bm_context_destroy(ctx)
 
 
+@RUNTIME.checked
 def bm_enum_devices() -> tuple[int, list[BmDevInfo]]:
     """Number of devices and their facts."""
     return MAX_DEVICES, [BmDevInfo() for _ in range(MAX_DEVICES)]
 
 
+@RUNTIME.checked
 def bm_device_open(index: int) -> tuple[BmErr, BmDevice | None]:
     """Open a device."""
-    return guarded(lambda: device(index))
+    return guarded(lambda: device(index).open())
 
 
+@RUNTIME.checked
 def bm_device_close(dev: BmDevice) -> None:
-    """Close a device; contexts that are bound to it keep working."""
-    guarded(lambda: device(dev.index))
+    """Close a device; contexts that are bound to it keep working. Its handle ends with its last user."""
+    dev.close()
 
 
+@RUNTIME.checked
 def bm_device_query(dev: BmDevice, id: int, buf: object = None) -> BmErr:
     """Always NOT_SUPPORTED, as in the vendor's library."""
     return BmErr.NOT_SUPPORTED
 
 
+@RUNTIME.checked
 def bm_device_config(dev: BmDevice, id: int, buf: object = None) -> BmErr:
     """Always NOT_SUPPORTED, as in the vendor's library."""
     return BmErr.NOT_SUPPORTED
 
 
+@RUNTIME.checked
 def bm_device_get_info(dev: BmDevice) -> BmDevInfo:
     """Facts of a device."""
     return dev.info
 
 
+@RUNTIME.checked
 def bm_context_create() -> tuple[BmErr, BmContext | None]:
     """A context without a device."""
     return guarded(BmContext)
 
 
+@RUNTIME.checked
 def bm_context_destroy(ctx: BmContext) -> None:
     """Release the context and all of its device memory."""
 
     def act() -> None:
         ctx.check()
-        ctx.unbind()
-        ctx.closed = True
+        ctx.close()
 
     guarded(act)
 
 
+@RUNTIME.checked
 def bm_bind_device(ctx: BmContext, dev: BmDevice) -> BmErr:
     """Bind a context to a device; BUSY when it is bound already."""
     return _code(lambda: ctx.bind(dev))
 
 
+@RUNTIME.checked
 def bm_unbind_device(ctx: BmContext) -> None:
     """Unbind a context from its device; its device memory is released."""
     guarded(ctx.unbind)
 
 
+@RUNTIME.checked
 def bm_get_device(ctx: BmContext) -> BmDevice | None:
     """The device of a context."""
     return guarded(ctx.device)[1]
@@ -155,6 +182,7 @@ def bm_get_device(ctx: BmContext) -> BmDevice | None:
 # Kernel programs.
 
 
+@RUNTIME.checked
 def bmruntime_bmkernel_create(ctx: BmContext) -> tuple[BmErr, Bmk1880Context | None]:
     """The kernel context of the calling thread, for bmk1880_* calls. BUSY when the thread has one already."""
 
@@ -163,6 +191,7 @@ def bmruntime_bmkernel_create(ctx: BmContext) -> tuple[BmErr, Bmk1880Context | N
         if ctx.kernel is not None:
             raise BmRuntimeError(BmErr.BUSY, "this thread has a kernel context already")
         ctx.kernel = bmk1880_register()
+        ctx.kernel_contexts.append(ctx.kernel)
         return ctx.kernel
 
     return guarded(act)
@@ -175,186 +204,121 @@ def _kernel(ctx: BmContext) -> Bmk1880Context:
     return ctx.kernel
 
 
+@RUNTIME.checked
 def bmruntime_bmkernel_submit(ctx: BmContext) -> BmErr:
     """Execute the calls made on this thread's kernel context since the last submit. Addresses are those of bmmem_*."""
 
     def act() -> None:
-        kernel = _kernel(ctx)
+        kernel, chip = _kernel(ctx), ctx.chip()
         cmdbuf = bmk1880_acquire_cmdbuf(kernel)
         bmk1880_reset(kernel)
         with ctx.lock:
-            compile_plan(cmdbuf, ctx.chip()).run()
+            compile_plan(cmdbuf, chip).run()
 
     return _code(act)
 
 
+@RUNTIME.checked
 def bmruntime_bmkernel_destroy(ctx: BmContext) -> None:
     """End this thread's kernel context; calls that were not submitted are dropped."""
 
     def act() -> None:
-        bmk1880_cleanup(_kernel(ctx))
+        kernel = _kernel(ctx)
+        ctx.kernel_contexts.remove(kernel)
+        kernel.close()
         ctx.kernel = None
 
     guarded(act)
 
 
-# Device memory.
-
-
-def bmmem_device_alloc_raw(ctx: BmContext, size: int) -> BmMem | None:
-    """Zeroed device memory of `size` bytes."""
-    return guarded(lambda: ctx.allocate(size))[1]
-
-
-def bmmem_device_prealloc_raw(ctx: BmContext, mem: BmMem, offset: int, size: int) -> BmMem | None:
-    """A window of `size` bytes on allocated memory."""
-    return guarded(lambda: mem.cut(offset, size))[1]
-
-
-def bmmem_device_alloc(ctx: BmContext, shape: BmShape) -> BmMem | None:
-    """Zeroed device memory for a tensor or matrix."""
-    return guarded(lambda: ctx.allocate(shape.size, shape))[1]
-
-
-def bmmem_device_prealloc(ctx: BmContext, mem: BmMem, offset: int, shape: BmShape) -> BmMem | None:
-    """A window for a tensor or matrix on allocated memory."""
-    return guarded(lambda: mem.cut(offset, shape.size, shape))[1]
-
-
-def bmmem_device_free(ctx: BmContext, mem: BmMem) -> None:
-    """Free device memory; of a window only the handle."""
-    guarded(lambda: ctx.free(mem))
-
-
-def bmmem_host_alloc(ctx: BmContext, shape: BmShape) -> BmErr:
-    """Always NOT_SUPPORTED, as in the vendor's library."""
-    return BmErr.NOT_SUPPORTED
-
-
-def bmmem_host_free(ctx: BmContext, mem: object) -> BmErr:
-    """Always NOT_SUPPORTED, as in the vendor's library."""
-    return BmErr.NOT_SUPPORTED
-
-
-def bmmem_device_size(ctx: BmContext, mem: BmMem) -> int:
-    """Bytes of a memory object."""
-    return mem.size
-
-
-def bmmem_device_addr(ctx: BmContext, mem: BmMem) -> int:
-    """Device address of a memory object, as kernel calls take it."""
-    return mem.address
-
-
-def bmmem_host_v_addr(ctx: BmContext, mem: object) -> BmErr:
-    """Always NOT_SUPPORTED, as in the vendor's library."""
-    return BmErr.NOT_SUPPORTED
-
-
-def bmmem_host_p_addr(ctx: BmContext, mem: object) -> BmErr:
-    """Always NOT_SUPPORTED, as in the vendor's library."""
-    return BmErr.NOT_SUPPORTED
-
-
-def _usable(mem: BmMem) -> BmMem:
-    if mem.freed:
-        raise BmRuntimeError(BmErr.INVALID_ARGUMENT, f"memory at 0x{mem.address:x} was freed")
-    return mem
-
-
-def bm_memcpy_s2d(ctx: BmContext, dst: BmMem, src: ReadBuffer) -> BmErr:
-    """Fill a whole memory object from host memory (which may be longer)."""
-
-    def act() -> None:
-        ctx.device()
-        _usable(dst).data[:] = readable(src, dst.size)
-
-    return _code(act)
-
-
-def bm_memcpy_d2s(ctx: BmContext, dst: WriteBuffer, src: BmMem) -> BmErr:
-    """Copy a whole memory object to host memory (which may be longer)."""
-
-    def act() -> None:
-        ctx.device()
-        writable(dst, _usable(src).size)[:] = src.data
-
-    return _code(act)
-
-
 # Networks.
 
 
+@RUNTIME.checked
 def bmnet_register(ctx: BmContext, info: BmNetInfo) -> tuple[BmErr, BmNet | None]:
     """Register a network given in parts, with its weights copied to new device memory."""
     return guarded(lambda: net_of_info(ctx, info, allocate=True))
 
 
+@RUNTIME.checked
 def bmnet_register_bmodel(ctx: BmContext, bmodel: StrPath) -> tuple[BmErr, BmNet | None]:
     """Register a model file. DATA for a malformed file, NOT_SUPPORTED for a model of another chip."""
     return guarded(lambda: net_of_file(ctx, bmodel))
 
 
+@RUNTIME.checked
 def bmnet_register_noalloc(ctx: BmContext, info: BmNetInfo) -> tuple[BmErr, BmNet | None]:
     """Register a network without device memory; import weights (filled by the caller) and activations before use."""
     return guarded(lambda: net_of_info(ctx, info, allocate=False))
 
 
+@RUNTIME.checked
 def bmnet_set_input_shape(net: BmNet, input_shape: Sequence[int]) -> BmErr:
     """Select the program for an input shape; INVALID_ARGUMENT when there is none."""
     return _code(lambda: net.select(input_shape))
 
 
+@RUNTIME.checked
 def bmnet_get_output_info(net: BmNet) -> tuple[BmErr, BmNetOutputInfo | None]:
     """Outputs of the selected program."""
     return guarded(net.output_info)
 
 
+@RUNTIME.checked
 def bmnet_cleanup(net: BmNet) -> None:
     """End a network and free the memory that registration allocated."""
     guarded(net.close)
 
 
+@RUNTIME.checked
 def bmnet_run(net: BmNet) -> BmErr:
     """Execute the selected program on what is in device memory."""
     return _code(net.run)
 
 
+@RUNTIME.checked
 def bmnet_weight_devmem(net: BmNet) -> BmMem | None:
     """Weight memory of the selected program."""
     return guarded(net.weight_memory)[1]
 
 
+@RUNTIME.checked
 def bmnet_neuron_devmem(net: BmNet) -> BmMem | None:
     """Activation memory."""
     return guarded(net.neuron_memory)[1]
 
 
+@RUNTIME.checked
 def bmnet_input_devmem(net: BmNet) -> BmMem | None:
     """The inputs' part of the activation memory."""
     return guarded(net.input_memory)[1]
 
 
+@RUNTIME.checked
 def bmnet_output_devmem(net: BmNet) -> BmMem | None:
     """The outputs' part of the activation memory."""
     return guarded(net.output_memory)[1]
 
 
+@RUNTIME.checked
 def bmnet_import_weight_devmem(net: BmNet, weight_mem: BmMem) -> BmErr:
     """Use the caller's memory, already filled, as weights."""
     return _code(lambda: net.import_weight(weight_mem))
 
 
+@RUNTIME.checked
 def bmnet_import_neuron_devmem(net: BmNet, neuron_mem: BmMem) -> BmErr:
     """Use the caller's memory for activations."""
     return _code(lambda: net.import_neuron(neuron_mem))
 
 
+@RUNTIME.checked
 def bmnet_load_input(net: BmNet, input: ReadBuffer) -> BmErr:
     """Copy the inputs, one behind the other, to the device."""
     return _code(lambda: net.load_input(input))
 
 
+@RUNTIME.checked
 def bmnet_load_neuron(net: BmNet, neuron_offset: int, neuron_size: int, neuron: ReadBuffer) -> BmErr:
     """Copy `neuron_size` bytes to the activations from byte `neuron_offset` on."""
 
@@ -364,11 +328,13 @@ def bmnet_load_neuron(net: BmNet, neuron_offset: int, neuron_size: int, neuron: 
     return _code(act)
 
 
+@RUNTIME.checked
 def bmnet_store_output(net: BmNet, output: WriteBuffer) -> BmErr:
     """Copy the outputs, one behind the other in list order, to host memory."""
     return _code(lambda: net.store_output(output))
 
 
+@RUNTIME.checked
 def bmnet_store_neuron(net: BmNet, neuron_offset: int, neuron_size: int, neuron: WriteBuffer) -> BmErr:
     """Copy `neuron_size` bytes of the activations from byte `neuron_offset` on to host memory."""
 
@@ -378,6 +344,7 @@ def bmnet_store_neuron(net: BmNet, neuron_offset: int, neuron_size: int, neuron:
     return _code(act)
 
 
+@RUNTIME.checked
 def bmnet_inference(net: BmNet, input: ReadBuffer, output: WriteBuffer) -> BmErr:
     """Load the inputs, run, store the outputs."""
 

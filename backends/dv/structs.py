@@ -77,7 +77,7 @@ class OutputMode(IntEnum):
 
 
 class WeightFormat(IntEnum):
-    """`weight_fmt` of a CONV run; format 0 has no public packer."""
+    """`weight_fmt` of a CONV run; format 0 has no packer of its own and is taken as fp16."""
 
     FLOAT16 = 1
     QUANTIZED = 3

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from bmcompiler import bmodel
 from bmcompiler.bmnet.inst import TensorInst
 from bmcompiler.bmnet.layer import Layer
+from bmcompiler.bmnet.prototypes import BMNET
 from bmcompiler.bmodel.bm1880 import Bm1880Model, Library
 from bmcompiler.driver import Options, Result, compile_network
 from bmcompiler.errors import FileFormatError, UsageError
@@ -52,6 +53,7 @@ _X86_64, _ARMV8 = 62, 183
 class Builder:
     """What builders of all frontends share."""
 
+    @BMNET.checked
     def __init__(self, ver: CHIP_VER) -> None:
         if not isinstance(ver, CHIP_VER):
             raise UsageError(f"{ver!r} is no chip version", remedy="pass BM_CHIP_BM1880")
@@ -59,20 +61,24 @@ class Builder:
         self._insts: list[TensorInst | type[TensorInst]] = []
         self._result: Result | None = None
 
+    @BMNET.checked
     def addCustomizedTensorInst(self, inst: TensorInst | type[TensorInst]) -> None:
         """Use this class (or copies of this object) for ops of its `inst_name()`, in this builder only."""
         self._insts.append(inst)
 
+    @BMNET.checked
     def build(self, n: int, c: int, h: int, w: int, opt: int = BM_OPT_LAYER_GROUP_WITH_WEIGHT) -> None:
         """Compile for an input of this shape. Raises BMError."""
-        raise TypeError(f"{type(self).__name__} reads no network")
+        raise UsageError(f"{type(self).__name__} reads no network", remedy="use CaffeBuilder")
 
+    @BMNET.checked
     def store_prototxt(self, dst: StrPath) -> None:
         """Write the optimised, quantized net as prototxt text, for reading (`bmcompiler.files.prototxt`)."""
         text = to_prototxt(self._built().module.main)
-        with atomic_output(dst, text=True) as stream:
+        with _files(), atomic_output(dst, text=True) as stream:
             stream.write(text)
 
+    @BMNET.checked
     def store_model(self, net_name: str, dst: StrPath, plugin_path: StrPath | None = None) -> None:
         """Write the model.
 
@@ -81,13 +87,15 @@ class Builder:
                 the model and not looked into, for x86-64 or Armv8 by their ELF header.
 
         Raises:
-            FileFormatError: a plugin is no shared object for one of these machines. OSError.
+            FileFormatError: a plugin is no shared object for one of these machines.
+            UsageError: a file cannot be read or written.
         """
         model = self._built().model
         if not isinstance(model, Bm1880Model):
             raise UsageError(f"a model for {model.target} takes no CPU plugins")
-        libraries = [*model.libraries, *_libraries(Path(plugin_path))] if plugin_path else model.libraries
-        bmodel.save(replace(model, net_name=net_name, libraries=libraries), dst)
+        with _files():
+            libraries = [*model.libraries, *_libraries(Path(plugin_path))] if plugin_path else model.libraries
+            bmodel.save(replace(model, net_name=net_name, libraries=libraries), dst)
 
     def _built(self) -> Result:
         if self._result is None:
@@ -107,6 +115,7 @@ class CaffeBuilder(Builder):
         out_ctable: calibration table that `build` writes: the thresholds and shifts of the optimised net (optional).
     """
 
+    @BMNET.checked
     def __init__(
         self,
         ver: CHIP_VER,
@@ -117,30 +126,36 @@ class CaffeBuilder(Builder):
         out_ctable: StrPath | None = None,
     ) -> None:
         super().__init__(ver)
+        if not caffemodel:
+            raise UsageError("CaffeBuilder::CaffeBuilder: caffemodel is empty", remedy="name the file of the weights")
         self.modified_proto, self.caffemodel = modified_proto or None, caffemodel
         self.weight_bin, self.in_ctable, self.out_ctable = weight_bin or None, in_ctable or None, out_ctable or None
         self._layers: list[Layer | type[Layer]] = []
 
+    @BMNET.checked
     def addCustomizedLayer(self, layer: Layer | type[Layer]) -> None:
         """Use this `CustomizedCaffeLayer` class (or copies of this object) for its type, in this builder only."""
         self._layers.append(layer)
 
+    @BMNET.checked
     def build(self, n: int, c: int, h: int, w: int, opt: int = BM_OPT_LAYER_GROUP_WITH_WEIGHT) -> None:
-        """Compile for an input of this shape, and write `weight_bin` and `out_ctable`. Raises BMError, OSError."""
+        """Compile for an input of this shape, and write `weight_bin` and `out_ctable`. Raises BMError."""
         if opt not in (OPT_NONE, BM_OPT_LAYER_GROUP, BM_OPT_LAYER_GROUP_WITH_WEIGHT):
             raise UsageError(f"opt {opt!r} is unknown", remedy="pass OPT_NONE or one of the BM_OPT constants")
         options = Options(target=self.ver.value, shapes=[[(n, c, h, w)]], table=self.in_ctable, opt=opt)
         model, weights = self.modified_proto or self.caffemodel, self.caffemodel if self.modified_proto else None
         frontend = lookup("bmcompiler.frontends", "caffe", "frontend")
         with ExitStack() as scope:
+            scope.enter_context(_files())
             scope.enter_context(frontend.custom_layers(self._layers))
             scope.enter_context(tensor_insts(self._insts))
             self._result = compile_network(model, weights, options)
-        if self.weight_bin is not None:
-            with atomic_output(self.weight_bin) as stream:
-                stream.writelines(self._result.model.weight_sets)
-        if self.out_ctable is not None:
-            save_table(table_of(self._result.module.main), self.out_ctable)
+        with _files():
+            if self.weight_bin is not None:
+                with atomic_output(self.weight_bin) as stream:
+                    stream.writelines(self._result.model.weight_sets)
+            if self.out_ctable is not None:
+                save_table(table_of(self._result.module.main), self.out_ctable)
 
 
 def table_of(function: Function) -> CalibrationTable:
@@ -154,6 +169,15 @@ def table_of(function: Function) -> CalibrationTable:
             blob = BlobParameter(name, quant.threshold, shift)
             entries.append(LayerEntry(name, (quant.threshold,), shift, blob_param=(blob,)))
     return CalibrationTable(function.name, tuple(entries))
+
+
+@contextmanager
+def _files() -> Iterator[None]:
+    """A file that cannot be read or written is an error of this library, too."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(error.strerror or str(error), file=error.filename, remedy="check the path") from error
 
 
 def _libraries(path: Path) -> Iterator[Library]:

@@ -10,13 +10,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeAlias
 
+from bmcompiler.bmnet.prototypes import BMNET
 from bmcompiler.bmnet.tensor_op import TensorOp
+from bmcompiler.capi.kinds import object_or_class
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.numeric.arith import IntArray, dequantize, quantize_real
 from bmcompiler.quant.table import LayerEntry
 
 LayerCalibrationParameter: TypeAlias = LayerEntry
 """Thresholds of one layer, as its line of a calibration table has them (`threshold_y`, one per result)."""
+
+BMNET.struct(LayerEntry)
 
 
 class TensorInst(ABC):
@@ -43,6 +47,9 @@ class TensorInst(ABC):
         """Emit the instructions."""
 
 
+BMNET.add(object_or_class("inst_t", TensorInst))
+
+
 class TensorFixedInst(TensorInst):
     """A `TensorInst` for integers: it knows the thresholds of its own results and of its inputs.
 
@@ -55,10 +62,12 @@ class TensorFixedInst(TensorInst):
         self.m_calibrationParameter = LayerCalibrationParameter("")
         self.m_inputCalibrationParameter: list[LayerCalibrationParameter] = []
 
+    @BMNET.checked
     def SetCalibrationParameter(self, calibration_parameter: LayerCalibrationParameter) -> None:
         """Thresholds of the layer itself."""
         self.m_calibrationParameter = calibration_parameter
 
+    @BMNET.checked
     def AddInputCalibrationParameter(self, calibration_parameter: LayerCalibrationParameter) -> None:
         """Thresholds of a layer that it reads, in the order of the inputs."""
         self.m_inputCalibrationParameter.append(calibration_parameter)

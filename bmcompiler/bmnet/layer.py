@@ -19,7 +19,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
+from bmcompiler.bmnet.prototypes import BMNET
 from bmcompiler.bmnet.tensor_op import TensorOp
+from bmcompiler.capi.kinds import object_or_class
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,9 +48,13 @@ class Layer(ABC):
     def setup(self, op: TensorOp) -> None:  # noqa: B027 - not every layer has something to set up
         """Called before `codegen`; here it does nothing."""
 
+    @BMNET.checked
     def add_output_offset(self, offset: int) -> None:
         """Offset of a top in device memory; should be 0 (memory is planned later)."""
         self.output_offsets.append(offset)
+
+
+BMNET.add(object_or_class("layer_t", Layer))
 
 
 class CaffeLayer(Layer):

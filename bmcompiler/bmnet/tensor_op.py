@@ -7,15 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from bmcompiler.bmnet.prototypes import BMNET
 from bmcompiler.errors import UsageError
 
 
+@BMNET.struct
 class TensorShape:
     """Dimensions of a tensor, grown with `add_dim`."""
 
     def __init__(self, dims: Iterable[int] = ()) -> None:
         self._dims = [int(d) for d in dims]
 
+    @BMNET.checked
     def CopyFrom(self, source: TensorShape) -> None:
         """Take the dimensions of another shape."""
         self._dims = list(source._dims)
@@ -24,10 +27,12 @@ class TensorShape:
         """Number of dimensions."""
         return len(self._dims)
 
+    @BMNET.checked
     def dim(self, index: int) -> int:
         """One dimension. Raises UsageError for an index that does not exist."""
         return self._dims[_checked(index, len(self._dims), "dimension")]
 
+    @BMNET.checked
     def add_dim(self, value: int) -> None:
         """A further dimension at the end."""
         self._dims.append(int(value))
@@ -47,6 +52,7 @@ class TGCustomizedParameter:
         """Name of the custom layer."""
         return self._sub_type
 
+    @BMNET.checked
     def set_sub_type(self, name: str) -> None:
         """Name the custom layer."""
         self._sub_type = name
@@ -59,10 +65,12 @@ class TGCustomizedParameter:
         """Number of reals."""
         return len(self._f32)
 
+    @BMNET.checked
     def i32_param(self, index: int) -> int:
         """One integer. Raises UsageError for an index that does not exist."""
         return self._i32[_checked(index, len(self._i32), "i32 parameter")]
 
+    @BMNET.checked
     def f32_param(self, index: int) -> float:
         """One real. Raises UsageError for an index that does not exist."""
         return self._f32[_checked(index, len(self._f32), "f32 parameter")]
@@ -75,12 +83,14 @@ class TGCustomizedParameter:
         """All floats at once."""
         return tuple(self._f32)
 
+    @BMNET.checked
     def add_i32_param(self, value: int) -> None:
         """Append a 32-bit integer. Raises UsageError when it does not fit."""
         if not -(2**31) <= value < 2**31:
             raise UsageError(f"{value} does not fit a 32-bit parameter of custom layer '{self._sub_type}'")
         self._i32.append(int(value))
 
+    @BMNET.checked
     def add_f32_param(self, value: float) -> None:
         """A further real at the end."""
         self._f32.append(float(value))
@@ -117,10 +127,12 @@ class TensorOp:
         """Number of outputs."""
         return len(self._outputs)
 
+    @BMNET.checked
     def input_shape(self, index: int) -> TensorShape:
         """Shape of an input. Raises UsageError for an index that does not exist."""
         return self._inputs[_checked(index, len(self._inputs), "input")]
 
+    @BMNET.checked
     def output_shape(self, index: int) -> TensorShape:
         """Shape of an output. Raises UsageError for an index that does not exist."""
         return self._outputs[_checked(index, len(self._outputs), "output")]
@@ -130,10 +142,12 @@ class TensorOp:
         self._outputs.append(TensorShape())
         return self._outputs[-1]
 
+    @BMNET.checked
     def global_input(self, index: int) -> int:
         """Byte offset of an input in device memory."""
         return _address(self._input_addresses, index, "input")
 
+    @BMNET.checked
     def global_output(self, index: int) -> int:
         """Byte offset of an output in device memory."""
         return _address(self._output_addresses, index, "output")

@@ -46,7 +46,11 @@ def set_size(cell: SizeCell, value: int) -> None:
 
 
 def is_cell(cell: object) -> bool:
-    """Whether `get_size` and `set_size` can be used."""
+    """Whether `get_size` and `set_size` can be used: it holds one number from 0 on and can be written to."""
     if isinstance(cell, ctypes.c_size_t):
         return True
-    return isinstance(cell, (MutableSequence, np.ndarray)) and len(cell) == 1
+    if not isinstance(cell, (MutableSequence, np.ndarray)) or len(cell) != 1:
+        return False
+    if isinstance(cell, np.ndarray) and not cell.flags.writeable:
+        return False
+    return isinstance(cell[0], (int, np.integer)) and 0 <= int(cell[0]) < 1 << 64

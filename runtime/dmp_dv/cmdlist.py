@@ -20,6 +20,7 @@ from bmcompiler.runtime.dmp_dv.context import DvContext
 from bmcompiler.runtime.dmp_dv.handles import LOCK, Handle, release, retain, usable
 from bmcompiler.runtime.dmp_dv.memory import DvMem, memory_of
 from bmcompiler.runtime.dmp_dv.messages import refuse, report
+from bmcompiler.runtime.dmp_dv.prototypes import DRIVER
 from bmcompiler.runtime.dmp_dv.queue import Execution, queue_of
 from bmcompiler.runtime.simulator.dv import CommandPlan, bind_command
 
@@ -32,6 +33,7 @@ class _Command(NamedTuple):
     data: bytes
 
 
+@DRIVER.handle("dmp_dv_cmdlist")
 class DvCmdlist(Handle):
     """Commands of one device type; holds its context and every memory its commands name."""
 
@@ -95,22 +97,26 @@ class DvCmdlist(Handle):
         return execution.failure
 
 
+@DRIVER.checked
 def dmp_dv_cmdlist_create(ctx: DvContext | None) -> DvCmdlist | None:
     """An empty list; None on error. Thread-safe."""
     found = usable(ctx, DvContext, "ctx")
     return None if found is None else DvCmdlist(found)
 
 
+@DRIVER.checked
 def dmp_dv_cmdlist_release(cmdlist: DvCmdlist | None) -> int:
     """Give back a reference; the counter after the call, 0 for NULL."""
     return release(cmdlist, DvCmdlist, "cmdlist")
 
 
+@DRIVER.checked
 def dmp_dv_cmdlist_retain(cmdlist: DvCmdlist | None) -> int:
     """Take a reference; the counter after the call, 0 for NULL."""
     return retain(cmdlist, DvCmdlist, "cmdlist")
 
 
+@DRIVER.checked
 def dmp_dv_cmdlist_add_raw(cmdlist: DvCmdlist | None, cmd: Buffer | None) -> int:
     """Check and copy a raw command: any buffer that begins with a structure of `backends.dv.structs`.
 
@@ -169,6 +175,7 @@ def _handles(command: _Command) -> set[int]:
     return {int(record[name]["mem"]) for name in names} - {0}
 
 
+@DRIVER.checked
 def dmp_dv_cmdlist_commit(cmdlist: DvCmdlist | None) -> int:
     """Make the list ready for execution.
 
@@ -218,6 +225,7 @@ def _commit_refusal(cmdlist: DvCmdlist, command: _Command) -> Refusal | None:
     return None
 
 
+@DRIVER.checked
 def dmp_dv_cmdlist_exec(cmdlist: DvCmdlist | None) -> int:
     """Schedule the list; returns an id > 0 at once, or -EINVAL for NULL and before commit. Thread-safe.
 
@@ -231,6 +239,7 @@ def dmp_dv_cmdlist_exec(cmdlist: DvCmdlist | None) -> int:
     return found.schedule()
 
 
+@DRIVER.checked
 def dmp_dv_cmdlist_wait(cmdlist: DvCmdlist | None, exec_id: int) -> int:
     """Wait until an execution, and all before it on its device type, have finished. Thread-safe.
 
@@ -250,6 +259,7 @@ def dmp_dv_cmdlist_wait(cmdlist: DvCmdlist | None, exec_id: int) -> int:
     return 0 if failure is None else refuse(FAILED, failure)
 
 
+@DRIVER.checked
 def dmp_dv_cmdlist_get_last_exec_time(cmdlist: DvCmdlist | None) -> int:
     """Microseconds from the start of the last awaited execution to the end of its wait; 0 before, -1 on error."""
     found = usable(cmdlist, DvCmdlist, "cmdlist")

@@ -14,12 +14,14 @@ from bmcompiler.backends.dv.structs import INFO, INFO_V0, DeviceType
 from bmcompiler.runtime.dmp_dv.buffers import Buffer, writable
 from bmcompiler.runtime.dmp_dv.handles import LOCK, Handle, release, retain, usable
 from bmcompiler.runtime.dmp_dv.messages import refuse, report
+from bmcompiler.runtime.dmp_dv.prototypes import DRIVER
 
 DEBUG_VARIABLE = "DMP_DV_DEBUG"
 
 log = logging.getLogger("bmcompiler.runtime.dmp_dv")
 
 
+@DRIVER.handle("dmp_dv_context")
 class DvContext(Handle):
     """A simulated device with its facts; see `dmp_dv_context_create`."""
 
@@ -48,6 +50,7 @@ class DvContext(Handle):
             return [handle for handle in self._handles.values() if handle.users]
 
 
+@DRIVER.checked
 def dmp_dv_context_create(
     chip: DvChip = CHIP, *, accumulator: Accumulator = Accumulator.EXACT, debug: bool | None = None
 ) -> DvContext | None:
@@ -64,6 +67,7 @@ def dmp_dv_context_create(
     return DvContext(chip, accumulator, debug)
 
 
+@DRIVER.checked
 def dmp_dv_context_release(ctx: DvContext | None) -> int:
     """Give back a reference; the counter after the call, 0 for NULL. Memory and command lists keep a context alive."""
     left = release(ctx, DvContext, "ctx")
@@ -73,11 +77,13 @@ def dmp_dv_context_release(ctx: DvContext | None) -> int:
     return left
 
 
+@DRIVER.checked
 def dmp_dv_context_retain(ctx: DvContext | None) -> int:
     """Take a reference; the counter after the call, 0 for NULL."""
     return retain(ctx, DvContext, "ctx")
 
 
+@DRIVER.checked
 def dmp_dv_context_get_info_string(ctx: DvContext | None) -> str | None:
     """Facts of the device in words; None for NULL."""
     found = usable(ctx, DvContext, "ctx")
@@ -91,6 +97,7 @@ def dmp_dv_context_get_info_string(ctx: DvContext | None) -> str | None:
     )
 
 
+@DRIVER.checked
 def dmp_dv_context_get_info(ctx: DvContext | None, info: Buffer | None) -> int:
     """Fill a `structs.INFO_V0` (any writable buffer): `version` always, the rest when `size` is enough.
 
@@ -115,6 +122,7 @@ def dmp_dv_context_get_info(ctx: DvContext | None, info: Buffer | None) -> int:
     return 0
 
 
+@DRIVER.checked
 def dmp_dv_device_exists(ctx: DvContext | None, dev_type_id: int) -> int:
     """1 if the device has a block, 0 if not, -1 for NULL and for types the driver cannot tell of."""
     found = usable(ctx, DvContext, "ctx")
@@ -130,6 +138,7 @@ def dmp_dv_device_exists(ctx: DvContext | None, dev_type_id: int) -> int:
     return -1
 
 
+@DRIVER.checked
 def dmp_dv_fpga_device_exists(ctx: DvContext | None, dev_type_id: int) -> int:
     """The name that the wiki has for `dmp_dv_device_exists`."""
     return dmp_dv_device_exists(ctx, dev_type_id)

@@ -9,6 +9,8 @@ from typing import TypeVar
 
 from bmcompiler.runtime.dmp_dv.messages import report
 
+_OURS = (__name__.rpartition(".")[0], "bmcompiler.capi")
+
 _numbers = itertools.count(0x1000, 0x10)
 
 LOCK = RLock()
@@ -37,6 +39,10 @@ class Handle:
     def alive(self) -> bool:
         """Whether anything still refers to it."""
         return self.count > 0
+
+    def ended(self) -> str:
+        """Why it cannot be used any more."""
+        return "" if self.alive else "has been released"
 
     def describe(self) -> str:
         """One line for reports of leaks."""
@@ -106,6 +112,6 @@ def retain(handle: H | None, kind: type[H], name: str) -> int:
 def _caller() -> str:
     """File and line outside of this package."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(__package__ or ""):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_OURS):
         frame = frame.f_back
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"

@@ -14,6 +14,7 @@ from bmcompiler.runtime.dmp_dv.buffers import Bytes
 from bmcompiler.runtime.dmp_dv.context import DvContext
 from bmcompiler.runtime.dmp_dv.handles import LOCK, Handle, release, retain, usable
 from bmcompiler.runtime.dmp_dv.messages import refuse, report
+from bmcompiler.runtime.dmp_dv.prototypes import DRIVER
 
 PAGE = 4096
 _LIMIT = 1 << 32  # device addresses have 32 bits
@@ -24,6 +25,7 @@ MEM_CPU_WONT_READ, MEM_AS_DEV_OUTPUT, MEM_CPU_HADNT_READ = 1, 2, 4
 _live: dict[int, DvMem] = {}
 
 
+@DRIVER.handle("dmp_dv_mem")
 class DvMem(Handle):
     """Contiguous device memory. `value` goes to the `mem` field of buffers in commands."""
 
@@ -58,6 +60,7 @@ def memory_of(value: int) -> DvMem | None:
         return _live.get(value)
 
 
+@DRIVER.checked
 def dmp_dv_mem_alloc(ctx: DvContext | None, size: int) -> DvMem | None:
     """Memory of at least `size` bytes, rounded up to pages; None on error. Not yet mapped. Thread-safe."""
     found = usable(ctx, DvContext, "ctx")
@@ -73,16 +76,19 @@ def dmp_dv_mem_alloc(ctx: DvContext | None, size: int) -> DvMem | None:
         return None
 
 
+@DRIVER.checked
 def dmp_dv_mem_release(mem: DvMem | None) -> int:
     """Give back a reference; the counter after the call, 0 for NULL. At 0 the memory is unmapped and freed."""
     return release(mem, DvMem, "mem")
 
 
+@DRIVER.checked
 def dmp_dv_mem_retain(mem: DvMem | None) -> int:
     """Take a reference; the counter after the call, 0 for NULL."""
     return retain(mem, DvMem, "mem")
 
 
+@DRIVER.checked
 def dmp_dv_mem_map(mem: DvMem | None) -> Bytes | None:
     """The memory as a uint8 array, the same one in every call; None on error."""
     found = usable(mem, DvMem, "mem")
@@ -92,6 +98,7 @@ def dmp_dv_mem_map(mem: DvMem | None) -> Bytes | None:
     return found.bytes
 
 
+@DRIVER.checked
 def dmp_dv_mem_unmap(mem: DvMem | None) -> None:
     """End synchronisation and mapping; may be called repeatedly."""
     found = usable(mem, DvMem, "mem")
@@ -100,6 +107,7 @@ def dmp_dv_mem_unmap(mem: DvMem | None) -> None:
         found.mapped = False
 
 
+@DRIVER.checked
 def dmp_dv_mem_sync_start(mem: DvMem | None, rd: int, wr: int) -> int:
     """Begin CPU access: `rd` = what the device wrote is wanted, `wr` = the CPU will write.
 
@@ -119,6 +127,7 @@ def dmp_dv_mem_sync_start(mem: DvMem | None, rd: int, wr: int) -> int:
     return 0
 
 
+@DRIVER.checked
 def dmp_dv_mem_sync_end(mem: DvMem | None) -> int:
     """End CPU access; does nothing when none was started. Returns 0; EINVAL for NULL."""
     found = usable(mem, DvMem, "mem")
@@ -128,11 +137,13 @@ def dmp_dv_mem_sync_end(mem: DvMem | None) -> int:
     return 0
 
 
+@DRIVER.checked
 def dmp_dv_mem_to_device(mem: DvMem | None, offs: int, size: int, flags: int = 0) -> int:
     """Hand a range from the CPU to the device. Returns 0; EINVAL for NULL, a range outside, or unmapped memory."""
     return _transfer(mem, offs, size)
 
 
+@DRIVER.checked
 def dmp_dv_mem_to_cpu(mem: DvMem | None, offs: int, size: int, flags: int = 0) -> int:
     """Hand a range from the device to the CPU. Returns 0; EINVAL for NULL, a range outside, or unmapped memory.
 
@@ -155,12 +166,14 @@ def _transfer(mem: DvMem | None, offs: int, size: int) -> int:
     return 0
 
 
+@DRIVER.checked
 def dmp_dv_mem_get_size(mem: DvMem | None) -> int:
     """Real size in bytes, at least what was asked for; 0 for NULL."""
     found = usable(mem, DvMem, "mem")
     return 0 if found is None else found.size
 
 
+@DRIVER.checked
 def dmp_dv_mem_get_total_size() -> int:
     """Bytes of all device memory of the process."""
     with LOCK:

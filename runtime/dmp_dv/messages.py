@@ -30,7 +30,13 @@ def dmp_dv_set_last_error_message(form: str, *values: object) -> None:
 
     Also prints to stderr when the environment variable VERBOSITY is 1 or more; errors of this package do not.
     """
-    report(form % values if values else form)
+    if not isinstance(form, str):
+        report("the form of a message is not a string")
+        return
+    try:
+        report(form % values if values else form)
+    except (TypeError, ValueError):
+        report(f"the values of a message do not fit its form {form!r}")
     verbosity = os.environ.get("VERBOSITY", "0")
     if verbosity.isdigit() and int(verbosity) >= 1:
         print(_last, file=sys.stderr)

@@ -17,14 +17,19 @@ from bmcompiler.backends.dv.packing import Bytes, pack_conv, pack_dilated, pack_
 from bmcompiler.backends.dv.packing_sizes import MAX_PACKED_KERNEL, conv_size, dilated_size, fc_size
 from bmcompiler.runtime.dmp_dv.buffers import Buffer, SizeCell, get_size, is_cell, readable, set_size, writable
 from bmcompiler.runtime.dmp_dv.messages import refuse
+from bmcompiler.runtime.dmp_dv.prototypes import DRIVER
 
 _ALIGN = 16
+
+
+_NOT_GIVEN: Any = object()
 
 
 class _MissingError(Exception):
     """A pointer that is NULL, or an array that is too short."""
 
 
+@DRIVER.checked
 def dmp_dv_pack_conv_weights(
     n_channels: int,
     kx: int,
@@ -33,9 +38,9 @@ def dmp_dv_pack_conv_weights(
     quant_map: Buffer | None,
     weights: Buffer | None,
     bias: Buffer | None,
-    prelu: Buffer | None,
-    packed_weights: Buffer | None,
-    packed_weights_size: SizeCell | None,
+    prelu: Buffer | None = None,
+    packed_weights: Buffer | SizeCell | None = None,
+    packed_weights_size: SizeCell | None = _NOT_GIVEN,
 ) -> int:
     """Weights of a convolution, [n_kernels][n_channels][ky][kx]; depthwise: n_channels 1. Thread-safe.
 
@@ -43,15 +48,19 @@ def dmp_dv_pack_conv_weights(
         quant_map: 256 fp16 patterns, or None for weights that are fp16 patterns themselves.
         weights: fp16 (uint16 patterns), or uint8 indices with `quant_map`.
         bias: fp16, one per kernel.
-        prelu: fp16 slopes, one per kernel, or None; the current headers have this parameter, the wiki does not.
+        prelu: fp16 slopes, one per kernel, or None; the current headers have this parameter, the wiki does not, so
+            that nine arguments by position are those of the wiki.
 
     Returns 0; -1 for a kernel outside 1 to 7, bad counts, missing arrays, or a buffer that is too small (what fits is
     written); EINVAL when `packed_weights` is not 16-byte aligned.
     """
+    if packed_weights_size is _NOT_GIVEN:
+        prelu, packed_weights, packed_weights_size = None, prelu, packed_weights
     arrays = (quant_map, weights, bias, prelu)
     return _pack_kernel(False, n_channels, kx, ky, n_kernels, arrays, packed_weights, packed_weights_size)
 
 
+@DRIVER.checked
 def dmp_dv_pack_dil_weights(
     n_channels: int,
     kx: int,
@@ -60,11 +69,13 @@ def dmp_dv_pack_dil_weights(
     quant_map: Buffer | None,
     weights: Buffer | None,
     bias: Buffer | None,
-    prelu: Buffer | None,
-    packed_weights: Buffer | None,
-    packed_weights_size: SizeCell | None,
+    prelu: Buffer | None = None,
+    packed_weights: Buffer | SizeCell | None = None,
+    packed_weights_size: SizeCell | None = _NOT_GIVEN,
 ) -> int:
     """Weights of a dilated convolution; as `dmp_dv_pack_conv_weights`."""
+    if packed_weights_size is _NOT_GIVEN:
+        prelu, packed_weights, packed_weights_size = None, prelu, packed_weights
     arrays = (quant_map, weights, bias, prelu)
     return _pack_kernel(True, n_channels, kx, ky, n_kernels, arrays, packed_weights, packed_weights_size)
 
@@ -86,6 +97,8 @@ def _pack_kernel(
         return refuse(-1, f"{c} input and {m} output channels: both must be positive")
     if cell is None or not is_cell(cell):
         return refuse(-1, "packed_weights_size is NULL or not a cell for one number")
+    if prelu is not None and readable(prelu) is None:
+        return refuse(-1, "prelu is not a contiguous buffer")
     has_map, has_slopes = quant is not None, prelu is not None
     need = (dilated_size if dilated else conv_size)(c, kx, ky, m, has_map, has_slopes)
     room = get_size(cell)
@@ -111,6 +124,7 @@ def _pack_kernel(
     return _store(out, packed, cell, room)
 
 
+@DRIVER.checked
 def dmp_dv_pack_fc_weights(
     c_input: int,
     h_input: int,

@@ -245,7 +245,7 @@ REFUSED: list[tuple[Callable[[bk.Bmk1880Context], object], str]] = [
         ),
         "shape of left is",
     ),
-    (lambda c: bk.bmk1880_gdma_load(c, aligned(c, 0, *X), -1, 0), "global address is -0x1"),
+    (lambda c: bk.bmk1880_gdma_load(c, aligned(c, 0, *X), -1, 0), "gaddr is -1, must be 0"),
     (lambda c: bk.bmk1880_gdma_load(c, aligned(c, 0, *X), 0xFF00000000, 0), "global address is 0xff00000000"),
     (lambda c: bk.bmk1880_gdma_load(c, aligned(c, 0, *X), 0, CTRL_NEURON | CTRL_WEIGHT), "exclude each other"),
     (lambda c: bk.bmk1880_gdma_load(c, aligned(c, 0, *X), 0, CTRL_RELU), "has bits this call does not take"),

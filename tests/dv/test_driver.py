@@ -277,6 +277,17 @@ def test_eight_threads_at_once() -> None:
     assert dv.dmp_dv_mem_get_total_size() == before
 
 
+@pytest.mark.parametrize("pack", [dv.dmp_dv_pack_conv_weights, dv.dmp_dv_pack_dil_weights])
+def test_nine_arguments_by_position_are_those_of_the_wiki(pack: Callable[..., int]) -> None:
+    weights, bias, size = halves(np.arange(54)), halves(np.arange(2)), [0]
+    assert pack(3, 3, 3, 2, None, None, None, None, size) == 0
+    packed = [np.zeros(size[0] + 16, np.uint8) for _ in range(2)]
+    packed = [one[-one.ctypes.data % 16 :][: size[0]] for one in packed]
+    assert pack(3, 3, 3, 2, None, weights, bias, packed[0], size) == 0
+    assert pack(3, 3, 3, 2, None, weights, bias, None, packed[1], size) == 0
+    assert packed[0].any() and packed[0].tobytes() == packed[1].tobytes()
+
+
 def test_leaks_are_reported_in_debug_mode(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     caplog.set_level(logging.WARNING, "bmcompiler.runtime.dmp_dv")
     for debug in (False, True):

@@ -107,6 +107,15 @@ def test_dilated_convolution(k: int) -> None:
     np.testing.assert_array_equal(found, reference(x, w, b, pad, Pair(1, 1), dilation))
 
 
+def test_weight_format_0_is_fp16() -> None:
+    random = np.random.default_rng(0)
+    x, w, b = integers(random, 1, 9, 9, 8), integers(random, 9, 9, 3, 3), integers(random, 9)
+    with board() as on:
+        run = conv_run(on, w, b)
+        (expected,), (found,) = execute(on, x, run), execute(on, x, replace(run, weight_fmt=0))
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_depthwise_with_slopes() -> None:
     random = np.random.default_rng(1)
     x, w, b = integers(random, 1, 12, 7, 9), integers(random, 12, 1, 3, 3), integers(random, 12)

@@ -8,8 +8,9 @@
     cmdbuf = bmk1880_acquire_cmdbuf(ctx)
 
 Computation calls return a handle for `bmk1880_add_dependency`. Differences from C: acquire returns the bytes, cleanup
-and free need no memory management, and a broken constraint raises `EncodingError` instead of aborting. `tl_alloc`
-returns None when a tensor does not fit. `bmk1880_cpu_op` adds CPU records, which the vendor's chapter does not name.
+and free need no memory management. A broken constraint, None, a wrong or freed object raise `EncodingError` instead of
+aborting. `tl_alloc` returns None when a tensor does not fit. `bmk1880_cpu_op` adds CPU records, which the vendor's
+chapter does not name.
 """
 
 from bmcompiler.backends.bm1880.bmkernel.arithmetic import (
@@ -30,28 +31,7 @@ from bmcompiler.backends.bm1880.bmkernel.arithmetic import (
     bmk1880_tpu_mul_const,
     bmk1880_tpu_sub,
 )
-from bmcompiler.backends.bm1880.bmkernel.context import (
-    Bmk1880Context,
-    bmk1880_acquire_cmdbuf,
-    bmk1880_add_dependency,
-    bmk1880_chip_info,
-    bmk1880_chip_info_t,
-    bmk1880_cleanup,
-    bmk1880_cpu_op,
-    bmk1880_create_streams,
-    bmk1880_destroy_streams,
-    bmk1880_info_t,
-    bmk1880_parallel_disable,
-    bmk1880_parallel_enable,
-    bmk1880_register,
-    bmk1880_reset,
-    bmk1880_set_stream,
-    bmk1880_tl_alloc,
-    bmk1880_tl_alloc_bank,
-    bmk1880_tl_free,
-    bmk1880_tl_prealloc,
-    bmk1880_tl_prealloc_align,
-)
+from bmcompiler.backends.bm1880.bmkernel.context import Bmk1880Context, bmk1880_chip_info_t, bmk1880_info_t
 from bmcompiler.backends.bm1880.bmkernel.gdma import (
     bmk1880_gdma_copy_gmem,
     bmk1880_gdma_copy_lmem,
@@ -92,6 +72,25 @@ from bmcompiler.backends.bm1880.bmkernel.matrix import (
 )
 from bmcompiler.backends.bm1880.bmkernel.sync import (
     Op,
+)
+from bmcompiler.backends.bm1880.bmkernel.system import (
+    bmk1880_acquire_cmdbuf,
+    bmk1880_add_dependency,
+    bmk1880_chip_info,
+    bmk1880_cleanup,
+    bmk1880_cpu_op,
+    bmk1880_create_streams,
+    bmk1880_destroy_streams,
+    bmk1880_parallel_disable,
+    bmk1880_parallel_enable,
+    bmk1880_register,
+    bmk1880_reset,
+    bmk1880_set_stream,
+    bmk1880_tl_alloc,
+    bmk1880_tl_alloc_bank,
+    bmk1880_tl_free,
+    bmk1880_tl_prealloc,
+    bmk1880_tl_prealloc_align,
 )
 from bmcompiler.backends.bm1880.bmkernel.tensorops import (
     bmk1880_copy_param_t,

@@ -20,7 +20,7 @@ class LocalStack:
         end = address + lane_bytes(shape, aligned)
         if end > self._end:
             return None
-        tensor = tensor_lmem(address, shape, fmt, aligned, bank_id=self._bank_id)
+        tensor = tensor_lmem(address, shape, fmt, aligned, bank_id=self._bank_id, owner=self)
         self._live.append((tensor, self._top))
         self._top = end
         return tensor
@@ -29,10 +29,6 @@ class LocalStack:
     def live(self) -> int:
         """Tensors allocated and not freed."""
         return len(self._live)
-
-    def owns(self, tensor: tensor_lmem) -> bool:
-        """True when the tensor was allocated here and not freed."""
-        return any(tensor is live for live, _ in self._live)
 
     def free(self, tensor: tensor_lmem) -> None:
         """Pop the tensor.
@@ -46,6 +42,12 @@ class LocalStack:
                 "local memory is freed last-in first-out"
             )
         self._top = self._live.pop()[1]
+        tensor.free()
+
+    def close(self) -> None:
+        """Free everything."""
+        while self._live:
+            self.free(self._live[-1][0])
 
 
 class LocalMemory:
@@ -76,8 +78,20 @@ class LocalMemory:
         return sum(stack.live for stack in (self._whole, *self._banks))
 
     def free(self, tensor: tensor_lmem) -> None:
-        """Give an allocated tensor back; descriptors made by prealloc own nothing, so for them nothing happens."""
+        """Give an allocated tensor back; of a descriptor made by prealloc only the handle ends.
+
+        Raises:
+            EncodingError: when it is not the last one allocated, or of another context.
+        """
+        stack = next((stack for stack in (self._whole, *self._banks) if stack is tensor.owner), None)
+        if stack is not None:
+            stack.free(tensor)
+        elif tensor.owner is None:
+            tensor.free()
+        else:
+            raise EncodingError("bmk1880_tl_free: tlp was allocated by another context")
+
+    def close(self) -> None:
+        """Free everything."""
         for stack in (self._whole, *self._banks):
-            if stack.owns(tensor):
-                stack.free(tensor)
-                return
+            stack.close()

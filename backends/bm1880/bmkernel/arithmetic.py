@@ -16,11 +16,13 @@ from bmcompiler.backends.bm1880.bmkernel.checks import (
 )
 from bmcompiler.backends.bm1880.bmkernel.context import Bmk1880Context
 from bmcompiler.backends.bm1880.bmkernel.elementwise import Const, Operand, const8, emit, emit_16, need_planes
+from bmcompiler.backends.bm1880.bmkernel.prototypes import KERNEL
 from bmcompiler.backends.bm1880.bmkernel.sync import Op
 from bmcompiler.backends.bm1880.bmkernel.tensors import tensor_lmem
 from bmcompiler.backends.bm1880.isa import TensorOp
 
 
+@KERNEL.struct
 @dataclass
 class bmk1880_mul_param_t:
     """res = sat(round(a * b >> rshift_width)); 16-bit result when `res_high` is given."""
@@ -32,6 +34,7 @@ class bmk1880_mul_param_t:
     rshift_width: int
 
 
+@KERNEL.struct
 @dataclass
 class bmk1880_mul_const_param_t:
     """`bmk1880_mul_param_t` with an 8-bit constant (-128..127 signed, 0..255 unsigned)."""
@@ -44,6 +47,7 @@ class bmk1880_mul_const_param_t:
     rshift_width: int
 
 
+@KERNEL.struct
 @dataclass
 class bmk1880_mac_param_t:
     """res = sat(round(a * b + (res << lshift_width) >> rshift_width)); `res_is_int8`: 8 bits, into `res_low` only."""
@@ -57,6 +61,7 @@ class bmk1880_mac_param_t:
     rshift_width: int
 
 
+@KERNEL.struct
 @dataclass
 class bmk1880_mac_const_param_t:
     """`bmk1880_mac_param_t` with an 8-bit constant."""
@@ -71,6 +76,7 @@ class bmk1880_mac_const_param_t:
     rshift_width: int
 
 
+@KERNEL.struct
 @dataclass
 class bmk1880_add_param_t:
     """res = sat(a + b), 16-bit inputs; 16-bit result when `res_high` is given."""
@@ -83,11 +89,13 @@ class bmk1880_add_param_t:
     b_low: tensor_lmem
 
 
+@KERNEL.struct
 @dataclass
 class bmk1880_sub_param_t(bmk1880_add_param_t):
     """res = sat(a - b), signed."""
 
 
+@KERNEL.struct
 @dataclass
 class bmk1880_add_const_param_t:
     """res = sat(a + b) with a 16-bit constant (-32768..32767 signed, 0..65535 unsigned)."""
@@ -100,6 +108,7 @@ class bmk1880_add_const_param_t:
     b_is_signed: bool
 
 
+@KERNEL.struct
 @dataclass
 class bmk1880_arith_shift_param_t:
     """16-bit signed a shifted LEFT by positive bits (wrapping), right with floor by negative ones; bits are -16..16.
@@ -114,11 +123,13 @@ class bmk1880_arith_shift_param_t:
     bits: tensor_lmem
 
 
+@KERNEL.checked
 def bmk1880_tpu_mul(ctx: Bmk1880Context, p: bmk1880_mul_param_t) -> Op:
     """Multiply; see `bmk1880_mul_param_t`."""
     return _mul(ctx, "bmk1880_tpu_mul", p, Operand("b", p.b), p.b.signed)
 
 
+@KERNEL.checked
 def bmk1880_tpu_mul_const(ctx: Bmk1880Context, p: bmk1880_mul_const_param_t) -> Op:
     """Multiply by a constant; see `bmk1880_mul_const_param_t`."""
     call = "bmk1880_tpu_mul_const"
@@ -141,11 +152,13 @@ def _mul(
     return emit(ctx, call, TensorOp.MUL, operands, {"opt_right_shift": p.rshift_width})
 
 
+@KERNEL.checked
 def bmk1880_tpu_mac(ctx: Bmk1880Context, p: bmk1880_mac_param_t) -> Op:
     """Multiply and accumulate; see `bmk1880_mac_param_t`."""
     return _mac(ctx, "bmk1880_tpu_mac", p, Operand("b", p.b), p.b.signed)
 
 
+@KERNEL.checked
 def bmk1880_tpu_mac_const(ctx: Bmk1880Context, p: bmk1880_mac_const_param_t) -> Op:
     """Multiply by a constant and accumulate; see `bmk1880_mac_const_param_t`."""
     call = "bmk1880_tpu_mac_const"
@@ -174,6 +187,7 @@ def _mac(
     return emit(ctx, call, TensorOp.MAC, operands, fields)
 
 
+@KERNEL.checked
 def bmk1880_tpu_add(ctx: Bmk1880Context, p: bmk1880_add_param_t) -> Op:
     """Add; see `bmk1880_add_param_t`."""
     call = "bmk1880_tpu_add"
@@ -182,6 +196,7 @@ def bmk1880_tpu_add(ctx: Bmk1880Context, p: bmk1880_add_param_t) -> Op:
     return emit_16(ctx, call, TensorOp.ADD, p, {})
 
 
+@KERNEL.checked
 def bmk1880_tpu_sub(ctx: Bmk1880Context, p: bmk1880_sub_param_t) -> Op:
     """Subtract; see `bmk1880_sub_param_t`."""
     call = "bmk1880_tpu_sub"
@@ -192,6 +207,7 @@ def bmk1880_tpu_sub(ctx: Bmk1880Context, p: bmk1880_sub_param_t) -> Op:
     return emit_16(ctx, call, TensorOp.SUB, p, {})
 
 
+@KERNEL.checked
 def bmk1880_tpu_add_const(ctx: Bmk1880Context, p: bmk1880_add_const_param_t) -> Op:
     """Add a constant; see `bmk1880_add_const_param_t`."""
     call = "bmk1880_tpu_add_const"
@@ -204,6 +220,7 @@ def bmk1880_tpu_add_const(ctx: Bmk1880Context, p: bmk1880_add_const_param_t) -> 
     return emit(ctx, call, TensorOp.ADD, operands, {"opt_opd1_int8": 0})
 
 
+@KERNEL.checked
 def bmk1880_tpu_arith_shift(ctx: Bmk1880Context, p: bmk1880_arith_shift_param_t) -> Op:
     """Shift by per-element amounts; see `bmk1880_arith_shift_param_t`."""
     call = "bmk1880_tpu_arith_shift"

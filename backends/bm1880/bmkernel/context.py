@@ -6,11 +6,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bmcompiler.backends.bm1880.bmkernel.allocator import LocalMemory
+from bmcompiler.backends.bm1880.bmkernel.prototypes import KERNEL
 from bmcompiler.backends.bm1880.bmkernel.sync import Op, SyncIds
-from bmcompiler.backends.bm1880.bmkernel.tensors import shape_t, tensor_lmem
 from bmcompiler.backends.bm1880.chip import CHIP
 from bmcompiler.backends.bm1880.cmdbuf import pack_cpu
-from bmcompiler.backends.bm1880.isa import CTRL_AL, CTRL_NULL, GDMA, HEADER, HEADER_SIZE, TIU, Engine
+from bmcompiler.backends.bm1880.isa import GDMA, HEADER, HEADER_SIZE, TIU, Engine
 from bmcompiler.errors import EncodingError
 from bmcompiler.instructions.isa import Format
 
@@ -22,6 +22,7 @@ _OWN_BIT = {Engine.TPU: TIU.by_name["cmd_id_tpu"].first_bit, Engine.GDMA: GDMA.b
 _WAIT_BIT = {Engine.TPU: TIU.by_name["cmd_id_gdma"].first_bit, Engine.GDMA: GDMA.by_name["cmd_id_tpu"].first_bit}
 
 
+@KERNEL.struct
 @dataclass
 class bmk1880_info_t:
     """What a context is registered with.
@@ -35,6 +36,7 @@ class bmk1880_info_t:
     cmdbuf: bytearray | None = None
 
 
+@KERNEL.struct
 @dataclass(frozen=True)
 class bmk1880_chip_info_t:
     """Geometry of the chip; sizes in bytes."""
@@ -47,6 +49,7 @@ class bmk1880_chip_info_t:
     lmem_bank_size: int
 
 
+@KERNEL.handle("ctx_t")
 class Bmk1880Context:
     """Command records in program order, synchronisation state and the local-memory allocator.
 
@@ -100,8 +103,6 @@ class Bmk1880Context:
         self.sync.restart()
 
     def _reserve(self, size: int) -> None:
-        if self._closed:
-            raise EncodingError("the kernel context was cleaned up")
         if self._limit is not None and self._size + size > self._limit:
             raise EncodingError(f"the command buffer of {self._limit} bytes is full after {len(self._chunks)} commands")
         self._size += size
@@ -137,98 +138,10 @@ class Bmk1880Context:
         self.sync.reset()
 
     def close(self) -> None:
-        """Refuse further commands."""
+        """Free all tensors and refuse further calls."""
         self._chunks, self._size, self._closed = [], 0, True
+        self.lmem.close()
 
-
-def bmk1880_register(info: bmk1880_info_t | None = None) -> Bmk1880Context:
-    """A new context. Raises EncodingError for another chip version."""
-    return Bmk1880Context(info)
-
-
-def bmk1880_cleanup(ctx: Bmk1880Context) -> None:
-    """Free a context; later calls on it raise EncodingError."""
-    ctx.close()
-
-
-def bmk1880_acquire_cmdbuf(ctx: Bmk1880Context) -> bytes:
-    """The command buffer so far (its length replaces the C call's size result)."""
-    return ctx.acquire()
-
-
-def bmk1880_reset(ctx: Bmk1880Context) -> None:
-    """Empty the command buffer and restart in serial mode."""
-    ctx.reset()
-
-
-def bmk1880_parallel_enable(ctx: Bmk1880Context) -> None:
-    """Open a group whose instructions on different engines do not wait for each other."""
-    ctx.sync.parallel_enable()
-
-
-def bmk1880_parallel_disable(ctx: Bmk1880Context) -> None:
-    """Close the parallel group."""
-    ctx.sync.parallel_disable()
-
-
-def bmk1880_create_streams(ctx: Bmk1880Context, nr_streams: int) -> None:
-    """Enter stream mode with streams 0..nr_streams-1; stream 0 is current."""
-    ctx.sync.create_streams(nr_streams)
-
-
-def bmk1880_destroy_streams(ctx: Bmk1880Context) -> None:
-    """Leave stream mode for serial mode."""
-    ctx.destroy_streams()
-
-
-def bmk1880_set_stream(ctx: Bmk1880Context, i: int) -> None:
-    """Put the following instructions into stream i."""
-    ctx.sync.set_stream(i)
-
-
-def bmk1880_add_dependency(ctx: Bmk1880Context, before: Op, after: Op) -> None:
-    """Make the instruction `after` wait for `before` (handles returned by the computation calls)."""
-    ctx.sync.add_dependency(before, after)
-
-
-def bmk1880_cpu_op(ctx: Bmk1880Context, name: str, params: bytes = b"") -> None:
-    """Run CPU plugin `name` with parameter bytes `params`, after all earlier and before all later instructions."""
-    ctx.emit_cpu(name, params)
-
-
-def bmk1880_chip_info() -> bmk1880_chip_info_t:
-    """Design parameters of the chip."""
-    return bmk1880_chip_info_t(
-        CHIP.version, CHIP.lanes, CHIP.execution_units, CHIP.lmem_size, CHIP.lmem_banks, CHIP.lmem_bank_size
-    )
-
-
-def bmk1880_tl_prealloc(ctx: Bmk1880Context, la: int, s: shape_t, fmt: int) -> tensor_lmem:
-    """Descriptor of an unaligned tensor at flat local address `la`; nothing is reserved."""
-    return tensor_lmem(la, s, fmt, False)
-
-
-def bmk1880_tl_prealloc_align(ctx: Bmk1880Context, la: int, s: shape_t, fmt: int) -> tensor_lmem:
-    """Descriptor of an aligned tensor at flat local address `la`; nothing is reserved."""
-    return tensor_lmem(la, s, fmt, True)
-
-
-def bmk1880_tl_alloc(ctx: Bmk1880Context, s: shape_t, fmt: int, ctrls: int) -> tensor_lmem | None:
-    """Allocate a tensor (CTRL_NULL unaligned, CTRL_AL aligned) on the stack; None when it does not fit."""
-    return ctx.lmem.stack(None).alloc(s, fmt, _aligned("bmk1880_tl_alloc", ctrls))
-
-
-def bmk1880_tl_alloc_bank(ctx: Bmk1880Context, bank_id: int, s: shape_t, fmt: int, ctrls: int) -> tensor_lmem | None:
-    """Allocate a tensor from one bank's own stack; None when it does not fit."""
-    return ctx.lmem.stack(bank_id).alloc(s, fmt, _aligned("bmk1880_tl_alloc_bank", ctrls))
-
-
-def bmk1880_tl_free(ctx: Bmk1880Context, tlp: tensor_lmem) -> None:
-    """Free a tensor; allocated ones last-in first-out (EncodingError otherwise)."""
-    ctx.lmem.free(tlp)
-
-
-def _aligned(call: str, ctrls: int) -> bool:
-    if ctrls not in (CTRL_NULL, CTRL_AL):
-        raise EncodingError(f"{call}: ctrls is 0x{ctrls:x}, must be CTRL_NULL or CTRL_AL")
-    return ctrls == CTRL_AL
+    def ended(self) -> str:
+        """Why it cannot be used any more."""
+        return "was cleaned up" if self._closed else ""

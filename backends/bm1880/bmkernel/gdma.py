@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bmcompiler.backends.bm1880.bmkernel.checks import check_aligned, check_range, check_unaligned, fail
 from bmcompiler.backends.bm1880.bmkernel.context import Bmk1880Context
+from bmcompiler.backends.bm1880.bmkernel.prototypes import KERNEL
 from bmcompiler.backends.bm1880.bmkernel.sync import Op
 from bmcompiler.backends.bm1880.bmkernel.tensors import packed_strides, shape_t, stride_t, tensor_gmem, tensor_lmem
 from bmcompiler.backends.bm1880.chip import CHIP
@@ -31,6 +32,7 @@ _FLAGS = {0: 0, CTRL_NEURON: FLAG_NEURON, CTRL_WEIGHT: FLAG_WEIGHT}
 _WINO_IN, _WINO_OUT = 9, 16  # bytes of a 3x3 kernel and of its 4x4 transform
 
 
+@KERNEL.checked
 def bmk1880_gdma_load(ctx: Bmk1880Context, t: tensor_lmem, gaddr: int, ctrls: int) -> Op:
     """Copy a packed tensor or matrix from global memory into `t`.
 
@@ -51,6 +53,7 @@ def bmk1880_gdma_load(ctx: Bmk1880Context, t: tensor_lmem, gaddr: int, ctrls: in
     return ctx.emit_gdma(call, move, flags)
 
 
+@KERNEL.checked
 def bmk1880_gdma_store(ctx: Bmk1880Context, t: tensor_lmem, gaddr: int, ctrls: int) -> Op:
     """Copy `t` to a packed tensor or matrix in global memory; `ctrls` as in load, without CTRL_WINOGRAD."""
     call = "bmk1880_gdma_store"
@@ -60,6 +63,7 @@ def bmk1880_gdma_store(ctx: Bmk1880Context, t: tensor_lmem, gaddr: int, ctrls: i
     return ctx.emit_gdma(call, move, flags)
 
 
+@KERNEL.checked
 def bmk1880_gdma_load_stride(ctx: Bmk1880Context, t: tensor_lmem, gaddr: int, stride: stride_t, ctrls: int) -> Op:
     """Load with explicit strides (bytes) in global memory; the innermost stride is 1."""
     call = "bmk1880_gdma_load_stride"
@@ -75,6 +79,7 @@ def bmk1880_gdma_load_stride(ctx: Bmk1880Context, t: tensor_lmem, gaddr: int, st
     return ctx.emit_gdma(call, move, flags)
 
 
+@KERNEL.checked
 def bmk1880_gdma_store_stride(ctx: Bmk1880Context, t: tensor_lmem, gaddr: int, stride: stride_t, ctrls: int) -> Op:
     """Store with explicit strides (bytes) in global memory; the innermost stride is 1."""
     call = "bmk1880_gdma_store_stride"
@@ -90,6 +95,7 @@ def bmk1880_gdma_store_stride(ctx: Bmk1880Context, t: tensor_lmem, gaddr: int, s
     return ctx.emit_gdma(call, move, flags)
 
 
+@KERNEL.checked
 def bmk1880_gdma_copy_gmem(ctx: Bmk1880Context, dst: tensor_gmem, src: tensor_gmem, ctrls: int) -> Op:
     """Copy a tensor or matrix inside global memory; shapes may differ when the element counts agree.
 
@@ -115,6 +121,7 @@ def bmk1880_gdma_copy_gmem(ctx: Bmk1880Context, dst: tensor_gmem, src: tensor_gm
     return ctx.emit_gdma(call, move, flags)
 
 
+@KERNEL.checked
 def bmk1880_gdma_copy_lmem(ctx: Bmk1880Context, dst: tensor_lmem, src: tensor_lmem) -> Op:
     """Copy an aligned tensor inside local memory; (H, W) may differ when H * W agrees."""
     call = "bmk1880_gdma_copy_lmem"
@@ -128,6 +135,7 @@ def bmk1880_gdma_copy_lmem(ctx: Bmk1880Context, dst: tensor_lmem, src: tensor_lm
     return ctx.emit_gdma(call, move | _local("src", src.address) | _local("dst", dst.address))
 
 
+@KERNEL.checked
 def bmk1880_gdma_lrn_shift(
     ctx: Bmk1880Context, dst: tensor_lmem, src: tensor_lmem, right_shift: bool, lrn_step: int
 ) -> Op:

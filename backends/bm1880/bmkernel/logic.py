@@ -16,11 +16,13 @@ from bmcompiler.backends.bm1880.bmkernel.elementwise import (
     emit_16,
     need_planes,
 )
+from bmcompiler.backends.bm1880.bmkernel.prototypes import KERNEL
 from bmcompiler.backends.bm1880.bmkernel.sync import Op
 from bmcompiler.backends.bm1880.bmkernel.tensors import tensor_lmem
 from bmcompiler.backends.bm1880.isa import TensorOp
 
 
+@KERNEL.struct
 @dataclass
 class bmk1880_max_param_t:
     """max = max(a, b); one format for all."""
@@ -30,6 +32,7 @@ class bmk1880_max_param_t:
     b: tensor_lmem
 
 
+@KERNEL.struct
 @dataclass
 class bmk1880_min_param_t:
     """min = min(a, b); one format for all."""
@@ -39,6 +42,7 @@ class bmk1880_min_param_t:
     b: tensor_lmem
 
 
+@KERNEL.struct
 @dataclass
 class bmk1880_max_const_param_t:
     """max = max(a, b) with an 8-bit constant of a's signedness."""
@@ -49,6 +53,7 @@ class bmk1880_max_const_param_t:
     b_is_signed: bool
 
 
+@KERNEL.struct
 @dataclass
 class bmk1880_min_const_param_t:
     """min = min(a, b) with an 8-bit constant of a's signedness."""
@@ -59,6 +64,7 @@ class bmk1880_min_const_param_t:
     b_is_signed: bool
 
 
+@KERNEL.struct
 @dataclass
 class bmk1880_and_int8_param_t:
     """res = a & b, 8 bits."""
@@ -68,16 +74,19 @@ class bmk1880_and_int8_param_t:
     b: tensor_lmem
 
 
+@KERNEL.struct
 @dataclass
 class bmk1880_or_int8_param_t(bmk1880_and_int8_param_t):
     """res = a | b, 8 bits."""
 
 
+@KERNEL.struct
 @dataclass
 class bmk1880_xor_int8_param_t(bmk1880_and_int8_param_t):
     """res = a ^ b, 8 bits."""
 
 
+@KERNEL.struct
 @dataclass
 class bmk1880_and_int16_param_t:
     """res = a & b, 16 bits."""
@@ -90,26 +99,31 @@ class bmk1880_and_int16_param_t:
     b_low: tensor_lmem
 
 
+@KERNEL.struct
 @dataclass
 class bmk1880_or_int16_param_t(bmk1880_and_int16_param_t):
     """res = a | b, 16 bits."""
 
 
+@KERNEL.struct
 @dataclass
 class bmk1880_xor_int16_param_t(bmk1880_and_int16_param_t):
     """res = a ^ b, 16 bits."""
 
 
+@KERNEL.checked
 def bmk1880_tpu_max(ctx: Bmk1880Context, p: bmk1880_max_param_t) -> Op:
     """Larger of two; see `bmk1880_max_param_t`."""
     return _select(ctx, "bmk1880_tpu_max", TensorOp.MAX, (Operand("max", p.max), Operand("a", p.a), Operand("b", p.b)))
 
 
+@KERNEL.checked
 def bmk1880_tpu_min(ctx: Bmk1880Context, p: bmk1880_min_param_t) -> Op:
     """Smaller of two; see `bmk1880_min_param_t`."""
     return _select(ctx, "bmk1880_tpu_min", TensorOp.MIN, (Operand("min", p.min), Operand("a", p.a), Operand("b", p.b)))
 
 
+@KERNEL.checked
 def bmk1880_tpu_max_const(ctx: Bmk1880Context, p: bmk1880_max_const_param_t) -> Op:
     """Larger of a tensor and a constant; see `bmk1880_max_const_param_t`."""
     call = "bmk1880_tpu_max_const"
@@ -117,6 +131,7 @@ def bmk1880_tpu_max_const(ctx: Bmk1880Context, p: bmk1880_max_const_param_t) -> 
     return _select(ctx, call, TensorOp.MAX, operands)
 
 
+@KERNEL.checked
 def bmk1880_tpu_min_const(ctx: Bmk1880Context, p: bmk1880_min_const_param_t) -> Op:
     """Smaller of a tensor and a constant; see `bmk1880_min_const_param_t`."""
     call = "bmk1880_tpu_min_const"
@@ -139,31 +154,37 @@ def _select(ctx: Bmk1880Context, call: str, op: TensorOp, operands: tuple[Operan
     return emit(ctx, call, op, operands, {"res0_b_str": PLANE_STRIDE})
 
 
+@KERNEL.checked
 def bmk1880_tpu_and_int8(ctx: Bmk1880Context, p: bmk1880_and_int8_param_t) -> Op:
     """Bitwise and, 8 bits."""
     return _logic_8(ctx, "bmk1880_tpu_and_int8", TensorOp.AND, p)
 
 
+@KERNEL.checked
 def bmk1880_tpu_or_int8(ctx: Bmk1880Context, p: bmk1880_or_int8_param_t) -> Op:
     """Bitwise or, 8 bits."""
     return _logic_8(ctx, "bmk1880_tpu_or_int8", TensorOp.OR, p)
 
 
+@KERNEL.checked
 def bmk1880_tpu_xor_int8(ctx: Bmk1880Context, p: bmk1880_xor_int8_param_t) -> Op:
     """Bitwise exclusive or, 8 bits."""
     return _logic_8(ctx, "bmk1880_tpu_xor_int8", TensorOp.XOR, p)
 
 
+@KERNEL.checked
 def bmk1880_tpu_and_int16(ctx: Bmk1880Context, p: bmk1880_and_int16_param_t) -> Op:
     """Bitwise and, 16 bits."""
     return _logic_16(ctx, "bmk1880_tpu_and_int16", TensorOp.AND, p)
 
 
+@KERNEL.checked
 def bmk1880_tpu_or_int16(ctx: Bmk1880Context, p: bmk1880_or_int16_param_t) -> Op:
     """Bitwise or, 16 bits."""
     return _logic_16(ctx, "bmk1880_tpu_or_int16", TensorOp.OR, p)
 
 
+@KERNEL.checked
 def bmk1880_tpu_xor_int16(ctx: Bmk1880Context, p: bmk1880_xor_int16_param_t) -> Op:
     """Bitwise exclusive or, 16 bits."""
     return _logic_16(ctx, "bmk1880_tpu_xor_int16", TensorOp.XOR, p)

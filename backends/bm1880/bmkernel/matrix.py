@@ -18,6 +18,7 @@ from bmcompiler.backends.bm1880.bmkernel.checks import (
     fail,
 )
 from bmcompiler.backends.bm1880.bmkernel.context import Bmk1880Context
+from bmcompiler.backends.bm1880.bmkernel.prototypes import KERNEL
 from bmcompiler.backends.bm1880.bmkernel.sync import Op
 from bmcompiler.backends.bm1880.bmkernel.tensors import matrix_dims, tensor_lmem
 from bmcompiler.backends.bm1880.isa import CTRL_NULL, CTRL_RA, CTRL_RELU, Task
@@ -26,6 +27,7 @@ _LEFT_2 = (1, 256, 1, 256)
 _RIGHT_2 = (256, 16, 1, 16)
 
 
+@KERNEL.struct
 @dataclass(kw_only=True)
 class bmk1880_matrix_mac_param_t:
     """res (R, C) = left (R, K) x right (K, C), all aligned matrices.
@@ -45,6 +47,7 @@ class bmk1880_matrix_mac_param_t:
     ctrls: int = CTRL_NULL
 
 
+@KERNEL.struct
 @dataclass(kw_only=True)
 class bmk1880_matrix_mac_2_param_t:
     """256 x 256 product of left (1, 256, 1, 256) and right (256, 16, 1, 16), transposed, bytes folded."""
@@ -54,6 +57,7 @@ class bmk1880_matrix_mac_2_param_t:
     right: tensor_lmem
 
 
+@KERNEL.checked
 def bmk1880_tpu_matrix_mac(ctx: Bmk1880Context, p: bmk1880_matrix_mac_param_t) -> Op:
     """Matrix product; see `bmk1880_matrix_mac_param_t`."""
     call = "bmk1880_tpu_matrix_mac"
@@ -129,6 +133,7 @@ def _check_matrix(call: str, what: str, t: tensor_lmem, expected: tuple[int, int
     check_aligned(call, what, t)
 
 
+@KERNEL.checked
 def bmk1880_tpu_matrix_mac_2(ctx: Bmk1880Context, p: bmk1880_matrix_mac_2_param_t) -> Op:
     """The matrix-hash product; see `bmk1880_matrix_mac_2_param_t` and bm1880.md 8.2."""
     call = "bmk1880_tpu_matrix_mac_2"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from bmcompiler.backends.bm1880.bmkernel.prototypes import KERNEL
 from bmcompiler.backends.bm1880.isa import MAX_SYNC_ID, Engine
 from bmcompiler.errors import EncodingError
 
@@ -20,10 +21,12 @@ def wrapped(number: int) -> int:
     return (number - 1) % MAX_SYNC_ID + 1 if number else 0
 
 
+@KERNEL.handle("op_t")
 @dataclass(eq=False)
 class Op:
     """Handle of an issued instruction, for add_dependency.
 
+    `program` is the same object for all handles between two resets of one context.
     `number` counts the engine's instructions since the last restart; `position` is the record's index in the buffer.
     `predecessors` is None outside stream mode. `after` is the newest instruction of the other engine it waits for.
     """
@@ -35,6 +38,11 @@ class Op:
     after: int = 0
     predecessors: list[Op] | None = None
     settled: bool = True
+    program: object = None
+
+    def ended(self) -> str:
+        """Handles are told apart by `SyncIds.add_dependency`, which knows the program they must belong to."""
+        return ""
 
 
 class SyncIds:
@@ -56,6 +64,7 @@ class SyncIds:
         self._current = 0
         self._pending: list[Op] = []
         self._exact: int | None = None
+        self._program = object()
         self.restart()
 
     def restart(self) -> None:
@@ -73,7 +82,7 @@ class SyncIds:
     def issue(self, engine: Engine, position: int) -> tuple[Op, int, int]:
         """Number the next instruction: (handle, own id, wait id). In stream mode the wait id is 0 until `settle`."""
         number = self._issued[engine] = self._issued[engine] + 1
-        op = Op(engine, number, position, self._restarts)
+        op = Op(engine, number, position, self._restarts, program=self._program)
         if self._streams is not None:
             last = self._streams[self._current]
             op.predecessors = [] if last is None else [last]
@@ -139,8 +148,12 @@ class SyncIds:
         """Make `after` wait for `before`.
 
         Raises:
-            EncodingError: `before` was issued later, or the wait id of `after` is fixed already and does not cover it.
+            EncodingError: a handle of another context or from before a reset, `before` was issued later, or the wait
+                id of `after` is fixed already and does not cover it.
         """
+        for name, op in (("before", before), ("after", after)):
+            if op.program is not self._program:
+                raise EncodingError(f"bmk1880_add_dependency: {name} is of another context or from before a reset")
         if (before.restarts, before.position) >= (after.restarts, after.position):
             raise EncodingError("bmk1880_add_dependency: 'before' must be issued earlier than 'after'")
         if before.restarts < after.restarts or before.engine == after.engine:

@@ -19,6 +19,7 @@ from bmcompiler.backends.bm1880.bmkernel.checks import (
 from bmcompiler.backends.bm1880.bmkernel.context import Bmk1880Context
 from bmcompiler.backends.bm1880.bmkernel.elementwise import check_planes, explicit_operands, operand_group
 from bmcompiler.backends.bm1880.bmkernel.logic import relu_as_max
+from bmcompiler.backends.bm1880.bmkernel.prototypes import KERNEL
 from bmcompiler.backends.bm1880.bmkernel.sync import Op
 from bmcompiler.backends.bm1880.bmkernel.tensors import stride_t, tensor_lmem
 from bmcompiler.backends.bm1880.chip import CHIP
@@ -28,6 +29,7 @@ from bmcompiler.errors import EncodingError
 _TABLE = (1, CHIP.lanes, 16, 16)
 
 
+@KERNEL.struct
 @dataclass
 class bmk1880_copy_param_t:
     """dst = src, bytes."""
@@ -36,6 +38,7 @@ class bmk1880_copy_param_t:
     src: tensor_lmem
 
 
+@KERNEL.struct
 @dataclass
 class bmk1880_copy_with_stride_param_t:
     """dst = src with strides in bytes in place of the tensors' own."""
@@ -46,6 +49,7 @@ class bmk1880_copy_with_stride_param_t:
     src_stride: stride_t
 
 
+@KERNEL.struct
 @dataclass
 class bmk1880_mdsum_param_t:
     """res (1, C, 1, 1), unaligned = per channel sum of aligned a (N, C, H, W), saturated to 8 bits.
@@ -58,6 +62,7 @@ class bmk1880_mdsum_param_t:
     a: tensor_lmem
 
 
+@KERNEL.struct
 @dataclass
 class bmk1880_lut_param_t:
     """ofmap = table[lane][unsigned byte of ifmap]; table is aligned (1, 32, 16, 16)."""
@@ -67,6 +72,7 @@ class bmk1880_lut_param_t:
     table: tensor_lmem
 
 
+@KERNEL.struct
 @dataclass
 class bmk1880_relu_param_t:
     """ofmap = max(ifmap, 0), signed."""
@@ -83,6 +89,7 @@ _COPY = {
 }
 
 
+@KERNEL.checked
 def bmk1880_tpu_copy(ctx: Bmk1880Context, p: bmk1880_copy_param_t) -> Op:
     """Copy a tensor; see `bmk1880_copy_param_t`."""
     call = "bmk1880_tpu_copy"
@@ -91,6 +98,7 @@ def bmk1880_tpu_copy(ctx: Bmk1880Context, p: bmk1880_copy_param_t) -> Op:
     return ctx.emit_tpu(call, values)
 
 
+@KERNEL.checked
 def bmk1880_tpu_copy_with_stride(ctx: Bmk1880Context, p: bmk1880_copy_with_stride_param_t) -> Op:
     """Copy a tensor with other strides; see `bmk1880_copy_with_stride_param_t`."""
     call = "bmk1880_tpu_copy_with_stride"
@@ -120,6 +128,7 @@ def _check_copy(call: str, dst: tensor_lmem, src: tensor_lmem) -> None:
         fail(call, "shape of dst", dst.shape, f"must be {src.shape}, that of src")
 
 
+@KERNEL.checked
 def bmk1880_tpu_mdsum(ctx: Bmk1880Context, p: bmk1880_mdsum_param_t) -> Op:
     """Sum per channel; see `bmk1880_mdsum_param_t`."""
     call = "bmk1880_tpu_mdsum"
@@ -152,6 +161,7 @@ def bmk1880_tpu_mdsum(ctx: Bmk1880Context, p: bmk1880_mdsum_param_t) -> Op:
     return ctx.emit_tpu(call, values)
 
 
+@KERNEL.checked
 def bmk1880_tpu_lut(ctx: Bmk1880Context, p: bmk1880_lut_param_t) -> Op:
     """Look every byte up in a table; see `bmk1880_lut_param_t`."""
     call = "bmk1880_tpu_lut"
@@ -186,6 +196,7 @@ def bmk1880_tpu_lut(ctx: Bmk1880Context, p: bmk1880_lut_param_t) -> Op:
 _UNIT_STRIDES = {f"{role}_{axis}_str": 1 for role in ("res0", "opd0", "opd1", "opd2") for axis in "nchw"}
 
 
+@KERNEL.checked
 def bmk1880_tpu_relu(ctx: Bmk1880Context, p: bmk1880_relu_param_t) -> Op:
     """Replace negative values by 0; see `bmk1880_relu_param_t`."""
     call = "bmk1880_tpu_relu"

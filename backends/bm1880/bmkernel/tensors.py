@@ -6,10 +6,11 @@ Names with `_t` and lower-case classes are those of the kernel API's C headers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
+from bmcompiler.backends.bm1880.bmkernel.prototypes import KERNEL
 from bmcompiler.backends.bm1880.chip import CHIP, align_up
 from bmcompiler.backends.bm1880.isa import FMT_I8, FMT_U8
 from bmcompiler.errors import EncodingError
@@ -20,6 +21,7 @@ _ALIGN = CHIP.alignment
 _FORMATS = (FMT_I8, FMT_U8)
 
 
+@KERNEL.struct
 class shape_t(NamedTuple):
     """A tensor (dim 4: n, c, h, w) or a matrix (dim 2: rows in h, columns in w, n = c = 1)."""
 
@@ -53,6 +55,7 @@ class shape_t(NamedTuple):
         return f"({self.h}, {self.w})" if self.dim == 2 else f"({self.n}, {self.c}, {self.h}, {self.w})"
 
 
+@KERNEL.struct
 class stride_t(NamedTuple):
     """Strides in elements (bytes, since every element has 8 bits); row = h and col = w for a matrix."""
 
@@ -72,21 +75,25 @@ class stride_t(NamedTuple):
         return self.w
 
 
+@KERNEL.checked
 def shape_t4(n: int, c: int, h: int, w: int) -> shape_t:
     """Shape of a tensor."""
     return shape_t(4, n, c, h, w)
 
 
+@KERNEL.checked
 def shape_t2(row: int, col: int) -> shape_t:
     """Shape of a matrix."""
     return shape_t(2, 1, 1, row, col)
 
 
+@KERNEL.checked
 def stride_t4(n: int, c: int, h: int, w: int) -> stride_t:
     """Strides of a tensor."""
     return stride_t(n, c, h, w)
 
 
+@KERNEL.checked
 def stride_t2(row: int, col: int) -> stride_t:
     """Strides of a matrix."""
     return stride_t(0, 0, row, col)
@@ -117,6 +124,7 @@ def lane_bytes(shape: shape_t, aligned: bool) -> int:
     return dims[0] * local_strides(dims, aligned).n
 
 
+@KERNEL.handle("tensor_lmem *")
 @dataclass(frozen=True, eq=False)
 class tensor_lmem:
     """A tensor or matrix in local memory.
@@ -128,6 +136,7 @@ class tensor_lmem:
         aligned: which of the two default layouts applies when `stride` is None.
         stride: explicit strides in bytes, or None.
         bank_id: bank it was allocated from, or -1.
+        owner: the allocator that reserved its bytes, or None.
 
     Raises:
         EncodingError: unknown format, a dimension below 1, or bytes outside local memory.
@@ -139,6 +148,16 @@ class tensor_lmem:
     aligned: bool = False
     stride: stride_t | None = None
     bank_id: int = -1
+    owner: object = None
+    freed: bool = field(default=False, init=False)
+
+    def ended(self) -> str:
+        """Why it cannot be used any more."""
+        return "was freed" if self.freed else ""
+
+    def free(self) -> None:
+        """Refuse further use."""
+        object.__setattr__(self, "freed", True)
 
     def __post_init__(self) -> None:
         if self.fmt not in _FORMATS:
@@ -200,6 +219,7 @@ class tensor_lmem:
         return self.offset + (n - 1) * s.n + groups * s.c + (h - 1) * s.h + (w - 1) * s.w + 1
 
 
+@KERNEL.struct
 @dataclass(frozen=True)
 class tensor_gmem:
     """A tensor or matrix in global memory: device address, shape, strides in bytes."""

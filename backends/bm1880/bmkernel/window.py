@@ -18,6 +18,7 @@ from bmcompiler.backends.bm1880.bmkernel.checks import (
     fail,
 )
 from bmcompiler.backends.bm1880.bmkernel.context import Bmk1880Context
+from bmcompiler.backends.bm1880.bmkernel.prototypes import KERNEL
 from bmcompiler.backends.bm1880.bmkernel.sync import Op
 from bmcompiler.backends.bm1880.bmkernel.tensors import tensor_lmem
 from bmcompiler.backends.bm1880.chip import CHIP
@@ -30,6 +31,7 @@ _WINOGRAD_KERNELS = ((4, 4), (1, 16))
 _MINUS_128 = 0x80
 
 
+@KERNEL.struct
 @dataclass(kw_only=True)
 class bmk1880_conv_param_t:
     """Convolution of aligned ifmap (N, IC, H, W) with weight (IC, OC, KH, KW) into aligned ofmap (N, OC, OH, OW).
@@ -58,6 +60,7 @@ class bmk1880_conv_param_t:
     rshift_width: int = 0
 
 
+@KERNEL.struct
 @dataclass(kw_only=True)
 class bmk1880_winograd_param_t:
     """F(2x2, 3x3) convolution; weight (IC, OC, 4, 4) was loaded with CTRL_WINOGRAD. No insertion, no ReLU."""
@@ -78,6 +81,7 @@ class bmk1880_winograd_param_t:
     rshift_width: int = 0
 
 
+@KERNEL.struct
 @dataclass(kw_only=True)
 class bmk1880_depthwise_param_t:
     """Depthwise convolution with aligned signed weight (1, C, KH, KW)."""
@@ -99,6 +103,7 @@ class bmk1880_depthwise_param_t:
     rshift_width: int = 0
 
 
+@KERNEL.struct
 @dataclass(kw_only=True)
 class bmk1880_max_pooling_param_t:
     """Maximum over kh x kw; padding counts as the lowest value. The encoder of the chip has no insertion here."""
@@ -119,6 +124,7 @@ class bmk1880_max_pooling_param_t:
     stride_w: int = 1
 
 
+@KERNEL.struct
 @dataclass(kw_only=True)
 class bmk1880_avg_pooling_param_t:
     """round(sum over kh x kw * avg_pooling_const >> rshift_width), constant 0..255."""
@@ -167,6 +173,7 @@ class _Kernel(NamedTuple):
     dilation_w: int = 1
 
 
+@KERNEL.checked
 def bmk1880_tpu_conv(ctx: Bmk1880Context, p: bmk1880_conv_param_t) -> Op:
     """Convolution; see `bmk1880_conv_param_t`."""
     call = "bmk1880_tpu_conv"
@@ -194,6 +201,7 @@ def bmk1880_tpu_conv(ctx: Bmk1880Context, p: bmk1880_conv_param_t) -> Op:
     return ctx.emit_tpu(call, values)
 
 
+@KERNEL.checked
 def bmk1880_tpu_winograd(ctx: Bmk1880Context, p: bmk1880_winograd_param_t) -> Op:
     """3x3 convolution by Winograd's method; see `bmk1880_winograd_param_t`."""
     call = "bmk1880_tpu_winograd"
@@ -227,6 +235,7 @@ def bmk1880_tpu_winograd(ctx: Bmk1880Context, p: bmk1880_winograd_param_t) -> Op
     return ctx.emit_tpu(call, values)
 
 
+@KERNEL.checked
 def bmk1880_tpu_depthwise(ctx: Bmk1880Context, p: bmk1880_depthwise_param_t) -> Op:
     """Depthwise convolution; see `bmk1880_depthwise_param_t`."""
     call = "bmk1880_tpu_depthwise"
@@ -250,6 +259,7 @@ def bmk1880_tpu_depthwise(ctx: Bmk1880Context, p: bmk1880_depthwise_param_t) -> 
     return ctx.emit_tpu(call, values)
 
 
+@KERNEL.checked
 def bmk1880_tpu_max_pooling(ctx: Bmk1880Context, p: bmk1880_max_pooling_param_t) -> Op:
     """Maximum pooling; see `bmk1880_max_pooling_param_t`."""
     call = "bmk1880_tpu_max_pooling"
@@ -263,6 +273,7 @@ def bmk1880_tpu_max_pooling(ctx: Bmk1880Context, p: bmk1880_max_pooling_param_t)
     return ctx.emit_tpu(call, values)
 
 
+@KERNEL.checked
 def bmk1880_tpu_avg_pooling(ctx: Bmk1880Context, p: bmk1880_avg_pooling_param_t) -> Op:
     """Average pooling; see `bmk1880_avg_pooling_param_t`."""
     call = "bmk1880_tpu_avg_pooling"

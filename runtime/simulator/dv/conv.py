@@ -62,11 +62,14 @@ def unknown_meaning(command: ConvCommand) -> str | None:
     return next((text for holds, text in wrong if holds), None)
 
 
+_FORMAT_0 = 0  # random access blocks: programs have it with weights packed as fp16 (dv.md, end)
+
+
 def _unknown_of_run(link: Link) -> Iterator[tuple[object, str]]:
     run = link.run
     yield run.conv_enable not in _ENABLES, f"conv_enable {run.conv_enable}"
     yield run.has_conv and run.pz > 1, f"pz {run.pz}: 3-D kernels are not documented"
-    yield run.has_conv and run.weight_fmt not in tuple(WeightFormat), f"weight_fmt {run.weight_fmt}"
+    yield run.has_conv and run.weight_fmt not in (_FORMAT_0, *WeightFormat), f"weight_fmt {run.weight_fmt}"
     yield run.actfunc not in tuple(Activation), f"actfunc {run.actfunc}"
     yield run.actfunc == Activation.PRELU and not run.has_conv, "PReLU without a convolution has no slopes"
     yield run.has_lrn and run.lrn & ~_LRN_SCALE != _LRN_MODE, f"lrn 0x{run.lrn:x}: only 0x503 has a documented meaning"

@@ -1,0 +1,103 @@
+"""Calls of the BM runtime on device memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bmcompiler.runtime.bmdevice import RUNTIME, BmContext, BmErr, BmMem, BmShape, guarded
+from bmcompiler.runtime.bmnet import ReadBuffer, WriteBuffer, readable, writable
+
+
+def _code(action: Callable[[], object]) -> BmErr:
+    return guarded(action)[0]
+
+
+@RUNTIME.checked
+def bmmem_device_alloc_raw(ctx: BmContext, size: int) -> BmMem | None:
+    """Zeroed device memory of `size` bytes."""
+    return guarded(lambda: ctx.allocate(size))[1]
+
+
+@RUNTIME.checked
+def bmmem_device_prealloc_raw(ctx: BmContext, mem: BmMem, offset: int, size: int) -> BmMem | None:
+    """A window of `size` bytes on allocated memory."""
+    return guarded(lambda: _usable(ctx, mem).cut(offset, size))[1]
+
+
+@RUNTIME.checked
+def bmmem_device_alloc(ctx: BmContext, shape: BmShape) -> BmMem | None:
+    """Zeroed device memory for a tensor or matrix."""
+    return guarded(lambda: ctx.allocate(shape.size, shape))[1]
+
+
+@RUNTIME.checked
+def bmmem_device_prealloc(ctx: BmContext, mem: BmMem, offset: int, shape: BmShape) -> BmMem | None:
+    """A window for a tensor or matrix on allocated memory."""
+    return guarded(lambda: _usable(ctx, mem).cut(offset, shape.size, shape))[1]
+
+
+@RUNTIME.checked
+def bmmem_device_free(ctx: BmContext, mem: BmMem) -> None:
+    """Free device memory; of a window only the handle."""
+    guarded(lambda: ctx.free(mem))
+
+
+@RUNTIME.checked
+def bmmem_host_alloc(ctx: BmContext, shape: BmShape) -> BmErr:
+    """Always NOT_SUPPORTED, as in the vendor's library."""
+    return BmErr.NOT_SUPPORTED
+
+
+@RUNTIME.checked
+def bmmem_host_free(ctx: BmContext, mem: object) -> BmErr:
+    """Always NOT_SUPPORTED, as in the vendor's library."""
+    return BmErr.NOT_SUPPORTED
+
+
+@RUNTIME.checked
+def bmmem_device_size(ctx: BmContext, mem: BmMem) -> int:
+    """Bytes of a memory object."""
+    return mem.size
+
+
+@RUNTIME.checked
+def bmmem_device_addr(ctx: BmContext, mem: BmMem) -> int:
+    """Device address of a memory object, as kernel calls take it."""
+    return mem.address
+
+
+@RUNTIME.checked
+def bmmem_host_v_addr(ctx: BmContext, mem: object) -> BmErr:
+    """Always NOT_SUPPORTED, as in the vendor's library."""
+    return BmErr.NOT_SUPPORTED
+
+
+@RUNTIME.checked
+def bmmem_host_p_addr(ctx: BmContext, mem: object) -> BmErr:
+    """Always NOT_SUPPORTED, as in the vendor's library."""
+    return BmErr.NOT_SUPPORTED
+
+
+def _usable(ctx: BmContext, mem: BmMem) -> BmMem:
+    mem.need(ctx.device())
+    return mem
+
+
+@RUNTIME.checked
+def bm_memcpy_s2d(ctx: BmContext, dst: BmMem, src: ReadBuffer) -> BmErr:
+    """Fill a whole memory object from host memory (which may be longer)."""
+
+    def act() -> None:
+        _usable(ctx, dst).data[:] = readable(src, dst.size)
+
+    return _code(act)
+
+
+@RUNTIME.checked
+def bm_memcpy_d2s(ctx: BmContext, dst: WriteBuffer, src: BmMem) -> BmErr:
+    """Copy a whole memory object to host memory (which may be longer)."""
+
+    def act() -> None:
+        writable(dst, _usable(ctx, src).size)[:] = src.data
+
+    return _code(act)

@@ -1,0 +1,67 @@
+"""The C declarations of the BM Runtime library (bm1880.md 13): structures and functions, which Python's are checked by.
+
+Handles are `bmctx_t`, `bmdev_t`, `bmmem_device_t` and `bmnet_t`. Memory of the host is not supported, so `void *` and
+`bmmem_host_t` are not looked at.
+"""
+
+from __future__ import annotations
+
+DECLARATIONS = """
+typedef struct { u32 chip, npu_num, eu_num, lmem_size, lmem_banks, lmem_bank_size; u64 gmem_size; } bm_devinfo_t;
+typedef struct { int fmt; int dim_size; int dim[4]; } bmshape_t;
+typedef struct { u32 batch_size; uint8_t *weight; size_t weight_size; uint8_t *cmdbuf; size_t cmdbuf_size;
+    size_t neuron_size; size_t input_size; u64 output_offset; size_t output_size; } bmnet_info_t;
+typedef struct { size_t output_size; int output_num; const char **name_array; shape_t *shape_array;
+    float *threshold_array; size_t *size_array; int *fmt_array; } bmnet_output_info_t;
+
+bmerr_t bm_init(int index, out bmctx_t *ctx);
+void bm_exit(bmctx_t ctx);
+void bm_enum_devices(out int *count, out bm_devinfo_t devinfo[]);
+bmerr_t bm_device_open(int index, out bmdev_t *dev);
+void bm_device_close(bmdev_t dev);
+bmerr_t bm_device_query(void *dev, void *id, void *buf);
+bmerr_t bm_device_config(void *dev, void *id, void *buf);
+bm_devinfo_t bm_device_get_info(bmdev_t dev);
+bmerr_t bm_context_create(out bmctx_t *ctx);
+void bm_context_destroy(bmctx_t ctx);
+bmerr_t bm_bind_device(bmctx_t ctx, bmdev_t dev);
+void bm_unbind_device(bmctx_t ctx);
+bmdev_t bm_get_device(bmctx_t ctx);
+
+bmerr_t bmruntime_bmkernel_create(bmctx_t ctx, out bmkernel_handle_t **p_bk_ctx);
+bmerr_t bmruntime_bmkernel_submit(bmctx_t ctx);
+void bmruntime_bmkernel_destroy(bmctx_t ctx);
+
+bmmem_device_t bmmem_device_alloc_raw(bmctx_t ctx, size_t size);
+bmmem_device_t bmmem_device_prealloc_raw(bmctx_t ctx, bmmem_device_t mem, u64 offset, size_t size);
+bmmem_device_t bmmem_device_alloc(bmctx_t ctx, bmshape_t *shape);
+bmmem_device_t bmmem_device_prealloc(bmctx_t ctx, bmmem_device_t mem, u64 offset, bmshape_t *shape);
+void bmmem_device_free(bmctx_t ctx, bmmem_device_t mem);
+bmmem_host_t bmmem_host_alloc(void *ctx, void *shape);
+void bmmem_host_free(void *ctx, bmmem_host_t mem);
+size_t bmmem_device_size(bmctx_t ctx, bmmem_device_t mem);
+u64 bmmem_device_addr(bmctx_t ctx, bmmem_device_t mem);
+void *bmmem_host_v_addr(void *ctx, bmmem_host_t mem);
+u64 bmmem_host_p_addr(void *ctx, bmmem_host_t mem);
+bmerr_t bm_memcpy_s2d(bmctx_t ctx, bmmem_device_t dst, uint8_t *src);
+bmerr_t bm_memcpy_d2s(bmctx_t ctx, uint8_t *dst, bmmem_device_t src);
+
+bmerr_t bmnet_register(bmctx_t ctx, bmnet_info_t *info, out bmnet_t *net);
+bmerr_t bmnet_register_bmodel(bmctx_t ctx, const char *bmodel, out bmnet_t *net);
+bmerr_t bmnet_register_noalloc(bmctx_t ctx, bmnet_info_t *info, out bmnet_t *net);
+bmerr_t bmnet_set_input_shape(bmnet_t net, shape_t input_shape);
+bmerr_t bmnet_get_output_info(bmnet_t net, out bmnet_output_info_t *output_info);
+void bmnet_cleanup(bmnet_t net);
+bmerr_t bmnet_run(bmnet_t net);
+bmmem_device_t bmnet_weight_devmem(bmnet_t net);
+bmmem_device_t bmnet_neuron_devmem(bmnet_t net);
+bmmem_device_t bmnet_input_devmem(bmnet_t net);
+bmmem_device_t bmnet_output_devmem(bmnet_t net);
+bmerr_t bmnet_import_weight_devmem(bmnet_t net, bmmem_device_t weight_mem);
+bmerr_t bmnet_import_neuron_devmem(bmnet_t net, bmmem_device_t neuron_mem);
+bmerr_t bmnet_load_input(bmnet_t net, uint8_t *input);
+bmerr_t bmnet_load_neuron(bmnet_t net, u64 neuron_offset, int neuron_size, uint8_t *neuron);
+bmerr_t bmnet_store_output(bmnet_t net, uint8_t *output);
+bmerr_t bmnet_store_neuron(bmnet_t net, u64 neuron_offset, int neuron_size, uint8_t *neuron);
+bmerr_t bmnet_inference(bmnet_t net, uint8_t *input, uint8_t *output);
+"""
