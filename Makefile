@@ -43,10 +43,12 @@ protos: $(VENV)/installed-dev
 docs: $(VENV)/installed-dev
 	$(BIN)/python tools/gen_supported_ops.py
 	$(BIN)/python tools/gen_bmlang_page.py
+	$(BIN)/python tools/gen_tpukernel_page.py
 
 docs-check: $(VENV)/installed-dev
 	$(BIN)/python tools/gen_supported_ops.py --check
 	$(BIN)/python tools/gen_bmlang_page.py --check
+	$(BIN)/python tools/gen_tpukernel_page.py --check
 
 # the API reference from the docstrings, docs/api/index.html
 api: $(VENV)/installed-dev

@@ -108,6 +108,7 @@ class Result:
         timing: (stage, seconds) in order.
         groups: which layers are computed together, see `Compiled`.
         accuracy: how far a network that was quantized with samples is from float, None for others.
+        precision: what the network computes in, as `quantize` names it; empty with a pipeline of the caller's own.
     """
 
     model: Any
@@ -119,6 +120,7 @@ class Result:
     timing: list[tuple[str, float]]
     groups: list[GroupInfo] | None = None
     accuracy: Accuracy | None = None
+    precision: str = ""
 
     @property
     def warnings(self) -> list[str]:
@@ -245,6 +247,7 @@ def _planned(readers: Sequence[Callable[[], Module]], options: ModuleOptions, fi
         timing,
         compiled.groups,
         check.found,
+        "" if options.pipeline is not None else options.quantize or target.precisions[0],
     )
 
 

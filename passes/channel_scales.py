@@ -13,7 +13,7 @@ from bmcompiler.ir import Function, Operation, Value
 from bmcompiler.ir.keys import is_weight
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.modes import Products
-from bmcompiler.ops.norm import Scale
+from bmcompiler.ops.norm import LastAxesNorm, Scale
 from bmcompiler.ops.shape import Pad
 
 Ids = NDArray[np.intp]
@@ -23,13 +23,14 @@ Ids = NDArray[np.intp]
 class Layer:
     """A layer whose weights can take factors per channel: ids of the channels that it reads, and of those it makes.
 
-    matrix: |weights| as (groups, outputs, inputs), the largest of each tap.
+    matrix: |weights| as (groups, outputs, inputs), the largest of each tap; None for a normalisation, which makes its
+    channels with factors and offsets that are never integers.
     """
 
     op: Operation
     reads: Ids
     makes: Ids
-    matrix: NDArray[np.float64]
+    matrix: NDArray[np.float64] | None
 
 
 class ChannelScales:
@@ -39,7 +40,8 @@ class ChannelScales:
     1. conv, deconv, scale and inner products with constant weights take a factor per channel on either side.
     2. Homogeneous functions, sums of two values, and what only moves data hand factors on.
     3. A product with a second value of one number per channel (a gate) hands on those of the larger operand.
-    4. All others, inputs and outputs of the net pin their values to 1.
+    4. layer_norm and rms_norm with constant factors make channels along the last axis; what they read stays as it is.
+    5. All others, inputs and outputs of the net pin their values to 1.
     """
 
     def __init__(self, function: Function, constant: Callable[[Value], NDArray[np.float32] | None]) -> None:
@@ -68,6 +70,8 @@ class ChannelScales:
             return False
         if isinstance(op, (Products, Scale)):
             return self._layer(op)
+        if isinstance(op, LastAxesNorm):
+            return self._norm(op)
         data = [value for value in op.operands if not is_weight(value)]
         if (isinstance(op, TensorOp) and op.homogeneous) or (isinstance(op, Pad) and not op.value):
             return len(data) == 1 and self._same(data[0], op.results[0])
@@ -93,6 +97,15 @@ class ChannelScales:
             return False
         makes = self._new(op.results[0], axis)
         self.layers.append(Layer(op, reads, makes, matrix))
+        return True
+
+    def _norm(self, op: LastAxesNorm) -> bool:
+        x, *vectors = op.operands
+        width = x.shape[-1]
+        if not all(is_weight(value) and value.shape == (width,) for value in vectors):
+            return False
+        self._pin(x)
+        self.layers.append(Layer(op, np.zeros(width, np.intp), self._new(op.results[0], x.type.rank - 1), None))
         return True
 
     def _sum(self, op: Operation) -> bool:
@@ -125,8 +138,12 @@ class ChannelScales:
         return fits and op.operands[0].type.rank == 4 and self._same(op.operands[0], op.results[0])
 
     def _reshape(self, op: Operation) -> bool:
-        """Of channels first to rows of features: each place of a channel is a feature."""
+        """Channels on the last axis stay there; of maps to rows of features, each place of a channel is a feature."""
         before, after = op.operands[0].shape, op.results[0].shape
+        last = self._of(op.operands[0], len(before) - 1)
+        if last is not None and after and after[-1] == before[-1]:
+            self.ids[op.results[0]] = len(after) - 1, last
+            return True
         if len(before) != 4 or len(after) != 2 or before[0] != after[0]:
             return False
         ids = self._of(op.operands[0], 1)

@@ -65,6 +65,12 @@ class _Equalizer:
     def _constant(self, value: Value) -> NDArray[np.float32] | None:
         return self.module.weights[value.op.attributes["key"]] if is_weight(value) and value.op is not None else None
 
+    def _known(self, value: Value) -> NDArray[np.float32]:
+        """A constant of a layer, which `ChannelScales` took for having it."""
+        found = self._constant(value)
+        assert found is not None
+        return found
+
     def run(self, ctx: PassContext, dead: bool) -> bool:
         known: tuple[NDArray[np.float64], NDArray[np.bool_]] | None = ctx.options.get(SCALES)
         if known is None:
@@ -107,10 +113,15 @@ class _Equalizer:
         """Rule 1: a factor by root, 1 for root 0 and for channels that no layer reads or makes."""
         factors = np.ones_like(ranges)
         live = ranges > 0
+        normed = np.zeros_like(live)
+        for layer in self.layers:
+            normed[layer.makes] |= layer.matrix is None
         for _ in range(_ROUNDS):
             made, read = np.zeros_like(ranges), np.zeros_like(ranges)
             for layer in self.layers:
-                matrix = _scaled(layer, factors)
+                if layer.matrix is None:
+                    continue
+                matrix = _scaled(layer.matrix, layer, factors)
                 alive = live[layer.reads] | (layer.reads == 0)
                 rows = matrix.max(axis=2).reshape(-1)
                 columns = matrix.max(axis=1).reshape(-1)
@@ -119,6 +130,7 @@ class _Equalizer:
                 np.maximum.at(read, layer.reads, np.minimum(columns / max(peak, _TINY), 1.0))
             scaled = ranges * factors
             spread = scaled / max(scaled[1:].max(initial=0.0), _TINY)
+            made = np.where(normed, spread, made)
             both = np.sqrt(np.maximum(made, _TINY) * np.maximum(spread, _TINY))
             moves = (made > _TINY) & (read > _TINY) & live
             moves[0] = False
@@ -134,8 +146,11 @@ class _Equalizer:
         if (reads == 1).all() and (makes == 1).all() and not dead.any():
             return False
         op = layer.op
-        weight = self._constant(op.operands[1])
-        assert weight is not None  # `ChannelScales` took the layer for its weights
+        if layer.matrix is None:
+            for index, vector in enumerate(op.operands[1:], 1):
+                self._replace(op, index, (self._known(vector) * makes).astype(np.float32))
+            return True
+        weight = self._known(op.operands[1])
         scaled = _times(op, weight.astype(np.float64), 1 / reads, makes)
         if dead.any() and not dead.all():
             limit = float(np.abs(_times(op, scaled, (~dead).astype(np.float64), np.ones_like(makes))).max())
@@ -143,8 +158,7 @@ class _Equalizer:
             scaled = np.clip(scaled, -cut, cut)
         self._replace(op, 1, scaled.astype(np.float32))
         if len(op.operands) > 2:
-            bias = self._constant(op.operands[2])
-            assert bias is not None
+            bias = self._known(op.operands[2])
             self._replace(op, 2, (bias * makes.reshape(bias.shape)).astype(np.float32))
         return True
 
@@ -156,10 +170,10 @@ class _Equalizer:
         op.set_operand(index, new.result)
 
 
-def _scaled(layer: Layer, factors: NDArray[np.float64]) -> NDArray[np.float64]:
-    groups, outputs, inputs = layer.matrix.shape
+def _scaled(matrix: NDArray[np.float64], layer: Layer, factors: NDArray[np.float64]) -> NDArray[np.float64]:
+    groups, outputs, inputs = matrix.shape
     made = factors[layer.makes].reshape(groups, outputs, 1)
-    return layer.matrix * made / factors[layer.reads].reshape(groups, 1, inputs)
+    return matrix * made / factors[layer.reads].reshape(groups, 1, inputs)
 
 
 def _times(op: Operation, weight: NDArray[np.float64], reads: NDArray[np.float64], makes: NDArray[np.float64]) -> Any:

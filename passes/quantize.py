@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -17,7 +18,7 @@ from bmcompiler.passes.calibrate import CANDIDATES, MEASURED, make_table, tensor
 from bmcompiler.passes.quantization.base import NoInt8Form, Rule, Scaling, is_constant
 from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.islands import pointless_islands
-from bmcompiler.passes.quantization.scheme import Scheme, Start
+from bmcompiler.passes.quantization.scheme import Scheme, Start, array_of
 from bmcompiler.passes.quantization.shift.scheme import Shifts
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 
@@ -44,8 +45,9 @@ class Quantize(Pass):
     3. Cheap ops between layers on the CPU go there too (`quantization.islands`).
     4. Float inputs that an int8 op reads become i8 with their quantization; outputs are what their producers make.
     5. How each layer computes is chosen by what it does to the outputs (`quantization.choice`): by default every
-       output channel is within 2 percent of float if that costs at most a quarter more cycles, and none is ruined at
-       any cost. `max_error` (percent) or `max_cycles` (over the cheapest) ask for other things. A layer may be float
+       output channel is within 2 percent of float if that costs at most a quarter more cycles, within 10 percent if
+       it costs half more, and none is ruined at any cost. `max_error` (percent) or `max_cycles` (over the cheapest)
+       ask for other things. A layer may be float
        (on the host, where the chip has none). A file `table` forces what it says; where there is none, it is written.
 
     With scheme = scale tensors are i8 or u8 with real scales (`quantization.scale`), convolutions and inner products
@@ -99,14 +101,20 @@ class Quantize(Pass):
         candidates = ctx.options.pop(CANDIDATES, None)
         if candidates is None or ctx.data is None:
             return
+        from bmcompiler.passes.quantization.choice.hostile import hostile
         from bmcompiler.passes.quantization.choice.reference import Reference
         from bmcompiler.passes.quantization.choice.thresholds import best_method
         from bmcompiler.passes.quantization.scale.scheme import Scales
         from bmcompiler.quant.data import some_steps
 
+        real = self.scheme == "scale"
+
         def lower() -> Building[Any]:
-            scheme: Scheme = Scales(dict.fromkeys(function.ops, LOW)) if self.scheme == "scale" else Shifts()
-            return self._settled(module, function, ctx, scheme, dict(in_float))[0]
+            scheme: Scheme = Scales(dict.fromkeys(function.ops, LOW)) if real else Shifts()
+            unfit = hostile(function, thresholds(function), partial(array_of, module), steep=real)
+            return self._settled(module, function, ctx, scheme, {**(unfit if self.mode == "auto" else {}), **in_float})[
+                0
+            ]
 
         reference = Reference(module, function, some_steps(function, ctx.data, _SAMPLES))
         ctx.notes.append(best_method(function, candidates, reference, lower))
@@ -136,7 +144,11 @@ class Quantize(Pass):
         ) -> tuple[Building[Any], set[Operation]]:
             return self._settled(module, function, ctx, scheme(modes), dict(in_float))
 
-        ways = Ways(Scales.rules, MODES) if real else Ways(Shifts.rules, ("int8",), host_cycles, worth=1.0, steep=False)
+        ways = (
+            Ways(Scales.rules, MODES)
+            if real
+            else Ways(Shifts.rules, ("int8",), host_cycles, worth=1.0, dear=1.0, steep=False)
+        )
         aim = Aim(self.max_error / 100 or None, self.max_cycles or None)
         choice = decide(module, function, ctx, lower, Wanted(self.mode, aim, self.table, ways), skipped)
         ctx.notes += choice.notes

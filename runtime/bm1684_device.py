@@ -1,108 +1,25 @@
-"""The bit-accurate BM1684 simulator as a device: relocation, subnets in order, inputs and outputs (bm1684.md 10.5)."""
+"""The bit-accurate BM1684 simulator as a device."""
 
 from __future__ import annotations
 
-import numpy as np
-
 from bmcompiler.backends.bm1684.chip import CHIP
-from bmcompiler.bmodel import BModel
-from bmcompiler.bmodel.bm168x import (
-    IMAGES_PER_WORD,
-    Bm168xModel,
-    Bm168xStage,
-    Bm168xTensor,
-    CpuSubnet,
-    TpuSubnet,
-    tensor_info,
-)
-from bmcompiler.codegen.cpu_segment import bind_segment
-from bmcompiler.errors import SimulatorError, UnsupportedError
-from bmcompiler.runtime.devices import Array, Device, LoadedProgram
-from bmcompiler.runtime.simulated import Bytes, SharedChip, SimulatedProgram, Step
+from bmcompiler.runtime.bm168x_device import Bm168xDevice, Planner, ProgramPlace
 from bmcompiler.runtime.simulator.bm1684.gdma import Relocation
 from bmcompiler.runtime.simulator.bm1684.memory import Machine, local_memory
 from bmcompiler.runtime.simulator.bm1684.plan import compile_plan
-from bmcompiler.runtime.simulator.memory import LaneMemory
-
-FIRST_ADDRESS = CHIP.program_base + (1 << 28)
-"""Where the simulated runtime puts coefficients: elsewhere than compilers do, so that relocation is at work."""
+from bmcompiler.runtime.simulator.memory import GlobalMemory, LaneMemory
 
 
-class Bm1684Device(Device):
-    """Runs static models of the chip; `fast` sums floats in the order of BLAS instead of the chip's."""
+class Bm1684Device(Bm168xDevice):
+    """A simulated BM1684."""
 
-    fast_mode = "sums in BLAS order: not bit-exact"
+    chip = CHIP.name
+    first_address = CHIP.program_base + (1 << 28)
 
-    def __init__(self, index: int = 0, *, fast: bool = False) -> None:
-        super().__init__(index)
-        self.fast = fast
+    def local_memory(self) -> LaneMemory:
+        return local_memory(poisoned=True)
 
-    def load(self, model: BModel) -> list[LoadedProgram]:
-        if not isinstance(model, Bm168xModel) or model.target != "bm1684":
-            raise UnsupportedError(f"a bm1684 device cannot run models for {model.target}")
-        # as in the vendor's model: programs of its compiler may read local memory unwritten
-        chip = SharedChip(local_memory(poisoned=True))
-        return [Bm1684Program(stage, chip, self.fast) for _, stage in model.all_stages()]
-
-
-class Bm1684Program(SimulatedProgram[LaneMemory]):
-    """A stage."""
-
-    def __init__(self, stage: Bm168xStage, chip: SharedChip[LaneMemory], fast: bool) -> None:
-        inputs, outputs = ([tensor_info(one, stage) for one in each] for each in (stage.inputs, stage.outputs))
-        super().__init__(chip, inputs, outputs, stage.ctx_size, stage.coefficients)
-        self._stage, self._fast = stage, fast
-
-    def packed(self, index: int, value: Array) -> Array:
-        return _packed(self._stage.inputs[index], value)
-
-    def unpacked(self, index: int, data: Bytes) -> Array:
-        return _unpacked(self._stage.outputs[index], data)
-
-    def output_bytes(self, index: int) -> int:
-        return self._stage.outputs[index].size
-
-    def prepare(self, neuron: Bytes) -> list[Step]:
-        stage = self._stage
-        memory, first, base = self.mapped(neuron, FIRST_ADDRESS)
-        machine = Machine(memory, local=self.chip.local)
-        relocation = Relocation(stage.ctx_address, first - stage.coeff_address, base - stage.ctx_address)
-        steps: list[Step] = []
-        for subnet in stage.subnets:
-            if isinstance(subnet, CpuSubnet) and not subnet.custom:
-                raise UnsupportedError(
-                    f"subnet {subnet.id} is layer {subnet.op_type} of the vendor's host library, which is missing",
-                    remedy="compile the network with bmnet-compile",
-                )
-            if not isinstance(subnet, TpuSubnet):
-                steps.append(bind_segment(bytes(subnet.parameters), neuron, self.coefficients))
-            elif subnet.dynamic:
-                raise SimulatorError(
-                    "a subnet is dynamic: its commands are made by the firmware, which is not simulated",
-                    remedy="compile the network without dynamic subnets",
-                )
-            else:
-                steps.append(compile_plan(subnet.groups, machine, relocation, fast=self._fast).run)
-        return steps
-
-
-def _packed(tensor: Bm168xTensor, value: Array) -> Bytes:
-    """Bytes of a tensor in device memory: images side by side in words when its store mode says so."""
-    images = IMAGES_PER_WORD[tensor.store_mode]
-    if images == 1:
-        return np.ascontiguousarray(value).reshape(-1).view(np.uint8)
-    count, size = value.shape[0], int(np.prod(value.shape[1:]))
-    words = np.zeros((-(-count // images), size, images), value.dtype)
-    for k in range(min(images, count)):
-        words[: -(-(count - k) // images), :, k] = value[k::images].reshape(-1, size)
-    return words.reshape(-1).view(np.uint8)
-
-
-def _unpacked(tensor: Bm168xTensor, data: Bytes) -> Array:
-    """The way back of `_packed`, as a new array."""
-    images = IMAGES_PER_WORD[tensor.store_mode]
-    values = data.view(tensor.dtype)
-    if images == 1:
-        return values.copy().reshape(tensor.shape)
-    words = values.reshape(-1, int(np.prod(tensor.shape[1:])), images)
-    return words.swapaxes(1, 2).reshape(-1, words.shape[1])[: tensor.shape[0]].reshape(tensor.shape)
+    def planner(self, memory: GlobalMemory, local: LaneMemory, place: ProgramPlace) -> Planner:
+        machine = Machine(memory, local=local)
+        relocation = Relocation(place.neuron_start, place.coefficients, place.neuron)
+        return lambda groups: compile_plan(groups, machine, relocation, fast=self.fast).run

@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 from fetched import third_party
 from level_nets import Network
+from report_forms import assert_forms_agree
 
 import bmcompiler
-from bmcompiler.cli.summary import summary
 from bmcompiler.interpreter import run_module
 from bmcompiler.numeric.arith import quantize_real
+from bmcompiler.report.summary import layer_tables
 from bmcompiler.runtime import Session
 
 MODELS = Path(__file__).resolve().parent.parent / "models"
@@ -108,8 +109,9 @@ def assert_runs_byte_equal(result: Any, data: Arrays, on_cpu: str) -> None:
     assert_executions_agree(result, Session(result.model), data)
     rows = [row for row in result.rows if row.where == "cpu"]
     assert {row.kind for row in rows} - {"quantize", "dequantize"} <= set(on_cpu.split())
-    text = summary(result)
+    text = layer_tables(result)
     assert all(row.reason and row.layer in text for row in rows if row.kind in on_cpu.split())
+    assert_forms_agree(result)
 
 
 @pytest.mark.parametrize(

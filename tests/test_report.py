@@ -10,20 +10,23 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
+from report_forms import assert_forms_agree
 
+import bmcompiler
 from bmcompiler.analysis.estimate import needed_only
 from bmcompiler.analysis.profile import LayerTime, Timing
 from bmcompiler.backends.bm1880.cycles import TimingProfile
 from bmcompiler.bmodel import TensorInfo
 from bmcompiler.bmodel.bm1880 import Bm1880Model, Command
 from bmcompiler.bmodel.layers import LayerSpan, encode_layers
-from bmcompiler.cli.summary import summary
 from bmcompiler.driver import Result
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module
 from bmcompiler.report import report_csv, report_data, report_html, report_json, write_report
 from bmcompiler.report.page import page
+from bmcompiler.report.summary import layer_tables, summary
 from bmcompiler.target import GroupInfo, LayerRow
 
 ROWS = [
@@ -104,12 +107,14 @@ def test_a_layer_without_commands_of_its_own_has_its_cycles() -> None:
     assert rows[1]["cycles"] * 5 == rows[0]["cycles"] * 3 > 0
 
 
-def test_commands_of_no_layer_have_a_row() -> None:
+def test_commands_of_no_layer_stand_apart() -> None:
     one = result()
     one.rows = one.rows[:1]
     data = report_data(one)
-    assert [(layer["layer"], layer["kind"]) for layer in data["layers"]] == [("conv1", "conv"), ("conv1", "relu")]
-    assert sum(layer["cycles"] for layer in data["layers"]) == data["timing"]["cycles"]
+    assert [(row["layer"], row["kind"]) for row in data["layers"]] == [("conv1", "conv")]
+    assert [(row["layer"], row["kind"]) for row in data["other_commands"]] == [("conv1", "relu")]
+    assert sum(row["cycles"] for row in data["layers"] + data["other_commands"]) == data["timing"]["cycles"]
+    assert "Commands of no layer: conv1 (relu): " in page(data)
 
 
 def test_bounds_count_the_multiply_accumulates_that_layers_have() -> None:
@@ -141,15 +146,51 @@ def test_the_summary_says_time_bound_bytes_memory_and_groups() -> None:
     one.groups = [GroupInfo(0, ["conv1", "b"], (1, 1, 4, 1), 64, []), GroupInfo(1, ["c"], (1, 1, 1, 1), 64, [])]
     text = summary(one)
     for part in (
-        r"neuron memory +256 bytes, 1\.28x of the lower bound 200",
-        r"groups +2; 1 of several layers \(2 layers\), 1 of these in slices",
-        r"bytes moved +1,024 = 0 weights \+ 1,024 features \+ 0 spill; 8\.00x of the compulsory ones",
-        r"time +[\d.]+ us, 928 cycles at 1000 MHz, [\d.]+x of the roofline bound \(estimate\)",
+        r"memory +256 B neuron \(1\.28x of the lower bound\)",
+        r"bytes +1\.02 kB moved, 8\.00x of the least: 0 B weights, 1\.02 kB features, 0 B spill",
+        r"time +0\.9 us at 1000 MHz \(estimate\), [\d.]+x of the roofline bound\n",
+        r"conv1 +conv +0\.\d +\d+\.\d% +[\d.]+",
     ):
         assert re.search(part, text), part
+    assert "2 groups, 1 of several layers, 1 of these in slices" in layer_tables(one)
     assert "at 500 MHz" in summary(one, TimingProfile(clock_hz=5e8))
     one.model.commands[0].cmdbuf = b"hello world"
     assert re.search("time +not estimated: ", summary(one))
+
+
+@pytest.mark.parametrize(("chip", "precision"), [("bm1880", "int8"), ("bm1684", "f32"), ("dv700", "f16")])
+def test_all_forms_count_the_same_layers_and_say_what_the_host_takes(chip: str, precision: str) -> None:
+    root = Path(__file__).parents[1] / "models"
+    samples = np.load(root / "digits.npz")["calib"][:16].astype(np.float32) / 255
+    lenet = root / "lenet"
+    one = bmcompiler.compile(
+        lenet / "deploy.prototxt",
+        lenet / "lenet.caffemodel",
+        target=chip,
+        quantize=precision,
+        data={"data": samples} if precision == "int8" else None,
+    )
+    assert_forms_agree(one)
+    on_host = [row.kind for row in one.rows if row.where == "cpu"]
+    text, page_text = summary(one, width=120), report_html(one)
+    assert ("plus 1 host call, not counted" in text) is bool(on_host)
+    assert ("their time is not counted" in page_text) is bool(on_host)
+    assert ("prob (softmax): " in text) is bool(on_host)
+
+
+def test_the_summary_fits_a_small_terminal() -> None:
+    one = result()
+    long = "a name as long as exporters write them/" * 4
+    one.rows = [
+        replace(ROWS[2], layer=f"{long}{i}", kind=f"op{i}", reason=f"no kernel for '{'abcdefghi'[i % 9]}'")
+        for i in range(99)
+    ]
+    one.notes = [f"warning: layer '{long}{i}' uses {i} of its codes" for i in range(50)] + ["note " * 50] * 20
+    lines = summary(one, width=80).splitlines()
+    assert len(lines) <= 24
+    assert [line for line in lines if len(line) > 80] == [line for line in lines if long in line]
+    assert "11 layers: no kernel for 'a'" in lines[2]
+    assert "77 layers for 7 more reasons (--layers)" in lines[4]
 
 
 def test_csv_has_a_line_per_layer() -> None:
@@ -159,7 +200,7 @@ def test_csv_has_a_line_per_layer() -> None:
     assert [row["kind"] for row in rows[:3]] == ["conv", "relu", "softmax"]
     assert rows[0]["layer"] == '\'=1+1,"x"' and rows[0]["shape"] == "1x8x4x4" and rows[0]["macs"] == "9216"
     data = report_data(one)
-    assert sum(int(row["cycles"]) for row in rows) == data["timing"]["cycles"]
+    assert sum(int(row["cycles"]) for row in rows) == sum(layer["cycles"] for layer in data["layers"]) > 0
 
 
 def test_a_target_without_timing_model_has_no_cycles() -> None:
@@ -207,7 +248,7 @@ def test_page_shows_layers_reasons_and_needs_no_other_file() -> None:
 def test_files_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
     for name in ("r.json", "r.html", "r.csv"):
         write_report(result(), tmp_path / name)
-    assert json.loads((tmp_path / "r.json").read_text())["report"] == 2
+    assert json.loads((tmp_path / "r.json").read_text())["report"] == 3
     assert (tmp_path / "r.html").read_text().startswith("<!doctype html>")
     with pytest.raises(UsageError, match=r"\.html, \.json or \.csv"):
         write_report(result(), tmp_path / "r.txt")

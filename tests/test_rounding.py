@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from exact_rounding import rounded, sixteen
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,25 +23,6 @@ _WORDS = st.one_of(
     st.builds(lambda edge, low: edge[0] | edge[1] << 23 | low, _NEAR_EDGES, st.integers(0, (1 << 23) - 1)),
     st.builds(lambda edge, high: edge[0] | edge[1] << 23 | high << 12, _NEAR_EDGES, st.integers(0, (1 << 11) - 1)),
 )
-
-
-def rounded(x: Fraction, mode: Rounding) -> int:
-    """The definition, in words: the integers on both sides, and what a tie does."""
-    low = math.floor(x)
-    rest = x - low
-    if mode == Rounding.DOWN or rest == 0:
-        return low
-    if mode == Rounding.UP:
-        return low + 1
-    if mode == Rounding.TO_ZERO:
-        return low + (x < 0)
-    if rest != Fraction(1, 2):
-        return low + (rest > Fraction(1, 2))
-    even = low + low % 2
-    away = low + (x > 0)
-    return {Rounding.HALF_EVEN: even, Rounding.HALF_AWAY: away, Rounding.HALF_UP: low + 1, Rounding.HALF_DOWN: low}[
-        mode
-    ]
 
 
 def floats(words: list[int]) -> np.ndarray:
@@ -74,16 +56,6 @@ def test_floats_become_whole(words: list[int], mode: Rounding) -> None:
             assert np.signbit(after) == np.signbit(before)
 
 
-def _sixteen(x: Fraction, negative: bool, mode: Rounding, mantissa: int, least: int, infinite: int) -> int:
-    """Bits of |x| in a format whose normal numbers begin at 2**least; halves go by the magnitude."""
-    exponent = max(least, math.floor(math.log2(x)) if x else least)
-    exponent -= x < Fraction(2) ** exponent and exponent > least
-    if mode in (Rounding.HALF_UP, Rounding.HALF_DOWN):
-        negative = False
-    steps = abs(rounded((-x if negative else x) / Fraction(2) ** (exponent - mantissa), mode))
-    return min(steps + (exponent - least << mantissa), infinite)
-
-
 @settings(max_examples=200)
 @given(st.lists(_WORDS, min_size=1), _MODES)
 def test_sixteen_bit_floats_are_rounded_as_asked(words: list[int], mode: Rounding) -> None:
@@ -96,7 +68,7 @@ def test_sixteen_bit_floats_are_rounded_as_asked(words: list[int], mode: Roundin
                 continue
             exact = abs(Fraction(float(value)))
             exact = exact if exact >= Fraction(2) ** -126 else Fraction(0)
-            assert got == sign | _sixteen(exact, bool(sign), mode, mantissa, least, infinite)
+            assert got == sign | sixteen(exact, bool(sign), mode, mantissa, least, infinite)
 
 
 def test_unknown_modes_are_refused() -> None:

@@ -112,7 +112,7 @@ def test_lenet_compiles_runs_and_is_inspected(tmp_path: Path, capsys: pytest.Cap
     model, out, trace = (str(tmp_path / name) for name in ("net.bmodel", "out.npz", "trace.json"))
     files = [str(net / "deploy.prototxt"), str(net / "lenet.caffemodel"), "--data", str(tmp_path / "calib.npz")]
     commands(
-        ["compile", *files, "--target", "toy", "-o", model],
+        ["compile", *files, "--target", "toy", "-o", model, "--layers"],
         ["run", model, "--input", str(tmp_path / "test.npz"), "-o", out, "--timing", "--trace", trace, "--check-races"],
         ["tool", "info", model],
         ["tool", "dis", model],

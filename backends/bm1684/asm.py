@@ -24,7 +24,7 @@ from bmcompiler.backends.bm1684.isa import (
     Task,
 )
 from bmcompiler.errors import FileFormatError
-from bmcompiler.instructions.assembly import Fields, Syntax, assembled_groups, assignments, find_syntax
+from bmcompiler.instructions.assembly import GROUP, Fields, Syntax, assembled_groups, assignments, find_syntax
 from bmcompiler.instructions.isa import Columns
 
 _TASKS = {
@@ -80,7 +80,6 @@ _SYNTAX = {
         always=frozenset(("src_addr", "dst_addr")),
     ),
 }
-GROUP = "group"
 
 
 def disassemble(groups: Sequence[CommandGroup]) -> str:

@@ -164,17 +164,6 @@ class CycleTable:
         return np.maximum(np.maximum(nbytes, whole), np.maximum(runs * run, lane_runs * lane_run))
 
 
-def run_of(sizes: tuple[Count, ...], strides: tuple[Count, ...]) -> Count:
-    """Elements of each run of consecutive ones of a tensor of (n, c, h, w) elements with strides in elements."""
-    *outer, full = sizes
-    run = _either(strides[3] == 1, full, 1)
-    for count, stride in zip(reversed(outer), strides[2::-1]):
-        joined = (run == full) & ((count == 1) | (stride == full))
-        full = full * count
-        run = _either(joined, full, run)
-    return run
-
-
 def _up(value: Count, step: int) -> Count:
     return -(-value // step)
 

@@ -41,11 +41,10 @@ from bmcompiler.backends.bm1684x.isa import (
 from bmcompiler.backends.bm1684x.stream import Fields, split
 from bmcompiler.bmodel.bm168x import CommandGroup
 from bmcompiler.errors import FileFormatError
-from bmcompiler.instructions.assembly import Syntax, assembled_groups, assignments, find_syntax
+from bmcompiler.instructions.assembly import GROUP, Syntax, assembled_groups, assignments, find_syntax
 from bmcompiler.instructions.isa import Format
 from bmcompiler.instructions.order import Engine
 
-GROUP = "group"
 _PAD = {Engine.TIU: "tiu.pad", Engine.GDMA: "gdma.pad"}
 _TIU_KEYS = ("cmd_short", "tsk_typ", "tsk_eu_typ")
 _NAMES = {
@@ -144,6 +143,11 @@ def mnemonic(engine: Engine, layout: Format, fields: Fields) -> str:
     return _SYNTAX[engine][layout].kind(fields)
 
 
+def padding_line(engine: Engine, padding: int) -> str:
+    """The line of so many zero bytes behind a stream; "" for none."""
+    return f"{_PAD[engine]} bytes={padding}" if padding else ""
+
+
 def disassemble(groups: Sequence[CommandGroup]) -> str:
     """Command groups as text. Raises EncodingError for bytes that are no commands."""
     lines = []
@@ -153,8 +157,7 @@ def disassemble(groups: Sequence[CommandGroup]) -> str:
             stream = split(engine, data)
             rows = zip(stream.formats, stream.fields())
             lines += [f"{index}: {line_of(engine, layout, fields)}" for index, (layout, fields) in enumerate(rows)]
-            if stream.padding:
-                lines.append(f"{_PAD[engine]} bytes={stream.padding}")
+            lines += filter(None, [padding_line(engine, stream.padding)])
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -13,12 +13,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
+from bmcompiler.bmodel.bm168x_streams import count
 from bmcompiler.bmodel.model import FORMATS, BModel, Buffer, Stage, TensorInfo, digest
 from bmcompiler.errors import FileFormatError, UnsupportedError, UsageError
 from bmcompiler.files.store import StrPath
+from bmcompiler.instructions.order import Engine
 
 HEADER = 64
-COMMAND_BYTES = 128
 FIRST_ADDRESS = 0x1_0510_0000  # first address a compiler may assign (bm1684.md 1.1)
 ADDRESS_SPACE = 1 << 40  # width of an address in a GDMA command
 STORE_MODES = ("1N", "2N", "4N")
@@ -31,7 +32,7 @@ DAMAGED = "the file is damaged; compile or copy it again"
 
 
 class CommandGroup(NamedTuple):
-    """Commands of both engines, 128 bytes each, whose ids count from 1: one group of a model file."""
+    """Commands of both engines, whose ids count from 1: one group of a model file."""
 
     tiu: bytes
     gdma: bytes
@@ -84,7 +85,7 @@ class TpuSubnet:
     """A run of device commands.
 
     Attributes:
-        groups: the commands; none for chips other than the BM1684, whose commands are kept as they are in `source`.
+        groups: the commands; none for chips that nothing here knows, whose commands are kept as they are in `source`.
         next: ids of the subnets that follow; [-1] ends the net.
         dynamic: the commands are made on the device from the stage's intermediate code, bytes `ir_offset` to
             `ir_offset + ir_length` of it; `groups` is empty then.
@@ -202,7 +203,7 @@ class Bm168xModel(BModel):
         return tuple({digest(block): block for block in blocks.values() if len(block)}.values())
 
     def stages(self) -> tuple[Stage, ...]:
-        return tuple(_summary(net, index, stage) for index, (net, stage) in enumerate(self.all_stages()))
+        return tuple(_summary(self.chip, net, index, stage) for index, (net, stage) in enumerate(self.all_stages()))
 
     def check(self, file: StrPath | None = None) -> None:
         """Every number that a reader or the runtime relies on.
@@ -274,9 +275,9 @@ def _refuse_equal_shapes(net: Bm168xNet) -> None:
         seen.add(shapes)
 
 
-def _summary(net: Bm168xNet, index: int, stage: Bm168xStage) -> Stage:
+def _summary(chip: str, net: Bm168xNet, index: int, stage: Bm168xStage) -> Stage:
     dynamic = any(isinstance(subnet, TpuSubnet) and subnet.dynamic for subnet in stage.subnets)
-    lines = tuple(_describe(subnet) for subnet in stage.subnets) if len(stage.subnets) > 1 else ()
+    lines = tuple(_describe(chip, subnet) for subnet in stage.subnets) if len(stage.subnets) > 1 else ()
     return Stage(
         net.name,
         index,
@@ -311,7 +312,7 @@ def tensor_info(tensor: Bm168xTensor, stage: Bm168xStage) -> TensorInfo:
     )
 
 
-def _describe(subnet: TpuSubnet | CpuSubnet) -> str:
+def _describe(chip: str, subnet: TpuSubnet | CpuSubnet) -> str:
     names = [", ".join(tensor.name for tensor in tensors) for tensors in (subnet.inputs, subnet.outputs)]
     if isinstance(subnet, CpuSubnet):
         kind = f"host, {'custom ' if subnet.custom else ''}layer {subnet.op_type}, {len(subnet.parameters)} bytes"
@@ -320,7 +321,7 @@ def _describe(subnet: TpuSubnet | CpuSubnet) -> str:
     elif subnet.source.get("cmd_group"):
         kind = f"device, {_instruction_bytes(subnet)} bytes of commands"
     else:
-        tiu, gdma = (sum(len(group[at]) // COMMAND_BYTES for group in subnet.groups) for at in (0, 1))
+        tiu, gdma = (sum(count(chip, one, group[one]) for group in subnet.groups) for one in Engine)
         kind = f"device, {tiu} TIU and {gdma} GDMA commands in {len(subnet.groups)} groups"
     tensors = f": {names[0]} -> {names[1]}" if any(names) else ""
     return f"subnet {subnet.id}: {kind}{tensors}, next {subnet.next}"

@@ -6,7 +6,6 @@ import math
 
 from bmcompiler.bmodel.bm168x import (
     ADDRESS_SPACE,
-    COMMAND_BYTES,
     DAMAGED,
     DTYPES,
     STORE_MODES,
@@ -17,11 +16,12 @@ from bmcompiler.bmodel.bm168x import (
     CpuSubnet,
     TpuSubnet,
 )
+from bmcompiler.bmodel.bm168x_streams import MOST_COMMANDS, STREAM_STEP, count
 from bmcompiler.bmodel.model import MAX_RANK
 from bmcompiler.errors import FileFormatError
 from bmcompiler.files.store import StrPath
+from bmcompiler.instructions.order import Engine
 
-_MAX_COMMANDS = 0xFFFF  # ids have 16 bits (bm1684.md 1)
 _SMALLEST = 2.0**-126  # scales and their reciprocals are normal float32 numbers
 _HOST = 2  # Bm168xTensor.memory of a tensor without device memory
 
@@ -67,14 +67,14 @@ def _check_stage(where: str, model: Bm168xModel, net: Bm168xNet, stage: Bm168xSt
     _require(bool(stage.inputs), f"{where} has no input")
     _require(bool(stage.outputs), f"{where} has no output")
     # Only in address mode 0 do inputs and outputs lie in neuron memory; the other modes are of later chips.
-    plain = net.source.get("addr_mode", 0) == 0 and model.chip == "BM1684"
+    plain = net.source.get("addr_mode", 0) == 0 and model.chip in STREAM_STEP
     for kind, tensors in (("input", stage.inputs), ("output", stage.outputs)):
         for number, tensor in enumerate(tensors):
             place = f"{where}, {kind} {number}"
             _check_tensor(place, tensor)
             if plain and tensor.memory != _HOST:
                 _check_place(place, tensor, stage)
-    _check_subnets(where, stage)
+    _check_subnets(where, model.chip, stage)
 
 
 def _check_place(where: str, tensor: Bm168xTensor, stage: Bm168xStage) -> None:
@@ -109,7 +109,7 @@ def _check_tensor(where: str, tensor: Bm168xTensor) -> None:
         _require(low <= value < high, f"{where} has an impossible {name} {value}")
 
 
-def _check_subnets(where: str, stage: Bm168xStage) -> None:
+def _check_subnets(where: str, chip: str, stage: Bm168xStage) -> None:
     ids = [subnet.id for subnet in stage.subnets]
     _require(bool(ids), f"{where} has no commands")
     _require(len(set(ids)) == len(ids), f"{where} has two subnets of one number")
@@ -122,18 +122,19 @@ def _check_subnets(where: str, stage: Bm168xStage) -> None:
             for number, tensor in enumerate(tensors):
                 _check_tensor(f"{place}, {kind} {number}", tensor)
         if isinstance(subnet, TpuSubnet):
-            _check_commands(place, subnet, stage)
+            _check_commands(place, chip, subnet, stage)
         elif isinstance(subnet, CpuSubnet):
             _require(-(1 << 31) <= subnet.op_type < 1 << 31, f"{place} has an impossible layer {subnet.op_type}")
 
 
-def _check_commands(where: str, subnet: TpuSubnet, stage: Bm168xStage) -> None:
+def _check_commands(where: str, chip: str, subnet: TpuSubnet, stage: Bm168xStage) -> None:
     for index, group in enumerate(subnet.groups):
-        for engine, data in zip(("TIU", "GDMA"), group):
-            count, rest = divmod(len(data), COMMAND_BYTES)
-            place = f"{where}, group {index}"
-            _require(rest == 0, f"{place} has {len(data)} bytes of {engine} commands, each takes {COMMAND_BYTES}")
-            _require(count <= _MAX_COMMANDS, f"{place} has {count} {engine} commands, {_MAX_COMMANDS} are possible")
+        for engine, data in zip(Engine, group):
+            place, step, most = f"{where}, group {index}", STREAM_STEP[chip], MOST_COMMANDS[chip]
+            reason = f"has {len(data)} bytes of {engine.name} commands"
+            _require(len(data) % step == 0, f"{place} {reason}, which come in steps of {step}")
+            commands = count(chip, engine, data)
+            _require(commands <= most, f"{place} has {commands} {engine.name} commands, {most} are possible")
     if subnet.dynamic:
         end = subnet.ir_offset + subnet.ir_length
         _require(

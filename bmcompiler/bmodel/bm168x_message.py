@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 
 from bmcompiler.bmodel.bm168x import (
-    COMMAND_BYTES,
     DAMAGED,
     DTYPES,
     FIRST_ADDRESS,
@@ -28,10 +27,12 @@ from bmcompiler.bmodel.bm168x import (
     Location,
     TpuSubnet,
 )
+from bmcompiler.bmodel.bm168x_streams import COMMAND_BYTES, STREAM_STEP, count
 from bmcompiler.bmodel.flat import FlatError, Reader, Schema, Values, Writer, parse_schema
 from bmcompiler.bmodel.model import Buffer, digest
 from bmcompiler.errors import FileFormatError, UnsupportedError
 from bmcompiler.files.store import StrPath
+from bmcompiler.instructions.order import Engine
 
 MAGIC = b"\xee\xaa\x55\xff"
 _PAGE = 4096  # descriptions and pieces of the binary section start at multiples of it, as in the vendor's files
@@ -67,8 +68,9 @@ def decode(description: memoryview, binary: memoryview, file: StrPath) -> Bm168x
 class _Decoder:
     def __init__(self, root: Values, file: StrPath) -> None:
         self._root, self._file = root, file
-        # Commands of other chips have other lengths: they stay as they are, in `source`.
-        self._known = root["chip"] == "BM1684"
+        # Commands of other chips have other forms: they stay as they are, in `source`.
+        self._chip = root["chip"]
+        self._known = self._chip in STREAM_STEP
         self._copies: dict[int, bytes] = {}
         self._checked: dict[int, bytes] = {}
 
@@ -194,20 +196,18 @@ class _Decoder:
     def _group(self, where: str, group: Values) -> CommandGroup:
         if group.get("reloc_entries"):
             raise UnsupportedError(f"{where}: commands with a list of relocations").located(file=self._file)
-        return CommandGroup(
-            *(
-                self._commands(where, group.get(f"{key}_num", 0), group.get(f"binary_{key}", b""))
-                for key in ("bdc", "gdma")
-            )
-        )
+        return CommandGroup(*(self._commands(where, key, group) for key in ("bdc", "gdma")))
 
-    def _commands(self, where: str, count: int, data: Buffer) -> bytes:
-        if count * COMMAND_BYTES > len(data):
-            raise self._damaged(f"{where} announces {count} commands in {len(data)} bytes")
+    def _commands(self, where: str, key: str, group: Values) -> bytes:
+        data: Buffer = group.get(f"binary_{key}", b"")
+        fixed = STREAM_STEP[self._chip] == COMMAND_BYTES
+        size = group.get(f"{key}_num", 0) * COMMAND_BYTES if fixed else group.get(f"{key}_cmd_byte", 0)
+        if size > len(data):
+            raise self._damaged(f"{where} announces {size} bytes of commands, {len(data)} are there")
         if id(data) not in self._copies:  # shared pieces are copied once
             self._copies[id(data)] = bytes(data)
         copy = self._copies[id(data)]
-        return copy if count * COMMAND_BYTES == len(copy) else copy[: count * COMMAND_BYTES]
+        return copy if size == len(copy) else copy[:size]
 
 
 def step_of(multiplier: float) -> float:
@@ -284,14 +284,18 @@ def _model_values(model: Bm168xModel, digest_of: Callable[[Buffer], str]) -> Val
         "time": model.time,
         "chip": model.chip,
         "net": [
-            {**net.source, "name": net.name, "parameter": [_stage_values(stage, digest_of) for stage in net.stages]}
+            {
+                **net.source,
+                "name": net.name,
+                "parameter": [_stage_values(model.chip, stage, digest_of) for stage in net.stages],
+            }
             for net in model.nets
         ],
         "neuron_size": max(largest, model.neuron_size),
     }
 
 
-def _stage_values(stage: Bm168xStage, digest_of: Callable[[Buffer], str]) -> Values:
+def _stage_values(chip: str, stage: Bm168xStage, digest_of: Callable[[Buffer], str]) -> Values:
     inputs = frozenset(tensor.name for tensor in stage.inputs)
     values: Values = {
         "ctx_sizes": [stage.ctx_size],
@@ -302,8 +306,8 @@ def _stage_values(stage: Bm168xStage, digest_of: Callable[[Buffer], str]) -> Val
         "ctx_addr": stage.ctx_address,
         "ctx_size": stage.ctx_size,
         # The runtime loads the commands from here and takes counts from the subnets (bm1684.md 10.2).
-        "cmd_group": _groups(stage.groups) or stage.source.get("cmd_group", []),
-        "sub_net": [_subnet_values(subnet, inputs) for subnet in stage.subnets],
+        "cmd_group": _groups(chip, stage.groups) or stage.source.get("cmd_group", []),
+        "sub_net": [_subnet_values(chip, subnet, inputs) for subnet in stage.subnets],
         "cpu_mem_size": stage.cpu_mem_size,
     }
     if len(stage.coefficients):
@@ -321,7 +325,7 @@ def _stage_values(stage: Bm168xStage, digest_of: Callable[[Buffer], str]) -> Val
     return values
 
 
-def _subnet_values(subnet: TpuSubnet | CpuSubnet, net_inputs: frozenset[str]) -> Values:
+def _subnet_values(chip: str, subnet: TpuSubnet | CpuSubnet, net_inputs: frozenset[str]) -> Values:
     values: Values = {
         **subnet.source,
         "id": subnet.id,
@@ -331,18 +335,18 @@ def _subnet_values(subnet: TpuSubnet | CpuSubnet, net_inputs: frozenset[str]) ->
     }
     if isinstance(subnet, TpuSubnet):
         dynamic = {"is_dynamic": int(subnet.dynamic), "ir_offset": subnet.ir_offset, "ir_len": subnet.ir_length}
-        groups = _groups(subnet.groups) or subnet.source.get("cmd_group", [])
+        groups = _groups(chip, subnet.groups) or subnet.source.get("cmd_group", [])
         return {"run_core": 1, **values, **dynamic, "subnet_mode": 0, "cmd_group": groups}
     (layer,) = subnet.source.get("cpu_param", [{}])
     own = {"op_type": subnet.op_type, "binary_param": subnet.parameters, "is_custom": int(subnet.custom)}
     return {**values, "subnet_mode": 1, "cpu_param": [{"cpu_const": [], **layer, **own}]}
 
 
-def _groups(groups: Iterable[CommandGroup]) -> list[Values]:
+def _groups(chip: str, groups: Iterable[CommandGroup]) -> list[Values]:
     return [
         {
-            "bdc_num": len(group.tiu) // COMMAND_BYTES,
-            "gdma_num": len(group.gdma) // COMMAND_BYTES,
+            "bdc_num": count(chip, Engine.TIU, group.tiu),
+            "gdma_num": count(chip, Engine.GDMA, group.gdma),
             "binary_bdc": group.tiu,
             "binary_gdma": group.gdma,
             "bdc_cmd_byte": len(group.tiu),

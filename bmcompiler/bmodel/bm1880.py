@@ -12,6 +12,8 @@ from bmcompiler.errors import FileFormatError, UnsupportedError, UsageError
 from bmcompiler.files.store import StrPath
 
 MAGIC = b"\xdd\xaa\x55\xff"
+INLINE_MAGIC = b"\xff\xaa\x55\xff"
+"""The message follows at once, to the end of the file, with the weights in it; read only."""
 HEADER = 8
 DAMAGED = "the file is damaged; compile or copy it again"
 
@@ -236,6 +238,10 @@ def read(data: memoryview, file: StrPath) -> Bm1880Model:
     """
     from bmcompiler.bmodel.bm1880_message import decode
 
+    if data[: len(INLINE_MAGIC)] == INLINE_MAGIC:
+        model = decode(data[len(INLINE_MAGIC) :], memoryview(b""), file)
+        model.check(file)
+        return model
     if len(data) < HEADER:
         raise FileFormatError(f"the header needs {HEADER} bytes, the file has {len(data)}", file=file, remedy=DAMAGED)
     length = int.from_bytes(data[4:HEADER], "little")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bmcompiler.bmodel.bm1880 import DAMAGED, Bm1880Model, Command
-from bmcompiler.bmodel.model import MAX_BYTES, MAX_RANK, TensorInfo
+from bmcompiler.bmodel.model import MAX_BYTES, MAX_RANK, Buffer, TensorInfo
 from bmcompiler.errors import FileFormatError
 from bmcompiler.files.store import StrPath
 
@@ -37,6 +37,9 @@ class _Node:
         if not isinstance(self.value, dict) or key not in self.value:
             raise self.error(f"an object with '{key}'")
         return _Node(self.value[key], f"{self.path}.{key}" if self.path else key, self.file)
+
+    def has(self, key: str) -> bool:
+        return isinstance(self.value, dict) and key in self.value
 
     def items(self, count: int | None = None, most: int | None = None) -> list[_Node]:
         if not isinstance(self.value, list) or (count is not None and len(self.value) != count):
@@ -120,16 +123,23 @@ def _model(root: _Node, body: memoryview) -> Bm1880Model:
     ]
     if not varieties:
         raise FileFormatError(f"there is no program for chip {CHIP}", file=root.file)
+    weights: list[Buffer] = [root.get("weight").slice(body)]
+    indices: list[int] = []
+    for variety in varieties:
+        indices.append(0)
+        if variety.has("weight"):  # replaces the model's for this command
+            indices[-1] = len(weights)
+            weights.append(variety.get("weight").slice(body))
     return Bm1880Model(
         net_name=root.get("name").text(),
-        commands=[_command(variety, body) for variety in varieties],
-        weights=[root.get("weight").slice(body)],
+        commands=[_command(variety, body, index) for variety, index in zip(varieties, indices)],
+        weights=weights,
         version=root.get("version").text(),
         read_as="bm1880-json",
     )
 
 
-def _command(variety: _Node, body: memoryview) -> Command:
+def _command(variety: _Node, body: memoryview, weight_index: int) -> Command:
     start, size = variety.get("output_offset").number(), variety.get("output_size").number()
     outputs, offset = [], start
     for node in variety.get("sub_outputs").items():
@@ -142,6 +152,7 @@ def _command(variety: _Node, body: memoryview) -> Command:
         outputs=outputs,
         cmdbuf=bytes(variety.get("cmdbuf").slice(body)),
         neuron_size=variety.get("neuron_size").number(),
+        weight_index=weight_index,
     )
 
 

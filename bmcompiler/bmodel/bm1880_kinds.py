@@ -4,7 +4,7 @@ from bmcompiler.bmodel.container import Container
 
 
 def _is_current(data: memoryview) -> bool:
-    return bytes(data[:4]) == b"\xdd\xaa\x55\xff"
+    return bytes(data[:4]) in (b"\xdd\xaa\x55\xff", b"\xff\xaa\x55\xff")
 
 
 def _is_json(data: memoryview) -> bool:

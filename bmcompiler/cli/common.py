@@ -17,11 +17,11 @@ import click
 
 from bmcompiler.errors import BMError, UsageError
 from bmcompiler.files.store import atomic_output
+from bmcompiler.text import Cell, format_table, printable
 
-__all__ = ["atomic_output", "command_line", "format_table", "printable", "progress", "run"]
+__all__ = ["Cell", "atomic_output", "command_line", "format_table", "printable", "progress", "run"]
 
 T = TypeVar("T")
-Cell = str | int | float | None
 
 
 def command_line(command: click.Command, prog: str) -> Callable[[], None]:
@@ -89,16 +89,6 @@ def _pipe_closed() -> int:
     return 1
 
 
-def printable(text: str, *, keep_lines: bool = False) -> str:
-    """Text from a file, made safe for a terminal: control and other unprintable characters become escapes."""
-    if text.isprintable():
-        return text
-    return "".join(
-        char if char.isprintable() or (keep_lines and char == "\n") else char.encode("unicode_escape").decode()
-        for char in text
-    )
-
-
 def progress(items: Iterable[T], label: str, total: int | None = None, stream: TextIO | None = None) -> Iterator[T]:
     """Yield `items`, with a bar on stderr when that is a terminal, with nothing otherwise."""
     stream = sys.stderr if stream is None else stream
@@ -107,30 +97,3 @@ def progress(items: Iterable[T], label: str, total: int | None = None, stream: T
         return
     with click.progressbar(items, length=total, label=label, file=stream) as bar:
         yield from bar
-
-
-def format_table(headers: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
-    """Columns padded to one width, numbers at the right with thousands separators, None empty; ends with a newline."""
-    cells = [list(row) for row in rows]
-    numeric = [all(_is_number(row[column]) for row in cells) and bool(cells) for column in range(len(headers))]
-    lines = [list(headers), *([_cell(value) for value in row] for row in cells)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(headers))]
-    lines.insert(1, ["-" * width for width in widths])
-    return "".join(_line(line, widths, numeric) for line in lines)
-
-
-def _line(texts: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> str:
-    padded = (text.rjust(width) if right else text.ljust(width) for text, width, right in zip(texts, widths, numeric))
-    return "  ".join(padded).rstrip() + "\n"
-
-
-def _is_number(value: Cell) -> bool:
-    return value is None or isinstance(value, int | float)
-
-
-def _cell(value: Cell) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, float):
-        return f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
-    return f"{value:,}" if isinstance(value, int) else printable(value)

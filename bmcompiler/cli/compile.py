@@ -39,7 +39,7 @@ class _TargetOption(click.Option):
         return super().get_help_record(ctx)
 
 
-@click.command(epilog=_EPILOG, context_settings={"max_content_width": 110})
+@click.command(epilog=_EPILOG, context_settings={"max_content_width": 110, "help_option_names": ["-h", "--help"]})
 @click.argument("model", required=False, metavar="MODEL", type=click.Path(path_type=Path))
 @click.argument("weights", required=False, type=click.Path(path_type=Path))
 @click.option("--target", cls=_TargetOption, required=True, metavar="CHIP")
@@ -69,7 +69,7 @@ class _TargetOption(click.Option):
     metavar="PERCENT",
     type=click.FloatRange(0, min_open=True),
     help="How far an output channel may be from float in int8, at any cost [default: 2, if it takes at most a quarter "
-    "more cycles].",
+    "more cycles, else 10, if it takes at most half more].",
 )
 @click.option(
     "--max-cycles",
@@ -87,6 +87,7 @@ class _TargetOption(click.Option):
 @click.option("--save-ir", type=click.Path(path_type=Path), help="Write the final IR (.mlir, weights beside it).")
 @click.option("--report", type=click.Path(path_type=Path), help="Write a report (.html, .json, or .csv of the layers).")
 @timing_profile_option
+@click.option("--layers", is_flag=True, help="Print a table of all layers, all reasons and all notes, too.")
 @click.option("--quiet", is_flag=True, help="Print no summary.")
 @list_plugins_option
 def cli(
@@ -114,6 +115,7 @@ def cli(
     save_ir: Path | None,
     report: Path | None,
     timing_profile: tuple[str, ...],
+    layers: bool,
     quiet: bool,
 ) -> None:
     """Compile MODEL (.onnx, .prototxt with its .caffemodel as WEIGHTS, or .mlir) for an accelerator."""
@@ -177,10 +179,13 @@ def cli(
         for warning in result.warnings:
             click.echo(printable(warning), err=True)
     else:
-        from bmcompiler.cli.summary import summary
+        from bmcompiler.report.summary import layer_tables, summary
 
+        if layers:
+            click.echo(layer_tables(result))
         click.echo(summary(result, profile), nl=False)
-        click.echo(f"wrote {path} ({path.stat().st_size:,} bytes)")
+        seconds = sum(seconds for _, seconds in result.timing)
+        click.echo(f"wrote {path} ({path.stat().st_size:,} bytes) in {seconds:.1f} s")
 
 
 def _list_passes(target: str) -> None:

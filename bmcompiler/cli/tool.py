@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,13 +73,12 @@ def info(file: str, as_json: bool) -> None:
 def dis(file: str, net: int | None, output: str | None) -> None:
     """Disassemble the command buffers of FILE."""
     from bmcompiler.bmodel import load
-    from bmcompiler.plugins.registry import lookup
 
     model = load(file)
     if net is not None:
         model = model.select(net)
     try:
-        text: str = lookup("bmcompiler.targets", model.target, "target").disassemble(model)
+        text: str = _disassembler(model.target)(model)
     except BMError as error:
         raise error.located(file=file) from None
     text = text if text.endswith("\n") else text + "\n"
@@ -125,6 +125,15 @@ def combine(files: tuple[str, ...], output: str, name: str | None) -> None:
     save(model, output)
     size = os.stat(output).st_size
     click.echo(f"{output}: {len(model.stages())} programs, {len(model.weight_sets)} weight sets, {size:,} bytes")
+
+
+def _disassembler(target: str) -> Callable[[BModel], str]:
+    """What writes the commands of a chip: its target, or a listing where nothing compiles for it."""
+    from bmcompiler.plugins.registry import entry_points, lookup
+
+    if target in entry_points("bmcompiler.listings"):
+        return lookup("bmcompiler.listings", target, "listing")
+    return lookup("bmcompiler.targets", target, "target").disassemble
 
 
 def _tensor_facts(tensor: TensorInfo) -> dict[str, object]:

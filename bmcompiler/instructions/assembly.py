@@ -20,6 +20,10 @@ from bmcompiler.instructions.order import Engine
 Fields = dict[str, int]
 
 
+GROUP = "group"
+"""The line before each group of commands."""
+
+
 @dataclass(frozen=True)
 class Syntax:
     """How the commands of one engine are written.

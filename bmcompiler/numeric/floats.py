@@ -72,17 +72,20 @@ class FloatType:
         return np.where(self.greater(a, b), self.subtract(a, b), self.subtract(b, a))
 
     def horner(self, x: Stored, coefficients: Stored) -> Stored:
-        """c0 + c1*x + c2*x^2 + ..., from the last of the 1-D `coefficients`, every product and every sum rounded."""
+        """c0 + c1*x + c2*x^2 + ..., from the last coefficient, every product and every sum rounded.
+
+        `coefficients`: one or more along the first axis, each a number or an array that broadcasts against `x`.
+        """
         if x.dtype == np.float32:
             return fp32.horner(x, coefficients)
-        if x.size > _ALL_VALUES:
+        if coefficients.ndim == 1 and x.size > _ALL_VALUES:
             return self._series(np.arange(_ALL_VALUES, dtype=np.uint16), coefficients).take(x)
         return self._series(x, coefficients)
 
     def _series(self, x: Stored, coefficients: Stored) -> Stored:
         total: Stored = np.broadcast_to(coefficients[-1], x.shape)
         for c in coefficients[-2::-1]:
-            total = self.add(self.multiply(total, x), np.asarray(c)[None])
+            total = self.add(self.multiply(total, x), np.atleast_1d(c))
         return total
 
 

@@ -101,13 +101,27 @@ def minimum(a: FloatArray, b: FloatArray) -> FloatArray:
 
 def rsqrt(x: FloatArray, rounds: int = _RSQRT_ROUNDS) -> FloatArray:
     """The chip's reciprocal square root: a bit trick and Newton steps (bm1684.md 7.1)."""
-    x = np.ascontiguousarray(x, np.float32)
+    return _in_blocks(x, lambda part: _rsqrt(part, rounds))
+
+
+def _rsqrt(x: FloatArray, rounds: int) -> FloatArray:
     y: FloatArray = flush((_RSQRT_START - (x.view(np.int32) >> 1)).view(np.float32))  # the bits of denormals count
     half = flush(_HALF * flush(x))
     for _ in range(rounds):
         correction = flush(_THREE_HALVES - flush(flush(half * y) * y))
         y = flush(y * correction)
     return y
+
+
+def _in_blocks(x: FloatArray, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    """A function of each element alone, on as many at a time as stay in the cache."""
+    flat = np.ascontiguousarray(x, np.float32).reshape(-1)
+    if flat.size <= _BLOCK:
+        return function(flat).reshape(np.shape(x))
+    out = np.empty_like(flat)
+    for start in range(0, flat.size, _BLOCK):
+        out[start : start + _BLOCK] = function(flat[start : start + _BLOCK])
+    return out.reshape(np.shape(x))
 
 
 def divide(a: FloatArray, b: FloatArray) -> FloatArray:
@@ -132,26 +146,24 @@ def taylor(x: FloatArray, coefficients: FloatArray) -> FloatArray:
 def horner(x: FloatArray, coefficients: FloatArray) -> FloatArray:
     """c0 + c1*x + c2*x^2 + ..., every product and every sum rounded, from the last coefficient (bm1684x-vector.md 6.1).
 
-    `coefficients`: 1-D, at least one.
+    `coefficients`: one or more along the first axis, each a number or an array that broadcasts against `x`.
     """
     steps = flush(coefficients)
-    flat = np.ascontiguousarray(x, np.float32).reshape(-1)
-    total = np.empty_like(flat)
-    for start in range(0, flat.size, _BLOCK):
-        total[start : start + _BLOCK] = _horner(flush(flat[start : start + _BLOCK]), steps)
-    return total.reshape(np.shape(x))
+    if steps.ndim > 1:
+        return _horner(flush(x), steps)
+    return _in_blocks(x, lambda part: _horner(flush(part), steps))
 
 
 def _horner(x: FloatArray, coefficients: FloatArray) -> FloatArray:
-    """With a coefficient of a certain size a denormal product does not count, and the sum cannot be denormal."""
+    """With coefficients of a certain size a denormal product does not count, and the sum cannot be denormal."""
     if np.isnan(coefficients).any():
         return _horner_of_nan(x, coefficients)
     if np.isfinite(x).all():  # zeros beyond the last coefficient add nothing
-        last = np.flatnonzero(coefficients.view(np.uint32))
+        last = np.flatnonzero(coefficients.view(np.uint32).reshape(len(coefficients), -1).any(1))
         coefficients = coefficients[: last[-1] + 1] if last.size else coefficients[:1]
     total = np.full_like(x, coefficients[-1])
     for c in coefficients[-2::-1]:
-        safe = abs(c) >= _SAFE_COEFFICIENT
+        safe = bool((np.abs(c) >= _SAFE_COEFFICIENT).all())
         total = np.multiply(total, x, out=total) if safe else _product(total, x)
         total += c
         total = total if safe else flush(total)

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler.numeric.fp32 import FloatArray
+from bmcompiler.numeric.fp32 import FloatArray, flush
+from bmcompiler.numeric.narrowing import to_fp16
 
 Bits = NDArray[np.uint16]
 
@@ -39,19 +40,11 @@ def _fp16_values() -> FloatArray:
 
 
 def _widen_fp16(bits: NDArray[Any]) -> FloatArray:
-    return _fp16_values()[bits]
+    return _fp16_values().take(bits)
 
 
 def _widen_bf16(bits: NDArray[Any]) -> FloatArray:
-    words = bits.astype(np.uint32) << 16
-    words[(bits & 0x7F80) == 0] &= np.uint32(0x80000000)
-    return words.view(np.float32)
-
-
-def _narrow_fp16(x: FloatArray) -> Bits:
-    with np.errstate(all="ignore"):
-        bits = x.astype(np.float16).view(np.uint16)
-    return _with_nans(x, bits)
+    return flush((bits.astype(np.uint32) << 16).view(np.float32))
 
 
 def _narrow_bf16(x: FloatArray) -> Bits:
@@ -67,5 +60,5 @@ def _with_nans(x: FloatArray, bits: Bits) -> Bits:
     return bits
 
 
-FP16 = Half("fp16", _widen_fp16, _narrow_fp16)
+FP16 = Half("fp16", _widen_fp16, to_fp16)
 BF16 = Half("bf16", _widen_bf16, _narrow_bf16)

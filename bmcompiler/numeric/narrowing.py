@@ -59,10 +59,20 @@ def to_fp16(x: Floats, mode: int = Rounding.HALF_EVEN) -> Bits:
 
 
 def _nearest_fp16(x: Floats) -> Bits:
-    with np.errstate(all="ignore"):
-        near = np.asarray(x).astype(np.float16).view(np.uint16)
-    lost = np.isnan(x)
-    return near | NAN_BITS * lost.astype(np.uint16) if lost.any() else near
+    """Adding 0.5 puts the last bit of a denormal fp16 number at the end of the mantissa, where the sum is rounded."""
+    bits = _bits(x)
+    magnitude = bits & ~_SIGN
+    rounded = bits >> np.uint32(_HALF_BITS)
+    rounded &= np.uint32(1)
+    rounded += magnitude
+    rounded += np.uint32((1 << (_HALF_BITS - 1)) - 1 - int(_BIAS_STEP) & 0xFFFF_FFFF)
+    rounded >>= np.uint32(_HALF_BITS)
+    np.minimum(rounded, _HALF_INFINITE, out=rounded)
+    small = magnitude < _LEAST_HALF
+    if small.any():
+        steps = (magnitude.view(np.float32) + np.float32(0.5)).view(np.uint32) - np.float32(0.5).view(np.uint32)
+        rounded = np.where(small, steps, rounded)
+    return _signed(bits, magnitude, rounded)
 
 
 def _bits(x: Floats) -> Words:
@@ -94,6 +104,8 @@ def _denormal_fp16(bits: Words, mode: int) -> Words:
 
 
 def _signed(bits: Words, magnitude: Words, rounded: NDArray[Any]) -> NDArray[np.uint16]:
-    rounded[magnitude > _INFINITE] = NAN_BITS
-    rounded |= bits >> np.uint32(16) & np.uint32(0x8000)
-    return rounded.astype(np.uint16)
+    if magnitude.max(initial=0) > _INFINITE:
+        rounded[magnitude > _INFINITE] = NAN_BITS
+    sign = bits >> np.uint32(16)
+    sign &= np.uint32(0x8000)
+    return np.bitwise_or(rounded, sign, dtype=np.uint16, casting="unsafe")

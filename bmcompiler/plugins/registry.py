@@ -29,7 +29,8 @@ GROUPS = tuple(
     for kind in ("frontends", "targets", "devices", "passes", "onnx_ops", "caffe_layers", "tensor_ops", "tensor_insts")
 )
 OTHER_GROUPS = tuple(
-    f"bmcompiler.{kind}" for kind in ("containers", "cpu_functions", "runtimes", "analyzers", "timing_profiles")
+    f"bmcompiler.{kind}"
+    for kind in ("containers", "cpu_functions", "runtimes", "analyzers", "timing_profiles", "listings")
 )
 """Groups that chips with a model file of their own need, and the runtime."""
 BUILT_IN = "bmcompiler"
@@ -42,6 +43,7 @@ _EXPECTED: dict[str, tuple[str, tuple[str, ...]]] = {
     "bmcompiler.cpu_functions": ("a function", ("__call__",)),
     "bmcompiler.runtimes": ("a session class", ("run",)),
     "bmcompiler.analyzers": ("a function", ("__call__",)),
+    "bmcompiler.listings": ("a function", ("__call__",)),
     "bmcompiler.timing_profiles": ("a dataclass", ("__dataclass_fields__",)),
 }
 """What an entry point of a group must name, and the attributes that tell it."""

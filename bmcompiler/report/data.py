@@ -11,9 +11,10 @@ from bmcompiler.analysis.estimate import estimate
 from bmcompiler.analysis.profile import LayerTime, Timing
 from bmcompiler.driver import Result
 from bmcompiler.errors import SimulatorError
+from bmcompiler.report.reasons import host_reasons
 from bmcompiler.target import GroupInfo, LayerRow
 
-VERSION = 2
+VERSION = 3
 """Raised when a field of the JSON changes its meaning."""
 
 _SUMMED = ("macs", "loaded", "weights", "stored", "commands", "tiles")
@@ -27,8 +28,9 @@ def report_data(result: Result, profile: Any = None) -> dict[str, Any]:
     """The report as plain data.
 
     `layers` are the rows of the summary in program order; `timing`, when the chip has a timing model, is that of the
-    first program, and each row has its share of the figures of `LayerTime`. `groups` are those of `Compiled`, and each
-    row has the number of its group.
+    first program, and each row has its share of the figures of `LayerTime`; `other_commands` are like layers, for
+    commands that belong to none. `groups` are those of `Compiled`, and each row has the number of its group.
+    `host_reasons` say why layers run on the host CPU.
     """
     stages = result.model.stages()
     notes = list(result.notes)
@@ -38,8 +40,7 @@ def report_data(result: Result, profile: Any = None) -> dict[str, Any]:
         timing = None
         notes.append(f"no estimate of the time: {error}")
     layers = [asdict(row) for row in result.rows]
-    if timing is not None:
-        _add_times(layers, timing, result.target)
+    others = [] if timing is None else _add_times(layers, timing, result.target)
     if result.groups is not None:
         _add_groups(layers, result.groups)
     return {
@@ -62,6 +63,8 @@ def report_data(result: Result, profile: Any = None) -> dict[str, Any]:
             **{name.replace(" ", "_"): value for name, value in result.totals.items()},
         },
         "layers": layers,
+        "other_commands": others,
+        "host_reasons": [asdict(reason) for reason in host_reasons(result.rows)],
         "groups": None if result.groups is None else [asdict(group) for group in result.groups],
         "timing": None if timing is None else _timing(timing),
         "notes": notes,
@@ -81,19 +84,18 @@ def _timing(timing: Timing) -> Row:
     return facts
 
 
-def _add_times(rows: list[Row], timing: Timing, target: str) -> None:
+def _add_times(rows: list[Row], timing: Timing, target: str) -> list[Row]:
     """Give every row its part of its layer's figures; rows of one name and kind share them by their commands.
 
-    Commands of no layer, such as copies of outputs, get a row at the end.
+    Returns rows of their own for commands of no layer, such as copies of outputs.
     """
-    members: dict[tuple[str, str], list[Row]] = defaultdict(list)
-    for row in rows:
-        members[row["layer"], row["kind"]].append(row)
+    members = _rows_of_layers(rows, timing)
+    others = []
     for layer in timing.layers:
-        if (layer.name, layer.kind) not in members:
-            rows.append(asdict(_without_row(layer, target)))
-            members[layer.name, layer.kind].append(rows[-1])
-    for row in rows:
+        if not members[layer.name, layer.kind]:
+            others.append(asdict(_without_row(layer, target)))
+            members[layer.name, layer.kind].append(others[-1])
+    for row in (*rows, *others):
         row.update(dict.fromkeys(_SHARED, 0), utilization=0.0, bound=0.0, bound_alone=0.0, ratio=0.0)
         row["compute_bound"] = 0.0
     for layer in timing.layers:
@@ -105,6 +107,20 @@ def _add_times(rows: list[Row], timing: Timing, target: str) -> None:
             _share(same, parts, name, getattr(layer, name))
         for row, part in zip(same, parts):
             _add_bounds(row, layer, part / sum(parts), timing)
+    return [row for row in others if row["cycles"] or row["loaded"] or row["stored"]]
+
+
+def _rows_of_layers(rows: list[Row], timing: Timing) -> dict[tuple[str, str], list[Row]]:
+    """The rows of each timed layer; what a host subnet computes has one name and kind for all of its layers."""
+    members: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in rows:
+        members[row["layer"], row["kind"]].append(row)
+    for layer in timing.layers:
+        if (layer.name, layer.kind) not in members:
+            names, kinds = layer.name.split(", "), layer.kind.split(", ")
+            same = [row for row in rows if row["layer"] in names and row["kind"] in kinds and row["where"] == "cpu"]
+            members[layer.name, layer.kind] = same
+    return members
 
 
 def _without_row(layer: LayerTime, target: str) -> LayerRow:

@@ -31,6 +31,7 @@ def page(data: Data) -> str:
         occupancy_section(data),
         "<h2>Layers</h2>",
         _layer_table(data),
+        _other_commands(data),
         bullets("Notes", data["notes"]),
         _seconds_section(data),
     ]
@@ -68,11 +69,14 @@ def _time_tiles(timing: Data) -> list[tuple[str, str, str]]:
     moved = timing["weights"] + timing["loaded"] + timing["stored"]
     parts = f"{short(timing['weights'])} weights, {short(timing['features'])} features, {short(timing['spill'])} spill"
     tiles = [("estimated time", f"{timing['seconds'] * 1e6:,.1f} µs", at)]
+    calls = timing["cpu_records"]
+    if calls:
+        tiles[0] = ("estimated time, chip's part", *tiles[0][1:])
+        tiles.append(("host calls", f"{calls:,}", "their time is not counted"))
     if timing["bound"]:
         which = "arithmetic" if timing["compute_bound"] >= timing["traffic_bound"] else "bus"
-        tiles.append(
-            ("of the roofline bound", f"{timing['ratio']:.2f}×", f"{short(timing['bound'])} cycles of {which}")
-        )
+        name = "of the roofline bound" + (", chip's part" if calls else "")
+        tiles.append((name, f"{timing['ratio']:.2f}×", f"{short(timing['bound'])} cycles of {which}"))
     tiles.append(("utilization", f"{timing['utilization']:.1%}", "of the chip's multiply-accumulates"))
     tiles.append(("bytes moved", short(moved), parts))
     if timing["compulsory"]:
@@ -109,15 +113,23 @@ def _programs(data: Data) -> str:
 
 
 def _cpu_section(data: Data) -> str:
-    rows = [
-        [text(layer["layer"]), text(layer["kind"]), text(layer["reason"])]
-        for layer in data["layers"]
-        if layer["where"] == "cpu"
-    ]
+    rows = []
+    for reason in data["host_reasons"]:
+        count = len(reason["layers"])
+        names = escape(", ".join(reason["layers"]))
+        who = names if count == 1 else f"<details><summary>{count:,} layers</summary>{names}</details>"
+        example = f" ({reason['layers'][0]})" if len(set(reason["texts"])) > 1 else ""
+        rows.append([(who, count), text(", ".join(reason["ops"])), text(reason["text"] + example)])
     if not rows:
         return ""
-    headings = [("layer", "t long", ""), ("op", "t", ""), ("why", "t long", "")]
+    headings = [("layers", "t long", ""), ("ops", "t long", ""), ("why", "t long", "")]
     return "<h2>On the host CPU</h2>" + table(headings, rows)
+
+
+def _other_commands(data: Data) -> str:
+    """Work of no layer, such as copies of outputs."""
+    parts = [f"{row['layer']} ({row['kind']}): {row['cycles']:,} cycles" for row in data["other_commands"]]
+    return f'<p class="small">Commands of no layer: {escape("; ".join(parts))}.</p>' if parts else ""
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from bmcompiler.passes.legalize_rules import (
     reduction,
     resample,
 )
-from bmcompiler.passes.legalize_rules.base import RULES, rules_of
+from bmcompiler.passes.legalize_rules.base import RULES, rules_of, rules_of_kind
 
 __all__ = [
     "RULES",
@@ -27,4 +27,5 @@ __all__ = [
     "reduction",
     "resample",
     "rules_of",
+    "rules_of_kind",
 ]

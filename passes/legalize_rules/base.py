@@ -88,10 +88,14 @@ BROADCASTING: list[Rule] = []
 """Rules for all ops that broadcast, tried after their own."""
 
 
+def rules_of_kind(kind: type[TensorOp]) -> list[Rule]:
+    """The rules for ops of a class, in the order they are tried."""
+    return [*RULES.get(kind, ()), *(BROADCASTING if kind.broadcasts else ())]
+
+
 def rules_of(op: TensorOp) -> list[Rule]:
     """The rules to try for an op, in this order."""
-    kind = type(op)
-    rules = [*RULES.get(kind, ()), *(BROADCASTING if kind.broadcasts else ())]
+    rules = rules_of_kind(type(op))
     if any(value.type.is_integer for value in (*op.operands[:1], *op.results)):
         return [rule for rule in rules if rule in FOR_INTEGERS]
     return rules

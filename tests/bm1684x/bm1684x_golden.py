@@ -10,13 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler.bmodel import load
-from bmcompiler.bmodel.bm168x import Bm168xStage, CommandGroup, TpuSubnet
+from bmcompiler.bmodel.bm168x import Bm168xModel, Bm168xStage, CommandGroup, read
 from bmcompiler.instructions.order import Engine
 
 DATA = Path(__file__).parents[1] / "data"
 UNITS = {"gdma": Engine.GDMA, "cube": Engine.TIU, "vector": Engine.TIU}
-PROGRAMS = sorted(path.stem for path in (DATA / "bm1684x_programs").glob("*.bmodel"))
+PROGRAMS = sorted(path.stem for path in (DATA / "bm1684x_programs").glob("*.npz"))
 
 
 class Case(NamedTuple):
@@ -63,17 +62,17 @@ def all_cases() -> list[Case]:
 
 
 @cache
+def model(name: str) -> Bm168xModel:
+    """A program of the vendor's compiler."""
+    with np.load(DATA / "bm1684x_models.npz") as files:
+        return read(memoryview(files[name].tobytes()), name)
+
+
+@cache
 def program(name: str) -> tuple[Bm168xStage, list[CommandGroup]]:
-    """The only stage of a program, and its command groups as they are in the file."""
-    model = load(DATA / "bm1684x_programs" / f"{name}.bmodel")
-    ((_, stage),) = model.all_stages()
-    groups = [
-        CommandGroup(bytes(group["binary_bdc"]), bytes(group["binary_gdma"]))
-        for subnet in stage.subnets
-        if isinstance(subnet, TpuSubnet)
-        for group in subnet.source["cmd_group"]
-    ]
-    return stage, groups
+    """The only stage of a program, and its command groups."""
+    ((_, stage),) = model(name).all_stages()
+    return stage, stage.groups
 
 
 def streams(unit_or_group: Case | CommandGroup) -> CommandGroup:

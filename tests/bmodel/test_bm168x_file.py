@@ -192,7 +192,7 @@ def test_files_of_two_chips_are_not_combined(model: Bm168xModel) -> None:
         ({"inputs": []}, "has no input"),
         ({"subnets": []}, "has no commands"),
         ({"subnets": [TpuSubnet([], [], [], 0, [4])]}, "do not all exist"),
-        ({"subnets": [TpuSubnet([CommandGroup(bytes(100), b"")], [], [])]}, "each takes 128"),
+        ({"subnets": [TpuSubnet([CommandGroup(bytes(100), b"")], [], [])]}, "in steps of 128"),
         ({"subnets": [TpuSubnet([], [], [], dynamic=True, ir_length=5)]}, "has its code at bytes 0 to 5 of 0"),
         ({"outputs": [Bm168xTensor("y", "int2", (1, 4), CTX)]}, "unknown element type"),
         ({"outputs": [Bm168xTensor("y", "int8", (1, 4), CTX, scale=-1.0)]}, "impossible scale"),

@@ -87,6 +87,20 @@ def test_inline_weights_of_older_files_are_read(tmp_path: Path) -> None:
     assert [bytes(data) for data in load(tmp_path / "new").weight_sets] == [b"weights!"]
 
 
+def test_files_without_a_length_have_their_weights_in_the_message(tmp_path: Path) -> None:
+    message = small_message()
+    message.weight.append(b"weights!")
+    (tmp_path / "m").write_bytes(b"\xff\xaa\x55\xff" + message.SerializeToString())
+    loaded = load(tmp_path / "m")
+    assert isinstance(loaded, Bm1880Model)
+    assert (loaded.commands[0].cmdbuf, loaded.weight_sets) == (b"1234", (b"weights!",))
+    save(loaded, tmp_path / "new")
+    assert load(tmp_path / "new") == loaded
+    (tmp_path / "cut").write_bytes((tmp_path / "m").read_bytes()[:-3])
+    with pytest.raises(FileFormatError, match="cannot be decoded"):
+        load(tmp_path / "cut")
+
+
 def test_weights_are_views_of_the_mapped_file(model: Bm1880Model, tmp_path: Path) -> None:
     save(model, tmp_path / "m")
     loaded = load(tmp_path / "m")

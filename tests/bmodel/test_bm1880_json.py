@@ -72,6 +72,18 @@ def test_it_reads_as_the_same_model(tmp_path: Path) -> None:
     assert bytes(model.weights[0]) == bytes(range(16))
 
 
+def test_a_variety_may_have_weights_of_its_own(tmp_path: Path) -> None:
+    """Ignored, commands beyond the first compute with wrong weights."""
+    header = changed(*VARIETY, value=HEADER["backends"][0]["varieties"][0])
+    own = {**HEADER["backends"][0]["varieties"][0], "weight": ["4", "8"], "shape": ["1", "3", "4", "2"]}
+    header["backends"][0]["varieties"].append(own)
+    save(load(write(tmp_path / "m", header)), tmp_path / "new")
+    for model in (load(tmp_path / "m"), load(tmp_path / "new")):
+        assert isinstance(model, Bm1880Model)
+        found = [bytes(model.weights[command.weight_index]) for command in model.commands]
+        assert found == [bytes(range(16)), bytes(range(4, 12))]
+
+
 def test_saving_writes_the_current_container(tmp_path: Path) -> None:
     old = load(write(tmp_path / "m", HEADER))
     save(old, tmp_path / "new")

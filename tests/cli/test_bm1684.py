@@ -44,12 +44,12 @@ def test_the_summary_counts_commands_and_bytes(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     net = (folder / "net.onnx", "--target", "bm1684", "--quantize", "f32", "-o", tmp_path / "net.bmodel")
-    assert command("compile", *net) == 0
+    assert command("compile", *net, "--layers") == 0
     totals = dict(line.split("  ", 1) for line in capsys.readouterr().out.splitlines() if "  " in line)
     _, groups = stage_of(folder / "net.bmodel")
     for name, at in (("TIU commands", 0), ("GDMA commands", 1)):
         assert totals[name].strip() == str(sum(len(group[at]) // 128 for group in groups))
-    assert totals["weight memory"].endswith(" bytes")
+    assert int(totals["weight memory"].replace(",", "")) > 0
 
 
 def test_the_report_has_rows_totals_and_the_timing_model(folder: Path) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from nets import Net, assert_close
 
-from bmcompiler.interpreter import run_module
+from bmcompiler.interpreter import run_function, run_module
 from bmcompiler.ir import Module
 from bmcompiler.numeric import arith
 from bmcompiler.passmanager import PassContext, run_pipeline
@@ -64,6 +64,29 @@ def test_channels_of_any_range_and_dead_ones_survive_8_bits(scheme: str) -> None
         )
         errors[first] = float(np.linalg.norm(outputs(module) - want) / np.linalg.norm(want))
     assert errors["equalize,"] < 0.06 and errors[""] > 0.2
+
+
+def test_factors_of_a_normalisation_move_into_the_layers_that_read_it() -> None:
+    """Channels that a norm makes much larger than others (outliers of transformers) are like them behind the pass."""
+
+    def peaks(module: Module) -> np.ndarray:
+        seen: list[np.ndarray] = []
+        norm = next(op for op in module.main.ops if op.short_name == "layer_norm")
+        for k in range(8):
+            fed = {"data": DATA["data"][k : k + 1]}
+            run_function(module, module.main, fed, lambda v, a: seen.append(a) if v is norm.results[0] else None)
+        return np.abs(np.concatenate(seen)).max(axis=0)
+
+    n = Net(3)
+    rows = n.reshape(n.input(1, 3, 8, 8), shape=(12, 16))
+    gains = np.where(np.arange(16) % 5 == 0, 12.0, 1.0)
+    normed = n.layer_norm(rows, n.constant(gains), n.w(16), axis=1)
+    again = n.reshape(normed, shape=(4, 3, 16))
+    module = n.done(n.add(n.matmul(normed, n.w(16, 8)), n.reshape(n.matmul(again, n.w(16, 8)), shape=(12, 8))))
+    before, spread_before = {"out0": outputs(module)}, np.ptp(np.log2(peaks(module)))
+    assert run_pipeline(module, "equalize", PassContext(data=DATA), verify_each=True)
+    assert_close({"out0": outputs(module)}, before)
+    assert np.ptp(np.log2(peaks(module))) < 0.75 * spread_before
 
 
 def test_weights_that_meet_zeros_alone_are_cut_to_the_range_of_the_others() -> None:

@@ -178,6 +178,20 @@ def test_layers_stay_in_float_where_integers_ruin_an_output() -> None:
     assert "its parts range from" in str(joined.attributes["quantize.float"])
 
 
+def test_sums_with_a_computed_mask_stay_in_float() -> None:
+    """Masks of attention are made from an input: 0 where it may look, the lowest float elsewhere."""
+    n = Net()
+    x = n.conv(n.input(1, 3, 8, 8), n.w(4, 3, 3, 3))
+    hidden = n.scale(n.relu(n.sign(x)), n.constant(np.full(4, -3e38)), axis=1)
+    small = n.add(x, n.constant(np.full((1, 4, 1, 1), 1e-5)))
+    module = n.done(n.softmax(n.add(x, hidden), axis=3), small)
+    quantize(module, ",max_cycles=1")
+    reasons = [str(op.attributes.get("quantize.float", "")) for op in module.main.ops]
+    assert "it adds a mask, whose scale would leave nothing of the rest" in reasons
+    assert "its results are as good as infinite" in reasons
+    assert sum("mask" in reason for reason in reasons) == 1, "a small constant is no mask"
+
+
 def test_rough_cycles_order_modes_and_precisions() -> None:
     costs = {}
     for mode in ("low", "high", "asymmetric"):

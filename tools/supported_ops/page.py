@@ -133,7 +133,7 @@ def _ops(targets: list[Any]) -> Iterator[str]:
     for name, cls in sorted(load_all().items()):
         if name in ("weight", "call") or not cls.__module__.startswith("bmcompiler."):
             continue
-        rules = ", ".join(rule.__name__ for rule in legalize_rules.rules_of(cls))
+        rules = ", ".join(rule.__name__ for rule in legalize_rules.rules_of_kind(cls))
         kernels = [_kernel_name(target, cls) for target in targets]
         yield _row((name, "yes" if RULES.of(cls) else "-", rules or "-", *kernels))
 

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from bmcompiler.backends.bm1684.build import Build
 from bmcompiler.backends.bm1684.chip import CHIP, aligned_strides, local_address
-from bmcompiler.backends.bm1684.cycles import CYCLES, run_of
+from bmcompiler.backends.bm1684.cycles import CYCLES
 from bmcompiler.backends.bm1684.instructions import words
 from bmcompiler.backends.bm1684.instructions.transfers import Side, fill, in_lane, transfer
 from bmcompiler.backends.bm1684.isa import Direction, Eu
@@ -22,6 +22,7 @@ from bmcompiler.backends.lanes.facts import Shape, Strides
 from bmcompiler.backends.lanes.kernels.base import dims4, is_activation, item_bytes
 from bmcompiler.backends.lanes.kernels.moves import CopyKernel
 from bmcompiler.backends.lanes.operands import Immediate, Words
+from bmcompiler.backends.lanes.runs import run_of
 from bmcompiler.codegen.band_rows import BandOp, Cut, RowMove, band_pieces, gaps, moves, source_cut, target_cut
 from bmcompiler.codegen.build import dense_strides as global_strides
 from bmcompiler.codegen.pieces import Fill, Piece

@@ -28,6 +28,11 @@ def binary(operation: Ar, shape: Dims, result: Operand, a: Operand, b: Operand) 
     return _ar(operation, shape, result, (a, b))
 
 
+def shift(operation: Ar, shape: Dims, result: Operand, a: Operand, places: Operand, rounding: Rounding) -> Command:
+    """Result = a << places, of negative places a >> -places with rounding; SHIFT_LOGICAL sees unsigned integers."""
+    return _ar(operation, shape, result, (a, places), opd2_n_str=rounding)
+
+
 def divide(shape: Dims, result: Operand, a: Operand, b: Operand, iterations: int = 3) -> Command:
     """result = a / b in fp32, by so many (1 to 4) steps towards the reciprocal root of b (bm1684x-vector.md 4.1)."""
     a, b = a._replace(signed=False), b._replace(signed=False)

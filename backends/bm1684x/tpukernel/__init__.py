@@ -26,6 +26,7 @@ from bmcompiler.backends.bm1684x.tpukernel.allocator import LocalMemory
 from bmcompiler.backends.bm1684x.tpukernel.functions import FUNCTIONS, LibraryFunction
 from bmcompiler.backends.bm1684x.tpukernel.kernel import Kernel, Program, kernel, program_of
 from bmcompiler.backends.bm1684x.tpukernel.local import aligned, compact, line_aligned
+from bmcompiler.backends.bm1684x.tpukernel.model import Placed, model_of
 from bmcompiler.backends.bm1684x.tpukernel.recorder import Recorder, Release, recording
 from bmcompiler.backends.bm1684x.tpukernel.table import TABLE
 from bmcompiler.backends.bm1684x.tpukernel.types import (
@@ -62,6 +63,7 @@ __all__ = [
     "Kernel",
     "LibraryFunction",
     "LocalMemory",
+    "Placed",
     "Program",
     "Recorder",
     "Release",
@@ -72,6 +74,7 @@ __all__ = [
     "dim4",
     "kernel",
     "line_aligned",
+    "model_of",
     "padding_t",
     "program_of",
     "recording",

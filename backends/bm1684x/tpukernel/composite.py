@@ -41,7 +41,8 @@ def emitter(body: Body) -> Emit:
     def emit(k: Recorder, a: Arguments) -> None:
         names = [name.removesuffix("_addr") for name in vars(a) if name.endswith("_addr")]
         registers = {name: Register(name, getattr(a, f"{name}_addr")) for name in names if name not in _SERIES}
-        body(Steps(k, a.shape, a.get("dtype") or data_type_t.DT_FP32, list(registers.values())), Call(a, registers))
+        dtype = a.dtype if a.get("dtype") is not None else data_type_t.DT_FP32
+        body(Steps(k, a.shape, dtype, list(registers.values())), Call(a, registers))
 
     return emit
 

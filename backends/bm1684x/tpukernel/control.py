@@ -7,7 +7,7 @@ from typing import Any
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.tpukernel import local
 from bmcompiler.backends.bm1684x.tpukernel.recorder import Recorder
-from bmcompiler.backends.bm1684x.tpukernel.rows import Arguments, Emit, Function, Rule, in_group
+from bmcompiler.backends.bm1684x.tpukernel.rows import Arguments, Emit, Function, Known, Rule, in_group
 from bmcompiler.backends.bm1684x.tpukernel.rules import at_least, within
 from bmcompiler.backends.bm1684x.tpukernel.types import dim4
 
@@ -94,16 +94,16 @@ def _channels(k: Recorder, a: Arguments) -> int:
 CONTROL = in_group(
     "Kernel and synchronisation",
     Function("void tpu_initialize()", "ids of both engines begin again", _initialize),
-    Function("void tpu_poll()", "the end of a kernel: both engines are done", _nothing),
     Function("void tpu_parallel_start()", "from here on the engines do not wait for each other", _start),
     Function("void tpu_parallel_end()", "from here on they do", _end),
-    Function("bool tpu_is_parallel_state()", "whether they do not", _is_parallel),
-    Function("void tpu_hau_poll()", "wait for the sort engine", _nothing),
-    Function(f"void tpu_flush_cache({_CACHED})", "nothing: the simulator has no cache", _nothing),
-    Function(f"void tpu_invalidate_cache({_CACHED})", "nothing: the simulator has no cache", _nothing),
 )
 CORES = in_group(
     "Kernel and synchronisation",
+    Function("void tpu_poll()", "the end of a kernel: both engines are done", _nothing),
+    Function("bool tpu_is_parallel_state()", "whether the engines run without waiting for each other", _is_parallel),
+    Function("void tpu_hau_poll()", "wait for the sort engine", _nothing),
+    Function(f"void tpu_flush_cache({_CACHED})", "nothing: the simulator has no cache", _nothing),
+    Function(f"void tpu_invalidate_cache({_CACHED})", "nothing: the simulator has no cache", _nothing),
     Function("void tpu_poll_descriptor()", "tpu_poll", _nothing),
     Function("int tpu_core_index()", "0", _value(0)),
     Function("int tpu_core_num()", "1", _value(1)),
@@ -111,7 +111,7 @@ CORES = in_group(
     Function("int tpu_workitem_num()", "1", _value(1)),
     Function("int tpu_group_num()", "1", _value(1)),
     Function("int tpu_group_index()", "0", _value(0)),
-    source="documented",
+    source=Known.DESCRIBED,
 )
 CHIP_FACTS = in_group(
     "The chip, types and layouts",

@@ -9,7 +9,7 @@ from bmcompiler.backends.bm1684x.instructions import arithmetic
 from bmcompiler.backends.bm1684x.instructions.operands import Operand, constant
 from bmcompiler.backends.bm1684x.tpukernel.local import tensor
 from bmcompiler.backends.bm1684x.tpukernel.recorder import Recorder
-from bmcompiler.backends.bm1684x.tpukernel.rows import Arguments, Emit, Function, Rule, in_group
+from bmcompiler.backends.bm1684x.tpukernel.rows import Arguments, Emit, Function, Known, Rule, in_group
 from bmcompiler.backends.bm1684x.tpukernel.rules import ROUNDS, computed, floats, integers, same_lane, single, within
 from bmcompiler.backends.bm1684x.tpukernel.types import data_type_t, fp32_bits
 
@@ -139,6 +139,7 @@ _CONVERTS = Rule(
     lambda a: {a.dst_dtype, a.src_dtype} != _HALVES,
 )
 _ITERATIONS = within("num_iter", 1, 4)
+_SHIFTS = within("shift", -63, 31)
 
 
 def _fp(name: str, form: str, formula: str, emit: Emit, *rules: Rule) -> Function:
@@ -151,7 +152,7 @@ def _any(name: str, form: str, formula: str, emit: Emit, *rules: Rule) -> Functi
 
 def _int(name: str, form: str, formula: str, emit: Emit, sign: Rule) -> Function:
     more, types = (_INT_TWO, _OF_TWO) if form is TWO else (_INT_C, _OF_C)
-    return Function(f"void tpu_bdc_{name}({form}{more})", formula, emit, (types, sign))
+    return Function(f"void tpu_bdc_{name}({form}{more})", formula, emit, (types, sign, _SHIFTS))
 
 
 def _fp32(name: str, form: str, formula: str, emit: Emit, *rules: Rule) -> Function:
@@ -179,7 +180,7 @@ FLOATS = in_group(
 DERIVED_FLOATS = in_group(
     "Arithmetic on floats",
     _fp("fp_diff_abs", TWO, "abs(src0 - src1)", _two(Ar.ABS_DIFFERENCE, True)),
-    source="derived",
+    source=Known.DERIVED,
 )
 ANY = in_group(
     "Arithmetic on any type",
@@ -198,7 +199,7 @@ DERIVED_ANY = in_group(
     _any("xor", TWO, "src0 ^ src1", _two(Ar.XOR, True, _BITS)),
     _any("or_C", WITH_C, "src | C", _with_constant(Ar.OR, seen=_BITS)),
     _any("xor_C", WITH_C, "src ^ C", _with_constant(Ar.XOR, seen=_BITS)),
-    source="derived",
+    source=Known.DERIVED,
 )
 INTEGERS = in_group(
     "Arithmetic on integers",
@@ -212,7 +213,7 @@ DERIVED_INTEGERS = in_group(
     "Arithmetic on integers",
     _int("int_add", TWO, "(src0 + src1) shifted", _integer_two(Ar.ADD), _SIGN_FOLLOWS),
     _int("int_sub", TWO, "(src0 - src1) shifted", _integer_two(Ar.SUB), _SIGNED),
-    source="derived",
+    source=Known.DERIVED,
 )
 MOVED = in_group(
     "Copies, constants and conversion in local memory",

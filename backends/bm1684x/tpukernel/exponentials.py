@@ -19,7 +19,7 @@ from bmcompiler.backends.bm1684x.tpukernel.composite import (
     row,
 )
 from bmcompiler.backends.bm1684x.tpukernel.recorder import Recorder
-from bmcompiler.backends.bm1684x.tpukernel.rows import Arguments, Rule, in_group
+from bmcompiler.backends.bm1684x.tpukernel.rows import Arguments, Known, Rule, in_group
 from bmcompiler.backends.bm1684x.tpukernel.rules import floats
 from bmcompiler.backends.bm1684x.tpukernel.seed import in_lane_of, row_of_lanes
 from bmcompiler.backends.bm1684x.tpukernel.steps import Register, Steps
@@ -121,11 +121,15 @@ ROWS = (
     *in_group(
         "Exponential and logarithm",
         row(prototype("fp_exp", "work0", "work1", "coeff", end=DTYPE), "e^src", exp, _HALF),
+    ),
+    *in_group(
+        "Exponential and logarithm",
         row(prototype("fp_log", "work", "coeff", end=DTYPE), "ln(src); log(0) of 16 bits is finite", _log, _HALF),
+        source=Known.DESCRIBED,
     ),
     *in_group(
         "Exponential and logarithm",
         emitting(prototype("fp32_exp_by_table", *BY_EXP), "e^src by the table of powers, which is read", _exp_by_table),
-        source="own",
+        source=Known.OWN,
     ),
 )

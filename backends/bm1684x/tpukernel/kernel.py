@@ -52,7 +52,7 @@ class Kernel:
 
     def __init__(self, function: Callable[..., Any], release: Release | str) -> None:
         functools.update_wrapper(self, function)
-        self.name = function.__name__
+        self.name = getattr(function, "__name__", "kernel")
         self._function, self._release = function, release
 
     def __repr__(self) -> str:

@@ -10,7 +10,7 @@ from bmcompiler.backends.bm1684x.instructions.operands import Operand, constant
 from bmcompiler.backends.bm1684x.instructions.special import Window
 from bmcompiler.backends.bm1684x.tpukernel.local import aligned, compact, lane_of, line_aligned, place, tensor
 from bmcompiler.backends.bm1684x.tpukernel.recorder import Recorder
-from bmcompiler.backends.bm1684x.tpukernel.rows import Arguments, Emit, Function, Rule, in_group
+from bmcompiler.backends.bm1684x.tpukernel.rows import Arguments, Emit, Function, Known, Rule, in_group
 from bmcompiler.backends.bm1684x.tpukernel.rules import (
     at_least,
     computed,
@@ -23,6 +23,7 @@ from bmcompiler.backends.bm1684x.tpukernel.rules import (
 )
 from bmcompiler.backends.bm1684x.tpukernel.seed import load
 from bmcompiler.backends.bm1684x.tpukernel.types import data_type_t, dim4
+from bmcompiler.errors import UsageError
 
 _MOVE = "local_addr_t dst_addr, local_addr_t src_addr, const dim4 *shape, data_type_t dtype"
 _STEPS, _PADS = (1, 15), (0, 15)
@@ -54,12 +55,21 @@ def _transpose(operation: Trans) -> Emit:
     return emit
 
 
+def _check_static(a: Arguments) -> None:
+    """The elements are whole and lie in static memory."""
+    if a.static_addr % a.dtype.size or a.static_addr + a.len * a.dtype.size > CHIP.static_size:
+        size = f"{a.len} elements of {a.dtype.size} bytes"
+        raise UsageError(f"{size} at 0x{a.static_addr:x} do not lie in static memory, or are not aligned")
+
+
 def _from_static(k: Recorder, a: Arguments) -> None:
+    _check_static(a)
     place("dst", a.dst_addr, dim4(1, a.npu_num, 1, a.len), a.dtype)
     k.add(special.static_broadcast(a.dst_addr, a.static_addr, a.npu_num, a.len, a.dtype.precision))
 
 
 def _distribute_static(k: Recorder, a: Arguments) -> None:
+    _check_static(a)
     place("dst", a.dst_addr, dim4(1, a.len, 1, 1), a.dtype, layout=compact)
     k.add(special.static_distribute(a.dst_addr, a.static_addr, a.len, a.dtype.precision))
 
@@ -212,7 +222,12 @@ LANES = in_group(
         _transpose(Trans.WC),
         (computed("dtype"), lane_zero("dst"), different("dst", "src")),
     ),
-    *(_loader(name) for name in _TABLES),
+    _loader("exp"),
+)
+LOADERS = in_group(
+    "Between lanes, and from static memory",
+    *(_loader(name) for name in _TABLES if name != "exp"),
+    source=Known.DESCRIBED,
 )
 DERIVED_LANES = in_group(
     "Between lanes, and from static memory",
@@ -229,7 +244,7 @@ DERIVED_LANES = in_group(
         _distribute_static,
         (computed("dtype"), within("len", 1, CHIP.lanes)),
     ),
-    source="derived",
+    source=Known.DERIVED,
 )
 OTHERS = in_group(
     "By index, exponents",
@@ -280,7 +295,7 @@ LINEAR = in_group(
         _linear(Lin.SQUARE_DIFFERENCE, "bias"),
         (floats("dtype"), same_lane("dst", "src", "bias")),
     ),
-    source="derived",
+    source=Known.DERIVED,
 )
 POOLING = in_group(
     "Pooling",
@@ -304,4 +319,4 @@ POOLING = in_group(
         (integers("output_dtype", "input_dtype"), _BYTES, _ALIKE, within("rshift", 0, 31), *_WINDOWS),
     ),
 )
-ROWS = (*LANES, *DERIVED_LANES, *OTHERS, *LINEAR, *POOLING)
+ROWS = (*LANES, *LOADERS, *DERIVED_LANES, *OTHERS, *LINEAR, *POOLING)

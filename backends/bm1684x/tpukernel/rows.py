@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +66,16 @@ class Rule:
     note: str = ""
 
 
+class Known(str, Enum):
+    """Where the behaviour of a function is known from."""
+
+    REFERENCE = "reference"  # notes of the reference, and recorded commands
+    RECORDED = "recorded"  # commands, or values, that the vendor's library gave
+    DESCRIBED = "described"  # the hardware facts describe what the vendor's library does
+    DERIVED = "derived"  # the form of recorded functions, with another operation or direction
+    OWN = "own"  # no function of the vendor's library
+
+
 Emit = Callable[["Recorder", Arguments], Any]
 
 
@@ -84,7 +95,7 @@ class Function:
     emit: Emit
     rules: tuple[Rule, ...] = ()
     group: str = ""
-    source: str = "recorded"
+    source: Known = Known.RECORDED
     shape_note: str = ""
 
     @cached_property
@@ -121,7 +132,7 @@ def _parameter(text: str) -> Parameter:
     return Parameter(found["type"].strip(), found["name"])
 
 
-def in_group(group: str, *rows: Function, source: str = "recorded") -> tuple[Function, ...]:
+def in_group(group: str, *rows: Function, source: Known = Known.RECORDED) -> tuple[Function, ...]:
     """The rows under one heading of the manual."""
-    named = (row if row.source != "recorded" else replace(row, source=source) for row in rows)
+    named = (row if row.source is not Known.RECORDED else replace(row, source=source) for row in rows)
     return tuple(replace(row, group=group) for row in named)

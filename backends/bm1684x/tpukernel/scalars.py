@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 from bmcompiler.backends.bm1684x.tpukernel.recorder import Recorder
-from bmcompiler.backends.bm1684x.tpukernel.rows import Arguments, Function, Rule, in_group
+from bmcompiler.backends.bm1684x.tpukernel.rows import Arguments, Function, Known, Rule, in_group
 from bmcompiler.backends.bm1684x.tpukernel.rules import computed, floats, integers
 from bmcompiler.backends.bm1684x.tpukernel.types import data_type_t, rounding_mode_t, scalar_t
 
@@ -128,7 +128,7 @@ _OVER_FP32 = Rule(
     "DT_FP16 and DT_BFP16 are not converted into each other; go by way of DT_FP32",
     lambda a: {a.dst_dtype, a.src_dtype} != _HALVES,
 )
-ROWS = in_group(
+RECORDED = in_group(
     "Scalars",
     Function(
         f"scalar_t tpu_cast({_MODE})",
@@ -148,6 +148,9 @@ ROWS = in_group(
         _cast,
         (integers("dst_dtype"), floats("src_dtype"), _ROUNDS),
     ),
+)
+DESCRIBED = in_group(
+    "Scalars",
     Function(
         f"scalar_t tpu_int_to_fp_cast({_MODE})",
         "an integer as a float",
@@ -160,4 +163,6 @@ ROWS = in_group(
         _cast,
         (integers("dst_dtype", "src_dtype"),),
     ),
+    source=Known.DESCRIBED,
 )
+ROWS = (*RECORDED, *DESCRIBED)

@@ -12,7 +12,7 @@ from bmcompiler.backends.bm1684x.instructions.operands import Operand, constant
 from bmcompiler.backends.bm1684x.static_tables import StaticTable
 from bmcompiler.backends.bm1684x.tpukernel.local import compact, lane_of, place, tensor
 from bmcompiler.backends.bm1684x.tpukernel.recorder import Recorder, Release
-from bmcompiler.backends.bm1684x.tpukernel.rows import Arguments, Function, Rule, in_group
+from bmcompiler.backends.bm1684x.tpukernel.rows import Arguments, Function, Known, Rule, in_group
 from bmcompiler.backends.bm1684x.tpukernel.rules import at_least, computed, floats, lane_zero, same_lane, within
 from bmcompiler.backends.bm1684x.tpukernel.types import data_type_t, dim4
 from bmcompiler.chip import align_up
@@ -290,5 +290,5 @@ ROWS = in_group(
         ),
     ),
     *(_loader(name) for name in _LOADED),
-    source="reference",
+    source=Known.REFERENCE,
 )

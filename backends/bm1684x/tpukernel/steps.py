@@ -153,7 +153,7 @@ class Steps:
         self._recorder.add(arithmetic.binary(operation, self.shape, self._write(to, dtype), *sources))
 
     def _read(self, source: Source, dtype: data_type_t | None = None) -> Operand:
-        dtype = dtype or self.dtype
+        dtype = self.dtype if dtype is None else dtype
         if isinstance(source, Register):
             writer = self._written.get(source.address, source.name)
             if writer != source.name:
@@ -164,7 +164,7 @@ class Steps:
 
     def _write(self, to: Register, dtype: data_type_t | None = None) -> Operand:
         self._written[to.address] = to.name
-        dtype = dtype or self.dtype
+        dtype = self.dtype if dtype is None else dtype
         return Operand(to.address, dtype.precision, dtype.signed)
 
 

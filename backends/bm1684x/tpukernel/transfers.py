@@ -8,7 +8,7 @@ from bmcompiler.backends.bm1684x.instructions import transfers
 from bmcompiler.backends.bm1684x.instructions.transfers import Rows, Side, in_window
 from bmcompiler.backends.bm1684x.tpukernel.local import aligned, continuous, elements_at_once, lane_of
 from bmcompiler.backends.bm1684x.tpukernel.recorder import Recorder
-from bmcompiler.backends.bm1684x.tpukernel.rows import Arguments, Emit, Function, Rule, in_group
+from bmcompiler.backends.bm1684x.tpukernel.rows import Arguments, Emit, Function, Known, Rule, in_group
 from bmcompiler.backends.bm1684x.tpukernel.rules import at_least, computed
 from bmcompiler.backends.bm1684x.tpukernel.types import data_type_t, dim4
 from bmcompiler.chip import align_up
@@ -28,6 +28,8 @@ def _side(a: Arguments, name: str, kind: str, shape: dim4, dtype: data_type_t) -
     address: int = getattr(a, f"{name}_addr")
     if address % dtype.size:
         raise UsageError(f"{name} must begin at a multiple of {dtype.size} bytes, got 0x{address:x}")
+    if (kind == "L") != (address < CHIP.lmem_total):
+        raise UsageError(f"{name}, 0x{address:x}, is {'no' if kind == 'L' else 'a'} local address")
     strides: dim4 | None = a.get(f"{name}_stride")
     if kind == "S":
         return Side(address, shape, strides or continuous(shape))
@@ -236,6 +238,6 @@ DERIVED = in_group(
     _cw("L2L"),
     *(_rows_by_index(Move.GATHER, way) for way in ("L2S", "L2L")),
     *(_rows_by_index(Move.SCATTER, way) for way in ("S2S", "S2L", "L2L")),
-    source="derived",
+    source=Known.DERIVED,
 )
 ROWS = (*RECORDED, *DERIVED)

@@ -14,7 +14,7 @@ from bmcompiler.backends.bm1684x.tpukernel.composite import (
     row,
 )
 from bmcompiler.backends.bm1684x.tpukernel.exponentials import exp
-from bmcompiler.backends.bm1684x.tpukernel.rows import in_group
+from bmcompiler.backends.bm1684x.tpukernel.rows import Known, in_group
 from bmcompiler.backends.bm1684x.tpukernel.rules import floats
 from bmcompiler.backends.bm1684x.tpukernel.steps import Bits, Steps
 from bmcompiler.backends.bm1684x.tpukernel.types import data_type_t
@@ -134,7 +134,7 @@ def _arctanh(s: Steps, c: Call) -> None:
 
 _HALF = floats("dtype")
 
-ROWS = in_group(
+FP32_ROWS = in_group(
     "Trigonometric and hyperbolic functions",
     by_series("sin", "sin(src)", _sin),
     by_series("cos", "cos(src)", _cos),
@@ -148,6 +148,11 @@ ROWS = in_group(
     by_series("arcsinh", "arsinh(src)", _arc_hyperbolic("add")),
     by_series("arccosh", "arcosh(src)", _arc_hyperbolic("sub")),
     by_series("arctanh", "artanh(src)", _arctanh),
+)
+HALF_ROWS = in_group(
+    "Trigonometric and hyperbolic functions",
     row(prototype("fp_sin", "work", "coeff", end=DTYPE), "sin(src)", _sin, _HALF),
     row(prototype("fp_cos", "work", "coeff", end=DTYPE), "cos(src)", _cos, _HALF),
+    source=Known.DESCRIBED,
 )
+ROWS = (*FP32_ROWS, *HALF_ROWS)

@@ -25,6 +25,8 @@ Progress = Callable[[Iterable[Any], str, int], Iterator[Any]]
 ERROR, WORTH = 0.02, 1.25
 """Relative error of an output group that is aimed at unless told otherwise, while it costs at most WORTH times the
 cycles of the cheapest assignment."""
+COARSE, DEAR = 0.1, 1.5
+"""Relative error of an output group that is worth DEAR times the cycles of the cheapest, if that gets rid of it."""
 RUIN, MENDED = 0.75, 0.5
 """Relative error of an output group above which cycles do not matter, and below which it is brought then."""
 _PRODUCTS = 100 << 30
@@ -56,13 +58,15 @@ class Ways:
 
     rules: of the scheme. modes: the forms of an integer layer, the first one where nothing can be measured.
     float_cycles: of an op that stays in float. worth: how many times the cycles of the cheapest assignment an exact one
-    may take by default. steep: whether exp and the like are better float.
+    may take by default; dear: one that rids the net of a coarse error. steep: whether exp and the like are better in
+    float.
     """
 
     rules: Rules
     modes: Sequence[str]
     float_cycles: Callable[[Operation, Target | None], int] = cycles
     worth: float = WORTH
+    dear: float = DEAR
     steep: bool = True
 
 
@@ -88,7 +92,7 @@ class Chooser:
        it is worse than expected, the bounds of the next are narrower by as much.
 
     The bounds are `Aim`. By default they are ERROR while cycles stay below WORTH times those of the cheapest
-    assignment, and RUIN at any cost.
+    assignment, COARSE while they stay below DEAR times and it is reached, and RUIN at any cost.
     """
 
     def __init__(
@@ -192,6 +196,10 @@ class Chooser:
         if aim.cycles is not None:
             return self._aimed(problem, start, first, 1e-4, aim.cycles * least, in_float)
         chosen, found = self._aimed(problem, start, first, ERROR, self.ways.worth * least, in_float)
+        if sqrt(found.max(initial=0.0)) > COARSE:
+            finer = self._aimed(problem, chosen, found, COARSE, self.ways.dear * least, in_float)
+            if sqrt(finer[1].max(initial=0.0)) <= COARSE * _MARGIN:
+                return finer
         if sqrt(found.max(initial=0.0)) > RUIN:
             chosen, found = self._aimed(problem, chosen, found, MENDED, float("inf"), in_float)
         return chosen, found

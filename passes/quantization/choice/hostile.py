@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from bmcompiler.ir import Function, Operation, Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.elementwise import Mul
+from bmcompiler.ops.elementwise import Add, Mul, Sub
 from bmcompiler.passes.quantization.base import is_constant
 
 _APART = 16.0
 """Parts of a concatenation whose ranges differ by more keep scales of their own."""
 _MASK = 1e4
-"""A constant that is so many times larger than what it is added to is a mask."""
+"""What is so many times larger than what it is added to is a mask."""
+_ENDLESS = 1e30
 
 
 def hostile(
@@ -26,7 +27,8 @@ def hostile(
 
     1. concat of parts of very different range: one scale would leave the small ones a few steps. In float each part
        keeps its own until it is joined.
-    2. add or sub of a mask (-1e9 where attention may not look): it would take all of the scale.
+    2. add or sub of a mask (-1e9 where attention may not look), constant or computed: it would take all of the scale;
+       and what computes numbers so large that they are infinite a step further.
     3. `steep`: exp, log, powers and roots, and x * x.
     """
     found: dict[Operation, str] = {}
@@ -39,10 +41,10 @@ def hostile(
             found[op] = (
                 f"its parts range from {min(ranges):.3g} to {max(ranges):.3g}: one scale would ruin the small ones"
             )
-        elif op.short_name in ("add", "sub") and any(
-            _is_mask(constant(v), ranges) for v in op.operands if is_constant(v)
-        ):
+        elif isinstance(op, (Add, Sub)) and max(*ranges, *_peaks(op, constant)) > _MASK * min(ranges):
             found[op] = "it adds a mask, whose scale would leave nothing of the rest"
+        elif thresholds.get(op.results[0], 0.0) > _ENDLESS:
+            found[op] = "its results are as good as infinite"
         elif steep and isinstance(op, TensorOp) and (op.steep or _squares(op)):
             found[op] = f"8 bits do not hold the range of '{op.short_name}'"
     return found
@@ -52,5 +54,6 @@ def _squares(op: TensorOp) -> bool:
     return isinstance(op, Mul) and op.operands[0] is op.operands[1]
 
 
-def _is_mask(array: NDArray[Any], ranges: list[float]) -> bool:
-    return float(np.abs(array).max(initial=0.0)) > _MASK * max(ranges)
+def _peaks(op: Operation, constant: Callable[[Value], NDArray[Any]]) -> list[float]:
+    """The largest magnitude of each constant that an op reads, and 0."""
+    return [0.0, *(float(np.abs(constant(value)).max(initial=0.0)) for value in op.operands if is_constant(value))]

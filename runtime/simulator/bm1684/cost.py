@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.chip import CHIP
-from bmcompiler.backends.bm1684.cycles import PIXELS, Count, CycleTable, run_of
+from bmcompiler.backends.bm1684.cycles import PIXELS, Count, CycleTable
 from bmcompiler.backends.bm1684.isa import (
     FORMAT_BYTES,
     DataFormat,
@@ -24,13 +24,13 @@ from bmcompiler.backends.bm1684.isa import (
     Task,
 )
 from bmcompiler.backends.bm1684.timing_profile import PROFILE, TimingProfile
-from bmcompiler.bmodel.bm168x import Bm168xStage
+from bmcompiler.backends.lanes.runs import run_of
 from bmcompiler.errors import SimulatorError
 from bmcompiler.instructions.isa import Columns
 from bmcompiler.runtime.simulator.analysis import Costs
-from bmcompiler.runtime.simulator.bm1684.decoded import Decoded
+from bmcompiler.runtime.simulator.bm168x.decoded import DecodedStage, stage_memory
 from bmcompiler.runtime.simulator.timing import Ints
-from bmcompiler.runtime.simulator.traffic import NetMemory, Transfers, compulsory
+from bmcompiler.runtime.simulator.traffic import Transfers, compulsory
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -44,7 +44,7 @@ _KNOWN = (
 )
 
 
-def costs(decoded: Decoded, profile: TimingProfile = PROFILE) -> Costs:
+def costs(decoded: DecodedStage, profile: TimingProfile = PROFILE) -> Costs:
     """Costs of all records; those of the host cost nothing here. Raises SimulatorError for tasks of unknown cost."""
     cycles, macs, weights, loaded, stored = np.zeros((5, len(decoded)), np.int64)
     ideal = np.zeros(len(decoded))
@@ -59,19 +59,12 @@ def costs(decoded: Decoded, profile: TimingProfile = PROFILE) -> Costs:
     columns = np.zeros((2, len(decoded)), np.int64)
     columns[0, gdma], columns[1, gdma] = moved.source, moved.target
     transfers = Transfers(columns[0], weights + loaded, columns[1], stored, weights > 0)
-    return Costs(cycles, macs, ideal, weights, loaded, stored, *compulsory(transfers, _memory(decoded.stage)))
+    return Costs(cycles, macs, ideal, weights, loaded, stored, *compulsory(transfers, stage_memory(decoded.stage)))
 
 
 def cycles_of(engine: Engine, fields: Columns, profile: TimingProfile = PROFILE) -> Count:
     """Cycles of commands of one engine by their fields."""
     return (_tiu if engine is Engine.TIU else _gdma)(fields, CycleTable(profile)).cycles
-
-
-def _memory(stage: Bm168xStage) -> NetMemory:
-    inputs, outputs = (
-        tuple((tensor.address, tensor.size) for tensor in side) for side in (stage.inputs, stage.outputs)
-    )
-    return NetMemory(inputs, outputs, len(stage.coefficients))
 
 
 @dataclass(frozen=True)

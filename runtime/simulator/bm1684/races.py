@@ -15,7 +15,7 @@ from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.isa import Engine
 from bmcompiler.errors import SimulatorError
 from bmcompiler.instructions.isa import Columns
-from bmcompiler.runtime.simulator.bm1684.decoded import ENGINES, Decoded
+from bmcompiler.runtime.simulator.bm168x.decoded import ENGINES, DecodedStage
 from bmcompiler.runtime.simulator.bm1684.gdma import Relocation, Transfer, gdma_step
 from bmcompiler.runtime.simulator.bm1684.memory import Machine
 from bmcompiler.runtime.simulator.bm1684.operands import Operands
@@ -76,7 +76,7 @@ def _take(machine: Machine, name: str) -> None:
     machine.notes.write = name in _WRITTEN
 
 
-def accesses(decoded: Decoded) -> Accesses:
+def accesses(decoded: DecodedStage) -> Accesses:
     """What the commands of a stage read and write in memory that both engines reach.
 
     Raises:

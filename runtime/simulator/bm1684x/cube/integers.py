@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler.backends.bm1684x.codes import Precision, Rounding
+from bmcompiler.backends.bm1684x.codes import Precision
 from bmcompiler.errors import SimulatorError
 from bmcompiler.numeric.rounding import shift_right
 from bmcompiler.runtime.simulator.bm1684x.operands import Operands, dtype_of
@@ -16,7 +16,6 @@ from bmcompiler.runtime.simulator.bm1684x.vector.integers import saturated
 Integers = NDArray[Any]
 
 INTEGER_RESULTS = (Precision.INT8, Precision.INT16, Precision.INT32)
-_MODE_BITS, _DOWN_TOO = 7, 7  # mode 7 behaves as rounding down
 _MOST_SHIFT = 31
 
 
@@ -36,12 +35,6 @@ def signed_by(ops: Operands, *names: str) -> bool:
 def wrapped(sums: Integers, signed: bool) -> Integers:
     """Integers as a 32-bit accumulator holds them."""
     return sums.astype(np.int32 if signed else np.uint32, copy=False)
-
-
-def rounding_of(code: int) -> int:
-    """The rounding mode of the low three bits of a field."""
-    mode = code & _MODE_BITS
-    return Rounding.DOWN if mode == _DOWN_TOO else mode
 
 
 def shift_of(value: int) -> int:

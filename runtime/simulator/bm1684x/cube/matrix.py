@@ -16,12 +16,11 @@ from bmcompiler.runtime.simulator.bm1684x.cube.conv import HALF_TYPES, fast_prod
 from bmcompiler.runtime.simulator.bm1684x.cube.integers import (
     requantized,
     result_type,
-    rounding_of,
     signed_by,
     wrapped,
 )
 from bmcompiler.runtime.simulator.bm1684x.operands import FP32, HALVES, Operands, Reader, Result, dtype_of
-from bmcompiler.runtime.simulator.bm1684x.vector.integers import shifted
+from bmcompiler.runtime.simulator.bm1684x.vector.integers import rounding_of, shifted
 from bmcompiler.runtime.simulator.plan import Step
 
 _SHIFT_AT, _SHIFT_MASK = 8, 31

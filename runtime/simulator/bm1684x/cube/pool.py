@@ -14,13 +14,12 @@ from bmcompiler.runtime.simulator.bm1684x.cube.images import prepared
 from bmcompiler.runtime.simulator.bm1684x.cube.integers import (
     requantized,
     result_type,
-    rounding_of,
     shift_of,
     signed_by,
     wrapped,
 )
 from bmcompiler.runtime.simulator.bm1684x.operands import Operands, Reader, dtype_of
-from bmcompiler.runtime.simulator.bm1684x.vector.integers import saturated
+from bmcompiler.runtime.simulator.bm1684x.vector.integers import rounding_of, saturated
 from bmcompiler.runtime.simulator.bm1684x.vector.kinds import Kind
 from bmcompiler.runtime.simulator.plan import Step
 from bmcompiler.runtime.simulator.windows import window_of

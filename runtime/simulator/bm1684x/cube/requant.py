@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from bmcompiler.backends.bm1684x.codes import Precision, Requant
 from bmcompiler.errors import SimulatorError
 from bmcompiler.numeric.fp32 import add, multiply
-from bmcompiler.runtime.simulator.bm1684x.cube.integers import result_type, rounding_of
+from bmcompiler.runtime.simulator.bm1684x.cube.integers import result_type
 from bmcompiler.runtime.simulator.bm1684x.operands import FP32, Operands, Reader, StepMaker, dtype_of
 from bmcompiler.runtime.simulator.bm1684x.vector.convert import checked, convert
-from bmcompiler.runtime.simulator.bm1684x.vector.integers import saturated, shifted
+from bmcompiler.runtime.simulator.bm1684x.vector.integers import rounding_of, saturated, shifted
 from bmcompiler.runtime.simulator.bm1684x.vector.kinds import Kind
 from bmcompiler.runtime.simulator.plan import Step
 

@@ -94,7 +94,7 @@ def _shift(ops: Operands, unit: Ar) -> Made:
         if a.size == 1 or a.precision != result.precision:
             raise SimulatorError("rotations take int16 or int32 and give the same")
         return lambda: integers.rotated(x(), amount()), a.bits
-    mode, target = _mode(ops), result.bits
+    mode, target = integers.rounding_of(_mode(ops)), result.bits
     return lambda: integers.shifted(x().astype(np.int64), amount(), mode, target, saturating=False), target
 
 
@@ -111,7 +111,7 @@ def _multiply_add(ops: Operands) -> Step:
         raise SimulatorError("integer multiply-add takes bytes and accumulates in int16")
     if not ops.is_constant("opd2"):
         raise SimulatorError("the shifts of an integer multiply-add must be an immediate")
-    x, y, mode = _read(ops, "opd0", a.dtype), _read(ops, "opd1", b.dtype), _mode(ops)
+    x, y, mode = _read(ops, "opd0", a.dtype), _read(ops, "opd1", b.dtype), integers.rounding_of(_mode(ops))
     left, right = (int(value) for value in ops.constant("opd2", np.dtype(np.uint16)).reshape(1).view(np.uint8))
     if left > integers.MOST_LEFT or right > integers.MOST_RIGHT:
         raise SimulatorError("the shifts of an integer multiply-add must be 31 to the left and 63 to the right at most")

@@ -86,8 +86,9 @@ def _whole_of_same_type(x: Stored, precision: Precision, mode: int) -> Stored:
 def _to_integers(numbers: NDArray[np.float32], target: np.dtype[Any]) -> Stored:
     """Whole numbers, saturated; NaN becomes 0."""
     limits = np.iinfo(target)
-    inside = np.clip(numbers.astype(np.float64), limits.min, limits.max)
-    return np.where(np.isnan(inside), 0, inside).astype(target)
+    wide = numbers if target.itemsize < numbers.itemsize else numbers.astype(np.float64)  # limits must be exact
+    inside = np.clip(wide, wide.dtype.type(limits.min), wide.dtype.type(limits.max))
+    return np.where(np.isnan(inside), wide.dtype.type(0), inside).astype(target)
 
 
 def _from_integers(x: Stored, target: Kind, mode: int) -> Stored:
@@ -96,6 +97,8 @@ def _from_integers(x: Stored, target: Kind, mode: int) -> Stored:
     if x.dtype.itemsize < 4:
         numbers = x.astype(np.float32)
         return numbers if target.precision == Precision.FP32 else _TO_HALF[target.precision](numbers, mode)
+    if target.precision == Precision.FP32 and mode == Rounding.HALF_EVEN:
+        return x.astype(np.float32)
     numbers = _with_mantissa(x.astype(np.int64), _MANTISSA[target.precision], mode)
     if target.precision == Precision.FP32:
         return numbers

@@ -15,7 +15,7 @@ from bmcompiler.backends.bm1684x.codes import Ar, Precision
 from bmcompiler.errors import SimulatorError
 from bmcompiler.numeric import floats, fp32
 from bmcompiler.runtime.simulator.bm1684x.operands import dtype_of
-from bmcompiler.runtime.simulator.bm1684x.vector.integers import Shift, exact, high_product, shifted
+from bmcompiler.runtime.simulator.bm1684x.vector.integers import Shift, exact, high_product, rounding_of, shifted
 from bmcompiler.runtime.simulator.bm1684x.vector.kinds import Kind
 
 Stored = NDArray[Any]
@@ -48,7 +48,7 @@ def function_of(unit: Ar, a: Kind, b: Kind, result: Precision, mode: int, shift:
 
     Args:
         unit: the operation. a, b: kinds of the operands; `result`: precision of the result.
-        mode: rounding of integer operations; iterations - 1 of a division.
+        mode: code of the rounding of integer operations; iterations - 1 of a division.
         shift: gives the shift of integer sums and products; None: no shift.
     Raises SimulatorError for types that the chip has no such operation for.
     """
@@ -63,6 +63,7 @@ def function_of(unit: Ar, a: Kind, b: Kind, result: Precision, mode: int, shift:
             raise SimulatorError(f"operation {unit.name} does not exist for floats")
         _same("operands and result of float arithmetic", a.precision, b.precision, result)
         return _FLOAT[unit](a.floats)
+    mode = rounding_of(mode)
     if unit in _EXACT:
         return _exact(unit, a, b, result, mode, shift)
     if unit == Ar.MUL_HIGH:

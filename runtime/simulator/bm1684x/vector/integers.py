@@ -11,14 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.errors import SimulatorError
-from bmcompiler.numeric.rounding import shift_right
+from bmcompiler.numeric.rounding import Rounding, shift_right
 
 Integers = NDArray[Any]
 Shift = int | Integers
 
 MOST_LEFT, MOST_RIGHT = 31, 63
 """Shift amounts with a known result (bm1684x-vector.md 4.2)."""
+_MODE_BITS, _DOWN_TOO = 7, 7  # mode 7 behaves as rounding down (bm1684x-cube.md 4)
 _INT, _LONG, _UNSIGNED_LONG = np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.uint64)
+
+
+def rounding_of(code: int) -> int:
+    """The rounding mode of the low three bits of a field."""
+    mode = code & _MODE_BITS
+    return Rounding.DOWN if mode == _DOWN_TOO else mode
 
 
 def exact(operation: np.ufunc, a: Integers, b: Integers) -> Integers:

@@ -55,10 +55,8 @@ def series(x: NDArray[Any], coefficients: NDArray[Any], arithmetic: floats.Float
     bits = coefficients.view(f"u{coefficients.itemsize}")
     if (bits == bits[0]).all():
         return arithmetic.horner(x, coefficients[0])
-    out = np.empty_like(x)
-    for lane, own in enumerate(coefficients):
-        out[:, lane :: CHIP.lanes] = arithmetic.horner(x[:, lane :: CHIP.lanes], own)
-    return out
+    channels = coefficients[np.arange(x.shape[1]) % CHIP.lanes]
+    return arithmetic.horner(x, channels.T[:, None, :, None, None])
 
 
 def _rsqrt(ops: Operands, kind: Kind) -> Step:

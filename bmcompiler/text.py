@@ -1,0 +1,66 @@
+"""Text for terminals: names from files made harmless, tables, lines that fit a width."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from collections.abc import Iterable, Sequence
+
+Cell = str | int | float | None
+_WIDTHS = 60, 120
+
+
+def printable(text: str, *, keep_lines: bool = False) -> str:
+    """Text from a file, made safe for a terminal: control and other unprintable characters become escapes."""
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() or (keep_lines and char == "\n") else char.encode("unicode_escape").decode()
+        for char in text
+    )
+
+
+def format_table(headers: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
+    """Columns padded to one width, numbers at the right with thousands separators, None empty; ends with a newline."""
+    cells = [list(row) for row in rows]
+    numeric = [all(_is_number(row[column]) for row in cells) and bool(cells) for column in range(len(headers))]
+    lines = [list(headers), *([_cell(value) for value in row] for row in cells)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(headers))]
+    lines.insert(1, ["-" * width for width in widths])
+    return "".join(_line(line, widths, numeric) for line in lines)
+
+
+def _line(texts: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> str:
+    padded = (text.rjust(width) if right else text.ljust(width) for text, width, right in zip(texts, widths, numeric))
+    return "  ".join(padded).rstrip() + "\n"
+
+
+def _is_number(value: Cell) -> bool:
+    return value is None or isinstance(value, int | float)
+
+
+def _cell(value: Cell) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
+    return f"{value:,}" if isinstance(value, int) else printable(value)
+
+
+def terminal_width() -> int:
+    """Columns of the terminal (or COLUMNS), 100 without one; never fewer or more than a summary can use."""
+    least, most = _WIDTHS
+    return min(max(shutil.get_terminal_size((100, 24)).columns, least), most)
+
+
+def shortened(text: str, width: int) -> str:
+    """At most `width` characters; what is left out in the middle becomes an ellipsis."""
+    if len(text) <= width:
+        return text
+    tail = (width - 1) // 2
+    return f"{text[: width - 1 - tail]}…{text[len(text) - tail :]}"
+
+
+def wrapped(text: str, width: int, indent: str = "  ") -> list[str]:
+    """Lines of at most `width` characters, all but the first behind `indent`; words that are longer stay whole."""
+    return textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)

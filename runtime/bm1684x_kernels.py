@@ -1,0 +1,106 @@
+"""Kernels on the simulated BM1684X: memory of the device, launches, and what is where afterwards.
+
+device = KernelDevice()
+x = device.upload(array)
+y = device.malloc(array.nbytes)
+device.launch(my_kernel(y, x))
+result = device.download(y, array.shape)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from bmcompiler.backends.bm1684x.chip import CHIP
+from bmcompiler.backends.bm1684x.static_tables import static_memory
+from bmcompiler.backends.bm1684x.tpukernel import Program, aligned, data_type_t, dim4
+from bmcompiler.chip import align_up
+from bmcompiler.errors import RuntimeUseError
+from bmcompiler.runtime.simulator.bm1684x import Machine, compile_plan
+
+_STEP = 512  # transfers from multiples of it are the fastest
+_TYPES = {
+    data_type_t.DT_UINT8: np.uint8,
+    data_type_t.DT_INT8: np.int8,
+    data_type_t.DT_FP16: np.float16,
+    data_type_t.DT_FP32: np.float32,
+    data_type_t.DT_UINT16: np.uint16,
+    data_type_t.DT_INT16: np.int16,
+    data_type_t.DT_UINT32: np.uint32,
+    data_type_t.DT_INT32: np.int32,
+    data_type_t.DT_BFP16: np.uint16,
+}
+
+
+class KernelDevice:
+    """A chip with so many bytes of global memory; static memory holds its tables, everything else is zero.
+
+    Array types are numpy's, or the library's: of DT_BFP16 an array holds the bits.
+    """
+
+    def __init__(self, global_bytes: int = 1 << 26) -> None:
+        self._global = np.zeros(global_bytes, np.uint8)
+        self._machine = Machine()
+        self._machine.static[...] = static_memory()
+        self._machine.globals.map(CHIP.global_base, self._global)
+        self._taken = 0
+
+    def malloc(self, size: int) -> int:
+        """The address of `size` fresh bytes of global memory. Raises RuntimeUseError when there are not so many."""
+        begin = self._taken
+        if begin + size > self._global.size:
+            raise RuntimeUseError(
+                f"{size} bytes are asked for, {self._global.size - begin} of global memory are left",
+                remedy="make the device with more, KernelDevice(global_bytes=...)",
+            )
+        self._taken = align_up(begin + size, _STEP)
+        return CHIP.global_base + begin
+
+    def free_all(self) -> None:
+        """Take back all that was given out; its bytes stay as they are."""
+        self._taken = 0
+
+    def upload(self, values: ArrayLike, address: int | None = None) -> int:
+        """Put an array, without gaps, into global memory; returns its address."""
+        data = np.ascontiguousarray(values)
+        address = self.malloc(data.nbytes) if address is None else address
+        self._bytes(address, data.nbytes)[...] = data.reshape(-1).view(np.uint8)
+        return address
+
+    def download(self, address: int, shape: Sequence[int], dtype: DTypeLike | data_type_t = np.float32) -> NDArray[Any]:
+        """A copy of an array in global memory."""
+        kind = _numpy(dtype)
+        count = int(np.prod(shape, dtype=np.int64))
+        return self._bytes(address, count * kind.itemsize).copy().view(kind).reshape(shape)
+
+    def local(
+        self, address: int, shape: Sequence[int], dtype: data_type_t, strides: Sequence[int] | None = None
+    ) -> NDArray[Any]:
+        """A copy of a tensor in local memory as (n, c, h, w), in the aligned layout unless it has strides.
+
+        Raises:
+            SimulatorError: it leaves the lanes.
+        """
+        size, kind = dim4(*shape), _numpy(dtype)
+        lane, offset = divmod(address, CHIP.lmem_size)
+        steps = aligned(lane, size, dtype) if strides is None else dim4(*strides)
+        n, c, h, w = (step * kind.itemsize for step in steps)
+        return self._machine.local.tensor(lane, offset, size, (n, c, h, w), kind).read().copy()
+
+    def launch(self, program: Program) -> None:
+        """Run what a kernel issued. Raises SimulatorError for what the chip refuses; names the command."""
+        compile_plan(program.groups, self._machine).run()
+
+    def _bytes(self, address: int, size: int) -> NDArray[np.uint8]:
+        begin = address - CHIP.global_base
+        if not 0 <= begin <= begin + size <= self._global.size:
+            raise RuntimeUseError(f"0x{address:x} and {size} bytes from there are no global memory of the device")
+        return self._global[begin : begin + size]
+
+
+def _numpy(dtype: DTypeLike | data_type_t) -> np.dtype[Any]:
+    return np.dtype(_TYPES[dtype] if isinstance(dtype, data_type_t) else dtype)

@@ -1,0 +1,210 @@
+"""Cycles, multiply-accumulates and bytes of BM1684X commands, vectorised over a program.
+
+What a command costs is said in `backends/bm1684x/cycles.py`; here its parameters are read from the fields of commands.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmcompiler.backends.bm1684x.chip import CHIP
+from bmcompiler.backends.bm1684x.codes import (
+    ITEM_BYTES,
+    Ar,
+    Function,
+    Gather,
+    Matrix,
+    Move,
+    Pord,
+    Precision,
+    Task,
+    Trans,
+)
+from bmcompiler.backends.bm1684x.cycles import (
+    DIVIDE_STEPS,
+    GROUP,
+    PIXELS,
+    PROFILE,
+    SINGLE_PIXELS,
+    Count,
+    CycleTable,
+    TimingProfile,
+)
+from bmcompiler.backends.bm1684x.isa import ADDRESS_LOW
+from bmcompiler.backends.lanes.runs import run_of
+from bmcompiler.instructions.isa import Columns
+from bmcompiler.instructions.order import Engine
+from bmcompiler.runtime.simulator.analysis import Costs
+from bmcompiler.runtime.simulator.bm168x.decoded import DecodedStage, stage_memory
+from bmcompiler.runtime.simulator.timing import Ints
+from bmcompiler.runtime.simulator.traffic import Transfers, compulsory
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+_ITEMS = np.array([ITEM_BYTES.get(Precision(code), 1) if code in list(Precision) else 1 for code in range(8)])
+_RATES = np.array(
+    [
+        CHIP.lanes * GROUP.get(Precision(code), 1) * (SINGLE_PIXELS if GROUP.get(Precision(code), 1) == 1 else PIXELS)
+        if code in list(Precision)
+        else CHIP.lanes
+        for code in range(8)
+    ]
+)
+"""Multiply-accumulates of a cycle, by precision."""
+_ONE_OPERAND = 1
+_FREE = (Task.SYSTEM, Task.LAR)
+
+
+def costs(decoded: DecodedStage, profile: TimingProfile = PROFILE) -> Costs:
+    """Costs of all records; those of the host cost nothing here."""
+    cycles, macs, weights, loaded, stored = np.zeros((5, len(decoded)), np.int64)
+    ideal = np.zeros(len(decoded))
+    tiu, gdma = (decoded.at[engine] for engine in (Engine.TIU, Engine.GDMA))
+    table = CycleTable(profile)
+    columns = np.zeros((2, len(decoded)), np.int64)
+    if len(tiu):
+        cycles[tiu], macs[tiu], ideal[tiu] = _tiu(_Fields(decoded.fields[Engine.TIU], len(tiu)), table)
+    if len(gdma):
+        moved = _gdma(_Fields(decoded.fields[Engine.GDMA], len(gdma)), table)
+        coefficient = moved.source < decoded.stage.ctx_address
+        cycles[gdma] = moved.cycles
+        weights[gdma], loaded[gdma], stored[gdma] = moved.read * coefficient, moved.read * ~coefficient, moved.written
+        columns[0, gdma], columns[1, gdma] = moved.source, moved.target
+    transfers = Transfers(columns[0], weights + loaded, columns[1], stored, weights > 0)
+    return Costs(cycles, macs, ideal, weights, loaded, stored, *compulsory(transfers, stage_memory(decoded.stage)))
+
+
+class _Fields(dict[str, Ints]):
+    """Columns in which fields that no command has are 0."""
+
+    def __init__(self, columns: Columns, count: int) -> None:
+        super().__init__(columns)
+        self._none = np.zeros(count, np.int64)
+
+    def __missing__(self, name: str) -> Ints:
+        return self._none
+
+
+def _tiu(f: _Fields, table: CycleTable) -> tuple[Count, Count, Floats]:
+    """Cycles, multiply-accumulates and ideal cycles of TIU commands."""
+    task, unit = f["tsk_typ"], f["tsk_eu_typ"]
+    n, c, h, w = (np.maximum(f[f"res0_{axis}"], 1) for axis in "nchw")
+    pixels, taps, kind = h * w, np.maximum(f["opd1_h"] * f["opd1_w"], 1), f["opd0_prec"]
+    item = np.maximum(_ITEMS[f["res0_prec"]], _ITEMS[kind])
+    vectors = table.vectors(n, c, pixels, item)
+    rows, depth = _matrix(f)
+    by_rows = (task == Task.MATRIX) & (unit >= Matrix.NN)
+    depth_by_rows = np.where(unit == Matrix.NN, f["opd1_c"], f["opd1_w"])
+    depthwise = (task == Task.POOL_OR_DEPTHWISE) & np.isin(unit, (Pord.DEPTHWISE, Pord.DEPTHWISE_RELU))
+    divides = ((task == Task.ARITHMETIC) | (task == Task.VECTOR)) & (unit == Ar.DIVIDE)
+    kinds: list[Mask] = [
+        task == Task.CONV,
+        by_rows,
+        task == Task.MATRIX,
+        task == Task.POOL_OR_DEPTHWISE,
+        task == Task.SFU,
+        (task == Task.GATHER) | ((task == Task.TRANSPOSE) & (unit == Trans.LANE_COPY)),
+        task == Task.TRANSPOSE,
+        divides,
+        np.isin(task, _FREE),
+    ]
+    vector_rows = np.where(task == Task.VECTOR, rows, n)
+    some = table.vectors(vector_rows, c, pixels, item)
+    cycles = np.select(
+        kinds,
+        [
+            table.convolution(n, c, pixels, taps, f["opd0_c"], kind),
+            table.row_matrix(c, depth_by_rows, w, kind),
+            table.matrix(rows, depth, c, w, f["opd2_const"] == 0),
+            table.window(vectors, taps, f["res_op_x_str"]),
+            table.special(vectors, unit, f["opd1_n"]),
+            _indices(f, unit) * np.where(task == Task.GATHER, n, vectors),
+            table.vectors(n, 1, pixels, item),
+            some * DIVIDE_STEPS,
+            np.zeros_like(task),
+        ],
+        table.element_wise(some, _share_a_bank(f)),
+    )
+    macs = np.select(
+        [kinds[0], by_rows, kinds[2], depthwise & (f["opd1_const"] == 0)],
+        [n * c * pixels * taps * f["opd0_c"], c * depth_by_rows * w, rows * depth * c * w, n * c * pixels * taps],
+        0,
+    )
+    full = n * c / CHIP.lanes * (pixels * item / CHIP.alignment)  # vectors without empty places
+    dense = kinds[0] | kinds[2]
+    ideal = np.where(dense, macs / _RATES[kind], cycles / np.maximum(vectors, 1) * full)
+    return cycles, macs, np.minimum(ideal, cycles)
+
+
+def _indices(f: _Fields, unit: Ints) -> Ints:
+    """What copies and gathers in lanes do one after the other: channels, rows of tables, or single indices."""
+    copies = f["tsk_typ"] == Task.TRANSPOSE
+    return np.where(copies, f["res0_c"], np.where(unit >= Gather.ROWS, f["res0_h"], np.maximum(f["res0_w"], 1)))
+
+
+def _share_a_bank(f: _Fields) -> Mask:
+    """Whether the result lies in the bank of an operand, or two operands in one."""
+    result, first, second = ((f[f"{name}_addr"] % CHIP.lmem_size) // CHIP.lmem_bank_size for name in _OPERANDS)
+    task = f["tsk_typ"]
+    one, other = f["opd0_const"] == 0, (f["opd1_const"] == 0) & (task != Task.REQUANT)
+    other &= (task != Task.ARITHMETIC) | (f["tsk_opd_num"] > _ONE_OPERAND)
+    return (one & (first == result)) | (other & (second == result)) | (one & other & (first == second))
+
+
+_OPERANDS = ("res0", "opd0", "opd1")
+
+
+def _matrix(f: _Fields) -> tuple[Ints, Ints]:
+    """(rows of the result, length of the sums) of matrix commands (bm1684x-cube.md 7)."""
+    columns = (f["opd0_c"] - 1) * f["opd0_w"] + f["opd1_w"]
+    vector = f["tsk_typ"] == Task.VECTOR
+    transposed = (f["left_tran"] == 1) | vector
+    return np.where(transposed, columns, f["opd0_n"]), np.where(transposed, f["opd0_n"], columns)
+
+
+@dataclass(frozen=True)
+class _Moved:
+    """Cycles of transfers; addresses and bytes read from and written to global memory."""
+
+    cycles: Count
+    source: Ints
+    target: Ints
+    read: Ints
+    written: Ints
+
+
+def _gdma(f: _Fields, table: CycleTable) -> _Moved:
+    """Cycles of transfers and the bytes they move over the global memory bus."""
+    kind, item = f["cmd_type"], _ITEMS[f["data_format"]]
+    source, target = (f[f"{side}_addr_lo"] | f[f"{side}_addr_hi"] << ADDRESS_LOW for side in ("src", "dst"))
+    loads, stores = _outside(source) & (f["fill_constant_en"] == 0), _outside(target)
+    sizes = [np.where(f["fill_constant_en"] * (1 - f["nchw_copy"]), f[f"dst_{a}"], f[f"src_{a}"]) for a in "nchw"]
+    indexed, flat, matrix = np.isin(kind, (Move.GATHER, Move.SCATTER)), kind == Move.GENERAL, kind == Move.MATRIX
+    broadcast = ((kind == Move.TENSOR) & (f["special_func"] == Function.BROADCAST)) | flat
+    rows = np.maximum(f["src_c"], f["index_c"]) * f["index_h"]
+    local = [np.where(f["cmd_short"], f[f"local_{a}"], np.where(loads, f[f"dst_{a}"], f[f"src_{a}"])) for a in "ncw"]
+    total = np.prod(sizes, axis=0)
+    total = np.select([indexed, flat, matrix], [rows * f["src_w"], f["src_c_str"], np.prod(local, axis=0)], total)
+    targets = [np.where(f["nchw_copy"] == 1, size, f[f"dst_{a}"]) for a, size in zip("nchw", sizes)]
+    strides = [tuple(f[f"{side}_{a}_str"] for a in "nchw") for side in ("src", "dst")]
+    runs = [run_of(tuple(sides), steps) for sides, steps in zip((sizes, targets), strides)]
+    run: Ints = np.select([loads & stores, loads], [np.minimum(*runs), runs[0]], runs[1])
+    run = np.where(indexed, f["src_w"], np.where(f["stride_enable"] == 0, total, run))
+    wide = table.wide(np.where(matrix, local[0] * local[1], 1), np.where(matrix, local[2], total) * item, loads)
+    strided = table.tensor(total * item, np.maximum(run, 1) * item, loads, stores)
+    cycles = np.select([kind == Move.SYSTEM, matrix | broadcast], [0, wide], strided)
+    size = np.where(kind == Move.SYSTEM, 0, total * item)
+    return _Moved(cycles, source, target, size * (loads & _global(source)), size * (stores & _global(target)))
+
+
+def _outside(address: Ints) -> Mask:
+    within = address - CHIP.lmem_window
+    return (within < 0) | (within >= CHIP.lmem_total)
+
+
+def _global(address: Ints) -> Mask:
+    return address >= CHIP.global_base

@@ -1,0 +1,115 @@
+"""Timing, trace, race check and listing of programs of the vendor's compiler."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bm1684x_golden import DATA, PROGRAMS, model
+from click.testing import CliRunner
+
+from bmcompiler.backends.bm1684x.asm import assemble
+from bmcompiler.backends.bm1684x.isa import FORMATS, GDMA_SYS, SYS
+from bmcompiler.backends.bm1684x.listing import listing
+from bmcompiler.backends.bm1684x.stream import end_mark, padded, split
+from bmcompiler.bmodel.bm168x import CommandGroup, TpuSubnet
+from bmcompiler.bmodel.bm168x_streams import count
+from bmcompiler.cli.tool import cli
+from bmcompiler.errors import EncodingError, SimulatorError
+from bmcompiler.instructions.order import Engine
+from bmcompiler.runtime.simulator.bm1684x.analysis import analyze
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_vendor_programs_have_no_races_and_take_time(name: str) -> None:
+    analysis = analyze(model(name))
+    assert analysis.races() == []
+    timing = analysis.timing()
+    busy = {use.name: use.busy for use in timing.engines}
+    assert max(busy["TIU"], busy["GDMA"]) <= timing.cycles <= busy["TIU"] + busy["GDMA"]
+    assert 0 <= timing.utilization <= 1
+    assert 0 <= timing.weights <= len(model(name).all_stages()[0][1].coefficients)
+    assert timing.features and timing.features <= timing.loaded + timing.stored
+    assert all(timing.assumptions)
+
+
+def test_multiply_accumulates_are_those_of_the_net() -> None:
+    for kind in ("f32", "f16", "int8"):
+        assert analyze(model(f"s_conv_wide_{kind}")).timing().macs == 40 * 81 * 70 * 9, (
+            "1x70x9x9, a 3x3 convolution to 40 channels"
+        )
+
+
+def test_the_trace_names_every_command() -> None:
+    analysis = analyze(model("s_block_int8"))
+    events = json.loads(analysis.trace())["traceEvents"]
+    assert {"conv.normal", "rq.rq1", "dma.tensor.copy"} <= {event["name"] for event in events}
+
+
+def test_a_lost_wait_is_found() -> None:
+    whole = model("s_gemm_f16")
+    ((_, stage),) = whole.all_stages()
+    (group,) = stage.groups
+    lost = 0
+    for engine in Engine:
+        stream = split(engine, group[engine])
+        for number, fields in enumerate(stream.fields()):
+            if not fields["cmd_id_dep"]:
+                continue
+            commands = [
+                layout.pack(one | ({"cmd_id_dep": 0} if at == number else {}))
+                for at, (layout, one) in enumerate(zip(stream.formats, stream.fields()))
+            ]
+            broken = group._replace(**{engine.name.lower(): padded(b"".join(commands))})
+            changed = replace(stage, subnets=[replace(stage.subnets[0], groups=[broken])])
+            lost += bool(analyze(replace(whole, nets=[replace(whole.nets[0], stages=[changed])])).races())
+    assert lost >= 5
+
+
+def test_a_command_that_leaves_memory_is_named() -> None:
+    whole = model("s_gemm_f16")
+    ((_, stage),) = whole.all_stages()
+    group = assemble(listing(whole).replace("src_h=1 src_w=45", "src_h=60000 src_w=45"))[0]
+    changed = replace(stage, subnets=[replace(stage.subnets[0], groups=[group])])
+    with pytest.raises(SimulatorError, match=r"command \d+ \(GDMA\): "):
+        analyze(replace(whole, nets=[replace(whole.nets[0], stages=[changed])])).accesses()
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_listings_assemble_to_the_program(name: str) -> None:
+    ((_, stage),) = model(name).all_stages()
+    assert assemble(listing(model(name))) == stage.groups
+
+
+def test_tools_show_files(tmp_path: Path) -> None:
+    path = tmp_path / "net.bmodel"
+    with np.load(DATA / "bm1684x_models.npz") as files:
+        path.write_bytes(files["s_block_int8"].tobytes())
+    shown = CliRunner().invoke(cli, ["dis", str(path)])
+    assert shown.exit_code == 0, shown.output
+    assert "conv.normal" in shown.output
+    info = CliRunner().invoke(cli, ["info", str(path)])
+    assert info.exit_code == 0, info.output
+    assert "BM1684X" in info.output
+
+
+def test_the_container_counts_commands_as_the_tables_have_them() -> None:
+    """Lengths of commands stand in the tables of formats and, for counting, in the container."""
+    for engine, layouts in FORMATS.items():
+        for layout in layouts:
+            for task in range(16):
+                for unit in (0, 4, 17):
+                    keys = {"tsk_typ": task, "tsk_eu_typ": unit} if engine is Engine.TIU else {"cmd_type": task}
+                    command = layout.pack(keys)
+                    try:
+                        known = split(engine, command).formats == [layout]
+                    except EncodingError:
+                        known = False
+                    if known and layout not in (SYS, GDMA_SYS):
+                        stream = padded(command + end_mark(engine, 2))
+                        assert count("BM1684X", engine, stream) == len(split(engine, stream)), (layout, task, unit)
+    assert count("BM1684X", Engine.TIU, CommandGroup(b"", b"").tiu) == 0
+    assert isinstance(model("s_gemm_f16").all_stages()[0][1].subnets[0], TpuSubnet)

@@ -1,0 +1,240 @@
+"""Recipes of lane chips on the BM1684X: the commands compute what evaluation says, bit for bit, and rightly."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from bmcompiler.backends.bm1684x.chip import CHIP
+from bmcompiler.backends.bm1684x.float_arithmetic import Bm1684xArithmetic
+from bmcompiler.backends.bm1684x.lane_commands import USABLE, LaneCommandMaker
+from bmcompiler.backends.bm1684x.recipe_tables import TableSpace, entries
+from bmcompiler.backends.bm1684x.tpukernel.recorder import Recorder
+from bmcompiler.backends.lanes.facts import LaneFacts
+from bmcompiler.backends.lanes.operands import Immediate, Words
+from bmcompiler.backends.lanes.recipes import (
+    Steps,
+    activations,
+    exponential,
+    logic,
+    powers,
+    record,
+    reductions,
+    rounding,
+    trigonometry,
+)
+from bmcompiler.backends.lanes.tables import Table
+from bmcompiler.backends.lanes.units import Unit
+from bmcompiler.codegen.strided_copy import CopyLimits
+from bmcompiler.errors import EncodingError
+from bmcompiler.numeric.special import erf
+from bmcompiler.runtime.bm1684x_kernels import KernelDevice
+from bmcompiler.tpukernel import DT_FP32, FUNCTIONS, program_of, recording
+
+Array = NDArray[Any]
+SHAPE = (2, 70, 5, 9)
+MOST = (1 << 16) - 1
+FACTS = LaneFacts(
+    **{name: getattr(CHIP, name) for name in ("name", "lanes", "lmem_banks", "lmem_bank_size", "alignment")},
+    **dict(lmem_size=USABLE, execution_units=16, word=1, most_images=MOST, most_channels=MOST, most_size=MOST),
+    **dict(most_depth=MOST, most_pad=15, most_step=15, copy_limits=CopyLimits(MOST, (0, MOST), (1, MOST), MOST)),
+)
+
+
+class Case(NamedTuple):
+    """A recipe of one tile, its exact function on float64, where it is tested, and how close it must be."""
+
+    recipe: Callable[..., Any]
+    exact: Callable[[Array], Array]
+    low: float = -100.0
+    high: float = 100.0
+    arguments: tuple[float, ...] = ()
+    relative: float = 2e-6
+    absolute: float = 2e-6
+
+
+def _sigmoid(x: Array) -> Array:
+    return 1 / (1 + np.exp(-x))
+
+
+CASES = {
+    "exp": Case(exponential.exp, np.exp, -87, 88.7, absolute=0),
+    "expm1": Case(exponential.expm1, np.expm1, -1, 1, absolute=0),
+    "log": Case(exponential.log, np.log, 1e-30, 1e30),
+    "log_near_1": Case(exponential.log, np.log, 0.9, 1.1, absolute=0),
+    "sigmoid": Case(exponential.sigmoid, _sigmoid),
+    "tanh": Case(exponential.tanh, np.tanh, -12, 12, absolute=0),
+    "softplus": Case(exponential.softplus, lambda x: np.logaddexp(x, 0)),
+    "sinh": Case(exponential.sinh, np.sinh, -85, 85, absolute=1e-6),
+    "cosh": Case(exponential.cosh, np.cosh, -85, 85),
+    "asinh": Case(exponential.asinh, np.arcsinh, -1e6, 1e6),
+    "acosh": Case(exponential.acosh, np.arccosh, 1.0, 1e6),
+    "atanh": Case(exponential.atanh, np.arctanh, -0.9999, 0.9999, relative=1e-5),
+    "clip": Case(activations.clip, lambda x: np.clip(x, -2, 6), arguments=(-2.0, 6.0), absolute=0),
+    "leaky": Case(activations.prelu, lambda x: np.where(x > 0, x, 0.1 * x), arguments=(0.1,)),
+    "elu": Case(activations.elu, lambda x: np.where(x > 0, x, 0.5 * np.expm1(np.minimum(x, 0))), arguments=(0.5,)),
+    "swish": Case(activations.swish, lambda x: x * _sigmoid(1.5 * x), arguments=(1.5,), absolute=1e-5),
+    "mish": Case(activations.mish, lambda x: x * np.tanh(np.logaddexp(x, 0)), absolute=1e-5),
+    "hard_swish": Case(activations.hard_swish, lambda x: x * np.clip(x / 6 + 0.5, 0, 1), absolute=1e-5),
+    "softsign": Case(activations.softsign, lambda x: x / (1 + np.abs(x))),
+    "sign": Case(activations.sign, np.sign, absolute=0),
+    "erf": Case(activations.erf, erf, -5, 5),
+    "gelu": Case(activations.gelu, lambda x: x / 2 * (1 + erf(x / math.sqrt(2))), absolute=5e-6),
+    "sqrt": Case(powers.sqrt, np.sqrt, 0, 1e6, absolute=0),
+    "reciprocal": Case(powers.reciprocal, lambda x: 1 / x, absolute=0),
+    "floor": Case(rounding.floor, np.floor, absolute=0, relative=0),
+    "ceil": Case(rounding.ceil, np.ceil, absolute=0, relative=0),
+    "round": Case(rounding.round_even, np.rint, absolute=0, relative=0),
+    "truncate": Case(rounding.truncate, np.trunc, absolute=0, relative=0),
+    "sin": Case(trigonometry.sin, np.sin, -70, 70),
+    "cos": Case(trigonometry.cos, np.cos, -70, 70),
+    "tan": Case(trigonometry.tan, np.tan, -1.5, 1.5, relative=1e-5),
+    "atan": Case(trigonometry.atan, np.arctan),
+    "asin": Case(trigonometry.asin, np.arcsin, -1, 1, absolute=3e-6),
+}
+
+
+@pytest.fixture(scope="module")
+def device() -> KernelDevice:
+    return KernelDevice(1 << 22)
+
+
+def recorded(recipe: Callable[..., Any], inputs: int, *arguments: Any, **named: Any) -> Steps:
+    """The steps; nothing here asks for cycles."""
+    timing: Any = None
+    return record(FACTS, Bm1684xArithmetic(), timing, recipe, inputs, *arguments, **named)
+
+
+def plane_bytes(shape: tuple[int, ...]) -> int:
+    return shape[0] * CHIP.aligned((shape[0], shape[1], shape[2], shape[3]), 4)[0]
+
+
+def on_chip(device: KernelDevice, steps: Steps, *arrays: Array) -> Array:
+    """The result of the commands on tiles of the arrays' shape; reduced tiles are laid out behind them."""
+    device.free_all()
+    shape = arrays[0].shape
+    result = steps.tile_shape(steps.steps[-1], shape)
+    size = plane_bytes(shape)
+    inputs = [i * size for i in range(len(arrays))]
+    output = len(arrays) * size
+    scratch = [output + (i + 1) * size for i in range(steps.registers + steps.small_registers)]
+    assert not scratch or scratch[-1] + size <= USABLE
+    with recording() as recorder:
+        for place, array in zip(inputs, arrays):
+            FUNCTIONS["tpu_gdma_cpy_S2L"](place, device.upload(array), shape, None, None, DT_FP32)
+    wide, small = scratch[: steps.registers], scratch[steps.registers :]
+    steps.emit(LaneCommandMaker(recorder.add), shape, inputs, output, wide, small)
+    device.launch(program_of(recorder))
+    return device.local(output, result, DT_FP32)
+
+
+def samples(case: Case) -> NDArray[np.float32]:
+    """Evenly spread values, both ends, and for wide ranges whole numbers and zeros."""
+    count = math.prod(SHAPE)
+    values = np.linspace(case.low, case.high, count).astype(np.float32)
+    if case.low <= -10:
+        values[5:15] = [0.0, -0.0, 1, -1, 2, -2, 0.5, -0.5, 3, -3]
+    return values.reshape(SHAPE)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_commands_compute_what_evaluation_says(device: KernelDevice, name: str) -> None:
+    case = CASES[name]
+    steps, x = recorded(case.recipe, 1, *case.arguments), samples(case)
+    found = steps.evaluate(x)
+    np.testing.assert_array_equal(on_chip(device, steps, x).view(np.uint32), found.view(np.uint32))
+    with np.errstate(all="ignore"):
+        wanted = case.exact(x.astype(np.float64))
+    fine = np.isfinite(wanted) & (abs(wanted) < 2.0**127)
+    wanted = wanted[fine]
+    assert (abs(found[fine] - wanted) <= case.relative * abs(wanted) + case.absolute).all()
+
+
+SPECIAL = np.array([np.inf, -np.inf, np.nan, -np.nan, 1e-40, -1e-40, 3e38, -3e38, 2**31, -(2**31), 1e-38], np.float32)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_special_numbers_agree_bit_for_bit(device: KernelDevice, name: str) -> None:
+    case = CASES[name]
+    steps, x = recorded(case.recipe, 1, *case.arguments), SPECIAL.reshape(1, 1, 1, -1)
+    np.testing.assert_array_equal(on_chip(device, steps, x).view(np.uint32), steps.evaluate(x).view(np.uint32))
+
+
+@pytest.mark.parametrize("recipe", [powers.power, powers.quotient, logic.greater_equal, logic.less, logic.equal])
+def test_recipes_of_two_tiles(device: KernelDevice, recipe: Callable[..., Any]) -> None:
+    rng = np.random.default_rng(3)
+    a, b = (rng.uniform(0.1, 9, SHAPE).astype(np.float32) for _ in range(2))
+    b[0, 0] = a[0, 0]
+    steps = recorded(recipe, 2)
+    np.testing.assert_array_equal(on_chip(device, steps, a, b), steps.evaluate(a, b))
+
+
+REDUCED: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    "mean": (reductions.mean, dict(count=45)),
+    "softmax": (reductions.softmax, {}),
+    "log_softmax": (reductions.log_softmax, {}),
+    "lowest": (reductions.lowest, {}),
+}
+
+
+@pytest.mark.parametrize("name", REDUCED)
+@pytest.mark.parametrize("axes", [(2,), (2, 3)])
+def test_reductions(device: KernelDevice, name: str, axes: tuple[int, ...]) -> None:
+    recipe, named = REDUCED[name]
+    x = np.random.default_rng(4).normal(size=SHAPE).astype(np.float32)
+    steps = recorded(recipe, 1, axes=axes, **named)
+    np.testing.assert_array_equal(on_chip(device, steps, x), steps.evaluate(x))
+
+
+def test_tables_hold_what_their_commands_make(device: KernelDevice) -> None:
+    for table in Table:
+        recorder = Recorder()
+        at = TableSpace(USABLE).place(table, recorder.add)
+        device.launch(program_of(recorder))
+        words = {Table.EXP_SERIES: 32, Table.LOG_SERIES: 64, Table.SINE_SERIES: 32}.get(table, 256)
+        found = device.local(at, (1, 64, 1, words), DT_FP32)
+        held = entries(table, words)
+        wanted = held if words == 256 else np.concatenate([np.zeros(1, np.float32), held])
+        assert (found[0, :, 0] == wanted).all()
+
+
+def test_a_table_is_made_once() -> None:
+    recorder = Recorder()
+    space = TableSpace(USABLE)
+    first = space.place(Table.POWERS_OF_E, recorder.add)
+    count = len(recorder.commands)
+    assert space.place(Table.POWERS_OF_E, recorder.add) == first and len(recorder.commands) == count > 0
+
+
+def test_lookups_of_large_tiles_are_cut(device: KernelDevice) -> None:
+    x = np.random.default_rng(5).uniform(-80, 80, (1, 66, 70, 60)).astype(np.float32)
+    steps = recorded(exponential.exp, 1)
+    np.testing.assert_array_equal(on_chip(device, steps, x), steps.evaluate(x))
+
+
+def test_the_other_commands_on_words(device: KernelDevice) -> None:
+    """Fill, copy, limit, weigh and transfer; a channel's weight repeats."""
+    shape = (1, 64, 2, 8)
+    recorder = Recorder()
+    make = LaneCommandMaker(recorder.add)
+    x, y, weights = Words(0, shape), Words(0x1000, shape), Words(0x2000, (1, 64, 1, 1))
+    make.fill(x, 0x4000_0000)
+    make.fill(weights, 0x4040_0000)
+    make.weigh(y, x, weights, add=False)
+    make.weigh(y, x, weights, add=True)
+    make.limit(Unit.MIN, y, 0x4120_0000)
+    make.copy(y, Words(0x3000, shape))
+    make.transfer(Words(0x3000, shape), Words(0x4000, (1, 16, 1, 64), lane=7))
+    make.combine(Unit.SHIFT, x, x, Immediate(1))
+    device.launch(program_of(recorder))
+    assert (device.local((7 << 18) + 0x4000, (1, 16, 1, 64), DT_FP32) == 10).all()
+    assert (device.local(0, shape, DT_FP32).view(np.uint32) == 0x8000_0000).all()
+    with pytest.raises(EncodingError, match="tables of programs"):
+        make.series(y, x, 5, 4)
+    with pytest.raises(EncodingError, match="tables of 64 entries"):
+        make.lookup(y, x, Table.INTEGERS, 64)
