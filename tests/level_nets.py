@@ -19,6 +19,8 @@ from fetched import third_party
 import bmcompiler
 from bmcompiler.driver import Result, load_network
 from bmcompiler.files.mlir import load_module, save_module, side_file
+from bmcompiler.passmanager import PassContext, run_pipeline
+from bmcompiler.quant.table import save_table
 from bmcompiler.runtime import Session
 from bmcompiler.target import find_target
 
@@ -72,7 +74,7 @@ def passes_of_level(target: str, precision: str, level: int) -> str:
 
 
 class Network:
-    """A network for a chip, calibrated with noise; on the BM1684, batches share the modes chosen for its layers.
+    """A network for a chip; in int8 with thresholds of noise, the same for all chips, and the cheapest modes.
 
     `folder` is the fixture `shared`.
     """
@@ -81,21 +83,26 @@ class Network:
         self.target, self.precision = target, precision
         self.files, shape = files_of(name, folder), [batch, *SHAPES[name]]
         self.path = folder / f"{name}-{target}-{precision}-{batch}.mlir"
-        if precision == "int8" and batch > 1:
-            Network(name, target, precision, folder)
+        options: dict[str, Any] = {}
+        if precision == "int8":
+            options["table"] = folder / f"{name}.table"
+            with alone(folder / f"{name}.table.lock"):
+                if not options["table"].exists():
+                    self._calibrate(options["table"], [1, *SHAPES[name]])
         with alone(self.path.with_suffix(".lock")):
             if not self.path.exists():
-                self._lower(shape, folder / f"{name}-{target}.modes")
+                self._lower(shape, options)
         self.input, self.shape = load_module(self.path).main.input_names[0], shape
         self.images = {self.input: noise(shape)[:batch]}
 
-    def _lower(self, shape: list[int], modes: Path) -> None:
-        options: dict[str, Any] = {}
-        if self.precision == "int8":
-            (name,) = load_network(*self.files, shapes=[shape]).main.input_names
-            options |= {"data": {name: noise(shape)}, "max_cycles": 1.0}  # noise says nothing about accuracy
-            if self.target == "bm1684":
-                options["quant_table"] = modes
+    def _calibrate(self, table: Path, shape: list[int]) -> None:
+        module = load_network(*self.files, shapes=[shape])
+        ctx = PassContext(data={module.main.input_names[0]: noise(shape)})
+        run_pipeline(module, "canonicalize,calibrate", ctx)
+        assert ctx.table is not None
+        save_table(ctx.table, table)
+
+    def _lower(self, shape: list[int], options: dict[str, Any]) -> None:
         result = bmcompiler.compile(
             *self.files, target=self.target, quantize=self.precision, shapes=[shape], opt=0, **options
         )
