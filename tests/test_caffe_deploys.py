@@ -28,7 +28,7 @@ def filled(prototxt: Path) -> Any:
 @pytest.mark.parametrize(
     ("name", "size", "on_cpu"),
     [
-        ("alexnet", 227, {"lrn", "softmax"}),
+        pytest.param("alexnet", 227, {"lrn", "softmax"}, marks=pytest.mark.sweep),
         ("googlenet", 224, {"lrn", "softmax"}),
         pytest.param("caffenet", 227, {"lrn", "softmax"}, marks=pytest.mark.sweep),
         pytest.param("rcnn", 227, {"lrn"}, marks=pytest.mark.sweep),

@@ -41,11 +41,13 @@ LARGE = ("ppocr_v4_det", "light_resnet50", "res10_ssd_face")
 """Four images of these take long: images of a batch differ in nothing that smaller networks do not show."""
 
 
-def cases(quick: Sequence[str]) -> list[Any]:
-    """(name, batch) of all networks; those that are not quick are slow."""
+def cases(quick: Sequence[str], sweep: Sequence[str] = ()) -> list[Any]:
+    """(name, batch) of all networks; those that are not quick are slow, large batches and those of `sweep` left to CI."""
     marks = {name: () if name in quick else pytest.mark.slow for name in NETS}
     return [
-        pytest.param(name, batch, marks=pytest.mark.sweep if batch > 1 and name in LARGE else marks[name])
+        pytest.param(
+            name, batch, marks=pytest.mark.sweep if name in sweep or (batch > 1 and name in LARGE) else marks[name]
+        )
         for name in NETS
         for batch in (1, 4)
     ]

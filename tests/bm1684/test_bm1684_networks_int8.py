@@ -17,6 +17,8 @@ from bmcompiler.interpreter import run_module
 from bmcompiler.runtime import Session
 
 QUICK = ("lenet", "resnet8")
+LONGEST = ("light_resnet50", "ppocr_v4_det", "light_squeezenet")
+"""To choose modes for; what `tests/level_nets.py` compiles without a choice, and the tests below, show the rest."""
 TEST_SEED, CALIBRATION_SEED = 1, 2
 Arrays = dict[str, np.ndarray]
 
@@ -31,7 +33,7 @@ def cosine(a: np.ndarray, b: np.ndarray) -> float:
     return float(x @ y / np.sqrt((x @ x) * (y @ y)))
 
 
-@pytest.mark.parametrize(("name", "batch"), cases(QUICK))
+@pytest.mark.parametrize(("name", "batch"), cases(QUICK, LONGEST))
 def test_int8_networks_give_the_chips_bits(name: str, batch: int) -> None:
     model, weights = files(name)
     data = samples(name, 4)
