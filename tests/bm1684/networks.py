@@ -42,7 +42,7 @@ LARGE = ("ppocr_v4_det", "light_resnet50", "res10_ssd_face")
 
 
 def cases(quick: Sequence[str], sweep: Sequence[str] = ()) -> list[Any]:
-    """(name, batch) of all networks; those that are not quick are slow, large batches and those of `sweep` left to CI."""
+    """(name, batch) of all networks: those not quick are slow, those of `sweep` and large batches left to CI."""
     marks = {name: () if name in quick else pytest.mark.slow for name in NETS}
     return [
         pytest.param(
