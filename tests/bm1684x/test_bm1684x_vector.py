@@ -177,6 +177,11 @@ _REFUSED: list[tuple[Format, dict[str, int], str]] = [
     (TRANS, {"tsk_typ": 5, "tsk_eu_typ": 3, "res0_addr": 63 << 18, **_ONE, "res0_c": 2}, "passes the last lane"),
     (TRANS, {"tsk_typ": 5, "tsk_eu_typ": 4, **_ONE}, "do not lie in static memory"),
     (VC, {"tsk_typ": 14, "res0_c": 1, "res0_w": 1, "opd0_c": 1, "opd0_w": 4, "opd1_w": 5}, "must be 1 to 4"),
+    (
+        LONG,
+        {"tsk_typ": 9, "tsk_eu_typ": 17, "res0_prec": 2, "opd0_prec": 2, "opd2_n_str": 900, **_ONE},
+        "901 iterations",
+    ),
     (CMP, {"tsk_typ": 13, "tsk_eu_typ": 21, **_ONE}, "comparison 21 does not exist"),
 ]
 

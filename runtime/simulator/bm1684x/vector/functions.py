@@ -39,6 +39,7 @@ _EXACT: dict[Ar, tuple[np.ufunc, bool]] = {
 _BITWISE: dict[Ar, np.ufunc] = {Ar.AND: np.bitwise_and, Ar.OR: np.bitwise_or, Ar.XOR: np.bitwise_xor}
 _COMPARISONS = {Ar.SELECT_GT: "greater", Ar.SELECT_EQ: "equal", Ar.SELECT_LT: "less"}
 _EXTREMES = {Ar.MAX: np.maximum, Ar.MIN: np.minimum}
+_MOST_ITERATIONS = 8
 SELECTIONS = tuple(_COMPARISONS)
 """Operations that need a value to choose."""
 
@@ -115,7 +116,15 @@ def _division(a: Kind, b: Kind, result: Precision, mode: int) -> Function:
     _same("operands and result of a division", a.precision, b.precision, result)
     if a.precision != Precision.FP32:
         raise SimulatorError("only fp32 can be divided")
-    return lambda x, y: divide(x, y, mode + 1)
+    rounds = iterations(mode)
+    return lambda x, y: divide(x, y, rounds)
+
+
+def iterations(field: int) -> int:
+    """Newton steps of roots and divisions. Raises SimulatorError for more than short forms can say."""
+    if field >= _MOST_ITERATIONS:
+        raise SimulatorError(f"{field + 1} iterations are more than the {_MOST_ITERATIONS} with a known result")
+    return field + 1
 
 
 def divide(a: fp32.FloatArray, b: fp32.FloatArray, rounds: int) -> fp32.FloatArray:

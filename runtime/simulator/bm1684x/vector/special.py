@@ -13,7 +13,9 @@ from bmcompiler.errors import SimulatorError
 from bmcompiler.numeric import floats, fp32
 from bmcompiler.runtime.simulator.bm1684x.operands import Operands
 from bmcompiler.runtime.simulator.bm1684x.vector.access import code, writer
+from bmcompiler.runtime.simulator.bm1684x.vector.functions import iterations
 from bmcompiler.runtime.simulator.bm1684x.vector.kinds import Kind
+from bmcompiler.runtime.simulator.memory import Shape
 from bmcompiler.runtime.simulator.plan import Step
 
 _ROUND_UP = {Precision.FP32: 0x555554, Precision.FP16: 0x2AA, Precision.BF16: 0x54}  # from mantissas of 4/3 on
@@ -33,19 +35,16 @@ def special_step(ops: Operands) -> Step:
 
 
 def _series(ops: Operands, kind: Kind) -> Step:
-    """Every lane has coefficients of its own at the same place."""
+    """Every lane that holds data has coefficients of its own at the same place, whatever lane their address names."""
     terms, shape = ops.fields["opd1_n"], ops.shape("res0")
     if terms < 2:
         raise SimulatorError(f"a series needs two terms at least, got {terms}")
     source, (start, _) = ops.tensor("opd0", shape, kind.dtype), ops.place("opd0")
-    lanes = ops.machine.local.tensor(
-        0, ops.place("opd1")[1], (1, CHIP.lanes, 1, terms), (0, 0, 0, kind.size), kind.dtype
-    )
-    used = (start + np.arange(min(shape[1], CHIP.lanes))) % CHIP.lanes
+    own: Shape = (1, min(shape[1], CHIP.lanes), 1, terms)
+    coefficients = ops.machine.local.tensor(start, ops.place("opd1")[1], own, (0, 0, 0, kind.size), kind.dtype)
 
     def compute() -> NDArray[Any]:
-        coefficients = lanes.read()[0, used, 0]
-        return series(source.read(), coefficients, kind.floats)
+        return series(source.read(), np.ascontiguousarray(coefficients.read()[0, :, 0]), kind.floats)
 
     return writer(ops, "res0", shape, kind.dtype, compute)
 
@@ -62,7 +61,7 @@ def series(x: NDArray[Any], coefficients: NDArray[Any], arithmetic: floats.Float
 def _rsqrt(ops: Operands, kind: Kind) -> Step:
     if kind.precision != Precision.FP32:
         raise SimulatorError("reciprocal square roots exist in fp32 only")
-    shape, rounds = ops.shape("res0"), ops.fields["opd2_n_str"] + 1
+    shape, rounds = ops.shape("res0"), iterations(ops.fields["opd2_n_str"])
     source = ops.tensor("opd0", shape, kind.dtype)
     return writer(ops, "res0", shape, kind.dtype, lambda: fp32.rsqrt(source.read(), rounds))
 
