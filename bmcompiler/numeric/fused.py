@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ _SCALE = np.uint32((254 + _KEPT_BITS) << _MANTISSA_BITS)  # 2**(24 - E) has this
 _LEAST_SCALED = np.float32(2.0**-100)  # of smaller groups 2**(24 - E) is no float32
 _NAN = np.array(0xFFC0_0000, np.uint32).view(np.float32)
 _ROWS, _COLUMNS = 16, 512  # of a block: its products of a group stay in the second-level cache
+_STRIP = 8  # blocks that one thread makes in the same scratch memory
 
 
 def fused_product(a: FloatArray, b: FloatArray, groups: Sequence[int], start: FloatArray) -> FloatArray:
@@ -44,21 +46,32 @@ def fused_product(a: FloatArray, b: FloatArray, groups: Sequence[int], start: Fl
     safe = products_stay_normal(a, b)
     out = np.array(np.broadcast_to(flush(start), shape))
 
-    def some(x: int, y: int) -> None:
-        left, right = (np.ascontiguousarray(part) for part in (a[:, y : y + _ROWS], b[:, x : x + _COLUMNS]))
+    def some(x: int, top: int) -> None:
+        right = np.ascontiguousarray(b[:, x : x + _COLUMNS])
+        size = (max(groups, default=0), _ROWS, right.shape[1])
+        scratch = _Scratch(np.empty(size, np.float32), np.empty(size, np.int32))
         with np.errstate(all="ignore"):  # holds for one thread
-            block = out[y : y + _ROWS, x : x + _COLUMNS]
-            block[...] = _block(left, right, groups, np.array(block), safe)
+            for y in range(top, min(top + _STRIP * _ROWS, shape[0]), _ROWS):
+                left, block = np.ascontiguousarray(a[:, y : y + _ROWS]), out[y : y + _ROWS, x : x + _COLUMNS]
+                block[...] = _block(left, right, groups, np.array(block), scratch, safe)
 
-    corners = [(x, y) for x in range(0, shape[1], _COLUMNS) for y in range(0, shape[0], _ROWS)]
+    corners = [(x, y) for x in range(0, shape[1], _COLUMNS) for y in range(0, shape[0], _STRIP * _ROWS)]
     in_parallel([partial(some, x, y) for x, y in corners])
     return out
 
 
-def _block(a: FloatArray, b: FloatArray, groups: Sequence[int], total: FloatArray, safe: bool) -> FloatArray:
+class _Scratch(NamedTuple):
+    """Memory for the products of a group of a block."""
+
+    products: FloatArray
+    integers: NDArray[np.int32]
+
+
+def _block(
+    a: FloatArray, b: FloatArray, groups: Sequence[int], total: FloatArray, scratch: _Scratch, safe: bool
+) -> FloatArray:
     """`fused_product` of a block onto `total`; `safe` = no product is denormal."""
-    most = max(groups, default=0)
-    products, integers = np.empty((most, *total.shape), np.float32), np.empty((most, *total.shape), np.int32)
+    products, integers = (part[:, : len(total)] for part in scratch)
     at = 0
     for size in groups:
         some = products[:size]

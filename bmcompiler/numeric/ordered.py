@@ -12,9 +12,12 @@ import numpy as np
 from bmcompiler.numeric.blas import in_parallel
 from bmcompiler.numeric.fp32 import FloatArray, add, flush, products_stay_normal
 
-# Values of one block of accumulators: with its products it stays in the second-level cache.
-_BLOCK = 1 << 15
+# Values of a block, columns of it, and products of one accumulator at a time: together they stay in the second-level
+# cache.
+_BLOCK = 1 << 12
 _INNER = 512
+_DEPTH = 32
+_STRIP = 8  # blocks that one thread makes in the same scratch memory
 
 
 def ordered_product(a: FloatArray, b: FloatArray, accumulators: int, start: FloatArray | None = None) -> FloatArray:
@@ -36,38 +39,50 @@ def ordered_product(a: FloatArray, b: FloatArray, accumulators: int, start: Floa
         safe = safe and products_stay_normal(start)
     out = np.empty((a.shape[1], b.shape[1]), np.float32)
     columns = max(1, min(b.shape[1], _INNER))
-    rows = max(1, _BLOCK // (accumulators * columns))
+    blocks = -(-a.shape[1] // max(1, _BLOCK // columns))
+    rows = -(-a.shape[1] // max(1, blocks))
 
-    def some(x: int, y: int) -> None:
-        left, right = (np.ascontiguousarray(part) for part in (a[:, y : y + rows], b[:, x : x + columns]))
+    def some(x: int, top: int) -> None:
+        right = np.ascontiguousarray(b[:, x : x + columns])
+        products = np.empty((1 + _DEPTH, rows, right.shape[1]), np.float32)
         with np.errstate(all="ignore"):  # holds for one thread
-            first = None if start is None else start[:, y : y + rows, x : x + columns]
-            out[y : y + rows, x : x + columns] = _block(left, right, accumulators, first, safe)
+            for y in range(top, min(top + _STRIP * rows, a.shape[1]), rows):
+                left = np.ascontiguousarray(a[:, y : y + rows])
+                first = None if start is None else start[:, y : y + rows, x : x + columns]
+                out[y : y + rows, x : x + columns] = _block(
+                    left, right, accumulators, first, products[:, : left.shape[1]] if safe else None
+                )
 
-    corners = [(x, y) for x in range(0, b.shape[1], columns) for y in range(0, a.shape[1], rows)]
+    corners = [(x, y) for x in range(0, b.shape[1], columns) for y in range(0, a.shape[1], _STRIP * rows)]
     in_parallel([partial(some, x, y) for x, y in corners])
     return out
 
 
-def _block(a: FloatArray, b: FloatArray, accumulators: int, start: FloatArray | None, safe: bool) -> FloatArray:
-    """`ordered_product` of a block; `safe` = no denormal can appear on the way."""
-    depth = a.shape[0] // accumulators
-    whole = depth * accumulators
-    steps_a = a[:whole].reshape(depth, accumulators, a.shape[1], 1)
-    steps_b = b[:whole].reshape(depth, accumulators, 1, b.shape[1])
-    sums = np.zeros((accumulators, a.shape[1], b.shape[1]), np.float32) if start is None else np.array(start)
-    products = np.empty_like(sums)
-    for x, y in zip(steps_a, steps_b):
-        np.multiply(x, y, out=products)
-        if safe:
-            np.add(sums, products, out=sums)
-        else:
-            sums = flush(sums + flush(products))
-    rest = a.shape[0] - whole
-    if rest:
-        tail = flush(a[whole:, :, None] * b[whole:, None, :])
-        sums[:rest] = flush(sums[:rest] + tail)
+def _block(
+    a: FloatArray, b: FloatArray, accumulators: int, start: FloatArray | None, products: FloatArray | None
+) -> FloatArray:
+    """`ordered_product` of a block; `products` is scratch, None when denormals can appear on the way."""
+    shape = (a.shape[1], b.shape[1])
+    sums = np.zeros((accumulators, *shape), np.float32) if start is None else np.array(start)
+    if products is not None and sums[0].size > 1:  # of single values numpy adds several at once
+        for number, total in enumerate(sums):
+            total[...] = _added(total, a[number::accumulators], b[number::accumulators], products)
+    else:
+        for number, (x, y) in enumerate(zip(a[:, :, None], b[:, None, :])):
+            total = sums[number % accumulators]
+            total[...] = flush(total + flush(x * y))
     return combine(sums)
+
+
+def _added(total: FloatArray, a: FloatArray, b: FloatArray, products: FloatArray) -> FloatArray:
+    """`total` plus all products of one accumulator, one after the other; `products` is scratch."""
+    for first in range(0, len(a), _DEPTH):
+        some = slice(first, first + _DEPTH)
+        terms = products[: 1 + len(a[some])]
+        terms[0] = total
+        np.multiply(a[some, :, None], b[some, None, :], out=terms[1:])
+        total = np.add.reduce(terms)  # along the first axis numpy adds in order
+    return total
 
 
 def combine(sums: FloatArray) -> FloatArray:

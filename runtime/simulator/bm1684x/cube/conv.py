@@ -171,11 +171,10 @@ def _single(ops: Operands, window: Window) -> Step:
 
 def two_sums(rows: FloatArray, columns: FloatArray, bias: FloatArray, old: FloatArray | None) -> FloatArray:
     """rows.T @ columns in two accumulators, to which bias, old results and products go in turn (section 4, TWO)."""
-    shape = (rows.shape[1], columns.shape[1])
-    starts = (bias, np.float32(0)) if old is None else (bias, old)
-    first, second = (np.broadcast_to(value, shape) for value in starts)
     # Product 0 follows bias and old results: it goes to the accumulator of the bias, or without old ones to the other.
-    return ordered_product(rows, columns, 2, np.stack([second, first] if old is None else [first, second]))
+    if old is None:
+        return ordered_product(rows, columns, 2, np.stack([np.zeros_like(bias), bias]))
+    return ordered_product(rows, columns, 2, np.stack([np.broadcast_to(bias, old.shape), old]))
 
 
 def fast_product(rows: FloatArray, columns: FloatArray, bias: FloatArray, old: FloatArray | None) -> FloatArray:
