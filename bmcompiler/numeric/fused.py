@@ -71,7 +71,7 @@ def _block(
     a: FloatArray, b: FloatArray, groups: Sequence[int], total: FloatArray, scratch: _Scratch, safe: bool
 ) -> FloatArray:
     """`fused_product` of a block onto `total`; `safe` = no product is denormal."""
-    products, integers = (part[:, : len(total)] for part in scratch)
+    products, integers = scratch.products[:, : len(total)], scratch.integers[:, : len(total)]
     at = 0
     for size in groups:
         some = products[:size]
