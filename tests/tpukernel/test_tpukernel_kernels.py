@@ -90,6 +90,28 @@ def test_exp_by_table_is_exact_where_the_power_of_two_form_is_not(device: Kernel
     assert (found[wanted >= 2.0**128] == np.inf).all()
 
 
+@kernel
+def careless(dst: int, src: int, shape: dim4) -> None:
+    """Stores what is still being computed."""
+    call.gdma_cpy_S2L(0, src, shape, None, None, DT_FP32)
+    call.parallel_start()
+    call.bdc_abs(0, 0, shape, None, None, DT_FP32)
+    call.gdma_cpy_L2S(dst, 0, shape, None, None, DT_FP32)
+    call.parallel_end()
+
+
+def test_kernels_are_timed_and_checked_for_races(device: KernelDevice) -> None:
+    shape, tiles = dim4(1, 64, 32, 64), 4
+    source, target = device.malloc(1 << 21), device.malloc(1 << 21)
+    overlapped = device.analyze(scaled(target, source, shape, tiles, 2.0))
+    alone = device.analyze(scaled(target, source, shape, 1, 2.0)).timing().cycles
+    assert not overlapped.races()
+    assert alone < overlapped.timing().cycles < tiles * alone
+    (race,) = device.analyze(careless(target, source, shape)).races()
+    assert {race.first.name, race.second.name} == {"ar.abs", "dma.tensor.copy"}
+    assert '"ar.mul"' in overlapped.trace()
+
+
 def test_a_kernel_is_a_model_like_any_other(tmp_path: Path) -> None:
     shape, tiles, first = dim4(1, 64, 2, 3), 3, GLOBAL_MEM_START
     x = np.random.default_rng(1).normal(size=(tiles, 64, 2, 3)).astype(np.float32)

@@ -27,17 +27,12 @@ class Parameter:
     type: str
     name: str
 
-    @property
+    @cached_property
     def base(self) -> str:
         """The type without `const` and `*`."""
         return self.type.replace("const ", "").replace("*", "").strip()
 
-    @property
-    def pointer(self) -> bool:
-        """Whether NULL, in Python None, can be given: pointers to strides."""
-        return "*" in self.type
-
-    @property
+    @cached_property
     def optional(self) -> bool:
         """Whether NULL is allowed: for strides, which then are those of the default layout."""
         return self.base == "dim4" and self.name.endswith("stride")
