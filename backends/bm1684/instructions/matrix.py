@@ -58,20 +58,25 @@ ROW = SECTION * CHIP.lanes
 """Columns that fill one row of sections of all lanes."""
 
 
-def matrix_shape(rows: int, columns: int) -> Shape:
-    """The tensor (rows, sections, 1, width) that an fp32 matrix is stored as; half sections where lanes are left."""
-    width = min(columns, SECTION if columns > ROW // 2 else SECTION // 2)
+def usual_width(columns: int) -> int:
+    """Columns of a section: half sections where lanes are left."""
+    return min(columns, SECTION if columns > ROW // 2 else SECTION // 2)
+
+
+def matrix_shape(rows: int, columns: int, width: int = 0) -> Shape:
+    """The tensor (rows, sections, 1, width) that an fp32 matrix is stored as; width: 0 = the usual one."""
+    width = min(width, columns) or usual_width(columns)
     return rows, -(-columns // width), 1, width
 
 
-def matrix_bytes(rows: int, columns: int) -> int:
-    """Bytes per lane of a matrix: 128 for each row and 2048 columns."""
-    return CHIP.aligned_bytes(matrix_shape(rows, columns))
+def matrix_bytes(rows: int, columns: int, width: int = 0) -> int:
+    """Bytes per lane of a matrix: 128 for each row and 64 sections."""
+    return CHIP.aligned_bytes(matrix_shape(rows, columns, width))
 
 
-def matrix_at(address: int, rows: int, columns: int) -> Matrix:
+def matrix_at(address: int, rows: int, columns: int, width: int = 0) -> Matrix:
     """The matrix of so many rows and columns at an address."""
-    return Matrix(rows, columns, Words(address, matrix_shape(rows, columns)))
+    return Matrix(rows, columns, Words(address, matrix_shape(rows, columns, width)))
 
 
 def load_matrix(build: Commands, source: int, pitch: int, target: Matrix, transposed: bool = False) -> None:

@@ -2,6 +2,9 @@
 
 The order of a sum follows from its depth K alone. Up to 2048 rows of the right operand lie in local memory at once, and
 one instruction sums them; deeper products add up chunks of 1024 rows, which are loaded while the one before is used.
+
+Constants are padded to whole sections in global memory, so that they are loaded as one run; sections are as wide as few
+rows of the result want them: short runs in lanes take longer to load, wide sections to multiply.
 """
 
 from __future__ import annotations
@@ -16,11 +19,13 @@ from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.cycles import CYCLES
 from bmcompiler.backends.bm1684.instructions.matrix import (
     ROW,
+    SECTION,
     load_matrix,
     matrix_at,
     matrix_bytes,
     matrix_shape,
     store_matrix,
+    usual_width,
 )
 from bmcompiler.backends.bm1684.instructions.matrix import product as multiply_matrices
 from bmcompiler.backends.bm1684.packed.int_matmul import IntMatmulKernel
@@ -28,7 +33,7 @@ from bmcompiler.backends.lanes.kernels.base import LocalKernel, is_activation, i
 from bmcompiler.backends.lanes.kernels.forms import FormsKernel
 from bmcompiler.backends.lanes.kernels.fused_activation import activate, activation_cycles, emit_activation
 from bmcompiler.backends.lanes.kernels.product import Product, product_of
-from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
+from bmcompiler.codegen.tiling import Axis, Box, Buffer, Runs, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.numeric.fp32 import FloatArray, add
 from bmcompiler.numeric.ordered import ordered_product
@@ -78,8 +83,8 @@ class FloatMatmulKernel(LocalKernel[Matmul]):
         chunks = chunks_of(product.depth)
         lefts, rights = len({a for a, _ in product.pairs}), len({b for _, b in product.pairs})
         load_left, load_right = (partial(load, op, product, batch) for load in (_load_left, _load_right))
-        stream = len(chunks) > 1
-        right_bytes = 2 * matrix_bytes(_CHUNK, columns) if stream else matrix_bytes(product.depth, columns)
+        stream, width = len(chunks) > 1, section_width(op)
+        right_bytes = (2 * stream or 1) * matrix_bytes(_CHUNK if stream else product.depth, columns, width)
 
         def transfer_left(build: Build, address: int) -> None:
             for (k0, k1), place in zip(chunks, _places(address, rows, chunks)):
@@ -90,20 +95,21 @@ class FloatMatmulKernel(LocalKernel[Matmul]):
                 load_right(build, chunk, (c0, c1), address + i * right_bytes // 2)
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
-            bias = matrix_at(ins[2], 1, columns) if op.bias is not None else None
-            result = matrix_at(outs[0], rows, columns)
+            bias = matrix_at(ins[2], 1, columns, width) if op.bias is not None else None
+            result = matrix_at(outs[0], rows, columns, width)
             for i, (chunk, place) in enumerate(zip(chunks, _places(ins[0], rows, chunks))):
                 right = ins[1] + i % 2 * (right_bytes // 2)
                 if i > 1:
                     load_right(build, chunk, (c0, c1), right)
                 depth = chunk[1] - chunk[0]
                 left = matrix_at(place, rows, depth)
-                multiply_matrices(build, result, left, matrix_at(right, depth, columns), bias, add=i > 0)
+                multiply_matrices(build, result, left, matrix_at(right, depth, columns, width), bias, add=i > 0)
             emit_activation(build, op.activation, result.words)
 
         def store(build: Build, address: int) -> None:
             first = (batch * product.rows + r0) * product.columns + c0
-            store_matrix(build, build.neuron(op.result) + 4 * first, product.columns, matrix_at(address, rows, columns))
+            stored = matrix_at(address, rows, columns, width)
+            store_matrix(build, build.neuron(op.result) + 4 * first, product.columns, stored)
 
         inputs = [
             Buffer(
@@ -119,15 +125,16 @@ class FloatMatmulKernel(LocalKernel[Matmul]):
                 4 * product.depth * columns,
                 transfer_right,
                 not is_activation(op.right),
+                runs=_right_runs(op, product.depth, columns),
             ),
         ]
         if op.bias is not None:
-            inputs.append(_bias_buffer(op.bias, c0, c1))
-        out = Buffer(matrix_bytes(rows, columns), "nch", 4 * rows * columns, store)
-        shape = matrix_shape(rows, columns)
-        cycles = sum(CYCLES.matrix(shape, k1 - k0) for k0, k1 in chunks) + activation_cycles(
-            CYCLES, op.activation, shape
-        )
+            inputs.append(_bias_buffer(op.bias, c0, c1, width))
+        shape = matrix_shape(rows, columns, width)
+        runs = Runs(rows, rows * shape[1])
+        out = Buffer(matrix_bytes(rows, columns, width), "nch", 4 * rows * columns, store, runs=runs)
+        sums = sum(CYCLES.matrix(shape, k1 - k0) for k0, k1 in chunks)
+        cycles = sums + activation_cycles(CYCLES, op.activation, shape)
         return TileWork(tuple(inputs), (out,), (), compute, cycles)
 
     def evaluate(self, op: Matmul, *arrays: Any) -> Any:
@@ -202,21 +209,71 @@ def _load_right(
     address: int,
 ) -> None:
     """A range of the depth by columns of the right operand; a constant one lies as (K, N) in the coefficients."""
-    base = product.pairs[batch][1] * product.depth * product.columns
     transposed = op.transpose_right
-    if transposed and is_constant(op.right):
-        origin = build.coefficient(build.coefficients.place(op.right, "transposed", lambda w: w.swapaxes(-1, -2)))
-        transposed = False
-    else:
-        origin = build.source(op.right)
+    if is_constant(op.right):
+        _load_constant(op, product, batch, build, depth, columns, address)
+        return
+    base, origin = product.pairs[batch][1] * product.depth * product.columns, build.source(op.right)
     pitch = product.depth if transposed else product.columns
     start = columns[0] * pitch + depth[0] if transposed else depth[0] * pitch + columns[0]
     sizes = depth[1] - depth[0], columns[1] - columns[0]
     load_matrix(build, origin + 4 * (base + start), pitch, matrix_at(address, *sizes), transposed)
 
 
-def _bias_buffer(bias: Value, c0: int, c1: int) -> Buffer:
-    def load(build: Build, address: int) -> None:
-        load_matrix(build, build.source(bias) + 4 * c0, c1 - c0, matrix_at(address, 1, c1 - c0))
+def _load_constant(
+    op: Matmul,
+    product: Product,
+    batch: int,
+    build: Build,
+    depth: tuple[int, int],
+    columns: tuple[int, int],
+    address: int,
+) -> None:
+    """The same of a constant, which lies as (batches, K, whole sections) in the coefficients."""
+    width = section_width(op)
+    pitch = -(-product.columns // width) * width
 
-    return Buffer(matrix_bytes(1, c1 - c0), "c", 4 * (c1 - c0), load, True)
+    def pack(w: FloatArray) -> FloatArray:
+        return _padded(w.swapaxes(-1, -2) if op.transpose_right else w, width)
+
+    layout = f"matrix{' transposed' * op.transpose_right} in sections of {width}"
+    start = (product.pairs[batch][1] * product.depth + depth[0]) * pitch + columns[0]
+    origin = build.coefficient(build.coefficients.place(op.right, layout, pack) + 4 * start)
+    shape = matrix_shape(depth[1] - depth[0], columns[1] - columns[0], width)
+    build.load(origin, shape, (pitch, width, width, 1), 4, address)
+
+
+def _right_runs(op: Matmul, depth: int, columns: int) -> Runs:
+    sections = depth * matrix_shape(depth, columns, section_width(op))[1]
+    return Runs(1 if is_constant(op.right) else depth, sections)
+
+
+def section_width(op: Matmul) -> int:
+    """Columns of the sections of the right operand and the result."""
+    product = product_of(op)
+    usual = usual_width(product.columns)
+    if not is_constant(op.right) or usual >= min(SECTION, product.columns):
+        return usual
+
+    def cycles(width: int) -> int:
+        _, sections, _, _ = shape = matrix_shape(product.rows, product.columns, width)
+        runs = product.depth * sections
+        return CYCLES.matrix(shape, product.depth) + CYCLES.load(1, 4 * width * runs, runs)
+
+    return min(usual, min(SECTION, product.columns), key=cycles)
+
+
+def _padded(w: FloatArray, width: int) -> FloatArray:
+    """The last axis with zeros up to whole sections."""
+    return np.pad(w, [(0, 0)] * (w.ndim - 1) + [(0, -w.shape[-1] % width)])
+
+
+def _bias_buffer(bias: Value, c0: int, c1: int, width: int) -> Buffer:
+    shape = matrix_shape(1, c1 - c0, width)
+
+    def load(build: Build, address: int) -> None:
+        layout = f"in sections of {width}"
+        offset = build.coefficients.place(bias, layout, lambda b: _padded(b.reshape(-1), width))
+        build.load(build.coefficient(offset + 4 * c0), shape, (0, width, width, 1), 4, address)
+
+    return Buffer(matrix_bytes(1, c1 - c0, width), "c", 4 * (c1 - c0), load, True, runs=Runs(1, shape[1]))
