@@ -58,6 +58,7 @@ def timeline(
     ready: dict[int, float] = {}
     waiting: list[tuple[float, Slot]] = []
     loads = loads_by_issue(plan.steps)
+    done = [0.0]  # when the steps before each one have computed: what lay in the place of a load is needed no more
 
     def transfer(slot: Slot, after: float, cycles: float) -> float:
         nonlocal moving
@@ -69,8 +70,9 @@ def timeline(
         if step.work is None:
             found.starts.append(max(moving, computing))
             moving = computing = found.starts[-1] + estimate(step.op)
+            done.append(computing)
         for _, slot in loads[index]:
-            ready[id(slot)] = transfer(slot, 0.0, loading_cycles(slot, tiler))
+            ready[id(slot)] = transfer(slot, done[slot.live_range.first], loading_cycles(slot, tiler))
         for after, slot in waiting:
             transfer(slot, after, storing_cycles(slot, tiler))
         waiting = []
@@ -78,6 +80,7 @@ def timeline(
             continue
         found.starts.append(max([computing, *(ready[id(slot)] for slot in step.inputs if slot.moves)]))
         computing = found.starts[-1] + _cycles(step, copier) + shared_cycles(step, tiler.bank_bytes)
+        done.append(computing)
         waiting = [(computing, slot) for slot in step.outputs if slot.moves]
     for after, slot in waiting:
         transfer(slot, after, storing_cycles(slot, tiler))
