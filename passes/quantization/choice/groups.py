@@ -64,6 +64,7 @@ def _split(name: str, steps: Sequence[NDArray[Any]]) -> list[Group]:
     if axis is None:
         return [Group(name, None, np.arange(0))]
     rows = np.concatenate([np.moveaxis(step, axis, 0).reshape(step.shape[axis], -1) for step in steps], axis=1)
+    rows = rows.astype(np.float64)
     spread = np.sqrt(np.square(rows - rows.mean(1, keepdims=True)).mean(1) + _LEAST * np.square(rows).mean(1)) + _TINY
     order = np.argsort(spread)
     cuts = np.flatnonzero(spread[order][1:] > _ALIKE * spread[order][:-1]) + 1
