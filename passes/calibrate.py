@@ -243,11 +243,23 @@ class _Lookup:
         values = [*self.function.arguments, *(r for op in _computing(self.function) for r in op.results)]
         for value in values:
             if value.type.is_float:
+                source = self.reordered(value)
+                if source in found:
+                    found[value] = found[source]
+                    continue
                 threshold = self.named(value)
                 if threshold:
                     self.found_by_name.add(value)
                 found[value] = threshold or self.derived(value, found)
         return found
+
+    def reordered(self, value: Value) -> Value:
+        """For an operand that a layer only puts in another order, what it was: the layer's name stands for its end."""
+        op, users = value.op, value.users
+        named = not isinstance(op, TensorOp) or TENSOR_NAME in op.attributes
+        if op is None or named or op.short_name not in ("reshape", "transpose") or not users:
+            return value
+        return op.operands[0] if users[0].location == op.location else value
 
     def named(self, value: Value) -> float | None:
         return next((self.known[n] for n in self.names[value] if n in self.known), None)

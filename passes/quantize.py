@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Function, Module, Operation, Value
-from bmcompiler.ir.keys import THRESHOLD_SOURCE
+from bmcompiler.ir.keys import INTEGER_WEIGHTS, THRESHOLD_SOURCE
 from bmcompiler.numeric.quant_modes import LOW, MODES
 from bmcompiler.ops import need_tensor_ops
 from bmcompiler.ops.base import TensorOp
@@ -233,9 +233,8 @@ class Quantize(Pass):
             rule = rule_of(op)
             return Scaling.FREE if rule is None else rule.scaling(op)
 
-        exact = {
-            r for op in function.ops for r in op.results if self.strict_table and THRESHOLD_SOURCE in op.attributes
-        }
+        strict = self.strict_table or INTEGER_WEIGHTS in function.attributes
+        exact = {r for op in function.ops for r in op.results if strict and THRESHOLD_SOURCE in op.attributes}
         low = scheme.start(Start(module, function, thresholds(function), scaling, exact, ctx.target))
         accepted: set[Operation] = set()
         for op in function.ops[:-1]:

@@ -44,7 +44,8 @@ class Bm1880Target(LaneTarget["Bm1880Program"]):
     def pipeline(self, precision: str, level: int) -> str:
         """Default passes. Raises UsageError for a precision the chip does not have."""
         self.need_precision(precision)
-        return f"{first_passes()},equalize,calibrate{{method=auto}},quantize,dead-code{group_layers(level)}"
+        before = f"{first_passes()},equalize,calibrate{{method=auto}},integer-weights"
+        return f"{before},quantize,dead-code{group_layers(level)}"
 
     def program(self) -> type[Bm1880Program]:
         from bmcompiler.backends.bm1880.codegen import Bm1880Program

@@ -79,27 +79,43 @@ class Linear:
     bias_scale: float
 
 
-def linear(weight: NDArray[Any], bias: NDArray[Any] | None, source: float, wanted: float) -> Linear:
+def linear(
+    weight: NDArray[Any], bias: NDArray[Any] | None, source: float, wanted: float, shift: int | None = None
+) -> Linear:
     """Integers of a convolution, inner product or scaling between thresholds `source` and `wanted`.
 
     weight_q = floor(w * (tx/ty) * 2**r + 0.5), bias_q = floor(b * (128/ty) * 2**r + 0.5), with the largest r in 0..31
-    that keeps |weight_q| <= 127 and bias_q in 16 bits. Where r = 0 is too large, ty is doubled until it fits.
+    that keeps |weight_q| <= 127 and bias_q in 16 bits. Where r = 0 is too large, ty is doubled until it fits. A given
+    `shift` is used as it is.
 
-    Raises FileFormatError for weights that are not finite.
+    Raises FileFormatError for weights that are not finite, or do not fit with the given shift.
     """
     weight_peak = float(np.abs(weight).max(initial=0.0))
     bias_peak = 0.0 if bias is None else float(np.abs(bias).max(initial=0.0))
     if not math.isfinite(weight_peak + bias_peak):
         raise FileFormatError("its weights hold NaN or infinity", remedy="give the weights of a net that works")
     target = wanted
+    if shift is None:
+        target, shift = _range_and_shift(weight_peak, bias_peak, source, wanted)
+    factor, bias_factor = source / target * 2.0**shift, 128 / target * 2.0**shift
+    weight_q = np.floor(np.asarray(weight, np.float64) * factor + 0.5)
+    bias_q = np.zeros(0) if bias is None else np.floor(np.asarray(bias, np.float64) * bias_factor + 0.5)
+    if not (_within(weight_q, I8) and _within(bias_q, I16)):
+        raise FileFormatError(f"its weights leave int8, or its biases int16, with the right shift {shift} of the table")
+    integers = weight_q.astype(np.int8), None if bias is None else bias_q.astype(np.int16)
+    return Linear(*integers, shift, target, 1 / factor, 1 / bias_factor)
+
+
+def _within(integers: NDArray[np.float64], limit: int) -> bool:
+    return not integers.size or bool(integers.min() >= -limit - 1 and integers.max() <= limit)
+
+
+def _range_and_shift(weight_peak: float, bias_peak: float, source: float, wanted: float) -> tuple[float, int]:
+    """(ty, r) for the largest weight and bias."""
+    target = wanted
     while True:
         shift = min(largest_shift(weight_peak * (source / target), I8), largest_shift(bias_peak * (128 / target), I16))
         if shift >= 0:
             break
         target *= 2
-    if weight_peak == 0.0 and bias_peak == 0.0:
-        shift = 0
-    factor, bias_factor = source / target * 2.0**shift, 128 / target * 2.0**shift
-    weight_q = np.floor(np.asarray(weight, np.float64) * factor + 0.5).astype(np.int8)
-    bias_q = None if bias is None else np.floor(np.asarray(bias, np.float64) * bias_factor + 0.5).astype(np.int16)
-    return Linear(weight_q, bias_q, shift, target, 1 / factor, 1 / bias_factor)
+    return target, 0 if weight_peak == 0.0 and bias_peak == 0.0 else shift

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from bmcompiler.errors import BMError
 from bmcompiler.ir import Value
+from bmcompiler.ir.keys import WEIGHT_SHIFT
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.nn import Convolution, Matmul
 from bmcompiler.ops.rules import Activated
@@ -25,7 +26,8 @@ class Layers(Thresholds):
 
     def layer(self, op: Convolution | Matmul, weight: NDArray[Any], bias: NDArray[Any] | None) -> Value:
         x = self.request(op.operands[0])
-        ints = _linear(op, weight, bias, threshold_of(x), self.wanted(op.result))
+        shift = op.attributes.get(WEIGHT_SHIFT)
+        ints = _linear(op, weight, bias, threshold_of(x), self.wanted(op.result), shift)
         self._report(op, ints, threshold_of(x))
         operands = [x, *self._constants(ints, op.operands[1], op.bias)]
         return self.emit(op.opname, operands, {**_modes(op), "rshift": ints.shift}, ints.threshold)
@@ -62,10 +64,17 @@ class Layers(Thresholds):
         self.report(op, text)
 
 
-def _linear(op: TensorOp, weight: NDArray[Any], bias: NDArray[Any] | None, source: float, wanted: float) -> Linear:
+def _linear(
+    op: TensorOp,
+    weight: NDArray[Any],
+    bias: NDArray[Any] | None,
+    source: float,
+    wanted: float,
+    shift: int | None = None,
+) -> Linear:
     """`formulas.linear`; its error names the layer."""
     try:
-        return linear(weight, bias, source, wanted)
+        return linear(weight, bias, source, wanted, shift)
     except BMError as error:
         raise error.located(layer=op.label, kind=op.short_name) from None
 

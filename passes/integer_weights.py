@@ -1,0 +1,120 @@
+"""Nets whose weights are integers already, with the table that they were made by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmcompiler.errors import CalibrationError
+from bmcompiler.ir import Function, Module, Operation, Value
+from bmcompiler.ir.keys import INTEGER_WEIGHTS, WEIGHT_SHIFT, is_weight
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.nn import Convolution, Matmul
+from bmcompiler.passes.calibrate import MEASURED, thresholds
+from bmcompiler.passes.quantization.formulas import I8, I16
+from bmcompiler.passes.rewriting import make
+from bmcompiler.passmanager import Pass, PassContext, PassResult
+from bmcompiler.quant.table import CalibrationTable, LayerEntry
+
+_FULL = 64
+"""A quantized weight tensor reaches at least this magnitude: its shift is the largest that fits (bm1880.md 11.2)."""
+
+Array = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class IntegerWeights(Pass):
+    """Give the layers of a quantized source net their real weights back, for quantize to find the same integers.
+
+    A net counts as quantized when it comes with a table, the weights and biases of all its layers are integers in the
+    ranges of int8 and int16, and those of some layer reach 64. Then, for input and output thresholds tx and ty and the
+    table's shift r, weights are q * (ty / tx) / 2**r and biases q * ty / 128 / 2**r (bm1880.md 11.2, solved for the
+    reals). The layers keep r as a note, and the function a note that every threshold of the table must be kept.
+
+    Raises CalibrationError where a layer has no shift in the table, and for integer constants of other ops.
+    """
+
+    name = "integer-weights"
+
+    def run(self, module: Module, ctx: PassContext) -> PassResult:
+        table = ctx.table
+        if table is None or table is ctx.options.get(MEASURED):
+            return PassResult(False)
+        found = [_Layers(module, function).restore(table) for function in module.functions]
+        if any(found):
+            ctx.notes.append(f"the weights of {sum(found)} layers are integers already and are taken as they are")
+        return PassResult(any(found))
+
+
+class _Layers:
+    def __init__(self, module: Module, function: Function) -> None:
+        self.module, self.function = module, function
+        ops = [op for op in function.ops if isinstance(op, TensorOp)]
+        self.layers = [op for op in ops if isinstance(op, (Convolution, Matmul)) and is_weight(op.operands[1])]
+        self.others = [op for op in ops if op not in self.layers]
+
+    def restore(self, table: CalibrationTable) -> int:
+        """Layers that were changed: all of a quantized net, none of another."""
+        if not self._quantized():
+            return 0
+        for op in self.others:
+            if any(self._integers(value, I8) for value in op.operands if is_weight(value)):
+                raise CalibrationError(
+                    "the net is quantized already, and what the integers of this layer mean is not known",
+                    layer=op.label,
+                    kind=op.short_name,
+                    remedy="compile the float net with the same table",
+                )
+        entries = {entry.name: entry for entry in table.layers}
+        real = thresholds(self.function)
+        for op in self.layers:
+            self._restore(op, [entries[name] for name in op.location if name in entries], real)
+        self.function.attributes[INTEGER_WEIGHTS] = True
+        return len(self.layers)
+
+    def _quantized(self) -> bool:
+        constants = [(op.operands[1], I8) for op in self.layers]
+        constants += [(op.operands[2], I16) for op in self.layers if len(op.operands) > 2]
+        if not self.layers or not all(self._integers(value, limit) for value, limit in constants):
+            return False
+        return any(np.abs(self._array(op.operands[1])).max(initial=0) >= _FULL for op in self.layers)
+
+    def _array(self, value: Value) -> Array:
+        assert value.op is not None
+        return self.module.weights[value.op.attributes["key"]]
+
+    def _integers(self, value: Value, limit: int) -> bool:
+        """Whether a constant is integers that are not all 0, 1 or -1, within limits, or a bias."""
+        if not is_weight(value):
+            return False
+        array = self._array(value)
+        if array.size == 0 or not (np.abs(array) <= limit + 1).all() or not (array == np.floor(array)).all():
+            return False
+        return limit == I16 or bool(np.abs(array).max() > 1)
+
+    def _restore(self, op: Operation, entries: list[LayerEntry], real: dict[Value, float]) -> None:
+        shift = next((entry.right_shift_width for entry in entries if entry.right_shift_width is not None), None)
+        if shift is None or not 0 <= shift < 32:
+            raise CalibrationError(
+                "its weights are integers already, and the calibration table has no right_shift_width for it",
+                layer=op.label,
+                kind=op.short_name,
+                remedy="give the table that was written together with the weights (.pb2), or the float weights",
+            )
+        tx, ty = real[op.operands[0]], real[op.result]
+        factors = (ty / tx / 2.0**shift, ty / 128 / 2.0**shift)
+        for index, factor in enumerate(factors, 1):
+            if index < len(op.operands):
+                self._scale(op, index, factor)
+        op.attributes[WEIGHT_SHIFT] = shift
+
+    def _scale(self, op: Operation, index: int, factor: float) -> None:
+        old = op.operands[index]
+        assert old.op is not None
+        array = (self._array(old).astype(np.float64) * factor).astype(np.float32)
+        key = self.module.weights.add(old.op.attributes["key"], array)
+        new = make("weight", (), {"key": key}, [old.type], op.location)
+        self.function.body.insert_before(op, new)
+        op.set_operand(index, new.result)
