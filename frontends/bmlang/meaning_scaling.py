@@ -14,6 +14,8 @@ from bmcompiler.ir import Value
 
 _EXACT = 1 << 24
 """Integers up to here are float32 numbers."""
+_FACTORS = 16
+"""Bytes whose product is a finite float32 number; beyond it, 0 must not meet infinity."""
 _METHODS = {
     ReduceMethodType.REDUCE_MEAN: "mean",
     ReduceMethodType.REDUCE_SUM: "sum",
@@ -52,4 +54,10 @@ def reduce(e: Emit, c: Call) -> Value:
     total = e.op("reduce", wide, method="sum" if method == "mean" else method, **options)
     if method == "mean":
         total = e.op("div", total, e.full(size, wide.dtype, total))
+    if method == "prod" and size > _FACTORS:
+        zeros = e.cast(e.op("compare", wide, e.full(0, wide.dtype, wide), method="equal"), wide.dtype)
+        any_zero = e.op(
+            "compare", e.op("reduce", zeros, method="max", **options), e.full(0, "f32", total), method="greater"
+        )
+        total = e.op("where", any_zero, e.full(0, "f32", total), total)
     return e.cast(total, c.out)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from bmcompiler.ir import Value
-from bmcompiler.ops.nn import Conv
+from bmcompiler.ops.nn import Conv, Deconv
 from bmcompiler.passes.legalize_rules.base import Draft, legalizes
 
 _FIRST = (0, 0, 0, 0)
@@ -67,6 +67,19 @@ def padded_before(op: Conv, draft: Draft) -> Value | None:
         return None
     x = _padded(op, op.input, op.pads, draft)
     return draft.like([x, op.weight, op.bias], pads=_FIRST)
+
+
+@legalizes(Deconv, integers=True)
+def kernel_as_large_as_its_step(op: Deconv, draft: Draft) -> Value | None:
+    """Steps larger than the kernel: the kernel gets zeros, and the result is cut where they end it later."""
+    weight = draft.constant(op.weight)
+    more = [max(step - size, 0) for step, size in zip(op.strides, op.weight.shape[2:])]
+    if weight is None or op.dilations != (1, 1) or not any(more):
+        return None
+    full = np.pad(weight, [(0, 0), (0, 0), (0, more[0]), (0, more[1])])
+    top, bottom, left, right = op.pads
+    pads = (top, bottom + more[0], left, right + more[1])
+    return draft.like([op.input, draft.weight(full, "weight"), op.bias], pads=pads)
 
 
 def _padded(op: Conv, x: Value, pads: Sequence[int], draft: Draft) -> Value:

@@ -42,7 +42,7 @@ def reduced_axes_last(op: Reduce, draft: Draft) -> Value | None:
     """The reduced axes move behind the others."""
     rank = op.x.type.rank
     order = (*(a for a in range(rank) if a not in op.axes), *sorted(op.axes))
-    if op.method not in ("sum", *_POOLS) or order == tuple(range(rank)):
+    if op.method not in ("sum", "prod", *_POOLS) or order == tuple(range(rank)):
         return None
     moved = draft.emit("permute", [op.x], order=order)
     last = tuple(range(rank - len(op.axes), rank))

@@ -28,6 +28,7 @@ from bmcompiler.bmlang import (
     Tensor,
 )
 from bmcompiler.frontends.bmlang.rules import ALL, Q8, Q16, accepted
+from bmcompiler.frontends.bmlang.tensor import numpy_type
 
 CHIP = "BM1684"
 MOST = 20_000
@@ -120,7 +121,7 @@ def two_tensors(w: Writer) -> Tensor | None:
     a = w.pick(w.made)
     b = _second(w, name, a)
     if name.endswith("shift") and "num" in TABLE[name].signature and b.dtype in (INT16, INT32):
-        b = Tensor(data=w.rng.integers(-20, 20, b.shape).astype(b.get_data().dtype))
+        b = Tensor(data=w.rng.integers(-20, 20, b.shape).astype(numpy_type(b.dtype)))
     dtype = w.result(name, [a.dtype, b.dtype])
     w_ok = dtype is not None and (not b.constant or not a.constant)
     return call(name, a, b, dtype=dtype) if w_ok else None

@@ -12,6 +12,7 @@ from bmlang_samples import Types, arguments, call, combinations, variants
 from bmcompiler import bmlang
 from bmcompiler.bmlang import BOTH, COMPUTE_CPU, INT16, INT32, TABLE, Arithmetic, Compilation, Tensor
 from bmcompiler.frontends.bmlang.rules import accepted
+from bmcompiler.frontends.bmlang.tensor import numpy_type
 
 NAMES = [name for name in TABLE if name != "constdata"]
 ON_THE_HOST = {row.name for row in TABLE.values() if row.host}
@@ -114,3 +115,39 @@ def test_outputs_that_are_inputs_or_come_twice_are_copied_in_the_same_subnet(tmp
     (subnet,) = stage.subnets
     assert {tensor.name for tensor in subnet.inputs} == {"x", "y"}
     assert {tensor.name for tensor in subnet.outputs} == {"same", "larger", "again"}
+
+
+@pytest.mark.parametrize("name", ["mul_shift", "add_shift", "sub_shift"])
+def test_every_shift_is_on_the_chip_for_all_types(name: str, tmp_path: Path) -> None:
+    """Also where adding the half that rounds would leave the exact integers of float32."""
+    rng = np.random.default_rng(0)
+    with bmlang.init(BOTH, "BM1684", tmp_path) as program:
+        outputs = []
+        for index, (_, ins, outs) in enumerate(cases(name)):
+            x, y = (Tensor(data=ends(rng, numpy_type(dtype), turn)) for turn, dtype in enumerate(ins))
+            outputs.append(getattr(bmlang, name)(x, y, (1, 16, 17, 18, 24, 25, 31)[index % 7], dtype=outs[0]))
+        assert not program.compile_with_check("shifts", program.inputs, outputs, 0).host
+
+
+def ends(rng: np.random.Generator, kind: Any, turn: int) -> Any:
+    """Random integers, and all pairs of the lowest and highest with another tensor of the other `turn`."""
+    limits = np.iinfo(kind)
+    low, high = int(limits.min), int(limits.max)
+    array = rng.integers(low, high, (2, 3, 4), endpoint=True).astype(kind)
+    array.flat[:4] = [low, high] * 2 if turn else [low, low, high, high]
+    return array
+
+
+@pytest.mark.parametrize("axes", [[2, 3], [1, 3], [0, 2]])
+def test_products_along_any_axes(axes: list[int], tmp_path: Path) -> None:
+    """More factors than float32 can hold: 0 where one is 0, else saturated."""
+    data = np.full((2, 3, 5, 6), 127, np.int8)
+    data[0, 0, 4, 5], data[1, 2, 0, 0], data[1, 1] = 0, -1, 1
+    with bmlang.init(BOTH, "BM1684", tmp_path) as program:
+        floats = np.random.default_rng(0).normal(size=data.shape).astype(np.float32)
+        x, real = Tensor("x", data=data), Tensor("real", data=floats)
+        param = bmlang.ReduceParam(bmlang.ReduceMethodType.REDUCE_PROD, axes)
+        outputs = [bmlang.reduce(x, param), bmlang.reduce(real, param)]
+        assert not program.compile_with_check("products", [x, real], outputs).host
+    exact = np.prod(data.astype(object), axis=tuple(axes), keepdims=True)
+    assert outputs[0].get_data().tolist() == np.clip(exact, -128, 127).tolist()

@@ -124,6 +124,11 @@ def other_methods(n: Net) -> Module:
     return n.done(*(n.reduce(x, method=method, axes=(2,)) for method in ("min", "l1")))
 
 
+@case("kernel_as_large_as_its_step")
+def steps_beyond_the_kernel(n: Net) -> Module:
+    return n.done(n.deconv(n.input(1, 4, 5, 6), n.w(4, 3, 1, 2), strides=(3, 2), pads=(1, 0, 0, 1)))
+
+
 # -- convolution and products ------------------------------------------------------------------------------------------
 @case("space_to_channels")
 def patches(n: Net) -> Module:

@@ -92,6 +92,13 @@ def test_convolutions(name: str, mode: str) -> None:
     assert (name in found) == (mode != "asymmetric" or name != "space_to_channels")
 
 
+@pytest.mark.parametrize("mode", ["shift", "low", "high"])
+def test_deconvolutions(mode: str) -> None:
+    shapes = {(2, 4, 3, 5): False, (4, 6, 1, 2): True}
+    found = built("deconv", shapes, "i8", strides=(3, 4), pads=(1, 0, 0, 2), output_pads=(1, 0), **MODES[mode])
+    assert found == {"kernel_as_large_as_its_step"}
+
+
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", MATRICES)
 def test_matrix_products(name: str, mode: str) -> None:

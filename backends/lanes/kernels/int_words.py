@@ -37,7 +37,7 @@ class IntWordsKernel(ElementwiseKernel[TensorOp]):
     def exact(self, op: TensorOp) -> bool:
         if isinstance(op, Relu):
             return True
-        return isinstance(op, self.ops) and _largest_sum(op) <= _EXACT
+        return isinstance(op, self.ops) and _largest_sum(op) - _half(op) <= _EXACT
 
     def evaluate(self, op: TensorOp, *arrays: Any) -> Any:
         """Exact, so what the op says."""
@@ -71,13 +71,18 @@ def _limits(dtype: str) -> Span:
 
 
 def _largest_sum(op: TensorOp) -> int:
-    """What no partial sum exceeds in magnitude, up to the sum that is shifted."""
+    """What no partial sum exceeds in magnitude, up to the sum with the half that rounds it."""
     spans = [_limits(v.dtype) for v in op.operands]
     if isinstance(op, _PRODUCTS):
         sizes = [max(abs(x * y) for x, y in product(*spans))]
     else:
         sizes = [abs(weight) * max(map(abs, span)) for weight, span in zip(_weights(op), spans)]
-    return sum(sizes) + abs(op.attributes.get("value", 0)) + ((1 << _shift(op)) >> 1)
+    return sum(sizes) + abs(op.attributes.get("value", 0)) + _half(op)
+
+
+def _half(op: TensorOp) -> int:
+    """What rounds, before the shift."""
+    return (1 << _shift(op)) >> 1
 
 
 def _bounds(op: TensorOp) -> Span:
@@ -93,6 +98,8 @@ def _combine(m: Recorder, *rest: Any) -> Register:
     *registers, dtypes, weights, value, shift, largest, bounds = rest
     values = [as_float(m, x, dtype) for x, dtype in zip(registers, dtypes)]
     total = m.mul(*values) if weights is None else _weighted(m, values, weights)
+    if largest > _EXACT:
+        return _halved(m, m.add(total, value) if value else total, shift, bounds)
     more = value + ((1 << shift) >> 1)
     if more:
         total = m.add(total, more)
@@ -103,6 +110,15 @@ def _combine(m: Recorder, *rest: Any) -> Register:
             total = m.min(total, bounds[1])
     whole = m.to_int(total)
     return m.shift(whole, -shift, arithmetic=True) if shift else whole
+
+
+def _halved(m: Recorder, total: Register, shift: int, bounds: Span | None) -> Register:
+    """((total >> shift - 1) + 1) >> 1, where adding the half first would not be exact."""
+    twice = m.add(as_float(m, m.shift(m.to_int(total), 1 - shift, arithmetic=True), "i32"), 1)
+    if bounds is not None:
+        low, high = (bound >> shift for bound in bounds)
+        twice = m.min(m.max(twice, 2 * low), 2 * high + 1)
+    return m.shift(m.to_int(twice), -1, arithmetic=True)
 
 
 def _weighted(m: Recorder, values: list[Register], weights: tuple[int, ...]) -> Register:
