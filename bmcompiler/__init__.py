@@ -10,21 +10,48 @@ Everything is imported on first use, so that `import bmcompiler` is quick.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from bmcompiler import bmlang as bmlang
     from bmcompiler import runtime as runtime
-    from bmcompiler.driver import ModuleOptions, Options, Result, compile, compile_module, load_network
+    from bmcompiler.api import compile, compile_module, load_network
+    from bmcompiler.options import ModuleOptions, Options
+    from bmcompiler.result import Difference, Result
 
-__all__ = ["ModuleOptions", "Options", "Result", "bmlang", "compile", "compile_module", "load_network", "runtime"]
+    __version__: str
 
-_DRIVER = ("ModuleOptions", "Options", "Result", "compile", "compile_module", "load_network")
+__all__ = [
+    "Difference",
+    "ModuleOptions",
+    "Options",
+    "Result",
+    "__version__",
+    "bmlang",
+    "compile",
+    "compile_module",
+    "load_network",
+    "runtime",
+]
+
+_HOMES = {
+    "api": ("compile", "compile_module", "load_network"),
+    "options": ("ModuleOptions", "Options"),
+    "result": ("Difference", "Result"),
+}
+_MODULES = ("bmlang", "runtime")
 
 
-def __getattr__(name: str) -> Any:
-    if name in _DRIVER:
-        return getattr(import_module("bmcompiler.driver"), name)
-    if name in ("bmlang", "runtime"):
+def __getattr__(name: str) -> object:
+    if name == "__version__":
+        return import_module("bmcompiler.version").version()
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"bmcompiler.{home}"), name)
+    if name in _MODULES:
         return import_module(f"bmcompiler.{name}")
     raise AttributeError(f"module 'bmcompiler' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,7 +1,7 @@
-"""From files, or a module in memory, to a compiled model: the library behind the commands.
+"""From files, or a module in memory, to a compiled model: what commands and `bmcompiler.compile` share.
 
-    result = compile("lenet.prototxt", "lenet.caffemodel", target=CHIP, data="calib.npz", output="lenet.bmodel")
-    result = compile_module(module, target=CHIP, data={"x": samples})
+    result = compile_network("lenet.prototxt", "lenet.caffemodel", Options(target=CHIP, data="calib.npz"))
+    result = compile_ir(module, ModuleOptions(target=CHIP, data={"x": samples}))
 
 Frontends, passes and targets are found by name through the registry; this module imports none of them.
 """
@@ -11,121 +11,28 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bmcompiler import defaults
 from bmcompiler.errors import BMError, ShapeError, UnsupportedError, UsageError
 from bmcompiler.frontend import Frontend
 from bmcompiler.ir import Module, copy_module, verify_module
 from bmcompiler.ops import need_tensor_ops
+from bmcompiler.options import ModuleOptions, Options, Path_, Shapes
 from bmcompiler.passmanager import PassContext, Pipeline, run_pipeline
 from bmcompiler.plugins.registry import failure_note, failures, lookup, usable
-from bmcompiler.target import Compiled, GroupInfo, LayerRow, Target, find_target
+from bmcompiler.result import Result
+from bmcompiler.target import Compiled, Target, find_target
+from bmcompiler.version import version
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from bmcompiler.accuracy.check import Accuracy, AccuracyCheck
-    from bmcompiler.inputs import Data, ImageOptions
+    from bmcompiler.accuracy.check import AccuracyCheck
+    from bmcompiler.inputs import Data
     from bmcompiler.quant.table import CalibrationTable
 
-Path_ = str | os.PathLike[str]
-Shapes = Sequence[Sequence[int]]
-"""One shape per network input, in the net's input order."""
-
-
-@dataclass(kw_only=True)
-class ModuleOptions:
-    """What the compilation of a module can be told; see `bmnet-compile --help` for the same in words.
-
-    Attributes:
-        data: calibration samples, real values: an .npz or .npy file, a folder of them, or arrays by input name, samples
-            on axis 0.
-        images: images as calibration samples, in place of data.
-        limit: how many of the samples are used, the first ones; None for all.
-        table: calibration table file, in place of data.
-        method: calibration method, None for the pipeline's own.
-        pipeline: pass pipeline in place of the target's.
-        quant_table: quantization table (`quant.mode_table`) that says how layers compute; written where there is none.
-        io_dtype: "float" or "int8" inputs and outputs of an int8 net, None for the target's own.
-        max_error: percent that the worst group of output channels of an int8 net may be from float, whatever it costs.
-        max_cycles: how many times the cycles of the cheapest int8 program may be spent on accuracy.
-        timing_profile: parameters of the timing model (`analysis.timing_profile.profile_for`) that plans are made by,
-            None for the chip's own; of chips whose planner has such parameters.
-        log: receives printed IR.
-        progress: wraps long loops, called with (items, label, total); see `bmcompiler.cli.common.progress`.
-    """
-
-    target: str = defaults.TARGET
-    quantize: str | None = None
-    data: Path_ | Mapping[str, np.ndarray] | None = None
-    images: ImageOptions | None = None
-    limit: int | None = None
-    table: Path_ | None = None
-    method: str | None = None
-    opt: int = 2
-    pipeline: str | None = None
-    quant_table: Path_ | None = None
-    io_dtype: str | None = None
-    max_error: float | None = None
-    max_cycles: float | None = None
-    print_ir_after: str | None = None
-    verify_each: bool = False
-    save_ir: Path_ | None = None
-    timing_profile: Any = None
-    log: Callable[[str], None] = field(default=lambda text: None)
-    progress: Callable[[Iterable[Any], str, int], Iterator[Any]] | None = None
-
-
-@dataclass(kw_only=True)
-class Options(ModuleOptions):
-    """What a compilation of files can be told: how they are read, and the rest.
-
-    Attributes:
-        name: name of the net, None for that in the file.
-        shapes: several entries make one model with a program per entry.
-        outputs: names of the tensors or layers that become the outputs, None for the net's own.
-    """
-
-    name: str | None = None
-    shapes: Sequence[Shapes] = ()
-    outputs: Sequence[str] | None = None
-
-
-@dataclass
-class Result:
-    """A compiled model and what there is to say about it.
-
-    Attributes:
-        model: the container object; save it with `bmcompiler.bmodel.save`.
-        module: the IR the first program was generated from; run it with `bmcompiler.interpreter`.
-        rows, totals: per-layer facts and sums; see `LayerRow`.
-        notes: sentences of frontends and passes worth reading.
-        timing: (stage, seconds) in order.
-        groups: which layers are computed together, see `Compiled`.
-        accuracy: how far a network that was quantized with samples is from float, None for others.
-        precision: what the network computes in, as `quantize` names it; empty with a pipeline of the caller's own.
-    """
-
-    model: Any
-    module: Module
-    target: str
-    rows: list[LayerRow]
-    totals: dict[str, int]
-    notes: list[str]
-    timing: list[tuple[str, float]]
-    groups: list[GroupInfo] | None = None
-    accuracy: Accuracy | None = None
-    precision: str = ""
-
-    @property
-    def warnings(self) -> list[str]:
-        """The notes that are warnings; they begin with "warning: "."""
-        return [note for note in self.notes if note.startswith("warning: ")]
 
 
 def load_network(
@@ -197,19 +104,15 @@ def compile_network(model: Path_, weights: Path_ | None, options: Options) -> Re
     return _compile([partial(read, shapes) for shapes in wanted], options, model)
 
 
-def compile_module(module: Module, *, output: Path_ | None = None, **options: Any) -> Result:
-    """Compile a module, which stays as it is; keyword options are the fields of `ModuleOptions`.
-
-    Writes the model to `output` when given. Raises BMError as `compile` does, and VerifyError for a module that breaks
-    a rule of the IR.
-    """
+def compile_ir(module: Module, options: ModuleOptions) -> Result:
+    """Compile a module, which stays as it is. Raises BMError, VerifyError for a module that breaks a rule of the IR."""
 
     def read() -> Module:
         verify_module(module)
         need_tensor_ops(module)
         return copy_module(module)
 
-    return _saved(_compile([read], ModuleOptions(**options)), output)
+    return _compile([read], options)
 
 
 def _compile(readers: Sequence[Callable[[], Module]], options: ModuleOptions, file: Path_ | None = None) -> Result:
@@ -237,6 +140,8 @@ def _planned(readers: Sequence[Callable[[], Module]], options: ModuleOptions, fi
         timing.append(("compare with float", check.found.seconds))
         ctx.notes += [f"warning: {text}" for text in check.found.warnings]
     ctx.notes += [f"warning: {error.reason}" for error in failures()]
+    precision = "" if options.pipeline is not None else options.quantize or target.precisions[0]
+    compiled.model.producer = producer(options, precision)
     return Result(
         compiled.model,
         modules[0],
@@ -247,8 +152,17 @@ def _planned(readers: Sequence[Callable[[], Module]], options: ModuleOptions, fi
         timing,
         compiled.groups,
         check.found,
-        "" if options.pipeline is not None else options.quantize or target.precisions[0],
+        precision,
+        readers[0],
     )
+
+
+def producer(options: ModuleOptions, precision: str) -> str:
+    """What a model file says of its making: version and options, no paths, so that equal input gives equal bytes."""
+    said = {"precision": precision or None, "opt": options.opt, "pipeline": options.pipeline}
+    said |= {name: getattr(options, name) for name in ("method", "io_dtype", "max_error", "max_cycles")}
+    parts = [f"{name} {value}" for name, value in said.items() if value is not None]
+    return ", ".join([f"bmcompiler {version()}", *parts])
 
 
 def _accuracy_check(target: Target, ctx: PassContext) -> AccuracyCheck:
@@ -324,8 +238,6 @@ def _quantize_options(options: ModuleOptions) -> dict[str, Any]:
     if options.quant_table is not None:
         found["table"] = os.fspath(options.quant_table)
     if options.io_dtype is not None:
-        if options.io_dtype not in ("float", "int8"):
-            raise UsageError(f"inputs and outputs are float or int8, not {options.io_dtype}")
         found["io"] = "integer" if options.io_dtype == "int8" else "float"
     return found
 
@@ -379,22 +291,3 @@ _MAX_DIM = 1 << 24
 
 def _is_dim(value: object) -> bool:
     return type(value) is int and 1 <= value <= _MAX_DIM
-
-
-def compile(model: Path_, weights: Path_ | None = None, *, output: Path_ | None = None, **options: Any) -> Result:
-    """Compile a network; keyword options are the fields of `Options`. Writes `output` when given.
-
-    `shapes` may also be one list of shapes, for a model with one program.
-    """
-    shapes = options.get("shapes") or ()
-    if shapes and all(_is_dim(d) for shape in shapes for d in shape):
-        options["shapes"] = [shapes]
-    return _saved(compile_network(model, weights, Options(**options)), output)
-
-
-def _saved(result: Result, output: Path_ | None) -> Result:
-    if output is not None:
-        from bmcompiler import bmodel
-
-        bmodel.save(result.model, output)
-    return result

@@ -51,6 +51,10 @@ class UsageError(BMError):
     """Options or arguments that cannot be combined or are out of range."""
 
 
+class UnknownOptionError(UsageError, TypeError):
+    """An argument that a function does not have."""
+
+
 class FileFormatError(BMError):
     """A file is truncated, malformed, or of another kind than expected."""
 

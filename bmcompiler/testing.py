@@ -24,13 +24,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bmcompiler.analysis.profile import find_analyzer
-from bmcompiler.driver import Result, compile_module, load_network
+from bmcompiler.api import compile_module
+from bmcompiler.driver import load_network
 from bmcompiler.errors import BMError
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, TensorType, Value
 from bmcompiler.ir.keys import TENSOR_NAME
 from bmcompiler.ops.builder import Builder
+from bmcompiler.options import Method, as_level
 from bmcompiler.plugins.registry import lookup
+from bmcompiler.result import Result
 from bmcompiler.target import find_target
 
 if TYPE_CHECKING:
@@ -229,14 +232,16 @@ def _check(
     precision = quantize or chip.precisions[0]
     calibrates = "calibrate" in chip.pipeline(precision, level)
     real = [random_arrays(original, seed) for seed in range(seeds)]
-    method = None
+    method: Method | None = None
     if calibrates and data is None:
         # what the chip will be given, so that what is measured is rounding, not what lies beyond the thresholds
         more = random_arrays(original, seeds, _SAMPLES)
         data = {name: np.concatenate([array, *(each[name] for each in real)]) for name, array in more.items()}
         method = "max"
     samples = data if calibrates else None
-    result = compile_module(original, target=target, quantize=quantize, data=samples, method=method, opt=level)
+    result = compile_module(
+        original, target=target, quantize=quantize, data=samples, method=method, opt=as_level(level)
+    )
     session = lookup("bmcompiler.runtimes", "session", "runtime")(result.model)
     what = f"{target}, --opt {level}"
     outputs: dict[str, Any] = {}

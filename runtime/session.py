@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -65,13 +65,49 @@ class Session:
         """Outputs (name, shape, dtype, threshold) of the first program."""
         return self._programs[0].outputs
 
+    def __repr__(self) -> str:
+        sides = [
+            ", ".join(f"{info.name} {'x'.join(map(str, info.shape))} {info.dtype}" for info in tensors)
+            for tensors in (self.inputs, self.outputs)
+        ]
+        count = len(self._programs)
+        more = f", the first of {count} programs" if count > 1 else ""
+        return f"<Session on {self.model.target}: {sides[0]} -> {sides[1]}{more}>"
+
+    def named(self, inputs: Mapping[str, ArrayLike | Samples] | ArrayLike) -> Mapping[str, ArrayLike | Samples]:
+        """Inputs by name; one array alone is that of the only input. Raises RuntimeUseError for nets with several."""
+        if isinstance(inputs, Mapping):
+            return inputs
+        if len(self._names) != 1:
+            raise RuntimeUseError(
+                f"the model has {len(self._names)} inputs, one array was given",
+                remedy=f"pass a dict with: {', '.join(self._names)}",
+            )
+        return {self._names[0]: inputs}
+
+    @overload
     def run(
         self,
-        inputs: Mapping[str, ArrayLike | Samples],
+        inputs: Mapping[str, ArrayLike | Samples] | ArrayLike,
+        raw: Literal[False] = False,
+        progress: Callable[[range], Iterable[int]] = iter,
+    ) -> dict[str, NDArray[np.float32]]: ...
+
+    @overload
+    def run(
+        self,
+        inputs: Mapping[str, ArrayLike | Samples] | ArrayLike,
+        raw: bool,
+        progress: Callable[[range], Iterable[int]] = iter,
+    ) -> dict[str, Array]: ...
+
+    def run(
+        self,
+        inputs: Mapping[str, ArrayLike | Samples] | ArrayLike,
         raw: bool = False,
         progress: Callable[[range], Iterable[int]] = iter,
-    ) -> dict[str, Array]:
-        """Run the model.
+    ) -> dict[str, NDArray[np.float32]] | dict[str, Array]:
+        """Run the model on inputs by name, or on the array of the only input.
 
         Real inputs are quantized with the input's threshold (bm1880.md 11.2) or scale and zero point, and outputs
         dequantized to float32; `raw` passes device integers both ways. float32 tensors of the device are passed as they
@@ -84,6 +120,7 @@ class Session:
             RuntimeUseError: missing or unknown names, shapes no program has, NaN, values that do not fit.
             SimulatorError: a command that fails, by number.
         """
+        inputs = self.named(inputs)
         self._check_names(inputs)
         arrays = [_as_array(name, inputs[name]) for name in self._names]
         program, batch = self._choose([array.shape for array in arrays])
@@ -121,7 +158,7 @@ class Session:
         batches = {shape[0] for shape in shapes if shape}
         if not fitting or len(batches) != 1:
             raise RuntimeUseError(
-                self._shape_complaint(shapes), remedy="reshape the samples, or compile the network for these --shapes"
+                self._shape_complaint(shapes), remedy="reshape the samples, or compile the network for these shapes"
             )
         batch = batches.pop()
         if batch < 1:

@@ -17,10 +17,11 @@ import numpy as np
 from fetched import third_party
 
 import bmcompiler
-from bmcompiler.driver import Result, load_network
+from bmcompiler.driver import load_network
 from bmcompiler.files.mlir import load_module, save_module, side_file
 from bmcompiler.passmanager import PassContext, run_pipeline
 from bmcompiler.quant.table import save_table
+from bmcompiler.result import Result
 from bmcompiler.runtime import Session
 from bmcompiler.target import find_target
 

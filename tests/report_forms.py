@@ -6,11 +6,11 @@ import csv
 import io
 import re
 
-from bmcompiler.driver import Result
 from bmcompiler.report import report_data
 from bmcompiler.report.page import page
 from bmcompiler.report.summary import layer_tables, summary
 from bmcompiler.report.text import csv_text
+from bmcompiler.result import Result
 
 
 def assert_forms_agree(result: Result) -> None:

@@ -27,6 +27,7 @@ FACADE = (
     ("bmcompiler/__init__.py", "bmcompiler.runtime"),
     ("bmcompiler/bmlang.py", "bmcompiler.frontends.bmlang"),
     ("bmcompiler/tpukernel.py", "bmcompiler.backends.bm1684x.tpukernel"),
+    ("bmcompiler/result.py", "bmcompiler.runtime.session.Session"),  # the type of Result.session()
 )
 CHIP_FREE = ("bmcompiler", "frontends", "passes", "backends/lanes")
 NEUTRAL_RUNTIME = ("runtime/[!b]*.py", "runtime/simulator/*.py")

@@ -17,10 +17,11 @@ import bmcompiler
 from bmcompiler.analysis.estimate import estimate
 from bmcompiler.analysis.profile import Timing
 from bmcompiler.codegen.memory import root_of
-from bmcompiler.driver import Options, Result
 from bmcompiler.ir.keys import is_weight
+from bmcompiler.options import Options
 from bmcompiler.passes.group_layers import GroupLayers
 from bmcompiler.passmanager import PassContext
+from bmcompiler.result import Result
 from bmcompiler.runtime import Session
 from bmcompiler.target import find_target, group_layers
 

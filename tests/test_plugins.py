@@ -12,7 +12,8 @@ import pytest
 from onnx import TensorProto, helper
 from plugin_packages import install, on_path
 
-from bmcompiler import bmodel, driver
+import bmcompiler
+from bmcompiler import bmodel
 from bmcompiler.cli.common import run
 from bmcompiler.cli.compile import cli
 from bmcompiler.errors import BMError, UnsupportedError
@@ -51,8 +52,8 @@ def net(folder: Path, text: str = RELU) -> Path:
     return folder / "net.prototxt"
 
 
-def compiled(path: Path) -> driver.Result:
-    return driver.compile(path, target="bm1684")
+def compiled(path: Path) -> bmcompiler.Result:
+    return bmcompiler.compile(path, target="bm1684")
 
 
 # -- broken ones -------------------------------------------------------------------------------------------------------
@@ -122,7 +123,7 @@ def test_what_a_broken_plugin_may_have_brought_is_hinted_at(tmp_path: Path) -> N
     with on_path(tmp_path):
         for need in (
             lambda: compiled(net(tmp_path, TWICE)),
-            lambda: driver.load_network(tmp_path / "net.onnx"),
+            lambda: bmcompiler.load_network(tmp_path / "net.onnx"),
             lambda: find_op("odd"),
         ):
             with pytest.raises(UnsupportedError, match=hint):
@@ -153,9 +154,9 @@ def twice(layer):
     onnx.save(helper.make_model(graph, opset_imports=opsets), tmp_path / "net.onnx")
     with on_path(tmp_path):
         with pytest.raises(PluginError, match=r"node 'node'.*|layer 'node'.*converter 'odd_op.odd' failed: KeyError"):
-            driver.load_network(tmp_path / "net.onnx")
+            bmcompiler.load_network(tmp_path / "net.onnx")
         with pytest.raises(PluginError, match=r"'r' \(Twice\): the plugin for layers of type 'Twice' failed: Attribut"):
-            driver.load_network(net(tmp_path, TWICE))
+            bmcompiler.load_network(net(tmp_path, TWICE))
 
 
 # -- lazy loading ------------------------------------------------------------------------------------------------------
@@ -226,8 +227,8 @@ def test_what_is_built_in_cannot_be_replaced_but_onnx_converters_can(tmp_path: P
         states = {info.package: info.state for info in list_plugins()}
         assert "'ReLU' is registered twice: by bmcompiler and usurper 1.0" in states["usurper"]
         assert [row.kind for row in compiled(net(tmp_path)).rows] == ["relu"]
-        assert "abs" in str(driver.load_network(tmp_path / "net.onnx"))
-    assert "tensorop.relu" in str(driver.load_network(tmp_path / "net.onnx")), "what is not installed has no say"
+        assert "abs" in str(bmcompiler.load_network(tmp_path / "net.onnx"))
+    assert "tensorop.relu" in str(bmcompiler.load_network(tmp_path / "net.onnx")), "what is not installed has no say"
 
 
 # -- the command -------------------------------------------------------------------------------------------------------
@@ -257,7 +258,7 @@ def test_a_model_never_runs_code_that_is_not_installed(tmp_path: Path) -> None:
 
     (tmp_path / "evil_module.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\ndef run(*args):\n    1 / 0\n")
     net(tmp_path, RELU.replace('"ReLU"', '"Softmax"'))
-    result = driver.compile(tmp_path / "net.prototxt", target="bm1880", data={"x": np.eye(8, dtype=np.float32)})
+    result = bmcompiler.compile(tmp_path / "net.prototxt", target="bm1880", data={"x": np.eye(8, dtype=np.float32)})
     good = b"".join(bytes(part) for part in result.model.parts())
     assert b"tensorop" in good and b'"tensorop.softmax"' in good
     with on_path(tmp_path):
@@ -282,7 +283,7 @@ def renamed(data: bytes, old: bytes, new: bytes) -> bytes:
     return data[:at] + new.ljust(len(old), b"\0")[: max(len(old), len(new))] + data[at + max(len(old), len(new)) :]
 
 
-def check_refused(result: driver.Result, commands: bytes, folder: Path, reason: str) -> None:
+def check_refused(result: bmcompiler.Result, commands: bytes, folder: Path, reason: str) -> None:
     from dataclasses import replace
 
     from bmcompiler.runtime import Session

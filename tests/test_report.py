@@ -21,12 +21,12 @@ from bmcompiler.backends.bm1880.cycles import TimingProfile
 from bmcompiler.bmodel import TensorInfo
 from bmcompiler.bmodel.bm1880 import Bm1880Model, Command
 from bmcompiler.bmodel.layers import LayerSpan, encode_layers
-from bmcompiler.driver import Result
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module
 from bmcompiler.report import report_csv, report_data, report_html, report_json, write_report
 from bmcompiler.report.page import page
 from bmcompiler.report.summary import layer_tables, summary
+from bmcompiler.result import Result
 from bmcompiler.target import GroupInfo, LayerRow
 
 ROWS = [

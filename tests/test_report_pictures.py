@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bmcompiler.driver import Result
 from bmcompiler.ir import TensorType
 from bmcompiler.ops.builder import Builder
 from bmcompiler.report import report_data, report_html
@@ -22,6 +21,7 @@ from bmcompiler.report.occupancy import occupancy_section
 from bmcompiler.report.roofline import roofline_section
 from bmcompiler.report.svg import decades, even_steps
 from bmcompiler.report.tables import short
+from bmcompiler.result import Result
 from bmcompiler.target import GroupInfo, LiveRangeInfo, find_target
 
 LAYERS = ("conv<1>", "act", "conv2", "sum")

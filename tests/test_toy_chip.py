@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bmcompiler import driver
+import bmcompiler
 from bmcompiler.analysis.profile import find_analyzer
 from bmcompiler.bmodel.container import containers
 from bmcompiler.bmodel.plain import Part
@@ -134,7 +134,7 @@ def test_a_residual_net_keeps_its_digits() -> None:
     digits = np.load(ROOT / "models" / "digits.npz")
     calib, test = (digits[name].astype(np.float32) / 255 for name in ("calib", "test"))
     net = ROOT / "models" / "resnet8" / "resnet8_mnist.onnx"
-    result = driver.compile(net, target="toy", data={"x": calib})
+    result = bmcompiler.compile(net, target="toy", data={"x": calib})
     where = {row.kind: row.where for row in result.rows}
     assert (where["mac_shift"], where["avg_pool"], where["matmul"]) == ("toy", "cpu", "toy")
     session = Session(result.model)

@@ -15,9 +15,10 @@ from bmcompiler.accuracy.culprits import rank
 from bmcompiler.accuracy.dump import dump_layers
 from bmcompiler.accuracy.pairs import Pair, make_pair
 from bmcompiler.accuracy.statistics import Numbers, measure
-from bmcompiler.driver import Options, data_of, load_network, pipeline_for, table_of
+from bmcompiler.driver import data_of, load_network, pipeline_for, table_of
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Function
+from bmcompiler.options import Options
 from bmcompiler.passmanager import PassContext
 from bmcompiler.quant.data import batches, check_data
 from bmcompiler.quant.mode_table import Row, save_modes

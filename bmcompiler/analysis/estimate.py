@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from bmcompiler.analysis.profile import LayerTime, Timing, analysis_of
-from bmcompiler.driver import Result
+from bmcompiler.result import Result
 from bmcompiler.target import LayerRow
 
 Key = tuple[str, str]

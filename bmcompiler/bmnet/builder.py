@@ -23,14 +23,16 @@ from bmcompiler.bmnet.inst import TensorInst
 from bmcompiler.bmnet.layer import Layer
 from bmcompiler.bmnet.prototypes import BMNET
 from bmcompiler.bmodel.bm1880 import Bm1880Model, Library
-from bmcompiler.driver import Options, Result, compile_network
+from bmcompiler.driver import compile_network
 from bmcompiler.errors import FileFormatError, UsageError
 from bmcompiler.files.prototxt import tensor_names, to_prototxt
 from bmcompiler.files.store import StrPath, atomic_output
 from bmcompiler.ir import Function
+from bmcompiler.options import Options, as_level
 from bmcompiler.plugins.custom_layers import tensor_insts
 from bmcompiler.plugins.registry import lookup
 from bmcompiler.quant.table import BlobParameter, CalibrationTable, LayerEntry, save_table
+from bmcompiler.result import Result
 
 
 class CHIP_VER(enum.Enum):  # noqa: N801 - the vendor's name
@@ -142,7 +144,7 @@ class CaffeBuilder(Builder):
         """Compile for an input of this shape, and write `weight_bin` and `out_ctable`. Raises BMError."""
         if opt not in (OPT_NONE, BM_OPT_LAYER_GROUP, BM_OPT_LAYER_GROUP_WITH_WEIGHT):
             raise UsageError(f"opt {opt!r} is unknown", remedy="pass OPT_NONE or one of the BM_OPT constants")
-        options = Options(target=self.ver.value, shapes=[[(n, c, h, w)]], table=self.in_ctable, opt=opt)
+        options = Options(target=self.ver.value, shapes=[[(n, c, h, w)]], table=self.in_ctable, opt=as_level(opt))
         model, weights = self.modified_proto or self.caffemodel, self.caffemodel if self.modified_proto else None
         frontend = lookup("bmcompiler.frontends", "caffe", "frontend")
         with ExitStack() as scope:

@@ -20,6 +20,7 @@ from bmcompiler.files.store import StrPath
 from bmcompiler.instructions.order import Engine
 
 HEADER = 64
+_OURS = "bmcompiler "
 FIRST_ADDRESS = 0x1_0510_0000  # first address a compiler may assign (bm1684.md 1.1)
 ADDRESS_SPACE = 1 << 40  # width of an address in a GDMA command
 STORE_MODES = ("1N", "2N", "4N")
@@ -170,7 +171,7 @@ class Bm168xModel(BModel):
     """A BM168x model: nets with stages of their own.
 
     Attributes:
-        chip: as the file says it. version: of the container. time: free text, the same in every file unless asked for.
+        chip: as the file says it. version: of the container. time: free text, in the vendor's files the time.
         neuron_size: bytes of neuron memory of the largest stage; 0 = take it from the stages.
     """
 
@@ -188,9 +189,19 @@ class Bm168xModel(BModel):
         return self.chip.lower()
 
     @property
+    def producer(self) -> str:
+        """What made the file, which stands in the free text `time`: such files record no time."""
+        text = self.time.strip()
+        return text if text.startswith(_OURS) else ""
+
+    @producer.setter
+    def producer(self, text: str) -> None:
+        self.time = f"{text}\n"
+
+    @property
     def summary(self) -> dict[str, str | int]:
         facts: dict[str, str | int] = {"bmodel version": f"B.{self.version}", "chip": self.chip}
-        facts["create time"] = self.time.strip()
+        facts["producer" if self.producer else "create time"] = self.time.strip()
         return facts
 
     def all_stages(self) -> list[tuple[Bm168xNet, Bm168xStage]]:

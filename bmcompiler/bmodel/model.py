@@ -125,6 +125,8 @@ class BModel(ABC):
     """A compiled model file in memory."""
 
     container: ClassVar[str]
+    producer: str
+    """Free text that says what made the file, with version and options; "" = not said."""
 
     @property
     @abstractmethod

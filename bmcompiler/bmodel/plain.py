@@ -44,11 +44,12 @@ class PlainProgram:
 
 @dataclass
 class PlainModel(BModel):
-    """One net with a program per input shape, and its weight sets. `magic` has eight bytes."""
+    """One net with a program per input shape, its weight sets, and what made the file. `magic` has eight bytes."""
 
     net: str
     programs: list[PlainProgram]
     weights: list[Buffer] = field(default_factory=list)
+    producer: str = ""
 
     magic: ClassVar[bytes]
 
@@ -58,7 +59,8 @@ class PlainModel(BModel):
 
     @property
     def summary(self) -> dict[str, str | int]:
-        return {"container": self.container, "chip": self.target.upper()}
+        facts: dict[str, str | int] = {"container": self.container, "chip": self.target.upper()}
+        return facts | ({"producer": self.producer} if self.producer else {})
 
     @property
     def weight_sets(self) -> tuple[Buffer, ...]:
@@ -111,7 +113,7 @@ class PlainModel(BModel):
     # -- the file ------------------------------------------------------------------------------------------------------
     def parts(self, file: StrPath | None = None) -> list[Buffer]:
         self.check(file)
-        facts = {"net": self.net, "weights": [len(data) for data in self.weights]}
+        facts = {"net": self.net, "producer": self.producer, "weights": [len(data) for data in self.weights]}
         text = json.dumps({**facts, "programs": [_described(one) for one in self.programs]}).encode()
         commands = [part.data for one in self.programs for part in one.parts]
         return [self.magic, len(text).to_bytes(4, "little"), text, *self.weights, *commands]
@@ -131,7 +133,7 @@ class PlainModel(BModel):
         size = int.from_bytes(data[_MAGIC_BYTES:_HEADER], "little")
         try:
             facts = json.loads(bytes(data[_HEADER : _HEADER + size]))
-            _need(facts, {"net": str, "weights": list, "programs": list})
+            _need(facts, {"net": str, "producer": str, "weights": list, "programs": list})
             for one in facts["programs"]:
                 _need(one, _PROGRAM)
                 for tensor in (*one["inputs"], *one["outputs"]):
@@ -147,7 +149,7 @@ class PlainModel(BModel):
             raise FileFormatError(f"the file should have {ends[-1]} bytes, it has {len(data)}", file=file)
         blobs = iter([data[start:end] for start, end in pairwise(ends)])
         weights: list[Buffer] = [next(blobs) for _ in facts["weights"]]
-        model = cls(facts["net"], [_program(one, blobs) for one in facts["programs"]], weights)
+        model = cls(facts["net"], [_program(one, blobs) for one in facts["programs"]], weights, facts["producer"])
         model.check(file)
         return model
 

@@ -13,6 +13,7 @@ from bmcompiler.cli.inputs import FORMULA, image_options, limit_option
 if TYPE_CHECKING:
     from bmcompiler.accuracy.study import Study
     from bmcompiler.inputs import ImageOptions
+    from bmcompiler.options import Method
 
 _EPILOG = f"""
 \b
@@ -60,7 +61,7 @@ def cli(
     shapes: str | None,
     outputs: str | None,
     table: Path | None,
-    method: str | None,
+    method: Method | None,
     quant_table: Path | None,
     samples: int,
     top: int,
@@ -73,9 +74,10 @@ def cli(
     from bmcompiler.accuracy.page import accuracy_page
     from bmcompiler.accuracy.study import study
     from bmcompiler.cli.inputs import one_source
-    from bmcompiler.driver import Options, parse_shapes
+    from bmcompiler.driver import parse_shapes
     from bmcompiler.errors import BMError, UsageError
     from bmcompiler.files.store import check_output
+    from bmcompiler.options import Options
     from bmcompiler.target import find_target
 
     for path in (suggest, html):
@@ -112,7 +114,7 @@ def cli(
 
 def _has_tables(options: object) -> bool:
     from bmcompiler.accuracy.study import takes_table
-    from bmcompiler.driver import Options
+    from bmcompiler.options import Options
     from bmcompiler.target import find_target
 
     assert isinstance(options, Options)
@@ -140,7 +142,7 @@ def _suggest(found: Study, model: Path, weights: Path | None, options: object, p
     import tempfile
 
     from bmcompiler.accuracy.study import study, suggested, with_table, write_suggestion
-    from bmcompiler.driver import Options
+    from bmcompiler.options import Options
 
     assert isinstance(options, Options)
     layers = suggested(found, max_error)

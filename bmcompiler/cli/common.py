@@ -25,12 +25,26 @@ T = TypeVar("T")
 
 
 def command_line(command: click.Command, prog: str) -> Callable[[], None]:
-    """The function a console script calls."""
+    """The function a console script calls; gives the command `--version`."""
+    _add_version(command, prog)
 
     def main() -> None:
         sys.exit(run(command, prog))
 
     return main
+
+
+def _add_version(command: click.Command, prog: str) -> None:
+    def show(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+        if wanted and not ctx.resilient_parsing:
+            from bmcompiler.version import version
+
+            click.echo(f"{prog} {version()}")
+            ctx.exit()
+
+    help_text = "Print the version."
+    option = click.Option(["--version"], is_flag=True, is_eager=True, expose_value=False, callback=show, help=help_text)
+    command.params.append(option)
 
 
 def run(command: click.Command, prog: str, args: Sequence[str] | None = None) -> int:

@@ -15,6 +15,7 @@ from bmcompiler.cli.timing_option import list_parameters, timing_profile_option
 
 if TYPE_CHECKING:
     from bmcompiler.inputs import ImageOptions
+    from bmcompiler.options import IoType, Level, Method
 
 _EPILOG = f"""
 \b
@@ -102,13 +103,13 @@ def cli(
     images: ImageOptions | None,
     limit: int | None,
     table: Path | None,
-    method: str | None,
+    method: Method | None,
     quant_table: Path | None,
-    io_dtype: str | None,
+    io_dtype: IoType | None,
     max_error: float | None,
     max_cycles: float | None,
     outputs: str | None,
-    opt: int,
+    opt: Level,
     pipeline: str | None,
     print_ir_after: str | None,
     verify_each: bool,
@@ -120,8 +121,9 @@ def cli(
 ) -> None:
     """Compile MODEL (.onnx, .prototxt with its .caffemodel as WEIGHTS, or .mlir) for an accelerator."""
     from bmcompiler import bmodel
-    from bmcompiler.driver import Options, compile_network, parse_shapes
+    from bmcompiler.driver import compile_network, parse_shapes
     from bmcompiler.files.store import check_output, file_name
+    from bmcompiler.options import Options
 
     if pipeline == "help":
         _list_passes(target)

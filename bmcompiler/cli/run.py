@@ -182,21 +182,16 @@ def _references(path: Path, outputs: Sequence[str]) -> dict[str, np.ndarray]:
 
 def _comparison(results: Mapping[str, np.ndarray], wanted: Mapping[str, np.ndarray], path: Path | None) -> str:
     """How far outputs are from references of the same number of elements."""
-    import numpy as np
-
     from bmcompiler.errors import RuntimeUseError
+    from bmcompiler.evaluation.difference import difference
 
     rows = []
     for name, reference in wanted.items():
-        if results[name].size != reference.size:
-            shapes = f"{list(results[name].shape)} and {list(reference.shape)}"
-            raise RuntimeUseError(f"output '{name}' and its reference have shapes {shapes}", file=path)
-        a, b = results[name].ravel().astype(np.float64), reference.ravel().astype(np.float64)
-        size, gap = float(np.linalg.norm(b)) or 1.0, a - b
-        cosine = float(a @ b) / (float(np.linalg.norm(a)) * size or 1.0)
-        same = f"{float((a == b).mean()):.1%}"
-        error = f"{float(np.linalg.norm(gap)) / size:.4%}"
-        rows.append((name, same, float(np.abs(gap).max(initial=0.0)), error, f"{cosine:.6f}"))
+        try:
+            equal, largest, error, cosine = difference(name, results, reference)
+        except RuntimeUseError as problem:
+            raise problem.located(file=path) from None
+        rows.append((name, f"{equal:.1%}", largest, f"{error:.4%}", f"{cosine:.6f}"))
     return format_table(("against the reference", "equal", "largest difference", "error", "cosine"), rows)
 
 

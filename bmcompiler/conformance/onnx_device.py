@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from bmcompiler.driver import compile_module
+from bmcompiler.api import compile_module
 from bmcompiler.errors import SimulatorError, UnsupportedError
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from bmcompiler.driver import Result
 from bmcompiler.errors import UsageError
 from bmcompiler.files.store import StrPath, atomic_output
 from bmcompiler.report.data import report_data
 from bmcompiler.report.page import page
 from bmcompiler.report.text import csv_text, json_text
+from bmcompiler.result import Result
 
 __all__ = ["check_ending", "report_csv", "report_data", "report_html", "report_json", "write_report"]
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from bmcompiler.analysis.estimate import estimate
 from bmcompiler.analysis.profile import LayerTime, Timing
-from bmcompiler.driver import Result
 from bmcompiler.errors import SimulatorError
 from bmcompiler.report.reasons import host_reasons
+from bmcompiler.result import Result
 from bmcompiler.target import GroupInfo, LayerRow
 
 VERSION = 3

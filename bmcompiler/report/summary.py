@@ -10,10 +10,10 @@ from typing import Any
 from bmcompiler.accuracy.check import Accuracy
 from bmcompiler.analysis.estimate import estimate
 from bmcompiler.analysis.profile import Timing
-from bmcompiler.driver import Result
 from bmcompiler.errors import SimulatorError
 from bmcompiler.report.reasons import BORDER, Reason, host_reasons, without_numbers
 from bmcompiler.report.tables import short
+from bmcompiler.result import Result
 from bmcompiler.target import LayerRow
 from bmcompiler.text import format_table, printable, shortened, terminal_width, wrapped
 
@@ -25,24 +25,25 @@ _BOUND = " lower bound"
 _WARNING = "warning: "
 
 
-def summary(result: Result, profile: Any = None, *, width: int | None = None) -> str:
+def summary(result: Result, profile: Any = None, *, width: int | None = None, more: str = "--layers") -> str:
     """The summary, ending in a newline.
 
     Args:
         profile: parameters for the timing model (`estimate`).
         width: columns of a line at most, None for those of the terminal. Words that are longer stay whole.
+        more: how the reader gets at what is left out.
     """
     width = terminal_width() if width is None else width
     timing, failed = _estimated(result, profile)
     parts = [
         _title(result),
-        *_layers(result, width),
+        *_layers(result, width, more),
         *_entry("time", failed if timing is None else _time(timing), width),
         *_entry("bytes", _traffic(result.rows) if timing is None else _moved(timing), width),
         *_entry("memory", _memory(result.totals), width),
         *([] if timing is None else _slowest(timing, width)),
         *([] if result.accuracy is None else _accuracy(result.accuracy, width)),
-        *_said(result, width),
+        *_said(result, width, more),
     ]
     return "\n".join(printable(line) for line in parts) + "\n"
 
@@ -75,7 +76,7 @@ def _title(result: Result) -> str:
     return f"{net} for {result.target}{precision}{more}, {short(macs)} MACs"
 
 
-def _layers(result: Result, width: int) -> list[str]:
+def _layers(result: Result, width: int, more: str) -> list[str]:
     on_cpu = [row for row in result.rows if row.where == "cpu"]
     if not on_cpu:
         return _entry("layers", f"{len(result.rows)}, none on the host CPU", width)
@@ -87,7 +88,7 @@ def _layers(result: Result, width: int) -> list[str]:
     lines += [_cut(_INDENT + _reason(reason), width) for reason in shown]
     if len(shown) < len(reasons):
         rest = sum(len(reason.layers) for reason in reasons[len(shown) :])
-        lines.append(f"{_INDENT}{_count(rest, 'layer')} for {len(reasons) - len(shown)} more reasons (--layers)")
+        lines.append(f"{_INDENT}{_count(rest, 'layer')} for {len(reasons) - len(shown)} more reasons ({more})")
     return lines
 
 
@@ -185,14 +186,14 @@ def _accuracy(found: Accuracy, width: int) -> list[str]:
     return _entry("accuracy", ", ".join(parts), width)
 
 
-def _said(result: Result, width: int) -> list[str]:
+def _said(result: Result, width: int, more: str) -> list[str]:
     """Warnings whole, of those that differ only in names and numbers the first; notes as far as a line goes.
 
     The first note is whole: it says what calibration made of the samples.
     """
     lines = []
-    for text, more in _alike(result.warnings):
-        lines += wrapped(text + (f" (and {more} more like it)" if more else ""), width)
+    for text, others in _alike(result.warnings):
+        lines += wrapped(text + (f" (and {others} more like it)" if others else ""), width)
     warned = set(result.warnings)
     notes = [note for note in result.notes if note not in warned]
     shown = notes if len(notes) <= _NOTES else notes[: _NOTES - 1]
@@ -200,7 +201,7 @@ def _said(result: Result, width: int) -> list[str]:
         lines += wrapped(f"note: {shown[0]}", width)
     lines += [_cut(f"note: {note}", width) for note in shown[1:]]
     if len(shown) < len(notes):
-        lines.append(f"and {len(notes) - len(shown)} more notes (--layers)")
+        lines.append(f"and {len(notes) - len(shown)} more notes ({more})")
     return lines
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bmcompiler.driver import Result, compile_module
+from bmcompiler.api import compile_module
 from bmcompiler.errors import RuntimeUseError, UnsupportedError, UsageError
 from bmcompiler.frontends.bmlang.emit import Array, Trace
 from bmcompiler.frontends.bmlang.meaning import Call, Meaning
@@ -20,8 +20,10 @@ from bmcompiler.interpreter import evaluate_op, run_module
 from bmcompiler.ir import Module, TensorType, Value, copy_module
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.builder import Builder
+from bmcompiler.options import as_level
 from bmcompiler.passmanager import PassContext, Pipeline, run_pipeline
 from bmcompiler.plugins.registry import lookup
+from bmcompiler.result import Result
 from bmcompiler.target import LayerRow, Target, find_target
 
 MODEL, INPUTS, OUTPUTS, IR = "compilation.bmodel", "input_ref_data.dat", "output_ref_data.dat", "compilation.mlir"
@@ -172,7 +174,7 @@ def compile_program(
     program.out_dir.mkdir(parents=True, exist_ok=True)
     path = program.out_dir / MODEL
     result = compile_module(
-        module, output=path, target=_target(program).name, opt=opt_level, save_ir=program.out_dir / IR
+        module, output=path, target=_target(program).name, opt=as_level(opt_level), save_ir=program.out_dir / IR
     )
     if enable_profile:
         from bmcompiler.report import write_report

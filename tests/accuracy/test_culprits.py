@@ -11,7 +11,8 @@ import pytest
 from bmcompiler.accuracy.study import Study, study, suggested, with_table, write_suggestion
 from bmcompiler.cli.accuracy import cli
 from bmcompiler.cli.common import run
-from bmcompiler.driver import Options, load_network
+from bmcompiler.driver import load_network
+from bmcompiler.options import Options
 from bmcompiler.passmanager import PassContext, run_pipeline
 from bmcompiler.quant.table import CalibrationTable, save_table
 from bmcompiler.target import find_target

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from plugin_packages import install_project, on_path
 
-from bmcompiler import bmodel, driver
+import bmcompiler
+from bmcompiler import bmodel
 from bmcompiler.backends.bm1880.bmkernel import (
     CTRL_AL,
     CTRL_NEURON,
@@ -44,13 +45,13 @@ SHAPE = (1, 3, 5, 7)
 SCRIPT = """
 import sys
 import numpy as np
-import bmcompiler.driver as driver
+import bmcompiler
 from bmcompiler.interpreter import run_module
 from bmcompiler.runtime import Session
 
 rng = np.random.default_rng(0)
 data = {name: rng.normal(0, size, (8, 5, 40, 33)).astype(np.float32) for name, size in (("a", 1.0), ("b", 3.0))}
-result = driver.compile(sys.argv[1], target="bm1880", data=data, method="max", output="net.bmodel")
+result = bmcompiler.compile(sys.argv[1], target="bm1880", data=data, method="max", output="net.bmodel")
 for row in result.rows:
     print(row.layer, row.kind, row.where)
 inputs = dict(zip(("a", "b"), rng.integers(-128, 128, (2, 1, 5, 40, 33)).astype(np.int8)))
@@ -129,9 +130,9 @@ def module(sub_type: str = "TestPeak") -> Module:
     return b.outputs([y], ["peak"])
 
 
-def compiled(folder: Path, net: Module, table: str = "x 2\npeak 4\n") -> driver.Result:
+def compiled(folder: Path, net: Module, table: str = "x 2\npeak 4\n") -> bmcompiler.Result:
     (folder / "table").write_text(table)
-    return driver.compile_module(net, target="bm1880", table=folder / "table")
+    return bmcompiler.compile_module(net, target="bm1880", table=folder / "table")
 
 
 def test_instructions_alone_are_enough_with_a_table(tmp_path: Path) -> None:
@@ -140,7 +141,7 @@ def test_instructions_alone_are_enough_with_a_table(tmp_path: Path) -> None:
         bmodel.save(result.model, tmp_path / "net.bmodel")
         inputs = {"x": np.random.default_rng(1).integers(-128, 128, SHAPE).astype(np.int8)}
         want = run_module(result.module, inputs)["peak"]
-        again = driver.load_network(_saved(result.module, tmp_path))
+        again = bmcompiler.load_network(_saved(result.module, tmp_path))
         np.testing.assert_array_equal(run_module(again, inputs)["peak"], want)
     assert [(row.layer, row.where, row.weights) for row in result.rows] == [("peak", "bm1880", 105)]
     got = Session(tmp_path / "net.bmodel").run(inputs, raw=True)["peak"]

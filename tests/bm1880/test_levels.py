@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from level_nets import Network
 
-from bmcompiler import driver
+import bmcompiler
 from bmcompiler.ir import Module, TensorType
 from bmcompiler.ops.builder import Builder
 from bmcompiler.runtime import Session
@@ -34,12 +34,14 @@ def net() -> Module:
 
 
 @pytest.fixture(scope="module")
-def results() -> list[driver.Result]:
+def results() -> list[bmcompiler.Result]:
     data = {"data": np.random.default_rng(1).normal(0, 1, (4, *SHAPE[1:])).astype(np.float32)}
-    return [driver.compile_module(net(), target="bm1880", data=data, opt=level, method="max") for level in (0, 1, 2)]
+    return [
+        bmcompiler.compile_module(net(), target="bm1880", data=data, opt=level, method="max") for level in (0, 1, 2)
+    ]
 
 
-def test_levels_differ_in_commands_only(results: list[driver.Result]) -> None:
+def test_levels_differ_in_commands_only(results: list[bmcompiler.Result]) -> None:
     images = np.random.default_rng(2).integers(-128, 128, SHAPE).astype(np.int8)
     serial, overlapped, best = (Session(result.model).run({"data": images}, raw=True)["out"] for result in results)
     assert serial.any()
@@ -47,12 +49,12 @@ def test_levels_differ_in_commands_only(results: list[driver.Result]) -> None:
     assert len({result.model.commands[0].cmdbuf for result in results}) == 3
 
 
-def test_each_level_is_faster(results: list[driver.Result]) -> None:
+def test_each_level_is_faster(results: list[bmcompiler.Result]) -> None:
     cycles = [analyze(result.model, 0).timing().cycles for result in results]
     assert cycles[0] > cycles[1] > cycles[2]
 
 
-def test_the_highest_level_joins_in_place(results: list[driver.Result]) -> None:
+def test_the_highest_level_joins_in_place(results: list[bmcompiler.Result]) -> None:
     stored = [sum(row.stored for row in result.rows if row.kind == "concat") for result in results]
     assert stored[0] == stored[1] > stored[2] == 0
 

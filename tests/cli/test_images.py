@@ -10,9 +10,10 @@ from PIL import Image
 
 from bmcompiler.cli import calibrate, compile, run
 from bmcompiler.cli.common import run as run_command
-from bmcompiler.driver import Options, compile_network
+from bmcompiler.driver import compile_network
 from bmcompiler.errors import UsageError
 from bmcompiler.inputs import ImageOptions, open_inputs
+from bmcompiler.options import Options
 from bmcompiler.runtime import Session
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import bmcompiler
-from bmcompiler.driver import Result, compile_module
+from bmcompiler.api import compile_module
 from bmcompiler.errors import BMError
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, TensorType, Value, verify_module
@@ -25,6 +25,7 @@ from bmcompiler.ops.shape import Moving
 from bmcompiler.passes.band_forms import band_form
 from bmcompiler.passmanager import run_pipeline
 from bmcompiler.quant.rebatch import rebatch
+from bmcompiler.result import Result
 
 MAPS = TensorType((1, 4, 6, 5))
 CHIPS = (("bm1880", "int8"), ("bm1684", "f32"), ("bm1684", "int8"), ("dv700", "f16"))

@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from bmcompiler.driver import compile as compile_model
+from bmcompiler.api import compile as compile_model
 from bmcompiler.frontends.onnx import import_onnx
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, TensorType, verify_module

@@ -11,8 +11,8 @@ import pytest
 from onnx import helper
 from onnx_models import graph_model, imported, op_model, reference
 
+from bmcompiler.api import compile as compile_model
 from bmcompiler.conformance import onnx_backend
-from bmcompiler.driver import compile as compile_model
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.frontends.onnx import import_onnx
 from bmcompiler.runtime import Session

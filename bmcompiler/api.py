@@ -1,0 +1,250 @@
+"""What programs call: `bmcompiler.compile`, `compile_module` and `load_network`, with messages in Python's words.
+
+The commands call `bmcompiler.driver`, whose messages name options of the commands.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from bmcompiler import defaults, driver
+from bmcompiler.errors import BMError, UnknownOptionError
+from bmcompiler.ir import Module
+from bmcompiler.options import IoType, Level, Method, ModuleOptions, Options, Path_, Progress, Shapes
+from bmcompiler.result import Result
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from bmcompiler.inputs import ImageOptions
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_ARGUMENTS = {"calibration-table": "table", "calibration-method": "method"}
+"""Options of commands whose argument has another name."""
+_VALUES = r"(?: ((?:f32|f16|int8)(?: or (?:f32|f16|int8))*))?"
+
+
+def in_python(text: str) -> str:
+    """A message with options of commands as arguments: `--quantize int8` becomes `quantize="int8"`."""
+
+    def argument(found: re.Match[str]) -> str:
+        name = _ARGUMENTS.get(found[1], found[1].replace("-", "_"))
+        return f"{name}={_quoted(found[2])}" if found[2] else name
+
+    return re.sub(rf"(?<![\w-])--([a-z][a-z-]*[a-z]){_VALUES}", argument, text)
+
+
+def _quoted(values: str) -> str:
+    return " or ".join(f'"{value}"' for value in values.split(" or "))
+
+
+def _for_python(function: Callable[P, R]) -> Callable[P, R]:
+    """A function whose unknown arguments are answered with a suggestion, and whose messages name arguments."""
+    known = list(inspect.signature(function).parameters)
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        for name in kwargs:
+            if name not in known:
+                raise UnknownOptionError(
+                    f"{function.__name__}() has no argument '{name}'", remedy=_suggestion(name, known)
+                )
+        try:
+            result = function(*args, **kwargs)
+        except BMError as error:
+            error.reason = in_python(error.reason)
+            error.remedy = None if error.remedy is None else in_python(error.remedy)
+            raise
+        if isinstance(result, Result):
+            result.notes[:] = map(in_python, result.notes)
+        return result
+
+    return call
+
+
+def _suggestion(name: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(_ARGUMENTS.get(name.replace("_", "-"), name), known, 1, 0.5)
+    return f"did you mean {near[0]}?" if near else f"choose from {', '.join(known)}"
+
+
+@_for_python
+def load_network(
+    model: Path_,
+    weights: Path_ | None = None,
+    *,
+    shapes: Shapes | None = None,
+    outputs: Sequence[str] | None = None,
+    name: str | None = None,
+) -> Module:
+    """Read a network as IR, with the frontend that its file ending calls for.
+
+    Args:
+        model: .onnx, .prototxt or .mlir file. weights: the .caffemodel of a .prototxt.
+        shapes: one shape per input, where the file leaves sizes open or others are wanted.
+        outputs: tensors or layers that become the outputs. name: of the net, None for that in the file.
+
+    Raises:
+        BMError: naming the file.
+    """
+    return driver.load_network(model, weights, shapes=shapes, outputs=outputs, name=name)
+
+
+@_for_python
+def compile(
+    model: Path_,
+    weights: Path_ | None = None,
+    *,
+    output: Path_ | None = None,
+    target: str = defaults.TARGET,
+    quantize: str | None = None,
+    data: Path_ | Mapping[str, np.ndarray] | None = None,
+    images: ImageOptions | None = None,
+    limit: int | None = None,
+    table: Path_ | None = None,
+    method: Method | None = None,
+    quant_table: Path_ | None = None,
+    io_dtype: IoType | None = None,
+    max_error: float | None = None,
+    max_cycles: float | None = None,
+    opt: Level = 2,
+    name: str | None = None,
+    shapes: Shapes | Sequence[Shapes] = (),
+    outputs: Sequence[str] | None = None,
+    pipeline: str | None = None,
+    print_ir_after: str | None = None,
+    verify_each: bool = False,
+    save_ir: Path_ | None = None,
+    timing_profile: object = None,
+    log: Callable[[str], None] = print,
+    progress: Progress | None = None,
+) -> Result:
+    """Compile a network for a chip.
+
+    Args:
+        model: .onnx, .prototxt or .mlir file.
+        weights: the .caffemodel of a .prototxt.
+        output: model file to write; `Result.save` does it later.
+        target: name of the chip.
+        quantize: "f32", "f16" or "int8", as far as the chip has it; None for the chip's own.
+        data: calibration samples, real values: an .npz or .npy file, a folder of them, or arrays by input name,
+            samples on axis 0.
+        images: images as calibration samples, in place of `data`.
+        limit: how many of the samples are used, the first ones; None for all.
+        table: calibration table file, in place of samples.
+        method: how thresholds are chosen; None for the chip's own.
+        quant_table: file that says how each layer computes in int8; written where there is none.
+        io_dtype: "float" or "int8" inputs and outputs of an int8 net, None for the chip's own.
+        max_error: percent that the worst group of output channels of an int8 net may be from float, whatever it costs.
+        max_cycles: how many times the cycles of the cheapest int8 program may be spent on accuracy.
+        opt: 0 serial commands, 1 transfers overlap, 2 all.
+        name: name of the net, None for that in the file.
+        shapes: one shape per input; or several such lists, for a model with a program per list.
+        outputs: tensors or layers that become the outputs, None for the net's own.
+        pipeline: pass pipeline in place of the chip's.
+        print_ir_after: name of a pass after which the IR goes to `log`, or "all".
+        verify_each: verify the IR after every pass.
+        save_ir: file for the final IR (.mlir, weights beside it).
+        timing_profile: parameters of the timing model that plans are made by
+            (`bmcompiler.analysis.timing_profile.profile_for`), None for the chip's own.
+        log: receives printed IR.
+        progress: wraps long loops.
+
+    Raises:
+        UnknownOptionError: a misspelt argument (a TypeError, too).
+        BMError: everything else that can be wrong, in a sentence with a remedy.
+        OSError: `output` cannot be written.
+    """
+    one_program = bool(shapes) and all(isinstance(size, int) for shape in shapes for size in shape)
+    options = Options(
+        target=target,
+        quantize=quantize,
+        data=data,
+        images=images,
+        limit=limit,
+        table=table,
+        method=method,
+        quant_table=quant_table,
+        io_dtype=io_dtype,
+        max_error=max_error,
+        max_cycles=max_cycles,
+        opt=opt,
+        name=name,
+        shapes=[shapes] if one_program else shapes,  # type: ignore[list-item, arg-type]
+        outputs=outputs,
+        pipeline=pipeline,
+        print_ir_after=print_ir_after,
+        verify_each=verify_each,
+        save_ir=save_ir,
+        timing_profile=timing_profile,
+        log=log,
+        progress=progress,
+    )
+    return _saved(driver.compile_network(model, weights, options), output)
+
+
+@_for_python
+def compile_module(
+    module: Module,
+    *,
+    output: Path_ | None = None,
+    target: str = defaults.TARGET,
+    quantize: str | None = None,
+    data: Path_ | Mapping[str, np.ndarray] | None = None,
+    images: ImageOptions | None = None,
+    limit: int | None = None,
+    table: Path_ | None = None,
+    method: Method | None = None,
+    quant_table: Path_ | None = None,
+    io_dtype: IoType | None = None,
+    max_error: float | None = None,
+    max_cycles: float | None = None,
+    opt: Level = 2,
+    pipeline: str | None = None,
+    print_ir_after: str | None = None,
+    verify_each: bool = False,
+    save_ir: Path_ | None = None,
+    timing_profile: object = None,
+    log: Callable[[str], None] = print,
+    progress: Progress | None = None,
+) -> Result:
+    """Compile a module, which stays as it is; arguments mean what they mean for `compile`.
+
+    Raises:
+        VerifyError: a module that breaks a rule of the IR.
+        BMError, OSError: as `compile`.
+    """
+    options = ModuleOptions(
+        target=target,
+        quantize=quantize,
+        data=data,
+        images=images,
+        limit=limit,
+        table=table,
+        method=method,
+        quant_table=quant_table,
+        io_dtype=io_dtype,
+        max_error=max_error,
+        max_cycles=max_cycles,
+        opt=opt,
+        pipeline=pipeline,
+        print_ir_after=print_ir_after,
+        verify_each=verify_each,
+        save_ir=save_ir,
+        timing_profile=timing_profile,
+        log=log,
+        progress=progress,
+    )
+    return _saved(driver.compile_ir(module, options), output)
+
+
+def _saved(result: Result, output: Path_ | None) -> Result:
+    if output is not None:
+        result.save(output)
+    return result

@@ -1,0 +1,123 @@
+"""What a compilation can be told, as typed fields; commands and functions share it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
+
+from bmcompiler import defaults
+from bmcompiler.errors import UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from bmcompiler.inputs import ImageOptions
+
+Path_ = str | os.PathLike[str]
+Shapes = Sequence[Sequence[int]]
+"""One shape per network input, in the net's input order."""
+Method = Literal["kl", "max", "percentile", "mse"]
+"""How a threshold is chosen from the magnitudes that calibration has seen."""
+IoType = Literal["float", "int8"]
+Level = Literal[0, 1, 2]
+_T = TypeVar("_T")
+
+_CHOICES: dict[str, tuple[str | int, ...]] = {
+    "opt": (0, 1, 2),
+    "method": ("kl", "max", "percentile", "mse"),
+    "io_dtype": ("float", "int8"),
+}
+_FLAGS = {"method": "--calibration-method", "table": "--calibration-table"}
+"""Options of the commands that have another name than the field."""
+
+
+def as_level(value: int) -> Level:
+    """An optimisation level. Raises UsageError for others than 0, 1 and 2."""
+    if value == 0:
+        return 0
+    if value == 1:
+        return 1
+    if value == 2:
+        return 2
+    raise UsageError(f"--opt must be 0, 1 or 2, got {value!r}")
+
+
+class Progress(Protocol):
+    """Wraps a long loop and yields its items again: `bmcompiler.cli.common.progress` draws a bar on a terminal."""
+
+    def __call__(self, items: Iterable[_T], label: str, total: int, /) -> Iterator[_T]:
+        """`total` is the number of items."""
+
+
+@dataclass(kw_only=True)
+class ModuleOptions:
+    """What the compilation of a module can be told; see `bmnet-compile --help` for the same in words.
+
+    Attributes:
+        target: name of the chip.
+        quantize: precision, one of the target's `precisions`; None for its own.
+        data: calibration samples, real values: an .npz or .npy file, a folder of them, or arrays by input name, samples
+            on axis 0.
+        images: images as calibration samples, in place of data.
+        limit: how many of the samples are used, the first ones; None for all.
+        table: calibration table file, in place of data.
+        method: calibration method, None for the pipeline's own.
+        opt: 0 serial commands, 1 transfers overlap, 2 all.
+        pipeline: pass pipeline in place of the target's.
+        quant_table: quantization table (`quant.mode_table`) that says how layers compute; written where there is none.
+        io_dtype: "float" or "int8" inputs and outputs of an int8 net, None for the target's own.
+        max_error: percent that the worst group of output channels of an int8 net may be from float, whatever it costs.
+        max_cycles: how many times the cycles of the cheapest int8 program may be spent on accuracy.
+        timing_profile: parameters of the timing model (`analysis.timing_profile.profile_for`) that plans are made by,
+            None for the chip's own; of chips whose planner has such parameters.
+        print_ir_after: name of a pass after which the IR goes to `log`, or "all".
+        verify_each: verify the IR after every pass.
+        save_ir: file for the final IR (.mlir, weights beside it).
+        log: receives printed IR.
+        progress: wraps long loops, see `Progress`.
+    """
+
+    target: str = defaults.TARGET
+    quantize: str | None = None
+    data: Path_ | Mapping[str, np.ndarray] | None = None
+    images: ImageOptions | None = None
+    limit: int | None = None
+    table: Path_ | None = None
+    method: Method | None = None
+    opt: Level = 2
+    pipeline: str | None = None
+    quant_table: Path_ | None = None
+    io_dtype: IoType | None = None
+    max_error: float | None = None
+    max_cycles: float | None = None
+    print_ir_after: str | None = None
+    verify_each: bool = False
+    save_ir: Path_ | None = None
+    timing_profile: object = None
+    log: Callable[[str], None] = field(default=lambda text: None)
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        """Raise UsageError for values that no target takes."""
+        for name, known in _CHOICES.items():
+            value = getattr(self, name)
+            if value is not None and value not in known:
+                flag = _FLAGS.get(name, f"--{name.replace('_', '-')}")
+                raise UsageError(f"{flag} must be {', '.join(map(str, known[:-1]))} or {known[-1]}, got {value!r}")
+
+
+@dataclass(kw_only=True)
+class Options(ModuleOptions):
+    """What a compilation of files can be told: how they are read, and the rest.
+
+    Attributes:
+        name: name of the net, None for that in the file.
+        shapes: several entries make one model with a program per entry.
+        outputs: names of the tensors or layers that become the outputs, None for the net's own.
+    """
+
+    name: str | None = None
+    shapes: Sequence[Shapes] = ()
+    outputs: Sequence[str] | None = None

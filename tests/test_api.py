@@ -1,0 +1,139 @@
+"""What programs and notebooks call: arguments, messages in Python's words, results and sessions."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bmcompiler
+from bmcompiler.bmodel import load
+from bmcompiler.errors import BMError, RuntimeUseError, UnknownOptionError, UsageError
+from bmcompiler.ir import Module, TensorType
+from bmcompiler.ops.builder import Builder
+from bmcompiler.runtime import Session
+
+SAMPLES = np.random.default_rng(1).standard_normal((32, 4, 8, 8)).astype(np.float32)
+
+
+def network(inputs: int = 1) -> Module:
+    b = Builder.new("net")
+    values = [b.input(name, TensorType((1, 4, 8, 8), "f32")) for name in ("x", "y")[:inputs]]
+    weight = b.weight(np.random.default_rng(0).standard_normal((4, 4, 3, 3)).astype(np.float32))
+    found = b.conv(values[0], weight, pads=(1, 1, 1, 1))
+    b.function.set_outputs([b.softmax(found if inputs == 1 else b.add(found, values[1]), axis=1)], ["out"])
+    return b.module
+
+
+@pytest.fixture(scope="module")
+def result() -> bmcompiler.Result:
+    return bmcompiler.compile_module(network(), target="bm1684", quantize="int8", data={"x": SAMPLES})
+
+
+def test_a_misspelt_argument_is_answered_with_the_right_one() -> None:
+    for call in (bmcompiler.compile, bmcompiler.compile_module):
+        with pytest.raises(UnknownOptionError, match=r"no argument 'quantise'. Remedy: did you mean quantize\?"):
+            call("net.onnx", quantise="int8")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"did you mean table\?"):
+        bmcompiler.compile("net.onnx", calibration_table="t")  # type: ignore[call-arg]
+    with pytest.raises(UnknownOptionError, match="choose from module, output, target"):
+        bmcompiler.compile_module(network(), zzz=1)  # type: ignore[call-arg]
+
+
+def test_values_that_no_chip_takes_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"^opt must be 0, 1 or 2, got 7"):
+        bmcompiler.compile_module(network(), opt=7)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"^method must be kl, max, percentile or mse, got 'best'"):
+        bmcompiler.compile_module(network(), method="best")  # type: ignore[arg-type]
+
+
+def test_remedies_name_arguments() -> None:
+    with pytest.raises(BMError) as found:
+        bmcompiler.compile_module(network(), target="dv700", quantize="f32")
+    assert 'use quantize="f16", or int8 for weights' in str(found.value)
+    with pytest.raises(BMError) as found:
+        bmcompiler.compile_module(network(), target="bm1684", quantize="int8")
+    assert "--" not in str(found.value) and "data" in str(found.value)
+    with pytest.raises(BMError, match="leave out quant_table and io_dtype"):
+        bmcompiler.compile_module(network(), target="bm1684", quantize="f32", io_dtype="int8")
+
+
+def test_a_result_is_a_few_lines_in_text_and_a_page_in_notebooks(result: bmcompiler.Result) -> None:
+    assert repr(result).startswith("net for bm1684 in int8") and len(repr(result).splitlines()) <= 24
+    assert "--layers" not in repr(result) and "conv" in result.layers()
+    assert "srcdoc=" in result._repr_html_() and "&lt;h2&gt;Layers" in result._repr_html_()
+
+
+def test_a_result_saves_runs_compares_and_reports(result: bmcompiler.Result, tmp_path: Path) -> None:
+    result.save(tmp_path / "net.bmodel")
+    result.report(tmp_path / "net.html")
+    assert "<h2>Layers" in (tmp_path / "net.html").read_text()
+    outputs = result.run(SAMPLES[:3])
+    assert outputs["out"].shape == (3, 4, 8, 8) and outputs["out"].dtype == np.float32
+    stored = Session(tmp_path / "net.bmodel")
+    assert (stored.run(SAMPLES[:3])["out"] == outputs["out"]).all()
+    far = result.compare(SAMPLES[:3])["out"]
+    assert 0 < far.error < 0.05 and far.cosine > 0.99 and 0 < far.largest < 0.5
+    same = result.compare(SAMPLES[:3], outputs)["out"]
+    assert (same.equal, same.largest, same.error) == (1.0, 0.0, 0.0)
+    with pytest.raises(RuntimeUseError, match="the model has no output 'prob'"):
+        result.compare(SAMPLES[:3], {"prob": SAMPLES})
+
+
+def test_a_session_says_what_it_is_and_takes_the_only_input_bare() -> None:
+    one = bmcompiler.compile_module(network(), target="bm1684").session()
+    assert repr(one) == "<Session on bm1684: x 1x4x8x8 float32 -> out 1x4x8x8 float32>"
+    two = bmcompiler.compile_module(network(2), target="bm1684").session()
+    with pytest.raises(RuntimeUseError, match=r"has 2 inputs, one array was given\. Remedy: pass a dict with: x, y"):
+        two.run(SAMPLES)
+
+
+@pytest.mark.parametrize(("chip", "precision"), [("bm1880", "int8"), ("bm1684", "f32"), ("dv700", "f16")])
+def test_model_files_say_version_and_options(chip: str, precision: str, tmp_path: Path) -> None:
+    made = [
+        bmcompiler.compile_module(network(), target=chip, data={"x": SAMPLES}, opt=1, output=tmp_path / name)
+        for name in ("a", "b")
+    ]
+    said = f"bmcompiler {version('bmcompiler')}, precision {precision}, opt 1"
+    assert load(tmp_path / "a").summary["producer"] == said == made[0].model.producer
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_the_package_knows_its_version() -> None:
+    assert bmcompiler.__version__ == version("bmcompiler")
+
+
+def test_public_functions_are_typed_without_any() -> None:
+    functions = [bmcompiler.compile, bmcompiler.compile_module, bmcompiler.load_network]
+    for owner in (bmcompiler.Result, bmcompiler.Difference, Session):
+        functions += [each for name, each in vars(owner).items() if inspect.isfunction(each) and name[0] != "_"]
+    for function in map(inspect.unwrap, functions):
+        arguments = inspect.signature(function).parameters.values()
+        assert all(each.annotation is not inspect.Parameter.empty for each in arguments if each.name != "self")
+        for annotation in function.__annotations__.values():
+            names = {node.id for node in ast.walk(ast.parse(annotation)) if isinstance(node, ast.Name)}
+            assert "Any" not in names, f"{function.__qualname__}: {annotation}"
+
+
+@pytest.mark.slow
+def test_a_type_check_of_a_users_script_finds_a_misspelt_argument(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import numpy as np\nimport bmcompiler\n\n"
+        'result = bmcompiler.compile("net.onnx", target="bm1684", quantize="int8", data="calib.npz", opt=1)\n'
+        'scores: np.ndarray = result.run(np.zeros((1, 3, 8, 8)))["prob"]\n'
+        'print(bmcompiler.__version__, result.compare({"x": scores})["prob"].error + 1.0)\n'
+        'bmcompiler.compile("net.onnx", quantise="int8")\n'
+        'bmcompiler.compile("net.onnx", opt=7)\n'
+        "result.sav()\n"
+    )
+    command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", str(script)]
+    done = subprocess.run([*command, "--cache-dir", str(tmp_path)], capture_output=True, text=True, check=False)
+    errors = [line.split(": error: ")[0].rsplit(":", 1)[1] for line in done.stdout.splitlines() if ": error: " in line]
+    assert errors == ["7", "8", "9"], done.stdout
