@@ -26,6 +26,7 @@ h2 { font-size: 1.15rem; margin: 1.8rem 0 .6rem; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .25rem .7rem; border-bottom: 1px solid var(--line); text-align: left; white-space: nowrap; }
 th { color: var(--dim); font-weight: 600; cursor: pointer; user-select: none; }
+table:not(.layers) th { white-space: normal; vertical-align: bottom; }
 th:hover, th:focus { color: var(--text); }
 th[data-dir="1"]::after { content: " \\25B2"; }
 th[data-dir="-1"]::after { content: " \\25BC"; }
@@ -38,7 +39,7 @@ td.bar { min-width: 10rem; vertical-align: middle; }
 .stack i { display: block; min-width: 1px; }
 .w { background: var(--w); } .a { background: var(--a); } .s { background: var(--s); }
 .f { background: var(--f); } .x { background: var(--x); } .c { background: var(--a); }
-svg { font: 12px system-ui, "DejaVu Sans", sans-serif; fill: var(--dim); display: block; }
+svg { font: 12px system-ui, "DejaVu Sans", sans-serif; fill: var(--dim); display: block; max-width: 100%; height: auto; }
 svg .w { fill: var(--w); } svg .a, svg .c { fill: var(--a); } svg .s { fill: var(--s); } svg .x { fill: var(--x); }
 svg .grid { stroke: var(--line); stroke-width: 1; } svg .roof { stroke: var(--text); stroke-width: 2; }
 svg .strong { fill: var(--text); } svg .band { fill: var(--soft); }
@@ -57,6 +58,18 @@ svg .dot { fill-opacity: .55; stroke: var(--page); } svg .dot:hover { fill: var(
 .legend span { margin-left: 1rem; }
 .legend i { display: inline-block; width: .8rem; height: .8rem; margin-right: .35rem; vertical-align: -.1rem; }
 .cpu { color: var(--warn); font-weight: 600; }
+@media (max-width: 600px) {
+  body { padding: 1rem; }
+  .tiles { display: grid; grid-template-columns: 1fr 1fr; } .tiles div { min-width: 0; overflow-wrap: anywhere; }
+  svg { font-size: 24px; }
+  thead { display: none; } table, tbody { display: block; }
+  tbody tr { display: block; border-bottom: 2px solid var(--line); padding: .4rem 0; }
+  td, td.n, td.bar { display: flex; justify-content: space-between; gap: 1rem; padding: .1rem 0; border: 0;
+    text-align: right; white-space: normal; overflow-wrap: anywhere; min-width: 0; }
+  td::before { content: attr(data-h); color: var(--dim); text-align: left; flex: none; max-width: 45%; }
+  td:empty { display: none; } td.long { max-width: none; min-width: 0; } td .stack { max-width: 50%; }
+  .chip { max-width: 100%; }
+}
 </style>
 </head>
 <body>
@@ -64,6 +77,9 @@ svg .dot { fill-opacity: .55; stroke: var(--page); } svg .dot:hover { fill: var(
 
 PAGE_TAIL = """
 <script>
+for (const table of document.querySelectorAll("table"))
+  for (const row of table.tBodies[0].rows)
+    for (const cell of row.cells) cell.dataset.h = table.tHead.rows[0].cells[cell.cellIndex].textContent;
 for (const th of document.querySelectorAll("th")) {
   const sort = () => {
     const body = th.closest("table").tBodies[0], column = th.cellIndex;
