@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from bmcompiler.quant.table import CalibrationTable
 
 
-
 def load_network(
     model: Path_,
     weights: Path_ | None = None,

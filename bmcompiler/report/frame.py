@@ -39,7 +39,8 @@ td.bar { min-width: 10rem; vertical-align: middle; }
 .stack i { display: block; min-width: 1px; }
 .w { background: var(--w); } .a { background: var(--a); } .s { background: var(--s); }
 .f { background: var(--f); } .x { background: var(--x); } .c { background: var(--a); }
-svg { font: 12px system-ui, "DejaVu Sans", sans-serif; fill: var(--dim); display: block; max-width: 100%; height: auto; }
+svg { font: 12px system-ui, "DejaVu Sans", sans-serif; fill: var(--dim);
+  display: block; max-width: 100%; height: auto; }
 svg .w { fill: var(--w); } svg .a, svg .c { fill: var(--a); } svg .s { fill: var(--s); } svg .x { fill: var(--x); }
 svg .grid { stroke: var(--line); stroke-width: 1; } svg .roof { stroke: var(--text); stroke-width: 2; }
 svg .strong { fill: var(--text); } svg .band { fill: var(--soft); }
