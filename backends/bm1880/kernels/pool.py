@@ -39,10 +39,10 @@ class PoolKernel(SlidingKernel[PoolT], LocalKernel[PoolT]):
     def stride_range(self, op: PoolT) -> bool:
         return all(1 <= s <= MAX_STEP for s in op.strides)
 
-    @rule("The window must have more than one element, and at most 1024 per axis", got="kernel")
+    @rule("The window must have more than one element, and at most 255 per axis", got="kernel")
     def window_size(self, op: PoolT) -> bool:
         kh, kw = op.kernel
-        return bool(kh * kw > 1 and max(kh, kw) <= 1024)
+        return bool(kh * kw > 1 and max(kh, kw) <= 255)
 
     @rule("Dilated pooling windows are not in the instruction")
     def no_dilation(self, op: PoolT) -> bool:
