@@ -6,18 +6,16 @@ of arguments, the manual's page and a C header follow from the rows.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from bmcompiler.capi.api import Api
+
 if TYPE_CHECKING:
     from bmcompiler.backends.bm1684x.tpukernel.recorder import Recorder
-
-_PROTOTYPE = re.compile(r"(?P<returns>.+?)\b(?P<name>tpu_\w+)\((?P<parameters>.*)\)")
-_PARAMETER = re.compile(r"(?P<type>.+?)(?P<name>\w+)")
 
 
 @dataclass(frozen=True)
@@ -115,16 +113,9 @@ class Function:
 
 def parts_of(prototype: str) -> tuple[str, str, tuple[Parameter, ...]]:
     """The type of the value, the name and the parameters of a C prototype."""
-    found = _PROTOTYPE.fullmatch(prototype)
-    assert found, prototype
-    texts = found["parameters"].split(", ") if found["parameters"] else []
-    return found["returns"].strip(), found["name"], tuple(_parameter(text) for text in texts)
-
-
-def _parameter(text: str) -> Parameter:
-    found = _PARAMETER.fullmatch(text)
-    assert found, text
-    return Parameter(found["type"].strip(), found["name"])
+    declared = Api(f"{prototype};", {}, lambda *fault: None)  # `arguments.py` checks arguments
+    ((name, found),) = declared.functions.items()
+    return found.result, name, tuple(Parameter(each.c_type, each.name) for each in found.parameters)
 
 
 def in_group(group: str, *rows: Function, source: Known = Known.RECORDED) -> tuple[Function, ...]:
