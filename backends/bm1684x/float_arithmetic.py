@@ -11,7 +11,6 @@ from bmcompiler.backends.lanes.tables import Table
 from bmcompiler.backends.lanes.windows import Window
 from bmcompiler.numeric import fp32
 
-_ROUNDS = 3  # of the reciprocal root, as the vendor's library has it
 _ACCUMULATORS = 2
 
 
@@ -22,12 +21,9 @@ class Bm1684xArithmetic:
     subtract = staticmethod(fp32.subtract)
     multiply = staticmethod(fp32.multiply)
     maximum = staticmethod(fp32.maximum)
+    divide = staticmethod(fp32.divide)
+    rsqrt = staticmethod(fp32.rsqrt)
     nearest_exponent = staticmethod(fp32.nearest_exponent)
-
-    def divide(self, a: Floats, b: Floats) -> Floats:
-        """By the square of the reciprocal root of b."""
-        root = self.rsqrt(np.abs(b))
-        return fp32.multiply(fp32.multiply(root, root), np.where(np.signbit(b), np.negative(a), a))
 
     def minimum(self, a: Floats, b: Floats) -> Floats:
         """a <= b ? a : b; denormals become zero."""
@@ -36,10 +32,6 @@ class Bm1684xArithmetic:
     def greater(self, a: Floats, b: Floats) -> NDArray[np.bool_]:
         """a > b; denormals compare as zero."""
         return fp32.flush(a) > fp32.flush(b)
-
-    def rsqrt(self, x: Floats) -> Floats:
-        """In three steps."""
-        return fp32.rsqrt(x, _ROUNDS)
 
     def to_int(self, x: Floats) -> NDArray[np.int32]:
         """A NaN gives 0."""

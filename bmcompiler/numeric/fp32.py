@@ -124,10 +124,10 @@ def _in_blocks(x: FloatArray, function: Callable[[FloatArray], FloatArray]) -> F
     return out.reshape(np.shape(x))
 
 
-def divide(a: FloatArray, b: FloatArray) -> FloatArray:
-    """The chip's a / b: a * rsqrt(|b|)^2, with -a for a negative b; up to 5 units in the last place off."""
-    y = rsqrt(np.abs(b))
-    return multiply(np.where(np.signbit(b), np.negative(a), a), flush(y * y))
+def divide(a: FloatArray, b: FloatArray, rounds: int = _RSQRT_ROUNDS) -> FloatArray:
+    """The chip's a / b: rsqrt(|b|)^2 * a, with -a for a negative b; up to 5 units in the last place off."""
+    root = rsqrt(np.abs(b), rounds)
+    return multiply(multiply(root, root), np.where(np.signbit(b), np.negative(a), a))
 
 
 def to_int(x: FloatArray) -> NDArray[np.int32]:

@@ -117,7 +117,7 @@ def _division(a: Kind, b: Kind, result: Precision, mode: int) -> Function:
     if a.precision != Precision.FP32:
         raise SimulatorError("only fp32 can be divided")
     rounds = iterations(mode)
-    return lambda x, y: divide(x, y, rounds)
+    return lambda x, y: fp32.divide(x, y, rounds)
 
 
 def iterations(field: int) -> int:
@@ -125,12 +125,6 @@ def iterations(field: int) -> int:
     if field >= _MOST_ITERATIONS:
         raise SimulatorError(f"{field + 1} iterations are more than the {_MOST_ITERATIONS} with a known result")
     return field + 1
-
-
-def divide(a: fp32.FloatArray, b: fp32.FloatArray, rounds: int) -> fp32.FloatArray:
-    """(1 / sqrt|b|)**2 * a, with -a for a negative b (4.1)."""
-    root = fp32.rsqrt(np.abs(b), rounds)
-    return fp32.multiply(fp32.multiply(root, root), np.where(np.signbit(b), np.negative(a), a))
 
 
 def comparison(name: str, kind: Kind) -> Callable[[Stored, Stored], NDArray[np.bool_]]:
