@@ -17,6 +17,7 @@ and bf16 are their bits as uint16 (`bmcompiler.numeric.halves` widens and narrow
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ HALVES = (Precision.FP16, Precision.BF16)
 ALL_LANES = (1 << 64) - 1
 """A lane mask that masks nothing."""
 _WORD = (1 << 32) - 1
+_MOST_STEPS = 1 << 34  # products of the largest matrices that local memory holds
 _KINDS = {Precision.FP16: ("u2", "u2"), Precision.FP32: ("f4", "f4"), Precision.BF16: ("u2", "u2")}
 
 
@@ -46,6 +48,15 @@ def dtype_of(precision: Precision, signed: int) -> np.dtype[Any]:
     """numpy type of elements in memory; fp16 and bf16 are their bits."""
     size = ITEM_BYTES[precision]
     return np.dtype(_KINDS.get(precision, (f"u{size}", f"i{size}"))[bool(signed)])
+
+
+def check_steps(*counts: int) -> None:
+    """Refuse commands whose product of `counts` is more than the products that operands in memory can have.
+
+    Only immediates and strides of 0 reach it. Raises SimulatorError.
+    """
+    if prod(counts) > _MOST_STEPS:
+        raise SimulatorError(f"the command takes {prod(counts)} steps, more than operands in local memory can need")
 
 
 def lane_mask(fields: Fields) -> int:
