@@ -152,6 +152,10 @@ def _refusal(row: Row, given: Mapping[str, Any], outs: Sequence[Tensor | None], 
     named += [(p.name, None if out is None else out.dtype) for p, out in zip(_repeated(row, outs), outs)]
     of = variant(row, given, outs)
     forms = of_variant(row.rule(program.chip), of)
+    numbers = sorted({count for form in forms for count in range(1, 9) if form.slots(count, len(outs))[0]})
+    given_count = len(named) - len(outs)
+    if given_count not in numbers and numbers and numbers[-1] < 8:
+        return f"takes {' or '.join(map(str, numbers))} tensors, got {given_count}"
     at = max((_first_wrong(form, [dtype for _, dtype in named], len(outs)) for form in forms), default=0)
     allowed = _alternatives(row, program.chip, of)
     kind = f" ({of})" if of else ""

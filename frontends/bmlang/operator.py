@@ -109,7 +109,8 @@ def _bound(row: Row, arguments: Sequence[Any], named: dict[str, Any]) -> dict[st
 
 
 def _wanted(parameter: Parameter) -> str:
-    return WANTED.get(parameter.kind, f"a {parameter.kind}")
+    article = "an" if parameter.kind[0] in "AE" else "a"
+    return WANTED.get(parameter.kind, f"{article} {parameter.kind}")
 
 
 def _normal(row: Row, parameter: Parameter, value: Any) -> Any:
@@ -124,7 +125,7 @@ def _normal(row: Row, parameter: Parameter, value: Any) -> Any:
 def _unfit(row: Row, parameter: Parameter, value: Any) -> UsageError:
     """The error for an argument that is nothing of its kind."""
     remedy = None
-    if parameter.kind in ("T", "O") and isinstance(value, np.ndarray):
+    if parameter.kind in ("T", "O", "S") and isinstance(value, np.ndarray):
         remedy = "make a tensor of the array: Tensor(data=array)"
     elif parameter.kind == "T" and fields.real(value) is not None and f"{row.name}s" in TABLE:
         remedy = f"{row.name}s takes a number"

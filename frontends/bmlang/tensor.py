@@ -269,6 +269,15 @@ class Tensor:
         return f"Tensor({', '.join(parts)})"
 
     # -- Python's operators --------------------------------------------------------------------------------------------
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """Its data for numpy, copied."""
+        return np.asarray(self.get_data(), dtype)
+
+    def __bool__(self) -> bool:
+        raise UsageError(
+            f"{self._label()} is neither true nor false", remedy="choose by condition_select, or read get_data()"
+        )
+
     __array_ufunc__ = None  # numpy leaves `array + tensor` to the tensor
 
     def __add__(self, other: Any) -> Tensor:
@@ -294,6 +303,9 @@ class Tensor:
 
     def __matmul__(self, other: Tensor) -> Tensor:
         return _call("matrix_mul", [self, other])
+
+    def __neg__(self) -> Tensor:
+        return _call("rsubs", 0, self)
 
     def __gt__(self, other: Any) -> Tensor:
         return _apply("gt", "gts", self, other)

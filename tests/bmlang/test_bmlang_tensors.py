@@ -105,6 +105,7 @@ def test_python_operators_are_those_of_the_language() -> None:
             (x - 1, [3, -3]),
             (1 - x, [-3, 3]),
             (2 * x, [8, -4]),
+            (-x, [-4, 2]),
             (x / y, [2, -0.25]),
             (x > y, [1, 0]),
             (x <= -2.0, [0, 1]),
@@ -126,3 +127,10 @@ def test_numbers_take_the_type_that_is_allowed() -> None:
         assert (Tensor(data=np.array([5], np.uint8)) * -2).get_data() == 0  # saturates in the type of the tensor
         with pytest.raises(UsageError, match="muls on BM1684: scalar must not be FLOAT32"):
             Tensor(data=np.array([5], np.uint8)) * 0.5
+
+
+def test_numpy_reads_tensors_and_python_does_not_ask_whether_they_are_true() -> None:
+    tensor = Tensor("x", data=[1.0, 2.0])
+    np.testing.assert_array_equal(np.asarray(tensor), np.array([1, 2], np.float32))
+    with pytest.raises(UsageError, match="tensor 'x' is neither true nor false"):
+        bool(tensor)
