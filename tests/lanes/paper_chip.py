@@ -18,6 +18,7 @@ from bmcompiler.backends.lanes.tables import Table
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.backends.lanes.windows import Geometry, Window
 from bmcompiler.codegen.strided_copy import CopyLimits
+from bmcompiler.codegen.tiling import Bus
 from bmcompiler.ir import Value
 
 Floats = NDArray[np.float32]
@@ -104,8 +105,9 @@ class PaperCycles:
 
     bytes_per_cycle = 8.0
     tile_cycles = 20
+    bus = Bus()
 
-    def pass_cycles(self, shape: Shape, item: int = 4, steps: int = 1) -> int:
+    def pass_cycles(self, shape: Shape, item: int = 4, steps: int = 1, pair: bool = False) -> int:
         n, c, h, w = shape
         return steps * n * CHIP.channel_rows(0, c) * h * w
 
@@ -115,8 +117,11 @@ class PaperCycles:
     def window(self, shape: Shape, taps: tuple[int, int], stride: int, sums: bool, item: int = 4) -> int:
         return self.pass_cycles(shape) * taps[0] * taps[1]
 
-    def convolution(self, shape: Shape, taps: int, depth: int, item: int = 4) -> int:
+    def convolution(self, shape: Shape, taps: int, depth: int, item: int = 4, stride: int = 1) -> int:
         return self.pass_cycles(shape) * taps * depth
+
+    def shared_bank(self, shape: Shape, taps: int, depth: int, item: int = 4) -> int:
+        return 0
 
     def local_copy(self, shape: Shape, item: int = 4) -> int:
         return self.tile_cycles + self.pass_cycles(shape)
