@@ -29,6 +29,8 @@ COARSE, DEAR = 0.1, 1.5
 """Relative error of an output group that is worth DEAR times the cycles of the cheapest, if that gets rid of it."""
 RUIN, MENDED = 0.75, 0.5
 """Relative error of an output group above which cycles do not matter, and below which it is brought then."""
+_WORTHWHILE = 0.7
+"""Part of the error of the cheapest assignment that has to go for a dearer one that misses what is aimed at."""
 _PRODUCTS = 100 << 30
 """Products that the measurement of consequences may take, about."""
 _TRIALS = 4
@@ -92,7 +94,7 @@ class Chooser:
        it is worse than expected, the bounds of the next are narrower by as much.
 
     The bounds are `Aim`. By default they are ERROR while cycles stay below WORTH times those of the cheapest
-    assignment, COARSE while they stay below DEAR times and it is reached, and RUIN at any cost.
+    assignment, if that brings much, COARSE while they stay below DEAR times and it is reached, and RUIN at any cost.
     """
 
     def __init__(
@@ -196,6 +198,9 @@ class Chooser:
         if aim.cycles is not None:
             return self._aimed(problem, start, first, 1e-4, aim.cycles * least, in_float)
         chosen, found = self._aimed(problem, start, first, ERROR, self.ways.worth * least, in_float)
+        worst, before = (sqrt(each.max(initial=0.0)) for each in (found, first))
+        if worst > ERROR * _MARGIN and worst > _WORTHWHILE * before:
+            chosen, found = start, first
         if sqrt(found.max(initial=0.0)) > COARSE:
             finer = self._aimed(problem, chosen, found, COARSE, self.ways.dear * least, in_float)
             if sqrt(finer[1].max(initial=0.0)) <= COARSE * _MARGIN:

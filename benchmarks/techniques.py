@@ -1,0 +1,89 @@
+"""What each technique of int8 brings, left out one at a time.
+
+A row shows the score of the task (0 to 100; nothing for encoders), how far the outputs are from float32 on samples that
+calibration has not seen (the largest relative error), and the estimated cycles. Networks as of `accuracy.py`, and the
+encoders of `models/transformers.py`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from accuracy import Errors, cycles, exact
+from tasks_of_networks import MODELS, Network, calibration, networks
+
+import bmcompiler
+from bmcompiler.runtime.session import Session
+from bmcompiler.target import find_target
+
+sys.path.insert(0, str(MODELS))
+from transformers import NETS, samples, transformer
+
+LEFT_OUT = {
+    "nothing": ("", ""),
+    "equalization": ("equalize,", ""),
+    "cut of dead channels": ("equalize,", "equalize{dead=false},"),
+    "choice of thresholds (kl)": ("{method=auto}", ""),
+    "corrected biases": ("quantize{", "quantize{correct_bias=false,"),
+    "choice of modes (cheapest)": ("quantize{", "quantize{mode=low,"),
+}
+"""Technique -> (part of the pipeline, what stands there without it)."""
+
+
+def pipeline(chip: str, technique: str) -> str:
+    """The target's int8 pipeline without a technique."""
+    text = find_target(chip).pipeline("int8", 2).replace("quantize,", "quantize{scheme=shift},")
+    part, other = LEFT_OUT[technique]
+    if part not in text:
+        raise SystemExit(f"the pipeline of {chip} has no '{part}': {text}")
+    return text.replace(part, other) if part else text
+
+
+def task(net: Network, chip: str, technique: str, count: int) -> str:
+    """The columns of a network with a task."""
+    options: dict[str, Any] = {"shapes": [net.shape], "data": calibration(net, count)}
+    result = bmcompiler.compile(*net.files, target=chip, quantize="int8", pipeline=pipeline(chip, technique), **options)
+    session, errors = Session(result.model), Errors(exact(net))
+    name = session.inputs[0].name
+    score = net.metric(errors.watch(lambda x: list(session.run({name: x}).values())))
+    return f"{score * 100:6.1f} {errors.worst:8.2%} {cycles(result.model, chip):12,}"
+
+
+def encoder(name: str, chip: str, technique: str, count: int) -> str:
+    """The columns of an encoder."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = transformer(name, Path(folder))
+        data, seen = samples(name, 16, seed=1), samples(name, count)
+        result = bmcompiler.compile(path, target=chip, quantize="int8", pipeline=pipeline(chip, technique), data=seen)
+        plain = bmcompiler.compile(path, target=chip, quantize="f32")
+    (found,), (wanted,) = (each.values() for each in (Session(result.model).run(data), Session(plain.model).run(data)))
+    error = np.linalg.norm(found.astype(np.float64) - wanted) / np.linalg.norm(wanted)
+    return f"{'':6} {error:8.2%} {cycles(result.model, chip):12,}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("chips", nargs="*", choices=["bm1684", "bm1880", []], metavar="CHIP", help="default: both")
+    parser.add_argument("--nets", nargs="+", help="default: all that have been fetched; encoders on the bm1684")
+    parser.add_argument("--samples", type=int, default=32, help="for calibration, %(default)s")
+    given = parser.parse_args()
+    known = {name: net for name, net in networks().items() if net.there}
+    for name in given.nets or [*known, *NETS]:
+        for chip in given.chips or ("bm1684", "bm1880"):
+            if name in NETS and chip != "bm1684":
+                continue
+            for technique in LEFT_OUT:
+                if name in NETS:
+                    text = encoder(name, chip, technique, given.samples)
+                else:
+                    text = task(known[name], chip, technique, given.samples)
+                print(f"{name:16} {chip} without {technique:28} {text}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
