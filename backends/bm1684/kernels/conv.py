@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from bmcompiler.backends.bm1684.build import Build, compact_bytes, extents
+from bmcompiler.backends.bm1684.build import Build, extents
+from bmcompiler.backends.bm1684.channel_constants import channel_buffer
 from bmcompiler.backends.bm1684.chip import align_up
 from bmcompiler.backends.bm1684.instructions.window import convolution as emit_convolution
 from bmcompiler.backends.bm1684.instructions.window import depthwise as emit_depthwise
@@ -20,7 +22,7 @@ from bmcompiler.backends.lanes.kernels.conv_geometry import ConvGeometry, Deconv
 from bmcompiler.backends.lanes.kernels.forms import FormsKernel
 from bmcompiler.backends.lanes.kernels.fused_activation import activate, activation_cycles, emit_activation
 from bmcompiler.backends.lanes.operands import Words
-from bmcompiler.codegen.tiling import Box, Buffer, Runs, TileWork
+from bmcompiler.codegen.tiling import Box, Buffer, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.numeric.fp32 import FloatArray, add, flush
 from bmcompiler.ops.nn import Conv, Convolution, Deconv
@@ -72,23 +74,19 @@ class FloatConvKernel(ConvGeometry):
     def _dense_weight(self, op: Convolution, c0: int, c1: int) -> Buffer:
         taps, depth = prod(self.taps(op)), align_up(self.depth(op), PAIR)
         layout = f"{op.opname} pairs {op.group} {taps}"
-        dims = (1, c1 - c0, taps, depth)
 
-        def load(build: Build, address: int) -> None:
-            offset = build.coefficients.place(op.weight, layout, lambda w: channel_groups(self.oriented(op, w), PAIR))
-            build.load_compact(build.coefficient(offset + 4 * c0 * taps * depth), dims, 4, address)
+        def pack(build: Build) -> Callable[[np.ndarray], np.ndarray]:
+            return lambda w: channel_groups(self.oriented(op, w), PAIR)
 
-        return Buffer(compact_bytes(dims), "c", 4 * prod(dims), load, True, runs=Runs(1, c1 - c0))
+        return channel_buffer(op.weight, layout, pack, (taps, depth), 4, (c0, c1))
 
     def _depthwise_weight(self, op: Convolution, c0: int, c1: int) -> Buffer:
         kh, kw = op.weight.shape[2:]
-        dims = (1, c1 - c0, kh, kw)
 
-        def load(build: Build, address: int) -> None:
-            offset = build.coefficients.place(op.weight, f"{op.opname} depthwise", lambda w: self.oriented(op, w))
-            build.load_compact(build.coefficient(offset + 4 * c0 * kh * kw), dims, 4, address)
+        def pack(build: Build) -> Callable[[np.ndarray], np.ndarray]:
+            return lambda w: self.oriented(op, w)
 
-        return Buffer(compact_bytes(dims), "c", 4 * prod(dims), load, True, runs=Runs(1, c1 - c0))
+        return channel_buffer(op.weight, f"{op.opname} depthwise", pack, (kh, kw), 4, (c0, c1))
 
     # -- arithmetic ----------------------------------------------------------------------------------------------------
     def evaluate(self, op: Convolution, *arrays: Any) -> Any:
@@ -139,8 +137,4 @@ def columns_of(weight: FloatArray) -> FloatArray:
 def bias_buffer(bias: Value, c0: int, c1: int) -> Buffer:
     """The channels [c0, c1) of a bias as a compact vector."""
     item = bias.type.numpy.itemsize
-
-    def load(build: Build, address: int) -> None:
-        build.load_compact(build.source(bias) + item * c0, (1, c1 - c0, 1, 1), item, address)
-
-    return Buffer(compact_bytes((1, c1 - c0, 1, 1), item), "c", item * (c1 - c0), load, True, runs=Runs(1, c1 - c0))
+    return channel_buffer(bias, "plain", lambda build: np.asarray, (1, 1), item, (c0, c1))

@@ -260,7 +260,8 @@ def section_width(op: Matmul) -> int:
         runs = product.depth * sections
         return CYCLES.matrix(shape, product.depth) + CYCLES.load(1, 4 * width * runs, runs)
 
-    return min(usual, min(SECTION, product.columns), key=cycles)
+    whole = (width for width in range(usual + 1, SECTION) if product.columns % width == 0)  # need no padding
+    return min((usual, *whole, min(SECTION, product.columns)), key=cycles)
 
 
 def _padded(w: FloatArray, width: int) -> FloatArray:

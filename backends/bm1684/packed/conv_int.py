@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from bmcompiler.backends.bm1684.build import Build, compact_bytes, extents, lane_bytes
+from bmcompiler.backends.bm1684.build import Build, extents, lane_bytes
+from bmcompiler.backends.bm1684.channel_constants import channel_buffer
 from bmcompiler.backends.bm1684.chip import CHIP, align_up
 from bmcompiler.backends.bm1684.cycles import CYCLES
 from bmcompiler.backends.bm1684.instructions.window import LocalPlace, convolution, depthwise
@@ -227,26 +228,14 @@ def weight_buffer(
 ) -> Buffer:
     """Output channels [c0, c1) of packed weights, `row` bytes each."""
     item = 4 if row % 4 == 0 else 1  # the transfer moves words where it can
-    dims = (1, c1 - c0, 1, row // item)
-
-    def load(build: Build, address: int) -> None:
-        offset = build.coefficients.place(weight, layout, pack)
-        build.load_compact(build.coefficient(offset + c0 * row), dims, item, address)
-
-    return Buffer(compact_bytes(dims, item), "c", row * (c1 - c0), load, True)
+    return channel_buffer(weight, layout, lambda build: pack, (1, row // item), item, (c0, c1))
 
 
 def vector_buffer(
     constant: Value, layout: str, pack: Callable[[np.ndarray], np.ndarray], item: int, c0: int, c1: int
 ) -> Buffer:
     """Channels [c0, c1) of a packed vector of `item`-byte elements."""
-    dims = (1, c1 - c0, 1, 1)
-
-    def load(build: Build, address: int) -> None:
-        offset = build.coefficients.place(constant, layout, pack)
-        build.load_compact(build.coefficient(offset + item * c0), dims, item, address)
-
-    return Buffer(compact_bytes(dims, item), "c", item * (c1 - c0), load, True)
+    return channel_buffer(constant, layout, lambda build: pack, (1, 1), item, (c0, c1))
 
 
 def real_vector_buffer(
@@ -258,14 +247,10 @@ def real_vector_buffer(
     if bias is not None and not op.zero_points:
         return vector_buffer(bias, f"times {scale}", lambda b: b.astype(np.float32) * scale, 4, c0, c1)
     key = "" if bias is None or bias.op is None else bias.op.attributes["key"]
-    dims = (1, c1 - c0, 1, 1)
 
-    def load(build: Build, address: int) -> None:
-        def pack(w: np.ndarray) -> np.ndarray:
-            own = None if bias is None else build.coefficients.array(bias)
-            return requantize.vector(w, own, over_depth)
+    def pack(build: Build) -> Callable[[np.ndarray], np.ndarray]:
+        own = None if bias is None else build.coefficients.array(bias)
+        return lambda w: requantize.vector(w, own, over_depth)
 
-        offset = build.coefficients.place(weight, f"{op.opname} bias {key} {scale} {op.zero_points}", pack)
-        build.load_compact(build.coefficient(offset + 4 * c0), dims, 4, address)
-
-    return Buffer(compact_bytes(dims), "c", 4 * (c1 - c0), load, True)
+    layout = f"{op.opname} bias {key} {scale} {op.zero_points}"
+    return channel_buffer(weight, layout, pack, (1, 1), 4, (c0, c1))

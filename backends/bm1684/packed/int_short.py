@@ -31,7 +31,7 @@ from bmcompiler.backends.lanes.recipes import Plane, Recorder, Register
 from bmcompiler.backends.lanes.recipes.int_numbers import MIDDLE, MIDDLE_BITS, Ending, Floats, Numbers, find_numbers
 from bmcompiler.backends.lanes.recipes.recorder import float_bits
 from bmcompiler.codegen.coefficients import Coefficients
-from bmcompiler.codegen.tiling import Buffer
+from bmcompiler.codegen.tiling import Buffer, Runs
 from bmcompiler.ops.base import TensorOp
 
 _FOUND: WeakKeyDictionary[Coefficients, dict[TensorOp, Numbers | None]] = WeakKeyDictionary()
@@ -140,7 +140,7 @@ class ShortRequantize:
         rows = self._vector_rows(c1 - c0) + (images > 1)
         if not rows:
             return None
-        dims = (1, CHIP.lanes * rows, 1, 1)
+        dims = (1, CHIP.lanes, 1, rows)  # each lane is one run
 
         def load(build: Build, address: int) -> None:
             data = np.full(CHIP.lanes * rows, MIDDLE_BITS, "<u4")
@@ -148,10 +148,10 @@ class ShortRequantize:
             vector = self._vector(build) if numbers is None else numbers.vector
             if vector is not None:
                 data[: c1 - c0] = vector[c0:c1].astype("<f4").view("<u4")
-            offset = build.coefficients.constant(data.tobytes())
+            offset = build.coefficients.constant(data.reshape(rows, CHIP.lanes).T.tobytes())
             build.load_compact(build.coefficient(offset), dims, 4, address)
 
-        return Buffer(compact_bytes(dims), "c", 4 * dims[1], load, True)
+        return Buffer(compact_bytes(dims), "c", 4 * rows * CHIP.lanes, load, True, runs=Runs(1, CHIP.lanes))
 
     def _vector_rows(self, channels: int) -> int:
         return channel_rows(0, channels) if self.requantize.has_vector else 0
