@@ -18,7 +18,7 @@ from bmcompiler.capi.api import Api, Prototype
 from bmcompiler.capi.kinds import Fault, anything, buffer, integers, path, signed, unsigned
 from bmcompiler.errors import BMError, FileFormatError, RuntimeUseError, UnsupportedError, UsageError
 from bmcompiler.runtime.bm1880_device import FIRST_ADDRESS
-from bmcompiler.runtime.bmruntime_prototypes import DECLARATIONS
+from bmcompiler.runtime.bmruntime_prototypes import DECLARATIONS, UNSEEN
 from bmcompiler.runtime.devices import MAX_DEVICES
 from bmcompiler.runtime.simulated import PAGE
 from bmcompiler.runtime.simulator.bm1880.memory import GlobalMemory, Machine
@@ -79,8 +79,7 @@ RUNTIME = Api(
         "uint8_t *": buffer("uint8_t *"),
         "const char *": path(),
         "shape_t": integers("shape_t", signed("int", 32)),
-        "void *": anything("void *"),
-        "bmmem_host_t": anything("bmmem_host_t"),
+        **{one: anything(c_type) for one, c_type in UNSEEN.items()},
     },
     _refuse,
 )
@@ -247,6 +246,7 @@ class BmDevice:
             mem.freed = True
             if mem.whole is None:
                 self.memory.unmap(mem.address)
+                mem.data = np.empty(0, np.uint8)
                 del self._used[mem.address]
 
 

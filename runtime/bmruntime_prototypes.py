@@ -1,7 +1,7 @@
 """The C declarations of the BM Runtime library (bm1880.md 13): structures and functions, which Python's are checked by.
 
-Handles are `bmctx_t`, `bmdev_t`, `bmmem_device_t` and `bmnet_t`. Memory of the host is not supported, so `void *` and
-`bmmem_host_t` are not looked at.
+Handles are `bmctx_t`, `bmdev_t`, `bmmem_device_t` and `bmnet_t`. Functions that are not supported, whatever they are
+given, do not look at their arguments: `any_dev_t` is a `bmdev_t` and so on.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ void bm_exit(bmctx_t ctx);
 void bm_enum_devices(out int *count, out bm_devinfo_t devinfo[]);
 bmerr_t bm_device_open(int index, out bmdev_t *dev);
 void bm_device_close(bmdev_t dev);
-bmerr_t bm_device_query(void *dev, void *id, void *buf);
-bmerr_t bm_device_config(void *dev, void *id, void *buf);
+bmerr_t bm_device_query(any_dev_t dev, any_int_t id, void *buf);
+bmerr_t bm_device_config(any_dev_t dev, any_int_t id, void *buf);
 bm_devinfo_t bm_device_get_info(bmdev_t dev);
 bmerr_t bm_context_create(out bmctx_t *ctx);
 void bm_context_destroy(bmctx_t ctx);
@@ -37,12 +37,12 @@ bmmem_device_t bmmem_device_prealloc_raw(bmctx_t ctx, bmmem_device_t mem, u64 of
 bmmem_device_t bmmem_device_alloc(bmctx_t ctx, bmshape_t *shape);
 bmmem_device_t bmmem_device_prealloc(bmctx_t ctx, bmmem_device_t mem, u64 offset, bmshape_t *shape);
 void bmmem_device_free(bmctx_t ctx, bmmem_device_t mem);
-bmmem_host_t bmmem_host_alloc(void *ctx, void *shape);
-void bmmem_host_free(void *ctx, bmmem_host_t mem);
+bmmem_host_t bmmem_host_alloc(any_ctx_t ctx, any_shape_t shape);
+void bmmem_host_free(any_ctx_t ctx, bmmem_host_t mem);
 size_t bmmem_device_size(bmctx_t ctx, bmmem_device_t mem);
 u64 bmmem_device_addr(bmctx_t ctx, bmmem_device_t mem);
-void *bmmem_host_v_addr(void *ctx, bmmem_host_t mem);
-u64 bmmem_host_p_addr(void *ctx, bmmem_host_t mem);
+void *bmmem_host_v_addr(any_ctx_t ctx, bmmem_host_t mem);
+u64 bmmem_host_p_addr(any_ctx_t ctx, bmmem_host_t mem);
 bmerr_t bm_memcpy_s2d(bmctx_t ctx, bmmem_device_t dst, uint8_t *src);
 bmerr_t bm_memcpy_d2s(bmctx_t ctx, uint8_t *dst, bmmem_device_t src);
 
@@ -65,3 +65,13 @@ bmerr_t bmnet_store_output(bmnet_t net, uint8_t *output);
 bmerr_t bmnet_store_neuron(bmnet_t net, u64 neuron_offset, int neuron_size, uint8_t *neuron);
 bmerr_t bmnet_inference(bmnet_t net, uint8_t *input, uint8_t *output);
 """
+
+UNSEEN = {
+    "void *": "void *",
+    "bmmem_host_t": "bmmem_host_t",
+    "any_ctx_t": "bmctx_t",
+    "any_dev_t": "bmdev_t",
+    "any_int_t": "int",
+    "any_shape_t": "bmshape_t *",
+}
+"""Types of arguments that no function looks at, and C's names of them."""

@@ -80,12 +80,15 @@ class Api:
         )
         self.functions = {one.name: one for one in functions}
         self._kinds, self._on_fault = dict(kinds), on_fault
+        self.classes: dict[str, type[Any]] = {}
+        """The Python classes of structures, by the structures' names."""
 
     def struct(self, cls: C) -> C:
         """A class decorator: the class is the structure of its name (or `c_name`); properties are not checked."""
         name = getattr(cls, "c_name", cls.__name__)
         given = [one for one in self.structs[name] if not isinstance(getattr(cls, one.name, None), property)]
         fields = {one.name: self.kind(one) for one in given}
+        self.classes[name] = cls
         for c_type in (name, f"{name} *", f"const {name} *"):
             self._kinds[c_type] = struct(c_type, cls, fields)
         return cls

@@ -30,7 +30,7 @@ GROUPS = tuple(
 )
 OTHER_GROUPS = tuple(
     f"bmcompiler.{kind}"
-    for kind in ("containers", "cpu_functions", "runtimes", "analyzers", "timing_profiles", "listings")
+    for kind in ("containers", "cpu_functions", "runtimes", "analyzers", "timing_profiles", "listings", "c_libraries")
 )
 """Groups that chips with a model file of their own need, and the runtime."""
 BUILT_IN = "bmcompiler"
@@ -44,6 +44,7 @@ _EXPECTED: dict[str, tuple[str, tuple[str, ...]]] = {
     "bmcompiler.runtimes": ("a session class", ("run",)),
     "bmcompiler.analyzers": ("a function", ("__call__",)),
     "bmcompiler.listings": ("a function", ("__call__",)),
+    "bmcompiler.c_libraries": ("a CLibrary", ("name", "api", "preamble")),
     "bmcompiler.timing_profiles": ("a dataclass", ("__dataclass_fields__",)),
 }
 """What an entry point of a group must name, and the attributes that tell it."""

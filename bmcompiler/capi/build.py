@@ -1,0 +1,70 @@
+"""Headers, shared libraries and pkg-config files, by the C compiler of the host."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+from bmcompiler.capi.library import CLibrary
+from bmcompiler.capi.source import STARTER, header, source, starter
+from bmcompiler.errors import UnsupportedError
+from bmcompiler.plugins.registry import lookup
+
+LIBRARIES = ("bmkernel", "bmruntime")
+_FLAGS = ("-O2", "-fPIC", "-shared", "-Wall", "-Wextra", "-Wno-unused-parameter", "-std=gnu99")
+
+
+def build(folder: Path, compiler: str | None = None) -> list[Path]:
+    """Write `include/`, `lib/` and `lib/pkgconfig/` into a folder; gives the libraries.
+
+    Raises UnsupportedError without a C compiler or a shared libpython, or when the compiler refuses.
+    """
+    tool = shutil.which(compiler or os.environ.get("CC", "cc"))
+    if tool is None:
+        raise UnsupportedError("there is no C compiler", remedy="install gcc or clang, or set CC")
+    if not sysconfig.get_config_var("Py_ENABLE_SHARED"):
+        raise UnsupportedError(
+            f"{sys.executable} has no shared libpython", remedy="use a Python built with --enable-shared"
+        )
+    include, lib = folder / "include", folder / "lib"
+    for one in (include, lib / "pkgconfig"):
+        one.mkdir(parents=True, exist_ok=True)
+    starter_header, starter_source = starter()
+    (include / f"{STARTER}.h").write_text(starter_header)
+    python = ["-I", sysconfig.get_paths()["include"], f'-DPYTHON="{sys.executable}"']
+    libdir = sysconfig.get_config_var("LIBDIR")
+    link = [f"-L{libdir}", f"-Wl,-rpath,{libdir}", f"-lpython{sysconfig.get_config_var('LDVERSION')}", "-lpthread"]
+    made = [_compile(tool, folder, STARTER, starter_source, python, link)]
+    for name in LIBRARIES:
+        library: CLibrary = lookup("bmcompiler.c_libraries", name, "C library")
+        (include / f"{name}.h").write_text(header(library))
+        _describe(folder, library)
+        made.append(_compile(tool, folder, name, source(library), [], [f"-l{STARTER}"]))
+    return made
+
+
+def _compile(tool: str, folder: Path, name: str, text: str, flags: list[str], link: list[str]) -> Path:
+    lib = folder / "lib"
+    target = lib / f"lib{name}.so"
+    command = [tool, *_FLAGS, f"-I{folder / 'include'}", *flags, "-x", "c", "-", "-o", str(target)]
+    command += [f"-L{lib}", "-Wl,-rpath,$ORIGIN", f"-Wl,-soname,lib{name}.so", *link]
+    done = subprocess.run(command, input=text, text=True, capture_output=True, check=False)
+    if done.returncode:
+        raise UnsupportedError(f"the C compiler fails on lib{name}.so: {done.stderr.strip()[:2000]}")
+    return target
+
+
+def _describe(folder: Path, library: CLibrary) -> None:
+    needs = " ".join(f"-l{name}" for name in (*library.needs, STARTER))
+    text = f"""prefix=${{pcfiledir}}/../..
+Name: {library.name}
+Description: {library.name} on the simulators of bmcompiler
+Version: 1
+Cflags: -I${{prefix}}/include
+Libs: -L${{prefix}}/lib -Wl,-rpath,${{prefix}}/lib -l{library.name} {needs}
+"""
+    (folder / "lib" / "pkgconfig" / f"{library.name}.pc").write_text(text)

@@ -1,0 +1,170 @@
+"""What makes a C library of a table: the C text around it, and how its C values become Python's and back."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from threading import Lock
+from typing import Any
+
+from bmcompiler.capi.api import Api, Prototype
+
+Read = Callable[[int], Any]
+"""From the 64 bits of an argument (a number, a pointer, the address of a structure) to a Python value."""
+Write = Callable[[int, Any], None]
+"""Stores a Python value as a C value at an address."""
+
+INTEGERS: dict[str, Any] = {
+    "int": ctypes.c_int32,
+    "bmerr_t": ctypes.c_int32,
+    "u8": ctypes.c_uint8,
+    "u32": ctypes.c_uint32,
+    "u64": ctypes.c_uint64,
+    "s8": ctypes.c_int8,
+    "s16": ctypes.c_int16,
+    "bool": ctypes.c_bool,
+    "size_t": ctypes.c_size_t,
+    "float": ctypes.c_float,
+}
+"""ctypes of the C types that hold one number."""
+
+
+@dataclass(frozen=True)
+class CLibrary:
+    """A library of C functions that call Python's.
+
+    Attributes:
+        name: libNAME.so with the header NAME.h.
+        preamble: C text before the structures: types and constants.
+        spelled: C's name of the types that the table has names of its own for.
+        failures: C expression for what a function returns on failure, by result type; 0 where none is given.
+        needs: libraries whose headers come first.
+        functions: the Python functions.
+        read, write: by type of the table; numbers and structures are known without.
+        special: functions with an answer of their own, called with the arguments' 64 bits and the result's address.
+    """
+
+    name: str
+    api: Api
+    preamble: str
+    spelled: Mapping[str, str]
+    failures: Mapping[str, str]
+    functions: Callable[[str], Callable[..., Any]]
+    needs: tuple[str, ...] = ()
+    read: Mapping[str, Read] = field(default_factory=dict)
+    write: Mapping[str, Write] = field(default_factory=dict)
+    special: Mapping[str, Callable[..., None]] = field(default_factory=dict)
+    after: Mapping[str, str] = field(default_factory=dict)
+    """Further C text behind a structure."""
+    skipped: frozenset[str] = frozenset()
+    """Declarations of the table that C does not have."""
+
+    @property
+    def prototypes(self) -> list[Prototype]:
+        """The functions of the library, in the order of their numbers."""
+        return [one for name, one in self.api.functions.items() if name not in self.skipped]
+
+    def c_type(self, name: str) -> str:
+        """A type as the header has it."""
+        return self.spelled.get(name, name)
+
+    def layout(self, name: str) -> type[ctypes.Structure]:
+        """The ctypes structure of a structure of the table."""
+        if name not in _LAYOUTS:
+            fields = [(one.name, self._field(one.c_type, one.array)) for one in self.api.structs[name]]
+            _LAYOUTS[name] = type(name, (ctypes.Structure,), {"_fields_": fields})
+        return _LAYOUTS[name]
+
+    def _field(self, c_type: str, array: str) -> Any:
+        known = INTEGERS.get(self.c_type(c_type))
+        if known is None:
+            known = self.layout(c_type) if c_type in self.api.structs else ctypes.c_void_p
+        return known * int(array.strip("[]")) if array else known
+
+    def reader(self, c_type: str) -> Read:
+        """How an argument of that type is read."""
+        if c_type in self.read:
+            return self.read[c_type]
+        number = INTEGERS.get(self.c_type(c_type))
+        if number is not None:
+            return lambda bits: number(bits).value
+        name = c_type.removeprefix("const ").rstrip(" *")
+        return lambda address: self.structure(name, address) if address else None
+
+    def structure(self, name: str, address: int) -> Any:
+        """The Python object of a structure in C memory; `b` of a constant is unsigned where `b_is_signed` is false."""
+        raw = self.layout(name).from_address(address)
+        values: dict[str, Any] = {}
+        for one in self.api.structs[name]:
+            if one.c_type in self.api.structs:
+                values[one.name] = self.structure(one.c_type, address + getattr(type(raw), one.name).offset)
+            else:
+                value = getattr(raw, one.name)
+                pointer = one.c_type.endswith("*")
+                values[one.name] = self.reader(one.c_type)(value or 0) if pointer else value
+        if values.get("b_is_signed") is False and values["b"] < 0:
+            values["b"] += 1 << 8 * type(raw).b.size
+        return self.api.classes[name](**values)
+
+    def writer(self, c_type: str) -> Write:
+        """How a result of that type is stored."""
+        if c_type in self.write:
+            return self.write[c_type]
+        number = INTEGERS.get(self.c_type(c_type))
+        if number is not None:
+            return lambda address, value: setattr(number.from_address(address), "value", value)
+        return lambda address, value: self.store(c_type, address, value)
+
+    def store(self, name: str, address: int, value: Any) -> None:
+        """Fill a structure in C memory from the attributes of an object."""
+        raw = self.layout(name).from_address(address)
+        for one in self.api.structs[name]:
+            if one.c_type in self.api.structs:
+                self.store(one.c_type, address + getattr(type(raw), one.name).offset, getattr(value, one.name))
+            else:
+                setattr(raw, one.name, getattr(value, one.name))
+
+
+_LAYOUTS: dict[str, type[ctypes.Structure]] = {}
+
+
+class Handles:
+    """Objects that C knows by small numbers. Numbers are never used twice; 0 is NULL."""
+
+    def __init__(self, most: int = 1 << 20) -> None:
+        self._numbers, self._most, self._lock = count(0x10, 0x10), most, Lock()
+        self._objects: dict[int, Any] = {}
+        self._known: dict[int, int] = {}
+
+    def read(self, number: int) -> Any:
+        """The object; None for NULL, something of no library's for a number that stands for nothing."""
+        return self._objects.get(number, _UNKNOWN) if number else None
+
+    def number(self, value: Any) -> int:
+        """The number of an object, always the same one. Of more than `most` objects the oldest are forgotten."""
+        if value is None:
+            return 0
+        with self._lock:
+            number = self._known.get(id(value))
+            if number is None:
+                number = self._known[id(value)] = next(self._numbers)
+                self._objects[number] = value
+                if len(self._objects) > self._most:
+                    oldest = next(iter(self._objects))
+                    del self._known[id(self._objects.pop(oldest))]
+            return number
+
+    def write(self, address: int, value: Any) -> None:
+        """Store the number of an object."""
+        ctypes.c_uint64.from_address(address).value = self.number(value)
+
+
+class _Unknown:
+    """What a number that was never given out stands for."""
+
+
+_UNKNOWN = _Unknown()
+HANDLES = Handles()
+"""The handles of all libraries of the process."""

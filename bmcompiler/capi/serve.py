@@ -1,0 +1,99 @@
+"""The Python side of the C libraries: one function that they call with the numbers of a library and a function."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import sys
+from collections.abc import Callable
+from threading import local
+from typing import Any
+
+from bmcompiler.capi.api import Prototype
+from bmcompiler.capi.library import CLibrary
+from bmcompiler.errors import BMError
+from bmcompiler.plugins.registry import lookup
+
+MESSAGE_BYTES = 512
+_Slots = Callable[[Any, int], None]
+_CALL = ctypes.CFUNCTYPE(
+    ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.POINTER(ctypes.c_uint64), ctypes.c_void_p, ctypes.c_void_p
+)
+_OPEN = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p)
+
+_libraries: list[list[_Slots]] = []
+_numbers: dict[str, int] = {}
+_said = local()
+
+
+class _LastWord(logging.Handler):
+    """Keeps the last error of a thread, for the C caller to ask for."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        _said.text = record.getMessage()
+
+
+def addresses() -> tuple[int, int]:
+    """The functions that C calls: one opens a library by its name, one calls a function."""
+    logging.getLogger("bmcompiler").addHandler(_LastWord())
+    logging.getLogger("bmcompiler").addHandler(logging.StreamHandler(sys.stderr))
+    opening, calling = (ctypes.cast(one, ctypes.c_void_p).value or 0 for one in _CALLBACKS)
+    return opening, calling
+
+
+def _open(name: bytes) -> int:
+    """The number of a library; -1 when it cannot be had."""
+    try:
+        title = name.decode()
+        if title not in _numbers:
+            library: CLibrary = lookup("bmcompiler.c_libraries", title, "C library")
+            _libraries.append([bound(library, one) for one in library.prototypes])
+            _numbers[title] = len(_libraries) - 1
+        return _numbers[title]
+    except Exception as error:
+        print(f"bmcompiler: {error}", file=sys.stderr)
+        return -1
+
+
+def _call(library: int, function: int, slots: Any, result: int, message: int) -> int:
+    """0 after the function has run and stored its results; 1 with a sentence when it has not."""
+    _said.text = ""
+    code = 0
+    try:
+        _libraries[library][function](slots, result)
+    except BMError as error:
+        _said.text, code = str(error), 1
+        print(error, file=sys.stderr)
+    except Exception as error:
+        _said.text, code = f"{type(error).__name__}: {error}", 1
+        print(f"bmcompiler: fault of the library: {_said.text}", file=sys.stderr)
+    if _said.text:
+        text = _said.text.encode()[: MESSAGE_BYTES - 1] + b"\0"
+        ctypes.memmove(message, text, len(text))
+    return code
+
+
+_CALLBACKS = (_OPEN(_open), _CALL(_call))
+
+
+def bound(library: CLibrary, prototype: Prototype) -> _Slots:
+    """A function that reads arguments from slots, calls Python's, and stores results."""
+    if prototype.name in library.special:
+        return library.special[prototype.name]
+    function = library.functions(prototype.name)
+    given = [(index, library.reader(one.c_type)) for index, one in enumerate(prototype.parameters) if not one.out]
+    outs = [(i, library.writer(one.c_type[:-1].rstrip())) for i, one in enumerate(prototype.parameters) if one.out]
+    write = None if prototype.result == "void" else library.writer(prototype.result)
+
+    def act(slots: Any, result: int) -> None:
+        if any(not slots[index] for index, _ in outs):
+            raise BMError(f"{prototype.name}: a parameter for results is NULL")
+        found = function(*[read(slots[index]) for index, read in given])
+        values = found if outs else (found,)
+        if write is not None:
+            write(result, values[0])
+        for (index, store), value in zip(outs, values[-len(outs) :] if outs else ()):
+            if value is not None:
+                store(slots[index], value)
+
+    return act

@@ -1,0 +1,28 @@
+"""bmnet-capi: C libraries of the vendors' APIs that run on the simulators."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from bmcompiler.cli.common import command_line
+
+
+@click.group()
+def cli() -> None:
+    """C libraries of the vendors' APIs that run on the simulators."""
+
+
+@cli.command()
+@click.option("--out", "folder", type=click.Path(path_type=Path), required=True, help="folder to write to")
+@click.option("--cc", help="C compiler, else $CC or cc")
+def build(folder: Path, cc: str | None) -> None:
+    """Write headers, shared libraries and pkg-config files."""
+    from bmcompiler.capi.build import build as build_libraries
+
+    for path in build_libraries(folder, cc):
+        click.echo(path)
+
+
+main = command_line(cli, "bmnet-capi")

@@ -1,0 +1,174 @@
+"""libbmruntime.so: the BM runtime for C."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from bmcompiler.capi.library import HANDLES, CLibrary, Read, Write
+from bmcompiler.errors import BMError
+from bmcompiler.runtime import bmruntime
+from bmcompiler.runtime.bmdevice import RUNTIME, BmErr, BmMem, BmRuntimeError, BmShape
+from bmcompiler.runtime.bmnet import BmNet, BmNetInfo, BmNetOutputInfo
+from bmcompiler.runtime.bmruntime_prototypes import UNSEEN
+
+_CODES = "".join(f"#define BM_{'' if not code else 'ERR_'}{code.name} {int(code)}\n" for code in BmErr)
+_FORMATS = "".join(f"#define BM_FMT_{fmt.name} {int(fmt)}\n" for fmt in bmruntime.BmFmt)
+
+PREAMBLE = f"""typedef int bmerr_t;
+{_CODES}{_FORMATS}typedef struct bm_context *bmctx_t;
+typedef struct bm_device *bmdev_t;
+typedef struct bm_net *bmnet_t;
+typedef struct bm_device_memory *bmmem_device_t;
+typedef struct bm_host_memory *bmmem_host_t;
+typedef void bmkernel_handle_t;
+"""
+
+_HANDLES = ("bmctx_t", "bmdev_t", "bmnet_t", "bmmem_device_t", "bmkernel_handle_t *")
+_arrays: WeakKeyDictionary[BmNet, list[Any]] = WeakKeyDictionary()
+"""What output infos of a net point to; it lives as long as the net."""
+
+
+def _shape(address: int) -> BmShape | None:
+    if not address:
+        return None
+    raw = LIBRARY.layout("bmshape_t").from_address(address)
+    return BmShape(raw.fmt, tuple(raw.dim)[: max(0, min(raw.dim_size, len(raw.dim)))])
+
+
+def _info(address: int) -> BmNetInfo | None:
+    if not address:
+        return None
+    raw = LIBRARY.layout("bmnet_info_t").from_address(address)
+    parts: list[Any] = []
+    for pointer, size in ((raw.weight, raw.weight_size), (raw.cmdbuf, raw.cmdbuf_size)):
+        parts.append(ctypes.string_at(pointer, size) if pointer else None if size else b"")
+    weight, cmdbuf = parts
+    return BmNetInfo(
+        raw.batch_size, weight, cmdbuf, raw.neuron_size, raw.input_size, raw.output_offset, raw.output_size
+    )
+
+
+def _input_shape(address: int) -> tuple[int, ...]:
+    return tuple((ctypes.c_uint32 * 5).from_address(address))[1:]
+
+
+def _text(address: int) -> str | None:
+    return ctypes.string_at(address).decode(errors="surrogateescape") if address else None
+
+
+def _no_host_memory(slots: Any, result: int) -> None:
+    raise BmRuntimeError(BmErr.NOT_SUPPORTED, "memory of the host is not supported")
+
+
+def _enum_devices(slots: Any, result: int) -> None:
+    count, infos = bmruntime.bm_enum_devices()
+    if not slots[0]:
+        raise BmRuntimeError(BmErr.INVALID_ARGUMENT, "bm_enum_devices: count is NULL")
+    ctypes.c_int32.from_address(slots[0]).value = count
+    size = ctypes.sizeof(LIBRARY.layout("bm_devinfo_t"))
+    for index, info in enumerate(infos if slots[1] else ()):
+        LIBRARY.store("bm_devinfo_t", slots[1] + index * size, info)
+
+
+def _output_info(slots: Any, result: int) -> None:
+    net = HANDLES.read(slots[0])
+    code, info = bmruntime.bmnet_get_output_info(net)
+    if info is not None and not slots[1]:
+        code = BmErr.INVALID_ARGUMENT
+    ctypes.c_int32.from_address(result).value = code
+    if info is not None and slots[1]:
+        _store_info(net, info, LIBRARY.layout("bmnet_output_info_t").from_address(slots[1]))
+
+
+def _store_info(net: BmNet, info: BmNetOutputInfo, raw: Any) -> None:
+    count = info.output_num
+    shapes = [number for shape in info.shape_array for number in (4, *(*shape, 1, 1, 1, 1)[:4])]
+    arrays: list[Any] = [
+        (ctypes.c_char_p * count)(*(name.encode() for name in info.name_array)),
+        (ctypes.c_uint32 * len(shapes))(*shapes),
+        (ctypes.c_float * count)(*info.threshold_array),
+        (ctypes.c_size_t * count)(*info.size_array),
+        (ctypes.c_int32 * count)(*info.fmt_array),
+    ]
+    _arrays.setdefault(net, []).append(arrays)
+    raw.output_size, raw.output_num = info.output_size, count
+    names = ("name_array", "shape_array", "threshold_array", "size_array", "fmt_array")
+    for name, array in zip(names, arrays):
+        setattr(raw, name, ctypes.addressof(array))
+
+
+def _memory(values: dict[str, Any], name: str) -> int:
+    mem = values[name]
+    return mem.size if isinstance(mem, BmMem) and not mem.ended() else 0
+
+
+def _tensors(values: dict[str, Any], which: str) -> int:
+    net = values["net"]
+    try:
+        return sum(one.size for one in getattr(net.command, which)) if isinstance(net, BmNet) else 0
+    except BMError:
+        return 0
+
+
+def _count(values: dict[str, Any]) -> int:
+    return max(0, int(values["neuron_size"]))
+
+
+def _buffered(name: str, **sizes: Callable[[dict[str, Any]], int]) -> Callable[[Any, int], None]:
+    """A function with buffers whose sizes, in bytes, follow from the other arguments."""
+    function, parameters = getattr(bmruntime, name), RUNTIME.functions[name].parameters
+    places = [(index, one.name, LIBRARY_READ.get(one.c_type)) for index, one in enumerate(parameters)]
+    numbers = {"u64": lambda bits: bits, "int": lambda bits: ctypes.c_int32(bits).value}
+    reads = [(index, title, read or numbers.get(parameters[index].c_type)) for index, title, read in places]
+
+    def act(slots: Any, result: int) -> None:
+        values = {title: read(slots[index]) for index, title, read in reads if read is not None}
+        for index, title, read in reads:
+            if read is None:
+                address = slots[index]
+                values[title] = (ctypes.c_uint8 * sizes[title](values)).from_address(address) if address else None
+        ctypes.c_int32.from_address(result).value = function(**values)
+
+    return act
+
+
+LIBRARY_READ: dict[str, Read] = {
+    **dict.fromkeys(_HANDLES, HANDLES.read),
+    "bmshape_t *": _shape,
+    "bmnet_info_t *": _info,
+    "shape_t": _input_shape,
+    "const char *": _text,
+    **dict.fromkeys(UNSEEN, lambda bits: None),
+}
+LIBRARY_WRITE: dict[str, Write] = dict.fromkeys(_HANDLES, HANDLES.write)
+
+LIBRARY = CLibrary(
+    "bmruntime",
+    RUNTIME,
+    PREAMBLE,
+    UNSEEN,
+    {"bmerr_t": "BM_ERR_FAILURE"},
+    lambda name: getattr(bmruntime, name),
+    needs=("bmkernel",),
+    read=LIBRARY_READ,
+    write=LIBRARY_WRITE,
+    special={
+        **dict.fromkeys(
+            ("bmmem_host_alloc", "bmmem_host_free", "bmmem_host_v_addr", "bmmem_host_p_addr"), _no_host_memory
+        ),
+        "bm_enum_devices": _enum_devices,
+        "bmnet_get_output_info": _output_info,
+        "bm_memcpy_s2d": _buffered("bm_memcpy_s2d", src=lambda v: _memory(v, "dst")),
+        "bm_memcpy_d2s": _buffered("bm_memcpy_d2s", dst=lambda v: _memory(v, "src")),
+        "bmnet_load_input": _buffered("bmnet_load_input", input=lambda v: _tensors(v, "inputs")),
+        "bmnet_store_output": _buffered("bmnet_store_output", output=lambda v: _tensors(v, "outputs")),
+        "bmnet_load_neuron": _buffered("bmnet_load_neuron", neuron=_count),
+        "bmnet_store_neuron": _buffered("bmnet_store_neuron", neuron=_count),
+        "bmnet_inference": _buffered(
+            "bmnet_inference", input=lambda v: _tensors(v, "inputs"), output=lambda v: _tensors(v, "outputs")
+        ),
+    },
+)
