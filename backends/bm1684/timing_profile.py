@@ -65,7 +65,7 @@ class TimingProfile:
     load_lane_run: int = _known(98, "bytes that a run of words in a lane takes at least in loads", Standing.STABLE)
     load_run: int = _known(1061, "bytes that a run in global memory takes at least in loads", Standing.WEAK)
     store_lane_run: int = _known(64, "bytes that a run of words in a lane takes at least in stores", Standing.WEAK)
-    store_run: int = _known(64, "bytes that a run in global memory takes at least in stores", Standing.ASSUMED)
+    store_run: int = _known(64, "the same in stores, and in copies inside global memory", Standing.ASSUMED)
     matrix_pitch: float = _known(1.9, "bytes of matrices count so if rows are no multiples of 64 bytes", Standing.SURE)
     ddr_burst: int = _known(1, "bytes to which runs in global memory are rounded up", Standing.ASSUMED, positive=True)
     vendor_samples: int = _known(0, "1: kernel positions of few channels, rows of windows as sampled", Standing.ASSUMED)

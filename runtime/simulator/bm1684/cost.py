@@ -158,7 +158,11 @@ def _gdma(f: Columns, table: CycleTable) -> _Moved:
     loads &= f["special_func"] != Function.FILL
     stores = (direction == Direction.LOCAL_TO_SYSTEM) | copies
     source, target = _side(f, "src"), _side(f, "dst")
-    read = table.loaded(source.size, source.runs, np.where(copies, 0, target.lane_runs))
+    read = np.where(
+        copies,  # were never timed: short runs are read as they are written
+        table.stored(source.size, source.runs, 0),
+        table.loaded(source.size, source.runs, target.lane_runs),
+    )
     written = table.stored(target.size, target.runs, np.where(copies, 0, source.lane_runs))
     read, written = (side * _pitched(f, name, table) for side, name in ((read, "src"), (written, "dst")))
     inside = np.where(direction == Direction.LOCAL_TO_LOCAL, target.size, 0)
