@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test sweeps test-fast lint types pythons models protos docs docs-check api wheel-check clean
+.PHONY: demo test sweeps test-fast lint types pythons models protos docs docs-check api wheel-check release-check site clean
 
 demo: $(VENV)/installed
 	$(BIN)/python examples/lenet_bm1880.py
@@ -50,9 +50,18 @@ docs-check: $(VENV)/installed-dev
 	$(BIN)/python tools/gen_bmlang_page.py --check
 	$(BIN)/python tools/gen_tpukernel_page.py --check
 
+# the documentation as a site, site/index.html; a broken link is an error
+site: $(VENV)/installed-dev
+	$(BIN)/python -m pip install -q -e ".[docs]"
+	$(BIN)/python tools/make_site.py
+
 # the API reference from the docstrings, docs/api/index.html
 api: $(VENV)/installed-dev
 	$(BIN)/python tools/gen_api.py
+
+# wheel and source archive: version, long description, packages, changelog
+release-check: $(VENV)/installed-dev
+	$(BIN)/python tools/check_release.py
 
 wheel-check:
 	$(PYTHON) tools/check_wheel.py
@@ -71,4 +80,4 @@ $(VENV)/installed-dev: $(VENV)/installed
 	touch $@
 
 clean:
-	rm -rf $(VENV) docs/api build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) docs/api site build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

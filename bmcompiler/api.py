@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
@@ -38,6 +39,10 @@ def in_python(text: str) -> str:
         name = _ARGUMENTS.get(found[1], found[1].replace("-", "_"))
         return f"{name}={_quoted(found[2])}" if found[2] else name
 
+    def outputs(found: re.Match[str]) -> str:
+        return f"outputs={json.dumps(found[1].split(','))}"
+
+    text = re.sub(r"(?<![\w-])--outputs ([^\s,]+(?:,[^\s,]+)*)", outputs, text)
     return re.sub(rf"(?<![\w-])--([a-z][a-z-]*[a-z]){_VALUES}", argument, text)
 
 

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import click
 import pytest
+
+from bmcompiler.cli import accuracy, calibrate, evaluate, opt, run, tool
+from bmcompiler.cli import compile as compiling
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*/*.md")])
@@ -21,3 +29,56 @@ def test_make_targets_in_the_text_exist() -> None:
     named = {name for page in PAGES for name in re.findall(r"`?\bmake ([a-z-]+)`", page.read_text(encoding="utf-8"))}
     known = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     assert {"docs", "models"} <= named <= known
+
+
+COMMANDS: dict[str, click.Command] = {
+    "bmnet-accuracy": accuracy.cli,
+    "bmnet-calibrate": calibrate.cli,
+    "bmnet-compile": compiling.cli,
+    "bmnet-eval": evaluate.cli,
+    "bmnet-opt": opt.cli,
+    "bmnet-run": run.cli,
+    "bmnet-tool": tool.cli,
+}
+
+
+def command_lines(page: Path) -> Iterator[list[str]]:
+    """The words of our commands in the shell blocks of a page."""
+    for block in re.findall(r"^```sh\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
+        for line in block.replace("\\\n", " ").splitlines():
+            if line.split(" ", 1)[0] in COMMANDS:
+                yield shlex.split(line, comments=True)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_commands_of_shell_blocks_have_their_options(page: Path) -> None:
+    for name, *words in command_lines(page):
+        command = COMMANDS[name]
+        if isinstance(command, click.Group) and words and words[0] in command.commands:
+            command = command.commands[words[0]]
+        known = {option for each in command.params for option in (*each.opts, *each.secondary_opts)}
+        unknown = [word for word in words if word.startswith("--") and word.split("=")[0] not in {*known, "--help"}]
+        assert not unknown, f"{name}: {unknown}"
+
+
+def test_some_pages_have_commands() -> None:
+    assert sum(len(list(command_lines(page))) for page in PAGES) > 40
+
+
+def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "models").symlink_to(ROOT / "models")
+    monkeypatch.chdir(tmp_path)
+    cells = json.loads((ROOT / "examples" / "notebook.ipynb").read_text(encoding="utf-8"))["cells"]
+    names: dict[str, Any] = {}
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            assert not cell["outputs"], "the notebook is stored without results"
+            exec("".join(cell["source"]), names)
+    assert names["right"] > 0.95
+    assert (tmp_path / "lenet_bm1880.html").exists()
+    assert all(each.error < 0.01 for each in names["other"].compare(names["test"][:2]).values())
+
+
+def test_every_page_has_its_place_in_the_site() -> None:
+    named = set(re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE))
+    assert {page.name for page in ROOT.glob("docs/*.md")} <= named

@@ -23,6 +23,7 @@ from bmcompiler.frontends.onnx.node import Node
 from bmcompiler.frontends.onnx.padded import padding_notes
 from bmcompiler.frontends.onnx.registry import Converter, Tensor, find_converter, run_converter
 from bmcompiler.frontends.onnx.tensors import check_extent, to_array
+from bmcompiler.frontends.onnx.unknown_ops import CUSTOM_GROUP, refuse_unknown
 from bmcompiler.interpreter import evaluate_op
 from bmcompiler.ir import Module, Operation, Value, erase_dead
 from bmcompiler.ir.keys import TENSOR_NAME, WEIGHT
@@ -35,7 +36,6 @@ from bmcompiler.plugins.registry import failure_note
 if TYPE_CHECKING:
     from bmcompiler.frontends.onnx import Shapes
 
-_CUSTOM_GROUP = "bmcompiler.onnx_ops"
 _MAX_DEPTH = 32
 _MAX_EXPANDED = 1 << 16
 """Nodes that all functions and loops of a model may stand for together."""
@@ -98,6 +98,7 @@ class _Importer:
         outputs = output_tensors(self.graph, wanted, known)
         order = ordered_nodes(self.graph, made, outputs)
         read = {name for index in order for name in reads(self.graph.node[index])} | set(outputs)
+        refuse_unknown(self.graph, order, outputs, self.initializers, self.opsets, self.functions)
         self._add_inputs(infos, shapes, read)
         for index in order:
             self._add_node(self.graph.node[index])
@@ -233,13 +234,13 @@ class _Importer:
         if find_folder(domain, node.type, constant=True) is not None:
             return UnsupportedError(
                 "this op is only supported where all its inputs are constants",
-                remedy=f"give fixed shapes with --shapes, {cut}install a plugin (entry point group {_CUSTOM_GROUP})",
+                remedy=f"give fixed shapes with --shapes, {cut}install a plugin (entry point group {CUSTOM_GROUP})",
             )
         what = f"{domain}.{node.type}" if domain else node.type
         return UnsupportedError(
             f"op type {what} (opset {node.opset}) has no converter",
-            remedy=f"{cut}install a plugin that registers one in the entry point group {_CUSTOM_GROUP}"
-            + failure_note(_CUSTOM_GROUP),
+            remedy=f"{cut}install a plugin that registers one in the entry point group {CUSTOM_GROUP}"
+            + failure_note(CUSTOM_GROUP),
         )
 
     def _build(self, converter: Converter, node: Node, constant: bool) -> list[Tensor]:

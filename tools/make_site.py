@@ -1,0 +1,67 @@
+"""The documentation as a site (`make site`): README as its first page, docs/, the other pages of the root, the API.
+
+python tools/make_site.py
+
+Pages link to each other as they lie in the repository. Here links to pages follow them to their place in the site, and
+links to other files become plain text. MkDocs in strict mode refuses what leads nowhere.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = ROOT / "build" / "site-pages"
+FROM_ROOT = {"README.md": "index.md"} | {
+    name: name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "SUPPORTED_OPS.md", "CHANGELOG.md")
+}
+_LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
+
+
+def place(path: Path) -> str | None:
+    """Where a file of the repository lies in the site, None for files that have no page."""
+    name = path.relative_to(ROOT).as_posix()
+    if name in FROM_ROOT:
+        return FROM_ROOT[name]
+    return path.name if path.parent == ROOT / "docs" and path.suffix == ".md" else None
+
+
+def rewritten(page: Path) -> str:
+    """The text of a page with links as the site needs them."""
+
+    def link(found: re.Match[str]) -> str:
+        text, target = found[1], found[2]
+        if "://" in target or target.startswith("#"):
+            return found[0]
+        name, _, anchor = target.partition("#")
+        there = place((page.parent / name).resolve())
+        return text if there is None else f"[{text}]({there}{'#' + anchor if anchor else ''})"
+
+    return _LINK.sub(link, page.read_text(encoding="utf-8"))
+
+
+def gather() -> None:
+    """Copy all pages."""
+    shutil.rmtree(PAGES, ignore_errors=True)
+    PAGES.mkdir(parents=True)
+    for page in [*(ROOT / name for name in FROM_ROOT), *sorted((ROOT / "docs").glob("*.md"))]:
+        (PAGES / str(place(page))).write_text(rewritten(page), encoding="utf-8")
+    shutil.copy(ROOT / "docs" / "filter.js", PAGES)
+
+
+def main() -> int:
+    gather()
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"]
+    done = subprocess.run(command, cwd=ROOT, check=False, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
+    if done.returncode:
+        return done.returncode
+    return subprocess.run([sys.executable, "tools/gen_api.py", "site/api"], cwd=ROOT, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
