@@ -130,31 +130,50 @@ class CLibrary:
 _LAYOUTS: dict[str, type[ctypes.Structure]] = {}
 
 
-class Handles:
-    """Objects that C knows by small numbers. Numbers are never used twice; 0 is NULL."""
+_FIRST_SWEEP = 4096
 
-    def __init__(self, most: int = 1 << 20) -> None:
-        self._numbers, self._most, self._lock = count(0x10, 0x10), most, Lock()
+
+class Handles:
+    """Objects that C knows by numbers. Numbers are never used twice; 0 is NULL.
+
+    Args:
+        first: the first number; tables of one process must not share numbers.
+        most: how many objects are kept before the oldest are forgotten; None for all that have not ended.
+    """
+
+    def __init__(self, first: int = 0x10, most: int | None = None) -> None:
+        self._numbers, self._most, self._lock = count(first, 0x10), most, Lock()
         self._objects: dict[int, Any] = {}
         self._known: dict[int, int] = {}
+        self._sweep = _FIRST_SWEEP
 
     def read(self, number: int) -> Any:
         """The object; None for NULL, something of no library's for a number that stands for nothing."""
         return self._objects.get(number, _UNKNOWN) if number else None
 
     def number(self, value: Any) -> int:
-        """The number of an object, always the same one. Of more than `most` objects the oldest are forgotten."""
+        """The number of an object, always the same one."""
         if value is None:
             return 0
         with self._lock:
             number = self._known.get(id(value))
             if number is None:
-                number = self._known[id(value)] = next(self._numbers)
-                self._objects[number] = value
-                if len(self._objects) > self._most:
-                    oldest = next(iter(self._objects))
-                    del self._known[id(self._objects.pop(oldest))]
+                number = next(self._numbers)
+                self._known[id(value)], self._objects[number] = number, value
+                self._forget()
             return number
+
+    def _forget(self) -> None:
+        if self._most is not None:
+            if len(self._objects) > self._most:
+                self._drop(next(iter(self._objects)))
+        elif len(self._objects) > self._sweep:
+            for number in [number for number, value in self._objects.items() if value.ended()]:
+                self._drop(number)
+            self._sweep = max(_FIRST_SWEEP, 2 * len(self._objects))
+
+    def _drop(self, number: int) -> None:
+        del self._known[id(self._objects.pop(number))]
 
     def write(self, address: int, value: Any) -> None:
         """Store the number of an object."""

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 from bmcompiler.backends.bm1880 import bmkernel, isa
 from bmcompiler.backends.bm1880.bmkernel import Bmk1880Context, bmk1880_info_t, stride_t, tensor_lmem
 from bmcompiler.backends.bm1880.bmkernel.prototypes import KERNEL
-from bmcompiler.capi.library import HANDLES, CLibrary, Read, Write
+from bmcompiler.capi.library import HANDLES, CLibrary, Handles, Read, Write
 from bmcompiler.errors import EncodingError
 
 _CONSTANTS = (
@@ -138,8 +138,10 @@ def _acquire(slots: Any, result: int) -> None:
     ctypes.c_uint64.from_address(result).value = pointer
 
 
-_READ: dict[str, Read] = {"ctx_t": HANDLES.read, "op_t": HANDLES.read, "tensor_lmem *": TENSORS.read}
-_WRITE: dict[str, Write] = {"op_t": HANDLES.write, "tensor_lmem *": TENSORS.write}
+_OPS = Handles(first=1 << 40, most=1 << 16)
+"""Handles of commands: one for each, so that old ones are forgotten."""
+_READ: dict[str, Read] = {"ctx_t": HANDLES.read, "op_t": _OPS.read, "tensor_lmem *": TENSORS.read}
+_WRITE: dict[str, Write] = {"op_t": _OPS.write, "tensor_lmem *": TENSORS.write}
 
 LIBRARY = CLibrary(
     "bmkernel",

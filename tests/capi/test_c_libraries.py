@@ -18,7 +18,7 @@ from bmcompiler.bmodel import TensorInfo
 from bmcompiler.bmodel.bm1880 import Bm1880Model, Command
 from bmcompiler.capi.api import Prototype, Variable
 from bmcompiler.capi.build import build
-from bmcompiler.capi.library import CLibrary
+from bmcompiler.capi.library import CLibrary, Handles
 from bmcompiler.runtime import bmruntime as rt
 from bmcompiler.runtime.capi import bmkernel, bmruntime
 
@@ -116,6 +116,25 @@ def test_nulls_and_wrong_handles_get_an_answer(built: Path, tmp_path: Path) -> N
     done = run(program(built, source))
     assert (done.returncode, done.stdout) == (0, "")
     assert "Traceback" not in done.stderr and "fault of the library" not in done.stderr
+
+
+class Thing:
+    def __init__(self, reason: str = "") -> None:
+        self.reason = reason
+
+    def ended(self) -> str:
+        return self.reason
+
+
+def test_handles_of_living_objects_are_never_forgotten() -> None:
+    handles, living = Handles(), Thing()
+    first = handles.number(living)
+    numbers = {handles.number(Thing("was freed")) for _ in range(10000)}
+    assert handles.read(first) is living and handles.number(living) == first and len(numbers) == 10000
+    assert len(handles._objects) < 5000 and handles.read(0) is None
+    few = Handles(first=1 << 40, most=2)
+    old, *new = [few.number(Thing()) for _ in range(3)]
+    assert not isinstance(few.read(old), Thing) and all(isinstance(few.read(one), Thing) for one in new)
 
 
 def _call(library: CLibrary, prototype: Prototype, handle: int) -> str:
