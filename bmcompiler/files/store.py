@@ -54,8 +54,11 @@ def atomic_output(path: StrPath, *, text: bool = False) -> Iterator[IO[Any]]:
     """
     target = Path(path)
     if target.exists() and not target.is_file() and not target.is_dir():  # a device such as /dev/null must stay one
-        with target.open("w" if text else "wb", encoding="utf-8" if text else None) as stream:
-            yield stream
+        try:
+            with target.open("w" if text else "wb", encoding="utf-8" if text else None) as stream:
+                yield stream
+        except OSError as error:
+            raise _with_name(error, target) from None
         return
     handle, temporary = _temporary(target)
     try:
@@ -66,9 +69,16 @@ def atomic_output(path: StrPath, *, text: bool = False) -> Iterator[IO[Any]]:
     except BaseException as error:
         with suppress(OSError):
             os.unlink(temporary)
-        if isinstance(error, OSError) and error.filename is None and error.errno in _NO_SPACE:
-            raise OSError(error.errno, error.strerror, str(target)) from None
+        if isinstance(error, OSError):
+            raise _with_name(error, target) from None
         raise
+
+
+def _with_name(error: OSError, target: Path) -> OSError:
+    """A full device does not say its name."""
+    if error.filename is None and error.errno in _NO_SPACE:
+        return OSError(error.errno, error.strerror, str(target))
+    return error
 
 
 def check_output(path: StrPath) -> None:

@@ -366,3 +366,11 @@ def test_a_net_name_with_separators_is_no_path(folder: Path, capsys: pytest.Capt
 def test_folders_without_write_permission(refused: Refused, folder: Path) -> None:
     (folder / "folder").chmod(0o500)
     refused(f"compile {CAFFE} {TABLE} -o folder/x.bmodel", 1, "folder/x.bmodel: cannot be written: Permission denied")
+
+
+def test_a_full_device_is_named() -> None:
+    from bmcompiler.files.store import atomic_output
+
+    with pytest.raises(OSError, match="No space left") as found, atomic_output("/dev/full") as stream:
+        stream.write(b"x" * 100_000)
+    assert found.value.filename == "/dev/full"
