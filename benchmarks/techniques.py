@@ -29,8 +29,8 @@ LEFT_OUT = {
     "equalization": ("equalize,", ""),
     "cut of dead channels": ("equalize,", "equalize{dead=false},"),
     "choice of thresholds (kl)": ("{method=auto}", ""),
-    "corrected biases": ("quantize{", "quantize{correct_bias=false,"),
     "choice of modes (cheapest)": ("quantize{", "quantize{mode=low,"),
+    "nothing, with corrected biases": ("quantize{", "quantize{correct_bias=true,"),
 }
 """Technique -> (part of the pipeline, what stands there without it)."""
 
@@ -82,7 +82,7 @@ def main() -> None:
                     text = encoder(name, chip, technique, given.samples)
                 else:
                     text = task(known[name], chip, technique, given.samples)
-                print(f"{name:16} {chip} without {technique:28} {text}", flush=True)
+                print(f"{name:16} {chip} without {technique:30} {text}", flush=True)
 
 
 if __name__ == "__main__":
