@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fetched import third_party
 from report_forms import assert_forms_agree
 
 import bmcompiler
@@ -263,3 +264,12 @@ def test_the_page_says_what_commands_compute_beyond_the_layers() -> None:
     assert "9,216, 25.0% more in commands" in page(data)
     data["timing"]["macs"] = 9216
     assert "more in commands" not in page(data)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("chip", "precision"), [("bm1684", "f32"), ("dv700", "f16")])
+def test_the_summary_of_a_detector_is_a_screen(chip: str, precision: str) -> None:
+    one = bmcompiler.compile(third_party("yolox_chars.onnx"), target=chip, quantize=precision)
+    lines = summary(one, width=80).splitlines()
+    assert len(lines) <= 24 and max(map(len, lines)) <= 80
+    assert_forms_agree(one)
