@@ -14,7 +14,7 @@ from bmcompiler.capi.source import STARTER, header, source, starter
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.plugins.registry import lookup
 
-LIBRARIES = ("bmkernel", "bmruntime")
+LIBRARIES = ("bmkernel", "bmruntime", "dmpdv")
 _FLAGS = ("-O2", "-fPIC", "-shared", "-Wall", "-Wextra", "-Wno-unused-parameter", "-std=gnu99")
 
 

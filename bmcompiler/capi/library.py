@@ -26,6 +26,7 @@ INTEGERS: dict[str, Any] = {
     "s16": ctypes.c_int16,
     "bool": ctypes.c_bool,
     "size_t": ctypes.c_size_t,
+    "int64_t": ctypes.c_int64,
     "float": ctypes.c_float,
 }
 """ctypes of the C types that hold one number."""

@@ -20,7 +20,7 @@ from bmcompiler.capi.api import Prototype, Variable
 from bmcompiler.capi.build import build
 from bmcompiler.capi.library import CLibrary, Handles
 from bmcompiler.runtime import bmruntime as rt
-from bmcompiler.runtime.capi import bmkernel, bmruntime
+from bmcompiler.runtime.capi import bmkernel, bmruntime, dmpdv
 
 ROOT = Path(__file__).resolve().parents[2]
 API = json.loads((ROOT / "tests" / "data" / "bm1880_api.json").read_text(encoding="utf-8"))
@@ -43,7 +43,14 @@ def program(built: Path, source: Path, compiler: str = "gcc", *flags: str) -> Pa
     """A C program against the built libraries; as C99, or C++11 where the compiler is g++."""
     language = ["-x", "c", "-std=c99"] if compiler == "gcc" else ["-x", "c++", "-std=c++11"]
     target = built / f"{source.stem}-{compiler}"
-    libraries = [f"-L{built / 'lib'}", f"-Wl,-rpath,{built / 'lib'}", "-lbmruntime", "-lbmkernel", "-lbmcapi"]
+    libraries = [
+        f"-L{built / 'lib'}",
+        f"-Wl,-rpath,{built / 'lib'}",
+        "-lbmruntime",
+        "-lbmkernel",
+        "-ldmpdv",
+        "-lbmcapi",
+    ]
     command = [compiler, *language, "-Wall", "-Werror", *flags, str(source), f"-I{built / 'include'}"]
     subprocess.run([*command, "-o", str(target), *libraries], check=True)
     return target
@@ -59,6 +66,12 @@ def test_kernel_program(built: Path, compiler: str) -> None:
     done = run(program(built, ROOT / "examples" / "c" / "kernel.c", compiler, "-fsanitize=address,undefined"))
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.split() == [str(2 * value) for value in range(-12, 12)]
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "g++"])
+def test_convolution_on_the_dv_driver(built: Path, compiler: str) -> None:
+    done = run(program(built, ROOT / "examples" / "c" / "dv_conv.c", compiler, "-fsanitize=address,undefined"))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "right\n", "")
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "g++"])
@@ -103,16 +116,15 @@ def test_nulls_and_wrong_handles_get_an_answer(built: Path, tmp_path: Path) -> N
     """Every function with zeros and with handles that nobody gave out; the status is the number of successes."""
     calls = [
         _call(library, one, handle)
-        for library in (bmruntime.LIBRARY, bmkernel.LIBRARY)
+        for library in (bmruntime.LIBRARY, bmkernel.LIBRARY, dmpdv.LIBRARY)
         for one in library.prototypes
         for handle in (0, 7)
         if one.parameters and one.name not in ("bmk1880_register", "bm_device_open", "bm_init")
     ]
     body = "\n".join(calls)
     source = tmp_path / "misuse.c"
-    source.write_text(
-        f"#include <bmruntime.h>\n#include <stdio.h>\nint main(void) {{\nint bad = 0;\n{body}\nreturn bad;\n}}\n"
-    )
+    includes = "#include <bmruntime.h>\n#include <dmpdv.h>\n#include <stdio.h>\n"
+    source.write_text(f"{includes}int main(void) {{\nint bad = 0;\n{body}\nreturn bad;\n}}\n")
     done = run(program(built, source))
     assert (done.returncode, done.stdout) == (0, "")
     assert "Traceback" not in done.stderr and "fault of the library" not in done.stderr
@@ -143,7 +155,7 @@ def _call(library: CLibrary, prototype: Prototype, handle: int) -> str:
     result = library.c_type(prototype.result)
     if prototype.result == "void" or result in library.api.structs:
         return f"{call};"
-    wrong = "== 0" if result == "bmerr_t" else "!= 0"
+    wrong = "== 0" if prototype.result in ("bmerr_t", "errno_t", "status_t", "exec_id_t") else "!= 0"
     return f'if ({call} {wrong}) {{ bad++; puts("{prototype.name}"); }}'
 
 
@@ -152,4 +164,5 @@ def _argument(library: CLibrary, one: Variable, handle: int) -> str:
     if one.c_type in ("shape_t", "stride_t"):
         return f"({c_type}){{0}}"
     is_handle = one.c_type in ("ctx_t", "op_t", "tensor_lmem *", "bmctx_t", "bmdev_t", "bmnet_t", "bmmem_device_t")
+    is_handle = is_handle or one.c_type in ("dmp_dv_context", "dmp_dv_mem", "dmp_dv_cmdlist")
     return f"({c_type})(uintptr_t){handle}" if is_handle else "0"

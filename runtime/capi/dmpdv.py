@@ -1,0 +1,129 @@
+"""libdmpdv.so: the DV driver interface for C."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bmcompiler.backends.dv import structs
+from bmcompiler.capi.library import CLibrary, Read, Write
+from bmcompiler.runtime import dmp_dv
+from bmcompiler.runtime.dmp_dv.handles import Handle
+from bmcompiler.runtime.dmp_dv.prototypes import DRIVER
+
+_STRUCTS = {
+    "dmp_dv_info": structs.INFO,
+    "dmp_dv_info_v0": structs.INFO_V0,
+    "dmp_dv_cmdraw": structs.CMDRAW,
+    "dmp_dv_cmdraw_conv_v0_run": structs.CONV_RUN,
+    "dmp_dv_cmdraw_conv_v0": structs.CONV_V0,
+    "dmp_dv_cmdraw_conv_v1": structs.CONV_V1,
+    "dmp_dv_cmdraw_fc_v0": structs.FC_V0,
+}
+_NUMBERS = {"u1": "uint8_t", "u2": "uint16_t", "u4": "uint32_t", "u8": "uint64_t", "i4": "int32_t"}
+
+
+def _field(name: str, dtype: np.dtype[Any]) -> str:
+    base, count = dtype.base, f"[{dtype.shape[0]}]" if dtype.shape else ""
+    title = next((f"struct {title}" for title, one in _STRUCTS.items() if one == base), None)
+    c_type = title or ("dmp_dv_buf" if base == structs.BUF else _NUMBERS[base.str[1:]])
+    return f"    {c_type} {name}{count};\n"
+
+
+def _struct(name: str, dtype: np.dtype[Any]) -> str:
+    fields = "".join(_field(title, one[0]) for title, one in (dtype.fields or {}).items())
+    return f"struct {name} {{\n{fields}}};\n"
+
+
+PREAMBLE = """typedef struct dmp_dv_context_impl *dmp_dv_context;
+typedef struct dmp_dv_mem_impl *dmp_dv_mem;
+typedef struct dmp_dv_cmdlist_impl *dmp_dv_cmdlist;
+typedef struct dmp_dv_buf_impl {
+    __extension__ union { dmp_dv_mem mem; uint64_t rsvd; };
+    uint64_t offs;
+} dmp_dv_buf;
+#define DMP_DV_DEV_CONV 1
+#define DMP_DV_DEV_FC 2
+#define DMP_DV_DEV_COUNT 3
+""" + "".join(_struct(name, dtype) for name, dtype in _STRUCTS.items())
+
+_handles: dict[int, Handle] = {}
+_strings: dict[str, Any] = {}
+
+
+def _read(number: int) -> object:
+    return _handles.get(number, _handles) if number else None
+
+
+def _write(address: int, value: Handle | None) -> None:
+    """The number of a handle is the one that commands name it by."""
+    if value is not None:
+        _handles[value.value] = value
+    ctypes.c_uint64.from_address(address).value = 0 if value is None else value.value
+
+
+def _write_text(address: int, value: str | None) -> None:
+    buffer = None if value is None else _strings.setdefault(value, ctypes.create_string_buffer(value.encode()))
+    ctypes.c_uint64.from_address(address).value = 0 if buffer is None else ctypes.addressof(buffer)
+
+
+def _write_array(address: int, value: Any) -> None:
+    ctypes.c_uint64.from_address(address).value = 0 if value is None else value.ctypes.data
+
+
+def _sized(address: int) -> Any:
+    """A structure that begins with its size."""
+    return _bytes(address, max(8, ctypes.c_uint32.from_address(address).value)) if address else None
+
+
+def _bytes(address: int, size: int) -> Any:
+    return (ctypes.c_uint8 * max(0, size)).from_address(address) if address else None
+
+
+def _packer(function: Callable[..., int], dims: int, slopes: bool) -> Callable[[Any, int], None]:
+    """A packer: sizes follow from its dimensions, and from the given room."""
+
+    def act(slots: Any, result: int) -> None:
+        sizes = [ctypes.c_int32(slots[index]).value for index in range(dims)]
+        outputs = sizes[3] if slopes else max(0, sizes[3]) * max(0, sizes[4]) * max(0, sizes[5])
+        inputs = max(0, sizes[0]) * max(0, sizes[1]) * max(0, sizes[2])
+        quant, weights, bias, *rest = slots[dims : dims + 6]
+        extra = [_bytes(rest.pop(0), 2 * outputs)] if slopes else []
+        cell = ctypes.c_size_t.from_address(rest[1]) if rest[1] else None
+        target = _bytes(rest[0], cell.value if cell is not None else 0)
+        count = inputs * max(0, outputs)
+        arrays = _bytes(quant, 512), _bytes(weights, count if quant else 2 * count), _bytes(bias, 2 * outputs)
+        ctypes.c_int32.from_address(result).value = function(*sizes, *arrays, *extra, target, cell)
+
+    return act
+
+
+_READ: dict[str, Read] = {
+    **dict.fromkeys(("dmp_dv_context", "dmp_dv_mem", "dmp_dv_cmdlist"), _read),
+    **dict.fromkeys(("struct dmp_dv_info *", "struct dmp_dv_cmdraw *"), _sized),
+}
+_WRITE: dict[str, Write] = {
+    **dict.fromkeys(("dmp_dv_context", "dmp_dv_mem", "dmp_dv_cmdlist"), _write),
+    "const char *": _write_text,
+    "uint8_t *": _write_array,
+}
+
+LIBRARY = CLibrary(
+    "dmpdv",
+    DRIVER,
+    PREAMBLE,
+    {"errno_t": "int", "status_t": "int", "counter_t": "int", "exec_id_t": "int64_t", "pointer_t": "void *"},
+    {"errno_t": "22", "status_t": "-1", "exec_id_t": "-22"},
+    lambda name: getattr(dmp_dv, name),
+    read=_READ,
+    write=_WRITE,
+    special={
+        "dmp_dv_pack_conv_weights": _packer(dmp_dv.dmp_dv_pack_conv_weights, 4, True),
+        "dmp_dv_pack_dil_weights": _packer(dmp_dv.dmp_dv_pack_dil_weights, 4, True),
+        "dmp_dv_pack_fc_weights": _packer(dmp_dv.dmp_dv_pack_fc_weights, 6, False),
+    },
+    skipped=frozenset({"dmp_dv_set_last_error_message"}),
+)
