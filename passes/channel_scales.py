@@ -178,6 +178,8 @@ class ChannelScales:
         if source not in self.ids:
             return False
         axis, ids = self.ids[source]
+        if result.type.rank <= axis or result.shape[axis] != len(ids):
+            return False  # a pad of the channels, say
         if result not in self.ids:
             self.ids[result] = axis, ids
             return True

@@ -112,3 +112,13 @@ def test_outputs_and_what_only_one_layer_knows_keep_their_scale() -> None:
     x = n.conv(n.input(1, 3, 8, 8), n.w(4, 3, 3, 3), n.w(4))
     module = n.done(x, n.conv(n.sigmoid(x), n.w(2, 4, 1, 1)))
     assert not run_pipeline(module, "equalize", PassContext(data=DATA))
+
+
+def test_channels_that_a_pad_adds_have_no_factor() -> None:
+    n = Net(3)
+    x = n.relu(n.conv(n.input(1, 3, 8, 8), n.w(4, 3, 3, 3), n.w(4)))
+    x = n.pad(x, pads=(0, 0, 2, 0, 0, 0, 0, 0))
+    module = n.done(n.relu(n.conv(x, n.w(5, 6, 1, 1), n.w(5))))
+    want = run_module(module, {"data": DATA["data"][:1]})
+    run_pipeline(module, "equalize", PassContext(data=DATA), verify_each=True)
+    assert_close(run_module(module, {"data": DATA["data"][:1]}), want)
