@@ -145,7 +145,7 @@ def test_the_summary_says_time_bound_bytes_memory_and_groups() -> None:
     one = result()
     one.totals["neuron lower bound"] = 200
     one.groups = [GroupInfo(0, ["conv1", "b"], (1, 1, 4, 1), 64, []), GroupInfo(1, ["c"], (1, 1, 1, 1), 64, [])]
-    text = summary(one)
+    text = summary(one, width=120)
     for part in (
         r"memory +256 B neuron \(1\.28x of the lower bound\)",
         r"bytes +1\.02 kB moved, 8\.00x of the least: 0 B weights, 1\.02 kB features, 0 B spill",
