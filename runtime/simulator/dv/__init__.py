@@ -12,7 +12,7 @@ from bmcompiler.errors import UnsupportedError
 from bmcompiler.runtime.simulator.dv.conv import ConvPlan, Memory
 from bmcompiler.runtime.simulator.dv.fc import FcPlan, MaximizerPlan
 
-__all__ = ["ConvPlan", "FcPlan", "MaximizerPlan", "Memory", "Plan", "bind_command"]
+__all__ = ["CommandPlan", "ConvPlan", "FcPlan", "MaximizerPlan", "Memory", "bind_command"]
 
 
 class CommandPlan(Protocol):
