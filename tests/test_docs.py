@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -77,6 +79,13 @@ def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert names["right"] > 0.95
     assert (tmp_path / "lenet_bm1880.html").exists()
     assert all(each.error < 0.01 for each in names["other"].compare(names["test"][:2]).values())
+
+
+def test_the_demo_ends_as_the_readme_says(tmp_path: Path) -> None:
+    script = ROOT / "examples" / "lenet_bm1880.py"
+    done = subprocess.run([sys.executable, str(script), str(tmp_path)], capture_output=True, text=True, check=True)
+    last = done.stdout.splitlines()[-1]
+    assert last.startswith("top-1: ") and last in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_every_page_has_its_place_in_the_site() -> None:
