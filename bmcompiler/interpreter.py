@@ -10,6 +10,7 @@ from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ir.keys import WEIGHT
 from bmcompiler.numeric.blas import one_blas_thread
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.bf16 import meaning
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,7 +33,7 @@ def evaluate_op(op: Operation, arrays: list[np.ndarray], target: Target | None =
     with np.errstate(all="ignore"), one_blas_thread:  # sums in an order that no thread count changes
         try:
             kernel = _device_kernel(op, target)
-            out = op.evaluate(*arrays) if kernel is None else kernel.evaluate(op, *arrays)
+            out = meaning(op, *arrays) if kernel is None else kernel.evaluate(op, *arrays)
         except BMError as error:
             raise error.located(layer=op.label, kind=op.title) from None
     results = out if isinstance(out, tuple) else (out,)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar, cast
 
 from bmcompiler.errors import BMError, FileFormatError
 from bmcompiler.ir.core import Block, Function, Location, Module, Operation, Value
@@ -169,7 +169,7 @@ class _Parser:
         self.expect(",")
         quant = self.quant()
         self.expect(">")
-        return plain.with_dtype(plain.dtype, quant)
+        return self.made(lambda: plain.with_dtype(plain.dtype, quant), token.position)
 
     def plain_type(self, token: Token) -> TensorType:
         match = _DIMENSIONS.match(token.text, len("tensor<"))
@@ -185,10 +185,21 @@ class _Parser:
     def quant(self) -> Quant:
         start = self.starts[self.at]
         fields = self.nested(self.dictionary)
-        scale, zero_point = fields.get("scale"), fields.get("zero_point", 0)
-        if set(fields) - {"scale", "zero_point"} or not isinstance(scale, float) or type(zero_point) is not int:
-            self.fail("a tensor encoding has the form {scale = FLOAT, zero_point = INT}", start)
-        return self.made(lambda: Quant(scale, zero_point), start)
+        scale, zero_point, axis = fields.get("scale"), fields.get("zero_point", 0), fields.get("axis", 0)
+        listed = isinstance(scale, tuple) and all(isinstance(each, float) for each in scale)
+        if (
+            set(fields) - {"scale", "zero_point", "axis"}
+            or not (listed if "axis" in fields else isinstance(scale, float))
+            or any(type(number) is not int for number in (zero_point, axis))
+        ):
+            self.fail(
+                "a tensor encoding has the form {scale = FLOAT, zero_point = INT} or {axis = INT, scale = [FLOAT, ...], "
+                "zero_point = INT}",
+                start,
+            )
+        if "axis" not in fields:
+            return self.made(lambda: Quant(cast(float, scale), zero_point), start)
+        return self.made(lambda: Quant.along(axis, cast("tuple[float, ...]", scale), zero_point), start)
 
     def types(self) -> list[TensorType]:
         return self.listed(self.tensor_type, ")") if self.accept("(") else [self.tensor_type()]

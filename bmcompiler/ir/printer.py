@@ -71,12 +71,15 @@ def format_dictionary(attributes: Mapping[str, Any]) -> str:
 
 
 def format_type(type: TensorType) -> str:
-    """`tensor<1x8xi8, {scale = 0.5}>`; a zero point of 0 is left out."""
+    """`tensor<1x8xi8, {scale = 0.5}>`, or `{axis = 1, scale = [0.5, ...]}`; a zero point of 0 is left out."""
     body = "".join(f"{d}x" for d in type.shape) + DTYPES[type.dtype][0]
     if type.quant is not None:
-        encoding: dict[str, Any] = {"scale": float(type.quant.scale)}
-        if type.quant.zero_point:
-            encoding["zero_point"] = type.quant.zero_point
+        quant = type.quant
+        encoding: dict[str, Any] = {"scale": quant.scales or float(quant.scale)}
+        if quant.scales:
+            encoding["axis"] = quant.axis
+        if quant.zero_point:
+            encoding["zero_point"] = quant.zero_point
         body += ", " + format_dictionary(encoding)
     return f"tensor<{body}>"
 

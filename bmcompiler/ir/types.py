@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isfinite, prod
@@ -15,6 +16,7 @@ DTYPES: dict[str, tuple[str, str, int]] = {
     "f64": ("f64", "float64", 8),
     "f32": ("f32", "float32", 4),
     "f16": ("f16", "float16", 2),
+    "bf16": ("bf16", "bfloat16", 2),
     "i8": ("i8", "int8", 1),
     "u8": ("ui8", "uint8", 1),
     "i16": ("i16", "int16", 2),
@@ -27,10 +29,21 @@ DTYPES: dict[str, tuple[str, str, int]] = {
 }
 FROM_MLIR = {mlir: ours for ours, (mlir, _, _) in DTYPES.items()}
 FROM_NUMPY = {name: ours for ours, (_, name, _) in DTYPES.items()}
-FLOAT_DTYPES = frozenset({"f64", "f32", "f16"})
+FLOAT_DTYPES = frozenset({"f64", "f32", "f16", "bf16"})
 INTEGER_DTYPES = frozenset(DTYPES) - FLOAT_DTYPES - {"bool"}
 _MAX_SIZE = 1 << 48
 """Elements of the largest tensor: beyond any device memory, and its size in bytes still fits 64 bits."""
+
+
+def numpy_dtype(name: str) -> np.dtype:
+    """The numpy type of one of `DTYPES`; bf16 is that of the package ml_dtypes."""
+    import numpy as np
+
+    if name == "bf16":
+        import ml_dtypes
+
+        return np.dtype(ml_dtypes.bfloat16)
+    return np.dtype(DTYPES[name][1])
 
 
 @dataclass(frozen=True)
@@ -39,14 +52,31 @@ class Quant:
 
     Calibration tables speak of thresholds, the real magnitude that maps to 128 (bm1880.md 11.2):
     threshold = 128 * scale, exact both ways because 128 is a power of two.
+
+    Per axis (`along`): each position of `axis` has its own of `scales`, and `scale` is the largest of them.
     """
 
     scale: float
     zero_point: int = 0
+    scales: tuple[float, ...] = ()
+    axis: int = 0
 
     def __post_init__(self) -> None:
-        if not isfinite(self.scale):
-            raise ValueError(f"the scale of a quantization must be finite, got {self.scale}")
+        for scale in (self.scale, *self.scales):
+            if not isfinite(scale):
+                raise ValueError(f"the scale of a quantization must be finite, got {scale}")
+        if self.axis and not self.scales:
+            raise ValueError("an axis belongs to a quantization with a scale for each of its positions")
+        if self.scales and self.scale != max(self.scales):
+            raise ValueError(f"the scale of a quantization per axis is its largest, got {self.scale}")
+
+    @staticmethod
+    def along(axis: int, scales: Iterable[float], zero_point: int = 0) -> Quant:
+        """A scale for each position of an axis. Raises ValueError without any."""
+        each = tuple(map(float, scales))
+        if not each:
+            raise ValueError("a quantization per axis needs a scale for each position, got none")
+        return Quant(max(each), zero_point, each, axis)
 
     @staticmethod
     def from_threshold(threshold: float) -> Quant:
@@ -61,7 +91,10 @@ class Quant:
 
 @dataclass(frozen=True)
 class TensorType:
-    """`tensor<1x3x28x28xi8, {scale = 0.0078125}>`: a static shape, an element type, and optionally its quantization."""
+    """`tensor<1x3x28x28xi8, {scale = 0.0078125}>`: a static shape, an element type, and optionally its quantization.
+
+    With a scale per position of an axis: `tensor<2x3x1x1xi8, {axis = 0, scale = [0.5, 0.25]}>`.
+    """
 
     shape: tuple[int, ...]
     dtype: str = "f32"
@@ -75,13 +108,19 @@ class TensorType:
             raise ValueError(f"negative dimension in shape {list(self.shape)}")
         if max(self.shape, default=0) > _MAX_SIZE or prod(self.shape) > _MAX_SIZE:
             raise ValueError(f"a tensor has at most 2**48 elements, got shape {list(self.shape)}")
+        if self.quant is not None and self.quant.scales:
+            self._check_axis(self.quant)
+
+    def _check_axis(self, quant: Quant) -> None:
+        if not 0 <= quant.axis < len(self.shape) or self.shape[quant.axis] != len(quant.scales):
+            raise ValueError(
+                f"{len(quant.scales)} scales along axis {quant.axis} do not fit a tensor of shape {list(self.shape)}"
+            )
 
     @cached_property
     def numpy(self) -> np.dtype:
         """The element type as numpy knows it."""
-        import numpy as np
-
-        return np.dtype(DTYPES[self.dtype][1])
+        return numpy_dtype(self.dtype)
 
     @property
     def rank(self) -> int:
@@ -109,7 +148,7 @@ class TensorType:
         return self.dtype in INTEGER_DTYPES
 
     def with_shape(self, shape: tuple[int, ...]) -> TensorType:
-        """Element type and quantization in another shape."""
+        """Element type and quantization in another shape; a scale per position needs its axis to keep its length."""
         return replace(self, shape=tuple(shape))
 
     def with_dtype(self, dtype: str, quant: Quant | None = None) -> TensorType:

@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
 
 from bmcompiler.errors import FileFormatError
-from bmcompiler.ir.types import FROM_NUMPY
+from bmcompiler.ir.types import FROM_NUMPY, numpy_dtype
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,6 +25,8 @@ _LOCAL_HEADER = struct.Struct("<26xHH")  # file name length, extra field length 
 _LOCAL_HEADER_SIZE = 30
 _ZIP64_EXTRA_SIZE = 20
 _ALIGNMENT = 64
+_BF16 = "|V2"
+"""How numpy reads bf16, which it does not know, from the header of an array."""
 _PADDING_ID = 0xD935  # extra field that other tools, too, use for alignment and skip
 _UNSAFE_IN_NAMES = re.compile("[%\0\\ud800-\\udfff]")
 _UNREADABLE = (
@@ -82,13 +84,13 @@ class Weights(MutableMapping[str, "np.ndarray"]):
             import numpy as np
 
             array = self._arrays[key]
-            state = hashlib.sha256(f"{array.dtype.str}{list(array.shape)}".encode())
+            state = hashlib.sha256(f"{array.dtype.str}{list(array.shape)}".encode())  # bf16 is "<V2"
             state.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
             self._digests[key] = state.hexdigest()
         return self._digests[key]
 
     def save(self, file: str | os.PathLike[str] | IO[bytes]) -> None:
-        """Write an `.npz` that `numpy.load` reads, too. Equal weights give equal bytes.
+        """Write an `.npz` that `numpy.load` reads, too. Equal weights give equal bytes. bf16 are pairs of bytes there.
 
         Array data starts at multiples of 64 bytes in the file, so that mapped arrays are aligned for BLAS. In member
         names, characters that zip files cannot hold (and %) are written as %XX.
@@ -148,6 +150,9 @@ def _read_member(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) ->
             raise ValueError(f"array {info.filename} has format version {version}")
         reader = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, fortran, dtype = reader(member)
+        bare = dtype.str == _BF16
+        if bare:
+            dtype = numpy_dtype("bf16")
         if dtype.name not in FROM_NUMPY or any(type(d) is not int or d < 0 for d in shape):
             raise ValueError(f"array {info.filename} is not a plain numeric array")
         start, nbytes = member.tell(), prod(shape) * dtype.itemsize
@@ -161,4 +166,6 @@ def _read_member(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) ->
         return np.memmap(path, dtype=dtype, mode="r", offset=offset, shape=shape)
     with archive.open(info) as member:
         array = np.lib.format.read_array(member, allow_pickle=False)
+    if bare:
+        return np.asarray(array, order="C").view(dtype)
     return np.asarray(array, dtype=dtype.newbyteorder("="), order="C")

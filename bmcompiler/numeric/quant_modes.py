@@ -130,23 +130,24 @@ def from_real(real: NDArray[Any], dtype: str, zero_point: int = 0) -> NDArray[An
     return whole.astype(limits.dtype)
 
 
-def quantize_away(x: NDArray[Any], scale: float, dtype: str, zero_point: int = 0) -> NDArray[Any]:
+def quantize_away(x: NDArray[Any], scale: float | NDArray[np.float64], dtype: str, zero_point: int = 0) -> NDArray[Any]:
     """Reals to integers: saturate(round half away from zero(fl(x * fl(1 / s))) + zero_point), s = float32(scale).
 
     Args:
         x: floats of any shape, taken as float32; NaN becomes the lowest value of `dtype`. dtype: i8, u8, i16 or u16.
+        scale: a number, or an array that broadcasts against `x`.
     """
     inverse = np.float32(1) / np.float32(scale)
     with np.errstate(over="ignore", invalid="ignore"):
         return from_real(np.asarray(x, np.float32) * inverse, dtype, zero_point)
 
 
-def dequantize(q: NDArray[Any], scale: float, zero_point: int = 0) -> NDArray[np.float32]:
+def dequantize(q: NDArray[Any], scale: float | NDArray[np.float64], zero_point: int = 0) -> NDArray[np.float32]:
     """Integers to reals: (q - zero_point) * scale rounded to float32 once.
 
     For a scale that is a float32 number this is fl(float(q - zero_point) * scale), as the chip multiplies.
     """
-    return ((np.asarray(q, np.float64) - zero_point) * float(scale)).astype(np.float32)
+    return ((np.asarray(q, np.float64) - zero_point) * np.float64(scale)).astype(np.float32)
 
 
 def is_single(scale: float) -> bool:

@@ -211,6 +211,7 @@ class BitCast(TensorOp):
     """
 
     pointwise = True
+    reads_bits = True
     x = operand()
     dtype = attr(str)
 

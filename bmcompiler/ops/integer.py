@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.ir import TensorType
-from bmcompiler.ir.types import DTYPES
+from bmcompiler.ir.types import DTYPES, numpy_dtype
 from bmcompiler.numeric import arith
 from bmcompiler.ops.base import Ints, TensorOp, attr, operand, tensorop, variadic_operand
 from bmcompiler.ops.elementwise import Binary
@@ -306,7 +306,7 @@ class Cast(TensorOp):
         return TensorType(self.x.shape, self.dtype)
 
     def evaluate(self, x: Any) -> Any:
-        target = np.dtype(DTYPES[self.dtype][1])
+        target = numpy_dtype(self.dtype)
         if self.truncate:
             return arith.truncate(x, target)
         if target.kind not in "iu" or x.dtype.kind == "b":

@@ -12,7 +12,7 @@ import numpy as np
 from bmcompiler.ir import TensorType
 from bmcompiler.numeric import arith, quant_modes
 from bmcompiler.ops.base import Axis, TensorOp, attr, operand, optional_operand, tensorop
-from bmcompiler.ops.rules import NARROW, need_axis, need_dtype, need_float
+from bmcompiler.ops.rules import NARROW, along_axis, need_axis, need_dtype, need_float
 
 
 @tensorop("quantize")
@@ -24,7 +24,7 @@ class Quantize(TensorOp):
 
     rounding "up" (bm1880.md 11.2): i8 = saturate(floor(x / s + 0.5)) in float64, no zero point. "away" (bm1684.md 4.3):
     i8, u8, i16 or u16 = saturate(round half away from zero(fl(x * fl(1 / s))) + zero point) in float32, where s must be
-    a normal float32 number; NaN becomes the lowest value.
+    a normal float32 number; NaN becomes the lowest value. The latter takes a scale for each position of an axis, too.
     """
 
     x = operand()
@@ -39,7 +39,7 @@ class Quantize(TensorOp):
         quant: Any = self.type.quant
         if self.rounding == "up":
             return arith.quantize_real(x, quant.threshold)
-        return quant_modes.quantize_away(x, quant.scale, self.type.dtype, quant.zero_point)
+        return quant_modes.quantize_away(x, _scale(self.type), self.type.dtype, quant.zero_point)
 
     def check(self) -> None:
         need_float(self, "the operand", self.x)
@@ -48,10 +48,13 @@ class Quantize(TensorOp):
         if self.rounding == "up":
             need_dtype(self, "the result", self.result, ("i8",))
             _need_scale(self, "the result", self.type)
+            if self.type.quant.scales:  # type: ignore[union-attr]
+                raise self.invalid("a scale for each position of an axis takes the rounding 'away'")
             return
         need_dtype(self, "the result", self.result, NARROW)
         _need_scale(self, "the result", self.type, zero_point=True)
-        if not quant_modes.is_single(self.type.quant.scale):  # type: ignore[union-attr]
+        quant: Any = self.type.quant
+        if not all(map(quant_modes.is_single, quant.scales or [quant.scale])):
             raise self.invalid(f"the scale must be a normal float32 number, got {self.type}")
 
 
@@ -73,17 +76,23 @@ class Dequantize(TensorOp):
 
     def evaluate(self, x: Any) -> Any:
         quant: Any = self.x.type.quant
-        return quant_modes.dequantize(x, quant.scale, quant.zero_point)
+        return quant_modes.dequantize(x, _scale(self.x.type), quant.zero_point)
 
     def check(self) -> None:
         need_dtype(self, "the operand", self.x, NARROW)
         _need_scale(self, "the operand", self.x.type, zero_point=True)
 
 
+def _scale(type: TensorType) -> Any:
+    """The scale of a type, or its scales shaped to broadcast along their axis."""
+    quant: Any = type.quant
+    return along_axis(np.array(quant.scales), quant.axis, type.rank) if quant.scales else quant.scale
+
+
 def _need_scale(op: TensorOp, what: str, type: TensorType, *, zero_point: bool = False) -> None:
     """Raise VerifyError unless `type` has a positive scale and no zero point, or one that its element type holds."""
     quant = type.quant
-    if quant is None or not 0 < quant.scale < float("inf") or (quant.zero_point and not zero_point):
+    if quant is None or not min(quant.scales, default=quant.scale) > 0 or (quant.zero_point and not zero_point):
         more = "" if zero_point else " and zero point 0"
         raise op.invalid(f"{what} needs a quantization with a positive scale{more}, got {type}")
     limits = np.iinfo(type.numpy)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from bmcompiler.errors import UsageError
 from bmcompiler.frontends.bmlang.fields import MOST_AXES, member, need_size, real, shown, wholes
 from bmcompiler.frontends.bmlang.types import FROM_IR, DataType, TensorKind
-from bmcompiler.ir.types import DTYPES, FROM_NUMPY
+from bmcompiler.ir.types import FROM_NUMPY, numpy_dtype
 
 Array = NDArray[Any]
 _SHOWN = 8
@@ -20,7 +20,7 @@ _SHOWN = 8
 
 def numpy_type(dtype: DataType) -> np.dtype[Any]:
     """The element type as numpy knows it."""
-    return np.dtype(DTYPES[dtype.ir][1])
+    return numpy_dtype(dtype.ir)
 
 
 def data_type(dtype: Any) -> DataType:

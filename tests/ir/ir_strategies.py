@@ -17,12 +17,24 @@ FLOATS = st.one_of(
     st.floats(),
     st.sampled_from([0.0, -0.0, 5e-324, -2.2e-308, 1e16, 1e22, 1.7976931348623157e308, 0.1, 1e-5, 123456789.0]),
 )
-TYPES = st.builds(
-    TensorType,
-    st.lists(st.integers(0, 65536), max_size=3).map(tuple),
-    st.sampled_from(sorted(DTYPES)),
-    st.none() | st.builds(Quant, st.floats(allow_nan=False, allow_infinity=False), st.integers(-1000, 1000)),
-)
+SCALES = st.floats(allow_nan=False, allow_infinity=False)
+ZERO_POINTS = st.integers(-1000, 1000)
+
+
+@st.composite
+def types(draw: Any) -> TensorType:
+    """Any element type, with or without a quantization of the tensor or along one of its axes."""
+    shape = tuple(draw(st.lists(st.integers(0, 65536), max_size=3)))
+    axes = [axis for axis, size in enumerate(shape) if 1 <= size <= 16]
+    quants = st.none() | st.builds(Quant, SCALES, ZERO_POINTS)
+    if axes:
+        axis = draw(st.sampled_from(axes))
+        each = st.lists(SCALES, min_size=shape[axis], max_size=shape[axis])
+        quants |= st.builds(Quant.along, st.just(axis), each, ZERO_POINTS)
+    return TensorType(shape, draw(st.sampled_from(sorted(DTYPES))), draw(quants))
+
+
+TYPES = types()
 ATTRIBUTES = st.recursive(
     st.one_of(st.booleans(), st.integers(-(10**38), 10**38), FLOATS, TEXTS, TYPES),
     lambda inner: st.lists(inner, max_size=3).map(tuple) | st.dictionaries(NAMES, inner, max_size=2),

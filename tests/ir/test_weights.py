@@ -18,9 +18,15 @@ from hypothesis.extra import numpy as hnp
 
 from bmcompiler.errors import FileFormatError
 from bmcompiler.ir import DTYPES, Weights
+from bmcompiler.ir.types import numpy_dtype
 
-ARRAYS = st.sampled_from(sorted(name for _, name, _ in DTYPES.values())).flatmap(
-    lambda name: hnp.arrays(np.dtype(name), hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4))
+SHAPES = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4)
+ARRAYS = st.sampled_from(sorted(DTYPES)).flatmap(
+    lambda name: (
+        hnp.arrays(np.uint16, SHAPES).map(lambda bits: bits.view(numpy_dtype("bf16")))
+        if name == "bf16"
+        else hnp.arrays(numpy_dtype(name), SHAPES)
+    )
 )
 KEYS = st.text(max_size=10) | st.sampled_from(["file", "a/b:0", "..\\x", "x.npy", "100%41", "a\0b", "\udc80", "层"])
 

@@ -11,7 +11,6 @@ from bmcompiler.frontends.onnx.constants import MAX_GROWN, check_size, folds
 from bmcompiler.frontends.onnx.node import Node, axis_of
 from bmcompiler.frontends.onnx.registry import Tensor, onnx_op
 from bmcompiler.frontends.onnx.tensors import numpy_type
-from bmcompiler.ir import DTYPES
 from bmcompiler.ops.selection import selected_boxes
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ def eye_like(node: Node) -> Any:
     if type.rank != 2:
         raise ShapeError(f"input must have 2 axes, got {list(type.shape)}")
     check_size(type.shape, MAX_GROWN)
-    dtype = numpy_type(node.int("dtype")) if node.has_attribute("dtype") else np.dtype(DTYPES[type.dtype][1])
+    dtype = numpy_type(node.int("dtype")) if node.has_attribute("dtype") else type.numpy
     rows, columns = type.shape
     return np.eye(rows, columns, k=max(-rows, min(columns, node.int("k", 0))), dtype=dtype)
 
