@@ -9,31 +9,19 @@ from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.cycles import CYCLES
 from bmcompiler.backends.bm1684.ordered import depthwise_sums, largest
 from bmcompiler.backends.bm1684.tables import OFFSETS, table
+from bmcompiler.backends.lanes.arithmetic import Floats, FlushingUnits
 from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.backends.lanes.tables import Table
 from bmcompiler.backends.lanes.windows import Window
 from bmcompiler.numeric import fp32
 
-Floats = NDArray[np.float32]
 
-
-class Bm1684Arithmetic:
+class Bm1684Arithmetic(FlushingUnits):
     """Float arithmetic of the execution units, their functions and their tables."""
 
-    add = staticmethod(fp32.add)
-    subtract = staticmethod(fp32.subtract)
-    multiply = staticmethod(fp32.multiply)
-    divide = staticmethod(fp32.divide)
-    maximum = staticmethod(fp32.maximum)
     minimum = staticmethod(fp32.minimum)
-    rsqrt = staticmethod(fp32.rsqrt)
     to_int = staticmethod(fp32.to_int)
-    nearest_exponent = staticmethod(fp32.nearest_exponent)
     window_largest = staticmethod(largest)
-
-    def greater(self, a: Floats, b: Floats) -> NDArray[np.bool_]:
-        """a > b; denormals compare as zero."""
-        return fp32.flush(a) > fp32.flush(b)
 
     def series(self, x: Floats, table: Table, terms: int) -> Floats:
         """By Horner's rule from the last coefficient."""

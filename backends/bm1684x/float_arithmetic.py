@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684x.recipe_tables import entries
-from bmcompiler.backends.lanes.arithmetic import Floats, Words
+from bmcompiler.backends.lanes.arithmetic import Floats, FlushingUnits, Words
 from bmcompiler.backends.lanes.tables import Table
 from bmcompiler.backends.lanes.windows import Window
 from bmcompiler.numeric import fp32
@@ -14,24 +14,12 @@ from bmcompiler.numeric import fp32
 _ACCUMULATORS = 2
 
 
-class Bm1684xArithmetic:
+class Bm1684xArithmetic(FlushingUnits):
     """One method per command, bit for bit; see `bmcompiler.backends.lanes.arithmetic.Arithmetic`."""
-
-    add = staticmethod(fp32.add)
-    subtract = staticmethod(fp32.subtract)
-    multiply = staticmethod(fp32.multiply)
-    maximum = staticmethod(fp32.maximum)
-    divide = staticmethod(fp32.divide)
-    rsqrt = staticmethod(fp32.rsqrt)
-    nearest_exponent = staticmethod(fp32.nearest_exponent)
 
     def minimum(self, a: Floats, b: Floats) -> Floats:
         """a <= b ? a : b; denormals become zero."""
         return fp32.flush(fp32.minimum(a, b))
-
-    def greater(self, a: Floats, b: Floats) -> NDArray[np.bool_]:
-        """a > b; denormals compare as zero."""
-        return fp32.flush(a) > fp32.flush(b)
 
     def to_int(self, x: Floats) -> NDArray[np.int32]:
         """A NaN gives 0."""

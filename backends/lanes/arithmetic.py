@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from bmcompiler.backends.lanes.tables import Table
 from bmcompiler.backends.lanes.windows import Window
+from bmcompiler.numeric import fp32
 
 Floats = NDArray[np.float32]
 Words = NDArray[Any]
@@ -61,3 +62,19 @@ class Arithmetic(Protocol):
 
     def window_largest(self, window: Window, x: Words, border: float) -> Words:
         """Maximum over each window; positions outside x count as `border`."""
+
+
+class FlushingUnits:
+    """The methods of `Arithmetic` that are the same on all chips whose units round to nearest and flush denormals."""
+
+    add = staticmethod(fp32.add)
+    subtract = staticmethod(fp32.subtract)
+    multiply = staticmethod(fp32.multiply)
+    divide = staticmethod(fp32.divide)
+    maximum = staticmethod(fp32.maximum)
+    rsqrt = staticmethod(fp32.rsqrt)
+    nearest_exponent = staticmethod(fp32.nearest_exponent)
+
+    def greater(self, a: Floats, b: Floats) -> NDArray[np.bool_]:
+        """a > b; denormals compare as zero."""
+        return fp32.flush(a) > fp32.flush(b)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from recipe_cases import CASES, Array, Case
 
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.float_arithmetic import Bm1684xArithmetic
@@ -19,24 +20,19 @@ from bmcompiler.backends.lanes.facts import LaneFacts
 from bmcompiler.backends.lanes.operands import Immediate, Words
 from bmcompiler.backends.lanes.recipes import (
     Steps,
-    activations,
     exponential,
     logic,
     powers,
     record,
     reductions,
-    rounding,
-    trigonometry,
 )
 from bmcompiler.backends.lanes.tables import Table
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.codegen.strided_copy import CopyLimits
 from bmcompiler.errors import EncodingError
-from bmcompiler.numeric.special import erf
 from bmcompiler.runtime.bm1684x_kernels import KernelDevice
 from bmcompiler.tpukernel import DT_FP32, FUNCTIONS, program_of, recording
 
-Array = NDArray[Any]
 SHAPE = (2, 70, 5, 9)
 MOST = (1 << 16) - 1
 FACTS = LaneFacts(
@@ -44,59 +40,6 @@ FACTS = LaneFacts(
     **dict(lmem_size=USABLE, execution_units=16, word=1, most_images=MOST, most_channels=MOST, most_size=MOST),
     **dict(most_depth=MOST, most_pad=15, most_step=15, copy_limits=CopyLimits(MOST, (0, MOST), (1, MOST), MOST)),
 )
-
-
-class Case(NamedTuple):
-    """A recipe of one tile, its exact function on float64, where it is tested, and how close it must be."""
-
-    recipe: Callable[..., Any]
-    exact: Callable[[Array], Array]
-    low: float = -100.0
-    high: float = 100.0
-    arguments: tuple[float, ...] = ()
-    relative: float = 2e-6
-    absolute: float = 2e-6
-
-
-def _sigmoid(x: Array) -> Array:
-    return 1 / (1 + np.exp(-x))
-
-
-CASES = {
-    "exp": Case(exponential.exp, np.exp, -87, 88.7, absolute=0),
-    "expm1": Case(exponential.expm1, np.expm1, -1, 1, absolute=0),
-    "log": Case(exponential.log, np.log, 1e-30, 1e30),
-    "log_near_1": Case(exponential.log, np.log, 0.9, 1.1, absolute=0),
-    "sigmoid": Case(exponential.sigmoid, _sigmoid),
-    "tanh": Case(exponential.tanh, np.tanh, -12, 12, absolute=0),
-    "softplus": Case(exponential.softplus, lambda x: np.logaddexp(x, 0)),
-    "sinh": Case(exponential.sinh, np.sinh, -85, 85, absolute=1e-6),
-    "cosh": Case(exponential.cosh, np.cosh, -85, 85),
-    "asinh": Case(exponential.asinh, np.arcsinh, -1e6, 1e6),
-    "acosh": Case(exponential.acosh, np.arccosh, 1.0, 1e6),
-    "atanh": Case(exponential.atanh, np.arctanh, -0.9999, 0.9999, relative=1e-5),
-    "clip": Case(activations.clip, lambda x: np.clip(x, -2, 6), arguments=(-2.0, 6.0), absolute=0),
-    "leaky": Case(activations.prelu, lambda x: np.where(x > 0, x, 0.1 * x), arguments=(0.1,)),
-    "elu": Case(activations.elu, lambda x: np.where(x > 0, x, 0.5 * np.expm1(np.minimum(x, 0))), arguments=(0.5,)),
-    "swish": Case(activations.swish, lambda x: x * _sigmoid(1.5 * x), arguments=(1.5,), absolute=1e-5),
-    "mish": Case(activations.mish, lambda x: x * np.tanh(np.logaddexp(x, 0)), absolute=1e-5),
-    "hard_swish": Case(activations.hard_swish, lambda x: x * np.clip(x / 6 + 0.5, 0, 1), absolute=1e-5),
-    "softsign": Case(activations.softsign, lambda x: x / (1 + np.abs(x))),
-    "sign": Case(activations.sign, np.sign, absolute=0),
-    "erf": Case(activations.erf, erf, -5, 5),
-    "gelu": Case(activations.gelu, lambda x: x / 2 * (1 + erf(x / math.sqrt(2))), absolute=5e-6),
-    "sqrt": Case(powers.sqrt, np.sqrt, 0, 1e6, absolute=0),
-    "reciprocal": Case(powers.reciprocal, lambda x: 1 / x, absolute=0),
-    "floor": Case(rounding.floor, np.floor, absolute=0, relative=0),
-    "ceil": Case(rounding.ceil, np.ceil, absolute=0, relative=0),
-    "round": Case(rounding.round_even, np.rint, absolute=0, relative=0),
-    "truncate": Case(rounding.truncate, np.trunc, absolute=0, relative=0),
-    "sin": Case(trigonometry.sin, np.sin, -70, 70),
-    "cos": Case(trigonometry.cos, np.cos, -70, 70),
-    "tan": Case(trigonometry.tan, np.tan, -1.5, 1.5, relative=1e-5),
-    "atan": Case(trigonometry.atan, np.arctan),
-    "asin": Case(trigonometry.asin, np.arcsin, -1, 1, absolute=3e-6),
-}
 
 
 @pytest.fixture(scope="module")
