@@ -9,23 +9,20 @@ import difflib
 import inspect
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import update_wrapper, wraps
+from typing import ParamSpec, TypeVar
 
-from bmcompiler import defaults, driver
+from bmcompiler import driver
 from bmcompiler.errors import BMError, UnknownOptionError
 from bmcompiler.ir import Module
-from bmcompiler.options import IoType, Level, Method, ModuleOptions, Options, Path_, Progress, Shapes
+from bmcompiler.options import ModuleOptions, Options, Path_, Shapes
 from bmcompiler.result import Result
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from bmcompiler.inputs import ImageOptions
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Request = TypeVar("Request", bound=ModuleOptions)
 
 _ARGUMENTS = {"calibration-table": "table", "calibration-method": "method"}
 """Options of commands whose argument has another name."""
@@ -101,35 +98,43 @@ def load_network(
     return driver.load_network(model, weights, shapes=shapes, outputs=outputs, name=name)
 
 
+@dataclass(kw_only=True)
+class ModuleRequest(ModuleOptions):
+    """The arguments of `compile_module`: a module, the options, and the model file to write."""
+
+    module: Module = field(kw_only=False)
+    output: Path_ | None = None
+
+
+@dataclass(kw_only=True)
+class FileRequest(Options):
+    """The arguments of `compile`: a network's file, or two, the options, and the model file to write."""
+
+    model: Path_ = field(kw_only=False)
+    weights: Path_ | None = field(default=None, kw_only=False)
+    output: Path_ | None = None
+
+
+def _called_as(request: Callable[P, Request]) -> Callable[[Callable[[Request], Result]], Callable[P, Result]]:
+    """What makes a function of a request one of the request's fields, for type checkers and `help` as well."""
+    signature = inspect.signature(request)
+
+    def decorate(function: Callable[[Request], Result]) -> Callable[P, Result]:
+        def call(*args: P.args, **kwargs: P.kwargs) -> Result:
+            signature.bind(*args, **kwargs)
+            return function(request(*args, **kwargs))
+
+        update_wrapper(call, function)
+        vars(call).update(__signature__=signature.replace(return_annotation="Result"))
+        del vars(call)["__wrapped__"]
+        return call
+
+    return decorate
+
+
 @_for_python
-def compile(
-    model: Path_,
-    weights: Path_ | None = None,
-    *,
-    output: Path_ | None = None,
-    target: str = defaults.TARGET,
-    quantize: str | None = None,
-    data: Path_ | Mapping[str, np.ndarray] | None = None,
-    images: ImageOptions | None = None,
-    limit: int | None = None,
-    table: Path_ | None = None,
-    method: Method | None = None,
-    quant_table: Path_ | None = None,
-    io_dtype: IoType | None = None,
-    max_error: float | None = None,
-    max_cycles: float | None = None,
-    opt: Level = 2,
-    name: str | None = None,
-    shapes: Shapes | Sequence[Shapes] = (),
-    outputs: Sequence[str] | None = None,
-    pipeline: str | None = None,
-    print_ir_after: str | None = None,
-    verify_each: bool = False,
-    save_ir: Path_ | None = None,
-    timing_profile: object = None,
-    log: Callable[[str], None] = print,
-    progress: Progress | None = None,
-) -> Result:
+@_called_as(FileRequest)
+def compile(request: FileRequest) -> Result:
     """Compile a network for a chip.
 
     Args:
@@ -166,87 +171,19 @@ def compile(
         BMError: everything else that can be wrong, in a sentence with a remedy.
         OSError: `output` cannot be written.
     """
-    one_program = bool(shapes) and all(isinstance(size, int) for shape in shapes for size in shape)
-    options = Options(
-        target=target,
-        quantize=quantize,
-        data=data,
-        images=images,
-        limit=limit,
-        table=table,
-        method=method,
-        quant_table=quant_table,
-        io_dtype=io_dtype,
-        max_error=max_error,
-        max_cycles=max_cycles,
-        opt=opt,
-        name=name,
-        shapes=[shapes] if one_program else shapes,  # type: ignore[list-item, arg-type]
-        outputs=outputs,
-        pipeline=pipeline,
-        print_ir_after=print_ir_after,
-        verify_each=verify_each,
-        save_ir=save_ir,
-        timing_profile=timing_profile,
-        log=log,
-        progress=progress,
-    )
-    return _saved(driver.compile_network(model, weights, options), output)
+    return _saved(driver.compile_network(request.model, request.weights, request), request.output)
 
 
 @_for_python
-def compile_module(
-    module: Module,
-    *,
-    output: Path_ | None = None,
-    target: str = defaults.TARGET,
-    quantize: str | None = None,
-    data: Path_ | Mapping[str, np.ndarray] | None = None,
-    images: ImageOptions | None = None,
-    limit: int | None = None,
-    table: Path_ | None = None,
-    method: Method | None = None,
-    quant_table: Path_ | None = None,
-    io_dtype: IoType | None = None,
-    max_error: float | None = None,
-    max_cycles: float | None = None,
-    opt: Level = 2,
-    pipeline: str | None = None,
-    print_ir_after: str | None = None,
-    verify_each: bool = False,
-    save_ir: Path_ | None = None,
-    timing_profile: object = None,
-    log: Callable[[str], None] = print,
-    progress: Progress | None = None,
-) -> Result:
+@_called_as(ModuleRequest)
+def compile_module(request: ModuleRequest) -> Result:
     """Compile a module, which stays as it is; arguments mean what they mean for `compile`.
 
     Raises:
         VerifyError: a module that breaks a rule of the IR.
         BMError, OSError: as `compile`.
     """
-    options = ModuleOptions(
-        target=target,
-        quantize=quantize,
-        data=data,
-        images=images,
-        limit=limit,
-        table=table,
-        method=method,
-        quant_table=quant_table,
-        io_dtype=io_dtype,
-        max_error=max_error,
-        max_cycles=max_cycles,
-        opt=opt,
-        pipeline=pipeline,
-        print_ir_after=print_ir_after,
-        verify_each=verify_each,
-        save_ir=save_ir,
-        timing_profile=timing_profile,
-        log=log,
-        progress=progress,
-    )
-    return _saved(driver.compile_ir(module, options), output)
+    return _saved(driver.compile_ir(request.module, request), request.output)
 
 
 def _saved(result: Result, output: Path_ | None) -> Result:

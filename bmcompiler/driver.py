@@ -99,8 +99,7 @@ def compile_network(model: Path_, weights: Path_ | None, options: Options) -> Re
     def read(shapes: Shapes | None) -> Module:
         return load_network(model, weights, shapes=shapes, outputs=options.outputs, name=options.name)
 
-    wanted: Sequence[Shapes | None] = options.shapes or [None]
-    return _compile([partial(read, shapes) for shapes in wanted], options, model)
+    return _compile([partial(read, shapes) for shapes in options.programs], options, model)
 
 
 def compile_ir(module: Module, options: ModuleOptions) -> Result:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar, cast
 
 from bmcompiler import defaults
 from bmcompiler.errors import UsageError
@@ -96,7 +96,7 @@ class ModuleOptions:
     verify_each: bool = False
     save_ir: Path_ | None = None
     timing_profile: object = None
-    log: Callable[[str], None] = field(default=lambda text: None)
+    log: Callable[[str], None] = print
     progress: Progress | None = None
 
     def __post_init__(self) -> None:
@@ -114,10 +114,19 @@ class Options(ModuleOptions):
 
     Attributes:
         name: name of the net, None for that in the file.
-        shapes: several entries make one model with a program per entry.
+        shapes: one shape per input; or several such lists, for a model with a program per list.
         outputs: names of the tensors or layers that become the outputs, None for the net's own.
     """
 
     name: str | None = None
-    shapes: Sequence[Shapes] = ()
+    shapes: Shapes | Sequence[Shapes] = ()
     outputs: Sequence[str] | None = None
+
+    @property
+    def programs(self) -> Sequence[Shapes | None]:
+        """The shapes that each program's inputs have; None for those in the file."""
+        if not self.shapes:
+            return [None]
+        if all(isinstance(size, int) for shape in self.shapes for size in shape):
+            return [cast(Shapes, self.shapes)]
+        return cast(Sequence[Shapes], self.shapes)

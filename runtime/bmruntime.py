@@ -26,6 +26,7 @@ from bmcompiler.backends.bm1880.bmkernel import (
     bmk1880_reset,
 )
 from bmcompiler.files.store import StrPath
+from bmcompiler.runtime import bmruntime_memory
 from bmcompiler.runtime.bmdevice import (
     RUNTIME,
     BmContext,
@@ -50,21 +51,7 @@ from bmcompiler.runtime.bmnet import (
     readable,
     writable,
 )
-from bmcompiler.runtime.bmruntime_memory import (
-    bm_memcpy_d2s,
-    bm_memcpy_s2d,
-    bmmem_device_addr,
-    bmmem_device_alloc,
-    bmmem_device_alloc_raw,
-    bmmem_device_free,
-    bmmem_device_prealloc,
-    bmmem_device_prealloc_raw,
-    bmmem_device_size,
-    bmmem_host_alloc,
-    bmmem_host_free,
-    bmmem_host_p_addr,
-    bmmem_host_v_addr,
-)
+from bmcompiler.runtime.bmruntime_memory import *  # noqa: F403
 from bmcompiler.runtime.devices import MAX_DEVICES
 from bmcompiler.runtime.simulator.bm1880.plan import compile_plan
 
@@ -72,15 +59,13 @@ __all__ = [
     "BmContext", "BmDevInfo", "BmDevice", "BmErr", "BmFmt", "BmMem", "BmNet", "BmNetInfo", "BmNetOutputInfo",
     "BmShape", "bm_bind_device", "bm_context_create", "bm_context_destroy", "bm_device_close", "bm_device_config",
     "bm_device_get_info", "bm_device_open", "bm_device_query", "bm_enum_devices", "bm_exit", "bm_get_device",
-    "bm_init", "bm_memcpy_d2s", "bm_memcpy_s2d", "bm_unbind_device", "bmmem_device_addr", "bmmem_device_alloc",
-    "bmmem_device_alloc_raw", "bmmem_device_free", "bmmem_device_prealloc", "bmmem_device_prealloc_raw",
-    "bmmem_device_size", "bmmem_host_alloc", "bmmem_host_free", "bmmem_host_p_addr", "bmmem_host_v_addr",
-    "bmnet_cleanup", "bmnet_get_output_info", "bmnet_import_neuron_devmem", "bmnet_import_weight_devmem",
-    "bmnet_inference", "bmnet_input_devmem", "bmnet_load_input", "bmnet_load_neuron", "bmnet_neuron_devmem",
-    "bmnet_output_devmem", "bmnet_register", "bmnet_register_bmodel", "bmnet_register_noalloc", "bmnet_run",
-    "bmnet_set_input_shape", "bmnet_store_neuron", "bmnet_store_output", "bmnet_weight_devmem",
-    "bmruntime_bmkernel_create", "bmruntime_bmkernel_destroy", "bmruntime_bmkernel_submit",
+    "bm_init", "bm_unbind_device", "bmnet_cleanup", "bmnet_get_output_info", "bmnet_import_neuron_devmem",
+    "bmnet_import_weight_devmem", "bmnet_inference", "bmnet_input_devmem", "bmnet_load_input", "bmnet_load_neuron",
+    "bmnet_neuron_devmem", "bmnet_output_devmem", "bmnet_register", "bmnet_register_bmodel",
+    "bmnet_register_noalloc", "bmnet_run", "bmnet_set_input_shape", "bmnet_store_neuron", "bmnet_store_output",
+    "bmnet_weight_devmem", "bmruntime_bmkernel_create", "bmruntime_bmkernel_destroy", "bmruntime_bmkernel_submit",
 ]  # fmt: skip
+__all__ += bmruntime_memory.__all__
 
 
 def _code(action: Callable[[], object]) -> BmErr:

@@ -7,6 +7,12 @@ from collections.abc import Callable
 from bmcompiler.runtime.bmdevice import RUNTIME, BmContext, BmErr, BmMem, BmShape, guarded
 from bmcompiler.runtime.bmnet import ReadBuffer, WriteBuffer, readable, writable
 
+__all__ = [
+    "bm_memcpy_d2s", "bm_memcpy_s2d", "bmmem_device_addr", "bmmem_device_alloc", "bmmem_device_alloc_raw",
+    "bmmem_device_free", "bmmem_device_prealloc", "bmmem_device_prealloc_raw", "bmmem_device_size",
+    "bmmem_host_alloc", "bmmem_host_free", "bmmem_host_p_addr", "bmmem_host_v_addr",
+]  # fmt: skip
+
 
 def _code(action: Callable[[], object]) -> BmErr:
     return guarded(action)[0]

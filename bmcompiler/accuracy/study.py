@@ -75,7 +75,7 @@ def study(
     data = data_of(options)
     if data is None:
         raise UsageError("accuracy is measured on samples: pass --data or --images")
-    shapes = options.shapes[0] if options.shapes else None
+    shapes = options.programs[0]
     module = load_network(model, weights, shapes=shapes, outputs=options.outputs)
     ctx = PassContext(target=target, data=data, table=table_of(options))
     ctx.options["progress"] = progress

@@ -9,8 +9,7 @@ rows of the result want them: short runs in lanes take longer to load, wide sect
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,6 +39,7 @@ from bmcompiler.numeric.ordered import ordered_product
 from bmcompiler.ops.nn import Matmul
 from bmcompiler.target import rule
 
+Range = tuple[int, int]
 _WHOLE = 2048
 _CHUNK = 1024
 _MAX_COLUMNS = CHIP.most_size // ROW * ROW
@@ -82,17 +82,17 @@ class FloatMatmulKernel(LocalKernel[Matmul]):
         rows, columns = r1 - r0, c1 - c0
         chunks = chunks_of(product.depth)
         lefts, rights = len({a for a, _ in product.pairs}), len({b for _, b in product.pairs})
-        load_left, load_right = (partial(load, op, product, batch) for load in (_load_left, _load_right))
+        one = _Batch(op, product, *product.pairs[batch])
         stream, width = len(chunks) > 1, section_width(op)
         right_bytes = (2 * stream or 1) * matrix_bytes(_CHUNK if stream else product.depth, columns, width)
 
         def transfer_left(build: Build, address: int) -> None:
             for (k0, k1), place in zip(chunks, _places(address, rows, chunks)):
-                load_left(build, (r0, r1), (k0, k1), place)
+                one.load_left(build, (r0, r1), (k0, k1), place)
 
         def transfer_right(build: Build, address: int) -> None:
             for i, chunk in enumerate(chunks[:2]):
-                load_right(build, chunk, (c0, c1), address + i * right_bytes // 2)
+                one.load_right(build, chunk, (c0, c1), address + i * right_bytes // 2)
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             bias = matrix_at(ins[2], 1, columns, width) if op.bias is not None else None
@@ -100,7 +100,7 @@ class FloatMatmulKernel(LocalKernel[Matmul]):
             for i, (chunk, place) in enumerate(zip(chunks, _places(ins[0], rows, chunks))):
                 right = ins[1] + i % 2 * (right_bytes // 2)
                 if i > 1:
-                    load_right(build, chunk, (c0, c1), right)
+                    one.load_right(build, chunk, (c0, c1), right)
                 depth = chunk[1] - chunk[0]
                 left = matrix_at(place, rows, depth)
                 multiply_matrices(build, result, left, matrix_at(right, depth, columns, width), bias, add=i > 0)
@@ -182,65 +182,49 @@ def _places(address: int, rows: int, chunks: list[tuple[int, int]]) -> list[int]
     return places
 
 
-def _load_left(
-    op: Matmul,
-    product: Product,
-    batch: int,
-    build: Build,
-    rows: tuple[int, int],
-    depth: tuple[int, int],
-    address: int,
-) -> None:
-    """Rows by a range of the depth of the left operand."""
-    base = product.pairs[batch][0] * product.rows * product.depth
-    pitch = product.rows if op.transpose_left else product.depth
-    start = depth[0] * pitch + rows[0] if op.transpose_left else rows[0] * pitch + depth[0]
-    sizes = rows[1] - rows[0], depth[1] - depth[0]
-    load_matrix(build, build.source(op.left) + 4 * (base + start), pitch, matrix_at(address, *sizes), op.transpose_left)
+class _Batch(NamedTuple):
+    """The operands of one of an op's products, of which parts are loaded."""
 
+    op: Matmul
+    product: Product
+    left: int
+    right: int
 
-def _load_right(
-    op: Matmul,
-    product: Product,
-    batch: int,
-    build: Build,
-    depth: tuple[int, int],
-    columns: tuple[int, int],
-    address: int,
-) -> None:
-    """A range of the depth by columns of the right operand; a constant one lies as (K, N) in the coefficients."""
-    transposed = op.transpose_right
-    if is_constant(op.right):
-        _load_constant(op, product, batch, build, depth, columns, address)
-        return
-    base, origin = product.pairs[batch][1] * product.depth * product.columns, build.source(op.right)
-    pitch = product.depth if transposed else product.columns
-    start = columns[0] * pitch + depth[0] if transposed else depth[0] * pitch + columns[0]
-    sizes = depth[1] - depth[0], columns[1] - columns[0]
-    load_matrix(build, origin + 4 * (base + start), pitch, matrix_at(address, *sizes), transposed)
+    def load_left(self, build: Build, rows: Range, depth: Range, address: int) -> None:
+        """Rows by a range of the depth of the left operand."""
+        op, product = self.op, self.product
+        base = self.left * product.rows * product.depth
+        pitch = product.rows if op.transpose_left else product.depth
+        start = depth[0] * pitch + rows[0] if op.transpose_left else rows[0] * pitch + depth[0]
+        origin, tile = build.source(op.left), matrix_at(address, rows[1] - rows[0], depth[1] - depth[0])
+        load_matrix(build, origin + 4 * (base + start), pitch, tile, op.transpose_left)
 
+    def load_right(self, build: Build, depth: Range, columns: Range, address: int) -> None:
+        """A range of the depth by columns of the right operand; a constant one lies as (K, N) in the coefficients."""
+        op, product, transposed = self.op, self.product, self.op.transpose_right
+        if is_constant(op.right):
+            self._load_constant(build, depth, columns, address)
+            return
+        base, origin = self.right * product.depth * product.columns, build.source(op.right)
+        pitch = product.depth if transposed else product.columns
+        start = columns[0] * pitch + depth[0] if transposed else depth[0] * pitch + columns[0]
+        tile = matrix_at(address, depth[1] - depth[0], columns[1] - columns[0])
+        load_matrix(build, origin + 4 * (base + start), pitch, tile, transposed)
 
-def _load_constant(
-    op: Matmul,
-    product: Product,
-    batch: int,
-    build: Build,
-    depth: tuple[int, int],
-    columns: tuple[int, int],
-    address: int,
-) -> None:
-    """The same of a constant, which lies as (batches, K, whole sections) in the coefficients."""
-    width = section_width(op)
-    pitch = -(-product.columns // width) * width
+    def _load_constant(self, build: Build, depth: Range, columns: Range, address: int) -> None:
+        """The same of a constant, which lies as (batches, K, whole sections) in the coefficients."""
+        op, product = self.op, self.product
+        width = section_width(op)
+        pitch = -(-product.columns // width) * width
 
-    def pack(w: FloatArray) -> FloatArray:
-        return _padded(w.swapaxes(-1, -2) if op.transpose_right else w, width)
+        def pack(w: FloatArray) -> FloatArray:
+            return _padded(w.swapaxes(-1, -2) if op.transpose_right else w, width)
 
-    layout = f"matrix{' transposed' * op.transpose_right} in sections of {width}"
-    start = (product.pairs[batch][1] * product.depth + depth[0]) * pitch + columns[0]
-    origin = build.coefficient(build.coefficients.place(op.right, layout, pack) + 4 * start)
-    shape = matrix_shape(depth[1] - depth[0], columns[1] - columns[0], width)
-    build.load(origin, shape, (pitch, width, width, 1), 4, address)
+        layout = f"matrix{' transposed' * op.transpose_right} in sections of {width}"
+        start = (self.right * product.depth + depth[0]) * pitch + columns[0]
+        origin = build.coefficient(build.coefficients.place(op.right, layout, pack) + 4 * start)
+        shape = matrix_shape(depth[1] - depth[0], columns[1] - columns[0], width)
+        build.load(origin, shape, (pitch, width, width, 1), 4, address)
 
 
 def _right_runs(op: Matmul, depth: int, columns: int) -> Runs:
