@@ -1,4 +1,4 @@
-"""BM1684 against the vendor's tools, bit for bit, in both directions.
+"""BM1684 and BM1684X against the vendor's tools, bit for bit, in both directions.
 
     python tools/vendor_check.py ours VENV [NETWORK...] [--precision f32 int8] [--batch N] [--opt 0|1|2]
                                  [--io-dtype float|int8] [--pipeline TEXT] [--outputs a,b] [--keep DIR]
@@ -13,6 +13,10 @@
     python tools/vendor_check.py bmlang VENV [PROGRAM...] [--opt 0|1|2] [--keep DIR]
         compiles BMLang programs (tools/vendor/bmlang_programs.py): every operator that the chip has in all its element
         types, and programs of many operators in all modes of quantization; judged as "ours" is.
+
+    python tools/vendor_check.py bm1684x VENV [FILE...] [--keep DIR]
+        files for the BM1684X (tools/vendor/bm1684x_files.py): a kernel, and recorded programs of the vendor's compiler
+        in files of ours; judged as "ours" is.
 
 tools/vendor/commands.py says how VENV is made; the tests do not need it. Exit code 1 when a file was refused or a
 result differs.
@@ -36,7 +40,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import onnx
-from vendor import bmlang_programs
+from vendor import bm1684x_files, bmlang_programs
 from vendor.commands import Vendor, VendorError
 from vendor.networks import DEFAULT, NETWORKS, compile_network, compile_small
 from vendor.small_nets import NETS, Graph
@@ -70,7 +74,7 @@ def main() -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description="compare with the vendor's BM1684 tools")
+    parser = argparse.ArgumentParser(description="compare with the vendor's tools")
     directions = parser.add_subparsers(dest="direction", required=True)
     for direction, (_, usual, _) in _DIRECTIONS.items():
         sub = directions.add_parser(direction)
@@ -150,6 +154,19 @@ def _judge_bmlang(vendor: Vendor, name: str, folder: Path, arguments: argparse.N
     return rows
 
 
+def _judge_file(vendor: Vendor, name: str, folder: Path, arguments: argparse.Namespace) -> list[tuple[str, ...]]:
+    """(commands, verdict) of a file that is made already."""
+    file = folder / f"{name}.bmodel"
+    inputs = bm1684x_files.make(name, file)
+    try:
+        vendor.info(file)
+        told = f"{vendor.disassemble(file):6} commands"
+        theirs = vendor.run(file, inputs)
+    except VendorError as error:
+        return [("", f"refused: {error}")]
+    return [("", told, _difference(Session(file).run(inputs), theirs))]
+
+
 def _judge_theirs(vendor: Vendor, name: str, folder: Path, arguments: argparse.Namespace) -> list[tuple[str, ...]]:
     graph = Graph(name)
     network = graph.finish(NETS[name](graph))
@@ -212,6 +229,7 @@ _DIRECTIONS = {
     "ours": ([*NETWORKS, *NETS], DEFAULT, _judge_ours),
     "theirs": (list(NETS), list(NETS), _judge_theirs),
     "bmlang": (bmlang_programs.names(), bmlang_programs.names(), _judge_bmlang),
+    "bm1684x": (bm1684x_files.names(), bm1684x_files.names(), _judge_file),
 }
 """What there is to judge, what is judged when nothing is named, and how."""
 

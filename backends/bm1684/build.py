@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from bmcompiler.backends.bm1684.builder import CommandBuilder, CommandGroup, Ticket
+from bmcompiler.backends.bm168x.build import NEURON_VIRTUAL, FamilyBuild
+from bmcompiler.backends.bm1684.builder import CommandBuilder
 from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.instructions.transfers import (
     FORMAT_OF_SIZE,
@@ -25,9 +26,9 @@ from bmcompiler.backends.bm1684.lane_instructions import LaneInstructions
 from bmcompiler.backends.bm1684.tables import TableSpace
 from bmcompiler.backends.lanes.build import LaneBuild
 from bmcompiler.backends.lanes.facts import Shape, Strides, frame_parts
-from bmcompiler.codegen.build import BaseBuild, Box, dense_strides, extents, start_of
+from bmcompiler.codegen.build import Box, dense_strides, extents, start_of
 from bmcompiler.codegen.coefficients import Coefficients
-from bmcompiler.codegen.hazards import Hazards, Range
+from bmcompiler.codegen.hazards import Range
 from bmcompiler.codegen.memory import MemoryPlan
 from bmcompiler.ir import Value
 
@@ -44,60 +45,29 @@ __all__ = [
     "word_shape",
 ]
 
-NEURON_VIRTUAL = 1 << 39
-"""Where neuron memory seems to begin until the size of the coefficients is known (`place_neurons`)."""
 word_shape, lane_bytes, compact_bytes = CHIP.words_of, CHIP.aligned_bytes, CHIP.compact_bytes
 
 
-class Build(LaneInstructions, BaseBuild, LaneBuild):
+class Build(LaneInstructions, FamilyBuild[CommandBuilder], LaneBuild):
     """One program under construction; `serial` makes every command wait for all before it."""
 
+    first_address = CHIP.program_base
+
     def __init__(self, plan: MemoryPlan, coefficients: Coefficients, serial: bool = False) -> None:
-        super().__init__(plan, coefficients, not serial)
-        self.serial = serial
-        self.counts = {engine: 0 for engine in Engine}
-        self._start()
+        super().__init__(plan, coefficients, CommandBuilder(), serial)
 
-    def _start(self) -> None:
-        self._builder, self._hazards, self._tables = CommandBuilder(), Hazards[Ticket](), TableSpace()
-
-    def finish(self) -> list[CommandGroup]:
-        """The commands since the last call, as groups; the next command begins a new subnet."""
-        groups = self._builder.groups()
-        self._start()
-        return groups
+    def fresh(self) -> None:
+        super().fresh()
+        self._tables = TableSpace()
 
     # -- commands ------------------------------------------------------------------------------------------------------
     def tiu(self, reads: Sequence[Range], writes: Sequence[Range], **fields: int) -> None:
         """Add a TIU command. Ranges are bytes within a lane, or addresses from `CHIP.l2_window` for L2 tables."""
-        self._add(Engine.TIU, tuple(reads), tuple(writes), fields)
+        self.ordered(Engine.TIU, reads, writes, lambda after: self._builder.add(Engine.TIU, after=after, **fields))
 
     def gdma(self, reads: Sequence[Range], writes: Sequence[Range], **fields: int) -> None:
         """Add a GDMA command; ranges as for `tiu`, global memory needs none."""
-        self._add(Engine.GDMA, tuple(reads), tuple(writes), fields)
-
-    def _add(self, engine: Engine, reads: tuple[Range, ...], writes: tuple[Range, ...], fields: dict[str, int]) -> None:
-        after: list[Ticket] | None = None
-        if not self.serial:
-            ticket = self._hazards.before(engine, reads, writes)
-            after = [] if ticket is None else [ticket]
-        add = self._builder.tiu if engine is Engine.TIU else self._builder.gdma
-        self._hazards.note(engine, add(after=after, **fields), reads, writes)
-        self.counts[engine] += 1
-
-    # -- addresses -----------------------------------------------------------------------------------------------------
-    def neuron(self, value: Value) -> int:
-        """Address of an activation, with `NEURON_VIRTUAL` as the base."""
-        return NEURON_VIRTUAL + super().neuron(value)
-
-    def coefficient(self, offset: int) -> int:
-        """Address of byte `offset` of the coefficients."""
-        return CHIP.program_base + offset
-
-    def source(self, value: Value) -> int:
-        """Address to load a value from: neuron memory, or the coefficients for constants as they stand."""
-        offset, constant = self.stored(value)
-        return self.coefficient(offset) if constant else NEURON_VIRTUAL + offset
+        self.ordered(Engine.GDMA, reads, writes, lambda after: self._builder.add(Engine.GDMA, after=after, **fields))
 
     def table(self, place: int, size: int) -> int:
         """Offset in L2 of the table of `size` bytes (whole words) that starts at byte `place` of the coefficients.

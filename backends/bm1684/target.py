@@ -82,9 +82,9 @@ class Bm1684Target(LaneTarget["Bm1684Program"]):
 
     def model(self, name: str, programs: Sequence[Bm1684Program]) -> Any:
         """One net with a stage per program."""
-        from bmcompiler.bmodel.bm168x import Bm168xModel, Bm168xNet
+        from bmcompiler.backends.bm168x.codegen import one_net
 
-        return Bm168xModel([Bm168xNet(name, [program.stage() for program in programs])])
+        return one_net(name, programs)
 
     def command_totals(self, program: Bm1684Program, model: Any) -> dict[str, int]:
         from bmcompiler.backends.bm1684.isa import Engine

@@ -6,6 +6,7 @@ A stream ends with a system command; zero bytes may follow it.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -107,6 +108,7 @@ def end_mark(engine: Engine, number: int) -> bytes:
     return (1 << 3 | 1 << 5 | number << 9 | Move.SYSTEM << 32).to_bytes(16, "little")
 
 
-def padded(stream: bytes) -> bytes:
-    """A stream as files have it."""
+def ended(engine: Engine, commands: Sequence[bytes]) -> bytes:
+    """Commands with ids from 1 on as the stream that files have."""
+    stream = b"".join(commands) + end_mark(engine, len(commands) + 1)
     return stream + bytes(-len(stream) % STREAM_STEP)

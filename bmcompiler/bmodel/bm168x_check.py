@@ -16,7 +16,7 @@ from bmcompiler.bmodel.bm168x import (
     CpuSubnet,
     TpuSubnet,
 )
-from bmcompiler.bmodel.bm168x_streams import MOST_COMMANDS, STREAM_STEP, count
+from bmcompiler.bmodel.bm168x_streams import MOST_COMMANDS, STREAM_STEP, count, ends
 from bmcompiler.bmodel.model import MAX_RANK
 from bmcompiler.errors import FileFormatError
 from bmcompiler.files.store import StrPath
@@ -135,6 +135,7 @@ def _check_commands(where: str, chip: str, subnet: TpuSubnet, stage: Bm168xStage
             _require(len(data) % step == 0, f"{place} {reason}, which come in steps of {step}")
             commands = count(chip, engine, data)
             _require(commands <= most, f"{place} has {commands} {engine.name} commands, {most} are possible")
+            _require(ends(chip, engine, data), f"{place}: the {engine.name} commands have no end mark")
     if subnet.dynamic:
         end = subnet.ir_offset + subnet.ir_length
         _require(

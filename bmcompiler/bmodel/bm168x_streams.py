@@ -27,16 +27,25 @@ MOST_COMMANDS = {"BM1684": 0xFFFF, "BM1684X": 0xF_FFFF}
 
 def count(chip: str, engine: Engine, stream: bytes) -> int:
     """Commands of a stream; of a malformed one, those before the first that does not exist or is cut off."""
-    if chip == "BM1684":
-        return len(stream) // COMMAND_BYTES
+    return len(stream) // COMMAND_BYTES if chip == "BM1684" else _walked(engine, stream)[0]
+
+
+def ends(chip: str, engine: Engine, stream: bytes) -> bool:
+    """Whether a stream ends as the chip's runtime needs it: without an end mark it waits until its time is out."""
+    return chip == "BM1684" or _walked(engine, stream)[1]
+
+
+def _walked(engine: Engine, stream: bytes) -> tuple[int, bool]:
+    """(commands, whether the last one is an end mark)."""
     found = at = 0
-    while at + _SHORT_STEP <= len(stream):
+    last = False
+    while at + _SHORT_STEP <= len(stream) and not last:
         size, last = _command(engine, int.from_bytes(stream[at : at + 8], "little"))
         at += size
-        found += at <= len(stream) and size > 0
-        if last or not size:
-            break
-    return found
+        if not size:
+            return found, False
+        found += at <= len(stream)
+    return found, last and at <= len(stream)
 
 
 def _command(engine: Engine, head: int) -> tuple[int, bool]:

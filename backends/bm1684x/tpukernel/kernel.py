@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any, overload
 
 from bmcompiler.backends.bm1684x.asm import disassemble
-from bmcompiler.backends.bm1684x.stream import end_mark, padded
+from bmcompiler.backends.bm1684x.stream import ended
 from bmcompiler.backends.bm1684x.tpukernel.recorder import Issued, Recorder, Release, recording
 from bmcompiler.bmodel.bm168x import CommandGroup
 from bmcompiler.errors import UsageError
@@ -38,8 +38,7 @@ class Program:
             streams: dict[Engine, list[bytes]] = {engine: [] for engine in Engine}
             for command in commands:
                 streams[command.engine].append(command.data)
-            ended = (b"".join(parts) + end_mark(engine, len(parts) + 1) for engine, parts in streams.items())
-            found.append(CommandGroup(*map(padded, ended)))
+            found.append(CommandGroup(*(ended(engine, streams[engine]) for engine in Engine)))
         return found
 
     def disassembly(self) -> str:
