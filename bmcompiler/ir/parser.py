@@ -193,8 +193,8 @@ class _Parser:
             or any(type(number) is not int for number in (zero_point, axis))
         ):
             self.fail(
-                "a tensor encoding has the form {scale = FLOAT, zero_point = INT} or {axis = INT, scale = [FLOAT, ...], "
-                "zero_point = INT}",
+                "a tensor encoding has the form {scale = FLOAT, zero_point = INT} "
+                "or {axis = INT, scale = [FLOAT, ...], zero_point = INT}",
                 start,
             )
         if "axis" not in fields:

@@ -142,15 +142,8 @@ class SubShift(_ShiftedBinary):
         return self.requantize(a.astype(holding(largest(a) + largest(b))) - b)
 
 
-@tensorop("mac_shift")
-class MacShift(_Shifted):
-    """out = saturate(round_shift(sum_i multipliers[i] * x_i, rshift)); all operands of one shape.
-
-    %y = "tensorop.mac_shift"(%a, %b) {multipliers = [77, 127], rshift = 7} : (tensor<1x8xi8>, tensor<1x8xi8>)
-         -> tensor<1x8xi8>
-
-    Source: the mul_const and mac_const chain of bm1880.md 8.2.
-    """
+class WeightedSum(_Shifted):
+    """Base of sums of operands of one shape, each times an integer."""
 
     x = variadic_operand()
     multipliers = attr(Ints)
@@ -166,18 +159,53 @@ class MacShift(_Shifted):
             )
         return plain(self.operands[0].type)
 
-    def evaluate(self, *arrays: Any) -> Any:
+    def total(self, arrays: tuple[Any, ...], value: int = 0) -> Any:
+        """The sum and a value, before the shift."""
         terms = list(zip(arrays, self.multipliers))
-        dtype = holding(sum(largest(array) * abs(multiplier) for array, multiplier in terms))
-        total = np.zeros(arrays[0].shape, dtype)
+        dtype = holding(sum(largest(array) * abs(multiplier) for array, multiplier in terms) + abs(value))
+        total = np.full(arrays[0].shape, value, dtype)
         for array, multiplier in terms:
             total += array.astype(dtype) * multiplier
-        return self.requantize(total)
+        return total
 
     def check(self) -> None:
         super().check()
         for multiplier in self.multipliers:
             _need_i32(self, "a multiplier", multiplier)
+
+
+@tensorop("mac_shift")
+class MacShift(WeightedSum):
+    """out = saturate(round_shift(sum_i multipliers[i] * x_i, rshift)); all operands of one shape.
+
+    %y = "tensorop.mac_shift"(%a, %b) {multipliers = [77, 127], rshift = 7} : (tensor<1x8xi8>, tensor<1x8xi8>)
+         -> tensor<1x8xi8>
+
+    Source: the mul_const and mac_const chain of bm1880.md 8.2.
+    """
+
+    def evaluate(self, *arrays: Any) -> Any:
+        return self.requantize(self.total(arrays))
+
+
+@tensorop("affine_sum")
+class AffineSum(WeightedSum):
+    """out = saturate(round_shift(sum_i multipliers[i] * x_i + value, rshift)); all operands of one shape.
+
+    %y = "tensorop.affine_sum"(%a, %b) {multipliers = [77, 127], rshift = 7, value = -80} : (tensor<1x8xi8>,
+         tensor<1x8xi8>) -> tensor<1x8xi8>
+
+    `value` is what zero points z of operands and result make: (z << rshift) - sum_i multipliers[i] * z_i.
+    """
+
+    value = attr(int)
+
+    def evaluate(self, *arrays: Any) -> Any:
+        return self.requantize(self.total(arrays, self.value))
+
+    def check(self) -> None:
+        super().check()
+        _need_i32(self, "value", self.value)
 
 
 @tensorop("lut")

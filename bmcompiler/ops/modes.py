@@ -1,4 +1,4 @@
-"""The integer end of conv, deconv and matmul: a plain rounding shift, or one of the modes of `quant_modes`.
+"""The integer end of conv, deconv and matmul: a rounding shift, a mode of `quant_modes`, or a factor per channel.
 
 What an op brings: its exact integer sums of products, with padding that counts as a given zero point. The attributes,
 their rules and everything behind the sums are the same for the three ops.
@@ -11,14 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from bmcompiler.numeric import arith, quant_modes
+from bmcompiler.numeric import arith, factors, quant_modes
+from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.numeric.quant_modes import ASYMMETRIC, HIGH, LOW, MODES
 from bmcompiler.ops.base import Ints, attr
 from bmcompiler.ops.rules import BYTES, NARROW, Activated, need_dtype, need_same_dtype, need_shift
 
 _BIAS = {"": ("i16", "u16", "i32"), LOW: ("i16", "u16"), HIGH: ("i16", "u16", "i32", "f32")}
-_BIAS[ASYMMETRIC] = _BIAS[HIGH]
-_RESULT = {"": (*NARROW, "i32"), LOW: BYTES, HIGH: NARROW, ASYMMETRIC: NARROW}
+_BIAS |= {ASYMMETRIC: _BIAS[HIGH], CHANNEL: ("i32",)}
+_RESULT = {"": (*NARROW, "i32"), LOW: BYTES, HIGH: NARROW, ASYMMETRIC: NARROW, CHANNEL: ("i8", "u8", "i16")}
+_ZERO_POINTS = (ASYMMETRIC, CHANNEL)
+
+_FACTORS = 3
+"""Place of the factors among the operands, behind data, weight and bias."""
 
 Sums = Callable[[Any, Any, int], Any]
 """(data, weight, value of padding) -> exact integer sums of products."""
@@ -28,7 +33,10 @@ class Products(Activated):
     """Base of sums of products whose integer form ends by a mode.
 
     mode "": saturate(round_shift(sum + bias, rshift)). "low", "high", "asymmetric": `quant_modes` with `scale`;
-    zero_points (input, weight, output) belong to the asymmetric mode.
+    zero_points (input, weight, output) belong to the asymmetric mode and to
+    "channel": saturate(round(total * multiplier[o] / 2**shift[o]) + output), halves to even (`numeric.factors`), where
+    total = saturate32(sum(x * (w - weight)) + saturate32(bias[o] - input * sum(w - weight))), padding counted as
+    `input`. The operand `factors` has a row (multiplier, shift) for each output channel o, or one for all.
     """
 
     rshift = attr(int, 0)
@@ -48,11 +56,14 @@ def check_quantized(op: Products) -> None:
     """
     if op.operands[0].type.is_float:
         need_same_dtype(op, [*op.operands, op.result])
-        if op.rshift or op.mode or op.scale or op.zero_points:
-            raise op.invalid("rshift, mode, scale and zero_points belong to the integer form, the operands are floats")
+        if op.rshift or op.mode or op.scale or op.zero_points or len(op.operands) > _FACTORS:
+            raise op.invalid(
+                "rshift, mode, scale, zero_points and factors belong to the integer form, the operands are floats"
+            )
         return
-    if op.mode and op.mode not in MODES:
-        raise op.invalid(f"mode must be empty or one of {', '.join(MODES)}, got {op.mode!r}")
+    if op.mode and op.mode not in (*MODES, CHANNEL):
+        raise op.invalid(f"mode must be empty or one of {', '.join((*MODES, CHANNEL))}, got {op.mode!r}")
+    _check_factors(op)
     need_dtype(op, "data", op.operands[0], BYTES)
     need_dtype(op, "weight", op.operands[1], BYTES)
     if len(op.operands) > 2:
@@ -65,16 +76,35 @@ def check_quantized(op: Products) -> None:
         _check_mode(op)
 
 
+def _check_factors(op: Products) -> None:
+    """Mode channel, and no other, has all four operands."""
+    if (op.mode == CHANNEL) != (len(op.operands) > _FACTORS):
+        raise op.invalid("mode channel needs a bias and factors, and no other mode has factors")
+    if op.mode != CHANNEL:
+        return
+    value = op.operands[_FACTORS]
+    need_dtype(op, "factors", value, ("i32",))
+    channels = op.operands[2].type.size
+    if value.shape not in ((channels, 2), (1, 2)):
+        raise op.shape_error(f"factors must have shape [{channels}, 2] or [1, 2], got {list(value.shape)}")
+
+
 def _check_mode(op: Products) -> None:
     if op.rshift:
         raise op.invalid(f"mode {op.mode} takes its shift from scale; rshift must be 0, got {op.rshift}")
-    try:
-        quant_modes.rescale(op.scale)
-    except ValueError as error:
-        raise op.invalid(str(error)) from None
-    if op.mode != ASYMMETRIC:
+    if op.mode == CHANNEL:
+        if op.scale:
+            raise op.invalid("mode channel takes its scales from the operand factors; scale must be 0")
+    else:
+        try:
+            quant_modes.rescale(op.scale)
+        except ValueError as error:
+            raise op.invalid(str(error)) from None
+    if op.mode not in _ZERO_POINTS:
         if op.zero_points:
-            raise op.invalid(f"zero_points belong to mode asymmetric, the mode is {op.mode}")
+            raise op.invalid(f"zero_points belong to the modes asymmetric and channel, the mode is {op.mode}")
+        return
+    if op.mode == CHANNEL and not op.zero_points:
         return
     if len(op.zero_points) != 3:
         raise op.invalid(f"zero_points needs three numbers (input, weight, output), got {len(op.zero_points)}")
@@ -85,17 +115,26 @@ def _check_mode(op: Products) -> None:
 
 
 def requantize_products(
-    op: Products, sums: Sums, x: Any, weight: Any, bias: Any, over_depth: Callable[[Any], Any] | None = None
+    op: Products,
+    sums: Sums,
+    x: Any,
+    weight: Any,
+    bias: Any,
+    over_depth: Callable[[Any], Any],
+    rows: Any = None,
 ) -> Any:
     """The integer result of `op` by its mode.
 
     Args:
         sums: the products of the op. bias: integers or f32, shaped to broadcast against them, or None.
-        over_depth: sums the weights behind each output channel, shaped like the bias; the asymmetric mode needs it.
+        over_depth: sums the weights behind each output channel, shaped like the bias.
+        rows: the operand `factors`.
     """
     dtype = op.type.dtype
-    if op.mode == ASYMMETRIC and over_depth is not None:
+    if op.mode == ASYMMETRIC:
         return _asymmetric(op, sums, x, weight, bias, over_depth)
+    if op.mode == CHANNEL:
+        return _channel(op, sums, x, weight, bias, over_depth, rows)
     wide = op.mode == HIGH and bias is not None and bias.dtype.itemsize > 2
     total = sums(x, weight, 0)
     if bias is not None and not wide:
@@ -118,12 +157,24 @@ def _asymmetric(op: Products, sums: Sums, x: Any, weight: Any, bias: Any, over_d
     return quant_modes.asymmetric(sums(x, weight, of_input), crossed, factor, op.type.dtype, bias2, of_output)
 
 
+def _channel(
+    op: Products, sums: Sums, x: Any, weight: Any, bias: Any, over_depth: Callable[[Any], Any], rows: Any
+) -> Any:
+    of_input, of_weight, of_output = op.zero_points or (0, 0, 0)
+    centred = weight.astype(np.int16) - of_weight if of_weight else weight
+    total = sums(x, centred, of_input).astype(np.int64, copy=False)
+    total = arith.saturate(total + arith.saturate(corrected_bias(op, weight, bias, over_depth), "i32"), "i32")
+    shape = (-1, *bias.shape[1:]) if len(rows) > 1 else ()
+    return factors.requantize(total, rows[:, 0].reshape(shape), rows[:, 1].reshape(shape), op.type.dtype, of_output)
+
+
 def corrected_bias(op: Products, weight: Any, bias: Any, over_depth: Callable[[Any], Any]) -> Any:
-    """bias2 of the asymmetric mode: bias - zp_x * sum(w - zp_w), as integers or, with a bias of floats, as f32.
+    """bias2 of the modes with zero points: bias - zp_x * sum(w - zp_w), as integers or, with a bias of floats, as f32.
 
     Args: as `requantize_products`.
     """
-    offset = op.zero_points[0] * over_depth(weight.astype(np.int64) - op.zero_points[1])
+    of_input, of_weight, _ = op.zero_points or (0, 0, 0)
+    offset = of_input * over_depth(weight.astype(np.int64) - of_weight)
     if bias is None:
         return -offset
     if bias.dtype.kind == "f":

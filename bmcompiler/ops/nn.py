@@ -31,6 +31,7 @@ class Convolution(Products):
     input = operand(4)
     weight = operand(4)
     bias = optional_operand(1)
+    factors = optional_operand(2)
     strides = attr(Pair, (1, 1))
     pads = attr(Quad, (0, 0, 0, 0))
     dilations = attr(Pair, (1, 1))
@@ -46,21 +47,22 @@ class Conv(Convolution):
 
     %y = "tensorop.conv"(%x, %w, %b) {pads = [1, 1, 1, 1], strides = [2, 2]} : (...) -> tensor<1x64x28x28xf32>
 
-    input (N, C, H, W), weight (O, C/group, KH, KW), bias (O); pads = top, bottom, left, right.
+    input (N, C, H, W), weight (O, C/group, KH, KW), bias (O), factors (O, 2); pads = top, bottom, left, right.
     `activation` acts on the result before it leaves: "relu" is max(0), on integers after saturation; "relu6", on floats
     only, is min(max(0), 6); "" is nothing.
 
     Integer form: i8 or u8 input and weight, exact sum with the bias, then by `mode` to the element type of the result.
     Without a mode saturate(round_shift(sum, rshift)), bias i16, u16 or i32 (bm1880.md 8.2). Modes "low", "high" and
     "asymmetric" with `scale`: see `bmcompiler.numeric.quant_modes` (bmlang.md 3.3). "asymmetric" has zero_points of
-    input, weight and output: (input - zp) * (weight - zp), and positions outside the input hold its zero point.
+    input, weight and output: (input - zp) * (weight - zp), and positions outside the input hold its zero point. So may
+    "channel", where each output channel has a multiplier and a shift of its own (`bmcompiler.ops.modes.Products`).
 
     %y = "tensorop.conv"(%x, %w, %b) {mode = "high", scale = 0.0017} : (tensor<1x3x8x8xi8>, tensor<4x3x1x1xi8>,
          tensor<4xi32>) -> tensor<1x4x8x8xui8>
     """
 
     free_dtype = True
-    weight_operands = ("weight", "bias")
+    weight_operands = ("weight", "bias", "factors")
     affine = True
 
     def infer(self) -> TensorType:
@@ -77,7 +79,7 @@ class Conv(Convolution):
         ow = window_count(self, w + left + right, kw, self.strides[1], self.dilations[1])
         return TensorType((n, o, oh, ow), self.input.dtype)
 
-    def evaluate(self, x: Any, weight: Any, bias: Any = None) -> Any:
+    def evaluate(self, x: Any, weight: Any, bias: Any = None, factors: Any = None) -> Any:
         geometry: dict[str, Any] = {"strides": self.strides, "pads": self.pads}
         geometry |= {"dilations": self.dilations, "groups": self.group}
         if self.input.type.is_float:
@@ -90,7 +92,8 @@ class Conv(Convolution):
             return arith.conv2d(_padded(x, self.pads, border), weight, **{**geometry, "pads": (0, 0, 0, 0)})
 
         shaped = None if bias is None else bias[:, None, None]
-        out = requantize_products(self, sums, x, weight, shaped, lambda w: w.sum((1, 2, 3))[:, None, None])
+        over_depth: Any = lambda w: w.sum((1, 2, 3))[:, None, None]  # noqa: E731
+        out = requantize_products(self, sums, x, weight, shaped, over_depth, factors)
         return activated(self, out)
 
     def check(self) -> None:
@@ -114,12 +117,13 @@ class Deconv(Convolution):
 
     input (N, C, H, W), weight (C, O/group, KH, KW), bias (O); pads = top, bottom, left, right; `activation` as in conv.
 
-    Integer form as in conv (bm1880.md 8.2, inserted zeros), `mode` "", "low" or "high".
+    Integer form as in conv (bm1880.md 8.2, inserted zeros), `mode` "", "low", "high" or "channel". Zero points count
+    only the products of input positions: what is inserted between them and around them adds nothing.
     """
 
     output_pads = attr(Pair, (0, 0))
     free_dtype = True
-    weight_operands = ("weight", "bias")
+    weight_operands = ("weight", "bias", "factors")
     affine = True
 
     def infer(self) -> TensorType:
@@ -145,19 +149,28 @@ class Deconv(Convolution):
             sizes.append(out)
         return TensorType((n, o * self.group, *sizes), self.input.dtype)
 
-    def evaluate(self, x: Any, weight: Any, bias: Any = None) -> Any:
+    def evaluate(self, x: Any, weight: Any, bias: Any = None, factors: Any = None) -> Any:
         if not self.input.type.is_float:
             shaped = None if bias is None else bias[:, None, None]
-            return activated(self, requantize_products(self, self.sums, x, weight, shaped))
+            return activated(self, requantize_products(self, self.sums, x, weight, shaped, self.over_depth, factors))
         x_wide, weight_wide, bias_wide = widened(x, weight, bias)
         out = self.scatter(x_wide, weight_wide, np.matmul, x_wide.dtype)
         if bias is not None:
             out += bias_wide[:, None, None]
         return activated(self, out.astype(x.dtype, copy=False))
 
-    def sums(self, x: Any, weight: Any, _: int) -> Any:
-        """Exact sums of products before the requantization, i64."""
-        return self.scatter(x, weight, arith.matmul, np.int64)
+    def sums(self, x: Any, weight: Any, border: int) -> Any:
+        """Exact sums of products before the requantization, i64, as if `border` stood between and around the inputs."""
+        if not border:
+            return self.scatter(x, weight, arith.matmul, np.int64)
+        inside = self.scatter(x.astype(np.int16) - border, weight, arith.matmul, np.int64)
+        return inside + border * self.over_depth(weight.astype(np.int64))
+
+    def over_depth(self, weight: Any) -> Any:
+        """Sums of the weights behind each output channel (O, 1, 1)."""
+        c, o, kh, kw = weight.shape
+        grouped = weight.reshape(self.group, c // self.group, o, kh, kw)
+        return grouped.sum((1, 3, 4)).reshape(-1, 1, 1)
 
     def scatter(self, x: Any, weight: Any, product: Any, dtype: Any) -> Any:
         """One matrix product per tap, added into a canvas with room for everything, which is then cut."""
@@ -181,7 +194,7 @@ class Deconv(Convolution):
         check_quantized(self)
         need_activation(self)
         if self.mode == ASYMMETRIC:
-            raise self.invalid("mode asymmetric belongs to conv and matmul; a transposed one is low or high")
+            raise self.invalid("mode asymmetric belongs to conv and matmul; a transposed one is low, high or channel")
 
     def macs(self) -> int:
         return self.input.type.size * prod(self.weight.shape[1:])
@@ -203,10 +216,11 @@ class Matmul(Products):
     left = operand()
     right = operand()
     bias = optional_operand(1)
+    factors = optional_operand(2)
     transpose_left = attr(bool, False)
     transpose_right = attr(bool, False)
     free_dtype = True
-    weight_operands = ("right", "bias")
+    weight_operands = ("right", "bias", "factors")
     affine = True
 
     def infer(self) -> TensorType:
@@ -221,13 +235,12 @@ class Matmul(Products):
             raise self.shape_error(f"bias must have shape [{n}], got {list(self.bias.shape)}")
         return TensorType((*broadcast_shape(self, left[:-2], right[:-2]), m, n), self.left.dtype)
 
-    def evaluate(self, left: Any, right: Any, bias: Any = None) -> Any:
+    def evaluate(self, left: Any, right: Any, bias: Any = None, factors: Any = None) -> Any:
         a = left.swapaxes(-1, -2) if self.transpose_left else left
         b = right.swapaxes(-1, -2) if self.transpose_right else right
         if not self.left.type.is_float:
-            out = requantize_products(
-                self, lambda a, b, _: arith.matmul(a, b), a, b, bias, lambda w: w.sum(-2, keepdims=True)
-            )
+            over_depth: Any = lambda w: w.sum(-2, keepdims=True)  # noqa: E731
+            out = requantize_products(self, lambda a, b, _: arith.matmul(a, b), a, b, bias, over_depth, factors)
             return activated(self, out)
         a_wide, b_wide, bias_wide = widened(a, b, bias)
         out = np.matmul(a_wide, b_wide)

@@ -6,8 +6,9 @@
     fc       float   -         900   kept in float by the option skip
 
 One layer per line: the name of the tensor it makes (one with blanks, quotes or "#" is written as a JSON string) and a
-mode: low, high or asymmetric (`quant_modes`), int8 for what has no modes, float. Only these two columns are read.
-error: difference that the mode alone makes to the layer's result, relative; cycles: of the layer; "-" where unknown.
+mode: low, high or asymmetric (`quant_modes`), channel (`numeric.factors`), int8 for what has no modes, float. Only
+these two columns are read. error: difference that the mode alone makes to the layer's result, relative; cycles: of the layer;
+"-" where unknown.
 Lines that begin with "#" are comments. A layer that is not named is decided anew.
 """
 
@@ -22,9 +23,10 @@ from typing import NamedTuple
 
 from bmcompiler.errors import FileFormatError
 from bmcompiler.files.store import StrPath, atomic_output
+from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.numeric.quant_modes import MODES
 
-TABLE_MODES = (*MODES, "int8", "float")
+TABLE_MODES = (*MODES, CHANNEL, "int8", "float")
 _HEADER = "# bmcompiler quantization table 1\n# layer  mode  error  cycles  why\n"
 _LINE = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[^\s"#]\S*)\s+(\S+)(?:\s.*)?$')
 _PLAIN = re.compile(r'[^\s"#]\S*')

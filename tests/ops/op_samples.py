@@ -108,6 +108,7 @@ SAMPLES: dict[str, Sample] = {
     "sub_shift": _to(_WORDS, "sub_shift", BYTES, BYTES, rshift=1),
     "adds_shift": _to(BYTES.with_dtype("u8"), "adds_shift", BYTES, value=100, rshift=2),
     "mac_shift": _to(BYTES, "mac_shift", BYTES, BYTES, BYTES, multipliers=(3, -5, 90), rshift=5),
+    "affine_sum": _to(BYTES, "affine_sum", BYTES, BYTES, multipliers=(3, -5), rshift=5, value=40),
     "round_rshift_by": _to(BYTES, "round_rshift_by", _WORDS, TensorType((1, 4, 1, 1), "i16")),
     "arith_shift": ((_WORDS, TensorType((1, 4, 1, 1), "i16")), lambda b, x, n: b.arith_shift(x, n, direction="left")),
     "round_rshift": _to(BYTES, "round_rshift", _WORDS, rshift=4),

@@ -136,7 +136,7 @@ RULES: list[tuple[str, Types, dict[str, Any], TensorType | None, str]] = [
         i8(IMAGE, (8, 4, 3, 3)),
         {"mode": "high", "scale": 1.0, "zero_points": (0, 0, 1)},
         None,
-        "zero_points belong to mode asymmetric",
+        "zero_points belong to the modes asymmetric and channel",
     ),
     ("conv", i8(IMAGE, (8, 4, 3, 3)), {"mode": "asymmetric", "scale": 1.0}, None, "needs three numbers"),
     (
@@ -162,7 +162,7 @@ RULES: list[tuple[str, Types, dict[str, Any], TensorType | None, str]] = [
     ),
     ("conv", f32(IMAGE, (8, 4, 3, 3)), {}, out("f16", 1, 8, 4, 4), "one element type"),
     ("conv", i8(IMAGE, (8, 4, 3, 3)), {}, out("f32", 1, 8, 4, 4), "the result must be"),
-    ("conv", f32(IMAGE), {}, None, "takes 2 to 3 operands, got 1"),
+    ("conv", f32(IMAGE), {}, None, "takes 2 to 4 operands, got 1"),
     ("relu", f32((2, 3), (2, 3)), {}, None, "takes 1 operands, got 2"),
     ("relu", [((2,), "bool")], {}, None, "numbers"),
     ("relu", f32((2, 3)), {}, out("f16", 2, 3), "result type f16 should be f32"),

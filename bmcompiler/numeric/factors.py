@@ -1,0 +1,64 @@
+"""Real factors as a multiplier and a right shift, and integers times them (bm1684x-cube.md 9, rq1).
+
+Of each factor: multiplier an integer of 31 bits, shift 0 to 45; factor = multiplier / 2**shift. A float32 number is
+exact unless it is so small that its shift would be larger. Results round to the nearest, halves to the even number, as
+ONNX Runtime rounds: integers differ from its own only where its product in float32 is rounded across a half.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmcompiler.numeric import arith
+
+CHANNEL = "channel"
+"""The mode of sums of products with a multiplier and a shift of its own for each output channel."""
+MOST_SHIFT = 45
+"""The largest shift that commands were seen to compute with (bm1684x-cube.md 9)."""
+MOST_MULTIPLIER = (1 << 31) - 1
+_BITS = 31
+
+
+def apart(factors: NDArray[Any] | float) -> NDArray[np.int32]:
+    """(multiplier, shift) of each of some positive factors, (N, 2).
+
+    Raises ValueError for a factor that is not finite, is negative, or is 2**31 or more.
+    """
+    reals = np.atleast_1d(np.asarray(factors, np.float64))
+    if not (np.isfinite(reals).all() and (reals >= 0).all() and (reals < MOST_MULTIPLIER).all()):
+        raise ValueError("factors of integers must be finite, not negative and below 2**31")
+    _, exponent = np.frexp(reals)
+    shift = np.clip(_BITS - exponent, 0, MOST_SHIFT)
+    multiplier = np.rint(np.ldexp(reals, shift))
+    over = multiplier > MOST_MULTIPLIER  # rounded up to 2**31
+    shift = np.where(over, shift - 1, shift)
+    multiplier = np.where(over, np.rint(np.ldexp(reals, shift)), multiplier)
+    return np.stack([multiplier, shift], axis=1).astype(np.int32)
+
+
+def real(factors: NDArray[Any]) -> NDArray[np.float64]:
+    """The real numbers that rows of (multiplier, shift) stand for."""
+    return np.ldexp(factors[..., 0].astype(np.float64), -factors[..., 1].astype(np.int64))
+
+
+def requantize(
+    x: NDArray[Any], multiplier: NDArray[Any], shift: NDArray[Any], dtype: str, zero_point: int = 0
+) -> NDArray[Any]:
+    """saturate(round(x * multiplier / 2**shift) + zero_point), exact, halves to even.
+
+    Args:
+        x: integers of at most 32 bits. multiplier, shift: broadcast against it, 0 to 2**31 - 1 and 0 to 62.
+        dtype: i8, u8, i16 or i32.
+    """
+    total = x.astype(np.int64) * multiplier
+    bits = np.asarray(shift).astype(np.int64)
+    half = (np.int64(1) << bits) >> 1
+    odd = (total >> bits) & 1
+    total += np.where(bits > 0, half - 1 + odd, 0)
+    total >>= bits
+    if zero_point:
+        total += zero_point
+    return arith.saturate(total, dtype)
