@@ -7,8 +7,8 @@
 
 One layer per line: the name of the tensor it makes (one with blanks, quotes or "#" is written as a JSON string) and a
 mode: low, high or asymmetric (`quant_modes`), channel (`numeric.factors`), int8 for what has no modes, float. Only
-these two columns are read. error: difference that the mode alone makes to the layer's result, relative; cycles: of the layer;
-"-" where unknown.
+these two columns are read. error: difference that the mode alone makes to the layer's result, relative; cycles: of the
+layer; "-" where unknown.
 Lines that begin with "#" are comments. A layer that is not named is decided anew.
 """
 
