@@ -44,7 +44,11 @@ def commands_1684(model: Any) -> Iterator[bytes]:
         yield digest.digest()
 
 
-CHIPS: dict[str, Callable[[Any], Iterator[bytes]]] = {"bm1880": commands_1880, "bm1684": commands_1684}
+CHIPS: dict[str, Callable[[Any], Iterator[bytes]]] = {
+    "bm1880": commands_1880,
+    "bm1684": commands_1684,
+    "bm1684x": commands_1684,
+}
 """Chips with wait ids, and what tells their programs apart."""
 
 

@@ -6,31 +6,33 @@ two images to a word (bm1684.md 4.2): they are moved with one command per image 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from bmcompiler.backends.bm168x.build import NEURON_VIRTUAL, FamilyBuild
 from bmcompiler.backends.bm1684.builder import CommandBuilder
-from bmcompiler.backends.bm1684.chip import CHIP
+from bmcompiler.backends.bm1684.chip import CHIP, is_local, local_address
+from bmcompiler.backends.bm1684.instructions.matrix import load_matrix, store_matrix
 from bmcompiler.backends.bm1684.instructions.transfers import (
     FORMAT_OF_SIZE,
     Side,
+    convert,
     fill,
     in_lane,
     side_fields,
     transfer,
 )
-from bmcompiler.backends.bm1684.isa import GDMA, Direction, Engine
+from bmcompiler.backends.bm1684.isa import GDMA, DataFormat, Direction, Engine
 from bmcompiler.backends.bm1684.lane_instructions import LaneInstructions
 from bmcompiler.backends.bm1684.tables import TableSpace
 from bmcompiler.backends.lanes.build import LaneBuild
-from bmcompiler.backends.lanes.facts import Shape, Strides, frame_parts
-from bmcompiler.codegen.build import Box, dense_strides, extents, start_of
+from bmcompiler.backends.lanes.facts import Shape, Strides
+from bmcompiler.backends.lanes.matrices import Matrix
+from bmcompiler.codegen.build import Box, dense_strides, extents
 from bmcompiler.codegen.coefficients import Coefficients
 from bmcompiler.codegen.hazards import Range
 from bmcompiler.codegen.memory import MemoryPlan
-from bmcompiler.ir import Value
 
 __all__ = [
     "FORMAT_OF_SIZE",
@@ -82,100 +84,45 @@ class Build(LaneInstructions, FamilyBuild[CommandBuilder], LaneBuild):
             transfer(self, Direction.SYSTEM_TO_SYSTEM, Side(self.coefficient(place), dims, steps), target)
         return offset
 
-    # -- feature maps --------------------------------------------------------------------------------------------------
-    def load_box(self, value: Value, view: Shape, box: Box, address: int) -> None:
-        """Load the `box` of a value seen as `view` (N, C, H, W) into an aligned local tensor at `address`."""
-        strides = dense_strides(view)
-        item = value.type.numpy.itemsize
-        self.load(self.source(value) + start_of(box, view) * item, extents(box), strides, item, address)
+    # -- moves ---------------------------------------------------------------------------------------------------------
+    def move(self, source: Side, target: Side, item: int) -> None:
+        """See `StridedMoves`; strides of 0 repeat, along w they are at most 4095."""
+        transfer(self, _DIRECTIONS[is_local(source.address), is_local(target.address)], source, target, item)
 
-    def store_box(self, value: Value, view: Shape, box: Box, address: int) -> None:
-        """The way back of `load_box`."""
-        strides = dense_strides(view)
-        item = value.type.numpy.itemsize
-        self.store(self.neuron(value) + start_of(box, view) * item, extents(box), strides, item, address)
+    def fill_side(self, target: Side, item: int, bits: int) -> None:
+        """See `StridedMoves`."""
+        local = is_local(target.address)
+        fill(self, _DIRECTIONS[local, local], target, item, bits)
 
-    def load(
-        self,
-        source: int,
-        shape: Shape,
-        strides: Strides,
-        item: int,
-        address: int,
-        frame: tuple[int, int, int, int] = (0, 0, 0, 0),
-        channels: tuple[int, int] = (0, 0),
-    ) -> None:
-        """Load a strided global tensor into an aligned local one.
+    def load_words(self, source: int, dtype: str, shape: Shape, strides: Strides, address: int) -> None:
+        """Load elements as words: bytes become floats, of halfwords only the low half of a word is written."""
+        if dtype in _BYTES:
+            inner = in_lane(address, shape, CHIP.aligned_strides(shape), CHIP.plane(address, shape))
+            convert(self, Side(source, shape, strides), inner, _BYTES[dtype])
+        else:
+            self.load_low(source, 2 if dtype in ("i16", "u16") else 4, shape, strides, address)
 
-        Args:
-            source: global address; strides: (n, c, h, w) in elements, 0 repeats (w: at most 4095).
-            item: bytes of an element; 1 and 2 are packed into words.
-            frame: (top, bottom, left, right) rows and columns of the local tensor around what is loaded.
-            channels: how many of its channels come before and after.
-        """
-        n, c, h, w = shape
-        top, bottom, left, right = frame
-        whole = (n, channels[0] + c + channels[1], h + top + bottom, w + left + right)
-        row, lane = divmod(channels[0], CHIP.lanes)
-        step = CHIP.aligned_strides(word_shape(whole, item))[1]
-        first = address + 4 * (row * step + top * whole[3] + left)
-        for k, (images, *_), local in _slots(whole, item):
-            part = (images, c, h, w)
-            outer = Side(source + k * strides[0] * item, part, (strides[0] * (4 // item), *strides[1:]))
-            inner = in_lane(first, part, local, CHIP.plane(address, whole, item), lane=lane, byte=k * item)
-            transfer(self, Direction.SYSTEM_TO_LOCAL, outer, inner, item)
+    def load_matrix(self, source: int, pitch: int, target: Matrix, transposed: bool = False) -> None:
+        """Rows lie `pitch` elements apart, columns do when `transposed`."""
+        load_matrix(self, source, pitch, target, transposed)
 
-    def store(self, target: int, shape: Shape, strides: Strides, item: int, address: int) -> None:
-        """The way back of `load`."""
-        for k, part, local in _slots(shape, item):
-            inner = in_lane(address, part, local, CHIP.plane(address, shape, item), byte=k * item)
-            outer = Side(target + k * strides[0] * item, part, (strides[0] * (4 // item), *strides[1:]))
-            transfer(self, Direction.LOCAL_TO_SYSTEM, inner, outer, item)
+    def store_matrix(self, target: int, pitch: int, source: Matrix) -> None:
+        """Rows go `pitch` elements apart."""
+        store_matrix(self, target, pitch, source)
 
-    # -- compact tensors and global moves ------------------------------------------------------------------------------
-    def load_compact(self, source: int, shape: Shape, item: int, address: int, strides: Strides | None = None) -> None:
-        """Load weights, a bias or per-channel values (dense unless `strides` say otherwise) without gaps."""
-        touched = (address, address + compact_bytes(shape, item))
-        target = in_lane(address, shape, CHIP.compact_strides(shape), touched)
-        outer = Side(source, shape, strides or dense_strides(shape))
-        transfer(self, Direction.SYSTEM_TO_LOCAL, outer, target, item)
-
-    def copy_global(self, target: int, source: int, item: int, shape: Shape, to: Strides, by: Strides) -> None:
-        """Copy inside global memory; strides in elements: `to` of the target, `by` of the source (w: at most 4095)."""
-        transfer(self, Direction.SYSTEM_TO_SYSTEM, Side(source, shape, by), Side(target, shape, to), item)
-
-    def fill_global(self, target: int, item: int, shape: Shape, strides: Strides, bits: int) -> None:
-        """Fill a strided part of global memory with the low bits of a constant."""
-        fill(self, Direction.SYSTEM_TO_SYSTEM, Side(target, shape, strides), item, bits)
-
-    def fill_local(self, address: int, shape: Shape, item: int, bits: int) -> None:
-        """Fill an aligned local tensor; `bits` is one element, all image slots get it."""
-        words = word_shape(shape, item)
-        self._fill_words(
-            address, (0, lane_bytes(shape, item)), words, CHIP.aligned_strides(words), CHIP.repeated(bits, item)
-        )
-
-    def fill_frame(self, address: int, shape: Shape, item: int, bits: int, frame: tuple[int, int, int, int]) -> None:
-        """Fill (top, bottom, left, right) rows and columns of an aligned local tensor as `fill_local` does."""
-        words, end, pattern = word_shape(shape, item), lane_bytes(shape, item), CHIP.repeated(bits, item)
-        for row, column, part in frame_parts(words, frame):
-            start = 4 * (row * words[3] + column)
-            self._fill_words(address + start, (-start, end - start), part, CHIP.aligned_strides(words), pattern)
-
-    def _fill_words(self, address: int, within: Range, shape: Shape, strides: Strides, bits: int) -> None:
-        """Fill words from `address` on; `within`: the bytes of the tensor they are part of, counted from there."""
-        touched = (address + within[0], address + within[1])
-        fill(self, Direction.LOCAL_TO_LOCAL, in_lane(address, shape, strides, touched), 4, bits)
+    def lane_address(self, offset: int, lane: int) -> int:
+        """In the window of local memory."""
+        return local_address(offset, lane)
 
 
-def _slots(shape: Shape, item: int) -> Iterator[tuple[int, Shape, Strides]]:
-    """(image slot, shape of its images, strides in local memory in elements) of a feature map."""
-    n, c, h, w = shape
-    slots = 4 // item
-    words = CHIP.aligned_strides(word_shape(shape, item))
-    local: Strides = tuple(stride * slots for stride in words)  # type: ignore[assignment]
-    for k in range(min(n, slots)):
-        yield k, (-(-(n - k) // slots), c, h, w), local
+_BYTES = {"i8": DataFormat.INT8, "u8": DataFormat.UINT8, "bool": DataFormat.UINT8}
+_DIRECTIONS = {
+    (False, False): Direction.SYSTEM_TO_SYSTEM,
+    (False, True): Direction.SYSTEM_TO_LOCAL,
+    (True, False): Direction.LOCAL_TO_SYSTEM,
+    (True, True): Direction.LOCAL_TO_LOCAL,
+}
+"""By whether source and target are local."""
 
 
 def place_neurons(commands: bytes, start: int) -> bytes:

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from bmcompiler.backends.bm1684.chip import CHIP
-from bmcompiler.backends.bm1684.instructions import functions, transfers, window, words
-from bmcompiler.backends.bm1684.isa import DataFormat, Direction, Eu
+from bmcompiler.backends.bm1684.instructions import functions, matrix, transfers, window, words
+from bmcompiler.backends.bm1684.isa import Direction, Eu
 from bmcompiler.backends.bm1684.tables import OFFSETS
-from bmcompiler.backends.lanes.build import LaneCommands
-from bmcompiler.backends.lanes.facts import Range, Shape, Strides
+from bmcompiler.backends.lanes.build import ONE, LaneCommands
+from bmcompiler.backends.lanes.facts import LaneFacts, Range
+from bmcompiler.backends.lanes.matrices import Matrix
 from bmcompiler.backends.lanes.operands import Immediate, Source, Words
 from bmcompiler.backends.lanes.tables import Table
 from bmcompiler.backends.lanes.units import Unit
@@ -27,13 +28,12 @@ _FLOATS = {
 _BITS = {Unit.AND: Eu.AND, Unit.OR: Eu.OR, Unit.XOR: Eu.XOR, Unit.SHIFT: Eu.SHIFT, Unit.SHIFT_SIGNED: Eu.SHIFT}
 _TESTS = {Unit.GREATER: Eu.SELECT_GT, Unit.SAME_BITS: Eu.SELECT_EQ}
 _FUNCTIONS = {Unit.TO_INT: Eu.FP32_TO_INT, Unit.NEAREST_EXPONENT: Eu.INT_NORMALIZE, Unit.RSQRT: Eu.RSQRT}
-_BYTES = {"i8": DataFormat.INT8, "u8": DataFormat.UINT8, "bool": DataFormat.UINT8}
 
 
 class LaneInstructions(LaneCommands):
     """Base of what commands are added to by `tiu` and `gdma`."""
 
-    chip = CHIP
+    chip: LaneFacts = CHIP
 
     def tiu(self, reads: Sequence[Range], writes: Sequence[Range], **fields: int) -> Any:
         """Add a TIU command."""
@@ -42,29 +42,6 @@ class LaneInstructions(LaneCommands):
     def gdma(self, reads: Sequence[Range], writes: Sequence[Range], **fields: int) -> Any:
         """Add a GDMA command."""
         raise TypeError(f"{type(self).__name__} takes no GDMA commands")
-
-    # -- tiles of words ------------------------------------------------------------------------------------------------
-    def load_words(self, source: int, dtype: str, shape: Shape, strides: Strides, address: int) -> None:
-        """Load elements as words: bytes become floats, of halfwords only the low half of a word is written."""
-        outer, local = transfers.Side(source, shape, strides), CHIP.aligned_strides(shape)
-        touched = CHIP.plane(address, shape)
-        if dtype in _BYTES:
-            transfers.convert(self, outer, transfers.in_lane(address, shape, local, touched), _BYTES[dtype])
-        elif dtype in ("i16", "u16"):
-            self.load_low(source, 2, shape, strides, address)
-        else:
-            inner = transfers.in_lane(address, shape, local, touched)
-            transfers.transfer(self, Direction.SYSTEM_TO_LOCAL, outer, inner)
-
-    def load_low(self, source: int, item: int, shape: Shape, strides: Strides, address: int) -> None:
-        """Load elements of `item` bytes as they are into the low bytes of words, the way back of `store_words`."""
-        outer, inner = transfers.Side(source, shape, strides), _low(address, item, shape)
-        transfers.transfer(self, Direction.SYSTEM_TO_LOCAL, outer, inner, item)
-
-    def store_words(self, target: int, item: int, shape: Shape, strides: Strides, address: int) -> None:
-        """Store the low `item` bytes of each word of an aligned tile."""
-        outer, inner = transfers.Side(target, shape, strides), _low(address, item, shape)
-        transfers.transfer(self, Direction.LOCAL_TO_SYSTEM, inner, outer, item)
 
     # -- inside local memory -------------------------------------------------------------------------------------------
     def transfer(self, source: Words, target: Words) -> None:
@@ -111,12 +88,22 @@ class LaneInstructions(LaneCommands):
         """Entries of a table of the chip, or of one at an offset of L2."""
         functions.lookup(self, target, source, _offset(table), entries)
 
-    def reduce(self, unit: Unit, target: Words, source: Words, geometry: Geometry) -> None:
+    def reduce(self, unit: Unit, target: Words, source: Words, geometry: Geometry, factor: int = ONE) -> None:
         """Sums or maxima over windows of floats."""
         if unit is Unit.WINDOW_SUM:
-            window.float_sums(self, target, source, geometry)
+            window.float_sums(self, target, source, geometry, factor)
         else:
             window.float_largest(self, target, source, geometry)
+
+    def largest(self, target: Words, source: Words, geometry: Geometry, dtype: str, border: int) -> None:
+        """Maxima over windows; what is padded is below all numbers."""
+        signed, item = None if dtype == "f32" else dtype == "i8", 4 if dtype == "f32" else 1
+        place, data = (window.map_at(words.address, words.shape, item) for words in (target, source))
+        window.largest(self, (target.shape, place), data, geometry, signed)
+
+    def multiply(self, target: Matrix, left: Matrix, right: Matrix, bias: Matrix | None, *, add: bool) -> None:
+        """Products of matrices of floats."""
+        matrix.product(self, target, left, right, bias, add=add)
 
     def limit(self, unit: Unit, target: Words, bits: int) -> None:
         """In place: maximum or minimum of floats and a constant."""
@@ -125,12 +112,6 @@ class LaneInstructions(LaneCommands):
     def weigh(self, target: Words, source: Words, weights: Words, add: bool) -> None:
         """target = source * weights, or target += source * weights."""
         words.weigh(self, target, source, weights, add=add)
-
-
-def _low(address: int, item: int, shape: Shape) -> transfers.Side:
-    """The low `item` bytes of each word of an aligned tile."""
-    n, c, h, w = (4 // item * step for step in CHIP.aligned_strides(shape))
-    return transfers.in_lane(address, shape, (n, c, h, w), CHIP.plane(address, shape))
 
 
 def _offset(table: Table | int) -> int:

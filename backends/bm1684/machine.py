@@ -14,6 +14,7 @@ from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.backends.lanes.tables import Table
 from bmcompiler.backends.lanes.windows import Window
 from bmcompiler.numeric import fp32
+from bmcompiler.numeric.ordered import ordered_product
 
 
 class Bm1684Arithmetic(FlushingUnits):
@@ -30,6 +31,12 @@ class Bm1684Arithmetic(FlushingUnits):
     def lookup(self, indices: NDArray[np.int32], table: Table, entries: int) -> Floats:
         """The low bits of the index count."""
         return _entries(table, entries)[indices & (entries - 1)]
+
+    def product(self, a: Floats, b: Floats, bias: Floats | None = None, old: Floats | None = None) -> Floats:
+        """Products in turn to two accumulators; a bias or old results are added last (bm1684.md 6.3)."""
+        sums = ordered_product(np.ascontiguousarray(a.T), np.ascontiguousarray(b), 2)
+        before = bias if old is None else old
+        return sums if before is None else fp32.add(sums, before)
 
     def window_sums(self, window: Window, x: Floats, weight: Floats) -> Floats:
         """Elements in turn to two accumulators (bm1684.md 6.2)."""

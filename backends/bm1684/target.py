@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from bmcompiler.backends.bm168x.target import Bm168xTarget
 from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.lanes.machine import LaneMachine
-from bmcompiler.backends.lanes.target import LaneTarget
 from bmcompiler.target import Kernel, first_passes, group_layers
 
 if TYPE_CHECKING:
     from bmcompiler.backends.bm1684.codegen import Bm1684Program
     from bmcompiler.backends.bm1684.cycles import CycleTable
-    from bmcompiler.backends.bm1684.timing_profile import TimingProfile
 
 
-class Bm1684Target(LaneTarget["Bm1684Program"]):
+class Bm1684Target(Bm168xTarget["Bm1684Program"]):
     """fp32 and int8 in one net; what has no kernel runs on the host CPU inside the same model."""
 
     name = "bm1684"
@@ -49,48 +48,20 @@ class Bm1684Target(LaneTarget["Bm1684Program"]):
         slots = ",fill-image-slots" if level > 1 else ""
         return f"{before},equalize,calibrate{{method=auto}},quantize{{scheme=scale}},dead-code{joined}{slots}{groups}"
 
-    @contextmanager
-    def planned_with(self, profile: TimingProfile | None) -> Iterator[None]:
-        """Plan with the cycles of a profile of the timing model, None = the default one."""
+    def cycle_table(self, profile: Any) -> CycleTable:
         from bmcompiler.backends.bm1684 import cycles
+
+        return cycles.CycleTable(profile)
+
+    def planning_modules(self) -> Sequence[ModuleType]:
         from bmcompiler.backends.bm1684.packed import int_avg_pool, int_matmul
-        from bmcompiler.backends.lanes.kernels import broadcast, interpolate, reduced_view
 
-        machine, before = self.machine(), cycles.CYCLES.table
-
-        def take(table: CycleTable) -> None:
-            cycles.CYCLES.table = table
-            machine.plan_anew()
-            for module in (int_avg_pool, int_matmul, broadcast, interpolate, reduced_view):
-                for found in vars(module).values():
-                    if hasattr(found, "cache_clear"):
-                        found.cache_clear()
-
-        if profile is None or profile == before.profile:
-            yield
-            return
-        take(cycles.CycleTable(profile))
-        try:
-            yield
-        finally:
-            take(before)
+        return (*super().planning_modules(), int_avg_pool, int_matmul)
 
     def program(self) -> type[Bm1684Program]:
         from bmcompiler.backends.bm1684.codegen import Bm1684Program
 
         return Bm1684Program
-
-    def model(self, name: str, programs: Sequence[Bm1684Program]) -> Any:
-        """One net with a stage per program."""
-        from bmcompiler.backends.bm168x.codegen import one_net
-
-        return one_net(name, programs)
-
-    def command_totals(self, program: Bm1684Program, model: Any) -> dict[str, int]:
-        from bmcompiler.backends.bm1684.isa import Engine
-
-        counts = program.build.counts
-        return {"TIU commands": counts[Engine.TIU], "GDMA commands": counts[Engine.GDMA]}
 
     def disassemble(self, model: Any, net: int | None = None) -> str:
         """All programs (or one) of a model as text, layer names as comments."""

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bmcompiler.chip import Dims, LaneChip, align_up
+from bmcompiler.backends.lanes.facts import LaneFacts
+from bmcompiler.chip import Dims, align_up
+from bmcompiler.codegen.strided_copy import CopyLimits
+from bmcompiler.codegen.window import MAX_PAD, MAX_STEP
 from bmcompiler.errors import EncodingError
+
+_MOST = (1 << 16) - 1
+COPY_LIMITS = CopyLimits(_MOST, w_source=(1, (1 << 32) - 1), w_target=(1, (1 << 32) - 1), h=(1 << 32) - 1)
+"""Commands inside global memory, strides in elements; along w the source cannot repeat (bm1684x.md 3.4)."""
 
 
 @dataclass(frozen=True)
-class Bm1684xChip(LaneChip):
+class Bm1684xChip(LaneFacts):
     """Geometry and address map; one instance, `CHIP`, describes the chip."""
 
     name: str = "bm1684x"
@@ -18,6 +25,17 @@ class Bm1684xChip(LaneChip):
     lmem_banks: int = 16
     lmem_bank_size: int = 1 << 14
     alignment: int = 64  # bytes in a lane of aligned tensors; also what a lane works on at once
+    execution_units: int = 16  # fp32 words that a lane works on at once
+    word: int = 1  # images never share words
+    most_images: int = _MOST  # sizes have 16 bits, pads and steps 4 (bm1684x-cube.md 11)
+    most_channels: int = _MOST // 64 * 64
+    most_size: int = _MOST
+    most_depth: int = _MOST
+    most_pad: int = MAX_PAD
+    most_step: int = MAX_STEP
+    copy_limits: CopyLimits = COPY_LIMITS
+    reserved: int = 1 << 14  # the last bank holds tables and indices
+    most_item: int = 4
     lmem_window: int = 0x0800_0000  # lane L starts at + L * lmem_size; TIU commands leave the window out
     static_window: int = 0x0900_0000
     static_size: int = 1 << 14

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from bmcompiler.backends.bm1684x.ordered import in_turn
 from bmcompiler.backends.bm1684x.recipe_tables import entries
 from bmcompiler.backends.lanes.arithmetic import Floats, FlushingUnits, Words
 from bmcompiler.backends.lanes.tables import Table
 from bmcompiler.backends.lanes.windows import Window
 from bmcompiler.numeric import fp32
-
-_ACCUMULATORS = 2
+from bmcompiler.numeric.ordered import two_sums
 
 
 class Bm1684xArithmetic(FlushingUnits):
@@ -33,15 +33,16 @@ class Bm1684xArithmetic(FlushingUnits):
         """The low bits of the index count."""
         return entries(table, entries_used)[indices & (entries_used - 1)]
 
+    def product(self, a: Floats, b: Floats, bias: Floats | None = None, old: Floats | None = None) -> Floats:
+        """Bias, old results and products in turn to two accumulators (bm1684x-cube.md 7)."""
+        first = np.zeros((1, b.shape[1]), np.float32) if bias is None else bias.reshape(1, -1)
+        before = None if old is None else np.ascontiguousarray(old.T)
+        return two_sums(np.ascontiguousarray(b), np.ascontiguousarray(a.T), first.T, before).T
+
     def window_sums(self, window: Window, x: Floats, weight: Floats) -> Floats:
         """Products in turn to two accumulators, which begin at -0 (bm1684x-cube.md 6)."""
-        image, kernels = fp32.flush(window.prepare(x)), weight.T[:, None, :, None, None]
-        shape = (*x.shape[:2], *window.out)
-        sums = [np.full(shape, -0.0, np.float32) for _ in range(_ACCUMULATORS)]
-        for number, tap in enumerate(window.taps(image)):
-            turn = number % _ACCUMULATORS
-            sums[turn] = fp32.add(sums[turn], fp32.multiply(tap, kernels[number]))
-        return fp32.add(*sums)
+        empty = np.array([-0.0], np.float32)
+        return in_turn(window, x, weight, (empty, empty))
 
     def window_largest(self, window: Window, x: Words, border: float) -> Words:
         """acc > v ? acc : v from the first element of the window on; denormals become zero."""

@@ -2,45 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
 
 from bmcompiler.backends.bm1684x import recipe_tables
 from bmcompiler.backends.bm1684x.chip import CHIP
-from bmcompiler.backends.bm1684x.codes import Ar, Cmp, Gather, Pord, Precision, Rounding
-from bmcompiler.backends.bm1684x.instructions import arithmetic, special, transfers
+from bmcompiler.backends.bm1684x.codes import Ar, Cmp, Gather, Precision, Rounding
+from bmcompiler.backends.bm1684x.instructions import arithmetic, matrix, special, transfers, window
 from bmcompiler.backends.bm1684x.instructions.operands import Command, Operand, constant
-from bmcompiler.backends.bm1684x.instructions.special import Window
 from bmcompiler.backends.bm1684x.recipe_tables import TableSpace
-from bmcompiler.backends.lanes.facts import Shape
-from bmcompiler.backends.lanes.operands import Immediate, Source, Words
+from bmcompiler.backends.lanes.build import ONE
+from bmcompiler.backends.lanes.facts import Range, Shape
+from bmcompiler.backends.lanes.matrices import Matrix
+from bmcompiler.backends.lanes.operands import Immediate, Source, Words, bytes_of, steps_of
 from bmcompiler.backends.lanes.tables import Table
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.backends.lanes.windows import Geometry
 from bmcompiler.errors import EncodingError
 
 F32, I32, BYTE = Precision.FP32, Precision.INT32, Precision.INT8
+RAW = {1: Precision.INT8, 2: Precision.INT16, 4: Precision.FP32}
+"""What copies move by the bytes of an element; they leave bits alone."""
+PRECISIONS = {
+    "f32": (Precision.FP32, True),
+    "f16": (Precision.FP16, True),
+    "bf16": (Precision.BF16, True),
+    "i8": (Precision.INT8, True),
+    "u8": (Precision.INT8, False),
+}
+"""(precision, sign) of the types that the cube and windows know."""
 _FLOAT = {Unit.ADD: Ar.ADD, Unit.SUB: Ar.SUB, Unit.MUL: Ar.MUL, Unit.MAX: Ar.MAX, Unit.MIN: Ar.MIN}
 _BITS = {Unit.AND: Ar.AND, Unit.OR: Ar.OR, Unit.XOR: Ar.XOR}
 _SHIFTS = {Unit.SHIFT: Ar.SHIFT_LOGICAL, Unit.SHIFT_SIGNED: Ar.SHIFT_ARITHMETIC}
 _INDEX_BYTES = 4096
 _BYTE_VALUES = 256
-_FOOT = CHIP.lmem_size - CHIP.lmem_bank_size
-USABLE = _FOOT
-"""Bytes of a lane that programs have: the last bank holds tables and indices."""
 
 
 class LaneCommandMaker:
-    """Adds commands to a program; the last bank of every lane is its own."""
+    """Base of what issues commands; the last bank of every lane is its own.
 
-    def __init__(self, add: Callable[[Command], None], begin: int = _FOOT) -> None:
-        self._add = add
-        self._tables = TableSpace(begin)
-        self._index = begin + recipe_tables.SPACE
+    Only commands of the TIU reach that bank, so that what they touch there needs no order with transfers.
+    """
+
+    def __init__(self) -> None:
+        self.start_tables()
+
+    def start_tables(self) -> None:
+        """Forget what lies in the last bank."""
+        self._tables = TableSpace(CHIP.tile_bytes)
+        self._index = CHIP.tile_bytes + recipe_tables.SPACE
+
+    @abstractmethod
+    def issue(self, command: Command, reads: Sequence[Range] = (), writes: Sequence[Range] = ()) -> None:
+        """Add a command that touches these bytes of tiles."""
+
+    def _add(self, command: Command, target: Words, *sources: Source) -> None:
+        reads = [bytes_of(CHIP, source) for source in sources if isinstance(source, Words)]
+        self.issue(command, reads, [bytes_of(CHIP, target)])
 
     def transfer(self, source: Words, target: Words) -> None:
         """By the GDMA, in order of the elements."""
-        to, of = (transfers.Side(_window(words), words.shape, _strides(words)) for words in (target, source))
-        self._add(transfers.copy(to, of, F32))
+        to, of = (transfers.Side(_window(words), words.shape, steps_of(CHIP, words)) for words in (target, source))
+        self._add(transfers.copy(to, of, RAW[target.item]), target, source)
 
     def copy(self, source: Words, target: Words) -> None:
         """Within lanes."""
@@ -52,7 +75,9 @@ class LaneCommandMaker:
 
     def assign(self, target: Words, source: Source) -> None:
         """target = source, or an immediate everywhere."""
-        self._add(arithmetic.unary(Ar.COPY, target.shape, _operand(target), _broadcast(source, target.shape)))
+        kind = RAW[target.item]
+        operand = _broadcast(source, target.shape, kind)
+        self._add(arithmetic.unary(Ar.COPY, target.shape, _operand(target, kind), operand), target, source)
 
     def combine(self, unit: Unit, target: Words, a: Source, b: Source) -> None:
         """target = a `unit` b; operands of one element along an axis repeat."""
@@ -60,45 +85,57 @@ class LaneCommandMaker:
         result = _operand(target, precision)
         x, y = (_broadcast(source, shape, precision) for source in (a, b))
         if unit is Unit.DIVIDE:
-            self._add(arithmetic.divide(shape, result, x, y))
+            command = arithmetic.divide(shape, result, x, y)
         elif unit is Unit.MIN:  # the chip gives b where b <= a
-            self._add(arithmetic.binary(Ar.MIN, shape, result, y, x))
+            command = arithmetic.binary(Ar.MIN, shape, result, y, x)
         elif unit in _SHIFTS:
-            self._shift(_SHIFTS[unit], shape, result, x, y)
+            places = constant(y.place & 0xFF, BYTE) if y.constant else y
+            command = arithmetic.shift(_SHIFTS[unit], shape, result, x, places, Rounding.DOWN)
         else:
-            self._add(arithmetic.binary({**_FLOAT, **_BITS}[unit], shape, result, x, y))
-
-    def _shift(self, operation: Ar, shape: Shape, result: Operand, x: Operand, places: Operand) -> None:
-        if places.constant:
-            places = constant(places.place & 0xFF, BYTE)
-        self._add(arithmetic.shift(operation, shape, result, x, places, Rounding.DOWN))
+            command = arithmetic.binary({**_FLOAT, **_BITS}[unit], shape, result, x, y)
+        self._add(command, target, a, b)
 
     def select(self, unit: Unit, target: Words, a: Source, b: Source, chosen: int) -> None:
         """target = the word `chosen` where `unit` holds for a and b, else 0."""
         precision = F32 if unit is Unit.GREATER else I32
         operation = Ar.SELECT_GT if unit is Unit.GREATER else Ar.SELECT_EQ
         x, y = (_broadcast(source, target.shape, precision) for source in (a, b))
-        self._add(arithmetic.where(operation, target.shape, _operand(target, precision), x, y, chosen))
+        command = arithmetic.where(operation, target.shape, _operand(target, precision), x, y, chosen)
+        self._add(command, target, a, b)
 
     def choose(self, target: Words, sources: Sequence[Source]) -> None:
         """target = a > b ? c : d, of tensors in the default layout."""
         a, b, c, d = (_operand(source) for source in sources)
-        self._add(arithmetic.select(Cmp.SELECT_GT, target.shape, _operand(target), a, b, c, d))
+        command = arithmetic.select(Cmp.SELECT_GT, target.shape, _operand(target), a, b, c, d)
+        self._add(command, target, *sources)
 
     def convert(self, unit: Unit, target: Words, source: Words) -> None:
         """A function of each word."""
         shape = target.shape
         if unit is Unit.TO_INT:
-            self._add(arithmetic.cast(shape, _operand(target, I32), _operand(source), Rounding.TO_ZERO))
+            command = arithmetic.cast(shape, _operand(target, I32), _operand(source), Rounding.TO_ZERO)
         elif unit is Unit.NEAREST_EXPONENT:
-            self._add(special.exponent(shape, _place(target), _place(source), F32, I32))
+            command = special.exponent(shape, _place(target), _place(source), F32, I32)
         else:
-            self._add(special.rsqrt(shape, _place(target), _place(source)))
+            command = special.rsqrt(shape, _place(target), _place(source))
+        self._add(command, target, source)
+
+    def widen_bytes(self, target: Words, signed: bool) -> None:
+        """The low bytes of words become floats, in place: a command per image and row of channels, for its strides."""
+        (n, c, h, w), (image, channel, row, step) = target.shape, steps_of(CHIP, target)
+        for number in range(n):
+            for first in range(0, c, CHIP.lanes):
+                shape = (1, min(CHIP.lanes, c - first), h, w)
+                place = target.address + 4 * (number * image + first // CHIP.lanes * channel)
+                narrow = Operand(place, BYTE, signed, (0, 0, 4 * row, 4 * step))
+                wide = Operand(place, F32, True, (0, 0, row, step))
+                self._add(arithmetic.cast(shape, wide, narrow, Rounding.HALF_EVEN), target, target)
 
     def series(self, target: Words, source: Words, table: Table | int, terms: int) -> None:
         """The first terms of a power series; its constant term is stored as 0."""
         row = self._table(table) + _lane(source)
-        self._add(special.taylor(target.shape, _place(target), _place(source), row, terms + 1, F32))
+        command = special.taylor(target.shape, _place(target), _place(source), row, terms + 1, F32)
+        self._add(command, target, source)
 
     def lookup(self, target: Words, source: Words, table: Table | int, entries: int) -> None:
         """Entry word mod 256 of a table; in pieces whose indices fit their place."""
@@ -111,17 +148,25 @@ class LaneCommandMaker:
             low_byte = arithmetic.binary(Ar.ADD, shape, Operand(index, BYTE), words, constant(0, I32))
             indices = (index, shape[3], BYTE)
             place = _place(target) + offset
-            self._add(low_byte)
-            self._add(special.by_index(Gather.LANE_FAST, shape, place, (row, entries, True), indices, F32))
+            self.issue(low_byte, [bytes_of(CHIP, source)])
+            self._add(special.by_index(Gather.LANE_FAST, shape, place, (row, entries, True), indices, F32), target)
 
-    def reduce(self, unit: Unit, target: Words, source: Words, geometry: Geometry) -> None:
-        """Sums or maxima over windows, padded with zeros."""
-        window = Window(geometry.taps, geometry.steps, geometry.dilations, geometry.pads)
-        image = (*source.shape[:2], *geometry.size)
-        sums = {"opd1_const": 1, "opd1_addr": 0x3F80_0000} if unit is Unit.WINDOW_SUM else {}
-        operation = Pord.AVERAGE if unit is Unit.WINDOW_SUM else Pord.MAX
-        types = {"res0_prec": F32, "opd0_prec": F32}
-        self._add(special.pool(operation, image, window, _place(target), _place(source), **types, **sums))
+    def reduce(self, unit: Unit, target: Words, source: Words, geometry: Geometry, factor: int = ONE) -> None:
+        """Sums of products with a float, or maxima, over windows padded with zeros."""
+        if unit is Unit.WINDOW_SUM:
+            self._add(window.average(target, source, geometry, F32, factor), target, source)
+        else:
+            self._add(window.largest(target, source, geometry, F32), target, source)
+
+    def largest(self, target: Words, source: Words, geometry: Geometry, dtype: str, border: int) -> None:
+        """Maxima over windows of elements of a type; border: bits of the padding."""
+        kind, signed = PRECISIONS[dtype]
+        self._add(window.largest(target, source, geometry, kind, signed, border), target, source)
+
+    def multiply(self, target: Matrix, left: Matrix, right: Matrix, bias: Matrix | None, *, add: bool) -> None:
+        """Products of matrices of fp32 in sections."""
+        sources = [left.words, right.words, *([target.words] if add else []), *([bias.words] if bias else [])]
+        self._add(matrix.product(target, left, right, bias, add=add), target.words, *sources)
 
     def limit(self, unit: Unit, target: Words, bits: int) -> None:
         """Maximum or minimum with a constant, in place."""
@@ -131,12 +176,12 @@ class LaneCommandMaker:
         """target = source * weights, or target += source * weights."""
         shape = target.shape
         x, y = (_broadcast(words, shape) for words in (source, weights))
-        self._add((arithmetic.mac if add else _multiply)(shape, _operand(target), x, y))
+        self._add((arithmetic.mac if add else _multiply)(shape, _operand(target), x, y), target, source, weights)
 
     def _table(self, table: Table | int) -> int:
         if not isinstance(table, Table):
             raise EncodingError("tables of programs are not looked up on this chip")
-        return self._tables.place(table, self._add)
+        return self._tables.place(table, self.issue)
 
 
 def _multiply(shape: Shape, result: Operand, a: Operand, b: Operand) -> Command:
@@ -155,11 +200,6 @@ def _window(words: Words) -> int:
     return transfers.in_window(_place(words))
 
 
-def _strides(words: Words) -> tuple[int, int, int, int]:
-    n, c, h, w = CHIP.aligned(words.shape, 4, words.lane)
-    return words.strides or (n // 4, c // 4, h // 4, w // 4)
-
-
 def _operand(source: Source, precision: Precision = F32) -> Operand:
     if isinstance(source, Immediate):
         return constant(source.bits, precision)
@@ -171,7 +211,7 @@ def _broadcast(source: Source, shape: Shape, precision: Precision = F32) -> Oper
     operand = _operand(source, precision)
     if isinstance(source, Immediate) or source.shape == shape:
         return operand
-    steps = (0 if have == 1 != want else step for have, want, step in zip(source.shape, shape, _strides(source)))
+    steps = (0 if have == 1 != want else step for have, want, step in zip(source.shape, shape, steps_of(CHIP, source)))
     n, c, h, w = steps
     return operand._replace(strides=(n, c, h, w))
 

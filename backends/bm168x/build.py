@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Generic, TypeVar
 
 from bmcompiler.backends.bm168x.builder import GroupBuilder, Ticket
+from bmcompiler.backends.lanes.transfers import StridedMoves
 from bmcompiler.bmodel.bm168x import CommandGroup
-from bmcompiler.chip import Dims
-from bmcompiler.codegen.build import BaseBuild
 from bmcompiler.codegen.coefficients import Coefficients
 from bmcompiler.codegen.hazards import Hazards, Range
 from bmcompiler.codegen.memory import MemoryPlan
@@ -24,7 +22,7 @@ C = TypeVar("C", bound=GroupBuilder)
 """What gives the chip's commands their ids."""
 
 
-class FamilyBuild(BaseBuild, Generic[C]):
+class FamilyBuild(StridedMoves, Generic[C]):
     """One program under construction; `serial` makes every command wait for all before it."""
 
     first_address: ClassVar[int]
@@ -65,7 +63,3 @@ class FamilyBuild(BaseBuild, Generic[C]):
         """Address to load a value from: neuron memory, or the coefficients for constants as they stand."""
         offset, constant = self.stored(value)
         return self.coefficient(offset) if constant else NEURON_VIRTUAL + offset
-
-    @abstractmethod
-    def copy_global(self, target: int, source: int, item: int, shape: Dims, to: Dims, by: Dims) -> None:
-        """Copy inside global memory; strides in elements: `to` of the target, `by` of the source."""

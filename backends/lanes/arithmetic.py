@@ -57,6 +57,9 @@ class Arithmetic(Protocol):
     def lookup(self, indices: NDArray[np.int32], table: Table, entries: int) -> Floats:
         """Entry index mod `entries` of a table, which is a power of two."""
 
+    def product(self, a: Floats, b: Floats, bias: Floats | None = None, old: Floats | None = None) -> Floats:
+        """a @ b for (M, K) and (K, N), with a bias (N) and added to old results (M, N), in the chip's order."""
+
     def window_sums(self, window: Window, x: Floats, weight: Floats) -> Floats:
         """Sums over windows (N, C, OH, OW) of x (N, C, H, W) times weights (C, KH * KW), in the chip's order."""
 

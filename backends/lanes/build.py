@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from bmcompiler.backends.lanes.facts import LaneFacts, Shape, Strides
+from bmcompiler.backends.lanes.matrices import Matrix
 from bmcompiler.backends.lanes.operands import Source, Words
 from bmcompiler.backends.lanes.tables import Table
 from bmcompiler.backends.lanes.units import Unit
@@ -17,6 +18,8 @@ from bmcompiler.codegen.build import Box
 from bmcompiler.codegen.coefficients import Coefficients
 from bmcompiler.ir import Value
 
+ONE = 0x3F80_0000
+"""The bits of 1.0."""
 Frame = tuple[int, int, int, int]
 """(top, bottom, left, right) rows and columns."""
 
@@ -75,6 +78,12 @@ class LaneTransfers(Protocol):
     def store_words(self, target: int, item: int, shape: Shape, strides: Strides, address: int) -> None:
         """Store the low `item` bytes of each word of an aligned tile."""
 
+    def load_matrix(self, source: int, pitch: int, target: Matrix, transposed: bool = False) -> None:
+        """Load a matrix of fp32; in global memory rows lie `pitch` elements apart, columns do when `transposed`."""
+
+    def store_matrix(self, target: int, pitch: int, source: Matrix) -> None:
+        """Store a matrix of fp32 to rows `pitch` elements apart."""
+
     def copy_global(self, target: int, source: int, item: int, shape: Shape, to: Strides, by: Strides) -> None:
         """Copy inside global memory; strides in elements: `to` of the target, `by` of the source."""
 
@@ -121,8 +130,14 @@ class LaneCommands(Protocol):
     def lookup(self, target: Words, source: Words, table: Table | int, entries: int) -> None:
         """Entry word mod `entries` of a table, or of one that the program loaded; only in the default layout."""
 
-    def reduce(self, unit: Unit, target: Words, source: Words, geometry: Geometry) -> None:
-        """Sums or maxima over windows, padded with zeros; only of tensors in the default layout."""
+    def reduce(self, unit: Unit, target: Words, source: Words, geometry: Geometry, factor: int = ONE) -> None:
+        """Sums of products with a float, or maxima, over windows, padded with zeros; only in the default layout."""
+
+    def largest(self, target: Words, source: Words, geometry: Geometry, dtype: str, border: int) -> None:
+        """Maxima over windows of elements of a type; border: bits of the padding, the lowest number of the type."""
+
+    def multiply(self, target: Matrix, left: Matrix, right: Matrix, bias: Matrix | None, *, add: bool) -> None:
+        """target = left @ right (+ bias), or target += left @ right."""
 
     def limit(self, unit: Unit, target: Words, bits: int) -> None:
         """In place: maximum or minimum of a float tensor and a constant; what activations on results need."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.backends.lanes.units import Unit
@@ -50,3 +50,14 @@ class LaneCycles(Protocol):
 
     def store(self, runs: int, run: int) -> int:
         """A transfer of so many runs of consecutive bytes to global memory."""
+
+
+@runtime_checkable
+class MatrixCycles(Protocol):
+    """Of products of fp32 matrices in sections."""
+
+    def matrix(self, shape: Shape, depth: int) -> int:
+        """A product; shape: as which the result is stored. depth: length of the sums."""
+
+    def load(self, runs: int, run: int, lane_runs: int = 0) -> int:
+        """A transfer of so many runs of consecutive bytes from global memory; lane_runs: of words, 0 = as many."""

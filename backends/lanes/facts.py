@@ -28,6 +28,8 @@ class LaneFacts(LaneChip):
             (whole rounds of lanes), rows or columns, and input channels of a convolution.
         most_pad, most_step: zeros on each side that windows add, and their steps.
         idle_depths: bytes of an element -> numbers of input channels that take as long as many more.
+        reserved: bytes at the end of each lane that the chip's builder needs for itself.
+        most_item: bytes of the largest elements that commands copy inside local memory, at least a word.
         copy_limits: of a command that copies inside global memory.
     """
 
@@ -43,6 +45,13 @@ class LaneFacts(LaneChip):
     most_step: int
     copy_limits: CopyLimits
     idle_depths: Mapping[int, Sequence[int]] = field(default_factory=dict, hash=False)
+    reserved: int = 0
+    most_item: int = 1
+
+    @property
+    def tile_bytes(self) -> int:
+        """Bytes of a lane that tiles may take."""
+        return self.lmem_size - self.reserved
 
     # -- layouts -------------------------------------------------------------------------------------------------------
     def image_slots(self, item: int) -> int:

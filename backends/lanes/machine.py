@@ -8,7 +8,7 @@ from math import prod
 from typing import Any
 
 from bmcompiler.backends.lanes.arithmetic import Arithmetic
-from bmcompiler.backends.lanes.cycles import LaneCycles
+from bmcompiler.backends.lanes.cycles import LaneCycles, MatrixCycles
 from bmcompiler.backends.lanes.facts import LaneFacts, Shape
 from bmcompiler.backends.lanes.recipes.steps import Steps, record
 from bmcompiler.codegen.build import extents
@@ -32,7 +32,8 @@ class LaneMachine:
 
     def __init__(self, chip: LaneFacts, cycles: LaneCycles, arithmetic: Arithmetic | None = None) -> None:
         self.chip, self.cycles, self._arithmetic = chip, cycles, arithmetic
-        self.tiler = Tiler(chip.lmem_size, chip.alignment, bank_bytes=chip.lmem_bank_size)
+        self._matrices = cycles if isinstance(cycles, MatrixCycles) else None
+        self.tiler = Tiler(chip.tile_bytes, chip.alignment, bank_bytes=chip.lmem_bank_size)
         self.flat_view: Callable[..., Shape]
         self.recorded: Callable[..., Steps] = lru_cache(maxsize=1024)(self._record)
         self.plan_anew()
@@ -48,6 +49,13 @@ class LaneMachine:
         if self._arithmetic is None:
             raise TypeError(f"{self.chip.name} has no float arithmetic")
         return self._arithmetic
+
+    @property
+    def matrix_cycles(self) -> MatrixCycles:
+        """What products of fp32 matrices take."""
+        if self._matrices is None:
+            raise TypeError(f"{self.chip.name} has no products of fp32 matrices")
+        return self._matrices
 
     def _record(self, recipe: Callable[..., Any], inputs: int, *arguments: Any, **named: Any) -> Steps:
         return record(self.chip, self.arithmetic, self.cycles, recipe, inputs, *arguments, **named)

@@ -58,6 +58,14 @@ def ordered_product(a: FloatArray, b: FloatArray, accumulators: int, start: Floa
     return out
 
 
+def two_sums(a: FloatArray, b: FloatArray, bias: FloatArray, old: FloatArray | None = None) -> FloatArray:
+    """a.T @ b in two accumulators, to which bias (M, 1), old results (M, N) and products go in turn."""
+    # Product 0 follows bias and old results: it goes to the accumulator of the bias, or without old ones to the other.
+    if old is None:
+        return ordered_product(a, b, 2, np.stack([np.zeros_like(bias), bias]))
+    return ordered_product(a, b, 2, np.stack([np.broadcast_to(bias, old.shape), old]))
+
+
 def _block(
     a: FloatArray, b: FloatArray, accumulators: int, start: FloatArray | None, products: FloatArray | None
 ) -> FloatArray:

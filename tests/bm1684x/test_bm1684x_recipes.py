@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,11 @@ from recipe_cases import CASES, Array, Case
 
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.float_arithmetic import Bm1684xArithmetic
-from bmcompiler.backends.bm1684x.lane_commands import USABLE, LaneCommandMaker
+from bmcompiler.backends.bm1684x.instructions.operands import Command
+from bmcompiler.backends.bm1684x.lane_commands import LaneCommandMaker
 from bmcompiler.backends.bm1684x.recipe_tables import TableSpace, entries
 from bmcompiler.backends.bm1684x.tpukernel.recorder import Recorder
-from bmcompiler.backends.lanes.facts import LaneFacts
+from bmcompiler.backends.lanes.facts import Range
 from bmcompiler.backends.lanes.operands import Immediate, Words
 from bmcompiler.backends.lanes.recipes import (
     Steps,
@@ -28,18 +29,23 @@ from bmcompiler.backends.lanes.recipes import (
 )
 from bmcompiler.backends.lanes.tables import Table
 from bmcompiler.backends.lanes.units import Unit
-from bmcompiler.codegen.strided_copy import CopyLimits
 from bmcompiler.errors import EncodingError
 from bmcompiler.runtime.bm1684x_kernels import KernelDevice
 from bmcompiler.tpukernel import DT_FP32, FUNCTIONS, program_of, recording
 
 SHAPE = (2, 70, 5, 9)
-MOST = (1 << 16) - 1
-FACTS = LaneFacts(
-    **{name: getattr(CHIP, name) for name in ("name", "lanes", "lmem_banks", "lmem_bank_size", "alignment")},
-    **dict(lmem_size=USABLE, execution_units=16, word=1, most_images=MOST, most_channels=MOST, most_size=MOST),
-    **dict(most_depth=MOST, most_pad=15, most_step=15, copy_limits=CopyLimits(MOST, (0, MOST), (1, MOST), MOST)),
-)
+USABLE = CHIP.tile_bytes
+
+
+class Maker(LaneCommandMaker):
+    """Adds the commands on words to what is recorded."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        super().__init__()
+        self._recorder = recorder
+
+    def issue(self, command: Command, reads: Sequence[Range] = (), writes: Sequence[Range] = ()) -> None:
+        self._recorder.add(command)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +56,7 @@ def device() -> KernelDevice:
 def recorded(recipe: Callable[..., Any], inputs: int, *arguments: Any, **named: Any) -> Steps:
     """The steps; nothing here asks for cycles."""
     timing: Any = None
-    return record(FACTS, Bm1684xArithmetic(), timing, recipe, inputs, *arguments, **named)
+    return record(CHIP, Bm1684xArithmetic(), timing, recipe, inputs, *arguments, **named)
 
 
 def plane_bytes(shape: tuple[int, ...]) -> int:
@@ -71,7 +77,7 @@ def on_chip(device: KernelDevice, steps: Steps, *arrays: Array) -> Array:
         for place, array in zip(inputs, arrays):
             FUNCTIONS["tpu_gdma_cpy_S2L"](place, device.upload(array), shape, None, None, DT_FP32)
     wide, small = scratch[: steps.registers], scratch[steps.registers :]
-    steps.emit(LaneCommandMaker(recorder.add), shape, inputs, output, wide, small)
+    steps.emit(Maker(recorder), shape, inputs, output, wide, small)
     device.launch(program_of(recorder))
     return device.local(output, result, DT_FP32)
 
@@ -164,7 +170,7 @@ def test_the_other_commands_on_words(device: KernelDevice) -> None:
     """Fill, copy, limit, weigh and transfer; a channel's weight repeats."""
     shape = (1, 64, 2, 8)
     recorder = Recorder()
-    make = LaneCommandMaker(recorder.add)
+    make = Maker(recorder)
     x, y, weights = Words(0, shape), Words(0x1000, shape), Words(0x2000, (1, 64, 1, 1))
     make.fill(x, 0x4000_0000)
     make.fill(weights, 0x4040_0000)

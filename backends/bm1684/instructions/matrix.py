@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from bmcompiler.backends.bm1684.chip import CHIP, local_address
+from bmcompiler.backends.bm1684.chip import local_address
 from bmcompiler.backends.bm1684.instructions.operands import Commands, Fields, bytes_of
 from bmcompiler.backends.bm1684.instructions.transfers import Side, matrix, of_words
 from bmcompiler.backends.bm1684.isa import Direction, Task
-from bmcompiler.backends.lanes.facts import Shape
-from bmcompiler.backends.lanes.operands import Words
-
-
-class Matrix(NamedTuple):
-    """A matrix in local memory: its size, and the tensor (rows, sections, 1, width) that holds it (bm1684.md 4.5)."""
-
-    rows: int
-    columns: int
-    words: Words
+from bmcompiler.backends.lanes.matrices import Matrix
 
 
 def product(
@@ -50,33 +39,6 @@ def product(
         opd1_addr=local_address(right.words.address),
         **fields,
     )
-
-
-SECTION = 32
-"""fp32 columns of a section, as in vendor programs: one step of the execution units."""
-ROW = SECTION * CHIP.lanes
-"""Columns that fill one row of sections of all lanes."""
-
-
-def usual_width(columns: int) -> int:
-    """Columns of a section: half sections where lanes are left."""
-    return min(columns, SECTION if columns > ROW // 2 else SECTION // 2)
-
-
-def matrix_shape(rows: int, columns: int, width: int = 0) -> Shape:
-    """The tensor (rows, sections, 1, width) that an fp32 matrix is stored as; width: 0 = the usual one."""
-    width = min(width, columns) or usual_width(columns)
-    return rows, -(-columns // width), 1, width
-
-
-def matrix_bytes(rows: int, columns: int, width: int = 0) -> int:
-    """Bytes per lane of a matrix: 128 for each row and 64 sections."""
-    return CHIP.aligned_bytes(matrix_shape(rows, columns, width))
-
-
-def matrix_at(address: int, rows: int, columns: int, width: int = 0) -> Matrix:
-    """The matrix of so many rows and columns at an address."""
-    return Matrix(rows, columns, Words(address, matrix_shape(rows, columns, width)))
 
 
 def load_matrix(build: Commands, source: int, pitch: int, target: Matrix, transposed: bool = False) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from bmcompiler.backends.bm1684.chip import CHIP, local_address
 from bmcompiler.backends.bm1684.isa import StrideCode
+from bmcompiler.backends.lanes import operands
 from bmcompiler.backends.lanes.facts import Range, Shape, Strides
 from bmcompiler.backends.lanes.operands import Immediate, Source, Words
 from bmcompiler.errors import EncodingError
@@ -34,19 +36,7 @@ def strides(name: str, steps: Strides) -> Fields:
     return {f"{name}_{axis}_str": step & 0xFFFF_FFFF for axis, step in zip("nchw", steps)}
 
 
-def steps_of(words: Words) -> Strides:
-    """The strides of a tensor, in words."""
-    return words.strides or CHIP.aligned_strides(words.shape)
-
-
-def bytes_of(words: Words) -> Range:
-    """The bytes of a lane that a command on a tensor counts as touching."""
-    if words.within is not None:
-        return words.within
-    n, c, h, w = words.shape
-    counts = (n, CHIP.channel_rows(0, c), h, w)
-    last = sum((size - 1) * step for size, step in zip(counts, steps_of(words)))
-    return words.address, words.address + 4 * (last + 1)
+steps_of, bytes_of = partial(operands.steps_of, CHIP), partial(operands.bytes_of, CHIP)
 
 
 def bytes_read(sources: Sequence[Source]) -> list[Range]:

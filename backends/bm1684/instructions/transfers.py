@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from bmcompiler.backends.bm1684.chip import local_address
 from bmcompiler.backends.bm1684.instructions.operands import Commands, Fields, bytes_of, steps_of
 from bmcompiler.backends.bm1684.isa import DataFormat, Direction, Function
 from bmcompiler.backends.lanes.facts import Range, Shape, Strides
 from bmcompiler.backends.lanes.operands import Words
+from bmcompiler.backends.lanes.transfers import Side
+
+__all__ = ["FORMAT_OF_SIZE", "Side", "convert", "fill", "in_lane", "matrix", "of_words", "side_fields", "transfer"]
 
 FORMAT_OF_SIZE = {1: DataFormat.INT8, 2: DataFormat.INT16, 4: DataFormat.FP32}
-
-
-class Side(NamedTuple):
-    """One side of a transfer.
-
-    Attributes:
-        address: as the GDMA sees it, of global memory, L2 or local memory (`in_lane`).
-        shape, strides: in elements; a source stride of 0 repeats.
-        touched: bytes of a lane, or of L2, that count as touched; () in global memory.
-    """
-
-    address: int
-    shape: Shape
-    strides: Strides
-    touched: tuple[Range, ...] = ()
 
 
 def in_lane(offset: int, shape: Shape, strides: Strides, *touched: Range, lane: int = 0, byte: int = 0) -> Side:

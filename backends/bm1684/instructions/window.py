@@ -186,9 +186,9 @@ def _bias(bias: int | None) -> Fields:
 
 
 # -- tiles of words ----------------------------------------------------------------------------------------------------
-def float_sums(build: Commands, target: Words, source: Words, geometry: Geometry) -> None:
-    """Sums over windows of floats in the default layout."""
-    _reduce(build, target, source, geometry, {"tsk_eu_typ": int(Eu.MAC), **placed("opd1", ONE)})
+def float_sums(build: Commands, target: Words, source: Words, geometry: Geometry, factor: int) -> None:
+    """Sums over windows of floats times a float, its bits, in the default layout."""
+    _reduce(build, target, source, geometry, {"tsk_eu_typ": int(Eu.MAC), **placed("opd1", Immediate(factor))})
 
 
 def float_largest(build: Commands, target: Words, source: Words, geometry: Geometry) -> None:

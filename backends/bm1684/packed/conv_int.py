@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.backends.bm1684.build import Build, extents, lane_bytes
-from bmcompiler.backends.bm1684.channel_constants import channel_buffer
 from bmcompiler.backends.bm1684.chip import CHIP, align_up
 from bmcompiler.backends.bm1684.cycles import CYCLES
 from bmcompiler.backends.bm1684.instructions.window import LocalPlace, convolution, depthwise
 from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.packed.int_requantize import Requantize
 from bmcompiler.backends.bm1684.packed.int_short import ShortRequantize, over_depth
+from bmcompiler.backends.lanes.build import LaneTransfers
 from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.backends.lanes.kernels.base import dims4, item_bytes
+from bmcompiler.backends.lanes.kernels.channel_constants import channel_buffer
 from bmcompiler.backends.lanes.kernels.conv_geometry import ConvGeometry, DeconvGeometry, channel_groups
 from bmcompiler.backends.lanes.kernels.fold_rows import fold_inside
 from bmcompiler.backends.lanes.kernels.sliding import Slide
@@ -228,14 +229,14 @@ def weight_buffer(
 ) -> Buffer:
     """Output channels [c0, c1) of packed weights, `row` bytes each."""
     item = 4 if row % 4 == 0 else 1  # the transfer moves words where it can
-    return channel_buffer(weight, layout, lambda build: pack, (1, row // item), item, (c0, c1))
+    return channel_buffer(CHIP, weight, layout, lambda build: pack, (1, row // item), item, (c0, c1))
 
 
 def vector_buffer(
     constant: Value, layout: str, pack: Callable[[np.ndarray], np.ndarray], item: int, c0: int, c1: int
 ) -> Buffer:
     """Channels [c0, c1) of a packed vector of `item`-byte elements."""
-    return channel_buffer(constant, layout, lambda build: pack, (1, 1), item, (c0, c1))
+    return channel_buffer(CHIP, constant, layout, lambda build: pack, (1, 1), item, (c0, c1))
 
 
 def real_vector_buffer(
@@ -248,9 +249,9 @@ def real_vector_buffer(
         return vector_buffer(bias, f"times {scale}", lambda b: b.astype(np.float32) * scale, 4, c0, c1)
     key = "" if bias is None or bias.op is None else bias.op.attributes["key"]
 
-    def pack(build: Build) -> Callable[[np.ndarray], np.ndarray]:
+    def pack(build: LaneTransfers) -> Callable[[np.ndarray], np.ndarray]:
         own = None if bias is None else build.coefficients.array(bias)
         return lambda w: requantize.vector(w, own, over_depth)
 
     layout = f"{op.opname} bias {key} {scale} {op.zero_points}"
-    return channel_buffer(weight, layout, pack, (1, 1), 4, (c0, c1))
+    return channel_buffer(CHIP, weight, layout, pack, (1, 1), 4, (c0, c1))

@@ -81,15 +81,16 @@ def fill(to: Side, bits: int, precision: Precision) -> Command:
     return _tensor(Move.TENSOR, precision, to.fields("dst"), fill_constant_en=1, constant_value=bits)
 
 
-def matrix(local: Side, outer: Side, load: bool, precision: Precision) -> Command:
-    """A row-major matrix, to or from rows cut into sections, a lane each.
+def matrix(local: Side, outer: Side, load: bool, precision: Precision, transposed: bool = False) -> Command:
+    """A row-major matrix, to or from rows cut into sections, a lane each; `transposed`, its columns are cut.
 
     Args:
         local: shape (rows, sections, 0, section width), strides (row, section, 0, 0).
         outer: shape (0, 0, rows, columns), strides (0, 0, pitch, 0). load: to local memory.
     """
     names = ("dst", "src") if load else ("src", "dst")
-    return _tensor(Move.MATRIX, precision, local.fields(names[0]), outer.fields(names[1]))
+    function = Function.NC_TRANSPOSE if transposed else Function.COPY
+    return _tensor(Move.MATRIX, precision, local.fields(names[0]), outer.fields(names[1]), special_func=function)
 
 
 @dataclass(frozen=True)

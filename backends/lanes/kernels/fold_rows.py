@@ -23,7 +23,8 @@ def fold_inside(kernel: ConvGeometry, op: Convolution, work: TileWork) -> TileWo
     whole = tuple((0, size) for size in source)
     slide = kernel.slide(op, tuple((0, size) for size in op.type.shape), (0, kernel.depth(op)))
     before, after = chip.words_of(source, item), chip.words_of(slide.shape, item)
-    by, to = chip.aligned_strides(before, item=chip.word), chip.aligned_strides(after, item=chip.word)
+    word = chip.word_item(item)
+    by, to = chip.aligned_strides(before, item=word), chip.aligned_strides(after, item=word)
     columns, rows = slide.source[3], kernel.all_rows_seen(op, slide.source[2])
 
     def compute(build: LaneBuild, ins: list[int], outs: list[int], scratch: list[int]) -> None:
@@ -34,13 +35,13 @@ def fold_inside(kernel: ConvGeometry, op: Convolution, work: TileWork) -> TileWo
             if y0 == y1:
                 continue
             row, lane = divmod(tap * source[1], chip.lanes)
-            place = folded + chip.word * (row * to[1] + y0 * to[2] + slide.frame[2])
+            place = folded + word * (row * to[1] + y0 * to[2] + slide.frame[2])
             shape = (before[0], source[1], y1 - y0, columns[1] - columns[0])
-            start = ins[0] + chip.word * (first * by[2] + columns[0])
+            start = ins[0] + word * (first * by[2] + columns[0])
             seen = (by[0], by[1], op.strides[0] * by[2], 1)
             build.transfer(
-                Words(start, shape, seen, within=chip.plane(ins[0], source, item)),
-                Words(place, shape, to, lane, chip.plane(folded, slide.shape, item)),
+                Words(start, shape, seen, within=chip.plane(ins[0], source, item), item=word),
+                Words(place, shape, to, lane, chip.plane(folded, slide.shape, item), word),
             )
         work.compute(build, [folded, *ins[1:]], outs, inner)
 
@@ -53,5 +54,5 @@ def fold_inside(kernel: ConvGeometry, op: Convolution, work: TileWork) -> TileWo
         scratch=(*work.scratch, work.inputs[0].lane_bytes),
         compute=compute,
         apart=(),
-        cycles=work.cycles + sum(copy_cycles(kernel.machine, shape) for shape in moved),
+        cycles=work.cycles + sum(copy_cycles(kernel.machine, shape, item) for shape in moved),
     )

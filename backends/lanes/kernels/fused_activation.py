@@ -22,9 +22,9 @@ def emit_activation(build: LaneCommands, name: str, result: Words) -> None:
         build.limit(Unit.MIN, result, int(_SIX.view(np.uint32)))
 
 
-def activation_cycles(timing: LaneCycles, name: str, shape: Shape) -> int:
+def activation_cycles(timing: LaneCycles, name: str, shape: Shape, item: int = 4) -> int:
     """Cycles of the instructions of `emit_activation`."""
-    return (bool(name) + (name == "relu6")) * timing.pass_cycles(shape)
+    return (bool(name) + (name == "relu6")) * timing.pass_cycles(shape, item)
 
 
 def activate(arithmetic: Arithmetic, name: str, x: Floats) -> Floats:

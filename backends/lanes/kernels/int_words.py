@@ -27,7 +27,7 @@ _PRODUCTS = (Mul, MulShift)
 class IntWordsKernel(ElementwiseKernel[TensorOp]):
     """Weighted sums and products with a rounding shift and saturation, or modulo the range of the type; relu of i32."""
 
-    ops = (*_SUMS, *_PRODUCTS, Relu)
+    ops: tuple[type[TensorOp], ...] = (*_SUMS, *_PRODUCTS, Relu)
 
     @rule("Integers must be i8, u8, i16, u16 or i32")
     def known_types(self, op: TensorOp) -> bool:

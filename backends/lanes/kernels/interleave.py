@@ -65,7 +65,8 @@ def _phases(op: Interleave) -> Iterator[_Phase]:
 
 def _work(machine: LaneMachine, op: Interleave, box: Box) -> TileWork:
     """What makes `box` of the result."""
-    chip, word, item = machine.chip, machine.chip.word, item_bytes(op.result)
+    chip, item = machine.chip, item_bytes(op.result)
+    word = chip.word_item(item)
     rows, columns = ((lo // step, -(-hi // step)) for (lo, hi), step in zip(box[2:], op.scale))
     source: Box = (box[0], (0, op.x.shape[1]), rows, columns)
     before, after = chip.words_of(extents(source), item), chip.words_of(extents(box), item)
@@ -83,12 +84,12 @@ def _work(machine: LaneMachine, op: Interleave, box: Box) -> TileWork:
             y, x = y0 * op.scale[0] + phase.row - box[2][0], x0 * op.scale[1] + phase.column - box[3][0]
             start = ins[0] + word * (beyond * by[1] + (y0 - rows[0]) * by[2] + x0 - columns[0])
             end = outs[0] + word * (y * to[2] + x)
-            part, made = Words(start, shape, by, lane, read), Words(end, shape, steps, within=written)
+            part, made = Words(start, shape, by, lane, read, word), Words(end, shape, steps, 0, written, word)
             (build.transfer if lane else build.copy)(part, made)
 
     inputs = (machine.activation_in(op.x, dims4(op.x), source),)
     out = machine.activation_out(op.result, dims4(op.result), box)
-    cycles = sum(_cycles(machine, _part(machine, op, box, phase), phase) for phase in _phases(op))
+    cycles = sum(_cycles(machine, _part(machine, op, box, phase), phase, word) for phase in _phases(op))
     return TileWork(inputs, (out,), (), compute, cycles)
 
 
@@ -106,8 +107,10 @@ def _part(machine: LaneMachine, op: Interleave, box: Box, phase: _Phase) -> Shap
     return images, op.channels, y1 - y0, x1 - x0
 
 
-def _cycles(machine: LaneMachine, part: Shape, phase: _Phase) -> int:
+def _cycles(machine: LaneMachine, part: Shape, phase: _Phase, word: int) -> int:
     """Cycles of the copy of a phase."""
     if min(part) < 1:
         return 0
-    return copy_cycles(machine, part) if phase.channel % machine.chip.lanes else machine.cycles.pass_cycles(part)
+    if phase.channel % machine.chip.lanes:
+        return copy_cycles(machine, part, word)
+    return machine.cycles.pass_cycles(part, word)

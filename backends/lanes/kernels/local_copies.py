@@ -43,13 +43,14 @@ class LaneCopier(LocalCopier):
         return self.images_per_element(source.value) == 1 or n == m
 
     def cycles(self, strided: StridedCopy) -> int:
+        item = strided.source[1][3]
         if strided.reshaped is not None:
-            return copy_cycles(self.machine, strided.shape)
-        return self.machine.cycles.pass_cycles(strided.shape)
+            return copy_cycles(self.machine, strided.shape, item)
+        return self.machine.cycles.pass_cycles(strided.shape, item)
 
     def copy(self, source: Contents, target: Contents) -> StridedCopy | None:
         found = super().copy(source, target)
-        if found is None or item_bytes(source.value) > self.facts.word:
+        if found is None or item_bytes(source.value) > max(self.facts.word, self.facts.most_item):
             return None
         if found.reshaped is None:
             return found if self.facts.fits_fields(found.shape) else None
@@ -58,14 +59,15 @@ class LaneCopier(LocalCopier):
 
     def emit(self, build: LaneBuild, strided: StridedCopy, source: int, target: int) -> None:
         (start, by), (end, to) = strided.source, strided.target
+        item = by[3]
         read, written = (source, source + strided.source_bytes), (target, target + strided.target_bytes)
         if strided.reshaped is None:
-            out = Words(target + end, strided.shape, self._in_words(to), within=written)
-            build.copy(Words(source + start, strided.shape, self._in_words(by), within=read), out)
+            out = Words(target + end, strided.shape, _in_words(to), within=written, item=item)
+            build.copy(Words(source + start, strided.shape, _in_words(by), within=read, item=item), out)
             return
         sides = (source, strided.shape, by, read), (target, strided.reshaped, to, written)
         rows = ((address, self._in_rows(shape), steps, touched) for address, shape, steps, touched in sides)
-        build.transfer(*(Words(at, shape, self._of_rows(shape, steps), within=all) for at, shape, steps, all in rows))
+        build.transfer(*(Words(at, shape, _of_rows(shape, to), within=all, item=item) for at, shape, to, all in rows))
 
     def _in_rows(self, shape: Shape) -> Shape:
         """A shape of a single row, cut into rows that a field can say."""
@@ -74,18 +76,21 @@ class LaneCopier(LocalCopier):
         rows = next(fitting, 1)
         return n, c, h * rows, w // rows
 
-    def _of_rows(self, rows: Shape, steps: Strides) -> Strides:
-        n, c, _, _ = self._in_words(steps)
-        return n, c, rows[3], 1
 
-    def _in_words(self, strides: Strides) -> Strides:
-        n, c, h, w = (step // self.facts.word for step in strides)
-        return n, c, h, w
+def _in_words(strides: Strides) -> Strides:
+    """Strides in bytes, of which that along w is a word, in words."""
+    n, c, h, w = (step // strides[3] for step in strides)
+    return n, c, h, w
 
 
-def copy_cycles(machine: LaneMachine, shape: Shape) -> int:
-    """Cycles of a transfer of words inside local memory."""
-    return machine.cycles.local_copy(shape, machine.chip.word)
+def _of_rows(rows: Shape, steps: Strides) -> Strides:
+    n, c, _, _ = _in_words(steps)
+    return n, c, rows[3], 1
+
+
+def copy_cycles(machine: LaneMachine, shape: Shape, item: int) -> int:
+    """Cycles of a transfer, inside local memory, of the words that hold elements of `item` bytes."""
+    return machine.cycles.local_copy(shape, machine.chip.word_item(item))
 
 
 def join_channels(machine: LaneMachine, op: TensorOp, box: Box) -> TileWork:
@@ -99,48 +104,50 @@ def join_channels(machine: LaneMachine, op: TensorOp, box: Box) -> TileWork:
     boxes: list[Box] = [(box[0], (0, count), *box[2:]) for count in counts]
     inputs = tuple(machine.activation_in(v, dims4(v), part) for v, part in zip(op.operands, boxes))
     whole = chip.words_of(total, item)
-    to, word = chip.aligned_strides(whole, item=chip.word), chip.word
+    word = chip.word_item(item)
+    to = chip.aligned_strides(whole, item=word)
 
     def compute(build: LaneBuild, ins: list[int], outs: list[int], scratch: list[int]) -> None:
         written = chip.plane(outs[0], total, item)
         for place, part, start in zip(ins, boxes, starts):
             shape, (row, lane) = chip.words_of(extents(part), item), divmod(start, chip.lanes)
-            source = Words(place, shape, within=chip.plane(place, extents(part), item))
-            target = Words(outs[0] + word * row * to[1], shape, to, lane, written)
+            source = Words(place, shape, within=chip.plane(place, extents(part), item), item=word)
+            target = Words(outs[0] + word * row * to[1], shape, to, lane, written, word)
             (build.transfer if lane else build.copy)(source, target)
 
     out = machine.activation_out(op.result, dims4(op.result), box)
     shapes = (chip.words_of(extents(part), item) for part in boxes)
-    cycles = sum(_part_cycles(machine, shape, start % chip.lanes) for shape, start in zip(shapes, starts))
+    cycles = sum(_part_cycles(machine, shape, item, start % chip.lanes) for shape, start in zip(shapes, starts))
     return TileWork(inputs, (out,), (), compute, cycles)
 
 
-def _part_cycles(machine: LaneMachine, words: Shape, lane: int) -> int:
-    return copy_cycles(machine, words) if lane else machine.cycles.pass_cycles(words)
+def _part_cycles(machine: LaneMachine, words: Shape, item: int, lane: int) -> int:
+    word = machine.chip.word_item(item)
+    return copy_cycles(machine, words, item) if lane else machine.cycles.pass_cycles(words, word)
 
 
 def repeat_pixels(machine: LaneMachine, op: Upsample) -> TileWork:
     """Upsampling by whole factors: per image and column of a factor, one copy that reads its rows repeatedly."""
     chip, (down, across), item = machine.chip, op.scale, item_bytes(op.result)
     small, large = dims4(op.x), dims4(op.result)
-    boxes = [tuple((0, size) for size in dims) for dims in (small, large)]
+    boxes, word = [tuple((0, size) for size in dims) for dims in (small, large)], chip.word_item(item)
     source = machine.activation_in(op.x, small, boxes[0])
 
     def compute(build: LaneBuild, ins: list[int], outs: list[int], scratch: list[int]) -> None:
         read, written = chip.plane(ins[0], small, item), chip.plane(outs[0], large, item)
         images, c, h, w = chip.words_of(small, item)
-        by = chip.aligned_strides((images, c, h, w), item=chip.word)
-        to = chip.aligned_strides(chip.words_of(large, item), item=chip.word)
+        by = chip.aligned_strides((images, c, h, w), item=word)
+        to = chip.aligned_strides(chip.words_of(large, item), item=word)
         shape = (h, c, down, w)
         for image in range(images):
             for column in range(across):
-                start, end = ins[0] + chip.word * image * by[0], outs[0] + chip.word * (image * to[0] + column)
+                start, end = ins[0] + word * image * by[0], outs[0] + word * (image * to[0] + column)
                 build.copy(
-                    Words(start, shape, (w, by[1], 0, 1), within=read),
-                    Words(end, shape, (down * to[2], to[1], to[2], across), within=written),
+                    Words(start, shape, (w, by[1], 0, 1), within=read, item=word),
+                    Words(end, shape, (down * to[2], to[1], to[2], across), within=written, item=word),
                 )
 
     out = machine.activation_out(op.result, large, boxes[1])
     images, c, h, w = chip.words_of(small, item)
-    cycles = images * across * machine.cycles.pass_cycles((h, c, down, w))
+    cycles = images * across * machine.cycles.pass_cycles((h, c, down, w), word)
     return TileWork((source,), (out,), (), compute, cycles)

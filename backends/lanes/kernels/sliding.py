@@ -163,10 +163,11 @@ class SlidingKernel(LocalKernel[OpT]):
         """Copy the plain input of a tile into the local tensor of the slide, and fill what is around it."""
         chip, item, (top, _, left, _) = self.chip, item_bytes(op.operands[0]), slide.frame
         words, whole = chip.words_of(extents(slide.source), item), chip.words_of(slide.shape, item)
-        steps, written = chip.aligned_strides(whole, item=chip.word), chip.plane(target, slide.shape, item)
-        build.fill(Words(target, whole, within=written), chip.repeated(self.border(op), item))
-        inner = Words(target + chip.word * (top * whole[3] + left), words, steps, within=written)
-        build.copy(Words(source, words, within=chip.plane(source, extents(slide.source), item)), inner)
+        word, written = chip.word_item(item), chip.plane(target, slide.shape, item)
+        steps, read = chip.aligned_strides(whole, item=word), chip.plane(source, extents(slide.source), item)
+        build.fill(Words(target, whole, within=written, item=word), chip.repeated(self.border(op), item))
+        inner = Words(target + word * (top * whole[3] + left), words, steps, within=written, item=word)
+        build.copy(Words(source, words, within=read, item=word), inner)
 
     def load_slide(self, op: OpT, build: LaneBuild, slide: Slide, address: int) -> None:
         """Emit the loads of the input of one tile."""

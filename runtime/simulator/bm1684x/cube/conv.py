@@ -16,7 +16,7 @@ from bmcompiler.numeric.arith import conv2d
 from bmcompiler.numeric.fp32 import FloatArray, add
 from bmcompiler.numeric.fused import GROUP, fused_product
 from bmcompiler.numeric.halves import BF16, FP16
-from bmcompiler.numeric.ordered import ordered_product
+from bmcompiler.numeric.ordered import two_sums
 from bmcompiler.runtime.simulator.bm1684x.cube.images import prepared, windows
 from bmcompiler.runtime.simulator.bm1684x.cube.integers import requantized, result_type, shift_of, signed_by, wrapped
 from bmcompiler.runtime.simulator.bm1684x.operands import FP32, HALVES, Operands, Reader, check_steps, dtype_of
@@ -168,14 +168,6 @@ def _single(ops: Operands, window: Window) -> Step:
         result.write(sums(bias().reshape(-1, 1), result.read() if accumulates else None))
 
     return run
-
-
-def two_sums(rows: FloatArray, columns: FloatArray, bias: FloatArray, old: FloatArray | None) -> FloatArray:
-    """rows.T @ columns in two accumulators, to which bias, old results and products go in turn (section 4, TWO)."""
-    # Product 0 follows bias and old results: it goes to the accumulator of the bias, or without old ones to the other.
-    if old is None:
-        return ordered_product(rows, columns, 2, np.stack([np.zeros_like(bias), bias]))
-    return ordered_product(rows, columns, 2, np.stack([np.broadcast_to(bias, old.shape), old]))
 
 
 def fast_product(rows: FloatArray, columns: FloatArray, bias: FloatArray, old: FloatArray | None) -> FloatArray:

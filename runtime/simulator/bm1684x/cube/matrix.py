@@ -12,7 +12,8 @@ from bmcompiler.backends.bm1684x.codes import Layout, Matrix, Precision, Roundin
 from bmcompiler.errors import SimulatorError
 from bmcompiler.numeric.arith import matmul
 from bmcompiler.numeric.fused import fused_product
-from bmcompiler.runtime.simulator.bm1684x.cube.conv import HALF_TYPES, fast_product, group_sizes, two_sums
+from bmcompiler.numeric.ordered import two_sums
+from bmcompiler.runtime.simulator.bm1684x.cube.conv import HALF_TYPES, fast_product, group_sizes
 from bmcompiler.runtime.simulator.bm1684x.cube.integers import (
     requantized,
     result_type,

@@ -1,0 +1,107 @@
+"""The instruction builder kernels emit through: addresses, ids and waits, moves between global and local memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bmcompiler.backends.bm168x.build import FamilyBuild
+from bmcompiler.backends.bm1684x.builder import CommandBuilder
+from bmcompiler.backends.bm1684x.chip import CHIP
+from bmcompiler.backends.bm1684x.codes import Precision
+from bmcompiler.backends.bm1684x.instructions import transfers
+from bmcompiler.backends.bm1684x.instructions.operands import Command
+from bmcompiler.backends.bm1684x.lane_commands import RAW, LaneCommandMaker
+from bmcompiler.backends.lanes.build import LaneBuild
+from bmcompiler.backends.lanes.facts import Range, Shape, Strides
+from bmcompiler.backends.lanes.matrices import Matrix
+from bmcompiler.backends.lanes.operands import Words, bytes_of
+from bmcompiler.backends.lanes.transfers import Side
+from bmcompiler.codegen.coefficients import Coefficients
+from bmcompiler.codegen.memory import MemoryPlan
+
+
+class Build(LaneCommandMaker, FamilyBuild[CommandBuilder], LaneBuild):
+    """One program under construction; `serial` makes every command wait for all before it."""
+
+    chip = CHIP
+    first_address = CHIP.global_base
+
+    def __init__(self, plan: MemoryPlan, coefficients: Coefficients, serial: bool = False) -> None:
+        FamilyBuild.__init__(self, plan, coefficients, CommandBuilder(), serial)
+
+    def fresh(self) -> None:
+        super().fresh()
+        self.start_tables()
+
+    def issue(self, command: Command, reads: Sequence[Range] = (), writes: Sequence[Range] = ()) -> None:
+        """Add a command; ranges are bytes within a lane."""
+        self.ordered(command.engine, reads, writes, lambda after: self._builder.add(command, after=after))
+
+    # -- moves ---------------------------------------------------------------------------------------------------------
+    def move(self, source: Side, target: Side, item: int) -> None:
+        """See `StridedMoves`."""
+        source, target = _swapped(source, target)
+        to, of = (transfers.Side(side.address, side.shape, side.strides) for side in (target, source))
+        self.issue(transfers.copy_alike(to, of, RAW[item]), source.touched, target.touched)
+
+    def fill_side(self, target: Side, item: int, bits: int) -> None:
+        """See `StridedMoves`."""
+        side = transfers.Side(target.address, target.shape, target.strides)
+        self.issue(transfers.fill(side, bits & 0xFFFF_FFFF, RAW[item]), (), target.touched)
+
+    def lane_address(self, offset: int, lane: int) -> int:
+        """In the window of local memory."""
+        return transfers.in_window(lane * CHIP.lmem_size + offset)
+
+    def load_words(self, source: int, dtype: str, shape: Shape, strides: Strides, address: int) -> None:
+        """Load elements as words: bytes become floats, of halfwords only the low half of a word is written."""
+        item = {"i8": 1, "u8": 1, "bool": 1, "i16": 2, "u16": 2}.get(dtype, 4)
+        self.load_low(source, item, shape, strides, address)
+        if item == 1:
+            self.widen_bytes(Words(address, shape), signed=dtype == "i8")
+
+    def load_matrix(self, source: int, pitch: int, target: Matrix, transposed: bool = False) -> None:
+        """Rows lie `pitch` elements apart, columns do when `transposed`."""
+        shape = (0, 0, target.columns, target.rows) if transposed else (0, 0, target.rows, target.columns)
+        outer = transfers.Side(source, shape, (0, 0, pitch, 0))
+        command = transfers.matrix(_in_lanes(target), outer, True, Precision.FP32, transposed)
+        self.issue(command, (), [bytes_of(CHIP, target.words)])
+
+    def store_matrix(self, target: int, pitch: int, source: Matrix) -> None:
+        """Rows go `pitch` elements apart."""
+        outer = transfers.Side(target, (0, 0, source.rows, source.columns), (0, 0, pitch, 0))
+        command = transfers.matrix(_in_lanes(source), outer, False, Precision.FP32)
+        self.issue(command, [bytes_of(CHIP, source.words)])
+
+
+def _in_lanes(matrix: Matrix) -> transfers.Side:
+    rows, sections, _, width = matrix.words.shape
+    row, section, _, _ = CHIP.aligned_strides(matrix.words.shape)
+    address = transfers.in_window(matrix.words.address)
+    return transfers.Side(address, (rows, sections, 1, width), (row, section, 0, 0))
+
+
+def _swapped(source: Side, target: Side) -> tuple[Side, Side]:
+    """The same transfer with another axis as w: along w the GDMA cannot repeat (bm1684x.md 3.4)."""
+    (n, c, h, w), by, to = source.shape, source.strides, target.strides
+    if by[3] or w == 1:
+        if w == 1 and not (by[3] and to[3]):
+            by, to = (*by[:3], 1), (*to[:3], 1)
+        return source._replace(strides=by), target._replace(strides=to)
+    if h == 1 or by[2]:
+        order = (0, 1, 3, 2)
+    elif n == 1 or by[0]:
+        order = (3, 1, 2, 0)
+    else:  # all pixels repeat: rows continue each other in an aligned tensor
+        flat = (n, c, h * w, 1)
+        return (
+            Side(source.address, flat, (by[0], by[1], 0, 1), source.touched),
+            Side(target.address, flat, (to[0], to[1], to[3], 1), target.touched),
+        )
+    return _swapped(_reordered(source, order), _reordered(target, order))
+
+
+def _reordered(side: Side, order: tuple[int, int, int, int]) -> Side:
+    n, c, h, w = (side.shape[axis] for axis in order)
+    a, b, d, e = (side.strides[axis] for axis in order)
+    return side._replace(shape=(n, c, h, w), strides=(a, b, d, e))

@@ -1,0 +1,74 @@
+"""Commands that slide windows: convolutions, depthwise ones, averages and maxima (bm1684x-cube.md 5, 6)."""
+
+from __future__ import annotations
+
+from bmcompiler.backends.bm1684x.codes import Conv, Pord, Precision, Task
+from bmcompiler.backends.bm1684x.instructions.operands import Command, shape_fields
+from bmcompiler.backends.bm1684x.isa import CONV, PORD
+from bmcompiler.backends.bm1684x.stream import Fields
+from bmcompiler.backends.lanes.operands import Words
+from bmcompiler.backends.lanes.windows import Geometry
+from bmcompiler.instructions.isa import Format
+from bmcompiler.instructions.order import Engine
+
+
+def _slide(layout: Format, target: Words, source: int, geometry: Geometry, fields: Fields) -> Command:
+    """Padding and inserted pixels are immediates, 0 unless `fields` say otherwise."""
+    (h, w), taps, dilations, pads, steps, zeros = geometry
+    down, across = (step - 1 if size > 1 else 0 for size, step in zip(taps, dilations))
+    found: Fields = shape_fields(target.shape) | {"opd0_h": h, "opd0_w": w, "opd1_h": taps[0], "opd1_w": taps[1]}
+    found |= {f"opd0_{name}_pad": pad for name, pad in zip(("up", "dn", "lf", "rt"), pads)}
+    found |= {"opd1_y_ins0": down, "opd1_x_ins0": across, "res_op_y_str": steps[0], "res_op_x_str": steps[1]}
+    found |= {"opd0_y_ins0": zeros[0], "opd0_x_ins0": zeros[1], "opd3_const": 1}
+    return Command(Engine.TIU, layout, found | {"res0_addr": target.address, "opd0_addr": source} | fields)
+
+
+def _types(precision: Precision, result: Precision) -> Fields:
+    return {"opd0_prec": precision, "res0_prec": result, "opd0_sign": 1, "opd1_sign": 1}
+
+
+def _bias(place: int | None) -> Fields:
+    return {"opd2_const": 1} if place is None else {"opd2_addr": place}
+
+
+def convolution(
+    target: Words,
+    source: int,
+    kernel: tuple[int, int],
+    bias: int | None,
+    geometry: Geometry,
+    precision: Precision,
+    result: Precision,
+) -> Command:
+    """Sums over windows and input channels of floats.
+
+    Args:
+        kernel: place of the weights, and input channels. bias: place of a compact vector of fp32.
+        precision, result: of input and weights, and of the sums.
+    """
+    fields: Fields = {"tsk_typ": Task.CONV, "tsk_eu_typ": Conv.NORMAL, "opd1_addr": kernel[0], "opd0_c": kernel[1]}
+    return _slide(CONV, target, source, geometry, fields | _types(precision, result) | _bias(bias))
+
+
+def depthwise(
+    target: Words, source: int, kernel: int, bias: int | None, geometry: Geometry, precision: Precision
+) -> Command:
+    """Sums over windows of each channel of floats; a bias has the type of the data."""
+    fields: Fields = {"tsk_typ": Task.POOL_OR_DEPTHWISE, "tsk_eu_typ": Pord.DEPTHWISE, "opd1_addr": kernel}
+    return _slide(PORD, target, source, geometry, fields | _types(precision, precision) | _bias(bias))
+
+
+def average(target: Words, source: Words, geometry: Geometry, precision: Precision, factor: int) -> Command:
+    """Sums over windows of floats times a float, its bits."""
+    fields: Fields = {"tsk_typ": Task.POOL_OR_DEPTHWISE, "tsk_eu_typ": Pord.AVERAGE}
+    fields |= {"opd1_const": 1, "opd1_addr": factor, "opd2_const": 1}
+    return _slide(PORD, target, source.address, geometry, fields | _types(precision, precision))
+
+
+def largest(
+    target: Words, source: Words, geometry: Geometry, precision: Precision, signed: bool = True, border: int = 0
+) -> Command:
+    """Maxima over windows; border: bits of what is padded."""
+    fields: Fields = {"tsk_typ": Task.POOL_OR_DEPTHWISE, "tsk_eu_typ": Pord.MAX, "opd3_addr": border & 0xFFFF_FFFF}
+    fields |= _types(precision, precision) | {"opd0_sign": signed}
+    return _slide(PORD, target, source.address, geometry, fields)

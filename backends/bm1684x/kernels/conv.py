@@ -1,0 +1,67 @@
+"""Convolution and transposed convolution of floats: dense, grouped and depthwise (bm1684x-cube.md 5, 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from bmcompiler.backends.bm1684x.build import Build
+from bmcompiler.backends.bm1684x.cycles import GROUP
+from bmcompiler.backends.bm1684x.instructions import window as commands
+from bmcompiler.backends.bm1684x.lane_commands import PRECISIONS
+from bmcompiler.backends.bm1684x.ordered import convolution, depthwise
+from bmcompiler.backends.lanes.kernels import float_conv
+from bmcompiler.backends.lanes.kernels.conv_geometry import DeconvGeometry
+from bmcompiler.backends.lanes.kernels.sliding import Slide
+from bmcompiler.backends.lanes.operands import Words
+from bmcompiler.backends.lanes.windows import Window
+from bmcompiler.codegen.hazards import Range
+from bmcompiler.numeric.fp32 import FloatArray
+from bmcompiler.ops.nn import Convolution, Deconv
+
+
+class ConvKernel(float_conv.FloatConvKernel):
+    """conv: weights lie in groups of input channels, of fp32 each channel by itself; the bias is added first."""
+
+    def dense_row(self, op: Convolution) -> tuple[int, int]:
+        group = GROUP[PRECISIONS[op.weight.dtype][0]]
+        return -(-self.depth(op) // group) * prod(self.taps(op)), group
+
+    def pack(self, weight: np.ndarray) -> np.ndarray:
+        return weight
+
+    def emit_sums(
+        self,
+        op: Convolution,
+        build: Build,
+        slide: Slide,
+        places: Sequence[int],
+        target: Words,
+        reads: Sequence[Range],
+    ) -> None:
+        data, weights, *bias = places
+        kind, place = PRECISIONS[op.input.dtype][0], bias[0] if bias else None
+        if self.is_depthwise(op):
+            command = commands.depthwise(target, data, weights, place, slide.geometry, kind)
+        else:
+            kernel, result = (weights, self.depth(op)), PRECISIONS[op.result.dtype][0]
+            command = commands.convolution(target, data, kernel, place, slide.geometry, kind, result)
+        build.issue(command, reads, [self.chip.plane(target.address, target.shape, target.item)])
+
+    def sums(
+        self, op: Convolution, window: Window, x: FloatArray, kernels: FloatArray, bias: FloatArray | None
+    ) -> FloatArray:
+        return convolution(window, x, kernels, bias)
+
+    def depthwise_sums(
+        self, op: Convolution, window: Window, x: FloatArray, kernels: FloatArray, bias: FloatArray | None
+    ) -> FloatArray:
+        return depthwise(window, x, kernels, bias)
+
+
+class DeconvKernel(DeconvGeometry, ConvKernel):
+    """deconv of floats."""
+
+    ops = (Deconv,)

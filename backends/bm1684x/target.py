@@ -1,0 +1,58 @@
+"""The BM1684X as a target plugin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from bmcompiler.backends.bm168x.target import Bm168xTarget
+from bmcompiler.backends.bm1684x.chip import CHIP
+from bmcompiler.backends.lanes.machine import LaneMachine
+from bmcompiler.target import Kernel, first_passes, group_layers
+
+if TYPE_CHECKING:
+    from bmcompiler.backends.bm1684x.codegen import Bm1684xProgram
+    from bmcompiler.backends.bm1684x.cycles import CycleTable
+
+
+class Bm1684xTarget(Bm168xTarget["Bm1684xProgram"]):
+    """fp32; what has no kernel runs on the host CPU inside the same model."""
+
+    name = "bm1684x"
+    precisions: Sequence[str] = ("f32",)
+    facts = CHIP
+
+    def machine(self) -> LaneMachine:
+        from bmcompiler.backends.bm1684x.machine import MACHINE
+
+        return MACHINE
+
+    def kernels(self) -> Sequence[Kernel[Any]]:
+        from bmcompiler.backends.bm1684x.kernels.table import KERNELS
+
+        return KERNELS
+
+    def pipeline(self, precision: str, level: int) -> str:
+        """Default passes. Raises UsageError for a precision the chip does not have."""
+        self.need_precision(precision)
+        split = ",join-groups,dead-code,split-deconv" if level > 1 else ",dead-code"
+        return f"{first_passes('same')},fuse-activation{split}{group_layers(level)}"
+
+    def cycle_table(self, profile: Any) -> CycleTable:
+        from bmcompiler.backends.bm1684x import cycles
+
+        return cycles.CycleTable(profile)
+
+    def program(self) -> type[Bm1684xProgram]:
+        from bmcompiler.backends.bm1684x.codegen import Bm1684xProgram
+
+        return Bm1684xProgram
+
+    def disassemble(self, model: Any, net: int | None = None) -> str:
+        """All programs (or one) of a model as text, layer names as comments."""
+        from bmcompiler.backends.bm1684x.listing import listing
+
+        return listing(model, net)
+
+
+TARGET = Bm1684xTarget()

@@ -1,0 +1,87 @@
+"""What kernels of the BM1684X ask of its table of cycles (`LaneCycles`): commands on tiles of `item`-byte elements."""
+
+from __future__ import annotations
+
+from bmcompiler.backends.bm1684x.codes import Precision
+from bmcompiler.backends.bm1684x.cycles import DIVIDE_STEPS, PROFILE, RSQRT_STEPS, CycleTable
+from bmcompiler.backends.lanes.facts import Shape
+from bmcompiler.backends.lanes.units import Unit
+from bmcompiler.codegen.tiling import Bus
+
+_KINDS = {1: Precision.INT8, 2: Precision.FP16, 4: Precision.FP32}
+_VECTOR_WORDS = 16
+_RUN = 256  # bytes that every shorter run costs, too
+
+
+class TileCycles:
+    """Under the profile of `table`; that operands of one command share no bank is left to those who place them."""
+
+    def __init__(self, table: CycleTable) -> None:
+        self.table = table
+
+    @property
+    def bytes_per_cycle(self) -> float:
+        """What the bus loads at its best."""
+        return self.table.profile.bus_bytes_per_cycle
+
+    @property
+    def tile_cycles(self) -> int:
+        """Of two short loads and a store."""
+        return 2 * self.load(1, _RUN) + self.store(1, _RUN)
+
+    @property
+    def bus(self) -> Bus:
+        """What short runs and stores cost."""
+        profile = self.table.profile
+        return Bus(load_run=_RUN, store_run=_RUN, store_factor=profile.load_rate / profile.store_rate)
+
+    def pass_cycles(self, shape: Shape, item: int = 4, steps: int = 1, pair: bool = False) -> int:
+        """An element-wise command or a copy by the TIU."""
+        return int(self._vectors(shape, item) * steps)
+
+    @staticmethod
+    def unit_steps(unit: Unit, terms: int = 0) -> int:
+        """Steps for each vector; lookups take a word at a time, after their indices have been cut to bytes."""
+        if unit is Unit.SERIES:
+            return terms + 1
+        return {Unit.RSQRT: RSQRT_STEPS, Unit.DIVIDE: DIVIDE_STEPS, Unit.LOOKUP: _VECTOR_WORDS + 1}.get(unit, 1)
+
+    def window(self, shape: Shape, taps: tuple[int, int], stride: int, sums: bool, item: int = 4) -> int:
+        """One window for each result of `shape`."""
+        return int(self.table.window(self._vectors(shape, item), taps[0] * taps[1], stride))
+
+    def convolution(self, shape: Shape, taps: int, depth: int, item: int = 4, stride: int = 1) -> int:
+        """A dense convolution that makes `shape`."""
+        n, c, h, w = shape
+        return int(self.table.convolution(n, c, h * w, taps, depth, _KINDS[item]))
+
+    @staticmethod
+    def shared_bank(shape: Shape, taps: int, depth: int, item: int = 4) -> int:
+        """Convolutions take no longer with input and weights in one bank, as far as is known."""
+        return 0
+
+    def matrix(self, shape: Shape, depth: int) -> int:
+        """A product of fp32 matrices; shape: as which the result is stored."""
+        rows, sections, _, width = shape
+        return int(self.table.matrix(rows, depth, sections, width, False))
+
+    def local_copy(self, shape: Shape, item: int = 4) -> int:
+        """A transfer inside local memory."""
+        total = item * shape[0] * shape[1] * shape[2] * shape[3]
+        return int(self.table.tensor(total, total, False, False))
+
+    def load(self, runs: int, run: int, lane_runs: int = 0) -> int:
+        """A transfer of so many runs of consecutive bytes from global memory, however it lies in lanes."""
+        return int(self.table.tensor(runs * run, run, True, False))
+
+    def store(self, runs: int, run: int, lane_runs: int = 0) -> int:
+        """A transfer of so many runs of consecutive bytes to global memory."""
+        return int(self.table.tensor(runs * run, run, False, True))
+
+    def _vectors(self, shape: Shape, item: int) -> int:
+        n, c, h, w = shape
+        return int(self.table.vectors(n, c, h * w, item))
+
+
+CYCLES = TileCycles(CycleTable(PROFILE))
+"""What kernels plan with; `LaneTarget.planned_with` gives it another table."""

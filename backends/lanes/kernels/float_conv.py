@@ -1,0 +1,114 @@
+"""Convolution and transposed convolution of floats, dense, grouped and depthwise: one instruction per tile."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from bmcompiler.backends.lanes.build import LaneBuild
+from bmcompiler.backends.lanes.kernels.base import dims4, item_bytes
+from bmcompiler.backends.lanes.kernels.channel_constants import bias_buffer, channel_buffer
+from bmcompiler.backends.lanes.kernels.conv_geometry import ConvGeometry
+from bmcompiler.backends.lanes.kernels.fused_activation import activate, activation_cycles, emit_activation
+from bmcompiler.backends.lanes.kernels.sliding import Slide
+from bmcompiler.backends.lanes.operands import Words
+from bmcompiler.backends.lanes.windows import Window
+from bmcompiler.codegen.build import extents
+from bmcompiler.codegen.tiling import Box, Buffer, TileWork
+from bmcompiler.ops.nn import Conv, Convolution
+from bmcompiler.target import rule
+
+
+class FloatConvKernel(ConvGeometry):
+    """Base: a chip says how weights lie, which command sums, and in which order."""
+
+    ops: tuple[type[Convolution], ...] = (Conv,)
+
+    @rule("Input, weights, bias and result must be f32")
+    def known_types(self, op: Convolution) -> bool:
+        return all(v.dtype == "f32" for v in (*op.operands, op.result))
+
+    # -- what a chip says ----------------------------------------------------------------------------------------------
+    @abstractmethod
+    def dense_row(self, op: Convolution) -> tuple[int, int]:
+        """Rows and columns of weights of an output channel of a dense convolution."""
+
+    @abstractmethod
+    def pack(self, weight: np.ndarray) -> np.ndarray:
+        """Weights (O, I, KH, KW) of a dense convolution in the order of the chip, output channels first."""
+
+    @abstractmethod
+    def emit_sums(
+        self,
+        op: Convolution,
+        build: Any,
+        slide: Slide,
+        places: Sequence[int],
+        target: Words,
+        reads: Sequence[tuple[int, int]],
+    ) -> None:
+        """Emit the command; places: of input, weights and, if there is one, bias. reads: their bytes."""
+
+    @abstractmethod
+    def sums(
+        self, op: Convolution, window: Window, x: np.ndarray, kernels: np.ndarray, bias: np.ndarray | None
+    ) -> np.ndarray:
+        """Results (N, O, OH, OW) of one group of a dense convolution in the chip's order, weights (O, I, KH, KW)."""
+
+    @abstractmethod
+    def depthwise_sums(
+        self, op: Convolution, window: Window, x: np.ndarray, kernels: np.ndarray, bias: np.ndarray | None
+    ) -> np.ndarray:
+        """The same of a depthwise convolution, weights (C, KH * KW)."""
+
+    # -- a tile --------------------------------------------------------------------------------------------------------
+    def work(self, op: Convolution, box: Box) -> TileWork:
+        depthwise, dims, item = self.is_depthwise(op), extents(box), item_bytes(op.input)
+        c0, c1 = box[1]
+        slide = self.slide(op, box, self.channels(op, c0, c1))
+        inputs = [self.input_buffer(op, [slide], "nchw" if op.group > 1 else "nhw"), self._weights(op, c0, c1)]
+        if op.bias is not None:
+            inputs.append(bias_buffer(self.chip, op.bias, c0, c1))
+
+        def compute(build: LaneBuild, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+            reads = [(place, place + buffer.lane_bytes) for place, buffer in zip(ins, inputs)]
+            target = Words(outs[0], dims, item=item)
+            self.emit_sums(op, build, slide, ins, target, reads)
+            emit_activation(build, op.activation, target)
+
+        return TileWork(
+            tuple(inputs),
+            (self.machine.activation_out(op.result, dims4(op.result), box),),
+            (),
+            compute,
+            self.sum_cycles(op, dims, slide, item) + activation_cycles(self.machine.cycles, op.activation, dims, item),
+            () if depthwise else self.apart(op, dims, item),
+        )
+
+    def _weights(self, op: Convolution, c0: int, c1: int) -> Buffer:
+        depthwise, (rows, columns) = self.is_depthwise(op), self.taps(op)
+        dims = (rows, columns) if depthwise else self.dense_row(op)
+
+        def pack(build: LaneBuild) -> Callable[[np.ndarray], np.ndarray]:
+            return (lambda w: self.oriented(op, w)) if depthwise else (lambda w: self.pack(self.oriented(op, w)))
+
+        layout = f"{op.opname} {'depthwise' if depthwise else 'dense'} {op.group} {rows * columns}"
+        return channel_buffer(self.chip, op.weight, layout, pack, dims, item_bytes(op.weight), (c0, c1))
+
+    # -- arithmetic ----------------------------------------------------------------------------------------------------
+    def evaluate(self, op: Convolution, *arrays: Any) -> Any:
+        """The op in the chip's arithmetic and order of sums."""
+        x, weight, *bias = arrays
+        x, window, kernels = self.oriented_input(op, x), self.window(op), self.oriented(op, weight)
+        biases = np.split(bias[0], op.group) if bias else [None] * op.group
+        if self.is_depthwise(op):
+            flat = kernels.reshape(kernels.shape[0], -1)
+            sums = self.depthwise_sums(op, window, x, flat, bias[0] if bias else None)
+        else:
+            groups = zip(np.split(x, op.group, 1), np.split(kernels, op.group), biases)
+            parts = [self.sums(op, window, part, kernel, own) for part, kernel, own in groups]
+            sums = np.concatenate(parts, 1) if op.group > 1 else parts[0]
+        return activate(self.machine.arithmetic, op.activation, sums)

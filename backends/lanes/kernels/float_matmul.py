@@ -1,0 +1,253 @@
+"""Matrix products of floats in sections of columns: inner product layers and products of activations.
+
+The order of a sum follows from its depth K alone. Up to 2048 rows of the right operand lie in local memory at once, and
+one instruction sums them; deeper products add up chunks of 1024 rows, which are loaded while the one before is used.
+
+Constants are padded to whole sections in global memory, so that they are loaded as one run; sections are as wide as few
+rows of the result want them: short runs in lanes take longer to load, wide sections to multiply.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmcompiler.backends.lanes.arithmetic import Arithmetic
+from bmcompiler.backends.lanes.build import LaneBuild
+from bmcompiler.backends.lanes.facts import LaneFacts
+from bmcompiler.backends.lanes.kernels.base import LocalKernel, is_activation, is_constant
+from bmcompiler.backends.lanes.kernels.fused_activation import activate, activation_cycles, emit_activation
+from bmcompiler.backends.lanes.kernels.product import Product, product_of
+from bmcompiler.backends.lanes.machine import LaneMachine
+from bmcompiler.backends.lanes.matrices import matrix_at, matrix_bytes, matrix_shape, row_columns, usual_width
+from bmcompiler.codegen.tiling import Axis, Box, Buffer, Runs, TileWork
+from bmcompiler.ir import Value
+from bmcompiler.ops.nn import Matmul
+from bmcompiler.target import rule
+
+FloatArray = NDArray[np.float32]
+Range = tuple[int, int]
+
+_WHOLE = 2048
+_CHUNK = 1024
+
+
+class FloatMatmulKernel(LocalKernel[Matmul]):
+    """matmul: rows and columns of the result are tiled, one batch at a time; constants as operands are packed first."""
+
+    ops = (Matmul,)
+
+    @rule("An operand must be an activation")
+    def some_activation(self, op: Matmul) -> bool:
+        return is_activation(op.left) or is_activation(op.right)
+
+    @rule("The bias must be a constant")
+    def constant_bias(self, op: Matmul) -> bool:
+        return is_constant(op.bias)
+
+    @rule("Operands, bias and result must be f32")
+    def float_types(self, op: Matmul) -> bool:
+        return all(v.dtype == "f32" for v in (*op.operands, op.result))
+
+    @rule("Transposed operands must have at most {kernel.chip.most_size} rows and columns")
+    def transposable(self, op: Matmul) -> bool:
+        transposed = [v for v, t in ((op.left, op.transpose_left), (op.right, op.transpose_right)) if t]
+        return all(max(v.shape[-2:]) <= self.chip.most_size for v in transposed)
+
+    def grid(self, op: Matmul) -> tuple[Axis, ...]:
+        product, row, most = product_of(op), row_columns(self.chip), self.chip.most_size
+        return (
+            Axis(product.rows, 1, most),
+            Axis(product.columns, row, most // row * row),
+            Axis(len(product.pairs), 1, 1),
+            Axis(1),
+        )
+
+    def work(self, op: Matmul, box: Box) -> TileWork:
+        product, chip, timing = product_of(op), self.chip, self.machine.matrix_cycles
+        (r0, r1), (c0, c1), (batch, _) = box[:3]
+        rows, columns = r1 - r0, c1 - c0
+        chunks = chunks_of(product.depth)
+        lefts, rights = len({a for a, _ in product.pairs}), len({b for _, b in product.pairs})
+        one = _Batch(self.machine, op, product, *product.pairs[batch])
+        stream, width = len(chunks) > 1, section_width(self.machine, op)
+        right_bytes = (2 * stream or 1) * matrix_bytes(chip, _CHUNK if stream else product.depth, columns, width)
+
+        def transfer_left(build: LaneBuild, address: int) -> None:
+            for (k0, k1), place in zip(chunks, _places(chip, address, rows, chunks)):
+                one.load_left(build, (r0, r1), (k0, k1), place)
+
+        def transfer_right(build: LaneBuild, address: int) -> None:
+            for i, chunk in enumerate(chunks[:2]):
+                one.load_right(build, chunk, (c0, c1), address + i * right_bytes // 2)
+
+        def compute(build: LaneBuild, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+            bias = matrix_at(chip, ins[2], 1, columns, width) if op.bias is not None else None
+            result = matrix_at(chip, outs[0], rows, columns, width)
+            for i, (chunk, place) in enumerate(zip(chunks, _places(chip, ins[0], rows, chunks))):
+                right = ins[1] + i % 2 * (right_bytes // 2)
+                if i > 1:
+                    one.load_right(build, chunk, (c0, c1), right)
+                depth = chunk[1] - chunk[0]
+                left = matrix_at(chip, place, rows, depth)
+                build.multiply(result, left, matrix_at(chip, right, depth, columns, width), bias, add=i > 0)
+            emit_activation(build, op.activation, result.words)
+
+        def store(build: LaneBuild, address: int) -> None:
+            first = (batch * product.rows + r0) * product.columns + c0
+            stored = matrix_at(chip, address, rows, columns, width)
+            build.store_matrix(build.neuron(op.result) + 4 * first, product.columns, stored)
+
+        inputs = [
+            Buffer(
+                sum(matrix_bytes(chip, rows, k1 - k0) for k0, k1 in chunks),
+                "nh" if lefts > 1 else "n",
+                4 * rows * product.depth,
+                transfer_left,
+                not is_activation(op.left),
+            ),
+            Buffer(
+                right_bytes,
+                "nch" if stream else "ch" if rights > 1 else "c",
+                4 * product.depth * columns,
+                transfer_right,
+                not is_activation(op.right),
+                runs=_right_runs(self.machine, op, product.depth, columns),
+            ),
+        ]
+        if op.bias is not None:
+            inputs.append(_bias_buffer(chip, op.bias, c0, c1, width))
+        shape = matrix_shape(chip, rows, columns, width)
+        runs = Runs(rows, rows * shape[1])
+        out = Buffer(matrix_bytes(chip, rows, columns, width), "nch", 4 * rows * columns, store, runs=runs)
+        sums = sum(timing.matrix(shape, k1 - k0) for k0, k1 in chunks)
+        cycles = sums + activation_cycles(self.machine.cycles, op.activation, shape)
+        return TileWork(tuple(inputs), (out,), (), compute, cycles)
+
+    def evaluate(self, op: Matmul, *arrays: Any) -> Any:
+        """The op in the chip's arithmetic and order of sums."""
+        left, right, *bias = arrays
+        product = product_of(op)
+        a = np.swapaxes(left, -1, -2) if op.transpose_left else left
+        b = np.swapaxes(right, -1, -2) if op.transpose_right else right
+        a, b = a.reshape(-1, product.rows, product.depth), b.reshape(-1, product.depth, product.columns)
+        out = np.empty((len(product.pairs), product.rows, product.columns), np.float32)
+        for target, (i, j) in zip(out, product.pairs):
+            target[:] = _sums(self.machine.arithmetic, a[i], b[j], chunks_of(product.depth), *bias)
+        return activate(self.machine.arithmetic, op.activation, out.reshape(op.type.shape))
+
+
+def chunks_of(depth: int) -> list[tuple[int, int]]:
+    """Ranges of the depth that one instruction sums."""
+    size = depth if depth <= _WHOLE else _CHUNK
+    return [(k, min(k + size, depth)) for k in range(0, depth, size)]
+
+
+def _sums(
+    arithmetic: Arithmetic,
+    a: FloatArray,
+    b: FloatArray,
+    chunks: list[tuple[int, int]],
+    bias: FloatArray | None = None,
+) -> FloatArray:
+    """a @ b + bias as the commands of the chunks compute it."""
+    total: FloatArray | None = None
+    for k0, k1 in chunks:
+        total = arithmetic.product(a[:, k0:k1], b[k0:k1], bias if total is None else None, total)
+    assert total is not None
+    return total
+
+
+def _places(chip: LaneFacts, address: int, rows: int, chunks: list[tuple[int, int]]) -> list[int]:
+    """Addresses of the chunks of a left operand."""
+    places = []
+    for k0, k1 in chunks:
+        places.append(address)
+        address += matrix_bytes(chip, rows, k1 - k0)
+    return places
+
+
+class _Batch(NamedTuple):
+    """The operands of one of an op's products, of which parts are loaded."""
+
+    machine: LaneMachine
+    op: Matmul
+    product: Product
+    left: int
+    right: int
+
+    def load_left(self, build: LaneBuild, rows: Range, depth: Range, address: int) -> None:
+        """Rows by a range of the depth of the left operand."""
+        op, product = self.op, self.product
+        base = self.left * product.rows * product.depth
+        pitch = product.rows if op.transpose_left else product.depth
+        start = depth[0] * pitch + rows[0] if op.transpose_left else rows[0] * pitch + depth[0]
+        tile = matrix_at(self.machine.chip, address, rows[1] - rows[0], depth[1] - depth[0])
+        build.load_matrix(build.source(op.left) + 4 * (base + start), pitch, tile, op.transpose_left)
+
+    def load_right(self, build: LaneBuild, depth: Range, columns: Range, address: int) -> None:
+        """A range of the depth by columns of the right operand; a constant one lies as (K, N) in the coefficients."""
+        op, product, transposed = self.op, self.product, self.op.transpose_right
+        if is_constant(op.right):
+            self._load_constant(build, depth, columns, address)
+            return
+        base, origin = self.right * product.depth * product.columns, build.source(op.right)
+        pitch = product.depth if transposed else product.columns
+        start = columns[0] * pitch + depth[0] if transposed else depth[0] * pitch + columns[0]
+        tile = matrix_at(self.machine.chip, address, depth[1] - depth[0], columns[1] - columns[0])
+        build.load_matrix(origin + 4 * (base + start), pitch, tile, transposed)
+
+    def _load_constant(self, build: LaneBuild, depth: Range, columns: Range, address: int) -> None:
+        """The same of a constant, which lies as (batches, K, whole sections) in the coefficients."""
+        op, product = self.op, self.product
+        width = section_width(self.machine, op)
+        pitch = -(-product.columns // width) * width
+
+        def pack(w: FloatArray) -> FloatArray:
+            return _padded(w.swapaxes(-1, -2) if op.transpose_right else w, width)
+
+        layout = f"matrix{' transposed' * op.transpose_right} in sections of {width}"
+        start = (self.right * product.depth + depth[0]) * pitch + columns[0]
+        origin = build.coefficient(build.coefficients.place(op.right, layout, pack) + 4 * start)
+        shape = matrix_shape(self.machine.chip, depth[1] - depth[0], columns[1] - columns[0], width)
+        build.load(origin, shape, (pitch, width, width, 1), 4, address)
+
+
+def _right_runs(machine: LaneMachine, op: Matmul, depth: int, columns: int) -> Runs:
+    sections = depth * matrix_shape(machine.chip, depth, columns, section_width(machine, op))[1]
+    return Runs(1 if is_constant(op.right) else depth, sections)
+
+
+def section_width(machine: LaneMachine, op: Matmul) -> int:
+    """Columns of the sections of the right operand and the result."""
+    product, chip, timing = product_of(op), machine.chip, machine.matrix_cycles
+    section = chip.execution_units
+    usual = usual_width(chip, product.columns)
+    if not is_constant(op.right) or usual >= min(section, product.columns):
+        return usual
+
+    def cycles(width: int) -> int:
+        _, sections, _, _ = shape = matrix_shape(chip, product.rows, product.columns, width)
+        runs = product.depth * sections
+        return timing.matrix(shape, product.depth) + timing.load(1, 4 * width * runs, runs)
+
+    whole = (width for width in range(usual + 1, section) if product.columns % width == 0)  # need no padding
+    return min((usual, *whole, min(section, product.columns)), key=cycles)
+
+
+def _padded(w: FloatArray, width: int) -> FloatArray:
+    """The last axis with zeros up to whole sections."""
+    return np.pad(w, [(0, 0)] * (w.ndim - 1) + [(0, -w.shape[-1] % width)])
+
+
+def _bias_buffer(chip: LaneFacts, bias: Value, c0: int, c1: int, width: int) -> Buffer:
+    shape = matrix_shape(chip, 1, c1 - c0, width)
+
+    def load(build: LaneBuild, address: int) -> None:
+        layout = f"in sections of {width}"
+        offset = build.coefficients.place(bias, layout, lambda b: _padded(b.reshape(-1), width))
+        build.load(build.coefficient(offset + 4 * c0), shape, (0, width, width, 1), 4, address)
+
+    return Buffer(matrix_bytes(chip, 1, c1 - c0, width), "c", 4 * (c1 - c0), load, True, runs=Runs(1, shape[1]))

@@ -1,0 +1,104 @@
+"""Max and average pooling: maxima of floats and bytes, averages of floats."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmcompiler.backends.lanes.build import ONE, LaneBuild
+from bmcompiler.backends.lanes.kernels.pool_base import PoolKernel
+from bmcompiler.backends.lanes.kernels.sliding import Slide
+from bmcompiler.backends.lanes.operands import Words
+from bmcompiler.backends.lanes.units import Unit
+from bmcompiler.codegen.build import extents
+from bmcompiler.codegen.tiling import Box, Buffer
+from bmcompiler.ops.pool import AvgPool, MaxPool
+from bmcompiler.target import rule
+
+FloatArray = NDArray[np.float32]
+_LOWEST = np.finfo(np.float32).min
+_ONE = np.float32(1)
+
+
+class MaxPoolKernel(PoolKernel[MaxPool]):
+    """max_pool of f32, i8 and u8: padding is the lowest number, and never wins."""
+
+    ops = (MaxPool,)
+    sums = False
+
+    @rule("Input and result must be f32, i8 or u8")
+    def known_types(self, op: MaxPool) -> bool:
+        return op.input.dtype in ("f32", "i8", "u8")
+
+    @rule("Dilated pooling windows are not in the instruction", got="dilations")
+    def no_dilation(self, op: MaxPool) -> bool:
+        return all(d == 1 or k == 1 for d, k in zip(op.dilations, op.kernel))
+
+    def border(self, op: MaxPool) -> int:
+        if op.input.dtype == "f32":
+            return int(_LOWEST.view(np.uint32))
+        return int(np.iinfo(op.input.type.numpy).min)
+
+    def emit_window(self, op: MaxPool, build: LaneBuild, slide: Slide, box: Box, ins: list[int], result: int) -> None:
+        target, source = Words(result, extents(box)), Words(ins[0], slide.shape)
+        build.largest(target, source, slide.geometry, op.input.dtype, self.border(op))
+
+    def evaluate(self, op: MaxPool, *arrays: Any) -> Any:
+        """The op; of floats, padding is the lowest finite one."""
+        if op.input.dtype != "f32":
+            return op.evaluate(*arrays)
+        return self.machine.arithmetic.window_largest(self.window(op), arrays[0], float(_LOWEST))
+
+
+class FloatAvgPoolKernel(PoolKernel[AvgPool]):
+    """avg_pool of f32: the sum of x * (1 / count) where all windows count as many positions, else sum * (1 / count)."""
+
+    ops = (AvgPool,)
+
+    @rule("Input and result must be f32")
+    def known_types(self, op: AvgPool) -> bool:
+        return bool(op.input.dtype == "f32")
+
+    @staticmethod
+    def factors(op: AvgPool) -> FloatArray:
+        """1 / count for every position (OH, OW)."""
+        return _ONE / np.multiply.outer(op.counts(0), op.counts(1)).astype(np.float32)
+
+    def common_factor(self, op: AvgPool) -> np.float32 | None:
+        """1 / count where it is the same everywhere."""
+        counts = [op.counts(0), op.counts(1)]
+        return self.factors(op)[0, 0] if all((c == c[0]).all() for c in counts) else None
+
+    def constants(self, op: AvgPool, box: Box) -> tuple[Buffer, ...]:
+        if self.common_factor(op) is not None:
+            return ()
+        _, (c0, c1), (y0, y1), (x0, x1) = box
+        dims = (1, min(c1 - c0, self.chip.lanes), y1 - y0, x1 - x0)
+        width = op.type.shape[3]
+
+        def load(build: LaneBuild, address: int) -> None:
+            offset = build.coefficients.constant(self.factors(op).tobytes())
+            build.load(build.coefficient(offset + 4 * (y0 * width + x0)), dims, (0, 0, width, 1), 4, address)
+
+        return (Buffer(self.chip.aligned_bytes(dims), "hw", 4 * dims[2] * dims[3], load, True),)
+
+    def cycles(self, op: AvgPool, box: Box, slide: Slide) -> int:
+        scaling = 0 if self.common_factor(op) is not None else self.machine.cycles.pass_cycles(extents(box), pair=True)
+        return self.window_cycles(op, box, slide) + scaling
+
+    def emit_window(self, op: AvgPool, build: LaneBuild, slide: Slide, box: Box, ins: list[int], result: int) -> None:
+        common = self.common_factor(op)
+        factor = ONE if common is None else int(common.view(np.uint32))
+        target = Words(result, extents(box))
+        build.reduce(Unit.WINDOW_SUM, target, Words(ins[0], slide.shape), slide.geometry, factor)
+        if common is None:  # a plane that all lanes have
+            build.combine(Unit.MUL, target, target, Words(ins[1], target.shape, (0, 0, target.shape[3], 1)))
+
+    def evaluate(self, op: AvgPool, *arrays: Any) -> Any:
+        """The op in the chip's arithmetic and order of sums."""
+        arithmetic, common = self.machine.arithmetic, self.common_factor(op)
+        weight = np.full((op.input.shape[1], op.kernel[0] * op.kernel[1]), _ONE if common is None else common)
+        sums = arithmetic.window_sums(self.window(op), arrays[0], weight)
+        return sums if common is not None else arithmetic.multiply(sums, self.factors(op))
