@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 
 import bmcompiler
+from bmcompiler.analysis.estimate import needed_only
 from bmcompiler.analysis.profile import Timing, find_analyzer
 from bmcompiler.codegen.memory import root_of
 from bmcompiler.ir.keys import is_weight
@@ -101,8 +102,7 @@ class Measured:
     @property
     def bound(self) -> float:
         """Cycles that no program of these multiply-accumulates and compulsory bytes can beat."""
-        full_rate = self.timing.utilization * self.timing.cycles
-        return max(full_rate, self.compulsory / BYTES_PER_CYCLE[self.case.chip])
+        return max(self.timing.compute_bound, self.compulsory / BYTES_PER_CYCLE[self.case.chip])
 
 
 def measure(case: Case, tables: Path, simulate: bool) -> Measured:
@@ -120,7 +120,7 @@ def measure(case: Case, tables: Path, simulate: bool) -> Measured:
     return Measured(
         case,
         result,
-        analysis.timing(),
+        needed_only(analysis.timing(), result.rows),
         len(analysis.races()),
         seconds,
         simulator_time(case, result) if simulate else None,

@@ -212,8 +212,11 @@ class Target(ABC):
         """What an op costs, None (the default) where the target does not say."""
         return None
 
-    def local_cycles(self, op: Operation) -> int | None:
-        """What an op costs when its data stays in local memory; None where the target does not say or it cannot be."""
+    def local_cycles(self, op: Operation, parts: int = 1) -> int | None:
+        """What an op costs when its data stays in local memory; None where the target does not say or it cannot be.
+
+        parts: the rows of the result are made in so many equal parts.
+        """
         return None
 
     def planned_with(self, profile: Any) -> AbstractContextManager[None]:

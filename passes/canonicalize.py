@@ -12,6 +12,7 @@ from bmcompiler.passes.dead_code import DeadCode
 from bmcompiler.passes.fold_batch_norm import FoldBatchNorm
 from bmcompiler.passes.fold_constants import FoldConstants
 from bmcompiler.passes.fold_pad import FoldPad
+from bmcompiler.passes.fold_phases import FoldPhases
 from bmcompiler.passes.fuse_gates import FuseGates
 from bmcompiler.passes.fuse_norms import FuseNorms
 from bmcompiler.passes.fuse_patterns import FusePatterns
@@ -39,6 +40,7 @@ _ROUND: tuple[Pass, ...] = (
     MoveScales(),
     FoldBatchNorm(),
     FoldPad(),
+    FoldPhases(),
     CommonSubexpressions(),
     DeadCode(),
 )
@@ -68,8 +70,8 @@ class Canonicalize(Pass):
     """Run the target-independent rewrites in turn until none changes anything.
 
     1. fold-constants, remove-identity, merge-reshapes, fuse-norms, move-permutes, fuse-patterns, fuse-gates,
-       reduce-to-pool, simplify-matmul, move-scales, fold-batch-norm, fold-pad, common-subexpressions, dead-code, in
-       this order, at most `rounds` times
+       reduce-to-pool, simplify-matmul, move-scales, fold-batch-norm, fold-pad, fold-phases, common-subexpressions,
+       dead-code, in this order, at most `rounds` times
     2. every other installed pass whose `canonicalize_after` names one of these runs right after it
     """
 

@@ -18,6 +18,10 @@
         files for the BM1684X (tools/vendor/bm1684x_files.py): a kernel, and recorded programs of the vendor's compiler
         in files of ours; judged as "ours" is.
 
+    python tools/vendor_check.py time VENV [NETWORK...] [--precision f32 int8] [--keep DIR]
+        compiles networks with both compilers and times both programs with our timing model: cycles, bytes, results
+        stored and read again (spill), commands; theirs, ours, ours / theirs. Models in DIR are used again.
+
 tools/vendor/commands.py says how VENV is made; the tests do not need it. Exit code 1 when a file was refused or a
 result differs.
 """
@@ -44,6 +48,7 @@ from vendor import bm1684x_files, bmlang_programs
 from vendor.commands import Vendor, VendorError
 from vendor.networks import DEFAULT, NETWORKS, compile_network, compile_small
 from vendor.small_nets import NETS, Graph
+from vendor.times import SHAPES, TIMED, compared, ours, ranges, theirs
 
 from bmcompiler import bmodel
 from bmcompiler.errors import BMError
@@ -68,7 +73,9 @@ def main() -> int:
             for row in judge(vendor, name, place, arguments):
                 verdict, precision = row[-1], row[0]
                 print(f"{name:22} {precision:5}", *row[1:], sep="  ", flush=True)
-                good, total = good + verdict.startswith("identical"), total + 1
+                good, total = good + verdict.startswith(("identical", "cycles")), total + 1
+    if judge is _time:
+        return int(good < total)
     print(f"{good} of {total} identical")
     return int(good != total)
 
@@ -83,7 +90,7 @@ def _parser() -> argparse.ArgumentParser:
             "names", nargs="*", metavar="NAME", help="default: " + ("a few" if usual is DEFAULT else "all")
         )
         sub.add_argument("--keep", type=Path, help="folder for all files made on the way")
-    for direction in ("ours", "theirs"):
+    for direction in ("ours", "theirs", "time"):
         options = {"nargs": "+", "choices": ("f32", "int8"), "default": ("f32", "int8")}
         directions.choices[direction].add_argument("--precision", **options)
     for direction in ("ours", "bmlang"):
@@ -167,6 +174,17 @@ def _judge_file(vendor: Vendor, name: str, folder: Path, arguments: argparse.Nam
     return [("", told, _difference(Session(file).run(inputs), theirs))]
 
 
+def _time(vendor: Vendor, name: str, folder: Path, arguments: argparse.Namespace) -> list[tuple[str, ...]]:
+    rows = []
+    for precision in arguments.precision:
+        try:
+            told = compared(ours(name, precision, folder), theirs(vendor, name, precision, folder))
+        except (BMError, VendorError) as error:
+            told = f"not compiled: {error}"
+        rows.append((precision, told))
+    return rows
+
+
 def _judge_theirs(vendor: Vendor, name: str, folder: Path, arguments: argparse.Namespace) -> list[tuple[str, ...]]:
     graph = Graph(name)
     network = graph.finish(NETS[name](graph))
@@ -179,7 +197,7 @@ def _judge_theirs(vendor: Vendor, name: str, folder: Path, arguments: argparse.N
     except VendorError as error:
         return [("", f"not compiled: {error}")]
     table = place / "table"
-    table.write_text("# tensor threshold min max\n" + "".join(_range(key, value) for key, value in tensors.items()))
+    table.write_text("# tensor threshold min max\n" + "".join(ranges(key, value) for key, value in tensors.items()))
     rows = []
     for precision in arguments.precision:
         try:
@@ -194,11 +212,6 @@ def _judge_theirs(vendor: Vendor, name: str, folder: Path, arguments: argparse.N
         if arguments.record:
             _record(arguments.record / f"{name}_{precision}.npz", model, graph.inputs, theirs)
     return rows
-
-
-def _range(name: str, values: NDArray[np.float32]) -> str:
-    low, high = float(values.min()), float(values.max())
-    return f"{name} {max(abs(low), abs(high)) or 1.0:.7f} {low:.7f} {high:.7f}\n"
 
 
 def _record(file: Path, model: Path, inputs: Results, outputs: Results) -> None:
@@ -230,6 +243,7 @@ _DIRECTIONS = {
     "theirs": (list(NETS), list(NETS), _judge_theirs),
     "bmlang": (bmlang_programs.names(), bmlang_programs.names(), _judge_bmlang),
     "bm1684x": (bm1684x_files.names(), bm1684x_files.names(), _judge_file),
+    "time": (list(SHAPES), TIMED, _time),
 }
 """What there is to judge, what is judged when nothing is named, and how."""
 

@@ -41,7 +41,7 @@ class Bm1684Target(Bm168xTarget["Bm1684Program"]):
         """
         self.need_precision(precision)
         before = f"{first_passes('same')},fuse-activation"
-        joined, split = (",join-groups", ",split-deconv") if level > 1 else ("", "")
+        joined, split = (",join-groups", ",split-deconv,fill-lanes") if level > 1 else ("", "")
         groups = split + group_layers(level)
         if precision == "f32":
             return f"{before}{joined},dead-code{groups}"

@@ -49,11 +49,20 @@ class LaneTarget(Target, Generic[P]):
         kernel = self.kernel_for(op)
         return kernel.estimate(op) if isinstance(kernel, DeviceKernel) and isinstance(op, TensorOp) else None
 
-    def local_cycles(self, op: Operation) -> int | None:
-        """Estimated cycles of an op as one tile whose data is in local memory, None when it is none."""
+    def local_cycles(self, op: Operation, parts: int = 1) -> int | None:
+        """Estimated cycles of an op as one tile whose data is in local memory, or as several; None when it is none."""
         kernel = self.kernel_for(op)
-        work = kernel.whole(op) if isinstance(kernel, DeviceKernel) and isinstance(op, TensorOp) else None
-        return None if work is None else work.cycles
+        if not isinstance(kernel, DeviceKernel) or not isinstance(op, TensorOp):
+            return None
+        if parts == 1:
+            work = kernel.whole(op)
+            return None if work is None else work.cycles
+        *outer, height, width = op.type.shape
+        if len(outer) != 2 or height < parts:
+            return None
+        rows = -(-height // parts)
+        work = kernel.boxed(op, (*((0, size) for size in outer), (0, rows), (0, width)))
+        return None if work is None else work.cycles * height // rows
 
     def image_slots(self, dtype: str) -> int:
         """Small integers share words of the chip."""

@@ -37,8 +37,9 @@ class Doors:
     def open_built_in(self) -> None:
         """Load this project's own entry points."""
         for loader in entry_points(self.group).values():
-            for point in filter(is_built_in, loader.points):
-                self._load(point)
+            for point in loader.points:
+                if point not in self.opened and is_built_in(point):  # the answer reads a file
+                    self._load(point)
 
     def open(self, name: str) -> None:
         """Load the entry points called `name`. Raises PluginError when one is broken: it is the one that is needed."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from nets import Net
 
-from bmcompiler.ir import Module, Quant, TensorType
+from bmcompiler.ir import Module, Quant, TensorType, Value
 
 CASES: dict[tuple[str, str], Callable[[Net], Module]] = {}
 NHWC, NCHW = (0, 2, 3, 1), (0, 3, 1, 2)
@@ -415,6 +415,32 @@ def rule_5_before(n: Net) -> Module:
 def rule_5_shift_into_padding_stays(n: Net) -> Module:
     a = n.scale(n.relu(n.input(1, 4, 4, 4)), n.w(4), n.w(4))
     return n.done(n.conv(a, n.w(6, 4, 3, 3), pads=(0, 0, 1, 0)))
+
+
+# -- fold-phases -----------------------------------------------------------------------------------------------------
+def phase(n: Net, x: Value, row: int, column: int, step: int = 2) -> Value:
+    """Every `step`-th row and column."""
+    _, _, h, w = x.shape
+    return n.slice(x, starts=(0, 0, row, column), ends=(*x.shape[:2], h, w), steps=(1, 1, step, step))
+
+
+@case("fold-phases")
+def rule_1_focus(n: Net) -> Module:
+    x = n.input(1, 1, 8, 8)
+    above = n.slice(x, starts=(0, 0, 0, 0), ends=(1, 1, 8, 8), steps=(1, 1, 2, 1))
+    right = n.slice(above, starts=(0, 0, 0, 1), ends=(1, 1, 4, 8), steps=(1, 1, 1, 2))
+    joined = n.concat(phase(n, x, 0, 0), phase(n, x, 1, 0), right, phase(n, x, 1, 1), axis=1)
+    return n.done(n.conv(joined, n.w(2, 4, 3, 3), n.w(2), pads=(1, 1, 1, 1)))
+
+
+@case("fold-phases")
+def rule_1_parts_of_other_pixels_stay(n: Net) -> Module:
+    x, y = n.input(1, 1, 8, 8), n.input(1, 1, 8, 8, name="b")
+    places = ((0, 0), (0, 1), (1, 0), (1, 1))
+    two = n.concat(*(phase(n, y if place == (1, 1) else x, *place) for place in places), axis=1)
+    twice = n.concat(*(phase(n, x, row, 0) for row, _ in places), axis=1)
+    kernel = n.w(2, 4, 3, 3)
+    return n.done(n.conv(two, kernel), n.conv(twice, kernel))
 
 
 # -- fold-pad --------------------------------------------------------------------------------------------------------

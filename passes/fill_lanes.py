@@ -1,0 +1,242 @@
+"""Convolutions of few output channels make several rows of their result as channels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bmcompiler.ir import Module, Rewriter, TensorType, Value
+from bmcompiler.ir.keys import MACS, PLACE_CPU, TENSOR_NAME
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.nn import Conv
+from bmcompiler.ops.shape import Interleave
+from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, inherit, make, on, producer
+from bmcompiler.passmanager import PassContext, PassResult
+from bmcompiler.target import Target, unsupported_reason
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_ROWS = (2, 4)
+"""Rows of a result that may become channels."""
+_PITCHES = (1, 32, 64)
+"""Multiples of which the channels of a row are made, to see whether the target then joins the rows faster."""
+_MOST_KERNEL = 11
+"""Rows of a kernel that all chips take."""
+_PARTS = (1, 2, 4, 8, 16, 32)
+"""Parts of its rows in which a map may be computed, for an estimate."""
+Draft = Callable[[Value, "Value | None"], list[TensorOp]]
+"""The new ops on a kernel and a bias."""
+
+
+@dataclass(frozen=True)
+class FillLanes(PatternPass):
+    """A conv of few output channels makes rows y*k .. y*k + k-1 of its result as k times the channels of row y.
+
+    Chips with a channel per lane have lanes without work otherwise, in the conv and in the functions behind it.
+
+    1. conv -> functions of one element : conv, with k times the row stride and a taller kernel -> functions ->
+       interleave
+    2. conv of an interleave of rows, its row stride a multiple of these : conv of what is interleaved
+
+    One group, no dilation, constant weights. It is done where the target says that it takes less time in local memory.
+    Products of zero are added; the others are the same, of rule 1 in the same order.
+    """
+
+    name = "fill-lanes"
+
+    def run(self, module: Module, ctx: PassContext) -> PassResult:
+        return PassResult(False) if ctx.target is None else _ForTarget(ctx.target).run(module, ctx)
+
+
+@dataclass(frozen=True)
+class _ForTarget(PatternPass):
+    target: Target
+
+    name = "fill-lanes"
+
+    def rules(self, module: Module) -> Rules:
+        return _FillLanes(module, self.target)
+
+
+class _FillLanes(Rules):
+    def __init__(self, module: Module, target: Target) -> None:
+        super().__init__(module)
+        self.target = target
+        self.seen: set[Value] = set()
+
+    def table(self) -> RuleTable:
+        return on(Conv, self.of_phases, self.make_rows)
+
+    def make_rows(self, op: Conv, rewriter: Rewriter) -> bool:
+        """Rule 1."""
+        weight, bias = self.constant(op.weight), self.constant(op.bias)
+        if weight is None or (op.bias is not None and bias is None) or not _is_plain(op, weight):
+            return False
+        ops = [op, *_functions(op)]
+        if op.result in self.seen:
+            return False
+        self.seen.add(op.result)
+        best = self._best(ops)
+        if best is None:
+            return False
+        rows, pitch = best
+        kernel = self.weight(_taller(weight, rows, pitch, op.strides[0]), op.weight, op, rewriter, "weight")
+        vector = None if bias is None else self.weight(_repeated(bias, rows, pitch), op.bias, op, rewriter, "bias")
+        made = _in_rows(ops, kernel, vector, rows)
+        self.seen.add(made[0].result)
+        for old, new in zip([*ops, ops[-1]], made):
+            rewriter.insert_before(ops[-1], inherit(new, old))
+        for new in made[:-1]:
+            new.attributes.pop(TENSOR_NAME, None)
+        made[0].attributes[MACS] = op.attributes.get(MACS, op.macs())
+        rewriter.replace(ops[-1], made[-1].results)
+        return True
+
+    def _best(self, ops: Sequence[TensorOp]) -> tuple[int, int] | None:
+        """Rows and the channels from one to the next, None to leave the ops."""
+        conv, best, least = ops[0], None, None
+        assert isinstance(conv, Conv)
+        _, depth, height, width = conv.weight.shape
+        for rows, pitch in _choices(conv):
+            size = height + (rows - 1) * conv.strides[0]
+            weight = _without_numbers(conv.weight, (rows * pitch, depth, size, width))
+            bias = None if conv.bias is None else _without_numbers(conv.bias, (rows * pitch,))
+            cycles = self._saved(ops, _in_rows(ops, weight, bias, rows))
+            if cycles > 0 and (least is None or cycles > least):
+                best, least = (rows, pitch), cycles
+        return best
+
+    def of_phases(self, op: Conv, rewriter: Rewriter) -> bool:
+        """Rule 2."""
+        phases, weight = producer(op.input, Interleave), self.constant(op.weight)
+        if phases is None or weight is None or not _is_plain(op, weight) or phases.scale[1] != 1:
+            return False
+        rows = phases.scale[0]
+        if rows == 1 or op.strides[0] % rows:
+            return False
+        first, kernel = _of_rows(weight, rows, phases.x.shape[1] // rows, op.pads[0])
+        stride, taps = op.strides[0] // rows, kernel.shape[2]
+        below = (op.type.shape[2] - 1) * stride + taps - phases.x.shape[2] - first
+        if below > 0 and below >= taps:
+            return False
+        changes = {"strides": (stride, op.strides[1]), "pads": (first, max(0, below), *op.pads[2:])}
+
+        def draft(weight: Value) -> TensorOp:
+            fresh = op.clone([phases.x, weight, *op.operands[2:]], **changes)
+            fresh.result.type = op.type
+            return fresh
+
+        alone = [phases] if len(phases.result.uses) == 1 else []
+        if self._saved([*alone, op], [draft(_without_numbers(op.weight, kernel.shape))]) <= 0:
+            return False
+        made = draft(self.weight(kernel, op.weight, op, rewriter, "weight"))
+        self.seen.add(made.result)
+        inherit(made, op).attributes[MACS] = op.attributes.get(MACS, op.macs())
+        rewriter.replace_with(op, made)
+        return True
+
+    def _saved(self, old: Sequence[TensorOp], new: Sequence[TensorOp]) -> int:
+        """Cycles that the draft `new`, which is forgotten, saves; 0 where the target has no estimate."""
+        found = 0
+        if all(unsupported_reason(self.target, op) is None for op in new):
+            for parts in _PARTS:
+                before, after = self._cycles(old, parts), self._cycles(new, parts)
+                if before is not None and after is not None:
+                    found = before - after
+                    break
+        for op in reversed(new):
+            op.drop_operands()
+        return found
+
+    def _cycles(self, ops: Sequence[TensorOp], parts: int) -> int | None:
+        total = 0
+        for op in ops:
+            cycles = self.target.local_cycles(op, parts)
+            if cycles is None:
+                return None
+            total += cycles
+        return total
+
+
+def _is_plain(op: Conv, weight: np.ndarray) -> bool:
+    import numpy as np
+
+    if op.type.is_float and not np.isfinite(weight).all():
+        return False  # an infinite weight makes NaN of zeros
+    plain = op.group == 1 and tuple(op.dilations) == (1, 1) and not op.zero_points
+    return plain and PLACE_CPU not in op.attributes
+
+
+def _functions(op: Conv) -> Iterator[TensorOp]:
+    """The functions of one element that nobody but each next one reads, from the result of `op` on."""
+    value = op.result
+    while len(value.uses) == 1:
+        (user,) = value.users
+        if not isinstance(user, TensorOp) or not user.pointwise or user.operands[0] is not value:
+            return
+        if user.type.shape != value.type.shape or PLACE_CPU in user.attributes:
+            return
+        yield user
+        value = user.result
+
+
+def _choices(op: Conv) -> Iterator[tuple[int, int]]:
+    """Rows, and channels from one to the next."""
+    channels, height = op.type.shape[1:3]
+    for rows in _ROWS:
+        if height % rows == 0 and op.weight.shape[2] + (rows - 1) * op.strides[0] <= _MOST_KERNEL:
+            yield from ((rows, pitch) for pitch in sorted({-(-channels // step) * step for step in _PITCHES}))
+
+
+def _taller(weight: np.ndarray, rows: int, pitch: int, stride: int) -> np.ndarray:
+    """The kernel that makes so many rows of the result as channels, each followed by zeros up to `pitch`."""
+    import numpy as np
+
+    channels, depth, height, width = weight.shape
+    made = np.zeros((rows, pitch, depth, height + (rows - 1) * stride, width), weight.dtype)
+    for row in range(rows):
+        made[row, :channels, :, row * stride : row * stride + height] = weight
+    return made.reshape(rows * pitch, *made.shape[2:])
+
+
+def _repeated(bias: np.ndarray, rows: int, pitch: int) -> np.ndarray:
+    import numpy as np
+
+    made = np.zeros((rows, pitch), bias.dtype)
+    made[:, : len(bias)] = bias
+    return made.reshape(-1)
+
+
+def _of_rows(weight: np.ndarray, rows: int, pitch: int, top: int) -> tuple[int, np.ndarray]:
+    """Rows of padding above, and the kernel for an input whose rows y*rows + i are channels i*pitch ... of row y."""
+    import numpy as np
+
+    channels, depth, height, width = weight.shape
+    places = [divmod(tap - top, rows) for tap in range(height)]
+    first, last = places[0][0], places[-1][0]
+    made = np.zeros((channels, rows, pitch, last - first + 1, width), weight.dtype)
+    for tap, (place, row) in enumerate(places):
+        made[:, row, :depth, place - first] = weight[:, :, tap]
+    return -first, made.reshape(channels, rows * pitch, last - first + 1, width)
+
+
+def _in_rows(ops: Sequence[TensorOp], weight: Value, bias: Value | None, rows: int) -> list[TensorOp]:
+    """The convolution, the functions behind it and what joins the rows, in no block."""
+    conv = ops[0]
+    assert isinstance(conv, Conv)
+    n, channels, height, width = conv.type.shape
+    operands = [conv.input, weight, *([] if bias is None else [bias])]
+    made: list[TensorOp] = [conv.clone(operands, strides=(conv.strides[0] * rows, conv.strides[1]))]
+    for old, new_like in zip(ops, [None, *ops[1:]]):
+        if new_like is not None:
+            made.append(new_like.clone([made[-1].result, *new_like.operands[1:]]))
+        made[-1].result.type = TensorType((n, weight.shape[0], height // rows, width), old.type.dtype, old.type.quant)
+    made.append(make("interleave", [made[-1].result], {"scale": (rows, 1), "channels": channels}))
+    return made
+
+
+def _without_numbers(like: Value, shape: tuple[int, ...]) -> Value:
+    """A constant of which only the type is asked."""
+    return make("weight", (), {"key": ""}, [like.type.with_shape(shape)]).result

@@ -1,0 +1,122 @@
+"""Convolutions of few channels make rows as channels: which of them, and with the same results on the chip."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bmcompiler.backends.bm1684.target import TARGET
+from bmcompiler.interpreter import run_module
+from bmcompiler.ir import Module, TensorType, verify_module
+from bmcompiler.ir.keys import MACS
+from bmcompiler.ops.builder import Builder
+from bmcompiler.passes.fill_lanes import FillLanes
+from bmcompiler.passmanager import PassContext
+from bmcompiler.target import find_target
+
+
+def net(
+    channels: tuple[int, int],
+    size: tuple[int, int],
+    dtype: str = "f32",
+    then: str = "",
+    reader: Any = None,
+    **more: Any,
+) -> Module:
+    """A conv 3x3 with a bias, the function `then` behind it and a conv of its result with the attributes `reader`."""
+    rng, b = np.random.default_rng(3), Builder.new("net")
+    (c, o), kernel, floats = channels, more.pop("kernel", (3, 3)), dtype == "f32"
+    x = b.input("x", TensorType((1 if floats else 4, c, *size), dtype))
+
+    def conv(x: Any, o: int, **attributes: Any) -> Any:
+        shape = (o, x.shape[1], *kernel)
+        if floats:
+            weight, bias = (rng.standard_normal(s).astype(np.float32) for s in (shape, (o,)))
+            return b.conv(x, b.weight(weight, "w"), b.weight(bias, "bias"), **attributes)
+        weight = rng.integers(-128, 128, shape).astype(np.int8)
+        bias = b.weight(rng.integers(-3000, 3000, o).astype(np.int16), "bias")
+        return b.conv(x, b.weight(weight, "w"), bias, rshift=9, **attributes)
+
+    made = conv(x, o, **{"pads": (1, 1, 1, 1)} | more)
+    made.op.attributes["source.tensor"] = "few"
+    made = getattr(b, then)(made) if then else made
+    return b.outputs([conv(made, 8, **reader) if reader else made], ["y"])
+
+
+def filled(module: Module) -> Counter[str]:
+    """The ops after the pass; results on the chip stay to rounding, those of integers bit for bit."""
+    argument = module.main.arguments[0]
+    rng = np.random.default_rng(4)
+    x = rng.standard_normal(argument.shape) if argument.type.is_float else rng.integers(-128, 128, argument.shape)
+    inputs = {"x": x.astype(argument.type.numpy)}
+    before = run_module(module, inputs, target=TARGET)["y"]
+    FillLanes().run(module, PassContext(target=TARGET))
+    verify_module(module)
+    after = run_module(module, inputs, target=TARGET)["y"]
+    assert before.dtype == after.dtype
+    if argument.type.is_float:
+        np.testing.assert_allclose(after, before, atol=2e-6 * np.abs(before).max())
+    else:
+        np.testing.assert_array_equal(after, before)
+    return Counter(op.short_name for op in module.main.ops)
+
+
+@pytest.mark.parametrize(
+    ("channels", "more"),
+    [
+        ((96, 24), {}),
+        ((96, 12), {"activation": "relu6"}),
+        ((96, 24), {"strides": (2, 2), "pads": (1, 0, 1, 0)}),
+        ((96, 30), {"then": "relu"}),
+    ],
+)
+def test_floats_stay(channels: tuple[int, int], more: dict[str, Any]) -> None:
+    ops = filled(net(channels, (80, 80), **more))
+    assert (ops["conv"], ops["interleave"], ops["relu"]) == (1, 1, int("then" in more))
+
+
+def test_sums_of_whole_quadruples_of_products_stay_bit_for_bit() -> None:
+    """Products go to four accumulators in turn: zeros in front of them by fours move none to another."""
+    module = net((96, 24), (80, 80))
+    x = {"x": np.random.default_rng(1).standard_normal((1, 96, 80, 80), np.float32)}
+    before = run_module(module, x, target=TARGET)["y"]
+    assert FillLanes().run(module, PassContext(target=TARGET)).modified
+    np.testing.assert_array_equal(run_module(module, x, target=TARGET)["y"].view(np.uint32), before.view(np.uint32))
+
+
+def test_bytes_stay_bit_for_bit() -> None:
+    ops = filled(net((96, 24), (20, 80), "i8"))
+    assert (ops["conv"], ops["interleave"]) == (1, 1)
+
+
+def test_a_conv_with_steps_reads_the_rows_where_they_are() -> None:
+    module = net((24, 24), (64, 64), then="swish", reader={"strides": (2, 2), "pads": (1, 1, 1, 1)})
+    ops = filled(module)
+    assert (ops["conv"], ops["interleave"], ops["swish"]) == (2, 0, 1)
+    first, second = (op for op in module.main.ops if op.short_name == "conv")
+    assert first.attributes[MACS] == 24 * 24 * 9 * 64 * 64 and second.attributes[MACS] == 8 * 24 * 9 * 32 * 32
+
+
+def test_names_go_to_what_holds_the_values() -> None:
+    module = net((96, 24), (80, 80))
+    filled(module)
+    (joined,) = (op for op in module.main.ops if op.short_name == "interleave")
+    (conv,) = (op for op in module.main.ops if op.short_name == "conv")
+    assert joined.attributes["source.tensor"] == "few" and "source.tensor" not in conv.attributes
+
+
+def test_what_has_work_for_all_lanes_or_no_pairs_of_rows_stays() -> None:
+    for channels, size, more in (
+        ((96, 64), (80, 80), {}),
+        ((96, 24), (81, 80), {}),
+        ((96, 24), (80, 80), {"dilations": (2, 2), "pads": (2, 2, 2, 2)}),
+    ):
+        assert not FillLanes().run(net(channels, size, **more), PassContext(target=TARGET)).modified
+
+
+def test_targets_that_have_no_time_for_it_keep_the_conv() -> None:
+    for target in (None, find_target("dv700")):
+        assert not FillLanes().run(net((96, 24), (80, 80)), PassContext(target=target)).modified
