@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from bmcompiler.ir import Module, Rewriter, Value
 from bmcompiler.ir.keys import PLACE_CPU
+from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.nn import Conv
 from bmcompiler.ops.shape import Concat, Slice
-from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, inherit, on, producer, same_elements
+from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, inherit, on, producer, same_elements, sole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,8 +64,20 @@ class _FoldPhases(Rules):
         }
         folded = op.clone([source, kernel, *op.operands[2:]], **changes)
         folded.result.type = op.type
-        rewriter.replace_with(op, inherit(folded, op))
+        rewriter.replace_with(op, inherit(folded, *_only_for(joined), op))
         return True
+
+
+def _only_for(joined: Concat) -> list[TensorOp]:
+    """The slices and the concatenation itself, where nobody else reads it."""
+    found: list[TensorOp] = [joined] if len(joined.result.uses) == 1 else []
+    waiting = list(joined.operands[::-1]) if found else []
+    while waiting:
+        op = sole(waiting.pop(), Slice)
+        if op is not None and op not in found:
+            found.insert(-1, op)
+            waiting.append(op.x)
+    return found
 
 
 def _pixels(value: Value) -> tuple[Value, Pixels]:

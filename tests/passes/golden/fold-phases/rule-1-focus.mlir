@@ -21,7 +21,7 @@
   ^bb0(%0: tensor<1x1x8x8xf32>):
     %1 = "tensorop.weight"() {key = "w8"} : () -> tensor<2xf32>
     %2 = "tensorop.weight"() {key = "w7.1"} : () -> tensor<2x1x6x6xf32>
-    %3 = "tensorop.conv"(%0, %2, %1) {pads = [2, 2, 2, 2], source.tensor = "conv9.out", strides = [2, 2]} : (tensor<1x1x8x8xf32>, tensor<2x1x6x6xf32>, tensor<2xf32>) -> tensor<1x2x4x4xf32> loc("conv9")
+    %3 = "tensorop.conv"(%0, %2, %1) {pads = [2, 2, 2, 2], source.tensor = "conv9.out", strides = [2, 2]} : (tensor<1x1x8x8xf32>, tensor<2x1x6x6xf32>, tensor<2xf32>) -> tensor<1x2x4x4xf32> loc(fused["slice3", "slice4", "slice2", "slice1", "slice5", "concat6", "conv9"])
     "func.return"(%3) : (tensor<1x2x4x4xf32>) -> ()
   }) {tensorop.input_names = ["data"], tensorop.output_names = ["out0"]} : () -> ()
 }) : () -> ()
