@@ -220,7 +220,7 @@ def pipeline_for(target: Target, options: ModuleOptions) -> Pipeline:
     changes: dict[str, dict[str, Any]] = {"calibrate": {}, "quantize": _quantize_options(options)}
     if options.method is not None:
         changes["calibrate"]["method"] = options.method
-    if changes["quantize"] and not any(getattr(each, "scheme", "") == "scale" for each in pipeline):
+    if changes["quantize"] and not any(getattr(each, "takes_table", False) for each in pipeline):
         raise UsageError(
             f"--quant-table and --io-dtype belong to int8 with real scales; {target.name} in {precision} has none",
             remedy="leave out --quant-table and --io-dtype",

@@ -1,4 +1,4 @@
-"""Float to int8, with power-of-two shifts (bm1880.md 11.2) or real scales (bm1684.md 7.2)."""
+"""Float to int8: power-of-two shifts (bm1880.md 11.2), scales (bm1684.md 7.2), scales of channels (bm1684x.md 7)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ir.keys import INTEGER_WEIGHTS, THRESHOLD_SOURCE
-from bmcompiler.numeric.quant_modes import LOW, MODES
+from bmcompiler.numeric.factors import CHANNEL
+from bmcompiler.numeric.quant_modes import MODES
 from bmcompiler.ops import need_tensor_ops
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.calibrate import CANDIDATES, MEASURED, make_table, tensor_names, thresholds
@@ -24,6 +25,7 @@ from bmcompiler.passmanager import Pass, PassContext, PassResult
 
 if TYPE_CHECKING:
     from bmcompiler.passes.quantization.scale.integer_layer import Layer
+    from bmcompiler.passes.quantization.scale.scheme import Scales
 
 
 BIASES = "quantize.biases"
@@ -50,7 +52,8 @@ class Quantize(Pass):
        ask for other things. A layer may be float
        (on the host, where the chip has none). A file `table` forces what it says; where there is none, it is written.
 
-    With scheme = scale tensors are i8 or u8 with real scales (`quantization.scale`), convolutions and inner products
+    With scheme = scale, or channel (`quantization.channel`: a scale for each output channel of a layer, whose only mode
+    is of that name), tensors are i8 or u8 with real scales (`quantization.scale`), convolutions and inner products
     have one of the three modes of `quant_modes`: `mode`, or with "auto" what rule 5 chooses, and
     6. What stays in float runs on the chip if that has float instructions; inputs and outputs stay float too, unless
        `io` is "integer".
@@ -59,14 +62,14 @@ class Quantize(Pass):
        was not measured on confirm that this helps (`quantization.choice.biases`). Not by default: outputs come nearer
        to float, but confidences move, and detectors were seen to lose by it.
 
-    Options: `scheme` is "shift" (powers of two) or "scale"; `skip` names source layers or tensors that stay in float;
-    `strict_table` keeps every threshold that a table names, at the cost of rescaling (the vendor's way); `report` logs
+    Options: `scheme` is "shift" (powers of two), "scale" or "channel"; `skip` names source layers or tensors that
+    stay in float; `strict_table` keeps every threshold that a table names, at the cost of rescaling (the vendor's way); `report` logs
     the integers chosen for each layer.
     """
 
     name = "quantize"
-    scheme: str = field(default="shift", metadata={"choices": ("shift", "scale")})
-    mode: str = field(default="auto", metadata={"choices": ("auto", *MODES)})
+    scheme: str = field(default="shift", metadata={"choices": ("shift", "scale", "channel")})
+    mode: str = field(default="auto", metadata={"choices": ("auto", *MODES, CHANNEL)})
     io: str = field(default="float", metadata={"choices": ("float", "integer")})
     max_error: float = 0.0
     max_cycles: float = 0.0
@@ -95,6 +98,18 @@ class Quantize(Pass):
                 ctx.log(f"{op.label} ({op.short_name}): {text}")
         return low
 
+    @property
+    def takes_table(self) -> bool:
+        """Whether a quantization table can say how layers compute."""
+        return self._scales() is not None
+
+    def _scales(self) -> type[Scales] | None:
+        """The scheme with real scales that is asked for."""
+        from bmcompiler.passes.quantization.channel.scheme import Channels
+        from bmcompiler.passes.quantization.scale.scheme import Scales
+
+        return {"scale": Scales, "channel": Channels}.get(self.scheme)
+
     def _choose_thresholds(
         self, module: Module, function: Function, ctx: PassContext, in_float: Mapping[Operation, str]
     ) -> None:
@@ -105,14 +120,13 @@ class Quantize(Pass):
         from bmcompiler.passes.quantization.choice.hostile import hostile
         from bmcompiler.passes.quantization.choice.reference import Reference
         from bmcompiler.passes.quantization.choice.thresholds import best_method
-        from bmcompiler.passes.quantization.scale.scheme import Scales
         from bmcompiler.quant.data import some_steps
 
-        real = self.scheme == "scale"
+        scales = self._scales()
 
         def lower() -> Building[Any]:
-            scheme: Scheme = Scales(dict.fromkeys(function.ops, LOW)) if real else Shifts()
-            unfit = hostile(function, thresholds(function), partial(array_of, module), steep=real)
+            scheme: Scheme = scales(dict.fromkeys(function.ops, scales.layer_modes[0])) if scales else Shifts()
+            unfit = hostile(function, thresholds(function), partial(array_of, module), steep=scales is not None)
             return self._settled(module, function, ctx, scheme, {**(unfit if self.mode == "auto" else {}), **in_float})[
                 0
             ]
@@ -129,16 +143,15 @@ class Quantize(Pass):
         from bmcompiler.passes.quantization.choice.chooser import Aim, Ways
         from bmcompiler.passes.quantization.choice.cost import host_cycles
         from bmcompiler.passes.quantization.choice.decide import DECIDED, Wanted, decide, decided, rows
-        from bmcompiler.passes.quantization.scale.scheme import Scales
         from bmcompiler.quant.mode_table import save_modes
 
         layers: dict[Hashable, Layer] = {}
-        real = self.scheme == "scale"
+        scales = self._scales()
 
         def scheme(
             modes: Mapping[Operation, str], integer_io: bool = False, known: dict[Hashable, Layer] = layers
         ) -> Scheme:
-            return Scales(modes, integer_io, layers=known) if real else Shifts()
+            return scales(modes, integer_io, layers=known) if scales else Shifts()
 
         def lower(
             modes: Mapping[Operation, str], in_float: Mapping[Operation, str]
@@ -146,8 +159,8 @@ class Quantize(Pass):
             return self._settled(module, function, ctx, scheme(modes), dict(in_float))
 
         ways = (
-            Ways(Scales.rules, MODES)
-            if real
+            Ways(scales.rules, scales.layer_modes)
+            if scales
             else Ways(Shifts.rules, ("int8",), host_cycles, worth=1.0, dear=1.0, steep=False)
         )
         aim = Aim(self.max_error / 100 or None, self.max_cycles or None)

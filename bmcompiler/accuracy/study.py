@@ -120,7 +120,7 @@ def suggested(found: Study, wanted: float = WANTED) -> list[str]:
 
 def takes_table(target: Target, options: Options) -> bool:
     """Whether layers can be kept in float by a quantization table."""
-    return any(getattr(each, "scheme", "") == "scale" for each in pipeline_for(target, options))
+    return any(getattr(each, "takes_table", False) for each in pipeline_for(target, options))
 
 
 def write_suggestion(found: Study, layers: Iterable[str], path: Path_) -> None:

@@ -20,7 +20,7 @@ from bmcompiler.ops.rules import BYTES, NARROW, Activated, need_dtype, need_same
 _BIAS = {"": ("i16", "u16", "i32"), LOW: ("i16", "u16"), HIGH: ("i16", "u16", "i32", "f32")}
 _BIAS |= {ASYMMETRIC: _BIAS[HIGH], CHANNEL: ("i32",)}
 _RESULT = {"": (*NARROW, "i32"), LOW: BYTES, HIGH: NARROW, ASYMMETRIC: NARROW, CHANNEL: ("i8", "u8", "i16")}
-_ZERO_POINTS = (ASYMMETRIC, CHANNEL)
+WITH_ZERO_POINTS = (ASYMMETRIC, CHANNEL)
 
 _FACTORS = 3
 """Place of the factors among the operands, behind data, weight and bias."""
@@ -100,7 +100,7 @@ def _check_mode(op: Products) -> None:
             quant_modes.rescale(op.scale)
         except ValueError as error:
             raise op.invalid(str(error)) from None
-    if op.mode not in _ZERO_POINTS:
+    if op.mode not in WITH_ZERO_POINTS:
         if op.zero_points:
             raise op.invalid(f"zero_points belong to the modes asymmetric and channel, the mode is {op.mode}")
         return

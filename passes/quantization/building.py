@@ -170,12 +170,12 @@ class Building(Generic[F]):
         """The way back from `as_maps`."""
         return x if x.shape == shape else self.emit("reshape", [x], {"shape": shape})
 
-    def weight(self, array: NDArray[Any], like: Value | None, scale: float | None = None) -> Value:
-        """A constant; it takes the name of the old weight `like`."""
+    def weight(self, array: NDArray[Any], like: Value | None, scale: float | Quant | None = None) -> Value:
+        """A constant; it takes the name of the old weight `like`. scale: of the tensor, or what integers mean."""
         op = producer(like, Weight)
         name = op.key if op is not None else ".".join(("+".join(self.location), "table"))
         key = self.module.weights.add(name, np.ascontiguousarray(array))
-        quant = None if scale is None else Quant(scale)
+        quant = Quant(scale) if isinstance(scale, float) else scale
         return self._append("weight", [], _type(array, quant), {"key": key})
 
     def constant_in(self, integers: NDArray[Any], like: Value | None, wanted: F) -> Value:

@@ -17,7 +17,8 @@ from bmcompiler.ir import Module, Operation, Quant, Value
 from bmcompiler.numeric.quant_modes import dequantize, quantize_away
 from bmcompiler.passmanager import PassContext, run_pipeline
 
-MODES = ("low", "high", "asymmetric")
+MODES = ("low", "high", "asymmetric", "channel")
+"""Those of the scheme "scale", and that of "channel"."""
 seeds = st.integers(0, 2**32 - 1)
 few = settings(max_examples=25, deadline=None)
 
@@ -49,8 +50,9 @@ def quantize(
     module: Module, options: str = "", target: Any = None, data: dict[str, np.ndarray] | None = None
 ) -> Module:
     ctx = PassContext(data=data or samples(module), target=target)
+    scheme = "channel" if "mode=channel" in options else "scale"
     run_pipeline(
-        module, f"fuse-activation,calibrate{{method=max}},quantize{{scheme=scale{options}}}", ctx, verify_each=True
+        module, f"fuse-activation,calibrate{{method=max}},quantize{{scheme={scheme}{options}}}", ctx, verify_each=True
     )
     return module
 

@@ -1,7 +1,7 @@
 """Integers of a layer in each mode, from real weights and the formats around it.
 
-The chip has one shift, or one real factor, per instruction: weights have one scale per tensor. Scales per channel, as
-other compilers use them, are not possible.
+The BM1684 has one shift, or one real factor, per instruction: weights have one scale per tensor. Scales per channel are
+another scheme (`quantization.channel`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.errors import FileFormatError
+from bmcompiler.ir import Quant
 from bmcompiler.numeric.quant_modes import ASYMMETRIC, HIGH, LARGEST_SCALE, LOW, SMALLEST_SCALE, rescale
 from bmcompiler.passes.quantization.base import NoInt8Form
 from bmcompiler.passes.quantization.formulas import I8, I16, linear
@@ -29,15 +30,17 @@ class Layer:
     """An integer layer: constants, attributes of the mode, and the format of its result.
 
     weight: i8 in the shape given. bias: i16 or i32, or None. Real weight = weight * weight_scale, real bias =
-    bias * bias_scale.
+    bias * bias_scale; with a scale per output channel these are quantizations, None where no axis has the channels.
+    factors: operand of the mode channel.
     """
 
     weight: NDArray[np.int8]
     bias: NDArray[Any] | None
     attributes: Mapping[str, Any]
     result: Format
-    weight_scale: float
-    bias_scale: float
+    weight_scale: float | Quant | None
+    bias_scale: float | Quant | None
+    factors: NDArray[np.int32] | None = None
 
 
 def integer_layer(

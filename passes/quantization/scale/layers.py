@@ -12,6 +12,7 @@ from bmcompiler.errors import BMError
 from bmcompiler.ir import Operation, Value
 from bmcompiler.numeric.quant_modes import ASYMMETRIC
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.modes import WITH_ZERO_POINTS
 from bmcompiler.ops.nn import Convolution, Deconv, Matmul
 from bmcompiler.passes.quantization.forms import Affine
 from bmcompiler.passes.quantization.scale.formats import Format, format_of
@@ -26,10 +27,10 @@ class Layers(Tensors):
 
     def layer(self, op: Convolution | Matmul, weight: NDArray[Any], bias: NDArray[Any] | None) -> Value:
         def attempt(mode: str, wanted: Format) -> Value:
-            x = self.request(op.operands[0], zero_point=mode == ASYMMETRIC)
+            x = self.request(op.operands[0], zero_point=mode in WITH_ZERO_POINTS)
             ints = self._integers(op, mode, weight, bias, x, within(op, wanted))
-            operands = [x, *self._constants(ints, op.operands[1], op.bias)]
-            attributes = {**_kept(op), **ints.attributes, **after(op, ints.result)}
+            operands = [x, *self.constants_of(ints, op.operands[1], op.bias)]
+            attributes = {**kept(op), **ints.attributes, **after(op, ints.result)}
             out = self.emit(op.opname, operands, attributes, ints.result)
             self._report(op, ints)
             return out
@@ -43,7 +44,7 @@ class Layers(Tensors):
 
         def attempt(mode: str, wanted: Format) -> Value:
             ints = self._integers(op, mode, kernel, affine.bias, x, within(op, wanted))
-            operands = [self.as_maps(x, affine.axis), *self._constants(ints, affine.like, None)]
+            operands = [self.as_maps(x, affine.axis), *self.constants_of(ints, affine.like, None)]
             attributes = {"group": len(kernel), **ints.attributes, **after(op, ints.result)}
             out = self.emit("conv", operands, attributes, ints.result)
             self._report(op, ints)
@@ -57,7 +58,7 @@ class Layers(Tensors):
         def attempt(mode: str, wanted: Format) -> Value:
             result = within(op, wanted)
             factor = in_range(format_of(left).scale * format_of(right).scale / result.scale)
-            attributes = {**_kept(op), "mode": mode, "scale": factor, **after(op, result)}
+            attributes = {**kept(op), "mode": mode, "scale": factor, **after(op, result)}
             return self.emit("matmul", [left, right], attributes, result)
 
         return self.first_of([partial(attempt, *each) for each in self.attempts(op) if each[0] != ASYMMETRIC])
@@ -71,24 +72,41 @@ class Layers(Tensors):
         x: Value,
         wanted: Format,
     ) -> Layer:
-        """`integer_layer`; its error names the layer. Another lowering of the net finds the integers of this one."""
+        """`integers_of`; its error names the layer. Another lowering of the net finds the integers of this one."""
         free = op.attributes.get("activation") != "relu6" and self.is_free(op.result)
         key = (op, mode, format_of(x), wanted, free)
         try:
             if key not in self.layers:
-                self.layers[key] = integer_layer(mode, weight, bias, format_of(x), wanted, free=free)
+                self.layers[key] = self.integers_of(op, mode, weight, bias, format_of(x), wanted, free=free)
             return self.layers[key]
         except BMError as error:
             raise error.located(layer=op.label, kind=op.short_name) from None
 
-    def _constants(self, ints: Layer, weight: Value | None, bias: Value | None) -> list[Value]:
+    def constants_of(self, ints: Layer, weight: Value | None, bias: Value | None) -> list[Value]:
+        """The operands of an integer layer behind its data, named like those of the old one."""
         constants = [self.weight(ints.weight, weight, ints.weight_scale)]
         if ints.bias is not None:
             constants.append(self.weight(ints.bias, bias, ints.bias_scale))
         return constants
 
+    def integers_of(
+        self,
+        op: TensorOp,
+        mode: str,
+        weight: NDArray[Any],
+        bias: NDArray[Any] | None,
+        source: Format,
+        wanted: Format,
+        *,
+        free: bool,
+    ) -> Layer:
+        """The integers of a layer in a mode; `free`: the result may have another scale."""
+        return integer_layer(mode, weight, bias, source, wanted, free=free)
+
     def _report(self, op: TensorOp, ints: Layer) -> None:
-        text = f"mode {ints.attributes['mode']}, factor {ints.attributes['scale']:.5g}"
+        text = f"mode {ints.attributes['mode']}"
+        if "scale" in ints.attributes:
+            text += f", factor {ints.attributes['scale']:.5g}"
         text += f" -> {ints.result.dtype}, scale {ints.result.scale:.5g}"
         if ints.bias is not None:
             text += f", largest bias {np.abs(ints.bias.astype(np.int64)).max(initial=0)}"
@@ -108,7 +126,7 @@ def after(op: Operation, result: Format) -> dict[str, Any]:
     return {"activation": "relu"} if inside and not result.unsigned else {}
 
 
-def _kept(op: Operation) -> dict[str, Any]:
+def kept(op: Operation) -> dict[str, Any]:
     """Attributes that the integer form shares with the float form."""
     return {name: value for name, value in op.attributes.items() if name in _KEPT}
 

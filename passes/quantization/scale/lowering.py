@@ -44,7 +44,7 @@ class ScaleLowering(Layers):
     def times(self, op: TensorOp, x: Value, factor: float) -> Value:
         wanted = self.wanted(op.result)
         ratio = format_of(x).scale / wanted.scale * factor
-        multiplier, shift = rescaling(abs(ratio), I8)
+        multiplier, shift = rescaling(abs(ratio), self.factor_limit or I8)
         sign = 1 if ratio >= 0 else -1
         return self.emit("muls_shift", [x], {"multiplier": sign * multiplier, "rshift": shift}, wanted)
 
@@ -60,7 +60,7 @@ class ScaleLowering(Layers):
         shift = 1 if all(each.unsigned for each in formats) else 0  # 255 * 255 / 2 fits 16 bits, others do whole
         wide = Format("i16", single(formats[0].scale * formats[1].scale * 2.0**shift))
         exact = self.emit("mul_shift", operands, {"rshift": shift}, wide)
-        multiplier, rshift = rescaling(wide.scale / wanted.scale, I8)
+        multiplier, rshift = rescaling(wide.scale / wanted.scale, self.factor_limit or I8)
         return self.emit("muls_shift", [exact], {"multiplier": multiplier, "rshift": rshift}, wanted)
 
     def _by_shift(self, op: TensorOp, operands: Sequence[Value]) -> Value:

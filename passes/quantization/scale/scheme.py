@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from bmcompiler.ir import Function, Operation, Value
 from bmcompiler.ir.keys import is_return
+from bmcompiler.numeric.quant_modes import MODES
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.quantization.plan import make_plan
 from bmcompiler.passes.quantization.scale.integer_layer import Layer
@@ -31,6 +33,9 @@ class Scales:
     """Integers of layers, which schemes for one net may share: only formats decide them."""
 
     rules = SCALE_RULES
+    layer_modes: ClassVar[tuple[str, ...]] = MODES
+    """Modes of layers, the cheapest one first."""
+    lowering: ClassVar[type[ScaleLowering]] = ScaleLowering
     island = "it stands between layers in float, where going to int8 and back would only cost accuracy"
 
     def start(self, start: Start) -> ScaleLowering:
@@ -42,7 +47,7 @@ class Scales:
                 within[op.results[0]] = min(within[op.results[0]], 6.0)
         plan = make_plan(function, within, start.scaling, lambda value: array_of(module, value), start.exact, peak_of)
         unsigned = unsigned_values(function, plan)
-        return ScaleLowering(
+        return self.lowering(
             module,
             function,
             plan,

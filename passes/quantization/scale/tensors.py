@@ -31,6 +31,8 @@ class Tensors(Forms[Format]):
 
     asked_for_io = True
     rounding: Mapping[str, Any] = {"rounding": "away"}
+    factor_limit = 0
+    """The largest multiplier of an integer tensor; 0: that of a byte."""
 
     def __init__(
         self,
@@ -111,11 +113,15 @@ class Tensors(Forms[Format]):
             return super().request(value, self.wanted(value))
         return found
 
+    def takes_zero_point(self, layer: Operation) -> bool:
+        """Whether a layer takes a zero point of its input: in the asymmetric mode."""
+        return self.modes.get(layer) == ASYMMETRIC
+
     def may_have_zero_point(self, value: Value) -> bool:
-        """Whether only layers in the asymmetric mode read a value, which take it as it is."""
+        """Whether only layers read a value that take its zero point."""
         return value not in self.unsigned | self.plan.exact and all(
             user.short_name in ("conv", "matmul")
-            and self.modes.get(user) == ASYMMETRIC
+            and self.takes_zero_point(user)
             and user.operands[0] is value
             and all(map(is_constant, user.operands[1:]))
             for user in value.users
@@ -130,7 +136,7 @@ class Tensors(Forms[Format]):
         if have.zero_point or wanted.zero_point:
             table = self.constant_in(self.integers(self.meanings(have), wanted), None, wanted)
             return self.emit("lut", [value, table], {}, wanted)
-        limit = U8 if have.unsigned == wanted.unsigned else I8
+        limit = self.factor_limit or (U8 if have.unsigned == wanted.unsigned else I8)
         multiplier, shift = rescaling(have.scale / wanted.scale, limit)
         return self.emit("muls_shift", [value], {"multiplier": multiplier, "rshift": shift}, wanted)
 
