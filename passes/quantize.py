@@ -63,8 +63,8 @@ class Quantize(Pass):
        to float, but confidences move, and detectors were seen to lose by it.
 
     Options: `scheme` is "shift" (powers of two), "scale" or "channel"; `skip` names source layers or tensors that
-    stay in float; `strict_table` keeps every threshold that a table names, at the cost of rescaling (the vendor's way); `report` logs
-    the integers chosen for each layer.
+    stay in float; `strict_table` keeps every threshold that a table names, at the cost of rescaling (the vendor's way);
+    `report` logs the integers chosen for each layer.
     """
 
     name = "quantize"

@@ -1,7 +1,7 @@
 """Integers of a layer in each mode, from real weights and the formats around it.
 
-The BM1684 has one shift, or one real factor, per instruction: weights have one scale per tensor. Scales per channel are
-another scheme (`quantization.channel`).
+A chip of this scheme has one shift, or one real factor, per instruction: weights have one scale per tensor. Scales per
+channel are another scheme (`quantization.channel`).
 """
 
 from __future__ import annotations
