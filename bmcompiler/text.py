@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 Cell = str | int | float | None
 _WIDTHS = 60, 120
+_NAMES_SHOWN = 3
 
 
 def printable(text: str, *, keep_lines: bool = False) -> str:
@@ -64,3 +65,9 @@ def shortened(text: str, width: int) -> str:
 def wrapped(text: str, width: int, indent: str = "  ") -> list[str]:
     """Lines of at most `width` characters, all but the first behind `indent`; words that are longer stay whole."""
     return textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def some_names(names: Sequence[str]) -> str:
+    """Names in quotes, the first few and how many more."""
+    shown = ", ".join(f"'{name}'" for name in names[:_NAMES_SHOWN])
+    return shown + (f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else "")

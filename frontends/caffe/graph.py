@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -105,21 +105,35 @@ class Graph:
         name = self.nodes[ref.node].layer.top[ref.index]
         return name if self.final.get(name) == ref else None
 
-    def cut_before(self, index: int) -> list[str]:
-        """Blob names that, as outputs, leave node `index` out: what it reads, or what that was made of."""
+    def cut_before(self, refused: Collection[int], outputs: Iterable[Ref]) -> list[str]:
+        """Blob names that, as outputs, leave these nodes out: what is made without them and read behind them.
+
+        Of `outputs` those stay that need no refused node.
+        """
+        behind: set[int] = set()
+        frontier: dict[Ref, None] = {}
+        for index, node in enumerate(self.nodes):
+            read = [ref for ref in node.bottoms if isinstance(ref, Ref)]
+            if index in refused or any(ref.node in behind for ref in read):
+                behind.add(index)
+                frontier.update((ref, None) for ref in read if ref.node not in behind)
+        stay = [ref for ref in outputs if ref.node not in behind]
+        return self._names_at([*frontier, *stay])
+
+    def _names_at(self, refs: list[Ref]) -> list[str]:
+        """Blob names of values; of one whose name an in-place layer took over, the names of what it was made of."""
         names: dict[str, None] = {}
         seen: set[int] = set()
-        work = [b for b in self.nodes[index].bottoms if isinstance(b, Ref)]
-        while work:
-            ref = work.pop(0)
-            if ref.node in seen or self.nodes[ref.node].layer.type in INPUT_TYPES:
+        while refs:
+            ref = refs.pop(0)
+            if self.nodes[ref.node].layer.type in INPUT_TYPES:
                 continue
-            seen.add(ref.node)
             name = self.name_of(ref)
             if name is not None:
                 names[name] = None
-            else:
-                work += [b for b in self.nodes[ref.node].bottoms if isinstance(b, Ref)]
+            elif ref.node not in seen:
+                seen.add(ref.node)
+                refs += [b for b in self.nodes[ref.node].bottoms if isinstance(b, Ref)]
         return list(names)
 
 

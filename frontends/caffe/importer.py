@@ -13,7 +13,6 @@ from bmcompiler.frontends.caffe.files import order_files, read_net
 from bmcompiler.frontends.caffe.graph import INPUT_TYPES, Graph, Node, Ref, build_graph, locate, log
 from bmcompiler.frontends.caffe.inputs import Shape, UserShapes, input_shapes
 from bmcompiler.frontends.caffe.layer import (
-    GROUP,
     MAX_ELEMENTS,
     Converter,
     Layer,
@@ -21,14 +20,12 @@ from bmcompiler.frontends.caffe.layer import (
     nearest_types,
     run_converter,
 )
+from bmcompiler.frontends.caffe.unknown_layers import refuse_unknown, with_remedy
 from bmcompiler.frontends.caffe.upgrade import upgrade_net
 from bmcompiler.frontends.caffe.weights import Blob, read_weights
 from bmcompiler.ir import Module, Operation, TensorType, Value, erase_dead
 from bmcompiler.ir.keys import TENSOR_NAME, WEIGHT
 from bmcompiler.ops.builder import Builder
-from bmcompiler.plugins.registry import failure_note
-
-_ENTRY_POINT = "register a custom layer through the entry point group 'bmcompiler.caffe_layers'"
 
 
 def import_caffe(
@@ -64,6 +61,7 @@ def import_caffe(
     graph = build_graph(source.net, source.notes, path)
     chosen = graph.find_outputs(list(outputs) if outputs is not None else None)
     needed = graph.needed(chosen.values())
+    refuse_unknown(graph, needed, list(chosen.values()))
     read = {ref for i in needed for ref in graph.nodes[i].bottoms if isinstance(ref, Ref)} | set(chosen.values())
     inputs = input_shapes(graph, read, shapes)
     weights = read_weights(weights_path) if weights_path is not None else {}
@@ -92,7 +90,7 @@ class _Importer:
                 try:
                     self._node(b, index, node)
                 except BMError as error:
-                    raise self._explained(locate(error, self.graph.path, node.layer), index) from None
+                    raise self._explained(locate(error, self.graph.path, node.layer), index, outputs) from None
         self._name_tensors(b.function.input_names)
         module = b.outputs([self.values[ref] for ref in outputs.values()], list(outputs))
         erase_dead(module.main)
@@ -127,12 +125,10 @@ class _Importer:
                 raise ShapeError(f"result of shape {list(value.shape)} is empty or larger than {MAX_ELEMENTS} elements")
         self.values.update(zip(refs, values))
 
-    def _explained(self, error: BMError, index: int) -> BMError:
+    def _explained(self, error: BMError, index: int, outputs: dict[str, Ref]) -> BMError:
         """Every unsupported layer comes with a way on."""
         if isinstance(error, UnsupportedError) and error.remedy is None:
-            cut = self.graph.cut_before(index)
-            way = f"pass --outputs {','.join(cut)} to end the net before it, or " if cut else ""
-            error.remedy = way + _ENTRY_POINT + failure_note(GROUP)
+            return with_remedy(error, self.graph, [index], list(outputs.values()))
         return error
 
     def _report_unread(self, node: Node, convert: Converter) -> None:

@@ -27,6 +27,8 @@ Results: TypeAlias = Any
 """What a converter returns: the Value of its only top, or a sequence with one Value per top."""
 Converter: TypeAlias = Callable[["Layer"], Results]
 GROUP = "bmcompiler.caffe_layers"
+REFUSED = frozenset({"Filter", "Python", "Recurrent"})
+"""Types whose converters only say why they cannot be compiled (`layers.refused`)."""
 MAX_ELEMENTS = 2**31 - 1
 """Largest tensor accepted; Caffe's own limit."""
 MAX_CONSTANT = 1 << 24
@@ -213,7 +215,7 @@ def local_converters(converters: Mapping[str, Converter]) -> AbstractContextMana
 
 def nearest_types(kind: str) -> list[str]:
     """Supported types whose names look like `kind`, best first."""
-    lowered = {name.lower(): name for name in supported_types()}
+    lowered = {name.lower(): name for name in supported_types() if name not in REFUSED}
     return [lowered[name] for name in difflib.get_close_matches(kind.lower(), lowered, 3, 0.5)]
 
 

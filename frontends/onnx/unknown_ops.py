@@ -14,9 +14,9 @@ from bmcompiler.frontends.onnx.expansion import Functions, domain_of, reads
 from bmcompiler.frontends.onnx.graph import node_name
 from bmcompiler.frontends.onnx.registry import find_converter
 from bmcompiler.plugins.registry import failure_note
+from bmcompiler.text import some_names
 
 CUSTOM_GROUP = "bmcompiler.onnx_ops"
-_SHOWN = 3
 
 
 def refuse_unknown(
@@ -47,7 +47,7 @@ def refuse_unknown(
         domain = domain_of(node)
         kind = f"{domain}.{node.op_type}" if domain else node.op_type
         layers.setdefault(f"{kind} (opset {opsets.get(domain, 1)})", []).append(node_name(node))
-    listed = "; ".join(f"{kind} in {_some(names)}" for kind, names in layers.items())
+    listed = "; ".join(f"{kind} in {some_names(names)}" for kind, names in layers.items())
     cut = _cut(nodes, unknown, outputs, constants)
     way = f"cut the net before all of them with --outputs {','.join(cut)}, or " if cut else ""
     what = "this op type has" if len(layers) == 1 else f"{len(layers)} op types have"
@@ -70,11 +70,6 @@ def _is_unknown(node: onnx.NodeProto, opsets: Mapping[str, int], functions: Func
         if schema.has_function or schema.has_context_dependent_function:
             return False
     return find_converter(domain, node.op_type, opset) is None
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(f"'{name}'" for name in names[:_SHOWN])
-    return shown + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
 
 
 def _cut(
