@@ -3,6 +3,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+# setuptools warns in a box that the folders of the checkout could hide an installed package; here they are the package
+EDITABLE := PYTHONWARNINGS="ignore:Editable installation" $(BIN)/python -m pip install -q -e
 
 .PHONY: demo test sweeps test-fast lint types pythons models protos docs docs-check api wheel-check release-check site clean
 
@@ -52,7 +54,7 @@ docs-check: $(VENV)/installed-dev
 
 # the documentation as a site, site/index.html; a broken link is an error
 site: $(VENV)/installed-dev
-	$(BIN)/python -m pip install -q -e ".[docs]"
+	$(EDITABLE) ".[docs]"
 	$(BIN)/python tools/make_site.py
 
 # the API reference from the docstrings, docs/api/index.html
@@ -72,11 +74,11 @@ $(VENV)/python:
 	touch $@
 
 $(VENV)/installed: $(VENV)/python pyproject.toml
-	$(BIN)/python -m pip install -q -e .
+	$(EDITABLE) .
 	touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed
-	$(BIN)/python -m pip install -q -e ".[dev]"
+	$(EDITABLE) ".[dev]"
 	touch $@
 
 clean:

@@ -10,8 +10,8 @@ Everything is imported on first use, so that `import bmcompiler` is quick.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # that of typing, without its import: commands begin here
 if TYPE_CHECKING:
     from bmcompiler import bmlang as bmlang
     from bmcompiler import runtime as runtime

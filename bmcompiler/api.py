@@ -150,7 +150,7 @@ def compile(request: FileRequest) -> Result:
         table: calibration table file, in place of samples.
         method: how thresholds are chosen; None for the chip's own.
         quant_table: file that says how each layer computes in int8; written where there is none.
-        io_dtype: "float" or "int8" inputs and outputs of an int8 net, None for the chip's own.
+        io_dtype: "float" (the same as "f32") or "int8" inputs and outputs of an int8 net, None for the chip's own.
         max_error: percent that the worst group of output channels of an int8 net may be from float, whatever it costs.
         max_cycles: how many times the cycles of the cheapest int8 program may be spent on accuracy.
         opt: 0 serial commands, 1 transfers overlap, 2 all.

@@ -20,14 +20,14 @@ Shapes = Sequence[Sequence[int]]
 """One shape per network input, in the net's input order."""
 Method = Literal["kl", "max", "percentile", "mse"]
 """How a threshold is chosen from the magnitudes that calibration has seen."""
-IoType = Literal["float", "int8"]
+IoType = Literal["float", "f32", "int8"]
 Level = Literal[0, 1, 2]
 _T = TypeVar("_T")
 
 _CHOICES: dict[str, tuple[str | int, ...]] = {
     "opt": (0, 1, 2),
     "method": ("kl", "max", "percentile", "mse"),
-    "io_dtype": ("float", "int8"),
+    "io_dtype": ("float", "f32", "int8"),
 }
 _FLAGS = {"method": "--calibration-method", "table": "--calibration-table"}
 """Options of the commands that have another name than the field."""
@@ -67,7 +67,7 @@ class ModuleOptions:
         opt: 0 serial commands, 1 transfers overlap, 2 all.
         pipeline: pass pipeline in place of the target's.
         quant_table: quantization table (`quant.mode_table`) that says how layers compute; written where there is none.
-        io_dtype: "float" or "int8" inputs and outputs of an int8 net, None for the target's own.
+        io_dtype: "float" (the same as "f32") or "int8" inputs and outputs of an int8 net, None for the target's own.
         max_error: percent that the worst group of output channels of an int8 net may be from float, whatever it costs.
         max_cycles: how many times the cycles of the cheapest int8 program may be spent on accuracy.
         timing_profile: parameters of the timing model (`analysis.timing_profile.profile_for`) that plans are made by,
@@ -106,6 +106,8 @@ class ModuleOptions:
             if value is not None and value not in known:
                 flag = _FLAGS.get(name, f"--{name.replace('_', '-')}")
                 raise UsageError(f"{flag} must be {', '.join(map(str, known[:-1]))} or {known[-1]}, got {value!r}")
+        if self.io_dtype == "f32":  # one word in model files
+            self.io_dtype = "float"
 
 
 @dataclass(kw_only=True)

@@ -12,10 +12,10 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
-from pathlib import Path
 from typing import Any
 
 from bmcompiler.errors import UsageError
+from bmcompiler.files.store import read_text
 from bmcompiler.plugins.registry import entry_points
 
 OPTION = "--timing-profile"
@@ -122,7 +122,7 @@ def _pairs(text: str) -> dict[str, object]:
 
 def _file(name: str) -> dict[str, object]:
     try:
-        values = json.loads(Path(name).read_text(encoding="utf-8"))
+        values = json.loads(read_text(name))
     except OSError as error:
         raise UsageError(
             f"the timing profile {name!r} cannot be read: {error.strerror or error}",

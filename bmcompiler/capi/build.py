@@ -12,6 +12,7 @@ from pathlib import Path
 from bmcompiler.capi.library import CLibrary
 from bmcompiler.capi.source import STARTER, header, source, starter
 from bmcompiler.errors import UnsupportedError
+from bmcompiler.files.store import make_folder
 from bmcompiler.plugins.registry import lookup
 
 LIBRARIES = ("bmkernel", "bmruntime", "dmpdv")
@@ -21,7 +22,8 @@ _FLAGS = ("-O2", "-fPIC", "-shared", "-Wall", "-Wextra", "-Wno-unused-parameter"
 def build(folder: Path, compiler: str | None = None) -> list[Path]:
     """Write `include/`, `lib/` and `lib/pkgconfig/` into a folder; gives the libraries.
 
-    Raises UnsupportedError without a C compiler or a shared libpython, or when the compiler refuses.
+    Raises UsageError when there is a file in place of the folder, UnsupportedError without a C compiler or a shared
+    libpython, or when the compiler refuses.
     """
     tool = shutil.which(compiler or os.environ.get("CC", "cc"))
     if tool is None:
@@ -30,6 +32,7 @@ def build(folder: Path, compiler: str | None = None) -> list[Path]:
         raise UnsupportedError(
             f"{sys.executable} has no shared libpython", remedy="use a Python built with --enable-shared"
         )
+    make_folder(folder)
     include, lib = folder / "include", folder / "lib"
     for one in (include, lib / "pkgconfig"):
         one.mkdir(parents=True, exist_ok=True)

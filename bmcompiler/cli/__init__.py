@@ -1,1 +1,1 @@
-"""The commands bmnet-compile, -calibrate, -run, -tool and -opt; each a thin shell over a function of the library."""
+"""The commands; each a thin shell over a function of the library."""

@@ -30,7 +30,7 @@ them, the same that its commands compute.
 {FORMULA}"""
 
 
-@click.command(epilog=_EPILOG, context_settings={"max_content_width": 110, "help_option_names": ["-h", "--help"]})
+@click.command(epilog=_EPILOG, context_settings={"max_content_width": 110})
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("weights", required=False, type=click.Path(path_type=Path))
 @click.option("--target", required=True, metavar="CHIP", help="Chip to compile for.")

@@ -27,7 +27,7 @@ plain text, one tensor and threshold per line.
 """
 
 
-@click.command(epilog=_EPILOG, context_settings={"max_content_width": 110, "help_option_names": ["-h", "--help"]})
+@click.command(epilog=_EPILOG, context_settings={"max_content_width": 110})
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("weights", required=False, type=click.Path(path_type=Path))
 @click.option("--data", metavar="PATH", type=click.Path(path_type=Path), help="Samples: .npz, .npy or a folder.")

@@ -25,8 +25,9 @@ T = TypeVar("T")
 
 
 def command_line(command: click.Command, prog: str) -> Callable[[], None]:
-    """The function a console script calls; gives the command `--version`."""
+    """The function a console script calls; gives the command `--version`, and `-h` wherever there is `--help`."""
     _add_version(command, prog)
+    command.context_settings.setdefault("help_option_names", ["-h", "--help"])
 
     def main() -> None:
         sys.exit(run(command, prog))
@@ -90,8 +91,8 @@ def _command_path(error: click.UsageError, prog: str) -> str:
 
 def _os_message(error: OSError) -> str:
     reason = error.strerror or str(error) or type(error).__name__
-    if error.filename is None:
-        return reason
+    if error.filename is None:  # files of ours say their names
+        return f"standard output: {reason}" if error.errno == errno.ENOSPC else reason
     if error.errno == errno.ENOENT and "Remedy" not in reason:
         reason += ". Remedy: check the path"
     return f"{error.filename}: {reason}"

@@ -40,7 +40,7 @@ class _TargetOption(click.Option):
         return super().get_help_record(ctx)
 
 
-@click.command(epilog=_EPILOG, context_settings={"max_content_width": 110, "help_option_names": ["-h", "--help"]})
+@click.command(epilog=_EPILOG, context_settings={"max_content_width": 110})
 @click.argument("model", required=False, metavar="MODEL", type=click.Path(path_type=Path))
 @click.argument("weights", required=False, type=click.Path(path_type=Path))
 @click.option("--target", cls=_TargetOption, required=True, metavar="CHIP")
@@ -62,8 +62,8 @@ class _TargetOption(click.Option):
 )
 @click.option(
     "--io-dtype",
-    type=click.Choice(["float", "int8"]),
-    help="Inputs and outputs of an int8 net [default: float] (targets with real scales).",
+    type=click.Choice(["float", "f32", "int8"]),
+    help="Inputs and outputs of an int8 net; f32 is float [default: float] (targets with real scales).",
 )
 @click.option(
     "--max-error",

@@ -30,7 +30,7 @@ sums, makes the score, else it is the mean of the first name.
 {FORMULA}"""
 
 
-@click.command(epilog=_EPILOG, context_settings={"max_content_width": 110, "help_option_names": ["-h", "--help"]})
+@click.command(epilog=_EPILOG, context_settings={"max_content_width": 110})
 @click.argument("model", metavar="BMODEL", type=click.Path(path_type=Path))
 @click.option("--data", metavar="PATH", type=click.Path(path_type=Path), help="Samples: .npz, .npy or a folder.")
 @image_options

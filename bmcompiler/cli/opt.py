@@ -35,7 +35,7 @@ def _list_passes(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     ctx.exit()
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command()
 @click.argument("file", type=click.Path())
 @click.option("--pipeline", required=True, help='Passes to run, for example "fold-constants,canonicalize{rounds=2}".')
 @click.option(
@@ -88,15 +88,14 @@ def cli(file: str, *, pipeline: str, output: str, print_ir_after: str | None, ve
 
 def _read(file: str) -> tuple[Module, bool]:
     """The module, and whether its weights are there."""
-    from pathlib import Path
-
     from bmcompiler.files.mlir import load_module, side_file
+    from bmcompiler.files.store import read_text
     from bmcompiler.ops import parse_module
 
     if file != STDIO and side_file(file).is_file():
         return load_module(file), True
     try:
-        text = sys.stdin.read() if file == STDIO else Path(file).read_text(encoding="utf-8")
+        text = sys.stdin.read() if file == STDIO else read_text(file)
     except UnicodeDecodeError as error:
         raise FileFormatError(f"not a text file ({error.reason} at byte {error.start})", file=file) from None
     module = parse_module(text, file)

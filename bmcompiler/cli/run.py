@@ -39,7 +39,7 @@ Open a trace with https://ui.perfetto.dev or chrome://tracing.
 {FORMULA}"""
 
 
-@click.command(epilog=_EPILOG, context_settings={"max_content_width": 110, "help_option_names": ["-h", "--help"]})
+@click.command(epilog=_EPILOG, context_settings={"max_content_width": 110})
 @click.argument("model", metavar="BMODEL", type=click.Path(path_type=Path))
 @click.option("--input", "source", metavar="PATH", type=click.Path(path_type=Path), help="Inputs: .npz, .npy, folder.")
 @image_options

@@ -34,7 +34,7 @@ def _print_chip(context: click.Context, _: click.Parameter, file: str | None) ->
         context.exit()
 
 
-@click.group(no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(no_args_is_help=False)
 @click.option(
     "--info",
     type=click.Path(),
@@ -95,12 +95,11 @@ def dis(file: str, net: int | None, output: str | None) -> None:
 def extract(file: str, output: str) -> None:
     """Write every command buffer, weight set and description in FILE to a file of its own."""
     from bmcompiler.bmodel import load
+    from bmcompiler.files.store import make_folder
 
     folder = Path(output)
     pieces = list(load(file).pieces())
-    if folder.exists() and not folder.is_dir():
-        raise UsageError("is a file, a folder is needed", file=folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     for name, data in pieces:
         with atomic_output(folder / name) as stream:
             stream.write(data)

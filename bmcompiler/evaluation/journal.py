@@ -8,6 +8,7 @@ from typing import IO, Any
 
 from bmcompiler.errors import FileFormatError, UsageError
 from bmcompiler.evaluation.job import PartResult
+from bmcompiler.files.store import check_regular
 
 
 class Journal:
@@ -21,9 +22,11 @@ class Journal:
 
         Raises:
             UsageError: the file is about another model, metric or size of parts.
-            FileFormatError: it is no journal.
+            FileFormatError: it is no journal, or no regular file.
         """
         self._known: dict[int, tuple[str, PartResult]] = {}
+        if path.exists():
+            check_regular(path)
         whole = path.read_bytes().splitlines(keepends=True) if path.exists() else []
         lines = [line for line in whole if line.endswith(b"\n")]
         if lines:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.errors import RuntimeUseError
+from bmcompiler.files.store import check_regular
 from bmcompiler.inputs.stored import stored_arrays
 
 Array = NDArray[Any]
@@ -47,6 +48,7 @@ def _stored(path: str, name: str) -> Array:
 
 
 def _lines(path: Path, names: Sequence[str] | None) -> Array:
+    check_regular(path)
     lines = [line.split() for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
     try:
         if all(len(words) == 1 for words in lines):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bmcompiler.errors import FileFormatError, UsageError
-from bmcompiler.files.store import atomic_output, check_output
+from bmcompiler.files.store import atomic_output, check_output, read_text
 from bmcompiler.frontend import Frontend, Shapes, StrPath
 from bmcompiler.ir import Function, Module, Operation, Value, Weights, erase_dead, verify_module
 from bmcompiler.ir.keys import TENSOR_NAME, WEIGHT
@@ -56,7 +56,7 @@ def load_module(path: StrPath, weights_path: StrPath | None = None) -> Module:
         OSError: a file cannot be read.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = read_text(path)
     except UnicodeDecodeError as error:
         raise FileFormatError(f"not a text file ({error.reason} at byte {error.start})", file=path) from None
     module = parse_module(text, path)

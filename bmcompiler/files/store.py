@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from bmcompiler.errors import FileFormatError
+from bmcompiler.errors import FileFormatError, UsageError
 
 StrPath = str | os.PathLike[str]
 
@@ -30,13 +30,41 @@ def map_file(path: StrPath) -> memoryview:
         FileFormatError: the file is empty or is no regular file (a folder, a pipe, a device).
         OSError: it cannot be opened.
     """
-    # Asked before open(): opening a pipe without a writer would wait for ever.
-    if not stat.S_ISREG(os.stat(path).st_mode):
-        raise FileFormatError("not a regular file", file=path, remedy="pass the path of a file on disk")
+    check_regular(path)
     with open(path, "rb") as stream:
         if os.fstat(stream.fileno()).st_size == 0:
             raise FileFormatError("the file is empty", file=path, remedy="write or copy it again")
         return memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+def check_regular(path: StrPath) -> None:
+    """To be asked before reading: opening a pipe without a writer would wait for ever, a device need not end.
+
+    Raises:
+        FileFormatError: the path is a folder, a pipe or a device.
+        OSError: there is nothing.
+    """
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise FileFormatError("not a regular file", file=path, remedy="pass the path of a file on disk")
+
+
+def read_text(path: StrPath) -> str:
+    """The text of a regular file.
+
+    Raises:
+        FileFormatError: the path is a folder, a pipe or a device.
+        UnicodeDecodeError: the bytes are not UTF-8.
+        OSError: it cannot be read.
+    """
+    check_regular(path)
+    return Path(path).read_text(encoding="utf-8")
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder, and those above it, where there is none. Raises UsageError when there is something else."""
+    if path.exists() and not path.is_dir():
+        raise UsageError("is a file, a folder is needed", file=path)
+    path.mkdir(parents=True, exist_ok=True)
 
 
 _NO_SPACE = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)

@@ -6,9 +6,9 @@
     fc       float   -         900   kept in float by the option skip
 
 One layer per line: the name of the tensor it makes (one with blanks, quotes or "#" is written as a JSON string) and a
-mode: low, high or asymmetric (`quant_modes`), channel (`numeric.factors`), int8 for what has no modes, float. Only
-these two columns are read. error: difference that the mode alone makes to the layer's result, relative; cycles: of the
-layer; "-" where unknown.
+mode: low, high or asymmetric (`quant_modes`), channel (`numeric.factors`), int8 for what has no modes, float (also
+written f32). Only these two columns are read. error: difference that the mode alone makes to the layer's result,
+relative; cycles: of the layer; "-" where unknown.
 Lines that begin with "#" are comments. A layer that is not named is decided anew.
 """
 
@@ -18,15 +18,15 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 from bmcompiler.errors import FileFormatError
-from bmcompiler.files.store import StrPath, atomic_output
+from bmcompiler.files.store import StrPath, atomic_output, read_text
 from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.numeric.quant_modes import MODES
 
 TABLE_MODES = (*MODES, CHANNEL, "int8", "float")
+_SAME = {"f32": "float"}
 _HEADER = "# bmcompiler quantization table 1\n# layer  mode  error  cycles  why\n"
 _LINE = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[^\s"#]\S*)\s+(\S+)(?:\s.*)?$')
 _PLAIN = re.compile(r'[^\s"#]\S*')
@@ -71,7 +71,7 @@ class Entry(NamedTuple):
 def load_modes(path: StrPath) -> Mapping[str, Entry]:
     """Layer name -> mode. Raises FileFormatError naming the line."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = read_text(path)
     except UnicodeDecodeError:
         raise FileFormatError("is no text", file=path, remedy=_REMEDY) from None
     found: dict[str, Entry] = {}
@@ -83,7 +83,7 @@ def load_modes(path: StrPath) -> Mapping[str, Entry]:
             raise FileFormatError(
                 f"line {number} is not 'layer mode': {line.strip()[:80]!r}", file=path, remedy=_REMEDY
             )
-        name, mode = _name(match[1]), match[2]
+        name, mode = _name(match[1]), _SAME.get(match[2], match[2])
         if name is None or mode not in TABLE_MODES:
             reason = f"line {number}: unknown mode {mode!r}" if name else f"line {number}: {match[1]} is no JSON string"
             raise FileFormatError(reason, file=path, remedy=f"the modes are {', '.join(TABLE_MODES)}")

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bmcompiler.errors import CalibrationError
-from bmcompiler.files.store import StrPath, atomic_output
+from bmcompiler.files.store import StrPath, atomic_output, check_regular
 
 _LEAST, _LARGEST = 2.0**-126, 2.0**127
 """Normal numbers of float32, in which model files store thresholds."""
@@ -145,6 +145,7 @@ def load_table(path: StrPath) -> CalibrationTable:
         CalibrationError: malformed, or with values that cannot be right; says file, line or layer, and what to do.
         OSError: the file cannot be read.
     """
+    check_regular(path)
     data = Path(path).read_bytes()
     if not data.strip():
         raise CalibrationError("the calibration table is empty", file=path, remedy=REMEDY)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -374,3 +376,24 @@ def test_a_full_device_is_named() -> None:
     with pytest.raises(OSError, match="No space left") as found, atomic_output("/dev/full") as stream:
         stream.write(b"x" * 100_000)
     assert found.value.filename == "/dev/full"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "compile net.onnx --target bm1684 --quantize int8 --data calib.npz --quant-table /dev/zero",
+        f"compile {CAFFE} --calibration-table /dev/zero",
+        f"compile {CAFFE} {TABLE} --timing-profile /dev/zero",
+        "opt /dev/zero --pipeline dead-code",
+    ],
+)
+def test_a_device_that_never_ends_is_not_read(line: str, refused: Refused) -> None:
+    refused(line, 1, "/dev/zero: not a regular file. Remedy: pass the path of a file on disk")
+
+
+def test_a_full_standard_output_is_named(folder: Path) -> None:
+    command_line = [sys.executable, "-c", "from bmcompiler.cli.opt import main; main()", "-h"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command_line, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[0] == "bmnet-opt: standard output: No space left on device"

@@ -49,7 +49,7 @@ def test_a_wrong_table_is_one_line_with_the_line_number(folder: Path, capsys: py
     assert "net.modes: line 2: unknown mode 'sideways'" in message and message.count("\n") == 1
 
 
-@pytest.mark.parametrize(("io", "dtype"), [("float", "float32"), ("int8", "int8")])
+@pytest.mark.parametrize(("io", "dtype"), [("float", "float32"), ("f32", "float32"), ("int8", "int8")])
 def test_inputs_are_float_or_integers(folder: Path, io: str, dtype: str) -> None:
     assert compile_net(folder, "--io-dtype", io, "--save-ir", folder / "net.mlir") == 0
     module = load_network(folder / "net.mlir")

@@ -32,11 +32,12 @@ def test_a_table_reads_back_whatever_the_layers_are_called(rows: list[Row], tmp_
 
 def test_comments_and_further_columns_do_not_count(tmp_path: Path) -> None:
     path = tmp_path / "net.quant"
-    path.write_text('# by hand\n\nconv1 low\n  "fc 1"\tfloat because I say so # really\n', encoding="utf-8")
+    path.write_text('# by hand\n\nconv1 low\n  "fc 1"\tfloat because I say so # really\nfc2 f32\n', encoding="utf-8")
     found = load_modes(path)
     assert {name: (entry.mode, entry.line) for name, entry in found.items()} == {
         "conv1": ("low", 3),
         "fc 1": ("float", 4),
+        "fc2": ("float", 5),
     }
 
 

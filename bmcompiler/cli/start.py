@@ -1,0 +1,48 @@
+"""Where the commands begin. Ctrl-C while a command is still being imported ends it like later: one line, status 130.
+
+Imported by the console scripts only: from here on SIGINT is ours, until the command itself runs.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    """End at once: nothing has been written yet, and half-imported modules are no place for an exception."""
+    os.write(2, f"\n{os.path.basename(sys.argv[0])}: interrupted\n".encode())
+    os._exit(130)
+
+
+signal.signal(signal.SIGINT, _leave)
+
+
+def _command(module: str) -> Callable[[], None]:
+    def main() -> None:
+        from importlib import import_module
+
+        run = import_module(f"bmcompiler.cli.{module}").main
+        try:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            run()
+        except KeyboardInterrupt:
+            _leave(signal.SIGINT, None)
+
+    return main
+
+
+bmnet_accuracy = _command("accuracy")
+bmnet_calibrate = _command("calibrate")
+bmnet_capi = _command("capi")
+bmnet_compile = _command("compile")
+bmnet_eval = _command("evaluate")
+bmnet_opt = _command("opt")
+bmnet_run = _command("run")
+bmnet_tool = _command("tool")
