@@ -1,0 +1,77 @@
+"""Every shell block of README and docs runs, in the order of its page; one that is not run says why in the page."""
+
+from __future__ import annotations
+
+import shutil
+import sysconfig
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fetched import third_party
+from pages import ROOT, blocks, digit_files, photo_files, run_page
+
+Files = Callable[[Path], None]
+IN_TUTORIALS = {"custom_layers.md": "test_custom_layer_tutorial.py"}
+"""Pages whose blocks another test runs, with what they print."""
+
+
+def readme_files(folder: Path) -> None:
+    digit_files(folder)
+    photo_files(folder)
+
+
+def tutorial_files(folder: Path) -> None:
+    """The detector is fetched; its picture is a line of text, which is what it finds."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    third_party("yolox_chars.onnx")
+    (folder / "photos").mkdir()
+    font = ImageFont.truetype(third_party("DejaVuSans.ttf"), 90)
+    for number, text in enumerate(("Rx7", "Kd4m", "8wA", "Zt39")):
+        picture = Image.new("RGB", (416, 416), (230 - 20 * number, 225, 210 + 10 * number))
+        ImageDraw.Draw(picture).text((60, 90 + 30 * number), text, (30, 20 * number, 60), font)
+        picture.save(folder / "photos" / f"{number}.png")
+    shutil.copy(folder / "photos" / "1.png", folder / "photo.png")
+
+
+def nothing(folder: Path) -> None:
+    """The page makes its own files."""
+
+
+PAGES: dict[str, Files] = {
+    "README.md": readme_files,
+    "docs/accuracy.md": digit_files,
+    "docs/c_api.md": nothing,
+    "docs/targets.md": digit_files,
+    "docs/tools.md": nothing,
+    "docs/toy_chip.md": nothing,
+    "docs/tutorial.md": tutorial_files,
+    "examples/toy_chip/README.md": digit_files,
+}
+QUICK = {"docs/c_api.md", "docs/targets.md", "docs/tools.md", "examples/toy_chip/README.md"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.sweep) for n in PAGES])
+def test_the_blocks_of_a_page_run(name: str, tmp_path: Path) -> None:
+    if name == "docs/c_api.md" and not (sysconfig.get_config_var("Py_ENABLE_SHARED") and shutil.which("pkg-config")):
+        pytest.skip("needs pkg-config and a Python with a shared libpython")
+    run_page(ROOT / name, tmp_path, PAGES[name])
+    if name == "docs/tutorial.md":
+        assert (tmp_path / "found.png").stat().st_size > 1000
+
+
+def test_no_page_is_forgotten() -> None:
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*/*.md")]
+    with_shell = {
+        page.relative_to(ROOT).as_posix()
+        for page in pages
+        if page.name not in IN_TUTORIALS and any(each.language == "sh" and not each.reason for each in blocks(page))
+    }
+    assert with_shell == set(PAGES)
+
+
+def test_what_is_not_run_says_why() -> None:
+    reasons = [each.reason for name in ("README.md", "CONTRIBUTING.md") for each in blocks(ROOT / name) if each.reason]
+    assert len(reasons) == 3 and all(len(reason.split()) > 3 for reason in reasons)
