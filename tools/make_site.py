@@ -20,7 +20,8 @@ PAGES = ROOT / "build" / "site-pages"
 FROM_ROOT = {"README.md": "index.md"} | {
     name: name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "SUPPORTED_OPS.md", "CHANGELOG.md")
 }
-_LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
+BESIDE = ("filter.js", "found.jpg")
+_LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)")
 
 
 def place(path: Path) -> str | None:
@@ -51,7 +52,8 @@ def gather() -> None:
     PAGES.mkdir(parents=True)
     for page in [*(ROOT / name for name in FROM_ROOT), *sorted((ROOT / "docs").glob("*.md"))]:
         (PAGES / str(place(page))).write_text(rewritten(page), encoding="utf-8")
-    shutil.copy(ROOT / "docs" / "filter.js", PAGES)
+    for name in BESIDE:
+        shutil.copy(ROOT / "docs" / name, PAGES)
 
 
 def main() -> int:
