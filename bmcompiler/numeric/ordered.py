@@ -15,7 +15,8 @@ from bmcompiler.numeric.fp32 import FloatArray, add, flush, products_stay_normal
 # Values of a block, columns of it, and products of one accumulator at a time: together they stay in the second-level
 # cache.
 _BLOCK = 1 << 12
-_INNER = 512
+_INNER = 1 << 12
+_LONG = 1 << 11
 _DEPTH = 32
 _STRIP = 8  # blocks that one thread makes in the same scratch memory
 
@@ -88,9 +89,22 @@ def _added(total: FloatArray, a: FloatArray, b: FloatArray, products: FloatArray
         some = slice(first, first + _DEPTH)
         terms = products[: 1 + len(a[some])]
         terms[0] = total
-        np.multiply(a[some, :, None], b[some, None, :], out=terms[1:])
+        _outer(a[some], b[some], terms[1:])
         total = np.add.reduce(terms)  # along the first axis numpy adds in order
     return total
+
+
+def _outer(a: FloatArray, b: FloatArray, out: FloatArray) -> None:
+    """Products a[k, i] * b[k, j], each rounded.
+
+    Every row that numpy multiplies costs as much as some thousand values more, because it clears the exceptions after
+    each; einsum adds the products to zeros instead, which changes no bit but the sign of a zero. The accumulators, to
+    which they are added, are never -0.
+    """
+    if b.shape[1] < _LONG:
+        np.einsum("ki,kj->kij", a, b, out=out)
+    else:
+        np.multiply(a[:, :, None], b[:, None, :], out=out)
 
 
 def combine(sums: FloatArray) -> FloatArray:
