@@ -17,6 +17,7 @@ and bf16 are their bits as uint16 (`bmcompiler.numeric.halves` widens and narrow
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum
 from math import prod
 from typing import Any
 
@@ -40,7 +41,6 @@ HALVES = (Precision.FP16, Precision.BF16)
 ALL_LANES = (1 << 64) - 1
 """A lane mask that masks nothing."""
 _WORD = (1 << 32) - 1
-_MOST_STEPS = 1 << 34  # products of the largest matrices that local memory holds
 _KINDS = {Precision.FP16: ("u2", "u2"), Precision.FP32: ("f4", "f4"), Precision.BF16: ("u2", "u2")}
 
 
@@ -50,13 +50,42 @@ def dtype_of(precision: Precision, signed: int) -> np.dtype[Any]:
     return np.dtype(_KINDS.get(precision, (f"u{size}", f"i{size}"))[bool(signed)])
 
 
-def check_steps(*counts: int) -> None:
-    """Refuse commands whose product of `counts` is more than the products that operands in memory can have.
+class Work(Enum):
+    """Kinds of work, with how much of it a command may ask for: some seconds here at most.
 
-    Only immediates and strides of 0 reach it. Raises SimulatorError.
+    No layer of a network comes near: the largest convolutions of usual ones have 2**31 products an image. Damaged
+    commands do, by immediates, overlapping strides and inserted pixels.
     """
-    if prod(counts) > _MOST_STEPS:
-        raise SimulatorError(f"the command takes {prod(counts)} steps, more than operands in local memory can need")
+
+    PRODUCTS = 1 << 33
+    HALF_PRODUCTS = 1 << 32  # of fp16 and bf16, whose sums take longest
+    LONG_PRODUCTS = 1 << 31  # of integers in 64 bits
+    TAPS = 1 << 30  # of windows over one channel
+    TERMS = 1 << 28  # of series
+    PIXELS = 1 << 26  # of an image with its borders and inserted pixels
+    WEIGHTS = 1 << 24  # elements of kernels, of which immediates can have more than local memory holds
+
+    @property
+    def title(self) -> str:
+        """As an error has it."""
+        return self.name.lower().replace("_", " ")
+
+
+_PRODUCTS = {
+    **dict.fromkeys(HALVES, Work.HALF_PRODUCTS),
+    **dict.fromkeys((Precision.INT32, Precision.INT16), Work.LONG_PRODUCTS),
+}
+
+
+def products_of(precision: Precision) -> Work:
+    """The kind of work that products of a type are."""
+    return _PRODUCTS.get(precision, Work.PRODUCTS)
+
+
+def check_work(work: Work, *counts: int) -> None:
+    """Refuse commands whose product of `counts` is too much of a kind of work. Raises SimulatorError."""
+    if prod(counts) > work.value:
+        raise SimulatorError(f"the command takes {prod(counts)} {work.title}, more than the {work.value} of any layer")
 
 
 def lane_mask(fields: Fields) -> int:

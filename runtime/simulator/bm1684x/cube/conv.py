@@ -19,7 +19,16 @@ from bmcompiler.numeric.halves import BF16, FP16
 from bmcompiler.numeric.ordered import two_sums
 from bmcompiler.runtime.simulator.bm1684x.cube.images import prepared, windows
 from bmcompiler.runtime.simulator.bm1684x.cube.integers import requantized, result_type, shift_of, signed_by, wrapped
-from bmcompiler.runtime.simulator.bm1684x.operands import FP32, HALVES, Operands, Reader, check_steps, dtype_of
+from bmcompiler.runtime.simulator.bm1684x.operands import (
+    FP32,
+    HALVES,
+    Operands,
+    Reader,
+    Work,
+    check_work,
+    dtype_of,
+    products_of,
+)
 from bmcompiler.runtime.simulator.bm1684x.vector.integers import saturated
 from bmcompiler.runtime.simulator.plan import Step
 from bmcompiler.runtime.simulator.windows import window_of
@@ -37,7 +46,9 @@ def conv_step(ops: Operands) -> Step:
     if precision not in _GROUPS or unit > _LAST_UNIT:
         raise SimulatorError(f"a convolution of {precision.name.lower()} with operation {unit} has no known result")
     window = window_of(ops.fields)
-    check_steps(*ops.shape("res0"), ops.fields["opd0_c"], *window.kernel)
+    weights = (ops.fields["res0_c"], ops.fields["opd0_c"], *window.kernel)
+    check_work(Work.WEIGHTS, *weights)
+    check_work(products_of(precision), ops.fields["res0_n"], *window.out, *weights)
     if precision == Precision.INT8:
         return _normal(ops, window) if unit == Conv.NORMAL else _requantizing(ops, window)
     if unit != Conv.NORMAL:

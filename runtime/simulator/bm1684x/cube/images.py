@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bmcompiler.backends.bm1684x.codes import Layout
 from bmcompiler.backends.lanes.windows import Window
 from bmcompiler.errors import SimulatorError
-from bmcompiler.runtime.simulator.bm1684x.operands import Operands, Reader
+from bmcompiler.runtime.simulator.bm1684x.operands import Operands, Reader, Work, check_work
 
 Array = NDArray[Any]
 _CONSTANT = 0
@@ -31,6 +31,7 @@ def prepared(ops: Operands, window: Window, read: Reader, dtype: np.dtype[Any], 
         SimulatorError: borders as wide as the image they repeat.
     """
     size = (ops.fields["opd0_h"], ops.fields["opd0_w"])
+    check_work(Work.PIXELS, ops.fields["res0_n"], channels, *window.padded(size))
     if window.padded(size) == size:
         rows, columns = window.reach
         return lambda: read()[:, :, :rows, :columns]

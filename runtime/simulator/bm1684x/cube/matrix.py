@@ -20,7 +20,16 @@ from bmcompiler.runtime.simulator.bm1684x.cube.integers import (
     signed_by,
     wrapped,
 )
-from bmcompiler.runtime.simulator.bm1684x.operands import FP32, HALVES, Operands, Reader, Result, check_steps, dtype_of
+from bmcompiler.runtime.simulator.bm1684x.operands import (
+    FP32,
+    HALVES,
+    Operands,
+    Reader,
+    Result,
+    check_work,
+    dtype_of,
+    products_of,
+)
 from bmcompiler.runtime.simulator.bm1684x.vector.integers import rounding_of, shifted
 from bmcompiler.runtime.simulator.plan import Step
 
@@ -52,7 +61,7 @@ class _Left:
         self._transposed, self._columns = bool(f["left_tran"]), columns
         self.rows, self.depth = (columns, f["opd0_n"]) if self._transposed else (f["opd0_n"], columns)
         shape = (f["opd0_n"], f["opd0_c"], 1, f["opd0_w"])
-        check_steps(self.rows, self.depth, f["res0_c"], f["res0_w"])
+        check_work(products_of(ops.precision("opd0")), self.rows, self.depth, f["res0_c"], f["res0_w"])
         self._read = ops.reader("opd0", shape, dtype)
 
     def read(self) -> NDArray[Any]:
@@ -150,7 +159,7 @@ class _Rows:
         f, self._unit = ops.fields, ops.fields["tsk_eu_typ"]
         self.rows, self.columns, second = f["res0_c"], f["res0_w"], (f["opd1_c"], f["opd1_w"])
         self.depth = second[0] if self._unit == Matrix.NN else second[1]
-        check_steps(self.rows, self.columns, self.depth)
+        check_work(products_of(ops.precision("opd0")), self.rows, self.columns, self.depth)
         first = (self.depth, self.columns) if self._unit == Matrix.TT else (self.rows, self.depth)
         shapes: dict[int, tuple[int, int]] = {
             Matrix.NN: (self.depth, self.columns),

@@ -20,7 +20,7 @@ from bmcompiler.runtime.simulator.bm1684x.cube.integers import (
     signed_by,
     wrapped,
 )
-from bmcompiler.runtime.simulator.bm1684x.operands import Operands, Reader, check_steps, dtype_of
+from bmcompiler.runtime.simulator.bm1684x.operands import Operands, Reader, Work, check_work, dtype_of
 from bmcompiler.runtime.simulator.bm1684x.vector.integers import rounding_of, saturated
 from bmcompiler.runtime.simulator.bm1684x.vector.kinds import Kind
 from bmcompiler.runtime.simulator.plan import Step
@@ -38,7 +38,7 @@ def pool_step(ops: Operands) -> Step:
     if precision not in _INPUTS:
         raise SimulatorError(f"pooling and depthwise convolution of {precision.name.lower()} do not exist")
     window = window_of(ops.fields)
-    check_steps(*ops.shape("res0"), *window.kernel)
+    check_work(Work.TAPS, *ops.shape("res0"), *window.kernel)
     if prod(window.kernel) > CHIP.lmem_size:
         raise SimulatorError(f"a window of {window.kernel} does not fit into a lane")
     kind = Kind(precision, ops.signed("opd0"))

@@ -11,7 +11,7 @@ from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.codes import Precision, Sfu
 from bmcompiler.errors import SimulatorError
 from bmcompiler.numeric import floats, fp32
-from bmcompiler.runtime.simulator.bm1684x.operands import Operands, check_steps
+from bmcompiler.runtime.simulator.bm1684x.operands import Operands, Work, check_work
 from bmcompiler.runtime.simulator.bm1684x.vector.access import code, writer
 from bmcompiler.runtime.simulator.bm1684x.vector.functions import iterations
 from bmcompiler.runtime.simulator.bm1684x.vector.kinds import Kind
@@ -39,7 +39,7 @@ def _series(ops: Operands, kind: Kind) -> Step:
     terms, shape = ops.fields["opd1_n"], ops.shape("res0")
     if terms < 2:
         raise SimulatorError(f"a series needs two terms at least, got {terms}")
-    check_steps(*shape, terms)
+    check_work(Work.TERMS, *shape, terms)
     source, (start, _) = ops.tensor("opd0", shape, kind.dtype), ops.place("opd0")
     own: Shape = (1, min(shape[1], CHIP.lanes), 1, terms)
     coefficients = ops.machine.local.tensor(start, ops.place("opd1")[1], own, (0, 0, 0, kind.size), kind.dtype)
