@@ -111,16 +111,23 @@ def bm_device_close(dev: BmDevice) -> None:
     dev.close()
 
 
+def _not_supported(name: str) -> BmErr:
+    def refuse() -> None:
+        raise BmRuntimeError(BmErr.NOT_SUPPORTED, f"{name} is not supported, as in the vendor's library")
+
+    return guarded(refuse)[0]
+
+
 @RUNTIME.checked
 def bm_device_query(dev: BmDevice, id: int, buf: object = None) -> BmErr:
     """Always NOT_SUPPORTED, as in the vendor's library."""
-    return BmErr.NOT_SUPPORTED
+    return _not_supported("bm_device_query")
 
 
 @RUNTIME.checked
 def bm_device_config(dev: BmDevice, id: int, buf: object = None) -> BmErr:
     """Always NOT_SUPPORTED, as in the vendor's library."""
-    return BmErr.NOT_SUPPORTED
+    return _not_supported("bm_device_config")
 
 
 @RUNTIME.checked

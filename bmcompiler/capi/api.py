@@ -89,7 +89,7 @@ class Api:
         given = [one for one in self.structs[name] if not isinstance(getattr(cls, one.name, None), property)]
         fields = {one.name: self.kind(one) for one in given}
         self.classes[name] = cls
-        for c_type in (name, f"{name} *", f"const {name} *"):
+        for c_type in (name, f"const {name}", f"{name} *", f"const {name} *"):
             self._kinds[c_type] = struct(c_type, cls, fields)
         return cls
 

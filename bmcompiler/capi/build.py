@@ -15,7 +15,7 @@ from bmcompiler.errors import UnsupportedError
 from bmcompiler.files.store import make_folder
 from bmcompiler.plugins.registry import lookup
 
-LIBRARIES = ("bmkernel", "bmruntime", "dmpdv")
+LIBRARIES = ("bmkernel", "bmruntime", "dmpdv", "bmlib", "bmrt", "tpukernel")
 _FLAGS = ("-O2", "-fPIC", "-shared", "-Wall", "-Wextra", "-Wno-unused-parameter", "-std=gnu99")
 
 
@@ -44,7 +44,10 @@ def build(folder: Path, compiler: str | None = None) -> list[Path]:
     made = [_compile(tool, folder, STARTER, starter_source, python, link)]
     for name in LIBRARIES:
         library: CLibrary = lookup("bmcompiler.c_libraries", name, "C library")
-        (include / f"{name}.h").write_text(header(library))
+        first, *others = library.titles
+        (include / first).write_text(header(library))
+        for other in others:
+            (include / other).write_text(f'#include "{first}"\n')
         _describe(folder, library)
         made.append(_compile(tool, folder, name, source(library), [], [f"-l{STARTER}"]))
     return made

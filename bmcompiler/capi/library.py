@@ -25,6 +25,12 @@ INTEGERS: dict[str, Any] = {
     "s8": ctypes.c_int8,
     "s16": ctypes.c_int16,
     "bool": ctypes.c_bool,
+    "char": ctypes.c_int8,
+    "unsigned char": ctypes.c_uint8,
+    "unsigned int": ctypes.c_uint32,
+    "unsigned long": ctypes.c_uint64,
+    "unsigned long long": ctypes.c_uint64,
+    "int32_t": ctypes.c_int32,
     "size_t": ctypes.c_size_t,
     "int64_t": ctypes.c_int64,
     "float": ctypes.c_float,
@@ -39,9 +45,11 @@ class CLibrary:
     Attributes:
         name: libNAME.so with the header NAME.h.
         preamble: C text before the structures: types and constants.
+        numbers: ctypes of types of the library that hold one number, beyond `INTEGERS`.
+        by_value: types that are passed by value and are no numbers, beside the structures of the table.
         spelled: C's name of the types that the table has names of its own for.
         failures: C expression for what a function returns on failure, by result type; 0 where none is given.
-        needs: libraries whose headers come first.
+        needs: libraries that a program links with as well.
         functions: the Python functions.
         read, write: by type of the table; numbers and structures are known without.
         special: functions with an answer of their own, called with the arguments' 64 bits and the result's address.
@@ -54,13 +62,28 @@ class CLibrary:
     failures: Mapping[str, str]
     functions: Callable[[str], Callable[..., Any]]
     needs: tuple[str, ...] = ()
+    headers: tuple[str, ...] = ()
+    """Names of the header: the first has the text, others include it. NAME.h where none are given."""
+    includes: tuple[str, ...] = ()
+    """Headers of other libraries that it includes."""
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+    by_value: frozenset[str] = frozenset()
     read: Mapping[str, Read] = field(default_factory=dict)
     write: Mapping[str, Write] = field(default_factory=dict)
     special: Mapping[str, Callable[..., None]] = field(default_factory=dict)
     after: Mapping[str, str] = field(default_factory=dict)
     """Further C text behind a structure."""
+    written: Mapping[str, str] = field(default_factory=dict)
+    """C text of structures that C writes in another way, of the same layout."""
+    formatted: frozenset[str] = frozenset()
+    """Functions whose only parameter is a format, with what C's printf takes behind it."""
     skipped: frozenset[str] = frozenset()
     """Declarations of the table that C does not have."""
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """Names of the header, of which the first has the text."""
+        return self.headers or (f"{self.name}.h",)
 
     @property
     def prototypes(self) -> list[Prototype]:
@@ -71,6 +94,10 @@ class CLibrary:
         """A type as the header has it."""
         return self.spelled.get(name, name)
 
+    def number(self, c_type: str) -> Any:
+        """The ctypes of a type that holds one number, or None."""
+        return self.numbers.get(c_type) or INTEGERS.get(self.c_type(c_type))
+
     def layout(self, name: str) -> type[ctypes.Structure]:
         """The ctypes structure of a structure of the table."""
         if name not in _LAYOUTS:
@@ -79,7 +106,7 @@ class CLibrary:
         return _LAYOUTS[name]
 
     def _field(self, c_type: str, array: str) -> Any:
-        known = INTEGERS.get(self.c_type(c_type))
+        known = self.number(c_type)
         if known is None:
             known = self.layout(c_type) if c_type in self.api.structs else ctypes.c_void_p
         return known * int(array.strip("[]")) if array else known
@@ -88,7 +115,9 @@ class CLibrary:
         """How an argument of that type is read."""
         if c_type in self.read:
             return self.read[c_type]
-        number = INTEGERS.get(self.c_type(c_type))
+        number = self.number(c_type)
+        if number is ctypes.c_float:  # by its address
+            return lambda address: number.from_address(address).value
         if number is not None:
             return lambda bits: number(bits).value
         name = c_type.removeprefix("const ").rstrip(" *")
@@ -113,7 +142,7 @@ class CLibrary:
         """How a result of that type is stored."""
         if c_type in self.write:
             return self.write[c_type]
-        number = INTEGERS.get(self.c_type(c_type))
+        number = self.number(c_type)
         if number is not None:
             return lambda address, value: setattr(number.from_address(address), "value", value)
         return lambda address, value: self.store(c_type, address, value)

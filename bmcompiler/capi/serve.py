@@ -10,6 +10,7 @@ from threading import local
 from typing import Any
 
 from bmcompiler.capi.api import Prototype
+from bmcompiler.capi.entries import begin
 from bmcompiler.capi.library import CLibrary
 from bmcompiler.errors import BMError
 from bmcompiler.plugins.registry import lookup
@@ -33,8 +34,13 @@ class _LastWord(logging.Handler):
         _said.text = record.getMessage()
 
 
-def addresses() -> tuple[int, int]:
-    """The functions that C calls: one opens a library by its name, one calls a function."""
+def addresses(entries: int) -> tuple[int, int]:
+    """The functions that C calls: one opens a library by its name, one calls a function.
+
+    Args:
+        entries: where the list of the program's registered functions begins.
+    """
+    begin(entries)
     logging.getLogger("bmcompiler").addHandler(_LastWord())
     logging.getLogger("bmcompiler").addHandler(logging.StreamHandler(sys.stderr))
     opening, calling = (ctypes.cast(one, ctypes.c_void_p).value or 0 for one in _CALLBACKS)
@@ -83,11 +89,13 @@ def bound(library: CLibrary, prototype: Prototype) -> _Slots:
     function = library.functions(prototype.name)
     given = [(index, library.reader(one.c_type)) for index, one in enumerate(prototype.parameters) if not one.out]
     outs = [(i, library.writer(one.c_type[:-1].rstrip())) for i, one in enumerate(prototype.parameters) if one.out]
+    stored = [(index, one.name) for index, one in enumerate(prototype.parameters) if one.out]
     write = None if prototype.result == "void" else library.writer(prototype.result)
 
     def act(slots: Any, result: int) -> None:
-        if any(not slots[index] for index, _ in outs):
-            raise BMError(f"{prototype.name}: a parameter for results is NULL")
+        for index, name in stored:
+            if not slots[index]:
+                raise BMError(f"{prototype.name}: {name} is NULL")
         found = function(*[read(slots[index]) for index, read in given])
         values = found if outs else (found,)
         if write is not None:

@@ -7,12 +7,14 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from bmcompiler.capi.buffers import Size, buffered
 from bmcompiler.capi.library import HANDLES, CLibrary, Read, Write
 from bmcompiler.errors import BMError
 from bmcompiler.runtime import bmruntime
 from bmcompiler.runtime.bmdevice import RUNTIME, BmErr, BmMem, BmRuntimeError, BmShape
 from bmcompiler.runtime.bmnet import BmNet, BmNetInfo, BmNetOutputInfo
 from bmcompiler.runtime.bmruntime_prototypes import UNSEEN
+from bmcompiler.runtime.capi.strings import text
 
 _CODES = "".join(f"#define BM_{'' if not code else 'ERR_'}{code.name} {int(code)}\n" for code in BmErr)
 _FORMATS = "".join(f"#define BM_FMT_{fmt.name} {int(fmt)}\n" for fmt in bmruntime.BmFmt)
@@ -55,10 +57,6 @@ def _input_shape(address: int) -> tuple[int, ...]:
     return tuple((ctypes.c_uint32 * 5).from_address(address))[1:]
 
 
-def _text(address: int) -> str | None:
-    return ctypes.string_at(address).decode(errors="surrogateescape") if address else None
-
-
 def _no_host_memory(slots: Any, result: int) -> None:
     raise BmRuntimeError(BmErr.NOT_SUPPORTED, "memory of the host is not supported")
 
@@ -77,7 +75,7 @@ def _output_info(slots: Any, result: int) -> None:
     net = HANDLES.read(slots[0])
     code, info = bmruntime.bmnet_get_output_info(net)
     if info is not None and not slots[1]:
-        code = BmErr.INVALID_ARGUMENT
+        raise BmRuntimeError(BmErr.INVALID_ARGUMENT, "bmnet_get_output_info: output_info is NULL")
     ctypes.c_int32.from_address(result).value = code
     if info is not None and slots[1]:
         _store_info(net, info, LIBRARY.layout("bmnet_output_info_t").from_address(slots[1]))
@@ -117,22 +115,8 @@ def _count(values: dict[str, Any]) -> int:
     return max(0, int(values["neuron_size"]))
 
 
-def _buffered(name: str, **sizes: Callable[[dict[str, Any]], int]) -> Callable[[Any, int], None]:
-    """A function with buffers whose sizes, in bytes, follow from the other arguments."""
-    function, parameters = getattr(bmruntime, name), RUNTIME.functions[name].parameters
-    places = [(index, one.name, LIBRARY_READ.get(one.c_type)) for index, one in enumerate(parameters)]
-    numbers = {"u64": lambda bits: bits, "int": lambda bits: ctypes.c_int32(bits).value}
-    reads = [(index, title, read or numbers.get(parameters[index].c_type)) for index, title, read in places]
-
-    def act(slots: Any, result: int) -> None:
-        values = {title: read(slots[index]) for index, title, read in reads if read is not None}
-        for index, title, read in reads:
-            if read is None:
-                address = slots[index]
-                values[title] = (ctypes.c_uint8 * sizes[title](values)).from_address(address) if address else None
-        ctypes.c_int32.from_address(result).value = function(**values)
-
-    return act
+def _buffered(name: str, **sizes: Size) -> Callable[[Any, int], None]:
+    return buffered(lambda: LIBRARY, name, **sizes)
 
 
 LIBRARY_READ: dict[str, Read] = {
@@ -140,12 +124,12 @@ LIBRARY_READ: dict[str, Read] = {
     "bmshape_t *": _shape,
     "bmnet_info_t *": _info,
     "shape_t": _input_shape,
-    "const char *": _text,
+    "const char *": text,
     **dict.fromkeys(UNSEEN, lambda bits: None),
 }
 LIBRARY_WRITE: dict[str, Write] = dict.fromkeys(_HANDLES, HANDLES.write)
 
-LIBRARY = CLibrary(
+LIBRARY: CLibrary = CLibrary(
     "bmruntime",
     RUNTIME,
     PREAMBLE,
@@ -153,6 +137,8 @@ LIBRARY = CLibrary(
     {"bmerr_t": "BM_ERR_FAILURE"},
     lambda name: getattr(bmruntime, name),
     needs=("bmkernel",),
+    includes=('"bmkernel.h"',),
+    by_value=frozenset({"shape_t"}),
     read=LIBRARY_READ,
     write=LIBRARY_WRITE,
     special={

@@ -11,6 +11,7 @@ import numpy as np
 from bmcompiler.backends.dv import structs
 from bmcompiler.capi.library import CLibrary, Read, Write
 from bmcompiler.runtime import dmp_dv
+from bmcompiler.runtime.capi.strings import text
 from bmcompiler.runtime.dmp_dv.handles import Handle
 from bmcompiler.runtime.dmp_dv.prototypes import DRIVER
 
@@ -22,8 +23,18 @@ _STRUCTS = {
     "dmp_dv_cmdraw_conv_v0": structs.CONV_V0,
     "dmp_dv_cmdraw_conv_v1": structs.CONV_V1,
     "dmp_dv_cmdraw_fc_v0": structs.FC_V0,
+    "dmp_dv_cmdraw_ipu_v0": structs.IPU_V0,
+    "dmp_dv_cmdraw_maximizer_v0": structs.MAXIMIZER_V0,
 }
-_NUMBERS = {"u1": "uint8_t", "u2": "uint16_t", "u4": "uint32_t", "u8": "uint64_t", "i4": "int32_t"}
+_NUMBERS = {
+    "u1": "uint8_t",
+    "u2": "uint16_t",
+    "u4": "uint32_t",
+    "u8": "uint64_t",
+    "i1": "int8_t",
+    "i2": "int16_t",
+    "i4": "int32_t",
+}
 
 
 def _field(name: str, dtype: np.dtype[Any]) -> str:
@@ -45,10 +56,11 @@ typedef struct dmp_dv_buf_impl {
     __extension__ union { dmp_dv_mem mem; uint64_t rsvd; };
     uint64_t offs;
 } dmp_dv_buf;
-#define DMP_DV_DEV_CONV 1
-#define DMP_DV_DEV_FC 2
-#define DMP_DV_DEV_COUNT 3
-""" + "".join(_struct(name, dtype) for name, dtype in _STRUCTS.items())
+"""
+_DEVICES = "".join(f"#define DMP_DV_DEV_{one.name} {int(one)}\n" for one in structs.DeviceType)
+PREAMBLE += f"{_DEVICES}#define DMP_DV_DEV_COUNT {structs.DEVICE_TYPES}\n" + "".join(
+    _struct(name, dtype) for name, dtype in _STRUCTS.items()
+)
 
 _handles: dict[int, Handle] = {}
 _strings: dict[str, Any] = {}
@@ -102,6 +114,7 @@ def _packer(function: Callable[..., int], dims: int, slopes: bool) -> Callable[[
 
 
 _READ: dict[str, Read] = {
+    "const char *": text,
     **dict.fromkeys(("dmp_dv_context", "dmp_dv_mem", "dmp_dv_cmdlist"), _read),
     **dict.fromkeys(("struct dmp_dv_info *", "struct dmp_dv_cmdraw *"), _sized),
 }
@@ -125,5 +138,5 @@ LIBRARY = CLibrary(
         "dmp_dv_pack_dil_weights": _packer(dmp_dv.dmp_dv_pack_dil_weights, 4, True),
         "dmp_dv_pack_fc_weights": _packer(dmp_dv.dmp_dv_pack_fc_weights, 6, False),
     },
-    skipped=frozenset({"dmp_dv_set_last_error_message"}),
+    formatted=frozenset({"dmp_dv_set_last_error_message"}),
 )

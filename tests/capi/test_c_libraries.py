@@ -1,80 +1,65 @@
-"""The C libraries: our C programs, built with gcc and g++, do what Python does; misuse from C gets an answer."""
+"""Our C programs, built with gcc and g++, do what Python does, bit for bit."""
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
 import subprocess
-import sysconfig
 from pathlib import Path
 
 import numpy as np
 import pytest
+from c_programs import EXAMPLES, ROOT, SANITIZED, needs_compiler, program, run
 
+import bmcompiler
 from bmcompiler import bmodel
 from bmcompiler.backends.bm1880 import bmkernel as bk
 from bmcompiler.bmodel import TensorInfo
 from bmcompiler.bmodel.bm1880 import Bm1880Model, Command
-from bmcompiler.capi.api import Prototype, Variable
-from bmcompiler.capi.build import build
-from bmcompiler.capi.library import CLibrary, Handles
+from bmcompiler.capi.library import Handles
+from bmcompiler.runtime import Session
 from bmcompiler.runtime import bmruntime as rt
-from bmcompiler.runtime.capi import bmkernel, bmruntime, dmpdv
-
-ROOT = Path(__file__).resolve().parents[2]
-API = json.loads((ROOT / "tests" / "data" / "bm1880_api.json").read_text(encoding="utf-8"))
-BYTES = 24
-
-pytestmark = pytest.mark.skipif(
-    shutil.which("gcc") is None or shutil.which("g++") is None or not sysconfig.get_config_var("Py_ENABLE_SHARED"),
-    reason="needs gcc, g++ and a shared libpython",
+from bmcompiler.runtime.bm1684x_kernels import KernelDevice
+from bmcompiler.tpukernel import (
+    BANK_SIZE,
+    DT_FP32,
+    dim2,
+    dim4,
+    kernel,
+    padding_t,
+    scalar_t,
+    tpu_aligned_stride,
+    tpu_bdc_fp32_exp,
+    tpu_bdc_fp32_reciprocal,
+    tpu_bdc_fp_avg_pool2d,
+    tpu_bdc_fp_max_pool2d,
+    tpu_bdc_fp_mul,
+    tpu_bdc_fp_sub,
+    tpu_bdc_load_fp32_exp_coeff,
+    tpu_gdma_cpy_L2S,
+    tpu_gdma_cpy_S2L,
+    tpu_initialize,
+    tpu_poll,
 )
 
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("capi")
-    build(folder, "gcc")
-    return folder
+BYTES = 24
+LENET = ROOT / "models" / "lenet"
+pytestmark = needs_compiler
+both_compilers = pytest.mark.parametrize("compiler", ["gcc", "g++"])
 
 
-def program(built: Path, source: Path, compiler: str = "gcc", *flags: str) -> Path:
-    """A C program against the built libraries; as C99, or C++11 where the compiler is g++."""
-    language = ["-x", "c", "-std=c99"] if compiler == "gcc" else ["-x", "c++", "-std=c++11"]
-    target = built / f"{source.stem}-{compiler}"
-    libraries = [
-        f"-L{built / 'lib'}",
-        f"-Wl,-rpath,{built / 'lib'}",
-        "-lbmruntime",
-        "-lbmkernel",
-        "-ldmpdv",
-        "-lbmcapi",
-    ]
-    command = [compiler, *language, "-Wall", "-Werror", *flags, str(source), f"-I{built / 'include'}"]
-    subprocess.run([*command, "-o", str(target), *libraries], check=True)
-    return target
-
-
-def run(*command: Path | str) -> subprocess.CompletedProcess[str]:
-    env = os.environ | {"ASAN_OPTIONS": "detect_leaks=0"}
-    return subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=60, check=False, env=env)
-
-
-@pytest.mark.parametrize("compiler", ["gcc", "g++"])
+@both_compilers
 def test_kernel_program(built: Path, compiler: str) -> None:
-    done = run(program(built, ROOT / "examples" / "c" / "kernel.c", compiler, "-fsanitize=address,undefined"))
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.split() == [str(2 * value) for value in range(-12, 12)]
+    done = run(program(built, "bmruntime", EXAMPLES / "kernel.c", compiler, *SANITIZED))
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert list(map(int, done.stdout.split())) == [2 * value for value in range(-12, 12)]
 
 
-@pytest.mark.parametrize("compiler", ["gcc", "g++"])
+@both_compilers
 def test_convolution_on_the_dv_driver(built: Path, compiler: str) -> None:
-    done = run(program(built, ROOT / "examples" / "c" / "dv_conv.c", compiler, "-fsanitize=address,undefined"))
-    assert (done.returncode, done.stdout, done.stderr) == (0, "right\n", "")
+    done = run(program(built, "dmpdv", EXAMPLES / "dv_conv.c", compiler, *SANITIZED))
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"right\n", b"")
 
 
-@pytest.mark.parametrize("compiler", ["gcc", "g++"])
+@both_compilers
 def test_inference_program_gives_what_python_gives(built: Path, tmp_path: Path, compiler: str) -> None:
     k, shape = bk.bmk1880_register(), (1, 2, 3, 4)
     x = bk.bmk1880_tl_prealloc_align(k, 0, bk.shape_t4(*shape), bk.FMT_I8)
@@ -87,11 +72,10 @@ def test_inference_program_gives_what_python_gives(built: Path, tmp_path: Path, 
     bmodel.save(Bm1880Model("relu", [command], [b""]), model)
     data = np.arange(-12, 12, dtype=np.int8)
     (tmp_path / "in").write_bytes(data.tobytes())
-    done = run(
-        program(built, ROOT / "examples" / "c" / "inference.c", compiler), model, tmp_path / "in", tmp_path / "out"
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "y: 1 x 2 x 3 x 4, threshold 2\n"
+    inference = program(built, "bmruntime", EXAMPLES / "inference.c", compiler)
+    done = run(inference, model, tmp_path / "in", tmp_path / "out")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout == b"y: 1 x 2 x 3 x 4, threshold 2\n"
     ctx, expected = rt.bm_init(0)[1], bytearray(BYTES)
     assert ctx is not None
     net = rt.bmnet_register_bmodel(ctx, model)[1]
@@ -99,35 +83,77 @@ def test_inference_program_gives_what_python_gives(built: Path, tmp_path: Path, 
     assert (tmp_path / "out").read_bytes() == bytes(expected) == np.maximum(data, 0).tobytes()
 
 
-def test_every_function_of_the_vendors_chapters_is_exported(built: Path) -> None:
-    names = set()
-    for library in ("bmruntime", "bmkernel"):
-        text = subprocess.run(
-            ["nm", "-D", "--defined-only", built / "lib" / f"lib{library}.so"],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        names |= {line.split()[-1] for line in text.stdout.splitlines()}
-    assert set(API["functions"]) <= names
+@kernel
+def softmax(dst: int, src: int, rows: int, columns: int) -> None:
+    """As in examples/c/tpu_softmax.c."""
+    row, one = dim4(1, rows, 1, columns), dim4(1, rows, 1, 1)
+    x, y, work0, work1, value, series = (place * BANK_SIZE for place in range(6))
+    along = tpu_aligned_stride(0, one, DT_FP32)._replace(h=0, w=0)
+    window = (row, dim2(1, columns), padding_t(0, 0, 0, 0), dim2(1, 1), dim2(1, 1), DT_FP32)
+    tpu_initialize()
+    tpu_bdc_load_fp32_exp_coeff(series)
+    tpu_gdma_cpy_S2L(x, src, row, None, None, DT_FP32)
+    tpu_bdc_fp_max_pool2d(value, x, *window, scalar_t(f32=-3.4e38))
+    tpu_bdc_fp_sub(y, x, value, row, None, None, along, DT_FP32)
+    tpu_bdc_fp32_exp(x, y, work0, work1, series, 0, row)
+    tpu_bdc_fp_avg_pool2d(value, x, *window, scalar_t(f32=1.0))
+    tpu_bdc_fp32_reciprocal(value, value, one, None, None)
+    tpu_bdc_fp_mul(y, x, value, row, None, None, along, DT_FP32)
+    tpu_gdma_cpy_L2S(dst, y, row, None, None, DT_FP32)
+    tpu_poll()
 
 
-def test_nulls_and_wrong_handles_get_an_answer(built: Path, tmp_path: Path) -> None:
-    """Every function with zeros and with handles that nobody gave out; the status is the number of successes."""
-    calls = [
-        _call(library, one, handle)
-        for library in (bmruntime.LIBRARY, bmkernel.LIBRARY, dmpdv.LIBRARY)
-        for one in library.prototypes
-        for handle in (0, 7)
-        if one.parameters and one.name not in ("bmk1880_register", "bm_device_open", "bm_init")
-    ]
-    body = "\n".join(calls)
-    source = tmp_path / "misuse.c"
-    includes = "#include <bmruntime.h>\n#include <dmpdv.h>\n#include <stdio.h>\n"
-    source.write_text(f"{includes}int main(void) {{\nint bad = 0;\n{body}\nreturn bad;\n}}\n")
-    done = run(program(built, source))
-    assert (done.returncode, done.stdout) == (0, "")
-    assert "Traceback" not in done.stderr and "fault of the library" not in done.stderr
+@both_compilers
+def test_tpu_kernel_with_its_host_program(built: Path, compiler: str) -> None:
+    x = np.random.default_rng(0).normal(size=(70, 33)).astype(np.float32)
+    device = KernelDevice(1 << 20)
+    source, target = device.upload(x), device.malloc(x.nbytes)
+    device.launch(softmax(target, source, *x.shape))
+    module = program(built, "tpukernel", EXAMPLES / "tpu_softmax.c", compiler, "-shared", "-fPIC")
+    host = program(built, "bmlib", EXAMPLES / "tpu_host.c", compiler, *SANITIZED)
+    done = run(host, module, *map(str, x.shape), given=x.tobytes())
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout == device.download(target, x.shape).tobytes()
+    missing = run(host, module.with_name("absent.so"), *map(str, x.shape), given=x.tobytes())
+    assert missing.returncode == 1 and b"absent.so: there is no such file" in missing.stderr
+    wide = run(host, module, "1", "5000", given=bytes(20000))  # a row of 20000 bytes reaches into the next bank
+    assert wide.returncode == 1 and wide.stderr
+
+
+@pytest.fixture(scope="module")
+def lenet_bm1684(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("lenet") / "lenet.bmodel"
+    bmcompiler.compile(LENET / "deploy.prototxt", LENET / "lenet.caffemodel", target="bm1684").save(file)
+    return file
+
+
+@both_compilers
+def test_bm1684_network_through_the_runtime(built: Path, lenet_bm1684: Path, tmp_path: Path, compiler: str) -> None:
+    x = np.random.default_rng(0).random((1, 1, 28, 28), np.float32)
+    (tmp_path / "in").write_bytes(x.tobytes())
+    inference = program(built, "bmrt", EXAMPLES / "bmrt_inference.c", compiler, *SANITIZED)
+    done = run(inference, lenet_bm1684, tmp_path / "in", tmp_path / "out")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout == b"LeNet: 1 stages, input data scale 1, output prob scale 1\n"
+    assert (tmp_path / "out").read_bytes() == Session(lenet_bm1684).run(x)["prob"].tobytes()
+    (tmp_path / "broken").write_bytes(lenet_bm1684.read_bytes()[:1000])
+    done = run(inference, tmp_path / "broken", tmp_path / "in", tmp_path / "out")
+    assert done.returncode == 1 and b"broken" in done.stderr and b"Traceback" not in done.stderr
+
+
+def test_a_program_with_the_pkg_config_line_of_the_page(built: Path, tmp_path: Path) -> None:
+    source = EXAMPLES / "kernel.c"
+    line = f"gcc {source} -o {tmp_path}/kernel $(pkg-config --cflags --libs bmruntime)"
+    assert line.replace(f"{source}", "examples/c/kernel.c").replace(f"{tmp_path}/", "") in page()
+    if subprocess.run("command -v pkg-config", shell=True, capture_output=True, check=False).returncode:
+        pytest.skip("needs pkg-config")
+    path = str(built / "lib" / "pkgconfig")
+    assert run("sh", "-c", line, PKG_CONFIG_PATH=path).returncode == 0
+    assert run(tmp_path / "kernel").returncode == 0
+
+
+def page() -> str:
+    return (ROOT / "docs" / "c_api.md").read_text(encoding="utf-8")
 
 
 class Thing:
@@ -147,22 +173,3 @@ def test_handles_of_living_objects_are_never_forgotten() -> None:
     few = Handles(first=1 << 40, most=2)
     old, *new = [few.number(Thing()) for _ in range(3)]
     assert not isinstance(few.read(old), Thing) and all(isinstance(few.read(one), Thing) for one in new)
-
-
-def _call(library: CLibrary, prototype: Prototype, handle: int) -> str:
-    arguments = ", ".join(_argument(library, one, handle) for one in prototype.parameters)
-    call = f"{prototype.name}({arguments})"
-    result = library.c_type(prototype.result)
-    if prototype.result == "void" or result in library.api.structs:
-        return f"{call};"
-    wrong = "== 0" if prototype.result in ("bmerr_t", "errno_t", "status_t", "exec_id_t") else "!= 0"
-    return f'if ({call} {wrong}) {{ bad++; puts("{prototype.name}"); }}'
-
-
-def _argument(library: CLibrary, one: Variable, handle: int) -> str:
-    c_type = library.c_type(one.c_type)
-    if one.c_type in ("shape_t", "stride_t"):
-        return f"({c_type}){{0}}"
-    is_handle = one.c_type in ("ctx_t", "op_t", "tensor_lmem *", "bmctx_t", "bmdev_t", "bmnet_t", "bmmem_device_t")
-    is_handle = is_handle or one.c_type in ("dmp_dv_context", "dmp_dv_mem", "dmp_dv_cmdlist")
-    return f"({c_type})(uintptr_t){handle}" if is_handle else "0"

@@ -145,18 +145,23 @@ CHIP_FACTS = in_group(
         (_COMMON, at_least(1, "h", "w")),
     ),
     Function(
-        f"dim4 tpu_aligned_stride(int start_idx, {_SHAPE}, {_TYPE})",
+        f"void tpu_aligned_stride(out dim4 *stride, int start_idx, {_SHAPE}, {_TYPE})",
         "strides of the 64-byte aligned layout",
         _aligned,
         (_LANE, _COMMON),
     ),
-    Function(f"dim4 tpu_compact_stride(int start_idx, {_SHAPE})", "strides of the compact layout", _compact, (_LANE,)),
     Function(
-        f"dim4 tpu_line_aligned_stride(int start_idx, {_SHAPE}, {_TYPE})",
+        f"void tpu_compact_stride(out dim4 *stride, int start_idx, {_SHAPE})",
+        "strides of the compact layout",
+        _compact,
+        (_LANE,),
+    ),
+    Function(
+        f"void tpu_line_aligned_stride(out dim4 *stride, int start_idx, {_SHAPE}, {_TYPE})",
         "strides of the layout whose rows are aligned",
         _line_aligned,
         (_LANE, _COMMON),
     ),
-    Function(f"dim4 tpu_continuous_stride({_SHAPE})", "strides without gaps", _continuous),
+    Function(f"void tpu_continuous_stride(out dim4 *stride, {_SHAPE})", "strides without gaps", _continuous),
 )
 ROWS = (*CONTROL, *CORES, *CHIP_FACTS)

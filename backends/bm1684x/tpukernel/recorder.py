@@ -46,6 +46,8 @@ class Recorder:
         self._epoch = 0
         self._last = {engine: 0 for engine in Engine}
         self._before: dict[Engine, int] | None = None
+        self.refused: Exception | None = None
+        """The first call of the kernel that was refused, where the kernel itself is not told: in C."""
 
     def add(self, *commands: Command) -> None:
         """Issue commands. Raises EncodingError for fields that are too narrow, or when ids run out."""
@@ -86,9 +88,14 @@ class Recorder:
 _CURRENT: ContextVar[Recorder | None] = ContextVar("tpukernel_recorder", default=None)
 
 
+def recorder_or_none() -> Recorder | None:
+    """The recorder of the kernel that is being recorded."""
+    return _CURRENT.get()
+
+
 def current() -> Recorder:
     """The recorder of the kernel that is being recorded. Raises UsageError outside of kernels."""
-    found = _CURRENT.get()
+    found = recorder_or_none()
     if found is None:
         raise UsageError(
             "functions that issue commands are called inside a kernel",

@@ -77,13 +77,14 @@ class Function:
     """One function of the library.
 
     Attributes:
-        prototype: as in C. formula: what it computes, in a line. emit: adds its commands and returns its value.
+        declared: the prototype as in C, with the word `out` before a pointer to a result.
+        formula: what it computes, in a line. emit: adds its commands and returns its value.
         rules: for the arguments, beyond what their types say.
         group: the heading under which the manual has it. source: where its behaviour is known from.
         shape_note: what the reference says of the sizes of shapes, in its words.
     """
 
-    prototype: str
+    declared: str
     formula: str
     emit: Emit
     rules: tuple[Rule, ...] = ()
@@ -93,7 +94,12 @@ class Function:
 
     @cached_property
     def _parts(self) -> tuple[str, str, tuple[Parameter, ...]]:
-        return parts_of(self.prototype)
+        return parts_of(self.declared)
+
+    @cached_property
+    def prototype(self) -> str:
+        """As in C."""
+        return self.declared.replace("(out ", "(")
 
     @property
     def name(self) -> str:
@@ -102,7 +108,7 @@ class Function:
 
     @property
     def returns(self) -> str:
-        """The C type of its value."""
+        """The C type of its value, or of what it stores at a pointer."""
         return self._parts[0]
 
     @property
@@ -112,10 +118,11 @@ class Function:
 
 
 def parts_of(prototype: str) -> tuple[str, str, tuple[Parameter, ...]]:
-    """The type of the value, the name and the parameters of a C prototype."""
+    """The type of the value or result, the name and the parameters, without results, of a C prototype."""
     declared = Api(f"{prototype};", {}, lambda *fault: None)  # `arguments.py` checks arguments
     ((name, found),) = declared.functions.items()
-    return found.result, name, tuple(Parameter(each.c_type, each.name) for each in found.parameters)
+    returned = found.outs[0].c_type.removesuffix(" *") if found.outs else found.result
+    return returned, name, tuple(Parameter(each.c_type, each.name) for each in found.parameters if not each.out)
 
 
 def in_group(group: str, *rows: Function, source: Known = Known.RECORDED) -> tuple[Function, ...]:

@@ -1,0 +1,34 @@
+"""BMLib and BMRuntime: the host libraries of the BM1684 and BM1684X, by the vendor's names.
+
+    code, handle = bm_dev_request(0)
+    code, memory = bm_malloc_device_byte(handle, 64)
+    bm_memcpy_s2d(handle, memory, array)
+    runtime = bmrt_create(handle)
+    bmrt_load_bmodel(runtime, "net.bmodel")
+
+Results that C stores at pointers are returned behind the code; functions without a code return None, False or 0 where
+they fail. The reason goes to the log "bmcompiler.runtime".
+"""
+
+from __future__ import annotations
+
+from bmcompiler.runtime.bmlib import functions, kernels, networks
+from bmcompiler.runtime.bmlib.types import (
+    BM_MEM_ADDR_NULL,
+    BmDataType,
+    BmStatus,
+    bm_device_mem_t,
+    bm_net_info_t,
+    bm_shape_t,
+    bm_stage_info_t,
+    bm_tensor_t,
+)
+
+__all__ = [
+    "BM_MEM_ADDR_NULL", "BmDataType", "BmStatus", "bm_device_mem_t", "bm_net_info_t", "bm_shape_t", "bm_stage_info_t",
+    "bm_tensor_t",
+]  # fmt: skip
+for _module in (functions, kernels, networks):
+    _names = [name for name in vars(_module) if name.startswith(("bm_", "bmrt_", "tpu_"))]
+    globals().update({name: getattr(_module, name) for name in _names})
+    __all__ += [name for name in _names if name not in __all__]

@@ -1,0 +1,117 @@
+"""A simulated card: global memory with what is allocated in it, and kernels that run on it."""
+
+from __future__ import annotations
+
+from threading import RLock
+
+import numpy as np
+
+from bmcompiler.backends.bm1684x.chip import CHIP
+from bmcompiler.backends.bm1684x.static_tables import static_memory
+from bmcompiler.backends.bm1684x.tpukernel import Program
+from bmcompiler.chip import align_up
+from bmcompiler.errors import RuntimeUseError
+from bmcompiler.runtime.bmlib.types import BMLIB, BMRT, bm_device_mem_t
+from bmcompiler.runtime.devices import MAX_DEVICES
+from bmcompiler.runtime.simulator.bm1684x import Machine, compile_plan
+from bmcompiler.runtime.simulator.memory import Bytes, GlobalMemory
+
+_STEP = 4096
+_MEMORY = 1 << 32
+
+
+class Card:
+    """One card. Each allocation is an array of its own: a command that reads or writes beside them is refused."""
+
+    def __init__(self) -> None:
+        self.lock = RLock()
+        self._memory = GlobalMemory()
+        self._used: dict[int, Bytes] = {}
+        self._machine: Machine | None = None
+
+    def allocate(self, size: int) -> int:
+        """The address of zeroed memory, the lowest that is free. Raises RuntimeUseError, MemoryError."""
+        if size < 1:
+            raise RuntimeUseError(f"cannot allocate {size} bytes")
+        with self.lock:
+            address = CHIP.global_base
+            for begin in sorted(self._used):
+                if begin - address >= size:
+                    break
+                address = align_up(begin + self._used[begin].size, _STEP)
+            if address + size > CHIP.global_base + _MEMORY:
+                raise MemoryError(f"no {size} bytes of device memory are left in one piece")
+            self._used[address] = data = np.zeros(size, np.uint8)
+            self._memory.map(address, data)
+            return address
+
+    def free(self, address: int) -> None:
+        """Take back an allocation. Raises RuntimeUseError when none begins there."""
+        with self.lock:
+            if address not in self._used:
+                raise RuntimeUseError(f"no allocated memory begins at 0x{address:x}")
+            del self._used[address]
+            self._memory.unmap(address)
+
+    def bytes(self, memory: bm_device_mem_t, offset: int = 0, size: int | None = None) -> Bytes:
+        """Bytes offset .. offset + size of a piece of allocated memory. Raises RuntimeUseError when it is none."""
+        size = memory.size - offset if size is None else size
+        if size < 0 or offset + size > memory.size:
+            raise RuntimeUseError(f"{size} bytes at {offset} leave a memory of {memory.size} bytes")
+        address = memory.device_addr + offset
+        with self.lock:
+            for begin, data in self._used.items():
+                if begin <= memory.device_addr and address + size <= begin + data.size:
+                    return data[address - begin : address - begin + size]
+        raise RuntimeUseError(f"{memory.size} bytes at 0x{memory.device_addr:x} are not allocated, or were freed")
+
+    def run(self, program: Program) -> None:
+        """Run what a kernel issued. Raises SimulatorError for what the chip refuses."""
+        with self.lock:
+            if self._machine is None:
+                self._machine = Machine(self._memory)
+                self._machine.static[...] = static_memory()
+            compile_plan(program.groups, self._machine).run()
+
+
+_cards: dict[int, Card] = {}
+_opening = RLock()
+
+
+@BMRT.handle("bm_handle_t")
+@BMLIB.handle("bm_handle_t")
+class Handle:
+    """A user of a card; its memory ends with it."""
+
+    def __init__(self, index: int) -> None:
+        if not 0 <= index < MAX_DEVICES:
+            raise RuntimeUseError(f"there is no device {index}, only 0 to {MAX_DEVICES - 1}")
+        with _opening:
+            self.card = _cards.setdefault(index, Card())
+        self.index = index
+        self._own: set[int] = set()
+        self._freed = False
+
+    def ended(self) -> str:
+        """Why it cannot be used any more."""
+        return "was freed" if self._freed else ""
+
+    def allocate(self, size: int) -> bm_device_mem_t:
+        """Memory on the card. Raises RuntimeUseError or MemoryError."""
+        with self.card.lock:
+            address = self.card.allocate(size)
+            self._own.add(address)
+        return bm_device_mem_t(address, size)
+
+    def release(self, memory: bm_device_mem_t) -> None:
+        """Give memory back, of whichever handle. Raises RuntimeUseError when no allocation begins there."""
+        with self.card.lock:
+            self.card.free(memory.device_addr)
+            self._own.discard(memory.device_addr)
+
+    def end(self) -> None:
+        """No calls any more; its memory is given back."""
+        with self.card.lock:
+            self._freed = True
+            for address in self._own & self.card._used.keys():
+                self.card.free(address)

@@ -1,0 +1,218 @@
+"""Devices, device memory and copies of BMLib."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmcompiler.errors import RuntimeUseError
+from bmcompiler.runtime.bmlib.device import Handle
+from bmcompiler.runtime.bmlib.types import BM_MEM_ADDR_NULL, BMLIB, bm_device_mem_t, served
+from bmcompiler.runtime.devices import MAX_DEVICES
+
+CHIP_ID = 0x1686  # of a BM1684X; models of the BM1684 run, too
+_HEAPS = 3
+_served = served(BMLIB)
+
+
+@_served
+def bm_dev_getcount() -> int:
+    """(code, number of devices)."""
+    return MAX_DEVICES
+
+
+@_served
+def bm_dev_query(devid: int) -> None:
+    """The code says whether there is such a device."""
+    Handle(devid)
+
+
+@_served
+def bm_dev_request(devid: int) -> Handle:
+    """(code, a handle of device `devid`)."""
+    return Handle(devid)
+
+
+@_served
+def bm_dev_free(handle: Handle) -> None:
+    """End a handle; its memory is given back."""
+    handle.end()
+
+
+@_served
+def bm_get_devid(handle: Handle) -> int:
+    """The number of its device."""
+    return handle.index
+
+
+@_served
+def bm_get_chipid(handle: Handle) -> int:
+    """(code, 0x1686)."""
+    return CHIP_ID
+
+
+@_served
+def bm_thread_sync(handle: Handle) -> None:
+    """Everything is done when a call returns."""
+
+
+@_served
+def bm_handle_sync(handle: Handle) -> None:
+    """Everything is done when a call returns."""
+
+
+@_served
+def bm_device_sync(handle: Handle) -> None:
+    """Everything is done when a call returns."""
+
+
+@_served
+def bm_malloc_device_byte(handle: Handle, size: int) -> bm_device_mem_t:
+    """(code, `size` bytes of zeroed memory)."""
+    return handle.allocate(size)
+
+
+@_served
+def bm_malloc_device_byte_heap(handle: Handle, heap_id: int, size: int) -> bm_device_mem_t:
+    """(code, memory); the heaps 0 to 2 are one."""
+    if not 0 <= heap_id < _HEAPS:
+        raise RuntimeUseError(f"there is no heap {heap_id}, only 0 to {_HEAPS - 1}")
+    return handle.allocate(size)
+
+
+@_served
+def bm_malloc_device_dword(handle: Handle, count: int) -> bm_device_mem_t:
+    """(code, memory of `count` words of 4 bytes)."""
+    return handle.allocate(4 * count)
+
+
+@_served
+def bm_malloc_neuron_device(handle: Handle, n: int, c: int, h: int, w: int) -> bm_device_mem_t:
+    """(code, memory for n x c x h x w words of 4 bytes)."""
+    if min(n, c, h, w) < 1:
+        raise RuntimeUseError(f"{n} x {c} x {h} x {w} is no shape")
+    return handle.allocate(4 * prod((n, c, h, w)))
+
+
+@_served
+def bm_free_device(handle: Handle, mem: bm_device_mem_t) -> None:
+    """Give memory back."""
+    handle.release(mem)
+
+
+@_served
+def bm_mem_null() -> bm_device_mem_t:
+    """Memory that is none."""
+    return bm_device_mem_t(BM_MEM_ADDR_NULL, 0)
+
+
+@_served
+def bm_mem_from_device(device_addr: int, len: int) -> bm_device_mem_t:
+    """A description of memory, allocated or not."""
+    return bm_device_mem_t(device_addr, len)
+
+
+@_served
+def bm_mem_get_device_addr(mem: bm_device_mem_t) -> int:
+    """Its address."""
+    return mem.device_addr
+
+
+@_served
+def bm_mem_get_device_size(mem: bm_device_mem_t) -> int:
+    """Its bytes."""
+    return mem.size
+
+
+@_served
+def bm_mem_set_device_addr(pmem: bm_device_mem_t, addr: int) -> None:
+    """Describe memory elsewhere."""
+    pmem.device_addr = addr
+
+
+@_served
+def bm_mem_set_device_size(pmem: bm_device_mem_t, size: int) -> None:
+    """Describe more or less memory."""
+    pmem.size = size
+
+
+@_served
+def bm_set_device_mem(pmem: bm_device_mem_t, size: int, addr: int) -> None:
+    """Describe other memory."""
+    pmem.size, pmem.device_addr = size, addr
+
+
+@_served
+def bm_memcpy_s2d(handle: Handle, dst: bm_device_mem_t, src: Any) -> None:
+    """Fill all of `dst`."""
+    _to_device(handle, dst, src, dst.size, 0)
+
+
+@_served
+def bm_memcpy_s2d_partial(handle: Handle, dst: bm_device_mem_t, src: Any, size: int) -> None:
+    """Fill the first `size` bytes of `dst`."""
+    _to_device(handle, dst, src, size, 0)
+
+
+@_served
+def bm_memcpy_s2d_partial_offset(handle: Handle, dst: bm_device_mem_t, src: Any, size: int, offset: int) -> None:
+    """Fill `size` bytes of `dst` from `offset` on."""
+    _to_device(handle, dst, src, size, offset)
+
+
+@_served
+def bm_memcpy_d2s(handle: Handle, dst: Any, src: bm_device_mem_t) -> None:
+    """Read all of `src`."""
+    _to_host(handle, dst, src, src.size, 0)
+
+
+@_served
+def bm_memcpy_d2s_partial(handle: Handle, dst: Any, src: bm_device_mem_t, size: int) -> None:
+    """Read the first `size` bytes of `src`."""
+    _to_host(handle, dst, src, size, 0)
+
+
+@_served
+def bm_memcpy_d2s_partial_offset(handle: Handle, dst: Any, src: bm_device_mem_t, size: int, offset: int) -> None:
+    """Read `size` bytes of `src` from `offset` on."""
+    _to_host(handle, dst, src, size, offset)
+
+
+@_served
+def bm_memcpy_d2d_byte(
+    handle: Handle, dst: bm_device_mem_t, dst_offset: int, src: bm_device_mem_t, src_offset: int, size: int
+) -> None:
+    """Copy on the device; both sides may overlap."""
+    data = handle.card.bytes(src, src_offset, size).copy()
+    handle.card.bytes(dst, dst_offset, size)[...] = data
+
+
+@_served
+def bm_memset_device(handle: Handle, value: int, mem: bm_device_mem_t) -> None:
+    """Fill memory with a word of 4 bytes; its size is a multiple of 4."""
+    if mem.size % 4:
+        raise RuntimeUseError(f"a memory of {mem.size} bytes does not consist of words of 4 bytes")
+    handle.card.bytes(mem).view("<i4")[...] = value
+
+
+def host_bytes(buffer: Any, size: int, *, written: bool = False) -> NDArray[np.uint8]:
+    """The first bytes of a buffer, in its own memory. Raises RuntimeUseError for a small, read-only or sparse one."""
+    view = memoryview(buffer)
+    if not view.c_contiguous or (written and view.readonly):
+        raise RuntimeUseError("the buffer has gaps, or is read-only")
+    data = np.frombuffer(view.cast("B"), np.uint8)
+    if data.size < size:
+        raise RuntimeUseError(f"the buffer has {data.size} bytes, {size} are needed")
+    return data[:size]
+
+
+def _to_device(handle: Handle, memory: bm_device_mem_t, buffer: Any, size: int, offset: int) -> None:
+    handle.card.bytes(memory, offset, size)[...] = host_bytes(buffer, size)
+
+
+def _to_host(handle: Handle, buffer: Any, memory: bm_device_mem_t, size: int, offset: int) -> None:
+    data = handle.card.bytes(memory, offset, size)
+    host_bytes(buffer, size, written=True)[...] = data

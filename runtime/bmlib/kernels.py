@@ -1,0 +1,140 @@
+"""Kernels in C: modules with TPUKernel functions, compiled for the host, and their launches on the simulated card.
+
+A kernel is called with its arguments, its calls of TPUKernel are recorded, and the card runs what was recorded. What a
+kernel does itself with global memory is not possible: it runs before its commands do.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import tempfile
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from bmcompiler.backends.bm1684x.tpukernel import program_of, recording
+from bmcompiler.capi.entries import registered
+from bmcompiler.errors import RuntimeUseError
+from bmcompiler.runtime.bmlib.device import Handle
+from bmcompiler.runtime.bmlib.functions import host_bytes
+from bmcompiler.runtime.bmlib.types import BMLIB, served
+
+Entry = Callable[[int], object]
+"""A kernel: called with the address of its arguments."""
+
+_CALL = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_functions: dict[int, tuple[str, Entry]] = {}
+_numbers = count(1)
+_loading = Lock()
+_contents: dict[str, dict[str, int]] = {}
+_served = served(BMLIB)
+
+
+@BMLIB.handle("tpu_kernel_module_t")
+class Module:
+    """A shared object with kernels; `entries`: their addresses by name."""
+
+    def __init__(self, file: str, title: str) -> None:
+        with _loading:
+            before = {address for _, address in registered()}
+            try:
+                library = ctypes.CDLL(file)
+            except OSError as error:
+                raise RuntimeUseError(f"it cannot be loaded: {error}", file=title) from error
+            new = {name: address for name, address in registered() if address not in before}
+            known = _contents.setdefault(str(library._handle), new)  # a second load registers nothing
+        if not known:
+            raise RuntimeUseError("it registers no kernel with TPUKERNEL_FUNC_REGISTER", file=title)
+        self.title, self.entries = title, known
+        self.unloaded = False
+
+    def ended(self) -> str:
+        """Why it cannot be used any more."""
+        return "was unloaded" if self.unloaded else ""
+
+
+@_served
+def tpu_kernel_load_module_file(handle: Handle, module_file: str) -> Module:
+    """The module of a shared object, compiled for this host."""
+    if not Path(module_file).is_file():
+        raise RuntimeUseError("there is no such file", file=module_file)
+    return Module(str(Path(module_file).resolve()), str(module_file))
+
+
+@_served
+def tpu_kernel_load_module(handle: Handle, data: Any, length: int) -> Module:
+    """The same from memory."""
+    with tempfile.NamedTemporaryFile(suffix=".so") as file:
+        file.write(host_bytes(data, length).tobytes())
+        file.flush()
+        return Module(file.name, f"a module of {length} bytes")
+
+
+@_served
+def tpu_kernel_get_function(handle: Handle, module: Module, function: str) -> int:
+    """The number of a kernel of a module; 0 when it has none of that name."""
+    if function not in module.entries:
+        raise RuntimeUseError(
+            f"there is no kernel '{function}', only {', '.join(sorted(module.entries))}", file=module.title
+        )
+    number = next(_numbers)
+    _functions[number] = function, _CALL(module.entries[function])
+    return number
+
+
+@_served
+def tpu_kernel_launch(handle: Handle, function: int, args: Any, size: int) -> None:
+    """Run a kernel with `size` bytes of arguments."""
+    if function not in _functions:
+        raise RuntimeUseError(f"function is {function}, which no tpu_kernel_get_function gave")
+    name, entry = _functions[function]
+    _launch(handle, name, entry, args, size)
+
+
+@_served
+def tpu_kernel_launch_async(handle: Handle, function: int, args: Any, size: int) -> None:
+    """The same: a launch is done when the call returns."""
+    if function not in _functions:
+        raise RuntimeUseError(f"function is {function}, which no tpu_kernel_get_function gave")
+    name, entry = _functions[function]
+    _launch(handle, name, entry, args, size)
+
+
+@_served
+def tpu_kernel_launch_sync(handle: Handle, func_name: str, args: Any, size: int) -> None:
+    """Run a kernel that is part of the program, by its name."""
+    address = dict(reversed(list(registered()))).get(func_name)
+    if address is None:
+        raise RuntimeUseError(f"no kernel '{func_name}' is registered with TPUKERNEL_FUNC_REGISTER")
+    _launch(handle, func_name, _CALL(address), args, size)
+
+
+@_served
+def tpu_kernel_sync(handle: Handle) -> None:
+    """Everything is done when a call returns."""
+
+
+@_served
+def tpu_kernel_unload_module(handle: Handle, p_module: Module) -> None:
+    """End a module. Its code stays in memory: functions of it may still be launched by those who have their numbers."""
+    p_module.unloaded = True
+
+
+@_served
+def tpu_kernel_free_module(handle: Handle, p_module: Module) -> None:
+    """The same."""
+    p_module.unloaded = True
+
+
+def _launch(handle: Handle, name: str, entry: Entry, args: Any, size: int) -> None:
+    """Record and run. Raises RuntimeUseError for the first call of the kernel that was refused, SimulatorError."""
+    if size and args is None:
+        raise RuntimeUseError(f"args is NULL, of {size} bytes")
+    copy = ctypes.create_string_buffer(host_bytes(args, size).tobytes() if size else b"", size + 8)
+    with recording() as recorder:
+        entry(ctypes.addressof(copy))
+    if recorder.refused is not None:
+        raise RuntimeUseError(f"kernel {name}: {recorder.refused}")
+    handle.card.run(program_of(recorder, name))

@@ -1,0 +1,344 @@
+"""BMRuntime: networks of model files for the BM1684 and BM1684X on a card."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from bmcompiler import bmodel
+from bmcompiler.bmodel import BModel
+from bmcompiler.bmodel.bm168x import Bm168xModel, Bm168xNet, Bm168xStage, Bm168xTensor
+from bmcompiler.errors import BMError, RuntimeUseError, UnsupportedError
+from bmcompiler.runtime.bmlib.device import Handle
+from bmcompiler.runtime.bmlib.functions import host_bytes
+from bmcompiler.runtime.bmlib.types import (
+    BMRT,
+    BmDataType,
+    bm_device_mem_t,
+    bm_net_info_t,
+    bm_shape_t,
+    bm_stage_info_t,
+    bm_tensor_t,
+    item_bytes,
+    log,
+    served,
+)
+from bmcompiler.runtime.devices import Array, LoadedProgram, open_device
+
+_served = served(BMRT)
+
+
+class Network:
+    """A network with its programs, one per stage."""
+
+    def __init__(self, handle: Handle, net: Bm168xNet, programs: Sequence[LoadedProgram]) -> None:
+        self.programs = tuple(programs)
+        first = net.stages[0]
+        self.info = bm_net_info_t(
+            net.name,
+            tuple(one.name for one in first.inputs),
+            tuple(_type_of(one) for one in first.inputs),
+            tuple(float(np.float32(1) / np.float32(one.scale or 1)) for one in first.inputs),
+            tuple(one.name for one in first.outputs),
+            tuple(_type_of(one) for one in first.outputs),
+            tuple(one.scale or 1.0 for one in first.outputs),
+            tuple(_stage_info(handle, stage) for stage in net.stages),
+            _most([[_plain_bytes(one) for one in stage.inputs] for stage in net.stages]),
+            _most([[_plain_bytes(one) for one in stage.outputs] for stage in net.stages]),
+            tuple(one.zero_point for one in first.inputs),
+            tuple(one.zero_point for one in first.outputs),
+        )
+
+    def program(self, shapes: Sequence[tuple[int, ...]]) -> LoadedProgram:
+        """The program for inputs of these shapes. Raises RuntimeUseError."""
+        for program in self.programs:
+            if [info.shape for info in program.inputs] == list(shapes):
+                return program
+        known = " or ".join(str([list(info.shape) for info in one.inputs]) for one in self.programs[:4])
+        raise RuntimeUseError(f"network '{self.info.name}' takes shapes {known}, not {[list(one) for one in shapes]}")
+
+
+@BMRT.handle("runtime_t")
+class Runtime:
+    """Networks on a card."""
+
+    def __init__(self, handle: Handle) -> None:
+        self.handle = handle
+        self.networks: dict[str, Network] = {}
+        self._destroyed = False
+
+    def ended(self) -> str:
+        """Why it cannot be used any more."""
+        if self._destroyed:
+            return "was destroyed"
+        return "has a handle that was freed" if self.handle.ended() else ""
+
+    def end(self) -> None:
+        """Give back the memory of all networks."""
+        self._destroyed = True
+        for network in self.networks.values():
+            for stage in network.info.stages:
+                for memory in (*stage.input_mems, *stage.output_mems):
+                    with suppress(RuntimeUseError):  # the caller has freed it
+                        self.handle.release(memory)
+
+    def load(self, model: BModel) -> None:
+        """Add the networks of a model. Raises UnsupportedError, RuntimeUseError for a known name, MemoryError."""
+        if not isinstance(model, Bm168xModel):
+            raise UnsupportedError(f"this library runs models for the BM1684 and BM1684X, not for {model.target}")
+        twice = [net.name for net in model.nets if net.name in self.networks]
+        if twice:
+            raise RuntimeUseError(f"a network '{twice[0]}' is loaded already")
+        programs = open_device(model.target, self.handle.index).load(model)
+        for net in model.nets:
+            own, programs = programs[: len(net.stages)], programs[len(net.stages) :]
+            self.networks[net.name] = Network(self.handle, net, own)
+
+    def network(self, name: str) -> Network:
+        """The network of that name. Raises RuntimeUseError."""
+        if name not in self.networks:
+            known = ", ".join(f"'{one}'" for one in self.networks) or "none is loaded"
+            raise RuntimeUseError(f"there is no network '{name}': {known}")
+        return self.networks[name]
+
+
+@_served
+def bmrt_data_type_size(dtype: int) -> int:
+    """Bytes of an element."""
+    return item_bytes(dtype)
+
+
+@_served
+def bmrt_shape_count(shape: bm_shape_t) -> int:
+    """Elements of a shape."""
+    return shape.count
+
+
+@_served
+def bmrt_shape_is_same(left: bm_shape_t, right: bm_shape_t) -> bool:
+    """Whether both have the same sizes."""
+    return left.dims == right.dims
+
+
+@_served
+def bmrt_shape(dims: Sequence[int], num_dims: int) -> bm_shape_t:
+    """(None, a shape of the first `num_dims` sizes)."""
+    if not 0 <= num_dims <= len(dims):
+        raise RuntimeUseError(f"{num_dims} sizes are asked for, there are {len(dims)}")
+    shape = bm_shape_t(tuple(dims[:num_dims]))
+    _ = shape.count
+    return shape
+
+
+@_served
+def bmrt_tensor_bytesize(tensor: bm_tensor_t) -> int:
+    """Bytes of its elements."""
+    return tensor.size
+
+
+@_served
+def bmrt_tensor_device_size(tensor: bm_tensor_t) -> int:
+    """Bytes of its memory."""
+    return tensor.device_mem.size
+
+
+@_served
+def bmrt_tensor(p_bmrt: Runtime, dtype: int, shape: bm_shape_t) -> bm_tensor_t:
+    """(whether it worked, a tensor in new memory)."""
+    size = item_bytes(dtype) * shape.count
+    return bm_tensor_t(dtype, shape, p_bmrt.handle.allocate(size))
+
+
+@_served
+def bmrt_tensor_with_device(device_mem: bm_device_mem_t, dtype: int, shape: bm_shape_t) -> bm_tensor_t:
+    """(None, a tensor in that memory)."""
+    tensor = bm_tensor_t(dtype, shape, device_mem)
+    if tensor.size > device_mem.size:
+        raise RuntimeUseError(f"a tensor of {tensor.size} bytes does not fit into {device_mem.size} bytes")
+    return tensor
+
+
+@_served
+def bmrt_create(bm_handle: Handle) -> Runtime:
+    """A runtime without networks."""
+    return Runtime(bm_handle)
+
+
+@_served
+def bmrt_destroy(p_bmrt: Runtime) -> None:
+    """End a runtime and its networks."""
+    p_bmrt.end()
+
+
+@_served
+def bmrt_get_bm_handle(p_bmrt: Runtime) -> Handle:
+    """The handle that it was created with."""
+    return p_bmrt.handle
+
+
+@_served
+def bmrt_load_bmodel(p_bmrt: Runtime, bmodel_path: str) -> bool:
+    """Load the networks of a file; whether it worked."""
+    p_bmrt.load(bmodel.load(bmodel_path))
+    return True
+
+
+@_served
+def bmrt_load_bmodel_data(p_bmrt: Runtime, bmodel_data: Any, size: int) -> bool:
+    """Load the networks of a file in memory; whether it worked."""
+    with tempfile.NamedTemporaryFile(suffix=".bmodel") as file:
+        file.write(host_bytes(bmodel_data, size).tobytes())
+        file.flush()
+        try:
+            p_bmrt.load(bmodel.load(file.name))
+        except BMError as error:
+            error.file = "bmodel_data"
+            raise
+    return True
+
+
+@_served
+def bmrt_show_neuron_network(p_bmrt: Runtime) -> None:
+    """Write the names of the networks to the log."""
+    for index, name in enumerate(p_bmrt.networks):
+        log.info("network %d: %s", index, name)
+
+
+@_served
+def bmrt_get_network_number(p_bmrt: Runtime) -> int:
+    """How many networks are loaded."""
+    return len(p_bmrt.networks)
+
+
+@_served
+def bmrt_get_network_index(p_bmrt: Runtime, net_name: str) -> int:
+    """The number of a network."""
+    return list(p_bmrt.networks).index(p_bmrt.network(net_name).info.name)
+
+
+@_served
+def bmrt_get_network_name(p_bmrt: Runtime, index: int) -> str:
+    """The name of a network."""
+    if not 0 <= index < len(p_bmrt.networks):
+        raise RuntimeUseError(f"there is no network {index} of {len(p_bmrt.networks)}")
+    return list(p_bmrt.networks)[index]
+
+
+@_served
+def bmrt_get_network_names(p_bmrt: Runtime) -> list[str]:
+    """(None, the names of all networks)."""
+    return list(p_bmrt.networks)
+
+
+@_served
+def bmrt_get_network_info(p_bmrt: Runtime, net_name: str) -> bm_net_info_t:
+    """What a network takes and gives."""
+    return p_bmrt.network(net_name).info
+
+
+@_served
+def bmrt_launch_tensor(
+    p_bmrt: Runtime,
+    net_name: str,
+    input_tensors: Sequence[bm_tensor_t],
+    input_num: int,
+    output_tensors: list[bm_tensor_t | None],
+    output_num: int,
+) -> bool:
+    """Run a network; `output_tensors` are replaced by tensors in new memory, which the caller frees."""
+    return _launch(p_bmrt, net_name, input_tensors, input_num, output_tensors, output_num, False)
+
+
+@_served
+def bmrt_launch_tensor_ex(
+    p_bmrt: Runtime,
+    net_name: str,
+    input_tensors: Sequence[bm_tensor_t],
+    input_num: int,
+    output_tensors: list[bm_tensor_t | None],
+    output_num: int,
+    user_mem: bool,
+    user_stmode: bool,
+) -> bool:
+    """The same; with `user_mem` results go to the memory of `output_tensors`. The store mode is always 1N."""
+    return _launch(p_bmrt, net_name, input_tensors, input_num, output_tensors, output_num, bool(user_mem), user_stmode)
+
+
+def _launch(
+    runtime: Runtime,
+    name: str,
+    inputs: Sequence[bm_tensor_t],
+    input_num: int,
+    outputs: list[bm_tensor_t | None],
+    output_num: int,
+    user_mem: bool,
+    user_mode: bool = False,
+) -> bool:
+    network = runtime.network(name)
+    info = network.info
+    for what, wanted, given, length in (
+        ("inputs", info.input_names, input_num, len(inputs)),
+        ("outputs", info.output_names, output_num, len(outputs)),
+    ):
+        if len(wanted) != given or length < given:
+            raise RuntimeUseError(f"network '{name}' has {len(wanted)} {what}, {given} were given")
+    program = network.program([one.shape.dims for one in inputs[:input_num]])
+    card = runtime.handle.card
+    arrays: list[Array] = []
+    for index, (tensor, dtype) in enumerate(zip(inputs, info.input_dtypes)):
+        _check(f"input {index}", tensor, dtype)
+        data = card.bytes(tensor.device_mem, 0, tensor.size)
+        arrays.append(data.view(BmDataType(dtype).numpy).reshape(tensor.shape.dims))
+    memories = [_memory_of(outputs[index], index, user_mode) for index in range(output_num)] if user_mem else []
+    for index, (memory, one) in enumerate(zip(memories, program.outputs)):
+        if memory.size < one.size:
+            raise RuntimeUseError(f"output {index} has {one.size} bytes, its memory {memory.size}")
+        card.bytes(memory, 0, one.size)
+    results = program.run(arrays)
+    for index, (result, dtype) in enumerate(zip(results, info.output_dtypes)):
+        memory = memories[index] if user_mem else runtime.handle.allocate(result.nbytes)
+        card.bytes(memory, 0, result.nbytes)[...] = np.ascontiguousarray(result).reshape(-1).view(np.uint8)
+        outputs[index] = bm_tensor_t(dtype, bm_shape_t(tuple(result.shape)), memory)
+    return True
+
+
+def _check(what: str, tensor: bm_tensor_t, dtype: int) -> None:
+    if tensor.dtype != dtype:
+        raise RuntimeUseError(f"{what} has data type {tensor.dtype}, the network takes {dtype}")
+    if tensor.st_mode:
+        raise RuntimeUseError(f"{what} has store mode {tensor.st_mode}; only 0, plain rows, is taken")
+
+
+def _memory_of(tensor: bm_tensor_t | None, index: int, user_mode: bool) -> bm_device_mem_t:
+    if not isinstance(tensor, bm_tensor_t):
+        raise RuntimeUseError(f"output {index} is no tensor")
+    if user_mode and tensor.st_mode:
+        raise RuntimeUseError(f"output {index} has store mode {tensor.st_mode}; only 0, plain rows, is given")
+    return tensor.device_mem
+
+
+def _type_of(tensor: Bm168xTensor) -> int:
+    return int(BmDataType[tensor.dtype.upper()])
+
+
+def _plain_bytes(tensor: Bm168xTensor) -> int:
+    return item_bytes(_type_of(tensor)) * prod(tensor.shape)
+
+
+def _most(sizes: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    return tuple(max(one) for one in zip(*sizes))
+
+
+def _stage_info(handle: Handle, stage: Bm168xStage) -> bm_stage_info_t:
+    def shapes(tensors: Sequence[Bm168xTensor]) -> tuple[bm_shape_t, ...]:
+        return tuple(bm_shape_t(tuple(one.shape)) for one in tensors)
+
+    def memories(tensors: Sequence[Bm168xTensor]) -> tuple[bm_device_mem_t, ...]:
+        return tuple(handle.allocate(_plain_bytes(one)) for one in tensors)
+
+    return bm_stage_info_t(shapes(stage.inputs), shapes(stage.outputs), memories(stage.inputs), memories(stage.outputs))

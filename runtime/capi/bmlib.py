@@ -1,0 +1,105 @@
+"""libbmlib.so: devices, memory and kernels of the BM1684X for C."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+from bmcompiler.capi.buffers import Size, buffered
+from bmcompiler.capi.library import HANDLES, CLibrary, Read, Write
+from bmcompiler.runtime import bmlib
+from bmcompiler.runtime.bmlib.types import BM_MEM_ADDR_NULL, BMLIB, BmStatus, bm_device_mem_t
+from bmcompiler.runtime.capi.strings import text
+
+_CODES = ", ".join(
+    f"BM_{'' if one in (BmStatus.SUCCESS, BmStatus.NOT_SUPPORTED) else 'ERR_'}{one.name} = {int(one)}"
+    for one in BmStatus
+)
+PREAMBLE = f"""typedef enum {{ {_CODES} }} bm_status_t;
+typedef enum {{
+    BM_MEM_TYPE_DEVICE = 0,
+    BM_MEM_TYPE_HOST = 1,
+    BM_MEM_TYPE_SYSTEM = 2,
+    BM_MEM_TYPE_INT8_DEVICE = 3,
+    BM_MEM_TYPE_INVALID = 4
+}} bm_mem_type_t;
+#define BM_MEM_ADDR_NULL (0x{BM_MEM_ADDR_NULL:x})
+#define BM_MEM_NULL (bm_mem_null())
+typedef struct bm_context *bm_handle_t;
+typedef struct bm_module *tpu_kernel_module_t;
+typedef int tpu_kernel_function_t;
+"""
+MEMORY = """typedef union {
+    struct { bm_mem_type_t mem_type : 3; unsigned int gmem_heapid : 3; unsigned int reserved : 26; } u;
+    unsigned int rawflags;
+} bm_mem_flags_t;
+typedef struct bm_mem_desc {
+    union {
+        struct { unsigned long device_addr; unsigned int reserved; int dmabuf_fd; } device;
+        struct { void *system_addr; unsigned int reserved0; int reserved1; } system;
+    } u;
+    bm_mem_flags_t flags;
+    unsigned int size;
+} bm_mem_desc_t;
+typedef struct bm_mem_desc bm_device_mem_t;
+typedef struct bm_mem_desc bm_system_mem_t;
+"""
+_HANDLES = "bm_handle_t", "tpu_kernel_module_t"
+
+
+def _setter(name: str) -> Callable[[Any, int], None]:
+    """A function that changes a description of memory of the caller."""
+    prototype = BMLIB.functions[name]
+
+    def act(slots: Any, result: int) -> None:
+        values = [LIBRARY.reader(one.c_type)(slots[index]) for index, one in enumerate(prototype.parameters)]
+        getattr(bmlib, name)(*values)
+        if isinstance(values[0], bm_device_mem_t):
+            LIBRARY.store("bm_device_mem_t", slots[0], values[0])
+
+    return act
+
+
+def _buffered(name: str, **sizes: Size) -> Callable[[Any, int], None]:
+    return buffered(lambda: LIBRARY, name, **sizes)
+
+
+def _size(values: dict[str, Any]) -> int:
+    return int(values["size"])
+
+
+_READ: dict[str, Read] = {**dict.fromkeys(_HANDLES, HANDLES.read), "const char *": text}
+_WRITE: dict[str, Write] = dict.fromkeys(_HANDLES, HANDLES.write)
+
+LIBRARY: CLibrary = CLibrary(
+    "bmlib",
+    BMLIB,
+    PREAMBLE,
+    {},
+    {"bm_status_t": "BM_ERR_FAILURE"},
+    lambda name: getattr(bmlib, name),
+    headers=("bmlib_runtime.h",),
+    numbers=dict.fromkeys(("bm_status_t", "tpu_kernel_function_t"), ctypes.c_int32),
+    read=_READ,
+    write=_WRITE,
+    written={"bm_device_mem_t": MEMORY},
+    special={
+        **{one: _setter(one) for one in ("bm_mem_set_device_addr", "bm_mem_set_device_size", "bm_set_device_mem")},
+        "bm_memcpy_s2d": _buffered("bm_memcpy_s2d", src=lambda v: int(v["dst"].size)),
+        "bm_memcpy_d2s": _buffered("bm_memcpy_d2s", dst=lambda v: int(v["src"].size)),
+        **{
+            f"bm_memcpy_s2d_{one}": _buffered(f"bm_memcpy_s2d_{one}", src=_size)
+            for one in ("partial", "partial_offset")
+        },
+        **{
+            f"bm_memcpy_d2s_{one}": _buffered(f"bm_memcpy_d2s_{one}", dst=_size)
+            for one in ("partial", "partial_offset")
+        },
+        **{
+            name: _buffered(name, args=_size)
+            for name in ("tpu_kernel_launch", "tpu_kernel_launch_async", "tpu_kernel_launch_sync")
+        },
+        "tpu_kernel_load_module": _buffered("tpu_kernel_load_module", data=lambda v: int(v["length"])),
+    },
+)

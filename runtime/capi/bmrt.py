@@ -1,0 +1,243 @@
+"""libbmrt.so: networks of the BM1684 and BM1684X for C."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from bmcompiler.capi.buffers import buffered
+from bmcompiler.capi.library import HANDLES, CLibrary, Read, Write
+from bmcompiler.errors import RuntimeUseError
+from bmcompiler.runtime import bmlib
+from bmcompiler.runtime.bmlib.networks import Runtime
+from bmcompiler.runtime.bmlib.types import (
+    BMRT,
+    MAX_DIMS,
+    BmDataType,
+    bm_device_mem_t,
+    bm_net_info_t,
+    bm_shape_t,
+    bm_stage_info_t,
+    bm_tensor_t,
+)
+from bmcompiler.runtime.capi.strings import text
+
+_TYPES = ", ".join(f"BM_{one.name} = {int(one)}" for one in BmDataType)
+PREAMBLE = f"""typedef enum bm_data_type_e {{ {_TYPES}, BM_INT4 = 9, BM_UINT4 = 10 }} bm_data_type_t;
+typedef enum bm_store_mode_e {{ BM_STORE_1N = 0, BM_STORE_2N = 1, BM_STORE_4N = 2 }} bm_store_mode_t;
+#define BM_MAX_DIMS_NUM {MAX_DIMS}
+"""
+_ENUMS = "bm_data_type_t", "bm_store_mode_t"
+_C = ctypes.CDLL(None)
+_C.malloc.restype, _C.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+_infos: WeakKeyDictionary[Runtime, dict[str, list[Any]]] = WeakKeyDictionary()
+"""What network infos consist of; it lives as long as the runtime."""
+
+
+def _shape(address: int) -> bm_shape_t | None:
+    if not address:
+        return None
+    raw = LIBRARY.layout("bm_shape_t").from_address(address)
+    if not 0 <= raw.num_dims <= MAX_DIMS:
+        raise RuntimeUseError(f"shape has {raw.num_dims} dimensions, must be 1..{MAX_DIMS}")
+    return bm_shape_t(tuple(raw.dims)[: raw.num_dims])
+
+
+def _write_shape(address: int, shape: bm_shape_t) -> None:
+    raw = LIBRARY.layout("bm_shape_t").from_address(address)
+    raw.num_dims = shape.num_dims
+    raw.dims[:] = [*shape.dims, *[0] * (MAX_DIMS - shape.num_dims)]
+
+
+def _tensor(address: int) -> bm_tensor_t | None:
+    if not address:
+        return None
+    kind = LIBRARY.layout("bm_tensor_t")
+    raw = kind.from_address(address)
+    memory = LIBRARY.structure("bm_device_mem_t", address + kind.device_mem.offset)
+    shape = _shape(address + kind.shape.offset)
+    assert shape is not None
+    return bm_tensor_t(raw.dtype, shape, memory, raw.st_mode)
+
+
+def _write_tensor(address: int, tensor: bm_tensor_t) -> None:
+    kind = LIBRARY.layout("bm_tensor_t")
+    raw = kind.from_address(address)
+    raw.dtype, raw.st_mode = tensor.dtype, tensor.st_mode
+    _write_shape(address + kind.shape.offset, tensor.shape)
+    LIBRARY.store("bm_device_mem_t", address + kind.device_mem.offset, tensor.device_mem)
+
+
+def _launch(name: str) -> Callable[[Any, int], None]:
+    function = getattr(bmlib, name)
+
+    def act(slots: Any, result: int) -> None:
+        runtime, title = HANDLES.read(slots[0]), text(slots[1])
+        input_num, output_num = (ctypes.c_int32(slots[index]).value for index in (3, 5))
+        known = runtime.networks.get(title or "") if isinstance(runtime, Runtime) and not runtime.ended() else None
+        wanted = (len(known.info.input_names), len(known.info.output_names)) if known is not None else (0, 0)
+        right = (input_num, output_num) == wanted  # arrays are not read where their lengths are wrong
+        rest = [bool(slots[index] & 0xFF) for index in (6, 7)] if name.endswith("_ex") else []
+        outputs: Any = _array(slots[4], output_num if right and rest and rest[0] else 0)
+        if outputs is not None and not (rest and rest[0]):
+            outputs = [None] * (output_num if right else 0)
+        inputs = _array(slots[2], input_num if right else 0)
+        done = function(runtime, title, inputs, input_num, outputs, output_num, *rest)
+        size = ctypes.sizeof(LIBRARY.layout("bm_tensor_t"))
+        for index, tensor in enumerate(outputs if done else ()):
+            _write_tensor(slots[4] + index * size, tensor)
+        ctypes.c_bool.from_address(result).value = done
+
+    return act
+
+
+def _array(address: int, count: int) -> list[Any] | None:
+    size = ctypes.sizeof(LIBRARY.layout("bm_tensor_t"))
+    return [_tensor(address + index * size) for index in range(count)] if address else None
+
+
+def _names(slots: Any, result: int) -> None:
+    """The array belongs to the caller, who frees it; the names are the runtime's."""
+    runtime = HANDLES.read(slots[0])
+    if not slots[1]:
+        raise RuntimeUseError("bmrt_get_network_names: network_names is NULL")
+    names = LIBRARY.functions("bmrt_get_network_names")(runtime)[1]
+    if names is None:
+        return
+    address = _C.malloc(8 * max(1, len(names)))
+    if not address:
+        raise MemoryError("no memory for the names of networks")
+    for index, name in enumerate(names):
+        ctypes.c_uint64.from_address(address + 8 * index).value = _text_of(runtime, name)
+    ctypes.c_uint64.from_address(slots[1]).value = address
+
+
+def _name(slots: Any, result: int) -> None:
+    runtime = HANDLES.read(slots[0])
+    name = LIBRARY.functions("bmrt_get_network_name")(runtime, ctypes.c_int32(slots[1]).value)
+    ctypes.c_uint64.from_address(result).value = 0 if name is None else _text_of(runtime, name)
+
+
+def _text_of(runtime: Runtime, name: str) -> int:
+    kept = _infos.setdefault(runtime, {}).setdefault(f"name {name}", [])
+    if not kept:
+        kept.append(ctypes.create_string_buffer(name.encode()))
+    return ctypes.addressof(kept[0])
+
+
+def _info(slots: Any, result: int) -> None:
+    runtime = HANDLES.read(slots[0])
+    info = LIBRARY.functions("bmrt_get_network_info")(runtime, text(slots[1]))
+    if info is None:
+        ctypes.c_uint64.from_address(result).value = 0
+        return
+    kept = _infos.setdefault(runtime, {}).setdefault(info.name, [])
+    if not kept:
+        kept.append(_info_of(info, kept))
+    ctypes.c_uint64.from_address(result).value = ctypes.addressof(kept[-1])
+
+
+def _info_of(info: bm_net_info_t, kept: list[Any]) -> Any:
+    """The structure; what it points to goes to `kept`."""
+
+    def array(kind: Any, values: Sequence[Any]) -> int:
+        made = (kind * len(values))(*values)
+        kept.append(made)
+        return ctypes.addressof(made)
+
+    def string(value: str) -> int:
+        kept.append(ctypes.create_string_buffer(value.encode()))
+        return ctypes.addressof(kept[-1])
+
+    raw = LIBRARY.layout("bm_net_info_t")()
+    raw.name, raw.is_dynamic, raw.core_num, raw.addr_mode = string(info.name), False, 1, 0
+    raw.input_num, raw.output_num, raw.stage_num = len(info.input_names), len(info.output_names), len(info.stages)
+    for side in ("input", "output"):
+        names = getattr(info, f"{side}_names")
+        setattr(raw, f"{side}_names", array(ctypes.c_uint64, [string(one) for one in names]))
+        setattr(raw, f"{side}_dtypes", array(ctypes.c_int32, getattr(info, f"{side}_dtypes")))
+        setattr(raw, f"{side}_scales", array(ctypes.c_float, getattr(info, f"{side}_scales")))
+        setattr(raw, f"{side}_zero_point", array(ctypes.c_int32, getattr(info, f"{side}_zero_point")))
+        setattr(raw, f"max_{side}_bytes", array(ctypes.c_size_t, getattr(info, f"max_{side}_bytes")))
+        setattr(raw, f"{side}_loc_devices", array(ctypes.c_int32, [0] * len(names)))
+    stage_type = LIBRARY.layout("bm_stage_info_t")
+    stages = (stage_type * len(info.stages))()
+    kept.append(stages)
+    for one, stage in zip(stages, info.stages):
+        _fill_stage(one, stage, kept)
+    raw.stages = ctypes.addressof(stages)
+    return raw
+
+
+def _fill_stage(raw: Any, stage: bm_stage_info_t, kept: list[Any]) -> None:
+    for side in ("input", "output"):
+        shapes, memories = getattr(stage, f"{side}_shapes"), getattr(stage, f"{side}_mems")
+        for field, name, values in (("shapes", "bm_shape_t", shapes), ("mems", "bm_device_mem_t", memories)):
+            array = (LIBRARY.layout(name) * len(values))()
+            kept.append(array)
+            for cell, value in zip(array, values):
+                LIBRARY.writer(name)(ctypes.addressof(cell), value)
+            setattr(raw, f"{side}_{field}", ctypes.addressof(array))
+
+
+def _dims(slots: Any, result: int) -> None:
+    count = ctypes.c_int32(slots[2]).value
+    if not slots[0]:
+        raise RuntimeUseError("bmrt_shape: shape is NULL")
+    if not 1 <= count <= MAX_DIMS:
+        raise RuntimeUseError(f"bmrt_shape: num_dims is {count}, must be 1..{MAX_DIMS}")
+    dims = tuple((ctypes.c_int32 * count).from_address(slots[1])) if slots[1] else None
+    shape = LIBRARY.functions("bmrt_shape")(dims, count)[1]
+    if shape is not None:
+        _write_shape(slots[0], shape)
+
+
+_SHAPES = "bm_shape_t", "const bm_shape_t *"
+_READ: dict[str, Read] = {
+    **dict.fromkeys(("bm_handle_t", "runtime_t"), HANDLES.read),
+    **dict.fromkeys(("const char *", "name_t"), text),
+    **dict.fromkeys(_SHAPES, _shape),
+    "const bm_tensor_t *": _tensor,
+}
+_WRITE: dict[str, Write] = {
+    **dict.fromkeys(("handle_t", "runtime_t"), HANDLES.write),
+    "bm_shape_t": _write_shape,
+    "bm_tensor_t": _write_tensor,
+}
+
+LIBRARY: CLibrary = CLibrary(
+    "bmrt",
+    BMRT,
+    PREAMBLE,
+    {
+        "runtime_t": "void *",
+        "handle_t": "void *",
+        "index_t": "int",
+        "u64": "uint64_t",
+        "name_t": "const char *",
+        "names_t *": "const char ***",
+        "tensors_t": "bm_tensor_t *",
+    },
+    {"index_t": "-1"},
+    lambda name: getattr(bmlib, name),
+    needs=("bmlib",),
+    headers=("bmruntime_interface.h", "bmdef.h"),
+    includes=('"bmlib_runtime.h"',),
+    numbers={**dict.fromkeys(_ENUMS, ctypes.c_int32), "u64": ctypes.c_uint64},
+    read=_READ,
+    write=_WRITE,
+    skipped=frozenset({"bm_device_mem_t"}),
+    special={
+        "bmrt_load_bmodel_data": buffered(
+            lambda: LIBRARY, "bmrt_load_bmodel_data", bmodel_data=lambda values: int(values["size"])
+        ),
+        "bmrt_shape": _dims,
+        "bmrt_get_network_info": _info,
+        "bmrt_get_network_name": _name,
+        "bmrt_get_network_names": _names,
+        **{name: _launch(name) for name in ("bmrt_launch_tensor", "bmrt_launch_tensor_ex")},
+    },
+)
+BMRT.classes["bm_device_mem_t"] = bm_device_mem_t

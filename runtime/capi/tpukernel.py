@@ -1,0 +1,160 @@
+"""libtpukernel.so: TPUKernel for kernels in C. A kernel is run by the launches of libbmlib.so."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+from bmcompiler.backends.bm1684x.tpukernel import (
+    ALIGN_BYTES,
+    BANK_SIZE,
+    FUNCTIONS,
+    LOCAL_MEM_BANKS,
+    LOCAL_MEM_SIZE,
+    NPU_NUM,
+    TABLE,
+    data_type_t,
+    dim2,
+    dim4,
+    padding_t,
+    rounding_mode_t,
+    scalar_t,
+    variable_type_t,
+)
+from bmcompiler.backends.bm1684x.tpukernel.recorder import recorder_or_none
+from bmcompiler.capi.api import Api
+from bmcompiler.capi.library import CLibrary, Read, Write
+
+_STRUCTS = """
+typedef struct { int n, c, h, w; } dim4;
+typedef struct { int h, w; } dim2;
+typedef struct { int top, bottom, left, right; } padding_t;
+"""
+_ENUMS = "".join(
+    f"typedef enum {{ {', '.join(f'{one.name} = {int(one)}' for one in kind)} }} {kind.__name__};\n"
+    for kind in (data_type_t, rounding_mode_t)
+)
+_ADDRESSES = {
+    "local_addr_t": "unsigned int",
+    "static_addr_t": "unsigned int",
+    "system_addr_t": "unsigned long long",
+    "global_addr_t": "unsigned long long",
+    "l2_sram_addr_t": "unsigned long long",
+    "addr_t": "unsigned long long",
+}
+_SIZES = {
+    "NPU_NUM": NPU_NUM,
+    "LOCAL_MEM_SIZE": LOCAL_MEM_SIZE,
+    "LOCAL_MEM_BANKS": LOCAL_MEM_BANKS,
+    "BANK_SIZE": BANK_SIZE,
+    "LOCAL_BANK_SIZE": BANK_SIZE,
+    "ALIGN_BYTES": ALIGN_BYTES,
+    "EU_NUM": ALIGN_BYTES // 4,
+    "EU_NUM_32BIT": ALIGN_BYTES // 4,
+    "EU_NUM_16BIT": ALIGN_BYTES // 2,
+    "EU_NUM_8BIT": ALIGN_BYTES,
+}
+
+PREAMBLE = (
+    _ENUMS
+    + "".join(f"typedef {c_type} {name};\n" for name, c_type in _ADDRESSES.items())
+    + "".join(f"#define {name} {value}\n" for name, value in _SIZES.items())
+    + """typedef union {
+    char s8;
+    unsigned char u8;
+    short s16;
+    unsigned short u16;
+    struct { unsigned short bits; } f16;
+    struct { unsigned short bits; } bf16;
+    int s32;
+    unsigned int u32;
+    float f32;
+} scalar_t;
+typedef enum { TENSOR = 0, SCALAR = 1, VECTOR = 2 } variable_type_t;
+typedef struct {
+    variable_type_t type;
+    union { scalar_t scalar; local_addr_t addr; } context;
+} variable_t;
+typedef struct { int start; int end; } range_t;
+#define ALIGN(x, a) ((((x) + (a) - 1) / (a)) * (a))
+#define ALIGN_DOWN(x, a) (((x) / (a)) * (a))
+#define DIV_UP(a, b) ((a) == 0 ? 0 : ((a) - 1) / (b) + 1)
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
+#define UNUSED(x) ((void)(x))
+#define TPUKERNEL_LOG(...) printf(__VA_ARGS__)
+#define TPUKERNEL_DBG(...) ((void)0)
+#define TPUKERNEL_ASSERT(holds) \\
+    do { \\
+        if (!(holds)) { \\
+            fprintf(stderr, "%s:%d: assertion %s\\n", __FILE__, __LINE__, #holds); \\
+            abort(); \\
+        } \\
+    } while (0)
+/* Makes a kernel, a function of one pointer, known by its name to launches; stands behind it, without a semicolon. */
+#define TPUKERNEL_FUNC_REGISTER(kernel) \\
+    static void bmcapi_call_##kernel(const void *arguments) { (void)kernel(arguments); } \\
+    static bmcapi_entry bmcapi_entry_##kernel = {#kernel, bmcapi_call_##kernel, NULL}; \\
+    __attribute__((constructor)) static void bmcapi_begin_##kernel(void) { bmcapi_register(&bmcapi_entry_##kernel); } \\
+    __attribute__((destructor)) static void bmcapi_end_##kernel(void) { bmcapi_forget(&bmcapi_entry_##kernel); }
+"""
+)
+
+
+class _Variable(ctypes.Structure):
+    _fields_ = [("type", ctypes.c_int32), ("value", ctypes.c_uint32)]
+
+
+def _scalar(address: int) -> scalar_t:
+    return scalar_t(ctypes.c_uint32.from_address(address).value)
+
+
+def _write_scalar(address: int, value: int) -> None:
+    ctypes.c_uint32.from_address(address).value = int(value) & 0xFFFF_FFFF
+
+
+def _variable(address: int) -> Any:
+    raw = _Variable.from_address(address) if address else None
+    return None if raw is None else (raw.type, scalar_t(raw.value) if raw.type == variable_type_t.SCALAR else raw.value)
+
+
+def _called(name: str) -> Callable[..., Any]:
+    """The function; when a kernel's call is refused, its launch fails."""
+    function, stores = FUNCTIONS[name], bool(API.functions[name].outs)
+
+    def call(*values: Any) -> Any:
+        try:
+            found = function(*values)
+            return (None, found) if stores else found
+        except Exception as error:
+            recorder = recorder_or_none()
+            if recorder is not None and recorder.refused is None:
+                recorder.refused = error
+            raise
+
+    return call
+
+
+API = Api(_STRUCTS + "".join(f"{row.declared};\n" for row in TABLE.values()), {}, lambda *fault: None)
+API.classes.update(dim4=dim4, dim2=dim2, padding_t=padding_t)
+_READ: dict[str, Read] = {"scalar_t": _scalar, "const variable_t *": _variable}
+_WRITE: dict[str, Write] = {"scalar_t": _write_scalar}
+
+LIBRARY = CLibrary(
+    "tpukernel",
+    API,
+    PREAMBLE,
+    {},
+    {},
+    _called,
+    headers=("tpu_kernel.h", "tpu_defs.h", "tpu_utils.h"),
+    includes=("<stdio.h>", "<stdlib.h>"),
+    numbers={
+        **dict.fromkeys(("data_type_t", "rounding_mode_t"), ctypes.c_int32),
+        **{name: ctypes.c_uint32 if c[-3:] == "int" else ctypes.c_uint64 for name, c in _ADDRESSES.items()},
+    },
+    by_value=frozenset({"scalar_t"}),
+    read=_READ,
+    write=_WRITE,
+)

@@ -1,0 +1,133 @@
+"""The misuse walk as a C program: each argument of each function in turn NULL, of the wrong kind, released, too large.
+
+All other arguments are right. A call must leave a sentence that names the argument, and return its failure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from bmcompiler.capi.api import Prototype, Variable
+from bmcompiler.capi.library import CLibrary
+
+ANYWAY = ("any_ctx_t", "any_dev_t", "any_int_t", "any_shape_t", "bmmem_host_t", "pointer_t", "names_t *")
+"""Types of arguments that nobody looks at, or whose NULL another argument decides about."""
+REFUSED = {
+    **dict.fromkeys(("bmerr_t", "bm_status_t", "errno_t"), "!= 0"),
+    **dict.fromkeys(("status_t", "exec_id_t", "index_t"), "< 0"),
+}
+"""What the results of a refused call are; all others are 0 or NULL."""
+
+
+@dataclass(frozen=True)
+class Walk:
+    """How to call a library.
+
+    Attributes:
+        prelude: C that makes right values. good: C expressions by type of the table. wrong: by type, what is refused.
+        sentence: C expression for what was said last. reset: C before each call.
+        beside: wrong values by parameter name, of which the function itself must say something.
+    """
+
+    library: CLibrary
+    prelude: str
+    good: Mapping[str, str]
+    wrong: Mapping[str, tuple[str, ...]]
+    sentence: str = "bmcapi_last_error()"
+    reset: str = ""
+    beside: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    without: frozenset[str] = frozenset()
+    globals: str = ""
+
+
+def calls(walk: Walk) -> Iterator[str]:
+    """One C statement for each misuse."""
+    for prototype in walk.library.prototypes:
+        if prototype.name in walk.without:
+            continue
+        for number, one in enumerate(prototype.parameters):
+            for value in () if one.c_type in ANYWAY else _wrong(walk, one):
+                yield _check(walk, prototype, number, value, one.name)
+            pointer = walk.library.c_type(one.c_type).endswith("*")
+            for value in walk.beside.get(one.name, ()) if not one.out else ():
+                if (pointer and not value.startswith(("&", '"', "NULL"))) or (not pointer and value.startswith("&")):
+                    continue  # of another function's parameter of the same name
+                yield _check(walk, prototype, number, value, "")
+
+
+def _wrong(walk: Walk, one: Variable) -> Iterator[str]:
+    yield from walk.wrong.get(one.c_type, ())
+    c_type = walk.library.c_type(one.c_type)
+    may = one.maybe or (c_type == "const dim4 *" and one.name.endswith("stride"))
+    if (c_type.endswith("*") or one.array) and not may and not walk.wrong.get(one.c_type):
+        yield "NULL"
+
+
+def _check(walk: Walk, prototype: Prototype, number: int, value: str, word: str) -> str:
+    setup, arguments = [], []
+    for index, one in enumerate(prototype.parameters):
+        c_type = walk.library.c_type(one.c_type)
+        name = one.c_type.removeprefix("const ").rstrip(" *")
+        if index == number:
+            arguments.append(
+                f"({c_type})({value})" if not one.array and c_type not in walk.library.api.structs else value
+            )
+        elif one.c_type in walk.good:
+            arguments.append(walk.good[one.c_type])
+        elif one.out or one.array:
+            arguments.append("(void *)scratch")
+        elif name in walk.library.api.structs and c_type.endswith("*"):
+            setup.append(f"{name} v{index}; {_filled(walk, name, f'v{index}')}")
+            arguments.append(f"&v{index}")
+        else:
+            arguments.append("(void *)scratch" if c_type.endswith("*") else "1")
+    call = f"{prototype.name}({', '.join(arguments)})"
+    result = walk.library.c_type(prototype.result)
+    plain = prototype.result == "void" or result in walk.library.api.structs or result in walk.library.by_value
+    test = f"{call}; ok = 1;" if plain else f"ok = {call} {REFUSED.get(prototype.result, '== 0')};"
+    title = f"{prototype.name}: {prototype.parameters[number].name} = {value}".replace('"', "'")
+    return f'{{ {" ".join(setup)} {walk.reset} {test} said(ok, "{title}", "{word}", {walk.sentence}); }}'
+
+
+def _filled(walk: Walk, name: str, variable: str) -> str:
+    """Statements that give every field of a structure a right value, of those that have one."""
+    text = f"memset(&{variable}, 0, sizeof {variable});"
+    for one in walk.library.api.structs[name]:
+        if one.c_type in walk.good and not one.array and one.c_type.endswith("*"):
+            text += f" {variable}.{one.name} = {walk.good[one.c_type]};"
+        elif one.array:
+            continue
+        elif not one.c_type.endswith("*") and one.c_type not in walk.library.api.structs:
+            text += f" {variable}.{one.name} = 1;"
+    return text
+
+
+def text(walk: Walk, *headers: str) -> str:
+    """The program: prints what is wrong and the number of calls, ends with status 0 where all were refused."""
+    includes = "".join(f"#include <{one}>\n" for one in (*headers, "stdio.h", "string.h"))
+    parts = list(calls(walk))
+    pieces = ["\n".join(parts[first : first + 200]) for first in range(0, len(parts), 200)]
+    functions = [f"static void part{index}(void) {{ {piece} }}\n" for index, piece in enumerate(pieces)]
+    return f"""{includes}
+static int bad, count, ok;
+static char scratch[4096];
+static void said(int right, const char *call, const char *word, const char *sentence)
+{{
+    count++;
+    if (right && sentence && *sentence && strstr(sentence, word))
+        return;
+    bad++;
+    printf("%s -> %d, '%s'\\n", call, right, sentence ? sentence : "");
+}}
+{walk.globals}
+{"".join(functions)}
+int walk(void);
+int walk(void)
+{{
+    {walk.prelude}
+    {" ".join(f"part{index}();" for index in range(len(functions)))}
+    printf("%d calls\\n", count);
+    return bad != 0;
+}}
+"""

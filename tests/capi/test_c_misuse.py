@@ -1,0 +1,263 @@
+"""Misuse from C: every argument of every function refused with a sentence; threads; valgrind."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from c_programs import EXAMPLES, needs_compiler, program, run
+from c_walk import Walk, text
+
+from bmcompiler.runtime.capi import bmkernel, bmlib, bmrt, bmruntime, dmpdv, tpukernel
+
+pytestmark = needs_compiler
+STRANGE = "0", "7", "(uintptr_t)scratch"
+"""What nobody gave out as a handle."""
+
+RUNTIME = Walk(
+    bmruntime.LIBRARY,
+    """
+    bmnet_info_t info = {1, (uint8_t *)scratch, 64, NULL, 0, 128, 64, 64, 64};
+    if (bm_init(0, &ctx) || bm_init(1, &exited)) return 2;
+    dev = bm_get_device(ctx);
+    mem = bmmem_device_alloc_raw(ctx, 64);
+    gone = bmmem_device_alloc_raw(ctx, 64);
+    if (bmnet_register(ctx, &info, &net) || bmnet_register(ctx, &info, &cleaned)) return 3;
+    if (bm_device_open(6, &closed)) return 4;
+    bmmem_device_free(ctx, gone);
+    bmnet_cleanup(cleaned);
+    bm_device_close(closed);
+    bm_exit(exited);
+    """,
+    {
+        "bmctx_t": "ctx", "bmdev_t": "dev", "bmmem_device_t": "mem", "bmnet_t": "net", "bmshape_t *": "&shape",
+        "shape_t": "shape_t4(1, 64, 1, 1)", "const char *": '"absent.bmodel"', "uint8_t *": "(uint8_t *)scratch",
+    },
+    {
+        "bmctx_t": (*STRANGE, "mem", "exited"),
+        "bmdev_t": (*STRANGE, "ctx", "closed"),
+        "bmmem_device_t": (*STRANGE, "net", "gone"),
+        "bmnet_t": (*STRANGE, "mem", "cleaned"),
+    },
+    beside={"index": ("-1", "99"), "neuron_offset": ("1000",), "neuron_size": ("-1",)},
+    without=frozenset({"bm_enum_devices", "bm_device_query", "bm_device_config"}),  # NULL says nothing to them
+    globals="static bmctx_t ctx, exited; static bmdev_t dev, closed; static bmmem_device_t mem, gone;"
+    "static bmnet_t net, cleaned; static bmshape_t shape = {BM_FMT_INT8, 2, {1, 64}};",
+)  # fmt: skip
+KERNEL = Walk(
+    bmkernel.LIBRARY,
+    """
+    ctx = bmk1880_register(NULL); cleaned = bmk1880_register(NULL);
+    t = bmk1880_tl_alloc(ctx, shape_t4(1, 32, 4, 4), FMT_I8, CTRL_AL);
+    gone = bmk1880_tl_alloc(ctx, shape_t4(1, 32, 4, 4), FMT_I8, CTRL_AL);
+    lost = bmk1880_tl_alloc(cleaned, shape_t4(1, 32, 4, 4), FMT_I8, CTRL_AL);
+    bmk1880_gdma_load(ctx, t, 0, CTRL_NEURON);
+    op = bmk1880_gdma_store(ctx, t, 0, CTRL_NEURON);
+    far = bmk1880_gdma_load(cleaned, lost, 0, CTRL_NEURON);
+    bmk1880_tl_free(ctx, gone); bmk1880_cleanup(cleaned);
+    """,
+    {
+        "ctx_t": "ctx", "op_t": "op", "tensor_lmem *": "t", "shape_t": "shape_t4(1, 32, 4, 4)",
+        "stride_t": "stride_t4(512, 16, 4, 1)", "fmt_t": "FMT_I8", "ctrl_t": "CTRL_NULL",
+    },
+    {
+        "ctx_t": (*STRANGE, "t", "cleaned"),
+        "op_t": (*STRANGE, "ctx", "far"),
+        "tensor_lmem *": (*STRANGE, "ctx", "gone"),
+    },
+    beside={"fmt": ("99",)},
+    without=frozenset({"bmk1880_register"}),
+    globals="static void *ctx, *cleaned, *op, *far; static tensor_lmem *t, *gone, *lost;",
+)  # fmt: skip
+DRIVER = Walk(
+    dmpdv.LIBRARY,
+    """
+    ctx = dmp_dv_context_create(); left = dmp_dv_context_create();
+    mem = dmp_dv_mem_alloc(ctx, 64); gone = dmp_dv_mem_alloc(left, 64);
+    list = dmp_dv_cmdlist_create(ctx); over = dmp_dv_cmdlist_create(left);
+    info.header.size = sizeof info; dmp_dv_mem_map(mem);
+    dmp_dv_cmdlist_release(over); dmp_dv_mem_release(gone); dmp_dv_context_release(left);
+    """,
+    {
+        "dmp_dv_context": "ctx", "dmp_dv_mem": "mem", "dmp_dv_cmdlist": "list",
+        "struct dmp_dv_info *": "(struct dmp_dv_info *)&info", "const uint16_t *": "(const uint16_t *)scratch",
+        "const void *": "scratch", "pointer_t": "NULL", "const char *": '""',
+    },
+    {
+        "dmp_dv_context": ("7", "mem", "left"),
+        "dmp_dv_mem": ("7", "list", "gone"),
+        "dmp_dv_cmdlist": ("7", "ctx", "over"),
+    },
+    sentence="dmp_dv_get_last_error_message()",
+    reset='dmp_dv_set_last_error_message("");',
+    without=frozenset({"dmp_dv_get_last_error_message"}),
+    globals="static dmp_dv_context ctx, left; static dmp_dv_mem mem, gone; static dmp_dv_cmdlist list, over;"
+    "static struct dmp_dv_info_v0 info;",
+)  # fmt: skip
+_CARD = """
+    if (bm_dev_request(&handle, 0) || bm_dev_request(&freed, 1)) return 2;
+    if (bm_malloc_device_byte(handle, &mem, 64) || bm_malloc_device_byte(handle, &gone, 64)) return 3;
+    bm_free_device(handle, gone);
+"""
+_CARD_GLOBALS = "static bm_handle_t handle, freed; static bm_device_mem_t mem, gone;"
+_HANDLES = {"bm_handle_t": (*STRANGE, "freed")}
+CARDS = Walk(
+    bmlib.LIBRARY,
+    _CARD + " bm_dev_free(freed);",
+    {"bm_handle_t": "handle", "bm_device_mem_t": "mem", "const char *": '"absent"', "void *": "scratch", "size_t": "8"},
+    _HANDLES | {"tpu_kernel_module_t": (*STRANGE, "handle")},
+    beside={
+        "devid": ("-1", "99"), "heap_id": ("-1", "3"), "dst": ("gone",), "src": ("gone",), "function": ("99",),
+        "args": ("NULL",), "module_file": ('"absent"',), "func_name": ('"absent"',), "dst_offset": ("60",),
+        "src_offset": ("65",), "offset": ("64",), "count": ("0", "-1"), "n": ("0", "-1"),
+    },
+    globals=_CARD_GLOBALS,
+)  # fmt: skip
+NETWORKS = Walk(
+    bmrt.LIBRARY,
+    _CARD + "bm_dev_free(freed); runtime = bmrt_create(handle); over = bmrt_create(handle); bmrt_destroy(over);",
+    {
+        "bm_handle_t": "handle", "runtime_t": "runtime", "bm_device_mem_t": "mem", "bm_shape_t": "shape",
+        "const bm_shape_t *": "&shape", "const char *": '"absent"', "name_t": '"absent"', "const int *": "shape.dims",
+        "const void *": "scratch",
+    },
+    _HANDLES | {"runtime_t": (*STRANGE, "handle", "over")},
+    beside={
+        "dtype": ("99",), "num_dims": ("0", "9"), "bmodel_path": ('"absent"',), "net_name": ('"absent"',),
+        "index": ("-1", "5"), "size": ("64",), "shape": ("none",),
+    },
+    globals=_CARD_GLOBALS + "static void *runtime, *over; static bm_shape_t shape = {2, {1, 4}}, none;",
+    without=frozenset({"bmrt_launch_tensor", "bmrt_launch_tensor_ex", "bmrt_shape_is_same"}),  # below
+)  # fmt: skip
+COMMANDS = Walk(
+    tpukernel.LIBRARY,
+    "",
+    {
+        "local_addr_t": "0", "static_addr_t": "0", "system_addr_t": "0x100000000", "addr_t": "0x100000000",
+        "const dim4 *": "&shape", "const dim2 *": "&one", "const padding_t *": "&pad", "data_type_t": "DT_FP32",
+        "const variable_t *": "&variable", "scalar_t": "scalar", "rounding_mode_t": "RM_UP",
+    },
+    {
+        "local_addr_t": ("0xffffffff",), "static_addr_t": ("0xffffffff",), "system_addr_t": ("0",),
+        "addr_t": ("1ull << 60",), "data_type_t": ("99",), "rounding_mode_t": ("99",),
+    },
+    globals="static dim4 shape = {1, 1, 1, 1}; static dim2 one = {1, 1}; static padding_t pad;"
+    "static variable_t variable; static scalar_t scalar;",
+)  # fmt: skip
+
+WALKS = {
+    "bmruntime": (RUNTIME, "bmruntime", ("bmruntime.h",)),
+    "bmkernel": (KERNEL, "bmkernel", ("bmkernel.h",)),
+    "dmpdv": (DRIVER, "dmpdv", ("dmpdv.h",)),
+    "bmlib": (CARDS, "bmlib", ("bmlib_runtime.h",)),
+    "bmrt": (NETWORKS, "bmrt", ("bmruntime_interface.h",)),
+}
+
+
+def walked(built: Path, folder: Path, package: str, source: str) -> None:
+    file = folder / f"walk_{package}.c"
+    file.write_text(source)
+    done = run(program(built, package, file, "gcc", "-w", "-Wno-error", "-O0"))
+    assert done.returncode == 0, done.stdout.decode()[-3000:] + done.stderr.decode()[-500:]
+    assert b"Traceback" not in done.stderr and b"fault of the library" not in done.stderr
+    assert int(done.stdout.split()[0]) > 50
+
+
+@pytest.mark.parametrize("title", WALKS)
+def test_every_misuse_from_c_is_refused(built: Path, tmp_path: Path, title: str) -> None:
+    walk, package, headers = WALKS[title]
+    walked(built, tmp_path, package, text(walk, *headers) + "int main(void) { return walk(); }\n")
+
+
+def test_every_misuse_inside_of_a_kernel_is_refused_and_its_launch_fails(built: Path, tmp_path: Path) -> None:
+    main = """
+#include <bmlib_runtime.h>
+static void all(const void *arguments) { walk(); }
+TPUKERNEL_FUNC_REGISTER(all)
+int main(void)
+{
+    bm_handle_t handle;
+    if (bm_dev_request(&handle, 0) || tpu_kernel_launch_sync(handle, "all", NULL, 0) != BM_ERR_PARAM)
+        return 4;
+    return bad != 0;
+}
+"""
+    source = text(COMMANDS, "tpu_kernel.h") + main
+    file = tmp_path / "walk_tpukernel.c"
+    file.write_text(source)
+    done = run(program(built, "tpukernel bmlib", file, "gcc", "-w", "-Wno-error", "-O0"))
+    assert done.returncode == 0, done.stdout.decode()[-3000:] + done.stderr.decode()[-500:]
+    assert b"fault of the library" not in done.stderr and int(done.stdout.split()[0]) > 500
+
+
+THREADS = """
+#include <bmruntime.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+static bmctx_t ctx;
+static void *work(void *argument)
+{
+    int8_t data[64], result[64];
+    long seed = (long)argument, i, k;
+    for (k = 0; k < ROUNDS; k++) {
+        bmmem_device_t memory = bmmem_device_alloc_raw(ctx, sizeof data);
+        for (i = 0; i < 64; i++)
+            data[i] = (int8_t)(seed + k + i);
+        if (!memory || bm_memcpy_s2d(ctx, memory, (uint8_t *)data) || bm_memcpy_d2s(ctx, (uint8_t *)result, memory)
+            || memcmp(data, result, sizeof data))
+            return (void *)1;
+        if (bm_memcpy_s2d(ctx, memory, NULL) == BM_SUCCESS || !strstr(bmcapi_last_error(), "src is NULL"))
+            return (void *)2;
+        bmmem_device_free(ctx, memory);
+        if (bm_memcpy_s2d(ctx, memory, (uint8_t *)data) == BM_SUCCESS || !strstr(bmcapi_last_error(), "freed"))
+            return (void *)3;
+    }
+    return NULL;
+}
+int main(void)
+{
+    pthread_t threads[8];
+    void *bad = NULL, *one;
+    long i;
+    if (bm_init(0, &ctx))
+        return 9;
+    for (i = 0; i < 8; i++)
+        pthread_create(&threads[i], NULL, work, (void *)i);
+    for (i = 0; i < 8; i++) {
+        pthread_join(threads[i], &one);
+        bad = one ? one : bad;
+    }
+    bm_exit(ctx);
+    return (int)(long)bad;
+}
+"""
+
+
+def test_eight_threads_get_their_own_answers(built: Path, tmp_path: Path) -> None:
+    file = tmp_path / "threads.c"
+    file.write_text(THREADS)
+    done = run(program(built, "bmruntime", file, "gcc", "-DROUNDS=100", "-fsanitize=address,undefined"))
+    assert done.returncode == 0 and b"Traceback" not in done.stderr
+
+
+SUPPRESSIONS = Path(__file__).with_name("python.supp")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="needs valgrind")
+@pytest.mark.parametrize("title", ["kernel", "threads", "walk"])
+def test_valgrind_finds_nothing_outside_of_the_interpreter(built: Path, tmp_path: Path, title: str) -> None:
+    file = tmp_path / f"{title}_v.c"
+    sources = {
+        "kernel": (EXAMPLES / "kernel.c").read_text(),
+        "threads": THREADS,
+        "walk": text(RUNTIME, "bmruntime.h") + "int main(void) { return walk(); }\n",
+    }
+    file.write_text(sources[title])
+    binary = program(built, "bmruntime", file, "gcc", "-w", "-Wno-error", "-g", "-DROUNDS=3")
+    command = ("valgrind", "-q", "--error-exitcode=42", "--num-callers=40", f"--suppressions={SUPPRESSIONS}", binary)
+    done = run(*command, timeout=550, PYTHONMALLOC="malloc", OPENBLAS_NUM_THREADS="1")
+    assert done.returncode == 0, re.sub(rb"(?m)^(?!==).*\n", b"", done.stderr).decode()[-4000:]
