@@ -80,7 +80,7 @@ _opening = RLock()
 
 @BMRT.handle("bm_handle_t")
 @BMLIB.handle("bm_handle_t")
-class Handle:
+class CardHandle:
     """A user of a card; its memory ends with it."""
 
     def __init__(self, index: int) -> None:

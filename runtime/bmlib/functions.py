@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.errors import RuntimeUseError
-from bmcompiler.runtime.bmlib.device import Handle
+from bmcompiler.runtime.bmlib.device import CardHandle
 from bmcompiler.runtime.bmlib.types import BM_MEM_ADDR_NULL, BMLIB, bm_device_mem_t, served
 from bmcompiler.runtime.devices import MAX_DEVICES
 
@@ -27,56 +27,56 @@ def bm_dev_getcount() -> int:
 @_served
 def bm_dev_query(devid: int) -> None:
     """The code says whether there is such a device."""
-    Handle(devid)
+    CardHandle(devid)
 
 
 @_served
-def bm_dev_request(devid: int) -> Handle:
+def bm_dev_request(devid: int) -> CardHandle:
     """(code, a handle of device `devid`)."""
-    return Handle(devid)
+    return CardHandle(devid)
 
 
 @_served
-def bm_dev_free(handle: Handle) -> None:
+def bm_dev_free(handle: CardHandle) -> None:
     """End a handle; its memory is given back."""
     handle.end()
 
 
 @_served
-def bm_get_devid(handle: Handle) -> int:
+def bm_get_devid(handle: CardHandle) -> int:
     """The number of its device."""
     return handle.index
 
 
 @_served
-def bm_get_chipid(handle: Handle) -> int:
+def bm_get_chipid(handle: CardHandle) -> int:
     """(code, 0x1686)."""
     return CHIP_ID
 
 
 @_served
-def bm_thread_sync(handle: Handle) -> None:
+def bm_thread_sync(handle: CardHandle) -> None:
     """Everything is done when a call returns."""
 
 
 @_served
-def bm_handle_sync(handle: Handle) -> None:
+def bm_handle_sync(handle: CardHandle) -> None:
     """Everything is done when a call returns."""
 
 
 @_served
-def bm_device_sync(handle: Handle) -> None:
+def bm_device_sync(handle: CardHandle) -> None:
     """Everything is done when a call returns."""
 
 
 @_served
-def bm_malloc_device_byte(handle: Handle, size: int) -> bm_device_mem_t:
+def bm_malloc_device_byte(handle: CardHandle, size: int) -> bm_device_mem_t:
     """(code, `size` bytes of zeroed memory)."""
     return handle.allocate(size)
 
 
 @_served
-def bm_malloc_device_byte_heap(handle: Handle, heap_id: int, size: int) -> bm_device_mem_t:
+def bm_malloc_device_byte_heap(handle: CardHandle, heap_id: int, size: int) -> bm_device_mem_t:
     """(code, memory); the heaps 0 to 2 are one."""
     if not 0 <= heap_id < _HEAPS:
         raise RuntimeUseError(f"there is no heap {heap_id}, only 0 to {_HEAPS - 1}")
@@ -84,13 +84,13 @@ def bm_malloc_device_byte_heap(handle: Handle, heap_id: int, size: int) -> bm_de
 
 
 @_served
-def bm_malloc_device_dword(handle: Handle, count: int) -> bm_device_mem_t:
+def bm_malloc_device_dword(handle: CardHandle, count: int) -> bm_device_mem_t:
     """(code, memory of `count` words of 4 bytes)."""
     return handle.allocate(4 * count)
 
 
 @_served
-def bm_malloc_neuron_device(handle: Handle, n: int, c: int, h: int, w: int) -> bm_device_mem_t:
+def bm_malloc_neuron_device(handle: CardHandle, n: int, c: int, h: int, w: int) -> bm_device_mem_t:
     """(code, memory for n x c x h x w words of 4 bytes)."""
     if min(n, c, h, w) < 1:
         raise RuntimeUseError(f"{n} x {c} x {h} x {w} is no shape")
@@ -98,7 +98,7 @@ def bm_malloc_neuron_device(handle: Handle, n: int, c: int, h: int, w: int) -> b
 
 
 @_served
-def bm_free_device(handle: Handle, mem: bm_device_mem_t) -> None:
+def bm_free_device(handle: CardHandle, mem: bm_device_mem_t) -> None:
     """Give memory back."""
     handle.release(mem)
 
@@ -146,44 +146,44 @@ def bm_set_device_mem(pmem: bm_device_mem_t, size: int, addr: int) -> None:
 
 
 @_served
-def bm_memcpy_s2d(handle: Handle, dst: bm_device_mem_t, src: Any) -> None:
+def bm_memcpy_s2d(handle: CardHandle, dst: bm_device_mem_t, src: Any) -> None:
     """Fill all of `dst`."""
     _to_device(handle, dst, src, dst.size, 0)
 
 
 @_served
-def bm_memcpy_s2d_partial(handle: Handle, dst: bm_device_mem_t, src: Any, size: int) -> None:
+def bm_memcpy_s2d_partial(handle: CardHandle, dst: bm_device_mem_t, src: Any, size: int) -> None:
     """Fill the first `size` bytes of `dst`."""
     _to_device(handle, dst, src, size, 0)
 
 
 @_served
-def bm_memcpy_s2d_partial_offset(handle: Handle, dst: bm_device_mem_t, src: Any, size: int, offset: int) -> None:
+def bm_memcpy_s2d_partial_offset(handle: CardHandle, dst: bm_device_mem_t, src: Any, size: int, offset: int) -> None:
     """Fill `size` bytes of `dst` from `offset` on."""
     _to_device(handle, dst, src, size, offset)
 
 
 @_served
-def bm_memcpy_d2s(handle: Handle, dst: Any, src: bm_device_mem_t) -> None:
+def bm_memcpy_d2s(handle: CardHandle, dst: Any, src: bm_device_mem_t) -> None:
     """Read all of `src`."""
     _to_host(handle, dst, src, src.size, 0)
 
 
 @_served
-def bm_memcpy_d2s_partial(handle: Handle, dst: Any, src: bm_device_mem_t, size: int) -> None:
+def bm_memcpy_d2s_partial(handle: CardHandle, dst: Any, src: bm_device_mem_t, size: int) -> None:
     """Read the first `size` bytes of `src`."""
     _to_host(handle, dst, src, size, 0)
 
 
 @_served
-def bm_memcpy_d2s_partial_offset(handle: Handle, dst: Any, src: bm_device_mem_t, size: int, offset: int) -> None:
+def bm_memcpy_d2s_partial_offset(handle: CardHandle, dst: Any, src: bm_device_mem_t, size: int, offset: int) -> None:
     """Read `size` bytes of `src` from `offset` on."""
     _to_host(handle, dst, src, size, offset)
 
 
 @_served
 def bm_memcpy_d2d_byte(
-    handle: Handle, dst: bm_device_mem_t, dst_offset: int, src: bm_device_mem_t, src_offset: int, size: int
+    handle: CardHandle, dst: bm_device_mem_t, dst_offset: int, src: bm_device_mem_t, src_offset: int, size: int
 ) -> None:
     """Copy on the device; both sides may overlap."""
     data = handle.card.bytes(src, src_offset, size).copy()
@@ -191,7 +191,7 @@ def bm_memcpy_d2d_byte(
 
 
 @_served
-def bm_memset_device(handle: Handle, value: int, mem: bm_device_mem_t) -> None:
+def bm_memset_device(handle: CardHandle, value: int, mem: bm_device_mem_t) -> None:
     """Fill memory with a word of 4 bytes; its size is a multiple of 4."""
     if mem.size % 4:
         raise RuntimeUseError(f"a memory of {mem.size} bytes does not consist of words of 4 bytes")
@@ -209,10 +209,10 @@ def host_bytes(buffer: Any, size: int, *, written: bool = False) -> NDArray[np.u
     return data[:size]
 
 
-def _to_device(handle: Handle, memory: bm_device_mem_t, buffer: Any, size: int, offset: int) -> None:
+def _to_device(handle: CardHandle, memory: bm_device_mem_t, buffer: Any, size: int, offset: int) -> None:
     handle.card.bytes(memory, offset, size)[...] = host_bytes(buffer, size)
 
 
-def _to_host(handle: Handle, buffer: Any, memory: bm_device_mem_t, size: int, offset: int) -> None:
+def _to_host(handle: CardHandle, buffer: Any, memory: bm_device_mem_t, size: int, offset: int) -> None:
     data = handle.card.bytes(memory, offset, size)
     host_bytes(buffer, size, written=True)[...] = data

@@ -17,7 +17,7 @@ from typing import Any
 from bmcompiler.backends.bm1684x.tpukernel import program_of, recording
 from bmcompiler.capi.entries import registered
 from bmcompiler.errors import RuntimeUseError
-from bmcompiler.runtime.bmlib.device import Handle
+from bmcompiler.runtime.bmlib.device import CardHandle
 from bmcompiler.runtime.bmlib.functions import host_bytes
 from bmcompiler.runtime.bmlib.types import BMLIB, served
 
@@ -33,7 +33,7 @@ _served = served(BMLIB)
 
 
 @BMLIB.handle("tpu_kernel_module_t")
-class Module:
+class KernelModule:
     """A shared object with kernels; `entries`: their addresses by name."""
 
     def __init__(self, file: str, title: str) -> None:
@@ -56,24 +56,24 @@ class Module:
 
 
 @_served
-def tpu_kernel_load_module_file(handle: Handle, module_file: str) -> Module:
+def tpu_kernel_load_module_file(handle: CardHandle, module_file: str) -> KernelModule:
     """The module of a shared object, compiled for this host."""
     if not Path(module_file).is_file():
         raise RuntimeUseError("there is no such file", file=module_file)
-    return Module(str(Path(module_file).resolve()), str(module_file))
+    return KernelModule(str(Path(module_file).resolve()), str(module_file))
 
 
 @_served
-def tpu_kernel_load_module(handle: Handle, data: Any, length: int) -> Module:
+def tpu_kernel_load_module(handle: CardHandle, data: Any, length: int) -> KernelModule:
     """The same from memory."""
     with tempfile.NamedTemporaryFile(suffix=".so") as file:
         file.write(host_bytes(data, length).tobytes())
         file.flush()
-        return Module(file.name, f"a module of {length} bytes")
+        return KernelModule(file.name, f"a module of {length} bytes")
 
 
 @_served
-def tpu_kernel_get_function(handle: Handle, module: Module, function: str) -> int:
+def tpu_kernel_get_function(handle: CardHandle, module: KernelModule, function: str) -> int:
     """The number of a kernel of a module; 0 when it has none of that name."""
     if function not in module.entries:
         raise RuntimeUseError(
@@ -85,7 +85,7 @@ def tpu_kernel_get_function(handle: Handle, module: Module, function: str) -> in
 
 
 @_served
-def tpu_kernel_launch(handle: Handle, function: int, args: Any, size: int) -> None:
+def tpu_kernel_launch(handle: CardHandle, function: int, args: Any, size: int) -> None:
     """Run a kernel with `size` bytes of arguments."""
     if function not in _functions:
         raise RuntimeUseError(f"function is {function}, which no tpu_kernel_get_function gave")
@@ -94,7 +94,7 @@ def tpu_kernel_launch(handle: Handle, function: int, args: Any, size: int) -> No
 
 
 @_served
-def tpu_kernel_launch_async(handle: Handle, function: int, args: Any, size: int) -> None:
+def tpu_kernel_launch_async(handle: CardHandle, function: int, args: Any, size: int) -> None:
     """The same: a launch is done when the call returns."""
     if function not in _functions:
         raise RuntimeUseError(f"function is {function}, which no tpu_kernel_get_function gave")
@@ -103,7 +103,7 @@ def tpu_kernel_launch_async(handle: Handle, function: int, args: Any, size: int)
 
 
 @_served
-def tpu_kernel_launch_sync(handle: Handle, func_name: str, args: Any, size: int) -> None:
+def tpu_kernel_launch_sync(handle: CardHandle, func_name: str, args: Any, size: int) -> None:
     """Run a kernel that is part of the program, by its name."""
     address = dict(reversed(list(registered()))).get(func_name)
     if address is None:
@@ -112,23 +112,23 @@ def tpu_kernel_launch_sync(handle: Handle, func_name: str, args: Any, size: int)
 
 
 @_served
-def tpu_kernel_sync(handle: Handle) -> None:
+def tpu_kernel_sync(handle: CardHandle) -> None:
     """Everything is done when a call returns."""
 
 
 @_served
-def tpu_kernel_unload_module(handle: Handle, p_module: Module) -> None:
+def tpu_kernel_unload_module(handle: CardHandle, p_module: KernelModule) -> None:
     """End a module. Its code stays in memory: functions of it may still be launched by those who have their numbers."""
     p_module.unloaded = True
 
 
 @_served
-def tpu_kernel_free_module(handle: Handle, p_module: Module) -> None:
+def tpu_kernel_free_module(handle: CardHandle, p_module: KernelModule) -> None:
     """The same."""
     p_module.unloaded = True
 
 
-def _launch(handle: Handle, name: str, entry: Entry, args: Any, size: int) -> None:
+def _launch(handle: CardHandle, name: str, entry: Entry, args: Any, size: int) -> None:
     """Record and run. Raises RuntimeUseError for the first call of the kernel that was refused, SimulatorError."""
     if size and args is None:
         raise RuntimeUseError(f"args is NULL, of {size} bytes")

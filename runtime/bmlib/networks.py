@@ -14,7 +14,7 @@ from bmcompiler import bmodel
 from bmcompiler.bmodel import BModel
 from bmcompiler.bmodel.bm168x import Bm168xModel, Bm168xNet, Bm168xStage, Bm168xTensor
 from bmcompiler.errors import BMError, RuntimeUseError, UnsupportedError
-from bmcompiler.runtime.bmlib.device import Handle
+from bmcompiler.runtime.bmlib.device import CardHandle
 from bmcompiler.runtime.bmlib.functions import host_bytes
 from bmcompiler.runtime.bmlib.types import (
     BMRT,
@@ -36,7 +36,7 @@ _served = served(BMRT)
 class Network:
     """A network with its programs, one per stage."""
 
-    def __init__(self, handle: Handle, net: Bm168xNet, programs: Sequence[LoadedProgram]) -> None:
+    def __init__(self, handle: CardHandle, net: Bm168xNet, programs: Sequence[LoadedProgram]) -> None:
         self.programs = tuple(programs)
         first = net.stages[0]
         self.info = bm_net_info_t(
@@ -67,7 +67,7 @@ class Network:
 class Runtime:
     """Networks on a card."""
 
-    def __init__(self, handle: Handle) -> None:
+    def __init__(self, handle: CardHandle) -> None:
         self.handle = handle
         self.networks: dict[str, Network] = {}
         self._destroyed = False
@@ -164,7 +164,7 @@ def bmrt_tensor_with_device(device_mem: bm_device_mem_t, dtype: int, shape: bm_s
 
 
 @_served
-def bmrt_create(bm_handle: Handle) -> Runtime:
+def bmrt_create(bm_handle: CardHandle) -> Runtime:
     """A runtime without networks."""
     return Runtime(bm_handle)
 
@@ -176,7 +176,7 @@ def bmrt_destroy(p_bmrt: Runtime) -> None:
 
 
 @_served
-def bmrt_get_bm_handle(p_bmrt: Runtime) -> Handle:
+def bmrt_get_bm_handle(p_bmrt: Runtime) -> CardHandle:
     """The handle that it was created with."""
     return p_bmrt.handle
 
@@ -334,7 +334,7 @@ def _most(sizes: Sequence[Sequence[int]]) -> tuple[int, ...]:
     return tuple(max(one) for one in zip(*sizes))
 
 
-def _stage_info(handle: Handle, stage: Bm168xStage) -> bm_stage_info_t:
+def _stage_info(handle: CardHandle, stage: Bm168xStage) -> bm_stage_info_t:
     def shapes(tensors: Sequence[Bm168xTensor]) -> tuple[bm_shape_t, ...]:
         return tuple(bm_shape_t(tuple(one.shape)) for one in tensors)
 
