@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class Bm1684xTarget(Bm168xTarget["Bm1684xProgram"]):
-    """fp32; what has no kernel runs on the host CPU inside the same model."""
+    """fp32 and int8 in one net; what has no kernel runs on the host CPU inside the same model."""
 
     name = "bm1684x"
-    precisions: Sequence[str] = ("f32",)
+    precisions: Sequence[str] = ("f32", "int8")
     facts = CHIP
 
     def machine(self) -> LaneMachine:
@@ -36,7 +36,8 @@ class Bm1684xTarget(Bm168xTarget["Bm1684xProgram"]):
         """Default passes. Raises UsageError for a precision the chip does not have."""
         self.need_precision(precision)
         split = ",join-groups,dead-code,split-deconv" if level > 1 else ",dead-code"
-        return f"{first_passes('same')},fuse-activation{split}{group_layers(level)}"
+        integers = ",calibrate{method=auto},quantize{scheme=channel},dead-code" if precision == "int8" else ""
+        return f"{first_passes('same')},fuse-activation{split}{integers}{group_layers(level)}"
 
     def cycle_table(self, profile: Any) -> CycleTable:
         from bmcompiler.backends.bm1684x import cycles

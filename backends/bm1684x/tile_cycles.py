@@ -65,6 +65,11 @@ class TileCycles:
         rows, sections, _, width = shape
         return int(self.table.matrix(rows, depth, sections, width, False))
 
+    def byte_matrix(self, shape: Shape, depth: int) -> int:
+        """A product of bytes; shape: (1, rows, 1, columns) of the result, rows in lanes."""
+        _, rows, _, columns = shape
+        return int(self.table.row_matrix(rows, depth, columns, Precision.INT8))
+
     def local_copy(self, shape: Shape, item: int = 4) -> int:
         """A transfer inside local memory."""
         total = item * shape[0] * shape[1] * shape[2] * shape[3]

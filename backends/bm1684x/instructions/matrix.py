@@ -5,9 +5,10 @@ from __future__ import annotations
 from bmcompiler.backends.bm1684x.codes import Matrix as Unit
 from bmcompiler.backends.bm1684x.codes import Precision, Task
 from bmcompiler.backends.bm1684x.instructions.operands import Command
-from bmcompiler.backends.bm1684x.isa import MM
+from bmcompiler.backends.bm1684x.isa import MM, MM2
 from bmcompiler.backends.bm1684x.stream import Fields
 from bmcompiler.backends.lanes.matrices import Matrix
+from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.instructions.order import Engine
 
 
@@ -22,3 +23,17 @@ def product(target: Matrix, left: Matrix, right: Matrix, bias: Matrix | None = N
     fields |= {"opd0_addr": left.words.address, "opd1_addr": right.words.address}
     fields |= {"opd2_const": 1} if bias is None else {"opd2_addr": bias.words.address}
     return Command(Engine.TIU, MM, fields)
+
+
+def byte_products(target: Words, left: Words, right: Words, signs: tuple[bool, bool], *, transposed: bool) -> Command:
+    """target = left @ right of bytes, sums in int32; all with their rows in lanes (1, rows, 1, columns).
+
+    `transposed`: of `right` each row is what a row of `left` is multiplied with.
+    """
+    fields: Fields = {"tsk_typ": Task.MATRIX, "tsk_eu_typ": Unit.NT if transposed else Unit.NN}
+    fields |= {"res0_prec": Precision.INT32, "opd0_prec": Precision.INT8, "opd2_const": 1}
+    fields |= {"opd0_sign": signs[0], "opd1_sign": signs[1]}
+    fields |= {"res0_c": target.shape[1], "res0_w": target.shape[3], "res0_addr": target.address}
+    fields |= {"opd1_c": right.shape[1], "opd1_w": right.shape[3]}
+    fields |= {"opd0_addr": left.address, "opd1_addr": right.address}
+    return Command(Engine.TIU, MM2, fields)

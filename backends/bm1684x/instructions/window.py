@@ -58,6 +58,37 @@ def depthwise(
     return _slide(PORD, target, source, geometry, fields | _types(precision, precision) | _bias(bias))
 
 
+def integer_sums(
+    target: Words, source: int, kernel: tuple[int, int], geometry: Geometry, signs: tuple[bool, bool], border: int
+) -> Command:
+    """Sums of products of bytes as int32, without bias.
+
+    Args:
+        kernel: place of the weights, and input channels; 0 of a depthwise convolution.
+        signs: of input and weights. border: bits of what is padded and inserted.
+    """
+    place, depth = kernel
+    fields: Fields = {"opd1_addr": place, "opd2_const": 1, "opd3_addr": border, "res1_addr": border}
+    fields |= {"opd0_prec": Precision.INT8, "res0_prec": Precision.INT32}
+    fields |= {"opd0_sign": signs[0], "opd1_sign": signs[1]}
+    if depth:
+        dense: Fields = {"tsk_typ": Task.CONV, "tsk_eu_typ": Conv.NORMAL, "opd0_c": depth}
+        return _slide(CONV, target, source, geometry, fields | dense)
+    single: Fields = {
+        "tsk_typ": Task.POOL_OR_DEPTHWISE,
+        "tsk_eu_typ": Pord.DEPTHWISE,
+    }  # the shift lies above the border
+    return _slide(PORD, target, source, geometry, fields | single)
+
+
+def integer_average(target: Words, source: int, geometry: Geometry, signed: bool, factor: tuple[int, int]) -> Command:
+    """Sums over windows of bytes, times a multiplier of 8 bits, shifted right with halves up, saturated to bytes."""
+    fields: Fields = {"tsk_typ": Task.POOL_OR_DEPTHWISE, "tsk_eu_typ": Pord.AVERAGE, "opd0_sign": signed}
+    fields |= {"opd0_prec": Precision.INT8, "res0_prec": Precision.INT8}
+    fields |= {"opd1_const": 1, "opd1_addr": factor[0], "opd2_const": 1, "opd2_addr": factor[1]}
+    return _slide(PORD, target, source, geometry, fields)
+
+
 def average(target: Words, source: Words, geometry: Geometry, precision: Precision, factor: int) -> Command:
     """Sums over windows of floats times a float, its bits."""
     fields: Fields = {"tsk_typ": Task.POOL_OR_DEPTHWISE, "tsk_eu_typ": Pord.AVERAGE}

@@ -2,26 +2,24 @@
 
 from typing import Any
 
-from bmcompiler.backends.bm1684x.kernels.conv import ConvKernel, DeconvKernel
+from bmcompiler.backends.bm1684x.kernels.forms import AvgPoolForms, ConvForms, DeconvForms, MatmulForms
 from bmcompiler.backends.bm1684x.machine import MACHINE
 from bmcompiler.backends.lanes.kernels.activation import ChannelKernel
 from bmcompiler.backends.lanes.kernels.base import DeviceKernel
 from bmcompiler.backends.lanes.kernels.compare import BitKernel, CompareKernel, WhereKernel
 from bmcompiler.backends.lanes.kernels.convert import CastKernel
-from bmcompiler.backends.lanes.kernels.float_matmul import FloatMatmulKernel
-from bmcompiler.backends.lanes.kernels.float_pool import FloatAvgPoolKernel
 from bmcompiler.backends.lanes.kernels.table import SHARED
 from bmcompiler.backends.lanes.kernels.word_forms import BinaryWordsKernel, FunctionWordsKernel, ShiftedWordsKernel
 
 _KINDS: tuple[type[DeviceKernel[Any]], ...] = (
-    ConvKernel,
-    DeconvKernel,
+    ConvForms,
+    DeconvForms,
     BinaryWordsKernel,
     FunctionWordsKernel,
     ChannelKernel,
     ShiftedWordsKernel,
-    FloatMatmulKernel,
-    FloatAvgPoolKernel,
+    MatmulForms,
+    AvgPoolForms,
     CastKernel,
     CompareKernel,
     WhereKernel,

@@ -1,0 +1,235 @@
+"""Matrix products of bytes with a factor for each column, or one for all (bm1684x-cube.md 8, 9).
+
+Constants on the right lie with a column in each lane, so that bias and factor are those of a channel; the result is
+transposed within local memory. Products of two computed tensors have rows in lanes, and one factor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bmcompiler.backends.bm1684x.build import Build
+from bmcompiler.backends.bm1684x.codes import Ar, Precision, Rounding, Trans
+from bmcompiler.backends.bm1684x.instructions import arithmetic, special
+from bmcompiler.backends.bm1684x.instructions.matrix import byte_products
+from bmcompiler.backends.bm1684x.instructions.operands import Operand, constant
+from bmcompiler.backends.bm1684x.instructions.requantize import requantize
+from bmcompiler.backends.bm1684x.kernels.channel_end import KINDS, constants_buffer, emit_end, end_cycles, fits_sums
+from bmcompiler.backends.bm1684x.tile_cycles import CYCLES
+from bmcompiler.backends.lanes.build import LaneBuild
+from bmcompiler.backends.lanes.facts import Range, Shape
+from bmcompiler.backends.lanes.kernels.base import DeviceKernel, LocalKernel, is_activation, is_constant
+from bmcompiler.backends.lanes.kernels.channel_constants import channel_buffer
+from bmcompiler.backends.lanes.kernels.product import Product, product_of
+from bmcompiler.backends.lanes.operands import Words
+from bmcompiler.codegen.tiling import Axis, Box, Buffer, Runs, TileWork
+from bmcompiler.ir import Value
+from bmcompiler.numeric.factors import CHANNEL
+from bmcompiler.ops.nn import Matmul
+from bmcompiler.target import Kernel, rule
+
+
+class IntMatmulKernel(LocalKernel[Matmul]):
+    """Base: rows and columns of the result are tiled, the depth is whole."""
+
+    ops = (Matmul,)
+
+    @rule('Integers must be in the mode "channel"', got="mode")
+    def known_mode(self, op: Matmul) -> bool:
+        return op.mode == CHANNEL
+
+    @rule("The left operand must be an activation and not transposed, bias and factors must be constants")
+    def known_operands(self, op: Matmul) -> bool:
+        return is_activation(op.left) and not op.transpose_left and is_constant(op.bias) and is_constant(op.factors)
+
+    @rule("The zero point of the right operand must be 0", got="zero_points")
+    def symmetric_weights(self, op: Matmul) -> bool:
+        return not op.zero_points or op.zero_points[1] == 0
+
+    @rule("The sums must fit 32 bits: fewer columns of the left operand")
+    def exact_sums(self, op: Matmul) -> bool:
+        return fits_sums(op, product_of(op).depth)
+
+    @rule("Operands must have at most {kernel.chip.most_size} columns")
+    def known_sizes(self, op: Matmul) -> bool:
+        return max(product_of(op).depth, op.right.shape[-2], op.right.shape[-1]) <= self.chip.most_size
+
+    def evaluate(self, op: Matmul, *arrays: Any) -> Any:
+        """The op itself: sums are exact and rounding is the op's."""
+        return Kernel.evaluate(self, op, *arrays)
+
+    def byte_rows(self, rows: int, columns: int, item: int = 1) -> tuple[Shape, int]:
+        """(shape, bytes of a lane) of a matrix with its rows in lanes."""
+        shape = (1, rows, 1, columns)
+        return shape, self.chip.aligned_bytes(shape, item)
+
+    def rows_of(self, value: Value, first: int, rows: Range, columns: Range, pitch: int, axes: str) -> Buffer:
+        """Rows of an activation that is a matrix from element `first` on."""
+        shape, size = self.byte_rows(rows[1] - rows[0], columns[1] - columns[0])
+
+        def load(build: LaneBuild, address: int) -> None:
+            start = build.source(value) + first + rows[0] * pitch + columns[0]
+            build.load(start, shape, (0, pitch, 0, 1), 1, address)
+
+        return Buffer(size, axes, shape[1] * shape[3], load, not is_activation(value), runs=Runs(shape[1], shape[1]))
+
+    def result_rows(self, op: Matmul, first: int, rows: Range, columns: Range) -> Buffer:
+        """Rows of the result, from element `first` of it on, to store."""
+        item, pitch = op.type.numpy.itemsize, op.type.shape[-1]
+        shape, size = self.byte_rows(rows[1] - rows[0], columns[1] - columns[0], item)
+
+        def store(build: LaneBuild, address: int) -> None:
+            start = build.neuron(op.result) + item * (first + rows[0] * pitch + columns[0])
+            build.store(start, shape, (0, pitch, 0, 1), item, address)
+
+        return Buffer(size, "nch", item * shape[1] * shape[3], store, runs=Runs(shape[1], shape[1]))
+
+
+class IntInnerKernel(IntMatmulKernel):
+    """A constant right operand, with factors for each column."""
+
+    def grid(self, op: Matmul) -> tuple[Axis, ...]:
+        product, most = product_of(op), self.chip.most_size
+        return (
+            Axis(product.rows, 1, most),
+            Axis(product.columns, self.chip.lanes, self.chip.most_channels),
+            Axis(1),
+            Axis(1),
+        )
+
+    def work(self, op: Matmul, box: Box) -> TileWork:
+        (r0, r1), (c0, c1) = box[:2]
+        product, item = product_of(op), op.type.numpy.itemsize
+        rows, columns, depth = r1 - r0, c1 - c0, product.depth
+        dims = (1, columns, 1, rows)
+        signs = KINDS[op.right.dtype][1], KINDS[op.left.dtype][1]
+        inputs = (
+            self.rows_of(op.left, 0, (r0, r1), (0, depth), depth, "n"),
+            self._weights(op, product, c0, c1),
+            constants_buffer(self.chip, op, lambda w: w.sum(-1 if op.transpose_right else -2), (c0, c1)),
+        )
+        turned = rows > 1
+        chip, out = self.chip, self.result_rows(op, 0, (r0, r1), (c0, c1))
+        result = out if turned else self._column(op, c0, c1)
+
+        def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+            sums = Words(scratch[0], dims)
+            left, right = Words(ins[1], (1, columns, 1, depth)), Words(ins[0], (1, rows, 1, depth))
+            reads = [(place, place + buffer.lane_bytes) for place, buffer in zip(ins, inputs)]
+            command = byte_products(sums, left, right, signs, transposed=True)
+            build.issue(command, reads[:2], [chip.plane(sums.address, dims)])
+            made = scratch[1] if turned else outs[0]
+            emit_end(op, build, dims, sums.address, ins[2], made)
+            if turned:
+                shape, kind = (1, rows, 1, columns), KINDS[op.type.dtype][0]
+                command = special.move(Trans.WC, shape, outs[0], made, kind, (columns, rows))
+                build.issue(command, [chip.plane(made, dims, item)], [chip.plane(outs[0], shape, item)])
+
+        scratch = (chip.aligned_bytes(dims), *([chip.aligned_bytes(dims, item)] if turned else []))
+        cycles = CYCLES.byte_matrix(dims, depth) + end_cycles(op, self.machine.cycles, dims)
+        cycles += turned * self.machine.cycles.pass_cycles(dims, item)
+        return TileWork(inputs, (result,), scratch, compute, cycles)
+
+    def _column(self, op: Matmul, c0: int, c1: int) -> Buffer:
+        """A single row of results, one in each lane."""
+        item = op.type.numpy.itemsize
+        shape = (1, c1 - c0, 1, 1)
+
+        def store(build: LaneBuild, address: int) -> None:
+            build.store(build.neuron(op.result) + item * c0, shape, (0, 1, 0, 0), item, address)
+
+        return Buffer(self.chip.aligned_bytes(shape, item), "nc", item * (c1 - c0), store)
+
+    def _weights(self, op: Matmul, product: Product, c0: int, c1: int) -> Buffer:
+        """A column in each lane, padded as aligned tensors are."""
+        row = -(-product.depth // self.chip.alignment) * self.chip.alignment
+
+        def pack(build: LaneBuild) -> Callable[[np.ndarray], np.ndarray]:
+            def packed(w: np.ndarray) -> np.ndarray:
+                columns = w.reshape(w.shape[-2:])
+                columns = columns if op.transpose_right else columns.T
+                return np.pad(columns, [(0, 0), (0, row - product.depth)])
+
+            return packed
+
+        layout = f"columns of bytes{' transposed' * op.transpose_right}"
+        return channel_buffer(self.chip, op.right, layout, pack, (1, row), 1, (c0, c1))
+
+
+class IntProductKernel(IntMatmulKernel):
+    """Two computed operands, or a batch of constants: one factor for all columns."""
+
+    @rule("Products of two computed tensors must have one factor")
+    def one_factor(self, op: Matmul) -> bool:
+        return op.factors is not None and op.factors.shape[0] == 1
+
+    def grid(self, op: Matmul) -> tuple[Axis, ...]:
+        product, most = product_of(op), self.chip.most_size
+        rows = Axis(product.rows, self.chip.lanes, self.chip.most_channels)
+        return rows, Axis(product.columns, 1, most), Axis(len(product.pairs), 1, 1), Axis(1)
+
+    def work(self, op: Matmul, box: Box) -> TileWork:
+        (r0, r1), (c0, c1), (batch, _) = box[:3]
+        product, chip = product_of(op), self.chip
+        one, other = product.pairs[batch]
+        depth, dims = product.depth, (1, r1 - r0, 1, c1 - c0)
+        lefts, rights = (len(set(each)) for each in zip(*product.pairs))
+        origin = other * depth * product.columns
+        right, pitch = (
+            (((c0, c1), (0, depth)), depth) if op.transpose_right else (((0, depth), (c0, c1)), product.columns)
+        )
+        left_rows = self.rows_of(
+            op.left, one * product.rows * depth, (r0, r1), (0, depth), depth, "nh" if lefts > 1 else "n"
+        )
+        right_rows = self.rows_of(op.right, origin, *right, pitch, "ch" if rights > 1 else "c")
+        bias = self._bias(op, dims, c0)
+        inputs = (left_rows, right_rows, bias)
+
+        def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+            sums, left = Words(scratch[0], dims), Words(ins[0], (1, dims[1], 1, depth))
+            shape = (1, dims[3], 1, depth) if op.transpose_right else (1, depth, 1, dims[3])
+            signs = KINDS[op.left.dtype][1], KINDS[op.right.dtype][1]
+            reads = [(place, place + buffer.lane_bytes) for place, buffer in zip(ins, inputs)]
+            command = byte_products(sums, left, Words(ins[1], shape), signs, transposed=op.transpose_right)
+            words = chip.plane(sums.address, dims)
+            build.issue(command, reads[:2], [words])
+            self._emit_end(op, build, dims, sums.address, ins[2], outs[0])
+
+        out = self.result_rows(op, batch * product.rows * product.columns, (r0, r1), (c0, c1))
+        cycles = CYCLES.byte_matrix((1, dims[1], 1, dims[3]), depth) + end_cycles(op, self.machine.cycles, dims)
+        return TileWork(inputs, (out,), (chip.aligned_bytes(dims),), compute, cycles)
+
+    def _emit_end(self, op: Matmul, build: Build, shape: Shape, sums: int, bias: int, result: int) -> None:
+        """As `emit_end`, with the bias along the columns and one factor."""
+        assert op.factors is not None  # the mode has them
+        chip, words = self.chip, self.chip.plane(sums, shape)
+        (multiplier, shift), *_ = build.coefficients.array(op.factors).tolist()
+        zero = op.zero_points[2] if op.zero_points else 0
+        total, added = Operand(sums, Precision.INT32), Operand(bias, Precision.INT32, True, (0, 0, 0, 1))
+        reads = [words, (bias, bias + chip.aligned_bytes((1, 1, 1, shape[3])))]
+        build.issue(arithmetic.integer(Ar.ADD, shape, total, total, added, saturation=True), reads, [words])
+        kind, signed = KINDS[op.type.dtype]
+        out, made = Operand(result, kind, signed), chip.plane(result, shape, op.type.numpy.itemsize)
+        place = (multiplier, shift, zero)
+        build.issue(requantize(shape, out, sums, place, Rounding.HALF_EVEN), [words], [made])
+        if op.activation and signed:
+            build.issue(arithmetic.binary(Ar.MAX, shape, out, out, constant(0, kind, signed)), [made], [made])
+
+    def _bias(self, op: Matmul, dims: Shape, c0: int) -> Buffer:
+        """The same row for every lane."""
+        assert op.bias is not None  # the mode has it
+        value, shape = op.bias, (1, min(dims[1], self.chip.lanes), 1, dims[3])
+
+        def load(build: LaneBuild, address: int) -> None:
+            build.load(build.source(value) + 4 * c0, shape, (0, 0, 0, 1), 4, address)
+
+        return Buffer(self.chip.aligned_bytes(shape), "c", 4 * dims[3], load, True)
+
+
+def integer_kernel(op: Matmul, inner: DeviceKernel[Any], general: DeviceKernel[Any]) -> DeviceKernel[Any]:
+    """The kernel for a product of bytes."""
+    per_column = op.factors is not None and op.factors.shape[0] == op.type.shape[-1]
+    return inner if is_constant(op.right) and per_column and len(product_of(op).pairs) == 1 else general

@@ -1,0 +1,85 @@
+"""int8 on the BM1684X: the simulator gives the bits of evaluation, and integers stay near the float net."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bmcompiler.ir import Value
+from bmcompiler.ops.builder import Builder
+from bmcompiler.testing import check_op
+
+CHIP = "bm1684x"
+
+
+class Net:
+    """Ops with reproducible random weights."""
+
+    def __init__(self, b: Builder) -> None:
+        self.b, self.rng = b, np.random.default_rng(0)
+
+    def w(self, *shape: int) -> Value:
+        values = self.rng.normal(0, 1, shape) / np.sqrt(np.prod(shape[1:]))
+        return self.b.weight(values.astype(np.float32), "w")
+
+    def conv(self, x: Value, *shape: int, **attributes: Any) -> Value:
+        return self.b.conv(x, self.w(*shape), self.w(shape[0]), **attributes)
+
+
+Case = tuple[Callable[..., Value], list[tuple[int, ...]], str]
+AROUND = {"pads": (1, 1, 1, 1)}
+CASES: dict[str, Case] = {
+    "conv": (lambda n, x: n.conv(x, 20, 5, 3, 3, **AROUND), [(1, 5, 9, 11)], "conv"),
+    "more than a group of input channels, more channels than lanes, strides": (
+        lambda n, x: n.b.relu(n.conv(x, 130, 70, 3, 3, **AROUND, strides=(2, 2))),
+        [(2, 70, 9, 11)],
+        "conv",
+    ),
+    "depthwise": (lambda n, x: n.b.relu(n.conv(x, 70, 1, 3, 3, **AROUND, group=70)), [(1, 70, 9, 11)], "conv"),
+    "groups": (lambda n, x: n.conv(x, 12, 3, 3, 3, **AROUND, group=4), [(1, 12, 9, 11)], "conv"),
+    "dilation": (lambda n, x: n.conv(x, 6, 3, 3, 3, dilations=(2, 3)), [(1, 3, 12, 14)], "conv"),
+    "deconv": (
+        lambda n, x: n.b.deconv(x, n.w(8, 6, 4, 4), n.w(6), **AROUND, strides=(3, 2)),
+        [(1, 8, 5, 6)],
+        "deconv",
+    ),
+    "inner product of one row": (lambda n, x: n.b.matmul(x, n.w(100, 70), n.w(70)), [(1, 100)], "matmul"),
+    "inner product of rows": (
+        lambda n, x: n.b.matmul(x, n.w(70, 100), n.w(70), transpose_right=True),
+        [(5, 100)],
+        "matmul",
+    ),
+    "product of tensors": (lambda n, x, y: n.b.matmul(x, y), [(2, 70, 30), (2, 30, 80)], "matmul"),
+    "product with a transposed tensor": (
+        lambda n, x, y: n.b.matmul(x, y, transpose_right=True),
+        [(2, 3, 70, 30), (2, 1, 80, 30)],
+        "matmul",
+    ),
+    "average": (
+        lambda n, x: n.b.avg_pool(n.b.relu(n.conv(x, 8, 4, 1, 1)), kernel=(7, 7)),
+        [(1, 4, 7, 7)],
+        "avg_pool",
+    ),
+    "maximum": (
+        lambda n, x: n.b.max_pool(n.conv(x, 8, 4, 1, 1), kernel=(3, 3), strides=(2, 2), **AROUND),
+        [(1, 4, 8, 8)],
+        "max_pool",
+    ),
+    "sum": (
+        lambda n, x: n.b.relu(n.b.add(n.conv(x, 8, 4, 1, 1), n.conv(x, 8, 4, 1, 1))),
+        [(1, 4, 8, 8)],
+        "mac_shift",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_layer_of_integers(name: str) -> None:
+    make, shapes, kind = CASES[name]
+    checked = check_op(lambda b, *x: make(Net(b), *x), shapes, target=CHIP, quantize="int8", seeds=1, close=0.03)
+    (op,) = [op for op in checked.result.module.main.ops if op.short_name == kind][:1]
+    assert op.operands[0].dtype in ("i8", "u8")
+    assert {row.where for row in checked.result.rows} == {CHIP}
