@@ -30,7 +30,6 @@ from typing import Any
 import numpy as np
 
 import bmcompiler
-from bmcompiler.analysis.estimate import needed_only
 from bmcompiler.analysis.profile import Timing, find_analyzer
 from bmcompiler.codegen.memory import root_of
 from bmcompiler.ir.keys import is_weight
@@ -102,7 +101,9 @@ class Measured:
     @property
     def bound(self) -> float:
         """Cycles that no program of these multiply-accumulates and compulsory bytes can beat."""
-        return max(self.timing.compute_bound, self.compulsory / BYTES_PER_CYCLE[self.case.chip])
+        needed = sum(row.macs for row in self.result.rows)  # commands may compute more: zeros, rows of two tiles
+        full_rate = self.timing.utilization * self.timing.cycles * min(1.0, needed / max(1, self.timing.macs))
+        return max(full_rate, self.compulsory / BYTES_PER_CYCLE[self.case.chip])
 
 
 def measure(case: Case, tables: Path, simulate: bool) -> Measured:
@@ -120,7 +121,7 @@ def measure(case: Case, tables: Path, simulate: bool) -> Measured:
     return Measured(
         case,
         result,
-        needed_only(analysis.timing(), result.rows),
+        analysis.timing(),
         len(analysis.races()),
         seconds,
         simulator_time(case, result) if simulate else None,

@@ -97,7 +97,7 @@ def _choose(segment: Segment, target: Target, tiler: Tiler, copier: LocalCopier,
     outside = {root_of(value) for value in segment.outputs()}
     kernels = _kernels(target)
     segments = Segments(segment.ops, kernels, outside.__contains__, tiler, copier)
-    if not any(segments.heavy):
+    if not segments.worth_cutting:
         return []
     best: list[Group] = []
     least = inf

@@ -26,6 +26,8 @@ _SPARE = 0.9
 """Part of local memory that can be filled: areas do not pack without gaps."""
 _STEP_CYCLES = 150
 """Start of a step's commands, which makes more slices cost more."""
+_STARTING_OPS = 4
+"""Ops of a group at the start of a run that is cut for its loads alone: nothing computes before the first one."""
 
 
 @dataclass(frozen=True)
@@ -45,16 +47,18 @@ class Kernels:
 
 @dataclass
 class SegmentCosts:
-    """Cycles of computing, bytes that move, and transfers, of a segment."""
+    """Cycles of computing, bytes that move, and transfers, of a segment; waits: cycles of these with nothing beside."""
 
     compute: float = 0.0
     nbytes: float = 0.0
     transfers: int = 0
+    waits: float = 0.0
 
     def time(self, tiler: Tiler) -> float:
         """Cycles, the shorter of both being mostly hidden."""
         moving = self.nbytes / tiler.bytes_per_cycle + self.transfers * tiler.tile_cycles / 2
-        return max(self.compute, moving) + HIDDEN * min(self.compute, moving)
+        hidden = min(self.compute, moving)
+        return max(self.compute, moving) + HIDDEN * hidden + (1 - HIDDEN) * min(self.waits, hidden)
 
 
 @dataclass
@@ -66,11 +70,15 @@ class _Growing:
     cycles: float = 0.0
     outer: dict[Value, int] = field(default_factory=dict)
     """Bytes that a slice reads of values from before the group."""
+    outer_lane: dict[Value, int] = field(default_factory=dict)
+    """Bytes per lane of the same."""
     weight_lane: int = 0
     weight_bytes: int = 0
     transfers: int = 0
     live: list[int] = field(default_factory=list)
     """Bytes per lane at each step, the last step first."""
+    steps: list[float] = field(default_factory=list)
+    """Cycles of each step."""
     position: dict[Operation, int] = field(default_factory=dict)
     outputs: list[Value] = field(default_factory=list)
     closed: set[Value] = field(default_factory=set)
@@ -145,6 +153,17 @@ class Segments:
         beside = sum(self.sizes.get(value, 0) for value in self.crossing[index] if value not in read)
         return self._need(work) + beside > self.room
 
+    @property
+    def worth_cutting(self) -> bool:
+        """Whether any group may be better than its ops alone."""
+        return any(self.heavy) or self._starts_with_loads
+
+    @cached_property
+    def _starts_with_loads(self) -> bool:
+        """Whether the first op reads something that is no constant, as it has to: nothing was made before."""
+        work = self.works[0]
+        return work is not None and any(not buffer.coefficient for buffer in work.inputs)
+
     def _need(self, work: TileWork) -> int:
         sizes = [buffer.lane_bytes for buffer in (*work.inputs, *work.outputs)]
         return sum(map(self.tiler.rounded, (*sizes, *work.scratch)))
@@ -174,7 +193,7 @@ class Segments:
             return self._known[end]
         best = self._known[end] = {}
         first = max(0, end - MOST_OPS)
-        if not any(self.heavy[first:end]):
+        if not any(self.heavy[first:end]) and not (self._starts_with_loads and end <= _STARTING_OPS):
             return best
         for slices in self._candidates(end):
             for start, cost in self._grow(end, slices, first):
@@ -203,7 +222,7 @@ class Segments:
         for start in range(end - 1, (end - 2 if slices[1] > 1 else first - 1), -1):
             if not self._prepend(growing, start, end, slices):
                 return
-            some_heavy |= self.heavy[start]
+            some_heavy |= self.heavy[start] or (start == 0 and self._starts_with_loads and end <= _STARTING_OPS)
             peak = max(growing.live)
             if peak > self.room:
                 return
@@ -240,6 +259,7 @@ class Segments:
         step = len(growing.live)
         growing.position[op] = step
         growing.live.append(self._need(work))
+        growing.steps.append(work.cycles)
         inner = [r for r in readers if start < r < end]
         size = sum(self.tiler.rounded(b.lane_bytes) for b in work.outputs)
         used = {growing.position[self.ops[r]] for r in inner}
@@ -267,6 +287,7 @@ class Segments:
             else:
                 value = buffer.contents.value if buffer.contents is not None else root_of(op.operands[0])
                 growing.outer[value] = max(growing.outer.get(value, 0), round(self.tiler.bus.load(buffer)))
+                growing.outer_lane[value] = self.tiler.rounded(buffer.lane_bytes)
 
     def _finished(self, growing: _Growing, slices: Slices, span: tuple[int, int], peak: int) -> float:
         """Cycles of the group, with what it lets stay, and what has to go for it."""
@@ -293,6 +314,7 @@ class Segments:
                 costs.nbytes += value.type.nbytes
             if self.readers[value] and self.readers[value][-1] >= end:
                 keep.append((2.0 * value.type.nbytes, self.sizes.get(value, self.room) if sliced else 0))
+        costs.waits = self._waits(growing, count, start)
         read = set(growing.outer)
         over = (v for v in self.crossing[end] if self.made_at[v] < start and v not in read)
         keep += [(2.0 * v.type.nbytes, self.sizes.get(v, self.room)) for v in over]
@@ -305,3 +327,17 @@ class Segments:
         if count > 1 and slices[1] == 1 and growing.weight_lane > free:
             costs.nbytes += growing.weight_bytes * (count - 1) * (1 - max(0, free) / growing.weight_lane)
         return costs.time(self.tiler)
+
+    def _waits(self, growing: _Growing, count: int, start: int) -> float:
+        """Cycles in which nothing computes, for slices cannot be loaded before there is room beside those before."""
+        cycles = lane = 0.0
+        for value, nbytes in growing.outer.items():
+            if value not in self.made_at:
+                cycles += nbytes / self.tiler.bytes_per_cycle
+                lane += growing.outer_lane[value]
+        beside = 0.0
+        for live, step in zip(growing.live, growing.steps):
+            if live + lane > self.room:
+                break
+            beside += step
+        return cycles * (start == 0) + max(0.0, cycles - beside) * (count - 1)
