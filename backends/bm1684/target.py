@@ -45,7 +45,7 @@ class Bm1684Target(Bm168xTarget["Bm1684Program"]):
         groups = split + group_layers(level)
         if precision == "f32":
             return f"{before}{joined},dead-code{groups}"
-        slots = ",fill-image-slots" if level > 1 else ""
+        slots = ",fill-image-slots,move-bands" if level > 1 else ""
         return f"{before},equalize,calibrate{{method=auto}},quantize{{scheme=scale}},dead-code{joined}{slots}{groups}"
 
     def cycle_table(self, profile: Any) -> CycleTable:

@@ -21,6 +21,7 @@ from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.lanes.facts import Shape, Strides
 from bmcompiler.backends.lanes.kernels.base import dims4, is_activation, item_bytes
 from bmcompiler.backends.lanes.kernels.moves import CopyKernel
+from bmcompiler.backends.lanes.kernels.word_bands import copy_rows, is_of_words
 from bmcompiler.backends.lanes.operands import Immediate, Words
 from bmcompiler.backends.lanes.runs import run_of
 from bmcompiler.codegen.band_rows import BandOp, Cut, RowMove, band_pieces, gaps, moves, source_cut, target_cut
@@ -58,6 +59,9 @@ class BandsKernel(CopyKernel[BandT]):
         return cycles.load(1, op.type.nbytes) + cycles.store(1, op.type.nbytes) + pieces * cycles.tile_cycles
 
     def whole(self, op: BandT) -> TileWork | None:
+        if is_of_words(op) and all(CHIP.fits_fields(v.shape) for v in (op.operands[0], op.result)):
+            words = copy_rows(self.machine, op)
+            return words if self.machine.fits(words) else None
         values = (op.operands[0], op.result)
         if any(item_bytes(v) != 1 or v.shape[0] > _SLOTS or not CHIP.fits_fields(v.shape) for v in values):
             return None

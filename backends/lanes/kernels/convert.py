@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from bmcompiler.backends.lanes.kernels.elementwise import ElementwiseKernel
+from bmcompiler.backends.lanes.kernels.slots import floats_of_slots, slots_of_floats, through_global
 from bmcompiler.backends.lanes.recipes import Recorder, Register
 from bmcompiler.backends.lanes.recipes.powers import quotient
 from bmcompiler.backends.lanes.recipes.rounding import (
@@ -18,18 +19,54 @@ from bmcompiler.backends.lanes.recipes.rounding import (
     zero_for_nan,
 )
 from bmcompiler.backends.lanes.recipes.words import LOADABLE, NARROW, as_float, as_int, limits, not_zero, saturated
+from bmcompiler.codegen.tiling import Box, TileWork
+from bmcompiler.ir import Value
 from bmcompiler.ir.types import DTYPES
 from bmcompiler.ops.integer import Cast
 from bmcompiler.ops.linear_quant import Dequantize, DequantizeLinear, LinearQuant, Quantize, QuantizeLinear
-from bmcompiler.target import rule
+from bmcompiler.target import OpT, rule
 
 _FAR = float(1 << 20)
 
 
-class QuantizeKernel(ElementwiseKernel[Quantize]):
+class SlotKernel(ElementwiseKernel[OpT]):
+    """Base: where small integers of several images share words, they may be converted inside local memory.
+
+    Else tiles of one element per word pass through global memory, for which any view of the elements is good.
+    """
+
+    def narrow(self, op: OpT) -> Value:
+        """The operand or result that is small integers."""
+        raise TypeError(f"{type(self).__name__} converts nothing")
+
+    def in_slots(self, op: OpT, box: Box) -> TileWork | None:
+        """A box of the result from words that images share, or as such words; None where there are none."""
+        raise TypeError(f"{type(self).__name__} converts nothing")
+
+    def whole(self, op: OpT) -> TileWork | None:
+        apart = super().whole(op)
+        if op.type.rank != 4:
+            return apart
+        shared = self.in_slots(op, tuple((0, size) for size in op.type.shape))
+        if shared is None or apart is None:
+            return shared or apart
+        passed = apart.cycles + through_global(self.machine, self.narrow(op))
+        return shared if shared.cycles < passed else apart
+
+    def boxed(self, op: OpT, box: Box) -> TileWork | None:
+        return self.in_slots(op, box) or super().boxed(op, box)
+
+
+class QuantizeKernel(SlotKernel[Quantize]):
     """quantize by a scale: the product with its inverse, clamped, rounded half away from zero."""
 
     ops = (Quantize,)
+
+    def narrow(self, op: Quantize) -> Value:
+        return op.result
+
+    def in_slots(self, op: Quantize, box: Box) -> TileWork | None:
+        return slots_of_floats(self.machine, op.x, op.result, box, self.steps(op))
 
     @rule("The operand must be f32")
     def known_types(self, op: Quantize) -> bool:
@@ -57,10 +94,17 @@ def _quantize(m: Recorder, x: Register, dtype: str, inverse: float, zero_point: 
     return m.to_int(m.add(int_to_float(m, whole), zero_point))
 
 
-class DequantizeKernel(ElementwiseKernel[Dequantize]):
+class DequantizeKernel(SlotKernel[Dequantize]):
     """dequantize: (x - zero point) * scale."""
 
     ops = (Dequantize,)
+
+    def narrow(self, op: Dequantize) -> Value:
+        return op.x
+
+    def in_slots(self, op: Dequantize, box: Box) -> TileWork | None:
+        assert op.x.type.quant is not None  # the op checks it
+        return floats_of_slots(self.machine, op.x, op.result, box, op.x.type.quant.scale)
 
     @rule("The operand must be i8, u8, i16 or u16")
     def known_types(self, op: Dequantize) -> bool:

@@ -7,8 +7,10 @@ from bmcompiler.backends.lanes.recipes.recorder import SIGN, Number, Recorder, R
 _EXACT = 8388608.0  # 2**23: fp32 numbers from here on are whole
 _WHOLE = 8388607.5  # and so is everything above this
 _HALF_BELOW = 0x3EFF_FFFF  # the number before 1/2: adding 1/2 itself rounds some numbers twice
-_EXACT_BITS = 0x4B00_0000  # of 2**23: the low bits of the word are an unsigned integer
-_MIDDLES = {8: 0x4B00_0080, 16: 0x4B00_8000}  # the same for signed integers of so many bits
+EXACT_BITS = 0x4B00_0000
+"""Of 2**23: the low bits of the word are an unsigned integer."""
+MIDDLE_BITS = {8: 0x4B00_0080, 16: 0x4B00_8000}
+"""The same for signed integers of so many bits."""
 _OFFSETS = {8: 8388736.0, 16: 8421376.0}
 
 
@@ -66,8 +68,8 @@ def narrow_to_float(m: Recorder, x: Register, bits: int, signed: bool, slot: int
     if first + bits < 32:
         part = m.and_(part, (1 << bits) - 1)
     if signed:
-        return m.sub(m.xor(part, _MIDDLES[bits]), _OFFSETS[bits])
-    return m.sub(m.xor(part, _EXACT_BITS), _EXACT)
+        return m.sub(m.xor(part, MIDDLE_BITS[bits]), _OFFSETS[bits])
+    return m.sub(m.xor(part, EXACT_BITS), _EXACT)
 
 
 def int_to_float(m: Recorder, x: Register) -> Register:
@@ -76,11 +78,11 @@ def int_to_float(m: Recorder, x: Register) -> Register:
 
 
 def _lower(m: Recorder, x: Register) -> Register:
-    return m.sub(m.xor(m.and_(x, 0xFFFF), _EXACT_BITS), _EXACT)
+    return m.sub(m.xor(m.and_(x, 0xFFFF), EXACT_BITS), _EXACT)
 
 
 def _upper(m: Recorder, x: Register) -> Register:
-    return m.sub(m.xor(m.shift(x, -16), _MIDDLES[16]), _OFFSETS[16])
+    return m.sub(m.xor(m.shift(x, -16), MIDDLE_BITS[16]), _OFFSETS[16])
 
 
 def int_difference(m: Recorder, a: Register, b: Register) -> Register:
@@ -100,5 +102,5 @@ def zero_for_nan(m: Recorder, x: Register) -> Register:
 
 def float_of_half(m: Recorder, x: Register, bits: int, plus: float) -> Register:
     """Float of a signed integer of at most 16 bits in a word, plus a whole number."""
-    low = m.xor(m.and_(x, 0xFFFF), _MIDDLES[bits])
+    low = m.xor(m.and_(x, 0xFFFF), MIDDLE_BITS[bits])
     return m.sub(low, _OFFSETS[bits] - plus)

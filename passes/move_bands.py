@@ -1,0 +1,93 @@
+"""Bands keep their rows apart also where they become floats, so that they need not leave local memory in between."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bmcompiler.ir import Module, Rewriter
+from bmcompiler.ops.bands import FromBands, ToBands
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.linear_quant import Dequantize, Quantize
+from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, inherit, on, producer, rebuild
+from bmcompiler.passmanager import PassContext, PassResult
+from bmcompiler.target import Target, unsupported_reason
+
+
+@dataclass(frozen=True)
+class MoveBands(PatternPass):
+    """Cut and join bands as floats where integers of bands come from floats or become floats.
+
+    1. from_bands -> dequantize : dequantize -> from_bands
+    2. quantize -> to_bands, filled with what 0.0 becomes : to_bands -> quantize
+
+    Floats take words of their own, so that a band is an image to copy, where integers of bands share words. It is done
+    where the target computes all of it in local memory, and says that it takes less time than what it does now. All
+    values stay.
+    """
+
+    name = "move-bands"
+
+    def run(self, module: Module, ctx: PassContext) -> PassResult:
+        return PassResult(False) if ctx.target is None else _ForTarget(ctx.target).run(module, ctx)
+
+
+@dataclass(frozen=True)
+class _ForTarget(PatternPass):
+    target: Target
+
+    name = "move-bands"
+
+    def rules(self, module: Module) -> Rules:
+        return _MoveBands(module, self.target)
+
+
+class _MoveBands(Rules):
+    def __init__(self, module: Module, target: Target) -> None:
+        super().__init__(module)
+        self.target = target
+
+    def table(self) -> RuleTable:
+        return {**on(Dequantize, self.after), **on(ToBands, self.before)}
+
+    def after(self, op: Dequantize, rewriter: Rewriter) -> bool:
+        """Rule 1."""
+        joined = producer(op.x, FromBands)
+        if joined is None or _is_along_axes(op.x.type.quant):
+            return False
+        floats = op.clone([joined.x])
+        image = joined.clone([floats.result])
+        return self._replace([joined, op], [floats, image], rewriter)
+
+    def before(self, op: ToBands, rewriter: Rewriter) -> bool:
+        """Rule 2."""
+        whole = producer(op.x, Quantize)
+        if whole is None or _is_along_axes(whole.type.quant) or op.fill != whole.type.quant.zero_point:  # type: ignore[union-attr]
+            return False
+        bands = op.clone([whole.x], fill=0)
+        integers = rebuild(whole, [bands.result])
+        integers.result.type = op.type
+        return self._replace([whole, op], [bands, integers], rewriter)
+
+    def _replace(self, old: Sequence[TensorOp], new: Sequence[TensorOp], rewriter: Rewriter) -> bool:
+        """Put `new` in the place of `old`, whose first op others may read, too."""
+        if not self._is_better(old, new):
+            for made in reversed(new):
+                made.drop_operands()
+            return False
+        first, last = new
+        first.location = old[0].location
+        rewriter.insert_before(old[-1], first)
+        rewriter.replace_with(old[-1], inherit(last, *old))
+        return True
+
+    def _is_better(self, old: Sequence[TensorOp], new: Sequence[TensorOp]) -> bool:
+        if any(unsupported_reason(self.target, op) is not None for op in new):
+            return False
+        cycles = [self.target.local_cycles(op) for op in new]
+        return None not in cycles and sum(filter(None, cycles)) < sum(self.target.cycles(op) or 0 for op in old)
+
+
+def _is_along_axes(quant: object) -> bool:
+    """Whether positions of an axis have scales of their own, or nothing is known."""
+    return quant is None or bool(getattr(quant, "scales", ()))
