@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 import pytest
 from bm1684_nets import FULL, Net, check, check_op, local_memory
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bmcompiler.analysis.profile import find_analyzer
 from bmcompiler.ir import Quant, TensorType, Value
 
 SHAPE = st.sampled_from([(7,), (2, 70, 3, 5), (3, 1, 4), (1, 5, 6, 2, 2)])
@@ -35,6 +38,25 @@ def test_quantize_and_back(dtype: str, zero_point: int, shape: tuple[int, ...], 
         return [narrow, net.b.dequantize(narrow)]
 
     check_op(make, shape, seed=seed, lanes=lanes)
+
+
+@pytest.mark.parametrize("images", [1, 2, 4, 7])
+@pytest.mark.parametrize(("dtype", "zero_point"), [("i8", 0), ("i8", -7), ("u8", 3), ("i16", 0), ("u16", 0)])
+def test_images_that_share_words_are_converted_where_they_are(dtype: str, zero_point: int, images: int) -> None:
+    """Nothing but the input and the output crosses the bus."""
+    shape = (images, 96, 12, 10)
+    quant = Quant(float(np.float32(2.5 / np.iinfo(TensorType((), dtype).numpy).max)), zero_point)
+    net = Net((shape,), 0, "f32")
+    narrow = net.b.quantize(net.b.relu(net.inputs[0]), rounding="away", out=TensorType(shape, dtype, quant))
+    module = net.module([net.b.relu(net.b.dequantize(narrow))])
+    inputs = {module.main.input_names[0]: np.random.default_rng(1).standard_normal(shape, np.float32) * 2}
+    for number, odd in enumerate((np.inf, -np.inf, 1e30, -0.0, 1e-40)):
+        inputs[module.main.input_names[0]][0, number] = odd
+    compiled = check(module, inputs=inputs)
+    analyze = find_analyzer("bm1684")
+    assert analyze is not None
+    timing = analyze(compiled.model, 0).timing()
+    assert (timing.loaded, timing.stored) == (4 * prod(shape), 4 * prod(shape))
 
 
 @pytest.mark.parametrize("truncate", [False, True])
