@@ -113,10 +113,11 @@ def test_public_functions_are_typed_without_any() -> None:
     functions = [bmcompiler.compile, bmcompiler.compile_module, bmcompiler.load_network]
     for owner in (bmcompiler.Result, bmcompiler.Difference, Session):
         functions += [each for name, each in vars(owner).items() if inspect.isfunction(each) and name[0] != "_"]
-    for function in map(inspect.unwrap, functions):
-        arguments = inspect.signature(function).parameters.values()
-        assert all(each.annotation is not inspect.Parameter.empty for each in arguments if each.name != "self")
-        for annotation in function.__annotations__.values():
+    for function in functions:
+        signature = inspect.signature(function)
+        arguments = [each for each in signature.parameters.values() if each.name != "self"]
+        for annotation in [*(each.annotation for each in arguments), signature.return_annotation]:
+            assert isinstance(annotation, str), f"{function.__qualname__} has an argument without type"
             names = {node.id for node in ast.walk(ast.parse(annotation)) if isinstance(node, ast.Name)}
             assert "Any" not in names, f"{function.__qualname__}: {annotation}"
 

@@ -1,4 +1,4 @@
-"""Build the wheel, install it alone into a new environment, and use it there: help, then the LeNet demo.
+"""Build the wheel, install it alone into a new environment, and use it there: help, then the LeNet demo, then images.
 
 python tools/check_wheel.py
 """
@@ -14,11 +14,15 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def run(*command: object) -> None:
+IMAGES = ("install", ".[images]")
+"""What the README tells people to say in the checkout."""
+
+
+def run(*command: object, folder: Path | None = None) -> None:
     """Print and run; ends the program when the command fails. Runs outside the checkout, so only the wheel is seen."""
     words = [str(word) for word in command]
     print("+", " ".join(words), flush=True)
-    if subprocess.run(words, cwd=tempfile.gettempdir()).returncode:
+    if subprocess.run(words, cwd=folder or tempfile.gettempdir()).returncode:
         sys.exit(f"failed: {' '.join(words)}")
 
 
@@ -32,6 +36,9 @@ def main() -> None:
         run(python, "-m", "pip", "install", "-q", wheel)
         run(environment / "bin" / "bmnet-compile", "--help")
         run(python, ROOT / "examples" / "lenet_bm1880.py")
+        assert f'pip {IMAGES[0]} "{IMAGES[1]}"' in (ROOT / "README.md").read_text(encoding="utf-8")
+        run(python, "-m", "pip", "-q", *IMAGES, folder=ROOT)
+        run(python, "-c", "import bmcompiler.inputs.decode, PIL.Image")
         print(f"{wheel.name}: works in a clean environment")
 
 
