@@ -20,7 +20,7 @@ PAGES = ROOT / "build" / "site-pages"
 FROM_ROOT = {"README.md": "index.md"} | {
     name: name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "SUPPORTED_OPS.md", "CHANGELOG.md")
 }
-BESIDE = ("filter.js", "found.jpg")
+BESIDE = ("filter.js", "site.css", "found.jpg")
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)")
 
 

@@ -69,7 +69,8 @@ svg .dot { fill-opacity: .55; stroke: var(--page); } svg .dot:hover { fill: var(
     text-align: right; white-space: normal; overflow-wrap: anywhere; min-width: 0; }
   td::before { content: attr(data-h); color: var(--dim); text-align: left; flex: none; max-width: 45%; }
   td:empty { display: none; } td.long { max-width: none; min-width: 0; } td .stack { max-width: 50%; }
-  .chip { max-width: 100%; }
+  td.bar:has(.stack:empty) { display: none; }
+  .group, .chip { box-sizing: border-box; } .chip { max-width: calc(100% - .2rem); }
 }
 </style>
 </head>
