@@ -36,6 +36,8 @@ plain text, one tensor and threshold per line.
 @click.option("-o", "--output", required=True, metavar="TABLE", type=click.Path(path_type=Path), help="Table to write.")
 @click.option(
     "--method",
+    "--calibration-method",
+    "method",
     type=click.Choice(["kl", "max", "percentile", "mse"]),
     default="kl",
     show_default=True,

@@ -97,7 +97,11 @@ def _read(file: str) -> tuple[Module, bool]:
     try:
         text = sys.stdin.read() if file == STDIO else read_text(file)
     except UnicodeDecodeError as error:
-        raise FileFormatError(f"not a text file ({error.reason} at byte {error.start})", file=file) from None
+        raise FileFormatError(
+            f"not a text file ({error.reason} at byte {error.start})",
+            file=file,
+            remedy="bmnet-compile MODEL --save-ir FILE.mlir writes the text of a network",
+        ) from None
     module = parse_module(text, file)
     try:
         _verify_without_weights(module)

@@ -62,7 +62,8 @@ def pixels(
         except BMError as error:
             raise error.located(file=file) from None
         except _UNREADABLE as error:
-            reason = " ".join(str(error).split())[:200] or type(error).__name__
+            unknown = isinstance(error, pillow.UnidentifiedImageError)  # whose text shows Python's file object
+            reason = "it is no image" if unknown else " ".join(str(error).split())[:200] or type(error).__name__
             raise FileFormatError(
                 f"the image cannot be read ({reason})", file=file, remedy="replace the file or take it out"
             ) from error

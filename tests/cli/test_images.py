@@ -152,7 +152,7 @@ def test_warnings_are_told_even_quietly(folder: Path, capsys: pytest.CaptureFixt
         (["--images", "{digits}", "--resize", "20x20"], 2, "smaller than input 'data', 28x28"),
         (["--images", "{digits}", "--layout", "nhwc"], 1, "in nhwc"),
         (["--images", "{digits}/missing"], 1, "missing: No such file"),
-        (["--images", "{npz}"], 1, "calib.npz: the image cannot be read"),
+        (["--images", "{npz}"], 1, "calib.npz: the image cannot be read (it is no image)"),
         (["--images", "{digits}", "--limit", "0"], 2, "'--limit': 0 is not in the range x>=1"),
         (["--limit", "5"], 2, "a limit of samples, but there are no samples"),
         (["--data", "{digits}"], 1, "no .npy or .npz file"),
