@@ -37,8 +37,6 @@ from bmcompiler.target import rule
 
 _MAX_DEPTH = 4095  # channels of an operand (bm1684.md 13.1)
 _MAX_TAPS = 4096
-_MANY: Shape = (4, CHIP.lanes, 1, 1 << 12)
-"""Many pixels, so that parts of a cycle count."""
 _MAX_STEP = 4095  # W stride of a GDMA source (bm1684.md 5.10)
 
 
@@ -71,7 +69,7 @@ class IntMatmulKernel(LocalKernel[Matmul]):
 
     @rule("The depth of the product must be at most 4095, or a product of two numbers up to 4095 and 4096")
     def depth_range(self, op: Matmul) -> bool:
-        return fold_of(product_of(op).depth) is not None
+        return bool(_folds(product_of(op).depth))
 
     @rule("The sums must fit 32 bits: a smaller depth")
     def exact_sums(self, op: Matmul) -> bool:
@@ -99,7 +97,7 @@ class IntMatmulKernel(LocalKernel[Matmul]):
         (r0, r1), (c0, c1), (batch, _) = box[:3]
         images, rows = _images(r1 - r0)
         dims = (images, c1 - c0, rows, 1)
-        channels, taps = _fold(product)
+        channels, taps = _fold(op)
         inputs = [_left_buffer(op, product, batch, r0, r1), _right_buffer(op, product, batch, c0, c1)]
         if op.bias is not None and requantize.adds_bias:
             inputs.append(vector_buffer(op.bias, "plain", np.asarray, 2, c0, c1))
@@ -122,23 +120,36 @@ class IntMatmulKernel(LocalKernel[Matmul]):
         return TileWork(tuple(inputs), (out,), requantize.scratch(dims), compute, cycles)
 
 
+def _folds(depth: int) -> list[tuple[int, int]]:
+    """All (channels, taps) with channels * taps = depth that an instruction takes."""
+    divided = ((*divmod(depth, taps), taps) for taps in range(1, min(depth, _MAX_TAPS) + 1))
+    return [(channels, taps) for channels, rest, taps in divided if not rest and channels <= _MAX_DEPTH]
+
+
 @lru_cache(maxsize=1024)
-def fold_of(depth: int) -> tuple[int, int] | None:
-    """(channels, taps) with channels * taps = depth that take least time to sum, to load, and then least memory."""
-    choices = []
-    for taps in range(1, min(depth, _MAX_TAPS) + 1):
-        channels, rest = divmod(depth, taps)
-        if not rest and channels <= _MAX_DEPTH:
-            moved = CYCLES.load(channels, taps)
-            size = lane_bytes((4, channels, 1, taps), 1)
-            choices.append((CYCLES.convolution(_MANY, taps, channels, 1), moved, size, channels, taps))
-    return min(choices)[3:] if choices else None
+def fold_of(product: Product, left_transposed: bool, right_computed: bool, right_transposed: bool) -> tuple[int, int]:
+    """(channels, taps) with channels * taps = depth that take least time to load and sum, and then least memory.
+
+    Inputs of a row lie side by side, those of a channel's taps in one run: few taps are summed sooner, many are loaded
+    sooner. So are columns of a computed right operand, which take a transfer for each tap or channel.
+    """
+    images, each = _images(product.rows)
+    elements = product.rows * product.depth
+
+    def cost(fold: tuple[int, int]) -> tuple[int, ...]:
+        channels, taps = fold
+        sums = CYCLES.convolution((images, product.columns, each, 1), taps, channels, 1)
+        run = taps if not left_transposed else each if taps == 1 else 1
+        left = CYCLES.load(-(-elements // run), run, elements)
+        transfers = 0 if not right_computed else 1 if right_transposed else min(taps, channels)
+        size = lane_bytes((4, channels, 1, taps), 1)
+        return sums + left + transfers * CYCLES.load(0, 0), size, channels, taps
+
+    return min(_folds(product.depth), key=cost)
 
 
-def _fold(product: Product) -> tuple[int, int]:
-    found = fold_of(product.depth)
-    assert found is not None  # a rule
-    return found
+def _fold(op: Matmul) -> tuple[int, int]:
+    return fold_of(product_of(op), op.transpose_left, not is_constant(op.right), op.transpose_right)
 
 
 def _images(rows: int) -> tuple[int, int]:
@@ -161,7 +172,7 @@ def _over_depth(op: Matmul) -> Any:
 
 def _left_buffer(op: Matmul, product: Product, batch: int, r0: int, r1: int) -> Buffer:
     """Rows of the left operand: those of images of channels x taps."""
-    channels, taps = _fold(product)
+    channels, taps = _fold(op)
     images, rows = _images(r1 - r0)
     row, step = (1, product.rows) if op.transpose_left else (product.depth, 1)
     start = product.pairs[batch][0] * product.rows * product.depth + r0 * row
@@ -202,7 +213,7 @@ def _result_buffer(op: Matmul, requantize: Requantize, dims: Shape, starts: list
 
 def _right_buffer(op: Matmul, product: Product, batch: int, c0: int, c1: int) -> Buffer:
     """Columns of the right operand as kernels of channels x taps."""
-    channels, taps = _fold(product)
+    channels, taps = _fold(op)
     row = taps * align_up(channels, QUAD)
     matrix = product.pairs[batch][1]
     if is_constant(op.right):
