@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bmcompiler.analysis.trial import TRIAL, Trial
 from bmcompiler.errors import BMError, ShapeError, UnsupportedError, UsageError
 from bmcompiler.frontend import Frontend
 from bmcompiler.ir import Module, copy_module, verify_module
@@ -124,7 +125,7 @@ def _planned(readers: Sequence[Callable[[], Module]], options: ModuleOptions, fi
     pipeline = pipeline_for(target, options)
     timing: list[tuple[str, float]] = []
     ctx = PassContext(target=target, data=data_of(options), table=table_of(options), log=options.log)
-    ctx.options["progress"] = options.progress
+    ctx.options |= {"progress": options.progress, TRIAL: Trial(target, pipeline, options.opt, options.timing_profile)}
     check = _accuracy_check(target, ctx)
     modules = [_lowered(read, options, pipeline, ctx, timing, file, check) for read in readers]
     start = time.perf_counter()

@@ -49,8 +49,9 @@ class Quantize(Pass):
     5. How each layer computes is chosen by what it does to the outputs (`quantization.choice`): by default every
        output channel is within 2 percent of float if that costs at most a quarter more cycles, within 10 percent if
        it costs half more, and none is ruined at any cost. `max_error` (percent) or `max_cycles` (over the cheapest)
-       ask for other things. A layer may be float
-       (on the host, where the chip has none). A file `table` forces what it says; where there is none, it is written.
+       ask for other things. A layer may be float (on the host, where the chip has none), for accuracy or where it is
+       quicker; no program is slower than the float one, which is measured besides. A file `table` forces what it says;
+       where there is none, it is written.
 
     With scheme = scale, or channel (`quantization.channel`: a scale for each output channel of a layer, whose only mode
     is of that name), tensors are i8 or u8 with real scales (`quantization.scale`), convolutions and inner products
@@ -140,9 +141,10 @@ class Quantize(Pass):
         self, module: Module, function: Function, ctx: PassContext, skipped: dict[Operation, str]
     ) -> Building[Any]:
         """Rule 5."""
-        from bmcompiler.passes.quantization.choice.chooser import Aim, Ways
+        from bmcompiler.passes.quantization.choice.chooser import Aim
         from bmcompiler.passes.quantization.choice.cost import host_cycles
         from bmcompiler.passes.quantization.choice.decide import DECIDED, Wanted, decide, decided, rows
+        from bmcompiler.passes.quantization.choice.ways import Ways
         from bmcompiler.quant.mode_table import save_modes
 
         layers: dict[Hashable, Layer] = {}
@@ -159,12 +161,12 @@ class Quantize(Pass):
             return self._settled(module, function, ctx, scheme(modes), dict(in_float))
 
         ways = (
-            Ways(scales.rules, scales.layer_modes)
+            Ways(scales.rules, scales.layer_modes, timed=True)
             if scales
             else Ways(Shifts.rules, ("int8",), host_cycles, worth=1.0, dear=1.0, steep=False)
         )
         aim = Aim(self.max_error / 100 or None, self.max_cycles or None)
-        choice = decide(module, function, ctx, lower, Wanted(self.mode, aim, self.table, ways), skipped)
+        choice = decide(module, function, ctx, lower, Wanted(self.name, self.mode, aim, self.table, ways), skipped)
         ctx.notes += choice.notes
         whole = scheme(choice.modes, self.io == "integer")
         low, accepted = self._settled(module, function, ctx, whole, {**skipped, **choice.in_float})

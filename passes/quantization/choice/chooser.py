@@ -4,29 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import prod, sqrt
+from math import sqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler.ir import Function, Operation, Value
-from bmcompiler.passes.quantization.base import Rules
+from bmcompiler.analysis.profile import Timing
+from bmcompiler.ir import Function, Operation
 from bmcompiler.passes.quantization.building import Building
-from bmcompiler.passes.quantization.choice.cost import cycles, macs
+from bmcompiler.passes.quantization.choice.cost import macs
+from bmcompiler.passes.quantization.choice.costs import Costs
+from bmcompiler.passes.quantization.choice.programs import Programs, Shares, border_of, quickest
 from bmcompiler.passes.quantization.choice.reference import Errors, Reference, energy
 from bmcompiler.passes.quantization.choice.solve import FLOAT, Option, Problem, solve
 from bmcompiler.passes.quantization.choice.units import Unit, is_layer, units
+from bmcompiler.passes.quantization.choice.ways import COARSE, ERROR, Ways
 from bmcompiler.target import Target
 
 Lower = Callable[[Mapping[Operation, str], Mapping[Operation, str]], tuple[Building[Any], set[Operation]]]
 """(mode by op, reason by op that stays in float) -> the integer net and the ops that became integers."""
 Progress = Callable[[Iterable[Any], str, int], Iterator[Any]]
-ERROR, WORTH = 0.02, 1.25
-"""Relative error of an output group that is aimed at unless told otherwise, while it costs at most WORTH times the
-cycles of the cheapest assignment."""
-COARSE, DEAR = 0.1, 1.5
-"""Relative error of an output group that is worth DEAR times the cycles of the cheapest, if that gets rid of it."""
 RUIN, MENDED = 0.75, 0.5
 """Relative error of an output group above which cycles do not matter, and below which it is brought then."""
 _WORTHWHILE = 0.7
@@ -35,6 +33,8 @@ _PRODUCTS = 100 << 30
 """Products that the measurement of consequences may take, about."""
 _TRIALS = 4
 """Measured assignments after the first, at most."""
+SHARE = 0.75
+"""Part of the cycles of the float program that accuracy may cost at the most, where the cheapest one needs less."""
 _MARGIN = 1.1
 """What may be missing to a bound when all trials are used up."""
 
@@ -55,29 +55,21 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Ways:
-    """What a scheme can do with a layer.
-
-    rules: of the scheme. modes: the forms of an integer layer, the first one where nothing can be measured.
-    float_cycles: of an op that stays in float. worth: how many times the cycles of the cheapest assignment an exact one
-    may take by default; dear: one that rids the net of a coarse error. steep: whether exp and the like are better in
-    float.
-    """
-
-    rules: Rules
-    modes: Sequence[str]
-    float_cycles: Callable[[Operation, Target | None], int] = cycles
-    worth: float = WORTH
-    dear: float = DEAR
-    steep: bool = True
-
-
-@dataclass(frozen=True)
 class Aim:
     """What is wanted: error of the worst output group, cycles over those of the cheapest; None: the default."""
 
     error: float | None = None
     cycles: float | None = None
+
+    @property
+    def given(self) -> bool:
+        """Whether anything is asked for."""
+        return self.error is not None or self.cycles is not None
+
+    @property
+    def is_cheapest(self) -> bool:
+        """Whether nothing may be spent on accuracy: then nothing has to be known of it."""
+        return self.error is None and self.cycles is not None and self.cycles <= 1
 
 
 Chosen = Mapping[Unit, Option]
@@ -95,6 +87,7 @@ class Chooser:
 
     The bounds are `Aim`. By default they are ERROR while cycles stay below WORTH times those of the cheapest
     assignment, if that brings much, COARSE while they stay below DEAR times and it is reached, and RUIN at any cost.
+    Where programs can be timed, ERROR may also cost SHARE of the float program at most, and COARSE less than it.
     """
 
     def __init__(
@@ -105,12 +98,14 @@ class Chooser:
         target: Target | None,
         ways: Ways,
         progress: Progress | None = None,
+        programs: Programs | None = None,
     ) -> None:
         self.function, self.reference, self.lower, self.target = function, reference, lower, target
-        self.ways, self.modes = ways, ways.modes
+        self.ways, self.modes, self.programs = ways, ways.modes, programs
         self.progress: Progress = progress or (lambda items, label, total: iter(items))
         count = len(reference.steps)
         each = sum(map(macs, function.ops)) or 1
+        self.own: dict[Unit, dict[str, float]] = {}
         self.tried = range(max(1, min(3, count // 2, int(_PRODUCTS / each / max(1, len(self._layers()) / 2)))))
         self.held_back = range(len(self.tried), count) if count > len(self.tried) else range(count)
 
@@ -119,94 +114,136 @@ class Chooser:
 
     def choose(self, aim: Aim, fixed: Mapping[Operation, str], in_float: Mapping[Operation, str]) -> Choice:
         """Options for all units. `fixed`: modes that stay; `in_float`: what stays in float anyway, with the reason."""
-        nets = {mode: self.lower({**dict.fromkeys(self.function.ops, mode), **fixed}, in_float) for mode in self.modes}
+        modes = self.modes[:1] if aim.is_cheapest else self.modes
+        nets = {mode: self.lower({**dict.fromkeys(self.function.ops, mode), **fixed}, in_float) for mode in modes}
         accepted = next(iter(nets.values()))[1]
         parts = units(self.function, accepted)
-        self.own: dict[Unit, dict[str, float]] = {}
-        self.fixed, self.nets = fixed, nets
-        problem = self._problem(parts, nets, accepted)
-        start = problem.cheapest()
-        first = self._measure(start, in_float)
-        chosen, found = self._within(problem, start, first, aim, in_float)
-        return self._told(problem, chosen, start, first, found, in_float)
+        self.fixed, self.in_float = fixed, in_float
+        self.costs = Costs(self.function, self.target, self.ways, self.programs, fixed)
+        problem = self._problem(parts, nets, accepted, weighed=not aim.is_cheapest)
+        problem, start = self._start(problem)
+        first = self._measure(start)
+        chosen, found = (start, first) if aim.is_cheapest else self._quick_enough(problem, start, first, aim)
+        return self._told(problem, chosen, start, first, found)
 
     # -- steps 1 and 2 -----------------------------------------------------------------------------------------------
     def _problem(
-        self, parts: Sequence[Unit], nets: Mapping[str, tuple[Building[Any], set[Operation]]], accepted: set[Operation]
+        self,
+        parts: Sequence[Unit],
+        nets: Mapping[str, tuple[Building[Any], set[Operation]]],
+        accepted: set[Operation],
+        *,
+        weighed: bool,
     ) -> Problem:
+        """Options, with the energies that they add where those are `weighed`."""
         integer = [unit for unit in parts if unit.head in accepted]
+        costs = self.costs.of_units(parts, integer, {mode: low for mode, (low, _) in nets.items()})
+        nothing = np.zeros(len(self.reference.groups.groups))
+        options: dict[Unit, list[Option]] = {unit: [] for unit in parts}
+        energies = self._energies(integer, costs, nets) if weighed else {}
+        for unit in parts:
+            for mode, cost in costs[unit].items():
+                if mode != FLOAT or unit.head not in self.fixed or len(costs[unit]) == 1:
+                    options[unit].append(Option(mode, cost, energies.get((unit, mode), nothing)))
+        made = {value: unit for unit in parts for value in unit.results}
+        reads = {u: list(dict.fromkeys(made[v] for v in u.operands if v in made)) for u in parts}
+        return Problem(options, reads, {unit: border_of(unit.results, self.target) for unit in parts})
+
+    def _energies(
+        self,
+        integer: Sequence[Unit],
+        costs: Mapping[Unit, Mapping[str, int]],
+        nets: Mapping[str, tuple[Building[Any], set[Operation]]],
+    ) -> dict[tuple[Unit, str], NDArray[np.float64]]:
+        """What each mode of a unit adds to each output group."""
         errors = {
             mode: self.reference.own_errors(low, integer, self.tried)
             for mode, (low, _) in self.progress(nets.items(), "measuring layers", len(nets))
         }
-        cheap: dict[Unit, str] = {}
-        costs: dict[Unit, dict[str, int]] = {}
-        for unit in integer:
-            costs[unit] = {mode: self._cost(unit, nets[mode][0]) for mode in self._modes_of(unit, nets)}
-            cheap[unit] = min(costs[unit], key=lambda mode: (costs[unit][mode], energy(errors[mode][unit])))
+        own = {u: {mode: energy(errors[mode][u]) for mode in costs[u] if mode != FLOAT} for u in integer}
+        cheap = {unit: min(own[unit], key=lambda mode: (costs[unit][mode], own[unit][mode])) for unit in integer}
         base: Errors = {unit: errors[cheap[unit]][unit] for unit in integer}
         consequences = self.reference.consequences(base, self.tried, self.progress)
-        nothing = np.zeros(len(self.reference.groups.groups))
-        options: dict[Unit, list[Option]] = {}
-        for unit in parts:
-            plain = sum(self.ways.float_cycles(op, self.target) for op in unit.ops)
-            options[unit] = [] if unit.head in self.fixed else [Option(FLOAT, plain, nothing)]
-            for mode, cost in costs.get(unit, {}).items():
-                part = energy(errors[mode][unit]) / max(energy(base[unit]), 1e-30)
-                options[unit].append(Option(mode, cost, consequences[unit] * part))
-        self.own = {u: {mode: energy(errors[mode][u]) for mode in costs[u]} for u in integer}
-        return self._connected(parts, options)
-
-    def _connected(self, parts: Sequence[Unit], options: Mapping[Unit, Sequence[Option]]) -> Problem:
-        made = {value: unit for unit in parts for value in unit.results}
-        reads = {u: list(dict.fromkeys(made[v] for v in u.operands if v in made)) for u in parts}
-        return Problem(options, reads, {unit: sum(map(self._border, unit.results)) for unit in parts})
-
-    def _border(self, value: Value) -> int:
-        """Cycles of a conversion between float and integers: about those of an element-wise float op."""
-        return prod(value.shape) * 5 // _BYTES_PER_CYCLE + _SOME if value.type.is_float else 0
-
-    def _modes_of(self, unit: Unit, nets: Mapping[str, tuple[Building[Any], set[Operation]]]) -> list[str]:
-        """Modes that a unit has of its own; any one of them where they all are the same."""
-        if unit.head in self.fixed:
-            return [self.fixed[unit.head]] if self.fixed[unit.head] in nets else list(nets)[:1]
-        has = [
-            mode
-            for mode, (low, _) in nets.items()
-            if any(op.attributes.get("mode") == mode for op in low.made[unit.head])
-        ]
-        return has or list(nets)[:1]
-
-    def _cost(self, unit: Unit, low: Building[Any]) -> int:
-        return sum(cycles(op, self.target) for old in unit.ops for op in low.made[old] if op.operands)
+        self.own = own
+        return {
+            (unit, mode): consequences[unit] * (part / max(own[unit][cheap[unit]], 1e-30))
+            for unit in integer
+            for mode, part in own[unit].items()
+        }
 
     # -- step 3 --------------------------------------------------------------------------------------------------------
-    def _measure(self, chosen: Chosen, in_float: Mapping[Operation, str]) -> NDArray[np.float64]:
+    def _lowered(self, chosen: Chosen) -> Building[Any]:
         modes = {op: o.name for unit, o in chosen.items() for op in unit.ops if o.name != FLOAT}
         floats = {op: "" for unit, o in chosen.items() for op in unit.ops if o.name == FLOAT}
-        low, _ = self.lower({**modes, **self.fixed}, {**floats, **in_float})
-        return self.reference.output_errors(low, self.held_back)
+        return self.lower({**modes, **self.fixed}, {**floats, **self.in_float})[0]
+
+    def _measure(self, chosen: Chosen) -> NDArray[np.float64]:
+        return self.reference.output_errors(self._lowered(chosen), self.held_back)
+
+    def _timed(self, chosen: Chosen) -> tuple[Timing, Shares] | None:
+        """The program of an assignment, and how units share its layers."""
+        low = self._lowered(chosen)
+        timing = None if self.programs is None else self.programs.timing(low.module)
+        if timing is None:
+            return None
+        costs = self.costs
+        return timing, {u: costs.plain(u) if o.name == FLOAT else costs.narrow(u, low) for u, o in chosen.items()}
+
+    def _start(self, problem: Problem) -> tuple[Problem, Chosen]:
+        """The cheapest assignment, float included; the integers alone where programs cannot be timed."""
+        if self.costs.whole is None:
+            return problem, problem.integers()
+        problem, start, _ = quickest(problem, self._timed)
+        return problem, start
+
+    def _quick_enough(
+        self, problem: Problem, start: Chosen, first: NDArray[np.float64], aim: Aim
+    ) -> tuple[Chosen, NDArray[np.float64]]:
+        """What `aim` asks for; by default at most `SHARE` of the float program, or the cheapest where that takes more.
+
+        All in float is the answer where it is as quick as what was found.
+        """
+        least, whole, limit = problem.cycles(start), self.costs.whole, float("inf")
+        chosen, found = start, first
+        if whole is not None:
+            limit = max(SHARE * whole, float(least))
+        for _ in range(_TRIALS):
+            before = chosen
+            chosen, found = self._within(problem, start, first, aim, limit)
+            timed = None if whole is None else self._timed(chosen)
+            if timed is None or whole is None:
+                break
+            taken = timed[0].cycles
+            if taken >= whole and all(any(o.name == FLOAT for o in each) for each in problem.options.values()):
+                plain = {u: next(o for o in each if o.name == FLOAT) for u, each in problem.options.items()}
+                return plain, np.zeros_like(found)
+            if aim.given or taken <= limit or chosen in (start, before):
+                break
+            limit = min(limit, problem.cycles(chosen)) * min(limit / taken, 0.99)
+        return chosen, found
 
     def _within(
-        self, problem: Problem, start: Chosen, first: NDArray[np.float64], aim: Aim, in_float: Mapping[Operation, str]
+        self, problem: Problem, start: Chosen, first: NDArray[np.float64], aim: Aim, limit: float
     ) -> tuple[Chosen, NDArray[np.float64]]:
-        """The assignment that `aim` asks for, and its measured errors."""
+        """The assignment that `aim` asks for, and its measured errors. `limit`: cycles that accuracy may cost."""
         least = problem.cycles(start)
         if aim.error is not None:
             most = float("inf") if aim.cycles is None else aim.cycles * least
-            return self._aimed(problem, start, first, aim.error, most, in_float)
+            return self._aimed(problem, start, first, aim.error, most)
         if aim.cycles is not None:
-            return self._aimed(problem, start, first, 1e-4, aim.cycles * least, in_float)
-        chosen, found = self._aimed(problem, start, first, ERROR, self.ways.worth * least, in_float)
+            return self._aimed(problem, start, first, 1e-4, aim.cycles * least)
+        chosen, found = self._aimed(problem, start, first, ERROR, min(self.ways.worth * least, limit))
         worst, before = (sqrt(each.max(initial=0.0)) for each in (found, first))
         if worst > ERROR * _MARGIN and worst > _WORTHWHILE * before:
             chosen, found = start, first
         if sqrt(found.max(initial=0.0)) > COARSE:
-            finer = self._aimed(problem, chosen, found, COARSE, self.ways.dear * least, in_float)
+            whole = float("inf") if self.costs.whole is None else self.costs.whole
+            finer = self._aimed(problem, chosen, found, COARSE, min(self.ways.dear * least, whole))
             if sqrt(finer[1].max(initial=0.0)) <= COARSE * _MARGIN:
                 return finer
-        if sqrt(found.max(initial=0.0)) > RUIN:
-            chosen, found = self._aimed(problem, chosen, found, MENDED, float("inf"), in_float)
+        for most in (limit, float("inf")):
+            if sqrt(found.max(initial=0.0)) > RUIN:
+                chosen, found = self._aimed(problem, chosen, found, MENDED, most)
         return chosen, found
 
     def _aimed(
@@ -216,7 +253,6 @@ class Chooser:
         measured: NDArray[np.float64],
         error: float,
         most_cycles: float,
-        in_float: Mapping[Operation, str],
     ) -> tuple[Chosen, NDArray[np.float64]]:
         """From an assignment with measured energies to one whose groups are all within `error`, as far as cycles go."""
         bound, best = error**2, (dict(start), measured)
@@ -234,7 +270,7 @@ class Chooser:
                     break
                 wanted = wanted / 2
                 continue
-            now, measured = solved, self._measure(solved, in_float)
+            now, measured = solved, self._measure(solved)
             if measured.max(initial=0.0) < best[1].max(initial=0.0):
                 best = dict(now), measured
             wanted = np.where(measured > bound, wanted * 0.7, wanted)
@@ -247,7 +283,6 @@ class Chooser:
         start: Chosen,
         first: NDArray[np.float64],
         found: NDArray[np.float64],
-        in_float: Mapping[Operation, str],
     ) -> Choice:
         """What to say of each layer, and of the net."""
         choice = Choice(dict(self.fixed))
@@ -255,7 +290,10 @@ class Chooser:
         for unit, option in chosen.items():
             cheap = start[unit]
             if option.name == FLOAT:
-                if unit.head in in_float or cheap.name == FLOAT:
+                if unit.head in self.in_float or len(problem.options[unit]) == 1:
+                    continue
+                if cheap.name == FLOAT:
+                    choice.in_float.update(dict.fromkeys(unit.ops, "integers would take more cycles"))
                     continue
                 worst = int(np.argmax(cheap.energies / np.maximum(first, 1e-30)))
                 reason = f"integers would add {sqrt(cheap.energies[worst]):.2%} to output {names[worst]}"
@@ -263,7 +301,7 @@ class Chooser:
                 continue
             for op in unit.ops:
                 choice.modes[op] = option.name
-            if unit.head not in self.fixed:
+            if unit.head not in self.fixed and unit in self.own:
                 choice.errors[unit.head] = self._relative(unit, option.name)
                 choice.why[unit.head] = self._why(option, cheap, names)
         choice.notes.append(self._summary(choice, first, found, problem.cycles(start), problem.cycles(chosen)))
@@ -297,8 +335,3 @@ class Chooser:
             f"samples that the choice had not seen{worst}, {sqrt(first.max(initial=0.0)):.2%} with the fewest cycles, "
             f"of which the choice takes {cost / max(least, 1):.2f} times"
         )
-
-
-_BYTES_PER_CYCLE = 32
-_SOME = 100
-"""Bytes that a conversion moves per cycle, and cycles that any takes: it orders choices, nothing else."""

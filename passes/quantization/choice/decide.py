@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from bmcompiler.analysis.trial import TRIAL
 from bmcompiler.errors import FileFormatError
 from bmcompiler.ir import Function, Module, Operation
 from bmcompiler.ir.keys import FLOAT_NOTE
@@ -15,10 +16,12 @@ from bmcompiler.ops.modes import Products
 from bmcompiler.passes.calibrate import PROGRESS, tensor_names, thresholds
 from bmcompiler.passes.quantization.base import is_constant
 from bmcompiler.passes.quantization.building import Building
-from bmcompiler.passes.quantization.choice.chooser import Aim, Choice, Chooser, Lower, Ways
+from bmcompiler.passes.quantization.choice.chooser import Aim, Choice, Chooser, Lower
 from bmcompiler.passes.quantization.choice.cost import cycles, macs
 from bmcompiler.passes.quantization.choice.hostile import hostile
+from bmcompiler.passes.quantization.choice.programs import Programs
 from bmcompiler.passes.quantization.choice.reference import Reference
+from bmcompiler.passes.quantization.choice.ways import Ways
 from bmcompiler.passes.quantization.scheme import array_of
 from bmcompiler.passmanager import PassContext
 from bmcompiler.quant.data import some_steps
@@ -36,8 +39,11 @@ _SAMPLES = 8
 class Wanted:
     """What options of the pass ask for.
 
-    mode: of all layers, or "auto". table: file that says, or is told, what is decided. ways: the scheme's.
+    pass_name: the pass that asks. mode: of all layers, or "auto". table: file that says, or is told, what is decided.
+    ways: the scheme's.
     """
+
+    pass_name: str
 
     mode: str
     aim: Aim
@@ -87,7 +93,9 @@ def decide(
             choice.notes += [text] if len(wanted.ways.modes) > 1 else []
         return choice
     reference = reference_of(module, function, ctx)
-    chooser = Chooser(function, reference, lower, ctx.target, wanted.ways, ctx.options.get(PROGRESS))
+    trial = ctx.options.get(TRIAL) if wanted.ways.timed else None
+    programs = None if trial is None else Programs(trial, module, wanted.pass_name)
+    chooser = Chooser(function, reference, lower, ctx.target, wanted.ways, ctx.options.get(PROGRESS), programs)
     found = chooser.choose(wanted.aim, choice.modes, kept)
     found.in_float = {**choice.in_float, **found.in_float}
     return found

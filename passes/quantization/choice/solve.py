@@ -22,13 +22,21 @@ class Option:
     energies: NDArray[np.float64]
 
 
+@dataclass(frozen=True)
+class Border:
+    """Cycles to convert the results of a unit: its integers for readers in float, and the other way."""
+
+    to_float: int
+    to_integers: int
+
+
 @dataclass
 class Problem:
-    """options: of each unit. reads: the units whose results a unit reads; border: cycles to convert a unit's result."""
+    """options: of each unit. reads: the units whose results a unit reads. border: of each unit."""
 
     options: Mapping[Unit, Sequence[Option]]
     reads: Mapping[Unit, Sequence[Unit]]
-    border: Mapping[Unit, int]
+    border: Mapping[Unit, Border]
 
     def __post_init__(self) -> None:
         self.readers: dict[Unit, list[Unit]] = {unit: [] for unit in self.options}
@@ -36,17 +44,10 @@ class Problem:
             for source in sources:
                 self.readers[source].append(unit)
 
-    def cheapest(self) -> dict[Unit, Option]:
-        """Each unit's cheapest option that is not float, the more exact one of equals."""
+    def integers(self) -> dict[Unit, Option]:
+        """Each unit's cheapest option that is not float, if it has any; the more exact one of equals."""
         return {
             u: min(_integer(each) or each, key=lambda o: (o.cycles, o.energies.sum()))
-            for u, each in self.options.items()
-        }
-
-    def best(self) -> dict[Unit, Option]:
-        """Each unit's most exact option that is not float."""
-        return {
-            u: min(_integer(each) or each, key=lambda o: (o.energies.sum(), o.cycles))
             for u, each in self.options.items()
         }
 
@@ -56,8 +57,9 @@ class Problem:
 
     def _borders(self, unit: Unit, chosen: Mapping[Unit, Option]) -> int:
         """A result is converted once if a reader is of the other kind."""
-        inside = chosen[unit].name == FLOAT
-        return self.border[unit] if any((chosen[r].name == FLOAT) != inside for r in self.readers[unit]) else 0
+        inside, border = chosen[unit].name == FLOAT, self.border[unit]
+        other = any((chosen[r].name == FLOAT) != inside for r in self.readers[unit])
+        return other * (border.to_integers if inside else border.to_float)
 
     def price(self, unit: Unit, option: Option, chosen: dict[Unit, Option]) -> int:
         """What an assignment costs more with another option for one unit."""

@@ -1,0 +1,42 @@
+"""What a module costs as a program, known before its compilation is over: for passes that choose by cycles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from bmcompiler.analysis.profile import Timing, analysis_of
+from bmcompiler.errors import BMError
+from bmcompiler.ir import Module, copy_module
+from bmcompiler.passmanager import PassContext, Pipeline, run_pipeline
+from bmcompiler.target import Target
+
+TRIAL = "trial"
+"""Key of `PassContext.options`: a `Trial`, absent where nothing can time programs of the target."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Compiles copies of modules to the end. profile: of the timing model, None for the chip's own."""
+
+    target: Target
+    pipeline: Pipeline
+    level: int
+    profile: Any = None
+
+    def timing(self, module: Module, behind: str) -> Timing | None:
+        """Estimated time of a module on which the pass `behind` and those before it have run.
+
+        None where it cannot be compiled, or nothing can time it.
+        """
+        names = [each.name for each in self.pipeline]
+        rest = Pipeline(tuple(self.pipeline)[names.index(behind) + 1 :])
+        copy = copy_module(module)
+        try:
+            run_pipeline(copy, rest, PassContext(self.target))
+            analysis = analysis_of(
+                self.target.name, self.target.compile([copy], self.level).model, profile=self.profile
+            )
+            return None if analysis is None else analysis.timing()
+        except BMError:
+            return None

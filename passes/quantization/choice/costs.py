@@ -1,0 +1,88 @@
+"""Cycles of the options of units: estimates of their ops, moved to what units take in whole programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from bmcompiler.ir import Function, Operation
+from bmcompiler.passes.quantization.building import Building
+from bmcompiler.passes.quantization.choice.cost import cycles
+from bmcompiler.passes.quantization.choice.programs import Programs, border_of, unit_cycles
+from bmcompiler.passes.quantization.choice.solve import FLOAT
+from bmcompiler.passes.quantization.choice.units import Unit
+from bmcompiler.passes.quantization.choice.ways import Ways
+from bmcompiler.target import Target
+
+Nets = Mapping[str, Building[Any]]
+"""Integer nets by the mode that their layers have."""
+
+
+class Costs:
+    """Cycles by unit and option. whole: those of the float program, once known.
+
+    fixed: modes of layers that stay.
+    """
+
+    def __init__(
+        self,
+        function: Function,
+        target: Target | None,
+        ways: Ways,
+        programs: Programs | None,
+        fixed: Mapping[Operation, str],
+    ) -> None:
+        self.function, self.target, self.ways = function, target, ways
+        self.programs, self.fixed = programs, fixed
+        self.whole: int | None = None
+
+    def of_units(self, parts: Sequence[Unit], integer: Sequence[Unit], nets: Nets) -> dict[Unit, dict[str, int]]:
+        """Of float and of each mode. Inputs and outputs of the net are float: units that read or make them convert."""
+        plain = {unit: self.plain(unit) for unit in parts}
+        narrow = {u: {mode: self.narrow(u, nets[mode]) for mode in self._modes_of(u, nets)} for u in integer}
+        costs = {unit: {FLOAT: sum(plain[unit].values())} for unit in parts}
+        for unit in integer:
+            costs[unit] |= {mode: sum(found.values()) for mode, found in narrow[unit].items()}
+        firsts = {unit: next(iter(found)) for unit, found in narrow.items()}
+        shares = {unit: narrow[unit][firsts[unit]] if unit in firsts else plain[unit] for unit in parts}
+        whole = None if self.programs is None else self.programs.in_float()
+        low = None if self.programs is None else self.programs.timing(next(iter(nets.values())).module)
+        if whole is not None and low is not None:
+            self.whole = whole.cycles
+            seen, other = unit_cycles(low, shares), unit_cycles(whole, plain)
+            for unit in parts:
+                costs[unit][FLOAT] = other[unit]
+            for unit in integer:
+                more = seen[unit] - costs[unit][firsts[unit]]
+                costs[unit] |= {mode: max(costs[unit][mode] + more, 1) for mode in narrow[unit]}
+        for unit in integer if self.ways.timed else ():
+            inputs = border_of([v for v in unit.operands if v in self.function.arguments], self.target).to_integers
+            outputs = border_of([v for v in unit.results if v in self.function.returned], self.target).to_float
+            costs[unit] |= {mode: costs[unit][mode] + inputs + outputs for mode in narrow[unit]}
+        return costs
+
+    def plain(self, unit: Unit) -> dict[str, int]:
+        """Estimates of a unit in float, by the label of the layer."""
+        return _by_label((op.label, self.ways.float_cycles(op, self.target)) for op in unit.ops)
+
+    def narrow(self, unit: Unit, low: Building[Any]) -> dict[str, int]:
+        """Estimates of a unit in an integer net."""
+        return _by_label(
+            (old.label, cycles(op, self.target)) for old in unit.ops for op in low.made[old] if op.operands
+        )
+
+    def _modes_of(self, unit: Unit, nets: Nets) -> list[str]:
+        """Modes that a unit has of its own; any one of them where they all are the same."""
+        if unit.head in self.fixed:
+            return [self.fixed[unit.head]] if self.fixed[unit.head] in nets else list(nets)[:1]
+        has = [
+            mode for mode, low in nets.items() if any(op.attributes.get("mode") == mode for op in low.made[unit.head])
+        ]
+        return has or list(nets)[:1]
+
+
+def _by_label(costs: Iterable[tuple[str, int]]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for label, cost in costs:
+        found[label] = found.get(label, 0) + max(cost, 1)
+    return found

@@ -1,0 +1,129 @@
+"""Cycles of units from whole programs, which know what an op alone does not: what stays in local memory, what waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from bmcompiler.analysis.profile import Timing
+from bmcompiler.analysis.trial import Trial
+from bmcompiler.ir import Block, Module, Quant, TensorType, Value
+from bmcompiler.ops import find_op
+from bmcompiler.passes.quantization.choice.cut import cheapest
+from bmcompiler.passes.quantization.choice.solve import FLOAT, Border, Option, Problem
+from bmcompiler.passes.quantization.choice.units import Unit
+from bmcompiler.target import Target
+
+Shares = Mapping[Unit, Mapping[str, int]]
+"""What the ops of a unit are estimated to take, by the label of their layer: units of one layer share its cycles so."""
+_CONVERSIONS = ("quantize", "dequantize")
+_TRIALS = 4
+"""Programs that the search for the cheapest assignment compiles, at most."""
+_DEARER = 2.0
+"""How many times its cost a conversion is taken to cost after a program where it cost more, at most."""
+
+
+@dataclass(frozen=True)
+class Programs:
+    """Times nets. plain: the net in float; pass_name: the pass that has run on what is timed."""
+
+    trial: Trial
+    plain: Module
+    pass_name: str
+
+    def timing(self, module: Module) -> Timing | None:
+        """Of an integer net."""
+        return self.trial.timing(module, self.pass_name)
+
+    def in_float(self) -> Timing | None:
+        """Of the net in float."""
+        return self.timing(self.plain)
+
+
+def unit_cycles(timing: Timing, shares: Shares) -> dict[Unit, int]:
+    """What units take in a program, without conversions between integers and float."""
+    layers: dict[str, int] = {}
+    for layer in timing.layers:
+        if layer.kind not in _CONVERSIONS:
+            layers[layer.name] = layers.get(layer.name, 0) + layer.cycles
+    whole: dict[str, int] = {}
+    for parts in shares.values():
+        for label, part in parts.items():
+            whole[label] = whole.get(label, 0) + part
+    return {
+        unit: sum(layers.get(label, 0) * part // max(whole[label], 1) for label, part in parts.items())
+        for unit, parts in shares.items()
+    }
+
+
+def with_cycles(problem: Problem, known: Mapping[Unit, tuple[str, int]], conversions: float) -> Problem:
+    """The problem with what a program showed: by unit an option and its cycles.
+
+    Other options of integers change by as much, since what surrounds the layer is the same for them. conversions: how
+    many times the estimate those between integers and float took.
+    """
+    options: dict[Unit, Sequence[Option]] = {}
+    for unit, each in problem.options.items():
+        name, cycles = known[unit]
+        more = cycles - next(option.cycles for option in each if option.name == name)
+        options[unit] = [
+            replace(option, cycles=max(option.cycles + more, 1))
+            if (option.name == FLOAT) == (name == FLOAT)
+            else option
+            for option in each
+        ]
+    border = {
+        unit: Border(round(each.to_float * conversions), round(each.to_integers * conversions))
+        for unit, each in problem.border.items()
+    }
+    return Problem(options, problem.reads, border)
+
+
+def quickest(
+    problem: Problem, run: Callable[[Mapping[Unit, Option]], tuple[Timing, Shares] | None]
+) -> tuple[Problem, dict[Unit, Option], int | None]:
+    """The cheapest assignment by its program, the problem with the costs seen there, and the cycles of the program.
+
+    Args: run: times an assignment; None where that cannot be.
+    """
+    best: tuple[Problem, dict[Unit, Option], int] | None = None
+    tried: list[dict[Unit, str]] = []
+    for _ in range(_TRIALS):
+        chosen = cheapest(problem)
+        names = {unit: option.name for unit, option in chosen.items()}
+        found = None if names in tried else run(chosen)
+        if found is None:
+            break
+        tried.append(names)
+        timing, shares = found
+        seen = unit_cycles(timing, shares)
+        estimated = problem.cycles(chosen) - sum(option.cycles for option in chosen.values())
+        converting = sum(layer.cycles for layer in timing.layers if layer.kind in _CONVERSIONS)
+        dearer = min(max(converting / estimated, 1.0), _DEARER) if estimated else 1.0
+        problem = with_cycles(problem, {unit: (names[unit], seen[unit]) for unit in names}, dearer)
+        if best is None or timing.cycles < best[2]:
+            again = {u: next(o for o in problem.options[u] if o.name == name) for u, name in names.items()}
+            best = problem, again, timing.cycles
+    return best or (problem, cheapest(problem), None)
+
+
+def border_of(values: Sequence[Value], target: Target | None) -> Border:
+    """Conversions of some float values."""
+    floats = [value for value in values if value.dtype == "f32"]
+    return Border(*(sum(_conversion(kind, value, target) for value in floats) for kind in reversed(_CONVERSIONS)))
+
+
+def _conversion(kind: str, value: Value, target: Target | None) -> int:
+    plain, narrow = TensorType(value.shape), TensorType(value.shape, "i8", Quant(1.0))
+    source, result = (plain, narrow) if kind == "quantize" else (narrow, plain)
+    attributes = {"rounding": "away"} if kind == "quantize" else {}
+    op = find_op(kind)([Value(source, Block(), 0)], attributes, None, ())
+    op.result.type = result
+    known = None if target is None else target.local_cycles(op) or target.cycles(op)
+    return prod(value.shape) * 5 // _BYTES_PER_CYCLE + _SOME if known is None else known
+
+
+_BYTES_PER_CYCLE = 32
+_SOME = 100
+"""Bytes that a conversion moves per cycle, and cycles that any takes, where the target says nothing."""

@@ -1,0 +1,36 @@
+"""What a scheme can do with layers, and what its choice may cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from bmcompiler.ir import Operation
+from bmcompiler.passes.quantization.base import Rules
+from bmcompiler.passes.quantization.choice.cost import cycles
+from bmcompiler.target import Target
+
+ERROR, WORTH = 0.02, 1.25
+"""Relative error of an output group that is aimed at unless told otherwise, while it costs at most WORTH times the
+cycles of the cheapest assignment."""
+COARSE, DEAR = 0.1, 1.5
+"""Relative error of an output group that is worth DEAR times the cycles of the cheapest, if that gets rid of it."""
+
+
+@dataclass(frozen=True)
+class Ways:
+    """What a scheme can do with a layer.
+
+    rules: of the scheme. modes: the forms of an integer layer, the first one where nothing can be measured.
+    float_cycles: of an op that stays in float. worth: how many times the cycles of the cheapest assignment an exact one
+    may take by default; dear: one that rids the net of a coarse error. steep: whether exp and the like are better in
+    float. timed: whether programs tell what layers cost, and float is an option where it is cheaper.
+    """
+
+    rules: Rules
+    modes: Sequence[str]
+    float_cycles: Callable[[Operation, Target | None], int] = cycles
+    worth: float = WORTH
+    dear: float = DEAR
+    steep: bool = True
+    timed: bool = False

@@ -1,0 +1,88 @@
+"""Float or integers by what whole programs take."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from nets import Net
+
+import bmcompiler
+from bmcompiler.analysis.profile import analysis_of
+from bmcompiler.ir import Module
+from bmcompiler.passes.quantization.choice.cut import cheapest
+from bmcompiler.passes.quantization.choice.reference import Reference
+from bmcompiler.passes.quantization.choice.solve import FLOAT, Border, Option, Problem
+from bmcompiler.passes.quantization.choice.units import units
+
+NOTHING = np.zeros(1)
+
+
+def chain(seed: int) -> Module:
+    """Branches that meet again: what reads a value may be of either kind."""
+    n = Net(seed)
+    a = n.conv(n.input(1, 4, 8, 8), n.w(4, 4, 1, 1))
+    b, c = n.conv(a, n.w(4, 4, 1, 1)), n.conv(a, n.w(4, 4, 1, 1))
+    d = n.add(b, c)
+    return n.done(n.conv(n.add(d, a), n.w(4, 4, 1, 1)), n.sigmoid(d))
+
+
+def problem(seed: int) -> Problem:
+    """Random costs for all units of a net, a few without integers, a few without float."""
+    rng = np.random.default_rng(seed)
+    parts = units(chain(seed).main, ())
+    options = {}
+    for unit in parts:
+        known = [Option(name, int(rng.integers(1, 100)), NOTHING) for name in (FLOAT, "low", "high")]
+        options[unit] = known[:1] if rng.random() < 0.15 else known[1:] if rng.random() < 0.15 else known
+    made = {value: unit for unit in parts for value in unit.results}
+    reads = {unit: [made[v] for v in unit.operands if v in made] for unit in parts}
+    return Problem(options, reads, {unit: Border(*map(int, rng.integers(0, 60, 2))) for unit in parts})
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_no_assignment_is_cheaper_than_the_cut(seed: int) -> None:
+    known = problem(seed)
+    all_of_them = (dict(zip(known.options, each)) for each in product(*known.options.values()))
+    assert known.cycles(cheapest(known)) == min(map(known.cycles, all_of_them))
+
+
+def small_net() -> Module:
+    """Integers pay for the convolutions in the middle, hardly for what is around them."""
+    n = Net(5)
+    x = n.relu(n.conv(n.input(1, 3, 32, 32), n.w(32, 3, 3, 3), n.w(32)))
+    for _ in range(3):
+        x = n.relu(n.conv(x, n.w(32, 32, 3, 3), n.w(32), pads=(1, 1, 1, 1)))
+    return n.done(n.softmax(n.reduce(x, method="mean", axes=(2, 3), keepdims=False)))
+
+
+DATA = {"data": np.random.default_rng(1).normal(0, 1, (8, 3, 32, 32)).astype(np.float32)}
+
+
+def cycles(module: Module, quantize: str, **options: float) -> int:
+    data = DATA if quantize == "int8" else None
+    result = bmcompiler.compile_module(module, target="bm1684", quantize=quantize, data=data, **options)
+    timing = analysis_of("bm1684", result.model)
+    assert timing is not None
+    return timing.timing().cycles
+
+
+def test_no_program_is_slower_than_the_float_one() -> None:
+    tiny = Net(3)
+    tiny_net = tiny.done(tiny.softmax(tiny.conv(tiny.input(1, 3, 8, 8), tiny.w(4, 3, 3, 3))))
+    samples = {"data": DATA["data"][:, :, :8, :8]}
+    whole = cycles(tiny_net, "f32")
+    result = bmcompiler.compile_module(tiny_net, target="bm1684", quantize="int8", data=samples)
+    timing = analysis_of("bm1684", result.model)
+    assert timing is not None and timing.timing().cycles <= whole
+    assert cycles(small_net(), "int8") < 0.75 * cycles(small_net(), "f32")
+
+
+def test_where_nothing_may_be_spent_no_consequences_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbidden(*_: object) -> None:
+        raise AssertionError("measured")
+
+    for name in ("consequences", "own_errors"):
+        monkeypatch.setattr(Reference, name, forbidden)
+    assert cycles(small_net(), "int8", max_cycles=1.0) < 0.75 * cycles(small_net(), "f32")
