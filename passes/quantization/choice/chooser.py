@@ -14,7 +14,7 @@ from bmcompiler.analysis.profile import Timing
 from bmcompiler.ir import Function, Operation
 from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.choice.cost import macs
-from bmcompiler.passes.quantization.choice.costs import Costs
+from bmcompiler.passes.quantization.choice.costs import OptionCosts
 from bmcompiler.passes.quantization.choice.programs import Programs, Shares, border_of, quickest
 from bmcompiler.passes.quantization.choice.reference import Errors, Reference, energy
 from bmcompiler.passes.quantization.choice.solve import FLOAT, Option, Problem, solve
@@ -119,7 +119,7 @@ class Chooser:
         accepted = next(iter(nets.values()))[1]
         parts = units(self.function, accepted)
         self.fixed, self.in_float = fixed, in_float
-        self.costs = Costs(self.function, self.target, self.ways, self.programs, fixed)
+        self.costs = OptionCosts(self.function, self.target, self.ways, self.programs, fixed)
         problem = self._problem(parts, nets, accepted, weighed=not aim.is_cheapest)
         problem, start = self._start(problem)
         first = self._measure(start)

@@ -18,7 +18,7 @@ Nets = Mapping[str, Building[Any]]
 """Integer nets by the mode that their layers have."""
 
 
-class Costs:
+class OptionCosts:
     """Cycles by unit and option. whole: those of the float program, once known.
 
     fixed: modes of layers that stay.
