@@ -29,3 +29,11 @@ def requantize(
         multiplier, shift, zero = place
         fields |= {"opd1_const": 1, "opd1_addr": multiplier, "opd2_addr": -shift & 0xFF | (zero & 0xFFFF) << 16}
     return Command(Engine.TIU, RQ, fields)
+
+
+def dequantize(shape: Dims, result: int, source: Operand, scale: int, zero: int) -> Command:
+    """(x - zero point) * scale in fp32 of bytes and halfwords; `scale` as bits."""
+    fields: Fields = {"tsk_typ": Task.REQUANT, "tsk_eu_typ": Requant.DQ0, "opd0_prec": source.precision}
+    fields |= {"opd0_sign": source.signed, "res0_prec": Precision.FP32, "opd2_sign": 1, "opd1_const": 1}
+    fields |= shape_fields(shape) | {"res0_addr": result, "opd0_addr": source.place}
+    return Command(Engine.TIU, RQ, fields | {"opd1_addr": zero & 0xFFFF, "opd2_addr": scale})

@@ -6,12 +6,31 @@ from typing import Any
 
 from bmcompiler.backends.bm1684x.kernels.conv import ConvKernel, DeconvKernel
 from bmcompiler.backends.bm1684x.kernels.int_conv import IntConvKernel, IntDeconvKernel
+from bmcompiler.backends.bm1684x.kernels.int_elementwise import IntegersKernel
 from bmcompiler.backends.bm1684x.kernels.int_matmul import IntInnerKernel, IntProductKernel, integer_kernel
 from bmcompiler.backends.bm1684x.kernels.int_pool import IntAvgPoolKernel
+from bmcompiler.backends.lanes.kernels.activation import FunctionKernel
 from bmcompiler.backends.lanes.kernels.base import DeviceKernel
+from bmcompiler.backends.lanes.kernels.elementwise import BinaryKernel
 from bmcompiler.backends.lanes.kernels.float_matmul import FloatMatmulKernel
 from bmcompiler.backends.lanes.kernels.float_pool import FloatAvgPoolKernel
 from bmcompiler.backends.lanes.kernels.forms import FormsKernel
+from bmcompiler.backends.lanes.kernels.int_words import IntWordsKernel
+from bmcompiler.ops.activation import Relu
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.elementwise import Add, Max, Min, Mul, Sub
+from bmcompiler.ops.integer import (
+    AddShift,
+    AddsShift,
+    AffineSum,
+    MacShift,
+    Maxs,
+    Mins,
+    MulShift,
+    MulsShift,
+    RoundRshift,
+    SubShift,
+)
 from bmcompiler.ops.nn import Conv, Deconv, Matmul
 from bmcompiler.ops.pool import AvgPool
 
@@ -46,3 +65,45 @@ class AvgPoolForms(FormsKernel[AvgPool]):
 
     ops = (AvgPool,)
     kinds = (FloatAvgPoolKernel, IntAvgPoolKernel)
+
+
+class _IntegerForms(FormsKernel[TensorOp]):
+    """Integers of one shape by commands on them as they are, others as words; floats by a kernel of their own."""
+
+    in_words: tuple[type[TensorOp], ...] = ()
+    """Ops whose integers are computed as words, where operands repeat."""
+
+    def form(self, op: TensorOp) -> DeviceKernel[Any]:
+        *floats, native, words = self.forms
+        if floats and not (op.results[0].type.is_integer and isinstance(op, (*IntegersKernel.ops, *self.in_words))):
+            return floats[0]
+        return native if isinstance(op, native.ops) and native.unsupported_reason(op) is None else words
+
+
+class BinaryForms(_IntegerForms):
+    """add, sub, mul, max and min of floats and integers; div and pow of floats."""
+
+    ops = BinaryKernel.ops
+    kinds = (BinaryKernel, IntegersKernel, IntWordsKernel)
+    in_words = (Add, Sub, Mul)
+
+    def form(self, op: TensorOp) -> DeviceKernel[Any]:
+        _, native, _ = self.forms
+        if isinstance(op, (Max, Min)) and op.type.is_integer:
+            return native
+        return super().form(op)
+
+
+class FunctionForms(_IntegerForms):
+    """Functions of one float tensor, relu also of integers."""
+
+    ops = FunctionKernel.ops
+    kinds = (FunctionKernel, IntegersKernel, IntWordsKernel)
+    in_words = (Relu,)
+
+
+class ShiftedForms(_IntegerForms):
+    """Sums and products of integers with a rounding shift."""
+
+    ops = (AddShift, SubShift, MulShift, MulsShift, AddsShift, RoundRshift, MacShift, AffineSum, Maxs, Mins)
+    kinds = (IntegersKernel, IntWordsKernel)

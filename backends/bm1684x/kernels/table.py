@@ -2,28 +2,39 @@
 
 from typing import Any
 
-from bmcompiler.backends.bm1684x.kernels.forms import AvgPoolForms, ConvForms, DeconvForms, MatmulForms
+from bmcompiler.backends.bm1684x.kernels.forms import (
+    AvgPoolForms,
+    BinaryForms,
+    ConvForms,
+    DeconvForms,
+    FunctionForms,
+    MatmulForms,
+    ShiftedForms,
+)
+from bmcompiler.backends.bm1684x.kernels.int_elementwise import DequantizeKernel, LutKernel, QuantizeKernel
 from bmcompiler.backends.bm1684x.machine import MACHINE
+from bmcompiler.backends.lanes.kernels import convert
 from bmcompiler.backends.lanes.kernels.activation import ChannelKernel
 from bmcompiler.backends.lanes.kernels.base import DeviceKernel
 from bmcompiler.backends.lanes.kernels.compare import BitKernel, CompareKernel, WhereKernel
-from bmcompiler.backends.lanes.kernels.convert import CastKernel
 from bmcompiler.backends.lanes.kernels.table import SHARED
-from bmcompiler.backends.lanes.kernels.word_forms import BinaryWordsKernel, FunctionWordsKernel, ShiftedWordsKernel
 
 _KINDS: tuple[type[DeviceKernel[Any]], ...] = (
     ConvForms,
     DeconvForms,
-    BinaryWordsKernel,
-    FunctionWordsKernel,
+    BinaryForms,
+    FunctionForms,
     ChannelKernel,
-    ShiftedWordsKernel,
+    ShiftedForms,
+    LutKernel,
+    QuantizeKernel,
+    DequantizeKernel,
     MatmulForms,
     AvgPoolForms,
-    CastKernel,
+    convert.CastKernel,
     CompareKernel,
     WhereKernel,
     BitKernel,
-    *SHARED,
+    *(kind for kind in SHARED if kind not in (convert.QuantizeKernel, convert.DequantizeKernel)),
 )
 KERNELS = tuple(kind(MACHINE) for kind in _KINDS)

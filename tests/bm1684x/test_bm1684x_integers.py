@@ -1,0 +1,100 @@
+"""Integer ops on the BM1684X: all signs and widths, in one command or a few, give the bits of evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bmcompiler.backends.bm1684x.kernels.int_steps import steps_of
+from bmcompiler.interpreter import evaluate_op
+from bmcompiler.ir import Block, Quant, TensorType, Value
+from bmcompiler.ops import find_op
+from bmcompiler.ops.builder import Builder
+from bmcompiler.target import find_target
+from bmcompiler.testing import check_op
+
+CHIP = "bm1684x"
+SHAPE = (2, 70, 5, 7)
+BYTES = ("i8", "u8")
+
+
+def check(make: Callable[..., Any], dtype: str, operands: int = 1, shape: tuple[int, ...] = SHAPE) -> None:
+    """Integers of all values go in; only level 2, as ops alone differ in nothing."""
+    checked = check_op(make, [shape] * operands, target=CHIP, quantize="f32", dtype=dtype, seeds=1, levels=(2,))
+    assert {row.where for row in checked.result.rows} == {CHIP}
+
+
+def out(dtype: str, shape: tuple[int, ...] = SHAPE) -> TensorType:
+    return TensorType(shape, dtype)
+
+
+SUMS: dict[str, tuple[int, dict[str, Any]]] = {
+    "mac_shift": (2, {"multipliers": (77, -127), "rshift": 7}),
+    "affine_sum": (2, {"multipliers": (3001, 1), "rshift": 12, "value": -70000}),
+    "muls_shift": (1, {"multiplier": 20001, "rshift": 15}),
+    "adds_shift": (1, {"value": -77, "rshift": 1}),
+    "round_rshift": (1, {"rshift": 2}),
+    "mul_shift": (2, {"rshift": 6}),
+    "add_shift": (2, {"rshift": 1}),
+    "sub_shift": (2, {"rshift": 0}),
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_sums_and_products_of_every_sign(name: str) -> None:
+    """Four results of a net: both signs of operands cannot stand in one, but those of results can."""
+    operands, attributes = SUMS[name]
+    for dtype in BYTES:
+
+        def make(b: Builder, *x: Value) -> list[Value]:
+            return [getattr(b, name)(*x, **attributes, out=out(result)) for result in (*BYTES, "i16")]
+
+        check(make, dtype, operands)
+
+
+@pytest.mark.parametrize("dtype", ["i8", "u8", "i16", "i32"])
+def test_maxima_minima_and_relu(dtype: str) -> None:
+    check(lambda b, x, y: [b.max(x, y), b.min(x, y), b.relu(x), b.maxs(x, value=3), b.mins(x, value=5)], dtype, 2)
+
+
+def test_operands_that_repeat_are_computed_as_words() -> None:
+    check_op(
+        lambda b, x, y: b.add_shift(x, y, rshift=1),
+        [(2, 5, 4, 3), (2, 1, 4, 1)],
+        target=CHIP,
+        quantize="f32",
+        dtype="i8",
+    )
+
+
+@pytest.mark.parametrize("dtype", BYTES)
+@pytest.mark.parametrize("shape", [SHAPE, (3, 50)])
+def test_tables(dtype: str, shape: tuple[int, ...]) -> None:
+    table = np.random.default_rng(1).integers(-128, 128, 256)
+    check(lambda b, x: b.lut(x, b.weight(table.astype(np.int8), "t")), dtype, 1, shape)
+    check(lambda b, x: b.lut(x, b.weight((table * 250).astype(np.int16), "t")), dtype, 1, shape)
+
+
+@pytest.mark.parametrize("quant", [Quant(0.03125), Quant(0.0234375, 100)])
+@pytest.mark.parametrize("dtype", ["u8", "i8", "i16"])
+def test_to_integers_and_back(dtype: str, quant: Quant) -> None:
+    def make(b: Builder, x: Value) -> Value:
+        return b.dequantize(b.quantize(x, rounding="away", out=TensorType(SHAPE, dtype, quant)))
+
+    check(make, "f32")
+
+
+def test_nan_becomes_the_zero_point() -> None:
+    type = TensorType((1, 3), "u8", Quant(0.5, 7))
+    op = find_op("quantize")([Value(TensorType((1, 3)), Block(), 0)], {"rounding": "away"}, [type])
+    x = np.array([[np.nan, np.inf, 1.0]], np.float32)
+    assert evaluate_op(op, [x], find_target(CHIP))[0].tolist() == [[7, 255, 9]]
+
+
+def test_sums_beyond_32_bits_have_no_steps() -> None:
+    x = Value(out("i16"), Block(), 0)
+    assert steps_of(find_op("mac_shift")([x], {"multipliers": (1 << 20,), "rshift": 9})) is not None
+    assert steps_of(find_op("mac_shift")([x, x], {"multipliers": (1 << 20, 3), "rshift": 9})) is None
