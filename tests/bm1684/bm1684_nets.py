@@ -19,15 +19,16 @@ from bmcompiler.target import Compiled
 
 Shape = tuple[int, ...]
 Make = Callable[..., "Value | Sequence[Value]"]
-FULL = 1 << 19
+FULL = 0
+"""All bytes that lanes have."""
 QUANT = Quant(1 / 64)
 
 
 @contextmanager
 def local_memory(lane_bytes: int) -> Iterator[None]:
-    """Local memory as if it had fewer bytes per lane, so that small tensors are cut into many tiles."""
+    """Local memory as if it had fewer bytes per lane, so that small tensors are cut into many tiles; `FULL`: as it is."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(MACHINE.tiler, "lane_bytes", lane_bytes)
+        patch.setattr(MACHINE.tiler, "lane_bytes", lane_bytes or MACHINE.tiler.lane_bytes)
         yield
 
 

@@ -22,7 +22,7 @@ def between(net: Net, x: Value, size: int) -> Value:
     st.integers(1, 12),
     st.integers(1, 12),
     st.sampled_from([1, 3, 5]),
-    st.sampled_from([FULL, FULL // 64]),
+    st.sampled_from([FULL, 8192]),
     st.integers(0, 99),
 )
 def test_lrn_of_what_is_in_local_memory(n: int, c: int, h: int, w: int, size: int, lanes: int, seed: int) -> None:
@@ -37,6 +37,6 @@ def test_only_the_ends_of_the_net_are_moved() -> None:
 
 
 def test_maps_that_have_no_room_beside_the_registers_are_tiled() -> None:
-    with local_memory(FULL // 64):
+    with local_memory(8192):
         net = Net([(1, 96, 28, 28)])
         check(net.module([between(net, net.inputs[0], 5)]), device=False)

@@ -92,7 +92,8 @@ class FloatMatmulKernel(LocalKernel[Matmul]):
                     one.load_right(build, chunk, (c0, c1), right)
                 depth = chunk[1] - chunk[0]
                 left = matrix_at(chip, place, rows, depth)
-                build.multiply(result, left, matrix_at(chip, right, depth, columns, width), bias, add=i > 0)
+                rows_below = matrix_at(chip, right, depth, columns, width)
+                build.multiply(result, left, rows_below, None if i else bias, add=i > 0)
             emit_activation(build, op.activation, result.words)
 
         def store(build: LaneBuild, address: int) -> None:
