@@ -1,7 +1,7 @@
 """BM1684 and BM1684X against the vendor's tools, bit for bit, in both directions.
 
-    python tools/vendor_check.py ours VENV [NETWORK...] [--precision f32 int8] [--batch N] [--opt 0|1|2]
-                                 [--io-dtype float|int8] [--pipeline TEXT] [--outputs a,b] [--keep DIR]
+    python tools/vendor_check.py ours VENV [NETWORK...] [--target bm1684|bm1684x] [--precision f32 int8] [--batch N]
+                                 [--opt 0|1|2] [--io-dtype float|int8] [--pipeline TEXT] [--outputs a,b] [--keep DIR]
         compiles networks with this project (those of tools/vendor/networks.py, or the small ones below); the vendor's
         model_tool and bmodel_dis must accept the file, and its runtime on its C model must give the results of our
         Session. Layers on the host CPU cannot run there.
@@ -51,9 +51,12 @@ from vendor.small_nets import NETS, Graph
 from vendor.times import SHAPES, TIMED, compared, ours, ranges, theirs
 
 from bmcompiler import bmodel
+from bmcompiler.bmodel.bm168x_streams import count
 from bmcompiler.errors import BMError
+from bmcompiler.instructions.order import Engine
 from bmcompiler.runtime import Session
 
+_END_MARKS = {"bm1684": 0, "bm1684x": 2}
 Results = Mapping[str, NDArray[np.float32]]
 
 
@@ -95,6 +98,7 @@ def _parser() -> argparse.ArgumentParser:
         directions.choices[direction].add_argument("--precision", **options)
     for direction in ("ours", "bmlang"):
         directions.choices[direction].add_argument("--opt", type=int, choices=(0, 1, 2), default=2)
+    directions.choices["ours"].add_argument("--target", choices=("bm1684", "bm1684x"), default="bm1684")
     directions.choices["ours"].add_argument("--batch", type=int, default=1)
     directions.choices["ours"].add_argument("--io-dtype", choices=("float", "int8"), help="of int8 networks")
     directions.choices["ours"].add_argument("--pipeline", help="passes in place of the target's, to force a mode")
@@ -113,7 +117,7 @@ def _judge_our(
     """(commands, time, verdict) of one network of ours."""
     file = folder / f"{name}_{precision}_{arguments.batch}.bmodel"
     try:
-        options = {"outputs": arguments.outputs, "opt": arguments.opt, "pipeline": arguments.pipeline}
+        options = {name: getattr(arguments, name) for name in ("target", "outputs", "opt", "pipeline")}
         options |= {} if precision == "f32" else {"io_dtype": arguments.io_dtype}
         if name in NETWORKS:
             made = compile_network(name, precision, arguments.batch, **options)
@@ -122,7 +126,9 @@ def _judge_our(
         bmodel.save(made.model, file)
     except (BMError, OSError) as error:
         return (f"not compiled: {error}",)
-    commands = sum(len(part) // 128 for _, stage in made.model.all_stages() for group in stage.groups for part in group)
+    groups = [group for _, stage in made.model.all_stages() for group in stage.groups]
+    commands = sum(count(made.model.chip, engine, group[engine]) for group in groups for engine in Engine)
+    commands -= _END_MARKS[made.model.target] * len(groups)  # bmodel_dis leaves them out
     told = f"{commands:6} commands  {made.integers:4} integer tensors"
     try:
         vendor.info(file)

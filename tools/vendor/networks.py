@@ -34,6 +34,9 @@ NETWORKS = {
     "mtcnn_pnet": Network((THIRD_PARTY / "mtcnn_pnet.onnx",), (1, 48, 64, 3)),
     "mtcnn_rnet": Network((THIRD_PARTY / "mtcnn_rnet.onnx",), (1, 24, 24, 3)),
     "mtcnn_onet": Network((THIRD_PARTY / "mtcnn_onet.onnx",), (1, 48, 48, 3)),
+    "mobilenetv2_160": Network((THIRD_PARTY / "mobilenetv2_160.onnx",), (1, 3, 160, 160)),
+    "yolox": Network((THIRD_PARTY / "yolox_chars.onnx",), (1, 3, 416, 416)),
+    "vit": Network((THIRD_PARTY / "vit_64.onnx",), (1, 3, 64, 64)),
     "ppocr_v2_cls": Network((THIRD_PARTY / "ppocr_v2_cls.onnx",), (1, 3, 48, 192)),
     "ppocr_v4_det": Network((THIRD_PARTY / "ppocr_v4_det.onnx",), (1, 3, 96, 96)),
     "ppocr_v4_rec": Network((THIRD_PARTY / "ppocr_v4_rec.onnx",), (1, 3, 48, 64)),
@@ -56,7 +59,10 @@ class Compiled:
 
 
 def compile_network(name: str, precision: str, batch: int, **options: Any) -> Compiled:
-    """Compile one of `NETWORKS` with seeded noise as calibration data and input. Raises BMError."""
+    """Compile one of `NETWORKS` with seeded noise as calibration data and input. Raises BMError.
+
+    Args: options: of `bmcompiler.compile`, the target among them.
+    """
     network = NETWORKS[name]
     shape = (batch, *network.shape[1:])
     rng = np.random.default_rng(0)
@@ -77,7 +83,7 @@ def compile_small(name: str, precision: str, folder: Path, **options: Any) -> Co
 
 
 def _compiled(files: tuple[Path, ...], inputs: dict[str, NDArray[np.float32]], **options: Any) -> Compiled:
-    result = bmcompiler.compile(*files, target="bm1684", **options)
+    result = bmcompiler.compile(*files, **options)
     on_cpu = sorted({row.kind for row in result.rows if row.where == "cpu"})
     integers = sum(any(value.type.dtype[0] in "iu" for value in op.results) for op in result.module.main.ops)
     return Compiled(result.model, inputs, on_cpu, integers)
