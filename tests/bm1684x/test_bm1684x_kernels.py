@@ -1,0 +1,140 @@
+"""Kernels of the BM1684X in f32: what the simulator computes from the commands is what the chip's arithmetic says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from bm1684x_nets import FULL, Net, check_op
+
+from bmcompiler.ir import Value
+
+SMALL = 8192
+"""Bytes of a lane in which the cases below take several tiles."""
+Make = Callable[..., Any]
+
+
+def convolution(
+    inside: int, out: int, kernel: tuple[int, int], bias: bool = True, transposed: bool = False, **modes: Any
+) -> Make:
+    """conv or deconv with random weights; `inside` and `out` are channels of a group."""
+    group = modes.get("group", 1)
+
+    def make(net: Net, x: Value) -> Value:
+        shape = (inside * group, out) if transposed else (out * group, inside)
+        w, b = net.f32(*shape, *kernel), net.f32(out * group) if bias else None
+        return (net.b.deconv if transposed else net.b.conv)(x, w, b, **modes)
+
+    return make
+
+
+CONVOLUTIONS: dict[str, tuple[Make, tuple[int, ...]]] = {
+    "pads": (convolution(5, 70, (3, 3), pads=(1, 1, 1, 1), activation="relu"), (2, 5, 12, 9)),
+    "strides": (convolution(66, 9, (3, 5), strides=(2, 3), pads=(0, 1, 2, 0)), (1, 66, 17, 21)),
+    "dilations": (convolution(3, 4, (3, 2), dilations=(2, 3), pads=(2, 2, 0, 3), bias=False), (1, 3, 14, 14)),
+    "groups": (convolution(3, 5, (3, 3), group=4, activation="relu6"), (2, 12, 8, 8)),
+    "depthwise": (convolution(1, 1, (3, 3), group=130, pads=(1, 1, 1, 1), strides=(2, 2)), (2, 130, 15, 16)),
+    "depthwise_plain": (convolution(1, 1, (5, 1), group=7, bias=False, dilations=(2, 1)), (1, 7, 19, 6)),
+    "wide_padding": (convolution(2, 3, (19, 19), pads=(17, 17, 18, 16)), (1, 2, 12, 12)),
+    "long_steps": (convolution(2, 3, (3, 3), strides=(18, 20)), (1, 2, 60, 70)),
+    "point": (convolution(200, 300, (1, 1)), (1, 200, 3, 5)),
+    "deconv": (convolution(6, 7, (3, 3), transposed=True, strides=(2, 3), pads=(1, 0, 1, 1)), (2, 6, 7, 5)),
+    "deconv_groups": (convolution(2, 3, (4, 4), transposed=True, strides=(2, 2), group=3), (1, 6, 5, 5)),
+    "deconv_depthwise": (convolution(1, 1, (2, 2), transposed=True, strides=(2, 2), group=70), (1, 70, 6, 6)),
+}
+
+
+@pytest.mark.parametrize("lanes", [FULL, SMALL])
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_convolutions(name: str, lanes: int) -> None:
+    make, shape = CONVOLUTIONS[name]
+    check_op(make, shape, lanes=lanes)
+
+
+def product(left: bool = False, right: bool = False) -> Make:
+    return lambda net, a, b: net.b.matmul(a, b, transpose_left=left, transpose_right=right)
+
+
+def weighted(depth: int, columns: int, activation: str = "") -> Make:
+    return lambda net, x: net.b.matmul(x, net.f32(depth, columns), net.f32(columns), activation=activation)
+
+
+PRODUCTS: dict[str, tuple[Make, tuple[tuple[int, ...], ...]]] = {
+    "plain": (product(), ((7, 33), (33, 50))),
+    "batched": (product(), ((2, 3, 9, 40), (2, 3, 40, 17))),
+    "repeated": (product(), ((4, 9, 40), (1, 40, 17))),
+    "turned_left": (product(left=True), ((2, 40, 9), (2, 40, 17))),
+    "turned_right": (product(right=True), ((2, 9, 40), (2, 17, 40))),
+    "turned_both": (product(left=True, right=True), ((40, 9), (17, 40))),
+    "weights": (weighted(130, 70, "relu"), ((5, 130),)),
+    "many_columns": (weighted(40, 3000), ((3, 40),)),
+    "chunks": (weighted(2100, 40), ((3, 2100),)),
+}
+
+
+@pytest.mark.parametrize("lanes", [FULL, 40000])
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products(name: str, lanes: int) -> None:
+    make, shapes = PRODUCTS[name]
+    check_op(make, *shapes, lanes=lanes)
+
+
+def test_more_columns_than_local_memory_holds() -> None:
+    check_op(weighted(1100, 5000, "relu"), (2, 1100))
+
+
+POOLS: dict[str, Make] = {
+    "max": lambda net, x: net.b.max_pool(x, kernel=(3, 3), strides=(2, 2), pads=(1, 1, 1, 1)),
+    "max_wide": lambda net, x: net.b.max_pool(x, kernel=(2, 14), strides=(1, 3)),
+    "average": lambda net, x: net.b.avg_pool(x, kernel=(2, 2), strides=(2, 2)),
+    "counted": lambda net, x: net.b.avg_pool(x, kernel=(3, 3), strides=(1, 2), pads=(1, 1, 1, 1)),
+    "global": lambda net, x: net.b.avg_pool(x, kernel=(15, 14)),
+}
+
+
+@pytest.mark.parametrize("lanes", [FULL, SMALL])
+@pytest.mark.parametrize("name", POOLS)
+def test_pools(name: str, lanes: int) -> None:
+    check_op(POOLS[name], (2, 70, 15, 14), lanes=lanes)
+
+
+OTHERS: dict[str, tuple[Make, tuple[tuple[int, ...], ...]]] = {
+    "broadcast": (lambda net, a, b: net.b.add(a, b), ((2, 70, 6, 5), (1, 70, 1, 5))),
+    "repeat_pixels": (lambda net, a, b: net.b.mul(a, b), ((2, 3, 6, 5), (2, 1, 1, 1))),
+    "scalar_pixels": (lambda net, x: net.b.prelu(x, net.f32(70)), ((3, 70, 4, 4),)),
+    "sigmoid": (lambda net, x: net.b.sigmoid(x), ((1, 130, 9, 9),)),
+    "gelu": (lambda net, x: net.b.gelu(x), ((3, 197),)),
+    "power": (lambda net, a, b: net.b.pow(net.b.abs(a), b), ((5, 44), (5, 44))),
+    "softmax_channels": (lambda net, x: net.b.softmax(x, axis=1), ((2, 90, 4, 5),)),
+    "softmax_rows": (lambda net, x: net.b.softmax(x, axis=-1), ((2, 8, 16, 33),)),
+    "reduce": (lambda net, x: net.b.reduce(x, method="mean", axes=(2, 3), keepdims=True), ((2, 70, 7, 9),)),
+    "permute": (lambda net, x: net.b.permute(x, order=(0, 2, 3, 1)), ((2, 70, 6, 5),)),
+    "concat": (lambda net, a, b: net.b.concat(a, b, axis=1), ((2, 70, 4, 5), (2, 9, 4, 5))),
+}
+
+
+@pytest.mark.parametrize("lanes", [FULL, SMALL])
+@pytest.mark.parametrize("name", OTHERS)
+def test_the_house_of_lanes(name: str, lanes: int) -> None:
+    make, shapes = OTHERS[name]
+    check_op(make, *shapes, lanes=lanes)
+
+
+@pytest.mark.parametrize("dtype", ["i32", "i16", "u16", "i8", "u8"])
+def test_the_larger_and_the_smaller_of_integers(dtype: str) -> None:
+    def make(net: Net, a: Value, b: Value) -> Value:
+        return net.b.max(net.b.min(net.b.maxs(a, value=3), b), net.b.mins(a, value=100))
+
+    check_op(make, (2, 70, 3, 5), (2, 70, 3, 5), dtype=dtype)
+
+
+def test_levels_give_the_same_bits() -> None:
+    def make(net: Net, x: Value) -> Value:
+        y = net.b.conv(x, net.f32(70, 3, 3, 3), net.f32(70), pads=(1, 1, 1, 1), activation="relu")
+        z = net.b.conv(y, net.f32(70, 70, 1, 1), net.f32(70))
+        return net.b.max_pool(net.b.concat(net.b.add(y, z), net.b.sigmoid(z), axis=1), kernel=(2, 2), strides=(2, 2))
+
+    for level in (0, 1, 2):
+        check_op(make, (1, 3, 16, 16), level=level)
+        check_op(make, (1, 3, 16, 16), level=level, lanes=20000)
