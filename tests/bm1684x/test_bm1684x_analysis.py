@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from bmcompiler.backends.bm1684x.asm import assemble
 from bmcompiler.backends.bm1684x.isa import FORMATS, GDMA_SYS, SYS
 from bmcompiler.backends.bm1684x.listing import listing
-from bmcompiler.backends.bm1684x.stream import end_mark, padded, split
+from bmcompiler.backends.bm1684x.stream import ended, split
 from bmcompiler.bmodel.bm168x import CommandGroup, TpuSubnet
 from bmcompiler.bmodel.bm168x_streams import count
 from bmcompiler.cli.tool import cli
@@ -63,7 +63,7 @@ def test_a_lost_wait_is_found() -> None:
                 layout.pack(one | ({"cmd_id_dep": 0} if at == number else {}))
                 for at, (layout, one) in enumerate(zip(stream.formats, stream.fields()))
             ]
-            broken = group._replace(**{engine.name.lower(): padded(b"".join(commands))})
+            broken = group._replace(**{engine.name.lower(): ended(engine, commands[:-1])})
             changed = replace(stage, subnets=[replace(stage.subnets[0], groups=[broken])])
             lost += bool(analyze(replace(whole, nets=[replace(whole.nets[0], stages=[changed])])).races())
     assert lost >= 5
@@ -109,7 +109,7 @@ def test_the_container_counts_commands_as_the_tables_have_them() -> None:
                     except EncodingError:
                         known = False
                     if known and layout not in (SYS, GDMA_SYS):
-                        stream = padded(command + end_mark(engine, 2))
+                        stream = ended(engine, [command])
                         assert count("BM1684X", engine, stream) == len(split(engine, stream)), (layout, task, unit)
     assert count("BM1684X", Engine.TIU, CommandGroup(b"", b"").tiu) == 0
     assert isinstance(model("s_gemm_f16").all_stages()[0][1].subnets[0], TpuSubnet)
