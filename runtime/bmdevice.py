@@ -73,6 +73,7 @@ RUNTIME = Api(
     DECLARATIONS,
     {
         "int": signed("int", 32),
+        "u16": unsigned("u16", 16),
         "u32": unsigned("u32", 32),
         "u64": unsigned("u64", 64),
         "size_t": unsigned("size_t", 64),
@@ -120,7 +121,7 @@ class BmDevInfo:
     gmem_size: int = GMEM_SIZE
 
 
-_FAILURES: dict[str, object] = {"bm_devinfo_t": BmDevInfo(*(0,) * 7), "size_t": 0, "u64": 0}
+_FAILURES: dict[str, object] = {"bm_devinfo_t": BmDevInfo(*(0,) * 7), "size_t": 0, "u64": 0, "float": 0.0}
 
 
 class BmRuntimeError(BMError):
@@ -274,6 +275,8 @@ class BmContext:
     lock: threading.RLock = field(default_factory=threading.RLock)
     kernels: threading.local = field(default_factory=threading.local)
     kernel_contexts: list[Bmk1880Context] = field(default_factory=list)
+    sent: int = 0
+    """Command buffers that were run."""
 
     def ended(self) -> str:
         """Why it cannot be used any more."""

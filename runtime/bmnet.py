@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler import bmodel
-from bmcompiler.bmodel import TensorInfo
+from bmcompiler.bmodel import BModel, TensorInfo
 from bmcompiler.bmodel.bm1880 import Bm1880Model, Command
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.files.store import StrPath
@@ -57,6 +57,18 @@ class BmNetOutputInfo:
     output_size: int
     output_num: int
     name_array: tuple[str, ...]
+    shape_array: tuple[tuple[int, ...], ...]
+    threshold_array: tuple[float, ...]
+    size_array: tuple[int, ...]
+    fmt_array: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class BmNetInputInfo:
+    """Inputs of the selected program; sizes in bytes."""
+
+    input_size: int
+    input_num: int
     shape_array: tuple[tuple[int, ...], ...]
     threshold_array: tuple[float, ...]
     size_array: tuple[int, ...]
@@ -118,16 +130,17 @@ class BmNet:
         if self.ended():
             raise BmRuntimeError(BmErr.UNINITIALIZED, f"the network {self.ended()}")
 
-    def select(self, shape: Sequence[int]) -> None:
-        """Select the program whose first input has `shape`. Raises BmRuntimeError when there is none."""
+    def select(self, *shapes: Sequence[int]) -> None:
+        """Select the program whose first inputs have `shapes`. Raises BmRuntimeError when there is none."""
         self.check()
-        wanted = tuple(int(size) for size in shape)
+        wanted = [tuple(int(size) for size in shape) for shape in shapes]
         for index, command in enumerate(self.commands):
-            if command.inputs[0].shape == wanted:
+            if [one.shape for one in command.inputs[: len(wanted)]] == wanted:
                 self.selected = index
                 return
-        known = ", ".join(str(list(command.inputs[0].shape)) for command in self.commands)
-        raise BmRuntimeError(BmErr.INVALID_ARGUMENT, f"no program takes input shape {list(wanted)}; there are {known}")
+        known = ", ".join(str([list(one.shape) for one in command.inputs]) for command in self.commands)
+        reason = f"no program takes input shapes {[list(shape) for shape in wanted]}; there are {known}"
+        raise BmRuntimeError(BmErr.INVALID_ARGUMENT, reason)
 
     def weight_memory(self) -> BmMem | None:
         """Weights of the selected program; None when it has none, or none yet."""
@@ -209,6 +222,19 @@ class BmNet:
             fmt_array=tuple(info.fmt for info in outputs),
         )
 
+    def input_info(self) -> BmNetInputInfo:
+        """What the input buffer holds."""
+        inputs = self.command.inputs
+        sizes = tuple(info.size for info in inputs)
+        return BmNetInputInfo(
+            input_size=sum(sizes),
+            input_num=len(inputs),
+            shape_array=tuple(info.shape for info in inputs),
+            threshold_array=tuple(info.threshold for info in inputs),
+            size_array=sizes,
+            fmt_array=tuple(info.fmt for info in inputs),
+        )
+
     def run(self) -> None:
         """Execute the selected program on what is in device memory."""
         with self.ctx.lock:
@@ -234,9 +260,16 @@ class BmNet:
 
 def net_of_file(ctx: BmContext, path: StrPath) -> BmNet:
     """Register a model file. Raises FileFormatError, UnsupportedError (another chip), OSError."""
-    model = bmodel.load(path)
+    try:
+        return net_of_model(ctx, bmodel.load(path))
+    except UnsupportedError as error:
+        raise error.located(file=path) from None
+
+
+def net_of_model(ctx: BmContext, model: BModel) -> BmNet:
+    """Register a model. Raises UnsupportedError for one of another chip."""
     if not isinstance(model, Bm1880Model):
-        raise UnsupportedError(f"the file is a model for {model.target}, this device is a bm1880", file=path)
+        raise UnsupportedError(f"the file is a model for {model.target}, this device is a bm1880")
     return BmNet(ctx, model.commands, model.weights, allocate=True)
 
 

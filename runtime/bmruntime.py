@@ -26,7 +26,7 @@ from bmcompiler.backends.bm1880.bmkernel import (
     bmk1880_reset,
 )
 from bmcompiler.files.store import StrPath
-from bmcompiler.runtime import bmruntime_memory
+from bmcompiler.runtime import bmruntime_commands, bmruntime_memory
 from bmcompiler.runtime.bmdevice import (
     RUNTIME,
     BmContext,
@@ -51,6 +51,7 @@ from bmcompiler.runtime.bmnet import (
     readable,
     writable,
 )
+from bmcompiler.runtime.bmruntime_commands import *  # noqa: F403
 from bmcompiler.runtime.bmruntime_memory import *  # noqa: F403
 from bmcompiler.runtime.devices import MAX_DEVICES
 from bmcompiler.runtime.simulator.bm1880.plan import compile_plan
@@ -66,6 +67,7 @@ __all__ = [
     "bmnet_weight_devmem", "bmruntime_bmkernel_create", "bmruntime_bmkernel_destroy", "bmruntime_bmkernel_submit",
 ]  # fmt: skip
 __all__ += bmruntime_memory.__all__
+__all__ += bmruntime_commands.__all__
 
 
 def _code(action: Callable[[], object]) -> BmErr:

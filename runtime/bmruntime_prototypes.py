@@ -13,6 +13,8 @@ typedef struct { u32 batch_size; uint8_t *weight; size_t weight_size; uint8_t *c
     size_t neuron_size; size_t input_size; u64 output_offset; size_t output_size; } bmnet_info_t;
 typedef struct { size_t output_size; int output_num; const char **name_array; shape_t *shape_array;
     float *threshold_array; size_t *size_array; int *fmt_array; } bmnet_output_info_t;
+typedef struct { size_t input_size; size_t input_num; shape_t *shape_array; float *threshold_array; size_t *size_array;
+    u32 *fmt_array; } bmnet_input_info_t;
 
 bmerr_t bm_init(int index, out bmctx_t *ctx);
 void bm_exit(bmctx_t ctx);
@@ -64,6 +66,22 @@ bmerr_t bmnet_load_neuron(bmnet_t net, u64 neuron_offset, int neuron_size, uint8
 bmerr_t bmnet_store_output(bmnet_t net, uint8_t *output);
 bmerr_t bmnet_store_neuron(bmnet_t net, u64 neuron_offset, int neuron_size, uint8_t *neuron);
 bmerr_t bmnet_inference(bmnet_t net, uint8_t *input, uint8_t *output);
+
+bmerr_t bm_memcpy_s2d_ex(bmctx_t ctx, bmmem_device_t dst, uint8_t *src, u64 offset, size_t size);
+bmerr_t bm_memcpy_d2s_ex(bmctx_t ctx, uint8_t *dst, bmmem_device_t src, u64 offset, size_t size);
+bmerr_t bm_load_cmdbuf(bmctx_t ctx, uint8_t *cmdbuf, size_t sz, out bmmem_device_t *cmdbuf_mem);
+bmerr_t bm_run_cmdbuf(bmctx_t ctx, bmmem_device_t cmdbuf_mem, out u16 *seq_no);
+bmerr_t bm_send_cmdbuf(bmctx_t ctx, uint8_t *cmdbuf, size_t sz, out u16 *seq_no);
+bmerr_t bm_wait_cmdbuf_done(bmctx_t ctx, u16 seq_no);
+bmerr_t bm_run_cmdbuf_pio(bmctx_t ctx, uint8_t *cmdbuf, size_t sz);
+bmerr_t bmnet_register_bmodel_data(bmctx_t ctx, uint8_t *bmodel_data, size_t size, out bmnet_t *net);
+bmerr_t bmnet_set_input_shape2(bmnet_t net, shape_t shape[], int num);
+bmnet_input_info_t *bmnet_get_input_info(bmnet_t net);
+float bmnet_get_input_threshold(bmnet_t net);
+float bmmet_get_input_threshold(bmnet_t net);
+bmerr_t bmnet_inference_once(bmctx_t ctx, uint8_t *input, uint8_t *output, u32 batch_size, uint8_t *weight,
+    size_t weight_size, uint8_t *cmdbuf, size_t cmdbuf_size, size_t neuron_size, size_t input_size, u64 output_offset,
+    size_t output_size);
 """
 
 UNSEEN = {

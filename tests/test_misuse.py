@@ -91,7 +91,7 @@ def ended_kernel_handles(c_type: str) -> list[Any]:
 
 # BM Runtime.
 
-NO_FAILURE = {"size_t": 0, "u64": 0, "bm_devinfo_t": rt.BmDevInfo(*(0,) * 7)}
+NO_FAILURE = {"size_t": 0, "float": 0.0, "u64": 0, "bm_devinfo_t": rt.BmDevInfo(*(0,) * 7)}
 
 
 def runtime_values() -> Values:
@@ -244,7 +244,7 @@ LIBRARIES = {
 def value_of(library: Library, one: Variable, values: Values) -> Any:
     """A right value for a parameter or field."""
     if one.array:
-        return (1, BYTES)
+        return [values[one.c_type]] if one.c_type == "shape_t" else (1, BYTES)
     if one.c_type not in values:
         name = one.c_type.removeprefix("const ").rstrip(" *")
         if name in library.api.structs and name.startswith("bmk1880"):

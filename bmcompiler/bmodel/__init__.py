@@ -7,7 +7,7 @@
 Readers check every offset and length before use and map weights instead of copying them.
 """
 
-from bmcompiler.bmodel.container import Container, load, register, save
+from bmcompiler.bmodel.container import Container, load, loads, register, save
 from bmcompiler.bmodel.model import BModel, Buffer, Stage, TensorInfo, digest
 
-__all__ = ["BModel", "Buffer", "Container", "Stage", "TensorInfo", "digest", "load", "register", "save"]
+__all__ = ["BModel", "Buffer", "Container", "Stage", "TensorInfo", "digest", "load", "loads", "register", "save"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import cast
 
-from bmcompiler.bmodel.model import BModel
+from bmcompiler.bmodel.model import BModel, Buffer
 from bmcompiler.errors import FileFormatError
 from bmcompiler.files.store import StrPath, atomic_output, map_file
 from bmcompiler.plugins.registry import failure_note, usable
@@ -60,7 +60,12 @@ def load(path: StrPath) -> BModel:
         FileFormatError: not a model file, or a truncated or malformed one.
         OSError: the file cannot be opened.
     """
-    data = map_file(path)
+    return loads(map_file(path), path)
+
+
+def loads(data: Buffer, path: StrPath) -> BModel:
+    """Read the bytes of a model file; `path` is what errors call it. Raises FileFormatError."""
+    data = memoryview(data)
     for container in containers():
         if container.detect(data):
             return cast(BModel, import_module(container.module).read(data, path))

@@ -7,27 +7,43 @@ from collections.abc import Callable
 from typing import Any
 
 from bmcompiler.capi.library import CLibrary
+from bmcompiler.errors import BMError
 
 Size = Callable[[dict[str, Any]], int]
 """From the other arguments, by name, to bytes; 0 where these are wrong, so that the function says so."""
 
 
 def buffered(library: Callable[[], CLibrary], name: str, **sizes: Size) -> Callable[[Any, int], None]:
-    """An entry of `CLibrary.special`: memory of the caller, of `sizes` bytes by parameter, as buffers.
-
-    The function has no other results than its value.
-    """
+    """An entry of `CLibrary.special`: memory of the caller, of `sizes` bytes by parameter, as buffers."""
+    prepared: list[_Call] = []  # at the first call: the library is known then
 
     def act(slots: Any, result: int) -> None:
-        own = library()
-        prototype = own.api.functions[name]
-        given = {one.name: (slots[index], one) for index, one in enumerate(prototype.parameters)}
-        values = {title: own.reader(one.c_type)(bits) for title, (bits, one) in given.items() if title not in sizes}
-        for title, size in sizes.items():
-            address = given[title][0]
-            values[title] = (ctypes.c_uint8 * max(0, size(values))).from_address(address) if address else None
-        found = own.functions(name)(*(values[one.name] for one in prototype.parameters))
-        if prototype.result != "void":
-            own.writer(prototype.result)(result, found)
+        if not prepared:
+            prepared.append(_Call(library(), name, sizes))
+        prepared[0](slots, result)
 
     return act
+
+
+class _Call:
+    """A function with its readers and writers."""
+
+    def __init__(self, library: CLibrary, name: str, sizes: dict[str, Size]) -> None:
+        prototype = library.api.functions[name]
+        places = list(enumerate(prototype.parameters))
+        self._name, self._function, self._store = name, library.functions(name), library.results(prototype)
+        self._needed = [(index, one.name) for index, one in places if one.out]
+        plain = [(index, one) for index, one in places if one.name not in sizes and not one.out]
+        self._plain = [(index, one.name, library.reader(one.c_type)) for index, one in plain]
+        self._buffers = [(index, one.name, sizes[one.name]) for index, one in places if one.name in sizes]
+
+    def __call__(self, slots: Any, result: int) -> None:
+        for index, title in self._needed:
+            if not slots[index]:
+                raise BMError(f"{self._name}: {title} is NULL")
+        values = {title: read(slots[index]) for index, title, read in self._plain}
+        memory: dict[str, Any] = {}
+        for index, title, size in self._buffers:
+            address = slots[index]
+            memory[title] = (ctypes.c_uint8 * max(0, size(values))).from_address(address) if address else None
+        self._store(slots, result, self._function(**values, **memory))

@@ -20,6 +20,7 @@ INTEGERS: dict[str, Any] = {
     "int": ctypes.c_int32,
     "bmerr_t": ctypes.c_int32,
     "u8": ctypes.c_uint8,
+    "u16": ctypes.c_uint16,
     "u32": ctypes.c_uint32,
     "u64": ctypes.c_uint64,
     "s8": ctypes.c_int8,
@@ -146,6 +147,22 @@ class CLibrary:
         if number is not None:
             return lambda address, value: setattr(number.from_address(address), "value", value)
         return lambda address, value: self.store(c_type, address, value)
+
+    def results(self, prototype: Prototype) -> Callable[[Any, int, Any], None]:
+        """Stores what a function gave: called with the slots, the address of its value, and its value in Python."""
+        places = [(index, one) for index, one in enumerate(prototype.parameters) if one.out]
+        outs = [(index, self.writer(one.c_type[:-1].rstrip())) for index, one in places]
+        write = None if prototype.result == "void" else self.writer(prototype.result)
+
+        def store(slots: Any, result: int, found: Any) -> None:
+            values = found if outs else (found,)
+            if write is not None:
+                write(result, values[0])
+            for (index, put), value in zip(outs, values[-len(outs) :] if outs else ()):
+                if value is not None:
+                    put(slots[index], value)
+
+        return store
 
     def store(self, name: str, address: int, value: Any) -> None:
         """Fill a structure in C memory from the attributes of an object."""

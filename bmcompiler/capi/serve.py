@@ -86,22 +86,14 @@ def bound(library: CLibrary, prototype: Prototype) -> _Slots:
     """A function that reads arguments from slots, calls Python's, and stores results."""
     if prototype.name in library.special:
         return library.special[prototype.name]
-    function = library.functions(prototype.name)
+    function, store = library.functions(prototype.name), library.results(prototype)
     given = [(index, library.reader(one.c_type)) for index, one in enumerate(prototype.parameters) if not one.out]
-    outs = [(i, library.writer(one.c_type[:-1].rstrip())) for i, one in enumerate(prototype.parameters) if one.out]
-    stored = [(index, one.name) for index, one in enumerate(prototype.parameters) if one.out]
-    write = None if prototype.result == "void" else library.writer(prototype.result)
+    needed = [(index, one.name) for index, one in enumerate(prototype.parameters) if one.out]
 
     def act(slots: Any, result: int) -> None:
-        for index, name in stored:
+        for index, name in needed:
             if not slots[index]:
                 raise BMError(f"{prototype.name}: {name} is NULL")
-        found = function(*[read(slots[index]) for index, read in given])
-        values = found if outs else (found,)
-        if write is not None:
-            write(result, values[0])
-        for (index, store), value in zip(outs, values[-len(outs) :] if outs else ()):
-            if value is not None:
-                store(slots[index], value)
+        store(slots, result, function(*[read(slots[index]) for index, read in given]))
 
     return act

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from math import prod
@@ -13,7 +12,7 @@ import numpy as np
 from bmcompiler import bmodel
 from bmcompiler.bmodel import BModel
 from bmcompiler.bmodel.bm168x import Bm168xModel, Bm168xNet, Bm168xStage, Bm168xTensor
-from bmcompiler.errors import BMError, RuntimeUseError, UnsupportedError
+from bmcompiler.errors import RuntimeUseError, UnsupportedError
 from bmcompiler.runtime.bmlib.device import CardHandle
 from bmcompiler.runtime.bmlib.functions import host_bytes
 from bmcompiler.runtime.bmlib.types import (
@@ -191,14 +190,7 @@ def bmrt_load_bmodel(p_bmrt: Runtime, bmodel_path: str) -> bool:
 @_served
 def bmrt_load_bmodel_data(p_bmrt: Runtime, bmodel_data: Any, size: int) -> bool:
     """Load the networks of a file in memory; whether it worked."""
-    with tempfile.NamedTemporaryFile(suffix=".bmodel") as file:
-        file.write(host_bytes(bmodel_data, size).tobytes())
-        file.flush()
-        try:
-            p_bmrt.load(bmodel.load(file.name))
-        except BMError as error:
-            error.file = "bmodel_data"
-            raise
+    p_bmrt.load(bmodel.loads(host_bytes(bmodel_data, size).tobytes(), "bmodel_data"))
     return True
 
 

@@ -12,7 +12,7 @@ from bmcompiler.capi.library import HANDLES, CLibrary, Read, Write
 from bmcompiler.errors import BMError
 from bmcompiler.runtime import bmruntime
 from bmcompiler.runtime.bmdevice import RUNTIME, BmErr, BmMem, BmRuntimeError, BmShape
-from bmcompiler.runtime.bmnet import BmNet, BmNetInfo, BmNetOutputInfo
+from bmcompiler.runtime.bmnet import BmNet, BmNetInfo, BmNetInputInfo, BmNetOutputInfo
 from bmcompiler.runtime.bmruntime_prototypes import UNSEEN
 from bmcompiler.runtime.capi.strings import text
 
@@ -81,20 +81,52 @@ def _output_info(slots: Any, result: int) -> None:
         _store_info(net, info, LIBRARY.layout("bmnet_output_info_t").from_address(slots[1]))
 
 
-def _store_info(net: BmNet, info: BmNetOutputInfo, raw: Any) -> None:
-    count = info.output_num
+def _input_info(slots: Any, result: int) -> None:
+    net = HANDLES.read(slots[0])
+    info = bmruntime.bmnet_get_input_info(net)
+    if info is None:
+        return
+    raw = LIBRARY.layout("bmnet_input_info_t")()
+    arrays = _shapes_and_more(info)
+    raw.input_size, raw.input_num = info.input_size, info.input_num
+    for name, array in zip(_ARRAYS, arrays):
+        setattr(raw, name, ctypes.addressof(array))
+    _arrays.setdefault(net, []).append([raw, arrays])
+    ctypes.c_uint64.from_address(result).value = ctypes.addressof(raw)
+
+
+def _set_input_shapes(slots: Any, result: int) -> None:
+    num = ctypes.c_int32(slots[2]).value
+    size = ctypes.sizeof(ctypes.c_uint32 * 5)
+    count = min(max(num, 0), _MOST_INPUTS)
+    shapes = [_input_shape(slots[1] + index * size) for index in range(count)] if slots[1] else None
+    code = bmruntime.bmnet_set_input_shape2(HANDLES.read(slots[0]), shapes, num)  # type: ignore[arg-type]
+    ctypes.c_int32.from_address(result).value = code
+
+
+_ARRAYS = "shape_array", "threshold_array", "size_array", "fmt_array"
+_MOST_INPUTS = 64
+
+
+def _shapes_and_more(info: BmNetInputInfo | BmNetOutputInfo) -> list[Any]:
+    """What the members of `_ARRAYS` point to."""
     shapes = [number for shape in info.shape_array for number in (4, *(*shape, 1, 1, 1, 1)[:4])]
-    arrays: list[Any] = [
-        (ctypes.c_char_p * count)(*(name.encode() for name in info.name_array)),
+    count = len(info.shape_array)
+    return [
         (ctypes.c_uint32 * len(shapes))(*shapes),
         (ctypes.c_float * count)(*info.threshold_array),
         (ctypes.c_size_t * count)(*info.size_array),
         (ctypes.c_int32 * count)(*info.fmt_array),
     ]
+
+
+def _store_info(net: BmNet, info: BmNetOutputInfo, raw: Any) -> None:
+    count = info.output_num
+    names = (ctypes.c_char_p * count)(*(name.encode() for name in info.name_array))
+    arrays = [names, *_shapes_and_more(info)]
     _arrays.setdefault(net, []).append(arrays)
     raw.output_size, raw.output_num = info.output_size, count
-    names = ("name_array", "shape_array", "threshold_array", "size_array", "fmt_array")
-    for name, array in zip(names, arrays):
+    for name, array in zip(("name_array", *_ARRAYS), arrays):
         setattr(raw, name, ctypes.addressof(array))
 
 
@@ -113,6 +145,11 @@ def _tensors(values: dict[str, Any], which: str) -> int:
 
 def _count(values: dict[str, Any]) -> int:
     return max(0, int(values["neuron_size"]))
+
+
+def _given(name: str) -> Size:
+    """The bytes that another argument says."""
+    return lambda values: int(values[name])
 
 
 def _buffered(name: str, **sizes: Size) -> Callable[[Any, int], None]:
@@ -147,6 +184,22 @@ LIBRARY: CLibrary = CLibrary(
         ),
         "bm_enum_devices": _enum_devices,
         "bmnet_get_output_info": _output_info,
+        "bmnet_get_input_info": _input_info,
+        "bmnet_set_input_shape2": _set_input_shapes,
+        "bm_memcpy_s2d_ex": _buffered("bm_memcpy_s2d_ex", src=_given("size")),
+        "bm_memcpy_d2s_ex": _buffered("bm_memcpy_d2s_ex", dst=_given("size")),
+        **{
+            name: _buffered(name, cmdbuf=_given("sz"))
+            for name in ("bm_load_cmdbuf", "bm_send_cmdbuf", "bm_run_cmdbuf_pio")
+        },
+        "bmnet_register_bmodel_data": _buffered("bmnet_register_bmodel_data", bmodel_data=_given("size")),
+        "bmnet_inference_once": _buffered(
+            "bmnet_inference_once",
+            input=_given("input_size"),
+            output=_given("output_size"),
+            weight=_given("weight_size"),
+            cmdbuf=_given("cmdbuf_size"),
+        ),
         "bm_memcpy_s2d": _buffered("bm_memcpy_s2d", src=lambda v: _memory(v, "dst")),
         "bm_memcpy_d2s": _buffered("bm_memcpy_d2s", dst=lambda v: _memory(v, "src")),
         "bmnet_load_input": _buffered("bmnet_load_input", input=lambda v: _tensors(v, "inputs")),

@@ -73,7 +73,7 @@ def _check(walk: Walk, prototype: Prototype, number: int, value: str, word: str)
             arguments.append(
                 f"({c_type})({value})" if not one.array and c_type not in walk.library.api.structs else value
             )
-        elif one.c_type in walk.good:
+        elif one.c_type in walk.good and not one.array:
             arguments.append(walk.good[one.c_type])
         elif one.out or one.array:
             arguments.append("(void *)scratch")

@@ -41,7 +41,10 @@ RUNTIME = Walk(
         "bmmem_device_t": (*STRANGE, "net", "gone"),
         "bmnet_t": (*STRANGE, "mem", "cleaned"),
     },
-    beside={"index": ("-1", "99"), "neuron_offset": ("1000",), "neuron_size": ("-1",)},
+    beside={
+        "index": ("-1", "99"), "neuron_offset": ("1000",), "neuron_size": ("-1",), "seq_no": ("9",), "num": ("0", "2"),
+        "batch_size": ("0", "3"), "output_offset": ("1000",),
+    },
     without=frozenset({"bm_enum_devices", "bm_device_query", "bm_device_config"}),  # NULL says nothing to them
     globals="static bmctx_t ctx, exited; static bmdev_t dev, closed; static bmmem_device_t mem, gone;"
     "static bmnet_t net, cleaned; static bmshape_t shape = {BM_FMT_INT8, 2, {1, 64}};",

@@ -70,6 +70,12 @@ from bmcompiler.backends.bm1880.bmkernel.matrix import (
     bmk1880_tpu_matrix_mac,
     bmk1880_tpu_matrix_mac_2,
 )
+from bmcompiler.backends.bm1880.bmkernel.sizes import (
+    bmk1880_tg_shape_to_size,
+    bmk1880_tl_shape_to_size,
+    bmk1880_tl_size,
+    shape_equal,
+)
 from bmcompiler.backends.bm1880.bmkernel.sync import (
     Op,
 )
@@ -208,11 +214,14 @@ __all__ = [
     "bmk1880_reset",
     "bmk1880_set_stream",
     "bmk1880_sub_param_t",
+    "bmk1880_tg_shape_to_size",
     "bmk1880_tl_alloc",
     "bmk1880_tl_alloc_bank",
     "bmk1880_tl_free",
     "bmk1880_tl_prealloc",
     "bmk1880_tl_prealloc_align",
+    "bmk1880_tl_shape_to_size",
+    "bmk1880_tl_size",
     "bmk1880_tpu_add",
     "bmk1880_tpu_add_const",
     "bmk1880_tpu_and_int8",
@@ -247,6 +256,7 @@ __all__ = [
     "bmk1880_xor_int8_param_t",
     "bmk1880_xor_int16_param_t",
     "global_tensor",
+    "shape_equal",
     "shape_t",
     "shape_t2",
     "shape_t4",
