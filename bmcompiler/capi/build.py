@@ -20,7 +20,7 @@ _FLAGS = ("-O2", "-fPIC", "-shared", "-Wall", "-Wextra", "-Wno-unused-parameter"
 
 
 def build(folder: Path, compiler: str | None = None) -> list[Path]:
-    """Write `include/`, `lib/` and `lib/pkgconfig/` into a folder; gives the libraries.
+    """Write `include/`, `lib/` and `lib/pkgconfig/` into a folder; gives the libraries. Flags come from $CFLAGS, too.
 
     Raises UsageError when there is a file in place of the folder, UnsupportedError without a C compiler or a shared
     libpython, or when the compiler refuses.
@@ -56,7 +56,18 @@ def build(folder: Path, compiler: str | None = None) -> list[Path]:
 def _compile(tool: str, folder: Path, name: str, text: str, flags: list[str], link: list[str]) -> Path:
     lib = folder / "lib"
     target = lib / f"lib{name}.so"
-    command = [tool, *_FLAGS, f"-I{folder / 'include'}", *flags, "-x", "c", "-", "-o", str(target)]
+    command = [
+        tool,
+        *_FLAGS,
+        *os.environ.get("CFLAGS", "").split(),
+        f"-I{folder / 'include'}",
+        *flags,
+        "-x",
+        "c",
+        "-",
+        "-o",
+        str(target),
+    ]
     command += [f"-L{lib}", "-Wl,-rpath,$ORIGIN", f"-Wl,-soname,lib{name}.so", *link]
     done = subprocess.run(command, input=text, text=True, capture_output=True, check=False)
     if done.returncode:

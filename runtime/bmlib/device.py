@@ -27,23 +27,32 @@ class Card:
         self.lock = RLock()
         self._memory = GlobalMemory()
         self._used: dict[int, Bytes] = {}
+        self._next = CHIP.global_base
         self._machine: Machine | None = None
 
     def allocate(self, size: int) -> int:
-        """The address of zeroed memory, the lowest that is free. Raises RuntimeUseError, MemoryError."""
+        """The address of zeroed memory. Raises RuntimeUseError, MemoryError.
+
+        Addresses go up to the end before freed ones are given out again, so that who uses freed memory is told.
+        """
         if size < 1:
             raise RuntimeUseError(f"cannot allocate {size} bytes")
         with self.lock:
-            address = CHIP.global_base
-            for begin in sorted(self._used):
-                if begin - address >= size:
-                    break
-                address = align_up(begin + self._used[begin].size, _STEP)
-            if address + size > CHIP.global_base + _MEMORY:
+            address = self._room(self._next, size) or self._room(CHIP.global_base, size)
+            if address is None:
                 raise MemoryError(f"no {size} bytes of device memory are left in one piece")
+            self._next = align_up(address + size, _STEP)
             self._used[address] = data = np.zeros(size, np.uint8)
             self._memory.map(address, data)
             return address
+
+    def _room(self, address: int, size: int) -> int | None:
+        """The first place for so many bytes from an address on."""
+        for begin in sorted(self._used):
+            if begin - address >= size:
+                break
+            address = max(address, align_up(begin + self._used[begin].size, _STEP))
+        return address if address + size <= CHIP.global_base + _MEMORY else None
 
     def free(self, address: int) -> None:
         """Take back an allocation. Raises RuntimeUseError when none begins there."""

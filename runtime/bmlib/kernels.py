@@ -26,6 +26,7 @@ Entry = Callable[[int], object]
 
 _CALL = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _functions: dict[int, tuple[str, Entry]] = {}
+_known: dict[int, int] = {}  # numbers of functions by address
 _numbers = count(1)
 _loading = Lock()
 _contents: dict[str, dict[str, int]] = {}
@@ -79,9 +80,12 @@ def tpu_kernel_get_function(handle: CardHandle, module: KernelModule, function: 
         raise RuntimeUseError(
             f"there is no kernel '{function}', only {', '.join(sorted(module.entries))}", file=module.title
         )
-    number = next(_numbers)
-    _functions[number] = function, _CALL(module.entries[function])
-    return number
+    address = module.entries[function]
+    with _loading:
+        if address not in _known:
+            _known[address] = number = next(_numbers)
+            _functions[number] = function, _CALL(address)
+        return _known[address]
 
 
 @_served

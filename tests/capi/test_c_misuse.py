@@ -7,9 +7,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from c_programs import EXAMPLES, needs_compiler, program, run
+from c_programs import EXAMPLES, SANITIZED, needs_compiler, program, run
 from c_walk import Walk, text
 
+from bmcompiler.capi.build import build
 from bmcompiler.runtime.capi import bmkernel, bmlib, bmrt, bmruntime, dmpdv, tpukernel
 
 pytestmark = needs_compiler
@@ -159,10 +160,19 @@ WALKS = {
 }
 
 
-def walked(built: Path, folder: Path, package: str, source: str) -> None:
+@pytest.fixture(scope="module")
+def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sanitized")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CFLAGS", " ".join(SANITIZED))
+        build(folder, "gcc")
+    return folder
+
+
+def walked(built: Path, folder: Path, package: str, source: str, *flags: str) -> None:
     file = folder / f"walk_{package}.c"
     file.write_text(source)
-    done = run(program(built, package, file, "gcc", "-w", "-Wno-error", "-O0"))
+    done = run(program(built, package, file, "gcc", "-w", "-Wno-error", "-O0", *flags))
     assert done.returncode == 0, done.stdout.decode()[-3000:] + done.stderr.decode()[-500:]
     assert b"Traceback" not in done.stderr and b"fault of the library" not in done.stderr
     assert int(done.stdout.split()[0]) > 50
@@ -246,7 +256,77 @@ def test_eight_threads_get_their_own_answers(built: Path, tmp_path: Path) -> Non
     assert done.returncode == 0 and b"Traceback" not in done.stderr
 
 
+LAUNCHES = """
+#include <bmlib_runtime.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <tpu_kernel.h>
+typedef struct { unsigned long long dst, src; int wrong; } args_t;
+static void twice(const void *arguments)
+{
+    const args_t *args = (const args_t *)arguments;
+    dim4 shape = {1, 8, 1, 4};
+    scalar_t factor;
+    factor.f32 = 2.0f;
+    tpu_initialize();
+    tpu_gdma_cpy_S2L(0, args->src, &shape, NULL, NULL, DT_FP32);
+    tpu_bdc_fp_mul_C(0, args->wrong ? 0xffffffff : 0, factor, &shape, NULL, NULL, DT_FP32);
+    tpu_gdma_cpy_L2S(args->dst, 0, &shape, NULL, NULL, DT_FP32);
+    tpu_poll();
+}
+TPUKERNEL_FUNC_REGISTER(twice)
+static bm_handle_t handle;
+static void *work(void *argument)
+{
+    float data[32], result[32];
+    bm_device_mem_t memory[2];
+    args_t args;
+    long seed = (long)argument;
+    int k, i;
+    for (k = 0; k < 5; k++) {
+        for (i = 0; i < 32; i++)
+            data[i] = (float)(seed + k + i);
+        for (i = 0; i < 2; i++)
+            if (bm_malloc_device_byte(handle, &memory[i], sizeof data) != BM_SUCCESS)
+                return (void *)1;
+        args.dst = memory[1].u.device.device_addr;
+        args.src = memory[0].u.device.device_addr;
+        args.wrong = k & 1;
+        if (bm_memcpy_s2d(handle, memory[0], data) != BM_SUCCESS)
+            return (void *)2;
+        if ((tpu_kernel_launch_sync(handle, "twice", &args, sizeof args) == BM_SUCCESS) == args.wrong)
+            return (void *)3;
+        if (bm_memcpy_d2s(handle, result, memory[1]) != BM_SUCCESS)
+            return (void *)4;
+        for (i = 0; i < 32; i++)
+            if (result[i] != (args.wrong ? 0.0f : 2.0f * data[i]))
+                return (void *)5;
+        bm_free_device(handle, memory[0]);
+        if (tpu_kernel_launch_sync(handle, "twice", &args, sizeof args) == BM_SUCCESS)
+            return (void *)6; /* it reads what was freed */
+        bm_free_device(handle, memory[1]);
+    }
+    return NULL;
+}
+"""
+
+
+def test_eight_threads_launch_kernels(built: Path, tmp_path: Path) -> None:
+    file = tmp_path / "launches.c"
+    main = THREADS[THREADS.index("int main") :].replace("bm_init(0, &ctx)", "bm_dev_request(&handle, 0)")
+    file.write_text(LAUNCHES + main.replace("bm_exit(ctx)", "bm_dev_free(handle)"))
+    done = run(program(built, "tpukernel bmlib", file, "gcc", "-fsanitize=address,undefined"))
+    assert done.returncode == 0 and b"Traceback" not in done.stderr, done.stderr.decode()[-2000:]
+
+
 SUPPRESSIONS = Path(__file__).with_name("python.supp")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("title", WALKS)
+def test_the_libraries_themselves_under_address_sanitizer(sanitized: Path, tmp_path: Path, title: str) -> None:
+    walk, package, headers = WALKS[title]
+    walked(sanitized, tmp_path, package, text(walk, *headers) + "int main(void) { return walk(); }\n", *SANITIZED)
 
 
 @pytest.mark.slow

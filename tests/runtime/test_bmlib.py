@@ -115,6 +115,21 @@ def test_memory_is_what_is_allocated() -> None:
     assert call.bm_memcpy_d2s(other, found, memory) == BmStatus.PARAM
 
 
+def test_freed_addresses_are_the_last_to_be_given_out_again() -> None:
+    handle = call.bm_dev_request(5)[1]
+    half = 1 << 31
+    first = call.bm_malloc_device_byte(handle, 100)[1]
+    call.bm_free_device(handle, first)
+    second = call.bm_malloc_device_byte(handle, half)[1]
+    assert second.device_addr > first.device_addr
+    assert call.bm_memcpy_d2s(handle, bytearray(100), first) == BmStatus.PARAM
+    assert call.bm_malloc_device_byte(handle, half - 8192)[0] == BmStatus.SUCCESS
+    assert call.bm_malloc_device_byte(handle, 8192)[0] == BmStatus.NOMEM
+    last, reused = (call.bm_malloc_device_byte(handle, 4096)[1].device_addr for _ in range(2))
+    assert last > second.device_addr and reused == first.device_addr
+    call.bm_dev_free(handle)
+
+
 @pytest.fixture(scope="module")
 def lenet(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("lenet") / "lenet.bmodel"
