@@ -36,6 +36,7 @@ class Bm1684xChip(LaneFacts):
     copy_limits: CopyLimits = COPY_LIMITS
     reserved: int = 1 << 14  # the last bank holds tables and indices
     most_item: int = 4
+    share_bytes: int = 1 << 14
     lmem_window: int = 0x0800_0000  # lane L starts at + L * lmem_size; TIU commands leave the window out
     static_window: int = 0x0900_0000
     static_size: int = 1 << 14

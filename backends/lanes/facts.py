@@ -29,6 +29,8 @@ class LaneFacts(LaneChip):
         most_pad, most_step: zeros on each side that windows add, and their steps.
         idle_depths: bytes of an element -> numbers of input channels that take as long as many more.
         reserved: bytes at the end of each lane that the chip's builder needs for itself.
+        share_bytes: of weights of a convolution in a lane that arrive together; the channels of a share are summed
+            while the next one arrives. 0: all arrive together.
         most_item: bytes of the largest elements that commands copy inside local memory, at least a word.
         copy_limits: of a command that copies inside global memory.
     """
@@ -47,6 +49,7 @@ class LaneFacts(LaneChip):
     idle_depths: Mapping[int, Sequence[int]] = field(default_factory=dict, hash=False)
     reserved: int = 0
     most_item: int = 1
+    share_bytes: int = 0
 
     @property
     def tile_bytes(self) -> int:

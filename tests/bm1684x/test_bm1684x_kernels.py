@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from bm1684x_nets import FULL, Net, check_op
+from bm1684x_nets import FULL, Net, check, check_op
 
+from bmcompiler.bmodel.bm168x import Bm168xModel
 from bmcompiler.ir import Value
+from bmcompiler.runtime.simulator.bm1684x.analysis import analyze
 
 SMALL = 8192
 """Bytes of a lane in which the cases below take several tiles."""
@@ -50,6 +52,16 @@ CONVOLUTIONS: dict[str, tuple[Make, tuple[int, ...]]] = {
 def test_convolutions(name: str, lanes: int) -> None:
     make, shape = CONVOLUTIONS[name]
     check_op(make, shape, lanes=lanes)
+
+
+def test_large_weights_arrive_in_shares() -> None:
+    """The first channels are summed while the weights of the last ones are loaded: 36 KiB a lane and round of lanes."""
+    net = Net([(1, 256, 7, 7)])
+    module = net.module([convolution(256, 200, (6, 6), pads=(2, 3, 2, 3))(net, net.inputs[0])])
+    compiled = check(module)
+    assert isinstance(compiled.model, Bm168xModel)
+    timing = analyze(compiled.model).timing()
+    assert timing.cycles < 0.7 * sum(row.compute + row.transfer for row in timing.layers)
 
 
 def product(left: bool = False, right: bool = False) -> Make:

@@ -6,7 +6,7 @@ bytes are stored lane by lane: then each lane is loaded as one run, and not as m
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from bmcompiler.backends.lanes.facts import LaneFacts
 from bmcompiler.codegen.tiling import Buffer, Runs
 from bmcompiler.ir import Value
 
+Span = tuple[int, int]
 _SHORT = 128
 """Bytes of a channel from which a lane's channels are long enough as runs of their own."""
 
@@ -28,12 +29,15 @@ def channel_buffer(
     dims: tuple[int, int],
     item: int,
     channels: tuple[int, int],
+    shares: Sequence[Span] = (),
 ) -> Buffer:
     """Channels [c0, c1) of a packed constant, compact in local memory.
 
     Args:
         layout, pack: see `Coefficients.place`; `pack` gets the build and packs all channels, which are the first axis.
         dims: (rows, columns) of elements of a channel. item: bytes of an element.
+        shares: channels from the first one on that are loaded by a command each, whole rounds of lanes but for the
+            last; none: all by one.
     """
     (c0, c1), row = channels, dims[0] * dims[1] * item
     shape = (1, c1 - c0, *dims)
@@ -41,7 +45,9 @@ def channel_buffer(
 
         def load(build: LaneBuild, address: int) -> None:
             offset = build.coefficients.place(constant, layout, pack(build))
-            build.load_compact(build.coefficient(offset + c0 * row), shape, item, address)
+            for first, end in shares or [(0, c1 - c0)]:
+                source, place = build.coefficient(offset + (c0 + first) * row), address + first // chip.lanes * row
+                build.load_compact(source, (1, end - first, *dims), item, place)
 
         return Buffer(chip.compact_bytes(shape, item), "c", row * (c1 - c0), load, True, runs=Runs(1, c1 - c0))
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from bmcompiler.backends.lanes.build import LaneBuild
 from bmcompiler.backends.lanes.kernels.base import dims4, item_bytes
-from bmcompiler.backends.lanes.kernels.channel_constants import bias_buffer, channel_buffer
+from bmcompiler.backends.lanes.kernels.channel_constants import Span, bias_buffer, channel_buffer
 from bmcompiler.backends.lanes.kernels.conv_geometry import ConvGeometry
 from bmcompiler.backends.lanes.kernels.fused_activation import activate, activation_cycles, emit_activation
 from bmcompiler.backends.lanes.kernels.sliding import Slide
@@ -48,7 +48,7 @@ class FloatConvKernel(ConvGeometry):
         slide: Slide,
         places: Sequence[int],
         target: Words,
-        reads: Sequence[tuple[int, int]],
+        reads: Sequence[Span],
     ) -> None:
         """Emit the command; places: of input, weights and, if there is one, bias. reads: their bytes."""
 
@@ -69,15 +69,19 @@ class FloatConvKernel(ConvGeometry):
         depthwise, dims, item = self.is_depthwise(op), extents(box), item_bytes(op.input)
         c0, c1 = box[1]
         slide = self.slide(op, box, self.channels(op, c0, c1))
-        inputs = [self.input_buffer(op, [slide], "nchw" if op.group > 1 else "nhw"), self._weights(op, c0, c1)]
+        shares = self._shares(op, box)
+        inputs = [self.input_buffer(op, [slide], "nchw" if op.group > 1 else "nhw"), self._weights(op, c0, c1, shares)]
         if op.bias is not None:
             inputs.append(bias_buffer(self.chip, op.bias, c0, c1))
 
         def compute(build: LaneBuild, ins: list[int], outs: list[int], scratch: list[int]) -> None:
-            reads = [(place, place + buffer.lane_bytes) for place, buffer in zip(ins, inputs)]
-            target = Words(outs[0], dims, item=item)
-            self.emit_sums(op, build, slide, ins, target, reads)
-            emit_activation(build, op.activation, target)
+            for share in shares:
+                places, reads = self._share_places(op, ins, inputs, share)
+                first, end = share
+                place = outs[0] + first // self.chip.lanes * self.chip.strides(dims, item)[1]
+                target = Words(place, (dims[0], end - first, *dims[2:]), item=item)
+                self.emit_sums(op, build, slide, places, target, reads)
+            emit_activation(build, op.activation, Words(outs[0], dims, item=item))
 
         return TileWork(
             tuple(inputs),
@@ -88,7 +92,30 @@ class FloatConvKernel(ConvGeometry):
             () if depthwise else self.apart(op, dims, item),
         )
 
-    def _weights(self, op: Convolution, c0: int, c1: int) -> Buffer:
+    def _row_bytes(self, op: Convolution) -> int:
+        """Bytes of the weights of a channel."""
+        rows, columns = self.taps(op) if self.is_depthwise(op) else self.dense_row(op)
+        return rows * columns * item_bytes(op.weight)
+
+    def _shares(self, op: Convolution, box: Box) -> list[Span]:
+        """Channels of a tile, from its first one on, that a command sums while the weights of the next ones arrive."""
+        lanes, (images, count, _, _) = self.chip.lanes, extents(box)
+        step = lanes * max(1, self.chip.share_bytes // self._row_bytes(op))
+        if not self.chip.share_bytes or images > 1 or self.is_depthwise(op):
+            return [(0, count)]
+        return [(first, min(first + step, count)) for first in range(0, count, step)]
+
+    def _share_places(
+        self, op: Convolution, ins: Sequence[int], inputs: Sequence[Buffer], share: Span
+    ) -> tuple[list[int], list[Span]]:
+        """Addresses of the operands of a share, and the bytes that it reads of them."""
+        first, rows = share[0] // self.chip.lanes, -(-(share[1] - share[0]) // self.chip.lanes)
+        sizes = [self._row_bytes(op), *([] if op.bias is None else [item_bytes(op.bias)])]
+        places = [ins[0], *(place + first * size for place, size in zip(ins[1:], sizes))]
+        ends = [ins[0] + inputs[0].lane_bytes, *(place + rows * size for place, size in zip(places[1:], sizes))]
+        return places, list(zip(places, ends))
+
+    def _weights(self, op: Convolution, c0: int, c1: int, shares: Sequence[Span]) -> Buffer:
         depthwise, (rows, columns) = self.is_depthwise(op), self.taps(op)
         dims = (rows, columns) if depthwise else self.dense_row(op)
 
@@ -96,7 +123,7 @@ class FloatConvKernel(ConvGeometry):
             return (lambda w: self.oriented(op, w)) if depthwise else (lambda w: self.pack(self.oriented(op, w)))
 
         layout = f"{op.opname} {'depthwise' if depthwise else 'dense'} {op.group} {rows * columns}"
-        return channel_buffer(self.chip, op.weight, layout, pack, dims, item_bytes(op.weight), (c0, c1))
+        return channel_buffer(self.chip, op.weight, layout, pack, dims, item_bytes(op.weight), (c0, c1), shares)
 
     # -- arithmetic ----------------------------------------------------------------------------------------------------
     def evaluate(self, op: Convolution, *arrays: Any) -> Any:
