@@ -61,7 +61,7 @@ def test_large_weights_arrive_in_shares() -> None:
     compiled = check(module)
     assert isinstance(compiled.model, Bm168xModel)
     timing = analyze(compiled.model).timing()
-    assert timing.cycles < 0.7 * sum(row.compute + row.transfer for row in timing.layers)
+    assert timing.cycles < 0.8 * sum(row.compute + row.transfer for row in timing.layers)
 
 
 def product(left: bool = False, right: bool = False) -> Make:

@@ -45,7 +45,7 @@ class FloatConvKernel(float_conv.FloatConvKernel):
         target: Words,
         reads: Sequence[tuple[int, int]],
     ) -> None:
-        data, weights, *bias = places
+        data, *bias, weights = places
         result = target.shape, LocalPlace(target.address, CHIP.aligned_bytes(target.shape))
         place = bias[0] if bias else None
         if self.is_depthwise(op):

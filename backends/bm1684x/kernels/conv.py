@@ -41,7 +41,7 @@ class ConvKernel(float_conv.FloatConvKernel):
         target: Words,
         reads: Sequence[Range],
     ) -> None:
-        data, weights, *bias = places
+        data, *bias, weights = places
         kind, place = PRECISIONS[op.input.dtype][0], bias[0] if bias else None
         if self.is_depthwise(op):
             command = commands.depthwise(target, data, weights, place, slide.geometry, kind)

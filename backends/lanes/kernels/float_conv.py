@@ -50,7 +50,7 @@ class FloatConvKernel(ConvGeometry):
         target: Words,
         reads: Sequence[Span],
     ) -> None:
-        """Emit the command; places: of input, weights and, if there is one, bias. reads: their bytes."""
+        """Emit the command; places: of input, bias, if there is one, and weights. reads: their bytes."""
 
     @abstractmethod
     def sums(
@@ -70,9 +70,11 @@ class FloatConvKernel(ConvGeometry):
         c0, c1 = box[1]
         slide = self.slide(op, box, self.channels(op, c0, c1))
         shares = self._shares(op, box)
-        inputs = [self.input_buffer(op, [slide], "nchw" if op.group > 1 else "nhw"), self._weights(op, c0, c1, shares)]
-        if op.bias is not None:
+        inputs = [self.input_buffer(op, [slide], "nchw" if op.group > 1 else "nhw")]
+        if op.bias is not None:  # before the weights: the first share of them needs it
             inputs.append(bias_buffer(self.chip, op.bias, c0, c1))
+        inputs.append(self._weights(op, c0, c1, shares))
+        apart = () if depthwise else self.apart(op, dims, item)
 
         def compute(build: LaneBuild, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             for share in shares:
@@ -89,7 +91,7 @@ class FloatConvKernel(ConvGeometry):
             (),
             compute,
             self.sum_cycles(op, dims, slide, item) + activation_cycles(self.machine.cycles, op.activation, dims, item),
-            () if depthwise else self.apart(op, dims, item),
+            tuple(pair._replace(second=len(inputs) - 1) for pair in apart),
         )
 
     def _row_bytes(self, op: Convolution) -> int:
@@ -110,7 +112,7 @@ class FloatConvKernel(ConvGeometry):
     ) -> tuple[list[int], list[Span]]:
         """Addresses of the operands of a share, and the bytes that it reads of them."""
         first, rows = share[0] // self.chip.lanes, -(-(share[1] - share[0]) // self.chip.lanes)
-        sizes = [self._row_bytes(op), *([] if op.bias is None else [item_bytes(op.bias)])]
+        sizes = [*([] if op.bias is None else [item_bytes(op.bias)]), self._row_bytes(op)]
         places = [ins[0], *(place + first * size for place, size in zip(ins[1:], sizes))]
         ends = [ins[0] + inputs[0].lane_bytes, *(place + rows * size for place, size in zip(places[1:], sizes))]
         return places, list(zip(places, ends))
