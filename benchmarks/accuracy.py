@@ -6,7 +6,7 @@ OpenCV), then of our program, how far its outputs are from float32 there (the la
 estimated cycles, on the BM1684 how many times those of the program with all layers in low mode and of the f32 program
 that is, and the CPU time of compilation.
 
-In int8 on the BM1880 and BM1684, on the DV700 in fp16 and with weights of 8 bits. Third-party networks must be fetched
+In int8 on the BM1880, BM1684 and BM1684X, on the DV700 in fp16 and with weights of 8 bits. Third-party networks must be fetched
 first (`make models`); tasks need scikit-image, matplotlib and opencv-python-headless.
 """
 
@@ -28,7 +28,7 @@ from bmcompiler.interpreter import run_module
 from bmcompiler.runtime.session import Session
 from bmcompiler.target import find_target
 
-TARGETS = {"bm1880": ("int8",), "bm1684": ("int8",), "dv700": ("f16", "int8")}
+TARGETS = {"bm1880": ("int8",), "bm1684": ("int8",), "bm1684x": ("int8",), "dv700": ("f16", "int8")}
 """Precisions that are measured."""
 LOW = find_target("bm1684").pipeline("int8", 2).replace("{scheme=scale}", "{scheme=scale,mode=low}")
 """All layers in the cheapest mode."""
