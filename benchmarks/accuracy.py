@@ -6,8 +6,8 @@ OpenCV), then of our program, how far its outputs are from float32 there (the la
 estimated cycles, on the BM1684 how many times those of the program with all layers in low mode and of the f32 program
 that is, and the CPU time of compilation.
 
-In int8 on the BM1880, BM1684 and BM1684X, on the DV700 in fp16 and with weights of 8 bits. Third-party networks must be fetched
-first (`make models`); tasks need scikit-image, matplotlib and opencv-python-headless.
+In int8 on the BM1880, BM1684 and BM1684X, on the DV700 in fp16 and with weights of 8 bits. Third-party networks must
+be fetched first (`make models`); tasks need scikit-image, matplotlib and opencv-python-headless.
 """
 
 from __future__ import annotations

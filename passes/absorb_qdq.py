@@ -8,13 +8,16 @@ from typing import cast
 import numpy as np
 
 from bmcompiler.ir import Function, Module, Operation, Rewriter, Value, apply_patterns, erase_dead
-from bmcompiler.ir.keys import STATED, STATED_NAMES, TENSOR_NAME
+from bmcompiler.ir.keys import STATED, STATED_NAMES, STATED_SCALES, STATED_TYPES, STATED_ZEROS, TENSOR_NAME
 from bmcompiler.ir.types import DTYPES
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.core import Weight
 from bmcompiler.ops.linear_quant import DequantizeLinear, QuantizeLinear
 from bmcompiler.passes.rewriting import Rules, RuleTable, declared, hand_name, make, on, producer
 from bmcompiler.passmanager import Pass, PassContext, PassResult
+
+Form = tuple[str, float, int]
+"""Element type ("" where it is not one), scale, zero point."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,8 @@ class AbsorbQdq(Pass):
     1. dequantize_linear(quantize_linear(x)) with one equal scale and zero point for the whole tensor: x itself, and
        the threshold of x is stated (function attributes "stated_tensors" and "stated_thresholds"), so that `calibrate`
        takes it instead of measuring. threshold = the larger of scale * (zero point - lowest) and
-       scale * (highest - zero point) * 128 / 127: 128 * scale for i8 with zero point 0.
+       scale * (highest - zero point) * 128 / 127: 128 * scale for i8 with zero point 0. Element type, scale and zero
+       point are stated, too, for schemes that have zero points.
     2. op(quantize_linear(x)), where op only moves or selects elements (reshape, max_pool...): quantize_linear(op(x)),
        which brings the pair together.
 
@@ -49,6 +53,9 @@ class AbsorbQdq(Pass):
             if rules.found:
                 function.attributes[STATED_NAMES] = tuple(rules.found)
                 function.attributes[STATED] = tuple(rules.found.values())
+                forms = [rules.forms.get(name, ("", 0.0, 0)) for name in rules.found]
+                for key, column in zip((STATED_TYPES, STATED_SCALES, STATED_ZEROS), zip(*forms)):
+                    function.attributes[key] = column
                 erase_dead(function)
         return PassResult(changed)
 
@@ -58,11 +65,18 @@ def stated(function: Function) -> dict[str, float]:
     return dict(zip(function.attributes.get(STATED_NAMES, ()), function.attributes.get(STATED, ())))
 
 
+def stated_forms(function: Function) -> dict[str, Form]:
+    """Element type, scale and zero point that the model itself states, by tensor name; none where it states several."""
+    columns = [function.attributes.get(key, ()) for key in (STATED_TYPES, STATED_SCALES, STATED_ZEROS)]
+    return {name: form for name, form in zip(function.attributes.get(STATED_NAMES, ()), zip(*columns)) if form[0]}
+
+
 class _AbsorbQdq(Rules):
     def __init__(self, module: Module, function: Function) -> None:
         super().__init__(module)
         self.inputs = dict(zip(function.arguments, function.input_names))
         self.found: dict[str, float] = stated(function)
+        self.forms: dict[str, Form] = {name: ("", 0.0, 0) for name in self.found} | stated_forms(function)
 
     def table(self) -> RuleTable:
         return {**on(DequantizeLinear, self.pair), **on(TensorOp, self.move)}
@@ -78,14 +92,15 @@ class _AbsorbQdq(Rules):
             return False
         for gone in (first, op):
             hand_name(gone, value)
-        self.state(value, _threshold(*parameters, first.dtype))
+        self.state(value, (first.dtype, *parameters))
         rewriter.replace(op, [value])
         return True
 
-    def state(self, value: Value, threshold: float) -> None:
+    def state(self, value: Value, form: Form) -> None:
         name = self.inputs.get(value) or self.name(value)
         if name:
-            self.found[name] = max(threshold, self.found.get(name, 0.0))
+            self.found[name] = max(_threshold(form), self.found.get(name, 0.0))
+            self.forms[name] = form if self.forms.get(name, form) == form else ("", 0.0, 0)
 
     def name(self, value: Value) -> str:
         """Tensor name of a computed value; one without gets that of its layer and op."""
@@ -106,7 +121,7 @@ class _AbsorbQdq(Rules):
         if first is None or parameters is None or not first.input.type.is_float or producer(first.input, Weight):
             return False
         hand_name(first, first.input)
-        self.state(first.input, _threshold(*parameters, first.dtype))
+        self.state(first.input, (first.dtype, *parameters))
         moved = make(op.opname, [first.input], declared(op))
         again = make("quantize_linear", [moved.result, *first.operands[1:]], {"dtype": first.dtype})
         again.attributes |= {k: v for k, v in op.attributes.items() if "." in k}
@@ -122,8 +137,9 @@ class _AbsorbQdq(Rules):
         return float(numbers[0]), int(numbers[1]) if len(numbers) > 1 else 0
 
 
-def _threshold(scale: float, zero_point: int, dtype: str) -> float:
+def _threshold(form: Form) -> float:
     """The magnitude that a symmetric i8 needs to cover the range of a quantization."""
+    dtype, scale, zero_point = form
     limits = np.iinfo(DTYPES[dtype][1])
     low, high = (int(limits.min) - zero_point) * scale, (int(limits.max) - zero_point) * scale
     return max(-low, high * 128 / 127)

@@ -15,6 +15,7 @@ from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.numeric.quant_modes import MODES
 from bmcompiler.ops import need_tensor_ops
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.passes.absorb_qdq import stated_forms
 from bmcompiler.passes.calibrate import CANDIDATES, MEASURED, make_table, tensor_names, thresholds
 from bmcompiler.passes.quantization.base import NoInt8Form, Rule, Scaling, is_constant
 from bmcompiler.passes.quantization.building import Building
@@ -62,6 +63,9 @@ class Quantize(Pass):
     8. With `correct_bias` and mode = auto, biases take back what the integers shift on average, where samples that it
        was not measured on confirm that this helps (`quantization.choice.biases`). Not by default: outputs come nearer
        to float, but confidences move, and detectors were seen to lose by it.
+
+    9. With scheme = channel, what a model states of its tensors and weights (Q/DQ pairs, QLinear ops) is kept: element
+       types, scales, zero points, integers of weights; all layers that can be are integers then.
 
     Options: `scheme` is "shift" (powers of two), "scale" or "channel"; `skip` names source layers or tensors that
     stay in float; `strict_table` keeps every threshold that a table names, at the cost of rescaling (the vendor's way);
@@ -166,7 +170,9 @@ class Quantize(Pass):
             else Ways(Shifts.rules, ("int8",), host_cycles, worth=1.0, dear=1.0, steep=False)
         )
         aim = Aim(self.max_error / 100 or None, self.max_cycles or None)
-        choice = decide(module, function, ctx, lower, Wanted(self.name, self.mode, aim, self.table, ways), skipped)
+        states = scales is not None and CHANNEL in scales.layer_modes and bool(stated_forms(function))
+        mode = CHANNEL if states and self.mode == "auto" else self.mode
+        choice = decide(module, function, ctx, lower, Wanted(self.name, mode, aim, self.table, ways), skipped)
         ctx.notes += choice.notes
         whole = scheme(choice.modes, self.io == "integer")
         low, accepted = self._settled(module, function, ctx, whole, {**skipped, **choice.in_float})

@@ -45,7 +45,9 @@ PALETTE = "quant.palette"
 INPUT_THRESHOLDS = "input_thresholds"
 """On a function: one threshold per input, 0 for inputs that are not float."""
 STATED_NAMES, STATED = "stated_tensors", "stated_thresholds"
-"""On a function: tensors whose thresholds the model states, and these thresholds."""
+STATED_TYPES, STATED_SCALES, STATED_ZEROS = "stated_types", "stated_scales", "stated_zero_points"
+"""On a function: tensors whose thresholds the model states, and these thresholds; with element type ("" for several),
+scale and zero point of each."""
 
 
 def is_weight(value: Value) -> bool:

@@ -21,6 +21,9 @@ from bmcompiler.passes.quantization.formulas import I8
 from bmcompiler.passes.quantization.scale.formats import Format, single
 from bmcompiler.passes.quantization.scale.integer_layer import Layer
 
+_FIRST = 16
+"""Weights of a channel that mostly tell whether they are multiples of a scale."""
+_NEAR = 128 * 2.0**-22
 _MOST_BIAS = 1 << 30
 """Biases stay below, so that what zero points add to them fits 32 bits."""
 
@@ -30,7 +33,8 @@ def channel_layer(
 ) -> Layer:
     """Integers of a convolution, transposed or not, an inner product, or a scaling (weight (C, 1, 1, 1)).
 
-    s_w[o] = max |w[o]| / 127, larger where the bias would not fit.
+    s_w[o] = max |w[o]| / 127, larger where the bias would not fit. Weights that are integers times a scale, as those of
+    models that are quantized already, stay these integers (or integers with the same meaning).
     Raises FileFormatError for weights that are not finite, NoInt8Form for scales that no factor spans.
     """
     for array in (weight, bias):
@@ -39,13 +43,15 @@ def channel_layer(
     rows = by_channel(op, weight)
     peaks = np.abs(rows, dtype=np.float64).max(1, initial=0.0)
     biases = np.zeros(len(rows)) if bias is None else np.asarray(bias, np.float64)
-    scales = np.maximum(np.where(peaks > 0, peaks, 1.0) / I8, np.abs(biases) / (source.scale * _MOST_BIAS))
-    scales = np.array([single(scale) for scale in scales])
+    usual = np.maximum(np.where(peaks > 0, peaks, 1.0) / I8, np.abs(biases) / (source.scale * _MOST_BIAS))
+    whole = whole_scales(np.asarray(rows, np.float64))
+    fits = (whole > 0) & (np.abs(biases) <= whole * source.scale * _MOST_BIAS)
+    scales = np.array([single(scale) for scale in np.where(fits, whole, usual)])
     try:
         rescaled = factors.apart(source.scale * scales / wanted.scale)
     except ValueError as error:
         raise NoInt8Form(str(error)) from None
-    integers = np.clip(np.rint(rows / scales[:, None]), -I8, I8).astype(np.int8)
+    integers = np.clip(np.rint(rows / scales[:, None]), -I8 - 1, I8).astype(np.int8)
     attributes: dict[str, Any] = {"mode": CHANNEL}
     if source.zero_point or wanted.zero_point:
         attributes["zero_points"] = (source.zero_point, 0, wanted.zero_point)
@@ -59,6 +65,21 @@ def channel_layer(
         Quant.along(0, source.scale * scales),
         rescaled,
     )
+
+
+def whole_scales(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of each row the largest scale of which all numbers are multiples by -128..127, in float32's precision, or 0."""
+    peaks = np.abs(rows).max(1, initial=0.0)
+    found = np.zeros(len(rows))
+    left = np.flatnonzero(peaks)
+    for steps in range(1, I8 + 2):
+        units = rows[left, :_FIRST] * (steps / peaks[left])[:, None]
+        for row in left[(np.abs(units - np.rint(units)) <= _NEAR).all(1)]:
+            whole = rows[row] * (steps / peaks[row])
+            if (np.abs(whole - np.rint(whole)) <= _NEAR).all() and whole.max() < I8 + 0.5:
+                found[row] = peaks[row] / steps
+        left = left[found[left] == 0]
+    return found
 
 
 def by_channel(op: Operation, weight: NDArray[Any]) -> NDArray[Any]:

@@ -1,13 +1,22 @@
-"""A scale for each output channel as a scheme of the pass quantize."""
+"""A scale for each output channel as a scheme of the pass quantize.
+
+What a model states of a tensor (`absorb-qdq`) is its format, and nothing else: no wider results, no other scale.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
+from bmcompiler.ir import Function, Operation, Value
 from bmcompiler.numeric.factors import CHANNEL
+from bmcompiler.passes.absorb_qdq import stated_forms
+from bmcompiler.passes.calibrate import tensor_names
 from bmcompiler.passes.quantization.channel.lowering import ChannelLowering
+from bmcompiler.passes.quantization.scale.formats import Format, single
 from bmcompiler.passes.quantization.scale.lowering import ScaleLowering
 from bmcompiler.passes.quantization.scale.scheme import Scales
+from bmcompiler.passes.quantization.scheme import Start
 
 
 class Channels(Scales):
@@ -15,3 +24,31 @@ class Channels(Scales):
 
     layer_modes = (CHANNEL,)
     lowering: ClassVar[type[ScaleLowering]] = ChannelLowering
+
+    def start(self, start: Start) -> ScaleLowering:
+        """See `quantization.scheme.Scheme.start`."""
+        self.stated = stated_formats(start.function)
+        low = super().start(replace(start, exact=start.exact | set(self.stated)))
+        assert isinstance(low, ChannelLowering)
+        low.state(self.stated)
+        return low
+
+    def widen(self, function: Function, accepted: set[Operation]) -> bool:
+        """As in "scale", but for results with a stated format."""
+        before = set(self.wide)
+        super().widen(function, accepted)
+        self.wide -= set(self.stated)
+        return self.wide != before
+
+
+def stated_formats(function: Function) -> dict[Value, Format]:
+    """The formats of bytes that the model states; of values that share a layer's name, its last is meant."""
+    forms = {name: form for name, form in stated_forms(function).items() if form[0] in ("i8", "u8")}
+    if not forms:
+        return {}
+    known = tensor_names(function)
+    named = {name: value for value, names in known.items() for name in names[1:]}
+    named |= {names[0]: value for value, names in known.items()}
+    return {
+        named[name]: Format(dtype, single(scale), zero) for name, (dtype, scale, zero) in forms.items() if name in named
+    }

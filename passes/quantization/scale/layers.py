@@ -14,7 +14,9 @@ from bmcompiler.numeric.quant_modes import ASYMMETRIC
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.modes import WITH_ZERO_POINTS
 from bmcompiler.ops.nn import Convolution, Deconv, Matmul
+from bmcompiler.passes.quantization.base import NoInt8Form
 from bmcompiler.passes.quantization.forms import Affine
+from bmcompiler.passes.quantization.formulas import I8
 from bmcompiler.passes.quantization.scale.formats import Format, format_of
 from bmcompiler.passes.quantization.scale.integer_layer import Layer, in_range, integer_layer
 from bmcompiler.passes.quantization.scale.tensors import Tensors
@@ -121,8 +123,12 @@ def within(op: Operation, wanted: Format) -> Format:
 
 
 def after(op: Operation, result: Format) -> dict[str, Any]:
-    """The activation that is left to the integer op: none where u8 saturates at 0."""
+    """The activation that is left to the integer op: none where its type begins at what stands for 0."""
     inside = op.attributes.get("activation")
+    if inside and result.zero_point:
+        if result.zero_point != (0 if result.unsigned else -I8 - 1):
+            raise NoInt8Form(f"an activation at the zero point {result.zero_point} has no integer form")
+        return {}
     return {"activation": "relu"} if inside and not result.unsigned else {}
 
 
