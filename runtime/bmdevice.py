@@ -1,4 +1,4 @@
-"""Devices, contexts and device memory of the BM runtime (seed: BM Runtime Library; bm1880.md 13)."""
+"""Devices, contexts and device memory of the BM runtime (the vendor's BM Runtime Library; bm1880.md 13)."""
 
 from __future__ import annotations
 

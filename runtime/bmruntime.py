@@ -1,4 +1,4 @@
-"""The BM runtime API (seed: BM Runtime Library), same names and parameters in Python form.
+"""The BM runtime API (the vendor's BM Runtime Library), same names and parameters in Python form.
 
 C out-parameters become return values: a call `err = f(in, &out)` is `err, out = f(in)` here, with `out` None on
 failure; `bm_enum_devices` returns (count, infos). Buffers of data stay parameters: any bytes-like object or numpy array

@@ -1,4 +1,4 @@
-"""Custom layers on the BM1880 (seed 000, BMNet Library; bm1880.md 14).
+"""Custom layers on the BM1880 (the vendor's BMNet Library; bm1880.md 14).
 
     class MyReLUInst(CustomizedTensorFixedInst):
         def inst_name(self):

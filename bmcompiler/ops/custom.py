@@ -39,7 +39,7 @@ Shapes = Kind("list of shapes", _shapes)
 
 @tensorop("customized")
 class Customized(TensorOp):
-    """A layer that only a plugin understands (seed 000, BMNet Library).
+    """A layer that only a plugin understands (the vendor's BMNet Library).
 
     %y = "tensorop.customized"(%x) {f32_params = [0.1], output_shapes = [[1, 8]], sub_type = "my_relu"} : (...) -> ...
 

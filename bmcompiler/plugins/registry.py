@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint
+from importlib.metadata import Distribution, EntryPoint
 from importlib.metadata import entry_points as installed_entry_points
 from types import ModuleType
 from typing import Any
@@ -85,14 +85,20 @@ def plugin_code(what: str) -> Iterator[None]:
         ) from error
 
 
+@cache
+def _name_and_version(distribution: Distribution) -> tuple[str, str]:
+    """Both are read from a file each time they are asked for."""
+    return distribution.name, distribution.version
+
+
 def package_of(point: EntryPoint) -> str:
     """Name and version of the distribution that declares an entry point."""
-    return f"{point.dist.name} {point.dist.version}" if point.dist is not None else "an unknown package"
+    return " ".join(_name_and_version(point.dist)) if point.dist is not None else "an unknown package"
 
 
 def is_built_in(point: EntryPoint) -> bool:
     """True when this project declares an entry point."""
-    return point.dist is not None and point.dist.name == BUILT_IN
+    return point.dist is not None and _name_and_version(point.dist)[0] == BUILT_IN
 
 
 def current_owner() -> str:

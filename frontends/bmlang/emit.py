@@ -5,6 +5,7 @@ What an operator means is written once, over an `Emit`. So what is computed eage
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,7 +29,7 @@ class NotConstantError(Exception):
     """Raised where a recorded operator needs the numbers of a tensor that are known at run time only."""
 
 
-class Emit:
+class Emit(ABC):
     """Takes TensorOps. `label` names them in messages and reports."""
 
     def __init__(self, label: str) -> None:
@@ -45,17 +46,17 @@ class Emit:
         results = self.take(made)
         return results[0] if len(results) == 1 else tuple(results)
 
+    @abstractmethod
     def take(self, op: TensorOp) -> list[Value]:
         """Evaluate or record an op; its results."""
-        raise NotImplementedError
 
+    @abstractmethod
     def const(self, array: Array) -> Value:
         """A constant."""
-        raise NotImplementedError
 
+    @abstractmethod
     def known(self, value: Value) -> Array | None:
         """The numbers of a value, None where they are not known yet."""
-        raise NotImplementedError
 
     def numbers(self, value: Value, what: str) -> tuple[int, ...]:
         """The integers of a one-dimensional value. Raises NotConstantError, naming `what`."""

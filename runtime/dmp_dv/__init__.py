@@ -1,4 +1,4 @@
-"""The DV driver interface (seed: dmp_dv.h), same names and parameters in Python form, on a simulated device.
+"""The DV driver interface (dmp_dv.h), same names and parameters in Python form, on a simulated device.
 
 Handles are objects and None is NULL; in command structures a memory handle is its number, `mem.value`. Pointers are
 any objects with a buffer, `size_t *` is ctypes.c_size_t or a list or array with one element. Codes are C's: 0, -1,

@@ -1,4 +1,4 @@
-"""Command lists (seed: "Command lists"; dv.md 1.7, 6)."""
+"""Command lists (dmp_dv.h, "Command lists"; dv.md 1.7, 6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contexts: the device and who uses it (seed: "Context"; dv.md 6)."""
+"""Contexts: the device and who uses it (dmp_dv.h, "Context"; dv.md 6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Device memory (seed: "Memory management"; dv.md 6).
+"""Device memory (dmp_dv.h, "Memory management"; dv.md 6).
 
 The simulated device and the CPU see the same bytes; synchronisation calls check their arguments and state only.
 """

@@ -1,4 +1,4 @@
-"""Packing of weights (seed: "Weights packing"; dv.md 3.3).
+"""Packing of weights (dmp_dv.h, "Weights packing"; dv.md 3.3).
 
 `packed_weights_size` is a `size_t *`: ctypes.c_size_t, or a list or array with one element. On input it holds the size
 of `packed_weights`, after every completed call the size that is needed. To ask for the size pass None and 0; weights
