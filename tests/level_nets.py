@@ -33,6 +33,11 @@ SHAPES: dict[str, tuple[int, ...]] = {
 OURS = {"lenet": "lenet/deploy.prototxt", "resnet8": "resnet8/resnet8_mnist.onnx"}
 WEIGHTS = {"lenet": MODELS / "lenet/lenet.caffemodel"}
 SEEDED = ("mobilenetv2_160", "centerface_480")
+QUICK = ("lenet", "resnet8")
+SMALL = ("mtcnn_pnet", "mtcnn_rnet", "mtcnn_onet", "ppocr_v2_cls")
+"""Networks that compile in a second or two; the others take more."""
+_PADDING = 64 * 32
+"""Bytes that alignment may add: the bound knows none, which shows where a whole net takes a few thousand bytes."""
 MODES = (("bm1684", "f32"), ("bm1684", "int8"), ("bm1880", "int8"))
 """Targets with levels, and how they compute."""
 
@@ -121,6 +126,12 @@ class Network:
     def outputs(self, session: Session) -> dict[str, bytes]:
         """Outputs of the noise, by name."""
         return {name: array.tobytes() for name, array in session.run(self.images).items()}
+
+
+def assert_memory_is_close_to_what_is_alive_at_once(totals: dict[str, int], level: int) -> None:
+    """Neuron memory is at most a tenth more, or little."""
+    size, bound = totals["neuron memory"], totals["neuron lower bound"]
+    assert bound <= size <= max(1.1 * bound, bound + _PADDING), f"level {level}: {size} bytes, at least {bound}"
 
 
 def noise(shape: list[int]) -> np.ndarray:

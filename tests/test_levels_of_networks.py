@@ -1,16 +1,16 @@
-"""Networks give the same bits at levels 0, 1 and 2, on every chip that has them, and count the same products."""
+"""Networks give the same bits at levels 0, 1 and 2, on every chip that has them, count the same products, and waste
+no memory.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from level_nets import MODES, Network
+from level_nets import MODES, QUICK, SMALL, Network, assert_memory_is_close_to_what_is_alive_at_once
 
 from bmcompiler.runtime import Session
 
-QUICK = ("lenet", "resnet8")
-SMALL = ("mtcnn_pnet", "mtcnn_rnet", "mtcnn_onet", "ppocr_v2_cls")
 LARGE = {
     "ppocr_v4_rec": ("bm1684", "f32"),
     "res10_ssd_face": ("bm1684", "f32"),
@@ -40,4 +40,6 @@ def test_levels_give_the_same_bits(case: tuple[str, str, str], shared: Path) -> 
     assert expected
     for found in others:
         assert found == expected
+    for level, result in enumerate(results):
+        assert_memory_is_close_to_what_is_alive_at_once(result.totals, level)
     assert len({sum(row.macs for row in result.rows) for result in results}) == 1
