@@ -16,6 +16,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, get_type_hints
 
 from bmcompiler.errors import UsageError, VerifyError
@@ -124,7 +125,7 @@ def installed_passes() -> Iterator[type[Pass]]:
 
 def describe_options(cls: type[Pass]) -> str:
     """The options of a pass with types and defaults: "method: str = max (max|kl), bins: int = 2048"."""
-    hints = get_type_hints(cls)
+    hints = _hints(cls)
     texts = []
     for each in fields(cls):
         default = _default(each)
@@ -213,8 +214,13 @@ def _convert(kind: Any, given: _Given) -> Any:
     return value
 
 
+@cache
+def _hints(cls: type[Pass]) -> dict[str, Any]:
+    return get_type_hints(cls)
+
+
 def _make(cls: type[Pass], given: Mapping[str, _Given]) -> Pass:
-    hints = get_type_hints(cls)
+    hints = _hints(cls)
     options = {f.name: f for f in fields(cls)}
     values: dict[str, Any] = {}
     for name, text in given.items():

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from importlib.metadata import Distribution, EntryPoint
 from importlib.metadata import entry_points as installed_entry_points
@@ -176,7 +176,7 @@ def failure_note(*groups: str) -> str:
 
 @dataclass(frozen=True)
 class Loader:
-    """One declared plugin; call it to import the object it names (imported once, by Python's module cache)."""
+    """One declared plugin; call it to import the object it names, once."""
 
     group: str
     name: str
@@ -188,6 +188,10 @@ class Loader:
         Raises:
             PluginError: it fails to import, is of the wrong kind, or different packages declare the same name.
         """
+        return self._found
+
+    @cached_property
+    def _found(self) -> Any:
         if len({point.value for point in self.points}) > 1:
             where = " and ".join(sorted(f"{package_of(point)} ({point.value})" for point in self.points))
             clash = PluginError(

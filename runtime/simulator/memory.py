@@ -7,6 +7,7 @@ plan cannot reach any other byte.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable
 from math import prod
 from threading import Lock
 from typing import Any
@@ -64,13 +65,20 @@ class Tensor:
         return [(array[:, channels].reshape(piece.shape), piece) for channels, piece in self.pieces]
 
 
-class LaneMemory:
-    """`lanes` lanes of `lane_size` bytes, zero at first. `bytes[lane, offset]` is one byte."""
+def _zeros(size: int) -> Bytes:
+    return np.zeros(size, np.uint8)
 
-    def __init__(self, lanes: int, lane_size: int) -> None:
+
+class LaneMemory:
+    """`lanes` lanes of `lane_size` bytes. `bytes[lane, offset]` is one byte.
+
+    `new` gives that many bytes of memory to begin with, zeros by default; a multiple of 4 of them lie between lanes.
+    """
+
+    def __init__(self, lanes: int, lane_size: int, new: Callable[[int], Bytes] = _zeros) -> None:
         self.lanes, self.lane_size = lanes, lane_size
         self._pitch = lane_size + _PITCH_EXTRA
-        self._store = np.zeros((lanes, self._pitch), np.uint8)
+        self._store = new(lanes * self._pitch).reshape(lanes, self._pitch)
         self.bytes: Bytes = self._store[:, :lane_size]
 
     def tensor(self, lane: int, offset: int, shape: Shape, strides: Shape, dtype: np.dtype[Any] = UNSIGNED) -> Tensor:

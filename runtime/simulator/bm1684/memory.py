@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 from bmcompiler.backends.bm1684.chip import CHIP, is_local, lane_offset
 from bmcompiler.backends.bm1684.tables import l2_tables
 from bmcompiler.errors import SimulatorError
+from bmcompiler.runtime.simulator.bm168x.local import switched_on
 from bmcompiler.runtime.simulator.memory import Bytes, GlobalMemory, LaneMemory, Shape, Tensor
-
-_UNINITIALISED = 0xDEADBEEF
 
 
 def local_memory(*, poisoned: bool = False) -> LaneMemory:
@@ -19,10 +18,7 @@ def local_memory(*, poisoned: bool = False) -> LaneMemory:
     `poisoned` fills it with the word 0xDEADBEEF (bm1684.md 3.1). Programs of the vendor's compiler may read words that
     nothing wrote, so only then do they give the vendor's results.
     """
-    memory = LaneMemory(CHIP.lanes, CHIP.lmem_size)
-    if poisoned:
-        memory.bytes[...] = np.tile(np.array([_UNINITIALISED], "<u4").view(np.uint8), CHIP.lmem_size // 4)
-    return memory
+    return (switched_on if poisoned else LaneMemory)(CHIP.lanes, CHIP.lmem_size)
 
 
 class Machine:

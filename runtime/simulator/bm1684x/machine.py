@@ -11,17 +11,13 @@ from __future__ import annotations
 import numpy as np
 
 from bmcompiler.backends.bm1684x.chip import CHIP
+from bmcompiler.runtime.simulator.bm168x.local import switched_on
 from bmcompiler.runtime.simulator.memory import Bytes, GlobalMemory, LaneMemory
-
-_UNINITIALISED = 0xDEADBEEF
 
 
 def local_memory(*, poisoned: bool = False) -> LaneMemory:
     """Local memory of a chip, zero; `poisoned`: filled with 0xDEADBEEF, as a chip just switched on has it."""
-    memory = LaneMemory(CHIP.lanes, CHIP.lmem_size)
-    if poisoned:
-        memory.bytes[...] = np.tile(np.array([_UNINITIALISED], "<u4").view(np.uint8), CHIP.lmem_size // 4)
-    return memory
+    return (switched_on if poisoned else LaneMemory)(CHIP.lanes, CHIP.lmem_size)
 
 
 class Machine:

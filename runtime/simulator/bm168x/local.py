@@ -1,0 +1,35 @@
+"""Local memory of a chip just switched on: the word 0xDEADBEEF everywhere, as the vendor's models have it.
+
+Every device begins with tens of megabytes of it, of which most programs touch few. So all begin as copies of one file
+that the system copies page by page where they are written.
+"""
+
+from __future__ import annotations
+
+import mmap
+import tempfile
+from functools import cache
+from typing import IO
+
+import numpy as np
+
+from bmcompiler.runtime.simulator.memory import Bytes, LaneMemory
+
+_UNINITIALISED = 0xDEADBEEF
+
+
+def switched_on(lanes: int, lane_size: int) -> LaneMemory:
+    """Local memory that nothing wrote. Raises OSError when there is no room for temporary files."""
+    return LaneMemory(lanes, lane_size, _copy)
+
+
+def _copy(size: int) -> Bytes:
+    return np.frombuffer(mmap.mmap(_pattern(size).fileno(), size, access=mmap.ACCESS_COPY), np.uint8)
+
+
+@cache
+def _pattern(size: int) -> IO[bytes]:
+    """A file of `size` bytes without a name, open as long as the process lives."""
+    file: IO[bytes] = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
+    file.write(np.full(-(-size // 4), _UNINITIALISED, "<u4").tobytes())
+    return file
