@@ -27,7 +27,7 @@ def test_text_direction_is_told_as_well_as_in_float() -> None:
     network = bmcompiler.load_network(model, shapes=[images.shape])
     float_right = int((only(run_module(network, {"x": images})).argmax(axis=1) == turned).sum())
     assert float_right >= 98
-    calibration, _ = lines(THIRD_PARTY, 32, CALIBRATION_SEED)
+    calibration, _ = lines(THIRD_PARTY, 16, CALIBRATION_SEED)
     shape = [[1, *images.shape[1:]]]
     session = Session(bmcompiler.compile(model, target="bm1880", data={"x": calibration}, shapes=[shape]).model)
     scores = np.concatenate([only(session.run({"x": image[None]})).reshape(1, 2) for image in images])
@@ -38,7 +38,7 @@ def test_text_direction_is_told_as_well_as_in_float() -> None:
 def test_text_lines_are_found() -> None:
     """12 pages of 7 lines; the float network finds all 84."""
     model = third_party("ppocr_v4_det.onnx")
-    calibration = np.concatenate([page for page, _ in pages(THIRD_PARTY, 8, CALIBRATION_SEED)])
+    calibration = np.concatenate([page for page, _ in pages(THIRD_PARTY, 4, CALIBRATION_SEED)])
     shape = [[1, *calibration.shape[1:]]]
     session = Session(bmcompiler.compile(model, target="bm1880", data={"x": calibration}, shapes=[shape]).model)
     hits = [found(only(session.run({"x": page}))[0, 0], boxes) for page, boxes in pages(THIRD_PARTY, 12, TEST_SEED)]

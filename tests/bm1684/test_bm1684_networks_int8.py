@@ -97,7 +97,7 @@ def test_mtcnn_still_tells_faces(name: str, size: int) -> None:
 def test_text_direction_is_told() -> None:
     model, _ = files("ppocr_v2_cls")
     images, turned = lines(THIRD_PARTY, 100, TEST_SEED)
-    calibration, _ = lines(THIRD_PARTY, 32, CALIBRATION_SEED)
+    calibration, _ = lines(THIRD_PARTY, 16, CALIBRATION_SEED)
     shape = [4, *images.shape[1:]]
     result = bmcompiler.compile(model, target="bm1684", quantize="int8", data={"x": calibration}, shapes=[shape])
     scores = only(Session(result.model).run({"x": images})).reshape(100, 2)
@@ -108,7 +108,7 @@ def test_text_direction_is_told() -> None:
 def test_text_lines_are_found() -> None:
     """12 pages of 7 lines; the vendor's compiler finds none in int8."""
     model, _ = files("ppocr_v4_det")
-    calibration = np.concatenate([page for page, _ in pages(THIRD_PARTY, 8, CALIBRATION_SEED)])
+    calibration = np.concatenate([page for page, _ in pages(THIRD_PARTY, 4, CALIBRATION_SEED)])
     shape = [1, *calibration.shape[1:]]
     result = bmcompiler.compile(model, target="bm1684", quantize="int8", data={"x": calibration}, shapes=[shape])
     session = Session(result.model)
