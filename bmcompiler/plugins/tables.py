@@ -7,6 +7,7 @@ its entry points after what they add is imported by its users only.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -88,6 +89,9 @@ class PluginTable(Generic[K, V]):
         self._entries: dict[K, V] = {}
         self._owners: dict[K, str] = {}
         self._clashes: dict[K, tuple[str, str]] = {}
+        self._grouped: dict[K, V] = {}
+        """The entries that `_families` speaks of; others once something is added."""
+        self._families: dict[tuple[Hashable, ...], list[K]] = {}
         self._local: ContextVar[Mapping[K, V]] = ContextVar("local", default=MappingProxyType({}))
         TABLES.append(self)
 
@@ -100,6 +104,7 @@ class PluginTable(Generic[K, V]):
         Raises:
             UnsupportedError: the key is built in, or the same package (or program) registered another object for it.
         """
+        self._grouped = {}
         owner = _owner_of(value)
         known = self._entries.get(key)
         if known is None or _identity(known) == _identity(value):
@@ -153,6 +158,16 @@ class PluginTable(Generic[K, V]):
     def registered(self) -> list[K]:
         """Every key that is registered so far, those claimed twice included, local ones not."""
         return list(self._entries)
+
+    def family(self, first: tuple[Hashable, ...]) -> list[K]:
+        """Those keys that are tuples and begin with `first`, of one more element."""
+        if self._grouped is not self._entries:
+            self._families = defaultdict(list)
+            for key in self._entries:
+                if isinstance(key, tuple):
+                    self._families[key[:-1]].append(key)
+            self._grouped = self._entries
+        return self._families.get(first, [])
 
     def entries(self) -> dict[K, V]:
         """All that is registered so far, local entries included, claimed twice not."""

@@ -77,7 +77,7 @@ def find_converter(domain: str, op_type: str, opset: int) -> Converter | None:
 
 def opsets(domain: str, op_type: str) -> list[int]:
     """Opsets at which registered converters of an op type begin, those that two packages claim included."""
-    return [since for d, name, since in _TABLE.registered() if (d, name) == (domain, op_type)]
+    return [since for _, _, since in _TABLE.family((domain, op_type))]
 
 
 def known_types(domain: str = "") -> list[str]:
