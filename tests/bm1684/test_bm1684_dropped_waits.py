@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from bm1684_nets import Net, Value, local_memory
+from bm1684_nets import Net, local_memory
 from bm1684_programs import waiting, with_wait
 from happens_before import conflicting, races_by_definition, races_found
 
 from bmcompiler.backends.bm1684.isa import Engine
 from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.bmodel.bm168x import Bm168xModel, TpuSubnet
-from bmcompiler.ir import Module, TensorType
+from bmcompiler.ir import Module, TensorType, Value
 from bmcompiler.passes.bands import FillImageSlots
 from bmcompiler.passes.group_layers import GroupLayers
 from bmcompiler.passmanager import PassContext

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bm1684_nets import Net, Value, local_memory
+from bm1684_nets import Net, local_memory
 from bm1684_programs import analysed, model, relu, relu_tiles, transfer, waiting, with_wait
 
 from bmcompiler.backends.bm1684.asm import assemble
@@ -20,6 +20,7 @@ from bmcompiler.bmodel import load
 from bmcompiler.bmodel.bm168x import Bm168xModel, CpuSubnet, TpuSubnet
 from bmcompiler.bmodel.layers import LayerSpan
 from bmcompiler.errors import SimulatorError
+from bmcompiler.ir import Value
 from bmcompiler.runtime.simulator.bm1684.analysis import analyze
 from bmcompiler.runtime.simulator.races import Accesses
 
