@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bmcompiler.capi.kinds import shown
 from bmcompiler.errors import RuntimeUseError
 from bmcompiler.runtime.bmlib.device import CardHandle
 from bmcompiler.runtime.bmlib.types import BM_MEM_ADDR_NULL, BMLIB, bm_device_mem_t, served
@@ -200,7 +201,10 @@ def bm_memset_device(handle: CardHandle, value: int, mem: bm_device_mem_t) -> No
 
 def host_bytes(buffer: Any, size: int, *, written: bool = False) -> NDArray[np.uint8]:
     """The first bytes of a buffer, in its own memory. Raises RuntimeUseError for a small, read-only or sparse one."""
-    view = memoryview(buffer)
+    try:
+        view = memoryview(buffer)
+    except TypeError:
+        raise RuntimeUseError("a buffer is NULL" if buffer is None else f"{shown(buffer)} is no buffer") from None
     if not view.c_contiguous or (written and view.readonly):
         raise RuntimeUseError("the buffer has gaps, or is read-only")
     data = np.frombuffer(view.cast("B"), np.uint8)

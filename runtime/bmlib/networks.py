@@ -27,7 +27,7 @@ from bmcompiler.runtime.bmlib.types import (
     log,
     served,
 )
-from bmcompiler.runtime.devices import Array, LoadedProgram, open_device
+from bmcompiler.runtime.devices import LoadedProgram, open_device
 
 _served = served(BMRT)
 
@@ -63,7 +63,7 @@ class Network:
 
 
 @BMRT.handle("runtime_t")
-class Runtime:
+class NetworkRuntime:
     """Networks on a card."""
 
     def __init__(self, handle: CardHandle) -> None:
@@ -147,7 +147,7 @@ def bmrt_tensor_device_size(tensor: bm_tensor_t) -> int:
 
 
 @_served
-def bmrt_tensor(p_bmrt: Runtime, dtype: int, shape: bm_shape_t) -> bm_tensor_t:
+def bmrt_tensor(p_bmrt: NetworkRuntime, dtype: int, shape: bm_shape_t) -> bm_tensor_t:
     """(whether it worked, a tensor in new memory)."""
     size = item_bytes(dtype) * shape.count
     return bm_tensor_t(dtype, shape, p_bmrt.handle.allocate(size))
@@ -163,58 +163,58 @@ def bmrt_tensor_with_device(device_mem: bm_device_mem_t, dtype: int, shape: bm_s
 
 
 @_served
-def bmrt_create(bm_handle: CardHandle) -> Runtime:
+def bmrt_create(bm_handle: CardHandle) -> NetworkRuntime:
     """A runtime without networks."""
-    return Runtime(bm_handle)
+    return NetworkRuntime(bm_handle)
 
 
 @_served
-def bmrt_destroy(p_bmrt: Runtime) -> None:
+def bmrt_destroy(p_bmrt: NetworkRuntime) -> None:
     """End a runtime and its networks."""
     p_bmrt.end()
 
 
 @_served
-def bmrt_get_bm_handle(p_bmrt: Runtime) -> CardHandle:
+def bmrt_get_bm_handle(p_bmrt: NetworkRuntime) -> CardHandle:
     """The handle that it was created with."""
     return p_bmrt.handle
 
 
 @_served
-def bmrt_load_bmodel(p_bmrt: Runtime, bmodel_path: str) -> bool:
+def bmrt_load_bmodel(p_bmrt: NetworkRuntime, bmodel_path: str) -> bool:
     """Load the networks of a file; whether it worked."""
     p_bmrt.load(bmodel.load(bmodel_path))
     return True
 
 
 @_served
-def bmrt_load_bmodel_data(p_bmrt: Runtime, bmodel_data: Any, size: int) -> bool:
+def bmrt_load_bmodel_data(p_bmrt: NetworkRuntime, bmodel_data: Any, size: int) -> bool:
     """Load the networks of a file in memory; whether it worked."""
     p_bmrt.load(bmodel.loads(host_bytes(bmodel_data, size).tobytes(), "bmodel_data"))
     return True
 
 
 @_served
-def bmrt_show_neuron_network(p_bmrt: Runtime) -> None:
+def bmrt_show_neuron_network(p_bmrt: NetworkRuntime) -> None:
     """Write the names of the networks to the log."""
     for index, name in enumerate(p_bmrt.networks):
         log.info("network %d: %s", index, name)
 
 
 @_served
-def bmrt_get_network_number(p_bmrt: Runtime) -> int:
+def bmrt_get_network_number(p_bmrt: NetworkRuntime) -> int:
     """How many networks are loaded."""
     return len(p_bmrt.networks)
 
 
 @_served
-def bmrt_get_network_index(p_bmrt: Runtime, net_name: str) -> int:
+def bmrt_get_network_index(p_bmrt: NetworkRuntime, net_name: str) -> int:
     """The number of a network."""
     return list(p_bmrt.networks).index(p_bmrt.network(net_name).info.name)
 
 
 @_served
-def bmrt_get_network_name(p_bmrt: Runtime, index: int) -> str:
+def bmrt_get_network_name(p_bmrt: NetworkRuntime, index: int) -> str:
     """The name of a network."""
     if not 0 <= index < len(p_bmrt.networks):
         raise RuntimeUseError(f"there is no network {index} of {len(p_bmrt.networks)}")
@@ -222,96 +222,15 @@ def bmrt_get_network_name(p_bmrt: Runtime, index: int) -> str:
 
 
 @_served
-def bmrt_get_network_names(p_bmrt: Runtime) -> list[str]:
+def bmrt_get_network_names(p_bmrt: NetworkRuntime) -> list[str]:
     """(None, the names of all networks)."""
     return list(p_bmrt.networks)
 
 
 @_served
-def bmrt_get_network_info(p_bmrt: Runtime, net_name: str) -> bm_net_info_t:
+def bmrt_get_network_info(p_bmrt: NetworkRuntime, net_name: str) -> bm_net_info_t:
     """What a network takes and gives."""
     return p_bmrt.network(net_name).info
-
-
-@_served
-def bmrt_launch_tensor(
-    p_bmrt: Runtime,
-    net_name: str,
-    input_tensors: Sequence[bm_tensor_t],
-    input_num: int,
-    output_tensors: list[bm_tensor_t | None],
-    output_num: int,
-) -> bool:
-    """Run a network; `output_tensors` are replaced by tensors in new memory, which the caller frees."""
-    return _launch(p_bmrt, net_name, input_tensors, input_num, output_tensors, output_num, False)
-
-
-@_served
-def bmrt_launch_tensor_ex(
-    p_bmrt: Runtime,
-    net_name: str,
-    input_tensors: Sequence[bm_tensor_t],
-    input_num: int,
-    output_tensors: list[bm_tensor_t | None],
-    output_num: int,
-    user_mem: bool,
-    user_stmode: bool,
-) -> bool:
-    """The same; with `user_mem` results go to the memory of `output_tensors`. The store mode is always 1N."""
-    return _launch(p_bmrt, net_name, input_tensors, input_num, output_tensors, output_num, bool(user_mem), user_stmode)
-
-
-def _launch(
-    runtime: Runtime,
-    name: str,
-    inputs: Sequence[bm_tensor_t],
-    input_num: int,
-    outputs: list[bm_tensor_t | None],
-    output_num: int,
-    user_mem: bool,
-    user_mode: bool = False,
-) -> bool:
-    network = runtime.network(name)
-    info = network.info
-    for what, wanted, given, length in (
-        ("inputs", info.input_names, input_num, len(inputs)),
-        ("outputs", info.output_names, output_num, len(outputs)),
-    ):
-        if len(wanted) != given or length < given:
-            raise RuntimeUseError(f"network '{name}' has {len(wanted)} {what}, {given} were given")
-    program = network.program([one.shape.dims for one in inputs[:input_num]])
-    card = runtime.handle.card
-    arrays: list[Array] = []
-    for index, (tensor, dtype) in enumerate(zip(inputs, info.input_dtypes)):
-        _check(f"input {index}", tensor, dtype)
-        data = card.bytes(tensor.device_mem, 0, tensor.size)
-        arrays.append(data.view(BmDataType(dtype).numpy).reshape(tensor.shape.dims))
-    memories = [_memory_of(outputs[index], index, user_mode) for index in range(output_num)] if user_mem else []
-    for index, (memory, one) in enumerate(zip(memories, program.outputs)):
-        if memory.size < one.size:
-            raise RuntimeUseError(f"output {index} has {one.size} bytes, its memory {memory.size}")
-        card.bytes(memory, 0, one.size)
-    results = program.run(arrays)
-    for index, (result, dtype) in enumerate(zip(results, info.output_dtypes)):
-        memory = memories[index] if user_mem else runtime.handle.allocate(result.nbytes)
-        card.bytes(memory, 0, result.nbytes)[...] = np.ascontiguousarray(result).reshape(-1).view(np.uint8)
-        outputs[index] = bm_tensor_t(dtype, bm_shape_t(tuple(result.shape)), memory)
-    return True
-
-
-def _check(what: str, tensor: bm_tensor_t, dtype: int) -> None:
-    if tensor.dtype != dtype:
-        raise RuntimeUseError(f"{what} has data type {tensor.dtype}, the network takes {dtype}")
-    if tensor.st_mode:
-        raise RuntimeUseError(f"{what} has store mode {tensor.st_mode}; only 0, plain rows, is taken")
-
-
-def _memory_of(tensor: bm_tensor_t | None, index: int, user_mode: bool) -> bm_device_mem_t:
-    if not isinstance(tensor, bm_tensor_t):
-        raise RuntimeUseError(f"output {index} is no tensor")
-    if user_mode and tensor.st_mode:
-        raise RuntimeUseError(f"output {index} has store mode {tensor.st_mode}; only 0, plain rows, is given")
-    return tensor.device_mem
 
 
 def _type_of(tensor: Bm168xTensor) -> int:

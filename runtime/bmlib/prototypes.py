@@ -1,7 +1,7 @@
 """The C declarations of BMLib (devices, memory, kernels) and BMRuntime (networks), by which Python's are checked.
 
 Names, types and the order of fields and parameters are those of the public interface. `runtime_t` is what
-`bmrt_create` gives; `tensors_t` and `buffers_t` are arrays that a function fills.
+`bmrt_create` gives; `tensors_t`, `outputs_t` and `shapes_t` are arrays that a function fills.
 """
 
 from __future__ import annotations
@@ -98,5 +98,7 @@ bool bmrt_launch_tensor(runtime_t p_bmrt, name_t net_name, const bm_tensor_t inp
     tensors_t output_tensors, int output_num);
 bool bmrt_launch_tensor_ex(runtime_t p_bmrt, name_t net_name, const bm_tensor_t input_tensors[], int input_num,
     tensors_t output_tensors, int output_num, bool user_mem, bool user_stmode);
+bool bmrt_launch_data(runtime_t p_bmrt, name_t net_name, buffers_t input_datas, const bm_shape_t input_shapes[],
+    int input_num, outputs_t output_datas, shapes_t output_shapes, int output_num, bool user_mem);
 """
 )

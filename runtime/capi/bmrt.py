@@ -11,7 +11,7 @@ from bmcompiler.capi.buffers import buffered
 from bmcompiler.capi.library import HANDLES, CLibrary, Read, Write
 from bmcompiler.errors import RuntimeUseError
 from bmcompiler.runtime import bmlib
-from bmcompiler.runtime.bmlib.networks import Runtime
+from bmcompiler.runtime.bmlib.networks import NetworkRuntime
 from bmcompiler.runtime.bmlib.types import (
     BMRT,
     MAX_DIMS,
@@ -21,6 +21,7 @@ from bmcompiler.runtime.bmlib.types import (
     bm_shape_t,
     bm_stage_info_t,
     bm_tensor_t,
+    item_bytes,
 )
 from bmcompiler.runtime.capi.strings import text
 
@@ -32,7 +33,7 @@ typedef enum bm_store_mode_e {{ BM_STORE_1N = 0, BM_STORE_2N = 1, BM_STORE_4N = 
 _ENUMS = "bm_data_type_t", "bm_store_mode_t"
 _C = ctypes.CDLL(None)
 _C.malloc.restype, _C.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
-_infos: WeakKeyDictionary[Runtime, dict[str, list[Any]]] = WeakKeyDictionary()
+_infos: WeakKeyDictionary[NetworkRuntime, dict[str, list[Any]]] = WeakKeyDictionary()
 """What network infos consist of; it lives as long as the runtime."""
 
 
@@ -70,27 +71,80 @@ def _write_tensor(address: int, tensor: bm_tensor_t) -> None:
     LIBRARY.store("bm_device_mem_t", address + kind.device_mem.offset, tensor.device_mem)
 
 
+def _readable(
+    runtime: object, name: str | None, input_num: int, output_num: int
+) -> tuple[bm_net_info_t | None, int, int]:
+    """The network of that name, and how many inputs and outputs are read: none where the caller's number is wrong."""
+    usable = isinstance(runtime, NetworkRuntime) and not runtime.ended()
+    found = runtime.networks.get(name or "") if isinstance(runtime, NetworkRuntime) and usable else None
+    if found is None:
+        return None, 0, 0
+    ins, outs = len(found.info.input_names), len(found.info.output_names)
+    return found.info, ins if input_num == ins else 0, outs if output_num == outs else 0
+
+
 def _launch(name: str) -> Callable[[Any, int], None]:
     function = getattr(bmlib, name)
 
     def act(slots: Any, result: int) -> None:
         runtime, title = HANDLES.read(slots[0]), text(slots[1])
         input_num, output_num = (ctypes.c_int32(slots[index]).value for index in (3, 5))
-        known = runtime.networks.get(title or "") if isinstance(runtime, Runtime) and not runtime.ended() else None
-        wanted = (len(known.info.input_names), len(known.info.output_names)) if known is not None else (0, 0)
-        right = (input_num, output_num) == wanted  # arrays are not read where their lengths are wrong
+        _, ins, outs = _readable(runtime, title, input_num, output_num)
         rest = [bool(slots[index] & 0xFF) for index in (6, 7)] if name.endswith("_ex") else []
-        outputs: Any = _array(slots[4], output_num if right and rest and rest[0] else 0)
-        if outputs is not None and not (rest and rest[0]):
-            outputs = [None] * (output_num if right else 0)
-        inputs = _array(slots[2], input_num if right else 0)
-        done = function(runtime, title, inputs, input_num, outputs, output_num, *rest)
+        own = bool(rest and rest[0])  # memory of the caller, whose tensors are read
+        outputs: Any = _array(slots[4], outs if own else 0)
+        if outputs is not None and not own:
+            outputs = [None] * outs
+        done = function(runtime, title, _array(slots[2], ins), input_num, outputs, output_num, *rest)
         size = ctypes.sizeof(LIBRARY.layout("bm_tensor_t"))
         for index, tensor in enumerate(outputs if done else ()):
             _write_tensor(slots[4] + index * size, tensor)
         ctypes.c_bool.from_address(result).value = done
 
     return act
+
+
+def _launch_data(slots: Any, result: int) -> None:
+    runtime, title = HANDLES.read(slots[0]), text(slots[1])
+    input_num, output_num = (ctypes.c_int32(slots[index]).value for index in (4, 7))
+    user_mem = bool(slots[8] & 0xFF)
+    info, ins, outs = _readable(runtime, title, input_num, output_num)
+    shapes = _shapes(slots[3], ins)
+    sizes = [item_bytes(dtype) * one.count for one, dtype in zip(shapes or (), info.input_dtypes if info else ())]
+    inputs = _buffers(slots[2], sizes)
+    rooms = info.max_output_bytes[:outs] if info is not None else ()
+    outputs: list[Any] | None = _buffers(slots[5], rooms) if user_mem else [None] * outs
+    found: list[Any] = [None] * outs
+    given = (inputs, shapes, input_num, outputs if slots[5] else None, found if slots[6] else None)
+    done = LIBRARY.functions("bmrt_launch_data")(runtime, title, *given, output_num, user_mem)
+    for index, shape in enumerate(found if done else ()):
+        _write_shape(slots[6] + index * ctypes.sizeof(LIBRARY.layout("bm_shape_t")), shape)
+        if not user_mem and outputs is not None:
+            ctypes.c_uint64.from_address(slots[5] + 8 * index).value = _owned(outputs[index])
+    ctypes.c_bool.from_address(result).value = done
+
+
+def _shapes(address: int, count: int) -> list[bm_shape_t] | None:
+    size = ctypes.sizeof(LIBRARY.layout("bm_shape_t"))
+    found = [_shape(address + index * size) for index in range(count)] if address else []
+    return [one for one in found if one is not None] if address else None
+
+
+def _buffers(address: int, sizes: Sequence[int]) -> list[Any] | None:
+    """Memory of the caller, by an array of its addresses."""
+    if not address:
+        return None
+    starts = (ctypes.c_uint64 * len(sizes)).from_address(address)
+    return [(ctypes.c_uint8 * size).from_address(start) if start else None for start, size in zip(starts, sizes)]
+
+
+def _owned(array: Any) -> int:
+    """A copy that the caller frees."""
+    address = _C.malloc(max(1, array.nbytes))
+    if not address:
+        raise MemoryError("no memory for an output")
+    ctypes.memmove(address, array.ctypes.data, array.nbytes)
+    return int(address)
 
 
 def _array(address: int, count: int) -> list[Any] | None:
@@ -120,7 +174,7 @@ def _name(slots: Any, result: int) -> None:
     ctypes.c_uint64.from_address(result).value = 0 if name is None else _text_of(runtime, name)
 
 
-def _text_of(runtime: Runtime, name: str) -> int:
+def _text_of(runtime: NetworkRuntime, name: str) -> int:
     kept = _infos.setdefault(runtime, {}).setdefault(f"name {name}", [])
     if not kept:
         kept.append(ctypes.create_string_buffer(name.encode()))
@@ -219,6 +273,9 @@ LIBRARY: CLibrary = CLibrary(
         "name_t": "const char *",
         "names_t *": "const char ***",
         "tensors_t": "bm_tensor_t *",
+        "buffers_t": "void *const *",
+        "outputs_t": "void **",
+        "shapes_t": "bm_shape_t *",
     },
     {"index_t": "-1"},
     lambda name: getattr(bmlib, name),
@@ -234,6 +291,7 @@ LIBRARY: CLibrary = CLibrary(
             lambda: LIBRARY, "bmrt_load_bmodel_data", bmodel_data=lambda values: int(values["size"])
         ),
         "bmrt_shape": _dims,
+        "bmrt_launch_data": _launch_data,
         "bmrt_get_network_info": _info,
         "bmrt_get_network_name": _name,
         "bmrt_get_network_names": _names,

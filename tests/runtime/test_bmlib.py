@@ -45,7 +45,9 @@ def good() -> Values:
         "const bm_shape_t *": shape,
         "const bm_tensor_t *": tensor,
         "const bm_tensor_t": [tensor],
-        "tensors_t": [None],
+        "const bm_shape_t": [shape],
+        "buffers_t": [bytes(BYTES)],
+        **{one: [None] for one in ("tensors_t", "outputs_t", "shapes_t")},
     }
 
 
@@ -66,7 +68,9 @@ def misuses(api: Api, one: Variable) -> Iterator[Any]:
     yield from ended(one.c_type)
     if one.c_type == "bm_device_mem_t":
         yield from (bm_device_mem_t(-1, BYTES), bm_device_mem_t(0, 1 << 32), bm_device_mem_t(0, "1"))  # type: ignore[arg-type]
-    if one.array:
+    if one.c_type == "const bm_shape_t":
+        yield from ([None], [bm_shape_t(("1",))], [bm_shape_t((1 << 31,))])  # type: ignore[arg-type]
+    elif one.array:
         yield from ([None], [object()], [bm_tensor_t(1 << 31, bm_shape_t((1,)), bm_device_mem_t(0, 0))])
 
 
@@ -155,7 +159,16 @@ def test_a_network_gives_what_a_session_gives(lenet: Path, caplog: pytest.LogCap
     found = np.zeros(10, np.float32)
     assert call.bm_memcpy_d2s(handle, found, outputs[0].device_mem) == BmStatus.SUCCESS
     assert found.tobytes() == Session(lenet).run(x)["prob"].tobytes()
-    own = bm_tensor_t(0, outputs[0].shape, info.stages[0].output_mems[0])
+    shapes: list[Any] = [None]
+    assert call.bmrt_launch_data(runtime, "LeNet", [x], [bm_shape_t(x.shape)], 1, outputs, shapes, 1, False)
+    assert np.array_equal(outputs[0].reshape(-1), found) and shapes == [bm_shape_t((1, 10))]
+    given = np.zeros(10, np.float32)
+    assert call.bmrt_launch_data(runtime, "LeNet", [x], [bm_shape_t(x.shape)], 1, [given], shapes, 1, True)
+    assert np.array_equal(given, found)
+    for wrong in ([x[0, 0, 1:], given], [None, given], [x, given[1:]], [x, None], [object(), given]):
+        launch = [wrong[0]], [bm_shape_t(x.shape)], 1, [wrong[1]], shapes, 1, True
+        assert not call.bmrt_launch_data(runtime, "LeNet", *launch)
+    own = bm_tensor_t(0, bm_shape_t((1, 10)), info.stages[0].output_mems[0])
     assert call.bmrt_launch_tensor_ex(runtime, "LeNet", [tensor], 1, [own], 1, True, False)
     assert call.bm_memcpy_d2s(handle, found, own.device_mem) == BmStatus.SUCCESS and found.any()
 
