@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from bmcompiler.backends.bm1684x import recipe_tables
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.codes import Ar, Cmp, Gather, Precision, Rounding
@@ -19,6 +21,7 @@ from bmcompiler.backends.lanes.tables import Table
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.backends.lanes.windows import Geometry
 from bmcompiler.errors import EncodingError
+from bmcompiler.numeric.halves import BF16, FP16
 
 F32, I32, BYTE = Precision.FP32, Precision.INT32, Precision.INT8
 RAW = {1: Precision.INT8, 2: Precision.INT16, 4: Precision.FP32}
@@ -34,6 +37,7 @@ PRECISIONS = {
 _FLOAT = {Unit.ADD: Ar.ADD, Unit.SUB: Ar.SUB, Unit.MUL: Ar.MUL, Unit.MAX: Ar.MAX, Unit.MIN: Ar.MIN}
 _BITS = {Unit.AND: Ar.AND, Unit.OR: Ar.OR, Unit.XOR: Ar.XOR}
 _SHIFTS = {Unit.SHIFT: Ar.SHIFT_LOGICAL, Unit.SHIFT_SIGNED: Ar.SHIFT_ARITHMETIC}
+HALF_TYPES = {Precision.FP16: FP16, Precision.BF16: BF16}
 _INDEX_BYTES = 4096
 _BYTE_VALUES = 256
 
@@ -60,6 +64,11 @@ class LaneCommandMaker:
         reads = [bytes_of(CHIP, source) for source in sources if isinstance(source, Words)]
         self.issue(command, reads, [bytes_of(CHIP, target)])
 
+    @staticmethod
+    def ranges(target: Words, *sources: Words) -> tuple[list[Range], list[Range]]:
+        """The bytes that a command reads and writes."""
+        return [bytes_of(CHIP, source) for source in sources], [bytes_of(CHIP, target)]
+
     def transfer(self, source: Words, target: Words) -> None:
         """By the GDMA, in order of the elements."""
         to, of = (transfers.Side(_window(words), words.shape, steps_of(CHIP, words)) for words in (target, source))
@@ -81,7 +90,7 @@ class LaneCommandMaker:
 
     def combine(self, unit: Unit, target: Words, a: Source, b: Source) -> None:
         """target = a `unit` b; operands of one element along an axis repeat."""
-        shape, precision = target.shape, F32 if unit in _FLOAT or unit is Unit.DIVIDE else I32
+        shape, precision = target.shape, float_of(target) if unit in _FLOAT or unit is Unit.DIVIDE else I32
         result = _operand(target, precision)
         x, y = (_broadcast(source, shape, precision) for source in (a, b))
         if unit is Unit.DIVIDE:
@@ -105,8 +114,9 @@ class LaneCommandMaker:
 
     def choose(self, target: Words, sources: Sequence[Source]) -> None:
         """target = a > b ? c : d, of tensors in the default layout."""
-        a, b, c, d = (_operand(source) for source in sources)
-        command = arithmetic.select(Cmp.SELECT_GT, target.shape, _operand(target), a, b, c, d)
+        kind = float_of(target)
+        a, b, c, d = (_operand(source, kind) for source in sources)
+        command = arithmetic.select(Cmp.SELECT_GT, target.shape, _operand(target, kind), a, b, c, d)
         self._add(command, target, *sources)
 
     def convert(self, unit: Unit, target: Words, source: Words) -> None:
@@ -119,6 +129,11 @@ class LaneCommandMaker:
         else:
             command = special.rsqrt(shape, _place(target), _place(source))
         self._add(command, target, source)
+
+    def cast(self, target: Words, source: Words) -> None:
+        """Floats of one type as those of another, rounded to nearest even."""
+        to, of = (_operand(words, float_of(words)) for words in (target, source))
+        self._add(arithmetic.cast(target.shape, to, of, Rounding.HALF_EVEN), target, source)
 
     def widen_bytes(self, target: Words, signed: bool) -> None:
         """The low bytes of words become floats, in place: a command per image and row of channels, for its strides."""
@@ -152,11 +167,12 @@ class LaneCommandMaker:
             self._add(special.by_index(Gather.LANE_FAST, shape, place, (row, entries, True), indices, F32), target)
 
     def reduce(self, unit: Unit, target: Words, source: Words, geometry: Geometry, factor: int = ONE) -> None:
-        """Sums of products with a float, or maxima, over windows padded with zeros."""
+        """Sums of products with a float, its bits as fp32, or maxima, over windows padded with zeros."""
+        kind = float_of(target)
         if unit is Unit.WINDOW_SUM:
-            self._add(window.average(target, source, geometry, F32, factor), target, source)
+            self._add(window.average(target, source, geometry, kind, immediate(factor, kind)), target, source)
         else:
-            self._add(window.largest(target, source, geometry, F32), target, source)
+            self._add(window.largest(target, source, geometry, kind), target, source)
 
     def largest(self, target: Words, source: Words, geometry: Geometry, dtype: str, border: int) -> None:
         """Maxima over windows of elements of a type; border: bits of the padding."""
@@ -200,9 +216,20 @@ def _window(words: Words) -> int:
     return transfers.in_window(_place(words))
 
 
+def float_of(words: Words) -> Precision:
+    """The precision of floats in a tensor."""
+    return PRECISIONS[words.dtype][0]
+
+
+def immediate(bits: int, precision: Precision) -> int:
+    """The bits of a float, given as those of fp32, in a float type; others stay."""
+    half = HALF_TYPES.get(precision)
+    return bits if half is None else int(half.narrow(np.array([bits], "<u4").view(np.float32))[0])
+
+
 def _operand(source: Source, precision: Precision = F32) -> Operand:
     if isinstance(source, Immediate):
-        return constant(source.bits, precision)
+        return constant(immediate(source.bits, precision), precision)
     return Operand(_place(source), precision, True, source.strides)
 
 

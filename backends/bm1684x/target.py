@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     from bmcompiler.backends.bm1684x.codegen import Bm1684xProgram
     from bmcompiler.backends.bm1684x.cycles import CycleTable
 
+HALVES = ("f16", "bf16")
+
 
 class Bm1684xTarget(Bm168xTarget["Bm1684xProgram"]):
-    """fp32 and int8 in one net; what has no kernel runs on the host CPU inside the same model."""
+    """fp32, fp16, bf16 and int8; what has no kernel runs on the host CPU inside the same model."""
 
     name = "bm1684x"
-    precisions: Sequence[str] = ("f32", "int8")
+    precisions: Sequence[str] = ("f32", "f16", "bf16", "int8")
     facts = CHIP
 
     def machine(self) -> LaneMachine:
@@ -37,7 +39,8 @@ class Bm1684xTarget(Bm168xTarget["Bm1684xProgram"]):
         self.need_precision(precision)
         split = ",join-groups,dead-code,split-deconv" if level > 1 else ",dead-code"
         integers = ",calibrate{method=auto},quantize{scheme=channel},dead-code" if precision == "int8" else ""
-        return f"{first_passes('same')},fuse-activation{split}{integers}{group_layers(level)}"
+        halves = f",half-precision{{dtype={precision}}}" if precision in HALVES else ""
+        return f"{first_passes('same')},fuse-activation{halves}{split}{integers}{group_layers(level)}"
 
     def cycle_table(self, profile: Any) -> CycleTable:
         from bmcompiler.backends.bm1684x import cycles

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -27,11 +27,18 @@ are kept in any case.
 class LaneMachine:
     """One chip; `flat_view` and `recorded`, the steps of a recipe (`recipes.record`), remember what they found.
 
-    A chip without floats has no `arithmetic`, and no recipes.
+    A chip without floats has no `arithmetic`, and no recipes. `halves`: arithmetic of 16-bit floats by element type.
     """
 
-    def __init__(self, chip: LaneFacts, cycles: LaneCycles, arithmetic: Arithmetic | None = None) -> None:
+    def __init__(
+        self,
+        chip: LaneFacts,
+        cycles: LaneCycles,
+        arithmetic: Arithmetic | None = None,
+        halves: Mapping[str, Arithmetic] | None = None,
+    ) -> None:
         self.chip, self.cycles, self._arithmetic = chip, cycles, arithmetic
+        self._floats = {} if arithmetic is None else {"f32": arithmetic, **(halves or {})}
         self._matrices = cycles if isinstance(cycles, MatrixCycles) else None
         self.tiler = Tiler(chip.tile_bytes, chip.alignment, bank_bytes=chip.lmem_bank_size)
         self.flat_view: Callable[..., Shape]
@@ -51,6 +58,15 @@ class LaneMachine:
         return self._arithmetic
 
     @property
+    def float_types(self) -> tuple[str, ...]:
+        """The float types that the chip computes, f32 first."""
+        return tuple(self._floats)
+
+    def arithmetic_of(self, dtype: str) -> Arithmetic:
+        """What the chip computes of floats of a type of `float_types`."""
+        return self._floats[dtype]
+
+    @property
     def matrix_cycles(self) -> MatrixCycles:
         """What products of fp32 matrices take."""
         if self._matrices is None:
@@ -58,7 +74,8 @@ class LaneMachine:
         return self._matrices
 
     def _record(self, recipe: Callable[..., Any], inputs: int, *arguments: Any, **named: Any) -> Steps:
-        return record(self.chip, self.arithmetic, self.cycles, recipe, inputs, *arguments, **named)
+        arithmetic = self.arithmetic_of(named.get("dtype", "f32"))
+        return record(self.chip, arithmetic, self.cycles, recipe, inputs, *arguments, **named)
 
     # -- tiles ---------------------------------------------------------------------------------------------------------
     def fits(self, work: TileWork) -> bool:

@@ -15,7 +15,8 @@ class Words(NamedTuple):
             than the first.
         strides: in words, 0 repeats; None = the aligned default layout.
         within: the bytes of the buffer that it is a part of, as long as commands shall count as touching all of it.
-        item: bytes of a word (`LaneFacts.word_item`); recipes have words of 32 bits.
+        item: bytes of a word (`LaneFacts.word_item`); recipes of fp32 have words of 32 bits.
+        dtype: float type that commands which compute take the words for.
     """
 
     address: int
@@ -24,6 +25,7 @@ class Words(NamedTuple):
     lane: int = 0
     within: Range | None = None
     item: int = 4
+    dtype: str = "f32"
 
 
 class Immediate(NamedTuple):

@@ -27,11 +27,14 @@ class Half(NamedTuple):
     Attributes:
         widen: bits to float32, exact but for denormals of bf16.
         narrow: float32 to bits, rounded to nearest even; too large values become infinite.
+        cast: bits to float32 as a conversion gives them (bm1684x-vector.md 5): denormals of bf16 stay, NaN of fp16
+            become sign | 7FFFFFFF.
     """
 
     name: str
     widen: Callable[[NDArray[Any]], FloatArray]
     narrow: Callable[[FloatArray], Bits]
+    cast: Callable[[NDArray[Any]], FloatArray]
 
 
 @cache
@@ -44,7 +47,7 @@ def _widen_fp16(bits: NDArray[Any]) -> FloatArray:
 
 
 def _widen_bf16(bits: NDArray[Any]) -> FloatArray:
-    return flush((bits.astype(np.uint32) << 16).view(np.float32))
+    return flush(_cast_bf16(bits))
 
 
 def _narrow_bf16(x: FloatArray) -> Bits:
@@ -60,5 +63,18 @@ def _with_nans(x: FloatArray, bits: Bits) -> Bits:
     return bits
 
 
-FP16 = Half("fp16", _widen_fp16, to_fp16)
-BF16 = Half("bf16", _widen_bf16, _narrow_bf16)
+def _cast_fp16(bits: NDArray[Any]) -> FloatArray:
+    wide = _widen_fp16(bits)
+    lost = np.isnan(wide)
+    if lost.any():
+        all_ones = np.where(bits >= 0x8000, np.uint32(0xFFFF_FFFF), np.uint32(0x7FFF_FFFF)).view(np.float32)
+        wide = np.where(lost, all_ones, wide)
+    return wide
+
+
+def _cast_bf16(bits: NDArray[Any]) -> FloatArray:
+    return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
+
+
+FP16 = Half("fp16", _widen_fp16, to_fp16, _cast_fp16)
+BF16 = Half("bf16", _widen_bf16, _narrow_bf16, _cast_bf16)

@@ -22,6 +22,7 @@ _BIAS |= {ASYMMETRIC: _BIAS[HIGH], CHANNEL: ("i32",)}
 _RESULT = {"": (*NARROW, "i32"), LOW: BYTES, HIGH: NARROW, ASYMMETRIC: NARROW, CHANNEL: ("i8", "u8", "i16")}
 WITH_ZERO_POINTS = (ASYMMETRIC, CHANNEL)
 
+HALVES = ("f16", "bf16")
 _FACTORS = 3
 """Place of the factors among the operands, behind data, weight and bias."""
 
@@ -49,13 +50,16 @@ class Products(Activated):
 def check_quantized(op: Products) -> None:
     """Element types and attributes of sums of products (data, weight, optional bias).
 
-    Float form: one float type throughout, no attribute of `Products`. Integer form: i8 or u8 data and weight.
+    Float form: one float type throughout, but that a bias of 16-bit floats may be f32, which the sums are; no attribute
+    of `Products`. Integer form: i8 or u8 data and weight.
     Bias and result: i16, u16 or i32 and any integer type of 8 to 32 bits for a plain shift (bm1880.md 8.2); by mode
     (bmlang.md 3.2) a bias of 16 bits, also i32 and f32 for high and asymmetric, a result of 8 bits, for those two also
     16.
     """
     if op.operands[0].type.is_float:
-        need_same_dtype(op, [*op.operands, op.result])
+        data, weight, *bias = op.operands
+        single = bias[:1] if data.dtype in HALVES and bias and bias[0].dtype == "f32" else []
+        need_same_dtype(op, [data, weight, *bias[len(single) :], op.result])
         if op.rshift or op.mode or op.scale or op.zero_points or len(op.operands) > _FACTORS:
             raise op.invalid(
                 "rshift, mode, scale, zero_points and factors belong to the integer form, the operands are floats"

@@ -25,13 +25,22 @@ def product(target: Matrix, left: Matrix, right: Matrix, bias: Matrix | None = N
     return Command(Engine.TIU, MM, fields)
 
 
-def byte_products(target: Words, left: Words, right: Words, signs: tuple[bool, bool], *, transposed: bool) -> Command:
-    """target = left @ right of bytes, sums in int32; all with their rows in lanes (1, rows, 1, columns).
+def by_rows(
+    target: Words,
+    left: Words,
+    right: Words,
+    precision: Precision,
+    result: Precision,
+    signs: tuple[bool, bool] = (True, True),
+    *,
+    transposed: bool,
+) -> Command:
+    """target = left @ right of bytes or 16-bit floats; all with their rows in lanes (1, rows, 1, columns).
 
-    `transposed`: of `right` each row is what a row of `left` is multiplied with.
+    `transposed`: of `right` each row is what a row of `left` is multiplied with. `result`: the type of the sums.
     """
     fields: Fields = {"tsk_typ": Task.MATRIX, "tsk_eu_typ": Unit.NT if transposed else Unit.NN}
-    fields |= {"res0_prec": Precision.INT32, "opd0_prec": Precision.INT8, "opd2_const": 1}
+    fields |= {"res0_prec": result, "opd0_prec": precision, "opd2_const": 1}
     fields |= {"opd0_sign": signs[0], "opd1_sign": signs[1]}
     fields |= {"res0_c": target.shape[1], "res0_w": target.shape[3], "res0_addr": target.address}
     fields |= {"opd1_c": right.shape[1], "opd1_w": right.shape[3]}

@@ -9,17 +9,20 @@ import numpy as np
 
 from bmcompiler.backends.bm1684x.build import Build
 from bmcompiler.backends.bm1684x.cycles import GROUP
+from bmcompiler.backends.bm1684x.half_arithmetic import HalfArithmetic
 from bmcompiler.backends.bm1684x.instructions import window as commands
 from bmcompiler.backends.bm1684x.lane_commands import PRECISIONS
 from bmcompiler.backends.bm1684x.ordered import convolution, depthwise
 from bmcompiler.backends.lanes.kernels import float_conv
-from bmcompiler.backends.lanes.kernels.conv_geometry import DeconvGeometry
+from bmcompiler.backends.lanes.kernels.conv_geometry import DeconvGeometry, channel_groups
 from bmcompiler.backends.lanes.kernels.sliding import Slide
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.windows import Window
 from bmcompiler.codegen.hazards import Range
 from bmcompiler.numeric.fp32 import FloatArray
+from bmcompiler.numeric.fused import GROUP as HALF_GROUP
 from bmcompiler.ops.nn import Convolution, Deconv
+from bmcompiler.target import rule
 
 
 class ConvKernel(float_conv.FloatConvKernel):
@@ -30,7 +33,15 @@ class ConvKernel(float_conv.FloatConvKernel):
         return -(-self.depth(op) // group) * prod(self.taps(op)), group
 
     def pack(self, weight: np.ndarray) -> np.ndarray:
-        return weight
+        if weight.dtype == np.float32:
+            return weight
+        rows = channel_groups(weight, HALF_GROUP)  # (O, taps, whole groups of channels)
+        return rows.reshape(*rows.shape[:2], -1, HALF_GROUP).swapaxes(1, 2)
+
+    @rule("Input, weights and result must be of one type, {kernel.floats}; a bias too if depthwise, else f32")
+    def known_types(self, op: Convolution) -> bool:
+        bias = op.input.dtype if self.is_depthwise(op) else "f32"
+        return self.one_float(op.input, op.weight, op.result) and (op.bias is None or op.bias.dtype == bias)
 
     def emit_sums(
         self,
@@ -53,12 +64,21 @@ class ConvKernel(float_conv.FloatConvKernel):
     def sums(
         self, op: Convolution, window: Window, x: FloatArray, kernels: FloatArray, bias: FloatArray | None
     ) -> FloatArray:
-        return convolution(window, x, kernels, bias)
+        if op.input.dtype == "f32":
+            return convolution(window, x, kernels, bias)
+        return self._half(op).convolution(window, x, kernels, bias)
 
     def depthwise_sums(
         self, op: Convolution, window: Window, x: FloatArray, kernels: FloatArray, bias: FloatArray | None
     ) -> FloatArray:
-        return depthwise(window, x, kernels, bias)
+        if op.input.dtype == "f32":
+            return depthwise(window, x, kernels, bias)
+        return self._half(op).depthwise(window, x, kernels, bias)
+
+    def _half(self, op: Convolution) -> HalfArithmetic:
+        found = self.machine.arithmetic_of(op.input.dtype)
+        assert isinstance(found, HalfArithmetic)
+        return found
 
 
 class DeconvKernel(DeconvGeometry, ConvKernel):

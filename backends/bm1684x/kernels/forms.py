@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from bmcompiler.backends.bm1684x.kernels.conv import ConvKernel, DeconvKernel
+from bmcompiler.backends.bm1684x.kernels.half_cast import FloatCastKernel
+from bmcompiler.backends.bm1684x.kernels.half_matmul import HalfMatmulKernel
 from bmcompiler.backends.bm1684x.kernels.int_conv import IntConvKernel, IntDeconvKernel
 from bmcompiler.backends.bm1684x.kernels.int_elementwise import IntegersKernel
 from bmcompiler.backends.bm1684x.kernels.int_matmul import IntInnerKernel, IntProductKernel, integer_kernel
 from bmcompiler.backends.bm1684x.kernels.int_pool import IntAvgPoolKernel
 from bmcompiler.backends.lanes.kernels.activation import FunctionKernel
 from bmcompiler.backends.lanes.kernels.base import DeviceKernel
+from bmcompiler.backends.lanes.kernels.convert import CastKernel
 from bmcompiler.backends.lanes.kernels.elementwise import BinaryKernel
 from bmcompiler.backends.lanes.kernels.float_matmul import FloatMatmulKernel
 from bmcompiler.backends.lanes.kernels.float_pool import FloatAvgPoolKernel
@@ -23,6 +26,7 @@ from bmcompiler.ops.integer import (
     AddShift,
     AddsShift,
     AffineSum,
+    Cast,
     MacShift,
     Maxs,
     Mins,
@@ -50,14 +54,26 @@ class DeconvForms(FormsKernel[Deconv]):
 
 
 class MatmulForms(FormsKernel[Matmul]):
-    """matmul of floats, of bytes with constants, and of two tensors of bytes."""
+    """matmul of f32, of 16-bit floats, of bytes with constants, and of two tensors of bytes."""
 
     ops = (Matmul,)
-    kinds = (FloatMatmulKernel, IntInnerKernel, IntProductKernel)
+    kinds = (FloatMatmulKernel, HalfMatmulKernel, IntInnerKernel, IntProductKernel)
 
     def form(self, op: Matmul) -> DeviceKernel[Any]:
-        floats, inner, general = self.forms
-        return floats if op.left.type.is_float else integer_kernel(op, inner, general)
+        floats, halves, inner, general = self.forms
+        if op.left.type.is_float:
+            return floats if op.left.dtype == "f32" else halves
+        return integer_kernel(op, inner, general)
+
+
+class CastForms(FormsKernel[Cast]):
+    """cast between float types, and from and to integers."""
+
+    ops = (Cast,)
+    kinds = (FloatCastKernel, CastKernel)
+
+    def form(self, op: Cast) -> DeviceKernel[Any]:
+        return self.forms[not (op.x.type.is_float and op.type.is_float)]
 
 
 class AvgPoolForms(FormsKernel[AvgPool]):

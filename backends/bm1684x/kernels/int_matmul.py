@@ -14,7 +14,7 @@ import numpy as np
 from bmcompiler.backends.bm1684x.build import Build
 from bmcompiler.backends.bm1684x.codes import Ar, Precision, Rounding, Trans
 from bmcompiler.backends.bm1684x.instructions import arithmetic, special
-from bmcompiler.backends.bm1684x.instructions.matrix import byte_products
+from bmcompiler.backends.bm1684x.instructions.matrix import by_rows
 from bmcompiler.backends.bm1684x.instructions.operands import Operand, constant
 from bmcompiler.backends.bm1684x.instructions.requantize import requantize
 from bmcompiler.backends.bm1684x.kernels.channel_end import KINDS, constants_buffer, emit_end, end_cycles, fits_sums
@@ -30,6 +30,8 @@ from bmcompiler.ir import Value
 from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.ops.nn import Matmul
 from bmcompiler.target import Kernel, rule
+
+_BYTES = (Precision.INT8, Precision.INT32)
 
 
 class IntMatmulKernel(LocalKernel[Matmul]):
@@ -119,7 +121,7 @@ class IntInnerKernel(IntMatmulKernel):
             sums = Words(scratch[0], dims)
             left, right = Words(ins[1], (1, columns, 1, depth)), Words(ins[0], (1, rows, 1, depth))
             reads = [(place, place + buffer.lane_bytes) for place, buffer in zip(ins, inputs)]
-            command = byte_products(sums, left, right, signs, transposed=True)
+            command = by_rows(sums, left, right, *_BYTES, signs, transposed=True)
             build.issue(command, reads[:2], [chip.plane(sums.address, dims)])
             made = scratch[1] if several else outs[0]
             emit_end(op, build, dims, sums.address, ins[2], made)
@@ -193,7 +195,8 @@ class IntProductKernel(IntMatmulKernel):
             shape = (1, dims[3], 1, depth) if op.transpose_right else (1, depth, 1, dims[3])
             signs = KINDS[op.left.dtype][1], KINDS[op.right.dtype][1]
             reads = [(place, place + buffer.lane_bytes) for place, buffer in zip(ins, inputs)]
-            command = byte_products(sums, left, Words(ins[1], shape), signs, transposed=op.transpose_right)
+            second = Words(ins[1], shape)
+            command = by_rows(sums, left, second, *_BYTES, signs, transposed=op.transpose_right)
             words = chip.plane(sums.address, dims)
             build.issue(command, reads[:2], [words])
             self._emit_end(op, build, dims, sums.address, ins[2], outs[0])

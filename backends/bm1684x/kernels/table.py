@@ -5,6 +5,7 @@ from typing import Any
 from bmcompiler.backends.bm1684x.kernels.forms import (
     AvgPoolForms,
     BinaryForms,
+    CastForms,
     ConvForms,
     DeconvForms,
     FunctionForms,
@@ -31,7 +32,7 @@ _KINDS: tuple[type[DeviceKernel[Any]], ...] = (
     DequantizeKernel,
     MatmulForms,
     AvgPoolForms,
-    convert.CastKernel,
+    CastForms,
     CompareKernel,
     WhereKernel,
     BitKernel,

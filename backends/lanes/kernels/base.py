@@ -18,6 +18,15 @@ class DeviceKernel(kernels.DeviceKernel[OpT]):
     def __init__(self, machine: LaneMachine) -> None:
         self.machine, self.chip = machine, machine.chip
 
+    @property
+    def floats(self) -> str:
+        """The float types of the chip, for rules."""
+        return " or ".join(self.machine.float_types)
+
+    def one_float(self, *values: Value) -> bool:
+        """Whether all values are of one float type of the chip."""
+        return values[0].dtype in self.machine.float_types and len({value.dtype for value in values}) == 1
+
 
 class LocalKernel(kernels.LocalKernel[OpT], DeviceKernel[OpT]):
     """An op computed in local memory tile by tile."""

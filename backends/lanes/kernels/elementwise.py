@@ -11,6 +11,7 @@ from bmcompiler.backends.lanes.facts import LaneFacts, Shape, Strides
 from bmcompiler.backends.lanes.kernels.base import LocalKernel, contents_of, dims4, is_activation, item_bytes
 from bmcompiler.backends.lanes.kernels.broadcast import box_axes, box_offset, broadcast_view, is_dense, merged_axes
 from bmcompiler.backends.lanes.recipes import Plane, Recorder, Register, Steps, powers
+from bmcompiler.backends.lanes.recipes.halves import HALVES, ITEMS, UNITS
 from bmcompiler.backends.lanes.recipes.words import (
     NARROW,
     as_float,
@@ -35,9 +36,13 @@ class ElementwiseKernel(LocalKernel[OpT]):
     def some_activation(self, op: OpT) -> bool:
         return any(map(is_activation, op.operands))
 
-    @rule("Operands and result must be f32")
+    @rule("Operands and result must be of one type, {kernel.floats}")
     def known_types(self, op: OpT) -> bool:
-        return all(v.dtype == "f32" for v in (*op.operands, op.result))
+        return self.one_float(*op.operands, op.result)
+
+    @rule("Of 16-bit floats only sums, products and choices are computed")
+    def known_steps(self, op: OpT) -> bool:
+        return self.words(op) == "f32" or UNITS.issuperset(step.unit for step in self.steps(op).steps)
 
     @rule("Broadcasting must not need more than four axes")
     def few_axes(self, op: OpT) -> bool:
@@ -51,24 +56,37 @@ class ElementwiseKernel(LocalKernel[OpT]):
         """Shape of each operand as it broadcasts to the result's."""
         return tuple(v.shape for v in op.operands)
 
+    @staticmethod
+    def words(op: OpT) -> str:
+        """The float type of the words of tiles; integers and conversions are computed in words of 32 bits."""
+        found = {v.dtype for v in (*op.operands, *op.results)}
+        return found.pop() if len(found) == 1 and found <= HALVES else "f32"
+
     def steps(self, op: OpT) -> Steps:
         """The recipe, recorded."""
         recipe, *arguments = self.recipe(op)
-        return self.machine.recorded(recipe, len(op.operands), *arguments)
+        return self.machine.recorded(recipe, len(op.operands), *arguments, dtype=self.words(op))
 
     def evaluate(self, op: OpT, *arrays: Any) -> Any:
         """The op in the chip's arithmetic."""
-        words = [to_words(a.reshape(s)) for a, s in zip(arrays, self.shapes(op))]
+        shaped = [a.reshape(s) for a, s in zip(arrays, self.shapes(op))]
+        if self.words(op) != "f32":
+            return self.steps(op).evaluate(*shaped).reshape(op.type.shape)
+        words = map(to_words, shaped)
         return from_words(self.steps(op).evaluate(*words).reshape(op.type.shape), op.type.numpy)
 
     def grid(self, op: OpT) -> tuple[Axis, ...]:
-        return self.machine.elementwise_grid(broadcast_view(self.machine, op.type.shape, self.shapes(op))[0])
+        item = ITEMS[self.words(op)]
+        return self.machine.elementwise_grid(
+            broadcast_view(self.machine, op.type.shape, self.shapes(op), item)[0], item
+        )
 
     def work(self, op: OpT, box: Box) -> TileWork:
-        view, strides = broadcast_view(self.machine, op.type.shape, self.shapes(op))
+        item = ITEMS[self.words(op)]
+        view, strides = broadcast_view(self.machine, op.type.shape, self.shapes(op), item)
         dims, steps = extents(box), self.steps(op)
         operands = [
-            _operand(self.chip, v, view, by, box, steps.needs_default_layout(i))
+            _operand(self.chip, v, view, by, box, steps.needs_default_layout(i), item)
             for i, (v, by) in enumerate(zip(op.operands, strides))
         ]
 
@@ -78,17 +96,17 @@ class ElementwiseKernel(LocalKernel[OpT]):
 
         return TileWork(
             tuple(buffer for buffer, _ in operands),
-            (result_buffer(self.chip, op.result, view, box),),
-            (self.chip.aligned_bytes(dims),) * steps.registers,
+            (result_buffer(self.chip, op.result, view, box, item),),
+            (self.chip.aligned_bytes(dims, item),) * steps.registers,
             compute,
             steps.cycles(dims),
         )
 
 
 def _operand(
-    chip: LaneFacts, value: Value, view: Shape, strides: Strides, box: Box, whole: bool
+    chip: LaneFacts, value: Value, view: Shape, strides: Strides, box: Box, whole: bool, word: int
 ) -> tuple[Buffer, Strides | None]:
-    """How a tile of an operand is loaded, and its local strides.
+    """How a tile of an operand is loaded into words of `word` bytes, and its local strides.
 
     What repeats along n, h or w is loaded once and read again and again by zero strides, unless the tile must be
     `whole`; along c every lane needs its own copy.
@@ -100,26 +118,31 @@ def _operand(
 
     def load(build: LaneBuild, address: int) -> None:
         start = build.source(value) + item * box_offset(strides, box)
-        build.load_words(start, value.dtype, loaded, strides, address)
+        if word == 4:
+            build.load_words(start, value.dtype, loaded, strides, address)
+        else:
+            build.load(start, loaded, strides, item, address)
 
-    dense = item == 4 and is_dense(strides, view)
+    dense = item == word and is_dense(strides, view)
     buffer = Buffer(
-        chip.aligned_bytes(loaded),
-        box_axes(chip, strides, view, 4, whole),
+        chip.aligned_bytes(loaded, word),
+        box_axes(chip, strides, view, word, whole),
         prod(loaded) * item,
         load,
         not is_activation(value),
-        contents_of(value, view, box) if dense and loaded == dims else _repeated(value, view, strides, box, loaded),
+        contents_of(value, view, box)
+        if dense and loaded == dims
+        else _repeated(value, view, strides, box, loaded, word),
     )
     if loaded == dims:
         return buffer, None
-    local = tuple(0 if a != b else s for a, b, s in zip(loaded, dims, chip.aligned_strides(loaded)))
+    local = tuple(0 if a != b else s for a, b, s in zip(loaded, dims, chip.aligned_strides(loaded, item=word)))
     return buffer, local  # type: ignore[return-value]
 
 
-def _repeated(value: Value, view: Shape, strides: Strides, box: Box, loaded: Shape) -> Contents | None:
+def _repeated(value: Value, view: Shape, strides: Strides, box: Box, loaded: Shape, word: int) -> Contents | None:
     """What a tile holds of words that repeat: a part of the operand as it is, if the view has its axes."""
-    if value.type.rank != 4 or item_bytes(value) != 4:
+    if value.type.rank != 4 or item_bytes(value) != word:
         return None
     own = dims4(value)
     part = tuple((0, 1) if size == 1 else interval for size, interval in zip(own, box))
@@ -128,20 +151,24 @@ def _repeated(value: Value, view: Shape, strides: Strides, box: Box, loaded: Sha
     return contents_of(value, own, part) if same and extents(part) == loaded else None
 
 
-def result_buffer(chip: LaneFacts, value: Value, view: Shape, box: Box) -> Buffer:
-    """A tile of words to store as elements of the result, which is seen as `view`."""
+def result_buffer(chip: LaneFacts, value: Value, view: Shape, box: Box, word: int = 4) -> Buffer:
+    """A tile of words of `word` bytes to store as elements of the result, which is seen as `view`."""
     strides = dense_strides(view)
     dims, item = extents(box), value.type.numpy.itemsize
 
     def store(build: LaneBuild, address: int) -> None:
-        build.store_words(build.neuron(value) + item * box_offset(strides, box), item, dims, strides, address)
+        target = build.neuron(value) + item * box_offset(strides, box)
+        if word == 4:
+            build.store_words(target, item, dims, strides, address)
+        else:
+            build.store(target, dims, strides, item, address)
 
     return Buffer(
-        chip.aligned_bytes(dims),
+        chip.aligned_bytes(dims, word),
         "nchw",
         prod(dims) * item,
         store,
-        contents=contents_of(value, view, box) if item == 4 else None,
+        contents=contents_of(value, view, box) if item == word else None,
     )
 
 
@@ -150,10 +177,10 @@ class BinaryKernel(ElementwiseKernel[Binary]):
 
     ops: tuple[type[Binary], ...] = (Add, Sub, Mul, Div, Max, Min, Pow)
 
-    @rule("Operands and result must be f32, of div also i8, u8, i16 or u16")
+    @rule("Operands and result must be of one type, {kernel.floats}, of div also i8, u8, i16 or u16")
     def known_types(self, op: Binary) -> bool:
-        known = ("f32", *NARROW) if isinstance(op, Div) else ("f32",)
-        return all(v.dtype in known for v in (*op.operands, op.result))
+        values = (*op.operands, op.result)
+        return self.one_float(*values) or (isinstance(op, Div) and all(v.dtype in ("f32", *NARROW) for v in values))
 
     def recipe(self, op: Binary) -> tuple[Any, ...]:
         if isinstance(op, Add):

@@ -66,7 +66,8 @@ class FloatConvKernel(ConvGeometry):
 
     # -- a tile --------------------------------------------------------------------------------------------------------
     def work(self, op: Convolution, box: Box) -> TileWork:
-        depthwise, dims, item = self.is_depthwise(op), extents(box), item_bytes(op.input)
+        depthwise, dims = self.is_depthwise(op), extents(box)
+        item, dtype = item_bytes(op.input), op.result.dtype
         c0, c1 = box[1]
         slide = self.slide(op, box, self.channels(op, c0, c1))
         shares = self._shares(op, box)
@@ -81,9 +82,9 @@ class FloatConvKernel(ConvGeometry):
                 places, reads = self._share_places(op, ins, inputs, share)
                 first, end = share
                 place = outs[0] + first // self.chip.lanes * self.chip.strides(dims, item)[1]
-                target = Words(place, (dims[0], end - first, *dims[2:]), item=item)
+                target = Words(place, (dims[0], end - first, *dims[2:]), item=item, dtype=dtype)
                 self.emit_sums(op, build, slide, places, target, reads)
-            emit_activation(build, op.activation, Words(outs[0], dims, item=item))
+            emit_activation(build, op.activation, Words(outs[0], dims, item=item, dtype=dtype))
 
         return TileWork(
             tuple(inputs),
@@ -140,4 +141,4 @@ class FloatConvKernel(ConvGeometry):
             groups = zip(np.split(x, op.group, 1), np.split(kernels, op.group), biases)
             parts = [self.sums(op, window, part, kernel, own) for part, kernel, own in groups]
             sums = np.concatenate(parts, 1) if op.group > 1 else parts[0]
-        return activate(self.machine.arithmetic, op.activation, sums)
+        return activate(self.machine.arithmetic_of(op.result.dtype), op.activation, sums)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.backends.lanes.build import ONE, LaneBuild
+from bmcompiler.backends.lanes.kernels.base import item_bytes
 from bmcompiler.backends.lanes.kernels.pool_base import PoolKernel
 from bmcompiler.backends.lanes.kernels.sliding import Slide
 from bmcompiler.backends.lanes.operands import Words
@@ -18,8 +20,8 @@ from bmcompiler.ops.pool import AvgPool, MaxPool
 from bmcompiler.target import rule
 
 FloatArray = NDArray[np.float32]
-_LOWEST = np.finfo(np.float32).min
 _ONE = np.float32(1)
+MOST_ROUNDED = 16
 
 
 class MaxPoolKernel(PoolKernel[MaxPool]):
@@ -28,38 +30,56 @@ class MaxPoolKernel(PoolKernel[MaxPool]):
     ops = (MaxPool,)
     sums = False
 
-    @rule("Input and result must be f32, i8 or u8")
+    @rule("Input and result must be {kernel.floats}, i8 or u8")
     def known_types(self, op: MaxPool) -> bool:
-        return op.input.dtype in ("f32", "i8", "u8")
+        return op.input.dtype in (*self.machine.float_types, "i8", "u8")
 
     @rule("Dilated pooling windows are not in the instruction", got="dilations")
     def no_dilation(self, op: MaxPool) -> bool:
         return all(d == 1 or k == 1 for d, k in zip(op.dilations, op.kernel))
 
     def border(self, op: MaxPool) -> int:
-        if op.input.dtype == "f32":
-            return int(_LOWEST.view(np.uint32))
+        if op.input.type.is_float:
+            lowest = self.lowest(op)
+            return int(lowest.view(f"u{lowest.itemsize}"))
         return int(np.iinfo(op.input.type.numpy).min)
 
+    @staticmethod
+    def lowest(op: MaxPool) -> Any:
+        """The lowest finite number of the type of a float input."""
+        return np.nextafter(op.input.type.numpy.type(-np.inf), op.input.type.numpy.type(0))
+
     def emit_window(self, op: MaxPool, build: LaneBuild, slide: Slide, box: Box, ins: list[int], result: int) -> None:
-        target, source = Words(result, extents(box)), Words(ins[0], slide.shape)
+        item, dtype = self.chip.word_item(item_bytes(op.input)), op.input.dtype
+        target, source = (
+            Words(at, shape, item=item, dtype=dtype) for at, shape in ((result, extents(box)), (ins[0], slide.shape))
+        )
         build.largest(target, source, slide.geometry, op.input.dtype, self.border(op))
 
     def evaluate(self, op: MaxPool, *arrays: Any) -> Any:
         """The op; of floats, padding is the lowest finite one."""
-        if op.input.dtype != "f32":
+        if not op.input.type.is_float:
             return op.evaluate(*arrays)
-        return self.machine.arithmetic.window_largest(self.window(op), arrays[0], float(_LOWEST))
+        arithmetic = self.machine.arithmetic_of(op.input.dtype)
+        return arithmetic.window_largest(self.window(op), arrays[0], float(self.lowest(op)))
 
 
 class FloatAvgPoolKernel(PoolKernel[AvgPool]):
-    """avg_pool of f32: the sum of x * (1 / count) where all windows count as many positions, else sum * (1 / count)."""
+    """avg_pool of floats: the sum of x * (1 / count) where all windows count alike, else sum * (1 / count)."""
 
     ops = (AvgPool,)
 
-    @rule("Input and result must be f32")
+    @rule("Input and result must be of one type, {kernel.floats}")
     def known_types(self, op: AvgPool) -> bool:
-        return bool(op.input.dtype == "f32")
+        return self.one_float(op.input, op.result)
+
+    @rule("Windows of 16-bit floats must count equally many positions everywhere")
+    def equal_counts(self, op: AvgPool) -> bool:
+        return bool(op.input.dtype == "f32") or self.common_factor(op) is not None
+
+    @rule(f"Means of 16-bit floats, whose sums are rounded one by one, must be of at most {MOST_ROUNDED} elements")
+    def few_elements(self, op: AvgPool) -> bool:
+        return bool(op.input.dtype == "f32") or prod(op.kernel) <= MOST_ROUNDED
 
     @staticmethod
     def factors(op: AvgPool) -> FloatArray:
@@ -89,16 +109,17 @@ class FloatAvgPoolKernel(PoolKernel[AvgPool]):
         return self.window_cycles(op, box, slide) + scaling
 
     def emit_window(self, op: AvgPool, build: LaneBuild, slide: Slide, box: Box, ins: list[int], result: int) -> None:
-        common = self.common_factor(op)
+        common, item, dtype = self.common_factor(op), item_bytes(op.input), op.input.dtype
         factor = ONE if common is None else int(common.view(np.uint32))
-        target = Words(result, extents(box))
-        build.reduce(Unit.WINDOW_SUM, target, Words(ins[0], slide.shape), slide.geometry, factor)
+        target = Words(result, extents(box), item=item, dtype=dtype)
+        source = Words(ins[0], slide.shape, item=item, dtype=dtype)
+        build.reduce(Unit.WINDOW_SUM, target, source, slide.geometry, factor)
         if common is None:  # a plane that all lanes have
             build.combine(Unit.MUL, target, target, Words(ins[1], target.shape, (0, 0, target.shape[3], 1)))
 
     def evaluate(self, op: AvgPool, *arrays: Any) -> Any:
         """The op in the chip's arithmetic and order of sums."""
-        arithmetic, common = self.machine.arithmetic, self.common_factor(op)
+        arithmetic, common = self.machine.arithmetic_of(op.input.dtype), self.common_factor(op)
         weight = np.full((op.input.shape[1], op.kernel[0] * op.kernel[1]), _ONE if common is None else common)
         sums = arithmetic.window_sums(self.window(op), arrays[0], weight)
         return sums if common is not None else arithmetic.multiply(sums, self.factors(op))

@@ -1,4 +1,4 @@
-"""The activation that an op carries: one or two instructions on its fp32 result, in place."""
+"""The activation that an op carries: one or two instructions on its float result, in place."""
 
 from __future__ import annotations
 
@@ -30,5 +30,5 @@ def activation_cycles(timing: LaneCycles, name: str, shape: Shape, item: int = 4
 def activate(arithmetic: Arithmetic, name: str, x: Floats) -> Floats:
     """What `emit_activation` computes."""
     if name:
-        x = arithmetic.maximum(x, np.float32(0))
-    return arithmetic.minimum(x, _SIX) if name == "relu6" else x
+        x = arithmetic.maximum(x, x.dtype.type(0))
+    return arithmetic.minimum(x, x.dtype.type(_SIX)) if name == "relu6" else x

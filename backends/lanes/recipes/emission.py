@@ -46,9 +46,10 @@ class Emitter:
 
     def _rows(self, tile: Words, first: int, size: int) -> Words:
         """Part of a tile along h."""
-        strides = tile.strides or self.chip.aligned_strides(tile.shape)
+        strides = tile.strides or self.chip.aligned_strides(tile.shape, item=tile.item)
         n, c, _, w = tile.shape
-        return Words(tile.address + 4 * first * strides[2], (n, c, size, w), strides)
+        place = tile.address + tile.item * first * strides[2]
+        return Words(place, (n, c, size, w), strides, item=tile.item, dtype=tile.dtype)
 
     def _scan(self, step: RecipeStep, scan: Scan, source: Source, target: Words) -> None:
         """A command for each row."""

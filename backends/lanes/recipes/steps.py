@@ -19,6 +19,7 @@ from bmcompiler.backends.lanes.operands import Immediate
 from bmcompiler.backends.lanes.operands import Words as Tile
 from bmcompiler.backends.lanes.recipes.emission import Emitter, Plane, window_geometry
 from bmcompiler.backends.lanes.recipes.evaluation import Evaluator
+from bmcompiler.backends.lanes.recipes.halves import ITEMS, HalfEvaluator
 from bmcompiler.backends.lanes.recipes.recorder import REDUCED, TILE, RecipeStep, Recorder, Register
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.errors import EncodingError
@@ -44,6 +45,7 @@ class Steps:
     Attributes:
         chip, arithmetic, timing: of the chip that it was recorded for.
         axes: what reductions run over: h (2), or h and w (2, 3); () when there are none.
+        dtype: float type of inputs, registers and result; but for f32 there are only the units of `halves.UNITS`.
     """
 
     chip: LaneFacts
@@ -52,6 +54,12 @@ class Steps:
     inputs: int
     steps: tuple[RecipeStep, ...]
     axes: tuple[int, ...] = ()
+    dtype: str = "f32"
+
+    @property
+    def item(self) -> int:
+        """Bytes of the words of a tile."""
+        return ITEMS[self.dtype]
 
     def evaluate(self, *arrays: Words) -> NDArray[np.float32]:
         """The result as float32, bit for bit what the commands compute.
@@ -60,13 +68,13 @@ class Steps:
             arrays: one per input, of 32-bit elements, broadcasting as numpy does; with reductions (N, C, H, W).
         """
         shape = np.broadcast_shapes(*(a.shape for a in arrays))
-        run = Evaluator(self.arithmetic).run
+        run = (Evaluator if self.dtype == "f32" else HalfEvaluator)(self.arithmetic).run
         if self.axes or any(a.shape != shape for a in arrays):
             whole = shape if self.steps[-1].height == TILE else self.tile_shape(self.steps[-1], shape)
             with np.errstate(all="ignore"):
                 return np.ascontiguousarray(np.broadcast_to(run(self.steps, arrays, self.axes), whole))
         flat = [np.ascontiguousarray(a).reshape(-1) for a in arrays]
-        out = np.empty(flat[0].size, np.float32)
+        out = np.empty(flat[0].size, np.float32 if self.dtype == "f32" else flat[0].dtype)
 
         def block(first: int) -> None:
             part = slice(first, first + _BLOCK)
@@ -137,7 +145,7 @@ class Steps:
         """Cycles of the commands for a tile of `shape`."""
         total = 0
         for (height, steps, pair), commands in self._arithmetic.items():
-            total += commands * self.timing.pass_cycles(self._shape(height, shape), steps=steps, pair=pair)
+            total += commands * self.timing.pass_cycles(self._shape(height, shape), self.item, steps, pair)
         for step in self._others:
             if step.unit.windowed:
                 total += self._window_cycles(step, shape)
@@ -194,12 +202,16 @@ class Steps:
             needed = f"{self.registers} scratch planes and {self.small_registers} small ones"
             raise EncodingError(f"the recipe needs {needed}, got {len(scratch)} and {len(small)}")
         planes = {kind: [output, *found] for kind, found in ((False, scratch), (True, small))}
-        tiles = [_tile(p, shape) for p in inputs]
+        tiles = [self._tile(p, shape) for p in inputs]
         emitter = Emitter(build, self.chip)
         for step, place in zip(self.steps, self._places):
-            target = _tile(planes[place.small][place.plane], self.tile_shape(step, shape))
+            target = self._tile(planes[place.small][place.plane], self.tile_shape(step, shape))
             emitter.emit(step, tiles, target)
             tiles.append(target)
+
+    def _tile(self, place: Plane | int, shape: Shape) -> Tile:
+        where = Plane(place) if isinstance(place, int) else place
+        return Tile(where.address, shape, where.strides, item=self.item, dtype=self.dtype)
 
 
 def record(
@@ -210,20 +222,20 @@ def record(
     inputs: int,
     *arguments: Any,
     axes: tuple[int, ...] = (),
+    dtype: str = "f32",
     **named: Any,
 ) -> Steps:
-    """The steps of `recipe(recorder, *registers, *arguments, **named)` with so many registers; axes: see `Steps`."""
+    """The steps of `recipe(recorder, *registers, *arguments, **named)` with so many registers.
+
+    Args: axes, dtype: see `Steps`.
+    """
     recorder = Recorder(inputs)
     result = recipe(recorder, *map(Register, range(inputs)), *arguments, **named)
     if result.number != inputs + len(recorder.steps) - 1 or not recorder.steps:
         recorder.copy(result)
-    return Steps(chip, arithmetic, timing, inputs, tuple(recorder.steps), axes)
+    return Steps(chip, arithmetic, timing, inputs, tuple(recorder.steps), axes, dtype)
 
 
 def _tensors(step: RecipeStep) -> int:
     """How many of its operands are tensors."""
     return sum(not isinstance(source, Immediate) for source in step.sources)
-
-
-def _tile(place: Plane | int, shape: Shape) -> Tile:
-    return Tile(place, shape) if isinstance(place, int) else Tile(place.address, shape, place.strides)

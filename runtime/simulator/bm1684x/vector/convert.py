@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684x.codes import Precision, Rounding
 from bmcompiler.errors import SimulatorError
+from bmcompiler.numeric.halves import BF16, FP16
 from bmcompiler.numeric.narrowing import to_bf16, to_fp16
 from bmcompiler.numeric.rounding import shift_right, whole
 from bmcompiler.runtime.simulator.bm1684x.operands import HALVES, Reader
@@ -20,6 +21,7 @@ Stored = NDArray[Any]
 _MANTISSA = {Precision.FP32: 24, Precision.FP16: 11, Precision.BF16: 8}  # with the leading one
 _LARGEST_FP16 = 65504
 _TO_HALF = {Precision.FP16: to_fp16, Precision.BF16: to_bf16}
+_CAST = {Precision.FP16: FP16.cast, Precision.BF16: BF16.cast}
 
 
 def checked(source: Kind, target: Kind, mode: int) -> None:
@@ -47,7 +49,7 @@ def convert(x: Stored, source: Kind, target: Kind, mode: int) -> Stored:
     if source.precision == target.precision:
         return _whole_of_same_type(x, source.precision, mode)
     if target.precision == Precision.FP32:
-        return _widened(x, source.precision)
+        return _CAST[source.precision](x)
     return _TO_HALF[target.precision](x, mode)
 
 
@@ -57,17 +59,7 @@ def _exact(x: Stored, precision: Precision) -> NDArray[np.float32]:
         return x
     if precision == Precision.FP16:
         return x.view(np.float16).astype(np.float32)
-    return (x.astype(np.uint32) << np.uint32(16)).view(np.float32)
-
-
-def _widened(x: Stored, precision: Precision) -> NDArray[np.float32]:
-    wide = _exact(x, precision)
-    if precision == Precision.FP16:
-        lost = np.isnan(wide)
-        if lost.any():
-            all_ones = np.where(x >= 0x8000, np.uint32(0xFFFF_FFFF), np.uint32(0x7FFF_FFFF)).view(np.float32)
-            wide = np.where(lost, all_ones, wide)
-    return wide
+    return BF16.cast(x)
 
 
 def _whole_of_same_type(x: Stored, precision: Precision, mode: int) -> Stored:

@@ -1,0 +1,134 @@
+"""Matrix products of 16-bit floats: rows of both operands and of the result lie in lanes (bm1684x-cube.md 8).
+
+One command sums the whole depth in groups of 32, so results do not depend on tiles; a bias is added by the execution
+units. The right operand lies as it is in global memory: the command takes it transposed, too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bmcompiler.backends.bm1684x.build import Build
+from bmcompiler.backends.bm1684x.instructions import matrix
+from bmcompiler.backends.bm1684x.lane_commands import float_of
+from bmcompiler.backends.lanes.facts import Shape
+from bmcompiler.backends.lanes.kernels.base import LocalKernel, is_activation, is_constant, item_bytes
+from bmcompiler.backends.lanes.kernels.fused_activation import activate, activation_cycles, emit_activation
+from bmcompiler.backends.lanes.kernels.product import product_of
+from bmcompiler.backends.lanes.operands import Words
+from bmcompiler.backends.lanes.units import Unit
+from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
+from bmcompiler.ir import Value
+from bmcompiler.ops.nn import Matmul
+from bmcompiler.target import rule
+
+_COLUMNS = 4
+"""Of a result that a lane makes at once."""
+_GROUP = 32
+
+
+class HalfMatmulKernel(LocalKernel[Matmul]):
+    """matmul of 16-bit floats: rows and columns of the result are tiled, one pair of matrices at a time."""
+
+    ops = (Matmul,)
+
+    @rule("An operand must be an activation")
+    def some_activation(self, op: Matmul) -> bool:
+        return is_activation(op.left) or is_activation(op.right)
+
+    @rule("The bias must be a constant")
+    def constant_bias(self, op: Matmul) -> bool:
+        return is_constant(op.bias)
+
+    @rule("Operands, bias and result must be of one type, {kernel.floats}")
+    def known_types(self, op: Matmul) -> bool:
+        return self.one_float(*op.operands, op.result)
+
+    @rule("The left operand must not be transposed")
+    def plain_left(self, op: Matmul) -> bool:
+        return not op.transpose_left
+
+    @rule("The depth must be at most {kernel.chip.most_size}")
+    def known_depth(self, op: Matmul) -> bool:
+        return product_of(op).depth <= self.chip.most_size
+
+    def grid(self, op: Matmul) -> tuple[Axis, ...]:
+        product, most, lanes = product_of(op), self.chip.most_size, self.chip.lanes
+        columns = lanes if op.transpose_right else _GROUP
+        return (
+            Axis(product.rows, lanes, most // lanes * lanes),
+            Axis(product.columns, columns, most // columns * columns),
+            Axis(len(product.pairs), 1, 1),
+            Axis(1),
+        )
+
+    def work(self, op: Matmul, box: Box) -> TileWork:
+        product, item, chip = product_of(op), item_bytes(op.left), self.chip
+        (r0, r1), (c0, c1), (batch, _) = box[:3]
+        rows, columns, depth = r1 - r0, c1 - c0, product.depth
+        left, right = product.pairs[batch]
+        lefts, rights = len({a for a, _ in product.pairs}), len({b for _, b in product.pairs})
+        result: Shape = (1, rows, 1, columns)
+        right_shape: Shape = (1, columns, 1, depth) if op.transpose_right else (1, depth, 1, columns)
+        inner = product.columns if not op.transpose_right else depth
+        right_start = right * depth * product.columns + (c0 * depth if op.transpose_right else c0)
+
+        inputs = [
+            self._rows(
+                op.left,
+                left * product.rows * depth + r0 * depth,
+                (1, rows, 1, depth),
+                depth,
+                "nh" if lefts > 1 else "n",
+            ),
+            self._rows(op.right, right_start, right_shape, inner, "ch" if rights > 1 else "c"),
+        ]
+        if op.bias is not None:
+            inputs.append(self._rows(op.bias, c0, (1, min(rows, chip.lanes), 1, columns), 0, "nc"))
+
+        def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+            shapes = ((1, rows, 1, depth), right_shape)
+            a, b = (Words(place, shape, item=item, dtype=op.left.dtype) for place, shape in zip(ins, shapes))
+            target = Words(outs[0], result, item=item, dtype=op.left.dtype)
+            kind = float_of(target)
+            command = matrix.by_rows(target, a, b, kind, kind, transposed=op.transpose_right)
+            build.issue(command, *build.ranges(target, a, b))
+            if op.bias is not None:
+                bias = Words(ins[2], result, (0, 0, 0, 1), item=item, dtype=op.left.dtype)
+                build.combine(Unit.ADD, target, target, bias)
+            emit_activation(build, op.activation, target)
+
+        def store(build: Build, address: int) -> None:
+            first = (batch * product.rows + r0) * product.columns + c0
+            strides = (0, product.columns, 0, 1)
+            build.store(build.neuron(op.result) + item * first, result, strides, item, address)
+
+        out = Buffer(chip.aligned_bytes(result, item), "nch", item * rows * columns, store)
+        timing = self.machine.cycles
+        passes = (op.bias is not None) * timing.pass_cycles(result, item, pair=True)
+        sums = -(-depth // _GROUP) * -(-columns // _COLUMNS) * -(-rows // chip.lanes)
+        cycles = sums + passes + activation_cycles(timing, op.activation, result, item)
+        return TileWork(tuple(inputs), (out,), (), compute, cycles)
+
+    def _rows(self, value: Value, start: int, shape: Shape, pitch: int, axes: str) -> Buffer:
+        """Rows of a matrix, one after the other in lanes; they lie `pitch` elements apart, 0 repeats one."""
+        item = item_bytes(value)
+
+        def load(build: Build, address: int) -> None:
+            build.load(build.source(value) + item * start, shape, (0, pitch, 0, 1), item, address)
+
+        moved = item * shape[3] * (shape[1] if pitch else 1)
+        return Buffer(self.chip.aligned_bytes(shape, item), axes, moved, load, not is_activation(value))
+
+    def evaluate(self, op: Matmul, *arrays: Any) -> Any:
+        """The op in the chip's arithmetic and order of sums."""
+        left, right, *bias = arrays
+        product, arithmetic = product_of(op), self.machine.arithmetic_of(op.left.dtype)
+        b = np.swapaxes(right, -1, -2) if op.transpose_right else right
+        a, b = left.reshape(-1, product.rows, product.depth), b.reshape(-1, product.depth, product.columns)
+        out = np.empty((len(product.pairs), product.rows, product.columns), left.dtype)
+        for target, (i, j) in zip(out, product.pairs):
+            target[:] = arithmetic.product(a[i], b[j], *bias)
+        return activate(arithmetic, op.activation, out.reshape(op.type.shape))

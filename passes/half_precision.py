@@ -1,0 +1,136 @@
+"""Float nets in 16-bit floats, for chips that compute them faster and move half the bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bmcompiler.errors import UsageError
+from bmcompiler.ir import Function, Module, Operation, Rewriter, TensorType, Value
+from bmcompiler.ir.keys import is_weight
+from bmcompiler.ir.types import numpy_dtype
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.nn import Convolution
+from bmcompiler.passes.rewriting import Rules, inherit, make
+from bmcompiler.passmanager import Pass, PassContext, PassResult
+from bmcompiler.target import Target, unsupported_reason
+
+HALVES = ("f16", "bf16")
+_BIAS = 2
+
+
+@dataclass(frozen=True)
+class HalfPrecision(Pass):
+    """Compute in a 16-bit float type what loses little by it; everything else stays f32.
+
+    1. sums of products               : operands and result in `dtype`, a bias of dense conv and deconv in f32
+    2. what else the target computes in `dtype`, where an operand is of `dtype` already : the same
+    3. all else                       : f32, with casts where types meet
+
+    Inputs and outputs of the net keep their types. A target takes in `dtype` what loses little by it: moves, sums and
+    products of elements, choices. Norms, softmax and other functions of exponentials add many numbers, or numbers whose
+    difference counts.
+    """
+
+    name = "half-precision"
+    dtype: str = "f16"
+
+    def run(self, module: Module, ctx: PassContext) -> PassResult:
+        if self.dtype not in HALVES:
+            raise UsageError(f"half-precision: '{self.dtype}' is no 16-bit float type", remedy="choose f16 or bf16")
+        if ctx.target is None:
+            raise UsageError("half-precision asks a target what it computes", remedy="name one")
+        halved = kept = 0
+        for function in module.functions:
+            work = _Halves(module, ctx.target, self.dtype, function)
+            work.rewrite()
+            halved, kept = halved + work.halved, kept + work.kept
+        if not halved:
+            return PassResult(False)
+        ctx.notes.append(f"{halved} ops are computed in {self.dtype}, {kept} in f32")
+        return PassResult(True)
+
+
+class _Halves(Rules):
+    """One function; `halved` and `kept` count ops on floats by what became of them."""
+
+    def __init__(self, module: Module, target: Target, dtype: str, function: Function) -> None:
+        super().__init__(module)
+        self._target, self._dtype, self._function = target, dtype, function
+        self._known: dict[tuple[Value, str], Value] = {}
+        self._rewriter = Rewriter()
+        self.halved = self.kept = 0
+
+    def rewrite(self) -> None:
+        """All ops in order, then what the net returns."""
+        *ops, end = self._function.ops
+        wanted = [value.dtype for value in self._function.returned]
+        for op in ops:
+            if not isinstance(op, TensorOp) or is_weight(op.results[0]) or not op.results[0].type.is_float:
+                self._in_f32(op)
+            elif self._fits(op) and self._halve(op):
+                self.halved += 1
+            else:
+                self._in_f32(op)
+                self.kept += 1
+        for index, (value, dtype) in enumerate(zip(self._function.returned, wanted)):
+            end.set_operand(index, self._as(value, dtype, end))
+
+    def _fits(self, op: TensorOp) -> bool:
+        """Rules 1 and 2, as far as the target does not decide."""
+        values = [v for v in (*op.operands, *op.results) if v.type.is_float]
+        if not {value.dtype for value in values} <= {"f32", self._dtype}:
+            return False
+        return op.affine or any(value.dtype == self._dtype for value in op.operands)
+
+    def _halve(self, op: TensorOp) -> bool:
+        """Put the op in the type before this one, if the target takes it so."""
+        operands = [self._operand(op, index) for index in range(len(op.operands))]
+        fresh = op.clone(operands)
+        for result in fresh.results:
+            result.type = TensorType(result.shape, self._dtype)
+        self._rewriter.insert_before(op, inherit(fresh, op))
+        if unsupported_reason(self._target, fresh) is not None or not self._finite(operands):
+            fresh.erase()
+            return False
+        self._rewriter.replace(op, fresh.results)
+        return True
+
+    def _operand(self, op: TensorOp, index: int) -> Value:
+        value = op.operands[index]
+        sums = isinstance(op, Convolution) and index == _BIAS and not _depthwise(op)
+        return self._as(value, "f32" if sums else self._dtype, op) if value.type.is_float else value
+
+    def _in_f32(self, op: Operation) -> None:
+        for index, value in enumerate(op.operands):
+            if value.dtype == self._dtype:
+                op.set_operand(index, self._as(value, "f32", op))
+
+    def _as(self, value: Value, dtype: str, anchor: Operation) -> Value:
+        """The value in a float type: itself, a constant made at compile time, or a cast."""
+        if value.dtype == dtype:
+            return value
+        key = value, dtype
+        if key not in self._known:
+            array = self.constant(value)
+            if array is None:
+                location = () if value.op is None else value.op.location
+                cast = make("cast", [value], {"dtype": dtype}, location=location)
+                self._rewriter.insert_before(anchor, cast)
+                self._known[key] = cast.results[0]
+                self._known[cast.results[0], value.dtype] = value
+            else:
+                with np.errstate(over="ignore"):
+                    rounded = array.astype(numpy_dtype(dtype))
+                self._known[key] = self.weight(rounded, value, anchor, self._rewriter, "weight")
+        return self._known[key]
+
+    def _finite(self, operands: list[Value]) -> bool:
+        """Whether no constant grew beyond the type."""
+        arrays = (self.constant(value) for value in operands if value.dtype == self._dtype)
+        return all(array is None or bool(np.isfinite(array.astype(np.float32)).all()) for array in arrays)
+
+
+def _depthwise(op: Convolution) -> bool:
+    return bool(op.group == op.input.shape[1] == op.type.shape[1] > 1)
