@@ -93,5 +93,5 @@ def test_a_package_of_npm_needs_npm_and_the_pinned_hash(
         if content == "content":
             assert fetch.download(package, tmp_path / "b").read_bytes() == b"content"
         else:
-            with pytest.raises(fetch.FetchError, match="thing@1.0 has sha256"):
+            with pytest.raises(fetch.FetchError, match=r"thing@1\.0 has sha256"):
                 fetch.download(package, tmp_path / "c")
