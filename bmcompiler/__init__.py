@@ -9,8 +9,6 @@ Everything is imported on first use, so that `import bmcompiler` is quick.
 
 from __future__ import annotations
 
-from importlib import import_module
-
 TYPE_CHECKING = False  # that of typing, without its import: commands begin here
 if TYPE_CHECKING:
     from bmcompiler import bmlang as bmlang
@@ -43,6 +41,8 @@ _MODULES = ("bmlang", "runtime")
 
 
 def __getattr__(name: str) -> object:
+    from importlib import import_module
+
     if name == "__version__":
         return import_module("bmcompiler.version").version()
     for home, names in _HOMES.items():

@@ -6,8 +6,8 @@ Imported by the console scripts only: from here on SIGINT is ours, until the com
 from __future__ import annotations
 
 import os
-import signal
 import sys
+from _signal import SIGINT, default_int_handler, signal  # type: ignore[import-not-found]  # signal imports enum: too late
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def _leave(number: int, frame: FrameType | None) -> None:
     os._exit(130)
 
 
-signal.signal(signal.SIGINT, _leave)
+signal(SIGINT, _leave)
 
 
 def _command(module: str) -> Callable[[], None]:
@@ -30,10 +30,10 @@ def _command(module: str) -> Callable[[], None]:
 
         run = import_module(f"bmcompiler.cli.{module}").main
         try:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+            signal(SIGINT, default_int_handler)
             run()
         except KeyboardInterrupt:
-            _leave(signal.SIGINT, None)
+            _leave(SIGINT, None)
 
     return main
 
