@@ -5,6 +5,7 @@ python tools/check_wheel.py
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,6 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 IMAGES = ("install", ".[images]")
 """What the README tells people to say in the checkout."""
+LEFT_OUT = shutil.ignore_patterns(".*", "build", "site", "*.egg-info", "third_party", "__pycache__")
 
 
 def run(*command: object, folder: Path | None = None) -> None:
@@ -28,16 +30,17 @@ def run(*command: object, folder: Path | None = None) -> None:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        wheels, environment = Path(folder) / "wheels", Path(folder) / "venv"
+        wheels, environment, checkout = (Path(folder) / name for name in ("wheels", "venv", "checkout"))
+        shutil.copytree(ROOT, checkout, ignore=LEFT_OUT)  # pip leaves an egg-info, whose entry points would go stale
         venv.create(environment, with_pip=True)
         python = environment / "bin" / "python"
-        run(python, "-m", "pip", "wheel", "-q", "--no-deps", "-w", wheels, ROOT)
+        run(python, "-m", "pip", "wheel", "-q", "--no-deps", "-w", wheels, checkout)
         (wheel,) = wheels.glob("*.whl")
         run(python, "-m", "pip", "install", "-q", wheel)
         run(environment / "bin" / "bmnet-compile", "--help")
         run(python, ROOT / "examples" / "lenet_bm1880.py")
         assert f'pip {IMAGES[0]} "{IMAGES[1]}"' in (ROOT / "README.md").read_text(encoding="utf-8")
-        run(python, "-m", "pip", "-q", *IMAGES, folder=ROOT)
+        run(python, "-m", "pip", "-q", *IMAGES, folder=checkout)
         run(python, "-c", "import bmcompiler.inputs.decode, PIL.Image")
         print(f"{wheel.name}: works in a clean environment")
 
