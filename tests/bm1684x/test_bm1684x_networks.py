@@ -1,0 +1,45 @@
+"""Whole networks on the BM1684X in f32: the bits of evaluation, near ONNX Runtime, and cycles beside the vendor's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+from fetched import third_party
+
+import bmcompiler
+from bmcompiler.runtime.simulator.bm1684x.analysis import analyze
+from bmcompiler.testing import check_network, random_arrays
+
+MODELS = Path(__file__).resolve().parents[2] / "models"
+VENDOR = {"mobilenetv2_160": 617_000, "light_resnet50": 5_010_000}
+"""Cycles of the vendor's own programs in f32, by its own profile, which our table of cycles is fitted to."""
+
+
+def test_lenet_at_every_level() -> None:
+    files = MODELS / "lenet/deploy.prototxt", MODELS / "lenet/lenet.caffemodel"
+    checked = check_network(*files, target="bm1684x", seeds=1, close=1e-5)
+    assert {row.where for row in checked.result.rows} <= {"bm1684x", "view"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "share"), [("mobilenetv2_160", 0.5), ("light_squeezenet", 0), ("vit_64", 0)])
+def test_networks(name: str, share: float) -> None:
+    path = third_party(f"{name}.onnx")
+    checked = check_network(path, target="bm1684x", levels=(2,), seeds=1)
+    assert all(row.where != "cpu" for row in checked.result.rows)
+    inputs = random_arrays(checked.result.module, 0)
+    reference = onnxruntime.InferenceSession(path)
+    wanted = reference.run(None, inputs)[0]
+    (found,) = checked.result.session().run(inputs).values()
+    assert np.abs(found - wanted).max() <= 1e-4 * np.abs(wanted).max()
+    assert not share or analyze(checked.result.model).timing().cycles <= share * VENDOR[name]
+
+
+@pytest.mark.slow
+def test_resnet50_takes_less_than_the_vendors_program() -> None:
+    """Its sums alone take 4.29 M cycles: maps of 7 x 7 pixels leave a quarter of the multipliers without work."""
+    result = bmcompiler.compile(third_party("light_resnet50.onnx"), target="bm1684x")
+    assert analyze(result.model).timing().cycles <= 0.94 * VENDOR["light_resnet50"]
