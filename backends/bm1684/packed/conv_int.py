@@ -96,20 +96,21 @@ class IntConvKernel(ConvGeometry):
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             reads = [(place, place + buffer.lane_bytes) for place, buffer in zip(ins, inputs)]
+            image, *others = ins
+            kernels, added = others[: len(weights)], others[len(weights) :]
+            bias, vector = added[0] if requantize.adds_bias else 0, added[-1] if added else 0
             if framed:
                 *scratch, frame = scratch
-                self.emit_frame(op, build, slides[0], ins[0], frame)
-                ins, reads[0] = [frame, *ins[1:]], CHIP.plane(frame, slides[0].shape, 1)
+                self.emit_frame(op, build, slides[0], image, frame)
+                image, reads[0] = frame, CHIP.plane(frame, slides[0].shape, 1)
 
             depth = None if self.is_depthwise(op) else self.depth(op)
 
             def sums(result: int, crossed: bool) -> None:
-                kernels, added = ins[1 : 1 + len(weights)], ins[1 + len(weights) :]
                 kernel = kernels[crossed] if crossed < len(kernels) else None
-                bias = added[0] if requantize.adds_bias else 0
-                emit_sums(build, requantize, dims, (ins[0], kernel, bias), result, (slides[0].geometry, depth), reads)
+                emit_sums(build, requantize, dims, (image, kernel, bias), result, (slides[0].geometry, depth), reads)
 
-            end.emit(build, dims, sums, outs[0], scratch, ins[-1])
+            end.emit(build, dims, sums, outs[0], scratch, vector)
 
         by = global_strides(dims4(op.result))
         if packs:

@@ -105,13 +105,16 @@ class IntMatmulKernel(LocalKernel[Matmul]):
             inputs.append(real_vector_buffer(op, requantize, _over_depth(op), c0, c1))
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+            left, right, *added = ins
+            vector = added[0] if added else 0
+
             def sums(result: int, crossed: bool) -> None:
-                kernel = None if crossed else ins[1]
                 window = Geometry((rows, taps), (1, taps)), channels
                 reads = [(place, place + buffer.lane_bytes) for place, buffer in zip(ins, inputs)]
-                emit_sums(build, requantize, dims, (ins[0], kernel, ins[-1]), result, window, reads)
+                operands = left, None if crossed else right, vector
+                emit_sums(build, requantize, dims, operands, result, window, reads)
 
-            requantize.emit(build, dims, sums, outs[0], scratch, ins[-1])
+            requantize.emit(build, dims, sums, outs[0], scratch, vector)
 
         lines = [batch * product.rows + r0 + first for first in _starts(r1 - r0)]
         out = _result_buffer(op, requantize, dims, [line * product.columns + c0 for line in lines], product.columns)
