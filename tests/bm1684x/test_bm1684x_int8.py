@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import bmcompiler
 from bmcompiler.backends.bm1684x.target import TARGET
+from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Value
 from bmcompiler.ops.builder import Builder
+from bmcompiler.runtime.session import Session
 from bmcompiler.testing import check_op
 
 CHIP = "bm1684x"
@@ -96,3 +100,39 @@ def test_a_layer_of_integers(name: str) -> None:
     (op,) = [op for op in checked.result.module.main.ops if op.short_name == kind][:1]
     assert op.operands[0].dtype in ("i8", "u8")
     assert {row.where for row in checked.result.rows} == {CHIP}
+
+
+MODELS = Path(__file__).resolve().parents[2] / "models"
+NETWORKS: dict[str, tuple[list[str], tuple[int, ...]]] = {
+    "lenet": (["lenet/deploy.prototxt", "lenet/lenet.caffemodel"], (1, 28, 28)),
+    "resnet8": (["resnet8/resnet8_mnist.onnx"], (1, 28, 28)),
+    "mtcnn_rnet": (["third_party/mtcnn_rnet.onnx"], (24, 24, 3)),
+    "ppocr_v2_cls": (["third_party/ppocr_v2_cls.onnx"], (3, 48, 192)),
+    "light_resnet50": (["third_party/light_resnet50.onnx"], (3, 224, 224)),
+}
+QUICK = ("lenet", "resnet8")
+
+
+@pytest.mark.usefixtures("all_integers")
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in NETWORKS]
+)
+def test_networks_wholly_of_integers(name: str) -> None:
+    """Every layer is on the chip, the simulator gives the bits of evaluation, outputs stay near those in float."""
+    files, shape = [MODELS / file for file in NETWORKS[name][0]], NETWORKS[name][1]
+    if not all(file.exists() for file in files):
+        pytest.skip(f"{files[0].name} is not fetched: run `make models`")
+    data = np.random.default_rng(7).standard_normal((6, *shape)).astype(np.float32)
+    module = bmcompiler.load_network(*files, shapes=[(1, *shape)])
+    (name_in,) = module.main.input_names
+    result = bmcompiler.compile_module(module, target=CHIP, quantize="int8", data={name_in: data})
+    layers = [op for op in result.module.main.ops if op.short_name in ("conv", "matmul")]
+    assert layers and all(op.attributes.get("mode") == "channel" for op in layers)
+    assert {row.where for row in result.rows} <= {CHIP, "view", "alias"}
+    inputs = {name_in: data[:1]}
+    found = Session(result.model).run(inputs, raw=True)
+    for output, expected in run_module(result.module, inputs, target=TARGET).items():
+        assert found[output].tobytes() == expected.tobytes(), f"output {output} differs"
+    exact = run_module(module, inputs)
+    for output, reals in exact.items():
+        assert np.linalg.norm(found[output].reshape(reals.shape) - reals) < 0.15 * np.linalg.norm(reals)
