@@ -62,7 +62,9 @@ PREAMBLE += f"{_DEVICES}#define DMP_DV_DEV_COUNT {structs.DEVICE_TYPES}\n" + "".
     _struct(name, dtype) for name, dtype in _STRUCTS.items()
 )
 
+_MOST_STRINGS = 1024
 _handles: dict[int, Handle] = {}
+_sweep = [4096]  # at so many handles those without an object are forgotten
 _strings: dict[str, Any] = {}
 
 
@@ -74,10 +76,17 @@ def _write(address: int, value: Handle | None) -> None:
     """The number of a handle is the one that commands name it by."""
     if value is not None:
         _handles[value.value] = value
+        if len(_handles) > _sweep[0]:
+            for number in [number for number, one in list(_handles.items()) if not one.alive]:
+                _handles.pop(number, None)
+            _sweep[0] = max(4096, 2 * len(_handles))
     ctypes.c_uint64.from_address(address).value = 0 if value is None else value.value
 
 
 def _write_text(address: int, value: str | None) -> None:
+    """A string stays where it is until so many others were given out."""
+    if len(_strings) >= _MOST_STRINGS and value not in _strings:
+        _strings.pop(next(iter(_strings)), None)
     buffer = None if value is None else _strings.setdefault(value, ctypes.create_string_buffer(value.encode()))
     ctypes.c_uint64.from_address(address).value = 0 if buffer is None else ctypes.addressof(buffer)
 

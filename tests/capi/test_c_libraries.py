@@ -152,3 +152,33 @@ def test_handles_of_living_objects_are_never_forgotten() -> None:
     few = Handles(first=1 << 40, most=2)
     old, *new = [few.number(Thing()) for _ in range(3)]
     assert not isinstance(few.read(old), Thing) and all(isinstance(few.read(one), Thing) for one in new)
+
+
+MANY = """
+#include <dmpdv.h>
+#include <stdio.h>
+int main(void)
+{
+    dmp_dv_context ctx = dmp_dv_context_create();
+    dmp_dv_mem kept = dmp_dv_mem_alloc(ctx, 64), first = dmp_dv_mem_alloc(ctx, 64);
+    int i;
+    dmp_dv_mem_release(first);
+    for (i = 0; i < 6000; i++) {
+        dmp_dv_mem mem = dmp_dv_mem_alloc(ctx, 64);
+        if (!mem || dmp_dv_mem_release(mem) != 0)
+            return 1;
+        dmp_dv_set_last_error_message("%d of %s", i, "many");
+        if (!dmp_dv_get_last_error_message())
+            return 2;
+    }
+    puts(dmp_dv_get_last_error_message());
+    return dmp_dv_mem_get_size(kept) < 64 || dmp_dv_mem_get_size(first) != 0;
+}
+"""
+
+
+def test_a_driver_program_that_runs_long(built: Path, tmp_path: Path) -> None:
+    file = tmp_path / "many.c"
+    file.write_text(MANY)
+    done = run(program(built, "dmpdv", file, "gcc", *SANITIZED))
+    assert (done.returncode, done.stdout) == (0, b"5999 of many\n")
