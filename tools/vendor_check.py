@@ -1,6 +1,6 @@
 """BM1684 and BM1684X against the vendor's tools, bit for bit, in both directions.
 
-    python tools/vendor_check.py ours VENV [NETWORK...] [--target bm1684|bm1684x] [--precision f32 int8] [--batch N]
+    python tools/vendor_check.py ours VENV [NETWORK...] [--target bm1684|bm1684x] [--precision f32 f16 int8] [--batch N]
                                  [--opt 0|1|2] [--io-dtype float|int8] [--pipeline TEXT] [--outputs a,b] [--keep DIR]
         compiles networks with this project (those of tools/vendor/networks.py, or the small ones below); the vendor's
         model_tool and bmodel_dis must accept the file, and its runtime on its C model must give the results of our
@@ -94,7 +94,8 @@ def _parser() -> argparse.ArgumentParser:
         )
         sub.add_argument("--keep", type=Path, help="folder for all files made on the way")
     for direction in ("ours", "theirs", "time"):
-        options = {"nargs": "+", "choices": ("f32", "int8"), "default": ("f32", "int8")}
+        halves = ("f16", "bf16") if direction == "ours" else ()
+        options = {"nargs": "+", "choices": ("f32", *halves, "int8"), "default": ("f32", "int8")}
         directions.choices[direction].add_argument("--precision", **options)
     for direction in ("ours", "bmlang"):
         directions.choices[direction].add_argument("--opt", type=int, choices=(0, 1, 2), default=2)
@@ -118,7 +119,7 @@ def _judge_our(
     file = folder / f"{name}_{precision}_{arguments.batch}.bmodel"
     try:
         options = {name: getattr(arguments, name) for name in ("target", "outputs", "opt", "pipeline")}
-        options |= {} if precision == "f32" else {"io_dtype": arguments.io_dtype}
+        options |= {"io_dtype": arguments.io_dtype} if precision == "int8" else {}
         if name in NETWORKS:
             made = compile_network(name, precision, arguments.batch, **options)
         else:

@@ -39,6 +39,7 @@ NETWORKS = {
     "vit": Network((THIRD_PARTY / "vit_64.onnx",), (1, 3, 64, 64)),
     "ppocr_v2_cls": Network((THIRD_PARTY / "ppocr_v2_cls.onnx",), (1, 3, 48, 192)),
     "ppocr_v4_det": Network((THIRD_PARTY / "ppocr_v4_det.onnx",), (1, 3, 96, 96)),
+    "vit_64": Network((THIRD_PARTY / "vit_64.onnx",), (1, 3, 64, 64)),
     "ppocr_v4_rec": Network((THIRD_PARTY / "ppocr_v4_rec.onnx",), (1, 3, 48, 64)),
     **{
         f"light_{name}": Network((THIRD_PARTY / f"light_{name}.onnx",), IMAGE)
@@ -69,7 +70,7 @@ def compile_network(name: str, precision: str, batch: int, **options: Any) -> Co
     samples = (rng.standard_normal((4, *shape[1:])) * network.spread).astype(np.float32)
     given = (rng.standard_normal(shape) * network.spread).astype(np.float32)
     (input,) = bmcompiler.load_network(*network.files, shapes=[shape]).main.input_names
-    data = None if precision == "f32" else {input: samples}
+    data = {input: samples} if precision == "int8" else None
     return _compiled(network.files, {input: given}, quantize=precision, data=data, shapes=[list(shape)], **options)
 
 
@@ -78,7 +79,7 @@ def compile_small(name: str, precision: str, folder: Path, **options: Any) -> Co
     graph = Graph(name)
     file = folder / f"{name}.onnx"
     onnx.save(graph.finish(NETS[name](graph)), file)
-    data = None if precision == "f32" else graph.inputs
+    data = graph.inputs if precision == "int8" else None
     return _compiled((file,), graph.inputs, quantize=precision, data=data, **options)
 
 
