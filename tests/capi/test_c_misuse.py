@@ -322,14 +322,14 @@ def test_eight_threads_launch_kernels(built: Path, tmp_path: Path) -> None:
 SUPPRESSIONS = Path(__file__).with_name("python.supp")
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("title", WALKS)
 def test_the_libraries_themselves_under_address_sanitizer(sanitized: Path, tmp_path: Path, title: str) -> None:
     walk, package, headers = WALKS[title]
     walked(sanitized, tmp_path, package, text(walk, *headers) + "int main(void) { return walk(); }\n", *SANITIZED)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="needs valgrind")
 @pytest.mark.parametrize("title", ["kernel", "threads", "walk"])
 def test_valgrind_finds_nothing_outside_of_the_interpreter(built: Path, tmp_path: Path, title: str) -> None:
