@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from bmcompiler.ir.keys import MACS, PLACE_CPU, TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.nn import Conv
 from bmcompiler.ops.shape import Interleave
-from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, inherit, make, on, producer
+from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, declared, inherit, make, on, producer
 from bmcompiler.passmanager import PassContext, PassResult
 from bmcompiler.target import Target, unsupported_reason
 
@@ -26,8 +26,6 @@ _MOST_KERNEL = 11
 """Rows of a kernel that all chips take."""
 _PARTS = (1, 2, 4, 8, 16, 32)
 """Parts of its rows in which a map may be computed, for an estimate."""
-Draft = Callable[[Value, "Value | None"], list[TensorOp]]
-"""The new ops on a kernel and a bias."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +63,7 @@ class _FillLanes(Rules):
         super().__init__(module)
         self.target = target
         self.seen: set[Value] = set()
+        self.found: dict[Hashable, tuple[int, int] | None] = {}
 
     def table(self) -> RuleTable:
         return on(Conv, self.of_phases, self.make_rows)
@@ -78,7 +77,10 @@ class _FillLanes(Rules):
         if op.result in self.seen:
             return False
         self.seen.add(op.result)
-        best = self._best(ops)
+        kind = tuple(map(_kind, ops))
+        if kind not in self.found:
+            self.found[kind] = self._best(ops)
+        best = self.found[kind]
         if best is None:
             return False
         rows, pitch = best
@@ -158,6 +160,12 @@ class _FillLanes(Rules):
                 return None
             total += cycles
         return total
+
+
+def _kind(op: TensorOp) -> Hashable:
+    """What the cycles of an op depend on: all but factors."""
+    attributes = tuple((name, value) for name, value in declared(op).items() if not isinstance(value, float))
+    return op.name, attributes, tuple((value.shape, value.dtype) for value in (*op.operands, *op.results))
 
 
 def _is_plain(op: Conv, weight: np.ndarray) -> bool:
