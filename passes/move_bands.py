@@ -21,9 +21,10 @@ class MoveBands(PatternPass):
     1. from_bands -> dequantize : dequantize -> from_bands
     2. quantize -> to_bands, filled with what 0.0 becomes : to_bands -> quantize
 
-    Floats take words of their own, so that a band is an image to copy, where integers of bands share words. It is done
-    where the target computes all of it in local memory, and says that it takes less time than what it does now. All
-    values stay.
+    Floats take words of their own, so that a band is an image to copy, where integers of bands share words. Inputs of
+    the net become integers first: on their way from global memory any view of the elements is good. It is done where
+    the target computes all of it in local memory, and says that it takes less time than what it does now. All values
+    stay.
     """
 
     name = "move-bands"
@@ -62,7 +63,9 @@ class _MoveBands(Rules):
     def before(self, op: ToBands, rewriter: Rewriter) -> bool:
         """Rule 2."""
         whole = producer(op.x, Quantize)
-        if whole is None or _is_along_axes(whole.type.quant) or op.fill != whole.type.quant.zero_point:  # type: ignore[union-attr]
+        if whole is None or whole.x.op is None or _is_along_axes(whole.type.quant):
+            return False
+        if whole.type.quant is None or op.fill != whole.type.quant.zero_point:
             return False
         bands = op.clone([whole.x], fill=0)
         integers = rebuild(whole, [bands.result])

@@ -100,6 +100,7 @@ class Buffer:
         coefficient: True for weights.
         contents: what other ops may read from the buffer, so that it can stay in local memory between them.
         runs: in which its bytes move.
+        loads: commands that load it.
     """
 
     lane_bytes: int
@@ -109,6 +110,7 @@ class Buffer:
     coefficient: bool = False
     contents: Contents | None = None
     runs: Runs = _ONE_RUN
+    loads: int = 1
 
 
 class Apart(NamedTuple):

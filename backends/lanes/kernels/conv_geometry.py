@@ -109,7 +109,7 @@ class ConvGeometry(SlidingKernel[Convolution]):
     def input_buffer(self, op: Convolution, slides: Sequence[Slide], axes: str = "nchw") -> Buffer:
         """With folded rows, what is in local memory is no box of the input."""
         buffer = super().input_buffer(op, slides, axes)
-        return replace(buffer, contents=None) if self.folds_rows(op) else buffer
+        return replace(buffer, contents=None, loads=op.weight.shape[2]) if self.folds_rows(op) else buffer
 
     def load_slide(self, op: Convolution, build: LaneBuild, slide: Slide, address: int) -> None:
         """Folded rows are loaded tap by tap."""

@@ -6,7 +6,8 @@
 3. level 2: dynamic programming over the topological order: the cheapest way to reach each op, by a group that ends
    there or by the op alone.
 
-Costs are those of `segments`. What was found is used where the residency planner's own estimate agrees (`timeline`).
+Costs are those of `segments`. What was found is used where the residency planner's own estimate agrees (`timeline`),
+each of the first groups by itself, too.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from bmcompiler.codegen.tiling import Tiler
 from bmcompiler.ir import Function, Operation
 from bmcompiler.target import Target
 
+_QUESTIONED = 4
+"""Groups that are left out one at a time, to see whether the plan is better without them."""
 Group = tuple[list[Operation], Slices]
 _Span = tuple[int, int, Slices]
 
@@ -106,6 +109,11 @@ def _choose(segment: Segment, target: Target, tiler: Tiler, copier: LocalCopier,
         cycles = _planned_cycles(segment, groups, kernels, tiler, copier)
         if cycles < least:
             best, least = groups, cycles
+    for group in best[:_QUESTIONED] if len(best) > 1 else ():
+        others = [each for each in best if each is not group]
+        cycles = _planned_cycles(segment, others, kernels, tiler, copier)
+        if cycles < least:
+            best, least = others, cycles
     return best
 
 

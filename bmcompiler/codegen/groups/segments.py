@@ -71,7 +71,8 @@ class _Growing:
     outer: dict[Value, int] = field(default_factory=dict)
     """Bytes that a slice reads of values from before the group."""
     outer_lane: dict[Value, int] = field(default_factory=dict)
-    """Bytes per lane of the same."""
+    outer_loads: dict[Value, int] = field(default_factory=dict)
+    """Bytes per lane of the same, and commands that load it."""
     weight_lane: int = 0
     weight_bytes: int = 0
     transfers: int = 0
@@ -251,6 +252,7 @@ class Segments:
             return False
         growing.made.add(value)
         growing.outer.pop(value, None)
+        growing.outer_loads.pop(value, None)
         read = {root for v in op.operands if (root := root_of(v)) in self.made_at}
         if not add_needs(op, work, growing.needs, read):
             growing.closed |= read
@@ -288,6 +290,7 @@ class Segments:
                 value = buffer.contents.value if buffer.contents is not None else root_of(op.operands[0])
                 growing.outer[value] = max(growing.outer.get(value, 0), round(self.tiler.bus.load(buffer)))
                 growing.outer_lane[value] = self.tiler.rounded(buffer.lane_bytes)
+                growing.outer_loads[value] = buffer.loads
 
     def _finished(self, growing: _Growing, slices: Slices, span: tuple[int, int], peak: int) -> float:
         """Cycles of the group, with what it lets stay, and what has to go for it."""
@@ -295,7 +298,7 @@ class Segments:
         count = prod(slices)
         weights = growing.weight_bytes * slices[1]
         costs = SegmentCosts(
-            growing.cycles * count, weights, growing.transfers * slices[1] + count * len(growing.outer)
+            growing.cycles * count, weights, growing.transfers * slices[1] + count * sum(growing.outer_loads.values())
         )
         keep: list[tuple[float, int]] = []
         sliced = count > 1
@@ -333,7 +336,7 @@ class Segments:
         cycles = lane = 0.0
         for value, nbytes in growing.outer.items():
             if value not in self.made_at:
-                cycles += nbytes / self.tiler.bytes_per_cycle
+                cycles += nbytes / self.tiler.bytes_per_cycle + growing.outer_loads[value] * self.tiler.tile_cycles / 2
                 lane += growing.outer_lane[value]
         beside = 0.0
         for live, step in zip(growing.live, growing.steps):

@@ -41,7 +41,7 @@ def alone_cycles(kernel: DeviceKernel[Any], op: Operation) -> int:
 
 def loading_cycles(slot: Slot, tiler: Tiler) -> float:
     """Cycles that a load keeps the bus."""
-    return tiler.bus.load(slot.buffer) / tiler.bytes_per_cycle + tiler.tile_cycles / 2
+    return tiler.bus.load(slot.buffer) / tiler.bytes_per_cycle + slot.buffer.loads * tiler.tile_cycles / 2
 
 
 def storing_cycles(slot: Slot, tiler: Tiler) -> float:
