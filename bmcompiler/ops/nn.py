@@ -352,11 +352,11 @@ def _by_columns(x: Any, weight: Any, taps: list[tuple[int, slice]], stride: int,
         for k, (top, columns) in enumerate(taps):
             low = top + first * stride
             block[:, k] = image[:, :, low : low + (rows - 1) * stride + 1 : stride, columns]
-        columns = block.reshape(groups, len(taps) * i, rows * ow)
+        gathered = block.reshape(groups, len(taps) * i, rows * ow)
         if rows == oh:
-            np.matmul(matrix, columns, out=result.reshape(groups, o, rows * ow))
+            np.matmul(matrix, gathered, out=result.reshape(groups, o, rows * ow))
         else:
-            result[:, :, first : first + rows] = np.matmul(matrix, columns).reshape(groups, o, rows, ow)
+            result[:, :, first : first + rows] = np.matmul(matrix, gathered).reshape(groups, o, rows, ow)
 
     most = max(1, _COLUMN_VALUES // max(1, groups * i * len(taps) * ow))
     step = min(most, max(high - low for low, high in _pieces(oh, out[0].size)))
