@@ -94,7 +94,9 @@ def test_a_session_says_what_it_is_and_takes_the_only_input_bare() -> None:
         two.run(SAMPLES)
 
 
-@pytest.mark.parametrize(("chip", "precision"), [("bm1880", "int8"), ("bm1684", "f32"), ("dv700", "f16")])
+@pytest.mark.parametrize(
+    ("chip", "precision"), [("bm1880", "int8"), ("bm1684", "f32"), ("bm1684x", "f32"), ("dv700", "f16")]
+)
 def test_model_files_say_version_and_options(chip: str, precision: str, tmp_path: Path) -> None:
     made = [
         bmcompiler.compile_module(network(), target=chip, data={"x": SAMPLES}, opt=1, output=tmp_path / name)

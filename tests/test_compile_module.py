@@ -30,7 +30,9 @@ def net() -> Module:
         return b.outputs([b.max_pool(y, kernel=(2, 2), strides=(2, 2))], ["y"])
 
 
-@pytest.mark.parametrize(("target", "quantize"), [("bm1880", "int8"), ("bm1684", "f32"), ("dv700", "f16")])
+@pytest.mark.parametrize(
+    ("target", "quantize"), [("bm1880", "int8"), ("bm1684", "f32"), ("bm1684x", "f32"), ("dv700", "f16")]
+)
 def test_a_module_gives_the_bytes_that_its_file_gives(target: str, quantize: str, tmp_path: Path) -> None:
     module = net()
     save_module(module, tmp_path / "net.mlir")

@@ -159,7 +159,9 @@ def test_the_summary_says_time_bound_bytes_memory_and_groups() -> None:
     assert re.search("time +not estimated: ", summary(one))
 
 
-@pytest.mark.parametrize(("chip", "precision"), [("bm1880", "int8"), ("bm1684", "f32"), ("dv700", "f16")])
+@pytest.mark.parametrize(
+    ("chip", "precision"), [("bm1880", "int8"), ("bm1684", "f32"), ("bm1684x", "f32"), ("dv700", "f16")]
+)
 def test_all_forms_count_the_same_layers_and_say_what_the_host_takes(chip: str, precision: str) -> None:
     root = Path(__file__).parents[1] / "models"
     samples = np.load(root / "digits.npz")["calib"][:16].astype(np.float32) / 255
