@@ -35,6 +35,8 @@ _MEANS = 32
 """Samples that corrections of biases are measured and judged on: means of fewer are mostly chance."""
 _SAMPLES = 8
 """On which methods of calibration are compared."""
+_FEW = 2
+"""The same where nothing may be spent on accuracy."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,8 @@ class Quantize(Pass):
                 0
             ]
 
-        reference = Reference(module, function, some_steps(function, ctx.data, _SAMPLES))
+        samples = _FEW if 0 < self.max_cycles <= 1 else _SAMPLES
+        reference = Reference(module, function, some_steps(function, ctx.data, samples))
         ctx.notes.append(best_method(function, candidates, reference, lower))
         if ctx.table is ctx.options.get(MEASURED):
             ctx.table = ctx.options[MEASURED] = make_table(module)

@@ -31,6 +31,8 @@ _WORTHWHILE = 0.7
 """Part of the error of the cheapest assignment that has to go for a dearer one that misses what is aimed at."""
 _PRODUCTS = 100 << 30
 """Products that the measurement of consequences may take, about."""
+_FEW = 2
+"""Samples that the cheapest assignment is measured on, where it is all that is asked for."""
 _TRIALS = 4
 """Measured assignments after the first, at most."""
 SHARE = 0.75
@@ -115,6 +117,7 @@ class Chooser:
     def choose(self, aim: Aim, fixed: Mapping[Operation, str], in_float: Mapping[Operation, str]) -> Choice:
         """Options for all units. `fixed`: modes that stay; `in_float`: what stays in float anyway, with the reason."""
         modes = self.modes[:1] if aim.is_cheapest else self.modes
+        self.held_back = self.held_back[:_FEW] if aim.is_cheapest else self.held_back
         nets = {mode: self.lower({**dict.fromkeys(self.function.ops, mode), **fixed}, in_float) for mode in modes}
         accepted = next(iter(nets.values()))[1]
         parts = units(self.function, accepted)
