@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module, Rewriter, TensorType, Value
 from bmcompiler.ir.keys import MACS, PLACE_CPU, TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
@@ -24,6 +25,8 @@ _PITCHES = (1, 32, 64)
 """Multiples of which the channels of a row are made, to see whether the target then joins the rows faster."""
 _MOST_KERNEL = 11
 """Rows of a kernel that all chips take."""
+_KINDS = {"all": (True, False), "floats": (True,), "integers": (False,)}
+"""Whether the results are floats."""
 _PARTS = (1, 2, 4, 8, 16, 32)
 """Parts of its rows in which a map may be computed, for an estimate."""
 
@@ -39,29 +42,40 @@ class FillLanes(PatternPass):
     2. conv of an interleave of rows, its row stride a multiple of these : conv of what is interleaved
 
     One group, no dilation, constant weights. It is done where the target says that it takes less time in local memory.
-    Products of zero are added; the others are the same, of rule 1 in the same order.
+    Products of zero are added; the others are the same. A chip may add them to other accumulators, so that float sums
+    differ in their last bits: pipelines do floats at all levels, for the same bits at each.
+
+    Attributes:
+        kind: "floats", "integers" or "all": results of which convolutions.
     """
+
+    kind: str = "all"
 
     name = "fill-lanes"
 
+    def __post_init__(self) -> None:
+        if self.kind not in _KINDS:
+            raise UsageError(f"fill-lanes: kind is one of {', '.join(_KINDS)}, not '{self.kind}'")
+
     def run(self, module: Module, ctx: PassContext) -> PassResult:
-        return PassResult(False) if ctx.target is None else _ForTarget(ctx.target).run(module, ctx)
+        return PassResult(False) if ctx.target is None else _ForTarget(ctx.target, self.kind).run(module, ctx)
 
 
 @dataclass(frozen=True)
 class _ForTarget(PatternPass):
     target: Target
+    kind: str
 
     name = "fill-lanes"
 
     def rules(self, module: Module) -> Rules:
-        return _FillLanes(module, self.target)
+        return _FillLanes(module, self.target, _KINDS[self.kind])
 
 
 class _FillLanes(Rules):
-    def __init__(self, module: Module, target: Target) -> None:
+    def __init__(self, module: Module, target: Target, floats: Sequence[bool]) -> None:
         super().__init__(module)
-        self.target = target
+        self.target, self.floats = target, floats
         self.seen: set[Value] = set()
         self.found: dict[Hashable, tuple[int, int] | None] = {}
 
@@ -71,7 +85,7 @@ class _FillLanes(Rules):
     def make_rows(self, op: Conv, rewriter: Rewriter) -> bool:
         """Rule 1."""
         weight, bias = self.constant(op.weight), self.constant(op.bias)
-        if weight is None or (op.bias is not None and bias is None) or not _is_plain(op, weight):
+        if weight is None or (op.bias is not None and bias is None) or not self._is_plain(op, weight):
             return False
         ops = [op, *_functions(op)]
         if op.result in self.seen:
@@ -92,6 +106,8 @@ class _FillLanes(Rules):
             rewriter.insert_before(ops[-1], inherit(new, old))
         for new in made[:-1]:
             new.attributes.pop(TENSOR_NAME, None)
+        for new in made[1:]:
+            new.attributes.pop(MACS, None)
         made[0].attributes[MACS] = op.attributes.get(MACS, op.macs())
         rewriter.replace(ops[-1], made[-1].results)
         return True
@@ -113,7 +129,7 @@ class _FillLanes(Rules):
     def of_phases(self, op: Conv, rewriter: Rewriter) -> bool:
         """Rule 2."""
         phases, weight = producer(op.input, Interleave), self.constant(op.weight)
-        if phases is None or weight is None or not _is_plain(op, weight) or phases.scale[1] != 1:
+        if phases is None or weight is None or not self._is_plain(op, weight) or phases.scale[1] != 1:
             return False
         rows = phases.scale[0]
         if rows == 1 or op.strides[0] % rows:
@@ -138,6 +154,9 @@ class _FillLanes(Rules):
         inherit(made, op).attributes[MACS] = op.attributes.get(MACS, op.macs())
         rewriter.replace_with(op, made)
         return True
+
+    def _is_plain(self, op: Conv, weight: np.ndarray) -> bool:
+        return op.type.is_float in self.floats and _is_plain(op, weight)
 
     def _saved(self, old: Sequence[TensorOp], new: Sequence[TensorOp]) -> int:
         """Cycles that the draft `new`, which is forgotten, saves; 0 where the target has no estimate."""

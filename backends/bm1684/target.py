@@ -41,12 +41,13 @@ class Bm1684Target(Bm168xTarget["Bm1684Program"]):
         """
         self.need_precision(precision)
         before = f"{first_passes('same')},fuse-activation"
-        joined, split = (",join-groups", ",split-deconv,fill-lanes") if level > 1 else ("", "")
-        groups = split + group_layers(level)
+        joined, split = (",join-groups", ",split-deconv") if level > 1 else ("", "")
+        floats, groups = "fill-lanes{kind=floats}", group_layers(level)
         if precision == "f32":
-            return f"{before}{joined},dead-code{groups}"
-        slots = ",fill-image-slots,move-bands" if level > 1 else ""
-        return f"{before},equalize,calibrate{{method=auto}},quantize{{scheme=scale}},dead-code{joined}{slots}{groups}"
+            return f"{before},{floats}{joined},dead-code{split}{groups}"
+        slots, bytes_ = (",fill-image-slots,move-bands", ",fill-lanes{kind=integers}") if level > 1 else ("", "")
+        quantized = f"{before},equalize,calibrate{{method=auto}},quantize{{scheme=scale}}"
+        return f"{quantized},{floats},dead-code{joined}{slots}{split}{bytes_}{groups}"
 
     def cycle_table(self, profile: Any) -> CycleTable:
         from bmcompiler.backends.bm1684 import cycles

@@ -40,8 +40,8 @@ class Bm1684xTarget(Bm168xTarget["Bm1684xProgram"]):
         split = ",join-groups,dead-code,split-deconv" if level > 1 else ",dead-code"
         integers = ",calibrate{method=auto},quantize{scheme=channel},dead-code" if precision == "int8" else ""
         halves = f",half-precision{{dtype={precision}}}" if precision in HALVES else ""
-        filled = ",fill-lanes" if level > 1 and precision == "f32" else ""
-        return f"{first_passes('same')},fuse-activation{halves}{split}{integers}{filled}{group_layers(level)}"
+        filled = ",fill-lanes" if precision == "f32" else ""
+        return f"{first_passes('same')},fuse-activation{halves}{filled}{split}{integers}{group_layers(level)}"
 
     def cycle_table(self, profile: Any) -> CycleTable:
         from bmcompiler.backends.bm1684x import cycles
