@@ -1,9 +1,4 @@
-"""Command groups as text and back: what `bmcompiler.instructions.assembly` has to know of the BM1684.
-
-A line `group` stands before each group. A mnemonic stands for task and operation, or for direction and function. Global
-addresses of GDMA are printed as one number. TIU commands are listed first, then GDMA commands; `assemble` accepts any
-order. The round trip is byte-identical.
-"""
+"""Command groups as text and back: what `bmcompiler.instructions.assembly` has to know of the BM1684."""
 
 from __future__ import annotations
 
@@ -14,6 +9,7 @@ from bmcompiler.backends.bm1684.isa import (
     COMMAND_BYTES,
     FORMATS,
     GDMA,
+    ID_FIELDS,
     OWN_ID,
     TIU,
     WAIT_ID,
@@ -23,9 +19,12 @@ from bmcompiler.backends.bm1684.isa import (
     Function,
     Task,
 )
+from bmcompiler.bmodel.bm168x import Bm168xModel
+from bmcompiler.bmodel.bm168x_listing import StreamText, model_listing
 from bmcompiler.errors import FileFormatError
 from bmcompiler.instructions.assembly import GROUP, Fields, Syntax, assembled_groups, assignments, find_syntax
 from bmcompiler.instructions.isa import Columns
+from bmcompiler.instructions.order import queue_of
 
 _TASKS = {
     Task.CONV: "conv",
@@ -127,3 +126,16 @@ def _assembled(words: list[str]) -> tuple[Engine, bytes]:
     syntax = find_syntax(_SYNTAX.values(), words[0])
     values, _ = assignments(words[1:])
     return Engine.TIU if syntax.layout is TIU else Engine.GDMA, syntax.layout.pack(syntax.fields(words[0], values))
+
+
+def listing(model: Bm168xModel, net: int | None = None) -> str:
+    """All programs of a model, or program number `net` alone; see `model_listing`."""
+    return model_listing(model, _text, net)
+
+
+def _text(engine: Engine, data: bytes) -> StreamText:
+    if len(data) % COMMAND_BYTES:
+        raise FileFormatError(f"{len(data)} bytes are not whole {engine.name} commands of {COMMAND_BYTES} bytes")
+    commands = [FORMATS[engine].unpack(data[at : at + COMMAND_BYTES]) for at in range(0, len(data), COMMAND_BYTES)]
+    lines = (line_of(engine, fields) for fields in commands)
+    return StreamText(list(zip(queue_of(ID_FIELDS[engine], commands), lines)))

@@ -29,7 +29,7 @@ class Bm1684Target(Bm168xTarget["Bm1684Program"]):
         return MACHINE
 
     def kernels(self) -> Sequence[Kernel[Any]]:
-        from bmcompiler.backends.bm1684.kernels.table import KERNELS
+        from bmcompiler.backends.bm1684.kernels import KERNELS
 
         return KERNELS
 
@@ -55,9 +55,9 @@ class Bm1684Target(Bm168xTarget["Bm1684Program"]):
         return cycles.CycleTable(profile)
 
     def planning_modules(self) -> Sequence[ModuleType]:
-        from bmcompiler.backends.bm1684.packed import int_avg_pool, int_matmul
+        from bmcompiler.backends.bm1684.packed import int_matmul, int_pool
 
-        return (*super().planning_modules(), int_avg_pool, int_matmul)
+        return (*super().planning_modules(), int_matmul, int_pool)
 
     def program(self) -> type[Bm1684Program]:
         from bmcompiler.backends.bm1684.codegen import Bm1684Program
@@ -66,7 +66,7 @@ class Bm1684Target(Bm168xTarget["Bm1684Program"]):
 
     def disassemble(self, model: Any, net: int | None = None) -> str:
         """All programs (or one) of a model as text, layer names as comments."""
-        from bmcompiler.backends.bm1684.listing import listing
+        from bmcompiler.backends.bm1684.asm import listing
 
         return listing(model, net)
 

@@ -10,10 +10,10 @@ from bm1684_programs import analysed, model, relu_tiles
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bmcompiler.backends.bm1684.asm import listing
 from bmcompiler.backends.bm1684.builder import CommandBuilder, CommandGroup
 from bmcompiler.backends.bm1684.chip import local_address
 from bmcompiler.backends.bm1684.isa import Eu, Task
-from bmcompiler.backends.bm1684.listing import listing
 from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.bmodel.bm168x import TpuSubnet
 from bmcompiler.errors import BMError, SimulatorError

@@ -12,7 +12,7 @@ import numpy as np
 from bmcompiler.backends.bm1684.build import Build, extents, lane_bytes
 from bmcompiler.backends.bm1684.chip import CHIP, align_up
 from bmcompiler.backends.bm1684.cycles import CYCLES
-from bmcompiler.backends.bm1684.instructions.window import LocalPlace, convolution, depthwise
+from bmcompiler.backends.bm1684.instructions.products import LocalPlace, convolution, depthwise
 from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.packed.int_requantize import Requantize
 from bmcompiler.backends.bm1684.packed.int_short import ShortRequantize, over_depth

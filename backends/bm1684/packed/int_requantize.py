@@ -25,11 +25,11 @@ from bmcompiler.backends.bm1684.instructions.packed import (
     pixel_bytes,
     pixel_halves,
 )
+from bmcompiler.backends.bm1684.instructions.products import Integers
 from bmcompiler.backends.bm1684.instructions.transfers import Side, in_lane, transfer
-from bmcompiler.backends.bm1684.instructions.window import Integers
 from bmcompiler.backends.bm1684.isa import Direction, Eu, Precision
 from bmcompiler.backends.bm1684.machine import MACHINE
-from bmcompiler.backends.bm1684.packed.int_cycles import multiply_cycles, pixel_cycles
+from bmcompiler.backends.bm1684.packed.int_steps import multiply_cycles, pixel_cycles
 from bmcompiler.backends.lanes.facts import Shape, Strides
 from bmcompiler.backends.lanes.kernels.base import contents_of, dims4
 from bmcompiler.backends.lanes.recipes import Plane, Recorder, Register, Steps

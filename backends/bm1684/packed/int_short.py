@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from bmcompiler.backends.bm1684.build import Build, compact_bytes, lane_bytes
 from bmcompiler.backends.bm1684.chip import CHIP, aligned_strides, channel_rows, pixel_strides
 from bmcompiler.backends.bm1684.cycles import CYCLES, LINEAR_STEPS
-from bmcompiler.backends.bm1684.instructions.functions import linear
 from bmcompiler.backends.bm1684.instructions.packed import Number, Packed, emit_packed, pack_words, pixel_bytes
+from bmcompiler.backends.bm1684.instructions.words import linear
 from bmcompiler.backends.bm1684.isa import Eu
 from bmcompiler.backends.bm1684.machine import MACHINE
-from bmcompiler.backends.bm1684.packed.int_cycles import packed_cycles
 from bmcompiler.backends.bm1684.packed.int_requantize import Requantize, Sums, half_of
+from bmcompiler.backends.bm1684.packed.int_steps import packed_cycles
 from bmcompiler.backends.lanes.facts import Shape, Strides
 from bmcompiler.backends.lanes.operands import Immediate, Words
 from bmcompiler.backends.lanes.recipes import Plane, Recorder, Register

@@ -1,27 +1,53 @@
-"""Convolution and transposed convolution in fp32: dense, grouped and depthwise (bm1684.md 6.1, 6.2)."""
+"""Kernels of this chip alone, convolution, matrix products, pooling, and the list of all that it runs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from bmcompiler.backends.bm1684.build import Build
 from bmcompiler.backends.bm1684.chip import CHIP, align_up
-from bmcompiler.backends.bm1684.instructions.window import LocalPlace
-from bmcompiler.backends.bm1684.instructions.window import convolution as emit_convolution
-from bmcompiler.backends.bm1684.instructions.window import depthwise as emit_depthwise
+from bmcompiler.backends.bm1684.instructions.products import LocalPlace
+from bmcompiler.backends.bm1684.instructions.products import convolution as emit_convolution
+from bmcompiler.backends.bm1684.instructions.products import depthwise as emit_depthwise
+from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.ordered import depthwise_sums, float_convolution
+from bmcompiler.backends.bm1684.packed.bands import FromBandsKernel, RegroupBandsKernel, ToBandsKernel
 from bmcompiler.backends.bm1684.packed.conv_int import IntConvKernel, IntDeconvKernel
+from bmcompiler.backends.bm1684.packed.int_elementwise import (
+    BinaryForms,
+    BitForms,
+    CastForms,
+    ChannelForms,
+    CompareForms,
+    FunctionForms,
+    IntegerKernel,
+    LutKernel,
+    WhereForms,
+)
+from bmcompiler.backends.bm1684.packed.int_matmul import IntMatmulKernel
+from bmcompiler.backends.bm1684.packed.int_pool import (
+    PackedAvgPoolKernel,
+    ShiftedAvgPoolKernel,
+    WordAvgPoolKernel,
+    stages,
+)
 from bmcompiler.backends.lanes.kernels import float_conv
+from bmcompiler.backends.lanes.kernels.base import DeviceKernel
 from bmcompiler.backends.lanes.kernels.conv_geometry import DeconvGeometry, channel_groups
+from bmcompiler.backends.lanes.kernels.float_matmul import FloatMatmulKernel
+from bmcompiler.backends.lanes.kernels.float_pool import FloatAvgPoolKernel
 from bmcompiler.backends.lanes.kernels.forms import FormsKernel
 from bmcompiler.backends.lanes.kernels.sliding import Slide
+from bmcompiler.backends.lanes.kernels.table import SHARED
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.windows import Window
 from bmcompiler.numeric.fp32 import FloatArray, add, flush
-from bmcompiler.ops.nn import Conv, Convolution, Deconv
+from bmcompiler.ops.nn import Conv, Convolution, Deconv, Matmul
+from bmcompiler.ops.pool import AvgPool
 
 PAIR = 2
 """Input channels of an fp32 kernel lie in pairs (bm1684.md 4.4)."""
@@ -95,3 +121,46 @@ def columns_of(weight: FloatArray) -> FloatArray:
 
 def _biased(sums: FloatArray, bias: FloatArray | None) -> FloatArray:
     return sums if bias is None else add(sums, bias[:, None, None])
+
+
+class MatmulKernel(FormsKernel[Matmul]):
+    """matmul of floats and of bytes."""
+
+    ops = (Matmul,)
+    kinds = (FloatMatmulKernel, IntMatmulKernel)
+
+
+class AvgPoolKernel(FormsKernel[AvgPool]):
+    """avg_pool of floats, and of bytes by a shift or by a factor."""
+
+    ops = (AvgPool,)
+    kinds = (FloatAvgPoolKernel, ShiftedAvgPoolKernel, WordAvgPoolKernel, PackedAvgPoolKernel)
+
+    def form(self, op: AvgPool) -> DeviceKernel[Any]:
+        if op.input.type.is_float:
+            return self.forms[0]
+        if not op.scale:
+            return self.forms[1]
+        return self.forms[2 if stages(op) is None else 3]
+
+
+_KINDS: tuple[type[DeviceKernel[Any]], ...] = (
+    ConvKernel,
+    DeconvKernel,
+    BinaryForms,
+    FunctionForms,
+    ChannelForms,
+    IntegerKernel,
+    LutKernel,
+    MatmulKernel,
+    AvgPoolKernel,
+    CastForms,
+    CompareForms,
+    WhereForms,
+    BitForms,
+    ToBandsKernel,
+    RegroupBandsKernel,
+    FromBandsKernel,
+    *SHARED,
+)
+KERNELS = tuple(kind(MACHINE) for kind in _KINDS)
