@@ -46,13 +46,15 @@ def ordered_product(a: FloatArray, b: FloatArray, accumulators: int, start: Floa
     def some(x: int, top: int) -> None:
         right = np.ascontiguousarray(b[:, x : x + columns])
         products = np.empty((1 + _DEPTH, rows, right.shape[1]), np.float32)
+        strip = slice(top, min(top + _STRIP * rows, a.shape[1]))
+        sums = np.zeros((accumulators, strip.stop - top, right.shape[1]), np.float32)
+        if start is not None:
+            sums[...] = start[:, strip, x : x + columns]
         with np.errstate(all="ignore"):  # holds for one thread
-            for y in range(top, min(top + _STRIP * rows, a.shape[1]), rows):
-                left = np.ascontiguousarray(a[:, y : y + rows])
-                first = None if start is None else start[:, y : y + rows, x : x + columns]
-                out[y : y + rows, x : x + columns] = _block(
-                    left, right, accumulators, first, products[:, : left.shape[1]] if safe else None
-                )
+            for y in range(0, sums.shape[1], rows):
+                left = np.ascontiguousarray(a[:, strip][:, y : y + rows])
+                _add_block(sums[:, y : y + rows], left, right, products[:, : left.shape[1]] if safe else None)
+            out[strip, x : x + columns] = combine(sums)
 
     corners = [(x, y) for x in range(0, b.shape[1], columns) for y in range(0, a.shape[1], _STRIP * rows)]
     in_parallel([partial(some, x, y) for x, y in corners])
@@ -67,31 +69,25 @@ def two_sums(a: FloatArray, b: FloatArray, bias: FloatArray, old: FloatArray | N
     return ordered_product(a, b, 2, np.stack([np.broadcast_to(bias, old.shape), old]))
 
 
-def _block(
-    a: FloatArray, b: FloatArray, accumulators: int, start: FloatArray | None, products: FloatArray | None
-) -> FloatArray:
-    """`ordered_product` of a block; `products` is scratch, None when denormals can appear on the way."""
-    shape = (a.shape[1], b.shape[1])
-    sums = np.zeros((accumulators, *shape), np.float32) if start is None else np.array(start)
+def _add_block(sums: FloatArray, a: FloatArray, b: FloatArray, products: FloatArray | None) -> None:
+    """Adds the products of a block to its `sums`; `products` is scratch, None when denormals can appear on the way."""
     if products is not None and sums[0].size > 1:  # of single values numpy adds several at once
         for number, total in enumerate(sums):
-            total[...] = _added(total, a[number::accumulators], b[number::accumulators], products)
+            _add_all(total, a[number :: len(sums)], b[number :: len(sums)], products)
     else:
         for number, (x, y) in enumerate(zip(a[:, :, None], b[:, None, :])):
-            total = sums[number % accumulators]
+            total = sums[number % len(sums)]
             total[...] = flush(total + flush(x * y))
-    return combine(sums)
 
 
-def _added(total: FloatArray, a: FloatArray, b: FloatArray, products: FloatArray) -> FloatArray:
-    """`total` plus all products of one accumulator, one after the other; `products` is scratch."""
+def _add_all(total: FloatArray, a: FloatArray, b: FloatArray, products: FloatArray) -> None:
+    """Adds all products of one accumulator to `total`, one after the other; `products` is scratch."""
     for first in range(0, len(a), _DEPTH):
         some = slice(first, first + _DEPTH)
         terms = products[: 1 + len(a[some])]
         terms[0] = total
         _outer(a[some], b[some], terms[1:])
-        total = np.add.reduce(terms)  # along the first axis numpy adds in order
-    return total
+        np.add.reduce(terms, out=total)  # along the first axis numpy adds in order
 
 
 def _outer(a: FloatArray, b: FloatArray, out: FloatArray) -> None:
