@@ -22,7 +22,7 @@ from bmcompiler.runtime.simulator.bm1684x import Machine, compile_plan
 from bmcompiler.runtime.simulator.bm1684x.analysis import analyze
 
 MOST_SECONDS = 15
-"""Of a damaged command; those of 8 sweeps of 10,000 took 3 at most, with other work on the machine."""
+"""Of a damaged command; the slowest of 40,000 took 2.6, with other work on the machine."""
 
 
 def _damaged(rng: random.Random, data: bytes) -> bytes:
