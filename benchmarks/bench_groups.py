@@ -42,10 +42,10 @@ SHAPES = {k: tuple(v) for k, v in json.loads((MODELS / "shapes.json").read_text(
 SHAPES["centerface_resize_480"] = SHAPES["centerface_480"]
 """One sample of the input of every network."""
 USUAL = ("light_resnet50", "mobilenetv2_160", "ppocr_v4_det", "centerface_480")
-PRECISIONS = {"bm1684": ("f32", "int8"), "bm1880": ("int8",)}
+PRECISIONS = {"bm1684": ("f32", "int8"), "bm1684x": ("f32", "f16", "bf16", "int8"), "bm1880": ("int8",)}
 SAMPLES = 8
 # Bytes over the bus in a cycle of the arithmetic engine: defaults of the chips' timing profiles.
-BYTES_PER_CYCLE = {"bm1684": 27.2e9 / 550e6, "bm1880": 8.0}
+BYTES_PER_CYCLE = {"bm1684": 27.2e9 / 550e6, "bm1684x": 54.04, "bm1880": 8.0}
 MB = 1e6
 
 
@@ -132,7 +132,7 @@ def prepared(case: Case, tables: Path) -> dict[str, Any]:
     """Options that name the thresholds and modes found at batch 1, in files that are written on first use."""
     tables.mkdir(parents=True, exist_ok=True)
     table, modes = (tables / f"{case.net}.{case.chip}.{kind}" for kind in ("table", "modes"))
-    chosen = {"quant_table": modes} if case.chip == "bm1684" else {}
+    chosen = {"quant_table": modes} if case.chip.startswith("bm1684") else {}
     if not table.exists():
         print(f"calibrating {case.net} for {case.chip}", file=sys.stderr, flush=True)
         model, shape = THIRD_PARTY / f"{case.net}.onnx", [[1, *SHAPES[case.net]]]
@@ -214,7 +214,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Cycles, bytes and commands by net, chip, precision, batch, --opt.")
     parser.add_argument("nets", nargs="*", default=USUAL, metavar="NET", help=f"of {', '.join(SHAPES)}")
     parser.add_argument("--chip", nargs="+", default=["bm1684"], choices=PRECISIONS)
-    parser.add_argument("--precision", nargs="+", default=["f32", "int8"], choices=["f32", "int8"])
+    parser.add_argument("--precision", nargs="+", default=["f32", "int8"], choices=["f32", "f16", "bf16", "int8"])
     parser.add_argument("--batch", nargs="+", type=int, default=[1])
     parser.add_argument("--level", nargs="+", type=int, default=[0, 1, 2], choices=[0, 1, 2], help="of --opt")
     parser.add_argument("--simulate", action="store_true", help="also run one batch in the simulator")

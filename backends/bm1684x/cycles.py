@@ -25,8 +25,9 @@ GROUP = {Precision.FP32: 1, Precision.FP16: 32, Precision.BF16: 32, Precision.IN
 """Input channels that are multiplied at once."""
 DIVIDE_STEPS, RSQRT_STEPS = 31, 30
 _STRIDED_WINDOW = 3
-_RUN = 256  # bytes that every shorter run costs, too
-_STREAM_BYTES, _MOST_STREAMS = 4096, 4
+RUN = 256
+"""Bytes that every shorter run costs, too."""
+STREAM_BYTES, MOST_STREAMS = 4096, 4
 
 
 @dataclass(frozen=True)
@@ -62,14 +63,14 @@ class TimingProfile:
     @property
     def bus_bytes_per_cycle(self) -> float:
         """Strided loads at their best."""
-        return self.load_rate * _MOST_STREAMS
+        return self.load_rate * MOST_STREAMS
 
     def assumptions(self) -> tuple[str, ...]:
         """The parameters, and what was not sampled, in words."""
         return (
             f"both engines at {self.hz / 1e6:g} MHz; estimates of the vendor's compiler, not measured on a chip",
             f"GDMA {self.load_rate:g} (loads) or {self.store_rate:g} (stores) bytes per cycle in each of up to "
-            f"{_MOST_STREAMS} streams of {_STREAM_BYTES} bytes; a shorter run costs {_RUN} bytes",
+            f"{MOST_STREAMS} streams of {STREAM_BYTES} bytes; a shorter run costs {RUN} bytes",
             f"matrices and broadcasts {self.wide_load_rate:g} or {self.wide_store_rate:g} bytes per cycle, "
             f"at least {self.shortest} cycles",
             f"copies outside of local memory {self.copy_rate:g} bytes per cycle and stream: rough, "
@@ -128,17 +129,17 @@ class CycleTable:
 
     # -- GDMA ----------------------------------------------------------------------------------------------------------
     def tensor(self, total: Count, run: Count, loads: Fact, stores: Fact) -> Count:
-        """`total` bytes in runs of `run` consecutive bytes outside of local memory; neither: inside of it."""
-        streams = np.clip(up(total, _STREAM_BYTES), 1, _MOST_STREAMS)
+        """`total` bytes in runs of `run` consecutive ones of a lane outside of local memory; neither: inside of it."""
+        streams = np.clip(up(total, STREAM_BYTES), 1, MOST_STREAMS)
         rate = either(loads, either(stores, self.profile.copy_rate, self.profile.load_rate), self.profile.store_rate)
-        bursts = total // np.maximum(run, 1) * np.maximum(run, _RUN)
+        bursts = total // np.maximum(run, 1) * np.maximum(run, RUN)
         across = bursts / (rate * streams)
         return np.floor(either(loads | stores, across, total / self.profile.wide_load_rate)).astype(np.int64)
 
     def wide(self, pieces: Count, size: Count, loads: Fact) -> Count:
         """Matrices, in pieces of a row of a section each, and broadcasts, which are one piece."""
         rate = either(loads, self.profile.wide_load_rate, self.profile.wide_store_rate)
-        cycles = np.floor(pieces * (up(size, _RUN) * _RUN) / rate).astype(np.int64)
+        cycles = np.floor(pieces * (up(size, RUN) * RUN) / rate).astype(np.int64)
         return np.maximum(cycles, self.profile.shortest)
 
 

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from bmcompiler.backends.bm1684x.codes import Precision
-from bmcompiler.backends.bm1684x.cycles import DIVIDE_STEPS, PROFILE, RSQRT_STEPS, CycleTable
+from bmcompiler.backends.bm1684x.cycles import (
+    DIVIDE_STEPS,
+    MOST_STREAMS,
+    PROFILE,
+    RSQRT_STEPS,
+    RUN,
+    STREAM_BYTES,
+    CycleTable,
+)
 from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.codegen.tiling import Bus
 
 _KINDS = {1: Precision.INT8, 2: Precision.FP16, 4: Precision.FP32}
 _VECTOR_WORDS = 16
-_RUN = 256  # bytes that every shorter run costs, too
 
 
 class TileCycles:
@@ -27,13 +34,21 @@ class TileCycles:
     @property
     def tile_cycles(self) -> int:
         """Of two short loads and a store."""
-        return 2 * self.load(1, _RUN) + self.store(1, _RUN)
+        return 2 * self.load(1, RUN) + self.store(1, RUN)
 
     @property
     def bus(self) -> Bus:
-        """What short runs and stores cost."""
+        """What short runs, few bytes and stores cost; a run ends with its lane."""
         profile = self.table.profile
-        return Bus(load_run=_RUN, store_run=_RUN, store_factor=profile.load_rate / profile.store_rate)
+        return Bus(
+            load_run=RUN,
+            load_lane_run=RUN,
+            store_run=RUN,
+            store_lane_run=RUN,
+            store_factor=profile.load_rate / profile.store_rate,
+            streams=MOST_STREAMS,
+            stream_bytes=STREAM_BYTES,
+        )
 
     def pass_cycles(self, shape: Shape, item: int = 4, steps: int = 1, pair: bool = False) -> int:
         """An element-wise command or a copy by the TIU."""

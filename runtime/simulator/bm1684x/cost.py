@@ -69,7 +69,7 @@ def costs(decoded: DecodedStage, profile: TimingProfile = PROFILE) -> Costs:
     if len(tiu):
         cycles[tiu], macs[tiu], ideal[tiu] = _tiu(_Fields(decoded.fields[Engine.TIU], len(tiu)), table)
     if len(gdma):
-        moved = _gdma(_Fields(decoded.fields[Engine.GDMA], len(gdma)), table)
+        moved = moves(decoded.fields[Engine.GDMA], len(gdma), table)
         coefficient = moved.source < decoded.stage.ctx_address
         cycles[gdma] = moved.cycles
         weights[gdma], loaded[gdma], stored[gdma] = moved.read * coefficient, moved.read * ~coefficient, moved.written
@@ -167,7 +167,7 @@ def _matrix(f: _Fields) -> tuple[Ints, Ints]:
 
 
 @dataclass(frozen=True)
-class _Moved:
+class Moved:
     """Cycles of transfers; addresses and bytes read from and written to global memory."""
 
     cycles: Count
@@ -177,8 +177,9 @@ class _Moved:
     written: Ints
 
 
-def _gdma(f: _Fields, table: CycleTable) -> _Moved:
-    """Cycles of transfers and the bytes they move over the global memory bus."""
+def moves(columns: Columns, count: int, table: CycleTable) -> Moved:
+    """Cycles of `count` transfers and the bytes they move over the global memory bus."""
+    f = _Fields(columns, count)
     kind, item = f["cmd_type"], _ITEMS[f["data_format"]]
     source, target = (f[f"{side}_addr_lo"] | f[f"{side}_addr_hi"] << ADDRESS_LOW for side in ("src", "dst"))
     loads, stores = _outside(source) & (f["fill_constant_en"] == 0), _outside(target)
@@ -191,14 +192,21 @@ def _gdma(f: _Fields, table: CycleTable) -> _Moved:
     total = np.select([indexed, flat, matrix], [rows * f["src_w"], f["src_c_str"], np.prod(local, axis=0)], total)
     targets = [np.where(f["nchw_copy"] == 1, size, f[f"dst_{a}"]) for a, size in zip("nchw", sizes)]
     strides = [tuple(f[f"{side}_{a}_str"] for a in "nchw") for side in ("src", "dst")]
-    runs = [run_of(tuple(sides), steps) for sides, steps in zip((sizes, targets), strides)]
-    run: Ints = np.select([loads & stores, loads], [np.minimum(*runs), runs[0]], runs[1])
+    sides = list(zip((sizes, targets), strides))
+    source_run, target_run = (_lane_run(size, steps) for size, steps in sides)
+    between = np.minimum(*(run_of(tuple(size), steps) for size, steps in sides))
+    run: Ints = np.select([loads & stores, loads], [between, source_run], target_run)
     run = np.where(indexed, f["src_w"], np.where(f["stride_enable"] == 0, total, run))
     wide = table.wide(np.where(matrix, local[0] * local[1], 1), np.where(matrix, local[2], total) * item, loads)
     strided = table.tensor(total * item, np.maximum(run, 1) * item, loads, stores)
     cycles = np.select([kind == Move.SYSTEM, matrix | broadcast], [0, wide], strided)
     size = np.where(kind == Move.SYSTEM, 0, total * item)
-    return _Moved(cycles, source, target, size * (loads & _global(source)), size * (stores & _global(target)))
+    return Moved(cycles, source, target, size * (loads & _global(source)), size * (stores & _global(target)))
+
+
+def _lane_run(sizes: list[Ints], strides: tuple[Ints, ...]) -> Ints:
+    """Elements of each run; it ends with its lane, also where the next one's elements follow without a gap."""
+    return run_of((1, 1, *sizes[2:]), strides)
 
 
 def _outside(address: Ints) -> Mask:
