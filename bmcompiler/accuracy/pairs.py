@@ -18,7 +18,9 @@ from bmcompiler.passmanager import PassContext, Pipeline, run_pipeline
 from bmcompiler.target import Target
 
 Array = NDArray[Any]
-_LAYOUT = ("fill-image-slots", "move-bands", "join-groups", "split-deconv", "fill-lanes", "group-layers")
+_LAYOUT = (
+    *("fill-image-slots", "move-bands", "join-groups", "split-deconv", "fill-lanes", "window-products", "group-layers"),
+)
 """Passes that change how the numbers are computed, not the numbers: what they make has no counterpart in float."""
 
 

@@ -1,0 +1,122 @@
+"""Matrix products of flattened feature maps, as convolutions whose window is the whole map."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bmcompiler.ir import Module, Rewriter, TensorType, Value
+from bmcompiler.ir.keys import PLACE_CPU
+from bmcompiler.numeric.quant_modes import HIGH, LOW
+from bmcompiler.ops.activation import Prelu
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.nn import Matmul
+from bmcompiler.ops.shape import Reshape
+from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, hand_name, inherit, make, on, producer, sole
+from bmcompiler.passmanager import PassContext, PassResult
+from bmcompiler.target import Target, unsupported_reason
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_MODES = ("", LOW, HIGH)
+"""Whose rounding is the same for both ops; asymmetric products take another shift (bmlang.md 3.2)."""
+_OF_MATMUL = ("transpose_left", "transpose_right")
+"""Attributes that the convolution does not take over."""
+
+
+@dataclass(frozen=True)
+class WindowProducts(PatternPass):
+    """A product of a flattened map reads the map itself, and leaves its result where such a map lies.
+
+    For chips whose lanes hold channels: a matrix is read from global memory, a map stays in local memory.
+
+    1. matmul(reshape [N, C, H, W] -> [N, C * H * W], constant) of integers : reshape(conv with a window of H x W)
+    2. prelu(reshape [N, C, 1, 1] -> [N, C])                                : reshape(prelu)
+    Rule 1 is for what the target computes in one tile, and in no more time than before. Sums of integers are exact, so
+    that values stay, bit for bit; floats would be added in another order.
+    """
+
+    name = "window-products"
+
+    def run(self, module: Module, ctx: PassContext) -> PassResult:
+        return PassResult(False) if ctx.target is None else _ForTarget(ctx.target).run(module, ctx)
+
+
+@dataclass(frozen=True)
+class _ForTarget(PatternPass):
+    target: Target
+
+    name = "window-products"
+
+    def rules(self, module: Module) -> Rules:
+        return _WindowProducts(module, self.target)
+
+
+class _WindowProducts(Rules):
+    def __init__(self, module: Module, target: Target) -> None:
+        super().__init__(module)
+        self.target = target
+
+    def table(self) -> RuleTable:
+        return {**on(Matmul, self.product), **on(Prelu, self.slopes)}
+
+    def product(self, op: Matmul, rewriter: Rewriter) -> bool:
+        """Rule 1."""
+        weight, flat = self.constant(op.right), producer(op.left, Reshape)
+        if weight is None or flat is None or not _flattens(flat) or not _is_plain(op, weight):
+            return False
+        maps = flat.operands[0]
+        columns = weight if op.transpose_right else weight.T
+        shape = (len(columns), *maps.shape[1:])
+        draft = make("weight", (), {"key": ""}, [op.right.type.with_shape(shape)]).result
+        if not self._is_worth_it(op, _conv(op, maps, draft)):
+            return False
+        made = self.weight(columns.reshape(shape), op.right, op, rewriter, "weight")
+        conv = inherit(_conv(op, maps, made), op)
+        hand_name(op, conv.result)
+        rewriter.insert_before(op, conv)
+        rewriter.replace_with(op, make("reshape", [conv.result], {"shape": op.type.shape}, None, op.location))
+        return True
+
+    def _is_worth_it(self, op: Matmul, conv: TensorOp) -> bool:
+        """Whether the target computes `conv`, which is in no block and is forgotten, at once and as quickly."""
+        taken = before = None
+        if unsupported_reason(self.target, conv) is None and self.target.local_cycles(conv) is not None:
+            taken, before = self.target.cycles(conv), self.target.cycles(op)
+        conv.drop_operands()
+        return taken is not None and before is not None and taken <= before
+
+    def slopes(self, op: Prelu, rewriter: Rewriter) -> bool:
+        """Rule 2."""
+        flat = sole(op.input, Reshape)
+        if flat is None or not _flattens(flat) or flat.operands[0].shape[2:] != (1, 1) or op.axis % 2 != 1:
+            return False
+        maps = flat.operands[0]
+        if maps.type.is_float or maps.type.quant != op.input.type.quant:
+            return False
+        work = op.clone([maps, *op.operands[1:]])
+        work.result.type = op.type.with_shape(maps.shape)
+        hand_name(flat, maps)
+        rewriter.insert_before(op, inherit(work, op))
+        rewriter.replace_with(op, make("reshape", [work.result], {"shape": op.type.shape}, None, op.location))
+        return True
+
+
+def _flattens(op: Reshape) -> bool:
+    """[N, C, H, W] -> [N, C * H * W]."""
+    x = op.operands[0]
+    return x.type.rank == 4 and op.type.rank == 2 and x.shape[0] == op.type.shape[0]
+
+
+def _is_plain(op: Matmul, weight: np.ndarray) -> bool:
+    left = op.left.type
+    fits = not left.is_float and left.rank == weight.ndim == 2 and op.mode in _MODES
+    return fits and not op.transpose_left and not op.zero_points and PLACE_CPU not in op.attributes
+
+
+def _conv(op: Matmul, maps: Value, weight: Value) -> TensorOp:
+    attributes = {name: value for name, value in op.attributes.items() if name not in _OF_MATMUL and "." not in name}
+    rows, columns = op.type.shape
+    type = TensorType((rows, columns, 1, 1), op.type.dtype, op.type.quant)
+    return make("conv", [maps, weight, op.bias], attributes, [type], op.location)
