@@ -56,7 +56,7 @@ def swish(m: Recorder, x: Register, alpha: float) -> Register:
 
 def mish(m: Recorder, x: Register) -> Register:
     """x * tanh(ln(1 + e**x)) = x * g / (g + 2) with g = e**x * (e**x + 2)."""
-    power = exp(m, m.min(x, 20.0))
+    power = exp(m, x, 20.0)
     grown = m.mul(m.add(power, 2.0), power)
     return m.mul(m.div(grown, m.add(grown, 2.0)), x)
 

@@ -7,40 +7,62 @@ import math
 from bmcompiler.backends.lanes.recipes.recorder import Number, Recorder, Register
 from bmcompiler.backends.lanes.tables import Table
 
-_EXP_TERMS, _LOG_TERMS = 12, 32
+_LOG_TERMS = 32
+_NEAREST_TERMS, _CUT_TERMS = 8, 12
+"""Terms of the series of e**r - 1 for r of at most 1/2 and 1: what they leave out is below 2**-26 of e**r."""
 _LOWEST = -103.0  # the first power in the table; it and what lies below come out as 0
 _OVERFLOWING = 88.99999  # the last power in the table is 88
+_NEAREST_TOP = 88.4999  # what is nearest to the last power in the table
 FINITE = 88.0
 """Up to here powers are so small that the chip can still divide by them."""
+_WHOLE = 1.5 * 2.0**23
+"""Added to a number it gives the nearest integer, which the low bits then hold."""
 _LARGEST, _SMALLEST = 3.4028234663852886e38, 2.0**-126
 _ONE, _MANTISSA = 0x3F80_0000, 0x007F_FFFF
 _NAN, _NO_LOGARITHM = float("nan"), float("-inf")
 _HIGHEST_MANTISSA = 4 / 3  # logarithms are series around 1, of 2/3 to 4/3
 
 
-def _split(m: Recorder, x: Register) -> tuple[Register, Register]:
-    """(e**r - 1, e**i), i the whole part of x and r the rest."""
-    whole = m.to_int(x)
+def _split(m: Recorder, x: Number, top: float, limited: bool = False) -> tuple[Register, Register]:
+    """(e**r - 1, e**i), i a whole number near min(x, top) and r the rest; limited: x is at most `top` anyway.
+
+    The nearest whole number leaves a rest whose series is shorter, but above 88.5 the table has no power for it.
+    """
+    x = m.max(x if limited else m.min(x, top), _LOWEST)
+    if top > _NEAREST_TOP:
+        whole = m.to_int(x)
+        rest = m.sub(x, m.lookup(whole, Table.INTEGERS))
+        return m.series(rest, Table.EXP_SERIES, _CUT_TERMS), m.lookup(whole, Table.POWERS_OF_E)
+    whole = m.add(x, _WHOLE)
     power = m.lookup(whole, Table.POWERS_OF_E)
-    rest = m.sub(x, m.lookup(whole, Table.INTEGERS))
-    return m.series(rest, Table.EXP_SERIES, _EXP_TERMS), power
+    rest = m.sub(x, m.sub(whole, _WHOLE))
+    return m.series(rest, Table.EXP_SERIES, _NEAREST_TERMS), power
 
 
 def exp(m: Recorder, x: Number, top: float = _OVERFLOWING) -> Register:
     """e**x; x above `top` counts as `top`, by default it gives infinity where the float function does."""
-    part, power = _split(m, m.max(m.min(x, top), _LOWEST))
+    part, power = _split(m, x, top)
     return m.mul(m.add(part, 1.0), power)
 
 
 def exp_below_zero(m: Recorder, x: Register) -> Register:
     """e**x for x that is at most 0."""
-    part, power = _split(m, m.max(x, _LOWEST))
+    part, power = _split(m, x, 0.0, limited=True)
     return m.mul(m.add(part, 1.0), power)
+
+
+def _exp_of_negative(m: Recorder, x: Number, top: float) -> Register:
+    """e**-x, -x above `top` counts as `top`: `exp` without a step for the sign."""
+    x = m.min(m.max(x, -top), -_LOWEST)
+    whole = m.sub(_WHOLE, x)
+    power = m.lookup(whole, Table.POWERS_OF_E)
+    rest = m.sub(m.sub(_WHOLE, whole), x)
+    return m.mul(m.add(m.series(rest, Table.EXP_SERIES, _NEAREST_TERMS), 1.0), power)
 
 
 def expm1(m: Recorder, x: Number, top: float = _OVERFLOWING) -> Register:
     """e**x - 1, exact also near 0."""
-    part, power = _split(m, m.max(m.min(x, top), _LOWEST))
+    part, power = _split(m, x, top)
     return m.add(m.mul(part, power), m.sub(power, 1.0))
 
 
@@ -64,13 +86,13 @@ def log(m: Recorder, x: Register) -> Register:
 
 def sigmoid(m: Recorder, x: Number) -> Register:
     """1 / (1 + e**-x)."""
-    return m.div(1.0, m.add(exp(m, m.mul(x, -1.0), FINITE), 1.0))
+    return m.div(1.0, m.add(_exp_of_negative(m, x, FINITE), 1.0))
 
 
 def tanh(m: Recorder, x: Register) -> Register:
     """Hyperbolic tangent: g / (g + 2) with g = e**2x - 1, which keeps its digits near 0."""
     limited = m.max(m.min(x, 10.0), -10.0)
-    grown = expm1(m, m.add(limited, limited))
+    grown = expm1(m, m.add(limited, limited), 20.0)
     return m.div(grown, m.add(grown, 2.0))
 
 
