@@ -45,8 +45,8 @@ class _JoinGroups(Rules):
         import numpy as np
 
         weight = self.constant(op.weight)
-        if weight is None or op.group == 1 or PLACE_CPU in op.attributes or op.zero_points:
-            return False
+        if weight is None or op.group == 1 or PLACE_CPU in op.attributes or any(op.zero_points[1:2]):
+            return False  # zeros between the groups are products of zeros where that is what 0 means in the weights
         outputs, depth, *taps = weight.shape
         more = (op.group - 1) * weight.nbytes
         if depth == 1 or taps != [1, 1] or more >= op.input.type.nbytes + op.type.nbytes:
@@ -76,14 +76,15 @@ class _JoinGroups(Rules):
             or not _shuffles(conv, split, swapped, op)
         ):
             return False
-        weight, bias = self.constant(conv.weight), self.constant(conv.bias)
-        if weight is None or (conv.bias is not None and bias is None):
+        known = [(value, array) for value in conv.operands[1:] if (array := self.constant(value)) is not None]
+        if len(known) + 1 < len(conv.operands):
             return False
         order = np.arange(conv.type.shape[1]).reshape(split.type.shape[1:3]).T.ravel()
-        operands = [conv.input, self.weight(weight[order], conv.weight, conv, rewriter, "weight")]
-        if bias is not None:
-            operands.append(self.weight(bias[order], conv.bias, conv, rewriter, "bias"))
-        made = inherit(rebuild(conv, operands), conv, split, swapped, op)
+        ordered = [
+            value if len(array) == 1 else self.weight(array[order], value, conv, rewriter, "weight")
+            for value, array in known  # factors can be one row for all channels
+        ]
+        made = inherit(rebuild(conv, [conv.input, *ordered]), conv, split, swapped, op)
         rewriter.insert_before(conv, made)
         rewriter.replace(op, made.results)
         for unread in (swapped, split, conv):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bmcompiler.codegen.rows import macs
 from bmcompiler.ir import Module, Rewriter, TensorType, Value
-from bmcompiler.ir.keys import PLACE_CPU
+from bmcompiler.ir.keys import MACS, PLACE_CPU
+from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.nn import Deconv
 from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, inherit, make, on
@@ -62,8 +65,10 @@ class _SplitDeconv(Rules):
         """Both rules."""
         import numpy as np
 
-        weight, bias = self.constant(op.weight), self.constant(op.bias)
-        if weight is None or (op.bias is not None and bias is None) or not _is_apart(op) or PLACE_CPU in op.attributes:
+        weight = self.constant(op.weight)
+        vectors = [(value, array) for value in op.operands[2:] if (array := self.constant(value)) is not None]
+        known = weight is not None and len(vectors) == len(op.operands[2:])
+        if weight is None or not known or not _is_apart(op) or PLACE_CPU in op.attributes:
             return False
         if op.type.is_float and not np.isfinite(weight).all():
             return False  # an infinite weight makes NaN of the zeros between the pixels
@@ -73,11 +78,13 @@ class _SplitDeconv(Rules):
         phases = weight.transpose(2, 3, 1, 0).reshape(_phases(op), weight.shape[1], -1)
         kernels = _spread(phases, pitch).reshape(-1, weight.shape[0], 1, 1)
         made = self.weight(kernels, op.weight, op, rewriter, "weight")
-        vector = None
-        if bias is not None:
-            biases = _spread(np.tile(bias, (_phases(op), 1)), pitch).reshape(-1)
-            vector = self.weight(biases, op.bias, op, rewriter, "bias")
-        conv, joined = _ops(op, made, vector)
+        per_phase = [
+            self.weight(_of_phases(array, op, pitch), value, op, rewriter, "bias") if _per_channel(value, op) else value
+            for value, array in vectors
+        ]
+        conv, joined = _ops(op, made, per_phase)
+        if macs(conv) != macs(op):
+            conv.attributes[MACS] = macs(op)  # zeros are no products of the net
         rewriter.insert_before(op, conv)
         rewriter.insert_before(op, inherit(joined, op))
         rewriter.replace(op, joined.results)
@@ -91,8 +98,11 @@ class _SplitDeconv(Rules):
         for pitch in sorted({-(-channels // step) * step for step in _PITCHES}):
             total = _phases(op) * pitch
             weight = _without_numbers(op.weight, (total, depth, 1, 1))
-            bias = None if op.bias is None else _without_numbers(op.bias, (total,))
-            cycles = self._cycles(*_ops(op, weight, bias))
+            vectors = [
+                _without_numbers(value, (total, *value.type.shape[1:])) if _per_channel(value, op) else value
+                for value in op.operands[2:]
+            ]
+            cycles = self._cycles(*_ops(op, weight, vectors))
             if cycles is not None and cycles < least:
                 best, least = pitch, cycles
         return best
@@ -113,7 +123,22 @@ def _phases(op: Deconv) -> int:
 def _is_apart(op: Deconv) -> bool:
     """Whether each result is made of one pixel, and each pixel makes a block of results of its own."""
     plain = op.group == 1 and not any(op.pads) and not any(op.output_pads) and tuple(op.dilations) == (1, 1)
-    return plain and _phases(op) > 1 and tuple(op.weight.shape[2:]) == tuple(op.strides) and not op.zero_points
+    if op.zero_points and op.mode != CHANNEL:
+        return False  # the asymmetric mode rounds a conv in another way
+    return plain and _phases(op) > 1 and tuple(op.weight.shape[2:]) == tuple(op.strides)
+
+
+def _per_channel(value: Value, op: Deconv) -> bool:
+    """Whether a constant, bias or factors, has a row for each output channel; factors can be one row for all."""
+    return bool(value.type.shape[0] == op.weight.shape[1])
+
+
+def _of_phases(rows: np.ndarray, op: Deconv, pitch: int) -> np.ndarray:
+    """Rows of output channels, once for each phase."""
+    import numpy as np
+
+    spread = _spread(np.stack([rows] * _phases(op)), pitch)
+    return spread.reshape(-1, *rows.shape[1:])
 
 
 def _spread(phases: np.ndarray, pitch: int) -> np.ndarray:
@@ -127,14 +152,14 @@ def _spread(phases: np.ndarray, pitch: int) -> np.ndarray:
 
 def _without_numbers(like: Value, shape: tuple[int, ...]) -> Value:
     """A constant of which only the type is asked."""
-    return make("weight", (), {"key": ""}, [like.type.with_shape(shape)]).result
+    return make("weight", (), {"key": ""}, [TensorType(shape, like.type.dtype)]).result
 
 
-def _ops(op: Deconv, weight: Value, bias: Value | None) -> tuple[TensorOp, TensorOp]:
+def _ops(op: Deconv, weight: Value, vectors: Sequence[Value]) -> tuple[TensorOp, TensorOp]:
     """The convolution and what joins its phases."""
     attributes = {name: value for name, value in op.attributes.items() if name not in _OF_DECONV and "." not in name}
     n, _, h, w = op.input.shape
     type = TensorType((n, weight.shape[0], h, w), op.type.dtype, op.type.quant)
-    conv = make("conv", [op.input, weight, bias], attributes, [type], op.location)
+    conv = make("conv", [op.input, weight, *vectors], attributes, [type], op.location)
     joined = {"scale": op.strides, "channels": op.type.shape[1]}
     return conv, make("interleave", [conv.result], joined, location=op.location)

@@ -38,7 +38,14 @@ SMALL = ("mtcnn_pnet", "mtcnn_rnet", "mtcnn_onet", "ppocr_v2_cls")
 """Networks that compile in a second or two; the others take more."""
 _PADDING = 64 * 32
 """Bytes that alignment may add: the bound knows none, which shows where a whole net takes a few thousand bytes."""
-MODES = (("bm1684", "f32"), ("bm1684", "int8"), ("bm1880", "int8"))
+MODES = (
+    ("bm1684", "f32"),
+    ("bm1684", "int8"),
+    ("bm1684x", "f32"),
+    ("bm1684x", "f16"),
+    ("bm1684x", "int8"),
+    ("bm1880", "int8"),
+)
 """Targets with levels, and how they compute."""
 
 

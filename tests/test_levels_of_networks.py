@@ -21,6 +21,12 @@ LARGE = {
     "light_shufflenet": ("bm1880", "int8"),
 }
 """These take seconds in every mode: each has one."""
+MORE = (
+    ("ppocr_v4_det", "bm1684x", "int8"),
+    ("res10_ssd_face", "bm1684x", "int8"),
+    ("light_shufflenet", "bm1684x", "int8"),
+    ("light_squeezenet", "bm1684x", "f16"),
+)
 CASES = [
     *((name, *mode) for name in QUICK for mode in MODES),
     *(
@@ -29,6 +35,7 @@ CASES = [
         for mode in MODES
         if LARGE.get(name, mode) == mode
     ),
+    *(pytest.param(case, marks=pytest.mark.sweep, id="-".join(case)) for case in MORE),
 ]
 
 

@@ -14,7 +14,7 @@ from bmcompiler.backends.bm1684x.instructions import arithmetic, matrix, special
 from bmcompiler.backends.bm1684x.instructions.operands import Command, Operand, constant
 from bmcompiler.backends.bm1684x.recipe_tables import TableSpace
 from bmcompiler.backends.lanes.build import ONE
-from bmcompiler.backends.lanes.facts import Range, Shape
+from bmcompiler.backends.lanes.facts import Range, Shape, Strides
 from bmcompiler.backends.lanes.matrices import Matrix
 from bmcompiler.backends.lanes.operands import Immediate, Source, Words, bytes_of, steps_of
 from bmcompiler.backends.lanes.tables import Table
@@ -230,7 +230,14 @@ def immediate(bits: int, precision: Precision) -> int:
 def _operand(source: Source, precision: Precision = F32) -> Operand:
     if isinstance(source, Immediate):
         return constant(immediate(source.bits, precision), precision)
-    return Operand(_place(source), precision, True, source.strides)
+    return Operand(_place(source), precision, True, source.strides and _said(source, source.strides))
+
+
+def _said(source: Words, strides: Strides) -> Strides:
+    """Strides without those that no field can say and nothing is reached by: of one image, of one row of channels."""
+    n, c, h, w = strides
+    image = 0 if source.shape[0] == 1 and n > CHIP.most_size else n
+    return image, 0 if CHIP.rows(source.lane, source.shape[1]) == 1 and c > CHIP.most_size else c, h, w
 
 
 def _broadcast(source: Source, shape: Shape, precision: Precision = F32) -> Operand:

@@ -37,11 +37,11 @@ class Bm1684xTarget(Bm168xTarget["Bm1684xProgram"]):
     def pipeline(self, precision: str, level: int) -> str:
         """Default passes. Raises UsageError for a precision the chip does not have."""
         self.need_precision(precision)
-        split = ",join-groups,dead-code,split-deconv" if level > 1 else ",dead-code"
-        integers = ",calibrate{method=auto},quantize{scheme=channel},dead-code" if precision == "int8" else ""
+        split = ",dead-code,join-groups,split-deconv" if level > 1 else ",dead-code"
+        integers = ",calibrate{method=auto},quantize{scheme=channel}" if precision == "int8" else ""
         halves = f",half-precision{{dtype={precision}}}" if precision in HALVES else ""
         filled = ",fill-lanes" if precision == "f32" else ""
-        return f"{first_passes('same')},fuse-activation{halves}{filled}{split}{integers}{group_layers(level)}"
+        return f"{first_passes('same')},fuse-activation{halves}{integers}{filled}{split}{group_layers(level)}"
 
     def cycle_table(self, profile: Any) -> CycleTable:
         from bmcompiler.backends.bm1684x import cycles

@@ -10,15 +10,20 @@ import numpy as np
 import pytest
 
 from bmcompiler.backends.bm1684.target import TARGET
+from bmcompiler.codegen import rows
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, TensorType, verify_module
+from bmcompiler.numeric.factors import apart
 from bmcompiler.ops.builder import Builder
 from bmcompiler.passes.split_deconv import SplitDeconv
 from bmcompiler.passmanager import PassContext
-from bmcompiler.target import find_target
+from bmcompiler.target import Target, find_target
 
 LOW = {"mode": "low", "scale": 2.0**-9}
 HIGH = {"mode": "high", "scale": 0.0017}
+
+
+CHANNEL = {"mode": "channel", "zero_points": (5, 0, -3)}
 
 
 def net(
@@ -41,24 +46,26 @@ def net(
         made = b.deconv(x, b.weight(weight, "w"), bias, strides=stride, **attributes)
     else:
         weight = rng.integers(-128, 128, (c, o, *kernel)).astype(np.int8)
-        bias = b.weight(rng.integers(-3000, 3000, o).astype(np.int16), "bias")
+        bias = rng.integers(-3000, 3000, o).astype(np.int16)
         out = TensorType((n, o, h * stride[0], w * stride[1]), "i8")
-        made = b.deconv(x, b.weight(weight, "w"), bias, strides=stride, out=out, **attributes)
+        vectors = [bias.astype(np.int32), apart(rng.uniform(0.001, 0.01, o))] if "zero_points" in attributes else [bias]
+        operands = [b.weight(array, "vector") for array in vectors]
+        made = b.deconv(x, b.weight(weight, "w"), *operands, strides=stride, out=out, **attributes)
     made.op.attributes["source.tensor"] = "up"
     return b.outputs([made], ["y"])
 
 
-def split(module: Module) -> Counter[str]:
+def split(module: Module, target: Target = TARGET) -> Counter[str]:
     """The ops after the pass; outputs on the chip stay, bit for bit."""
     verify_module(module)
     argument = module.main.arguments[0]
     rng = np.random.default_rng(4)
     x = rng.standard_normal(argument.shape) if argument.type.is_float else rng.integers(-128, 128, argument.shape)
     inputs = {"x": x.astype(argument.type.numpy)}
-    before = run_module(module, inputs, target=TARGET)["y"]
-    SplitDeconv().run(module, PassContext(target=TARGET))
+    before = run_module(module, inputs, target=target)["y"]
+    SplitDeconv().run(module, PassContext(target=target))
     verify_module(module)
-    after = run_module(module, inputs, target=TARGET)["y"]
+    after = run_module(module, inputs, target=target)["y"]
     np.testing.assert_array_equal(before.view(np.uint8), after.view(np.uint8))
     return Counter(op.short_name for op in module.main.ops)
 
@@ -83,6 +90,15 @@ def test_floats_stay_bit_for_bit(channels: tuple[int, int], attributes: Mapping[
 def test_bytes_stay_bit_for_bit(channels: tuple[int, int], modes: Mapping[str, Any]) -> None:
     ops = split(net(channels, (4, 20, 20), dtype="i8", **modes))
     assert (ops["deconv"], ops["conv"], ops["interleave"]) == (0, 1, 1)
+
+
+@pytest.mark.parametrize("channels", [(24, 1), (24, 24)])
+def test_factors_of_channels_go_with_them(channels: tuple[int, int]) -> None:
+    module = net(channels, (1, 20, 20), dtype="i8", **CHANNEL)
+    ops = split(module, find_target("bm1684x"))
+    assert (ops["deconv"], ops["conv"], ops["interleave"]) == (0, 1, 1)
+    (op,) = (op for op in module.main.ops if op.short_name == "conv")
+    assert rows.macs(op) == 20 * 20 * 4 * channels[0] * channels[1]
 
 
 def test_phases_of_some_channels_begin_at_lane_0() -> None:
