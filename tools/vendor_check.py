@@ -18,7 +18,7 @@
         files for the BM1684X (tools/vendor/bm1684x_files.py): a kernel, and recorded programs of the vendor's compiler
         in files of ours; judged as "ours" is.
 
-    python tools/vendor_check.py time VENV [NETWORK...] [--precision f32 int8] [--keep DIR]
+    python tools/vendor_check.py time VENV [NETWORK...] [--target bm1684|bm1684x] [--precision P...] [--keep DIR]
         compiles networks with both compilers and times both programs with our timing model: cycles, bytes, results
         stored and read again (spill), commands; theirs, ours, ours / theirs. Models in DIR are used again.
 
@@ -94,12 +94,13 @@ def _parser() -> argparse.ArgumentParser:
         )
         sub.add_argument("--keep", type=Path, help="folder for all files made on the way")
     for direction in ("ours", "theirs", "time"):
-        halves = ("f16", "bf16") if direction == "ours" else ()
+        halves = () if direction == "theirs" else ("f16", "bf16")
         options = {"nargs": "+", "choices": ("f32", *halves, "int8"), "default": ("f32", "int8")}
         directions.choices[direction].add_argument("--precision", **options)
     for direction in ("ours", "bmlang"):
         directions.choices[direction].add_argument("--opt", type=int, choices=(0, 1, 2), default=2)
-    directions.choices["ours"].add_argument("--target", choices=("bm1684", "bm1684x"), default="bm1684")
+    for direction in ("ours", "time"):
+        directions.choices[direction].add_argument("--target", choices=("bm1684", "bm1684x"), default="bm1684")
     directions.choices["ours"].add_argument("--batch", type=int, default=1)
     directions.choices["ours"].add_argument("--io-dtype", choices=("float", "int8"), help="of int8 networks")
     directions.choices["ours"].add_argument("--pipeline", help="passes in place of the target's, to force a mode")
@@ -185,7 +186,8 @@ def _time(vendor: Vendor, name: str, folder: Path, arguments: argparse.Namespace
     rows = []
     for precision in arguments.precision:
         try:
-            told = compared(ours(name, precision, folder), theirs(vendor, name, precision, folder))
+            chosen = arguments.target, precision, folder
+            told = compared(ours(name, *chosen), theirs(vendor, name, *chosen))
         except (BMError, VendorError) as error:
             told = f"not compiled: {error}"
         rows.append((precision, told))

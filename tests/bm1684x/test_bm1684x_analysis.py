@@ -43,6 +43,15 @@ def test_multiply_accumulates_are_those_of_the_net() -> None:
         )
 
 
+def test_channels_of_a_load_are_short_runs_as_each_lies_in_another_lane() -> None:
+    """40 single words of bias take 40 times 256 bytes, although they follow each other in global memory."""
+    analysis = analyze(model("s_conv_wide_f32"))
+    cycles = analysis.costs.cycles[analysis.decoded.at[Engine.GDMA]]
+    fields = analysis.decoded.fields[Engine.GDMA]
+    biases = (fields["src_c"] == 40) & (fields["src_h"] * fields["src_w"] == 1)
+    assert cycles[biases].tolist() == [int(40 * 256 / 13.51)]
+
+
 def test_the_trace_names_every_command() -> None:
     analysis = analyze(model("s_block_int8"))
     events = json.loads(analysis.trace())["traceEvents"]

@@ -1,4 +1,4 @@
-"""The vendor's BM1684 tools as functions: disassemble, run on its runtime and C model, compile for it.
+"""The vendor's tools for BM1684 and BM1684X as functions: disassemble, run on its runtime and C model, compile for it.
 
 They come with the wheel `tpu_mlir` (checked: 1.30.2) in a virtual environment of its own, Python 3.10:
 
@@ -74,13 +74,15 @@ class Vendor:
         with np.load(folder / "top.npz") as found:
             return {name: found[name] for name in found.files}
 
-    def deploy(self, onnx: Path, quantize: str, table: Path | None = None, *, integers: bool = False) -> Path:
+    def deploy(
+        self, onnx: Path, quantize: str, table: Path | None = None, *, integers: bool = False, chip: str = "bm1684"
+    ) -> Path:
         """Compile what `transform` made; `integers` leaves inputs and outputs quantized. Raises VendorError."""
         mlir, model = onnx.with_suffix(".mlir"), onnx.with_name(f"{onnx.stem}_{quantize}.bmodel")
         options = [] if table is None else ["--calibration_table", table]
         options += ["--quant_input", "--quant_output"] if integers else []
         self._call(
-            "model_deploy", "--mlir", mlir.name, "--quantize", quantize.upper(), "--processor", "bm1684",
+            "model_deploy", "--mlir", mlir.name, "--quantize", quantize.upper(), "--processor", chip,
             "--model", model.name, *options, folder=onnx.parent,
         )  # fmt: skip
         return model

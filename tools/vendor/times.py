@@ -10,6 +10,7 @@ import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,8 +38,8 @@ class Times:
 
     @staticmethod
     def of(model: Bm168xModel) -> Times:
-        """Times of the first stage of a model."""
-        analyze = find_analyzer("bm1684")
+        """Times of the first stage of a model, under its chip's model of time."""
+        analyze = find_analyzer(model.target)
         assert analyze is not None
         timing = analyze(model, 0).timing()
         moved = timing.weights + timing.loaded + timing.stored
@@ -46,34 +47,33 @@ class Times:
         return Times(timing.cycles, moved, timing.loaded + timing.stored - timing.features, commands)
 
 
-def theirs(vendor: Vendor, name: str, precision: str, folder: Path) -> Times:
+def theirs(vendor: Vendor, name: str, chip: str, precision: str, folder: Path) -> Times:
     """The vendor's program; the model file is kept in `folder` and used again. Raises VendorError."""
-    place = folder / name
+    place = folder / chip / name
     model = place / f"{name}_{precision}.bmodel"
     if not model.exists():
         place.mkdir(parents=True, exist_ok=True)
-        source = place / f"{name}.onnx"
-        shutil.copy(THIRD_PARTY / source.name, source)
-        inputs = _samples(name, 1)
-        tensors = vendor.transform(source, [[1, *SHAPES[name]]], inputs)
-        table = place / "table"
-        table.write_text("# tensor threshold min max\n" + "".join(ranges(key, value) for key, value in tensors.items()))
-        vendor.deploy(source, precision, table if precision == "int8" else None)
+        source, table = place / f"{name}.onnx", place / "table"
+        if not table.exists():
+            shutil.copy(THIRD_PARTY / source.name, source)
+            tensors = vendor.transform(source, [[1, *SHAPES[name]]], _samples(name, 1))
+            lines = "".join(ranges(key, value) for key, value in tensors.items())
+            table.write_text("# tensor threshold min max\n" + lines)
+        vendor.deploy(source, precision, table if precision == "int8" else None, chip=chip)
     loaded = bmodel.load(model)
     assert isinstance(loaded, Bm168xModel)
     return Times.of(loaded)
 
 
-def ours(name: str, precision: str, folder: Path) -> Times:
-    """Our program; thresholds and modes of int8 are kept in `folder`. Raises BMError."""
+def ours(name: str, chip: str, precision: str, folder: Path) -> Times:
+    """Our program; what calibration for int8 found is kept in `folder`. Raises BMError."""
     source, shape = THIRD_PARTY / f"{name}.onnx", [[1, *SHAPES[name]]]
-    place = folder / name
+    place = folder / chip / name
     place.mkdir(parents=True, exist_ok=True)
-    if precision == "f32":
-        result = bmcompiler.compile(source, target="bm1684", shapes=shape)
-    else:
+    options: dict[str, Any] = {}
+    if precision == "int8":
         options = {"data": _samples(name, SAMPLES), "quant_table": place / f"{name}.modes"}
-        result = bmcompiler.compile(source, target="bm1684", quantize="int8", shapes=shape, **options)
+    result = bmcompiler.compile(source, target=chip, quantize=precision, shapes=shape, **options)
     return Times.of(result.model)
 
 
