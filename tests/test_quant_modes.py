@@ -115,6 +115,20 @@ def test_reals_round_half_away_from_zero(seed: int) -> None:
         assert out.tolist() == [sat(c_round(v) + 3, dtype) for v in values]
 
 
+@EXAMPLES
+@given(st.integers(0, 2**32 - 1), st.sampled_from((0, 3, -5)))
+def test_reals_round_half_to_even_before_the_zero_point(seed: int, zero_point: int) -> None:
+    rng = np.random.default_rng(seed)
+    halves = rng.integers(-300, 300, 20).astype(f32) + f32(0.5)
+    near = np.nextafter(halves, rng.choice(np.array([-1e9, 1e9], f32), 20))
+    values = np.concatenate([halves, near, rng.normal(0, 1e5, 9).astype(f32), f32([0.49999997, -0.5, -0.0, np.inf])])
+    for dtype in LIMITS:
+        out = quant_modes.quantize_even(values * f32(4), 4.0, dtype, zero_point)
+        whole = [round(float(v)) if np.isfinite(v) else 1 << 40 for v in values]  # Python's halves go to even
+        assert out.tolist() == [sat(v + zero_point, dtype) for v in whole]
+    assert quant_modes.quantize_even(f32([np.nan]), 4.0, "i8").tolist() == [-128]
+
+
 def _sums(seed: int, scale: float) -> Any:
     """Integers whose results lie in and around every range, ties included."""
     rng = np.random.default_rng(seed)

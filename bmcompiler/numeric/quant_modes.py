@@ -130,6 +130,16 @@ def from_real(real: NDArray[Any], dtype: str, zero_point: int = 0) -> NDArray[An
     return whole.astype(limits.dtype)
 
 
+def quantize_even(x: NDArray[Any], scale: float | NDArray[np.float64], dtype: str, zero_point: int = 0) -> NDArray[Any]:
+    """Reals to integers as `quantize_away`, but that halves go to the even integer, before the zero point is added."""
+    inverse, limits = np.float32(1) / np.float32(scale), np.iinfo(arith.NUMPY_DTYPES[dtype])
+    with np.errstate(over="ignore", invalid="ignore"):
+        real: NDArray[Any] = np.asarray(x, np.float32) * inverse
+    real = np.fmax(real, np.float32(int(limits.min) - zero_point))
+    whole = np.rint(np.minimum(real, np.float32(int(limits.max) - zero_point))).astype(np.int32)
+    return (whole + zero_point).astype(limits.dtype)
+
+
 def quantize_away(x: NDArray[Any], scale: float | NDArray[np.float64], dtype: str, zero_point: int = 0) -> NDArray[Any]:
     """Reals to integers: saturate(round half away from zero(fl(x * fl(1 / s))) + zero_point), s = float32(scale).
 

@@ -24,7 +24,8 @@ class Quantize(TensorOp):
 
     rounding "up" (bm1880.md 11.2): i8 = saturate(floor(x / s + 0.5)) in float64, no zero point. "away" (bm1684.md 4.3):
     i8, u8, i16 or u16 = saturate(round half away from zero(fl(x * fl(1 / s))) + zero point) in float32, where s must be
-    a normal float32 number; NaN becomes the lowest value. The latter takes a scale for each position of an axis, too.
+    a normal float32 number; NaN becomes the lowest value. "even": the same, halves rounded to the even integer. The
+    latter two take a scale for each position of an axis, too.
     """
 
     x = operand()
@@ -39,17 +40,18 @@ class Quantize(TensorOp):
         quant: Any = self.type.quant
         if self.rounding == "up":
             return arith.quantize_real(x, quant.threshold)
-        return quant_modes.quantize_away(x, _scale(self.type), self.type.dtype, quant.zero_point)
+        way = quant_modes.quantize_even if self.rounding == "even" else quant_modes.quantize_away
+        return way(x, _scale(self.type), self.type.dtype, quant.zero_point)
 
     def check(self) -> None:
         need_float(self, "the operand", self.x)
-        if self.rounding not in ("up", "away"):
-            raise self.invalid(f"rounding must be 'up' or 'away', got {self.rounding!r}")
+        if self.rounding not in ("up", "away", "even"):
+            raise self.invalid(f"rounding must be 'up', 'away' or 'even', got {self.rounding!r}")
         if self.rounding == "up":
             need_dtype(self, "the result", self.result, ("i8",))
             _need_scale(self, "the result", self.type)
             if self.type.quant.scales:  # type: ignore[union-attr]
-                raise self.invalid("a scale for each position of an axis takes the rounding 'away'")
+                raise self.invalid("a scale for each position of an axis takes the rounding 'away' or 'even'")
             return
         need_dtype(self, "the result", self.result, NARROW)
         _need_scale(self, "the result", self.type, zero_point=True)

@@ -27,27 +27,32 @@ def _bytes(net: Net, x: Value) -> Value:
 
 
 @property_test
-@given(st.sampled_from(NARROW), st.sampled_from([0, 3, -7]), SHAPE, LANES, SEED)
-def test_quantize_and_back(dtype: str, zero_point: int, shape: tuple[int, ...], lanes: int, seed: int) -> None:
+@given(st.sampled_from(NARROW), st.sampled_from([0, 3, -7]), st.sampled_from(["even", "away"]), SHAPE, LANES, SEED)
+def test_quantize_and_back(
+    dtype: str, zero_point: int, rounding: str, shape: tuple[int, ...], lanes: int, seed: int
+) -> None:
     top = np.iinfo(TensorType((), dtype).numpy).max
     zero_point = abs(zero_point) if dtype.startswith("u") else zero_point
     quant = Quant(float(np.float32(2.5 / top)), zero_point)
 
     def make(net: Net, x: Value) -> list[Value]:
-        narrow = net.b.quantize(x, rounding="away", out=TensorType(shape, dtype, quant))
+        narrow = net.b.quantize(x, rounding=rounding, out=TensorType(shape, dtype, quant))
         return [narrow, net.b.dequantize(narrow)]
 
     check_op(make, shape, seed=seed, lanes=lanes)
 
 
 @pytest.mark.parametrize("images", [1, 2, 4, 7])
+@pytest.mark.parametrize("rounding", ["even", "away"])
 @pytest.mark.parametrize(("dtype", "zero_point"), [("i8", 0), ("i8", -7), ("u8", 3), ("i16", 0), ("u16", 0)])
-def test_images_that_share_words_are_converted_where_they_are(dtype: str, zero_point: int, images: int) -> None:
+def test_images_that_share_words_are_converted_where_they_are(
+    dtype: str, zero_point: int, rounding: str, images: int
+) -> None:
     """Nothing but the input and the output crosses the bus."""
     shape = (images, 96, 12, 10)
     quant = Quant(float(np.float32(2.5 / np.iinfo(TensorType((), dtype).numpy).max)), zero_point)
     net = Net((shape,), 0, "f32")
-    narrow = net.b.quantize(net.b.relu(net.inputs[0]), rounding="away", out=TensorType(shape, dtype, quant))
+    narrow = net.b.quantize(net.b.relu(net.inputs[0]), rounding=rounding, out=TensorType(shape, dtype, quant))
     module = net.module([net.b.relu(net.b.dequantize(narrow))])
     inputs = {module.main.input_names[0]: np.random.default_rng(1).standard_normal(shape, np.float32) * 2}
     for number, odd in enumerate((np.inf, -np.inf, 1e30, -0.0, 1e-40)):

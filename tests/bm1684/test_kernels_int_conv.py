@@ -139,3 +139,23 @@ def test_tiles_that_share_an_input_lay_it_out_alike() -> None:
         return net.b.conv(x, net.integers("i8", 320, 960, 1, 1), None, out=out, mode="low", scale=2.0**-11)
 
     check_op(make, (1, 960, 15, 15), dtype="i8", level=0)
+
+
+@pytest.mark.parametrize(
+    ("batch", "kernel", "pads", "dilation", "transfers"),
+    [(1, 5, (0, 0, 0, 0), 1, 1), (4, 3, (0, 0, 1, 1), 2, 1), (1, 3, (1, 1, 1, 1), 1, 3), (5, 3, (0, 0, 0, 0), 1, 3)],
+)
+def test_rows_of_windows_that_see_as_much_come_by_one_transfer(
+    batch: int, kernel: int, pads: tuple[int, int, int, int], dilation: int, transfers: int
+) -> None:
+    """Of one image of words: what lies in local memory already is read several times, from another row each time."""
+    net = Net([(batch, 3, 12, 12)], dtype="i8")
+    x = net.b.relu(net.inputs[0])
+    reach = (kernel - 1) * dilation + 1
+    out = TensorType((batch, 20, 13 - reach + pads[0] + pads[1], 13 - reach + pads[2] + pads[3]), "i8")
+    y = net.b.conv(
+        x, net.integers("i8", 20, 3, kernel, kernel), out=out, rshift=8, pads=pads, dilations=(dilation, dilation)
+    )
+    compiled = check(net.module([y]))
+    listing = TARGET.disassemble(compiled.model)
+    assert listing.count("l2l.copy") == transfers

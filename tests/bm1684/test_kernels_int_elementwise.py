@@ -16,6 +16,7 @@ from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.packed.int_recipes import program
 from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.ir import TensorType, Value
+from bmcompiler.ops.activation import Prelu
 from bmcompiler.target import unsupported_reason
 
 SEED = st.integers(0, 99)
@@ -214,6 +215,21 @@ def test_prelu(shape: Any, shared: bool, multiplier: int, shift: int, slope_shif
         return net.b.prelu(x, slope, **attributes)
 
     run(make, ("i8", shape), seed=seed, lanes=lanes)
+
+
+@pytest.mark.parametrize(
+    ("multiplier", "shift", "slope_shift", "commands"), [(1, 0, 7, 2), (64, 6, 8, 2), (90, 7, 8, 3), (1, 0, 5, 5)]
+)
+def test_slopes_that_are_not_steep_cost_what_they_cost_in_float(
+    multiplier: int, shift: int, slope_shift: int, commands: int
+) -> None:
+    net = Net(((1, 70, 3, 5),), 0, "i8")
+    attributes = {"multiplier": multiplier, "rshift": shift, "slope_rshift": slope_shift}
+    made = net.b.prelu(net.inputs[0], net.integers("i8", 70), **attributes)
+    assert isinstance(made.op, Prelu)
+    found = program(made.op)
+    assert found is not None and len(found.steps) == commands
+    check(net.module([made]))
 
 
 @property_test

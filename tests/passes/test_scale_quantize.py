@@ -200,6 +200,21 @@ def test_sums_with_relu_inside_end_unsigned() -> None:
     assert names(module) == ["mac_shift"] and dtypes(module, "mac_shift") == ["u8"]
 
 
+def test_prelu_leaves_positive_values_as_they_are() -> None:
+    """Its result has the scale of its operand, whatever that is, unless that would be much coarser."""
+    module = quantize(_with_slopes(0.5))
+    (prelu,) = [op for op in module.main.ops if op.short_name == "prelu"]
+    assert prelu.operands[0].type.quant == prelu.results[0].type.quant
+    assert (prelu.attributes.get("multiplier", 1) >> prelu.attributes.get("rshift", 0)) == 1
+    assert "muls_shift" not in names(module)
+
+
+def _with_slopes(slope: float) -> Module:
+    n = Net()
+    x = n.conv(n.input(1, 3, 6, 6), n.w(3, 3, 1, 1))
+    return n.done(n.conv(n.prelu(x, n.w(3, low=0.0, high=slope)), n.w(3, 3, 1, 1)))
+
+
 # -- borders ------------------------------------------------------------------------------
 def test_inputs_and_outputs_stay_float_unless_asked() -> None:
     def build(n: Net) -> Module:
@@ -207,7 +222,7 @@ def test_inputs_and_outputs_stay_float_unless_asked() -> None:
 
     module = quantize(build(Net()))
     assert names(module) == ["quantize", "conv", "dequantize"]
-    assert module.main.ops[0].attributes == {"rounding": "away"}
+    assert module.main.ops[0].attributes == {"rounding": "even"}
     assert names(quantize(build(Net()), ",io=integer")) == ["conv"]
 
 

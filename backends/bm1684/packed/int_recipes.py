@@ -167,7 +167,14 @@ def weighted_sum(m: IntMachine, *rest: Any) -> Register:
 def prelu(
     m: IntMachine, x: Register, slope: Register, dtype: str, multiplier: int, right: int, slope_right: int
 ) -> Register:
-    """One of both terms is 0 everywhere (`ops.activation.Prelu`)."""
+    """One of both terms is 0 everywhere (`ops.activation.Prelu`).
+
+    Where no slope is steeper than what is above 0, it is the larger one of both without cutting x: shifts round all
+    alike, so that the order of the products stays.
+    """
+    if limits("i8")[1] << right <= multiplier << slope_right:
+        kept = multiplier == 1 << right
+        return m.max(x if kept else m.mul(x, multiplier, dtype, right), m.mul(x, slope, dtype, slope_right))
     above = m.mul(m.max(x, 0), multiplier, dtype, right)
     below = m.mul(m.min(x, 0), slope, dtype, slope_right)
     return m.bits(Eu.OR, above, below, (-128, 127))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +19,21 @@ from bmcompiler.codegen.tiling import Apart, Axis, Buffer
 from bmcompiler.codegen.window import WindowAxis
 from bmcompiler.ops.nn import Convolution
 from bmcompiler.target import rule
+
+
+class SeenRows(NamedTuple):
+    """Neighbouring rows of a window and the output rows for which they see input.
+
+    Attributes:
+        tap, taps: the first row of the window, and how many. y0, y1: the output rows [y0, y1).
+        first: the input row that row `tap` sees at y0; the next row of the window sees the one a dilation further.
+    """
+
+    tap: int
+    taps: int
+    y0: int
+    y1: int
+    first: int
 
 
 class ConvGeometry(SlidingKernel[Convolution]):
@@ -106,27 +122,45 @@ class ConvGeometry(SlidingKernel[Convolution]):
         """`_rows_seen` of all folded rows of the window."""
         return [self._rows_seen(op, tap, rows) for tap in range(op.weight.shape[2])] if self.folds_rows(op) else []
 
+    def seen_alike(self, op: Convolution, rows: tuple[int, int], *, joined: bool) -> list[SeenRows]:
+        """What the folded rows of the window see among the output rows `rows`; those that see nothing are left out.
+
+        joined: neighbours that see input for the same output rows are one.
+        """
+        found: list[SeenRows] = []
+        for tap, (y0, y1, first) in enumerate(self.all_rows_seen(op, rows)):
+            if y0 == y1:
+                continue
+            last = found[-1] if joined and found else None
+            if last is not None and (last.y0, last.y1, last.tap + last.taps) == (y0, y1, tap):
+                found[-1] = last._replace(taps=last.taps + 1)
+            else:
+                found.append(SeenRows(tap, 1, y0, y1, first))
+        return found
+
     def input_buffer(self, op: Convolution, slides: Sequence[Slide], axes: str = "nchw") -> Buffer:
         """With folded rows, what is in local memory is no box of the input."""
         buffer = super().input_buffer(op, slides, axes)
-        return replace(buffer, contents=None, loads=op.weight.shape[2]) if self.folds_rows(op) else buffer
+        return replace(buffer, contents=None, loads=self._loads(op, slides[0])) if self.folds_rows(op) else buffer
+
+    def _loads(self, op: Convolution, slide: Slide) -> int:
+        """Transfers of `load_slide`."""
+        return len(self.seen_alike(op, slide.source[2], joined=op.input.shape[1] == 1))
 
     def load_slide(self, op: Convolution, build: LaneBuild, slide: Slide, address: int) -> None:
-        """Folded rows are loaded tap by tap."""
+        """Folded rows are loaded tap by tap, all that see as much at once where the input has one channel."""
         if not self.folds_rows(op):
             super().load_slide(op, build, slide, address)
             return
         item, (n, c, h, w) = item_bytes(op.input), dense_strides(dims4(op.input))
         images, _, rows, columns = slide.source
         taps, channels = op.weight.shape[2], op.input.shape[1]
-        for tap, (y0, y1, first) in enumerate(self.all_rows_seen(op, rows)):
-            if y0 == y1:
-                continue
+        for tap, count, y0, y1, first in self.seen_alike(op, rows, joined=channels == 1):
             start = images[0] * n + first * h + columns[0] * w
-            dims = (images[1] - images[0], channels, y1 - y0, columns[1] - columns[0])
+            dims = (images[1] - images[0], count * channels, y1 - y0, columns[1] - columns[0])
             frame = (y0 - rows[0], rows[1] - y1, *slide.frame[2:])
-            beside = (tap * channels, (taps - 1 - tap) * channels)
-            by = (n, c, op.strides[0] * h, w)
+            beside = (tap * channels, (taps - count - tap) * channels)
+            by = (n, c if channels > 1 else op.dilations[0] * h, op.strides[0] * h, w)
             build.load(build.source(op.input) + start * item, dims, by, item, address, frame, beside)
 
     @staticmethod

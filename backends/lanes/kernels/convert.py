@@ -13,6 +13,7 @@ from bmcompiler.backends.lanes.recipes.powers import quotient
 from bmcompiler.backends.lanes.recipes.rounding import (
     float_of_half,
     int_to_float,
+    low_bits,
     quantize,
     round_away_to_int,
     round_small,
@@ -58,7 +59,7 @@ class SlotKernel(ElementwiseKernel[OpT]):
 
 
 class QuantizeKernel(SlotKernel[Quantize]):
-    """quantize by a scale: the product with its inverse, clamped, rounded half away from zero."""
+    """quantize by a scale: the product with its inverse, clamped, rounded half to even or away from zero."""
 
     ops = (Quantize,)
 
@@ -72,18 +73,25 @@ class QuantizeKernel(SlotKernel[Quantize]):
     def known_types(self, op: Quantize) -> bool:
         return bool(op.x.dtype == "f32")
 
-    @rule('Rounding must be "away"', got="rounding")
-    def rounds_away(self, op: Quantize) -> bool:
-        return bool(op.rounding == "away")
+    @rule('Rounding must be "even" or "away"', got="rounding")
+    def known_rounding(self, op: Quantize) -> bool:
+        return op.rounding in ("even", "away")
 
     def recipe(self, op: Quantize) -> tuple[Any, ...]:
         quant = op.type.quant
         assert quant is not None  # the verifier's
         inverse = float(np.float32(1) / np.float32(quant.scale))
-        return _quantize, op.type.dtype, inverse, quant.zero_point
+        recipe = _quantize_even if op.rounding == "even" else _quantize_away
+        return recipe, op.type.dtype, inverse, quant.zero_point
 
 
-def _quantize(m: Recorder, x: Register, dtype: str, inverse: float, zero_point: int) -> Register:
+def _quantize_even(m: Recorder, x: Register, dtype: str, inverse: float, zero_point: int) -> Register:
+    bounds = np.iinfo(DTYPES[dtype][1])
+    limited = m.min(m.max(m.mul(x, inverse), float(bounds.min - zero_point)), float(bounds.max - zero_point))
+    return low_bits(m, round_small(m, limited) if zero_point else limited, zero_point)
+
+
+def _quantize_away(m: Recorder, x: Register, dtype: str, inverse: float, zero_point: int) -> Register:
     bounds = np.iinfo(DTYPES[dtype][1])
     scaled = m.mul(x, inverse)
     whole = quantize(m, scaled, float(bounds.min - zero_point), float(bounds.max - zero_point))

@@ -24,12 +24,16 @@ from bmcompiler.ir import Value
 
 
 class _Slot(NamedTuple):
-    """Where the integers of an image lie: `bits` wide from bit `first` of the words of image `words` on."""
+    """Where the integers of an image lie: `bits` wide from bit `first` of the words of image `words` on.
+
+    last: whether no image of the tile lies above it.
+    """
 
     image: int
     words: int
     first: int
     bits: int
+    last: bool
 
     @property
     def masked(self) -> bool:
@@ -37,8 +41,13 @@ class _Slot(NamedTuple):
         return self.first + self.bits < 32
 
     @property
+    def cut(self) -> bool:
+        """Whether what stands above it has to go before it is written: where others come there, or it is copied."""
+        return not self.first or not self.last
+
+    @property
     def commands(self) -> int:
-        """That take it out, or put it where it belongs: a shift, a mask, or what is left of both."""
+        """That take it out: a shift, a mask, or what is left of both."""
         return int(self.masked) + bool(self.first)
 
 
@@ -91,13 +100,19 @@ def slots_of_floats(machine: LaneMachine, source: Value, result: Value, box: Box
         for slot in slots:
             part = Words(_image(machine, integers, slot.image, one), one, within=read)
             target = Words(_image(machine, outs[0], slot.words, one), one, within=written)
-            if slot.masked:
+            if slot.cut:
                 build.combine(Unit.AND, part if slot.first else target, part, Immediate((1 << slot.bits) - 1))
             if slot.first:
                 build.combine(Unit.SHIFT, part, part, Immediate(slot.first))
                 build.combine(Unit.OR, target, target, part)
 
-    cycles = steps.cycles(dims) + sum(slot.commands for slot in slots) * machine.cycles.pass_cycles(one)
+    def compute_one(build: LaneBuild, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+        steps.emit(build, dims, [ins[0]], outs[0], scratch)
+
+    if len(slots) == 1:
+        return _checked(machine, source, result, box, (plane,) * steps.registers, compute_one, steps.cycles(dims))
+    commands = sum(bool(slot.first) + slot.cut for slot in slots)
+    cycles = steps.cycles(dims) + commands * machine.cycles.pass_cycles(one)
     cycles += sum(slot.first > 0 for slot in slots) * machine.cycles.pass_cycles(one, pair=True)
     return _checked(machine, source, result, box, (plane,) * (1 + steps.registers), compute, cycles)
 
@@ -120,7 +135,8 @@ def _slots(machine: LaneMachine, dims: Shape, item: int) -> Iterator[_Slot]:
     shared = machine.chip.image_slots(item)
     for image in range(dims[0]):
         words, number = divmod(image, shared)
-        yield _Slot(image, words, 8 * item * number, 8 * item)
+        last = number == shared - 1 or image == dims[0] - 1
+        yield _Slot(image, words, 8 * item * number, 8 * item, last)
 
 
 def _image(machine: LaneMachine, address: int, number: int, one: Shape) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bmcompiler.backends.lanes.recipes.recorder import SIGN, Number, Recorder, Register
 
 _EXACT = 8388608.0  # 2**23: fp32 numbers from here on are whole
+_MIDDLE = 12582912.0  # 2**23 + 2**22: fp32 numbers around it are whole, and the low bits of the sum the integer
 _WHOLE = 8388607.5  # and so is everything above this
 _HALF_BELOW = 0x3EFF_FFFF  # the number before 1/2: adding 1/2 itself rounds some numbers twice
 EXACT_BITS = 0x4B00_0000
@@ -47,7 +48,15 @@ def truncate(m: Recorder, x: Register) -> Register:
 
 def round_small(m: Recorder, x: Register) -> Register:
     """`round_even` of |x| below 2**22 in two commands."""
-    return m.sub(m.add(x, 12582912.0), 12582912.0)
+    return m.sub(m.add(x, _MIDDLE), _MIDDLE)
+
+
+def low_bits(m: Recorder, x: Register, plus: int = 0) -> Register:
+    """A word whose low 16 bits are those of the integer nearest to x + plus, |x| and |plus| below 2**21.
+
+    Halves go to the even integer, of an odd `plus` to the odd one: give whole numbers there.
+    """
+    return m.add(x, _MIDDLE + plus)
 
 
 def round_away_to_int(m: Recorder, x: Register) -> Register:

@@ -28,6 +28,7 @@ class ChannelLowering(ScaleLowering):
     """Layers in the mode channel, which take zero points; factors of other ops have 15 bits."""
 
     factor_limit = I16
+    rounding: Mapping[str, Any] = {"rounding": "away"}
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         self.stated: Mapping[Value, Format] = {}

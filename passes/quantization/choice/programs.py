@@ -117,11 +117,14 @@ def border_of(values: Sequence[Value], target: Target | None) -> Border:
 def _conversion(kind: str, value: Value, target: Target | None) -> int:
     plain, narrow = TensorType(value.shape), TensorType(value.shape, "i8", Quant(1.0))
     source, result = (plain, narrow) if kind == "quantize" else (narrow, plain)
-    attributes = {"rounding": "away"} if kind == "quantize" else {}
-    op = find_op(kind)([Value(source, Block(), 0)], attributes, None, ())
-    op.result.type = result
-    known = None if target is None else target.local_cycles(op) or target.cycles(op)
-    return prod(value.shape) * 5 // _BYTES_PER_CYCLE + _SOME if known is None else known
+    for rounding in ("even", "away"):
+        attributes = {"rounding": rounding} if kind == "quantize" else {}
+        op = find_op(kind)([Value(source, Block(), 0)], attributes, None, ())
+        op.result.type = result
+        known = None if target is None else target.local_cycles(op) or target.cycles(op)
+        if known is not None:
+            return known
+    return prod(value.shape) * 5 // _BYTES_PER_CYCLE + _SOME
 
 
 _BYTES_PER_CYCLE = 32

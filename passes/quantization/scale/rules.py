@@ -17,6 +17,9 @@ from bmcompiler.passes.quantization.rules.table import COMMON
 from bmcompiler.passes.quantization.scale.formats import Format, format_of
 from bmcompiler.passes.quantization.scale.lowering import ScaleLowering
 
+_AS_COARSE = 1.25
+"""How many times coarser than its own steps those of its operand may be that a result takes over."""
+
 SCALE_RULES = Rules(COMMON)
 SCALE_RULES.rule(Mul, scaling=Scaling.FREE)(product)
 SCALE_RULES.rule(Matmul, scaling=Scaling.FREE)(matmul)
@@ -41,13 +44,21 @@ def clip(op: Clip, low: ScaleLowering) -> Value:
 
 @SCALE_RULES.rule(Prelu, scaling=Scaling.FREE)
 def prelu(op: Prelu, low: ScaleLowering) -> Value:
-    """Positive values times m >> s, negative ones times an i8 slope per channel >> r (`ops.activation.Prelu`)."""
+    """Positive values times m >> s, negative ones times an i8 slope per channel >> r (`ops.activation.Prelu`).
+
+    Positive values stay as they are where the result may have the scale of the operand: they are not known any better.
+    """
     slope = low.need_constant(op.slope, "slope")
     if slope.size == 1:
         return by_table(op, low)
     threshold = low.plan.thresholds
-    x = low.request(op.input, Format.symmetric(threshold[op.input]))
+    x = low.request(op.input)
+    if format_of(x).unsigned:
+        x = low.request(op.input, Format.symmetric(threshold[op.input]))
     wanted = Format.symmetric(threshold[op.result])
+    least = 0.0 if np.abs(slope).max(initial=0.0) <= 1 else wanted.scale  # steeper slopes reach further than x does
+    if low.is_free(op.result) and least <= format_of(x).scale <= _AS_COARSE * wanted.scale:
+        wanted = format_of(x)
     ratio = format_of(x).scale / wanted.scale
     multiplier, shift = rescaling(ratio, U8)
     slope_shift = max(largest_shift(float(np.abs(slope).max(initial=0.0)) * ratio, I8), 0)

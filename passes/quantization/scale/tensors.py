@@ -30,7 +30,7 @@ class Tensors(Forms[Format]):
     """
 
     asked_for_io = True
-    rounding: Mapping[str, Any] = {"rounding": "away"}
+    rounding: Mapping[str, Any] = {"rounding": "even"}
     factor_limit = 0
     """The largest multiplier of an integer tensor; 0: that of a byte."""
 
