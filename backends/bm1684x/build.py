@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import gcd
 
 from bmcompiler.backends.bm168x.build import FamilyBuild
 from bmcompiler.backends.bm1684x.builder import CommandBuilder
-from bmcompiler.backends.bm1684x.chip import CHIP
+from bmcompiler.backends.bm1684x.chip import CHIP, is_local
 from bmcompiler.backends.bm1684x.codes import Precision
 from bmcompiler.backends.bm1684x.instructions import transfers
 from bmcompiler.backends.bm1684x.instructions.operands import Command
 from bmcompiler.backends.bm1684x.lane_commands import RAW, LaneCommandMaker
+from bmcompiler.backends.bm1684x.tile_cycles import CYCLES
 from bmcompiler.backends.lanes.build import LaneBuild
 from bmcompiler.backends.lanes.facts import Range, Shape, Strides
 from bmcompiler.backends.lanes.matrices import Matrix
 from bmcompiler.backends.lanes.operands import Words, bytes_of
+from bmcompiler.backends.lanes.runs import run_of
 from bmcompiler.backends.lanes.transfers import Side
 from bmcompiler.codegen.coefficients import Coefficients
 from bmcompiler.codegen.memory import MemoryPlan
@@ -42,7 +45,8 @@ class Build(LaneCommandMaker, FamilyBuild[CommandBuilder], LaneBuild):
         """See `StridedMoves`."""
         source, target = _swapped(source, target)
         to, of = (transfers.Side(side.address, side.shape, side.strides) for side in (target, source))
-        self.issue(transfers.copy_alike(to, of, RAW[item]), source.touched, target.touched)
+        for command in as_sections(to, of, item) or [transfers.copy_alike(to, of, RAW[item])]:
+            self.issue(command, source.touched, target.touched)
 
     def fill_side(self, target: Side, item: int, bits: int) -> None:
         """See `StridedMoves`."""
@@ -72,6 +76,37 @@ class Build(LaneCommandMaker, FamilyBuild[CommandBuilder], LaneBuild):
         outer = transfers.Side(target, (0, 0, source.rows, source.columns), (0, 0, pitch, 0))
         command = transfers.matrix(_in_lanes(source), outer, False, Precision.FP32)
         self.issue(command, [bytes_of(CHIP, source.words)])
+
+
+def as_sections(to: transfers.Side, source: transfers.Side, item: int) -> list[Command]:
+    """Lanes that follow each other in global memory as sections of matrices, which pay less for short runs; [] if not.
+
+    A command holds `CHIP.most_size` columns of up to four bytes, so that many channels take several.
+    """
+    load = is_local(to.address)
+    local, outer = (to, source) if load else (source, to)
+    n, c, h, w = source.shape
+    size = h * w * item
+    runs = {int(run_of((1, 1, h, w), side.strides)) for side in (local, outer)}
+    dense = runs == {h * w} and (c == 1 or outer.strides[1] == h * w)
+    if outer.address < CHIP.global_base or not is_local(local.address) or not dense:
+        return []
+    image, channel, pitch = (item * step for step in (*local.strides[:2], outer.strides[0]))
+    unit = gcd(4, size, channel, local.address, outer.address, *((image, pitch) if n > 1 else ()))
+    width = size // unit
+    most = CHIP.most_size // width
+    table = CYCLES.table
+    if not most or table.wide(n * c, size, load) >= table.tensor(n * c * size, size, load, not load):
+        return []
+    base, offset = divmod(local.address - CHIP.lmem_window, CHIP.lmem_size)
+    commands = []
+    for first in range(0, c, most):
+        count, (down, lane) = min(most, c - first), divmod(base + first, CHIP.lanes)
+        address = transfers.in_window(lane * CHIP.lmem_size + offset + down * channel)
+        inside = transfers.Side(address, (n, count, 1, width), (image // unit, channel // unit, 0, 0))
+        outside = transfers.Side(outer.address + first * size, (0, 0, n, count * width), (0, 0, pitch // unit, 0))
+        commands.append(transfers.matrix(inside, outside, load, RAW[unit]))
+    return commands
 
 
 def _in_lanes(matrix: Matrix) -> transfers.Side:

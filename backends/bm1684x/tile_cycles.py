@@ -2,22 +2,45 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from bmcompiler.backends.bm1684x.codes import Precision
 from bmcompiler.backends.bm1684x.cycles import (
     DIVIDE_STEPS,
-    MOST_STREAMS,
     PROFILE,
     RSQRT_STEPS,
     RUN,
-    STREAM_BYTES,
     CycleTable,
 )
 from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.backends.lanes.units import Unit
-from bmcompiler.codegen.tiling import Bus
+from bmcompiler.codegen.tiling import Buffer, Bus
 
 _KINDS = {1: Precision.INT8, 2: Precision.FP16, 4: Precision.FP32}
 _VECTOR_WORDS = 16
+
+
+@dataclass(frozen=True)
+class LaneBus(Bus):
+    """Transfers by a table: a run ends with its lane, and whole lanes may move as sections of a matrix."""
+
+    table: CycleTable = field(default_factory=lambda: CycleTable(PROFILE))
+
+    def load(self, buffer: Buffer) -> float:
+        """See `Bus`."""
+        return self._counted(buffer, True)
+
+    def store(self, buffer: Buffer) -> float:
+        """See `Bus`."""
+        return self._counted(buffer, False)
+
+    def _counted(self, buffer: Buffer, loads: bool) -> float:
+        outer, lanes = buffer.runs
+        runs = max(outer, lanes)
+        cycles = int(self.table.tensor(buffer.nbytes, max(1, buffer.nbytes // runs), loads, not loads))
+        if outer <= lanes:
+            cycles = min(cycles, int(self.table.wide(lanes, -(-buffer.nbytes // lanes), loads)))
+        return cycles * self.table.profile.bus_bytes_per_cycle
 
 
 class TileCycles:
@@ -38,17 +61,8 @@ class TileCycles:
 
     @property
     def bus(self) -> Bus:
-        """What short runs, few bytes and stores cost; a run ends with its lane."""
-        profile = self.table.profile
-        return Bus(
-            load_run=RUN,
-            load_lane_run=RUN,
-            store_run=RUN,
-            store_lane_run=RUN,
-            store_factor=profile.load_rate / profile.store_rate,
-            streams=MOST_STREAMS,
-            stream_bytes=STREAM_BYTES,
-        )
+        """What buffers cost by the table."""
+        return LaneBus(table=self.table)
 
     def pass_cycles(self, shape: Shape, item: int = 4, steps: int = 1, pair: bool = False) -> int:
         """An element-wise command or a copy by the TIU."""

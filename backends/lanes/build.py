@@ -69,8 +69,13 @@ class LaneTransfers(Protocol):
     def store(self, target: int, shape: Shape, strides: Strides, item: int, address: int) -> None:
         """The way back of `load`."""
 
-    def load_compact(self, source: int, shape: Shape, item: int, address: int, strides: Strides | None = None) -> None:
-        """Load weights, a bias or per-channel values (dense unless `strides` say otherwise) without gaps."""
+    def load_compact(
+        self, source: int, shape: Shape, item: int, address: int, strides: Strides | None = None, lane: int = 0
+    ) -> None:
+        """Load weights, a bias or per-channel values (dense unless `strides` say otherwise) without gaps.
+
+        lane: that of the first channel.
+        """
 
     def load_words(self, source: int, dtype: str, shape: Shape, strides: Strides, address: int) -> None:
         """Load a strided global tensor (in elements, 0 repeats) into an aligned tile of words (`recipes.words`)."""

@@ -33,6 +33,8 @@ class LaneFacts(LaneChip):
             while the next one arrives. 0: all arrive together.
         most_item: bytes of the largest elements that commands copy inside local memory, at least a word.
         copy_limits: of a command that copies inside global memory.
+        least_run: bytes that a run of consecutive bytes in a lane costs at least.
+        command_bytes: that cross the bus in the time in which a transfer starts.
     """
 
     execution_units: int
@@ -50,6 +52,8 @@ class LaneFacts(LaneChip):
     reserved: int = 0
     most_item: int = 1
     share_bytes: int = 0
+    least_run: int = 128
+    command_bytes: int = 1 << 14
 
     @property
     def tile_bytes(self) -> int:

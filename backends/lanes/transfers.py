@@ -127,10 +127,15 @@ class StridedMoves(BaseBuild):
         return Side(self.lane_address(address, 0), shape, (n, c, h, w), (touched,))
 
     # -- compact tensors and global moves ------------------------------------------------------------------------------
-    def load_compact(self, source: int, shape: Shape, item: int, address: int, strides: Strides | None = None) -> None:
-        """Load weights, a bias or per-channel values (dense unless `strides` say otherwise) without gaps."""
+    def load_compact(
+        self, source: int, shape: Shape, item: int, address: int, strides: Strides | None = None, lane: int = 0
+    ) -> None:
+        """Load weights, a bias or per-channel values (dense unless `strides` say otherwise) without gaps.
+
+        lane: that of the first channel.
+        """
         touched = (address, address + self.chip.compact_bytes(shape, item))
-        target = Side(self.lane_address(address, 0), shape, self.chip.compact_strides(shape), (touched,))
+        target = Side(self.lane_address(address, lane), shape, self.chip.compact_strides(shape, lane), (touched,))
         self.move(Side(source, shape, strides or dense_strides(shape)), target, item)
 
     def copy_global(self, target: int, source: int, item: int, shape: Shape, to: Strides, by: Strides) -> None:

@@ -69,33 +69,23 @@ _ONE_RUN = Runs()
 
 @dataclass(frozen=True)
 class Bus:
-    """What short runs cost, as bytes that they take at least, and stores, as times the bytes of loads.
-
-    Where the bus moves `streams` at once, a transfer is as many of them as it has `stream_bytes`, or all.
-    """
+    """What short runs cost, as bytes that they take at least, and stores, as times the bytes of loads."""
 
     load_run: int = 0
     load_lane_run: int = 0
     store_run: int = 0
     store_lane_run: int = 0
     store_factor: float = 1.0
-    streams: int = 1
-    stream_bytes: int = 1
 
     def load(self, buffer: Buffer) -> float:
         """Bytes of the time of loading."""
-        counted = max(buffer.nbytes, buffer.runs.outer * self.load_run, buffer.runs.lanes * self.load_lane_run)
-        return counted * self._idle(buffer)
+        return max(buffer.nbytes, buffer.runs.outer * self.load_run, buffer.runs.lanes * self.load_lane_run)
 
     def store(self, buffer: Buffer) -> float:
         """Bytes of the time of storing, as of loads."""
         runs = buffer.runs
         counted = max(buffer.nbytes, runs.outer * self.store_run, runs.lanes * self.store_lane_run)
-        return counted * self.store_factor * self._idle(buffer)
-
-    def _idle(self, buffer: Buffer) -> float:
-        """Streams that there are for each that moves."""
-        return self.streams / min(self.streams, max(1, -(-buffer.nbytes // self.stream_bytes)))
+        return counted * self.store_factor
 
 
 @dataclass(frozen=True)

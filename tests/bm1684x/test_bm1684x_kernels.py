@@ -8,6 +8,10 @@ from typing import Any
 import pytest
 from bm1684x_nets import FULL, Net, check, check_op
 
+from bmcompiler.backends.bm1684x.build import as_sections
+from bmcompiler.backends.bm1684x.chip import CHIP
+from bmcompiler.backends.bm1684x.codes import Precision
+from bmcompiler.backends.bm1684x.instructions.transfers import Side
 from bmcompiler.bmodel.bm168x import Bm168xModel
 from bmcompiler.ir import Value
 from bmcompiler.runtime.simulator.bm1684x.analysis import analyze
@@ -150,3 +154,31 @@ def test_levels_give_the_same_bits() -> None:
     for level in (0, 1, 2):
         check_op(make, (1, 3, 16, 16), level=level)
         check_op(make, (1, 3, 16, 16), level=level, lanes=20000)
+
+
+@pytest.mark.parametrize(
+    ("channels", "size", "base", "commands"),
+    [
+        (64, 4, 0, 1),  # a bias: short runs
+        (130, 36, 0, 1),  # channels beyond the last lane
+        (96, 4096, 8, 2),  # more columns than a command has; not from the first lane on
+        (64, 1028, 0, 0),  # long runs that are no whole number of 256 bytes: a strided copy is as quick
+    ],
+)
+def test_lanes_move_as_sections_of_matrices(channels: int, size: int, base: int, commands: int) -> None:
+    """Every byte of every channel is moved once, to the lane where a strided copy has it."""
+    local = Side(CHIP.lmem_window + base * CHIP.lmem_size + 64, (1, channels, 1, size), (0, size, size, 1))
+    outer = Side(CHIP.global_base, (1, channels, 1, size), (0, size, size, 1))
+    found = as_sections(local, outer, 1)
+    assert len(found) == commands
+    places = []
+    for command in found:
+        fields = {name: int(value) for name, value in command.fields.items()}
+        item = {Precision.INT8: 1, Precision.INT16: 2, Precision.FP32: 4}[Precision(fields["data_format"])]
+        lane, offset = divmod(fields["dst_addr_lo"] - CHIP.lmem_window, CHIP.lmem_size)
+        for section in range(fields["dst_c"]):
+            down, at = divmod(lane + section, CHIP.lanes)
+            places.append((at, offset + down * fields["dst_c_str"] * item, fields["dst_w"] * item))
+        assert fields["src_w"] == fields["dst_c"] * fields["dst_w"]
+    wanted = [((base + c) % CHIP.lanes, 64 + (base + c) // CHIP.lanes * size, size) for c in range(channels)]
+    assert places == (wanted if commands else [])

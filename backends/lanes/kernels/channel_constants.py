@@ -17,8 +17,6 @@ from bmcompiler.codegen.tiling import Buffer, Runs
 from bmcompiler.ir import Value
 
 Span = tuple[int, int]
-_SHORT = 128
-"""Bytes of a channel from which a lane's channels are long enough as runs of their own."""
 
 
 def channel_buffer(
@@ -41,28 +39,48 @@ def channel_buffer(
     """
     (c0, c1), row = channels, dims[0] * dims[1] * item
     shape = (1, c1 - c0, *dims)
-    if c1 - c0 <= chip.lanes or row >= _SHORT:
+    if c1 - c0 > chip.lanes and row < chip.least_run:
+        return _by_lanes(chip, constant, layout, pack, dims, item, channels)
 
-        def load(build: LaneBuild, address: int) -> None:
-            offset = build.coefficients.place(constant, layout, pack(build))
-            for first, end in shares or [(0, c1 - c0)]:
-                source, place = build.coefficient(offset + (c0 + first) * row), address + first // chip.lanes * row
-                build.load_compact(source, (1, end - first, *dims), item, place)
+    def load(build: LaneBuild, address: int) -> None:
+        offset = build.coefficients.place(constant, layout, pack(build))
+        for first, end in shares or [(0, c1 - c0)]:
+            source, place = build.coefficient(offset + (c0 + first) * row), address + first // chip.lanes * row
+            build.load_compact(source, (1, end - first, *dims), item, place)
 
-        return Buffer(chip.compact_bytes(shape, item), "c", row * (c1 - c0), load, True, runs=Runs(1, c1 - c0))
+    return Buffer(chip.compact_bytes(shape, item), "c", row * (c1 - c0), load, True, runs=Runs(1, c1 - c0))
 
-    each = -(-(c1 - c0) // chip.lanes)
-    of_lanes = (1, chip.lanes, each, dims[0] * dims[1])
 
-    def load_lanes(build: LaneBuild, address: int) -> None:
+def _by_lanes(
+    chip: LaneFacts,
+    constant: Value,
+    layout: str,
+    pack: Callable[[LaneBuild], Callable[[np.ndarray], np.ndarray]],
+    dims: tuple[int, int],
+    item: int,
+    channels: tuple[int, int],
+) -> Buffer:
+    """See `channel_buffer`: the channels of a lane as one run."""
+    (c0, c1), row, size = channels, dims[0] * dims[1] * item, dims[0] * dims[1]
+    each, rest = divmod(c1 - c0, chip.lanes)
+    if rest and (chip.lanes - rest) * row <= chip.command_bytes:
+        each, rest = each + 1, 0  # zeros for what the last round does not have
+    parts = [(0, rest, each + 1)] * bool(rest) + [(rest, chip.lanes - rest, each)]
+
+    def load(build: LaneBuild, address: int) -> None:
         def packed(*constants: Any) -> np.ndarray:
-            return by_lanes(chip, pack(build)(*constants), row, c0, c1)
+            rows = by_lanes(chip, pack(build)(*constants), row, c0, c1)
+            return np.concatenate([rows[first : first + count, :deep].reshape(-1) for first, count, deep in parts])
 
-        offset = build.coefficients.place(constant, f"{layout} by lanes {c0} {c1}", packed)
-        build.load_compact(build.coefficient(offset), of_lanes, item, address)
+        start = build.coefficient(build.coefficients.place(constant, f"{layout} by lanes {c0} {c1}", packed))
+        for first, count, deep in parts:
+            build.load_compact(start, (1, count, deep, size), item, address, lane=first)
+            start += count * deep * row
 
-    nbytes = chip.compact_bytes(of_lanes, item) * chip.lanes
-    return Buffer(chip.compact_bytes(of_lanes, item), "c", nbytes, load_lanes, True, runs=Runs(1, chip.lanes))
+    of_lanes = (1, chip.lanes, -(-(c1 - c0) // chip.lanes), size)
+    nbytes = sum(count * deep * row for _, count, deep in parts)
+    runs = Runs(len(parts), chip.lanes)
+    return Buffer(chip.compact_bytes(of_lanes, item), "c", nbytes, load, True, runs=runs, loads=len(parts))
 
 
 def bias_buffer(chip: LaneFacts, bias: Value, c0: int, c1: int) -> Buffer:
