@@ -26,7 +26,7 @@ Request = TypeVar("Request", bound=ModuleOptions)
 
 _ARGUMENTS = {"calibration-table": "table", "calibration-method": "method"}
 """Options of commands whose argument has another name."""
-_VALUES = r"(?: ((?:f32|f16|int8)(?: or (?:f32|f16|int8))*))?"
+_VALUES = r"(?: ((?:f32|b?f16|int8)(?: or (?:f32|b?f16|int8))*))?"
 
 
 def in_python(text: str) -> str:
@@ -142,7 +142,7 @@ def compile(request: FileRequest) -> Result:
         weights: the .caffemodel of a .prototxt.
         output: model file to write; `Result.save` does it later.
         target: name of the chip.
-        quantize: "f32", "f16" or "int8", as far as the chip has it; None for the chip's own.
+        quantize: "f32", "f16", "bf16" or "int8", as far as the chip has it; None for the chip's own.
         data: calibration samples, real values: an .npz or .npy file, a folder of them, or arrays by input name,
             samples on axis 0.
         images: images as calibration samples, in place of `data`.

@@ -126,7 +126,7 @@ def _planned(readers: Sequence[Callable[[], Module]], options: ModuleOptions, fi
     timing: list[tuple[str, float]] = []
     ctx = PassContext(target=target, data=data_of(options), table=table_of(options), log=options.log)
     ctx.options |= {"progress": options.progress, TRIAL: Trial(target, pipeline, options.opt, options.timing_profile)}
-    check = _accuracy_check(target, ctx)
+    check = _accuracy_check(target, ctx, pipeline)
     modules = [_lowered(read, options, pipeline, ctx, timing, file, check) for read in readers]
     start = time.perf_counter()
     compiled: Compiled = target.compile(modules, options.opt)
@@ -164,10 +164,10 @@ def producer(options: ModuleOptions, precision: str) -> str:
     return ", ".join([f"bmcompiler {version()}", *parts])
 
 
-def _accuracy_check(target: Target, ctx: PassContext) -> AccuracyCheck:
+def _accuracy_check(target: Target, ctx: PassContext, pipeline: Pipeline) -> AccuracyCheck:
     from bmcompiler.accuracy.check import AccuracyCheck
 
-    return AccuracyCheck(target, ctx)
+    return AccuracyCheck(target, ctx, pipeline)
 
 
 def _lowered(

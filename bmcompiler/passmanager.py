@@ -68,6 +68,8 @@ class Pass:
     name: ClassVar[str] = ""
     canonicalize_after: ClassVar[str] = ""
     """Name of the rewrite after which the pass canonicalize runs this one, too; "" for passes it does not run."""
+    loses_bits: ClassVar[bool] = False
+    """Whether numbers are less exact than before: `bmcompiler.accuracy` measures what the net loses."""
 
     def run(self, module: Module, ctx: PassContext) -> PassResult:
         """Change `module` in place. Says truthfully whether anything changed."""

@@ -34,6 +34,7 @@ class HalfPrecision(Pass):
     """
 
     name = "half-precision"
+    loses_bits = True
     dtype: str = "f16"
 
     def run(self, module: Module, ctx: PassContext) -> PassResult:

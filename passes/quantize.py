@@ -75,6 +75,7 @@ class Quantize(Pass):
     """
 
     name = "quantize"
+    loses_bits = True
     scheme: str = field(default="shift", metadata={"choices": ("shift", "scale", "channel")})
     mode: str = field(default="auto", metadata={"choices": ("auto", *MODES, CHANNEL)})
     io: str = field(default="float", metadata={"choices": ("float", "integer")})

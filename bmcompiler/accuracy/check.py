@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from bmcompiler.accuracy.study import steps_of
 from bmcompiler.ir import Module
 from bmcompiler.ir.copying import copy_module
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passmanager import Pass, PassContext
+from bmcompiler.passmanager import Pass, PassContext, Pipeline
 from bmcompiler.target import Target
 
 Array = NDArray[Any]
@@ -64,19 +65,20 @@ class Accuracy:
 
 
 class AccuracyCheck:
-    """Called after every pass (`run_pipeline`); `found` is there once a network with samples has been quantized."""
+    """Called after every pass (`run_pipeline`); `found` is there once a network with samples has lost bits."""
 
-    def __init__(self, target: Target, ctx: PassContext) -> None:
+    def __init__(self, target: Target, ctx: PassContext, pipeline: Pipeline) -> None:
         self.target, self.ctx = target, ctx
         self.found: Accuracy | None = None
         self._real: Module | None = None
+        self._before = {id(one) for one, other in pairwise(pipeline) if other.loses_bits}
 
     def __call__(self, done: Pass, module: Module) -> None:
         if self.ctx.data is None or self.found is not None:
             return
-        if done.name == "calibrate":
+        if id(done) in self._before:
             self._real = copy_module(module)
-        elif done.name == "quantize" and self._real is not None:
+        elif done.loses_bits and self._real is not None:
             start = time.perf_counter()
             pair = paired(self._real, module, self.target)
             steps = list(steps_of(self._real.main, self.ctx.data, _affordable(self._real)))

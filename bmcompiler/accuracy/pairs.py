@@ -63,17 +63,16 @@ class Pair:
 
 
 def make_pair(module: Module, target: Target, pipeline: Pipeline, ctx: PassContext) -> Pair:
-    """Run the pipeline up to the quantized network.
+    """Run the pipeline up to the network of fewer bits.
 
     Args:
-        module: the network as imported; it becomes the float one, calibrated.
+        module: the network as imported; it becomes the float one, calibrated where the pipeline does that.
         ctx: with data or a table.
 
     Raises BMError as the passes do.
     """
     passes = [each for each in pipeline.passes if each.name not in _LAYOUT]
-    names = [each.name for each in passes]
-    border = names.index("calibrate") + 1 if "calibrate" in names else len(names)
+    border = next((at for at, each in enumerate(passes) if each.loses_bits), len(passes))
     run_pipeline(module, Pipeline(tuple(passes[:border])), ctx)
     compiled = copy_module(module)
     run_pipeline(compiled, Pipeline(tuple(passes[border:])), ctx)

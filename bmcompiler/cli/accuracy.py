@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bmcompiler import defaults
 from bmcompiler.cli.common import atomic_output, command_line, format_table, printable, progress
 from bmcompiler.cli.inputs import FORMULA, image_options, limit_option
 
@@ -37,7 +38,7 @@ them, the same that its commands compute.
 @click.option("--data", type=click.Path(path_type=Path), help="Samples: .npz, .npy or a folder.")
 @image_options
 @limit_option
-@click.option("--quantize", type=click.Choice(["f32", "f16", "int8"]), help="Precision [default: int8].")
+@click.option("--quantize", type=click.Choice(defaults.PRECISIONS), help="Precision [default: int8].")
 @click.option("--shapes", help='Input shapes, "[[1,3,224,224]]", where the model leaves them open.')
 @click.option("--outputs", metavar="A,B", help="Cut the net at these tensors; they become its outputs.")
 @click.option("--calibration-table", "table", type=click.Path(path_type=Path), help="Thresholds instead of measured.")

@@ -47,7 +47,7 @@ class _TargetOption(click.Option):
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Model file to write [default: NAME.bmodel].")
 @click.option("--name", help="Name of the net inside the model [default: from the file].")
 @click.option("--shapes", multiple=True, help='Input shapes, "[[1,3,224,224]]"; repeat for several programs in a file.')
-@click.option("--quantize", type=click.Choice(["f32", "f16", "int8"]), help="Precision [default: the target's own].")
+@click.option("--quantize", type=click.Choice(defaults.PRECISIONS), help="Precision [default: the target's own].")
 @click.option("--data", type=click.Path(path_type=Path), help="Calibration samples: .npz, .npy or a folder.")
 @image_options
 @limit_option

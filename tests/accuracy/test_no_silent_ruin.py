@@ -1,4 +1,4 @@
-"""Every int8 compilation with samples says how far it is from float, and warns when that is far."""
+"""Every compilation to fewer bits with samples says how far it is from float, and warns when that is far."""
 
 from __future__ import annotations
 
@@ -49,6 +49,15 @@ def test_the_error_stands_in_summary_json_and_page(chip: str) -> None:
     data = report_data(result)
     assert json.loads(json.dumps(data))["accuracy"]["outputs"][0]["name"] == "y"
     assert "Difference from float" in page(data)
+
+
+@pytest.mark.parametrize(("dtype", "most"), [("f16", 1e-3), ("bf16", 1e-2)])
+def test_floats_of_16_bits_say_their_error_too(dtype: str, most: float) -> None:
+    result = bmcompiler.compile_module(two_heads(1.0), target="bm1684x", quantize=dtype, data={"x": SAMPLES})
+    assert result.accuracy is not None
+    (output,) = result.accuracy.outputs
+    assert most / 100 < output.error < most
+    assert f"{output.error:.3%}" in summary(result)
 
 
 @pytest.mark.parametrize("chip", CHIPS)

@@ -13,6 +13,7 @@ from bmcompiler import bmodel
 from bmcompiler.driver import load_network
 from bmcompiler.interpreter import run_module
 from bmcompiler.runtime import Session
+from bmcompiler.target import find_target
 
 
 @pytest.fixture
@@ -82,3 +83,12 @@ def test_saved_integer_ir_compiles_to_the_same_model(folder: Path) -> None:
     again = ("compile", folder / "net.mlir", "--target", "bm1684", "--quantize", "int8", "--quiet")
     assert command(*again, "-o", folder / "again.bmodel") == 0
     assert (folder / "again.bmodel").read_bytes() == (folder / "net.bmodel").read_bytes()
+
+
+@pytest.mark.parametrize("chip", ["bm1684", "bm1684x", "bm1880", "dv700"])
+def test_commands_take_every_precision_that_a_chip_has(chip: str, folder: Path) -> None:
+    assert find_target(chip).precisions
+    for precision in find_target(chip).precisions:
+        chosen = ("--target", chip, "--quantize", precision, "--data", folder / "x.npz", "--quiet")
+        assert command("compile", folder / "net.onnx", *chosen, "-o", folder / "net.bmodel") == 0
+        assert f"precision {precision}" in bmodel.load(folder / "net.bmodel").producer
