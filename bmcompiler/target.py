@@ -219,6 +219,10 @@ class Target(ABC):
         """
         return None
 
+    def loading_cycles(self, nbytes: int) -> int:
+        """What so many bytes take from global memory at best; 0 (the default) where the target does not say."""
+        return 0
+
     def planned_with(self, profile: Any) -> AbstractContextManager[None]:
         """Plan with another profile of the timing model meanwhile, None = the default; by default plans know none."""
         return nullcontext()

@@ -12,9 +12,10 @@ from bmcompiler.ir.keys import MACS, PLACE_CPU, TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.nn import Conv
 from bmcompiler.ops.shape import Interleave
+from bmcompiler.passes.drafts import cycles_saved, functions_behind, without_numbers
 from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, declared, inherit, make, on, producer
 from bmcompiler.passmanager import PassContext, PassResult
-from bmcompiler.target import Target, unsupported_reason
+from bmcompiler.target import Target
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,8 +28,6 @@ _MOST_KERNEL = 11
 """Rows of a kernel that all chips take."""
 _KINDS = {"all": (True, False), "floats": (True,), "integers": (False,)}
 """Whether the results are floats."""
-_PARTS = (1, 2, 4, 8, 16, 32)
-"""Parts of its rows in which a map may be computed, for an estimate."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ class _FillLanes(Rules):
         weight, bias = self.constant(op.weight), self.constant(op.bias)
         if weight is None or (op.bias is not None and bias is None) or not self._is_plain(op, weight):
             return False
-        ops = [op, *_functions(op)]
+        ops = [op, *functions_behind(op)]
         if op.result in self.seen:
             return False
         self.seen.add(op.result)
@@ -119,9 +118,9 @@ class _FillLanes(Rules):
         _, depth, height, width = conv.weight.shape
         for rows, pitch in _choices(conv):
             size = height + (rows - 1) * conv.strides[0]
-            weight = _without_numbers(conv.weight, (rows * pitch, depth, size, width))
-            bias = None if conv.bias is None else _without_numbers(conv.bias, (rows * pitch,))
-            cycles = self._saved(ops, _in_rows(ops, weight, bias, rows))
+            weight = without_numbers(conv.weight, (rows * pitch, depth, size, width))
+            bias = None if conv.bias is None else without_numbers(conv.bias, (rows * pitch,))
+            cycles = cycles_saved(self.target, ops, _in_rows(ops, weight, bias, rows))
             if cycles > 0 and (least is None or cycles > least):
                 best, least = (rows, pitch), cycles
         return best
@@ -147,7 +146,7 @@ class _FillLanes(Rules):
             return fresh
 
         alone = [phases] if len(phases.result.uses) == 1 else []
-        if self._saved([*alone, op], [draft(_without_numbers(op.weight, kernel.shape))]) <= 0:
+        if cycles_saved(self.target, [*alone, op], [draft(without_numbers(op.weight, kernel.shape))]) <= 0:
             return False
         made = draft(self.weight(kernel, op.weight, op, rewriter, "weight"))
         self.seen.add(made.result)
@@ -157,28 +156,6 @@ class _FillLanes(Rules):
 
     def _is_plain(self, op: Conv, weight: np.ndarray) -> bool:
         return op.type.is_float in self.floats and _is_plain(op, weight)
-
-    def _saved(self, old: Sequence[TensorOp], new: Sequence[TensorOp]) -> int:
-        """Cycles that the draft `new`, which is forgotten, saves; 0 where the target has no estimate."""
-        found = 0
-        if all(unsupported_reason(self.target, op) is None for op in new):
-            for parts in _PARTS:
-                before, after = self._cycles(old, parts), self._cycles(new, parts)
-                if before is not None and after is not None:
-                    found = before - after
-                    break
-        for op in reversed(new):
-            op.drop_operands()
-        return found
-
-    def _cycles(self, ops: Sequence[TensorOp], parts: int) -> int | None:
-        total = 0
-        for op in ops:
-            cycles = self.target.local_cycles(op, parts)
-            if cycles is None:
-                return None
-            total += cycles
-        return total
 
 
 def _kind(op: TensorOp) -> Hashable:
@@ -194,19 +171,6 @@ def _is_plain(op: Conv, weight: np.ndarray) -> bool:
         return False  # an infinite weight makes NaN of zeros
     plain = op.group == 1 and tuple(op.dilations) == (1, 1) and not op.zero_points
     return plain and PLACE_CPU not in op.attributes
-
-
-def _functions(op: Conv) -> Iterator[TensorOp]:
-    """The functions of one element that nobody but each next one reads, from the result of `op` on."""
-    value = op.result
-    while len(value.uses) == 1:
-        (user,) = value.users
-        if not isinstance(user, TensorOp) or not user.pointwise or user.operands[0] is not value:
-            return
-        if user.type.shape != value.type.shape or PLACE_CPU in user.attributes:
-            return
-        yield user
-        value = user.result
 
 
 def _choices(op: Conv) -> Iterator[tuple[int, int]]:
@@ -262,8 +226,3 @@ def _in_rows(ops: Sequence[TensorOp], weight: Value, bias: Value | None, rows: i
         made[-1].result.type = TensorType((n, weight.shape[0], height // rows, width), old.type.dtype, old.type.quant)
     made.append(make("interleave", [made[-1].result], {"scale": (rows, 1), "channels": channels}))
     return made
-
-
-def _without_numbers(like: Value, shape: tuple[int, ...]) -> Value:
-    """A constant of which only the type is asked."""
-    return make("weight", (), {"key": ""}, [like.type.with_shape(shape)]).result

@@ -42,7 +42,7 @@ class Bm1684Target(Bm168xTarget["Bm1684Program"]):
         self.need_precision(precision)
         before = f"{first_passes('same')},fuse-activation"
         joined, split = (",join-groups", ",split-deconv") if level > 1 else ("", "")
-        floats, groups = "fill-lanes{kind=floats}", group_layers(level)
+        floats, groups = "join-siblings,fill-lanes{kind=floats}", group_layers(level)
         if precision == "f32":
             return f"{before},{floats}{joined},dead-code{split}{groups}"
         slots, bytes_ = (",fill-image-slots,move-bands", ",fill-lanes{kind=integers}") if level > 1 else ("", "")

@@ -64,6 +64,10 @@ class LaneTarget(Target, Generic[P]):
         work = kernel.boxed(op, (*((0, size) for size in outer), (0, rows), (0, width)))
         return None if work is None else work.cycles * height // rows
 
+    def loading_cycles(self, nbytes: int) -> int:
+        """By the bus of the chip."""
+        return int(nbytes / self.machine().cycles.bytes_per_cycle)
+
     def image_slots(self, dtype: str) -> int:
         """Small integers share words of the chip."""
         return self.facts.image_slots(int(dtype[1:]) // 8) if dtype[0] in "iu" else 1

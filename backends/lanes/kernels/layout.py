@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.backends.lanes.kernels.base import is_activation, item_bytes
-from bmcompiler.backends.lanes.kernels.local_copies import join_channels
+from bmcompiler.backends.lanes.kernels.local_copies import join_channels, take_channels
 from bmcompiler.backends.lanes.kernels.moves import MOST_COMMANDS, CopyKernel
 from bmcompiler.codegen.pieces import (
     Fill,
@@ -21,7 +21,7 @@ from bmcompiler.codegen.pieces import (
     whole,
 )
 from bmcompiler.codegen.strided_copy import Dim
-from bmcompiler.codegen.tiling import TileWork
+from bmcompiler.codegen.tiling import Box, TileWork
 from bmcompiler.ops.functions import BitCast
 from bmcompiler.ops.index import Trilu
 from bmcompiler.ops.shape import Concat, Pad, Permute, Slice, Split, Tile
@@ -86,12 +86,26 @@ class SelectKernel(CopyKernel[OpT]):
 
 
 class SliceKernel(SelectKernel[Slice]):
-    """slice: one strided copy, along axes with negative steps one per index."""
+    """slice: one strided copy, along axes with negative steps one per index.
+
+    Channels of a feature map may also be copied in local memory.
+    """
 
     ops = (Slice,)
 
     def maps(self, op: Slice) -> Sequence[np.ndarray]:
         return [np.arange(*bounds) for bounds in zip(op.starts, op.ends, op.steps)]
+
+    def whole(self, op: Slice) -> TileWork | None:
+        return self.boxed(op, tuple((0, size) for size in op.type.shape))
+
+    def boxed(self, op: Slice, box: Box) -> TileWork | None:
+        if op.type.rank != 4 or not is_activation(op.x) or item_bytes(op.result) not in (1, 2, 4):
+            return None
+        others = [axis for axis in range(4) if axis != 1 and op.x.shape[axis] != op.type.shape[axis]]
+        if others or set(op.steps) != {1} or not self.chip.fits_fields(op.x.shape):
+            return None
+        return take_channels(self.machine, op, box)
 
 
 class RepeatKernel(SelectKernel[Tile]):

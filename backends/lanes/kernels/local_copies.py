@@ -14,7 +14,7 @@ from bmcompiler.codegen.groups.regions import LocalCopier, StridedCopy, as_shape
 from bmcompiler.codegen.tiling import Box, Contents, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.shape import Upsample
+from bmcompiler.ops.shape import Slice, Upsample
 
 
 class LaneCopier(LocalCopier):
@@ -119,6 +119,27 @@ def join_channels(machine: LaneMachine, op: TensorOp, box: Box) -> TileWork:
     shapes = (chip.words_of(extents(part), item) for part in boxes)
     cycles = sum(_part_cycles(machine, shape, item, start % chip.lanes) for shape, start in zip(shapes, starts))
     return TileWork(inputs, (out,), (), compute, cycles)
+
+
+def take_channels(machine: LaneMachine, op: Slice, box: Box) -> TileWork | None:
+    """A slice of channels, `box` of its result; like parts of a concatenation, by transfers beside lane 0."""
+    chip, item, first = machine.chip, item_bytes(op.result), op.starts[1] + box[1][0]
+    if any(place % chip.image_slots(item) and place != op.type.shape[0] for place in box[0]):
+        return None  # images that share words stay together
+    around: Box = (box[0], (0, op.x.shape[1]), *box[2:])
+    word, shape, total = chip.word_item(item), chip.words_of(extents(box), item), chip.words_of(extents(around), item)
+    by, (row, lane) = chip.aligned_strides(total, item=word), divmod(first, chip.lanes)
+
+    def compute(build: LaneBuild, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+        read = chip.plane(ins[0], extents(around), item)
+        source = Words(ins[0] + word * row * by[1], shape, by, lane, read, word)
+        target = Words(outs[0], shape, within=chip.plane(outs[0], extents(box), item), item=word)
+        (build.transfer if lane else build.copy)(source, target)
+
+    inputs = (machine.activation_in(op.x, dims4(op.x), around),)
+    out = machine.activation_out(op.result, dims4(op.result), box)
+    work = TileWork(inputs, (out,), (), compute, _part_cycles(machine, shape, item, lane))
+    return work if machine.fits(work) else None
 
 
 def _part_cycles(machine: LaneMachine, words: Shape, item: int, lane: int) -> int:

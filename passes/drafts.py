@@ -1,0 +1,56 @@
+"""Ops that are drafted to ask a target what they would save: cycles in local memory, functions behind an op."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from bmcompiler.ir import Value
+from bmcompiler.ir.keys import PLACE_CPU
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.passes.rewriting import make
+from bmcompiler.target import Target, unsupported_reason
+
+_PARTS = (1, 2, 4, 8, 16, 32)
+"""Parts of its rows in which a map may be computed, for an estimate."""
+
+
+def cycles_saved(target: Target, old: Sequence[TensorOp], new: Sequence[TensorOp]) -> int:
+    """Cycles that the draft `new`, which is forgotten, saves over `old`; 0 where the target has no estimate."""
+    found = 0
+    if all(unsupported_reason(target, op) is None for op in new):
+        for parts in _PARTS:
+            before, after = _cycles(target, old, parts), _cycles(target, new, parts)
+            if before is not None and after is not None:
+                found = before - after
+                break
+    for op in reversed(new):
+        op.drop_operands()
+    return found
+
+
+def _cycles(target: Target, ops: Sequence[TensorOp], parts: int) -> int | None:
+    total = 0
+    for op in ops:
+        cycles = target.local_cycles(op, parts)
+        if cycles is None:
+            return None
+        total += cycles
+    return total
+
+
+def functions_behind(op: TensorOp) -> Iterator[TensorOp]:
+    """The functions of one element that nobody but each next one reads, from the result of `op` on."""
+    value = op.result
+    while len(value.uses) == 1:
+        (user,) = value.users
+        if not isinstance(user, TensorOp) or not user.pointwise or user.operands[0] is not value:
+            return
+        if user.type.shape != value.type.shape or PLACE_CPU in user.attributes:
+            return
+        yield user
+        value = user.result
+
+
+def without_numbers(like: Value, shape: tuple[int, ...]) -> Value:
+    """A constant of which only the type is asked."""
+    return make("weight", (), {"key": ""}, [like.type.with_shape(shape)]).result
