@@ -12,9 +12,10 @@ from bmcompiler.ir.keys import MACS, PLACE_CPU
 from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.nn import Deconv
+from bmcompiler.passes.drafts import cycles_saved, without_numbers
 from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, inherit, make, on
 from bmcompiler.passmanager import PassContext, PassResult
-from bmcompiler.target import Target, unsupported_reason
+from bmcompiler.target import Target
 
 if TYPE_CHECKING:
     import numpy as np
@@ -92,28 +93,18 @@ class _SplitDeconv(Rules):
 
     def _best(self, op: Deconv) -> int | None:
         """Channels from a phase to the next, None to leave the op."""
-        (depth, channels), least, best = op.weight.shape[:2], self.target.local_cycles(op), None
-        if least is None:
-            return None
+        (depth, channels), best, most = op.weight.shape[:2], None, 0
         for pitch in sorted({-(-channels // step) * step for step in _PITCHES}):
             total = _phases(op) * pitch
-            weight = _without_numbers(op.weight, (total, depth, 1, 1))
+            weight = without_numbers(op.weight, (total, depth, 1, 1))
             vectors = [
-                _without_numbers(value, (total, *value.type.shape[1:])) if _per_channel(value, op) else value
+                without_numbers(value, (total, *value.type.shape[1:])) if _per_channel(value, op) else value
                 for value in op.operands[2:]
             ]
-            cycles = self._cycles(*_ops(op, weight, vectors))
-            if cycles is not None and cycles < least:
-                best, least = pitch, cycles
+            saved = cycles_saved(self.target, [op], _ops(op, weight, vectors))
+            if saved > most:
+                best, most = pitch, saved
         return best
-
-    def _cycles(self, *ops: TensorOp) -> int | None:
-        """Cycles of ops that are in no block, None where the target has no estimate; forgets the ops."""
-        supported = all(unsupported_reason(self.target, op) is None for op in ops)
-        found = [self.target.local_cycles(op) for op in ops] if supported else [None]
-        for op in ops:
-            op.drop_operands()
-        return None if None in found else sum(filter(None, found))
 
 
 def _phases(op: Deconv) -> int:
@@ -148,11 +139,6 @@ def _spread(phases: np.ndarray, pitch: int) -> np.ndarray:
     out = np.zeros((len(phases), pitch, *phases.shape[2:]), phases.dtype)
     out[:, : phases.shape[1]] = phases
     return out
-
-
-def _without_numbers(like: Value, shape: tuple[int, ...]) -> Value:
-    """A constant of which only the type is asked."""
-    return make("weight", (), {"key": ""}, [TensorType(shape, like.type.dtype)]).result
 
 
 def _ops(op: Deconv, weight: Value, vectors: Sequence[Value]) -> tuple[TensorOp, TensorOp]:

@@ -58,9 +58,10 @@ def broadcast_view(
     return _shape(best), strides  # type: ignore[return-value]
 
 
-def _rank(machine: LaneMachine, shape: Shape, item: int) -> tuple[int, bool, int]:
-    """Fewest cycles first, of those what is a single tile, of those most channels."""
-    return machine.cycles.pass_cycles(shape, item), shape[1] > machine.chip.most_channels, -shape[1]
+def _rank(machine: LaneMachine, shape: Shape, item: int) -> tuple[int, bool, int, int]:
+    """Fewest cycles first, of those what is a single tile, of those what loads fastest, of those most channels."""
+    (n, c, h, w), cycles = shape, machine.cycles
+    return cycles.pass_cycles(shape, item), c > machine.chip.most_channels, cycles.load(n * c, h * w * item), -c
 
 
 def _native(chip: LaneFacts, shape: tuple[int, ...], operands: tuple[tuple[int, ...], ...]) -> Axes | None:

@@ -20,7 +20,7 @@ from bmcompiler.backends.lanes.recipes.words import (
     to_words,
 )
 from bmcompiler.codegen.build import dense_strides, extents
-from bmcompiler.codegen.tiling import Axis, Box, Buffer, Contents, TileWork
+from bmcompiler.codegen.tiling import Axis, Box, Buffer, Contents, Runs, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elementwise import Add, Binary, Div, Max, Min, Mod, Mul, Pow, Sub
@@ -133,6 +133,7 @@ def _operand(
         contents_of(value, view, box)
         if dense and loaded == dims
         else _repeated(value, view, strides, box, loaded, word),
+        Runs(1, loaded[0] * loaded[1]),
     )
     if loaded == dims:
         return buffer, None
@@ -169,6 +170,7 @@ def result_buffer(chip: LaneFacts, value: Value, view: Shape, box: Box, word: in
         prod(dims) * item,
         store,
         contents=contents_of(value, view, box) if item == word else None,
+        runs=Runs(1, dims[0] * dims[1]),
     )
 
 

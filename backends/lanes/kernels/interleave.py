@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bmcompiler.backends.lanes.build import LaneBuild
 from bmcompiler.backends.lanes.facts import Shape
@@ -14,8 +14,9 @@ from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.pieces import Fill, Piece, dense
+from bmcompiler.codegen.schedule import Moved, emit_tiles
 from bmcompiler.codegen.strided_copy import Dim
-from bmcompiler.codegen.tiling import Box, TileWork
+from bmcompiler.codegen.tiling import Axis, Box, TileWork, Tiling
 from bmcompiler.ops.shape import Interleave
 
 
@@ -23,9 +24,45 @@ class InterleaveKernel(CopyKernel[Interleave]):
     """interleave: a strided copy per phase.
 
     In local memory the execution units copy phases that begin at lane 0, all lanes at once, and transfers the others.
+    There it is done in tiles too, where the single pixels of a phase take longer in global memory.
     """
 
     ops = (Interleave,)
+
+    def uses_local_memory(self, op: Interleave) -> bool:
+        return self._tiling(op) is not None
+
+    def emit(self, op: Interleave, build: Any) -> Moved:
+        tiling, tiler = self._tiling(op), self.machine.tiler
+        if tiling is None:
+            return super().emit(op, build)
+        return emit_tiles(build, self._grid(op), lambda box: _work(self.machine, op, box), tiling, tiler)
+
+    def estimate(self, op: Interleave) -> int | None:
+        tiling = self._tiling(op)
+        return self._in_global(op) if tiling is None else self._in_tiles(op, tiling)
+
+    def _grid(self, op: Interleave) -> tuple[Axis, ...]:
+        (n, c, h, w), (down, across) = dims4(op.result), op.scale
+        images = self.chip.image_slots(item_bytes(op.result))
+        return Axis(n, images, self.chip.most_images), Axis(c, cuts=False), Axis(h, down), Axis(w, across)
+
+    def _tiling(self, op: Interleave) -> Tiling | None:
+        """Of tiles in local memory, None where they are no faster."""
+        if item_bytes(op.result) not in (1, 2, 4) or not is_activation(op.x) or not self.chip.fits_fields(op.x.shape):
+            return None
+        key = op.name, op.scale, op.x.shape, op.type.shape, op.type.dtype
+        found = self.machine.tiler.choose(self._grid(op), lambda box: _work(self.machine, op, box), key)
+        return found if found is not None and self._in_tiles(op, found) < self._in_global(op) else None
+
+    def _in_tiles(self, op: Interleave, tiling: Tiling) -> int:
+        return self.machine.tiler.estimate(self._grid(op), lambda box: _work(self.machine, op, box), tiling)
+
+    def _in_global(self, op: Interleave) -> int:
+        """Cycles of the copies of the phases, whose pixels are rows or single ones."""
+        (n, c, h, w), item, cycles = dims4(op.result), item_bytes(op.result), self.machine.cycles
+        runs, run = (n * c * h, w) if op.scale[1] == 1 else (n * c * h * w, 1)
+        return cycles.load(runs, run * item) + cycles.store(runs, run * item)
 
     def pieces(self, op: Interleave) -> Iterator[Piece | Fill]:
         n, c, h, w = dims4(op.result)
