@@ -31,32 +31,38 @@ class WindowProducts(PatternPass):
 
     For chips whose lanes hold channels: a matrix is read from global memory, a map stays in local memory.
 
-    1. matmul(reshape [N, C, H, W] -> [N, C * H * W], constant) of integers : reshape(conv with a window of H x W)
-    2. prelu(reshape [N, C, 1, 1] -> [N, C])                                : reshape(prelu)
+    1. matmul(reshape [N, C, H, W] -> [N, C * H * W], constant) : reshape(conv with a window of H x W)
+    2. prelu(reshape [N, C, 1, 1] -> [N, C])                    : reshape(prelu)
     Rule 1 is for what the target computes in one tile, and in no more time than before. Sums of integers are exact, so
-    that values stay, bit for bit; floats would be added in another order.
+    that values stay, bit for bit; floats are added in another order: pipelines do them at all levels, if at all.
+
+    Attributes:
+        floats: whether rule 1 is for products of floats instead.
     """
+
+    floats: bool = False
 
     name = "window-products"
 
     def run(self, module: Module, ctx: PassContext) -> PassResult:
-        return PassResult(False) if ctx.target is None else _ForTarget(ctx.target).run(module, ctx)
+        return PassResult(False) if ctx.target is None else _ForTarget(ctx.target, self.floats).run(module, ctx)
 
 
 @dataclass(frozen=True)
 class _ForTarget(PatternPass):
     target: Target
+    floats: bool
 
     name = "window-products"
 
     def rules(self, module: Module) -> Rules:
-        return _WindowProducts(module, self.target)
+        return _WindowProducts(module, self.target, self.floats)
 
 
 class _WindowProducts(Rules):
-    def __init__(self, module: Module, target: Target) -> None:
+    def __init__(self, module: Module, target: Target, floats: bool) -> None:
         super().__init__(module)
-        self.target = target
+        self.target, self.floats = target, floats
 
     def table(self) -> RuleTable:
         return {**on(Matmul, self.product), **on(Prelu, self.slopes)}
@@ -64,7 +70,9 @@ class _WindowProducts(Rules):
     def product(self, op: Matmul, rewriter: Rewriter) -> bool:
         """Rule 1."""
         weight, flat = self.constant(op.right), producer(op.left, Reshape)
-        if weight is None or flat is None or not _flattens(flat) or not _is_plain(op, weight):
+        if weight is None or flat is None or op.type.is_float != self.floats:
+            return False
+        if not _flattens(flat) or not _is_plain(op, weight):
             return False
         maps = flat.operands[0]
         columns = weight if op.transpose_right else weight.T
@@ -110,8 +118,7 @@ def _flattens(op: Reshape) -> bool:
 
 
 def _is_plain(op: Matmul, weight: np.ndarray) -> bool:
-    left = op.left.type
-    fits = not left.is_float and left.rank == weight.ndim == 2 and op.mode in _MODES
+    fits = op.left.type.rank == weight.ndim == 2 and op.mode in _MODES
     return fits and not op.transpose_left and not op.zero_points and PLACE_CPU not in op.attributes
 
 

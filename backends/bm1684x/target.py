@@ -40,8 +40,9 @@ class Bm1684xTarget(Bm168xTarget["Bm1684xProgram"]):
         split = ",dead-code,join-groups,split-deconv" if level > 1 else ",dead-code"
         integers = ",calibrate{method=auto},quantize{scheme=channel}" if precision == "int8" else ""
         halves = f",half-precision{{dtype={precision}}}" if precision in HALVES else ""
-        filled = "" if precision == "int8" else ",fill-lanes"
-        return f"{first_passes('same')},fuse-activation{halves}{integers}{filled}{split}{group_layers(level)}"
+        windows, filled = ("", "") if precision == "int8" else (",window-products{floats=true}", ",fill-lanes")
+        floats = f",fuse-activation{windows}{halves}"
+        return f"{first_passes('same')}{floats}{integers}{filled}{split}{group_layers(level)}"
 
     def cycle_table(self, profile: Any) -> CycleTable:
         from bmcompiler.backends.bm1684x import cycles

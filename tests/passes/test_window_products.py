@@ -95,12 +95,33 @@ def test_products_that_gain_nothing_stay() -> None:
     assert pulled(deep)["matmul"] >= 1
 
 
+def floats(shape: tuple[int, int, int, int], columns: int) -> Module:
+    rng, b = np.random.default_rng(3), Builder.new("net")
+    x, depth = b.input("x", TensorType(shape)), int(np.prod(shape[1:]))
+    weight = b.weight(rng.standard_normal((depth, columns)).astype(np.float32), "w")
+    bias = b.weight(rng.standard_normal(columns).astype(np.float32), "bias")
+    made = b.matmul(b.reshape(x, shape=(shape[0], depth)), weight, bias)
+    return b.outputs([made], ["y"])
+
+
 def test_floats_keep_the_order_of_their_sums() -> None:
-    b = Builder.new("net")
-    x = b.input("x", TensorType((1, 8, 4, 4)))
-    made = b.matmul(b.reshape(x, shape=(1, 128)), b.weight(np.ones((128, 3), np.float32), "w"))
-    module = b.outputs([made], ["y"])
-    assert not WindowProducts().run(module, PassContext(target=TARGET)).modified
+    assert not WindowProducts().run(floats((1, 8, 4, 4), 3), PassContext(target=TARGET)).modified
+
+
+def test_products_of_floats_are_convolutions_on_the_bm1684x_at_all_levels() -> None:
+    """A lane's weights are one run there, as a convolution's; the bits of all levels are equal."""
+    target, found = find_target("bm1684x"), []
+    for level in (0, 1, 2):
+        module = floats((1, 512, 1, 1), 200)
+        assert WindowProducts(floats=True).run(module, PassContext(target=target)).modified
+        assert Counter(op.short_name for op in module.main.ops)["conv"] == 1
+        assert "window-products{floats=true}" in target.pipeline("f32", level)
+        x = np.random.default_rng(5).standard_normal((1, 512, 1, 1)).astype(np.float32)
+        found.append(Session(target.compile([module], level).model).run({"x": x})["y"])
+        np.testing.assert_allclose(
+            found[-1], run_module(floats((1, 512, 1, 1), 200), {"x": x})["y"], rtol=1e-4, atol=1e-4
+        )
+    assert found[0].tobytes() == found[1].tobytes() == found[2].tobytes()
 
 
 def test_it_is_part_of_level_2() -> None:
