@@ -29,6 +29,7 @@ from bmcompiler.backends.bm1684.packed.int_elementwise import (
     WhereForms,
 )
 from bmcompiler.backends.bm1684.packed.int_matmul import IntMatmulKernel
+from bmcompiler.backends.bm1684.packed.int_matrix import IntMatrixKernel
 from bmcompiler.backends.bm1684.packed.int_pool import (
     PackedAvgPoolKernel,
     ShiftedAvgPoolKernel,
@@ -36,7 +37,7 @@ from bmcompiler.backends.bm1684.packed.int_pool import (
     stages,
 )
 from bmcompiler.backends.lanes.kernels import float_conv
-from bmcompiler.backends.lanes.kernels.base import DeviceKernel
+from bmcompiler.backends.lanes.kernels.base import DeviceKernel, LocalKernel
 from bmcompiler.backends.lanes.kernels.conv_geometry import DeconvGeometry, channel_groups
 from bmcompiler.backends.lanes.kernels.float_matmul import FloatMatmulKernel
 from bmcompiler.backends.lanes.kernels.float_pool import FloatAvgPoolKernel
@@ -127,7 +128,23 @@ class MatmulKernel(FormsKernel[Matmul]):
     """matmul of floats and of bytes."""
 
     ops = (Matmul,)
-    kinds = (FloatMatmulKernel, IntMatmulKernel)
+    kinds = (FloatMatmulKernel, IntMatmulKernel, IntMatrixKernel)
+
+    def form(self, op: Matmul) -> DeviceKernel[Any]:
+        """Of integers the one that is done sooner, transfers included."""
+        floats, rows, matrices = self.forms
+        if op.left.type.is_float:
+            return floats
+        if matrices.unsupported_reason(op) is not None:
+            return rows
+        return min((rows, matrices), key=lambda kernel: self._cycles(kernel, op))
+
+    def _cycles(self, kernel: DeviceKernel[Any], op: Matmul) -> float:
+        """Of all as one tile, whether it fits or not; no more than a comparison is wanted."""
+        assert isinstance(kernel, LocalKernel)
+        work, cycles = kernel.work(op, tuple((0, axis.size) for axis in kernel.grid(op))), self.machine.cycles
+        moved = sum(map(cycles.bus.load, work.inputs)) + sum(map(cycles.bus.store, work.outputs))
+        return work.cycles + moved / cycles.bytes_per_cycle
 
 
 class AvgPoolKernel(FormsKernel[AvgPool]):

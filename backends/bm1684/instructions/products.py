@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from bmcompiler.backends.bm1684.chip import CHIP, local_address
+from bmcompiler.backends.bm1684.chip import CHIP, aligned_strides, local_address
 from bmcompiler.backends.bm1684.instructions.operands import (
     Commands,
     Fields,
@@ -15,9 +15,9 @@ from bmcompiler.backends.bm1684.instructions.operands import (
     sizes,
     strides,
 )
-from bmcompiler.backends.bm1684.instructions.transfers import Side, matrix, of_words
+from bmcompiler.backends.bm1684.instructions.transfers import Side, in_lane, matrix, of_words
 from bmcompiler.backends.bm1684.isa import Direction, Eu, Precision, StrideCode, Task
-from bmcompiler.backends.lanes.facts import Range, Shape
+from bmcompiler.backends.lanes.facts import Range, Shape, Strides
 from bmcompiler.backends.lanes.matrices import Matrix
 from bmcompiler.backends.lanes.operands import Immediate, Words
 from bmcompiler.backends.lanes.windows import Geometry
@@ -249,3 +249,76 @@ def store_matrix(build: Commands, target: int, pitch: int, source: Matrix) -> No
     """Store a matrix of fp32 to rows `pitch` elements apart."""
     outer = Side(target, (1, 1, source.rows, source.columns), (0, 0, pitch, 1))
     matrix(build, Direction.LOCAL_TO_SYSTEM, of_words(source.words), outer)
+
+
+# -- matrices of bytes -------------------------------------------------------------------------------------------------
+class ByteMatrix(NamedTuple):
+    """A matrix of `item`-byte integers in local memory, in sections of `width` columns (bm1684.md 4.5)."""
+
+    address: int
+    rows: int
+    columns: int
+    width: int
+    item: int = 1
+
+    @property
+    def shape(self) -> Shape:
+        """The tensor (rows, sections, 1, width) that holds it."""
+        return self.rows, -(-self.columns // self.width), 1, self.width
+
+    @property
+    def strides(self) -> Strides:
+        """Between its elements, in elements."""
+        return aligned_strides(self.shape, item=self.item)
+
+    @property
+    def lane_bytes(self) -> int:
+        """Bytes of a lane."""
+        return self.item * self.strides[0] * self.rows
+
+    @property
+    def range(self) -> Range:
+        """These bytes."""
+        return self.address, self.address + self.lane_bytes
+
+
+def byte_product(
+    build: Commands,
+    target: ByteMatrix,
+    left: ByteMatrix,
+    right: ByteMatrix,
+    bias: ByteMatrix | None,
+    numbers: Integers,
+) -> None:
+    """target = left @ right (+ bias), shifted and saturated."""
+    _, sections, _, width = target.shape
+    _, parts, _, part = left.shape
+    reads = [left.range, right.range, *([bias.range] if bias else [])]
+    fields = {name: value for name, value in numbers.fields.items() if name != "short_opd2_str"}
+    if bias is not None:
+        fields |= {"tsk_opd_num": 3, "opd2_addr": local_address(bias.address)}
+    build.tiu(
+        reads,
+        [target.range],
+        tsk_typ=Task.MATRIX,
+        res0_c=sections,
+        res0_w=width,
+        opd0_n=left.rows,
+        opd0_c=parts,
+        opd0_w=part,
+        opd1_w=left.columns - (parts - 1) * part,
+        res0_addr=local_address(target.address),
+        opd0_addr=local_address(left.address),
+        opd1_addr=local_address(right.address),
+        **fields,
+    )
+
+
+def move_bytes(build: Commands, address: int, pitch: int, local: ByteMatrix, *, store: bool = False) -> None:
+    """Load a matrix of bytes, or store it; in global memory rows lie `pitch` elements apart."""
+    outer = Side(address, (1, 1, local.rows, local.columns), (0, 0, pitch, 1))
+    inner = in_lane(local.address, local.shape, local.strides, local.range)
+    if store:
+        matrix(build, Direction.LOCAL_TO_SYSTEM, inner, outer, item=local.item)
+    else:
+        matrix(build, Direction.SYSTEM_TO_LOCAL, outer, inner, item=local.item)

@@ -46,10 +46,14 @@ def convert(build: Commands, source: Side, target: Side, form: DataFormat) -> No
     _copy(build, Direction.SYSTEM_TO_LOCAL, source, target, {"special_func": int(Function.CONVERT), **formats})
 
 
-def matrix(build: Commands, direction: Direction, source: Side, target: Side, *, transposed: bool = False) -> None:
-    """Copy a matrix of fp32, rows on one side, sections of them on the other (bm1684.md 5.3)."""
+def matrix(
+    build: Commands, direction: Direction, source: Side, target: Side, *, transposed: bool = False, item: int = 4
+) -> None:
+    """Copy a matrix of `item`-byte elements, rows on one side, sections of them on the other (bm1684.md 5.3)."""
+    form = int(FORMAT_OF_SIZE[item])
     function = Function.NC_TRANSPOSE if transposed else Function.COPY
-    _copy(build, direction, source, target, {"special_func": int(function), "sys_mem_type": 1})
+    kind = {"special_func": int(function), "sys_mem_type": 1}
+    _copy(build, direction, source, target, {**kind, "src_data_format": form, "dst_data_format": form})
 
 
 def fill(build: Commands, direction: Direction, target: Side, item: int, bits: int) -> None:

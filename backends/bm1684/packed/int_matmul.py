@@ -30,7 +30,7 @@ from bmcompiler.backends.lanes.kernels.base import LocalKernel, is_activation, i
 from bmcompiler.backends.lanes.kernels.conv_geometry import channel_groups
 from bmcompiler.backends.lanes.kernels.product import Product, product_of
 from bmcompiler.backends.lanes.windows import Geometry
-from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
+from bmcompiler.codegen.tiling import Axis, Box, Buffer, Runs, TileWork
 from bmcompiler.numeric.quant_modes import ASYMMETRIC
 from bmcompiler.ops.nn import Matmul
 from bmcompiler.target import rule
@@ -191,7 +191,8 @@ def _left_buffer(op: Matmul, product: Product, batch: int, r0: int, r1: int) -> 
             transfer(build, Direction.SYSTEM_TO_LOCAL, outer, inner, 1)
 
     axes = "nh" if len({a for a, _ in product.pairs}) > 1 else "n"
-    return Buffer(size, axes, prod(dims), load)
+    parts = prod(dims) if op.transpose_left else images * (1 if rows == 1 else rows * channels)
+    return Buffer(size, axes, prod(dims), load, runs=Runs(parts, images * channels), loads=images)
 
 
 def _result_buffer(op: Matmul, requantize: Requantize, dims: Shape, starts: list[int], pitch: int) -> Buffer:
@@ -199,7 +200,7 @@ def _result_buffer(op: Matmul, requantize: Requantize, dims: Shape, starts: list
 
     Args: starts: elements of the result before each image. pitch: elements from row to row.
     """
-    _, columns, rows, _ = dims
+    images, columns, rows, _ = dims
     item = op.type.numpy.itemsize
     size = requantize.place_bytes(dims)
 
@@ -211,7 +212,7 @@ def _result_buffer(op: Matmul, requantize: Requantize, dims: Shape, starts: list
             outer = Side(build.neuron(op.result) + item * start, shape, (pitch, 1, 0, 1))
             transfer(build, Direction.LOCAL_TO_SYSTEM, inner, outer, item)
 
-    return Buffer(size, "nchw", prod(dims) * item, store)
+    return Buffer(size, "nchw", prod(dims) * item, store, runs=Runs(images * rows, prod(dims)))
 
 
 def _right_buffer(op: Matmul, product: Product, batch: int, c0: int, c1: int) -> Buffer:
@@ -244,7 +245,10 @@ def _right_buffer(op: Matmul, product: Product, batch: int, c0: int, c1: int) ->
             inner = in_lane(address, shape, to, (address, address + size), byte=place)
             transfer(build, Direction.SYSTEM_TO_LOCAL, outer, inner, 1)
 
-    return Buffer(size, "ch" if len(product.pairs) > 1 else "c", (c1 - c0) * product.depth, load)
+    count = (c1 - c0) * product.depth
+    transfers = 1 if op.transpose_right else min(taps, channels)
+    runs = Runs(1 if op.transpose_right else product.depth, count)
+    return Buffer(size, "ch" if len(product.pairs) > 1 else "c", count, load, runs=runs, loads=transfers)
 
 
 _Piece = tuple[int, int, Shape, Strides, Strides]
