@@ -33,8 +33,9 @@ class WindowProducts(PatternPass):
 
     1. matmul(reshape [N, C, H, W] -> [N, C * H * W], constant) : reshape(conv with a window of H x W)
     2. prelu(reshape [N, C, 1, 1] -> [N, C])                    : reshape(prelu)
-    Rule 1 is for what the target computes in one tile, and in no more time than before. Sums of integers are exact, so
-    that values stay, bit for bit; floats are added in another order: pipelines do them at all levels, if at all.
+    Rule 1 is for what the target computes in one tile, and in no more time than the product takes with its transfers.
+    Sums of integers are exact, so that values stay, bit for bit; floats are added in another order: pipelines do them
+    at all levels, if at all.
 
     Attributes:
         floats: whether rule 1 is for products of floats instead.
@@ -88,10 +89,14 @@ class _WindowProducts(Rules):
         return True
 
     def _is_worth_it(self, op: Matmul, conv: TensorOp) -> bool:
-        """Whether the target computes `conv`, which is in no block and is forgotten, at once and as quickly."""
+        """Whether the target computes `conv`, which is in no block and is forgotten, at once and as quickly.
+
+        The map of integers lies there already; of floats, loads and stores of both are compared.
+        """
         taken = before = None
-        if unsupported_reason(self.target, conv) is None and self.target.local_cycles(conv) is not None:
-            taken, before = self.target.cycles(conv), self.target.cycles(op)
+        if unsupported_reason(self.target, conv) is None and (local := self.target.local_cycles(conv)) is not None:
+            taken = self.target.cycles(conv) if self.floats else local
+            before = self.target.cycles(op)
         conv.drop_operands()
         return taken is not None and before is not None and taken <= before
 
