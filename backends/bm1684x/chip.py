@@ -34,6 +34,7 @@ class Bm1684xChip(LaneFacts):
     most_depth: int = _MOST
     most_pad: int = MAX_PAD
     most_step: int = MAX_STEP
+    word_sums: bool = True
     idle_depths: Mapping[int, Sequence[int]] = field(default_factory=lambda: {2: (1, 2, 3, 4, 6, 8)}, hash=False)
     copy_limits: CopyLimits = COPY_LIMITS
     reserved: int = 1 << 14  # the last bank holds tables and indices

@@ -34,6 +34,7 @@ class LaneFacts(LaneChip):
         most_item: bytes of the largest elements that commands copy inside local memory, at least a word.
         copy_limits: of a command that copies inside global memory.
         least_run: bytes that a run of consecutive bytes in a lane costs at least.
+        word_sums: whether words are added as integers; division and lookups then take long beside it.
         command_bytes: that cross the bus in the time in which a transfer starts.
     """
 
@@ -53,6 +54,7 @@ class LaneFacts(LaneChip):
     most_item: int = 1
     share_bytes: int = 0
     least_run: int = 128
+    word_sums: bool = False
     command_bytes: int = 1 << 14
 
     @property

@@ -23,6 +23,8 @@ class Unit(Enum):
     """To the left by b, of negative b to the right with zeros."""
     SHIFT_SIGNED = auto()
     """To the left by b, of negative b to the right with copies of the sign."""
+    WORD_SUB = auto()
+    """a - b of the words as integers, on chips with `LaneFacts.word_sums`."""
     COPY = auto()
     GREATER = auto()
     """Of floats, whether a > b."""
@@ -73,6 +75,7 @@ _STRIDED = frozenset(
         Unit.XOR,
         Unit.SHIFT,
         Unit.SHIFT_SIGNED,
+        Unit.WORD_SUB,
         Unit.COPY,
         Unit.GREATER,
         Unit.SAME_BITS,
@@ -81,6 +84,6 @@ _STRIDED = frozenset(
 _PAIRS = frozenset(
     {
         *(Unit.ADD, Unit.SUB, Unit.MUL, Unit.MAX, Unit.MIN),
-        *(Unit.AND, Unit.OR, Unit.XOR, Unit.SHIFT, Unit.SHIFT_SIGNED),
+        *(Unit.AND, Unit.OR, Unit.XOR, Unit.SHIFT, Unit.SHIFT_SIGNED, Unit.WORD_SUB),
     }
 )

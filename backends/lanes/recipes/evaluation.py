@@ -109,6 +109,7 @@ _BITS: dict[Unit, Callable[[Integers, Integers], Integers]] = {
     Unit.AND: np.bitwise_and,
     Unit.OR: np.bitwise_or,
     Unit.XOR: np.bitwise_xor,
+    Unit.WORD_SUB: np.subtract,
 }
 
 

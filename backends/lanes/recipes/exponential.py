@@ -8,8 +8,8 @@ from bmcompiler.backends.lanes.recipes.recorder import Number, Recorder, Registe
 from bmcompiler.backends.lanes.tables import Table
 
 _LOG_TERMS = 32
-_NEAREST_TERMS, _CUT_TERMS = 8, 12
-"""Terms of the series of e**r - 1 for r of at most 1/2 and 1: what they leave out is below 2**-26 of e**r."""
+_HALF_TERMS, _NEAREST_TERMS, _CUT_TERMS = 7, 8, 12
+"""Terms of the series of e**r - 1 for r of at most ln 2 / 2, 1/2 and 1: they leave out less than 2**-26 of e**r."""
 _LOWEST = -103.0  # the first power in the table; it and what lies below come out as 0
 _OVERFLOWING = 88.99999  # the last power in the table is 88
 _NEAREST_TOP = 88.4999  # what is nearest to the last power in the table
@@ -19,6 +19,9 @@ _WHOLE = 1.5 * 2.0**23
 """Added to a number it gives the nearest integer, which the low bits then hold."""
 _LARGEST, _SMALLEST = 3.4028234663852886e38, 2.0**-126
 _ONE, _MANTISSA = 0x3F80_0000, 0x007F_FFFF
+_EXPONENT_BIAS, _MANTISSA_BITS = 127, 23
+_RECIPROCAL, _NEWTON_STEPS = 0x7EF3_11C7, 3
+"""Less the bits of x, those of a number near 1 / x; three steps leave the rounding of the last one."""
 _NAN, _NO_LOGARITHM = float("nan"), float("-inf")
 _HIGHEST_MANTISSA = 4 / 3  # logarithms are series around 1, of 2/3 to 4/3
 
@@ -86,7 +89,32 @@ def log(m: Recorder, x: Register) -> Register:
 
 def sigmoid(m: Recorder, x: Number) -> Register:
     """1 / (1 + e**-x)."""
+    if m.word_sums:
+        return _reciprocal(m, m.add(_power_of_negative(m, x), 1.0))
     return m.div(1.0, m.add(_exp_of_negative(m, x, FINITE), 1.0))
+
+
+def _power_of_negative(m: Recorder, x: Number) -> Register:
+    """e**-x without a table, between 2**-125 and 2**125; its relative error grows with |x|, to 4e-6.
+
+    It is 2**n * e**r: n, the whole number nearest to -x / ln 2, is shifted from the low bits of a float into its
+    exponent.
+    """
+    scaled = m.max(m.min(m.mul(x, -1 / math.log(2)), 125.0), -125.0)
+    whole = m.add(scaled, _WHOLE + _EXPONENT_BIAS)
+    rest = m.mul(m.sub(scaled, m.sub(whole, _WHOLE + _EXPONENT_BIAS)), math.log(2))
+    return m.mul(m.add(m.series(rest, Table.EXP_SERIES, _HALF_TERMS), 1.0), m.shift(whole, _MANTISSA_BITS))
+
+
+def _reciprocal(m: Recorder, x: Register) -> Register:
+    """1 / x of 1 to 2**126 by Newton's steps from what the bits of x say, which is off by a twentieth at most.
+
+    The last step adds what is missing, so that powers of two come out exact.
+    """
+    y = m.sub_words(_RECIPROCAL, x)
+    for _ in range(_NEWTON_STEPS - 1):
+        y = m.mul(y, m.sub(2.0, m.mul(x, y)))
+    return m.add(y, m.mul(y, m.sub(1.0, m.mul(x, y))))
 
 
 def tanh(m: Recorder, x: Register) -> Register:

@@ -92,10 +92,10 @@ def float_bits(value: float) -> int:
 
 
 class Recorder:
-    """Records the steps of a recipe."""
+    """Records the steps of a recipe; `word_sums`: of `LaneFacts`, for recipes that know another way."""
 
-    def __init__(self, inputs: int) -> None:
-        self.inputs = inputs
+    def __init__(self, inputs: int, word_sums: bool = False) -> None:
+        self.inputs, self.word_sums = inputs, word_sums
         self.steps: list[RecipeStep] = []
         self._heights = [TILE] * inputs
 
@@ -171,6 +171,10 @@ class Recorder:
     def xor(self, a: Number, b: Number) -> Register:
         """a ^ b."""
         return self._bits(Unit.XOR, a, b)
+
+    def sub_words(self, a: Number, b: Number) -> Register:
+        """a - b of integers, cut to 32 bits."""
+        return self._bits(Unit.WORD_SUB, a, b)
 
     def shift(self, a: Number, places: Number, arithmetic: bool = False) -> Register:
         """a << places, of negative `places` a >> -places; -31 to 31, one integer or a word for each element."""

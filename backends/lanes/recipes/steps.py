@@ -229,7 +229,7 @@ def record(
 
     Args: axes, dtype: see `Steps`.
     """
-    recorder = Recorder(inputs)
+    recorder = Recorder(inputs, chip.word_sums)
     result = recipe(recorder, *map(Register, range(inputs)), *arguments, **named)
     if result.number != inputs + len(recorder.steps) - 1 or not recorder.steps:
         recorder.copy(result)
