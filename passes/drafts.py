@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bmcompiler.ir import Value
+from bmcompiler.ir import TensorType, Value
 from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.rewriting import make
@@ -52,5 +52,5 @@ def functions_behind(op: TensorOp) -> Iterator[TensorOp]:
 
 
 def without_numbers(like: Value, shape: tuple[int, ...]) -> Value:
-    """A constant of which only the type is asked."""
-    return make("weight", (), {"key": ""}, [like.type.with_shape(shape)]).result
+    """A constant of which only the element type is asked: scales along an axis would not fit another shape."""
+    return make("weight", (), {"key": ""}, [TensorType(shape, like.dtype)]).result

@@ -12,7 +12,7 @@ import pytest
 from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.codegen import rows
 from bmcompiler.interpreter import run_module
-from bmcompiler.ir import Module, TensorType, verify_module
+from bmcompiler.ir import Module, Quant, TensorType, verify_module
 from bmcompiler.numeric.factors import apart
 from bmcompiler.ops.builder import Builder
 from bmcompiler.passes.split_deconv import SplitDeconv
@@ -50,6 +50,8 @@ def net(
         out = TensorType((n, o, h * stride[0], w * stride[1]), "i8")
         vectors = [bias.astype(np.int32), apart(rng.uniform(0.001, 0.01, o))] if "zero_points" in attributes else [bias]
         operands = [b.weight(array, "vector") for array in vectors]
+        if "zero_points" in attributes:
+            operands[0].type = TensorType((o,), "i32", Quant.along(0, np.full(o, 2.0**-9)))
         made = b.deconv(x, b.weight(weight, "w"), *operands, strides=stride, out=out, **attributes)
     made.op.attributes["source.tensor"] = "up"
     return b.outputs([made], ["y"])
