@@ -13,8 +13,7 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.nn import Conv
 from bmcompiler.ops.shape import Interleave
 from bmcompiler.passes.drafts import cycles_saved, functions_behind, without_numbers
-from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, declared, inherit, make, on, producer
-from bmcompiler.passmanager import PassContext, PassResult
+from bmcompiler.passes.rewriting import Rules, RuleTable, TargetPatternPass, declared, inherit, make, on, producer
 from bmcompiler.target import Target
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ _KINDS = {"all": (True, False), "floats": (True,), "integers": (False,)}
 
 
 @dataclass(frozen=True)
-class FillLanes(PatternPass):
+class FillLanes(TargetPatternPass):
     """A conv of few output channels makes rows y*k .. y*k + k-1 of its result as k times the channels of row y.
 
     Chips with a channel per lane have lanes without work otherwise, in the conv and in the functions behind it.
@@ -56,19 +55,8 @@ class FillLanes(PatternPass):
         if self.kind not in _KINDS:
             raise UsageError(f"fill-lanes: kind is one of {', '.join(_KINDS)}, not '{self.kind}'")
 
-    def run(self, module: Module, ctx: PassContext) -> PassResult:
-        return PassResult(False) if ctx.target is None else _ForTarget(ctx.target, self.kind).run(module, ctx)
-
-
-@dataclass(frozen=True)
-class _ForTarget(PatternPass):
-    target: Target
-    kind: str
-
-    name = "fill-lanes"
-
-    def rules(self, module: Module) -> Rules:
-        return _FillLanes(module, self.target, _KINDS[self.kind])
+    def rules(self, module: Module, target: Target) -> Rules:
+        return _FillLanes(module, target, _KINDS[self.kind])
 
 
 class _FillLanes(Rules):

@@ -11,13 +11,12 @@ from bmcompiler.ir.keys import MACS, PLACE_CPU, TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.nn import Conv
 from bmcompiler.passes.drafts import cycles_saved, functions_behind, without_numbers
-from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, declared, inherit, make, on, rebuild
-from bmcompiler.passmanager import PassContext, PassResult
+from bmcompiler.passes.rewriting import Rules, RuleTable, TargetPatternPass, declared, inherit, make, on, rebuild
 from bmcompiler.target import Target
 
 
 @dataclass(frozen=True)
-class JoinSiblings(PatternPass):
+class JoinSiblings(TargetPatternPass):
     """Convolutions that read the same values in the same way are computed together.
 
     Chips with a channel per lane start a row of lanes for each of them otherwise: 24 and 24 channels take as long as
@@ -33,18 +32,8 @@ class JoinSiblings(PatternPass):
 
     name = "join-siblings"
 
-    def run(self, module: Module, ctx: PassContext) -> PassResult:
-        return PassResult(False) if ctx.target is None else _ForTarget(ctx.target).run(module, ctx)
-
-
-@dataclass(frozen=True)
-class _ForTarget(PatternPass):
-    target: Target
-
-    name = "join-siblings"
-
-    def rules(self, module: Module) -> Rules:
-        return _JoinSiblings(module, self.target)
+    def rules(self, module: Module, target: Target) -> Rules:
+        return _JoinSiblings(module, target)
 
 
 class _JoinSiblings(Rules):

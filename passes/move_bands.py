@@ -9,13 +9,12 @@ from bmcompiler.ir import Module, Rewriter
 from bmcompiler.ops.bands import FromBands, ToBands
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.linear_quant import Dequantize, Quantize
-from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, inherit, on, producer, rebuild
-from bmcompiler.passmanager import PassContext, PassResult
+from bmcompiler.passes.rewriting import Rules, RuleTable, TargetPatternPass, inherit, on, producer, rebuild
 from bmcompiler.target import Target, unsupported_reason
 
 
 @dataclass(frozen=True)
-class MoveBands(PatternPass):
+class MoveBands(TargetPatternPass):
     """Cut and join bands as floats where integers of bands come from floats or become floats.
 
     1. from_bands -> dequantize : dequantize -> from_bands
@@ -29,18 +28,8 @@ class MoveBands(PatternPass):
 
     name = "move-bands"
 
-    def run(self, module: Module, ctx: PassContext) -> PassResult:
-        return PassResult(False) if ctx.target is None else _ForTarget(ctx.target).run(module, ctx)
-
-
-@dataclass(frozen=True)
-class _ForTarget(PatternPass):
-    target: Target
-
-    name = "move-bands"
-
-    def rules(self, module: Module) -> Rules:
-        return _MoveBands(module, self.target)
+    def rules(self, module: Module, target: Target) -> Rules:
+        return _MoveBands(module, target)
 
 
 class _MoveBands(Rules):

@@ -16,6 +16,7 @@ from bmcompiler.ops import find_op
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.core import Weight
 from bmcompiler.passmanager import Pass, PassContext, PassResult
+from bmcompiler.target import Target
 
 if TYPE_CHECKING:
     import numpy as np
@@ -86,21 +87,37 @@ class PatternPass(Pass):
         raise TypeError(f"pass {type(self).__name__} has no rules")
 
     def run(self, module: Module, ctx: PassContext) -> PassResult:
-        table = self.rules(module).table()
-        general = table.get(TensorOp, ())
+        return _apply(self.rules(module))
 
-        def pattern(op: Operation, rewriter: Rewriter) -> bool:
-            if not isinstance(op, TensorOp):
-                return False
-            if not any(result.uses for result in op.results):
-                rewriter.erase(op)
-                return True
-            return any(rule(op, rewriter) for rule in (*table.get(type(op), ()), *general))
 
-        changed = False
-        for function in module.functions:
-            changed |= apply_patterns(function, [pattern])
-        return PassResult(changed)
+@dataclass(frozen=True)
+class TargetPatternPass(Pass):
+    """A pass of rules that ask the target; without one it changes nothing."""
+
+    def rules(self, module: Module, target: Target) -> Rules:
+        """The rules for one module. Each pass defines it."""
+        raise TypeError(f"pass {type(self).__name__} has no rules")
+
+    def run(self, module: Module, ctx: PassContext) -> PassResult:
+        return PassResult(False) if ctx.target is None else _apply(self.rules(module, ctx.target))
+
+
+def _apply(rules: Rules) -> PassResult:
+    table = rules.table()
+    general = table.get(TensorOp, ())
+
+    def pattern(op: Operation, rewriter: Rewriter) -> bool:
+        if not isinstance(op, TensorOp):
+            return False
+        if not any(result.uses for result in op.results):
+            rewriter.erase(op)
+            return True
+        return any(rule(op, rewriter) for rule in (*table.get(type(op), ()), *general))
+
+    changed = False
+    for function in rules.module.functions:
+        changed |= apply_patterns(function, [pattern])
+    return PassResult(changed)
 
 
 def kind(op: Operation | None) -> str:

@@ -13,8 +13,7 @@ from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.nn import Deconv
 from bmcompiler.passes.drafts import cycles_saved, without_numbers
-from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, inherit, make, on
-from bmcompiler.passmanager import PassContext, PassResult
+from bmcompiler.passes.rewriting import Rules, RuleTable, TargetPatternPass, inherit, make, on
 from bmcompiler.target import Target
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ _OF_DECONV = ("strides", "pads", "dilations", "group", "output_pads")
 
 
 @dataclass(frozen=True)
-class SplitDeconv(PatternPass):
+class SplitDeconv(TargetPatternPass):
     """A deconv whose windows do not overlap becomes a 1x1 conv that makes each place of the window as channels.
 
     Chips that insert zeros between the pixels multiply by all of them; here every product counts.
@@ -40,18 +39,8 @@ class SplitDeconv(PatternPass):
 
     name = "split-deconv"
 
-    def run(self, module: Module, ctx: PassContext) -> PassResult:
-        return PassResult(False) if ctx.target is None else _ForTarget(ctx.target).run(module, ctx)
-
-
-@dataclass(frozen=True)
-class _ForTarget(PatternPass):
-    target: Target
-
-    name = "split-deconv"
-
-    def rules(self, module: Module) -> Rules:
-        return _SplitDeconv(module, self.target)
+    def rules(self, module: Module, target: Target) -> Rules:
+        return _SplitDeconv(module, target)
 
 
 class _SplitDeconv(Rules):

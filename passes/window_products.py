@@ -12,8 +12,17 @@ from bmcompiler.ops.activation import Prelu
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.nn import Matmul
 from bmcompiler.ops.shape import Reshape
-from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, hand_name, inherit, make, on, producer, sole
-from bmcompiler.passmanager import PassContext, PassResult
+from bmcompiler.passes.rewriting import (
+    Rules,
+    RuleTable,
+    TargetPatternPass,
+    hand_name,
+    inherit,
+    make,
+    on,
+    producer,
+    sole,
+)
 from bmcompiler.target import Target, unsupported_reason
 
 if TYPE_CHECKING:
@@ -26,7 +35,7 @@ _OF_MATMUL = ("transpose_left", "transpose_right")
 
 
 @dataclass(frozen=True)
-class WindowProducts(PatternPass):
+class WindowProducts(TargetPatternPass):
     """A product of a flattened map reads the map itself, and leaves its result where such a map lies.
 
     For chips whose lanes hold channels: a matrix is read from global memory, a map stays in local memory.
@@ -45,19 +54,8 @@ class WindowProducts(PatternPass):
 
     name = "window-products"
 
-    def run(self, module: Module, ctx: PassContext) -> PassResult:
-        return PassResult(False) if ctx.target is None else _ForTarget(ctx.target, self.floats).run(module, ctx)
-
-
-@dataclass(frozen=True)
-class _ForTarget(PatternPass):
-    target: Target
-    floats: bool
-
-    name = "window-products"
-
-    def rules(self, module: Module) -> Rules:
-        return _WindowProducts(module, self.target, self.floats)
+    def rules(self, module: Module, target: Target) -> Rules:
+        return _WindowProducts(module, target, self.floats)
 
 
 class _WindowProducts(Rules):

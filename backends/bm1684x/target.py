@@ -42,7 +42,8 @@ class Bm1684xTarget(Bm168xTarget["Bm1684xProgram"]):
         halves = f",half-precision{{dtype={precision}}}" if precision in HALVES else ""
         windows, filled = ("", "") if precision == "int8" else (",window-products{floats=true}", ",fill-lanes")
         floats = f",fuse-activation{windows}{halves}"
-        return f"{first_passes('same')}{floats}{integers}{filled}{split}{group_layers(level)}"
+        last = f",transposed-products{filled}{split}{group_layers(level)}"
+        return f"{first_passes('same')}{floats}{integers}{last}"
 
     def cycle_table(self, profile: Any) -> CycleTable:
         from bmcompiler.backends.bm1684x import cycles

@@ -1,0 +1,70 @@
+"""Matrix products that read their right operand transposed, instead of a permute that swaps its last axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bmcompiler.ir import Module, Rewriter
+from bmcompiler.ir.keys import PLACE_CPU, TENSOR_NAME
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.nn import Matmul
+from bmcompiler.ops.shape import Permute
+from bmcompiler.passes.rewriting import Rules, RuleTable, TargetPatternPass, inherit, on, rebuild, sole
+from bmcompiler.target import Target, unsupported_reason
+
+
+@dataclass(frozen=True)
+class TransposedProducts(TargetPatternPass):
+    """The keys of an attention are multiplied as they are: rows stay rows.
+
+    For chips that move single elements slowly: a permute that leaves the last axis in place moves whole rows.
+
+    1. matmul(a, permute(x)), the last axis of x before the last in the permute : matmul(a, x, transpose_right), with a
+       permute of the other axes of x where there is one
+    It is done where the target computes that product in no more time. A sum has the same products in the same order.
+    """
+
+    name = "transposed-products"
+
+    def rules(self, module: Module, target: Target) -> Rules:
+        return _TransposedProducts(module, target)
+
+
+class _TransposedProducts(Rules):
+    def __init__(self, module: Module, target: Target) -> None:
+        super().__init__(module)
+        self.target = target
+
+    def table(self) -> RuleTable:
+        return {**on(Matmul, self.product)}
+
+    def product(self, op: Matmul, rewriter: Rewriter) -> bool:
+        """Rule 1."""
+        permute = sole(op.right, Permute)
+        if permute is None or op.transpose_right or PLACE_CPU in op.attributes:
+            return False
+        *others, rows, last = permute.order
+        if rows != permute.type.rank - 1:
+            return False
+        order = (*others, last, rows)
+        moved = None if order == tuple(range(len(order))) else rebuild(permute, permute.operands, order=order)
+        if moved is not None:
+            moved.attributes.pop(TENSOR_NAME, None)
+        right = permute.operands[0] if moved is None else moved.result
+        product = rebuild(op, [op.left, right, *op.operands[2:]], transpose_right=True)
+        made = [product] if moved is None else [moved, product]
+        if not self._is_as_quick(made, op):
+            for each in reversed(made):
+                each.drop_operands()
+            return False
+        for each in made:
+            rewriter.insert_before(op, each)
+        rewriter.replace(op, inherit(product, op).results)
+        return True
+
+    def _is_as_quick(self, made: Sequence[TensorOp], before: Matmul) -> bool:
+        if any(unsupported_reason(self.target, op) is not None for op in made):
+            return False
+        new, old = (self.target.cycles(op) for op in (made[-1], before))
+        return new is not None and old is not None and new <= old
