@@ -1,8 +1,10 @@
-"""Transformer encoders with seeded weights: `python models/transformers.py vit_64 bert_tiny`.
+"""Transformers with seeded weights: `python models/transformers.py vit_64 bert_tiny gpt_step`.
 
 `vit_64`: images of 64 x 64 in patches of 8, a class token, 4 layers of 96 channels and 3 heads, 10 classes.
 `bert_tiny`: 32 token ids and their mask (0 or 1), embeddings of 512 tokens, positions and a normalisation, 4 layers of
 128 channels and 4 heads; masked positions get the lowest float before the softmax, as exporters write it.
+`gpt_step`: one step of a decoder: a token id and its place, keys and values of 31 tokens before it, 2 layers of 128
+channels and 4 heads, scores of 512 tokens by the table of embeddings, keys and values with the new ones.
 
 Layer normalisation and GELU are spelled out (ReduceMean, Sub, Pow, Sqrt, Div; Erf), as exports of PyTorch have them.
 Some channels of the residual stream are many times larger than others, as in trained encoders.
@@ -25,6 +27,8 @@ LOWEST = float(np.finfo(np.float32).min)
 OUTLIERS = 4
 """Channels of the residual stream that a normalisation makes `OUTLIER_GAIN` times larger."""
 OUTLIER_GAIN = 12.0
+PAST = (1, 4, 31, 32)
+"""Keys or values of the tokens before: heads, tokens, channels of a head."""
 
 
 class Encoder:
@@ -79,21 +83,24 @@ class Encoder:
         product = self.op("Mul", f"{name}/product", source, self.op("Add", f"{name}/one", part, self.number(1.0)))
         return self.op("Mul", name, product, self.number(0.5))
 
+    def heads_of(self, name: str, source: str, order: Sequence[int] = (0, 2, 1, 3)) -> str:
+        """A linear layer whose channels are cut into heads."""
+        flat = self.linear(name, source, self.width, self.width)
+        shape = self.shape(1, self.tokens, self.heads, self.width // self.heads)
+        return self.op("Transpose", f"{name}/heads", self.op("Reshape", f"{name}/split", flat, shape), perm=list(order))
+
     def attention(self, name: str, source: str, mask: str | None) -> str:
-        head = self.width // self.heads
-        parts = {}
-        for part in ("query", "key", "value"):
-            flat = self.linear(f"{name}/{part}", source, self.width, self.width)
-            split = self.op("Reshape", f"{name}/{part}/split", flat, self.shape(1, self.tokens, self.heads, head))
-            order = [0, 2, 3, 1] if part == "key" else [0, 2, 1, 3]
-            parts[part] = self.op("Transpose", f"{name}/{part}/heads", split, perm=order)
-        scores = self.op("MatMul", f"{name}/scores", parts["query"], parts["key"])
-        scores = self.op("Div", f"{name}/scaled", scores, self.number(float(np.sqrt(head))))
+        query = self.heads_of(f"{name}/query", source)
+        key = self.heads_of(f"{name}/key", source, (0, 2, 3, 1))
+        return self.attend(name, query, key, self.heads_of(f"{name}/value", source), mask)
+
+    def attend(self, name: str, query: str, key: str, value: str, mask: str | None = None) -> str:
+        """Tokens of the query, mixed from values by the keys, which are transposed."""
+        scores = self.op("MatMul", f"{name}/scores", query, key)
+        scores = self.op("Div", f"{name}/scaled", scores, self.number(float(np.sqrt(self.width // self.heads))))
         if mask is not None:
             scores = self.op("Add", f"{name}/masked", scores, mask)
-        mixed = self.op(
-            "MatMul", f"{name}/mixed", self.op("Softmax", f"{name}/softmax", scores, axis=-1), parts["value"]
-        )
+        mixed = self.op("MatMul", f"{name}/mixed", self.op("Softmax", f"{name}/softmax", scores, axis=-1), value)
         joined = self.op("Transpose", f"{name}/tokens", mixed, perm=[0, 2, 1, 3])
         flat = self.op("Reshape", f"{name}/joined", joined, self.shape(1, self.tokens, self.width))
         return self.linear(f"{name}/out", flat, self.width, self.width, 0.5)
@@ -102,13 +109,18 @@ class Encoder:
         wide = self.gelu(f"{name}/gelu", self.linear(f"{name}/up", source, self.width, 4 * self.width))
         return self.linear(f"{name}/down", wide, 4 * self.width, self.width, 0.5)
 
-    def model(self, inputs: Sequence[onnx.ValueInfoProto], output: str, shape: Sequence[int]) -> onnx.ModelProto:
-        result = helper.make_tensor_value_info(output, TensorProto.FLOAT, list(shape))
-        graph = helper.make_graph(self.nodes, self.name, list(inputs), [result], list(self.weights.values()))
+    def model(self, inputs: Sequence[onnx.ValueInfoProto], **outputs: Sequence[int]) -> onnx.ModelProto:
+        """`outputs`: their shapes by name."""
+        results = [_real(name, shape) for name, shape in outputs.items()]
+        graph = helper.make_graph(self.nodes, self.name, list(inputs), results, list(self.weights.values()))
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], producer_name="seeded")
         model.ir_version = 8
         onnx.checker.check_model(model, full_check=True)
         return model
+
+
+def _real(name: str, shape: Sequence[int]) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, TensorProto.FLOAT, list(shape))
 
 
 def vit() -> onnx.ModelProto:
@@ -134,8 +146,7 @@ def vit() -> onnx.ModelProto:
     index = net.weight("first", np.asarray(0, np.int64))
     chosen = net.op("Gather", "class", net.layer_norm("norm", value), index, axis=1)
     scores = net.linear("classes", chosen, 96, 10)
-    image = helper.make_tensor_value_info("image", TensorProto.FLOAT, [1, 3, 64, 64])
-    return net.model([image], scores, (1, 10))
+    return net.model([_real("image", (1, 3, 64, 64))], **{scores: (1, 10)})
 
 
 def bert() -> onnx.ModelProto:
@@ -158,7 +169,34 @@ def bert() -> onnx.ModelProto:
         value = net.layer_norm(f"{name}/norm2", net.op("Add", f"{name}/add2", part, value))
     ids = helper.make_tensor_value_info("ids", TensorProto.INT64, [1, 32])
     given = helper.make_tensor_value_info("mask", TensorProto.INT64, [1, 32])
-    return net.model([ids, given], value, (1, 32, 128))
+    return net.model([ids, given], **{value: (1, 32, 128)})
+
+
+def gpt() -> onnx.ModelProto:
+    """Normalisation before each part; the keys and values so far are inputs."""
+    net = Encoder("gpt_step", 1, 128, 4)
+    random = net.random("embeddings")
+    words = (random.standard_normal((512, 128)) * 0.5).astype(np.float32)
+    places = (random.standard_normal((32, 128)) * 0.2).astype(np.float32)
+    word = net.op("Gather", "word", net.weight("words.weight", words), "id", axis=0)
+    value = net.op("Add", "placed", word, net.op("Gather", "place", net.weight("places.weight", places), "at", axis=0))
+    inputs = [helper.make_tensor_value_info(name, TensorProto.INT64, [1, 1]) for name in ("id", "at")]
+    outputs: dict[str, Sequence[int]] = {"scores": (1, 1, 512)}
+    for layer in range(2):
+        name, known = f"layer{layer}", {}
+        norm = net.layer_norm(f"{name}/norm1", value)
+        query = net.heads_of(f"{name}/attention/query", norm)
+        for part in ("key", "value"):
+            inputs.append(_real(f"{part}{layer}", PAST))
+            new = net.heads_of(f"{name}/attention/{part}", norm)
+            known[part] = net.op("Concat", f"{part}{layer}_out", f"{part}{layer}", new, axis=2)
+            outputs[known[part]] = (1, 4, 32, 32)
+        keys = net.op("Transpose", f"{name}/attention/key/transposed", known["key"], perm=[0, 1, 3, 2])
+        value = net.op("Add", f"{name}/add1", value, net.attend(f"{name}/attention", query, keys, known["value"]))
+        value = net.op("Add", f"{name}/add2", value, net.mlp(f"{name}/mlp", net.layer_norm(f"{name}/norm2", value)))
+    columns = net.weight("columns", np.ascontiguousarray(words.T))
+    net.op("MatMul", "scores", net.layer_norm("norm", value), columns)
+    return net.model(inputs, **outputs)
 
 
 def samples(name: str, count: int, seed: int = 0) -> dict[str, np.ndarray]:
@@ -166,12 +204,19 @@ def samples(name: str, count: int, seed: int = 0) -> dict[str, np.ndarray]:
     random = np.random.default_rng(seed)
     if name == "vit_64":
         return {"image": random.standard_normal((count, 3, 64, 64), np.float32)}
+    if name == "gpt_step":
+        past = {
+            f"{part}{layer}": random.standard_normal((count, *PAST[1:]), np.float32)
+            for layer in (0, 1)
+            for part in ("key", "value")
+        }
+        return {"id": random.integers(0, 512, (count, 1)), "at": np.full((count, 1), 31), **past}
     lengths = random.integers(8, 33, count)
     mask = (np.arange(32) < lengths[:, None]).astype(np.int64)
     return {"ids": random.integers(1, 512, (count, 32)) * mask, "mask": mask}
 
 
-NETS: dict[str, Callable[[], onnx.ModelProto]] = {"vit_64": vit, "bert_tiny": bert}
+NETS: dict[str, Callable[[], onnx.ModelProto]] = {"vit_64": vit, "bert_tiny": bert, "gpt_step": gpt}
 
 
 def transformer(name: str, folder: Path = THIRD_PARTY) -> Path:
@@ -186,7 +231,7 @@ def transformer(name: str, folder: Path = THIRD_PARTY) -> Path:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Write transformer encoders with seeded weights as ONNX files.")
+    parser = argparse.ArgumentParser(description="Write transformers with seeded weights as ONNX files.")
     parser.add_argument("names", nargs="*", choices=[*NETS, []], metavar="NAME", help=f"which of {', '.join(NETS)}")
     parser.add_argument("--folder", type=Path, default=THIRD_PARTY, help="where to (default: models/third_party)")
     given = parser.parse_args()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bmcompiler.ir import Function, Module, Value
+from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ir.keys import is_return
+from bmcompiler.ops.index import INDEX, Gather, GatherElements, GatherNd
 from bmcompiler.ops.integer import Cast
 from bmcompiler.passes.rewriting import hand_name, make, producer
 from bmcompiler.passmanager import Pass, PassContext, PassResult
@@ -20,6 +21,7 @@ class NarrowBorders(Pass):
 
     1. An output of a type in `NARROW` is cast; the index behind an ONNX ArgMax, widened on its way, is taken as it was.
     2. An input of such a type takes the narrow type and is cast back for its readers.
+    3. A cast of what rule 2 has widened to an integer, and an op that picks by it, read the input itself.
     """
 
     name = "narrow-borders"
@@ -61,7 +63,11 @@ def _inputs(function: Function) -> list[str]:
         wide, narrow = argument.dtype, NARROW.get(argument.dtype)
         if narrow is None:
             continue
-        readers = [(op, index) for op, index in argument.uses if not is_return(op)]
+        readers = [
+            (op, index)
+            for op, index in argument.uses
+            if not (is_return(op) or (wide in INDEX and (isinstance(op, Cast) or _picks_by(op, index))))
+        ]
         argument.type = argument.type.with_dtype(narrow)
         notes.append(f"input '{name}': the net takes {narrow} for {wide}")
         if not readers:
@@ -71,3 +77,8 @@ def _inputs(function: Function) -> list[str]:
         for reader, index in readers:
             reader.set_operand(index, op.result)
     return notes
+
+
+def _picks_by(op: Operation, index: int) -> bool:
+    """Whether an operand of an op are indices, of any type that those may have."""
+    return isinstance(op, (Gather, GatherElements, GatherNd)) and index == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,22 @@ import bmcompiler
 from bmcompiler.bmodel.bm168x import Bm168xModel
 from vendor.small_nets import NETS, Graph
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "models"))
+import transformers
+
 MODELS = Path(__file__).resolve().parents[2] / "models"
 THIRD_PARTY = MODELS / "third_party"
 IMAGE = (1, 3, 224, 224)
+_NARROW = {"int64": "int32"}
+"""Element types of inputs in model files."""
 
 
 @dataclass(frozen=True)
 class Network:
-    """Files of a network, the shape of its one input, and the spread of the noise it is given."""
+    """Files of a network, the shape of its one input, and the spread of the noise it is given.
+
+    Transformers, whose inputs are several, have no shape: their samples are their own.
+    """
 
     files: tuple[Path, ...]
     shape: tuple[int, ...]
@@ -36,16 +45,15 @@ NETWORKS = {
     "mtcnn_onet": Network((THIRD_PARTY / "mtcnn_onet.onnx",), (1, 48, 48, 3)),
     "mobilenetv2_160": Network((THIRD_PARTY / "mobilenetv2_160.onnx",), (1, 3, 160, 160)),
     "yolox": Network((THIRD_PARTY / "yolox_chars.onnx",), (1, 3, 416, 416)),
-    "vit": Network((THIRD_PARTY / "vit_64.onnx",), (1, 3, 64, 64)),
     "ppocr_v2_cls": Network((THIRD_PARTY / "ppocr_v2_cls.onnx",), (1, 3, 48, 192)),
     "ppocr_v4_det": Network((THIRD_PARTY / "ppocr_v4_det.onnx",), (1, 3, 96, 96)),
-    "vit_64": Network((THIRD_PARTY / "vit_64.onnx",), (1, 3, 64, 64)),
     "ppocr_v4_rec": Network((THIRD_PARTY / "ppocr_v4_rec.onnx",), (1, 3, 48, 64)),
     **{
         f"light_{name}": Network((THIRD_PARTY / f"light_{name}.onnx",), IMAGE)
         for name in ("squeezenet", "shufflenet", "inception_v1", "inception_v2", "densenet121", "resnet50")
     },
 }
+NETWORKS |= {name: Network((THIRD_PARTY / f"{name}.onnx",), ()) for name in transformers.NETS}
 DEFAULT = ("lenet", "resnet8", "mtcnn_pnet", "mtcnn_rnet", "mtcnn_onet", "light_squeezenet")
 
 
@@ -65,6 +73,13 @@ def compile_network(name: str, precision: str, batch: int, **options: Any) -> Co
     Args: options: of `bmcompiler.compile`, the target among them.
     """
     network = NETWORKS[name]
+    if name in transformers.NETS:
+        data = transformers.samples(name, 4) if precision == "int8" else None
+        given = {
+            key: value.astype(_NARROW.get(value.dtype.name, value.dtype))
+            for key, value in transformers.samples(name, 1, seed=1).items()
+        }
+        return _compiled(network.files, given, quantize=precision, data=data, **options)
     shape = (batch, *network.shape[1:])
     rng = np.random.default_rng(0)
     samples = (rng.standard_normal((4, *shape[1:])) * network.spread).astype(np.float32)

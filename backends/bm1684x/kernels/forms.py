@@ -5,23 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 from bmcompiler.backends.bm1684x.kernels.conv import ConvKernel, DeconvKernel
-from bmcompiler.backends.bm1684x.kernels.half_cast import FloatCastKernel
-from bmcompiler.backends.bm1684x.kernels.half_matmul import HalfMatmulKernel
+from bmcompiler.backends.bm1684x.kernels.halves import FloatCastKernel, HalfMatmulKernel
 from bmcompiler.backends.bm1684x.kernels.int_conv import IntConvKernel, IntDeconvKernel
 from bmcompiler.backends.bm1684x.kernels.int_elementwise import IntegersKernel
 from bmcompiler.backends.bm1684x.kernels.int_matmul import IntInnerKernel, IntProductKernel, integer_kernel
 from bmcompiler.backends.bm1684x.kernels.int_pool import IntAvgPoolKernel
+from bmcompiler.backends.bm1684x.kernels.table_rows import TableRowsKernel
 from bmcompiler.backends.lanes.kernels.activation import FunctionKernel
-from bmcompiler.backends.lanes.kernels.base import DeviceKernel
+from bmcompiler.backends.lanes.kernels.base import DeviceKernel, is_constant
 from bmcompiler.backends.lanes.kernels.convert import CastKernel
 from bmcompiler.backends.lanes.kernels.elementwise import BinaryKernel
 from bmcompiler.backends.lanes.kernels.float_matmul import FloatMatmulKernel
 from bmcompiler.backends.lanes.kernels.float_pool import FloatAvgPoolKernel
 from bmcompiler.backends.lanes.kernels.forms import FormsKernel
+from bmcompiler.backends.lanes.kernels.gather import GatherKernel
 from bmcompiler.backends.lanes.kernels.int_words import IntWordsKernel
 from bmcompiler.ops.activation import Relu
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elementwise import Add, Max, Min, Mul, Sub
+from bmcompiler.ops.index import Gather
 from bmcompiler.ops.integer import (
     AddShift,
     AddsShift,
@@ -51,6 +53,16 @@ class DeconvForms(FormsKernel[Deconv]):
 
     ops = (Deconv,)
     kinds = (DeconvKernel, IntDeconvKernel)
+
+
+class GatherForms(FormsKernel[Gather]):
+    """gather by constants, and of rows of a table by indices that the net computes or is given."""
+
+    ops = (Gather,)
+    kinds = (GatherKernel, TableRowsKernel)
+
+    def form(self, op: Gather) -> DeviceKernel[Any]:
+        return self.forms[0 if is_constant(op.indices) else 1]
 
 
 class MatmulForms(FormsKernel[Matmul]):

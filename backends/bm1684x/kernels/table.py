@@ -9,6 +9,7 @@ from bmcompiler.backends.bm1684x.kernels.forms import (
     ConvForms,
     DeconvForms,
     FunctionForms,
+    GatherForms,
     MatmulForms,
     ShiftedForms,
 )
@@ -18,8 +19,11 @@ from bmcompiler.backends.lanes.kernels import convert
 from bmcompiler.backends.lanes.kernels.activation import ChannelKernel
 from bmcompiler.backends.lanes.kernels.base import DeviceKernel
 from bmcompiler.backends.lanes.kernels.compare import BitKernel, CompareKernel, WhereKernel
+from bmcompiler.backends.lanes.kernels.gather import GatherKernel
 from bmcompiler.backends.lanes.kernels.table import SHARED
 
+_REPLACED = (convert.QuantizeKernel, convert.DequantizeKernel, GatherKernel)
+"""Whose ops have more forms here."""
 _KINDS: tuple[type[DeviceKernel[Any]], ...] = (
     ConvForms,
     DeconvForms,
@@ -33,9 +37,10 @@ _KINDS: tuple[type[DeviceKernel[Any]], ...] = (
     MatmulForms,
     AvgPoolForms,
     CastForms,
+    GatherForms,
     CompareKernel,
     WhereKernel,
     BitKernel,
-    *(kind for kind in SHARED if kind not in (convert.QuantizeKernel, convert.DequantizeKernel)),
+    *(kind for kind in SHARED if kind not in _REPLACED),
 )
 KERNELS = tuple(kind(MACHINE) for kind in _KINDS)

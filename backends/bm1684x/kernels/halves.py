@@ -1,7 +1,8 @@
-"""Matrix products of 16-bit floats: rows of both operands and of the result lie in lanes (bm1684x-cube.md 8).
+"""What only 16-bit floats have: casts, and matrix products whose rows lie in lanes, of both operands and of the result.
 
-One command sums the whole depth in groups of 32, so results do not depend on tiles; a bias is added by the execution
-units. The right operand lies as it is in global memory: the command takes it transposed, too.
+One command of a product (bm1684x-cube.md 8) sums the whole depth in groups of 32, so results do not depend on tiles; a
+bias is added by the execution units. The right operand lies as it is in global memory: the command takes it transposed,
+too.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.backends.bm1684x.build import Build
+from bmcompiler.backends.bm1684x.half_arithmetic import HalfArithmetic
 from bmcompiler.backends.bm1684x.instructions import matrix
 from bmcompiler.backends.bm1684x.lane_commands import float_of
 from bmcompiler.backends.lanes.facts import Shape
@@ -19,8 +21,10 @@ from bmcompiler.backends.lanes.kernels.fused_activation import activate, activat
 from bmcompiler.backends.lanes.kernels.product import product_of
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.units import Unit
+from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.ir import Value
+from bmcompiler.ops.integer import Cast
 from bmcompiler.ops.nn import Matmul
 from bmcompiler.target import rule
 
@@ -132,3 +136,38 @@ class HalfMatmulKernel(LocalKernel[Matmul]):
         for target, (i, j) in zip(out, product.pairs):
             target[:] = arithmetic.product(a[i], b[j], *bias)
         return activate(arithmetic, op.activation, out.reshape(op.type.shape))
+
+
+class FloatCastKernel(LocalKernel[Cast]):
+    """cast between f32 and a 16-bit float type, rounded to nearest even: one command on a tile."""
+
+    ops = (Cast,)
+
+    @rule("One of the types must be f32, the other one f16 or bf16")
+    def known_types(self, op: Cast) -> bool:
+        types = {op.x.dtype, op.type.dtype}
+        return "f32" in types and len(types) == 2 and types <= set(self.machine.float_types)
+
+    def grid(self, op: Cast) -> tuple[Axis, ...]:
+        return self.machine.elementwise_grid(self.machine.flat_view(op.type.shape))
+
+    def work(self, op: Cast, box: Box) -> TileWork:
+        view, dims = self.machine.flat_view(op.type.shape), extents(box)
+
+        def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+            source, target = (
+                Words(place, dims, item=item_bytes(value), dtype=value.dtype)
+                for place, value in ((ins[0], op.x), (outs[0], op.result))
+            )
+            build.cast(target, source)
+
+        inputs = (self.machine.activation_in(op.x, view, box),)
+        outputs = (self.machine.activation_out(op.result, view, box),)
+        return TileWork(inputs, outputs, (), compute, self.machine.cycles.pass_cycles(dims))
+
+    def evaluate(self, op: Cast, *arrays: Any) -> Any:
+        """The op in the chip's rounding."""
+        wide = op.x.dtype == "f32"
+        half = self.machine.arithmetic_of(op.type.dtype if wide else op.x.dtype)
+        assert isinstance(half, HalfArithmetic)
+        return half.cast_from(arrays[0]) if wide else half.cast(arrays[0])
