@@ -1,0 +1,68 @@
+"""Products of transposed keys: which permutes go, and with the same bits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bmcompiler.interpreter import run_module
+from bmcompiler.ir import Module, TensorType, verify_module
+from bmcompiler.ops.builder import Builder
+from bmcompiler.passes.transposed_products import TransposedProducts
+from bmcompiler.passmanager import PassContext
+from bmcompiler.target import find_target
+
+TARGET = find_target("bm1684x")
+
+
+def scores(order: tuple[int, ...], shape: tuple[int, ...], dtype: str = "f16", readers: int = 1) -> Module:
+    """Queries times keys (`shape`) that are permuted."""
+    b = Builder.new("net")
+    key = b.input("key", TensorType(shape, dtype))
+    permuted = b.permute(key, order=order)
+    *heads, depth, _ = permuted.shape
+    query = b.input("query", TensorType((*heads, 6, depth), dtype))
+    made = [b.matmul(query, permuted)] + [permuted] * (readers - 1)
+    return b.outputs(made, [f"y{i}" for i in range(len(made))])
+
+
+def ops(module: Module) -> list[str]:
+    """The ops after the pass; outputs stay, bit for bit."""
+    rng = np.random.default_rng(0)
+    inputs = {
+        name: rng.standard_normal(value.shape).astype(value.type.numpy)
+        for name, value in zip(module.main.input_names, module.main.arguments)
+    }
+    before = run_module(module, inputs, target=TARGET)
+    TransposedProducts().run(module, PassContext(target=TARGET))
+    verify_module(module)
+    for name, after in run_module(module, inputs, target=TARGET).items():
+        np.testing.assert_array_equal(before[name].view(np.uint8), after.view(np.uint8))
+    return [op.short_name for op in module.main.ops[:-1]]
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f16"])
+def test_a_permute_of_the_last_axes_goes(dtype: str) -> None:
+    module = scores((0, 1, 3, 2), (1, 4, 9, 32), dtype)
+    assert ops(module) == ["matmul"]
+    assert module.main.ops[0].attributes["transpose_right"]
+
+
+def test_heads_move_as_rows() -> None:
+    module = scores((0, 2, 3, 1), (1, 9, 4, 32))
+    assert ops(module) == ["permute", "matmul"]
+    assert tuple(module.main.ops[0].attributes["order"]) == (0, 2, 1, 3)
+
+
+def test_others_stay() -> None:
+    for module in (
+        scores((0, 2, 1, 3), (1, 32, 4, 9)),
+        scores((0, 3, 1, 2), (1, 9, 4, 32)),
+        scores((0, 1, 3, 2), (1, 4, 9, 32), readers=2),
+    ):
+        assert ops(module) == ["permute", "matmul"]
+        assert not module.main.ops[1].attributes.get("transpose_right", False)
+
+
+def test_without_a_target_nothing_changes() -> None:
+    assert not TransposedProducts().run(scores((0, 1, 3, 2), (1, 4, 9, 32)), PassContext()).modified
