@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ir.keys import is_return
-from bmcompiler.ops.index import INDEX, Gather, GatherElements, GatherNd
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.index import INDEX
 from bmcompiler.ops.integer import Cast
 from bmcompiler.passes.rewriting import hand_name, make, producer
 from bmcompiler.passmanager import Pass, PassContext, PassResult
@@ -81,4 +82,4 @@ def _inputs(function: Function) -> list[str]:
 
 def _picks_by(op: Operation, index: int) -> bool:
     """Whether an operand of an op are indices, of any type that those may have."""
-    return isinstance(op, (Gather, GatherElements, GatherNd)) and index == 1
+    return isinstance(op, TensorOp) and index in op.index_operands

@@ -201,6 +201,8 @@ class TensorOp(Operation):
     """True where the slope is hundreds of times larger at some operands than at others (exp, roots, powers)."""
     picks: ClassVar[bool] = False
     """True where results are positions, or chosen by a ranking: a small change of operands may change them wholly."""
+    index_operands: ClassVar[tuple[int, ...]] = ()
+    """Operands that are indices, i32 or i64: what the op does follows from the numbers, not from their type."""
     reads_bits: ClassVar[bool] = False
     """True where results depend on how numbers are written, not only on which they are."""
     bounds: ClassVar[tuple[float, float]] = (-math.inf, math.inf)

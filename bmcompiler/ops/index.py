@@ -37,6 +37,8 @@ class Gather(TensorOp):
     Raises RuntimeUseError at run time for an index outside -dim .. dim-1.
     """
 
+    index_operands = (1,)
+
     x = operand()
     indices = operand()
     axis = attr(Axis, 0)
@@ -76,6 +78,8 @@ class GatherElements(TensorOp):
     Raises RuntimeUseError at run time for an index outside -dim .. dim-1.
     """
 
+    index_operands = (1,)
+
     x = operand()
     indices = operand()
     axis = attr(Axis, 0)
@@ -101,6 +105,8 @@ class GatherNd(TensorOp):
 
     Raises RuntimeUseError at run time for an index outside -dim .. dim-1.
     """
+
+    index_operands = (1,)
 
     x = operand()
     indices = operand()

@@ -17,6 +17,7 @@ from bmcompiler.ir import Block, TensorType, Value, type_of_array
 from bmcompiler.ops import find_op, load_all
 from bmcompiler.ops.base import Axes, Axis, PerAxis, PerAxisPairs, TensorOp
 from bmcompiler.ops.elementwise import Binary
+from bmcompiler.ops.index import INDEX
 from bmcompiler.passes.axes import AxisMap, inverse, moved_attributes
 
 OPS = sorted(name for name in SAMPLES if name != "weight")
@@ -116,6 +117,15 @@ def test_selecting_ops_give_elements_of_their_operands(name: str) -> None:
     arrays = draw(name, signed=True)
     for y in run(sample(name), arrays):
         assert np.isin(y, np.concatenate([a.reshape(-1) for a in arrays])).all()
+
+
+@pytest.mark.parametrize("name", claiming(lambda op: op.index_operands))
+def test_indices_mean_the_same_in_every_type_they_may_have(name: str) -> None:
+    op, arrays = sample(name), draw(name)
+    wanted = run(op, arrays)
+    for dtype in INDEX:
+        kind = np.dtype(dtype.replace("i", "int"))
+        equal(run(op, [a.astype(kind) if i in op.index_operands else a for i, a in enumerate(arrays)]), wanted)
 
 
 @pytest.mark.parametrize("name", claiming(lambda op: op.idempotent))
