@@ -126,6 +126,8 @@ OTHERS: dict[str, tuple[Make, tuple[tuple[int, ...], ...]]] = {
     "softmax_rows": (lambda net, x: net.b.softmax(x, axis=-1), ((2, 8, 16, 33),)),
     "reduce": (lambda net, x: net.b.reduce(x, method="mean", axes=(2, 3), keepdims=True), ((2, 70, 7, 9),)),
     "permute": (lambda net, x: net.b.permute(x, order=(0, 2, 3, 1)), ((2, 70, 6, 5),)),
+    "turn_pixels": (lambda net, x: net.b.permute(x, order=(0, 2, 3, 1)), ((2, 6, 45, 79),)),
+    "turn_channels": (lambda net, x: net.b.permute(x, order=(0, 3, 1, 2)), ((2, 45, 79, 6),)),
     "concat": (lambda net, a, b: net.b.concat(a, b, axis=1), ((2, 70, 4, 5), (2, 9, 4, 5))),
 }
 
@@ -135,6 +137,14 @@ OTHERS: dict[str, tuple[Make, tuple[tuple[int, ...], ...]]] = {
 def test_the_house_of_lanes(name: str, lanes: int) -> None:
     make, shapes = OTHERS[name]
     check_op(make, *shapes, lanes=lanes)
+
+
+@pytest.mark.parametrize("order", [(0, 2, 1), (2, 1, 0), (1, 2, 0)])
+def test_matrices_are_transposed_in_lanes(order: tuple[int, ...]) -> None:
+    """Of single elements in global memory, each takes as long as 256 bytes: 2 * 21294 * 256 / 48 cycles."""
+    net = Net([(1, 6, 3549)])
+    compiled = check(net.module([net.b.permute(net.inputs[0], order=order)]))
+    assert analyze(compiled.model).timing().cycles < 10_000
 
 
 @pytest.mark.parametrize("dtype", ["i32", "i16", "u16", "i8", "u8"])

@@ -24,7 +24,6 @@ from bmcompiler.backends.lanes.kernels.layout import (
     BitCastKernel,
     ConcatKernel,
     PadKernel,
-    PermuteKernel,
     RepeatKernel,
     SliceKernel,
     SplitKernel,
@@ -35,6 +34,7 @@ from bmcompiler.backends.lanes.kernels.reduce import ArgKernel, CumulateKernel, 
 from bmcompiler.backends.lanes.kernels.resample import ResizeKernel, UpsampleKernel
 from bmcompiler.backends.lanes.kernels.shifts import ShiftKernel
 from bmcompiler.backends.lanes.kernels.softmax import HardmaxKernel, SoftmaxKernel
+from bmcompiler.backends.lanes.kernels.transposition import TransposingKernel
 from bmcompiler.backends.lanes.kernels.view import ViewKernel
 
 SHARED: tuple[type[DeviceKernel[Any]], ...] = (
@@ -55,7 +55,7 @@ SHARED: tuple[type[DeviceKernel[Any]], ...] = (
     ReduceKernel,
     ArgKernel,
     CumulateKernel,
-    PermuteKernel,
+    TransposingKernel,
     ConcatKernel,
     SplitKernel,
     SliceKernel,

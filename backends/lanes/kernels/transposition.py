@@ -1,0 +1,177 @@
+"""Permutations that transpose matrices, by lanes: each holds some rows or columns as one run, and turns them itself.
+
+In global memory such a permutation moves single elements, each of which takes as long as a long run.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, NamedTuple
+
+from bmcompiler.backends.lanes.build import LaneBuild
+from bmcompiler.backends.lanes.facts import Shape, Strides
+from bmcompiler.backends.lanes.kernels.base import is_activation, item_bytes
+from bmcompiler.backends.lanes.kernels.layout import PermuteKernel
+from bmcompiler.backends.lanes.operands import Words
+from bmcompiler.codegen.schedule import Moved
+from bmcompiler.codegen.tiling import Buffer, Runs, TileWork
+from bmcompiler.ops.shape import Permute
+
+_MOST_MATRICES = 32
+_FASTER = 4
+"""How many times faster lanes must be: what lies in them for other ops has to go."""
+
+
+class Matrices(NamedTuple):
+    """`number` matrices of so many rows and columns, whose elements lie row by row; the result's column by column."""
+
+    number: int
+    rows: int
+    columns: int
+
+    @property
+    def long(self) -> int:
+        """The longer side, which is cut for lanes."""
+        return max(self.rows, self.columns)
+
+    @property
+    def short(self) -> int:
+        """The other side, all of which a lane holds."""
+        return min(self.rows, self.columns)
+
+
+class _Part(NamedTuple):
+    """Places `first` on of the long side of matrix `number`: so many lanes of `width` places."""
+
+    number: int
+    first: int
+    lanes: int
+    width: int
+
+
+class TransposingKernel(PermuteKernel):
+    """permute: one strided copy for up to four axes that stay apart, one per index of the others.
+
+    Matrices are transposed in lanes where that is much faster than copies of single elements inside global memory.
+    """
+
+    def uses_local_memory(self, op: Permute) -> bool:
+        return self._work(op) is not None
+
+    def whole(self, op: Permute) -> TileWork | None:
+        return self._work(op)
+
+    def estimate(self, op: Permute) -> int | None:
+        work = self._work(op)
+        return None if work is None else self._cycles(op, matrices_of(op), work)
+
+    def emit(self, op: Permute, build: Any) -> Moved:
+        work = self._work(op)
+        if work is None:
+            return super().emit(op, build)
+        (source,), (target,) = work.inputs, work.outputs
+        end = self.machine.tiler.rounded(source.lane_bytes)
+        source.transfer(build, 0)
+        work.compute(build, [0], [end], [])
+        target.transfer(build, end)
+        return Moved(source.nbytes, target.nbytes, 0, 1)
+
+    def _work(self, op: Permute) -> TileWork | None:
+        """The op as one tile; None where it is no transposition, does not fit, or is no faster so."""
+        x, item, matrices = op.operands[0], item_bytes(op.result), matrices_of(op)
+        alone = self.chip.word_item(item) == item <= self.chip.most_item
+        if matrices is None or matrices.number > _MOST_MATRICES or not alone or not is_activation(x):
+            return None
+        parts = list(_parts(matrices, self.chip.lanes))
+        if matrices.short * parts[0].width > self.chip.most_size:
+            return None
+        places, size = [], 0
+        for part in parts:
+            places.append(size)
+            size += self.chip.aligned_bytes((1, 1, part.width, matrices.short), item)
+        runs = sum(part.lanes for part in parts)
+        cut, whole = Runs(runs * matrices.short, runs * matrices.short), Runs(1, runs)
+        if matrices.long == matrices.rows:
+            cut, whole = whole, cut
+
+        def load(build: LaneBuild, address: int) -> None:
+            for part, place in zip(parts, places):
+                shape, strides, start = _side(matrices, part, matrices.columns == matrices.long)
+                build.load(build.source(x) + item * start, shape, strides, item, address + place)
+
+        def store(build: LaneBuild, address: int) -> None:
+            for part, place in zip(parts, places):
+                shape, strides, start = _side(matrices, part, matrices.rows == matrices.long)
+                build.store(build.neuron(op.result) + item * start, shape, strides, item, address + place)
+
+        def compute(build: LaneBuild, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+            read, written = (ins[0], ins[0] + size), (outs[0], outs[0] + size)
+            for part, place in zip(parts, places):
+                transposed, by, to = _turn(self.chip.alignment, matrices, part, item)
+                source = Words(ins[0] + place, transposed, by, within=read, item=item)
+                build.copy(source, Words(outs[0] + place, transposed, to, within=written, item=item))
+
+        cycles = sum(self.machine.cycles.pass_cycles((1, p.lanes, p.width, matrices.short), item) for p in parts)
+        nbytes = op.type.nbytes
+        inputs = (Buffer(size, "nchw", nbytes, load, runs=cut, loads=len(parts)),)
+        work = TileWork(inputs, (Buffer(size, "nchw", nbytes, store, runs=whole),), (), compute, cycles)
+        if not self.machine.fits(work):
+            return None
+        moving, size_of = self.machine.cycles, op.type.size
+        direct = moving.load(size_of, item) + moving.store(size_of, item)
+        return work if self._cycles(op, matrices, work) * _FASTER < direct else None
+
+    def _cycles(self, op: Permute, matrices: Matrices | None, work: TileWork) -> int:
+        bus, rate = self.machine.tiler.bus, self.machine.tiler.bytes_per_cycle
+        return work.cycles + round((bus.load(work.inputs[0]) + bus.store(work.outputs[0])) / rate)
+
+
+def matrices_of(op: Permute) -> Matrices | None:
+    """What a permutation transposes; None where it is another one."""
+    shape, order = op.operands[0].shape, [axis for axis in op.order if op.operands[0].shape[axis] > 1]
+    left = [axis for axis in range(len(shape)) if shape[axis] > 1]
+    kept = 0
+    while kept < len(order) and order[kept] == left[kept]:
+        kept += 1
+    transposed, rest = order[kept:], left[kept:]
+    cuts = [cut for cut in range(1, len(rest)) if transposed == rest[cut:] + rest[:cut]]
+    if not cuts:
+        return None
+    sizes = [shape[axis] for axis in rest]
+    number = prod(shape[axis] for axis in left[:kept])
+    return Matrices(number, prod(sizes[: cuts[0]]), prod(sizes[cuts[0] :]))
+
+
+def _parts(matrices: Matrices, lanes: int) -> list[_Part]:
+    """Each matrix in as many lanes as have equal shares, and what is left of it in one."""
+    width = -(-matrices.long // lanes)
+    full, rest = divmod(matrices.long, width)
+    found = []
+    for number in range(matrices.number):
+        found.append(_Part(number, 0, full, width))
+        if rest:
+            found.append(_Part(number, full * width, 1, rest))
+    return found
+
+
+def _side(matrices: Matrices, part: _Part, strided: bool) -> tuple[Shape, Strides, int]:
+    """(shape in lanes, strides in global memory, first element) of a side, whose places are runs or are `strided`."""
+    start = part.number * matrices.long * matrices.short
+    if strided:
+        shape: Shape = (1, part.lanes, matrices.short, part.width)
+        return shape, (0, part.width, matrices.long, 1), start + part.first
+    run = part.width * matrices.short
+    return (1, part.lanes, 1, run), (0, run, 0, 1), start + part.first * matrices.short
+
+
+def _turn(alignment: int, matrices: Matrices, part: _Part, item: int) -> tuple[Shape, Strides, Strides]:
+    """(shape, strides of the source, strides of the result) of the copy in each lane."""
+    size = part.width * matrices.short
+    step = -(-size * item // alignment) * alignment // item
+    shape: Shape = (1, part.lanes, matrices.short, part.width)
+    planes: Strides = (step, step, part.width, 1)
+    runs: Strides = (step, step, 1, matrices.short)
+    return (shape, planes, runs) if matrices.columns == matrices.long else (shape, runs, planes)
+
+
+__all__ = ["Matrices", "TransposingKernel", "matrices_of"]
