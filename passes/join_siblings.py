@@ -53,7 +53,8 @@ class _JoinSiblings(Rules):
         self.seen.update(each.result for each in alike)
         if len(alike) < 2 or op.parent is None:
             return False
-        siblings = [each for each in op.parent.ops if isinstance(each, Conv) and each in alike]
+        ordered = [each for each in op.parent.ops if isinstance(each, Conv) and each in alike]
+        siblings = sorted(ordered, key=lambda each: -each.type.shape[1])  # what begins at lane 0 is sliced fastest
         chains = _chains(siblings)
         total = sum(each.type.shape[1] for each in siblings)
         weight = without_numbers(op.weight, (total, *op.weight.shape[1:]))
@@ -62,7 +63,7 @@ class _JoinSiblings(Rules):
         least = self.target.loading_cycles(weight.type.nbytes)
         if cycles_saved(self.target, old, _joined(chains, weight, bias)) <= least:
             return False
-        first = siblings[0]
+        first = ordered[0]
         kernel = self._stacked([each.weight for each in siblings], first, rewriter, "weight")
         vector = None if op.bias is None else self._stacked([each.bias for each in siblings], first, rewriter, "bias")
         made = _joined(chains, kernel, vector)

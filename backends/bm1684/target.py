@@ -40,7 +40,7 @@ class Bm1684Target(Bm168xTarget["Bm1684Program"]):
         as kl elsewhere (tests/bm1684/test_bm1684_networks_int8.py).
         """
         self.need_precision(precision)
-        before = f"{first_passes('same')},fuse-activation"
+        before = f"{first_passes('same')},fuse-activation,compose-convs"
         joined, split = (",join-groups", ",split-deconv") if level > 1 else ("", "")
         floats, groups = "join-siblings,fill-lanes{kind=floats}", group_layers(level)
         if precision == "f32":

@@ -12,6 +12,7 @@ import bmcompiler
 from bmcompiler.analysis.profile import analysis_of
 from bmcompiler.ir import Module
 from bmcompiler.passes.quantization.choice.cut import cheapest
+from bmcompiler.passes.quantization.choice.programs import unit_cycles
 from bmcompiler.passes.quantization.choice.reference import Reference
 from bmcompiler.passes.quantization.choice.solve import FLOAT, Border, Option, Problem
 from bmcompiler.passes.quantization.choice.units import units
@@ -86,3 +87,21 @@ def test_where_nothing_may_be_spent_no_consequences_are_measured(monkeypatch: py
     for name in ("consequences", "own_errors"):
         monkeypatch.setattr(Reference, name, forbidden)
     assert cycles(small_net(), "int8", max_cycles=1.0) < 0.75 * cycles(small_net(), "f32")
+
+
+def test_siblings_that_are_one_layer_of_the_program_share_its_cycles() -> None:
+    """Convolutions of one input become one in float, which must not look as if one of them cost nothing."""
+    n = Net(7)
+    x = n.relu(n.conv(n.input(1, 16, 40, 40), n.w(48, 16, 1, 1)))
+    made = [n.conv(x, n.w(count, 48, 3, 3), pads=(1, 1, 1, 1)) for count in (24, 20)]
+    for number, value in enumerate(made):
+        assert value.op is not None
+        value.op.location = (f"conv{number}",)
+    module = n.done(*made)
+    result = bmcompiler.compile_module(module, target="bm1684", quantize="f32")
+    timing = analysis_of("bm1684", result.model)
+    assert timing is not None and sum(op.short_name == "conv" for op in result.module.main.ops) == 2
+    parts = [unit for unit in units(module.main, ()) if unit.head.label in ("conv0", "conv1")]
+    seen = unit_cycles(timing.timing(), {unit: {unit.head.label: 100} for unit in parts})
+    joined = next(layer for layer in timing.timing().layers if layer.name == "conv0+conv1")
+    assert len(parts) == 2 and all(seen[unit] >= joined.cycles // 2 > 1000 for unit in parts)

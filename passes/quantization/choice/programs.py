@@ -18,6 +18,8 @@ from bmcompiler.target import Target
 Shares = Mapping[Unit, Mapping[str, int]]
 """What the ops of a unit are estimated to take, by the label of their layer: units of one layer share its cycles so."""
 _CONVERSIONS = ("quantize", "dequantize")
+_JOINED = "+"
+"""Between the layers that an op stands for (`Operation.label`)."""
 _TRIALS = 4
 """Programs that the search for the cheapest assignment compiles, at most."""
 _DEARER = 2.0
@@ -51,10 +53,28 @@ def unit_cycles(timing: Timing, shares: Shares) -> dict[Unit, int]:
     for parts in shares.values():
         for label, part in parts.items():
             whole[label] = whole.get(label, 0) + part
+    taken = _taken(layers, whole)
     return {
-        unit: sum(layers.get(label, 0) * part // max(whole[label], 1) for label, part in parts.items())
+        unit: sum(taken[label] * part // max(whole[label], 1) for label, part in parts.items())
         for unit, parts in shares.items()
     }
+
+
+def _taken(layers: Mapping[str, int], whole: Mapping[str, int]) -> dict[str, int]:
+    """Cycles of the layers that are called as in `whole`; those that stand for several share theirs by its numbers."""
+    taken = {label: layers.get(label, 0) for label in whole}
+    named: dict[str, list[str]] = {}
+    for label in whole:
+        named.setdefault(label.split(_JOINED)[0], []).append(label)
+    for name, cycles in layers.items():
+        names = set(name.split(_JOINED))
+        if name in whole or len(names) == 1:
+            continue
+        inside = [one for each in names for one in named.get(each, ()) if names.issuperset(one.split(_JOINED))]
+        together = max(sum(whole[label] for label in inside), 1)
+        for label in inside:
+            taken[label] += cycles * whole[label] // together
+    return taken
 
 
 def with_cycles(problem: Problem, known: Mapping[Unit, tuple[str, int]], conversions: float) -> Problem:
