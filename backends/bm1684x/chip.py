@@ -15,6 +15,8 @@ _MOST = (1 << 16) - 1
 COPY_LIMITS = CopyLimits(_MOST, w_source=(1, (1 << 32) - 1), w_target=(1, (1 << 32) - 1), h=(1 << 32) - 1)
 """Commands inside global memory, strides in elements; along w the source cannot repeat (bm1684x.md 3.4)."""
 
+_IDLE_DEPTHS = {1: range(1, 5), 2: (1, 2, 3, 4, 6, 8)}
+
 
 @dataclass(frozen=True)
 class Bm1684xChip(LaneFacts):
@@ -35,7 +37,7 @@ class Bm1684xChip(LaneFacts):
     most_pad: int = MAX_PAD
     most_step: int = MAX_STEP
     word_sums: bool = True
-    idle_depths: Mapping[int, Sequence[int]] = field(default_factory=lambda: {2: (1, 2, 3, 4, 6, 8)}, hash=False)
+    idle_depths: Mapping[int, Sequence[int]] = field(default_factory=lambda: _IDLE_DEPTHS, hash=False)
     copy_limits: CopyLimits = COPY_LIMITS
     reserved: int = 1 << 14  # the last bank holds tables and indices
     most_item: int = 4

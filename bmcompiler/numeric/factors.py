@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler.numeric import arith
+from bmcompiler.numeric import arith, fp32
 
 CHANNEL = "channel"
 """The mode of sums of products with a multiplier and a shift of its own for each output channel."""
@@ -45,12 +45,13 @@ def real(factors: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def requantize(
-    x: NDArray[Any], multiplier: NDArray[Any], shift: NDArray[Any], dtype: str, zero_point: int = 0
+    x: NDArray[Any], multiplier: NDArray[Any], shift: NDArray[Any], dtype: str, zero_point: int | NDArray[Any] = 0
 ) -> NDArray[Any]:
     """saturate(round(x * multiplier / 2**shift) + zero_point), exact, halves to even.
 
     Args:
         x: integers of at most 32 bits. multiplier, shift: broadcast against it, 0 to 2**31 - 1 and 0 to 62.
+        zero_point: broadcasts, too.
         dtype: i8, u8, i16 or i32.
     """
     total = x.astype(np.int64) * multiplier
@@ -59,6 +60,17 @@ def requantize(
     odd = (total >> bits) & 1
     total += np.where(bits > 0, half - 1 + odd, 0)
     total >>= bits
-    if zero_point:
+    if np.any(zero_point):
         total += zero_point
     return arith.saturate(total, dtype)
+
+
+def requantize_real(x: NDArray[Any], factor: NDArray[Any], offset: NDArray[Any], dtype: str) -> NDArray[Any]:
+    """saturate(round(fl(fl(fl(x) * factor) + offset))), halves to even, in float32 (bm1684x-cube.md 9, rq0).
+
+    Args:
+        x: integers of at most 32 bits. factor, offset: finite f32 that broadcast against it. dtype: i8, u8 or i16.
+    """
+    real = fp32.add(fp32.multiply(x.astype(np.float32), factor), offset)
+    limits = np.iinfo(arith.NUMPY_DTYPES[dtype])
+    return np.rint(np.clip(real, limits.min, limits.max)).astype(limits.dtype)

@@ -18,7 +18,7 @@ from bmcompiler.ops.base import Ints, attr
 from bmcompiler.ops.rules import BYTES, NARROW, Activated, need_dtype, need_same_dtype, need_shift
 
 _BIAS = {"": ("i16", "u16", "i32"), LOW: ("i16", "u16"), HIGH: ("i16", "u16", "i32", "f32")}
-_BIAS |= {ASYMMETRIC: _BIAS[HIGH], CHANNEL: ("i32",)}
+_BIAS |= {ASYMMETRIC: _BIAS[HIGH], CHANNEL: ("i16", "i32", "f32")}
 _RESULT = {"": (*NARROW, "i32"), LOW: BYTES, HIGH: NARROW, ASYMMETRIC: NARROW, CHANNEL: ("i8", "u8", "i16")}
 WITH_ZERO_POINTS = (ASYMMETRIC, CHANNEL)
 
@@ -35,15 +35,19 @@ class Products(Activated):
 
     mode "": saturate(round_shift(sum + bias, rshift)). "low", "high", "asymmetric": `quant_modes` with `scale`;
     zero_points (input, weight, output) belong to the asymmetric mode and to
-    "channel": saturate(round(total * multiplier[o] / 2**shift[o]) + output), halves to even (`numeric.factors`), where
-    total = saturate32(sum(x * (w - weight)) + saturate32(bias[o] - input * sum(w - weight))), padding counted as
-    `input`. The operand `factors` has a row (multiplier, shift) for each output channel o, or one for all.
+    "channel": saturate(round(total * multiplier[o] / 2**shift[o]) + offset[o] + output), halves to even
+    (`numeric.factors`), where total = saturate32(sum(x * (w - weight)) + saturate32(bias[o] - input * sum(w -
+    weight))), padding counted as `input`; with `narrow` it becomes saturate16(round_shift(total, rshift)). The operand
+    `factors` has a row (multiplier, shift) or (multiplier, shift, offset) for each output channel o, or one for all,
+    without offset. With a bias of f32, in steps of the result, and factors of f32, a row (factor) for each channel, it
+    is saturate(round(fl(fl(fl(total) * factor[o]) + bias[o]))), total without bias, and there are no zero points.
     """
 
     rshift = attr(int, 0)
     mode = attr(str, "")
     scale = attr(float, 0.0)
     zero_points = attr(Ints, ())
+    narrow = attr(bool, False)
     saturates = True
 
 
@@ -60,9 +64,9 @@ def check_quantized(op: Products) -> None:
         data, weight, *bias = op.operands
         single = bias[:1] if data.dtype in HALVES and bias and bias[0].dtype == "f32" else []
         need_same_dtype(op, [data, weight, *bias[len(single) :], op.result])
-        if op.rshift or op.mode or op.scale or op.zero_points or len(op.operands) > _FACTORS:
+        if op.rshift or op.mode or op.scale or op.zero_points or op.narrow or len(op.operands) > _FACTORS:
             raise op.invalid(
-                "rshift, mode, scale, zero_points and factors belong to the integer form, the operands are floats"
+                "rshift, mode, scale, zero_points, narrow, factors belong to the integer form, the operands are floats"
             )
         return
     if op.mode and op.mode not in (*MODES, CHANNEL):
@@ -74,8 +78,8 @@ def check_quantized(op: Products) -> None:
         need_dtype(op, "bias", op.operands[2], _BIAS[op.mode])
     need_dtype(op, "the result", op.result, _RESULT[op.mode])
     need_shift(op, op.rshift)
-    if not op.mode and (op.scale or op.zero_points):
-        raise op.invalid("scale and zero_points belong to a mode (low, high or asymmetric)")
+    if not op.mode and (op.scale or op.zero_points or op.narrow):
+        raise op.invalid("scale, zero_points and narrow belong to a mode (low, high, asymmetric or channel)")
     if op.mode:
         _check_mode(op)
 
@@ -86,15 +90,21 @@ def _check_factors(op: Products) -> None:
         raise op.invalid("mode channel needs a bias and factors, and no other mode has factors")
     if op.mode != CHANNEL:
         return
-    value = op.operands[_FACTORS]
-    need_dtype(op, "factors", value, ("i32",))
+    value, real = op.operands[_FACTORS], op.operands[2].type.is_float
+    need_dtype(op, "factors", value, ("f32",) if real else ("i32",))
     channels = op.operands[2].type.size
-    if value.shape not in ((channels, 2), (1, 2)):
-        raise op.shape_error(f"factors must have shape [{channels}, 2] or [1, 2], got {list(value.shape)}")
+    if real and (any(op.zero_points) or value.shape != (channels, 1)):
+        raise op.shape_error(f"with a bias of f32 factors must have shape [{channels}, 1], and zero_points be 0")
+    if not real and value.shape not in ((channels, 2), (channels, 3), (1, 2)):
+        raise op.shape_error(
+            f"factors must have shape [{channels}, 2], [{channels}, 3] or [1, 2], got {list(value.shape)}"
+        )
 
 
 def _check_mode(op: Products) -> None:
-    if op.rshift:
+    if op.narrow and op.mode != CHANNEL:
+        raise op.invalid(f"narrow belongs to the mode channel, the mode is {op.mode}")
+    if op.rshift and not op.narrow:
         raise op.invalid(f"mode {op.mode} takes its shift from scale; rshift must be 0, got {op.rshift}")
     if op.mode == CHANNEL:
         if op.scale:
@@ -165,11 +175,18 @@ def _channel(
     op: Products, sums: Sums, x: Any, weight: Any, bias: Any, over_depth: Callable[[Any], Any], rows: Any
 ) -> Any:
     of_input, of_weight, of_output = op.zero_points or (0, 0, 0)
+    if bias.dtype.kind == "f":
+        total = sums(x, weight, 0)
+        total = arith.requantize(total, op.rshift, "i16") if op.narrow else total
+        return factors.requantize_real(total, rows.reshape(bias.shape), bias, op.type.dtype)
     centred = weight.astype(np.int16) - of_weight if of_weight else weight
     total = sums(x, centred, of_input).astype(np.int64, copy=False)
     total = arith.saturate(total + arith.saturate(corrected_bias(op, weight, bias, over_depth), "i32"), "i32")
+    if op.narrow:
+        total = arith.requantize(total, op.rshift, "i16")
     shape = (-1, *bias.shape[1:]) if len(rows) > 1 else ()
-    return factors.requantize(total, rows[:, 0].reshape(shape), rows[:, 1].reshape(shape), op.type.dtype, of_output)
+    multiplier, shift, *offset = (column.reshape(shape) for column in rows.T)
+    return factors.requantize(total, multiplier, shift, op.type.dtype, of_output + (offset[0] if offset else 0))
 
 
 def corrected_bias(op: Products, weight: Any, bias: Any, over_depth: Callable[[Any], Any]) -> Any:

@@ -97,6 +97,17 @@ def test_matmul_with_a_factor_per_column_or_one(case: Any, common: bool) -> None
         np.testing.assert_array_equal(got[..., j], want)
 
 
+def test_narrow_sums_are_shifted_and_saturated_before_the_factor_and_offsets_added_behind_it() -> None:
+    x, w = np.array([[100, 1], [-128, 127]], np.int8), np.array([[127, 50], [3, -1]], np.int8)
+    bias, rows = np.array([-5, 30000], np.int16), np.array([[1, 1, 7], [1, 3, -4000]], np.int32)
+    got = run("matmul", [x, w, bias, rows], "i16", transpose_right=True, narrow=True, rshift=2)
+    # totals 12745, 30299 and -9911, 29489: quarters, halves up; then a half and an eighth, halves to even
+    assert got.tolist() == [[1600, 947 - 4000], [-1232, 922 - 4000]]
+    most = [np.full((1, 2), 127, np.int8), np.full((2, 2), 127, np.int8)]
+    clipped = run("matmul", [*most, bias, rows], "i16", transpose_right=True, narrow=True)
+    assert clipped.tolist() == [[16126 + 7, 4096 - 4000]]  # totals 32253 and 62258, which becomes 32767
+
+
 def test_sums_and_biases_saturate_to_32_bits_before_the_factor() -> None:
     x, w = np.full((1, 2), 127, np.int8), np.full((1, 2), 127, np.int8)
     bias = np.array([np.iinfo(np.int32).max], np.int32)
@@ -116,9 +127,14 @@ OPERANDS = [BYTES, TensorType((3, 2, 1, 1), "i8"), TensorType((3,), "i32"), Tens
         (OPERANDS, {"mode": "channel", "scale": 0.5}, "scale must be 0"),
         (OPERANDS, {"mode": "channel", "rshift": 3}, "rshift must be 0, got 3"),
         (OPERANDS, {"mode": "channel", "zero_points": (0, 200, 0)}, "the weight zero point must fit i8, got 200"),
-        ([*OPERANDS[:3], TensorType((2, 2), "i32")], {"mode": "channel"}, r"must have shape \[3, 2\] or \[1, 2\]"),
+        (
+            [*OPERANDS[:3], TensorType((2, 2), "i32")],
+            {"mode": "channel"},
+            r"must have shape \[3, 2\], \[3, 3\] or \[1, 2\]",
+        ),
         ([*OPERANDS[:3], TensorType((3, 2), "i16")], {"mode": "channel"}, "factors must be i32"),
-        ([*OPERANDS[:2], TensorType((3,), "i16"), OPERANDS[3]], {"mode": "channel"}, "bias must be i32"),
+        ([*OPERANDS[:2], TensorType((3,), "u16"), OPERANDS[3]], {"mode": "channel"}, "bias must be i16 or i32"),
+        (OPERANDS[:3], {"narrow": True}, "narrow belong to a mode"),
         ([TensorType(t.shape) for t in OPERANDS], {}, "factors belong to the integer form"),
     ],
 )

@@ -52,13 +52,25 @@ def test_factors_scales_and_biases_belong_together() -> None:
     n = Net()
     module = quantize(n.done(n.relu(n.conv(n.input(1, 4, 6, 6), n.w(5, 4, 3, 3), n.w(5)))), ",mode=channel,io=integer")
     conv = only(module, Conv)
-    weight, bias, rows = conv.weight.type.quant, conv.bias.type.quant, module.weights[conv.factors.op.key]
+    weight, bias, rows = conv.weight.type.quant, conv.bias, module.weights[conv.factors.op.key]
     source, result = conv.input.type.quant, conv.type.quant
-    assert (weight.axis, len(weight.scales)) == (0, 5)
-    np.testing.assert_allclose(bias.scales, np.multiply(weight.scales, source.scale))
-    np.testing.assert_allclose(factors.real(rows), np.divide(bias.scales, result.scale), rtol=2**-30)
+    assert (weight.axis, len(weight.scales), bias.dtype) == (0, 5, "f32")
+    sums = np.multiply(weight.scales, source.scale) * 2.0**conv.rshift
+    np.testing.assert_allclose(rows[:, 0], sums / result.scale, rtol=2**-22)
     text = print_module(module)
     assert format_type(conv.weight.type) in text and print_module(parse_module(text)) == text
+
+
+def test_depthwise_layers_have_multipliers_and_biases_in_the_scale_of_their_sums() -> None:
+    n = Net()
+    module = quantize(
+        n.done(n.relu(n.conv(n.input(1, 5, 6, 6), n.w(5, 1, 3, 3), n.w(5), group=5))), ",mode=channel,io=integer"
+    )
+    conv = only(module, Conv)
+    bias, rows = conv.bias.type.quant, module.weights[conv.factors.op.key]
+    np.testing.assert_allclose(bias.scales, np.multiply(conv.weight.type.quant.scales, conv.input.type.quant.scale))
+    sums = np.multiply(bias.scales, 2.0**conv.rshift)
+    np.testing.assert_allclose(factors.real(rows), sums / conv.type.quant.scale, rtol=2**-30)
 
 
 def test_a_bias_far_larger_than_its_weights_still_fits() -> None:

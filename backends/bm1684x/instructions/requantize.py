@@ -14,13 +14,18 @@ WORDS = 16
 
 
 def requantize(
-    shape: Dims, result: Operand, source: int, place: int | tuple[int, int, int], rounding: Rounding
+    shape: Dims,
+    result: Operand,
+    source: int,
+    place: int | tuple[int, int, int],
+    rounding: Rounding,
+    precision: Precision = Precision.INT32,
 ) -> Command:
-    """saturate(round(x * multiplier / 2**shift) + zero point) of int32.
+    """saturate(round(x * multiplier / 2**shift) + zero point) of int32 or, by `precision`, int16.
 
     Args: place: of the parameters of each channel; or one multiplier, shift to the right and zero point for all.
     """
-    fields: Fields = {"tsk_typ": Task.REQUANT, "tsk_eu_typ": Requant.RQ1, "opd0_prec": Precision.INT32, "opd0_sign": 1}
+    fields: Fields = {"tsk_typ": Task.REQUANT, "tsk_eu_typ": Requant.RQ1, "opd0_prec": precision, "opd0_sign": 1}
     fields |= {"res0_prec": result.precision, "opd2_sign": result.signed, "opd2_n_str": rounding}
     fields |= shape_fields(shape) | {"res0_addr": result.place, "opd0_addr": source}
     if isinstance(place, int):
@@ -28,6 +33,14 @@ def requantize(
     else:
         multiplier, shift, zero = place
         fields |= {"opd1_const": 1, "opd1_addr": multiplier, "opd2_addr": -shift & 0xFF | (zero & 0xFFFF) << 16}
+    return Command(Engine.TIU, RQ, fields)
+
+
+def requantize_real(shape: Dims, result: Operand, source: int, place: int, precision: Precision) -> Command:
+    """saturate(round(x * factor + offset)) of int32 or int16, in fp32, halves to even; place: of (factor, offset)."""
+    fields: Fields = {"tsk_typ": Task.REQUANT, "tsk_eu_typ": Requant.RQ0, "opd0_prec": precision, "opd0_sign": 1}
+    fields |= {"res0_prec": result.precision, "opd2_sign": result.signed, "opd2_n_str": Rounding.HALF_EVEN}
+    fields |= shape_fields(shape) | {"res0_addr": result.place, "opd0_addr": source, "opd1_addr": place}
     return Command(Engine.TIU, RQ, fields)
 
 

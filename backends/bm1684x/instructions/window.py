@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from bmcompiler.backends.bm1684x.codes import Conv, Pord, Precision, Task
+from dataclasses import dataclass
+
+from bmcompiler.backends.bm1684x.codes import Conv, Pord, Precision, Rounding, Task
 from bmcompiler.backends.bm1684x.instructions.operands import Command, shape_fields
 from bmcompiler.backends.bm1684x.isa import CONV, PORD
 from bmcompiler.backends.bm1684x.stream import Fields
@@ -10,6 +12,9 @@ from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.windows import Geometry
 from bmcompiler.instructions.isa import Format
 from bmcompiler.instructions.order import Engine
+
+_SHIFT_BIT = 8
+"""Of the shift in `res1_addr` of depthwise convolutions, above the value of inserted pixels."""
 
 
 def _slide(layout: Format, target: Words, source: int, geometry: Geometry, fields: Fields) -> Command:
@@ -58,27 +63,43 @@ def depthwise(
     return _slide(PORD, target, source, geometry, fields | _types(precision, precision) | _bias(bias))
 
 
-def integer_sums(
-    target: Words, source: int, kernel: tuple[int, int], geometry: Geometry, signs: tuple[bool, bool], border: int
-) -> Command:
-    """Sums of products of bytes as int32, without bias.
+@dataclass(frozen=True)
+class Sums:
+    """What becomes of sums of products of bytes.
 
-    Args:
-        kernel: place of the weights, and input channels; 0 of a depthwise convolution.
+    Attributes:
         signs: of input and weights. border: bits of what is padded and inserted.
+        bias: place of a compact vector of int32; only depthwise convolutions have one.
+        narrow: shift to the right, halves up, behind which they saturate to int16; None: they stay int32.
+    """
+
+    signs: tuple[bool, bool]
+    border: int = 0
+    bias: int | None = None
+    narrow: int | None = None
+
+
+def integer_sums(target: Words, source: int, kernel: tuple[int, int], geometry: Geometry, sums: Sums) -> Command:
+    """Sums of products of bytes.
+
+    Args: kernel: place of the weights, and input channels; 0 of a depthwise convolution.
+    Dense narrow ones pad zeros whatever the border: the shift takes its field (bm1684x-cube.md 5.2). The vendor's tools
+    refuse to show one with a bias for each channel.
     """
     place, depth = kernel
-    fields: Fields = {"opd1_addr": place, "opd2_const": 1, "opd3_addr": border, "res1_addr": border}
-    fields |= {"opd0_prec": Precision.INT8, "res0_prec": Precision.INT32}
-    fields |= {"opd0_sign": signs[0], "opd1_sign": signs[1]}
-    if depth:
-        dense: Fields = {"tsk_typ": Task.CONV, "tsk_eu_typ": Conv.NORMAL, "opd0_c": depth}
-        return _slide(CONV, target, source, geometry, fields | dense)
-    single: Fields = {
-        "tsk_typ": Task.POOL_OR_DEPTHWISE,
-        "tsk_eu_typ": Pord.DEPTHWISE,
-    }  # the shift lies above the border
-    return _slide(PORD, target, source, geometry, fields | single)
+    result = Precision.INT32 if sums.narrow is None else Precision.INT16
+    shift = sums.narrow or 0
+    fields: Fields = {"opd1_addr": place, "opd0_prec": Precision.INT8, "res0_prec": result} | _bias(sums.bias)
+    fields |= {"opd0_sign": sums.signs[0], "opd1_sign": sums.signs[1], "opd2_sign": sums.bias is not None}
+    fields |= {"opd3_addr": sums.border, "res1_addr": sums.border}
+    if not depth:
+        more: Fields = {"tsk_typ": Task.POOL_OR_DEPTHWISE, "tsk_eu_typ": Pord.DEPTHWISE}
+        more |= {"res1_addr": sums.border | shift << _SHIFT_BIT, "opd2_n_str": Rounding.HALF_UP}
+        return _slide(PORD, target, source, geometry, fields | more)
+    fields |= {"tsk_typ": Task.CONV, "tsk_eu_typ": Conv.NORMAL, "opd0_c": depth}
+    if sums.narrow is not None:
+        fields |= {"tsk_eu_typ": Conv.REQUANT, "opd3_addr": shift, "res1_addr": 0}
+    return _slide(CONV, target, source, geometry, fields)
 
 
 def integer_average(target: Words, source: int, geometry: Geometry, signed: bool, factor: tuple[int, int]) -> Command:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,12 @@ from bmcompiler.backends.bm1684x.build import Build
 from bmcompiler.backends.bm1684x.codes import Ar, Precision, Rounding
 from bmcompiler.backends.bm1684x.instructions import arithmetic
 from bmcompiler.backends.bm1684x.instructions.operands import Operand, constant
-from bmcompiler.backends.bm1684x.instructions.requantize import WORDS, requantize
+from bmcompiler.backends.bm1684x.instructions.requantize import WORDS, requantize, requantize_real
 from bmcompiler.backends.lanes.cycles import LaneCycles
 from bmcompiler.backends.lanes.facts import LaneFacts, Shape
-from bmcompiler.backends.lanes.kernels.channel_constants import channel_buffer
-from bmcompiler.codegen.tiling import Buffer
+from bmcompiler.backends.lanes.kernels.channel_constants import by_lanes, channel_buffer
+from bmcompiler.chip import align_up
+from bmcompiler.codegen.tiling import Buffer, Runs
 from bmcompiler.numeric import arith
 from bmcompiler.ops.modes import corrected_bias
 from bmcompiler.ops.nn import Convolution, Matmul
@@ -29,14 +31,18 @@ KINDS = {
     "i32": (Precision.INT32, True),
 }
 """(precision, sign) of integers."""
-_BIAS = 3
+_OFFSET, _BIAS = 2, 3
+_STEP, _WORDS_USED = 4 * WORDS, 16
+_GAPS = 4
+"""Channels of a lane up to which the gaps between their words take no longer to load than another command."""
 _LIMIT = 1 << 31
 
 
 def fits_sums(op: Convolution | Matmul, depth: int) -> bool:
-    """Whether no sum of `depth` products leaves 32 bits, whatever the values."""
+    """Whether no sum of `depth` products and a bias of 16 bits leaves 32 bits, whatever the values."""
     peaks = [largest(np.empty(0, value.type.numpy)) for value in op.operands[:2]]
-    return peaks[0] * peaks[1] * depth < _LIMIT
+    terms = depth * (2 if op.zero_points else 1)  # the bias takes back what a zero point adds
+    return peaks[0] * peaks[1] * terms + (1 << 15) < _LIMIT
 
 
 def constants_buffer(
@@ -48,24 +54,127 @@ def constants_buffer(
     """Multiplier, shift, zero point and bias of each output channel, in `WORDS` words; `over_depth` sums weights."""
     assert op.factors is not None and op.bias is not None  # the mode has both
     _, weight, bias, _ = op.operands
-    zero = op.zero_points[2] if op.zero_points else 0
 
     def pack(build: Build) -> Callable[[np.ndarray], np.ndarray]:
         array = build.coefficients.array
-
-        def packed(factors: np.ndarray) -> np.ndarray:
-            corrected = corrected_bias(op, array(weight), array(bias), lambda w: over_depth(w).reshape(-1))
-            rows = np.zeros((len(corrected), WORDS), np.int32)
-            rows[:, 0], rows[:, 1], rows[:, 2] = factors[:, 0], -factors[:, 1], zero
-            rows[:, _BIAS] = arith.saturate(corrected, "i32")
-            return rows
-
-        return packed
+        return lambda factors: _constants(op, array(weight), array(bias), factors, over_depth)
 
     keys = [value.op.attributes["key"] for value in (weight, bias) if value.op is not None]
     layout = f"{op.opname} ends {op.zero_points} {keys}"
     made: Any = pack  # of the chip's own build
     return channel_buffer(chip, op.factors, layout, made, (1, WORDS), 4, channels)
+
+
+def _constants(
+    op: Convolution | Matmul, weight: Any, bias: Any, factors: Any, over_depth: Callable[[np.ndarray], np.ndarray]
+) -> np.ndarray:
+    """(channels, `WORDS`) int32."""
+    rows = np.zeros((len(bias), WORDS), np.int32)
+    if bias.dtype.kind == "f":
+        rows[:, 0], rows[:, 1] = factors[:, 0].view(np.int32), bias.view(np.int32)
+        return rows
+    corrected = corrected_bias(op, weight, bias, lambda w: over_depth(w).reshape(-1))
+    rows[:, 0], rows[:, 1], rows[:, 2] = factors[:, 0], -factors[:, 1], op.zero_points[2] if op.zero_points else 0
+    if factors.shape[1] > _OFFSET:
+        rows[:, 2] += factors[:, _OFFSET]
+    rows[:, _BIAS] = arith.saturate(corrected, "i32")
+    return rows
+
+
+@dataclass(frozen=True)
+class Block:
+    """Coefficients of a convolution as they lie in a lane, all of its channels in one run (bm1684x.md 6.2).
+
+    Multiplier, shift and zero point of each channel, or factor and offset, are 64 bytes apart, the last has only its
+    words; biases of four bytes (without `biased` they are the fourth word) and weights follow.
+    Where the gaps would take long to load, the words are loaded by a command of their own.
+
+    Attributes:
+        row: bytes of the weights of a channel. aligned: whether the weights begin so.
+    """
+
+    chip: LaneFacts
+    op: Convolution
+    channels: tuple[int, int]
+    row: int
+    biased: bool
+    aligned: bool
+
+    @property
+    def rounds(self) -> int:
+        """Channels of a lane."""
+        c0, c1 = self.channels
+        return -(-(c1 - c0) // self.chip.lanes)
+
+    @property
+    def bias(self) -> int:
+        """Byte where the biases begin."""
+        return _STEP * (self.rounds - 1) + _WORDS_USED
+
+    @property
+    def weights(self) -> int:
+        """Byte where the weights begin."""
+        end = self.bias + 4 * self.rounds * self.biased
+        return align_up(end, self.chip.alignment) if self.aligned else end
+
+    @property
+    def lane_bytes(self) -> int:
+        """All of it."""
+        return self.weights + self.row * self.rounds
+
+    def buffer(
+        self,
+        pack: Callable[[np.ndarray], np.ndarray],
+        over_depth: Callable[[np.ndarray], np.ndarray],
+        layout: str,
+    ) -> Buffer:
+        """`pack` gives the weights as (channels, ...) in their order in a lane."""
+        op, (c0, c1), chip = self.op, self.channels, self.chip
+        bias, rows = op.bias, op.factors
+        assert rows is not None and bias is not None  # the mode has both
+        count, spread = min(c1 - c0, chip.lanes), self.rounds > _GAPS
+        rest = (c1 - c0) % chip.lanes if self.rounds > 1 else 0
+        rest *= (chip.lanes - rest) * self.row > chip.command_bytes  # else zeros stand for what is not there
+        start = self.bias if spread else 0
+        parts = [(0, rest, self.lane_bytes - start)] * bool(rest)
+        parts += [(rest, count - rest, self.lane_bytes - start - self.row * bool(rest))]
+
+        def packed(weight: np.ndarray, bias: np.ndarray, factors: np.ndarray) -> np.ndarray:
+            words = _constants(op, weight, bias, factors, over_depth)
+            lanes = self._lanes(words, np.ascontiguousarray(pack(weight)).view(np.uint8))[:count]
+            found = [lanes[first : first + some, start : start + size] for first, some, size in parts]
+            if spread:
+                found.insert(0, by_lanes(chip, words[:, : _WORDS_USED // 4], _WORDS_USED, c0, c1)[:count])
+            return np.concatenate([part.reshape(-1) for part in found])
+
+        def load(build: Build, address: int) -> None:
+            name = f"{layout} {op.opname} {op.zero_points} block {c0} {c1}"
+            place = build.coefficients.place(op.weight, name, packed, bias, rows)
+            source = build.coefficient(place)
+            if spread:
+                build.load_spread(source, (count, self.rounds, _WORDS_USED // 4), WORDS, address)
+                source += count * self.rounds * _WORDS_USED
+            for first, some, size in parts:
+                build.load_compact(source, (1, some, 1, size), 1, address + start, lane=first)
+                source += some * size
+
+        nbytes = sum(some * size for _, some, size in parts) + spread * count * self.rounds * _WORDS_USED
+        commands = len(parts) + spread
+        transfer: Any = load  # of the chip's own build
+        return Buffer(self.lane_bytes, "c", nbytes, transfer, True, runs=Runs(1, count), loads=commands)
+
+    def _lanes(self, words: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """(lanes, `lane_bytes`) bytes."""
+        chip, (c0, c1) = self.chip, self.channels
+        out = np.zeros((chip.lanes, self.lane_bytes), np.uint8)
+        for k, row in enumerate(by_lanes(chip, words, _STEP, c0, c1).swapaxes(0, 1)):
+            size = _STEP if k < self.rounds - 1 else _WORDS_USED
+            out[:, _STEP * k : _STEP * k + size] = row[:, :size]
+        if self.biased:
+            biases = by_lanes(chip, np.ascontiguousarray(words[:, _BIAS]), 4, c0, c1).reshape(chip.lanes, -1)
+            out[:, self.bias : self.bias + biases.shape[1]] = biases
+        out[:, self.weights :] = by_lanes(chip, weights, self.row, c0, c1).reshape(chip.lanes, -1)
+        return out
 
 
 def emit_end(op: Convolution | Matmul, build: Build, shape: Shape, sums: int, place: int, result: int) -> None:
@@ -82,7 +191,24 @@ def emit_end(op: Convolution | Matmul, build: Build, shape: Shape, sums: int, pl
         build.issue(arithmetic.binary(Ar.MAX, shape, out, out, constant(0, kind, signed)), [made], [made])
 
 
-def end_cycles(op: Convolution | Matmul, cycles: LaneCycles, shape: Shape) -> int:
-    """Cycles of `emit_end`; the bias is added in place."""
+def emit_factors(op: Convolution, build: Build, shape: Shape, sums: int, place: int, result: int) -> None:
+    """From `sums` that need no other bias, of int16 where the op is narrow, to the result."""
+    chip, item = build.chip, 2 if op.narrow else 4
+    constants = place, place + _STEP * chip.rows(0, shape[1])
+    kind, signed = KINDS[op.type.dtype]
+    out, made = Operand(result, kind, signed), chip.plane(result, shape, op.type.numpy.itemsize)
+    precision = Precision.INT16 if op.narrow else Precision.INT32
+    if op.bias is not None and op.bias.type.is_float:
+        command = requantize_real(shape, out, sums, place, precision)
+    else:
+        command = requantize(shape, out, sums, place, Rounding.HALF_EVEN, precision)
+    build.issue(command, [chip.plane(sums, shape, item), constants], [made])
+    if op.activation and signed:
+        build.issue(arithmetic.binary(Ar.MAX, shape, out, out, constant(0, kind, signed)), [made], [made])
+
+
+def end_cycles(op: Convolution | Matmul, cycles: LaneCycles, shape: Shape, at_once: bool = False) -> int:
+    """Cycles of `emit_end`, where the bias is added in place; `at_once`: of `emit_factors`."""
     limited = bool(op.activation) and op.type.dtype != "u8"
-    return 3 * cycles.pass_cycles(shape) + 2 * limited * cycles.pass_cycles(shape, op.type.numpy.itemsize)
+    ends = cycles.pass_cycles(shape, 2 if op.narrow else 4) if at_once else 3 * cycles.pass_cycles(shape)
+    return ends + 2 * limited * cycles.pass_cycles(shape, op.type.numpy.itemsize)

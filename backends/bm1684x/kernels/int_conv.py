@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -11,15 +12,20 @@ import numpy as np
 from bmcompiler.backends.bm1684x.build import Build
 from bmcompiler.backends.bm1684x.codes import Precision
 from bmcompiler.backends.bm1684x.cycles import GROUP
-from bmcompiler.backends.bm1684x.instructions.window import integer_sums
-from bmcompiler.backends.bm1684x.kernels.channel_end import KINDS, constants_buffer, emit_end, end_cycles, fits_sums
-from bmcompiler.backends.lanes.build import LaneBuild
+from bmcompiler.backends.bm1684x.instructions.window import Sums, integer_sums
+from bmcompiler.backends.bm1684x.kernels.channel_end import (
+    KINDS,
+    Block,
+    emit_end,
+    emit_factors,
+    end_cycles,
+    fits_sums,
+)
 from bmcompiler.backends.lanes.kernels.base import dims4
-from bmcompiler.backends.lanes.kernels.channel_constants import channel_buffer
 from bmcompiler.backends.lanes.kernels.conv_geometry import ConvGeometry, DeconvGeometry
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.codegen.build import extents
-from bmcompiler.codegen.tiling import Box, Buffer, TileWork
+from bmcompiler.codegen.tiling import Box, TileWork
 from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.ops.nn import Conv, Convolution, Deconv
 from bmcompiler.target import Kernel, rule
@@ -28,7 +34,7 @@ _GROUP = GROUP[Precision.INT8]
 
 
 class IntConvKernel(ConvGeometry):
-    """conv of i8 and u8 in the mode channel: sums, bias and factor are a command each."""
+    """conv of i8 and u8 in the mode channel: a command for sums, one or two for bias and factor."""
 
     ops: tuple[type[Convolution], ...] = (Conv,)
 
@@ -60,30 +66,47 @@ class IntConvKernel(ConvGeometry):
         """The op itself: sums are exact and rounding is the op's."""
         return Kernel.evaluate(self, op, *arrays)
 
+    @rule("Narrow sums need a bias of f32 or, if the convolution is depthwise, i16")
+    def narrow_sums(self, op: Convolution) -> bool:
+        return not op.narrow or self.ends_at_once(op)
+
+    def adds_bias(self, op: Convolution) -> bool:
+        """Whether the command that sums adds the bias, too."""
+        return self.is_depthwise(op) and op.bias is not None and op.bias.dtype == "i16"
+
+    def ends_at_once(self, op: Convolution) -> bool:
+        """Whether one command makes the result from the sums."""
+        return self.adds_bias(op) or (op.bias is not None and op.bias.type.is_float)
+
     def work(self, op: Convolution, box: Box) -> TileWork:
         dims, (c0, c1) = extents(box), box[1]
         slide = self.slide(op, box, self.channels(op, c0, c1))
-        depth = 0 if self.is_depthwise(op) else self.depth(op)
-        signs = KINDS[op.input.dtype][1], KINDS[op.weight.dtype][1]
+        single, at_once, item = self.is_depthwise(op), self.ends_at_once(op), 2 if op.narrow else 4
+        block = self.block(op, (c0, c1))
         inputs = (
             self.input_buffer(op, [slide], "nchw" if op.group > 1 else "nhw"),
-            self._weights(op, c0, c1),
-            constants_buffer(self.chip, op, self.over_depth(op), (c0, c1)),
+            block.buffer(partial(self.packed, op), self.over_depth(op), self.layout(op)),
         )
+        narrow = op.rshift if op.narrow else None
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
-            reads = [(place, place + buffer.lane_bytes) for place, buffer in zip(ins[:2], inputs)]
-            sums = Words(scratch[0], dims)
-            command = integer_sums(sums, ins[0], (ins[1], depth), slide.geometry, signs, self.border(op))
-            build.issue(command, reads, [self.chip.plane(scratch[0], dims)])
-            emit_end(op, build, dims, scratch[0], ins[2], outs[0])
+            source, place = ins
+            reads = [(place, place + buffer.lane_bytes) for place, buffer in zip(ins, inputs)]
+            bias = place + block.bias if block.biased else None
+            sums = Sums((KINDS[op.input.dtype][1], KINDS[op.weight.dtype][1]), self.border(op), bias, narrow)
+            kernel = place + block.weights, 0 if single else self.depth(op)
+            command = integer_sums(Words(scratch[0], dims, item=item), source, kernel, slide.geometry, sums)
+            build.issue(command, reads, [self.chip.plane(scratch[0], dims, item)])
+            end = emit_factors if at_once else emit_end
+            end(op, build, dims, scratch[0], place, outs[0])
 
         return TileWork(
             inputs,
             (self.machine.activation_out(op.result, dims4(op.result), box),),
-            (self.chip.aligned_bytes(dims),),
+            (self.chip.aligned_bytes(dims, item),),
             compute,
-            self.sum_cycles(op, dims, slide, 1) + end_cycles(op, self.machine.cycles, dims),
+            self.sum_cycles(op, dims, slide, item if single else 1)
+            + end_cycles(op, self.machine.cycles, dims, at_once),
             self.apart(op, dims, 1),
         )
 
@@ -91,19 +114,20 @@ class IntConvKernel(ConvGeometry):
         """What sums the weights behind each output channel."""
         return lambda w: w.sum((1, 2, 3))
 
-    def _weights(self, op: Convolution, c0: int, c1: int) -> Buffer:
+    def block(self, op: Convolution, channels: tuple[int, int]) -> Block:
+        """The coefficients of some output channels."""
+        single, taps = self.is_depthwise(op), prod(self.taps(op))
+        row = taps if single else -(-self.depth(op) // _GROUP) * taps * _GROUP
+        return Block(self.chip, op, channels, row, self.adds_bias(op), not single)
+
+    def packed(self, op: Convolution, weight: np.ndarray) -> np.ndarray:
         """Depthwise weights as they are, others in groups of input channels, each with all its taps."""
-        taps = prod(self.taps(op))
-        single = self.is_depthwise(op)
-        dims = (1, taps) if single else (-(-self.depth(op) // _GROUP) * taps, _GROUP)
+        oriented = self.oriented(op, weight)
+        return oriented if self.is_depthwise(op) else in_groups(oriented, _GROUP)
 
-        def pack(build: LaneBuild) -> Callable[[np.ndarray], np.ndarray]:
-            if single:
-                return lambda w: self.oriented(op, w)
-            return lambda w: in_groups(self.oriented(op, w), _GROUP)
-
-        layout = f"{op.opname} {'depthwise' if single else 'dense'} bytes {op.group} {taps}"
-        return channel_buffer(self.chip, op.weight, layout, pack, dims, 1, (c0, c1))
+    def layout(self, op: Convolution) -> str:
+        """What `packed` depends on."""
+        return f"{'depthwise' if self.is_depthwise(op) else 'dense'} bytes {op.group} {self.taps(op)}"
 
 
 class IntDeconvKernel(DeconvGeometry, IntConvKernel):

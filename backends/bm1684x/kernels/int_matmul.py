@@ -43,8 +43,10 @@ class IntMatmulKernel(LocalKernel[Matmul]):
     def known_mode(self, op: Matmul) -> bool:
         return op.mode == CHANNEL
 
-    @rule("The left operand must be an activation and not transposed, bias and factors must be constants")
+    @rule("The left operand must be an activation and not transposed, bias and factors must be constants of integers")
     def known_operands(self, op: Matmul) -> bool:
+        if op.bias is None or op.bias.type.is_float or op.narrow:
+            return False
         return is_activation(op.left) and not op.transpose_left and is_constant(op.bias) and is_constant(op.factors)
 
     @rule("The zero point of the right operand must be 0", got="zero_points")

@@ -1,7 +1,7 @@
 """Integers of a layer with a scale for each output channel (bm1684x.md 7.2), from real weights and the formats around.
 
 real weight = integer * s_w[o]; the sum of products has the scale s_x * s_w[o], which the bias shares, and the result is
-the sum times s_x * s_w[o] / s_y as a multiplier and a shift (`numeric.factors`).
+the sum times s_x * s_w[o] / s_y as a multiplier and a shift (`numeric.factors`), of dense convolutions as float32.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from bmcompiler.errors import FileFormatError
 from bmcompiler.ir import Operation, Quant
+from bmcompiler.ir.types import numpy_dtype
 from bmcompiler.numeric import factors
 from bmcompiler.numeric.factors import CHANNEL
-from bmcompiler.ops.nn import Deconv, Matmul
+from bmcompiler.ops.nn import Convolution, Deconv, Matmul
 from bmcompiler.passes.quantization.base import NoInt8Form
 from bmcompiler.passes.quantization.formulas import I8
 from bmcompiler.passes.quantization.scale.formats import Format, single
@@ -24,17 +25,28 @@ from bmcompiler.passes.quantization.scale.integer_layer import Layer
 _FIRST = 16
 """Weights of a channel that mostly tell whether they are multiples of a scale."""
 _NEAR = 128 * 2.0**-22
+_NEIGHBOURS = 16
+_LOSS = 1 / 16
+_MOST_SHIFT = 31
 _MOST_BIAS = 1 << 30
 """Biases stay below, so that what zero points add to them fits 32 bits."""
 
 
 def channel_layer(
-    op: Operation, weight: NDArray[Any], bias: NDArray[Any] | None, source: Format, wanted: Format
+    op: Operation,
+    weight: NDArray[Any],
+    bias: NDArray[Any] | None,
+    source: Format,
+    wanted: Format,
+    *,
+    exact: bool = False,
 ) -> Layer:
     """Integers of a convolution, transposed or not, an inner product, or a scaling (weight (C, 1, 1, 1)).
 
     s_w[o] = max |w[o]| / 127, larger where the bias would not fit. Weights that are integers times a scale, as those of
-    models that are quantized already, stay these integers (or integers with the same meaning).
+    models that are quantized already, stay these integers (or integers with the same meaning). `exact`: results are to
+    be those of the model; otherwise sums may lose their last bits (`narrowing`), and what convolutions that are not
+    depthwise do behind them is float32.
     Raises FileFormatError for weights that are not finite, NoInt8Form for scales that no factor spans.
     """
     for array in (weight, bias):
@@ -55,16 +67,91 @@ def channel_layer(
     attributes: dict[str, Any] = {"mode": CHANNEL}
     if source.zero_point or wanted.zero_point:
         attributes["zero_points"] = (source.zero_point, 0, wanted.zero_point)
-    shared = np.rint(biases / (source.scale * scales)).astype(np.int32)
+    shared: NDArray[Any] = np.rint(biases / (source.scale * scales)).astype(np.int32)
+    of_bias: Quant | None = Quant.along(0, source.scale * scales)
+    if not isinstance(op, Matmul) and not exact and not (source.zero_point or wanted.zero_point):
+        if _depthwise(op, rows):
+            shared, rescaled, more = shortened(integers, shared, rescaled, source, wanted)
+        else:
+            steps = source.scale * scales / wanted.scale
+            shared, rescaled, of_bias = (
+                np.float32(biases / wanted.scale),
+                np.float32(np.maximum(steps, 2.0**-100))[:, None],
+                None,
+            )
+            shift = narrowing(integers, shared * 0, steps, shared, source, wanted)
+            more = {} if shift is None else {"narrow": True, "rshift": shift}
+            rescaled = np.ldexp(rescaled, shift or 0)
+        attributes |= more
     return Layer(
         as_weight(op, integers, weight.shape),
         shared,
         attributes,
         wanted,
         _meaning(op, scales),
-        Quant.along(0, source.scale * scales),
+        of_bias,
         rescaled,
     )
+
+
+def _depthwise(op: Operation, rows: NDArray[Any]) -> bool:
+    """Whether each channel has one of its own; a scaling of channels becomes such a convolution."""
+    if isinstance(op, Convolution):
+        return bool(op.group == op.input.shape[1] == op.type.shape[1] > 1)
+    return len(rows) > 1
+
+
+def shortened(
+    weight: NDArray[np.int8], bias: NDArray[np.int32], rows: NDArray[np.int32], source: Format, wanted: Format
+) -> tuple[NDArray[Any], NDArray[np.int32], dict[str, Any]]:
+    """Bias, factors and attributes of a layer with biases and, where little is lost, sums of 16 bits.
+
+    What a bias has beyond 16 bits is whole steps of the result, which are added behind the factor. Of the numbers of
+    steps the one is taken that is nearest to a whole sum.
+    Args: weight: (channels, the rest).
+    """
+    steps, most = factors.real(rows), np.iinfo(np.int16).max
+    offsets, far = np.zeros(len(bias), np.int64), np.abs(bias.astype(np.int64)) > most
+    if far.any():
+        around = np.rint(bias * steps)[:, None] + np.arange(-_NEIGHBOURS, _NEIGHBOURS + 1)
+        sums = around / np.where(steps > 0, steps, 1.0)[:, None]
+        left = bias[:, None] - np.rint(sums)
+        wrong = np.where(np.abs(left) <= most, np.abs(sums - np.rint(sums)), np.inf)
+        best, each = wrong.argmin(1), np.arange(len(bias))
+        offsets = np.where(far, around[each, best], 0).astype(np.int64)
+        if not (np.isfinite(wrong[each, best]) & (np.abs(offsets) <= most))[far].all():
+            return bias, rows, {}
+        bias = np.where(far, left[each, best], bias).astype(np.int32)
+        rows = np.concatenate([rows, offsets[:, None].astype(np.int32)], axis=1)
+    shift = narrowing(weight, bias, steps, offsets, source, wanted)
+    if shift is None or shift > rows[:, 1].min(initial=_MOST_SHIFT):
+        return bias.astype(np.int16), rows, {}
+    rows = rows.copy()
+    rows[:, 1] -= shift
+    return bias.astype(np.int16), rows, {"narrow": True, "rshift": shift}
+
+
+def narrowing(
+    weight: NDArray[np.int8],
+    bias: NDArray[Any],
+    steps: NDArray[np.float64],
+    offsets: NDArray[Any],
+    source: Format,
+    wanted: Format,
+) -> int | None:
+    """The shift behind which 16 bits hold the sums of a layer, or come to saturate where the result does.
+
+    None where what it loses moves a result by more than `_LOSS` of a step.
+    Args: weight: (channels, the rest). bias: in the sums. steps: of the result that a sum of 1 makes. offsets: what is
+        added behind the factor, in steps.
+    """
+    limits, inner = (np.iinfo(numpy_dtype(each.dtype)) for each in (wanted, source))
+    ends = np.maximum(np.abs(limits.min - offsets), np.abs(limits.max - offsets))
+    most = np.abs(weight.astype(np.int64)).sum(1) * max(-inner.min, inner.max) + np.abs(bias)
+    needed = np.minimum(most, (ends + 1) / np.maximum(steps, 1e-30)).max(initial=1.0)
+    shift = max(0, int(np.ceil(np.log2(needed / np.iinfo(np.int16).max))))
+    loss = 2.0**shift * steps.max(initial=0.0) / 2 if shift else 0.0
+    return shift if loss <= _LOSS and shift <= _MOST_SHIFT else None
 
 
 def whole_scales(rows: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -77,7 +77,7 @@ class ChannelLowering(ScaleLowering):
         *,
         free: bool,
     ) -> Layer:
-        return channel_layer(op, weight, bias, source, wanted)
+        return channel_layer(op, weight, bias, source, wanted, exact=op.result in self.stated)
 
     def matrix_product(self, op: Matmul, left: Value, right: Value) -> Value:
         """One factor for all columns."""
