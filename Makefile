@@ -5,6 +5,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 # setuptools warns in a box that the folders of the checkout could hide an installed package; here they are the package
 EDITABLE := PYTHONWARNINGS="ignore:Editable installation" $(BIN)/python -m pip install -q -e
+# tests start Python by the hundred: what is compiled to byte code once is there for all of them
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test sweeps test-fast lint types pythons models protos docs docs-check api wheel-check release-check site clean
 

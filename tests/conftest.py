@@ -5,6 +5,7 @@ Golden files are refreshed with `pytest --update-golden` and reviewed as diffs.
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +16,12 @@ from race_watch import RaceWatch, watched
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write golden files instead of comparing with them")
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests live as long as the run: none of them is looked at for garbage, which is collected rarely."""
+    gc.freeze()
+    gc.set_threshold(20_000)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

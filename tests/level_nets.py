@@ -11,7 +11,6 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from fetched import third_party
@@ -20,7 +19,7 @@ import bmcompiler
 from bmcompiler.driver import load_network
 from bmcompiler.files.mlir import load_module, save_module, side_file
 from bmcompiler.passmanager import PassContext, run_pipeline
-from bmcompiler.quant.table import save_table
+from bmcompiler.quant.table import load_table, save_table
 from bmcompiler.result import Result
 from bmcompiler.runtime import Session
 from bmcompiler.target import find_target
@@ -96,16 +95,16 @@ class Network:
         self.target, self.precision = target, precision
         self.files, shape = files_of(name, folder), [batch, *SHAPES[name]]
         self.path = folder / f"{name}-{target}-{precision}-{batch}.mlir"
-        options: dict[str, Any] = {}
-        if precision == "int8":
-            options["table"] = folder / f"{name}.table"
+        table = folder / f"{name}.table" if precision == "int8" else None
+        if table is not None:
             with alone(folder / f"{name}.table.lock"):
-                if not options["table"].exists():
-                    self._calibrate(options["table"], [1, *SHAPES[name]])
+                if not table.exists():
+                    self._calibrate(table, [1, *SHAPES[name]])
         with alone(self.path.with_suffix(".lock")):
             if not self.path.exists():
-                self._lower(shape, options)
-        self.input, self.shape = load_module(self.path).main.input_names[0], shape
+                self._lower(shape, table)
+        self.module = load_module(self.path)
+        self.input, self.shape = self.module.main.input_names[0], shape
         self.images = {self.input: noise(shape)[:batch]}
 
     def _calibrate(self, table: Path, shape: list[int]) -> None:
@@ -115,12 +114,13 @@ class Network:
         assert ctx.table is not None
         save_table(ctx.table, table)
 
-    def _lower(self, shape: list[int], options: dict[str, Any]) -> None:
-        result = bmcompiler.compile(
-            *self.files, target=self.target, quantize=self.precision, shapes=[shape], opt=0, **options
-        )
+    def _lower(self, shape: list[int], table: Path | None) -> None:
+        """Run the passes of level 0."""
+        module, target = load_network(*self.files, shapes=[shape]), find_target(self.target)
+        ctx = PassContext(target=target, table=None if table is None else load_table(table))
+        run_pipeline(module, target.pipeline(self.precision, 0), ctx)
         unfinished = self.path.with_name(f"unfinished-{self.path.name}")
-        save_module(result.module, unfinished)
+        save_module(module, unfinished)
         if side_file(unfinished).exists():
             side_file(unfinished).rename(side_file(self.path))
         unfinished.rename(self.path)
@@ -128,7 +128,7 @@ class Network:
     def at(self, level: int, pipeline: str | None = None) -> Result:
         """Compiled at a level, with its own passes or the given ones."""
         passes = passes_of_level(self.target, self.precision, level) if pipeline is None else pipeline
-        return bmcompiler.compile_module(load_module(self.path), target=self.target, pipeline=passes, opt=level)
+        return bmcompiler.compile_module(self.module, target=self.target, pipeline=passes, opt=level)
 
     def outputs(self, session: Session) -> dict[str, bytes]:
         """Outputs of the noise, by name."""

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -83,6 +83,19 @@ def seconds(run: Callable[[], Any]) -> float:
     return time.process_time() - start
 
 
+class Run(NamedTuple):
+    """What a network gives in the simulator, and processor time."""
+
+    outputs: dict[str, bytes]
+    seconds: float
+
+
+def measured(network: Network, session: Session) -> Run:
+    found: list[dict[str, bytes]] = []
+    taken = seconds(lambda: found.append(network.outputs(session)))
+    return Run(found[0], taken)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("case", BARS, ids="-".join)
 def test_level_2_saves_what_it_has_to(case: tuple[str, str, str], shared: Path) -> None:
@@ -96,11 +109,11 @@ def test_level_2_saves_what_it_has_to(case: tuple[str, str, str], shared: Path) 
     assert after.weights + features <= bars.moved * has_to_move(results[1])
     assert sum(engine.commands for engine in after.engines) <= bars.commands
     sessions = [Session(result.model) for result in results]
-    expected, found = (network.outputs(session) for session in sessions)
-    assert found == expected
     taken = [ANY, ANY]
-    for _ in range(4):  # other processes disturb measurements
-        taken = [min(best, seconds(lambda s=s: s.run(network.images))) for best, s in zip(taken, sessions)]  # type: ignore[misc]
+    for _ in range(5):  # other processes disturb measurements
+        plain, best = (measured(network, session) for session in sessions)
+        assert plain.outputs == best.outputs
+        taken = [min(taken[0], plain.seconds), min(taken[1], best.seconds)]
         if taken[1] <= bars.simulator * taken[0]:
             return
     pytest.fail(f"{taken[1]:.3f} s in the simulator at level 2, {taken[0]:.3f} s at level 0")
@@ -117,7 +130,9 @@ def test_four_images_take_at_most_one_and_a_half_times_the_roofline_bound(shared
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", [("bm1684", "f32"), ("bm1880", "int8")], ids="-".join)
-@pytest.mark.parametrize(("name", "most"), [("light_resnet50", 5), ("light_densenet121", 20)])
+@pytest.mark.parametrize(
+    ("name", "most"), [("light_resnet50", 5), pytest.param("light_densenet121", 20, marks=pytest.mark.sweep)]
+)
 def test_layers_are_grouped_in_seconds(name: str, most: float, mode: tuple[str, str], shared: Path) -> None:
     passes, last = passes_of_level(*mode, 2), group_layers(2)
     assert f",{passes}".endswith(last)

@@ -34,7 +34,7 @@ def test_text_direction_is_told_as_well_as_in_float() -> None:
     assert (scores.argmax(axis=1) == turned).sum() >= float_right - 2
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_text_lines_are_found() -> None:
     """12 pages of 7 lines; the float network finds all 84."""
     model = third_party("ppocr_v4_det.onnx")

@@ -36,8 +36,8 @@ class BaseBuild:
 
 def extents(box: Box) -> Dims:
     """Sizes of a box."""
-    n, c, h, w = (hi - lo for lo, hi in box)
-    return n, c, h, w
+    (n0, n1), (c0, c1), (h0, h1), (w0, w1) = box
+    return n1 - n0, c1 - c0, h1 - h0, w1 - w0
 
 
 def dense_strides(shape: Dims) -> Dims:

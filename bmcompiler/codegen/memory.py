@@ -192,7 +192,7 @@ def _last_use(value: Value, position: dict[Operation, int], end: int) -> int:
 
 def first_fit(lives: Sequence[Lifetime], base: int, align: int) -> None:
     """Largest first, each at the lowest offset that is free during its whole life."""
-    _place(lives, _largest_first(lives), _rivals(lives), base, align)
+    _settle(lives, _Fit(lives, base, align).places(_largest_first(lives)))
 
 
 def pack(lives: Sequence[Lifetime], base: int, align: int, enough: int | None = None, tries: int = _MOST_TRIES) -> int:
@@ -206,33 +206,35 @@ def pack(lives: Sequence[Lifetime], base: int, align: int, enough: int | None = 
     Args:
         enough: an end with which the search is over; the least that is possible when None. tries: orders at most.
     """
-    rivals = _rivals(lives)
+    fit = _Fit(lives, base, align)
     if enough is None:
         enough = base + _peak(lives, max((life.last for life in lives), default=0))
     order = _largest_first(lives)
-    best, found = _place(lives, order, rivals, base, align), [life.offset for life in lives]
+    found = fit.places(order)
+    best = fit.end(found)
     if best > enough:
         used_first = sorted(range(len(lives)), key=lambda i: lives[i].first)
-        end = _place(lives, used_first, rivals, base, align)
-        if end < best:
-            best, order, found = end, used_first, [life.offset for life in lives]
+        places = fit.places(used_first)
+        if fit.end(places) < best:
+            best, order, found = fit.end(places), used_first, places
     if best > enough and len(lives) <= _FEW:
-        orders = permutations(range(len(lives)))
-        return _place(lives, min(orders, key=lambda o: _place(lives, o, rivals, base, align)), rivals, base, align)
+        found = min(map(fit.places, permutations(range(len(lives)))), key=fit.end)
+        _settle(lives, found)
+        return fit.end(found)
     generator = random.Random(0)
-    for _ in range(min(tries, _MOST_WORK // (1 + len(lives) + sum(map(len, rivals))))):
+    for _ in range(min(tries, _MOST_WORK // (1 + len(lives) + sum(map(len, fit.rivals))))):
         if best <= enough:
             break
         at = generator.choice([at for at, i in enumerate(order) if found[i] + lives[i].nbytes == best])
-        in_its_way = [before for before in range(at) if order[before] in rivals[order[at]]]
+        in_its_way = [before for before in range(at) if order[before] in fit.rivals[order[at]]]
         turns = in_its_way if in_its_way and generator.random() < _IN_ITS_WAY else range(max(1, at))
-        moved = order[:at] + order[at + 1 :]
-        moved.insert(generator.choice(turns), order[at])
-        end = _place(lives, moved, rivals, base, align)
+        turn = generator.choice(turns)
+        moved = [*order[:turn], order[at], *order[turn:at], *order[at + 1 :]]
+        places = fit.places(moved, {i: found[i] for i in order[:turn]})
+        end = fit.end(places)
         if end <= best:
-            best, order, found = end, moved, [life.offset for life in lives]
-    for life, offset in zip(lives, found):
-        life.offset = offset
+            best, order, found = end, moved, places
+    _settle(lives, found)
     return best
 
 
@@ -253,20 +255,34 @@ def _rivals(lives: Sequence[Lifetime]) -> list[set[int]]:
     return found
 
 
-def _place(lives: Sequence[Lifetime], order: Sequence[int], rivals: Sequence[set[int]], base: int, align: int) -> int:
-    """Each in turn at the lowest free offset; returns the end of all."""
-    for life in lives:
-        life.offset = -1
-    top = base
-    for i in order:
-        offset, size = base, lives[i].nbytes
-        for start, nbytes in sorted((lives[j].offset, lives[j].nbytes) for j in rivals[i] if lives[j].offset >= 0):
-            if offset + size <= start:
-                break
-            offset = max(offset, _up(start + nbytes, align))
+class _Fit:
+    """First fit of `lives` from `base` on, for one order after another."""
+
+    def __init__(self, lives: Sequence[Lifetime], base: int, align: int) -> None:
+        self.sizes, self.rivals = [life.nbytes for life in lives], _rivals(lives)
+        self._base, self._align = base, align
+
+    def places(self, order: Sequence[int], known: Mapping[int, int] | None = None) -> dict[int, int]:
+        """Offsets when each has its turn at the lowest that is free; those of the first few may be known."""
+        found = dict(known or {})
+        taken = {i: (offset, _up(offset + self.sizes[i], self._align)) for i, offset in found.items()}
+        for i in order[len(found) :]:
+            offset, size = self._base, self.sizes[i]
+            for start, stop in sorted([taken[j] for j in self.rivals[i] if j in taken]):
+                if offset + size <= start:
+                    break
+                offset = max(offset, stop)
+            found[i], taken[i] = offset, (offset, _up(offset + size, self._align))
+        return found
+
+    def end(self, places: Mapping[int, int]) -> int:
+        """Of all that has a place."""
+        return max((offset + self.sizes[i] for i, offset in places.items()), default=self._base)
+
+
+def _settle(lives: Sequence[Lifetime], places: Mapping[int, int]) -> None:
+    for i, offset in places.items():
         lives[i].offset = offset
-        top = max(top, offset + size)
-    return top
 
 
 def _peak(lives: Sequence[Lifetime], end: int) -> int:

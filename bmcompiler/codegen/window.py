@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from bmcompiler.codegen.tiling import Box
@@ -59,8 +60,7 @@ class WindowAxis:
 
     def reaches(self, out: int) -> bool:
         """True when each of `out` outputs sees some input."""
-        ends = [self.need(i, i + 1) for i in {*range(min(out, 64)), *range(max(0, out - 64), out)}]
-        return all(n.lo < n.hi for n in ends)
+        return _reaches(self, out)
 
     def fits(self, out: int) -> bool:
         """True when every output sees some input and all padding is possible."""
@@ -72,6 +72,12 @@ class WindowAxis:
         window = self.dilation * (self.kernel - 1) + 1
         inputs = self.limit if not self.insert else self.limit // 2
         return max(1, min(self.limit, (inputs - window) * (self.insert + 1) // self.stride + 1))
+
+
+@lru_cache(4096)  # asked of every convolution at every step of a compilation
+def _reaches(axis: WindowAxis, out: int) -> bool:
+    ends = [axis.need(i, i + 1) for i in {*range(min(out, 64)), *range(max(0, out - 64), out)}]
+    return all(n.lo < n.hi for n in ends)
 
 
 class AxisSlide(NamedTuple):

@@ -37,7 +37,7 @@ ON_CPU = {"res10_ssd_face": {"detection_output"}}
 QUICK = ("lenet", "resnet8", "mtcnn_rnet")
 
 
-LARGE = ("ppocr_v4_det", "light_resnet50", "res10_ssd_face")
+LARGE = ("ppocr_v2_cls", "ppocr_v4_det", "light_squeezenet", "light_resnet50", "res10_ssd_face")
 """Four images of these take long: images of a batch differ in nothing that smaller networks do not show."""
 
 

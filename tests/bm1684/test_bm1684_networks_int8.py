@@ -21,8 +21,10 @@ from bmcompiler.runtime import Session
 from bmcompiler.runtime.simulator.bm1684.analysis import analyze
 
 QUICK = ("lenet", "resnet8")
-LONGEST = ("light_resnet50", "ppocr_v4_det", "light_squeezenet")
-"""To choose modes for; what `tests/level_nets.py` compiles without a choice, and the tests below, show the rest."""
+LONGEST = ("light_resnet50", "ppocr_v4_det", "light_squeezenet", "res10_ssd_face")
+"""To choose modes for: `tests/level_nets.py` compiles them without a choice."""
+CALIBRATED = ("mtcnn_rnet", "mtcnn_onet", "ppocr_v2_cls")
+"""Tests below compile these with samples of what they read."""
 TEST_SEED, CALIBRATION_SEED = 1, 2
 Arrays = dict[str, np.ndarray]
 
@@ -41,14 +43,19 @@ def cosine(a: np.ndarray, b: np.ndarray) -> float:
     return float(x @ y / np.sqrt((x @ x) * (y @ y)))
 
 
-@pytest.mark.parametrize(("name", "batch"), cases(QUICK, LONGEST))
+def assert_runs_as_evaluated(name: str, result: bmcompiler.Result, inputs: Arrays) -> None:
+    """On the chip, with the bits that its arithmetic gives."""
+    assert_on_chip(name, result)
+    assert_chip_equals_evaluate(result, inputs)
+
+
+@pytest.mark.parametrize(("name", "batch"), cases(QUICK, (*LONGEST, *CALIBRATED)))
 def test_int8_networks_give_the_chips_bits(name: str, batch: int) -> None:
     model, weights = files(name)
     data = samples(name, 4)
     (input_name,) = bmcompiler.load_network(model, weights, shapes=[data.shape]).main.input_names
     result = compiled(name, batch, quantize="int8", data={input_name: data})
-    assert_on_chip(name, result)
-    assert_chip_equals_evaluate(result, {input_name: data[:batch]})
+    assert_runs_as_evaluated(name, result, {input_name: data[:batch]})
     kinds = {op.operands[0].dtype for op in result.module.main.ops if op.short_name in ("conv", "matmul")}
     if not kinds & {"i8", "u8"}:
         all_low = compiled(name, batch, quantize="int8", data={input_name: data}, max_cycles=1.0)
@@ -94,9 +101,9 @@ def test_mtcnn_still_tells_faces(name: str, size: int) -> None:
     model, _ = files(name)
     network = bmcompiler.load_network(model, shapes=[patches.shape])
     (input_name,) = network.main.input_names
-    outputs = Session(compiled(name, 4, quantize="int8", data={input_name: patches[::2]}).model).run(
-        {input_name: patches}
-    )
+    result = compiled(name, 4, quantize="int8", data={input_name: patches[::2]})
+    assert_runs_as_evaluated(name, result, {input_name: patches[:4]})
+    outputs = Session(result.model).run({input_name: patches})
     (faces,) = (out.reshape(200, 2)[:, 1] for out in outputs.values() if out.size == 400)
     assert ((faces > 0.5) == labels).mean() >= 0.995
     wanted = run_module(network, {input_name: patches})
@@ -110,11 +117,12 @@ def test_text_direction_is_told() -> None:
     calibration, _ = lines(THIRD_PARTY, 16, CALIBRATION_SEED)
     shape = [4, *images.shape[1:]]
     result = bmcompiler.compile(model, target="bm1684", quantize="int8", data={"x": calibration}, shapes=[shape])
+    assert_runs_as_evaluated("ppocr_v2_cls", result, {"x": images[:4]})
     scores = only(Session(result.model).run({"x": images})).reshape(100, 2)
     assert (scores.argmax(axis=1) == turned).sum() >= 98
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_text_lines_are_found() -> None:
     """12 pages of 7 lines; the vendor's compiler finds none in int8."""
     model, _ = files("ppocr_v4_det")

@@ -110,13 +110,11 @@ NETWORKS: dict[str, tuple[list[str], tuple[int, ...]]] = {
     "ppocr_v2_cls": (["third_party/ppocr_v2_cls.onnx"], (3, 48, 192)),
     "light_resnet50": (["third_party/light_resnet50.onnx"], (3, 224, 224)),
 }
-QUICK = ("lenet", "resnet8")
+MARKS = {"mtcnn_rnet": [pytest.mark.slow], "ppocr_v2_cls": [pytest.mark.slow], "light_resnet50": [pytest.mark.sweep]}
 
 
 @pytest.mark.usefixtures("all_integers")
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in NETWORKS]
-)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=MARKS.get(name, ())) for name in NETWORKS])
 def test_networks_wholly_of_integers(name: str) -> None:
     """Every layer is on the chip, the simulator gives the bits of evaluation, outputs stay near those in float."""
     files, shape = [MODELS / file for file in NETWORKS[name][0]], NETWORKS[name][1]

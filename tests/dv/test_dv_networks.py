@@ -77,8 +77,13 @@ CUT = {"res10_ssd_face.prototxt": ["mbox_loc", "mbox_conf_softmax"]}
 """Before the list of detections, whose order small differences change."""
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("file", FETCHED)
+LARGE = ("light_resnet50.onnx", "light_densenet121.onnx", "light_inception_v1.onnx")
+"""They have no kind of layer that the others have not."""
+
+
+@pytest.mark.parametrize(
+    "file", [pytest.param(file, marks=pytest.mark.sweep if file in LARGE else pytest.mark.slow) for file in FETCHED]
+)
 def test_fetched_networks_are_close_to_float(file: str) -> None:
     """The bits of `evaluate`, and results within 0.5 % of the largest value in float."""
     path = MODELS / "third_party" / file

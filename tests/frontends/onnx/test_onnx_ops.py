@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -22,9 +23,19 @@ def ints(*values: int) -> np.ndarray:
 
 def opsets(op: str, low: int = 7, high: int = NEWEST) -> list[int]:
     """Opsets in low..high at which a definition of the op begins, and both ends."""
-    schemas = [s.since_version for s in onnx.defs.get_all_schemas_with_history() if s.name == op and not s.domain]
-    first = max(low, min(schemas))
-    return sorted({first, high, *(v for v in schemas if first <= v <= high)})
+    begun = versions()[op]
+    first = max(low, min(begun))
+    return sorted({first, high, *(v for v in begun if first <= v <= high)})
+
+
+@cache
+def versions() -> dict[str, list[int]]:
+    """Opsets at which definitions of the ops begin, by name."""
+    found: dict[str, list[int]] = {}
+    for schema in onnx.defs.get_all_schemas_with_history():
+        if not schema.domain:
+            found.setdefault(schema.name, []).append(schema.since_version)
+    return found
 
 
 X4, X3, X2 = data(2, 4, 7, 6), data(2, 4, 9), data(3, 5)
