@@ -6,9 +6,10 @@
     fc       float   -         900   kept in float by the option skip
 
 One layer per line: the name of the tensor it makes (one with blanks, quotes or "#" is written as a JSON string) and a
-mode: low, high or asymmetric (`quant_modes`), channel (`numeric.factors`), int8 for what has no modes, float (also
-written f32). Only these two columns are read. error: difference that the mode alone makes to the layer's result,
-relative; cycles: of the layer; "-" where unknown.
+mode: low, high or asymmetric (`quant_modes`), channel (`numeric.factors`), int8 for what has no modes (low for products
+of two tensors and averages that are written in another way then), float (also written f32). Only these two columns are
+read. error: difference that the mode alone makes to the layer's result, relative; cycles: of the layer; "-" where
+unknown.
 Lines that begin with "#" are comments. A layer that is not named is decided anew.
 """
 

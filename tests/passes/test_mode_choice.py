@@ -127,6 +127,21 @@ def test_decisions_are_written_edited_and_fed_back(tmp_path: Path) -> None:
     assert kept.attributes["quantize.float"] == "the quantization table says so"
 
 
+def test_products_that_low_writes_in_another_way_keep_that_form(tmp_path: Path) -> None:
+    def gated() -> Module:
+        n = Net()
+        x = n.conv(n.input(1, 3, 8, 8), n.w(8, 3, 3, 3))
+        gate = n.sigmoid(n.conv(n.avg_pool(x, kernel=(6, 6)), n.w(8, 8, 1, 1)))
+        return n.done(n.conv(n.mul(x, gate), n.w(4, 8, 1, 1)))
+
+    file, first, again = tmp_path / "table", gated(), gated()
+    quantize(first, f',table="{file}",mode=low')
+    quantize(again, f',table="{file}",mode=high')
+    assert "low" in [entry.mode for name, entry in load_modes(file).items() if "mul" in name]
+    assert [op for op in names(first) if "mul" in op] == [op for op in names(again) if "mul" in op]
+    assert all(op.type.dtype != "i16" for op in again.main.ops if op.short_name == "mul_shift")  # type: ignore[attr-defined]
+
+
 def test_an_unknown_layer_in_a_table_names_its_line(tmp_path: Path) -> None:
     file = tmp_path / "net.modes"
     file.write_text("# comment\n\nnobody low\n")

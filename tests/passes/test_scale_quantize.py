@@ -249,8 +249,42 @@ def test_a_refused_mode_falls_back_and_a_refused_op_stays_in_float() -> None:
 def test_a_product_without_16_bits_takes_the_nearest_scale() -> None:
     n = Net()
     module = n.done(n.mul(n.input(1, 9), n.input(1, 9, name="b")))
-    quantize(module, ",io=integer", Refusing(lambda op: op.results[0].dtype == "i16"))
+    quantize(module, ",io=integer,mode=high", Refusing(lambda op: op.results[0].dtype == "i16"))
     assert names(module) == ["mul_shift"] and dtypes(module, "mul_shift") == ["i8"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_low_products_cost_one_pass_over_the_larger_operand(seed: int) -> None:
+    """The gate gets the scale for which the product has only to be shifted; in the other modes 16 bits lie between."""
+
+    def build(n: Net) -> Module:
+        gate = n.sigmoid(n.input(1, 5, 1, 1, name="gate"))
+        return n.done(n.mul(n.input(1, 5, 6, 7), gate))
+
+    low, high = (quantize(build(Net(seed)), f",io=integer,mode={mode}") for mode in ("low", "high"))
+    assert [name for name in names(low) if name != "lut"] in (["mul_shift"], ["muls_shift", "mul_shift"])
+    assert names(high) == ["lut", "mul_shift", "muls_shift"] and dtypes(high, "mul_shift") == ["i16"]
+    (made,) = (op for op in low.main.ops if op.short_name == "mul_shift")
+    x, gate, y = (value.type.quant for value in (*made.operands, made.results[0]))
+    assert x and gate and y
+    assert y.scale == pytest.approx(x.scale * gate.scale * 2.0 ** made.attributes["rshift"], rel=0.005)
+    error(build, steps=4, mode="low")
+
+
+def test_averages_with_a_free_scale_have_an_exact_multiplier() -> None:
+    """One command; the multiplier of 8 bits is what the scale of the result says, to the last digit."""
+
+    def build(n: Net, free: bool) -> Module:
+        y = n.avg_pool(n.conv(n.input(1, 3, 14, 10), n.w(3, 3, 1, 1)), kernel=(7, 5), strides=(7, 5))
+        return n.done(n.conv(y, n.w(3, 3, 1, 1)) if free else n.max(y, n.input(1, 3, 2, 2, name="b")))
+
+    (pool,) = (op for op in quantize(build(Net(), True)).main.ops if op.short_name == "avg_pool")
+    x, y = pool.operands[0].type.quant, pool.results[0].type.quant
+    assert x and y and "scale" not in pool.attributes
+    exact = pool.attributes["multiplier"] / 2.0 ** pool.attributes["rshift"]
+    assert exact == pytest.approx(x.scale / y.scale / 35, rel=1e-6)
+    (pool,) = (op for op in quantize(build(Net(), False), ",mode=high").main.ops if op.short_name == "avg_pool")
+    assert pool.attributes["scale"] > 0
 
 
 def test_concat_of_signed_and_unsigned_tensors_is_signed() -> None:

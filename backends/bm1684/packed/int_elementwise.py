@@ -25,7 +25,7 @@ from bmcompiler.backends.lanes.kernels.base import (
 from bmcompiler.backends.lanes.kernels.broadcast import box_axes, box_offset, broadcast_view, is_dense, merged_axes
 from bmcompiler.backends.lanes.kernels.compare import BitKernel, CompareKernel, WhereKernel
 from bmcompiler.backends.lanes.kernels.convert import CastKernel
-from bmcompiler.backends.lanes.kernels.elementwise import BinaryKernel, result_buffer
+from bmcompiler.backends.lanes.kernels.elementwise import BinaryKernel, repeated, result_buffer
 from bmcompiler.backends.lanes.kernels.forms import FormsKernel
 from bmcompiler.backends.lanes.kernels.int_words import IntWordsKernel
 from bmcompiler.backends.lanes.recipes import Recorder, Register
@@ -232,7 +232,9 @@ def _operand(value: Value, view: Shape, strides: Strides, box: Box) -> tuple[Buf
         prod(loaded) * item,
         load,
         not is_activation(value),
-        contents_of(value, view, box) if is_dense(strides, view) and loaded == dims else None,
+        contents_of(value, view, box)
+        if is_dense(strides, view) and loaded == dims
+        else repeated(value, view, strides, box, loaded, item),
     )
     if loaded == dims:
         return buffer, Packed(0, item, False)

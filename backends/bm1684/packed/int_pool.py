@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from math import prod
 from typing import Any, NamedTuple
@@ -22,6 +23,7 @@ from bmcompiler.backends.lanes.kernels.base import dims4
 from bmcompiler.backends.lanes.kernels.elementwise import result_buffer
 from bmcompiler.backends.lanes.kernels.pool_base import PoolKernel
 from bmcompiler.backends.lanes.kernels.sliding import Slide
+from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.recipes import Plane, Recorder, Register, Steps
 from bmcompiler.backends.lanes.recipes.rounding import narrow_to_float, quantize
 from bmcompiler.backends.lanes.windows import Geometry
@@ -64,16 +66,18 @@ class ShiftedAvgPoolKernel(IntAvgPool):
     def exact_sums(self, op: AvgPool) -> bool:
         return self.largest_sum(op) * abs(op.multiplier) + (1 << op.rshift >> 1) < 1 << 31
 
-    def constants(self, op: AvgPool, box: Box) -> tuple[Buffer, ...]:
-        c0, c1 = box[1]
-        down, across = op.kernel
-        dims = (1, c1 - c0, down, across)
+    def work(self, op: AvgPool, box: Box) -> TileWork:
+        """The weights of a tile are filled in where they are needed: less than what a load takes to begin."""
+        work, (c0, c1) = super().work(op, box), box[1]
+        weights = compact_bytes((1, c1 - c0, *op.kernel), 1)
+        filled: Shape = (1, CHIP.lanes, 1, -(-weights // 4))
 
-        def load(build: Build, address: int) -> None:
-            offset = build.coefficients.constant(bytes([op.multiplier & 0xFF]) * (down * across))
-            build.load_compact(build.coefficient(offset), dims, 1, address, (0, 0, across, 1))
+        def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+            build.fill(Words(scratch[0], filled), (op.multiplier & 0xFF) * 0x0101_0101)
+            work.compute(build, [*ins, scratch[0]], outs, [])
 
-        return (Buffer(compact_bytes(dims, 1), "c", prod(dims), load, True),)
+        cycles = work.cycles + CYCLES.pass_cycles(filled)
+        return replace(work, scratch=(lane_bytes(filled),), compute=compute, cycles=cycles)
 
     @staticmethod
     def _exceeds(op: AvgPool) -> bool:

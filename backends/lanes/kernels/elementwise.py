@@ -132,7 +132,7 @@ def _operand(
         not is_activation(value),
         contents_of(value, view, box)
         if dense and loaded == dims
-        else _repeated(value, view, strides, box, loaded, word),
+        else repeated(value, view, strides, box, loaded, word),
         Runs(1, loaded[0] * loaded[1]),
     )
     if loaded == dims:
@@ -141,8 +141,8 @@ def _operand(
     return buffer, local  # type: ignore[return-value]
 
 
-def _repeated(value: Value, view: Shape, strides: Strides, box: Box, loaded: Shape, word: int) -> Contents | None:
-    """What a tile holds of words that repeat: a part of the operand as it is, if the view has its axes."""
+def repeated(value: Value, view: Shape, strides: Strides, box: Box, loaded: Shape, word: int) -> Contents | None:
+    """What a tile of `word`-byte elements holds of what repeats: a part of the operand, if the view has its axes."""
     if value.type.rank != 4 or item_bytes(value) != word:
         return None
     own = dims4(value)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,8 @@ from bmcompiler.ops.elementwise import Sub
 from bmcompiler.ops.nn import Matmul
 from bmcompiler.passes.quantization.base import NoInt8Form
 from bmcompiler.passes.quantization.channel.integer_layer import channel_layer
-from bmcompiler.passes.quantization.formulas import I16, MAX_MAC_SHIFT, U8, rescaling
-from bmcompiler.passes.quantization.scale.formats import Format, format_of, single
+from bmcompiler.passes.quantization.formulas import I16, MAX_MAC_SHIFT
+from bmcompiler.passes.quantization.scale.formats import Format, format_of
 from bmcompiler.passes.quantization.scale.integer_layer import Layer
 from bmcompiler.passes.quantization.scale.layers import after, kept, within
 from bmcompiler.passes.quantization.scale.lowering import ScaleLowering
@@ -127,14 +126,9 @@ class ChannelLowering(ScaleLowering):
 
         With a stated format, a depthwise convolution by ones, whose factor has 31 bits.
         """
-        wanted = self.wanted(op.result)
         if op.result in self.stated or format_of(x).zero_point:
             return self._average_by_ones(op, x, divisor, attributes)
-        ratio = format_of(x).scale / wanted.scale / divisor
-        multiplier, shift = rescaling(ratio, U8)
-        if self.is_free(op.result) and multiplier:
-            wanted = replace(wanted, scale=single(wanted.scale * ratio * 2.0**shift / multiplier))
-        return self.emit("avg_pool", [x], {**attributes, "multiplier": multiplier, "rshift": shift}, wanted)
+        return self.by_multiplier(op, x, divisor, attributes)
 
     def _average_by_ones(self, op: TensorOp, x: Value, divisor: int, attributes: Mapping[str, Any]) -> Value:
         if attributes.get("ceil_mode"):

@@ -11,7 +11,7 @@ from typing import Any
 from bmcompiler.analysis.trial import TRIAL
 from bmcompiler.errors import FileFormatError
 from bmcompiler.ir import Function, Module, Operation
-from bmcompiler.ir.keys import FLOAT_NOTE
+from bmcompiler.ir.keys import FLOAT_NOTE, MODE_NOTE
 from bmcompiler.ops.modes import Products
 from bmcompiler.passes.calibrate import PROGRESS, tensor_names, thresholds
 from bmcompiler.passes.quantization.base import is_constant
@@ -126,6 +126,7 @@ def rows(
             yield Row(name, "float", None, cycles(new, target), str(new.attributes.get(FLOAT_NOTE, "")))
             continue
         mode = new.attributes.get("mode") if op.short_name == new.short_name else None
+        mode = new.attributes.get(MODE_NOTE, mode)
         measured = choice.modes.get(op) == mode
         error = choice.errors.get(op) if measured else None
         yield Row(name, str(mode or "int8"), error, cycles(new, target), choice.why.get(op, "") if measured else "")

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from bmcompiler.ir import Value
+from bmcompiler.ir.keys import MODE_NOTE
+from bmcompiler.numeric.quant_modes import LOW
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elementwise import Sub
 from bmcompiler.passes.quantization.base import NoInt8Form
-from bmcompiler.passes.quantization.formulas import I8, product_threshold, rescaling, sum_multipliers
+from bmcompiler.passes.quantization.formulas import I8, U8, product_threshold, rescaling, sum_multipliers
 from bmcompiler.passes.quantization.scale.formats import Format, format_of, single
 from bmcompiler.passes.quantization.scale.layers import Layers, after, within
+
+_WHOLE = 1 << 8
+"""What stands for 1 in the multiplier of a refitted operand."""
 
 
 class ScaleLowering(Layers):
@@ -35,11 +41,14 @@ class ScaleLowering(Layers):
         return self.emit("relu", [total]) if after(op, wanted) else total
 
     def product(self, op: TensorOp, operands: Sequence[Value]) -> Value:
-        """The product in 16 bits, then one factor.
+        """The product in 16 bits, then one factor; in mode low a single product (`_refitted`).
 
         Where the target lacks that, one shift and a scale of the result that fits it.
         """
-        return self.first_of([partial(form, op, operands) for form in (self._in_16_bits, self._by_shift)])
+        forms = [self._in_16_bits, self._by_shift]
+        if self.modes.get(op) == LOW:
+            forms.insert(0, self._refitted)
+        return self.first_of([partial(form, op, operands) for form in forms])
 
     def times(self, op: TensorOp, x: Value, factor: float) -> Value:
         wanted = self.wanted(op.result)
@@ -49,7 +58,35 @@ class ScaleLowering(Layers):
         return self.emit("muls_shift", [x], {"multiplier": sign * multiplier, "rshift": shift}, wanted)
 
     def average(self, op: TensorOp, x: Value, divisor: int, attributes: Mapping[str, Any]) -> Value:
-        """The exact sum of the window times one real factor, scale of x / scale of y / positions (bm1684.md 6.2)."""
+        """The exact sum of the window, rounded once (bm1684.md 6.2).
+
+        Times a multiplier of 8 bits where a free scale of the result takes up what that is off, and in mode low; else,
+        and where the target lacks that, times the real factor scale of x / scale of y / positions.
+        """
+        forms: list[Callable[[], Value]] = [partial(self._by_factor, op, x, divisor, attributes)]
+        if self.is_free(op.result):
+            forms.insert(0, partial(self.by_multiplier, op, x, divisor, attributes))
+        elif self.modes.get(op) == LOW:
+            forms.insert(0, lambda: self._noted(self.by_multiplier(op, x, divisor, attributes)))
+        return self.first_of(forms)
+
+    def by_multiplier(self, op: TensorOp, x: Value, divisor: int, attributes: Mapping[str, Any]) -> Value:
+        """An average by a multiplier and a shift; a free scale of the result follows from them."""
+        wanted = self.wanted(op.result)
+        ratio = format_of(x).scale / wanted.scale / divisor
+        multiplier, shift = rescaling(ratio, U8)
+        if self.is_free(op.result) and multiplier:
+            wanted = replace(wanted, scale=single(wanted.scale * ratio * 2.0**shift / multiplier))
+        return self.emit("avg_pool", [x], {**attributes, "multiplier": multiplier, "rshift": shift}, wanted)
+
+    @staticmethod
+    def _noted(value: Value) -> Value:
+        """A value of an op that would be another one in other modes than low."""
+        assert value.op is not None
+        value.op.attributes[MODE_NOTE] = LOW
+        return value
+
+    def _by_factor(self, op: TensorOp, x: Value, divisor: int, attributes: Mapping[str, Any]) -> Value:
         wanted = self.wanted(op.result)
         factor = single(format_of(x).scale / wanted.scale / divisor)
         return self.emit("avg_pool", [x], {**attributes, "scale": factor}, wanted)
@@ -62,6 +99,27 @@ class ScaleLowering(Layers):
         exact = self.emit("mul_shift", operands, {"rshift": shift}, wide)
         multiplier, rshift = rescaling(wide.scale / wanted.scale, self.factor_limit or I8)
         return self.emit("muls_shift", [exact], {"multiplier": multiplier, "rshift": rshift}, wanted)
+
+    def _refitted(self, op: TensorOp, operands: Sequence[Value]) -> Value:
+        """The smaller operand, mostly a gate, gets the scale for which the product has only to be shifted.
+
+        That scale is less than twice its own: it loses a bit at most, where the shift alone would cost the result one.
+        """
+        wanted = self.wanted(op.result)
+        small = min(operands, key=lambda value: value.type.size)
+        have = format_of(small)
+        step = math.prod(format_of(value).scale for value in operands)
+        shift = math.floor(math.log2(wanted.scale / step))
+        if shift < 0:
+            raise NoInt8Form("the product has finer steps than its operands")
+        multiplier = round(_WHOLE * step * 2.0**shift / wanted.scale)
+        if multiplier < _WHOLE:
+            fitted = replace(have, scale=single(have.scale * _WHOLE / multiplier))
+            rescaled = self.emit("muls_shift", [small], {"multiplier": multiplier, "rshift": 8}, fitted)
+            operands = [rescaled if value is small else value for value in operands]
+        if self.is_free(op.result):
+            wanted = replace(wanted, scale=single(step * _WHOLE / multiplier * 2.0**shift))
+        return self._noted(self.emit("mul_shift", operands, {"rshift": shift}, wanted))
 
     def _by_shift(self, op: TensorOp, operands: Sequence[Value]) -> Value:
         wanted = self.wanted(op.result)
