@@ -26,7 +26,7 @@ from bmcompiler.backends.bm1684.instructions.transfers import (
     transfer,
 )
 from bmcompiler.backends.bm1684.isa import GDMA, DataFormat, Direction, Engine, Eu
-from bmcompiler.backends.bm1684.tables import OFFSETS, TableSpace
+from bmcompiler.backends.bm1684.tables import OFFSETS, TableSpace, joined
 from bmcompiler.backends.lanes.build import ONE, LaneBuild, LaneCommands
 from bmcompiler.backends.lanes.facts import LaneFacts, Range, Shape, Strides
 from bmcompiler.backends.lanes.matrices import Matrix
@@ -162,6 +162,15 @@ class Build(LaneInstructions, FamilyBuild[CommandBuilder], LaneBuild):
 
     def __init__(self, plan: MemoryPlan, coefficients: Coefficients, serial: bool = False) -> None:
         super().__init__(plan, coefficients, CommandBuilder(), serial)
+        self._joined: dict[int, tuple[int, int]] = {}
+
+    def join_tables(self, tables: Sequence[tuple[int, int]]) -> None:
+        """Tables of one subnet, as (place, bytes): those that follow each other are loaded together, with the first.
+
+        Together they take what the fields of one command can say, a small part of L2: none gives way before it is used.
+        """
+        for start, size in joined(tables, CHIP.alignment, CHIP.word * CHIP.most_size):
+            self._joined |= {place: (start, size) for place, _ in tables if start <= place < start + size}
 
     def fresh(self) -> None:
         super().fresh()
@@ -181,6 +190,9 @@ class Build(LaneInstructions, FamilyBuild[CommandBuilder], LaneBuild):
 
         It is loaded unless this program has it there already.
         """
+        if place in self._joined and self._joined[place] != (place, size):
+            start, whole = self._joined[place]
+            return self.table(start, whole) + place - start
         offset, fresh = self._tables.place((place, size), size)
         if fresh:
             address, dims = CHIP.l2_window + offset, (1, 1, 1, size // 4)

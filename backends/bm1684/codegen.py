@@ -6,7 +6,9 @@ from bmcompiler.backends.bm168x.codegen import Bm168xProgram
 from bmcompiler.backends.bm1684.build import Build, place_neurons
 from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.machine import MACHINE
+from bmcompiler.backends.bm1684.packed.int_elementwise import table_of
 from bmcompiler.backends.lanes.kernels.local_copies import LaneCopier
+from bmcompiler.ops.integer import Lut
 
 
 class Bm1684Program(Bm168xProgram[Build]):
@@ -18,4 +20,8 @@ class Bm1684Program(Bm168xProgram[Build]):
     place_neurons = staticmethod(place_neurons)
 
     def new_build(self, serial: bool) -> Build:
-        return Build(self.plan, self.coefficients, serial)
+        build = Build(self.plan, self.coefficients, serial)
+        for segment in self.segments if not serial else ():
+            if segment.device:
+                build.join_tables([table_of(op, self.coefficients) for op in segment.ops if isinstance(op, Lut)])
+        return build

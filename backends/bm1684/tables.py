@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from functools import cache
 
 import numpy as np
@@ -94,3 +94,19 @@ class TableSpace:
         self._known[key] = start, stop
         self._next = stop
         return start, True
+
+
+def joined(tables: Iterable[tuple[int, int]], align: int, most: int) -> list[tuple[int, int]]:
+    """(place, bytes) of runs of tables that follow each other without a gap, of up to `most` bytes and what L2 holds.
+
+    A run goes on only where the next table begins at a multiple of `align` bytes from the first one.
+    """
+    runs: list[tuple[int, int]] = []
+    most = min(most, CHIP.l2_free[1] - CHIP.l2_free[0])
+    for place, size in sorted(set(tables)):
+        start, before = runs[-1] if runs else (0, 0)
+        if runs and place == start + before and before % align == 0 and before + size <= most:
+            runs[-1] = start, before + size
+        else:
+            runs.append((place, size))
+    return runs

@@ -30,6 +30,7 @@ from bmcompiler.backends.lanes.kernels.forms import FormsKernel
 from bmcompiler.backends.lanes.kernels.int_words import IntWordsKernel
 from bmcompiler.backends.lanes.recipes import Recorder, Register
 from bmcompiler.codegen.build import dense_strides as global_strides
+from bmcompiler.codegen.coefficients import Coefficients
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.ops.activation import Prelu, Relu
@@ -80,11 +81,10 @@ class ByteLutKernel(_LutKernel):
     def work(self, op: Lut, box: Box) -> TileWork:
         view, dims = MACHINE.flat_view(op.type.shape, 1), extents(box)
         words, slots = CHIP.words_of(dims, 1), min(dims[0], _SLOTS)
-        tables = min(view[0], _SLOTS)
+        tables = _tables(op)
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
-            place = build.coefficients.place(op.table, f"lut bytes {tables}", lambda t: _in_slots(t, tables))
-            table = build.table(place, tables * _TABLE_BYTES)
+            table = build.table(*table_of(op, build.coefficients))
             MACHINE.recorded(_lookup_slots, 1, table, slots).emit(build, words, ins, outs[0], scratch)
 
         most = MACHINE.recorded(_lookup_slots, 1, 0, tables)  # all tiles have as many areas
@@ -111,8 +111,7 @@ class WordLutKernel(_LutKernel):
             build.load_low(build.source(op.x) + box_offset(strides, box), 1, dims, strides, address)
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
-            place = build.coefficients.place(op.table, "lut words", _words)
-            steps = MACHINE.recorded(Recorder.lookup, 1, build.table(place, _TABLE_BYTES))
+            steps = MACHINE.recorded(Recorder.lookup, 1, build.table(*table_of(op, build.coefficients)))
             steps.emit(build, dims, ins, outs[0])
 
         return TileWork(
@@ -122,6 +121,20 @@ class WordLutKernel(_LutKernel):
             compute,
             MACHINE.recorded(Recorder.lookup, 1, 0).cycles(dims),
         )
+
+
+def table_of(op: Lut, coefficients: Coefficients) -> tuple[int, int]:
+    """(place, bytes) of the table of an op among the coefficients."""
+    if item_bytes(op.table) != 1:
+        return coefficients.place(op.table, "lut words", _words), _TABLE_BYTES
+    tables = _tables(op)
+    place = coefficients.place(op.table, f"lut bytes {tables}", lambda t: _in_slots(t, tables))
+    return place, tables * _TABLE_BYTES
+
+
+def _tables(op: Lut) -> int:
+    """How many an op from bytes to bytes has: one for each image that shares a word."""
+    return min(MACHINE.flat_view(op.type.shape, 1)[0], _SLOTS)
 
 
 class LutKernel(FormsKernel[Lut]):

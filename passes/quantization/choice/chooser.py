@@ -25,7 +25,7 @@ from bmcompiler.target import Target
 Lower = Callable[[Mapping[Operation, str], Mapping[Operation, str]], tuple[Building[Any], set[Operation]]]
 """(mode by op, reason by op that stays in float) -> the integer net and the ops that became integers."""
 Progress = Callable[[Iterable[Any], str, int], Iterator[Any]]
-RUIN, MENDED = 0.75, 0.5
+RUIN, MENDED = 0.5, 0.45
 """Relative error of an output group above which cycles do not matter, and below which it is brought then."""
 _WORTHWHILE = 0.7
 """Part of the error of the cheapest assignment that has to go for a dearer one that misses what is aimed at."""

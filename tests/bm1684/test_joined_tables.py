@@ -1,0 +1,48 @@
+"""Tables of a program that lie side by side are loaded by one command."""
+
+from __future__ import annotations
+
+import numpy as np
+from bm1684_nets import Net, check
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bmcompiler.backends.bm1684.tables import joined
+from bmcompiler.backends.bm1684.target import TARGET
+from bmcompiler.ir import Value
+
+
+def looked_up(net: Net, x: Value, count: int) -> Value:
+    for _ in range(count):
+        x = net.b.lut(x, net.b.weight(net.rng.permutation(256).astype(np.uint8).view(np.int8), "t"))
+    return x
+
+
+def test_tables_of_a_program_are_loaded_together() -> None:
+    """Each load of its own would take longer to begin than a table takes to move."""
+    net = Net(((1, 70, 3, 5),), 0, "i8")
+    compiled = check(net.module([looked_up(net, net.inputs[0], 5)]))
+    listing = TARGET.disassemble(compiled.model)
+    assert (listing.count("lut.mul"), listing.count("s2s.copy")) == (5, 1)
+
+
+def test_tables_that_do_not_fit_come_when_they_are_needed() -> None:
+    net = Net(((4, 3, 2, 2),), 0, "i8")
+    compiled = check(net.module([looked_up(net, net.inputs[0], 200)]))  # 4 KiB each, L2 has 2.4 MiB for all
+    assert 1 < TARGET.disassemble(compiled.model).count("s2s.copy") < 20
+
+
+def test_serial_programs_load_each_table_where_it_is_used() -> None:
+    net = Net(((1, 70, 3, 5),), 0, "i8")
+    compiled = check(net.module([looked_up(net, net.inputs[0], 3)]), level=0)
+    assert TARGET.disassemble(compiled.model).count("s2s.copy") == 3
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(1, 6)), max_size=12), st.integers(1, 8), st.integers(1, 30))
+def test_runs_hold_all_tables_without_gaps(drawn: list[tuple[int, int]], align: int, most: int) -> None:
+    tables = [(place, min(size, 1)) for place, size in drawn]
+    runs = joined(tables, align, most)
+    assert sorted(place for start, size in runs for place in range(start, start + size)) == sorted(
+        {p for p, _ in tables}
+    )
+    assert all(size <= most for _, size in runs)
