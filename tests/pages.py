@@ -76,7 +76,7 @@ def run_page(page: Path, folder: Path, files: Callable[[Path], None]) -> str:
         env={**os.environ, **_SEPARATE, **settings},
         capture_output=True,
         text=True,
-        timeout=400,
+        timeout=1800,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -63,7 +63,7 @@ def test_the_commands_of_the_tutorial_run_and_print_what_it_says(tmp_path: Path)
     }
     command = ["bash", "-e", "-o", "pipefail", "-c", script]
     done = subprocess.run(
-        command, cwd=tmp_path, env={**os.environ, **settings}, capture_output=True, text=True, timeout=300, check=False
+        command, cwd=tmp_path, env={**os.environ, **settings}, capture_output=True, text=True, timeout=1200, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     printed = words(done.stdout)

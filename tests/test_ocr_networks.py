@@ -19,7 +19,7 @@ def only(outputs: dict[str, np.ndarray]) -> np.ndarray:
     return array
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_text_direction_is_told_as_well_as_in_float() -> None:
     """100 lines, half of them upside down: float is right on 99, int8 may miss two more."""
     model = third_party("ppocr_v2_cls.onnx")

@@ -89,7 +89,7 @@ def test_pip_installs_it(tmp_path: Path) -> None:
     shutil.copytree(EXAMPLE, tmp_path / "source", ignore=shutil.ignore_patterns("__pycache__"))
     options = ["--quiet", "--no-deps", "--no-build-isolation", "--disable-pip-version-check"]
     pip = [sys.executable, "-m", "pip", "install", *options, "--target", str(tmp_path / "site")]
-    subprocess.run([*pip, str(tmp_path / "source")], check=True, timeout=120)
+    subprocess.run([*pip, str(tmp_path / "source")], check=True, timeout=600)
     program = "from bmcompiler.target import find_target; print(find_target('toy').precisions)"
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
     command = [sys.executable, "-c", program]

@@ -25,7 +25,7 @@ def reference(name: str, inputs: np.ndarray) -> list[np.ndarray]:
     return [net.forward()]
 
 
-@pytest.mark.parametrize(("name", "batch"), cases(QUICK))
+@pytest.mark.parametrize(("name", "batch"), cases(QUICK, ("light_resnet50",)))
 def test_f32_networks_are_close_to_the_references(name: str, batch: int) -> None:
     data = samples(name, batch)
     result = compiled(name, batch)

@@ -110,7 +110,7 @@ def test_mtcnn_still_tells_faces(name: str, size: int) -> None:
     assert all(cosine(array, wanted[key]) >= 0.99 for key, array in outputs.items())
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_text_direction_is_told() -> None:
     model, _ = files("ppocr_v2_cls")
     images, turned = lines(THIRD_PARTY, 100, TEST_SEED)

@@ -82,7 +82,7 @@ def test_the_example_package_compiles_and_runs_equal_to_evaluate(tmp_path: Path)
     (tmp_path / "net.prototxt").write_text(NET)
     command = [sys.executable, "-c", SCRIPT, "net.prototxt"]
     done = subprocess.run(
-        command, cwd=tmp_path, env=installed(tmp_path), capture_output=True, text=True, timeout=120, check=False
+        command, cwd=tmp_path, env=installed(tmp_path), capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 0, done.stderr
     assert "diff AbsDiff bm1880" in done.stdout

@@ -365,11 +365,11 @@ def test_mutated_programs_end_in_success_or_a_reported_error(seed: int) -> None:
             damaged[rng.randrange(len(damaged))] = rng.choice([0, 255, rng.randrange(256)])
         machine, _ = machine_with(np.frombuffer(contents, np.uint8))
         machine.globals.map(0, np.frombuffer(contents, np.uint8).copy()[:BASE])
-        start = time.monotonic()
+        start = time.process_time()
         try:
             compile_plan(bytes(damaged), machine).run()
             outcomes.add("ran")
         except BMError:
             outcomes.add("refused")
-        assert time.monotonic() - start < 10
+        assert time.process_time() - start < 10
     assert outcomes == {"ran", "refused"}

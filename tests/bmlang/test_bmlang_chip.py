@@ -78,7 +78,7 @@ def test_at_least_95_operators_are_commands() -> None:
     assert len(TABLE) - len(ON_THE_HOST) >= 95
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", NAMES)
 def test_every_choice_of_types_has_the_same_bits(name: str, tmp_path: Path) -> None:
     """Several in a program: each is alone in one above, and a program of one call takes as long as one of all."""

@@ -107,10 +107,10 @@ def test_a_description_that_shares_its_parts_without_end_is_refused_at_once() ->
     for list_, item in ((nets, net), (stages, parameter), (tensors, tensor)):
         for index in range(many):
             point(list_ + 4 + 4 * index, item)
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(FlatError, match="shared more often"):
         Reader(schema(), memoryview(bytes(data)), memoryview(b"")).root()
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
 
 
 def test_overlapping_pieces_are_refused(tmp_path: Path) -> None:

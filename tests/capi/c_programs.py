@@ -40,7 +40,7 @@ def program(built: Path, package: str, source: Path, compiler: str = "gcc", *fla
 
 
 def run(
-    *command: Path | str, given: bytes | None = None, timeout: int = 120, **variables: str
+    *command: Path | str, given: bytes | None = None, timeout: int = 600, **variables: str
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a program; memory that Python keeps until the end is no leak."""
     env = os.environ | {"ASAN_OPTIONS": "detect_leaks=0"} | variables

@@ -342,5 +342,5 @@ def test_valgrind_finds_nothing_outside_of_the_interpreter(built: Path, tmp_path
     file.write_text(sources[title])
     binary = program(built, "bmruntime", file, "gcc", "-w", "-Wno-error", "-g", "-DROUNDS=3")
     command = ("valgrind", "-q", "--error-exitcode=42", "--num-callers=40", f"--suppressions={SUPPRESSIONS}", binary)
-    done = run(*command, timeout=550, PYTHONMALLOC="malloc", OPENBLAS_NUM_THREADS="1")
+    done = run(*command, timeout=3000, PYTHONMALLOC="malloc", OPENBLAS_NUM_THREADS="1")
     assert done.returncode == 0, re.sub(rb"(?m)^(?!==).*\n", b"", done.stderr).decode()[-4000:]

@@ -180,12 +180,13 @@ def _alarm(*_: object) -> None:
 
 @contextlib.contextmanager
 def time_limit() -> Iterator[None]:
-    signal.signal(signal.SIGALRM, _alarm)
-    signal.alarm(SECONDS)
+    """Of processor time; what waits for ever is seen by who waits for the process."""
+    signal.signal(signal.SIGPROF, _alarm)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:
         yield
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def outcome(line: str) -> str:
@@ -250,7 +251,7 @@ def check(originals: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> C
         progress = tmp_path / "progress"
         process = multiprocessing.get_context("fork").Process(target=_mutants, args=(kind, seeds, str(progress)))
         process.start()
-        process.join(SECONDS * 60 if len(seeds) > 100 else SECONDS * 12)
+        process.join(3600 if len(seeds) > 100 else 600)
         alive = process.is_alive()
         if alive:
             process.kill()
@@ -282,7 +283,9 @@ def test_there_are_enough_mutants() -> None:
 
 
 def test_the_time_limit_works() -> None:
-    signal.signal(signal.SIGALRM, _alarm)
-    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    signal.signal(signal.SIGPROF, _alarm)
+    signal.setitimer(signal.ITIMER_PROF, 0.05)
+    end = time.process_time() + SECONDS
     with pytest.raises(TooSlow):
-        time.sleep(5)
+        while time.process_time() < end:
+            pass

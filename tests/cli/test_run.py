@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -244,9 +244,10 @@ def test_broken_models_and_outputs(net: Save, data: Save, tmp_path: Path, capsys
 
 def test_help_is_quick_and_shows_examples() -> None:
     code = "import sys; from bmcompiler.cli.run import main; sys.argv = ['bmnet-run', '--help']; main()"
-    start = time.perf_counter()
+    before = os.times()
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert time.perf_counter() - start < 5  # 0.2 s on an idle machine
+    after = os.times()
+    assert after.children_user - before.children_user < 2  # 0.1 s on an idle machine
     assert "Examples:" in done.stdout and "--check-races" in done.stdout
     lazy = "import sys; import bmcompiler.cli.run; assert 'numpy' not in sys.modules"
     subprocess.run([sys.executable, "-c", lazy], check=True)

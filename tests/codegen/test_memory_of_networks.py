@@ -15,9 +15,9 @@ from bmcompiler.target import find_target
 
 
 def marks(name: str, batch: int) -> Any:
-    if name in QUICK:
-        return ()
-    return pytest.mark.slow if name in SMALL[:3] and batch > 1 else pytest.mark.sweep
+    if batch == 1 or name not in (*QUICK, *SMALL[:3]):
+        return pytest.mark.sweep
+    return () if name in QUICK else pytest.mark.slow
 
 
 CASES = [pytest.param(name, batch, marks=marks(name, batch)) for name in SHAPES for batch in (1, 4)]

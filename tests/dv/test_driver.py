@@ -215,11 +215,16 @@ def test_execution_is_asynchronous_and_in_order() -> None:
         slow = ConvCommand(64, 64, 64, (run,), input_buf=source, output_buf=on.room(62 * 62 * 128)).encode()
         cmdlist = on.list_of(*[slow] * 4)
         dv.dmp_dv_cmdlist_commit(cmdlist)
-        start = time.perf_counter()
-        ids = [dv.dmp_dv_cmdlist_exec(cmdlist) for _ in range(3)]
-        scheduled = time.perf_counter() - start
-        assert dv.dmp_dv_cmdlist_wait(cmdlist, ids[-1]) == 0
-        assert scheduled < (time.perf_counter() - start) / 2
+        shares = []
+        for _ in range(5):  # other processes disturb measurements
+            start = time.perf_counter()
+            ids = [dv.dmp_dv_cmdlist_exec(cmdlist) for _ in range(3)]
+            scheduled = time.perf_counter() - start
+            assert dv.dmp_dv_cmdlist_wait(cmdlist, ids[-1]) == 0
+            shares.append(scheduled / (time.perf_counter() - start))
+            if shares[-1] < 0.5:
+                break
+        assert min(shares) < 0.5
         assert dv.dmp_dv_cmdlist_release(cmdlist) == 0
 
 

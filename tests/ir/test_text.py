@@ -162,22 +162,22 @@ def test_mutated_text_is_read_or_refused_cleanly(seed: int) -> None:
     rng, refused = random.Random(seed), 0
     for _ in range(100):
         text = _mutated(rng, EXAMPLE)
-        start = time.monotonic()
+        start = time.process_time()
         try:
             verify_module(parse_module(text))
         except BMError:
             refused += 1
-        assert time.monotonic() - start < 5
+        assert time.process_time() - start < 5
     assert refused > 50
 
 
 @pytest.mark.parametrize("text", ["", " ", "//", "/" * 50_000, " " * 50_000 + "@", '"' + "a" * 50_000, "[" * 50_000,
                                   "// x\n" * 20_000 + "@", "1" * 50_000, "tensor<" + "1x" * 50_000])  # fmt: skip
 def test_hostile_text_is_refused_quickly(text: str) -> None:
-    start = time.monotonic()
+    start = time.process_time()
     with pytest.raises(FileFormatError):
         parse_module(text)
-    assert time.monotonic() - start < 2
+    assert time.process_time() - start < 2
 
 
 @given(st.text(max_size=200))

@@ -83,7 +83,7 @@ def test_any_call_is_refused_or_runs(device: KernelDevice, data: st.DataObject) 
 
 
 @pytest.mark.sweep
-@settings(max_examples=20000, deadline=None)
+@settings(max_examples=8000, deadline=None)
 @given(data=st.data())
 def test_any_call_is_refused_or_runs_many(device: KernelDevice, data: st.DataObject) -> None:
     check_any_call(device, data)

@@ -50,7 +50,7 @@ def test_a_file_of_100_megabytes_takes_little_more_than_its_size(tmp_path: Path)
     size = path.stat().st_size
     assert size > 100e6
     command = [sys.executable, "-c", _MEASURE, str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=100)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600)
     grown, seconds, count = json.loads(done.stdout)
     print(f"{size / 1e6:.0f} MB: peak grows by {grown / size:.2f} x, {seconds:.2f} s")
     assert count == 10
