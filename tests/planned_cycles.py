@@ -28,8 +28,6 @@ class Computation:
 
     kernel: str
     planned: int
-    outputs: list[int]
-    scratch: list[int]
     commands: list[tuple[Any, bytes]] = field(default_factory=list)
 
 
@@ -48,7 +46,8 @@ def computations() -> Iterator[list[Computation]]:
         inner = work.compute
 
         def compute(build: Any, ins: list[int], outs: list[int], scratch: list[int]) -> None:
-            running.append(Computation(inner.__qualname__.split(".<")[0], work.cycles, outs, scratch))
+            planned = work.placed_cycles(outs, scratch)
+            running.append(Computation(inner.__qualname__.split(".<")[0], planned))
             inner(build, ins, outs, scratch)
             done = running.pop()
             if running:

@@ -6,7 +6,7 @@ on, and cycles. From that alone the tiler picks tile sizes and loop order with t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import ceil, prod
@@ -127,7 +127,8 @@ class TileWork:
 
     `compute(build, inputs, outputs, scratch)` gets the local addresses in the order of the three lists.
     It leaves inputs as they are, and an operand has one buffer: values that stay in local memory rely on both.
-    `cycles` are those with the inputs of `apart` in different banks.
+    `cycles` are those with the inputs of `apart` in different banks, and with scratch above the results; `below` come
+    on top of them where the first scratch area lies below the first result.
     """
 
     inputs: tuple[Buffer, ...]
@@ -136,6 +137,11 @@ class TileWork:
     compute: Callable[[Any, list[int], list[int], list[int]], None]
     cycles: int
     apart: tuple[Apart, ...] = ()
+    below: int = 0
+
+    def placed_cycles(self, outputs: Sequence[int], scratch: Sequence[int]) -> int:
+        """Cycles with the areas at these addresses, without what shared banks cost."""
+        return self.cycles + self.below * (bool(scratch) and scratch[0] < outputs[0])
 
 
 @dataclass(frozen=True)

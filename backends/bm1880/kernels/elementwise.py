@@ -110,6 +110,10 @@ class ElementwiseKernel(LocalKernel[OpT]):
         """Cycles of the instructions of a tile."""
         return pass_cycles(dims)
 
+    def copy_cycles(self, op: OpT, dims: Dims) -> int:
+        """Of what a tile needs beside `cycles` where its scratch lies below its result."""
+        return 0
+
     def grid(self, op: OpT) -> tuple[Axis, ...]:
         return elementwise_grid(self.view(op))
 
@@ -147,6 +151,7 @@ class ElementwiseKernel(LocalKernel[OpT]):
             (aligned_lane_bytes(dims),) * self.scratch_tensors,
             compute,
             self.cycles(op, dims),
+            below=self.copy_cycles(op, dims),
         )
 
     def compute(self, op: OpT, build: Build, tile: LocalTile) -> None:
@@ -214,8 +219,10 @@ class MacShiftKernel(ElementwiseKernel[MacShift]):
     """The other plane of the 16-bit sum."""
 
     def cycles(self, op: MacShift, dims: Dims) -> int:
-        """Without the copy of the low plane, which depends on where the planes lie."""
         return (len(op.operands) - 1) * pass_cycles(dims, 2) + pass_cycles(dims)
+
+    def copy_cycles(self, op: MacShift, dims: Dims) -> int:
+        return pass_cycles(dims) if len(op.operands) > 1 else 0
 
     @rule("Multipliers must be between -128 and 127, or up to 255 for a single operand", got="multipliers")
     def multiplier_range(self, op: MacShift) -> bool:

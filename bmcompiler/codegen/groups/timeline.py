@@ -91,4 +91,5 @@ def timeline(
 def _cycles(step: Step, copier: LocalCopier | None) -> float:
     assert step.work is not None
     copies = sum(copier.cycles(copy.strided) for copy in (*step.before, *step.after)) if copier is not None else 0
-    return step.work.cycles + copies
+    outputs, scratch = [slot.address for slot in step.outputs], [area.address for area in step.scratch]
+    return step.work.placed_cycles(outputs, scratch) + copies
