@@ -21,6 +21,7 @@ from bmcompiler.analysis.trial import TRIAL, Trial
 from bmcompiler.errors import BMError, ShapeError, UnsupportedError, UsageError
 from bmcompiler.frontend import Frontend
 from bmcompiler.ir import Module, copy_module, verify_module
+from bmcompiler.ir.keys import FLOAT_NOTE
 from bmcompiler.ops import need_tensor_ops
 from bmcompiler.options import ModuleOptions, Options, Path_, Shapes
 from bmcompiler.passmanager import PassContext, Pipeline, run_pipeline
@@ -207,9 +208,14 @@ def _lowered(
 
 
 def _is_quantized(module: Module) -> bool:
-    """True for IR as `--save-ir` writes it: the default passes have run, its tensors are integers with a scale."""
+    """True for IR as `--save-ir` writes it: the default passes have run.
+
+    Its tensors are integers with a scale, or its layers say why they stayed in float.
+    """
     values = (*module.main.arguments, *(result for op in module.main.ops for result in op.results))
-    return any(value.type.quant is not None for value in values)
+    return any(value.type.quant is not None for value in values) or any(
+        FLOAT_NOTE in op.attributes for op in module.main.ops
+    )
 
 
 def pipeline_for(target: Target, options: ModuleOptions) -> Pipeline:

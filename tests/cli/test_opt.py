@@ -110,3 +110,19 @@ def test_saved_ir_is_compiled_as_it_is(ir: Path, tmp_path: Path) -> None:
     bmcompiler.compile(ir, target="bm1880", data=data, save_ir=tmp_path / "saved.mlir", output=paths[0])
     bmcompiler.compile(tmp_path / "saved.mlir", target="bm1880", output=paths[1])
     assert paths[0].read_bytes() == paths[1].read_bytes()
+
+
+def test_saved_ir_that_stayed_in_float_is_compiled_as_it_is(tmp_path: Path) -> None:
+    """Where float is as quick nothing is integers, which says as much of what passes have run."""
+    b = Builder.new("net")
+    x = b.input("data", TensorType((1, 4, 2, 2)))
+    with b.at("scores"):
+        module = b.outputs([b.softmax(x)], ["y"])
+    save_module(module, tmp_path / "net.mlir")
+    data = {"data": np.random.default_rng(0).normal(size=(8, 4, 2, 2)).astype(np.float32)}
+    paths = [tmp_path / "first.bmodel", tmp_path / "again.bmodel"]
+    saved, asked = tmp_path / "saved.mlir", {"target": "bm1684", "quantize": "int8"}
+    first = bmcompiler.compile(tmp_path / "net.mlir", data=data, save_ir=saved, output=paths[0], **asked)
+    assert not any(value.type.quant for op in first.module.main.ops for value in op.results)
+    bmcompiler.compile(saved, output=paths[1], **asked)
+    assert paths[0].read_bytes() == paths[1].read_bytes()
