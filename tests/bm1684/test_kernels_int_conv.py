@@ -159,3 +159,15 @@ def test_rows_of_windows_that_see_as_much_come_by_one_transfer(
     compiled = check(net.module([y]))
     listing = TARGET.disassemble(compiled.model)
     assert listing.count("l2l.copy") == transfers
+
+
+@pytest.mark.parametrize(("channels", "group", "kernel"), [(20, 1, 3), (130, 1, 1), (70, 70, 3), (64, 64, 5)])
+def test_weights_and_bias_of_a_layer_are_one_load(channels: int, group: int, kernel: int) -> None:
+    """One run for each lane, whatever rounds of lanes there are."""
+    net = Net([(1, group if group > 1 else 9, 8, 8)], dtype="i8")
+    weight = net.integers("i8", channels, 1 if group > 1 else 9, kernel, kernel)
+    size = 9 - kernel
+    out = TensorType((1, channels, size, size), "i8")
+    y = net.b.conv(net.inputs[0], weight, net.integers("i16", channels), group=group, out=out, mode="low", scale=0.003)
+    listing = TARGET.disassemble(check(net.module([y])).model)
+    assert listing.count("s2l.copy") == 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from functools import partial
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from bmcompiler.backends.bm1684.packed.int_short import ShortRequantize, over_de
 from bmcompiler.backends.lanes.build import LaneTransfers
 from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.backends.lanes.kernels.base import dims4, item_bytes
-from bmcompiler.backends.lanes.kernels.channel_constants import channel_buffer
+from bmcompiler.backends.lanes.kernels.channel_constants import by_lanes, channel_buffer
 from bmcompiler.backends.lanes.kernels.conv_geometry import ConvGeometry, DeconvGeometry, channel_groups
 from bmcompiler.backends.lanes.kernels.fold_rows import fold_inside
 from bmcompiler.backends.lanes.kernels.sliding import Slide
@@ -28,11 +28,13 @@ from bmcompiler.backends.lanes.windows import Geometry
 from bmcompiler.codegen.build import dense_strides as global_strides
 from bmcompiler.codegen.groups.timeline import HIDDEN
 from bmcompiler.codegen.hazards import Range
-from bmcompiler.codegen.tiling import Box, Buffer, TileWork
+from bmcompiler.codegen.tiling import Box, Buffer, Runs, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.ops.nn import Conv, Convolution, Deconv, Matmul
 from bmcompiler.target import Kernel, rule
 
+_MOST_JOINED = 1 << 16
+"""Bytes of weights beyond which the load of a bias costs next to nothing in comparison."""
 QUAD = 4
 """Input channels of an 8-bit kernel lie in groups of four (bm1684.md 4.4)."""
 
@@ -86,7 +88,10 @@ class IntConvKernel(ConvGeometry):
         data = self.plain_input(op, slides[0], axes) if framed else self.input_buffer(op, slides, axes)
         inputs = [data, *weights]
         packs = whole and requantize.in_words and item_bytes(op.result) == 1
-        if requantize.adds_bias or (requantize.has_vector and not packs):
+        joined = self._joined(op, c0, c1) if whole and requantize.adds_bias and len(weights) == 1 else None
+        if joined is not None:
+            inputs[1:] = [joined.buffer]
+        elif requantize.adds_bias or (requantize.has_vector and not packs):
             inputs.append(self._vector(op, requantize, c0, c1))
         short = ShortRequantize(requantize, partial(self.oriented, op)) if packs else None
         end = short or requantize
@@ -98,7 +103,9 @@ class IntConvKernel(ConvGeometry):
             reads = [(place, place + buffer.lane_bytes) for place, buffer in zip(ins, inputs)]
             image, *others = ins
             kernels, added = others[: len(weights)], others[len(weights) :]
-            bias, vector = added[0] if requantize.adds_bias else 0, added[-1] if added else 0
+            bias, vector = added[0] if requantize.adds_bias and added else 0, added[-1] if added else 0
+            if joined is not None:
+                bias = kernels[0] + joined.bias
             if framed:
                 *scratch, frame = scratch
                 self.emit_frame(op, build, slides[0], image, frame)
@@ -185,6 +192,15 @@ class IntConvKernel(ConvGeometry):
             found.append(weight_buffer(op.weight, layout, lambda w: np.full_like(w, point), row, c0, c1))
         return found
 
+    def _joined(self, op: Convolution, c0: int, c1: int) -> Joined | None:
+        """Weights and bias of each lane side by side: a load takes long to begin. None for what is not worth a copy."""
+        depthwise = self.is_depthwise(op)
+        row = prod(self.taps(op)) * (1 if depthwise else align_up(self.depth(op), QUAD))
+        if op.bias is None or row * (c1 - c0) > _MOST_JOINED:
+            return None
+        pack = self._packing(op, np.asarray if depthwise else lambda w: channel_groups(w, QUAD))
+        return joined_buffer(op.weight, op.bias, f"{op.opname} {op.group} joined", pack, row, c0, c1)
+
     def _packing(self, op: Convolution, pack: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
         return lambda w: pack(self.oriented(op, w))
 
@@ -223,6 +239,36 @@ def emit_sums(
         depthwise(build, target, data, weights, added, geometry, requantize.numbers, reads)
     else:
         convolution(build, target, data, (weights, depth), added, geometry, requantize.numbers, reads)
+
+
+class Joined(NamedTuple):
+    """What is loaded at once; bias: bytes from the address of the weights to that of the bias, in each lane."""
+
+    buffer: Buffer
+    bias: int
+
+
+def joined_buffer(
+    weight: Value, bias: Value, layout: str, pack: Callable[[np.ndarray], np.ndarray], row: int, c0: int, c1: int
+) -> Joined:
+    """Output channels [c0, c1) of packed weights, `row` bytes each, and of a bias of 16 bits: one run for each lane."""
+    lanes, deep = min(c1 - c0, CHIP.lanes), -(-(c1 - c0) // CHIP.lanes)
+    first, second = align_up(deep * row, CHIP.word), align_up(deep * 2, CHIP.word)
+
+    def packed(weights: np.ndarray, biases: np.ndarray) -> np.ndarray:
+        parts = (by_lanes(CHIP, pack(weights), row, c0, c1), by_lanes(CHIP, biases, 2, c0, c1))
+        flat = [part.reshape(CHIP.lanes, -1) for part in parts]
+        whole = [np.pad(part, [(0, 0), (0, size - part.shape[1])]) for part, size in zip(flat, (first, second))]
+        return np.concatenate(whole, axis=1)[:lanes]
+
+    dims = (1, lanes, 1, (first + second) // CHIP.word)
+
+    def load(build: Build, address: int) -> None:
+        place = build.coefficients.place(weight, f"{layout} {row} {c0} {c1}", packed, bias)
+        build.load_compact(build.coefficient(place), dims, CHIP.word, address)
+
+    size = CHIP.word * prod(dims)
+    return Joined(Buffer(first + second, "c", size, load, True, runs=Runs(1, lanes)), first)
 
 
 def weight_buffer(
