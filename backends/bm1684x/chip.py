@@ -37,6 +37,7 @@ class Bm1684xChip(LaneFacts):
     most_pad: int = MAX_PAD
     most_step: int = MAX_STEP
     word_sums: bool = True
+    winograd: bool = True
     idle_depths: Mapping[int, Sequence[int]] = field(default_factory=lambda: _IDLE_DEPTHS, hash=False)
     copy_limits: CopyLimits = COPY_LIMITS
     reserved: int = 1 << 14  # the last bank holds tables and indices

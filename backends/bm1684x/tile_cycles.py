@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from bmcompiler.backends.bm1684x.codes import Precision
 from bmcompiler.backends.bm1684x.cycles import (
@@ -35,12 +36,14 @@ class LaneBus(Bus):
         return self._counted(buffer, False)
 
     def _counted(self, buffer: Buffer, loads: bool) -> float:
-        outer, lanes = buffer.runs
-        runs = max(outer, lanes)
-        cycles = int(self.table.tensor(buffer.nbytes, max(1, buffer.nbytes // runs), loads, not loads))
-        if outer <= lanes:
-            cycles = min(cycles, int(self.table.wide(lanes, -(-buffer.nbytes // lanes), loads)))
-        return cycles * self.table.profile.bus_bytes_per_cycle
+        return _moving(self.table, buffer.nbytes, *buffer.runs, loads) * self.table.profile.bus_bytes_per_cycle
+
+
+@lru_cache(maxsize=1 << 14)
+def _moving(table: CycleTable, nbytes: int, outer: int, lanes: int, loads: bool) -> int:
+    """Cycles of so many bytes in runs of global memory and of lanes; plans ask for the same again and again."""
+    cycles = int(table.tensor(nbytes, max(1, nbytes // max(outer, lanes)), loads, not loads))
+    return min(cycles, int(table.wide(lanes, -(-nbytes // lanes), loads))) if outer <= lanes else cycles
 
 
 class TileCycles:

@@ -35,6 +35,7 @@ class LaneFacts(LaneChip):
         copy_limits: of a command that copies inside global memory.
         least_run: bytes that a run of consecutive bytes in a lane costs at least.
         word_sums: whether words are added as integers; division and lookups then take long beside it.
+        winograd: whether dense convolutions of floats with windows of 3 x 3 are computed by Winograd's algorithm.
         command_bytes: that cross the bus in the time in which a transfer starts.
     """
 
@@ -55,6 +56,7 @@ class LaneFacts(LaneChip):
     share_bytes: int = 0
     least_run: int = 128
     word_sums: bool = False
+    winograd: bool = False
     command_bytes: int = 1 << 14
 
     @property

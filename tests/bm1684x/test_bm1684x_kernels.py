@@ -12,8 +12,10 @@ from bmcompiler.backends.bm1684x.build import as_sections
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.codes import Precision
 from bmcompiler.backends.bm1684x.instructions.transfers import Side
+from bmcompiler.backends.lanes.kernels import winograd
 from bmcompiler.bmodel.bm168x import Bm168xModel
 from bmcompiler.ir import Value
+from bmcompiler.ops.nn import Conv
 from bmcompiler.runtime.simulator.bm1684x.analysis import analyze
 
 SMALL = 8192
@@ -44,6 +46,9 @@ CONVOLUTIONS: dict[str, tuple[Make, tuple[int, ...]]] = {
     "depthwise_plain": (convolution(1, 1, (5, 1), group=7, bias=False, dilations=(2, 1)), (1, 7, 19, 6)),
     "wide_padding": (convolution(2, 3, (19, 19), pads=(17, 17, 18, 16)), (1, 2, 12, 12)),
     "long_steps": (convolution(2, 3, (3, 3), strides=(18, 20)), (1, 2, 60, 70)),
+    "cells": (convolution(70, 130, (3, 3), pads=(1, 1, 1, 1), activation="relu6"), (2, 70, 17, 15)),
+    "cells_in_bands": (convolution(40, 64, (3, 3), pads=(0, 2, 1, 0), activation="relu"), (1, 40, 61, 47)),
+    "cells_of_rounds": (convolution(200, 200, (3, 3), pads=(1, 1, 1, 1), bias=False), (1, 200, 14, 14)),
     "point": (convolution(200, 300, (1, 1)), (1, 200, 3, 5)),
     "deconv": (convolution(6, 7, (3, 3), transposed=True, strides=(2, 3), pads=(1, 0, 1, 1)), (2, 6, 7, 5)),
     "deconv_groups": (convolution(2, 3, (4, 4), transposed=True, strides=(2, 2), group=3), (1, 6, 5, 5)),
@@ -56,6 +61,33 @@ CONVOLUTIONS: dict[str, tuple[Make, tuple[int, ...]]] = {
 def test_convolutions(name: str, lanes: int) -> None:
     make, shape = CONVOLUTIONS[name]
     check_op(make, shape, lanes=lanes)
+
+
+@pytest.mark.parametrize("name", ["cells", "cells_in_bands", "cells_of_rounds"])
+def test_cells_of_results_take_fewer_products(name: str) -> None:
+    """16 products for 4 results instead of 36 (Winograd), of which rounding up to vectors leaves some of the gain."""
+    make, shape = CONVOLUTIONS[name]
+    net = Net([shape])
+    module = net.module([make(net, net.inputs[0])])
+    (op,) = (op for op in module.main.ops if isinstance(op, Conv))
+    n, c, h, w = op.type.shape
+    direct = n * -(-c // 64) * -(-h * w // 16) * 9 * shape[1]
+    assert winograd.suits(CHIP, op)
+    assert analyze(check(module).model).timing().engines[0].busy < 0.8 * direct
+
+
+def test_cells_are_for_maps_that_gain_by_them() -> None:
+    """Few input channels, strides, and weights that take longer to load than to multiply keep their products."""
+    for inside, size, modes in (
+        (3, 64, {}),
+        (64, 64, {"strides": (2, 2)}),
+        (512, 7, {}),
+        (64, 64, {"dilations": (2, 2)}),
+    ):
+        net = Net([(1, inside, size, size)])
+        module = net.module([convolution(inside, 512, (3, 3), pads=(1, 1, 1, 1), **modes)(net, net.inputs[0])])
+        (op,) = (op for op in module.main.ops if isinstance(op, Conv))
+        assert not winograd.suits(CHIP, op)
 
 
 def test_large_weights_arrive_in_shares() -> None:

@@ -40,6 +40,6 @@ def test_networks(name: str, share: float) -> None:
 
 @pytest.mark.slow
 def test_resnet50_takes_less_than_the_vendors_program() -> None:
-    """Its sums alone take 4.29 M cycles: maps of 7 x 7 pixels leave a quarter of the multipliers without work."""
+    """The products of its layers alone would take 4.29 M cycles; cells of 2 x 2 results take fewer."""
     result = bmcompiler.compile(third_party("light_resnet50.onnx"), target="bm1684x")
-    assert analyze(result.model).timing().cycles <= 0.94 * VENDOR["light_resnet50"]
+    assert analyze(result.model).timing().cycles <= 0.8 * VENDOR["light_resnet50"]

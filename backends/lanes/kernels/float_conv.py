@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.backends.lanes.build import LaneBuild
+from bmcompiler.backends.lanes.kernels import winograd
 from bmcompiler.backends.lanes.kernels.base import dims4, item_bytes
 from bmcompiler.backends.lanes.kernels.channel_constants import Span, bias_buffer, channel_buffer
 from bmcompiler.backends.lanes.kernels.conv_geometry import ConvGeometry
@@ -66,6 +67,8 @@ class FloatConvKernel(ConvGeometry):
 
     # -- a tile --------------------------------------------------------------------------------------------------------
     def work(self, op: Convolution, box: Box) -> TileWork:
+        if winograd.suits(self.chip, op):
+            return winograd.work(self, op, box)
         depthwise, dims = self.is_depthwise(op), extents(box)
         item, dtype = item_bytes(op.input), op.result.dtype
         c0, c1 = box[1]
@@ -132,6 +135,8 @@ class FloatConvKernel(ConvGeometry):
     def evaluate(self, op: Convolution, *arrays: Any) -> Any:
         """The op in the chip's arithmetic and order of sums."""
         x, weight, *bias = arrays
+        if winograd.suits(self.chip, op):
+            return winograd.evaluate(self, op, x, weight, bias[0] if bias else None)
         x, window, kernels = self.oriented_input(op, x), self.window(op), self.oriented(op, weight)
         biases = np.split(bias[0], op.group) if bias else [None] * op.group
         if self.is_depthwise(op):
