@@ -8,7 +8,7 @@ import numpy as np
 
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Function, Module, Operation, Rewriter, TensorType, Value
-from bmcompiler.ir.keys import is_weight
+from bmcompiler.ir.keys import LARGE, is_weight
 from bmcompiler.ir.types import numpy_dtype
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.nn import Convolution
@@ -29,7 +29,8 @@ class HalfPrecision(Pass):
     3. all else                       : f32, with casts where types meet
 
     Inputs and outputs of the net keep their types. A target takes in `dtype` what loses little by it: moves, sums and
-    products of elements, choices. Norms, softmax and other functions of exponentials add many numbers, or numbers whose
+    products of elements, choices. In nets of integers what stays in float does, unless calibration found numbers that
+    f16 might not hold. Norms, softmax and other functions of exponentials add many numbers, or numbers whose
     difference counts.
     """
 
@@ -82,6 +83,9 @@ class _Halves(Rules):
         """Rules 1 and 2, as far as the target does not decide."""
         values = [v for v in (*op.operands, *op.results) if v.type.is_float]
         if not {value.dtype for value in values} <= {"f32", self._dtype}:
+            return False
+        makers = (op, *(value.op for value in op.operands if value.op is not None))
+        if self._dtype == "f16" and any(LARGE in maker.attributes for maker in makers):
             return False
         return op.affine or any(value.dtype == self._dtype for value in op.operands)
 

@@ -53,14 +53,6 @@ class Build(LaneCommandMaker, FamilyBuild[CommandBuilder], LaneBuild):
         side = transfers.Side(target.address, target.shape, target.strides)
         self.issue(transfers.fill(side, bits & 0xFFFF_FFFF, RAW[item]), (), target.touched)
 
-    def load_spread(self, source: int, shape: tuple[int, int, int], step: int, address: int) -> None:
-        """Load dense (lanes, rows, words) of four bytes; rows lie `step` words apart in their lane."""
-        lanes, rows, words = shape
-        dims = (1, lanes, rows, words)
-        touched = address, address + 4 * ((rows - 1) * step + words)
-        outer = Side(source, dims, (0, rows * words, words, 1))
-        self.move(outer, Side(self.lane_address(address, 0), dims, (0, 0, step, 1), (touched,)), 4)
-
     def lane_address(self, offset: int, lane: int) -> int:
         """In the window of local memory."""
         return transfers.in_window(lane * CHIP.lmem_size + offset)

@@ -39,11 +39,12 @@ class Bm1684xTarget(Bm168xTarget["Bm1684xProgram"]):
         self.need_precision(precision)
         split = ",dead-code,join-groups,split-deconv" if level > 1 else ",dead-code"
         integers = ",calibrate{method=auto},quantize{scheme=channel}" if precision == "int8" else ""
-        halves = f",half-precision{{dtype={precision}}}" if precision in HALVES else ""
-        windows, filled = ("", "") if precision == "int8" else (",window-products{floats=true}", ",fill-lanes")
-        floats = f",fuse-activation{windows}{halves}"
+        half = "f16" if precision == "int8" else precision  # of what stays in float
+        halves = f",half-precision{{dtype={half}}}" if half in HALVES else ""
+        windows, filled = "" if precision == "int8" else ",window-products{floats=true}", ",fill-lanes"
+        floats = f",fuse-activation{windows}{integers}{halves}"
         last = f",transposed-products{filled}{split}{group_layers(level)}"
-        return f"{first_passes('same')}{floats}{integers}{last}"
+        return f"{first_passes('same')}{floats}{last}"
 
     def cycle_table(self, profile: Any) -> CycleTable:
         from bmcompiler.backends.bm1684x import cycles

@@ -108,7 +108,8 @@ class LaneMachine:
         """A 4-D shape with the same elements in the same order, good for element-wise work.
 
         4-D shapes stay unless they use the machine badly. Others become (N, C, 1, W): N fills the slots of a word where
-        the size allows, C is the divisor that takes the fewest cycles, and of these that whose runs load fastest.
+        the size allows, C is the divisor that takes the fewest cycles, and of these that whose runs load fastest, where
+        elements are bytes.
         """
         chip, pass_cycles, size = self.chip, self.cycles.pass_cycles, prod(shape)
         most = chip.image_slots(item)
@@ -120,7 +121,7 @@ class LaneMachine:
         fewest = min(pass_cycles(dims, item) for dims in choices)
         quickest = (dims for dims in choices if pass_cycles(dims, item) == fewest)
         load = self.cycles.load
-        flat = min(quickest, key=lambda dims: (load(dims[0] * dims[1], dims[3] * item), -dims[1]))
+        flat = min(quickest, key=lambda dims: (load(dims[0] * dims[1], dims[3]), -dims[1]))
         if len(shape) == 4 and max(shape) <= chip.most_size:
             n, c, h, w = shape
             if pass_cycles((n, c, h, w), item) <= self.slowest(pass_cycles(flat, item), item):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.ir import Function, Module, Operation, Quant, TensorType, Value, type_of_array
-from bmcompiler.ir.keys import INPUT_THRESHOLDS, TENSOR_NAME, THRESHOLD, THRESHOLD_SOURCE
+from bmcompiler.ir.keys import INPUT_THRESHOLDS, LARGE, TENSOR_NAME, THRESHOLD, THRESHOLD_SOURCE
 from bmcompiler.ops import find_op
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.core import Weight
@@ -20,6 +20,8 @@ from bmcompiler.passes.rewriting import producer, rebuild
 from bmcompiler.target import Target, unsupported_reason
 
 _NOTES = (THRESHOLD, THRESHOLD_SOURCE)
+_HALVES_HOLD = 65504 / 16
+"""Thresholds from which on sums on the way, or values that calibration did not see, might be infinite in f16."""
 _Key = TypeVar("_Key")
 F = TypeVar("F")
 """What a scheme says of an integer tensor: a threshold (`lowering`), or element type, scale and zero point."""
@@ -219,8 +221,12 @@ class Building(Generic[F]):
     def in_float(self, op: Operation, reason: str) -> None:
         """Keep an op as it is, on float operands."""
         new = rebuild(cast(TensorOp, op), [self.real(v) for v in op.operands])
+        stored = new.attributes.get(THRESHOLD, 0.0)
+        largest = max(stored) if isinstance(stored, tuple) else stored
         for note in _NOTES:
             new.attributes.pop(note, None)
+        if largest > _HALVES_HOLD:
+            new.attributes[LARGE] = largest
         self.note_float(new, reason)
         self.new.body.append(new)
         self.reals.update(zip(op.results, new.results))

@@ -84,3 +84,18 @@ def test_a_target_without_the_type_keeps_all_in_f32() -> None:
 def test_other_types_are_refused() -> None:
     with pytest.raises(UsageError, match="'i8' is no 16-bit float type"):
         halved(*net(), "i8")
+
+
+@pytest.mark.parametrize(("size", "wanted"), [(1.0, "f16"), (3e4, "f32")])
+def test_floats_of_integer_nets_stay_f32_where_calibration_found_large_numbers(size: float, wanted: str) -> None:
+    b, x = net()
+    weight = b.weight(np.full((4, 4, 1, 1), size, np.float32), "w")
+    with b.at("float"):
+        y = b.conv(x, weight)
+    module = b.outputs([b.conv(y, b.weight(np.full((4, 4, 1, 1), 1e-3, np.float32), "w"))], ["y"])
+    data = {"x": np.random.default_rng(0).uniform(-1, 1, (3, 4, 6, 6)).astype(np.float32)}
+    ctx = PassContext(target=find_target("bm1684x"), data=data)
+    scheme = "{scheme=channel,mode=channel,skip=float}"
+    run_pipeline(module, f"calibrate{{method=max}},quantize{scheme},half-precision,dead-code", ctx, verify_each=True)
+    convs = [types for name, *types in shown(module) if name == "conv"]
+    assert [types[0] for types in convs] == ["i8", wanted, "i8"]

@@ -32,9 +32,7 @@ KINDS = {
 }
 """(precision, sign) of integers."""
 _OFFSET, _BIAS = 2, 3
-_STEP, _WORDS_USED = 4 * WORDS, 16
-_GAPS = 4
-"""Channels of a lane up to which the gaps between their words take no longer to load than another command."""
+_STEP = 4 * WORDS
 _LIMIT = 1 << 31
 
 
@@ -85,9 +83,8 @@ def _constants(
 class Block:
     """Coefficients of a convolution as they lie in a lane, all of its channels in one run (bm1684x.md 6.2).
 
-    Multiplier, shift and zero point of each channel, or factor and offset, are 64 bytes apart, the last has only its
-    words; biases of four bytes (without `biased` they are the fourth word) and weights follow.
-    Where the gaps would take long to load, the words are loaded by a command of their own.
+    Multiplier, shift, zero point and, unless `biased`, bias of each channel, or its factor and offset; then biases of
+    four bytes, and weights. Commands want the words of a channel 64 bytes from those of the next: `spread` copies them.
 
     Attributes:
         row: bytes of the weights of a channel. aligned: whether the weights begin so.
@@ -107,9 +104,14 @@ class Block:
         return -(-(c1 - c0) // self.chip.lanes)
 
     @property
+    def words(self) -> int:
+        """Of four bytes, that a channel has."""
+        return 2 if self.op.bias is not None and self.op.bias.type.is_float else 4
+
+    @property
     def bias(self) -> int:
         """Byte where the biases begin."""
-        return _STEP * (self.rounds - 1) + _WORDS_USED
+        return 4 * self.words * self.rounds
 
     @property
     def weights(self) -> int:
@@ -132,44 +134,51 @@ class Block:
         op, (c0, c1), chip = self.op, self.channels, self.chip
         bias, rows = op.bias, op.factors
         assert rows is not None and bias is not None  # the mode has both
-        count, spread = min(c1 - c0, chip.lanes), self.rounds > _GAPS
+        count = min(c1 - c0, chip.lanes)
         rest = (c1 - c0) % chip.lanes if self.rounds > 1 else 0
         rest *= (chip.lanes - rest) * self.row > chip.command_bytes  # else zeros stand for what is not there
-        start = self.bias if spread else 0
-        parts = [(0, rest, self.lane_bytes - start)] * bool(rest)
-        parts += [(rest, count - rest, self.lane_bytes - start - self.row * bool(rest))]
+        parts = [(0, rest, self.lane_bytes)] * bool(rest)
+        parts += [(rest, count - rest, self.lane_bytes - self.row * bool(rest))]
 
         def packed(weight: np.ndarray, bias: np.ndarray, factors: np.ndarray) -> np.ndarray:
             words = _constants(op, weight, bias, factors, over_depth)
             lanes = self._lanes(words, np.ascontiguousarray(pack(weight)).view(np.uint8))[:count]
-            found = [lanes[first : first + some, start : start + size] for first, some, size in parts]
-            if spread:
-                found.insert(0, by_lanes(chip, words[:, : _WORDS_USED // 4], _WORDS_USED, c0, c1)[:count])
-            return np.concatenate([part.reshape(-1) for part in found])
+            return np.concatenate([lanes[first : first + some, :size].reshape(-1) for first, some, size in parts])
 
         def load(build: Build, address: int) -> None:
             name = f"{layout} {op.opname} {op.zero_points} block {c0} {c1}"
             place = build.coefficients.place(op.weight, name, packed, bias, rows)
             source = build.coefficient(place)
-            if spread:
-                build.load_spread(source, (count, self.rounds, _WORDS_USED // 4), WORDS, address)
-                source += count * self.rounds * _WORDS_USED
             for first, some, size in parts:
-                build.load_compact(source, (1, some, 1, size), 1, address + start, lane=first)
+                build.load_compact(source, (1, some, 1, size), 1, address, lane=first)
                 source += some * size
 
-        nbytes = sum(some * size for _, some, size in parts) + spread * count * self.rounds * _WORDS_USED
-        commands = len(parts) + spread
+        nbytes = sum(some * size for _, some, size in parts)
         transfer: Any = load  # of the chip's own build
-        return Buffer(self.lane_bytes, "c", nbytes, transfer, True, runs=Runs(1, count), loads=commands)
+        return Buffer(self.lane_bytes, "c", nbytes, transfer, True, runs=Runs(1, count), loads=len(parts))
+
+    @property
+    def spread_bytes(self) -> int:
+        """Of a lane, that the words take where they are spread; a single channel's stay where they are."""
+        return _STEP * self.rounds if self.rounds > 1 else 0
+
+    def spread(self, build: Build, place: int, to: int) -> None:
+        """Copy the words of a block at `place` to where commands read them."""
+        c0, c1 = self.channels
+        shape = 1, min(c1 - c0, self.chip.lanes), self.rounds, self.words
+        source, target = (
+            Operand(address, Precision.INT32, True, (0, 0, step, 1))
+            for address, step in ((place, self.words), (to, WORDS))
+        )
+        command = arithmetic.unary(Ar.COPY, shape, target, source)
+        build.issue(command, [(place, place + self.bias)], [(to, to + self.spread_bytes)])
 
     def _lanes(self, words: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """(lanes, `lane_bytes`) bytes."""
         chip, (c0, c1) = self.chip, self.channels
         out = np.zeros((chip.lanes, self.lane_bytes), np.uint8)
-        for k, row in enumerate(by_lanes(chip, words, _STEP, c0, c1).swapaxes(0, 1)):
-            size = _STEP if k < self.rounds - 1 else _WORDS_USED
-            out[:, _STEP * k : _STEP * k + size] = row[:, :size]
+        used = np.ascontiguousarray(words[:, : self.words])
+        out[:, : self.bias] = by_lanes(chip, used, 4 * self.words, c0, c1).reshape(chip.lanes, -1)
         if self.biased:
             biases = by_lanes(chip, np.ascontiguousarray(words[:, _BIAS]), 4, c0, c1).reshape(chip.lanes, -1)
             out[:, self.bias : self.bias + biases.shape[1]] = biases

@@ -97,13 +97,15 @@ class IntConvKernel(ConvGeometry):
             kernel = place + block.weights, 0 if single else self.depth(op)
             command = integer_sums(Words(scratch[0], dims, item=item), source, kernel, slide.geometry, sums)
             build.issue(command, reads, [self.chip.plane(scratch[0], dims, item)])
+            if block.spread_bytes:
+                block.spread(build, place, scratch[1])
             end = emit_factors if at_once else emit_end
-            end(op, build, dims, scratch[0], place, outs[0])
+            end(op, build, dims, scratch[0], scratch[1] if block.spread_bytes else place, outs[0])
 
         return TileWork(
             inputs,
             (self.machine.activation_out(op.result, dims4(op.result), box),),
-            (self.chip.aligned_bytes(dims, item),),
+            (self.chip.aligned_bytes(dims, item), *([block.spread_bytes] if block.spread_bytes else ())),
             compute,
             self.sum_cycles(op, dims, slide, item if single else 1)
             + end_cycles(op, self.machine.cycles, dims, at_once),

@@ -115,9 +115,7 @@ class IntInnerKernel(IntMatmulKernel):
             self._weights(op, product, c0, c1),
             constants_buffer(self.chip, op, lambda w: w.sum(-1 if op.transpose_right else -2), (c0, c1)),
         )
-        several = rows > 1
         chip, out = self.chip, self.result_rows(op, 0, (r0, r1), (c0, c1))
-        result = out if several else self._column(op, c0, c1)
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             sums = Words(scratch[0], dims)
@@ -125,27 +123,16 @@ class IntInnerKernel(IntMatmulKernel):
             reads = [(place, place + buffer.lane_bytes) for place, buffer in zip(ins, inputs)]
             command = by_rows(sums, left, right, *_BYTES, signs, transposed=True)
             build.issue(command, reads[:2], [chip.plane(sums.address, dims)])
-            made = scratch[1] if several else outs[0]
+            made = scratch[1]
             emit_end(op, build, dims, sums.address, ins[2], made)
-            if several:
-                shape, kind = (1, rows, 1, columns), KINDS[op.type.dtype][0]
-                command = special.move(Trans.WC, shape, outs[0], made, kind, (columns, rows))
-                build.issue(command, [chip.plane(made, dims, item)], [chip.plane(outs[0], shape, item)])
+            shape, kind = (1, rows, 1, columns), KINDS[op.type.dtype][0]
+            command = special.move(Trans.WC, shape, outs[0], made, kind, (columns, rows))
+            build.issue(command, [chip.plane(made, dims, item)], [chip.plane(outs[0], shape, item)])
 
-        scratch = (chip.aligned_bytes(dims), *([chip.aligned_bytes(dims, item)] if several else []))
+        scratch = chip.aligned_bytes(dims), chip.aligned_bytes(dims, item)
         cycles = CYCLES.byte_matrix(dims, depth) + end_cycles(op, self.machine.cycles, dims)
-        cycles += several * self.machine.cycles.pass_cycles(dims, item)
-        return TileWork(inputs, (result,), scratch, compute, cycles)
-
-    def _column(self, op: Matmul, c0: int, c1: int) -> Buffer:
-        """A single row of results, one in each lane."""
-        item = op.type.numpy.itemsize
-        shape = (1, c1 - c0, 1, 1)
-
-        def store(build: LaneBuild, address: int) -> None:
-            build.store(build.neuron(op.result) + item * c0, shape, (0, 1, 0, 0), item, address)
-
-        return Buffer(self.chip.aligned_bytes(shape, item), "nc", item * (c1 - c0), store)
+        cycles += self.machine.cycles.pass_cycles(dims, item)
+        return TileWork(inputs, (out,), scratch, compute, cycles)
 
     def _weights(self, op: Matmul, product: Product, c0: int, c1: int) -> Buffer:
         """A column in each lane, padded as aligned tensors are."""
