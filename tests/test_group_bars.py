@@ -37,7 +37,7 @@ class Bars:
         moved: bytes over the bus for one that any program has to move (coefficients, inputs, outputs), at most.
         features: bytes of inputs, outputs and intermediate values over the bus; share: for one of level 0, at most.
         commands: of both engines, at most.
-        simulator: seconds in the simulator for one at level 0, at most.
+        simulator: seconds in the simulator for one at level 0, at most; without a limit it is not run.
     """
 
     faster: float = 1.0
@@ -51,12 +51,12 @@ class Bars:
 BARS = {
     ("light_resnet50", "bm1684", "f32"): Bars(faster=1.8, moved=1.02),
     ("mobilenetv2_160", "bm1684", "f32"): Bars(faster=1.8, moved=1.02),
-    ("ppocr_v4_det", "bm1684", "f32"): Bars(features=2.7e6),
-    ("centerface_480", "bm1684", "f32"): Bars(features=5.35e6),
+    ("ppocr_v4_det", "bm1684", "f32"): Bars(features=2.7e6, simulator=ANY),
+    ("centerface_480", "bm1684", "f32"): Bars(features=5.35e6, simulator=ANY),
     ("light_resnet50", "bm1684", "int8"): Bars(faster=2.5, moved=1.08, commands=400),
     ("mobilenetv2_160", "bm1684", "int8"): Bars(faster=2.5, moved=1.08),
-    ("ppocr_v4_det", "bm1684", "int8"): Bars(features=6.9e6),
-    ("centerface_480", "bm1684", "int8"): Bars(features=14.05e6),
+    ("ppocr_v4_det", "bm1684", "int8"): Bars(features=6.9e6, simulator=ANY),
+    ("centerface_480", "bm1684", "int8"): Bars(features=14.05e6, simulator=ANY),
     ("light_resnet50", "bm1880", "int8"): Bars(faster=1.5, share=0.35),
     ("mobilenetv2_160", "bm1880", "int8"): Bars(faster=1.5, share=0.35),
 }
@@ -108,6 +108,8 @@ def test_level_2_saves_what_it_has_to(case: tuple[str, str, str], shared: Path) 
     assert features <= bars.share * (before.loaded + before.stored)
     assert after.weights + features <= bars.moved * has_to_move(results[1])
     assert sum(engine.commands for engine in after.engines) <= bars.commands
+    if bars.simulator == ANY:
+        return
     sessions = [Session(result.model) for result in results]
     taken = [ANY, ANY]
     for _ in range(5):  # other processes disturb measurements

@@ -13,12 +13,13 @@ from bmcompiler.runtime import Session
 
 LARGE = {
     "ppocr_v2_cls": ("bm1684x", "f16"),
-    "ppocr_v4_rec": ("bm1684", "f32"),
     "res10_ssd_face": ("bm1684", "f32"),
     "light_squeezenet": ("bm1684", "int8"),
 }
-"""These take seconds in every mode: each has one. `tests/test_group_bars.py` compares larger ones at levels 0 and 2."""
+"""These take seconds in every mode: each has one. `tests/test_group_bars.py` compares larger ones."""
 MORE = (
+    ("ppocr_v4_rec", "bm1684", "f32"),
+    *((name, "bm1684", mode) for name in ("ppocr_v4_det", "centerface_480") for mode in ("f32", "int8")),
     ("light_inception_v1", "bm1880", "int8"),
     ("light_inception_v2", "bm1684", "int8"),
     ("light_shufflenet", "bm1880", "int8"),

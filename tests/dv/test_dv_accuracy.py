@@ -49,8 +49,8 @@ def test_faces_are_told_as_in_float(name: str, size: int, precision: str) -> Non
     assert (found != wanted).mean() <= LOSS[precision]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("precision", [pytest.param("f16", marks=pytest.mark.sweep), "int8"])
+@pytest.mark.sweep
+@pytest.mark.parametrize("precision", PRECISIONS)
 def test_text_direction_is_told_as_in_float(precision: str) -> None:
     """100 rendered lines, half of them upside down."""
     model = third_party("ppocr_v2_cls.onnx")
