@@ -7,7 +7,6 @@ from bmcompiler.backends.bm1880.kernels.conv import ConvKernel, DeconvKernel
 from bmcompiler.backends.bm1880.kernels.custom import CustomKernel
 from bmcompiler.backends.bm1880.kernels.elementwise import (
     LutKernel,
-    MacShiftKernel,
     MulShiftKernel,
     MulsShiftKernel,
     PairKernel,
@@ -23,6 +22,7 @@ from bmcompiler.backends.bm1880.kernels.layout import (
     SplitKernel,
     UpsampleKernel,
 )
+from bmcompiler.backends.bm1880.kernels.mac_shift import MacShiftKernel
 from bmcompiler.backends.bm1880.kernels.matmul import MatmulKernel
 from bmcompiler.backends.bm1880.kernels.pool import AvgPoolKernel, MaxPoolKernel
 from bmcompiler.backends.bm1880.machine import MACHINE

@@ -10,10 +10,8 @@ import numpy as np
 
 from bmcompiler.backends.bm1880.bmkernel import (
     bmk1880_and_int8_param_t,
-    bmk1880_copy_param_t,
     bmk1880_depthwise_param_t,
     bmk1880_lut_param_t,
-    bmk1880_mac_const_param_t,
     bmk1880_max_const_param_t,
     bmk1880_max_param_t,
     bmk1880_min_const_param_t,
@@ -23,10 +21,8 @@ from bmcompiler.backends.bm1880.bmkernel import (
     bmk1880_or_int8_param_t,
     bmk1880_relu_param_t,
     bmk1880_tpu_and_int8,
-    bmk1880_tpu_copy,
     bmk1880_tpu_depthwise,
     bmk1880_tpu_lut,
-    bmk1880_tpu_mac_const,
     bmk1880_tpu_max,
     bmk1880_tpu_max_const,
     bmk1880_tpu_min,
@@ -59,11 +55,10 @@ from bmcompiler.ir import Value
 from bmcompiler.ops.activation import Prelu, Relu
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elementwise import Binary, Max, Min
-from bmcompiler.ops.integer import BitAnd, BitOr, BitXor, Lut, MacShift, Maxs, Mins, MulShift, MulsShift
+from bmcompiler.ops.integer import BitAnd, BitOr, BitXor, Lut, Maxs, Mins, MulShift, MulsShift
 from bmcompiler.target import OpT, rule
 
 TABLE = (1, CHIP.lanes, 16, 16)
-_MAX_MAC_SHIFT = 15
 
 
 @dataclass(frozen=True)
@@ -205,52 +200,6 @@ class MulsShiftKernel(ElementwiseKernel[MulsShift]):
 
     def compute(self, op: MulsShift, build: Build, tile: LocalTile) -> None:
         emit_muls(build, tile.out, tile.x[0], op.multiplier, op.rshift)
-
-
-class MacShiftKernel(ElementwiseKernel[MacShift]):
-    """mac_shift: mul_const into 16 bits, then mac_const, the last one back to 8 bits (bm1880.md 12.1 Eltwise).
-
-    The 8-bit result comes to lie in the low plane, which is copied where that had to be the scratch tensor: planes of
-    16 bits lie in the order of their addresses.
-    """
-
-    ops = (MacShift,)
-    scratch_tensors = 1
-    """The other plane of the 16-bit sum."""
-
-    def cycles(self, op: MacShift, dims: Dims) -> int:
-        return (len(op.operands) - 1) * pass_cycles(dims, 2) + pass_cycles(dims)
-
-    def copy_cycles(self, op: MacShift, dims: Dims) -> int:
-        return pass_cycles(dims) if len(op.operands) > 1 else 0
-
-    @rule("Multipliers must be between -128 and 127, or up to 255 for a single operand", got="multipliers")
-    def multiplier_range(self, op: MacShift) -> bool:
-        top = 255 if len(op.multipliers) == 1 else 127
-        return all(-128 <= m <= top for m in op.multipliers)
-
-    @rule("The right shift must be between 0 and 15", got="rshift")
-    def shift_range(self, op: MacShift) -> bool:
-        return bool(0 <= op.rshift <= _MAX_MAC_SHIFT)
-
-    @rule("The sum of all products but the last must fit 16 bits", got="multipliers")
-    def partial_sums(self, op: MacShift) -> bool:
-        return bool(128 * sum(abs(m) for m in op.multipliers[:-1]) <= 32767)
-
-    def compute(self, op: MacShift, build: Build, tile: LocalTile) -> None:
-        x, out, multipliers = tile.x, tile.out, op.multipliers
-        if len(x) == 1:
-            emit_muls(build, out, x[0], multipliers[0], op.rshift)
-            return
-        low, high = sorted((out, tile.scratch[0]), key=lambda plane: plane.address)  # bm1880.md 2.4
-        build.tpu(bmk1880_tpu_mul_const, bmk1880_mul_const_param_t(high, low, x[0], multipliers[0], True, 0))
-        for tensor, multiplier in zip(x[1:-1], multipliers[1:-1]):
-            mac = bmk1880_mac_const_param_t(high, low, False, tensor, multiplier, True, 0, 0)
-            build.tpu(bmk1880_tpu_mac_const, mac)
-        last = bmk1880_mac_const_param_t(high, low, True, x[-1], multipliers[-1], True, 0, op.rshift)
-        build.tpu(bmk1880_tpu_mac_const, last)
-        if low is not out:
-            build.tpu(bmk1880_tpu_copy, bmk1880_copy_param_t(out, low))
 
 
 class LutKernel(ElementwiseKernel[Lut]):
