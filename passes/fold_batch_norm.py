@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from bmcompiler.ir import Module, Rewriter, Value
+from bmcompiler.ir.keys import TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elementwise import Add, Binary, Div, Mul, Sub
 from bmcompiler.ops.nn import Conv, Convolution, Deconv, Matmul
@@ -40,6 +41,8 @@ class FoldBatchNorm(PatternPass):
     4. scale(conv|deconv|matmul), read once, constant weights: the op with scaled weights and bias
     5. conv|deconv|matmul of a scale read once: the op with scaled weights and a changed bias; with a shift only where
        no padding (which the shift does not reach) enters the sums
+    6. scale(matmul(a, b)) by one number, b no constant, where a is a layer of rule 4 behind ops that only move : matmul
+       of that layer with scaled weights, all read once
     An op with an activation inside is left alone by rules 2 and 4: the scale would act before the activation.
     """
 
@@ -61,7 +64,7 @@ class _FoldBatchNorm(Rules):
         return {
             **on(BatchNorm, self.batch_norm),
             **on_each((Add, Sub, Mul, Div), self.arithmetic),
-            **on(Scale, self.merge, self.into_producer),
+            **on(Scale, self.merge, self.into_producer, self.through_product),
             **on(Conv, self.into_reader),
             **on(Deconv, self.into_reader),
             **on(Matmul, self.into_reader),
@@ -218,6 +221,34 @@ class _FoldBatchNorm(Rules):
         scaled = weight * _per_input(op, affine.factor)
         fresh = self.reweighted(op, before.operands[0], op, rewriter, weight=scaled, bias=bias)
         rewriter.replace_with(op, inherit(fresh, before, op))
+        return True
+
+    # -- rule 6 ------------------------------------------------------------------------------------------------------
+    def through_product(self, op: Scale, rewriter: Rewriter) -> bool:
+        """Rule 6."""
+        product, factor = sole(op.input, Matmul), self.uniform(op.weight)
+        if product is None or factor is None or op.bias is not None or product.bias is not None or activates(product):
+            return False
+        moves: list[TensorOp] = []
+        value = product.left
+        while (move := sole(value, TensorOp)) is not None and move.moves_only and len(move.operands) == 1:
+            moves.append(move)
+            value = move.operands[0]
+        heavy = sole(value, Convolution, Matmul)
+        weight, bias = (None, None) if heavy is None else self.parameters(heavy)
+        if heavy is None or weight is None or activates(heavy):
+            return False
+        source = heavy.operands[0]
+        scaled = self.reweighted(
+            heavy, source, heavy, rewriter, weight=weight * factor, bias=None if bias is None else bias * factor
+        )
+        chain = [scaled]
+        for move in reversed(moves):
+            chain.append(rebuild(move, [chain[-1].result]))
+        for fresh in chain:
+            fresh.attributes.pop(TENSOR_NAME, None)  # what the source calls so is not scaled
+            rewriter.insert_before(op, fresh)
+        rewriter.replace_with(op, inherit(rebuild(product, [chain[-1].result, product.right]), product, op))
         return True
 
 
