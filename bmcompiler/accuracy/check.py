@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -71,14 +70,16 @@ class AccuracyCheck:
         self.target, self.ctx = target, ctx
         self.found: Accuracy | None = None
         self._real: Module | None = None
-        self._before = {id(one) for one, other in pairwise(pipeline) if other.loses_bits}
+        lossy = [at for at, each in enumerate(pipeline) if each.loses_bits]
+        self._before = pipeline.passes[lossy[0] - 1] if lossy and lossy[0] else None
+        self._last = pipeline.passes[lossy[-1]] if lossy else None
 
     def __call__(self, done: Pass, module: Module) -> None:
         if self.ctx.data is None or self.found is not None:
             return
-        if id(done) in self._before:
+        if done is self._before:
             self._real = copy_module(module)
-        elif done.loses_bits and self._real is not None:
+        elif done is self._last and self._real is not None:
             start = time.perf_counter()
             pair = paired(self._real, module, self.target)
             steps = list(steps_of(self._real.main, self.ctx.data, _affordable(self._real)))
