@@ -44,12 +44,16 @@ class FoldBatchNorm(PatternPass):
     6. scale(matmul(a, b)) by one number, b no constant, where a is a layer of rule 4 behind ops that only move : matmul
        of that layer with scaled weights, all read once
     An op with an activation inside is left alone by rules 2 and 4: the scale would act before the activation.
+
+    Attributes:
+        scores: whether rule 6 is one. Encoders in int8 were seen to lose by it.
     """
 
     name = "fold-batch-norm"
+    scores: bool = False
 
     def rules(self, module: Module) -> Rules:
-        return _FoldBatchNorm(module)
+        return _FoldBatchNorm(module, self.scores)
 
 
 class _Affine(NamedTuple):
@@ -60,11 +64,15 @@ class _Affine(NamedTuple):
 
 
 class _FoldBatchNorm(Rules):
+    def __init__(self, module: Module, scores: bool) -> None:
+        super().__init__(module)
+        self.scores = scores
+
     def table(self) -> RuleTable:
         return {
             **on(BatchNorm, self.batch_norm),
             **on_each((Add, Sub, Mul, Div), self.arithmetic),
-            **on(Scale, self.merge, self.into_producer, self.through_product),
+            **on(Scale, self.merge, self.into_producer, *([self.through_product] if self.scores else [])),
             **on(Conv, self.into_reader),
             **on(Deconv, self.into_reader),
             **on(Matmul, self.into_reader),

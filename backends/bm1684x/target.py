@@ -38,13 +38,13 @@ class Bm1684xTarget(Bm168xTarget["Bm1684xProgram"]):
         """Default passes. Raises UsageError for a precision the chip does not have."""
         self.need_precision(precision)
         split = ",dead-code,join-groups,split-deconv" if level > 1 else ",dead-code"
-        integers = ",calibrate{method=auto},quantize{scheme=channel}" if precision == "int8" else ""
-        half = "f16" if precision == "int8" else precision  # of what stays in float
-        halves = f",half-precision{{dtype={half}}}" if half in HALVES else ""
-        windows, filled = "" if precision == "int8" else ",window-products{floats=true}", ",fill-lanes"
-        floats = f",fuse-activation{windows}{integers}{halves}"
-        last = f",transposed-products{filled}{split}{group_layers(level)}"
-        return f"{first_passes('same')}{floats}{last}"
+        if precision == "int8":
+            middle = "fuse-activation,calibrate{method=auto},quantize{scheme=channel},half-precision"
+        else:
+            halves = f",half-precision{{dtype={precision}}}" if precision in HALVES else ""
+            middle = f"fold-batch-norm{{scores=true}},fuse-activation,window-products{{floats=true}}{halves}"
+        last = f"transposed-products,fill-lanes{split}{group_layers(level)}"
+        return f"{first_passes('same')},{middle},{last}"
 
     def cycle_table(self, profile: Any) -> CycleTable:
         from bmcompiler.backends.bm1684x import cycles

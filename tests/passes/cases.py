@@ -417,29 +417,6 @@ def rule_5_shift_into_padding_stays(n: Net) -> Module:
     return n.done(n.conv(a, n.w(6, 4, 3, 3), pads=(0, 0, 1, 0)))
 
 
-def heads(n: Net, x: object, order: tuple[int, ...] = (0, 2, 1, 3)) -> object:
-    """Three tokens of eight channels in two heads."""
-    flat = n.matmul(x, n.w(8, 8), n.w(8))
-    return n.permute(n.reshape(flat, shape=(1, 3, 2, 4)), order=order)
-
-
-@case("fold-batch-norm")
-def rule_6_scores_of_an_attention(n: Net) -> Module:
-    x = n.input(3, 8)
-    return n.done(n.div(n.matmul(heads(n, x), heads(n, x, (0, 2, 3, 1))), n.fill(2.0, 1)))
-
-
-@case("fold-batch-norm")
-def rule_6_others_stay(n: Net) -> Module:
-    x = n.input(3, 8)
-    query, key = heads(n, x), heads(n, x, (0, 2, 3, 1))
-    per_head = n.scale(n.matmul(query, key), n.w(2))
-    shifted = n.scale(n.matmul(heads(n, x), key), n.fill(2.0, 2), n.fill(1.0, 2))
-    keys = n.permute(n.input(2, 5, 8, name="c"), order=(0, 2, 1))
-    bare = n.scale(n.matmul(n.input(2, 3, 8, name="b"), keys), n.fill(2.0, 3))
-    return n.done(per_head, shifted, bare, n.softmax(query, axis=3))
-
-
 # -- fold-phases -----------------------------------------------------------------------------------------------------
 def phase(n: Net, x: Value, row: int, column: int, step: int = 2) -> Value:
     """Every `step`-th row and column."""
