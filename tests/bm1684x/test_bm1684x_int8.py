@@ -52,6 +52,11 @@ CASES: dict[str, Case] = {
         "deconv",
     ),
     "inner product of one row": (lambda n, x: n.b.matmul(x, n.w(100, 70), n.w(70)), [(1, 100)], "matmul"),
+    "inner product of a map of one pixel, which stays where it is": (
+        lambda n, x: n.b.matmul(n.b.reshape(n.b.relu(n.conv(x, 100, 4, 5, 5)), shape=(1, 100)), n.w(100, 70), n.w(70)),
+        [(1, 4, 5, 5)],
+        "matmul",
+    ),
     "inner product of rows": (
         lambda n, x: n.b.matmul(x, n.w(70, 100), n.w(70), transpose_right=True),
         [(5, 100)],

@@ -7,6 +7,7 @@ transposed within local memory. Products of two computed tensors have rows in la
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from bmcompiler.backends.bm1684x.instructions import arithmetic, special
 from bmcompiler.backends.bm1684x.instructions.matrix import by_rows
 from bmcompiler.backends.bm1684x.instructions.operands import Operand, constant
 from bmcompiler.backends.bm1684x.instructions.requantize import requantize
+from bmcompiler.backends.bm1684x.instructions.window import Sums, integer_sums
 from bmcompiler.backends.bm1684x.kernels.channel_end import KINDS, constants_buffer, emit_end, end_cycles, fits_sums
 from bmcompiler.backends.bm1684x.tile_cycles import CYCLES
 from bmcompiler.backends.lanes.build import LaneBuild
@@ -25,6 +27,8 @@ from bmcompiler.backends.lanes.kernels.base import DeviceKernel, LocalKernel, is
 from bmcompiler.backends.lanes.kernels.channel_constants import channel_buffer
 from bmcompiler.backends.lanes.kernels.product import Product, product_of
 from bmcompiler.backends.lanes.operands import Words
+from bmcompiler.backends.lanes.windows import Geometry
+from bmcompiler.codegen.memory import root_of
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, Runs, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.numeric.factors import CHANNEL
@@ -110,8 +114,9 @@ class IntInnerKernel(IntMatmulKernel):
         rows, columns, depth = r1 - r0, c1 - c0, product.depth
         dims = (1, columns, 1, rows)
         signs = KINDS[op.right.dtype][1], KINDS[op.left.dtype][1]
+        pixel = self.reads_pixel(op)
         inputs = (
-            self.rows_of(op.left, 0, (r0, r1), (0, depth), depth, "n"),
+            self._pixel(op) if pixel else self.rows_of(op.left, 0, (r0, r1), (0, depth), depth, "n"),
             self._weights(op, product, c0, c1),
             constants_buffer(self.chip, op, lambda w: w.sum(-1 if op.transpose_right else -2), (c0, c1)),
         )
@@ -121,8 +126,11 @@ class IntInnerKernel(IntMatmulKernel):
             sums = Words(scratch[0], dims)
             left, right = Words(ins[1], (1, columns, 1, depth)), Words(ins[0], (1, rows, 1, depth))
             reads = [(place, place + buffer.lane_bytes) for place, buffer in zip(ins, inputs)]
-            command = by_rows(sums, left, right, *_BYTES, signs, transposed=True)
-            build.issue(command, reads[:2], [chip.plane(sums.address, dims)])
+            if pixel:
+                summed = integer_sums(sums, ins[0], (ins[1], depth), Geometry((1, 1), (1, 1)), Sums(signs[::-1]))
+            else:
+                summed = by_rows(sums, left, right, *_BYTES, signs, transposed=True)
+            build.issue(summed, reads[:2], [chip.plane(sums.address, dims)])
             made = scratch[1]
             emit_end(op, build, dims, sums.address, ins[2], made)
             shape, kind = (1, rows, 1, columns), KINDS[op.type.dtype][0]
@@ -133,6 +141,16 @@ class IntInnerKernel(IntMatmulKernel):
         cycles = CYCLES.byte_matrix(dims, depth) + end_cycles(op, self.machine.cycles, dims)
         cycles += self.machine.cycles.pass_cycles(dims, item)
         return TileWork(inputs, (out,), scratch, compute, cycles)
+
+    @staticmethod
+    def reads_pixel(op: Matmul) -> bool:
+        """Whether the left operand is a map of one pixel, whose channels lie in lanes: a convolution reads it there."""
+        return root_of(op.left).shape == (1, product_of(op).depth, 1, 1)
+
+    def _pixel(self, op: Matmul) -> Buffer:
+        view = (1, product_of(op).depth, 1, 1)
+        whole = tuple((0, size) for size in view)
+        return replace(self.machine.activation_in(op.left, view, whole), axes="")
 
     def _weights(self, op: Matmul, product: Product, c0: int, c1: int) -> Buffer:
         """A column in each lane, padded as aligned tensors are."""
