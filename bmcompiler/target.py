@@ -231,6 +231,10 @@ class Target(ABC):
         """The groups of ops computed slice by slice, by default none. Level 0: none, 1: quickly found, 2: best."""
         return []
 
+    def planned_cycles(self, function: Function, level: int) -> float | None:
+        """What a function takes in the groups of a level, None (the default) where the target does not say."""
+        return None
+
     def image_slots(self, dtype: str) -> int:
         """How many images share the words of feature maps of an element type; by default 1."""
         return 1

@@ -3,8 +3,10 @@
 `mobilenetv2_160` is MobileNetV2 1.0 (inverted residuals, ReLU6, 1000 classes) for images of 160 x 160.
 `centerface_480` is a face detector in the way of CenterFace for images of 480 x 480: that backbone, a decoder of three
 steps (a deconvolution that doubles the size, plus a lateral 1 x 1 convolution) and four heads of a stride of 4; in
-`centerface_resize_480` a step doubles by nearest neighbours. Every convolution has a batch norm behind it, or a bias
-with `--folded`. Weights have He's scale and branches of residual sums less, so that activations stay in range.
+`centerface_resize_480` a step doubles by nearest neighbours. `unet_320` is U-Net (two 3 x 3 convolutions at each of
+five sizes, skips concatenated, deconvolutions that double) of 16 to 256 channels for images of 320 x 320. Every
+convolution has a batch norm behind it, or a bias with `--folded`. Weights have He's scale and branches of residual
+sums less, so that activations stay in range.
 """
 
 from __future__ import annotations
@@ -33,6 +35,8 @@ BLOCKS = (
 STAGES = (1, 2, 4)  # blocks whose results have strides of 4, 8 and 16: what the decoder takes beside the last
 DECODER = 24
 HEADS = (("heatmap", 1), ("scale", 2), ("offset", 2), ("landmarks", 10))
+UNET = (16, 32, 64, 128, 256)  # channels at each size: a quarter of those of Ronneberger et al., U-Net (2015)
+CLASSES = 4
 
 
 class Net:
@@ -168,10 +172,31 @@ def centerface(net: Net, resize: bool = False) -> onnx.ModelProto:
     return net.model(outputs)
 
 
+def unet(net: Net) -> onnx.ModelProto:
+    def twice(name: str, value: str, depth: int, channels: int) -> str:
+        for step, count in (("a", depth), ("b", channels)):
+            value = net.op("Relu", f"{name}{step}.relu", net.conv(f"{name}{step}", value, (channels, count, 3, 3)))
+        return value
+
+    value, depth, skips = "input", 3, []
+    for level, channels in enumerate(UNET):
+        if level:
+            skips.append(value)
+            value = net.op("MaxPool", f"pool{level}", value, kernel_shape=[2, 2], strides=[2, 2])
+        value, depth = twice(f"down{level}", value, depth, channels), channels
+    for level, channels in reversed(list(enumerate(UNET[:-1]))):
+        up = net.conv(f"up{level}", value, (depth, channels, 2, 2), 2, kind="ConvTranspose", norm=False)
+        joined = net.op("Concat", f"join{level}", skips[level], up, axis=1)
+        value, depth = twice(f"out{level}", joined, 2 * channels, channels), channels
+    scores = net.conv("scores", value, (CLASSES, depth, 1, 1), norm=False)
+    return net.model([(scores, (1, CLASSES, net.size, net.size))])
+
+
 NETS: dict[str, tuple[int, Callable[[Net], onnx.ModelProto]]] = {
     "mobilenetv2_160": (160, mobilenetv2),
     "centerface_480": (480, centerface),
     "centerface_resize_480": (480, lambda net: centerface(net, resize=True)),
+    "unet_320": (320, unet),
 }
 NAMES = tuple(NETS)
 

@@ -44,7 +44,8 @@ class Bm1684Target(Bm168xTarget["Bm1684Program"]):
         joined, split = (",join-groups", ",split-deconv") if level > 1 else ("", "")
         floats, groups = "join-siblings,fill-lanes{kind=floats}", group_layers(level)
         if precision == "f32":
-            return f"{before},{floats}{joined},dead-code{split}{groups}"
+            images = ",split-images" if level > 1 else ""
+            return f"{before},{floats}{joined},dead-code{split}{images}{groups}"
         slots, bytes_ = (",fill-image-slots,move-bands", ",fill-lanes{kind=integers}") if level > 1 else ("", "")
         windows = ",window-products,merge-reshapes" if level > 1 else ""
         quantized = f"{before},equalize,calibrate{{method=auto}},quantize{{scheme=scale}}"

@@ -75,6 +75,9 @@ class LaneTarget(Target, Generic[P]):
     def layer_groups(self, function: Function, level: int) -> list[LayerGroup]:
         return self.program().layer_groups(function, self, level)
 
+    def planned_cycles(self, function: Function, level: int) -> float | None:
+        return self.program().planned_cycles(function, self, level)
+
     def compile(self, modules: Sequence[Module], level: int) -> Compiled:
         generator = self.program()
         programs, compiled = compile_programs(modules, lambda module, pool: generator(module, self, pool, level))

@@ -15,7 +15,7 @@ from bmcompiler.bmodel.layers import LayerSpan
 from bmcompiler.bmodel.model import FORMATS, Buffer, TensorInfo
 from bmcompiler.codegen.coefficients import Coefficients
 from bmcompiler.codegen.cpu_segment import encode_segment
-from bmcompiler.codegen.groups.choose import choose_groups
+from bmcompiler.codegen.groups.choose import choose_groups, planned_cycles
 from bmcompiler.codegen.groups.emission import Part, emit_steps
 from bmcompiler.codegen.groups.infos import group_infos
 from bmcompiler.codegen.groups.issue import issue_late
@@ -92,6 +92,13 @@ class Program(ABC, Generic[B]):
         if cls.resident_memory is None or cls.copier is None:
             return []
         return choose_groups(function, target, cls.resident_memory, cls.copier, level)
+
+    @classmethod
+    def planned_cycles(cls, function: Function, target: Target, level: int) -> float | None:
+        """Estimated cycles of a function in the groups of a level; None where there is no estimate."""
+        if cls.resident_memory is None or cls.copier is None:
+            return None
+        return planned_cycles(function, target, cls.resident_memory, cls.copier, level)
 
     # -- what a chip defines -------------------------------------------------------------------------------------------
     @abstractmethod

@@ -23,7 +23,7 @@ from bmcompiler.codegen.groups.slices import ONE, Slices
 from bmcompiler.codegen.groups.timeline import alone_cycles, timeline
 from bmcompiler.codegen.groups.units import units_of
 from bmcompiler.codegen.kernels import DeviceKernel
-from bmcompiler.codegen.memory import root_of
+from bmcompiler.codegen.memory import Hosts, parts_of_others, root_of
 from bmcompiler.codegen.partition import Segment, partition
 from bmcompiler.codegen.residency import plan_residency
 from bmcompiler.codegen.tiling import Tiler
@@ -90,18 +90,30 @@ def total(segments: Segments, spans: Sequence[_Span]) -> float:
 def choose_groups(function: Function, target: Target, tiler: Tiler, copier: LocalCopier, level: int) -> list[Group]:
     """The groups of more than one slice among the device ops of a function, in order."""
     found: list[Group] = []
+    kernels = _kernels(function, target, tiler)
     for segment in partition(function, target) if level else ():
         if segment.device:
-            found += _choose(segment, target, tiler, copier, level)
+            found += _choose(segment, kernels, tiler, copier, level)[0]
     return found
 
 
-def _choose(segment: Segment, target: Target, tiler: Tiler, copier: LocalCopier, level: int) -> list[Group]:
+def planned_cycles(function: Function, target: Target, tiler: Tiler, copier: LocalCopier, level: int) -> float | None:
+    """What a function takes in the groups of a level; None where the host has a part in it."""
+    segments = list(partition(function, target))
+    if not all(segment.device for segment in segments):
+        return None
+    kernels = _kernels(function, target, tiler)
+    return sum(_choose(segment, kernels, tiler, copier, level)[1] for segment in segments)
+
+
+def _choose(
+    segment: Segment, kernels: Kernels, tiler: Tiler, copier: LocalCopier, level: int
+) -> tuple[list[Group], float]:
+    """The groups, and what the residency planner says of them."""
     outside = {root_of(value) for value in segment.outputs()}
-    kernels = _kernels(target)
     segments = Segments(segment.ops, kernels, outside.__contains__, tiler, copier)
     if not segments.worth_cutting:
-        return []
+        return [], _planned_cycles(segment, [], kernels, tiler, copier)
     best: list[Group] = []
     least = inf
     for method in (ungrouped, greedy, cheapest)[: level + 1]:
@@ -114,7 +126,7 @@ def _choose(segment: Segment, target: Target, tiler: Tiler, copier: LocalCopier,
         cycles = _planned_cycles(segment, others, kernels, tiler, copier)
         if cycles < least:
             best, least = others, cycles
-    return best
+    return best, least
 
 
 def _planned_cycles(
@@ -128,17 +140,31 @@ def _planned_cycles(
     return inf if plan is None else timeline(plan, kernels.estimate, tiler, copier).cost(tiler)
 
 
-def _kernels(target: Target) -> Kernels:
+def _kernels(function: Function, target: Target, tiler: Tiler) -> Kernels:
     """The target's kernels, which are asked the same many times."""
+    hosts = parts_of_others(function, function.ops)
 
     def kernel(op: Operation) -> DeviceKernel[Any]:
         found = target.kernel_for(op)
         assert isinstance(found, DeviceKernel)
         return found
 
+    def estimate(op: Operation) -> int:
+        if kernel(op).uses_local_memory(op):
+            return alone_cycles(kernel(op), op)
+        return round(2 * _copied(op, hosts) / tiler.bytes_per_cycle)
+
     return Kernels(
         cache(lambda op: kernel(op).whole(op)),
         cache(lambda op, box: kernel(op).boxed(op, box)),
-        cache(lambda op: alone_cycles(kernel(op), op)),
+        cache(estimate),
         cache(lambda op: kernel(op).uses_local_memory(op)),
     )
+
+
+def _copied(op: Operation, hosts: Hosts) -> int:
+    """Bytes that an op copies in global memory: parts of other values that are made or read in their place are not."""
+    parts = {"concat": op.operands, "split": op.results, "slice": op.results}.get(op.short_name)
+    if parts is None:
+        return sum(value.type.nbytes for value in op.results)
+    return sum(value.type.nbytes for value in parts if root_of(value) not in hosts)

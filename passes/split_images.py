@@ -1,0 +1,107 @@
+"""The images of a batch one after the other, where each alone finds more room in local memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bmcompiler.ir import Function, Module, Operation, Value
+from bmcompiler.ir.keys import MACS, is_return
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.passes.rewriting import make
+from bmcompiler.passmanager import Pass, PassContext, PassResult
+from bmcompiler.quant.rebatch import rebatch
+from bmcompiler.target import Target
+
+_PART = 0.8
+"""Part of the time of all images that they may take one by one, without groups."""
+
+
+@dataclass(frozen=True)
+class SplitImages(Pass):
+    """A net of several images becomes as many nets of one, which share its weights.
+
+    Groups of layers that are cut into images end where the values between them are stored: those of all images. An
+    image alone keeps them in local memory where a net of batch 1 does.
+
+    1. a function whose images never meet : for each image a slice of the inputs, its ops, and a concatenation of
+       the outputs
+
+    For floats, whose images share no words. It is done where the target plans one image in less than its part of the
+    time of all: first without groups, which is soon known, then with them. Each sum keeps its order.
+    """
+
+    name = "split-images"
+
+    def run(self, module: Module, ctx: PassContext) -> PassResult:
+        modified = False
+        for number, function in enumerate(module.functions):
+            if ctx.target is None or not _is_of_floats(function):
+                continue
+            single = rebatch(module, function, 1)
+            if single is not None and _is_better(ctx.target, function, single):
+                module.functions[number], modified = _split(function, single), True
+        return PassResult(modified)
+
+
+def _is_better(target: Target, function: Function, single: Function) -> bool:
+    images, constants = (
+        function.arguments[0].shape[0],
+        {value for op in single.ops if not op.operands for value in op.results},
+    )
+    if not constants.isdisjoint(single.returned):
+        return False
+    for level, share in ((0, _PART), (2, 1.0)):
+        whole, one = (target.planned_cycles(each, level) for each in (function, single))
+        if whole is None or one is None or one * images >= whole * share:
+            return False
+    return True
+
+
+def _is_of_floats(function: Function) -> bool:
+    values = (value for op in function.ops for value in op.results)
+    batched = function.arguments and all(value.shape and value.shape[0] > 1 for value in function.arguments)
+    return bool(batched) and all(value.type.is_float for value in (*function.arguments, *values))
+
+
+def _split(function: Function, single: Function) -> Function:
+    """The function as its form for one image, image by image."""
+    images = function.arguments[0].shape[0]
+    types = [value.type for value in function.arguments]
+    made = Function(function.name, types, function.input_names, function.attributes)
+    constants: dict[Value, Value] = {}
+    outputs: list[list[Value]] = []
+    for image in range(images):
+        values = dict(constants)
+        for whole, one in zip(made.arguments, single.arguments):
+            values[one] = _image_of(whole, image, made)
+        for op in single.ops:
+            if is_return(op) or (not op.operands and op.results[0] in constants):
+                continue
+            new = _copied(op, [values[value] for value in op.operands], images)
+            made.body.append(new)
+            values.update(zip(op.results, new.results))
+            if not op.operands:
+                constants.update(zip(op.results, new.results))
+        outputs.append([values[value] for value in single.returned])
+    joined = [make("concat", parts, {"axis": 0}) for parts in zip(*outputs)]
+    for op in joined:
+        made.body.append(op)
+    made.set_outputs([op.result for op in joined], function.output_names)
+    return made
+
+
+def _image_of(whole: Value, image: int, function: Function) -> Value:
+    shape = whole.shape
+    starts, ends = (image, *(0,) * (len(shape) - 1)), (image + 1, *shape[1:])
+    op = make("slice", [whole], {"starts": starts, "ends": ends, "steps": (1,) * len(shape)})
+    function.body.append(op)
+    return op.result
+
+
+def _copied(op: Operation, operands: Sequence[Value], images: int) -> TensorOp:
+    assert isinstance(op, TensorOp)  # `rebatch` made it
+    new = type(op)(operands, op.attributes, [result.type for result in op.results], op.location)
+    if MACS in new.attributes:
+        new.attributes[MACS] //= images
+    return new

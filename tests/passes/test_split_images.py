@@ -1,0 +1,61 @@
+"""Batches image by image: which of them, and with the same bits on the chip."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bmcompiler.backends.bm1684.target import TARGET
+from bmcompiler.interpreter import run_module
+from bmcompiler.ir import Module, TensorType, verify_module
+from bmcompiler.ops.builder import Builder
+from bmcompiler.passes.split_images import SplitImages
+from bmcompiler.passmanager import PassContext
+from bmcompiler.target import find_target
+
+
+def net(images: int = 4, size: int = 96, then: Any = None) -> Module:
+    """A skip over layers that fit local memory with it for one image, not for four."""
+    rng, b = np.random.default_rng(3), Builder.new("net")
+
+    def conv(x: Any, channels: int) -> Any:
+        weight = rng.standard_normal((channels, x.shape[1], 1, 1)).astype(np.float32)
+        return b.relu(b.conv(x, b.weight(weight, "w")))
+
+    x = b.input("x", TensorType((images, 3, size, size), "f32"))
+    skip = conv(x, 64)
+    small = conv(conv(b.max_pool(skip, kernel=(2, 2), strides=(2, 2)), 64), 64)
+    joined = b.concat(skip, b.upsample(small, scale=(2, 2)), axis=1)
+    made = conv(joined, 64)
+    return b.outputs([made if then is None else then(b, made)], ["y"])
+
+
+def test_each_image_has_ops_of_its_own_and_the_bits_stay() -> None:
+    module = net()
+    x = {"x": np.random.default_rng(1).standard_normal((4, 3, 96, 96), np.float32)}
+    before, ops = run_module(module, x, target=TARGET)["y"], len(module.main.ops)
+    assert SplitImages().run(module, PassContext(target=TARGET)).modified
+    verify_module(module)
+    convs = [op for op in module.main.ops if op.short_name == "conv"]
+    assert len(convs) == 16 and len({op.operands[1] for op in convs}) == 4, "weights are shared"
+    assert len(module.main.ops) < 4 * ops + 4
+    np.testing.assert_array_equal(run_module(module, x, target=TARGET)["y"].view(np.uint32), before.view(np.uint32))
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        net(images=1),
+        net(size=32),  # all fits local memory
+        net(then=lambda b, y: b.reduce(y, method="sum", axes=(0,))),  # images meet
+    ],
+)
+def test_what_gains_nothing_or_joins_images_stays(module: Module) -> None:
+    assert not SplitImages().run(module, PassContext(target=TARGET)).modified
+
+
+def test_targets_that_plan_nothing_keep_the_batch() -> None:
+    for target in (None, find_target("dv700")):
+        assert not SplitImages().run(net(), PassContext(target=target)).modified
