@@ -14,6 +14,7 @@ from bmcompiler.backends.bm1684 import builder as bm1684_builder
 from bmcompiler.backends.bm1684 import cycles as bm1684_cycles
 from bmcompiler.backends.bm1684 import isa as bm1684_isa
 from bmcompiler.backends.bm1684.packed.int_short import ShortRequantize
+from bmcompiler.backends.bm1684x import builder as bm1684x_builder
 from bmcompiler.backends.bm1880 import isa as bm1880_isa
 from bmcompiler.backends.bm1880.bmkernel.context import Bmk1880Context
 from bmcompiler.backends.lanes.recipes.int_numbers import Numbers
@@ -40,6 +41,7 @@ def computations() -> Iterator[list[Computation]]:
     found: list[Computation] = []
     running: list[Computation] = []
     create, add, emit = TileWork.__init__, bm1684_builder.CommandBuilder.add, Bmk1880Context._emit
+    append = bm1684x_builder.CommandBuilder.add
 
     def created(work: Any, *given: Any, **named: Any) -> None:
         create(work, *given, **named)
@@ -63,6 +65,12 @@ def computations() -> Iterator[list[Computation]]:
             running[-1].commands.append((engine, builder._commands[engine][-1]))
         return ticket
 
+    def appended(builder: Any, command: Any, **named: Any) -> Any:
+        ticket = append(builder, command, **named)
+        if running:
+            running[-1].commands.append((command.engine, builder._commands[command.engine][-1]))
+        return ticket
+
     def emitted(context: Any, *given: Any) -> Any:
         op = emit(context, *given)
         if running:
@@ -76,6 +84,7 @@ def computations() -> Iterator[list[Computation]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TileWork, "__init__", created)
         patch.setattr(bm1684_builder.CommandBuilder, "add", added)
+        patch.setattr(bm1684x_builder.CommandBuilder, "add", appended)
         patch.setattr(Bmk1880Context, "_emit", emitted)
         patch.setattr(ShortRequantize, "numbers", numbers)
         yield found
