@@ -15,6 +15,7 @@ and columns of the result, and no result depends on other pixels than those of i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -134,7 +135,8 @@ def work(kernel: FloatConvKernel, op: Convolution, box: Box) -> TileWork:
     kept = 1 if len(bands) == dims[0] == 1 else rounds
     shares = [(first, min(first + chip.lanes, dims[1])) for first in range(0, dims[1], chip.lanes)]
     tiles = [_Tile(kernel, op, box, rows, slide, _band_sizes(chip, depth, box, rows, kept)) for rows in bands]
-    scratch = tuple(max(sizes) for sizes in zip(*(tile.sizes.scratch() for tile in tiles)))
+    sizes = tuple(max(each) for each in zip(*(tile.sizes.scratch() for tile in tiles)))
+    starts = [0, *accumulate(sizes)]  # one area to be placed, and not five
     inputs: list[Buffer] = [kernel.input_buffer(op, [slide], "nhw")]
     if op.bias is not None:  # before the weights: the first share of them needs it
         inputs.append(bias_buffer(chip, op.bias, c0, c1))
@@ -142,7 +144,7 @@ def work(kernel: FloatConvKernel, op: Convolution, box: Box) -> TileWork:
 
     def compute(build: LaneBuild, ins: list[int], outs: list[int], areas: list[int]) -> None:
         bias = ins[1] if op.bias is not None else None
-        places = _Areas(build, areas, scratch, ins[-1])
+        places = _Areas(build, [start + areas[0] for start in starts], sizes, ins[-1])
         for number in range(rounds if kept > 1 else 0):
             tiles[0].transform_weights(places, number)
         for image in range(dims[0]):
@@ -163,7 +165,7 @@ def work(kernel: FloatConvKernel, op: Convolution, box: Box) -> TileWork:
     cycles += rounds * 18 * machine.cycles.pass_cycles((1, 1, 3, depth))
     cycles += activation_cycles(machine.cycles, op.activation, dims)
     out = machine.activation_out(op.result, dims4(op.result), box)
-    return TileWork(tuple(inputs), (out,), scratch, compute, cycles)
+    return TileWork(tuple(inputs), (out,), (sum(sizes),), compute, cycles)
 
 
 def _band_sizes(chip: LaneFacts, depth: int, box: Box, rows: tuple[int, int], kept: int) -> _Sizes:
