@@ -55,8 +55,8 @@ BARS = {
     ("centerface_480", "bm1684", "f32"): Bars(features=5.35e6, simulator=ANY),
     ("light_resnet50", "bm1684", "int8"): Bars(faster=2.5, moved=1.08, commands=400),
     ("mobilenetv2_160", "bm1684", "int8"): Bars(faster=2.5, moved=1.08),
-    ("ppocr_v4_det", "bm1684", "int8"): Bars(features=6.9e6, simulator=ANY),
-    ("centerface_480", "bm1684", "int8"): Bars(features=14.05e6, simulator=ANY),
+    ("ppocr_v4_det", "bm1684", "int8"): Bars(features=6.9e6),
+    ("centerface_480", "bm1684", "int8"): Bars(features=14.05e6),
     ("light_resnet50", "bm1880", "int8"): Bars(faster=1.5, share=0.35),
     ("mobilenetv2_160", "bm1880", "int8"): Bars(faster=1.5, share=0.35),
 }

@@ -19,7 +19,8 @@ LARGE = {
 """These take seconds in every mode: each has one. `tests/test_group_bars.py` compares larger ones."""
 MORE = (
     ("ppocr_v4_rec", "bm1684", "f32"),
-    *((name, "bm1684", mode) for name in ("ppocr_v4_det", "centerface_480") for mode in ("f32", "int8")),
+    ("ppocr_v4_det", "bm1684", "f32"),
+    ("centerface_480", "bm1684", "f32"),
     ("light_inception_v1", "bm1880", "int8"),
     ("light_inception_v2", "bm1684", "int8"),
     ("light_shufflenet", "bm1880", "int8"),
