@@ -15,10 +15,12 @@ from bmcompiler.backends.bm1684x.lane_commands import PRECISIONS
 from bmcompiler.backends.bm1684x.ordered import convolution, depthwise
 from bmcompiler.backends.lanes.kernels import float_conv
 from bmcompiler.backends.lanes.kernels.conv_geometry import DeconvGeometry, channel_groups
+from bmcompiler.backends.lanes.kernels.fold_rows import fold_inside
 from bmcompiler.backends.lanes.kernels.sliding import Slide
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.windows import Window
 from bmcompiler.codegen.hazards import Range
+from bmcompiler.codegen.tiling import Box, TileWork
 from bmcompiler.numeric.fp32 import FloatArray
 from bmcompiler.numeric.fused import GROUP as HALF_GROUP
 from bmcompiler.ops.nn import Convolution, Deconv
@@ -37,6 +39,14 @@ class ConvKernel(float_conv.FloatConvKernel):
             return weight
         rows = channel_groups(weight, HALF_GROUP)  # (O, taps, whole groups of channels)
         return rows.reshape(*rows.shape[:2], -1, HALF_GROUP).swapaxes(1, 2)
+
+    def whole_work(self, op: Convolution, box: Box) -> TileWork:
+        """Rows of windows become channels inside local memory, where the input lies as it is."""
+        work = self.work(op, box)
+        if not self.folds_rows(op) or box != tuple((0, size) for size in op.type.shape):
+            return work
+        folded = fold_inside(self, op, work)
+        return folded if self.fits(folded) else work
 
     @rule("Input, weights and result must be of one type, {kernel.floats}; a bias too if depthwise, else f32")
     def known_types(self, op: Convolution) -> bool:
