@@ -41,7 +41,7 @@ def words(text: str) -> str:
     return " ".join(text.split())
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_the_commands_of_the_tutorial_run_and_print_what_it_says(tmp_path: Path) -> None:
     """All shell blocks, one after the other; pip installs into a folder of its own, without the network."""
     script = "\n".join(re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL)).replace("pip install pytest", "")

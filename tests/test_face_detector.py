@@ -15,6 +15,7 @@ from bmcompiler.numeric.arith import quantize_real
 from bmcompiler.runtime import Session
 
 cv2 = pytest.importorskip("cv2")
+pytestmark = pytest.mark.sweep
 FACES = {"astronaut.png": 1, "res10_ssd_face_photo1.jpg": 5, "res10_ssd_face_photo2.jpg": 2}
 MEAN = (104, 177, 123)
 

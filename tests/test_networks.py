@@ -122,7 +122,7 @@ def assert_runs_byte_equal(result: Any, data: Arrays, on_cpu: str) -> None:
         ("light_inception_v1", "lrn softmax"),
         pytest.param("light_inception_v2", "softmax", marks=pytest.mark.sweep),
         pytest.param("light_densenet121", "", marks=pytest.mark.sweep),
-        ("light_resnet50", "softmax"),
+        pytest.param("light_resnet50", "softmax", marks=pytest.mark.sweep),
         ("mtcnn_pnet", "permute softmax"),
         ("mtcnn_rnet", "softmax"),
         ("mtcnn_onet", "softmax"),

@@ -54,7 +54,7 @@ def test_they_run_wholly_on_the_bm1684x(name: str, dtype: str, tmp_path: Path) -
         assert np.abs(found[output].reshape(wanted.shape) - wanted).max() < CLOSE[dtype] * np.abs(wanted).max()
 
 
-@pytest.mark.parametrize("chip", ["bm1684", CHIP])
+@pytest.mark.parametrize("chip", ["bm1684", pytest.param(CHIP, marks=pytest.mark.sweep)])
 @pytest.mark.parametrize(
     "name", ["bert_tiny", *(pytest.param(name, marks=pytest.mark.sweep) for name in NETS if name != "bert_tiny")]
 )
