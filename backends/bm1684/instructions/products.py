@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from bmcompiler.backends.bm1684.chip import CHIP, aligned_strides, local_address
-from bmcompiler.backends.bm1684.instructions.operands import (
+from bmcompiler.backends.bm1684.instructions.transfers import Side, in_lane, matrix, of_words
+from bmcompiler.backends.bm1684.instructions.words import (
     Commands,
     Fields,
     bytes_of,
@@ -15,7 +16,6 @@ from bmcompiler.backends.bm1684.instructions.operands import (
     sizes,
     strides,
 )
-from bmcompiler.backends.bm1684.instructions.transfers import Side, in_lane, matrix, of_words
 from bmcompiler.backends.bm1684.isa import Direction, Eu, Precision, StrideCode, Task
 from bmcompiler.backends.lanes.facts import Range, Shape, Strides
 from bmcompiler.backends.lanes.matrices import Matrix

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bmcompiler.backends.bm1684.chip import local_address
-from bmcompiler.backends.bm1684.instructions.operands import Commands, Fields, bytes_of, steps_of
+from bmcompiler.backends.bm1684.instructions.words import Commands, Fields, bytes_of, steps_of
 from bmcompiler.backends.bm1684.isa import DataFormat, Direction, Function
 from bmcompiler.backends.lanes.facts import Range, Shape, Strides
 from bmcompiler.backends.lanes.operands import Words
