@@ -169,7 +169,7 @@ class Build(BaseBuild):
         to, by = self._steps(target), self._steps(source)
         for index in range(source.shape[0]):
             dst = aligned(target.lane * CHIP.lmem_size + target.address + index * to[0], image)
-            src = aligned(source.address + index * by[0], image)
+            src = aligned(source.lane * CHIP.lmem_size + source.address + index * by[0], image)
             self._copy_local(dst, src)
 
     def _copy_local(self, dst: tensor_lmem, src: tensor_lmem) -> None:
