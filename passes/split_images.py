@@ -10,6 +10,7 @@ from bmcompiler.ir.keys import MACS, is_return
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.rewriting import make
 from bmcompiler.passmanager import Pass, PassContext, PassResult
+from bmcompiler.quant.other_batch import keeps_samples_apart
 from bmcompiler.quant.rebatch import rebatch
 from bmcompiler.target import Target
 
@@ -24,8 +25,8 @@ class SplitImages(Pass):
     Groups of layers that are cut into images end where the values between them are stored: those of all images. An
     image alone keeps them in local memory where a net of batch 1 does.
 
-    1. a function whose images never meet : for each image a slice of the inputs, its ops, and a concatenation of
-       the outputs
+    1. a function whose images never meet, as a trial on noise shows : for each image a slice of the inputs, its ops,
+       and a concatenation of the outputs
 
     For floats, whose images share no words. It is done where the target plans one image in less than its part of the
     time of all: first without groups, which is soon known, then with them. Each sum keeps its order.
@@ -39,7 +40,9 @@ class SplitImages(Pass):
             if ctx.target is None or not _is_of_floats(function):
                 continue
             single = rebatch(module, function, 1)
-            if single is not None and _is_better(ctx.target, function, single):
+            if single is None or not _is_better(ctx.target, function, single):
+                continue
+            if keeps_samples_apart(module, function, single):
                 module.functions[number], modified = _split(function, single), True
         return PassResult(modified)
 

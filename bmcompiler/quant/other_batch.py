@@ -32,7 +32,7 @@ def with_other_batch(load: Load, shapes: Sequence[tuple[int, ...]] | None) -> Mo
     if [shape[1:] for shape in own] != [tuple(shape[1:]) for shape in shapes] or len(batches) != 1:
         return None
     larger, trial = rebatch(module, function, shapes[0][0]), rebatch(module, function, 2 * own[0][0])
-    if larger is None or trial is None or not _keeps_samples_apart(module, function, trial):
+    if larger is None or trial is None or not keeps_samples_apart(module, trial, function):
         return None
     larger.attributes = function.attributes
     module.functions[0] = larger
@@ -41,13 +41,17 @@ def with_other_batch(load: Load, shapes: Sequence[tuple[int, ...]] | None) -> Mo
     return module
 
 
-def _keeps_samples_apart(module: Module, function: Function, double: Function) -> bool:
-    """Whether `double` on two batches of noise gives what `function` gives on each."""
-    halves = [_noise(function, seed) for seed in (0, 1)]
-    both = {name: np.concatenate([half[name] for half in halves]) for name in halves[0]}
-    found = run_function(module, double, both)
-    wanted = [run_function(module, function, half) for half in halves]
-    return all(_same(array, np.concatenate([half[name] for half in wanted])) for name, array in found.items())
+def keeps_samples_apart(module: Module, whole: Function, part: Function) -> bool:
+    """Whether a function on several batches of noise gives what `part`, its form for one of them, gives on each.
+
+    `rebatch` knows shapes and axes alone: repeated rows or a triangle over samples look the same for any batch.
+    """
+    count = whole.arguments[0].shape[0] // part.arguments[0].shape[0]
+    batches = [_noise(part, seed) for seed in range(count)]
+    together = {name: np.concatenate([batch[name] for batch in batches]) for name in batches[0]}
+    found = run_function(module, whole, together)
+    wanted = [run_function(module, part, batch) for batch in batches]
+    return all(_same(array, np.concatenate([each[name] for each in wanted])) for name, array in found.items())
 
 
 def _same(a: np.ndarray, b: np.ndarray) -> bool:

@@ -50,6 +50,8 @@ def test_each_image_has_ops_of_its_own_and_the_bits_stay() -> None:
         net(images=1),
         net(size=32),  # all fits local memory
         net(then=lambda b, y: b.reduce(y, method="sum", axes=(0,))),  # images meet
+        net(then=lambda b, y: b.tile(y, reps=(2, 1, 1, 1))),  # all images come once before one comes again
+        net(then=lambda b, y: b.trilu(b.reduce(y, method="max", axes=(2, 3), keepdims=False))),  # a row of its own each
     ],
 )
 def test_what_gains_nothing_or_joins_images_stays(module: Module) -> None:
