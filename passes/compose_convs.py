@@ -10,8 +10,7 @@ from bmcompiler.ir import Module, Rewriter, Value
 from bmcompiler.ir.keys import MACS, PLACE_CPU
 from bmcompiler.ops.nn import Conv
 from bmcompiler.passes.drafts import cycles_saved, without_numbers
-from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, activates, inherit, on, rebuild, sole
-from bmcompiler.passmanager import PassContext, PassResult
+from bmcompiler.passes.rewriting import Rules, RuleTable, TargetPatternPass, activates, inherit, on, rebuild, sole
 from bmcompiler.target import Target
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ _NO_PADS, _ONES = (0, 0, 0, 0), (1, 1)
 
 
 @dataclass(frozen=True)
-class ComposeConvs(PatternPass):
+class ComposeConvs(TargetPatternPass):
     """Products of the weights of two convolutions become the weights of one.
 
     Inverted residual blocks (MobileNetV2) end in few channels without an activation, and the next block begins with a
@@ -36,18 +35,8 @@ class ComposeConvs(PatternPass):
 
     name = "compose-convs"
 
-    def run(self, module: Module, ctx: PassContext) -> PassResult:
-        return PassResult(False) if ctx.target is None else _ForTarget(ctx.target).run(module, ctx)
-
-
-@dataclass(frozen=True)
-class _ForTarget(PatternPass):
-    target: Target
-
-    name = "compose-convs"
-
-    def rules(self, module: Module) -> Rules:
-        return _ComposeConvs(module, self.target)
+    def rules(self, module: Module, target: Target) -> Rules:
+        return _ComposeConvs(module, target)
 
 
 class _ComposeConvs(Rules):

@@ -172,6 +172,3 @@ def _turn(alignment: int, matrices: Matrices, part: _Part, item: int) -> tuple[S
     planes: Strides = (step, step, part.width, 1)
     runs: Strides = (step, step, 1, matrices.short)
     return (shape, planes, runs) if matrices.columns == matrices.long else (shape, runs, planes)
-
-
-__all__ = ["Matrices", "TransposingKernel", "matrices_of"]
