@@ -89,7 +89,7 @@ class Calibrate(Pass):
         if self.method == AUTO:
             return self._measure_all(module, function, ctx)
         settings = Settings(self.method, self.bins, self.percentile)
-        return calibrate(module, function, ctx.data or {}, settings, ctx.options.get(PROGRESS))
+        return calibrate(module, function, ctx.data or {}, settings, ctx.options.get(PROGRESS), ctx.options.get(POOL))
 
     def _measure_all(self, module: Module, function: Function, ctx: PassContext) -> dict[Value, float]:
         """Rule 5."""
@@ -98,7 +98,7 @@ class Calibrate(Pass):
         from bmcompiler.quant.histogram import threshold
 
         arrays = check_data(function, ctx.data or {})
-        histograms = collect(module, function, arrays, self.bins, ctx.options.get(PROGRESS))
+        histograms = collect(module, function, arrays, self.bins, ctx.options.get(PROGRESS), ctx.options.get(POOL))
         whole = never_clipped(function)
         found = {
             method: {

@@ -72,6 +72,7 @@ def cli(
     from bmcompiler.inputs import open_inputs
     from bmcompiler.inputs.advice import WARNING, data_notes
     from bmcompiler.parallel import open_pool
+    from bmcompiler.passes.calibrate import POOL, PROGRESS
     from bmcompiler.passmanager import PassContext, Pipeline, find_pass, run_pipeline
     from bmcompiler.quant.table import save_table
 
@@ -89,7 +90,7 @@ def cli(
     for warning in (note for note in notes if note.startswith(WARNING)):
         click.echo(printable(warning), err=True)
     with open_pool(workers, scheduler) as pool:
-        ctx = PassContext(data=source, options={"progress": progress, "pool": pool})
+        ctx = PassContext(data=source, options={PROGRESS: progress, POOL: pool})
         try:
             run_pipeline(module, pipeline, ctx)
         except BMError as error:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,8 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bmcompiler
+import bmcompiler.parallel
 from bmcompiler.cli.calibrate import cli
 from bmcompiler.cli.common import run
+from bmcompiler.parallel.task import InlinePool, P, R, Task
+from bmcompiler.passes.calibrate import POOL
+from bmcompiler.passmanager import PassContext, run_pipeline
 from bmcompiler.quant.histogram import Histogram
 from bmcompiler.quant.histogram_task import CountMagnitudes
 
@@ -73,3 +79,32 @@ def test_a_bad_sample_is_named_the_same_way_by_workers(tmp_path: Path, capsys: p
     assert said[0] == said[1]
     assert "NaN" in said[0]
     assert not (tmp_path / "t").exists()
+
+
+class Counting(InlinePool):
+    """Counts the parts it is given."""
+
+    parts = 0
+
+    def run(self, task: Task[Any, P, R], parts: Iterable[tuple[int, P]]) -> Iterator[tuple[int, R]]:
+        for each in super().run(task, parts):
+            self.parts += 1
+            yield each
+
+
+@pytest.mark.parametrize("method", ["kl", "auto"])
+def test_the_samples_run_in_the_pool_that_is_given(method: str) -> None:
+    pool, module = Counting(), bmcompiler.load_network(MODELS / "resnet8/resnet8_mnist.onnx")
+    data = {module.main.input_names[0]: np.random.default_rng(0).random((3, 1, 28, 28), np.float32)}
+    run_pipeline(module, f"calibrate{{method={method}}}", PassContext(data=data, options={POOL: pool}))
+    assert pool.parts > 0
+
+
+def test_the_command_gives_its_workers_to_the_calibration(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pool = Counting()
+    monkeypatch.setattr(bmcompiler.parallel, "open_pool", lambda workers, scheduler: pool)
+    np.savez(tmp_path / "x.npz", x=np.random.default_rng(0).random((3, 1, 28, 28), np.float32))
+    net = str(MODELS / "resnet8/resnet8_mnist.onnx")
+    given = [net, "--data", str(tmp_path / "x.npz"), "-o", str(tmp_path / "t.table"), "--workers", "2"]
+    assert run(cli, "bmnet-calibrate", given) == 0
+    assert pool.parts > 0
