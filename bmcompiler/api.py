@@ -165,6 +165,8 @@ def compile(request: FileRequest) -> Result:
             (`bmcompiler.analysis.timing_profile.profile_for`), None for the chip's own.
         log: receives printed IR.
         progress: wraps long loops.
+        pool: who computes what calibration and the choice of modes need per sample (`bmcompiler.parallel.open_pool`),
+            None for this process; the result does not depend on it.
 
     Raises:
         UnknownOptionError: a misspelt argument (a TypeError, too).

@@ -126,7 +126,8 @@ def _planned(readers: Sequence[Callable[[], Module]], options: ModuleOptions, fi
     pipeline = pipeline_for(target, options)
     timing: list[tuple[str, float]] = []
     ctx = PassContext(target=target, data=data_of(options), table=table_of(options), log=options.log)
-    ctx.options |= {"progress": options.progress, TRIAL: Trial(target, pipeline, options.opt, options.timing_profile)}
+    ctx.options |= {"progress": options.progress, "pool": options.pool}
+    ctx.options[TRIAL] = Trial(target, pipeline, options.opt, options.timing_profile)
     check = _accuracy_check(target, ctx, pipeline)
     modules = [_lowered(read, options, pipeline, ctx, timing, file, check) for read in readers]
     start = time.perf_counter()

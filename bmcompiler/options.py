@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from bmcompiler.inputs import ImageOptions
+    from bmcompiler.parallel import Pool
 
 Path_ = str | os.PathLike[str]
 Shapes = Sequence[Sequence[int]]
@@ -77,6 +78,8 @@ class ModuleOptions:
         save_ir: file for the final IR (.mlir, weights beside it).
         log: receives printed IR.
         progress: wraps long loops, see `Progress`.
+        pool: computes what calibration and the choice of modes do per sample (`parallel.open_pool`), None for this
+            process; the result does not depend on it.
     """
 
     target: str = defaults.TARGET
@@ -98,6 +101,7 @@ class ModuleOptions:
     timing_profile: object = None
     log: Callable[[str], None] = print
     progress: Progress | None = None
+    pool: Pool | None = None
 
     def __post_init__(self) -> None:
         """Raise UsageError for values that no target takes."""

@@ -16,7 +16,7 @@ from bmcompiler.numeric.quant_modes import MODES
 from bmcompiler.ops import need_tensor_ops
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.absorb_qdq import stated_forms
-from bmcompiler.passes.calibrate import CANDIDATES, MEASURED, make_table, tensor_names, thresholds
+from bmcompiler.passes.calibrate import CANDIDATES, MEASURED, POOL, make_table, tensor_names, thresholds
 from bmcompiler.passes.quantization.base import NoInt8Form, Rule, Scaling, is_constant
 from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.islands import pointless_islands
@@ -140,7 +140,7 @@ class Quantize(Pass):
             ]
 
         samples = _FEW if 0 < self.max_cycles <= 1 else _SAMPLES
-        reference = Reference(module, function, some_steps(function, ctx.data, samples))
+        reference = Reference(module, function, some_steps(function, ctx.data, samples), ctx.options.get(POOL))
         ctx.notes.append(best_method(function, candidates, reference, lower))
         if ctx.table is ctx.options.get(MEASURED):
             ctx.table = ctx.options[MEASURED] = make_table(module)

@@ -12,6 +12,7 @@ from bmcompiler.cli.common import command_line, printable, progress
 from bmcompiler.cli.inputs import FORMULA, image_options, limit_option
 from bmcompiler.cli.plugin_option import list_plugins_option
 from bmcompiler.cli.timing_option import list_parameters, timing_profile_option
+from bmcompiler.cli.workers import worker_options
 
 if TYPE_CHECKING:
     from bmcompiler.inputs import ImageOptions
@@ -78,6 +79,7 @@ class _TargetOption(click.Option):
     type=click.FloatRange(1),
     help="How many times the cycles of the cheapest int8 program accuracy may cost.",
 )
+@worker_options
 @click.option("--outputs", metavar="A,B", help="Cut the net at these tensors; they become its outputs.")
 @click.option(
     "--opt", type=click.IntRange(0, 2), default=2, show_default=True, help="0: serial; 1: transfers overlap; 2: all."
@@ -108,6 +110,8 @@ def cli(
     io_dtype: IoType | None,
     max_error: float | None,
     max_cycles: float | None,
+    workers: int,
+    scheduler: str | None,
     outputs: str | None,
     opt: Level,
     pipeline: str | None,
@@ -124,6 +128,7 @@ def cli(
     from bmcompiler.driver import compile_network, parse_shapes
     from bmcompiler.files.store import check_output, file_name
     from bmcompiler.options import Options
+    from bmcompiler.parallel import open_pool
 
     if pipeline == "help":
         _list_passes(target)
@@ -170,7 +175,8 @@ def cli(
     for path in (output or Path(file_name(name or model.stem) + ".bmodel"), save_ir, report, table_to_write):
         if path is not None:
             check_output(path)
-    result = compile_network(model, weights, options)
+    with open_pool(workers, scheduler) as options.pool:
+        result = compile_network(model, weights, options)
     path = output or Path(file_name(result.model.stages()[0].net) + ".bmodel")
     bmodel.save(result.model, path)
     if report is not None:

@@ -40,6 +40,10 @@ class Task(ABC, Generic[S, P, R]):
         found: S = _states[self.key]
         return found
 
+    def forget(self) -> None:
+        """Let go of the state of this process."""
+        _states.pop(self.key, None)
+
     def __call__(self, part: P) -> R:
         return self.compute(self.state(), part)
 
@@ -55,7 +59,7 @@ class Pool(ABC):
         """(number, result) of each (number, part), as they are done.
 
         Parts are taken from the iterable when a worker has nothing to do, so that few of them are in memory.
-        Raises what `task` raises, and SimulatorError when workers die over and over again.
+        Raises what `task` raises, and RuntimeUseError when workers die over and over again.
         """
 
     @abstractmethod
@@ -75,8 +79,11 @@ class InlinePool(Pool):
     """Computes in this process, one part after the other."""
 
     def run(self, task: Task[Any, P, R], parts: Iterable[tuple[int, P]]) -> Iterator[tuple[int, R]]:
-        for number, part in parts:
-            yield number, task(part)
+        try:
+            for number, part in parts:
+                yield number, task(part)
+        finally:
+            task.forget()
 
     def close(self) -> None:
         """There are no workers."""

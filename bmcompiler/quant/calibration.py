@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bmcompiler.files.carried import Carried
 from bmcompiler.interpreter import run_function
 from bmcompiler.ir import Function, Module, Value
 from bmcompiler.parallel.task import InlinePool, Pool
@@ -76,7 +77,7 @@ def collect(
     sizes = _batch_sizes(running)
     steps = -(-samples // min(sizes.values(), default=1))
     inputs = (_shaped(running, each) for each in batches(arrays, sizes))
-    counted = (pool or InlinePool()).run(CountMagnitudes(whole, bins), enumerate(inputs))
+    counted = (pool or InlinePool()).run(CountMagnitudes(Carried(whole), bins), enumerate(inputs))
     histograms = {value: Histogram(bins) for value in computed_values(function) if value.type.is_float}
     for _, found in counted if progress is None else progress(counted, "calibrating", steps):
         for value, each in zip(computed_values(function), found):

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import tempfile
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.errors import CalibrationError
+from bmcompiler.files.carried import Carried
 from bmcompiler.interpreter import run_function
 from bmcompiler.ir import Function, Module, Value
 from bmcompiler.ops.base import TensorOp
@@ -24,12 +23,9 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class CountMagnitudes(Task[Module, Mapping[str, Array], list["Histogram | None"]]):
-    """A histogram of `bins` bins for every input and result of the main function, None where that is not float.
+    """A histogram of `bins` bins for every input and result of the main function, None where that is not float."""
 
-    The net is sent to other processes as MLIR text.
-    """
-
-    module: Module
+    net: Carried
     bins: int
     name: str = field(default_factory=lambda: uuid.uuid4().hex)
 
@@ -39,7 +35,7 @@ class CountMagnitudes(Task[Module, Mapping[str, Array], list["Histogram | None"]
         return self.name
 
     def load(self) -> Module:
-        return self.module
+        return self.net.module
 
     def compute(self, state: Module, part: Mapping[str, Array]) -> list[Histogram | None]:
         function = state.main
@@ -56,24 +52,6 @@ class CountMagnitudes(Task[Module, Mapping[str, Array], list["Histogram | None"]
 
         run_function(state, function, part, observe)
         return [found.get(value) for value in computed_values(function)]
-
-    def __getstate__(self) -> dict[str, Any]:
-        from bmcompiler.files.mlir import save_module
-
-        with tempfile.TemporaryDirectory() as folder:
-            save_module(self.module, Path(folder) / "net.mlir")
-            files = {each.name: each.read_bytes() for each in Path(folder).iterdir()}
-        return {"files": files, "bins": self.bins, "name": self.name}
-
-    def __setstate__(self, sent: dict[str, Any]) -> None:
-        from bmcompiler.files.mlir import load_module
-
-        with tempfile.TemporaryDirectory() as folder:
-            for name, content in sent["files"].items():
-                (Path(folder) / name).write_bytes(content)
-            module = load_module(Path(folder) / "net.mlir")
-        for name, value in (("module", module), ("bins", sent["bins"]), ("name", sent["name"])):
-            object.__setattr__(self, name, value)  # the dataclass is frozen
 
 
 def computed_values(function: Function) -> list[Value]:

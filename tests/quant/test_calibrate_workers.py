@@ -16,6 +16,7 @@ import bmcompiler
 import bmcompiler.parallel
 from bmcompiler.cli.calibrate import cli
 from bmcompiler.cli.common import run
+from bmcompiler.files.carried import Carried
 from bmcompiler.parallel.task import InlinePool, P, R, Task
 from bmcompiler.passes.calibrate import POOL
 from bmcompiler.passmanager import PassContext, run_pipeline
@@ -57,7 +58,7 @@ def test_any_number_of_workers_gives_the_same_table(workers: int, tmp_path: Path
 
 def test_the_task_reaches_other_processes_whole() -> None:
     module = bmcompiler.load_network(MODELS / "resnet8/resnet8_mnist.onnx")
-    task = CountMagnitudes(module, 2048)
+    task = CountMagnitudes(Carried(module), 2048)
     sent = pickle.loads(pickle.dumps(task))
     samples = np.random.default_rng(0).random(module.main.arguments[0].shape, np.float32)
     here, there = (each({module.main.input_names[0]: samples}) for each in (task, sent))

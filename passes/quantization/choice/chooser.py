@@ -16,8 +16,9 @@ from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.choice.cost import macs
 from bmcompiler.passes.quantization.choice.costs import OptionCosts
 from bmcompiler.passes.quantization.choice.programs import Programs, Shares, border_of, quickest
-from bmcompiler.passes.quantization.choice.reference import Errors, Reference, energy
+from bmcompiler.passes.quantization.choice.reference import Errors, Reference
 from bmcompiler.passes.quantization.choice.solve import FLOAT, Option, Problem, solve
+from bmcompiler.passes.quantization.choice.tasks import energy
 from bmcompiler.passes.quantization.choice.units import Unit, is_layer, units
 from bmcompiler.passes.quantization.choice.ways import COARSE, ERROR, Ways
 from bmcompiler.target import Target

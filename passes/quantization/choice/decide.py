@@ -13,7 +13,7 @@ from bmcompiler.errors import FileFormatError
 from bmcompiler.ir import Function, Module, Operation
 from bmcompiler.ir.keys import FLOAT_NOTE, MODE_NOTE
 from bmcompiler.ops.modes import Products
-from bmcompiler.passes.calibrate import PROGRESS, tensor_names, thresholds
+from bmcompiler.passes.calibrate import POOL, PROGRESS, tensor_names, thresholds
 from bmcompiler.passes.quantization.base import is_constant
 from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.choice.chooser import Aim, Choice, Chooser, Lower
@@ -149,4 +149,4 @@ def _from_table(table: str, names: set[str]) -> dict[str, str]:
 def reference_of(module: Module, function: Function, ctx: PassContext, most: int = _SAMPLES) -> Reference:
     """The float net on up to `most` samples, from all over; fewer of large nets, but 4."""
     count = min(most, max(4, _PRODUCTS // max(1, sum(map(macs, function.ops)))))
-    return Reference(module, function, some_steps(function, ctx.data or {}, count))
+    return Reference(module, function, some_steps(function, ctx.data or {}, count), ctx.options.get(POOL))

@@ -1,0 +1,173 @@
+"""What a choice of modes computes step by step, as any process can do it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmcompiler.files.carried import Carried
+from bmcompiler.interpreter import evaluate_op, run_function
+from bmcompiler.ir import Function, Module, Operation, Value
+from bmcompiler.numeric import quant_modes
+from bmcompiler.ops.activation import LogSoftmax, Softmax
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.core import Weight
+from bmcompiler.parallel import Task
+from bmcompiler.passes.quantization.base import is_constant
+from bmcompiler.passes.quantization.choice.groups import Groups
+
+Array = NDArray[Any]
+Inputs = Mapping[str, Array]
+Disturbed = tuple[int, int, Array]
+"""(step, place of an op, what is added to its first result)."""
+
+
+def _new_key() -> str:
+    return uuid.uuid4().hex
+
+
+class FloatRun:
+    """The float net on one step at a time, with all values kept."""
+
+    def __init__(self, module: Module, groups: Groups, steps: Sequence[Inputs]) -> None:
+        self.module, self.function, self.groups, self.steps = module, module.main, groups, steps
+        self.watched = watched(self.function)
+        self._needed = _behind_of(self.watched.values())
+        self._step: int | None = None
+        self._kept: dict[Value, Array] = {}
+
+    def weigh(self, step: int, place: int, error: Array) -> tuple[NDArray[np.float64], float]:
+        """Energies (`Groups.energies`) of an error in the first result of an op, and the energy of that result."""
+        if step != self._step:
+            self._kept.clear()
+            run_function(self.module, self.function, self.steps[step], self._kept.__setitem__)
+            self._step = step
+        result = self.function.ops[place].results[0]
+        exact = {name: self._kept[value] for name, value in self.watched.items()}
+        found = self._behind(place, self._kept[result] + error)
+        return self.groups.energies(found, exact), energy([self._kept[result]])
+
+    def _behind(self, place: int, changed: Array) -> dict[str, Array]:
+        """The watched values when the first result of an op is another one; what does not change is not computed."""
+        kept, other = self._kept, {self.function.ops[place].results[0]: changed.astype(np.float32)}
+        for op in self.function.ops[place + 1 : -1]:
+            if op in self._needed and any(value in other for value in op.operands):
+                arrays = [other[v] if v in other else array_of(self.module, v, kept) for v in op.operands]
+                for value, array in zip(op.results, evaluate_op(op, arrays)):
+                    if not np.array_equal(array, kept[value]):
+                        other[value] = array
+        return {name: other[v] if v in other else kept[v] for name, v in self.watched.items()}
+
+
+@dataclass(frozen=True)
+class Weigh(Task[FloatRun, Disturbed, tuple[NDArray[np.float64], float]]):
+    """What errors in single results do to the outputs of a float net (`FloatRun.weigh`)."""
+
+    net: Carried
+    groups: Groups
+    steps: Sequence[Inputs]
+    name: str = field(default_factory=_new_key)
+
+    @property
+    def key(self) -> str:
+        """Each task has a name of its own."""
+        return self.name
+
+    def load(self) -> FloatRun:
+        """The net, not run yet."""
+        return FloatRun(self.net.module, self.groups, self.steps)
+
+    def compute(self, state: FloatRun, part: Disturbed) -> tuple[NDArray[np.float64], float]:
+        return state.weigh(*part)
+
+
+@dataclass(frozen=True)
+class RunStep(Task[Module, Inputs, list[Array]]):
+    """Real values of some results (by their place among `values_of`) of an integer net in one step."""
+
+    net: Carried
+    places: Sequence[int]
+    name: str = field(default_factory=_new_key)
+
+    @property
+    def key(self) -> str:
+        """Each task has a name of its own."""
+        return self.name
+
+    def load(self) -> Module:
+        """The net."""
+        return self.net.module
+
+    def compute(self, state: Module, part: Inputs) -> list[Array]:
+        values = values_of(state.main)
+        wanted = {values[place] for place in self.places}
+        found: dict[Value, Array] = {}
+
+        def observe(value: Value, array: Array) -> None:
+            if value in wanted:
+                found[value] = real(value, array)
+
+        run_function(state, state.main, part, observe)
+        return [found[values[place]] for place in self.places]
+
+
+def values_of(function: Function) -> list[Value]:
+    """All values, in order."""
+    return [*function.arguments, *(result for op in function.ops for result in op.results)]
+
+
+def real(value: Value, array: Array) -> Array:
+    """The real numbers that the array of a value stands for."""
+    quant = value.type.quant
+    return array if quant is None else quant_modes.dequantize(array, quant.scale, quant.zero_point)
+
+
+def energy(arrays: Sequence[Array]) -> float:
+    """Sum of squares."""
+    return float(sum(np.square(array, dtype=np.float64).sum() for array in arrays))
+
+
+def array_of(module: Module, value: Value, known: Mapping[Value, Array]) -> Array:
+    """A computed value, or the weights behind a constant."""
+    return module.weights[cast(Weight, value.op).key] if is_constant(value) else known[value]
+
+
+def watched(function: Function) -> dict[str, Value]:
+    """Values whose errors count, by name: the float outputs, or in their place what ops that pick read.
+
+    Softmax hides errors of sure answers, its logarithm makes much of them; their operands tell both kinds.
+    """
+    found: dict[str, Value] = {}
+
+    def watch(name: str, value: Value) -> None:
+        op = value.op
+        if is_constant(value) or op is None:
+            return
+        if not value.type.is_float or (
+            isinstance(op, TensorOp) and (op.picks or isinstance(op, (Softmax, LogSoftmax)))
+        ):
+            for k, operand in enumerate(op.operands):
+                watch(f"{name}<{k}", operand)
+        elif value not in found.values():
+            found[name] = value
+
+    for name, value in zip(function.output_names, function.returned):
+        watch(name, value)
+    return found
+
+
+def _behind_of(values: Iterable[Value]) -> set[Operation]:
+    """All ops that values come from."""
+    found: set[Operation] = set()
+    left = [value.op for value in values]
+    while left:
+        op = left.pop()
+        if op is not None and op not in found:
+            found.add(op)
+            left += [value.op for value in op.operands]
+    return found
