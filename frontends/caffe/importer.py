@@ -9,7 +9,7 @@ from typing import Any
 
 from bmcompiler.errors import BMError, FileFormatError, ShapeError, UnsupportedError
 from bmcompiler.files.store import StrPath
-from bmcompiler.frontends.caffe.files import order_files, read_net
+from bmcompiler.frontends.caffe.files import NetFile, order_files, read_net
 from bmcompiler.frontends.caffe.graph import INPUT_TYPES, Graph, Node, Ref, build_graph, locate, log
 from bmcompiler.frontends.caffe.inputs import Shape, UserShapes, input_shapes
 from bmcompiler.frontends.caffe.layer import (
@@ -26,6 +26,8 @@ from bmcompiler.frontends.caffe.weights import Blob, read_weights
 from bmcompiler.ir import Module, Operation, TensorType, Value, erase_dead
 from bmcompiler.ir.keys import TENSOR_NAME, WEIGHT
 from bmcompiler.ops.builder import Builder
+
+_STRUCTURE = "give the .prototxt of the net beside it (a .caffemodel alone holds the net as it was trained)"
 
 
 def import_caffe(
@@ -57,6 +59,18 @@ def import_caffe(
     source_layers: list[Any] = [*source.net.layer, *source.net.layers]
     if weights_path is None and any(layer.blobs for layer in source_layers):
         weights_path = path
+    try:
+        return _imported(source, weights_path, shapes, outputs, name)
+    except BMError as error:
+        if weights_path == path:
+            error.remedy = " or ".join(filter(None, (_STRUCTURE, error.remedy)))
+        raise
+
+
+def _imported(
+    source: NetFile, weights_path: Path | None, shapes: UserShapes, outputs: Sequence[str] | None, name: str | None
+) -> Module:
+    path = source.path
     upgrade_net(source.net, path)
     graph = build_graph(source.net, source.notes, path)
     chosen = graph.find_outputs(list(outputs) if outputs is not None else None)

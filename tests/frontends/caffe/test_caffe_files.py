@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from caffe_nets import caffemodel, header, layer, load, random, run, save
 
-from bmcompiler.errors import ShapeError, UnsupportedError, UsageError
+from bmcompiler.errors import BMError, ShapeError, UnsupportedError, UsageError
 from bmcompiler.frontends.caffe import FRONTEND, caffe_pb2, import_caffe
 from bmcompiler.interpreter import run_module
 
@@ -173,6 +173,14 @@ def test_a_caffemodel_alone_holds_structure_and_inserted_splits(tmp_path: Path) 
     module = import_caffe(tmp_path / "alone.caffemodel")
     assert module.main.output_names == ["sum"]
     assert [op.short_name for op in module.main.ops] == ["weight", "weight", "conv", "add", "return"]
+
+
+def test_a_net_as_it_was_trained_asks_for_the_prototxt(tmp_path: Path) -> None:
+    net = caffemodel(weights_of_conv())
+    net.layer[0].type, net.layer[0].top[:], net.layer[0].bottom[:] = "Convolution", ["c"], ["data"]
+    (tmp_path / "trained.caffemodel").write_bytes(net.SerializeToString())
+    with pytest.raises(BMError, match=r"Remedy: give the \.prototxt of the net beside it"):
+        import_caffe(tmp_path / "trained.caffemodel")
 
 
 # -- phases, training layers, inputs ----------------------------------------------------------------------------------
