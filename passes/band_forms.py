@@ -13,7 +13,7 @@ from bmcompiler.ops.activation import Prelu
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.nn import Conv, Deconv
 from bmcompiler.ops.pool import AvgPool, MaxPool, Pool
-from bmcompiler.ops.shape import Concat, Upsample
+from bmcompiler.ops.shape import Concat, Pad, Upsample
 
 _LEAST_ROWS = 4
 """Images of fewer rows have no work for several bands."""
@@ -84,6 +84,8 @@ def band_form(op: TensorOp, bands: int) -> BandForm | None:
         return _upsample(op, bands)
     if isinstance(op, Concat):
         return _concat(op, bands)
+    if isinstance(op, Pad):
+        return _pad(op, bands)
     if op.broadcasts:
         return _broadcast(op, bands)
     return _pointwise(op, bands) if op.pointwise or isinstance(op, Prelu) else None
@@ -112,6 +114,12 @@ def _concat(op: Concat, bands: int) -> BandForm | None:
     if op.axis % 4 != 1 or any(map(is_weight, op.operands)):
         return None
     return BandForm(op.type.shape[2], bands, tuple(range(len(op.operands))))
+
+
+def _pad(op: Pad, bands: int) -> BandForm | None:
+    """Channels of one number more."""
+    only_channels = op.mode == "constant" and not any((*op.pads[:2], *op.pads[4:]))
+    return BandForm(op.type.shape[2], bands, (0,)) if only_channels else None
 
 
 def _upsample(op: Upsample, bands: int) -> BandForm:

@@ -1,4 +1,4 @@
-"""Let convolutions and poolings do the padding that precedes them."""
+"""Padding is said as such, and convolutions and poolings do what precedes them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bmcompiler.ir import Module, Rewriter, Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.nn import Conv
 from bmcompiler.ops.pool import AvgPool, MaxPool, Pool
-from bmcompiler.ops.shape import Pad
+from bmcompiler.ops.shape import Concat, Pad
 from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, inherit, make, on, producer, rebuild
 
 
@@ -22,6 +22,7 @@ class FoldPad(PatternPass):
        larger pads, as long as every window still sees an element (pads below the kernel, no dilation, no ceil_mode)
     3. avg_pool(pad 0) that has no pads or counts its own: avg_pool with larger pads that count; not with ceil_mode
     4. pad(pad) with one value: one pad
+    5. concat(x and constants of one number): pad(x)
     """
 
     name = "fold-pad"
@@ -33,7 +34,7 @@ class FoldPad(PatternPass):
 class _FoldPad(Rules):
     def table(self) -> RuleTable:
         pools = {**on(MaxPool, self.max_pool), **on(AvgPool, self.avg_pool)}
-        return {**on(Conv, self.conv), **pools, **on(Pad, self.merge)}
+        return {**on(Conv, self.conv), **pools, **on(Pad, self.merge), **on(Concat, self.border)}
 
     def conv(self, op: Conv, rewriter: Rewriter) -> bool:
         """Rule 1."""
@@ -66,6 +67,21 @@ class _FoldPad(Rules):
         merged = make("pad", before.operands, {"pads": pads, "value": op.value})
         merged.result.type = op.type
         rewriter.replace_with(op, inherit(merged, before, op))
+        return True
+
+    def border(self, op: Concat, rewriter: Rewriter) -> bool:
+        """Rule 5."""
+        inner = [index for index, value in enumerate(op.operands) if self.constant(value) is None]
+        numbers = {self.uniform(value) for index, value in enumerate(op.operands) if index not in inner}
+        number = numbers.pop() if len(numbers) == 1 else None
+        if len(inner) != 1 or number is None:
+            return False
+        axis = op.axis % op.type.rank
+        sizes = [value.shape[axis] for value in op.operands]
+        pads = [0] * (2 * op.type.rank)
+        pads[2 * axis : 2 * axis + 2] = sum(sizes[: inner[0]]), sum(sizes[inner[0] + 1 :])
+        attributes = {"pads": tuple(pads), "value": number}
+        rewriter.replace_with(op, inherit(make("pad", [op.operands[inner[0]]], attributes), op))
         return True
 
 

@@ -252,6 +252,11 @@ class TileCycles:
         """A transfer of so many runs of consecutive bytes to global memory."""
         return int(self.table.transfer(False, True, 0, self.table.stored(runs * run, runs, lane_runs or runs)))
 
+    def global_copy(self, runs: int, run: int) -> int:
+        """A transfer inside global memory of so many runs of consecutive bytes, on one side at least."""
+        table = self.table
+        return int(table.transfer(True, True, runs * run, table.stored(runs * run, runs, 0)))
+
     def _groups(self, shape: Shape, item: int) -> Count:
         n, c, h, w = shape
         return self.table.groups_of(self.table.word_images(n, item), c, h * w)

@@ -115,6 +115,10 @@ class TileCycles:
         """A transfer of so many runs of consecutive bytes to global memory."""
         return int(self.table.tensor(runs * run, run, False, True))
 
+    def global_copy(self, runs: int, run: int) -> int:
+        """A transfer inside global memory of so many runs of consecutive bytes."""
+        return self.load(runs, run) + self.store(runs, run)
+
     def _vectors(self, shape: Shape, item: int) -> int:
         n, c, h, w = shape
         return int(self.table.vectors(n, c, h * w, item))

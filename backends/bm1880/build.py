@@ -22,6 +22,8 @@ from bmcompiler.backends.bm1880.bmkernel import (
     bmk1880_gdma_store,
     bmk1880_gdma_store_stride,
     bmk1880_tpu_copy_with_stride,
+    bmk1880_tpu_xor_int8,
+    bmk1880_xor_int8_param_t,
     shape_t,
     shape_t2,
     shape_t4,
@@ -158,6 +160,13 @@ class Build(BaseBuild):
         to, by = stride_t4(*self._steps(target)), stride_t4(*self._steps(source))
         dst, src = aligned(target.address, target.shape), aligned(source.address, source.shape)
         self.tpu(bmk1880_tpu_copy_with_stride, bmk1880_copy_with_stride_param_t(dst, to, src, by))
+
+    def fill(self, target: Words, bits: int) -> None:
+        """Aligned bytes become zeros, whatever they are; no other number is made by one command."""
+        if bits:
+            raise ValueError(f"bytes are filled with 0, not {bits}")
+        place = aligned(target.address, target.shape)
+        self.tpu(bmk1880_tpu_xor_int8, bmk1880_xor_int8_param_t(place, place, place))
 
     def transfer(self, source: Words, target: Words) -> None:
         """Copy aligned tensors of bytes, also from lane to lane, by the GDMA.

@@ -173,6 +173,10 @@ class TileCycles:
         """A transfer of so many runs of consecutive bytes to global memory."""
         return self.load(runs, run)
 
+    def global_copy(self, runs: int, run: int) -> int:
+        """A transfer inside global memory of so many runs of consecutive bytes."""
+        return self.load(runs, run)
+
 
 PROFILE = TimingProfile()
 CYCLES = TileCycles(CycleTable(PROFILE))

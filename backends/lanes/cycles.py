@@ -51,6 +51,9 @@ class LaneCycles(Protocol):
     def store(self, runs: int, run: int) -> int:
         """A transfer of so many runs of consecutive bytes to global memory."""
 
+    def global_copy(self, runs: int, run: int) -> int:
+        """A transfer inside global memory of so many runs of consecutive bytes, on one side at least."""
+
 
 @runtime_checkable
 class MatrixCycles(Protocol):

@@ -50,6 +50,7 @@ FLOATS: dict[str, Make] = {
     "cumulate": lambda t, x: t.b.cumulate(x, axis=2, method="sum"),
     "lrn": lambda t, x: t.b.lrn(x, size=3),
     "concat": lambda t, x: t.b.relu(t.b.concat(t.b.sqrt(x), t.b.relu(x), axis=1)),
+    "pad": lambda t, x: t.b.relu(t.b.pad(t.b.sqrt(x), pads=(0, 0, 0, 9, 0, 0, 0, 0), value=2.0)),
     "upsample": lambda t, x: t.b.sqrt(t.b.upsample(t.b.relu(x), scale=(2, 3))),
     "matmul": lambda t, x: t.b.matmul(x, t.f32(x.shape[-1], 70), activation="relu"),
     "deep matmul": lambda t, x: t.b.matmul(flat(t, x), t.f32(x.type.size // x.shape[0], 9)),
@@ -64,6 +65,7 @@ BYTES: dict[str, Make] = {
     "avg_pool": lambda t, x: t.b.avg_pool(x, kernel=(2, 2), strides=(2, 2), multiplier=64, rshift=8),
     "scaled avg_pool": lambda t, x: t.b.avg_pool(x, kernel=x.shape[2:], scale=1 / 7),
     "concat": lambda t, x: t.b.relu(t.b.concat(t.b.maxs(x, value=3), t.b.relu(x), axis=1)),
+    "pad": lambda t, x: t.b.relu(t.b.pad(t.b.maxs(x, value=3), pads=(0, 0, 1, 2, 0, 0, 0, 0), value=2.0)),
     "dequantize": lambda t, x: t.b.dequantize(x),
 }
 SHAPES = st.tuples(st.integers(1, 5), st.integers(2, 130), st.integers(3, 20), st.integers(3, 30))

@@ -35,6 +35,15 @@ def test_concat(n: int, channels: list[int], h: int, w: int, dtype: str) -> None
 
 
 @property_test
+@given(st.integers(1, 5), CHANNELS, SIDE, SIDE, st.tuples(st.sampled_from([0, 0, 1, 64]), st.integers(0, 70)), DTYPE)
+def test_pad_of_channels(n: int, c: int, h: int, w: int, pads: tuple[int, int], dtype: str) -> None:
+    net = Net([(n, c, h, w)], dtype=dtype)
+    padded = net.b.pad(net.b.relu(net.inputs[0]), pads=(0, 0, *pads, 0, 0, 0, 0), value=3.0)
+    got, least = moved(net, net.b.relu(padded))
+    assert got == least or min(c, h * w) < FEW
+
+
+@property_test
 @given(st.integers(1, 5), CHANNELS, SIDE, SIDE, st.tuples(st.integers(1, 4), st.integers(1, 4)), DTYPE)
 def test_upsample(n: int, c: int, h: int, w: int, scale: tuple[int, int], dtype: str) -> None:
     net = Net([(n, c, h, w)], dtype=dtype)

@@ -33,6 +33,7 @@ FLOATS: dict[str, Callable[[Net, Value], Value]] = {
     "reduce": lambda t, x: t.b.reduce(x, axes=(2, 3), method="mean"),
     "cumulate": lambda t, x: t.b.cumulate(x, axis=2, method="sum"),
     "concat": lambda t, x: t.b.relu(t.b.concat(t.b.sqrt(x), t.b.relu(x), axis=1)),
+    "pad": lambda t, x: t.b.relu(t.b.pad(t.b.sqrt(x), pads=(0, 0, 0, 9, 0, 0, 0, 0), value=2.0)),
     "upsample": lambda t, x: t.b.sqrt(t.b.upsample(t.b.relu(x), scale=(2, 3))),
     "matmul": lambda t, x: t.b.matmul(x, t.f32(x.shape[-1], 70), activation="relu"),
 }

@@ -32,6 +32,7 @@ PARTS: dict[str, Callable[[Net, Value], Value]] = {
     "lut": lambda net, x: net.b.lut(x, net.i8(256)),
     "prelu": lambda net, x: net.b.prelu(x, net.i8(40), multiplier=3, rshift=1, slope_rshift=7),
     "upsample": lambda net, x: net.b.upsample(x, scale=(3, 2)),
+    "pad": lambda net, x: net.b.relu(net.b.pad(x, pads=(0, 0, 1, 2, 0, 0, 0, 0))),
     "concat": lambda net, x: net.b.relu(net.b.concat(x, net.b.maxs(x, value=5), axis=1)),
 }
 

@@ -29,6 +29,7 @@ OPS: dict[str, Callable[[Net, Value], Value]] = {
     "lut": lambda t, x: t.b.lut(x, t.i8(256)),
     "prelu": lambda t, x: t.b.prelu(x, t.i8(x.shape[1]), multiplier=3, rshift=1, slope_rshift=7),
     "upsample": lambda t, x: t.b.relu(t.b.upsample(t.b.maxs(x, value=5), scale=(3, 2))),
+    "pad": lambda t, x: t.b.relu(t.b.pad(t.b.maxs(x, value=5), pads=(0, 0, 1, 2, 0, 0, 0, 0))),
     "concat": lambda t, x: t.b.relu(t.b.concat(x, t.b.maxs(x, value=5), axis=1)),
     "matmul": lambda t, x: t.b.matmul(t.b.relu(x), t.i8(x.shape[-1], 70), rshift=9),
     "permute": lambda t, x: t.b.permute(x, order=(0, 2, 3, 1)),

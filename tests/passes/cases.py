@@ -485,6 +485,20 @@ def rule_4_pad_of_pad(n: Net) -> Module:
     return n.done(x, n.pad(n.pad(n.input(1, 2, name="b"), pads=(0, 0, 1, 0)), pads=(0, 1, 0, 1), value=2.0))
 
 
+@case("fold-pad")
+def rule_5_constants_around(n: Net) -> Module:
+    zeros = n.concat(n.fill(0, 1, 1, 2, 2), n.input(1, 3, 2, 2), n.fill(0, 1, 2, 2, 2), axis=1)
+    ones = n.concat(n.input(1, 2, name="b"), n.fill(1, 1, 3), axis=1)
+    return n.done(zeros, ones)
+
+
+@case("fold-pad")
+def rule_5_two_numbers_or_inputs_stay(n: Net) -> Module:
+    x = n.input(1, 2)
+    two = n.concat(n.fill(0, 1, 1), x, n.fill(1, 1, 1), axis=1)
+    return n.done(two, n.concat(x, n.fill(0, 1, 1), n.input(1, 2, name="b"), axis=1))
+
+
 # -- canonicalize ----------------------------------------------------------------------------------------------------
 @case("canonicalize")
 def nhwc_classifier(n: Net) -> Module:

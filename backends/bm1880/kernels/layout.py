@@ -153,6 +153,10 @@ class PadKernel(ByteCopies[Pad], layout.PadKernel):
     def uses_local_memory(self, op: Pad) -> bool:
         return True
 
+    def boxed(self, op: Pad, box: Box) -> TileWork | None:
+        """Zeros alone, which one command makes."""
+        return None if op.value else super().boxed(op, box)
+
     def pieces(self, op: Pad) -> Iterable[Piece | Fill]:
         return (piece for piece in super().pieces(op) if isinstance(piece, Piece))
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.backends.lanes.kernels.base import is_activation, item_bytes
-from bmcompiler.backends.lanes.kernels.local_copies import join_channels, take_channels
+from bmcompiler.backends.lanes.kernels.local_copies import join_channels, pad_channels, take_channels
 from bmcompiler.backends.lanes.kernels.moves import MOST_COMMANDS, CopyKernel
 from bmcompiler.codegen.pieces import (
     Fill,
@@ -118,9 +118,23 @@ class RepeatKernel(SelectKernel[Tile]):
 
 
 class PadKernel(SelectKernel[Pad]):
-    """pad: constants are filled in, borders repeated by source strides of 0, mirrored elements copied one by one."""
+    """pad: constants are filled in, borders repeated by source strides of 0, mirrored elements copied one by one.
+
+    Constant channels of a feature map may also be made in local memory.
+    """
 
     ops = (Pad,)
+
+    def whole(self, op: Pad) -> TileWork | None:
+        return self.boxed(op, tuple((0, size) for size in op.type.shape))
+
+    def boxed(self, op: Pad, box: Box) -> TileWork | None:
+        if op.type.rank != 4 or not is_activation(op.x) or item_bytes(op.result) not in (1, 2, 4):
+            return None
+        others = op.mode != "constant" or any((*op.pads[:2], *op.pads[4:])) or box[1] != (0, op.type.shape[1])
+        if others or not self.chip.fits_fields(op.type.shape):
+            return None
+        return pad_channels(self.machine, op, box)
 
     def maps(self, op: Pad) -> Sequence[np.ndarray]:
         widths = zip(op.pads[::2], op.pads[1::2])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from itertools import accumulate
 
+import numpy as np
+
 from bmcompiler.backends.lanes.build import LaneBuild
 from bmcompiler.backends.lanes.facts import LaneFacts, Shape, Strides
 from bmcompiler.backends.lanes.kernels.base import dims4, item_bytes
@@ -14,7 +16,7 @@ from bmcompiler.codegen.groups.regions import LocalCopier, StridedCopy, as_shape
 from bmcompiler.codegen.tiling import Box, Contents, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.shape import Slice, Upsample
+from bmcompiler.ops.shape import Pad, Slice, Upsample
 
 
 class LaneCopier(LocalCopier):
@@ -140,6 +142,36 @@ def take_channels(machine: LaneMachine, op: Slice, box: Box) -> TileWork | None:
     out = machine.activation_out(op.result, dims4(op.result), box)
     work = TileWork(inputs, (out,), (), compute, _part_cycles(machine, shape, item, lane))
     return work if machine.fits(work) else None
+
+
+def pad_channels(machine: LaneMachine, op: Pad, box: Box) -> TileWork | None:
+    """Constant channels around those of the operand: the execution units fill all, the operand is copied over."""
+    chip, item, total, before = machine.chip, item_bytes(op.result), extents(box), op.pads[2]
+    part: Box = (box[0], (0, op.x.shape[1]), *box[2:])
+    word, shape, whole = chip.word_item(item), chip.words_of(extents(part), item), chip.words_of(total, item)
+    to, (row, lane) = chip.aligned_strides(whole, item=word), divmod(before, chip.lanes)
+    alone = not before and whole[0] == 1
+    first = op.x.shape[1] // chip.lanes if alone else 0  # row of channels
+    filled = (whole[0], whole[1] - first * chip.lanes, *whole[2:])
+
+    def compute(build: LaneBuild, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+        written = chip.plane(outs[0], total, item)
+        build.fill(Words(outs[0] + word * first * to[1], filled, to, 0, written, word), _word_of(op, word))
+        source = Words(ins[0], shape, within=chip.plane(ins[0], extents(part), item), item=word)
+        target = Words(outs[0] + word * row * to[1], shape, to, lane, written, word)
+        (build.transfer if lane else build.copy)(source, target)
+
+    inputs = (machine.activation_in(op.x, dims4(op.x), part),)
+    out = machine.activation_out(op.result, dims4(op.result), box)
+    cycles = machine.cycles.pass_cycles(filled, word) + _part_cycles(machine, shape, item, lane)
+    work = TileWork(inputs, (out,), (), compute, cycles)
+    return work if machine.fits(work) else None
+
+
+def _word_of(op: Pad, word: int) -> int:
+    """The bits of a word whose elements are all the number of a padding."""
+    number = np.array(op.value).astype(op.type.numpy)
+    return int.from_bytes(number.tobytes() * (word // number.itemsize), "little")
 
 
 def _part_cycles(machine: LaneMachine, words: Shape, item: int, lane: int) -> int:

@@ -79,7 +79,7 @@ class TransposingKernel(PermuteKernel):
     def _work(self, op: Permute) -> TileWork | None:
         """The op as one tile; None where it is no transposition, does not fit, or is no faster so."""
         x, item, matrices = op.operands[0], item_bytes(op.result), matrices_of(op)
-        alone = self.chip.word_item(item) == item <= self.chip.most_item
+        alone = self.chip.word_item(item) == item <= max(self.chip.word, self.chip.most_item)
         if matrices is None or matrices.number > _MOST_MATRICES or not alone or not is_activation(x):
             return None
         parts = list(_parts(matrices, self.chip.lanes))
@@ -117,8 +117,7 @@ class TransposingKernel(PermuteKernel):
         work = TileWork(inputs, (Buffer(size, "nchw", nbytes, store, runs=whole),), (), compute, cycles)
         if not self.machine.fits(work):
             return None
-        moving, size_of = self.machine.cycles, op.type.size
-        direct = moving.load(size_of, item) + moving.store(size_of, item)
+        direct = self.machine.cycles.global_copy(op.type.size, item)
         return work if self._cycles(op, matrices, work) * _FASTER < direct else None
 
     def _cycles(self, op: Permute, matrices: Matrices | None, work: TileWork) -> int:
