@@ -45,7 +45,8 @@ class Build(LaneCommandMaker, FamilyBuild[CommandBuilder], LaneBuild):
         """See `StridedMoves`."""
         source, target = _swapped(source, target)
         to, of = (transfers.Side(side.address, side.shape, side.strides) for side in (target, source))
-        for command in as_sections(to, of, item) or [transfers.copy_alike(to, of, RAW[item])]:
+        commands = as_broadcasts(to, of, item) or as_sections(to, of, item) or [transfers.copy_alike(to, of, RAW[item])]
+        for command in commands:
             self.issue(command, source.touched, target.touched)
 
     def fill_side(self, target: Side, item: int, bits: int) -> None:
@@ -76,6 +77,26 @@ class Build(LaneCommandMaker, FamilyBuild[CommandBuilder], LaneBuild):
         outer = transfers.Side(target, (0, 0, source.rows, source.columns), (0, 0, pitch, 0))
         command = transfers.matrix(_in_lanes(source), outer, False, Precision.FP32)
         self.issue(command, [bytes_of(CHIP, source.words)])
+
+
+def as_broadcasts(to: transfers.Side, source: transfers.Side, item: int) -> list[Command]:
+    """What all channels get, read once for each row of lanes; [] where it is something else, or no quicker so."""
+    n, c, h, w = source.shape
+    dense = w == 1 or source.strides[3] == to.strides[3] == 1
+    if source.strides[1] or c == 1 or not dense or source.address < CHIP.global_base or not is_local(to.address):
+        return []
+    base, offset = divmod(to.address - CHIP.lmem_window, CHIP.lmem_size)
+    commands, first = [], 0
+    while first < c:
+        down, lane = divmod(base + first, CHIP.lanes)
+        count = min(CHIP.lanes - lane, c - first)
+        address = transfers.in_window(lane * CHIP.lmem_size + offset + down * to.strides[1] * item)
+        one = transfers.Side(source.address, (n, 1, h, w), source.strides)
+        commands.append(transfers.broadcast(transfers.Side(address, (n, count, h, w), to.strides), one, RAW[item]))
+        first += count
+    table, size = CYCLES.table, n * h * w * item
+    slow = table.tensor(size * c, h * w * item, True, False)
+    return commands if len(commands) * table.wide(1, size, True) < slow else []
 
 
 def as_sections(to: transfers.Side, source: transfers.Side, item: int) -> list[Command]:

@@ -135,3 +135,10 @@ def test_immediates_are_rounded_as_the_arithmetic_rounds(dtype: str) -> None:
         stored = np.array([bits], np.uint16)
         assert stored == half.narrow(np.array([value])).view(np.uint16)
         assert stored == np.array([value]).astype(half.narrow(np.array([value])).dtype).view(np.uint16)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_an_attention_loads_its_input_and_stores_its_result_only(dtype: str) -> None:
+    rows = checked(attention, [(1, 70, 48)], dtype).result.rows
+    assert sum(row.loaded - row.weights for row in rows) == 4 * 70 * 48
+    assert sum(row.stored for row in rows) == 4 * 70 * 48

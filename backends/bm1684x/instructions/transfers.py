@@ -62,6 +62,11 @@ def copy_alike(to: Side, source: Side, precision: Precision) -> Command:
     return _tensor(Move.TENSOR, precision, source.fields("src"), to.fields("dst", sizes=False), nchw_copy=1)
 
 
+def broadcast(to: Side, source: Side, precision: Precision) -> Command:
+    """The one channel of `source` to all channels of `to`, which are lanes of one row; w is dense on both sides."""
+    return _tensor(Move.TENSOR, precision, source.fields("src"), to.fields("dst"), special_func=Function.BROADCAST)
+
+
 def transpose_nc(to: Side, source: Side, precision: Precision, alike: bool, strides: bool = True) -> Command:
     """to(n, c, h, w) = source(c, n, h, w); without `strides` in the default layouts, with `alike` one shape is said."""
     parts = source.fields("src", strides=strides), to.fields("dst", not alike, strides)

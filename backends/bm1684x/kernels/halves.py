@@ -7,6 +7,7 @@ too.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from bmcompiler.backends.bm1684x.lane_commands import float_of
 from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.backends.lanes.kernels.base import LocalKernel, is_activation, is_constant, item_bytes
 from bmcompiler.backends.lanes.kernels.fused_activation import activate, activation_cycles, emit_activation
-from bmcompiler.backends.lanes.kernels.product import product_of
+from bmcompiler.backends.lanes.kernels.product import MOST_PRODUCTS, product_of
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.codegen.build import extents
@@ -89,20 +90,6 @@ class HalfMatmulKernel(LocalKernel[Matmul]):
             ),
             self._rows(op.right, right_start, right_shape, inner, "ch" if rights > 1 else "c"),
         ]
-        if op.bias is not None:
-            inputs.append(self._rows(op.bias, c0, (1, min(rows, chip.lanes), 1, columns), 0, "nc"))
-
-        def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
-            shapes = ((1, rows, 1, depth), right_shape)
-            a, b = (Words(place, shape, item=item, dtype=op.left.dtype) for place, shape in zip(ins, shapes))
-            target = Words(outs[0], result, item=item, dtype=op.left.dtype)
-            kind = float_of(target)
-            command = matrix.by_rows(target, a, b, kind, kind, transposed=op.transpose_right)
-            build.issue(command, *build.ranges(target, a, b))
-            if op.bias is not None:
-                bias = Words(ins[2], result, (0, 0, 0, 1), item=item, dtype=op.left.dtype)
-                build.combine(Unit.ADD, target, target, bias)
-            emit_activation(build, op.activation, target)
 
         def store(build: Build, address: int) -> None:
             first = (batch * product.rows + r0) * product.columns + c0
@@ -110,10 +97,67 @@ class HalfMatmulKernel(LocalKernel[Matmul]):
             build.store(build.neuron(op.result) + item * first, result, strides, item, address)
 
         out = Buffer(chip.aligned_bytes(result, item), "nch", item * rows * columns, store)
-        timing = self.machine.cycles
+        views = (1, rows, 1, depth), right_shape, result
+        return self._multiplied(op, inputs, out, views, ((0, 0),), c0)
+
+    def whole(self, op: Matmul) -> TileWork | None:
+        """All products in one tile, each matrix an image whose rows are channels, so that other ops read them."""
+        product = product_of(op)
+        lefts, rights = (max(each) + 1 for each in zip(*product.pairs))
+        right = (product.columns, product.depth) if op.transpose_right else (product.depth, product.columns)
+        views: tuple[Shape, Shape, Shape] = (
+            (lefts, product.rows, 1, product.depth),
+            (rights, right[0], 1, right[1]),
+            (len(product.pairs), product.rows, 1, product.columns),
+        )
+        if len(product.pairs) > MOST_PRODUCTS or not all(map(self.chip.fits_fields, views)):
+            return None
+        left, right_, out = (tuple((0, size) for size in view) for view in views)
+        inputs = [
+            self.machine.activation_in(op.left, views[0], left),
+            self.machine.activation_in(op.right, views[1], right_),
+        ]
+        work = self._multiplied(
+            op, inputs, self.machine.activation_out(op.result, views[2], out), views, product.pairs, 0
+        )
+        return work if self.fits(work) else None
+
+    def _multiplied(
+        self,
+        op: Matmul,
+        inputs: list[Buffer],
+        out: Buffer,
+        views: tuple[Shape, Shape, Shape],
+        pairs: Sequence[tuple[int, int]],
+        first: int,
+    ) -> TileWork:
+        """Products of `pairs` of images of the operands, which lie as `views`; first: column of the bias."""
+        item, chip, timing = item_bytes(op.left), self.chip, self.machine.cycles
+        result = views[2]
+        _, rows, _, columns = result
+        if op.bias is not None:
+            inputs.append(self._rows(op.bias, first, (1, min(rows, chip.lanes), 1, columns), 0, "nc"))
+
+        def image(address: int, view: Shape, number: int) -> Words:
+            start = address + number * item * chip.aligned_strides(view, item=item)[0]
+            return Words(start, (1, *view[1:]), item=item, dtype=op.left.dtype)
+
+        def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+            for number, pair in enumerate(pairs):
+                a, b = (image(place, view, index) for place, view, index in zip(ins, views, pair))
+                target = image(outs[0], result, number)
+                kind = float_of(target)
+                command = matrix.by_rows(target, a, b, kind, kind, transposed=op.transpose_right)
+                build.issue(command, *build.ranges(target, a, b))
+            made = Words(outs[0], result, item=item, dtype=op.left.dtype)
+            if op.bias is not None:
+                bias = Words(ins[2], result, (0, 0, 0, 1), item=item, dtype=op.left.dtype)
+                build.combine(Unit.ADD, made, made, bias)
+            emit_activation(build, op.activation, made)
+
         passes = (op.bias is not None) * timing.pass_cycles(result, item, pair=True)
-        sums = -(-depth // _GROUP) * -(-columns // _COLUMNS) * -(-rows // chip.lanes)
-        cycles = sums + passes + activation_cycles(timing, op.activation, result, item)
+        sums = -(-views[0][3] // _GROUP) * -(-columns // _COLUMNS) * -(-rows // chip.lanes)
+        cycles = sums * len(pairs) + passes + activation_cycles(timing, op.activation, result, item)
         return TileWork(tuple(inputs), (out,), (), compute, cycles)
 
     def _rows(self, value: Value, start: int, shape: Shape, pitch: int, axes: str) -> Buffer:

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from bmcompiler.backends.lanes.arithmetic import Arithmetic
 from bmcompiler.backends.lanes.build import LaneBuild
 from bmcompiler.backends.lanes.facts import LaneFacts
-from bmcompiler.backends.lanes.kernels.base import LocalKernel, is_activation, is_constant
+from bmcompiler.backends.lanes.kernels.base import LocalKernel, contents_of, is_activation, is_constant
 from bmcompiler.backends.lanes.kernels.fused_activation import activate, activation_cycles, emit_activation
-from bmcompiler.backends.lanes.kernels.product import Product, product_of
+from bmcompiler.backends.lanes.kernels.product import MOST_PRODUCTS, Product, product_of
 from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.backends.lanes.matrices import matrix_at, matrix_bytes, matrix_shape, row_columns, usual_width
-from bmcompiler.codegen.tiling import Axis, Box, Buffer, Runs, TileWork
+from bmcompiler.codegen.tiling import Axis, Box, Buffer, Contents, Runs, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.ops.nn import Matmul
 from bmcompiler.target import rule
@@ -126,6 +126,68 @@ class FloatMatmulKernel(LocalKernel[Matmul]):
         sums = sum(timing.matrix(shape, k1 - k0) for k0, k1 in chunks)
         cycles = sums + activation_cycles(self.machine.cycles, op.activation, shape)
         return TileWork(tuple(inputs), (out,), (), compute, cycles)
+
+    def whole(self, op: Matmul) -> TileWork | None:
+        """All products in one tile, matrices one below the other, so that other ops read and make them.
+
+        Columns that do not fill their sections and transposed operands come from global memory.
+        """
+        product, chip, width = product_of(op), self.chip, section_width(self.machine, op)
+        pairs, rows, depth, columns = product.pairs, product.rows, product.depth, product.columns
+        if len(chunks_of(depth)) > 1 or columns % width or len(pairs) > MOST_PRODUCTS:
+            return super().whole(op)
+        lefts, rights = (max(each) + 1 for each in zip(*pairs))
+        steps = [matrix_bytes(chip, rows, depth), matrix_bytes(chip, depth, columns, width)]
+        made = matrix_bytes(chip, rows, columns, width)
+
+        def transfer_left(build: LaneBuild, address: int) -> None:
+            for number in range(lefts):
+                one = _Batch(self.machine, op, product, number, 0)
+                one.load_left(build, (0, rows), (0, depth), address + number * steps[0])
+
+        def transfer_right(build: LaneBuild, address: int) -> None:
+            for number in range(rights):
+                one = _Batch(self.machine, op, product, 0, number)
+                one.load_right(build, (0, depth), (0, columns), address + number * steps[1])
+
+        def compute(build: LaneBuild, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+            bias = matrix_at(chip, ins[2], 1, columns, width) if op.bias is not None else None
+            for number, (a, b) in enumerate(pairs):
+                left = matrix_at(chip, ins[0] + a * steps[0], rows, depth)
+                right = matrix_at(chip, ins[1] + b * steps[1], depth, columns, width)
+                result = matrix_at(chip, outs[0] + number * made, rows, columns, width)
+                build.multiply(result, left, right, bias, add=False)
+                emit_activation(build, op.activation, result.words)
+
+        def store(build: LaneBuild, address: int) -> None:
+            stored = matrix_at(chip, address, len(pairs) * rows, columns, width)
+            build.store_matrix(build.neuron(op.result), columns, stored)
+
+        out_runs = Runs(len(pairs) * rows, len(pairs) * rows * (columns // width))
+        held = None if op.transpose_left else _stacked(op.left, lefts * rows, depth, usual_width(chip, depth))
+        left = Buffer(
+            lefts * steps[0], "", op.left.type.nbytes, transfer_left, not is_activation(op.left), held, loads=lefts
+        )
+        held = None if op.transpose_right else _stacked(op.right, rights * depth, columns, width)
+        runs = _right_runs(self.machine, op, rights * depth, columns)
+        right = Buffer(
+            rights * steps[1],
+            "",
+            op.right.type.nbytes,
+            transfer_right,
+            not is_activation(op.right),
+            held,
+            runs,
+            loads=rights,
+        )
+        bias = () if op.bias is None else (_bias_buffer(chip, op.bias, 0, columns, width),)
+        kept = _stacked(op.result, len(pairs) * rows, columns, width)
+        out = Buffer(len(pairs) * made, "", op.type.nbytes, store, contents=kept, runs=out_runs)
+        shape = matrix_shape(chip, rows, columns, width)
+        each = self.machine.matrix_cycles.matrix(shape, depth)
+        each += activation_cycles(self.machine.cycles, op.activation, shape)
+        work = TileWork((left, right, *bias), (out,), (), compute, len(pairs) * each)
+        return work if self.fits(work) else None
 
     def evaluate(self, op: Matmul, *arrays: Any) -> Any:
         """The op in the chip's arithmetic and order of sums."""
@@ -236,6 +298,12 @@ def section_width(machine: LaneMachine, op: Matmul) -> int:
 
     whole = (width for width in range(usual + 1, section) if product.columns % width == 0)  # need no padding
     return min((usual, *whole, min(section, product.columns)), key=cycles)
+
+
+def _stacked(value: Value, rows: int, columns: int, width: int) -> Contents | None:
+    """What matrices hold that lie one below the other; None where columns do not fill their sections."""
+    view = rows, columns // width, 1, width
+    return None if columns % width else contents_of(value, view, view)
 
 
 def _padded(w: FloatArray, width: int) -> FloatArray:

@@ -9,6 +9,9 @@ import numpy as np
 
 from bmcompiler.ops.nn import Matmul
 
+MOST_PRODUCTS = 256
+"""Commands of one tile that makes all products of an op."""
+
 
 @dataclass(frozen=True)
 class Product:

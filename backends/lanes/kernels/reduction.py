@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from bmcompiler.backends.lanes.build import LaneBuild
 from bmcompiler.backends.lanes.facts import Shape, Strides
-from bmcompiler.backends.lanes.kernels.base import LocalKernel, is_activation
-from bmcompiler.backends.lanes.kernels.broadcast import box_offset
+from bmcompiler.backends.lanes.kernels.base import LocalKernel, contents_of, is_activation
+from bmcompiler.backends.lanes.kernels.broadcast import box_offset, is_dense
 from bmcompiler.backends.lanes.kernels.reduced_view import ReducedView, reduced_view
 from bmcompiler.backends.lanes.recipes import Plane, Steps
 from bmcompiler.backends.lanes.recipes.recorder import REDUCED
-from bmcompiler.codegen.build import Box, extents
-from bmcompiler.codegen.tiling import Axis, Buffer, TileWork
+from bmcompiler.codegen.build import extents
+from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.target import OpT, rule
 
@@ -113,9 +113,10 @@ class ReductionKernel(LocalKernel[OpT]):
             steps.emit(build, dims, planes, outs[0], scratch[: steps.registers], scratch[steps.registers :])
 
         small = steps.steps[-1].height == REDUCED
+        result = (view.reduced, view.out) if small else (view.shape, view.strides)
         return TileWork(
             tuple(inputs),
-            (self._result(op.result, view, box, reduced if small else dims, view.out if small else view.strides),),
+            (self._result(op.result, *result, box),),
             (self.chip.aligned_bytes(dims),) * steps.registers
             + (self.chip.aligned_bytes(reduced),) * steps.small_registers,
             compute,
@@ -130,14 +131,21 @@ class ReductionKernel(LocalKernel[OpT]):
             source = build.source(value) + 4 * box_offset(view.strides, box)
             build.load_words(source, value.dtype, dims, view.strides, address)
 
-        return Buffer(self.chip.aligned_bytes(dims), "nchw", 4 * prod(dims), load)
+        kept = contents_of(value, view.shape, box) if is_dense(view.strides, view.shape) else None
+        return Buffer(self.chip.aligned_bytes(dims), "nchw", 4 * prod(dims), load, contents=kept)
 
-    def _result(self, value: Value, view: ReducedView, box: Box, dims: Shape, strides: Strides) -> Buffer:
+    def _result(self, value: Value, seen: Shape, strides: Strides, box: Box) -> Buffer:
+        """What `box` of the operand becomes, of a result that is `seen` with these strides."""
+        part: Box = tuple((0, 1) if size == 1 else interval for size, interval in zip(seen, box))
+        n, c, h, w = extents(part)
+        dims: Shape = (n, c, h, w)
+
         def store(build: LaneBuild, address: int) -> None:
             target = build.neuron(value) + 4 * box_offset(strides, box)
             build.store_words(target, 4, dims, strides, address)
 
-        return Buffer(self.chip.aligned_bytes(dims), "nchw", 4 * prod(dims), store)
+        kept = contents_of(value, seen, part) if is_dense(strides, seen) else None
+        return Buffer(self.chip.aligned_bytes(dims), "nchw", 4 * prod(dims), store, contents=kept)
 
     def _vector(self, value: Value, shape: Shape) -> Buffer:
         """Values along the reduced axis, one copy in every lane."""

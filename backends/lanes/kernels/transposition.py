@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from bmcompiler.backends.lanes.build import LaneBuild
 from bmcompiler.backends.lanes.facts import Shape, Strides
 from bmcompiler.backends.lanes.kernels.base import is_activation, item_bytes
+from bmcompiler.backends.lanes.kernels.heads import heads_inside
 from bmcompiler.backends.lanes.kernels.layout import PermuteKernel
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.codegen.schedule import Moved
@@ -59,7 +60,7 @@ class TransposingKernel(PermuteKernel):
         return self._work(op) is not None
 
     def whole(self, op: Permute) -> TileWork | None:
-        return self._work(op)
+        return self._work(op) or heads_inside(self.machine, op)
 
     def estimate(self, op: Permute) -> int | None:
         work = self._work(op)

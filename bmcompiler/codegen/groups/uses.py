@@ -80,15 +80,22 @@ class Uses:
 
     def _leave_copies(self, units: Sequence[GroupUnit], blocks: Callable[[Operation], bool]) -> None:
         """Rule 3 of `residency`."""
-        made: set[Contents] = set()
+        made: dict[Value, Contents] = {}
+
+        def is_there(contents: Contents | None) -> bool:
+            found = None if contents is None else made.get(contents.value)
+            return contents is not None and found is not None and self.reaches(contents, found)
+
         for unit, step in zip(units, self.steps):
             if step.work is None:
                 continue
             sliced = unit.box is not None
-            if not sliced and not blocks(step.op) and any(b.contents not in made for b in step.work.inputs):
+            if not sliced and not blocks(step.op) and not all(is_there(b.contents) for b in step.work.inputs):
                 step.work = None
             else:
-                made.update(whole_of(b.contents) for b in step.work.outputs if b.contents is not None)
+                made.update(
+                    (b.contents.value, whole_of(b.contents)) for b in step.work.outputs if b.contents is not None
+                )
 
     def _collect(self) -> None:
         for index, step in enumerate(self.steps):
