@@ -164,11 +164,11 @@ class FloatMatmulKernel(LocalKernel[Matmul]):
             build.store_matrix(build.neuron(op.result), columns, stored)
 
         out_runs = Runs(len(pairs) * rows, len(pairs) * rows * (columns // width))
-        held = None if op.transpose_left else _stacked(op.left, lefts * rows, depth, usual_width(chip, depth))
+        contents = None if op.transpose_left else _stacked(op.left, lefts * rows, depth, usual_width(chip, depth))
         left = Buffer(
-            lefts * steps[0], "", op.left.type.nbytes, transfer_left, not is_activation(op.left), held, loads=lefts
+            lefts * steps[0], "", op.left.type.nbytes, transfer_left, not is_activation(op.left), contents, loads=lefts
         )
-        held = None if op.transpose_right else _stacked(op.right, rights * depth, columns, width)
+        contents = None if op.transpose_right else _stacked(op.right, rights * depth, columns, width)
         runs = _right_runs(self.machine, op, rights * depth, columns)
         right = Buffer(
             rights * steps[1],
@@ -176,7 +176,7 @@ class FloatMatmulKernel(LocalKernel[Matmul]):
             op.right.type.nbytes,
             transfer_right,
             not is_activation(op.right),
-            held,
+            contents,
             runs,
             loads=rights,
         )
