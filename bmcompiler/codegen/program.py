@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -18,7 +19,7 @@ from bmcompiler.codegen.cpu_segment import encode_segment
 from bmcompiler.codegen.groups.choose import choose_groups, planned_cycles
 from bmcompiler.codegen.groups.emission import Part, emit_steps
 from bmcompiler.codegen.groups.infos import group_infos
-from bmcompiler.codegen.groups.issue import issue_late
+from bmcompiler.codegen.groups.issue import issue_loads
 from bmcompiler.codegen.groups.regions import LocalCopier
 from bmcompiler.codegen.groups.timeline import alone_cycles, timeline
 from bmcompiler.codegen.groups.units import annotation, units_of
@@ -217,6 +218,9 @@ class Program(ABC, Generic[B]):
             work: TileWork | None = self._kernel(op).boxed(op, box)
             return work
 
+        def alone(op: Operation) -> int:
+            return alone_cycles(self._kernel(op), op)
+
         plans = [whole_units(segment.ops, whole)]
         if self.copier is not None:
             cut = units_of(segment.ops, annotation, whole, part, outside.__contains__, self.copier.grain)
@@ -224,10 +228,8 @@ class Program(ABC, Generic[B]):
         for units in plans:
             found = plan_residency(units, blocks, outside.__contains__, self.resident_memory, self.copier)
             if found is not None:
-                times = timeline(
-                    found, lambda op: alone_cycles(self._kernel(op), op), self.resident_memory, self.copier
-                )
-                issue_late(found, times, self.resident_memory)
+                times = partial(timeline, found, alone, self.resident_memory, self.copier)
+                issue_loads(found, times, self.resident_memory)
                 return found
         return Residency([Step(op, None) for op in segment.ops])
 

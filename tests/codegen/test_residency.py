@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bmcompiler.codegen.groups.emission import Part, emit_steps
-from bmcompiler.codegen.groups.issue import issue_late
+from bmcompiler.codegen.groups.issue import issue_between, issue_late, issue_loads
 from bmcompiler.codegen.groups.timeline import Timeline, timeline
 from bmcompiler.codegen.memory import root_of
 from bmcompiler.codegen.residency import AHEAD, LiveRange, Residency, Step, plan_residency, whole_units
@@ -191,6 +191,28 @@ def test_late_loads_come_in_time_and_hold_nothing_up(run: Run, cycles_alone: int
     assert after.moved == before.moved
 
 
+@settings(max_examples=100, deadline=None)
+@given(runs(), st.integers(0, 50))
+def test_loads_between_come_in_time_and_are_taken_where_they_end_first(run: Run, cycles_alone: int) -> None:
+    found, tiler = plan(run), Tiler(ROOM, ALIGN)
+
+    def times() -> Timeline:
+        return timeline(found, lambda op: cycles_alone, tiler, None)
+
+    early, before, ends = play(run, found), times(), []
+    for order in (issue_late, issue_between):
+        order(found, before, tiler)
+        assert play(run, found)[1] == early[1]
+        for number, step in enumerate(found.steps):
+            assert all(slot.live_range.first <= slot.issue <= number for slot in step.inputs if slot.moves)
+        ends.append(times().end)
+    for step in found.steps:
+        for slot in step.inputs:
+            slot.issue = slot.live_range.first
+    issue_loads(found, times, tiler)
+    assert times().end == min(ends)
+
+
 @settings(max_examples=50, deadline=None)
 @given(runs())
 def test_nothing_stays_across_an_op_that_takes_all_local_memory(run: Run) -> None:
@@ -217,6 +239,18 @@ def test_a_load_is_issued_as_late_as_it_may_be() -> None:
     issued = [[slot.issue for slot in step.inputs if slot.moves] for step in found.steps]
     assert issued == [[0, 0], *([index] for index in range(6))]
     assert after.end == before.end
+
+
+def test_a_result_that_the_next_step_reads_is_stored_before_later_loads() -> None:
+    b, values, run = chain(16, 16, 16, 16, weights=16)
+    ops = list(run[1])
+    run[1][ops[1]] = work(ops[1], [16, 16], [2, 2], 16, [])  # reads the first result in another layout
+    tiler = Tiler(ROOM, ALIGN, bytes_per_cycle=1, tile_cycles=0)
+    found = plan(finished(b, run, values[-1]))
+    issue_loads(found, lambda: timeline(found, lambda op: 0, tiler, None), tiler)
+    issued = [[slot.issue for slot in step.inputs if slot.buffer.coefficient] for step in found.steps]
+    assert issued[0] == [0]
+    assert min(issued[2]) > 0
 
 
 # -- single nets -------------------------------------------------------------------------------------------------------

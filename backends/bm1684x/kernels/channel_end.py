@@ -15,7 +15,7 @@ from bmcompiler.backends.bm1684x.instructions.operands import Operand, constant
 from bmcompiler.backends.bm1684x.instructions.requantize import WORDS, requantize, requantize_real
 from bmcompiler.backends.lanes.cycles import LaneCycles
 from bmcompiler.backends.lanes.facts import LaneFacts, Shape
-from bmcompiler.backends.lanes.kernels.channel_constants import by_lanes, channel_buffer
+from bmcompiler.backends.lanes.kernels.channel_constants import by_lanes
 from bmcompiler.chip import align_up
 from bmcompiler.codegen.tiling import Buffer, Runs
 from bmcompiler.numeric import arith
@@ -43,26 +43,6 @@ def fits_sums(op: Convolution | Matmul, depth: int) -> bool:
     return peaks[0] * peaks[1] * terms + (1 << 15) < _LIMIT
 
 
-def constants_buffer(
-    chip: LaneFacts,
-    op: Convolution | Matmul,
-    over_depth: Callable[[np.ndarray], np.ndarray],
-    channels: tuple[int, int],
-) -> Buffer:
-    """Multiplier, shift, zero point and bias of each output channel, in `WORDS` words; `over_depth` sums weights."""
-    assert op.factors is not None and op.bias is not None  # the mode has both
-    _, weight, bias, _ = op.operands
-
-    def pack(build: Build) -> Callable[[np.ndarray], np.ndarray]:
-        array = build.coefficients.array
-        return lambda factors: _constants(op, array(weight), array(bias), factors, over_depth)
-
-    keys = [value.op.attributes["key"] for value in (weight, bias) if value.op is not None]
-    layout = f"{op.opname} ends {op.zero_points} {keys}"
-    made: Any = pack  # of the chip's own build
-    return channel_buffer(chip, op.factors, layout, made, (1, WORDS), 4, channels)
-
-
 def _constants(
     op: Convolution | Matmul, weight: Any, bias: Any, factors: Any, over_depth: Callable[[np.ndarray], np.ndarray]
 ) -> np.ndarray:
@@ -81,17 +61,19 @@ def _constants(
 
 @dataclass(frozen=True)
 class Block:
-    """Coefficients of a convolution as they lie in a lane, all of its channels in one run (bm1684x.md 6.2).
+    """Coefficients of a convolution or product as they lie in a lane, its channels in one run (bm1684x.md 6.2).
 
-    Multiplier, shift, zero point and, unless `biased`, bias of each channel, or its factor and offset; then biases of
-    four bytes, and weights. Commands want the words of a channel 64 bytes from those of the next: `spread` copies them.
+    The words of each channel: multiplier, shift, zero point and, unless `biased`, bias, or factor and offset; then
+    biases of four bytes, and weights. Weights that must be aligned are whole vectors and come first, so that no gap is
+    moved, but where lanes that have a channel less end before its weights. Commands want the words of a channel 64
+    bytes from those of the next: `spread` copies them.
 
     Attributes:
         row: bytes of the weights of a channel. aligned: whether the weights begin so.
     """
 
     chip: LaneFacts
-    op: Convolution
+    op: Convolution | Matmul
     channels: tuple[int, int]
     row: int
     biased: bool
@@ -109,20 +91,34 @@ class Block:
         return 2 if self.op.bias is not None and self.op.bias.type.is_float else 4
 
     @property
+    def shorter(self) -> int:
+        """From which lane on they have a channel less, and end before its weights; 0: zeros stand for these."""
+        c0, c1 = self.channels
+        rest = (c1 - c0) % self.chip.lanes if self.rounds > 1 else 0
+        return rest if (self.chip.lanes - rest) * self.row > self.chip.command_bytes else 0
+
+    @property
+    def first(self) -> int:
+        """Byte where the words begin."""
+        return self.row * self.rounds if self.aligned and not self.shorter else 0
+
+    @property
     def bias(self) -> int:
-        """Byte where the biases begin."""
-        return 4 * self.words * self.rounds
+        """Byte where the biases begin, which is where the words end."""
+        return self.first + 4 * self.words * self.rounds
 
     @property
     def weights(self) -> int:
         """Byte where the weights begin."""
+        if self.first:
+            return 0
         end = self.bias + 4 * self.rounds * self.biased
         return align_up(end, self.chip.alignment) if self.aligned else end
 
     @property
     def lane_bytes(self) -> int:
         """All of it."""
-        return self.weights + self.row * self.rounds
+        return max(self.weights + self.row * self.rounds, self.bias + 4 * self.rounds * self.biased)
 
     def buffer(
         self,
@@ -134,9 +130,7 @@ class Block:
         op, (c0, c1), chip = self.op, self.channels, self.chip
         bias, rows = op.bias, op.factors
         assert rows is not None and bias is not None  # the mode has both
-        count = min(c1 - c0, chip.lanes)
-        rest = (c1 - c0) % chip.lanes if self.rounds > 1 else 0
-        rest *= (chip.lanes - rest) * self.row > chip.command_bytes  # else zeros stand for what is not there
+        count, rest = min(c1 - c0, chip.lanes), self.shorter
         parts = [(0, rest, self.lane_bytes)] * bool(rest)
         parts += [(rest, count - rest, self.lane_bytes - self.row * bool(rest))]
 
@@ -147,7 +141,7 @@ class Block:
 
         def load(build: Build, address: int) -> None:
             name = f"{layout} {op.opname} {op.zero_points} block {c0} {c1}"
-            place = build.coefficients.place(op.weight, name, packed, bias, rows)
+            place = build.coefficients.place(op.operands[1], name, packed, bias, rows)
             source = build.coefficient(place)
             for first, some, size in parts:
                 build.load_compact(source, (1, some, 1, size), 1, address, lane=first)
@@ -168,21 +162,22 @@ class Block:
         shape = 1, min(c1 - c0, self.chip.lanes), self.rounds, self.words
         source, target = (
             Operand(address, Precision.INT32, True, (0, 0, step, 1))
-            for address, step in ((place, self.words), (to, WORDS))
+            for address, step in ((place + self.first, self.words), (to, WORDS))
         )
         command = arithmetic.unary(Ar.COPY, shape, target, source)
-        build.issue(command, [(place, place + self.bias)], [(to, to + self.spread_bytes)])
+        build.issue(command, [(place + self.first, place + self.bias)], [(to, to + self.spread_bytes)])
 
     def _lanes(self, words: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """(lanes, `lane_bytes`) bytes."""
         chip, (c0, c1) = self.chip, self.channels
         out = np.zeros((chip.lanes, self.lane_bytes), np.uint8)
         used = np.ascontiguousarray(words[:, : self.words])
-        out[:, : self.bias] = by_lanes(chip, used, 4 * self.words, c0, c1).reshape(chip.lanes, -1)
+        out[:, self.first : self.bias] = by_lanes(chip, used, 4 * self.words, c0, c1).reshape(chip.lanes, -1)
         if self.biased:
             biases = by_lanes(chip, np.ascontiguousarray(words[:, _BIAS]), 4, c0, c1).reshape(chip.lanes, -1)
             out[:, self.bias : self.bias + biases.shape[1]] = biases
-        out[:, self.weights :] = by_lanes(chip, weights, self.row, c0, c1).reshape(chip.lanes, -1)
+        rows = by_lanes(chip, weights, self.row, c0, c1).reshape(chip.lanes, -1)
+        out[:, self.weights : self.weights + rows.shape[1]] = rows
         return out
 
 

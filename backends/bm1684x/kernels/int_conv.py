@@ -100,7 +100,7 @@ class IntConvKernel(ConvGeometry):
             if block.spread_bytes:
                 block.spread(build, place, scratch[1])
             end = emit_factors if at_once else emit_end
-            end(op, build, dims, scratch[0], scratch[1] if block.spread_bytes else place, outs[0])
+            end(op, build, dims, scratch[0], scratch[1] if block.spread_bytes else place + block.first, outs[0])
 
         return TileWork(
             inputs,

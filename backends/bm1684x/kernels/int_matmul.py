@@ -6,7 +6,6 @@ transposed within local memory. Products of two computed tensors have rows in la
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -19,15 +18,15 @@ from bmcompiler.backends.bm1684x.instructions.matrix import by_rows
 from bmcompiler.backends.bm1684x.instructions.operands import Operand, constant
 from bmcompiler.backends.bm1684x.instructions.requantize import requantize
 from bmcompiler.backends.bm1684x.instructions.window import Sums, integer_sums
-from bmcompiler.backends.bm1684x.kernels.channel_end import KINDS, constants_buffer, emit_end, end_cycles, fits_sums
+from bmcompiler.backends.bm1684x.kernels.channel_end import KINDS, Block, emit_end, end_cycles, fits_sums
 from bmcompiler.backends.bm1684x.tile_cycles import CYCLES
 from bmcompiler.backends.lanes.build import LaneBuild
 from bmcompiler.backends.lanes.facts import Range, Shape
 from bmcompiler.backends.lanes.kernels.base import DeviceKernel, LocalKernel, is_activation, is_constant
-from bmcompiler.backends.lanes.kernels.channel_constants import channel_buffer
-from bmcompiler.backends.lanes.kernels.product import Product, product_of
+from bmcompiler.backends.lanes.kernels.product import product_of
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.windows import Geometry
+from bmcompiler.chip import align_up
 from bmcompiler.codegen.memory import root_of
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, Runs, TileWork
 from bmcompiler.ir import Value
@@ -115,29 +114,35 @@ class IntInnerKernel(IntMatmulKernel):
         dims = (1, columns, 1, rows)
         signs = KINDS[op.right.dtype][1], KINDS[op.left.dtype][1]
         pixel = self.reads_pixel(op)
+        block = Block(self.chip, op, (c0, c1), align_up(depth, self.chip.alignment), False, True)
         inputs = (
             self._pixel(op) if pixel else self.rows_of(op.left, 0, (r0, r1), (0, depth), depth, "n"),
-            self._weights(op, product, c0, c1),
-            constants_buffer(self.chip, op, lambda w: w.sum(-1 if op.transpose_right else -2), (c0, c1)),
+            self._weights(op, block),
         )
         chip, out = self.chip, self.result_rows(op, 0, (r0, r1), (c0, c1))
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             sums = Words(scratch[0], dims)
-            left, right = Words(ins[1], (1, columns, 1, depth)), Words(ins[0], (1, rows, 1, depth))
+            place = ins[1] + block.weights
+            left, right = Words(place, (1, columns, 1, depth)), Words(ins[0], (1, rows, 1, depth))
             reads = [(place, place + buffer.lane_bytes) for place, buffer in zip(ins, inputs)]
             if pixel:
-                summed = integer_sums(sums, ins[0], (ins[1], depth), Geometry((1, 1), (1, 1)), Sums(signs[::-1]))
+                summed = integer_sums(sums, ins[0], (place, depth), Geometry((1, 1), (1, 1)), Sums(signs[::-1]))
             else:
                 summed = by_rows(sums, left, right, *_BYTES, signs, transposed=True)
-            build.issue(summed, reads[:2], [chip.plane(sums.address, dims)])
+            build.issue(summed, reads, [chip.plane(sums.address, dims)])
+            if block.spread_bytes:
+                block.spread(build, ins[1], scratch[2])
             made = scratch[1]
-            emit_end(op, build, dims, sums.address, ins[2], made)
+            emit_end(op, build, dims, sums.address, scratch[2] if block.spread_bytes else ins[1] + block.first, made)
             shape, kind = (1, rows, 1, columns), KINDS[op.type.dtype][0]
             command = special.move(Trans.WC, shape, outs[0], made, kind, (columns, rows))
             build.issue(command, [chip.plane(made, dims, item)], [chip.plane(outs[0], shape, item)])
 
-        scratch = chip.aligned_bytes(dims), chip.aligned_bytes(dims, item)
+        scratch = (
+            *(chip.aligned_bytes(dims), chip.aligned_bytes(dims, item)),
+            *([block.spread_bytes] if block.spread_bytes else ()),
+        )
         cycles = CYCLES.byte_matrix(dims, depth) + end_cycles(op, self.machine.cycles, dims)
         cycles += self.machine.cycles.pass_cycles(dims, item)
         return TileWork(inputs, (out,), scratch, compute, cycles)
@@ -152,20 +157,19 @@ class IntInnerKernel(IntMatmulKernel):
         whole = tuple((0, size) for size in view)
         return replace(self.machine.activation_in(op.left, view, whole), axes="")
 
-    def _weights(self, op: Matmul, product: Product, c0: int, c1: int) -> Buffer:
-        """A column in each lane, padded as aligned tensors are."""
-        row = -(-product.depth // self.chip.alignment) * self.chip.alignment
+    @staticmethod
+    def _weights(op: Matmul, block: Block) -> Buffer:
+        """A column in each lane, padded as aligned tensors are, and what its sums end with."""
 
-        def pack(build: LaneBuild) -> Callable[[np.ndarray], np.ndarray]:
-            def packed(w: np.ndarray) -> np.ndarray:
-                columns = w.reshape(w.shape[-2:])
-                columns = columns if op.transpose_right else columns.T
-                return np.pad(columns, [(0, 0), (0, row - product.depth)])
+        def packed(w: np.ndarray) -> np.ndarray:
+            columns = w.reshape(w.shape[-2:])
+            columns = columns if op.transpose_right else columns.T
+            return np.pad(columns, [(0, 0), (0, block.row - product_of(op).depth)])
 
-            return packed
+        def over_depth(w: np.ndarray) -> np.ndarray:
+            return w.sum(-1 if op.transpose_right else -2)
 
-        layout = f"columns of bytes{' transposed' * op.transpose_right}"
-        return channel_buffer(self.chip, op.right, layout, pack, (1, row), 1, (c0, c1))
+        return block.buffer(packed, over_depth, f"columns of bytes{' transposed' * op.transpose_right}")
 
 
 class IntProductKernel(IntMatmulKernel):

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bmcompiler.codegen.groups.regions import LocalCopier
-from bmcompiler.codegen.groups.steps import Copy, Slot, Step, loads_by_issue
-from bmcompiler.codegen.memory import root_of
+from bmcompiler.codegen.groups.steps import Copy, Slot, Step, loads_by_issue, reads_any
 from bmcompiler.codegen.schedule import Moved
 
 Part = Callable[[Step, Moved], None]
@@ -31,8 +30,8 @@ def emit_steps(
 
     loads = loads_by_issue(steps)
     for index, step in enumerate(steps):
-        due = loads[index]
-        if step.work is None or any(_reads(steps[number], slot, waiting) for number, slot in due):
+        due, stores = loads[index], [slot for _, slot in waiting]
+        if step.work is None or any(reads_any(steps[number], slot, stores) for number, slot in due):
             store_waiting()
         if step.work is None:
             part(index, alone)
@@ -46,14 +45,6 @@ def emit_steps(
                 if slot.moves and slot.live_range.last == index:
                     part(index, lambda step, moved, slot=slot: _store(build, slot, moved))  # type: ignore[misc]
     store_waiting()
-
-
-def _reads(step: Step, slot: Slot, waiting: Sequence[tuple[int, Slot]]) -> bool:
-    """Whether a load needs what is not stored yet."""
-    contents = slot.buffer.contents
-    values = [root_of(value) for value in step.op.operands] if contents is None else [contents.value]
-    stored = {other.buffer.contents.value for _, other in waiting if other.buffer.contents is not None}
-    return not slot.buffer.coefficient and bool(stored.intersection(values))
 
 
 def _load(build: Any, slot: Slot, moved: Moved) -> None:

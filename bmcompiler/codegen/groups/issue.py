@@ -1,17 +1,31 @@
 """When what is loaded early is put into the queue of the engine that moves data.
 
 That engine works in order: what is asked for too early delays the copies and stores of the steps before, which others
-wait for. So a load is issued as late as it can be without a step having to wait for it.
+wait for; what is asked for too late leaves the engine idle, so that steps wait for it in the end. Of two orders that
+is taken which ends first.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from heapq import heappop, heappush
 from math import inf
 
-from bmcompiler.codegen.groups.steps import Residency
-from bmcompiler.codegen.groups.timeline import Timeline, loading_cycles
+from bmcompiler.codegen.groups.steps import Residency, Slot, reads_any
+from bmcompiler.codegen.groups.timeline import Timeline, loading_cycles, storing_cycles
 from bmcompiler.codegen.tiling import Tiler
+
+
+def issue_loads(plan: Residency, times: Callable[[], Timeline], tiler: Tiler) -> None:
+    """Order the loads of a plan; `times`: of the plan as it is."""
+    early = times()
+    issue_between(plan, early, tiler)
+    between, kept = times().end, [slot.issue for _, slot in _loads(plan)]
+    issue_late(plan, early, tiler)
+    if between < times().end:
+        for (_, slot), issue in zip(_loads(plan), kept):
+            slot.issue = issue
 
 
 def issue_late(plan: Residency, times: Timeline, tiler: Tiler) -> None:
@@ -27,3 +41,53 @@ def issue_late(plan: Residency, times: Timeline, tiler: Tiler) -> None:
             begin = min(begin, times.starts[number]) - loading_cycles(slot, tiler)
             latest = bisect_right(times.starts, begin, hi=number + 1) - 1
             slot.issue = min(number, max(slot.live_range.first, latest))
+
+
+def issue_between(plan: Residency, times: Timeline, tiler: Tiler) -> None:
+    """Load what a step reads itself first, and what later ones do while the engine would wait for the step's results.
+
+    times: of the plan, for what steps take.
+    """
+    moving = computing = 0.0
+    done, room, ready = [0.0], _by_room(plan), dict[int, float]()
+    ahead: list[tuple[int, int, Slot]] = []
+    waiting: list[Slot] = []
+
+    def load(slot: Slot, issue: int) -> None:
+        nonlocal moving
+        if id(slot) not in ready:
+            moving = ready[id(slot)] = max(moving, done[slot.live_range.first]) + loading_cycles(slot, tiler)
+            slot.issue = issue
+
+    for index, step in enumerate(plan.steps):
+        for entry in room[index]:
+            heappush(ahead, entry)
+        own = [slot for slot in step.inputs if slot.moves]
+        for slot in own:
+            load(slot, index)
+        for slot in waiting:
+            moving = max(moving, computing) + storing_cycles(slot, tiler)
+        begin = max([computing, *(ready[id(slot)] for slot in own)])
+        computing = begin + times.ends[index] - times.starts[index]
+        done.append(computing)
+        waiting = [slot for slot in step.outputs if slot.moves]
+        at = index if index + 1 == len(plan.steps) or _reads(plan, index + 1, waiting) else index + 1
+        while ahead and moving < computing:
+            load(heappop(ahead)[2], at)
+
+
+def _loads(plan: Residency) -> Iterator[tuple[int, Slot]]:
+    return ((number, slot) for number, step in enumerate(plan.steps) for slot in step.inputs if slot.moves)
+
+
+def _by_room(plan: Residency) -> list[list[tuple[int, int, Slot]]]:
+    """What is loaded, by the first step at which it has its place; (number of its step, order there, the load)."""
+    found: list[list[tuple[int, int, Slot]]] = [[] for _ in plan.steps]
+    for order, (number, slot) in enumerate(_loads(plan)):
+        found[slot.live_range.first].append((number, order, slot))
+    return found
+
+
+def _reads(plan: Residency, index: int, stores: list[Slot]) -> bool:
+    step = plan.steps[index]
+    return any(slot.moves and reads_any(step, slot, stores) for slot in step.inputs)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from bmcompiler.codegen.groups.regions import StridedCopy
 from bmcompiler.codegen.groups.slices import Slices
+from bmcompiler.codegen.memory import root_of
 from bmcompiler.codegen.tiling import Buffer, TileWork
 from bmcompiler.ir import Operation, Value
 
@@ -84,6 +85,14 @@ def loads_by_issue(steps: Sequence[Step]) -> list[list[tuple[int, Slot]]]:
             if slot.moves:
                 found[slot.issue].append((number, slot))
     return found
+
+
+def reads_any(step: Step, slot: Slot, stores: Iterable[Slot]) -> bool:
+    """Whether a load for a step needs what these store."""
+    contents = slot.buffer.contents
+    values = [root_of(value) for value in step.op.operands] if contents is None else [contents.value]
+    stored = {other.buffer.contents.value for other in stores if other.buffer.contents is not None}
+    return not slot.buffer.coefficient and bool(stored.intersection(values))
 
 
 @dataclass

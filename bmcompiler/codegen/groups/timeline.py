@@ -8,7 +8,7 @@ from typing import Any
 
 from bmcompiler.codegen.groups.banks import shared_cycles
 from bmcompiler.codegen.groups.regions import LocalCopier
-from bmcompiler.codegen.groups.steps import Residency, Slot, Step, loads_by_issue
+from bmcompiler.codegen.groups.steps import Residency, Slot, Step, loads_by_issue, reads_any
 from bmcompiler.codegen.kernels import DeviceKernel
 from bmcompiler.codegen.tiling import Tiler
 from bmcompiler.ir import Operation
@@ -22,10 +22,11 @@ class Timeline:
     """Estimated cycles of a plan.
 
     Attributes:
-        starts: when each step begins to compute. end: when all is stored. moved: bytes over the bus.
+        starts, ends: when each step begins to compute, and has. end: when all is stored. moved: bytes over the bus.
     """
 
     starts: list[float] = field(default_factory=list)
+    ends: list[float] = field(default_factory=list)
     end: float = 0.0
     moved: float = 0.0
 
@@ -66,25 +67,30 @@ def timeline(
         moving = max(moving, after) + cycles
         return moving
 
+    def store_waiting() -> None:
+        for after, slot in waiting:
+            transfer(slot, after, storing_cycles(slot, tiler))
+        waiting.clear()
+
     for index, step in enumerate(plan.steps):
+        stores = [slot for _, slot in waiting]
+        if step.work is None or any(reads_any(plan.steps[number], slot, stores) for number, slot in loads[index]):
+            store_waiting()
         if step.work is None:
             found.starts.append(max(moving, computing))
             moving = computing = found.starts[-1] + estimate(step.op)
             done.append(computing)
         for _, slot in loads[index]:
             ready[id(slot)] = transfer(slot, done[slot.live_range.first], loading_cycles(slot, tiler))
-        for after, slot in waiting:
-            transfer(slot, after, storing_cycles(slot, tiler))
-        waiting = []
+        store_waiting()
         if step.work is None:
             continue
         found.starts.append(max([computing, *(ready[id(slot)] for slot in step.inputs if slot.moves)]))
         computing = found.starts[-1] + _cycles(step, copier) + shared_cycles(step, tiler.bank_bytes)
         done.append(computing)
         waiting = [(computing, slot) for slot in step.outputs if slot.moves]
-    for after, slot in waiting:
-        transfer(slot, after, storing_cycles(slot, tiler))
-    found.end = max(moving, computing)
+    store_waiting()
+    found.ends, found.end = done[1:], max(moving, computing)
     return found
 
 
