@@ -22,7 +22,7 @@ import sys
 import sysconfig
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ import numpy as np
 
 import bmcompiler
 from bmcompiler.analysis.profile import Timing, find_analyzer
+from bmcompiler.analysis.timing_profile import profile_for
 from bmcompiler.codegen.memory import root_of
 from bmcompiler.ir.keys import is_weight
 from bmcompiler.runtime import Session
@@ -106,9 +107,11 @@ class Measured:
         return max(full_rate, self.compulsory / BYTES_PER_CYCLE[self.case.chip])
 
 
-def measure(case: Case, tables: Path, simulate: bool) -> Measured:
-    """Compile, analyse, and run if wanted."""
+def measure(case: Case, tables: Path, simulate: bool, settings: Sequence[str] = ()) -> Measured:
+    """Compile, analyse, and run if wanted; `settings` of the timing profile that plans and cycles are made by."""
+    profile = profile_for(case.chip, settings)
     options: dict[str, Any] = {"target": case.chip, "quantize": case.precision, "shapes": [list(case.shape)]}
+    options["timing_profile"] = profile
     if case.precision == "int8":
         options |= prepared(case, tables)
     model = THIRD_PARTY / f"{case.net}.onnx"
@@ -117,7 +120,7 @@ def measure(case: Case, tables: Path, simulate: bool) -> Measured:
     seconds = time.perf_counter() - start
     analyze = find_analyzer(case.chip)
     assert analyze is not None
-    analysis = analyze(result.model, 0)
+    analysis = analyze(result.model, 0, **({} if profile is None else {"profile": profile}))
     return Measured(
         case,
         result,
@@ -220,6 +223,7 @@ def main() -> None:
     parser.add_argument("--simulate", action="store_true", help="also run one batch in the simulator")
     parser.add_argument("--layers", type=int, default=0, metavar="N", help="list the N worst layers of each case")
     parser.add_argument("--tables", type=Path, default=THIRD_PARTY / "tables", help="folder of calibration tables")
+    parser.add_argument("--timing-profile", nargs="+", default=(), metavar="NAME|FILE|K=V", help="as of bmnet-compile")
     given = parser.parse_args()
     unknown = [net for net in given.nets if net not in SHAPES]
     if unknown:
@@ -230,7 +234,7 @@ def main() -> None:
         if not (THIRD_PARTY / f"{case.net}.onnx").exists():
             print(f"{case.net}: not there (make models)")
             continue
-        one = measure(case, given.tables, given.simulate)
+        one = measure(case, given.tables, given.simulate, given.timing_profile)
         if plain is None or replace(plain.case, level=case.level) != case:
             plain = one if case.level == 0 else None
         print(line(row(one, plain)), flush=True)
