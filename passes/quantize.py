@@ -16,7 +16,7 @@ from bmcompiler.numeric.quant_modes import MODES
 from bmcompiler.ops import need_tensor_ops
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.absorb_qdq import stated_forms
-from bmcompiler.passes.calibrate import CANDIDATES, MEASURED, POOL, make_table, tensor_names, thresholds
+from bmcompiler.passes.calibrate import CANDIDATES, MEASURED, make_table, tensor_names, thresholds
 from bmcompiler.passes.quantization.base import NoInt8Form, Rule, Scaling, is_constant
 from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.islands import pointless_islands
@@ -25,7 +25,6 @@ from bmcompiler.passes.quantization.shift.scheme import Shifts
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 
 if TYPE_CHECKING:
-    from bmcompiler.passes.quantization.scale.integer_layer import Layer
     from bmcompiler.passes.quantization.scale.scheme import Scales
 
 
@@ -33,10 +32,8 @@ BIASES = "quantize.biases"
 """Key of `PassContext.options`: corrections of biases, measured for the net in another input shape."""
 _MEANS = 32
 """Samples that corrections of biases are measured and judged on: means of fewer are mostly chance."""
-_SAMPLES = 8
-"""On which methods of calibration are compared."""
 _FEW = 2
-"""The same where nothing may be spent on accuracy."""
+"""On which methods of calibration are compared where nothing may be spent on accuracy."""
 
 
 @dataclass(frozen=True)
@@ -99,8 +96,9 @@ class Quantize(Pass):
 
     def _function(self, module: Module, function: Function, ctx: PassContext) -> Building[Any]:
         in_float = self._skipped(function)
-        self._choose_thresholds(module, function, ctx, in_float)
-        low = self._with_choice(module, function, ctx, in_float)
+        layers: dict[Hashable, Any] = {}
+        self._choose_thresholds(module, function, ctx, in_float, layers)
+        low = self._with_choice(module, function, ctx, in_float, layers)
         if self.report:
             for op, text in low.reports.items():
                 ctx.log(f"{op.label} ({op.short_name}): {text}")
@@ -119,34 +117,44 @@ class Quantize(Pass):
         return {"scale": Scales, "channel": Channels}.get(self.scheme)
 
     def _choose_thresholds(
-        self, module: Module, function: Function, ctx: PassContext, in_float: Mapping[Operation, str]
+        self,
+        module: Module,
+        function: Function,
+        ctx: PassContext,
+        in_float: Mapping[Operation, str],
+        layers: dict[Hashable, Any],
     ) -> None:
         """Rule 7."""
         candidates = ctx.options.pop(CANDIDATES, None)
         if candidates is None or ctx.data is None:
             return
+        from bmcompiler.passes.quantization.choice.decide import reference_of
         from bmcompiler.passes.quantization.choice.hostile import hostile
-        from bmcompiler.passes.quantization.choice.reference import Reference
         from bmcompiler.passes.quantization.choice.thresholds import best_method
-        from bmcompiler.quant.data import some_steps
 
         scales = self._scales()
+        modes = dict.fromkeys(function.ops, scales.layer_modes[0] if scales else "")
+        scheme: Scheme = scales(modes, layers=layers) if scales else Shifts()
 
         def lower() -> Building[Any]:
-            scheme: Scheme = scales(dict.fromkeys(function.ops, scales.layer_modes[0])) if scales else Shifts()
             unfit = hostile(function, thresholds(function), partial(array_of, module), steep=scales is not None)
             return self._settled(module, function, ctx, scheme, {**(unfit if self.mode == "auto" else {}), **in_float})[
                 0
             ]
 
-        samples = _FEW if 0 < self.max_cycles <= 1 else _SAMPLES
-        reference = Reference(module, function, some_steps(function, ctx.data, samples), ctx.options.get(POOL))
+        few = (_FEW,) if 0 < self.max_cycles <= 1 else ()
+        reference = reference_of(module, function, ctx, *few)
         ctx.notes.append(best_method(function, candidates, reference, lower))
         if ctx.table is ctx.options.get(MEASURED):
             ctx.table = ctx.options[MEASURED] = make_table(module)
 
     def _with_choice(
-        self, module: Module, function: Function, ctx: PassContext, skipped: dict[Operation, str]
+        self,
+        module: Module,
+        function: Function,
+        ctx: PassContext,
+        skipped: dict[Operation, str],
+        layers: dict[Hashable, Any],
     ) -> Building[Any]:
         """Rule 5."""
         from bmcompiler.passes.quantization.choice.chooser import Aim
@@ -155,11 +163,10 @@ class Quantize(Pass):
         from bmcompiler.passes.quantization.choice.ways import Ways
         from bmcompiler.quant.mode_table import save_modes
 
-        layers: dict[Hashable, Layer] = {}
         scales = self._scales()
 
         def scheme(
-            modes: Mapping[Operation, str], integer_io: bool = False, known: dict[Hashable, Layer] = layers
+            modes: Mapping[Operation, str], integer_io: bool = False, known: dict[Hashable, Any] = layers
         ) -> Scheme:
             return scales(modes, integer_io, layers=known) if scales else Shifts()
 

@@ -40,37 +40,35 @@ def channel_layer(
     wanted: Format,
     *,
     exact: bool = False,
+    rows: WeightRows | None = None,
 ) -> Layer:
     """Integers of a convolution, transposed or not, an inner product, or a scaling (weight (C, 1, 1, 1)).
 
     s_w[o] = max |w[o]| / 127, larger where the bias would not fit. Weights that are integers times a scale, as those of
     models that are quantized already, stay these integers (or integers with the same meaning). `exact`: results are to
     be those of the model; otherwise sums may lose their last bits (`narrowing`), and what convolutions that are not
-    depthwise do behind them is float32.
+    depthwise do behind them is float32. rows: what is known of the weights.
     Raises FileFormatError for weights that are not finite, NoInt8Form for scales that no factor spans.
     """
-    for array in (weight, bias):
-        if array is not None and not np.isfinite(array).all():
-            raise FileFormatError("its weights hold NaN or infinity", remedy="give the weights of a net that works")
-    rows = by_channel(op, weight)
-    peaks = np.abs(rows, dtype=np.float64).max(1, initial=0.0)
-    biases = np.zeros(len(rows)) if bias is None else np.asarray(bias, np.float64)
-    usual = np.maximum(np.where(peaks > 0, peaks, 1.0) / I8, np.abs(biases) / (source.scale * _MOST_BIAS))
-    whole = whole_scales(np.asarray(rows, np.float64))
-    fits = (whole > 0) & (np.abs(biases) <= whole * source.scale * _MOST_BIAS)
-    scales = np.array([single(scale) for scale in np.where(fits, whole, usual)])
+    rows = rows or WeightRows(op, weight)
+    if bias is not None:
+        _need_finite(bias)
+    biases = np.zeros(len(rows.peaks)) if bias is None else np.asarray(bias, np.float64)
+    peaks, least = np.where(rows.peaks > 0, rows.peaks, 1.0), np.abs(biases) / (source.scale * _MOST_BIAS)
+    fits = (rows.whole > 0) & (least <= rows.whole)
+    scales = np.array([single(scale) for scale in np.where(fits, rows.whole, np.maximum(peaks / I8, least))])
     try:
         rescaled = factors.apart(source.scale * scales / wanted.scale)
     except ValueError as error:
         raise NoInt8Form(str(error)) from None
-    integers = np.clip(np.rint(rows / scales[:, None]), -I8 - 1, I8).astype(np.int8)
+    integers = rows.integers(scales)
     attributes: dict[str, Any] = {"mode": CHANNEL}
     if source.zero_point or wanted.zero_point:
         attributes["zero_points"] = (source.zero_point, 0, wanted.zero_point)
     shared: NDArray[Any] = np.rint(biases / (source.scale * scales)).astype(np.int32)
     of_bias: Quant | None = Quant.along(0, source.scale * scales)
     if not isinstance(op, Matmul) and not exact and not (source.zero_point or wanted.zero_point):
-        if _depthwise(op, rows):
+        if _depthwise(op, len(scales)):
             shared, rescaled, more = shortened(integers, shared, rescaled, source, wanted)
         else:
             steps = source.scale * scales / wanted.scale
@@ -94,11 +92,37 @@ def channel_layer(
     )
 
 
-def _depthwise(op: Operation, rows: NDArray[Any]) -> bool:
+class WeightRows:
+    """Weights by output channel, and what of their integers does not depend on the formats around.
+
+    Attributes: peaks: largest magnitudes. whole: `whole_scales`.
+    """
+
+    def __init__(self, op: Operation, weight: NDArray[Any]) -> None:
+        _need_finite(weight)
+        self.weights = by_channel(op, weight)
+        self.peaks = np.abs(self.weights, dtype=np.float64).max(1, initial=0.0)
+        self.whole = whole_scales(np.asarray(self.weights, np.float64))
+        self._last: tuple[NDArray[np.float64], NDArray[np.int8]] | None = None
+
+    def integers(self, scales: NDArray[np.float64]) -> NDArray[np.int8]:
+        """By a scale for each channel; those of the same scales again are the same array."""
+        if self._last is None or not np.array_equal(self._last[0], scales):
+            steps = np.rint(self.weights / scales[:, None])
+            self._last = scales, np.clip(steps, -I8 - 1, I8).astype(np.int8)
+        return self._last[1]
+
+
+def _need_finite(array: NDArray[Any]) -> None:
+    if not np.isfinite(array).all():
+        raise FileFormatError("its weights hold NaN or infinity", remedy="give the weights of a net that works")
+
+
+def _depthwise(op: Operation, channels: int) -> bool:
     """Whether each channel has one of its own; a scaling of channels becomes such a convolution."""
     if isinstance(op, Convolution):
         return bool(op.group == op.input.shape[1] == op.type.shape[1] > 1)
-    return len(rows) > 1
+    return channels > 1
 
 
 def shortened(

@@ -15,7 +15,7 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elementwise import Sub
 from bmcompiler.ops.nn import Matmul
 from bmcompiler.passes.quantization.base import NoInt8Form
-from bmcompiler.passes.quantization.channel.integer_layer import channel_layer
+from bmcompiler.passes.quantization.channel.integer_layer import WeightRows, channel_layer
 from bmcompiler.passes.quantization.formulas import I16, MAX_MAC_SHIFT
 from bmcompiler.passes.quantization.scale.formats import Format, format_of
 from bmcompiler.passes.quantization.scale.integer_layer import Layer
@@ -76,7 +76,10 @@ class ChannelLowering(ScaleLowering):
         *,
         free: bool,
     ) -> Layer:
-        return channel_layer(op, weight, bias, source, wanted, exact=op.result in self.stated)
+        key = op, weight.shape
+        if key not in self.layers:
+            self.layers[key] = WeightRows(op, weight)
+        return channel_layer(op, weight, bias, source, wanted, exact=op.result in self.stated, rows=self.layers[key])
 
     def matrix_product(self, op: Matmul, left: Value, right: Value) -> Value:
         """One factor for all columns."""

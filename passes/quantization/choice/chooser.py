@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import sqrt
 from typing import Any
 
@@ -38,6 +38,8 @@ _TRIALS = 4
 """Measured assignments after the first, at most."""
 SHARE = 0.75
 """Part of the cycles of the float program that accuracy may cost at the most, where the cheapest one needs less."""
+_EXACT = 1e-4
+"""Relative error of an output group that nothing is gained below."""
 _MARGIN = 1.1
 """What may be missing to a bound when all trials are used up."""
 
@@ -85,6 +87,7 @@ class Chooser:
        against the same in float.
     2. These errors are put into the float net, one at a time, and what comes of them is measured in each output group;
        errors of several units add up as independent noise. Errors of other modes have consequences in proportion.
+       Where the cheapest assignment is exact enough this is left out, but if each decision is to be explained.
     3. The cheapest assignment that keeps every group within bounds is solved for, and measured on other samples; where
        it is worse than expected, the bounds of the next are narrower by as much.
 
@@ -102,13 +105,16 @@ class Chooser:
         ways: Ways,
         progress: Progress | None = None,
         programs: Programs | None = None,
+        *,
+        explains: bool = False,
     ) -> None:
         self.function, self.reference, self.lower, self.target = function, reference, lower, target
-        self.ways, self.modes, self.programs = ways, ways.modes, programs
+        self.ways, self.modes, self.programs, self.explains = ways, ways.modes, programs, explains
         self.progress: Progress = progress or (lambda items, label, total: iter(items))
         count = len(reference.steps)
         each = sum(map(macs, function.ops)) or 1
         self.own: dict[Unit, dict[str, float]] = {}
+        self.cheap: dict[Unit, tuple[str, list[NDArray[Any]]]] = {}
         self.tried = range(max(1, min(3, count // 2, int(_PRODUCTS / each / max(1, len(self._layers()) / 2)))))
         self.held_back = range(len(self.tried), count) if count > len(self.tried) else range(count)
 
@@ -124,56 +130,63 @@ class Chooser:
         parts = units(self.function, accepted)
         self.fixed, self.in_float = fixed, in_float
         self.costs = OptionCosts(self.function, self.target, self.ways, self.programs, fixed)
-        problem = self._problem(parts, nets, accepted, weighed=not aim.is_cheapest)
-        problem, start = self._start(problem)
+        integer = [unit for unit in parts if unit.head in accepted]
+        costs = self.costs.of_units(parts, integer, {mode: low for mode, (low, _) in nets.items()})
+        if not aim.is_cheapest:
+            self._measure_own(integer, costs, nets)
+        problem, start = self._start(self._problem(parts, costs))
         first = self._measure(start)
+        if self.own and (self.explains or (first > _wanted(aim) ** 2).any()):
+            problem, start = self._weighed(problem, start)
         chosen, found = (start, first) if aim.is_cheapest else self._quick_enough(problem, start, first, aim)
         return self._told(problem, chosen, start, first, found)
 
     # -- steps 1 and 2 -----------------------------------------------------------------------------------------------
-    def _problem(
-        self,
-        parts: Sequence[Unit],
-        nets: Mapping[str, tuple[Building[Any], set[Operation]]],
-        accepted: set[Operation],
-        *,
-        weighed: bool,
-    ) -> Problem:
-        """Options, with the energies that they add where those are `weighed`."""
-        integer = [unit for unit in parts if unit.head in accepted]
-        costs = self.costs.of_units(parts, integer, {mode: low for mode, (low, _) in nets.items()})
-        nothing = np.zeros(len(self.reference.groups.groups))
-        options: dict[Unit, list[Option]] = {unit: [] for unit in parts}
-        energies = self._energies(integer, costs, nets) if weighed else {}
-        for unit in parts:
-            for mode, cost in costs[unit].items():
-                if mode != FLOAT or unit.head not in self.fixed or len(costs[unit]) == 1:
-                    options[unit].append(Option(mode, cost, energies.get((unit, mode), nothing)))
-        made = {value: unit for unit in parts for value in unit.results}
-        reads = {u: list(dict.fromkeys(made[v] for v in u.operands if v in made)) for u in parts}
-        return Problem(options, reads, {unit: border_of(unit.results, self.target) for unit in parts})
-
-    def _energies(
+    def _measure_own(
         self,
         integer: Sequence[Unit],
         costs: Mapping[Unit, Mapping[str, int]],
         nets: Mapping[str, tuple[Building[Any], set[Operation]]],
-    ) -> dict[tuple[Unit, str], NDArray[np.float64]]:
-        """What each mode of a unit adds to each output group."""
+    ) -> None:
+        """What the integers of each unit add to its own result."""
         errors = {
             mode: self.reference.own_errors(low, integer, self.tried)
             for mode, (low, _) in self.progress(nets.items(), "measuring layers", len(nets))
         }
-        own = {u: {mode: energy(errors[mode][u]) for mode in costs[u] if mode != FLOAT} for u in integer}
-        cheap = {unit: min(own[unit], key=lambda mode: (costs[unit][mode], own[unit][mode])) for unit in integer}
-        base: Errors = {unit: errors[cheap[unit]][unit] for unit in integer}
+        for unit in integer:
+            own = self.own[unit] = {mode: energy(errors[mode][unit]) for mode in costs[unit] if mode != FLOAT}
+            mode = min(own, key=lambda mode: (costs[unit][mode], own[mode]))
+            self.cheap[unit] = mode, errors[mode][unit]
+
+    def _problem(self, parts: Sequence[Unit], costs: Mapping[Unit, Mapping[str, int]]) -> Problem:
+        """Options; until they are weighed, their energies only tell which mode of a unit is more exact."""
+        options: dict[Unit, list[Option]] = {unit: [] for unit in parts}
+        groups = len(self.reference.groups.groups)
+        for unit in parts:
+            for mode, cost in costs[unit].items():
+                if mode != FLOAT or unit.head not in self.fixed or len(costs[unit]) == 1:
+                    own = self.own.get(unit, {}).get(mode, 0.0)
+                    options[unit].append(Option(mode, cost, np.full(groups, own)))
+        made = {value: unit for unit in parts for value in unit.results}
+        reads = {u: list(dict.fromkeys(made[v] for v in u.operands if v in made)) for u in parts}
+        return Problem(options, reads, {unit: border_of(unit.results, self.target) for unit in parts})
+
+    def _weighed(self, problem: Problem, start: Chosen) -> tuple[Problem, Chosen]:
+        """The same with what each mode of a unit adds to each output group."""
+        base: Errors = {unit: errors for unit, (_, errors) in self.cheap.items()}
         consequences = self.reference.consequences(base, self.tried, self.progress)
-        self.own = own
-        return {
-            (unit, mode): consequences[unit] * (part / max(own[unit][cheap[unit]], 1e-30))
-            for unit in integer
-            for mode, part in own[unit].items()
-        }
+
+        def weighed(unit: Unit, option: Option) -> Option:
+            if unit not in consequences or option.name == FLOAT:
+                return option
+            own = self.own[unit]
+            part = own[option.name] / max(own[self.cheap[unit][0]], 1e-30)
+            return replace(option, energies=consequences[unit] * part)
+
+        options = {unit: [weighed(unit, option) for option in each] for unit, each in problem.options.items()}
+        names = {unit: option.name for unit, option in start.items()}
+        again = {unit: next(o for o in each if o.name == names[unit]) for unit, each in options.items()}
+        return Problem(options, problem.reads, problem.border), again
 
     # -- step 3 --------------------------------------------------------------------------------------------------------
     def _lowered(self, chosen: Chosen) -> Building[Any]:
@@ -231,11 +244,9 @@ class Chooser:
     ) -> tuple[Chosen, NDArray[np.float64]]:
         """The assignment that `aim` asks for, and its measured errors. `limit`: cycles that accuracy may cost."""
         least = problem.cycles(start)
-        if aim.error is not None:
+        if aim.given:
             most = float("inf") if aim.cycles is None else aim.cycles * least
-            return self._aimed(problem, start, first, aim.error, most)
-        if aim.cycles is not None:
-            return self._aimed(problem, start, first, 1e-4, aim.cycles * least)
+            return self._aimed(problem, start, first, _wanted(aim), most)
         chosen, found = self._aimed(problem, start, first, ERROR, min(self.ways.worth * least, limit))
         worst, before = (sqrt(each.max(initial=0.0)) for each in (found, first))
         if worst > ERROR * _MARGIN and worst > _WORTHWHILE * before:
@@ -307,7 +318,7 @@ class Chooser:
                 choice.modes[op] = option.name
             if unit.head not in self.fixed and unit in self.own:
                 choice.errors[unit.head] = self._relative(unit, option.name)
-                choice.why[unit.head] = self._why(option, cheap, names)
+                choice.why[unit.head] = self._why(option, cheap, names) if self.explains else ""
         choice.notes.append(self._summary(choice, first, found, problem.cycles(start), problem.cycles(chosen)))
         return choice
 
@@ -339,3 +350,8 @@ class Chooser:
             f"samples that the choice had not seen{worst}, {sqrt(first.max(initial=0.0)):.2%} with the fewest cycles, "
             f"of which the choice takes {cost / max(least, 1):.2f} times"
         )
+
+
+def _wanted(aim: Aim) -> float:
+    """The error of an output group that is good enough; whoever says what it may cost wants all that this buys."""
+    return aim.error or (ERROR if aim.cycles is None else _EXACT)

@@ -30,6 +30,8 @@ from bmcompiler.target import Target
 
 DECIDED = "quantize.modes"
 """Key of `PassContext.options`: mode by layer name, decided for the net in another input shape."""
+_REFERENCE = "quantize.reference"
+"""Key of `PassContext.options`: ((function, samples), `Reference`) of who measured last."""
 _PRODUCTS = 16 << 30
 """Products that all samples of a measurement have together, at most (but some are always taken)."""
 _SAMPLES = 8
@@ -95,7 +97,8 @@ def decide(
     reference = reference_of(module, function, ctx)
     trial = ctx.options.get(TRIAL) if wanted.ways.timed else None
     programs = None if trial is None else Programs(trial, module, wanted.pass_name)
-    chooser = Chooser(function, reference, lower, ctx.target, wanted.ways, ctx.options.get(PROGRESS), programs)
+    progress, explains = ctx.options.get(PROGRESS), bool(table)
+    chooser = Chooser(function, reference, lower, ctx.target, wanted.ways, progress, programs, explains=explains)
     found = chooser.choose(wanted.aim, choice.modes, kept)
     found.in_float = {**choice.in_float, **found.in_float}
     return found
@@ -147,6 +150,11 @@ def _from_table(table: str, names: set[str]) -> dict[str, str]:
 
 
 def reference_of(module: Module, function: Function, ctx: PassContext, most: int = _SAMPLES) -> Reference:
-    """The float net on up to `most` samples, from all over; fewer of large nets, but 4."""
+    """The float net on up to `most` samples, from all over; fewer of large nets, but 4. Kept for who asks next."""
     count = min(most, max(4, _PRODUCTS // max(1, sum(map(macs, function.ops)))))
-    return Reference(module, function, some_steps(function, ctx.data or {}, count), ctx.options.get(POOL))
+    asked = (function, count)
+    if ctx.options.get(_REFERENCE, (None, None))[0] != asked:
+        found = Reference(module, function, some_steps(function, ctx.data or {}, count), ctx.options.get(POOL))
+        ctx.options[_REFERENCE] = asked, found
+    reference: Reference = ctx.options[_REFERENCE][1]
+    return reference

@@ -14,7 +14,16 @@ from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.parallel.task import InlinePool, Pool
 from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.choice.groups import Groups
-from bmcompiler.passes.quantization.choice.tasks import Inputs, RunStep, Weigh, array_of, real, values_of, watched
+from bmcompiler.passes.quantization.choice.tasks import (
+    Inputs,
+    RunStep,
+    Weigh,
+    array_of,
+    energy,
+    real,
+    values_of,
+    watched,
+)
 from bmcompiler.passes.quantization.choice.units import Unit
 
 Array = NDArray[Any]
@@ -56,6 +65,7 @@ class Reference:
             for unit in units:
                 exact = self._compute(unit, seen)
                 found[unit].append(seen[unit.results[0]] - _within(low, unit, exact))
+                self.energies[unit] = energy([exact])
         return found
 
     def _compute(self, unit: Unit, values: Mapping[Value, Array]) -> Array:
@@ -84,7 +94,7 @@ class Reference:
         return total
 
     def energy_of(self, unit: Unit, steps: Sequence[int]) -> float:
-        """Energy of the first result of a unit, about, over some steps; known once its consequences are."""
+        """Energy of the first result of a unit, about, over some steps; known once its own errors are."""
         return self.energies[unit] * len(steps)
 
     def output_errors(self, low: Building[Any], steps: Sequence[int]) -> NDArray[np.float64]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from bmcompiler.ir import Function, Operation, Value
 from bmcompiler.ir.keys import is_return
 from bmcompiler.numeric.quant_modes import MODES
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.quantization.plan import make_plan
-from bmcompiler.passes.quantization.scale.integer_layer import Layer
 from bmcompiler.passes.quantization.scale.lowering import ScaleLowering
 from bmcompiler.passes.quantization.scale.plan import unsigned_values
 from bmcompiler.passes.quantization.scale.rules import SCALE_RULES
@@ -29,8 +28,8 @@ class Scales:
     """Results of layers that may have 16 bits."""
     never_wide: set[Value] = field(default_factory=set)
     """Results that had 16 bits and lost them."""
-    layers: dict[Hashable, Layer] = field(default_factory=dict)
-    """Integers of layers, which schemes for one net may share: only formats decide them."""
+    layers: dict[Hashable, Any] = field(default_factory=dict)
+    """Integers of layers and what is known of weights, which schemes for one net may share: formats decide the rest."""
 
     rules = SCALE_RULES
     layer_modes: ClassVar[tuple[str, ...]] = MODES

@@ -17,7 +17,6 @@ from bmcompiler.passes.quantization.forms import Forms
 from bmcompiler.passes.quantization.formulas import I8, U8, rescaling
 from bmcompiler.passes.quantization.plan import Plan
 from bmcompiler.passes.quantization.scale.formats import Format, format_of
-from bmcompiler.passes.quantization.scale.integer_layer import Layer
 from bmcompiler.target import Target
 
 
@@ -45,7 +44,7 @@ class Tensors(Forms[Format]):
         modes: Mapping[Operation, str] | None = None,
         wide: set[Value] | None = None,
         integer_io: bool = False,
-        layers: dict[Hashable, Layer] | None = None,
+        layers: dict[Hashable, Any] | None = None,
     ) -> None:
         self.layers = {} if layers is None else layers
         self.unsigned, self.modes, self.wide = unsigned, modes or {}, wide or set()
