@@ -9,7 +9,7 @@ import numpy as np
 
 from bmcompiler.backends.bm1684x import recipe_tables
 from bmcompiler.backends.bm1684x.chip import CHIP
-from bmcompiler.backends.bm1684x.codes import Ar, Cmp, Gather, Precision, Rounding
+from bmcompiler.backends.bm1684x.codes import Ar, Cmp, Gather, Precision, Rounding, Trans
 from bmcompiler.backends.bm1684x.instructions import arithmetic, matrix, special, transfers, window
 from bmcompiler.backends.bm1684x.instructions.operands import Command, Operand, constant
 from bmcompiler.backends.bm1684x.recipe_tables import TableSpace
@@ -77,6 +77,12 @@ class LaneCommandMaker:
     def copy(self, source: Words, target: Words) -> None:
         """Within lanes."""
         self.assign(target, source)
+
+    def turn(self, target: Words, source: Words) -> None:
+        """Channels become columns, columns channels."""
+        _, c, _, w = target.shape
+        command = special.move(Trans.WC, target.shape, _place(target), _place(source), RAW[target.item], (w, c))
+        self._add(command, target, source)
 
     def fill(self, target: Words, bits: int) -> None:
         """By the execution units."""

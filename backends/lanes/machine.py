@@ -104,12 +104,12 @@ class LaneMachine:
         )
 
     # -- views ---------------------------------------------------------------------------------------------------------
-    def _flat_view(self, shape: tuple[int, ...], item: int = 4) -> Shape:
+    def _flat_view(self, shape: tuple[int, ...], item: int = 4, made: bool = False) -> Shape:
         """A 4-D shape with the same elements in the same order, good for element-wise work.
 
-        4-D shapes stay unless they use the machine badly. Others become (N, C, 1, W): N fills the slots of a word where
-        the size allows, C is the divisor that takes the fewest cycles, and of these that whose runs load fastest, where
-        elements are bytes.
+        4-D shapes stay unless they use the machine badly, rows of matrices where that pays. Others become (N, C, 1, W):
+        N fills the slots of a word where the size allows, C is the divisor that takes the fewest cycles, and of these
+        that whose runs load fastest, where elements are bytes. `made`: see `keeps`.
         """
         chip, pass_cycles, size = self.chip, self.cycles.pass_cycles, prod(shape)
         most = chip.image_slots(item)
@@ -126,7 +126,28 @@ class LaneMachine:
             n, c, h, w = shape
             if pass_cycles((n, c, h, w), item) <= self.slowest(pass_cycles(flat, item), item):
                 return n, c, h, w
-        return flat
+        rows = self.rows_view(shape)
+        return rows if rows is not None and self.keeps(rows, flat, item, made=made) else flat
+
+    def rows_view(self, shape: tuple[int, ...]) -> Shape | None:
+        """Rows of the last axis as channels, of 4-D shapes those of a matrix an image; None where no op wants them."""
+        if not self.chip.rows_in_lanes or len(shape) < 2:
+            return None
+        *outer, rows, columns = shape
+        view = (prod(outer), rows, 1, columns) if len(shape) == 4 else (1, prod(outer) * rows, 1, columns)
+        return view if self.chip.fits_fields(view) else None
+
+    def keeps(self, rows: Shape, other: Shape, item: int, steps: int = 1, made: bool = False) -> bool:
+        """Whether so many commands on `rows` take no longer than on another shape that a transfer has to make of it.
+
+        Rows that are shorter take longer to load, too, unless they are `made` by other ops of the net.
+        """
+        timing = self.cycles
+        slower = steps * (timing.pass_cycles(rows, item) - timing.pass_cycles(other, item))
+        waits = timing.load(rows[0] * rows[1], rows[3] * item) - timing.load(
+            other[0] * other[1], prod(other[2:]) * item
+        )
+        return slower + (0 if made else waits) <= timing.local_copy(rows, item)
 
     def slowest(self, fewest: int, item: int) -> int:
         """Cycles that the shape of a feature map may take to be kept, where the best shape takes `fewest`."""

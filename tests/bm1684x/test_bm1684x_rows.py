@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from bm1684x_nets import FULL, Net, check, check_op
 from hypothesis import HealthCheck, given, settings
@@ -11,6 +12,7 @@ from bmcompiler.backends.bm1684x.build import as_broadcasts
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.instructions.transfers import Side, in_window
 from bmcompiler.ir import Value
+from bmcompiler.runtime.simulator.bm1684x.analysis import analyze
 from bmcompiler.target import Compiled
 
 property_test = settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
@@ -71,6 +73,42 @@ def test_heads_of_what_is_in_local_memory(dtype: str, sizes: list[int], four: bo
         return net.b.relu(net.b.permute(net.b.relu(x), order=order))
 
     check_op(make, (1, *sizes) if four else tuple(sizes), dtype=dtype)
+
+
+@property_test
+@given(
+    st.sampled_from(["f32", "i8", "i16"]),
+    st.tuples(st.integers(1, 40), st.integers(1, 140), st.integers(1, 70)),
+    st.booleans(),
+)
+def test_matrices_are_turned_in_local_memory(dtype: str, shape: tuple[int, int, int], between: bool) -> None:
+    def make(net: Net, x: Value) -> Value:
+        turned = net.b.permute(net.b.relu(x) if between else x, order=(0, 2, 1))
+        return net.b.relu(turned) if between else turned
+
+    check_op(make, shape, dtype=dtype)
+
+
+def test_a_turned_matrix_does_not_leave_local_memory() -> None:
+    net = Net([(1, 96, 65)])
+    turned = net.b.permute(net.b.sqrt(net.inputs[0]), order=(0, 2, 1))
+    assert moved(check(net.module([net.b.softmax(turned, axis=2)]))) == {
+        "sqrt": 4 * 96 * 65,
+        "permute": 0,
+        "softmax": 0,
+    }
+
+
+def test_functions_read_the_rows_that_products_leave() -> None:
+    """No transfer inside local memory turns one layout into the other: but for input and output, all are of weights."""
+    net = Net([(1, 64, 128)])
+    x = net.b.cast(net.inputs[0], dtype="f16")
+    weights = net.b.weight(np.ones((128, 96), np.float16), "w")
+    made = net.b.gelu(net.b.cast(net.b.matmul(x, weights), dtype="f32"))
+    compiled = check(net.module([net.b.layer_norm(made, net.f32(96), net.f32(96), axis=2)]))
+    assert moved(compiled) == {"cast": 4 * 64 * 128, "gelu": 0, "matmul": 0, "layer_norm": 0}
+    transfers = analyze(compiled.model).timing().engines[1].commands
+    assert transfers == 5 + 1  # input, weights, factors and offsets, and the output; the end mark
 
 
 @pytest.mark.parametrize(

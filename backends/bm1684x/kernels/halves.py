@@ -193,10 +193,13 @@ class FloatCastKernel(LocalKernel[Cast]):
         return "f32" in types and len(types) == 2 and types <= set(self.machine.float_types)
 
     def grid(self, op: Cast) -> tuple[Axis, ...]:
-        return self.machine.elementwise_grid(self.machine.flat_view(op.type.shape))
+        return self.machine.elementwise_grid(self._view(op))
+
+    def _view(self, op: Cast) -> Shape:
+        return self.machine.flat_view(op.type.shape, made=self.is_made(op))
 
     def work(self, op: Cast, box: Box) -> TileWork:
-        view, dims = self.machine.flat_view(op.type.shape), extents(box)
+        view, dims = self._view(op), extents(box)
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             source, target = (

@@ -54,7 +54,7 @@ class NarrowKernel(LocalKernel[OpT]):
 
     def view(self, op: OpT) -> Shape:
         """The tensors as feature maps."""
-        return self.machine.flat_view(op.results[0].shape, self.widest(op))
+        return self.machine.flat_view(op.results[0].shape, self.widest(op), self.is_made(op))
 
     def tile(self, op: OpT, box: Box) -> tuple[list[Buffer], Buffer]:
         """(operands of the shape of the result, result)."""

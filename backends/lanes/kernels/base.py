@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.codegen import kernels
 from bmcompiler.codegen.kernels import contents_of, dims4, is_activation, is_constant
+from bmcompiler.codegen.memory import root_of
 from bmcompiler.codegen.tiling import TileWork
 from bmcompiler.ir import Value
 from bmcompiler.target import OpT
@@ -34,6 +37,13 @@ class LocalKernel(kernels.LocalKernel[OpT], DeviceKernel[OpT]):
     def __init__(self, machine: LaneMachine) -> None:
         super().__init__(machine)
         self.tiler = machine.tiler
+
+    def is_made(self, op: OpT) -> bool:
+        """Whether other ops make operands, so that they may lie in local memory."""
+        return any(is_activation(value) and root_of(value).op is not None for value in op.operands)
+
+    def tiling_facts(self, op: OpT) -> Hashable:
+        return self.chip.rows_in_lanes and self.is_made(op)
 
     def fits(self, work: TileWork) -> bool:
         """Whether the buffers of a tile fit local memory side by side."""

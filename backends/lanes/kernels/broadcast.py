@@ -37,11 +37,16 @@ def merged_axes(shape: tuple[int, ...], operands: tuple[tuple[int, ...], ...]) -
 
 @lru_cache(maxsize=4096)
 def broadcast_view(
-    machine: LaneMachine, shape: tuple[int, ...], operands: tuple[tuple[int, ...], ...], item: int = 4
+    machine: LaneMachine,
+    shape: tuple[int, ...],
+    operands: tuple[tuple[int, ...], ...],
+    item: int = 4,
+    steps: int = 1,
+    made: bool = False,
 ) -> tuple[Shape, tuple[Strides, ...]]:
     """The 4-D shape that takes the fewest cycles, and the strides of each operand in it (0 = broadcast).
 
-    Elements have `item` bytes in local memory.
+    Elements have `item` bytes in local memory; steps: commands on them. `made`: see `LaneMachine.keeps`.
 
     Raises ValueError when four axes are not enough.
     """
@@ -54,6 +59,10 @@ def broadcast_view(
     most = machine.slowest(cycles(_shape(best), item), item)
     if native is not None and cycles(_shape(native), item) <= most:
         best = native
+    elif (rows := _rows(machine, shape, operands)) is not None and machine.keeps(
+        _shape(rows), _shape(best), item, steps, made
+    ):
+        best = rows
     strides = tuple(tuple(axis[1][i] for axis in best) for i in range(len(operands)))
     return _shape(best), strides  # type: ignore[return-value]
 
@@ -72,6 +81,29 @@ def _native(chip: LaneFacts, shape: tuple[int, ...], operands: tuple[tuple[int, 
     return tuple(
         (size, tuple(prod(s[i + 1 :]) if s[i] > 1 or s == shape else 0 for s in padded)) for i, size in enumerate(shape)
     )
+
+
+def _rows(machine: LaneMachine, shape: tuple[int, ...], operands: tuple[tuple[int, ...], ...]) -> Axes | None:
+    """The axes of rows in lanes; None where an operand repeats along a part of what becomes one axis."""
+    view = machine.rows_view(shape)
+    if view is None:
+        return None
+    cut = len(shape) - 2 if len(shape) == 4 else 0
+    padded = [(1,) * (len(shape) - len(s)) + s for s in operands]
+    one = (1, (0,) * len(operands))
+    images, rows, columns = (
+        merged_axes(shape[first:end], tuple(s[first:end] for s in padded))
+        for first, end in ((0, cut), (cut, len(shape) - 1), (len(shape) - 1, len(shape)))
+    )
+    if len(images) > 1 or len(rows) > 1:
+        return None
+    inner = [(prod(s[cut:]), s[-1]) for s in padded]
+    after = tuple(tuple(sizes[i] for sizes in inner) for i in range(2))
+    placed = [
+        (size, tuple(step * more for step, more in zip(steps, by)))
+        for ((size, steps),), by in zip((images, rows), after)
+    ]
+    return (*placed, one, columns[0])
 
 
 def _shape(axes: Axes) -> Shape:

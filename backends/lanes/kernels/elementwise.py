@@ -77,13 +77,17 @@ class ElementwiseKernel(LocalKernel[OpT]):
 
     def grid(self, op: OpT) -> tuple[Axis, ...]:
         item = ITEMS[self.words(op)]
-        return self.machine.elementwise_grid(
-            broadcast_view(self.machine, op.type.shape, self.shapes(op), item)[0], item
+        return self.machine.elementwise_grid(self._view(op)[0], item)
+
+    def _view(self, op: OpT) -> tuple[Shape, tuple[Strides, ...]]:
+        steps = self.steps(op).cycles((1, 1, 1, 1))
+        return broadcast_view(
+            self.machine, op.type.shape, self.shapes(op), ITEMS[self.words(op)], steps, self.is_made(op)
         )
 
     def work(self, op: OpT, box: Box) -> TileWork:
         item = ITEMS[self.words(op)]
-        view, strides = broadcast_view(self.machine, op.type.shape, self.shapes(op), item)
+        view, strides = self._view(op)
         dims, steps = extents(box), self.steps(op)
         operands = [
             _operand(self.chip, v, view, by, box, steps.needs_default_layout(i), item)

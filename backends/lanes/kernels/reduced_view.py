@@ -64,7 +64,14 @@ def reduced_view(machine: LaneMachine, shape: tuple[int, ...], axes: tuple[int, 
     outer = sizes.pop(0) if kinds.startswith("K") else 1
     count = sizes.pop(0) if sizes else 1
     inner = sizes.pop(0) if sizes else 1
-    return min(_choices(outer, count, inner), key=lambda view: (_cycles(machine.cycles, view), -view.shape[3]))
+    choices = _choices(outer, count, inner)
+    rows = machine.rows_view(shape)
+    if axes != (len(shape) - 1,) or rows is None:
+        return min(choices, key=lambda view: (_cycles(machine.cycles, view), -view.shape[3]))
+    images, lanes, _, _ = rows
+    kept = ReducedView((images, lanes, count, 1), (lanes * count, count, 1, 1), (lanes, 1, 0, 0), (2,))
+    turned = 2 * machine.cycles.local_copy(rows)
+    return min((kept, *choices), key=lambda view: _cycles(machine.cycles, view) + turned * (view != kept))
 
 
 def _cycles(timing: LaneCycles, view: ReducedView) -> int:

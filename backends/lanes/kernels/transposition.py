@@ -60,11 +60,11 @@ class TransposingKernel(PermuteKernel):
         return self._work(op) is not None
 
     def whole(self, op: Permute) -> TileWork | None:
-        return self._work(op) or heads_inside(self.machine, op)
+        return self._work(op) or self._turned(op, matrices_of(op)) or heads_inside(self.machine, op)
 
     def estimate(self, op: Permute) -> int | None:
         work = self._work(op)
-        return None if work is None else self._cycles(op, matrices_of(op), work)
+        return None if work is None else self._cycles(work)
 
     def emit(self, op: Permute, build: Any) -> Moved:
         work = self._work(op)
@@ -79,10 +79,44 @@ class TransposingKernel(PermuteKernel):
 
     def _work(self, op: Permute) -> TileWork | None:
         """The op as one tile; None where it is no transposition, does not fit, or is no faster so."""
-        x, item, matrices = op.operands[0], item_bytes(op.result), matrices_of(op)
-        alone = self.chip.word_item(item) == item <= max(self.chip.word, self.chip.most_item)
-        if matrices is None or matrices.number > _MOST_MATRICES or not alone or not is_activation(x):
+        matrices = matrices_of(op)
+        work = self._turned(op, matrices) or self._by_lanes(op, matrices)
+        if work is None:
             return None
+        direct = self.machine.cycles.global_copy(op.type.size, item_bytes(op.result))
+        return work if self._cycles(work) * _FASTER < direct else None
+
+    def _turned(self, op: Permute, matrices: Matrices | None) -> TileWork | None:
+        """Each matrix an image whose rows are channels, which one command turns, on chips that have it."""
+        if not self.chip.turns or matrices is None or not self._moves(op):
+            return None
+        number, rows, columns = matrices
+        view, turned = (number, rows, 1, columns), (number, columns, 1, rows)
+        if not (self.chip.fits_fields(view) and self.chip.fits_fields(turned)):
+            return None
+        item = item_bytes(op.result)
+
+        def compute(build: LaneBuild, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+            build.turn(Words(outs[0], turned, item=item), Words(ins[0], view, item=item))
+
+        before, after = (tuple((0, size) for size in shape) for shape in (view, turned))
+        inputs = (self.machine.activation_in(op.operands[0], view, before),)
+        outputs = (self.machine.activation_out(op.result, turned, after),)
+        cycles = self.machine.cycles.pass_cycles((number, 1, 1, rows), item)
+        work = TileWork(inputs, outputs, (), compute, cycles)
+        return work if self.machine.fits(work) else None
+
+    def _moves(self, op: Permute) -> bool:
+        """Whether commands move the elements one by one, and in local memory."""
+        item = item_bytes(op.result)
+        alone = self.chip.word_item(item) == item <= max(self.chip.word, self.chip.most_item)
+        return alone and is_activation(op.operands[0])
+
+    def _by_lanes(self, op: Permute, matrices: Matrices | None) -> TileWork | None:
+        """Each lane turns some rows or columns; None where that does not fit."""
+        if matrices is None or matrices.number > _MOST_MATRICES or not self._moves(op):
+            return None
+        x, item = op.operands[0], item_bytes(op.result)
         parts = list(_parts(matrices, self.chip.lanes))
         if matrices.short * parts[0].width > self.chip.most_size:
             return None
@@ -116,12 +150,9 @@ class TransposingKernel(PermuteKernel):
         nbytes = op.type.nbytes
         inputs = (Buffer(size, "nchw", nbytes, load, runs=cut, loads=len(parts)),)
         work = TileWork(inputs, (Buffer(size, "nchw", nbytes, store, runs=whole),), (), compute, cycles)
-        if not self.machine.fits(work):
-            return None
-        direct = self.machine.cycles.global_copy(op.type.size, item)
-        return work if self._cycles(op, matrices, work) * _FASTER < direct else None
+        return work if self.machine.fits(work) else None
 
-    def _cycles(self, op: Permute, matrices: Matrices | None, work: TileWork) -> int:
+    def _cycles(self, work: TileWork) -> int:
         bus, rate = self.machine.tiler.bus, self.machine.tiler.bytes_per_cycle
         return work.cycles + round((bus.load(work.inputs[0]) + bus.store(work.outputs[0])) / rate)
 
