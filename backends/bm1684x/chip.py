@@ -45,7 +45,7 @@ class Bm1684xChip(LaneFacts):
     share_bytes: int = 1 << 14
     least_run: int = 256
     command_bytes: int = 1 << 10
-    turns: bool = True
+    transposes: bool = True
     rows_in_lanes: bool = True
     lmem_window: int = 0x0800_0000  # lane L starts at + L * lmem_size; TIU commands leave the window out
     static_window: int = 0x0900_0000

@@ -78,7 +78,7 @@ class LaneCommandMaker:
         """Within lanes."""
         self.assign(target, source)
 
-    def turn(self, target: Words, source: Words) -> None:
+    def transpose(self, target: Words, source: Words) -> None:
         """Channels become columns, columns channels."""
         _, c, _, w = target.shape
         command = special.move(Trans.WC, target.shape, _place(target), _place(source), RAW[target.item], (w, c))

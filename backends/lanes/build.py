@@ -111,9 +111,9 @@ class LaneCommands(Protocol):
     def copy(self, source: Words, target: Words) -> None:
         """Copy within lanes; one shape."""
 
-    def turn(self, target: Words, source: Words) -> None:
-        """target(n, c, 0, w) = source(n, w, 0, c), on chips with `LaneFacts.turns`; only in the default layout."""
-        raise TypeError(f"{type(self).__name__} turns no matrices")
+    def transpose(self, target: Words, source: Words) -> None:
+        """target(n, c, 0, w) = source(n, w, 0, c), on chips with `LaneFacts.transposes`; only in the default layout."""
+        raise TypeError(f"{type(self).__name__} transposes no matrices")
 
     def fill(self, target: Words, bits: int) -> None:
         """Fill by the execution units, which need not wait for what the transfers are busy with."""

@@ -37,7 +37,7 @@ class LaneFacts(LaneChip):
         word_sums: whether words are added as integers; division and lookups then take long beside it.
         winograd: whether dense convolutions of floats with windows of 3 x 3 are computed by Winograd's algorithm.
         command_bytes: that cross the bus in the time in which a transfer starts.
-        turns: whether a command of the execution units makes channels of columns and columns of channels.
+        transposes: whether a command of the execution units makes channels of columns and columns of channels.
         rows_in_lanes: whether products of matrices have them so, that other ops do well to keep them there, too.
     """
 
@@ -60,7 +60,7 @@ class LaneFacts(LaneChip):
     word_sums: bool = False
     winograd: bool = False
     command_bytes: int = 1 << 14
-    turns: bool = False
+    transposes: bool = False
     rows_in_lanes: bool = False
 
     @property

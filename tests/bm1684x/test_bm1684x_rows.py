@@ -53,7 +53,7 @@ def test_an_attention_has_the_bits_of_evaluation(
     check_op(lambda net, x: attention(net, x, heads), (1, rows, columns), seed=seed, lanes=lanes, close=1e-3)
 
 
-def test_an_attention_loads_only_its_input_and_turned_keys() -> None:
+def test_an_attention_loads_only_its_input_and_transposed_keys() -> None:
     net = Net([(1, 64, 128)])
     found = moved(check(net.module([attention(net, net.inputs[0], 2)])))
     keys = net.inputs[0].type.nbytes
@@ -81,18 +81,20 @@ def test_heads_of_what_is_in_local_memory(dtype: str, sizes: list[int], four: bo
     st.tuples(st.integers(1, 40), st.integers(1, 140), st.integers(1, 70)),
     st.booleans(),
 )
-def test_matrices_are_turned_in_local_memory(dtype: str, shape: tuple[int, int, int], between: bool) -> None:
+def test_matrices_are_transposed_by_one_command_in_local_memory(
+    dtype: str, shape: tuple[int, int, int], between: bool
+) -> None:
     def make(net: Net, x: Value) -> Value:
-        turned = net.b.permute(net.b.relu(x) if between else x, order=(0, 2, 1))
-        return net.b.relu(turned) if between else turned
+        transposed = net.b.permute(net.b.relu(x) if between else x, order=(0, 2, 1))
+        return net.b.relu(transposed) if between else transposed
 
     check_op(make, shape, dtype=dtype)
 
 
-def test_a_turned_matrix_does_not_leave_local_memory() -> None:
+def test_a_transposed_matrix_does_not_leave_local_memory() -> None:
     net = Net([(1, 96, 65)])
-    turned = net.b.permute(net.b.sqrt(net.inputs[0]), order=(0, 2, 1))
-    assert moved(check(net.module([net.b.softmax(turned, axis=2)]))) == {
+    transposed = net.b.permute(net.b.sqrt(net.inputs[0]), order=(0, 2, 1))
+    assert moved(check(net.module([net.b.softmax(transposed, axis=2)]))) == {
         "sqrt": 4 * 96 * 65,
         "permute": 0,
         "softmax": 0,
@@ -100,7 +102,7 @@ def test_a_turned_matrix_does_not_leave_local_memory() -> None:
 
 
 def test_functions_read_the_rows_that_products_leave() -> None:
-    """No transfer inside local memory turns one layout into the other: but for input and output, all are of weights."""
+    """No transfer inside local memory makes one layout of the other: but for input and output, all are of weights."""
     net = Net([(1, 64, 128)])
     x = net.b.cast(net.inputs[0], dtype="f16")
     weights = net.b.weight(np.ones((128, 96), np.float16), "w")

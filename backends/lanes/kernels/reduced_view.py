@@ -70,8 +70,8 @@ def reduced_view(machine: LaneMachine, shape: tuple[int, ...], axes: tuple[int, 
         return min(choices, key=lambda view: (_cycles(machine.cycles, view), -view.shape[3]))
     images, lanes, _, _ = rows
     kept = ReducedView((images, lanes, count, 1), (lanes * count, count, 1, 1), (lanes, 1, 0, 0), (2,))
-    turned = 2 * machine.cycles.local_copy(rows)
-    return min((kept, *choices), key=lambda view: _cycles(machine.cycles, view) + turned * (view != kept))
+    changed = 2 * machine.cycles.local_copy(rows)
+    return min((kept, *choices), key=lambda view: _cycles(machine.cycles, view) + changed * (view != kept))
 
 
 def _cycles(timing: LaneCycles, view: ReducedView) -> int:

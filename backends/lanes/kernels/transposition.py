@@ -60,7 +60,7 @@ class TransposingKernel(PermuteKernel):
         return self._work(op) is not None
 
     def whole(self, op: Permute) -> TileWork | None:
-        return self._work(op) or self._turned(op, matrices_of(op)) or heads_inside(self.machine, op)
+        return self._work(op) or self._one_command(op, matrices_of(op)) or heads_inside(self.machine, op)
 
     def estimate(self, op: Permute) -> int | None:
         work = self._work(op)
@@ -80,28 +80,29 @@ class TransposingKernel(PermuteKernel):
     def _work(self, op: Permute) -> TileWork | None:
         """The op as one tile; None where it is no transposition, does not fit, or is no faster so."""
         matrices = matrices_of(op)
-        work = self._turned(op, matrices) or self._by_lanes(op, matrices)
+        works = [self._one_command(op, matrices), self._by_lanes(op, matrices)]
+        work = min((each for each in works if each is not None), key=self._cycles, default=None)
         if work is None:
             return None
         direct = self.machine.cycles.global_copy(op.type.size, item_bytes(op.result))
         return work if self._cycles(work) * _FASTER < direct else None
 
-    def _turned(self, op: Permute, matrices: Matrices | None) -> TileWork | None:
-        """Each matrix an image whose rows are channels, which one command turns, on chips that have it."""
-        if not self.chip.turns or matrices is None or not self._moves(op):
+    def _one_command(self, op: Permute, matrices: Matrices | None) -> TileWork | None:
+        """Each matrix an image whose rows are channels, which one command transposes, on chips that have it."""
+        if not self.chip.transposes or matrices is None or not self._moves(op):
             return None
         number, rows, columns = matrices
-        view, turned = (number, rows, 1, columns), (number, columns, 1, rows)
-        if not (self.chip.fits_fields(view) and self.chip.fits_fields(turned)):
+        view, transposed = (number, rows, 1, columns), (number, columns, 1, rows)
+        if not (self.chip.fits_fields(view) and self.chip.fits_fields(transposed)):
             return None
         item = item_bytes(op.result)
 
         def compute(build: LaneBuild, ins: list[int], outs: list[int], scratch: list[int]) -> None:
-            build.turn(Words(outs[0], turned, item=item), Words(ins[0], view, item=item))
+            build.transpose(Words(outs[0], transposed, item=item), Words(ins[0], view, item=item))
 
-        before, after = (tuple((0, size) for size in shape) for shape in (view, turned))
+        before, after = (tuple((0, size) for size in shape) for shape in (view, transposed))
         inputs = (self.machine.activation_in(op.operands[0], view, before),)
-        outputs = (self.machine.activation_out(op.result, turned, after),)
+        outputs = (self.machine.activation_out(op.result, transposed, after),)
         cycles = self.machine.cycles.pass_cycles((number, 1, 1, rows), item)
         work = TileWork(inputs, outputs, (), compute, cycles)
         return work if self.machine.fits(work) else None
