@@ -16,10 +16,10 @@ from bmcompiler.bmodel.layers import LayerSpan
 from bmcompiler.bmodel.model import FORMATS, Buffer, TensorInfo
 from bmcompiler.codegen.coefficients import Coefficients
 from bmcompiler.codegen.cpu_segment import encode_segment
+from bmcompiler.codegen.groups.ahead import settle
 from bmcompiler.codegen.groups.choose import choose_groups, planned_cycles
 from bmcompiler.codegen.groups.emission import Part, emit_steps
 from bmcompiler.codegen.groups.infos import group_infos
-from bmcompiler.codegen.groups.issue import issue_loads
 from bmcompiler.codegen.groups.regions import LocalCopier
 from bmcompiler.codegen.groups.timeline import alone_cycles, timeline
 from bmcompiler.codegen.groups.units import annotation, units_of
@@ -229,7 +229,7 @@ class Program(ABC, Generic[B]):
             found = plan_residency(units, blocks, outside.__contains__, self.resident_memory, self.copier)
             if found is not None:
                 times = partial(timeline, found, alone, self.resident_memory, self.copier)
-                issue_loads(found, times, self.resident_memory)
+                settle(found, times, blocks, self.resident_memory)
                 return found
         return Residency([Step(op, None) for op in segment.ops])
 

@@ -10,10 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bmcompiler.backends.bm1684.target import TARGET
+from bmcompiler.bmodel.bm168x import Bm168xModel
 from bmcompiler.ir import Module, Operation, TensorType, Value
 from bmcompiler.ir.keys import GROUP, SLICES
 from bmcompiler.passes.group_layers import GroupLayers
 from bmcompiler.passmanager import PassContext
+from bmcompiler.runtime.simulator.bm1684.analysis import analyze
 from bmcompiler.target import Compiled
 
 MODES: dict[str, dict[str, Any]] = {"f32": {}, "i8": {"mode": "low", "scale": 2.0**-9}}
@@ -134,3 +136,27 @@ def test_groups_spare_global_memory(level: int) -> None:
         assert all(live_range.first_step <= live_range.last_step for live_range in group.live_ranges)
     kinds = {live_range.kind for group in cut for live_range in group.live_ranges}
     assert kinds >= {"weight", "value"}
+
+
+def many_weights() -> Module:
+    """Convolutions on small maps, whose weights take longer to load than their products."""
+    net = Net([(1, 256, 7, 7)])
+    x = net.inputs[0]
+    for index, channels in enumerate((256, 512, 256, 512, 256)):
+        with net.b.at(f"conv{index}"):
+            x = conv(net, x, channels)
+    return net.module([x])
+
+
+def cycles(compiled: Compiled) -> int:
+    assert isinstance(compiled.model, Bm168xModel)
+    return analyze(compiled.model).timing().cycles
+
+
+def test_many_weights_arrive_in_parts() -> None:
+    module = many_weights()
+    alone = check(module)
+    GroupLayers(2).run(module, PassContext(target=TARGET))
+    parts = {op.label: op.attributes[SLICES][1] for op in module.main.ops if SLICES in op.attributes}
+    assert parts == dict.fromkeys(["conv1", "conv2", "conv3", "conv4"], 4)
+    assert cycles(check(module)) < 0.95 * cycles(alone)

@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from bm1684_nets import FULL, Net, check_op
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from bmcompiler.backends.bm1684.target import TARGET
+from bmcompiler.bmodel.bm168x import Bm168xModel
 from bmcompiler.ir import TensorType, Value
 from bmcompiler.ops.builder import Builder
+from bmcompiler.runtime.simulator.bm1684.analysis import analyze
 from bmcompiler.target import find_target, unsupported_reason
 
 LANES = st.sampled_from([2048, 8192, 20000, FULL])
@@ -105,3 +109,13 @@ def test_convolutions_of_doubles_are_refused_with_a_reason() -> None:
     x = builder.input("x", TensorType((1, 3, 9, 9), "f64"))
     out = builder.conv(x, builder.weight(np.ones((4, 3, 3, 3)), "w"))
     assert "f32" in str(unsupported_reason(find_target("bm1684"), out.op))
+
+
+@pytest.mark.parametrize(("channels", "group", "loads"), [(9, 1, 2), (128, 128, 2), (120, 1, 2), (130, 1, 3)])
+def test_weights_and_bias_are_one_load(channels: int, group: int, loads: int) -> None:
+    """Beside that of the input; not where zeros for lanes without a last channel would take longer."""
+    net = Net([(1, 128, 5, 5)])
+    made = net.b.conv(net.inputs[0], net.f32(channels, 128 // group, 1, 1), net.f32(channels), group=group)
+    compiled = TARGET.compile([net.module([made])], 2)
+    assert isinstance(compiled.model, Bm168xModel)
+    assert analyze(compiled.model).timing().engines[1].commands == loads + 1

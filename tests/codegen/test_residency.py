@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from itertools import combinations, pairwise
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bmcompiler.codegen.groups.ahead import settle
 from bmcompiler.codegen.groups.emission import Part, emit_steps
 from bmcompiler.codegen.groups.issue import issue_between, issue_late, issue_loads
 from bmcompiler.codegen.groups.timeline import Timeline, timeline
@@ -129,6 +132,16 @@ def live_ranges(steps: list[Step]) -> list[LiveRange]:
     return list(found.values())
 
 
+def check_apart(found: Residency) -> None:
+    for a, b in combinations(live_ranges(found.steps), 2):
+        apart_in_time = a.last < b.first or b.last < a.first
+        assert apart_in_time or a.address + a.lane_bytes <= b.address or b.address + b.lane_bytes <= a.address
+    for life in live_ranges(found.steps):
+        assert life.first <= life.last
+        assert life.address % ALIGN == 0
+        assert 0 <= life.address <= life.address + life.lane_bytes <= ROOM
+
+
 def play(run: Run, found: Residency) -> tuple[Chip, Moved]:
     """Carry the plan out in the order of `Program`."""
     module, _, blockers, _ = run
@@ -163,14 +176,41 @@ def test_what_an_op_reads_is_there_and_nothing_else_is_stored(run: Run) -> None:
 @settings(max_examples=150, deadline=None)
 @given(runs())
 def test_stays_of_the_same_time_lie_apart_within_local_memory(run: Run) -> None:
+    check_apart(plan(run))
+
+
+@settings(max_examples=150, deadline=None)
+@given(runs())
+def test_loads_moved_ahead_find_free_places_and_cost_nothing(run: Run) -> None:
+    """Whichever plan stays; the times that are returned are its own."""
+    tiler, walked, found, blockers = Tiler(ROOM, ALIGN), plan(run), plan(run), run[2]
+    before, after = (partial(timeline, one, lambda op: 40, tiler, None) for one in (walked, found))
+    issue_loads(walked, before, tiler)
+    times = settle(found, after, blockers.__contains__, tiler)
+    assert times.end <= before().end
+    assert times == after()
+    check_apart(found)
+    play(run, found)
+
+
+def test_weights_that_found_no_room_in_one_piece_come_earlier() -> None:
+    """A tenth is gained."""
+    b = Builder.new("net")
+    x = b.input("x", TensorType((1, 4), "f32"))
+    works: dict[Operation, TileWork | None] = {}
+    for weights in (128, 128, 224, 64, 96, 160, 224, 224, 224, 96):
+        x = b.relu(x)
+        op = x.op
+        assert op is not None
+        works[op] = replace(work(op, [16, 16], [1, 1], weights, []), cycles=30)
+    run = b.outputs([x], ["y"]), works, set(works), {x}
+    tiler = Tiler(ROOM, ALIGN, bytes_per_cycle=4, tile_cycles=0)
     found = plan(run)
-    for a, b in combinations(live_ranges(found.steps), 2):
-        apart_in_time = a.last < b.first or b.last < a.first
-        assert apart_in_time or a.address + a.lane_bytes <= b.address or b.address + b.lane_bytes <= a.address
-    for life in live_ranges(found.steps):
-        assert life.first <= life.last
-        assert life.address % ALIGN == 0
-        assert 0 <= life.address <= life.address + life.lane_bytes <= ROOM
+    times = partial(timeline, found, lambda op: 0, tiler, None)
+    issue_loads(found, times, tiler)
+    before = times().end
+    assert settle(found, times, set(works).__contains__, tiler).end < 0.9 * before
+    play(run, found)
 
 
 @settings(max_examples=100, deadline=None)

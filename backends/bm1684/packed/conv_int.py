@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from functools import partial
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from bmcompiler.backends.bm1684.packed.int_short import ShortRequantize, over_de
 from bmcompiler.backends.lanes.build import LaneTransfers
 from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.backends.lanes.kernels.base import dims4, item_bytes
-from bmcompiler.backends.lanes.kernels.channel_constants import by_lanes, channel_buffer
+from bmcompiler.backends.lanes.kernels.channel_constants import Joined, channel_buffer, joined_buffer
 from bmcompiler.backends.lanes.kernels.conv_geometry import ConvGeometry, DeconvGeometry, channel_groups
 from bmcompiler.backends.lanes.kernels.fold_rows import fold_inside
 from bmcompiler.backends.lanes.kernels.sliding import Slide
@@ -28,7 +28,7 @@ from bmcompiler.backends.lanes.windows import Geometry
 from bmcompiler.codegen.build import dense_strides as global_strides
 from bmcompiler.codegen.groups.timeline import HIDDEN
 from bmcompiler.codegen.hazards import Range
-from bmcompiler.codegen.tiling import Box, Buffer, Runs, TileWork
+from bmcompiler.codegen.tiling import Box, Buffer, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.ops.nn import Conv, Convolution, Deconv, Matmul
 from bmcompiler.target import Kernel, rule
@@ -199,7 +199,7 @@ class IntConvKernel(ConvGeometry):
         if op.bias is None or row * (c1 - c0) > _MOST_JOINED:
             return None
         pack = self._packing(op, np.asarray if depthwise else lambda w: channel_groups(w, QUAD))
-        return joined_buffer(op.weight, op.bias, f"{op.opname} {op.group} joined", pack, row, c0, c1)
+        return joined_buffer(CHIP, op.weight, op.bias, f"{op.opname} {op.group} joined", pack, row, (c0, c1))
 
     def _packing(self, op: Convolution, pack: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
         return lambda w: pack(self.oriented(op, w))
@@ -239,36 +239,6 @@ def emit_sums(
         depthwise(build, target, data, weights, added, geometry, requantize.numbers, reads)
     else:
         convolution(build, target, data, (weights, depth), added, geometry, requantize.numbers, reads)
-
-
-class Joined(NamedTuple):
-    """What is loaded at once; bias: bytes from the address of the weights to that of the bias, in each lane."""
-
-    buffer: Buffer
-    bias: int
-
-
-def joined_buffer(
-    weight: Value, bias: Value, layout: str, pack: Callable[[np.ndarray], np.ndarray], row: int, c0: int, c1: int
-) -> Joined:
-    """Output channels [c0, c1) of packed weights, `row` bytes each, and of a bias of 16 bits: one run for each lane."""
-    lanes, deep = min(c1 - c0, CHIP.lanes), -(-(c1 - c0) // CHIP.lanes)
-    first, second = align_up(deep * row, CHIP.word), align_up(deep * 2, CHIP.word)
-
-    def packed(weights: np.ndarray, biases: np.ndarray) -> np.ndarray:
-        parts = (by_lanes(CHIP, pack(weights), row, c0, c1), by_lanes(CHIP, biases, 2, c0, c1))
-        flat = [part.reshape(CHIP.lanes, -1) for part in parts]
-        whole = [np.pad(part, [(0, 0), (0, size - part.shape[1])]) for part, size in zip(flat, (first, second))]
-        return np.concatenate(whole, axis=1)[:lanes]
-
-    dims = (1, lanes, 1, (first + second) // CHIP.word)
-
-    def load(build: Build, address: int) -> None:
-        place = build.coefficients.place(weight, f"{layout} {row} {c0} {c1}", packed, bias)
-        build.load_compact(build.coefficient(place), dims, CHIP.word, address)
-
-    size = CHIP.word * prod(dims)
-    return Joined(Buffer(first + second, "c", size, load, True, runs=Runs(1, lanes)), first)
 
 
 def weight_buffer(

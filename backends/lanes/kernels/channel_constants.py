@@ -7,16 +7,20 @@ bytes are stored lane by lane: then each lane is loaded as one run, and not as m
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from math import prod
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bmcompiler.backends.lanes.build import LaneBuild
 from bmcompiler.backends.lanes.facts import LaneFacts
+from bmcompiler.chip import align_up
 from bmcompiler.codegen.tiling import Buffer, Runs
 from bmcompiler.ir import Value
 
 Span = tuple[int, int]
+_WORD = 4
+"""Bytes at whose multiples a command finds weights and biases."""
 
 
 def channel_buffer(
@@ -81,6 +85,36 @@ def _by_lanes(
     nbytes = sum(count * deep * row for _, count, deep in parts)
     runs = Runs(len(parts), chip.lanes)
     return Buffer(chip.compact_bytes(of_lanes, item), "c", nbytes, load, True, runs=runs, loads=len(parts))
+
+
+class Joined(NamedTuple):
+    """What is loaded at once; bias: bytes from the address of the weights to that of the bias, in each lane."""
+
+    buffer: Buffer
+    bias: int
+
+
+def joined_buffer(
+    chip: LaneFacts, weight: Value, bias: Value, layout: str, pack: Callable[[Any], Any], row: int, channels: Span
+) -> Joined:
+    """Output channels [c0, c1) of packed weights, `row` bytes each, and of a bias: one run for each lane."""
+    (c0, c1), item = channels, bias.type.numpy.itemsize
+    lanes, deep = min(c1 - c0, chip.lanes), -(-(c1 - c0) // chip.lanes)
+    first, second = align_up(deep * row, _WORD), align_up(deep * item, _WORD)
+
+    def packed(weights: np.ndarray, biases: np.ndarray) -> np.ndarray:
+        parts = (by_lanes(chip, pack(weights), row, c0, c1), by_lanes(chip, biases, item, c0, c1))
+        flat = [part.reshape(chip.lanes, -1) for part in parts]
+        whole = [np.pad(part, [(0, 0), (0, size - part.shape[1])]) for part, size in zip(flat, (first, second))]
+        return np.concatenate(whole, axis=1)[:lanes]
+
+    dims = (1, lanes, 1, (first + second) // _WORD)
+
+    def load(build: LaneBuild, address: int) -> None:
+        place = build.coefficients.place(weight, f"{layout} {row} {c0} {c1}", packed, bias)
+        build.load_compact(build.coefficient(place), dims, _WORD, address)
+
+    return Joined(Buffer(first + second, "c", _WORD * prod(dims), load, True, runs=Runs(1, lanes)), first)
 
 
 def bias_buffer(chip: LaneFacts, bias: Value, c0: int, c1: int) -> Buffer:

@@ -11,7 +11,7 @@ import numpy as np
 from bmcompiler.backends.lanes.build import LaneBuild
 from bmcompiler.backends.lanes.kernels import winograd
 from bmcompiler.backends.lanes.kernels.base import dims4, item_bytes
-from bmcompiler.backends.lanes.kernels.channel_constants import Span, bias_buffer, channel_buffer
+from bmcompiler.backends.lanes.kernels.channel_constants import Joined, Span, bias_buffer, channel_buffer, joined_buffer
 from bmcompiler.backends.lanes.kernels.conv_geometry import ConvGeometry
 from bmcompiler.backends.lanes.kernels.fused_activation import activate, activation_cycles, emit_activation
 from bmcompiler.backends.lanes.kernels.sliding import Slide
@@ -74,15 +74,19 @@ class FloatConvKernel(ConvGeometry):
         c0, c1 = box[1]
         slide = self.slide(op, box, self.channels(op, c0, c1))
         shares = self._shares(op, box)
+        joined = self._joined(op, c0, c1) if len(shares) == 1 else None
         inputs = [self.input_buffer(op, [slide], "nchw" if op.group > 1 else "nhw")]
-        if op.bias is not None:  # before the weights: the first share of them needs it
+        if op.bias is not None and joined is None:  # before the weights: the first share of them needs it
             inputs.append(bias_buffer(self.chip, op.bias, c0, c1))
-        inputs.append(self._weights(op, c0, c1, shares))
+        inputs.append(self._weights(op, c0, c1, shares) if joined is None else joined.buffer)
         apart = () if depthwise else self.apart(op, dims, item)
 
         def compute(build: LaneBuild, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             for share in shares:
                 places, reads = self._share_places(op, ins, inputs, share)
+                if joined is not None:
+                    places.insert(1, ins[-1] + joined.bias)
+                    reads[-1] = ins[-1], ins[-1] + joined.buffer.lane_bytes
                 first, end = share
                 place = outs[0] + first // self.chip.lanes * self.chip.strides(dims, item)[1]
                 target = Words(place, (dims[0], end - first, *dims[2:]), item=item, dtype=dtype)
@@ -116,20 +120,35 @@ class FloatConvKernel(ConvGeometry):
     ) -> tuple[list[int], list[Span]]:
         """Addresses of the operands of a share, and the bytes that it reads of them."""
         first, rows = share[0] // self.chip.lanes, -(-(share[1] - share[0]) // self.chip.lanes)
-        sizes = [*([] if op.bias is None else [item_bytes(op.bias)]), self._row_bytes(op)]
+        sizes = [self._row_bytes(op)]
+        if op.bias is not None and len(ins) > 2:
+            sizes.insert(0, item_bytes(op.bias))
         places = [ins[0], *(place + first * size for place, size in zip(ins[1:], sizes))]
         ends = [ins[0] + inputs[0].lane_bytes, *(place + rows * size for place, size in zip(places[1:], sizes))]
         return places, list(zip(places, ends))
 
     def _weights(self, op: Convolution, c0: int, c1: int, shares: Sequence[Span]) -> Buffer:
+        dims, (layout, pack) = self.taps(op) if self.is_depthwise(op) else self.dense_row(op), self._packed(op)
+        item = item_bytes(op.weight)
+        return channel_buffer(self.chip, op.weight, layout, lambda build: pack, dims, item, (c0, c1), shares)
+
+    def _joined(self, op: Convolution, c0: int, c1: int) -> Joined | None:
+        """Weights and bias as one load; None where that moves so many zeros that two loads are sooner done."""
+        row, (layout, pack) = self._row_bytes(op), self._packed(op)
+        if (
+            op.bias is None
+            or -(c1 - c0) % self.chip.lanes * row * (c1 - c0 > self.chip.lanes) > self.chip.command_bytes
+        ):
+            return None
+        return joined_buffer(self.chip, op.weight, op.bias, f"{layout} joined", pack, row, (c0, c1))
+
+    def _packed(self, op: Convolution) -> tuple[str, Callable[[np.ndarray], np.ndarray]]:
+        """How weights lie, in words and as what makes them so."""
         depthwise, (rows, columns) = self.is_depthwise(op), self.taps(op)
-        dims = (rows, columns) if depthwise else self.dense_row(op)
-
-        def pack(build: LaneBuild) -> Callable[[np.ndarray], np.ndarray]:
-            return (lambda w: self.oriented(op, w)) if depthwise else (lambda w: self.pack(self.oriented(op, w)))
-
         layout = f"{op.opname} {'depthwise' if depthwise else 'dense'} {op.group} {rows * columns}"
-        return channel_buffer(self.chip, op.weight, layout, pack, dims, item_bytes(op.weight), (c0, c1), shares)
+        if depthwise:
+            return layout, lambda w: self.oriented(op, w)
+        return layout, lambda w: self.pack(self.oriented(op, w))
 
     # -- arithmetic ----------------------------------------------------------------------------------------------------
     def evaluate(self, op: Convolution, *arrays: Any) -> Any:

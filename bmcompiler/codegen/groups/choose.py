@@ -7,29 +7,34 @@
    there or by the op alone.
 
 Costs are those of `segments`. What was found is used where the residency planner's own estimate agrees (`timeline`),
-each of the first groups by itself, too.
+each of the first groups by itself, too. At level 2, ops of many weights are then cut along their channels where that
+is faster: the parts of weights find places earlier than the whole, and leave theirs one after the other (`ahead`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Iterator, Sequence
+from functools import cache, partial
 from math import inf
 from typing import Any
 
+from bmcompiler.codegen.groups.ahead import settle
 from bmcompiler.codegen.groups.regions import LocalCopier
 from bmcompiler.codegen.groups.segments import MOST_OPS, Kernels, Segments
-from bmcompiler.codegen.groups.slices import ONE, Slices
+from bmcompiler.codegen.groups.slices import ONE, RANK, Slices, cuts
 from bmcompiler.codegen.groups.timeline import alone_cycles, timeline
 from bmcompiler.codegen.groups.units import units_of
 from bmcompiler.codegen.kernels import DeviceKernel
 from bmcompiler.codegen.memory import Hosts, parts_of_others, root_of
 from bmcompiler.codegen.partition import Segment, partition
-from bmcompiler.codegen.residency import plan_residency
+from bmcompiler.codegen.residency import Residency, plan_residency
 from bmcompiler.codegen.tiling import Tiler
 from bmcompiler.ir import Function, Operation
 from bmcompiler.target import Target
 
+_HEAVY = 8
+"""Part of a lane from which on the weights of an op are many; `_PARTS`: that parts of them take."""
+_PARTS = 26
 _QUESTIONED = 4
 """Groups that are left out one at a time, to see whether the plan is better without them."""
 Group = tuple[list[Operation], Slices]
@@ -126,18 +131,57 @@ def _choose(
         cycles = _planned_cycles(segment, others, kernels, tiler, copier)
         if cycles < least:
             best, least = others, cycles
+    shared = [*best, *_shared_weights(segments, best, kernels)] if level > 1 else best
+    if len(shared) > len(best):
+        plain, cut = (_settled_cycles(segment, groups, kernels, tiler, copier) for groups in (best, shared))
+        if cut < plain < inf:
+            return shared, least + cut - plain
     return best, least
+
+
+def _shared_weights(segments: Segments, groups: Sequence[Group], kernels: Kernels) -> Iterator[Group]:
+    """Ops whose weights take much of local memory, each as a group that is cut along its channels."""
+    taken = {op for ops, _ in groups for op in ops}
+    for op, work in zip(segments.ops, segments.works):
+        if work is None or op in taken or len(op.results) != 1 or op.results[0].type.rank != RANK:
+            continue
+        weights = max((buffer.lane_bytes for buffer in work.inputs if buffer.coefficient), default=0)
+        if weights * _HEAVY < segments.tiler.lane_bytes:
+            continue
+        n, channels, h, w = op.results[0].shape
+        lanes = segments.copier.grain(op.results[0])[1]
+        count = min(-(-channels // lanes), -(-weights * _PARTS // segments.tiler.lane_bytes))
+        first = cuts(channels, count, lanes)[0]
+        if count > 1 and kernels.part(op, ((0, n), first, (0, h), (0, w))) is not None:
+            yield [op], (1, count, 1, 1)
 
 
 def _planned_cycles(
     segment: Segment, groups: Sequence[Group], kernels: Kernels, tiler: Tiler, copier: LocalCopier
 ) -> float:
     """What the residency planner makes of the groups."""
+    plan = _plan(segment, groups, kernels, tiler, copier)
+    return inf if plan is None else timeline(plan, kernels.estimate, tiler, copier).cost(tiler)
+
+
+def _settled_cycles(
+    segment: Segment, groups: Sequence[Group], kernels: Kernels, tiler: Tiler, copier: LocalCopier
+) -> float:
+    """The same, once all loads are where they will be."""
+    plan = _plan(segment, groups, kernels, tiler, copier)
+    if plan is None:
+        return inf
+    times = partial(timeline, plan, kernels.estimate, tiler, copier)
+    return settle(plan, times, kernels.blocks, tiler).cost(tiler)
+
+
+def _plan(
+    segment: Segment, groups: Sequence[Group], kernels: Kernels, tiler: Tiler, copier: LocalCopier
+) -> Residency | None:
     outside = {root_of(value) for value in segment.outputs()}
     cut = {op: (number, slices) for number, (ops, slices) in enumerate(groups) for op in ops}
     units = units_of(segment.ops, cut.get, kernels.whole, kernels.part, outside.__contains__, copier.grain)
-    plan = plan_residency(units, kernels.blocks, outside.__contains__, tiler, copier)
-    return inf if plan is None else timeline(plan, kernels.estimate, tiler, copier).cost(tiler)
+    return plan_residency(units, kernels.blocks, outside.__contains__, tiler, copier)
 
 
 def _kernels(function: Function, target: Target, tiler: Tiler) -> Kernels:
