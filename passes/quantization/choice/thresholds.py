@@ -12,12 +12,15 @@ from numpy.typing import NDArray
 from bmcompiler.ir import Function
 from bmcompiler.passes.calibrate import set_thresholds
 from bmcompiler.passes.quantization.building import Building
+from bmcompiler.passes.quantization.choice.cost import macs
 from bmcompiler.passes.quantization.choice.reference import Reference
 
 _LEAST = 1e-6
 """Energies below this are the same: nothing is gained by less."""
 _LOOK = 2
-"""Samples on which all methods are measured."""
+"""Samples on which all methods are measured of a large net."""
+_PRODUCTS = 16 << 30
+"""Products that the measurements of a net that is not large have together, at most."""
 
 
 def best_method(
@@ -29,10 +32,13 @@ def best_method(
     """Give the function the thresholds of the best method; returns a sentence on what they were measured to do.
 
     A method is judged by the errors of all output groups, each of which counts in proportion: half the error of one is
-    worth twice that of another. All are measured on `_LOOK` samples, the better half of them on the others, too.
+    worth twice that of another. Of large nets all are measured on `_LOOK` samples and the better half of them on the
+    others, too: samples differ less there than in nets of few values.
     """
     steps = range(len(reference.steps))
-    look, rest = steps[:_LOOK], steps[_LOOK:]
+    products = sum(map(macs, function.ops)) * len(steps) * len(candidates)
+    looked = _LOOK if products > _PRODUCTS else len(steps)
+    look, rest = steps[:looked], steps[looked:]
     sums: dict[str, NDArray[np.float64]] = {}
     nets: dict[str, Building[Any]] = {}
     for method, thresholds in candidates.items():
