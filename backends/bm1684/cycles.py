@@ -209,7 +209,9 @@ class TileCycles:
         runs = (profile.load_run, profile.load_lane_run, profile.store_run, profile.store_lane_run)
         return Bus(*runs, profile.load_rate / profile.store_rate)
 
-    def pass_cycles(self, shape: Shape, item: int = 4, steps: int = 1, pair: bool = False) -> int:
+    def pass_cycles(
+        self, shape: Shape, item: int = 4, steps: int = 1, pair: bool = False, in_place: bool = False
+    ) -> int:
         """An element-wise command or a copy by the TIU; steps: see `CycleTable.steps_of`. pair: of two tensors."""
         return int(self.table.element_wise(self._groups(shape, item), steps, pair))
 
@@ -219,6 +221,10 @@ class TileCycles:
         if unit is Unit.SERIES:
             return _TAYLOR_STEPS * terms
         return {Unit.RSQRT: _RSQRT_STEPS, Unit.DIVIDE: _DIVIDE_STEPS}.get(unit, 1)
+
+    def lookup(self, shape: Shape) -> int:
+        """Words of a table for the words of a tile."""
+        return self.pass_cycles(shape)
 
     def window(self, shape: Shape, taps: tuple[int, int], stride: int, sums: bool, item: int = 4) -> int:
         """One window for each result of `shape`: `CycleTable.window`."""
@@ -236,8 +242,8 @@ class TileCycles:
         alone, shared = (self.table.convolution(groups, taps, depth, narrow, 1, shared=s) for s in (0.0, 1.0))
         return int(shared - alone)
 
-    def matrix(self, shape: Shape, depth: int) -> int:
-        """A product of fp32 matrices; shape: as which the result is stored (`kernels.matrices`)."""
+    def matrix(self, shape: Shape, depth: int, biased: bool = False) -> int:
+        """A product of fp32 matrices, a bias for nothing; shape: as which the result is stored (`kernels.matrices`)."""
         return int(self.table.matrix(self._groups(shape, 4), depth, narrow=False))
 
     def local_copy(self, shape: Shape, item: int = 4) -> int:

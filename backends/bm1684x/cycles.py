@@ -127,6 +127,11 @@ class CycleTable:
         """Series, roots and exponents."""
         return vectors * either(unit == Sfu.RSQRT, RSQRT_STEPS, either(unit == Sfu.NORMALIZE, 1, terms))
 
+    @staticmethod
+    def gather(images: Count, channels: Count, indices: Count) -> Count:
+        """Lookups within lanes, one index after the other, and one row of lanes after the other."""
+        return images * up(channels, CHIP.lanes) * indices
+
     # -- GDMA ----------------------------------------------------------------------------------------------------------
     def tensor(self, total: Count, run: Count, loads: Fact, stores: Fact) -> Count:
         """`total` bytes in runs of `run` consecutive ones of a lane outside of local memory; neither: inside of it."""

@@ -18,7 +18,6 @@ from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.codegen.tiling import Buffer, Bus
 
 _KINDS = {1: Precision.INT8, 2: Precision.FP16, 4: Precision.FP32}
-_VECTOR_WORDS = 16
 
 
 @dataclass(frozen=True)
@@ -67,16 +66,22 @@ class TileCycles:
         """What buffers cost by the table."""
         return LaneBus(table=self.table)
 
-    def pass_cycles(self, shape: Shape, item: int = 4, steps: int = 1, pair: bool = False) -> int:
-        """An element-wise command or a copy by the TIU."""
-        return int(self._vectors(shape, item) * steps)
+    def pass_cycles(
+        self, shape: Shape, item: int = 4, steps: int = 1, pair: bool = False, in_place: bool = False
+    ) -> int:
+        """An element-wise command or a copy by the TIU; what takes several steps has time for a shared bank."""
+        return int(self.table.element_wise(self._vectors(shape, item), in_place and steps == 1) * steps)
 
     @staticmethod
     def unit_steps(unit: Unit, terms: int = 0) -> int:
-        """Steps for each vector; lookups take a word at a time, after their indices have been cut to bytes."""
+        """Steps for each vector."""
         if unit is Unit.SERIES:
             return terms + 1
-        return {Unit.RSQRT: RSQRT_STEPS, Unit.DIVIDE: DIVIDE_STEPS, Unit.LOOKUP: _VECTOR_WORDS + 1}.get(unit, 1)
+        return {Unit.RSQRT: RSQRT_STEPS, Unit.DIVIDE: DIVIDE_STEPS}.get(unit, 1)
+
+    def lookup(self, shape: Shape) -> int:
+        """Words of a table for the words of a tile, whose indices are cut to bytes first."""
+        return self.pass_cycles(shape) + self.gather(shape)
 
     def window(self, shape: Shape, taps: tuple[int, int], stride: int, sums: bool, item: int = 4) -> int:
         """One window for each result of `shape`."""
@@ -92,15 +97,20 @@ class TileCycles:
         """Convolutions take no longer with input and weights in one bank, as far as is known."""
         return 0
 
-    def matrix(self, shape: Shape, depth: int) -> int:
+    def matrix(self, shape: Shape, depth: int, biased: bool = False) -> int:
         """A product of fp32 matrices; shape: as which the result is stored."""
         rows, sections, _, width = shape
-        return int(self.table.matrix(rows, depth, sections, width, False))
+        return int(self.table.matrix(rows, depth, sections, width, biased))
 
-    def byte_matrix(self, shape: Shape, depth: int) -> int:
-        """A product of bytes; shape: (1, rows, 1, columns) of the result, rows in lanes."""
+    def row_matrix(self, shape: Shape, depth: int, item: int) -> int:
+        """A product of bytes or 16-bit floats; shape: (1, rows, 1, columns) of the result, rows in lanes."""
         _, rows, _, columns = shape
-        return int(self.table.row_matrix(rows, depth, columns, Precision.INT8))
+        return int(self.table.row_matrix(rows, depth, columns, _KINDS[item]))
+
+    def gather(self, shape: Shape) -> int:
+        """An element of a table of each lane for each element of `shape`."""
+        n, c, h, w = shape
+        return int(self.table.gather(n, c, h * w))
 
     def local_copy(self, shape: Shape, item: int = 4) -> int:
         """A transfer inside local memory."""

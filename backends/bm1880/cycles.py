@@ -134,7 +134,9 @@ class TileCycles:
         """Nothing is known of it."""
         return Bus()
 
-    def pass_cycles(self, shape: Dims, item: int = 1, steps: int = 1, pair: bool = False) -> int:
+    def pass_cycles(
+        self, shape: Dims, item: int = 1, steps: int = 1, pair: bool = False, in_place: bool = False
+    ) -> int:
         """An element-wise command or a copy by the TPU; item: 2 where an operand or the result has 16 bits."""
         return self.product(shape, int(self.table.element_wise_turns(item > 1)) * steps)
 
@@ -142,6 +144,10 @@ class TileCycles:
     def unit_steps(unit: Unit, terms: int = 0) -> int:
         """Every operation is one step."""
         return 1
+
+    def lookup(self, shape: Dims) -> int:
+        """Words of a table for the words of a tile."""
+        return self.pass_cycles(shape)
 
     def window(self, shape: Dims, taps: tuple[int, int], stride: int, sums: bool, item: int = 1) -> int:
         """One window for each result of `shape`."""

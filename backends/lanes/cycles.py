@@ -27,11 +27,19 @@ class LaneCycles(Protocol):
     def bus(self) -> Bus:
         """What short runs and stores cost."""
 
-    def pass_cycles(self, shape: Shape, item: int = 4, steps: int = 1, pair: bool = False) -> int:
-        """An element-wise command or a copy by the execution units; steps: `unit_steps`. pair: of two tensors."""
+    def pass_cycles(
+        self, shape: Shape, item: int = 4, steps: int = 1, pair: bool = False, in_place: bool = False
+    ) -> int:
+        """An element-wise command or a copy by the execution units.
+
+        Args: steps: `unit_steps`. pair: of two tensors. in_place: it reads what it overwrites, or one tensor twice.
+        """
 
     def unit_steps(self, unit: Unit, terms: int = 0) -> int:
         """Steps of the arithmetic of a unit that works on each element alone; terms: of a series."""
+
+    def lookup(self, shape: Shape) -> int:
+        """Words of a table for the words of a tile."""
 
     def window(self, shape: Shape, taps: tuple[int, int], stride: int, sums: bool, item: int = 4) -> int:
         """One window for each result of `shape`; stride: from column to column. sums: else the largest is taken."""
@@ -59,8 +67,8 @@ class LaneCycles(Protocol):
 class MatrixCycles(Protocol):
     """Of products of fp32 matrices in sections."""
 
-    def matrix(self, shape: Shape, depth: int) -> int:
-        """A product; shape: as which the result is stored. depth: length of the sums."""
+    def matrix(self, shape: Shape, depth: int, biased: bool = False) -> int:
+        """A product; shape: as which the result is stored. depth: length of the sums. biased: it adds a bias."""
 
     def load(self, runs: int, run: int, lane_runs: int = 0) -> int:
         """A transfer of so many runs of consecutive bytes from global memory; lane_runs: of words, 0 = as many."""

@@ -107,12 +107,17 @@ class PaperCycles:
     tile_cycles = 20
     bus = Bus()
 
-    def pass_cycles(self, shape: Shape, item: int = 4, steps: int = 1, pair: bool = False) -> int:
+    def pass_cycles(
+        self, shape: Shape, item: int = 4, steps: int = 1, pair: bool = False, in_place: bool = False
+    ) -> int:
         n, c, h, w = shape
         return steps * n * CHIP.channel_rows(0, c) * h * w
 
     def unit_steps(self, unit: Unit, terms: int = 0) -> int:
         return max(terms, 1)
+
+    def lookup(self, shape: Shape) -> int:
+        return self.pass_cycles(shape)
 
     def window(self, shape: Shape, taps: tuple[int, int], stride: int, sums: bool, item: int = 4) -> int:
         return self.pass_cycles(shape) * taps[0] * taps[1]

@@ -158,14 +158,22 @@ class Block:
 
     def spread(self, build: Build, place: int, to: int) -> None:
         """Copy the words of a block at `place` to where commands read them."""
-        c0, c1 = self.channels
-        shape = 1, min(c1 - c0, self.chip.lanes), self.rounds, self.words
+        shape = self._spread
         source, target = (
             Operand(address, Precision.INT32, True, (0, 0, step, 1))
             for address, step in ((place + self.first, self.words), (to, WORDS))
         )
         command = arithmetic.unary(Ar.COPY, shape, target, source)
         build.issue(command, [(place + self.first, place + self.bias)], [(to, to + self.spread_bytes)])
+
+    def spread_cycles(self, cycles: LaneCycles) -> int:
+        """Cycles of `spread`."""
+        return cycles.pass_cycles(self._spread)
+
+    @property
+    def _spread(self) -> Shape:
+        c0, c1 = self.channels
+        return 1, min(c1 - c0, self.chip.lanes), self.rounds, self.words
 
     def _lanes(self, words: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """(lanes, `lane_bytes`) bytes."""
@@ -214,5 +222,6 @@ def emit_factors(op: Convolution, build: Build, shape: Shape, sums: int, place: 
 def end_cycles(op: Convolution | Matmul, cycles: LaneCycles, shape: Shape, at_once: bool = False) -> int:
     """Cycles of `emit_end`, where the bias is added in place; `at_once`: of `emit_factors`."""
     limited = bool(op.activation) and op.type.dtype != "u8"
-    ends = cycles.pass_cycles(shape, 2 if op.narrow else 4) if at_once else 3 * cycles.pass_cycles(shape)
-    return ends + 2 * limited * cycles.pass_cycles(shape, op.type.numpy.itemsize)
+    ends = cycles.pass_cycles(shape, 2 if op.narrow else 4)
+    added = 0 if at_once else cycles.pass_cycles(shape, in_place=True)
+    return added + ends + limited * cycles.pass_cycles(shape, op.type.numpy.itemsize, in_place=True)

@@ -16,6 +16,7 @@ from bmcompiler.backends.bm1684x.build import Build
 from bmcompiler.backends.bm1684x.half_arithmetic import HalfArithmetic
 from bmcompiler.backends.bm1684x.instructions import matrix
 from bmcompiler.backends.bm1684x.lane_commands import float_of
+from bmcompiler.backends.bm1684x.tile_cycles import CYCLES
 from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.backends.lanes.kernels.base import LocalKernel, is_activation, is_constant, item_bytes
 from bmcompiler.backends.lanes.kernels.fused_activation import activate, activation_cycles, emit_activation
@@ -29,8 +30,6 @@ from bmcompiler.ops.integer import Cast
 from bmcompiler.ops.nn import Matmul
 from bmcompiler.target import rule
 
-_COLUMNS = 4
-"""Of a result that a lane makes at once."""
 _GROUP = 32
 
 
@@ -155,9 +154,9 @@ class HalfMatmulKernel(LocalKernel[Matmul]):
                 build.combine(Unit.ADD, made, made, bias)
             emit_activation(build, op.activation, made)
 
-        passes = (op.bias is not None) * timing.pass_cycles(result, item, pair=True)
-        sums = -(-views[0][3] // _GROUP) * -(-columns // _COLUMNS) * -(-rows // chip.lanes)
-        cycles = sums * len(pairs) + passes + activation_cycles(timing, op.activation, result, item)
+        passes = (op.bias is not None) * timing.pass_cycles(result, item, pair=True, in_place=True)
+        cycles = len(pairs) * CYCLES.row_matrix((1, rows, 1, columns), views[0][3], item) + passes
+        cycles += activation_cycles(timing, op.activation, result, item)
         return TileWork(tuple(inputs), (out,), (), compute, cycles)
 
     def _rows(self, value: Value, start: int, shape: Shape, pitch: int, axes: str) -> Buffer:

@@ -102,13 +102,15 @@ class IntConvKernel(ConvGeometry):
             end = emit_factors if at_once else emit_end
             end(op, build, dims, scratch[0], scratch[1] if block.spread_bytes else place + block.first, outs[0])
 
+        spread = block.spread_cycles(self.machine.cycles) if block.spread_bytes else 0
         return TileWork(
             inputs,
             (self.machine.activation_out(op.result, dims4(op.result), box),),
             (self.chip.aligned_bytes(dims, item), *([block.spread_bytes] if block.spread_bytes else ())),
             compute,
             self.sum_cycles(op, dims, slide, item if single else 1)
-            + end_cycles(op, self.machine.cycles, dims, at_once),
+            + end_cycles(op, self.machine.cycles, dims, at_once)
+            + spread,
             self.apart(op, dims, 1),
         )
 

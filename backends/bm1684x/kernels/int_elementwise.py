@@ -13,6 +13,7 @@ from bmcompiler.backends.bm1684x.instructions.operands import Operand, constant
 from bmcompiler.backends.bm1684x.instructions.requantize import dequantize
 from bmcompiler.backends.bm1684x.kernels.channel_end import KINDS
 from bmcompiler.backends.bm1684x.kernels.int_steps import RESULT, Number, Register, Step, steps_of
+from bmcompiler.backends.bm1684x.tile_cycles import CYCLES
 from bmcompiler.backends.lanes.build import LaneBuild
 from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.backends.lanes.kernels.base import LocalKernel, is_activation, is_constant, item_bytes
@@ -59,7 +60,7 @@ class NarrowKernel(LocalKernel[OpT]):
     def tile(self, op: OpT, box: Box) -> tuple[list[Buffer], Buffer]:
         """(operands of the shape of the result, result)."""
         view = self.view(op)
-        data = [v for v in op.operands if v.shape == op.results[0].shape]
+        data = dict.fromkeys(v for v in op.operands if v.shape == op.results[0].shape)
         return [self.machine.activation_in(v, view, box) for v in data], self.machine.activation_out(
             op.results[0], view, box
         )
@@ -100,15 +101,26 @@ class IntegersKernel(NarrowKernel[TensorOp]):
         inputs, out = self.tile(op, box)
         dims, steps = extents(box), steps_of(op)
         assert steps is not None  # a rule says so
+        tensors = list(dict.fromkeys(op.operands))
+        given = [tensors.index(value) for value in op.operands]
         inner = {step.target for step in steps if step.target.number != RESULT}
         between = sorted(inner, reverse=True)
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
-            places = {**dict(enumerate(ins)), **{r.number: p for r, p in zip(between, scratch)}, RESULT: outs[0]}
+            places = {
+                **{i: ins[k] for i, k in enumerate(given)},
+                **{r.number: p for r, p in zip(between, scratch)},
+                RESULT: outs[0],
+            }
             for step in steps:
                 _emit(build, dims, step, places)
 
-        cycles = sum(self.machine.cycles.pass_cycles(dims, _width(step)) for step in steps)
+        def twice(step: Step) -> bool:
+            read = [given[each.number] for each in (step.a, step.b) if isinstance(each, Register) and each.number >= 0]
+            return len(set(read)) < len(read)
+
+        passes = self.machine.cycles.pass_cycles
+        cycles = sum(passes(dims, _width(step), in_place=twice(step)) for step in steps)
         sizes = tuple(self.chip.aligned_bytes(dims, _bytes(register)) for register in between)
         return TileWork(tuple(inputs), (out,), sizes, compute, cycles)
 
@@ -170,8 +182,7 @@ class LutKernel(NarrowKernel[Lut]):
             reads = [self.chip.plane(ins[0], shape, 1), (ins[1], ins[1] + table.lane_bytes)]
             build.issue(command, reads, [self.chip.plane(outs[0], shape, item)])
 
-        cycles = n * -(-c // self.chip.lanes) * h * w  # one element of each lane at a time
-        return TileWork((*inputs, table), (out,), (), compute, cycles)
+        return TileWork((*inputs, table), (out,), (), compute, CYCLES.gather((n, c, h, w)))
 
     def evaluate(self, op: Lut, *arrays: Any) -> Any:
         """The op itself."""
@@ -223,7 +234,7 @@ class QuantizeKernel(NarrowKernel[Quantize]):
             build.issue(arithmetic.integer(Ar.ADD, dims, whole, whole, point, saturation=True), [words], [words])
             build.issue(arithmetic.cast(dims, result, whole, Rounding.HALF_EVEN), [words], [made])
 
-        passes = (6 if zero else 2) * cycles.pass_cycles(dims)
+        passes = 2 * cycles.pass_cycles(dims) + 2 * bool(zero) * cycles.pass_cycles(dims, in_place=True)
         return TileWork(tuple(inputs), (out,), (chip.aligned_bytes(dims),), compute, passes)
 
     def evaluate(self, op: Quantize, *arrays: Any) -> Any:

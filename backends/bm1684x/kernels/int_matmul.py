@@ -143,8 +143,9 @@ class IntInnerKernel(IntMatmulKernel):
             *(chip.aligned_bytes(dims), chip.aligned_bytes(dims, item)),
             *([block.spread_bytes] if block.spread_bytes else ()),
         )
-        cycles = CYCLES.byte_matrix(dims, depth) + end_cycles(op, self.machine.cycles, dims)
-        cycles += self.machine.cycles.pass_cycles(dims, item)
+        cycles = CYCLES.row_matrix(dims, depth, 1) + end_cycles(op, self.machine.cycles, dims)
+        cycles += self.machine.cycles.pass_cycles((1, rows, 1, columns), item)
+        cycles += block.spread_cycles(self.machine.cycles) if block.spread_bytes else 0
         return TileWork(inputs, (out,), scratch, compute, cycles)
 
     @staticmethod
@@ -213,7 +214,7 @@ class IntProductKernel(IntMatmulKernel):
             self._emit_end(op, build, dims, sums.address, ins[2], outs[0])
 
         out = self.result_rows(op, batch * product.rows * product.columns, (r0, r1), (c0, c1))
-        cycles = CYCLES.byte_matrix((1, dims[1], 1, dims[3]), depth) + end_cycles(op, self.machine.cycles, dims)
+        cycles = CYCLES.row_matrix(dims, depth, 1) + end_cycles(op, self.machine.cycles, dims)
         return TileWork(inputs, (out,), (chip.aligned_bytes(dims),), compute, cycles)
 
     def _emit_end(self, op: Matmul, build: Build, shape: Shape, sums: int, bias: int, result: int) -> None:

@@ -78,7 +78,8 @@ class TableRowsKernel(LocalKernel[Gather]):
         made: Box = (box[0], box[1], (0, 1), (0, width))
         outputs = (self.machine.activation_out(op.result, (1, count, 1, width), made),)
         timing = self.machine.cycles
-        cycles = 3 * timing.pass_cycles(places) + timing.local_copy(rows, item)
+        passes = timing.pass_cycles(places) + 2 * timing.pass_cycles(places, in_place=True)
+        cycles = passes + timing.load(rows[1], item * width)
         return TileWork(inputs, outputs, (self.chip.aligned_bytes(places),), compute, cycles)
 
 

@@ -56,6 +56,10 @@ class ElementwiseKernel(LocalKernel[OpT]):
         """Shape of each operand as it broadcasts to the result's."""
         return tuple(v.shape for v in op.operands)
 
+    def tensors(self, op: OpT) -> dict[tuple[Value, tuple[int, ...]], int]:
+        """What is loaded, and in which place: operands with their shapes, each once however often the op reads it."""
+        return {tensor: place for place, tensor in enumerate(dict.fromkeys(zip(op.operands, self.shapes(op))))}
+
     @staticmethod
     def words(op: OpT) -> str:
         """The float type of the words of tiles; integers and conversions are computed in words of 32 bits."""
@@ -65,11 +69,14 @@ class ElementwiseKernel(LocalKernel[OpT]):
     def steps(self, op: OpT) -> Steps:
         """The recipe, recorded."""
         recipe, *arguments = self.recipe(op)
-        return self.machine.recorded(recipe, len(op.operands), *arguments, dtype=self.words(op))
+        tensors = self.tensors(op)
+        given = tuple(tensors[tensor] for tensor in zip(op.operands, self.shapes(op)))
+        return self.machine.recorded(recipe, len(tensors), *arguments, given=given, dtype=self.words(op))
 
     def evaluate(self, op: OpT, *arrays: Any) -> Any:
         """The op in the chip's arithmetic."""
-        shaped = [a.reshape(s) for a, s in zip(arrays, self.shapes(op))]
+        given = dict(zip(zip(op.operands, self.shapes(op)), arrays))
+        shaped = [array.reshape(shape) for (_, shape), array in given.items()]
         if self.words(op) != "f32":
             return self.steps(op).evaluate(*shaped).reshape(op.type.shape)
         words = map(to_words, shaped)
@@ -89,9 +96,10 @@ class ElementwiseKernel(LocalKernel[OpT]):
         item = ITEMS[self.words(op)]
         view, strides = self._view(op)
         dims, steps = extents(box), self.steps(op)
+        by_tensor = dict(zip(zip(op.operands, self.shapes(op)), strides))
         operands = [
-            _operand(self.chip, v, view, by, box, steps.needs_default_layout(i), item)
-            for i, (v, by) in enumerate(zip(op.operands, strides))
+            _operand(self.chip, v, view, by_tensor[v, shape], box, steps.needs_default_layout(i), item)
+            for (v, shape), i in self.tensors(op).items()
         ]
 
         def compute(build: LaneBuild, ins: list[int], outs: list[int], scratch: list[int]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.backends.lanes.build import LaneBuild
-from bmcompiler.backends.lanes.kernels import winograd
+from bmcompiler.backends.lanes.kernels import winograd, winograd_arithmetic
 from bmcompiler.backends.lanes.kernels.base import dims4, item_bytes
 from bmcompiler.backends.lanes.kernels.channel_constants import Joined, Span, bias_buffer, channel_buffer, joined_buffer
 from bmcompiler.backends.lanes.kernels.conv_geometry import ConvGeometry
@@ -155,7 +155,7 @@ class FloatConvKernel(ConvGeometry):
         """The op in the chip's arithmetic and order of sums."""
         x, weight, *bias = arrays
         if winograd.suits(self.chip, op):
-            return winograd.evaluate(self, op, x, weight, bias[0] if bias else None)
+            return winograd_arithmetic.evaluate(self, op, x, weight, bias[0] if bias else None)
         x, window, kernels = self.oriented_input(op, x), self.window(op), self.oriented(op, weight)
         biases = np.split(bias[0], op.group) if bias else [None] * op.group
         if self.is_depthwise(op):

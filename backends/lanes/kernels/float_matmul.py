@@ -123,7 +123,7 @@ class FloatMatmulKernel(LocalKernel[Matmul]):
         shape = matrix_shape(chip, rows, columns, width)
         runs = Runs(rows, rows * shape[1])
         out = Buffer(matrix_bytes(chip, rows, columns, width), "nch", 4 * rows * columns, store, runs=runs)
-        sums = sum(timing.matrix(shape, k1 - k0) for k0, k1 in chunks)
+        sums = sum(timing.matrix(shape, k1 - k0, op.bias is not None and k0 == 0) for k0, k1 in chunks)
         cycles = sums + activation_cycles(self.machine.cycles, op.activation, shape)
         return TileWork(tuple(inputs), (out,), (), compute, cycles)
 
@@ -184,7 +184,7 @@ class FloatMatmulKernel(LocalKernel[Matmul]):
         kept = _stacked(op.result, len(pairs) * rows, columns, width)
         out = Buffer(len(pairs) * made, "", op.type.nbytes, store, contents=kept, runs=out_runs)
         shape = matrix_shape(chip, rows, columns, width)
-        each = self.machine.matrix_cycles.matrix(shape, depth)
+        each = self.machine.matrix_cycles.matrix(shape, depth, op.bias is not None)
         each += activation_cycles(self.machine.cycles, op.activation, shape)
         work = TileWork((left, right, *bias), (out,), (), compute, len(pairs) * each)
         return work if self.fits(work) else None
@@ -294,7 +294,7 @@ def section_width(machine: LaneMachine, op: Matmul) -> int:
     def cycles(width: int) -> int:
         _, sections, _, _ = shape = matrix_shape(chip, product.rows, product.columns, width)
         runs = product.depth * sections
-        return timing.matrix(shape, product.depth) + timing.load(1, 4 * width * runs, runs)
+        return timing.matrix(shape, product.depth, op.bias is not None) + timing.load(1, 4 * width * runs, runs)
 
     whole = (width for width in range(usual + 1, section) if product.columns % width == 0)  # need no padding
     return min((usual, *whole, min(section, product.columns)), key=cycles)

@@ -105,8 +105,8 @@ class FloatAvgPoolKernel(PoolKernel[AvgPool]):
         return (Buffer(self.chip.aligned_bytes(dims), "hw", 4 * dims[2] * dims[3], load, True),)
 
     def cycles(self, op: AvgPool, box: Box, slide: Slide) -> int:
-        scaling = 0 if self.common_factor(op) is not None else self.machine.cycles.pass_cycles(extents(box), pair=True)
-        return self.window_cycles(op, box, slide) + scaling
+        scaled, passes = self.common_factor(op) is None, self.machine.cycles.pass_cycles
+        return self.window_cycles(op, box, slide) + scaled * passes(extents(box), pair=True, in_place=True)
 
     def emit_window(self, op: AvgPool, build: LaneBuild, slide: Slide, box: Box, ins: list[int], result: int) -> None:
         common, item, dtype = self.common_factor(op), item_bytes(op.input), op.input.dtype

@@ -24,7 +24,7 @@ def emit_activation(build: LaneCommands, name: str, result: Words) -> None:
 
 def activation_cycles(timing: LaneCycles, name: str, shape: Shape, item: int = 4) -> int:
     """Cycles of the instructions of `emit_activation`."""
-    return (bool(name) + (name == "relu6")) * timing.pass_cycles(shape, item)
+    return (bool(name) + (name == "relu6")) * timing.pass_cycles(shape, item, in_place=True)
 
 
 def activate(arithmetic: Arithmetic, name: str, x: Floats) -> Floats:

@@ -103,7 +103,7 @@ class TransposingKernel(PermuteKernel):
         before, after = (tuple((0, size) for size in shape) for shape in (view, transposed))
         inputs = (self.machine.activation_in(op.operands[0], view, before),)
         outputs = (self.machine.activation_out(op.result, transposed, after),)
-        cycles = self.machine.cycles.pass_cycles((number, 1, 1, rows), item)
+        cycles = self.machine.cycles.pass_cycles(transposed, item)
         work = TileWork(inputs, outputs, (), compute, cycles)
         return work if self.machine.fits(work) else None
 

@@ -15,22 +15,23 @@ and columns of the result, and no result depends on other pixels than those of i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bmcompiler.backends.lanes.arithmetic import Arithmetic, Floats
 from bmcompiler.backends.lanes.build import LaneBuild
+from bmcompiler.backends.lanes.cycles import LaneCycles
 from bmcompiler.backends.lanes.facts import LaneFacts, Shape, Strides
 from bmcompiler.backends.lanes.kernels.base import dims4
 from bmcompiler.backends.lanes.kernels.channel_constants import bias_buffer, channel_buffer
-from bmcompiler.backends.lanes.kernels.fused_activation import activate, activation_cycles, emit_activation
+from bmcompiler.backends.lanes.kernels.fused_activation import activation_cycles, emit_activation
 from bmcompiler.backends.lanes.kernels.sliding import Slide
+from bmcompiler.backends.lanes.kernels.winograd_arithmetic import BIASED, DIFFERENCES
 from bmcompiler.backends.lanes.operands import Immediate, Words
 from bmcompiler.backends.lanes.recipes.recorder import float_bits
 from bmcompiler.backends.lanes.units import Unit
-from bmcompiler.backends.lanes.windows import Geometry, Window
+from bmcompiler.backends.lanes.windows import Geometry
 from bmcompiler.chip import align_up
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.tiling import Box, Buffer, TileWork
@@ -40,16 +41,12 @@ if TYPE_CHECKING:
     from bmcompiler.backends.lanes.kernels.float_conv import FloatConvKernel
 
 _PLACES = 16
-_BIASED = 5
-"""The place that is added once to each of the four results: what its product begins with is their bias."""
 _GAIN = 0.8
 _BAND_BYTES = 48 << 10
 """Of pixels and products that are worked on at once: what is left of local memory is for what comes next."""
 _LOADED = 50
 """Bytes of weights in the time of a vector of products: where these take longer, nothing is gained."""
 _HALF = Immediate(float_bits(0.5))
-_DIFFERENCES = ((0, 2, Unit.SUB), (1, 2, Unit.ADD), (2, 1, Unit.SUB), (1, 3, Unit.SUB))
-"""Rows of B^T: first and second pixel, and how they go together."""
 
 
 def suits(chip: LaneFacts, op: Convolution) -> bool:
@@ -132,7 +129,8 @@ def work(kernel: FloatConvKernel, op: Convolution, box: Box) -> TileWork:
     c0, c1 = box[1]
     depth, slide = kernel.depth(op), kernel.slide(op, box, kernel.channels(op, c0, c1))
     rounds, bands = -(-dims[1] // chip.lanes), _bands(chip, depth, box)
-    kept = 1 if len(bands) == dims[0] == 1 else rounds
+    alone = len(bands) == dims[0] == 1
+    kept = 1 if alone else rounds
     shares = [(first, min(first + chip.lanes, dims[1])) for first in range(0, dims[1], chip.lanes)]
     tiles = [_Tile(kernel, op, box, rows, slide, _band_sizes(chip, depth, box, rows, kept)) for rows in bands]
     sizes = tuple(max(each) for each in zip(*(tile.sizes.scratch() for tile in tiles)))
@@ -145,7 +143,7 @@ def work(kernel: FloatConvKernel, op: Convolution, box: Box) -> TileWork:
     def compute(build: LaneBuild, ins: list[int], outs: list[int], areas: list[int]) -> None:
         bias = ins[1] if op.bias is not None else None
         places = _Areas(build, [start + areas[0] for start in starts], sizes, ins[-1])
-        for number in range(rounds if kept > 1 else 0):
+        for number in range(0 if alone else rounds):
             tiles[0].transform_weights(places, number)
         for image in range(dims[0]):
             source, target = (
@@ -155,14 +153,13 @@ def work(kernel: FloatConvKernel, op: Convolution, box: Box) -> TileWork:
             for tile in tiles:
                 tile.transform_pixels(places, source)
                 for number in range(rounds):
-                    if kept == 1:
+                    if alone:
                         tile.transform_weights(places, number)
                     tile.multiply(places, number, bias)
                     tile.transform_results(places, number, target)
         emit_activation(build, op.activation, Words(outs[0], dims))
 
-    cycles = dims[0] * sum(tile.cycles(rounds) for tile in tiles)
-    cycles += rounds * 18 * machine.cycles.pass_cycles((1, 1, 3, depth))
+    cycles = dims[0] * sum(tile.cycles(rounds) for tile in tiles) + rounds * _weight_cycles(machine.cycles, depth)
     cycles += activation_cycles(machine.cycles, op.activation, dims)
     out = machine.activation_out(op.result, dims4(op.result), box)
     return TileWork(tuple(inputs), (out,), (sum(sizes),), compute, cycles)
@@ -206,13 +203,25 @@ class _Tile(NamedTuple):
 
     def cycles(self, rounds: int) -> int:
         """Of the band, without its weights."""
-        passes, lanes = self.kernel.machine.cycles.pass_cycles, self.kernel.chip.lanes
-        (down, across), depth, inside = self.sizes.cells, self.kernel.depth(self.op), self.sizes.inputs
-        cells, mixed = (1, 1, down, across), (1, 1, down, self.sizes.columns)
-        pixels = inside * (2 * passes((1, 1, 2 * down + 2, self.sizes.columns)))
-        pixels += inside * (4 * passes(mixed) + _PLACES * passes(cells))
-        product = self.kernel.machine.cycles.convolution((1, lanes, down, across), 1, depth)
-        return int(pixels + rounds * (_PLACES * product + 24 * passes(cells)))
+        timing, lanes, sizes = self.kernel.machine.cycles, self.kernel.chip.lanes, self.sizes
+        (down, across), depth, passes = sizes.cells, self.kernel.depth(self.op), timing.pass_cycles
+        _, (height, width) = self._seen_part()
+        pixels = passes((1, depth, 2 * down + 2, sizes.columns)) + passes((1, depth, height, width))
+        pixels += 4 * passes((1, depth, down, sizes.columns)) + 4 * passes((4, depth, down, across))
+        sums = _PLACES * timing.convolution((1, lanes, down, across), 1, depth)
+        results = 4 * passes((4, lanes, down, across)) + 2 * passes((2, lanes, down, across))
+        for row, column in product(range(2), repeat=2):
+            (_, height, _), (_, width, _) = self._cells((row, column))
+            results += passes((1, lanes, height, width)) if height > 0 < width else 0
+        return pixels + rounds * (sums + results)
+
+    def _seen_part(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """The part of the input that the cells see: (first row, word of it among theirs), (rows, columns)."""
+        down, sizes = self.sizes.cells[0], self.sizes
+        top, left = 2 * (self.rows[0] // 2) - self.op.pads[0], 2 * (self.box[3][0] // 2) - self.op.pads[2]
+        (lo, hi), (begin, end) = self.slide.source[2:]
+        first, beyond = max(lo, top), min(hi, top + 2 * down + 2)
+        return (first, (first - top) * sizes.columns + begin - left), (beyond - first, end - begin)
 
     def _channels(self, number: int) -> int:
         """Output channels of a round of lanes."""
@@ -249,21 +258,19 @@ class _Tile(NamedTuple):
         (down, across), inside, columns = sizes.cells, sizes.inputs, sizes.columns
         depth, chip = self.kernel.depth(op), self.kernel.chip
         build.fill(areas.words(0, 0, (1, depth, 2 * down + 2, columns), (0, sizes.padded, columns, 1)), 0)
-        top, left = 2 * (self.rows[0] // 2) - op.pads[0], 2 * (self.box[3][0] // 2) - op.pads[2]
-        (lo, hi), (begin, end) = slide.source[2:]
-        first, beyond = max(lo, top), min(hi, top + 2 * down + 2)
-        part: Shape = (1, depth, beyond - first, end - begin)
+        (first, inner), (height, width) = self._seen_part()
+        part: Shape = (1, depth, height, width)
         whole: Shape = (1, *slide.shape[1:])
         _, channel, line, _ = chip.aligned_strides(whole)
-        read = Words(source + 4 * (first - lo) * line, part, (0, channel, line, 1), within=chip.plane(source, whole))
-        inner = (first - top) * columns + begin - left
+        start = source + 4 * (first - slide.source[2][0]) * line
+        read = Words(start, part, (0, channel, line, 1), within=chip.plane(source, whole))
         build.copy(read, areas.words(0, inner, part, (0, sizes.padded, columns, 1)))
         mixed, plane = inside * sizes.mixed, inside * sizes.plane
-        for row, (one, other, unit) in enumerate(_DIFFERENCES):
+        for row, (one, other, unit) in enumerate(DIFFERENCES):
             shape: Shape = (1, depth, down, columns)
             a, b = (areas.words(0, at * columns, shape, (0, sizes.padded, 2 * columns, 1)) for at in (one, other))
             build.combine(unit, areas.words(1, row * mixed, shape, (0, sizes.mixed, columns, 1)), a, b)
-        for column, (one, other, unit) in enumerate(_DIFFERENCES):
+        for column, (one, other, unit) in enumerate(DIFFERENCES):
             cells: Shape = (4, depth, down, across)
             a, b = (areas.words(1, at, cells, (mixed, sizes.mixed, columns, 2)) for at in (one, other))
             build.combine(unit, areas.words(2, column * plane, cells, (4 * plane, sizes.plane, across, 1)), a, b)
@@ -276,7 +283,7 @@ class _Tile(NamedTuple):
         for place in range(_PLACES):
             data = areas.starts[2] + 4 * place * sizes.inputs * sizes.plane
             kernels = areas.starts[3] + 4 * (_PLACES * at + place) * sizes.weights
-            first = [bias + 4 * number] if bias is not None and place == _BIASED else []
+            first = [bias + 4 * number] if bias is not None and place == BIASED else []
             reads = [areas.span(2), areas.span(3), *((begin, begin + 4) for begin in first)]
             words = Words(areas.starts[1] + 4 * place * sizes.plane, (1, self._channels(number), down, across))
             self.kernel.emit_sums(self.op, areas.build, slide, [data, *first, kernels], words, reads)
@@ -304,12 +311,7 @@ class _Tile(NamedTuple):
     ) -> None:
         """Results of a row and column of all cells, made of two planes of the first area."""
         chip, dims, plane, across = self.kernel.chip, extents(self.box), self.sizes.plane, self.sizes.cells[1]
-        spans, corner = (self.rows, self.box[3]), (self.box[2][0], self.box[3][0])
-        sizes = []
-        for (lo, hi), at, origin in zip(spans, place, corner):
-            first, end = -(-(lo - at) // 2), -(-(hi - at) // 2)
-            sizes.append((first - lo // 2, end - first, 2 * first + at - origin))
-        (y, height, top), (x, width, left) = sizes
+        (y, height, top), (x, width, left) = self._cells(place)
         if height < 1 or width < 1:
             return
         unit, *planes = sums
@@ -320,66 +322,25 @@ class _Tile(NamedTuple):
         made = Words(start, shape, (0, channel, 2 * line, 2), within=chip.plane(target, (1, *dims[1:])))
         areas.build.combine(unit, made, a, b)
 
+    def _cells(self, place: tuple[int, int]) -> list[tuple[int, int, int]]:
+        """The results at a place of all cells, along h and w: (first cell, how many in the band, first in the tile)."""
+        spans, corner = (self.rows, self.box[3]), (self.box[2][0], self.box[3][0])
+        found = []
+        for (lo, hi), at, origin in zip(spans, place, corner):
+            first, end = -(-(lo - at) // 2), -(-(hi - at) // 2)
+            found.append((first - lo // 2, end - first, 2 * first + at - origin))
+        return found
+
+
+def _weight_cycles(timing: LaneCycles, depth: int) -> int:
+    """Of `_Tile.transform_weights`."""
+    taps, pair = (timing.pass_cycles((1, 1, rows, depth)) for rows in (3, 2))
+    halved = (2 * timing.pass_cycles((1, 1, rows, depth), in_place=True) for rows in (3, 2, 2))
+    return 3 * taps + 2 * 5 * pair + sum(halved)
+
 
 def _halves(build: LaneBuild, ends: Words, middle: Words, plus: Words, minus: Words) -> None:
     """(ends + middle) / 2 and (ends - middle) / 2."""
     for unit, target in ((Unit.ADD, plus), (Unit.SUB, minus)):
         build.combine(unit, target, ends, middle)
         build.combine(Unit.MUL, target, target, _HALF)
-
-
-# -- arithmetic --------------------------------------------------------------------------------------------------------
-def evaluate(kernel: FloatConvKernel, op: Convolution, x: Floats, weight: Floats, bias: Floats | None) -> Floats:
-    """The op in the chip's arithmetic and order."""
-    arithmetic = kernel.machine.arithmetic_of(op.result.dtype)
-    n, channels, height, width = op.type.shape
-    down, across = -(-height // 2), -(-width // 2)
-    padded = np.zeros((*x.shape[:2], 2 * down + 2, 2 * across + 2), np.float32)
-    top, left = op.pads[0], op.pads[2]
-    padded[:, :, top : top + x.shape[2], left : left + x.shape[3]] = x
-    out = np.empty((n, channels, 2 * down, 2 * across), np.float32)
-    window = Window((1, 1), (1, 1), (1, 1), (1, 1), (0, 0), (0, 0), (down, across))
-    with np.errstate(all="ignore"):
-        kernels = _weights(arithmetic, weight)
-        products: list[Floats] = []
-        for row in _pixels(arithmetic, padded, 2, down):
-            planes: list[Floats] = []
-            for plane in _pixels(arithmetic, row, 3, across):
-                place = 4 * len(products) + len(planes)
-                own = kernels[place][:, :, None, None]
-                planes.append(kernel.sums(op, window, plane, own, bias if place == _BIASED else None))
-            products.append(np.stack(planes))
-        rows = _results(arithmetic, products)
-        for y, row in enumerate(rows):
-            for x0, made in enumerate(_results(arithmetic, list(row))):
-                out[:, :, y::2, x0::2] = made
-        return activate(arithmetic, op.activation, np.ascontiguousarray(out[:, :, :height, :width]))
-
-
-def _pixels(arithmetic: Arithmetic, x: Floats, axis: int, count: int) -> list[Floats]:
-    """The four differences of every other pixel along an axis."""
-
-    def every(first: int) -> Floats:
-        return np.ascontiguousarray(x[(slice(None),) * axis + (slice(first, first + 2 * count, 2),)])
-
-    steps = {Unit.ADD: arithmetic.add, Unit.SUB: arithmetic.subtract}
-    return [steps[unit](every(one), every(other)) for one, other, unit in _DIFFERENCES]
-
-
-def _weights(arithmetic: Arithmetic, weight: Floats) -> list[Floats]:
-    """The 16 places of (O, I, 3, 3), each (O, I)."""
-
-    def four(taps: Sequence[Floats]) -> list[Floats]:
-        first, middle, last = taps
-        ends, half = arithmetic.add(first, last), np.float32(0.5)
-        sums = arithmetic.add(ends, middle), arithmetic.subtract(ends, middle)
-        return [first, *(arithmetic.multiply(total, half) for total in sums), last]
-
-    rows = four([np.ascontiguousarray(weight[:, :, tap]) for tap in range(3)])
-    return [np.ascontiguousarray(one) for row in rows for one in four([row[:, :, tap] for tap in range(3)])]
-
-
-def _results(arithmetic: Arithmetic, four: Sequence[Floats]) -> list[Floats]:
-    """Both results of four products."""
-    one = arithmetic.add(arithmetic.add(four[0], four[1]), four[2])
-    return [one, arithmetic.subtract(arithmetic.subtract(four[1], four[2]), four[3])]

@@ -144,11 +144,14 @@ class Steps:
     def cycles(self, shape: Shape) -> int:
         """Cycles of the commands for a tile of `shape`."""
         total = 0
-        for (height, steps, pair), commands in self._arithmetic.items():
-            total += commands * self.timing.pass_cycles(self._shape(height, shape), self.item, steps, pair)
+        for (height, steps, pair, in_place), commands in self._arithmetic.items():
+            tile = self._shape(height, shape)
+            total += commands * self.timing.pass_cycles(tile, self.item, steps, pair, in_place)
         for step in self._others:
             if step.unit.windowed:
                 total += self._window_cycles(step, shape)
+            elif step.unit is Unit.LOOKUP:
+                total += self.timing.lookup(self.tile_shape(step, shape))
             else:
                 n, c, h, w = self.tile_shape(step, shape)
                 row = (n, c, 1, w)  # the first one is assigned, the others are combined with what is before them
@@ -156,19 +159,29 @@ class Steps:
         return total
 
     @cached_property
-    def _arithmetic(self) -> Counter[tuple[int, int, bool]]:
-        """Commands that work on each element alone, by (height, steps of arithmetic, whether of two tensors)."""
-        found: Counter[tuple[int, int, bool]] = Counter()
-        for step in self.steps:
-            if step.scan is None and not step.unit.windowed:
+    def _arithmetic(self) -> Counter[tuple[int, int, bool, bool]]:
+        """Commands that work on each element alone, by (height, and what `LaneCycles.pass_cycles` wants to know)."""
+        found: Counter[tuple[int, int, bool, bool]] = Counter()
+        for step, place in zip(self.steps, self._places):
+            if step not in self._others:
                 steps = self.timing.unit_steps(step.unit, step.terms)
-                found[step.height, steps, step.unit.pairs and _tensors(step) == 2] += 1
+                pair = step.unit.pairs and _tensors(step) == 2
+                found[step.height, steps, pair, self._in_place(step, place)] += 1
         return found
+
+    def _in_place(self, step: RecipeStep, place: RegisterPlace) -> bool:
+        """Whether two of the result and the first two operands of a command begin at one place."""
+        begins: list[object] = [(place, 0)]
+        for source in step.sources[:2]:
+            if not isinstance(source, Immediate):
+                own = source.number - self.inputs
+                begins.append((source.number if own < 0 else self._places[own], getattr(source, "first", 0)))
+        return len(set(begins)) < len(begins)
 
     @cached_property
     def _others(self) -> list[RecipeStep]:
-        """Windows and running totals."""
-        return [step for step in self.steps if step.scan is not None or step.unit.windowed]
+        """Windows, lookups and running totals."""
+        return [step for step in self.steps if step.scan is not None or step.unit.windowed or step.unit is Unit.LOOKUP]
 
     def _window_cycles(self, step: RecipeStep, shape: Shape) -> int:
         (source,) = step.sources
@@ -222,15 +235,16 @@ def record(
     inputs: int,
     *arguments: Any,
     axes: tuple[int, ...] = (),
+    given: tuple[int, ...] = (),
     dtype: str = "f32",
     **named: Any,
 ) -> Steps:
     """The steps of `recipe(recorder, *registers, *arguments, **named)` with so many registers.
 
-    Args: axes, dtype: see `Steps`.
+    Args: axes, dtype: see `Steps`. given: inputs by operand of the recipe, where one is given twice.
     """
     recorder = Recorder(inputs, chip.word_sums)
-    result = recipe(recorder, *map(Register, range(inputs)), *arguments, **named)
+    result = recipe(recorder, *map(Register, given or range(inputs)), *arguments, **named)
     if result.number != inputs + len(recorder.steps) - 1 or not recorder.steps:
         recorder.copy(result)
     return Steps(chip, arithmetic, timing, inputs, tuple(recorder.steps), axes, dtype)

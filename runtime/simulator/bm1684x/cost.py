@@ -122,8 +122,8 @@ def _tiu(f: _Fields, table: CycleTable) -> tuple[Count, Count, Floats]:
             table.matrix(rows, depth, c, w, f["opd2_const"] == 0),
             table.window(vectors, taps, f["res_op_x_str"]),
             table.special(vectors, unit, f["opd1_n"]),
-            _indices(f, unit) * np.where(task == Task.GATHER, n, vectors),
-            table.vectors(n, 1, pixels, item),
+            np.where(task == Task.GATHER, table.gather(n, c, _indices(f, unit)), c * vectors),
+            vectors,
             some * DIVIDE_STEPS,
             np.zeros_like(task),
         ],
@@ -141,14 +141,13 @@ def _tiu(f: _Fields, table: CycleTable) -> tuple[Count, Count, Floats]:
 
 
 def _indices(f: _Fields, unit: Ints) -> Ints:
-    """What copies and gathers in lanes do one after the other: channels, rows of tables, or single indices."""
-    copies = f["tsk_typ"] == Task.TRANSPOSE
-    return np.where(copies, f["res0_c"], np.where(unit >= Gather.ROWS, f["res0_h"], np.maximum(f["res0_w"], 1)))
+    """What gathers in lanes do one after the other: rows of tables, or single indices."""
+    return np.where(unit >= Gather.ROWS, f["res0_h"], np.maximum(f["res0_w"], 1))
 
 
 def _share_a_bank(f: _Fields) -> Mask:
     """Whether the result lies in the bank of an operand, or two operands in one."""
-    result, first, second = ((f[f"{name}_addr"] % CHIP.lmem_size) // CHIP.lmem_bank_size for name in _OPERANDS)
+    result, first, second = (_bank(f[f"{name}_addr"]) for name in _OPERANDS)
     task = f["tsk_typ"]
     one, other = f["opd0_const"] == 0, (f["opd1_const"] == 0) & (task != Task.REQUANT)
     other &= (task != Task.ARITHMETIC) | (f["tsk_opd_num"] > _ONE_OPERAND)
@@ -156,6 +155,10 @@ def _share_a_bank(f: _Fields) -> Mask:
 
 
 _OPERANDS = ("res0", "opd0", "opd1")
+
+
+def _bank(address: Ints) -> Ints:
+    return address % CHIP.lmem_size // CHIP.lmem_bank_size
 
 
 def _matrix(f: _Fields) -> tuple[Ints, Ints]:
