@@ -35,15 +35,16 @@ class SplitImages(Pass):
     name = "split-images"
 
     def run(self, module: Module, ctx: PassContext) -> PassResult:
-        modified = False
-        for number, function in enumerate(module.functions):
+        modified, functions = False, list(module.functions)
+        for number, function in enumerate(functions):
             if ctx.target is None or not _is_of_floats(function):
                 continue
             single = rebatch(module, function, 1)
             if single is None or not _is_better(ctx.target, function, single):
                 continue
             if keeps_samples_apart(module, function, single):
-                module.functions[number], modified = _split(function, single), True
+                functions[number], modified = _split(function, single), True
+        module.functions = functions
         return PassResult(modified)
 
 

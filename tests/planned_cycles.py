@@ -13,14 +13,12 @@ import pytest
 from bmcompiler.backends.bm1684 import builder as bm1684_builder
 from bmcompiler.backends.bm1684 import cycles as bm1684_cycles
 from bmcompiler.backends.bm1684 import isa as bm1684_isa
-from bmcompiler.backends.bm1684.packed.int_short import ShortRequantize
 from bmcompiler.backends.bm1684x import builder as bm1684x_builder
 from bmcompiler.backends.bm1684x import tile_cycles as bm1684x_cycles
 from bmcompiler.backends.bm1684x.recipe_tables import TableSpace
 from bmcompiler.backends.bm1684x.stream import split
 from bmcompiler.backends.bm1880 import isa as bm1880_isa
 from bmcompiler.backends.bm1880.bmkernel.context import Bmk1880Context
-from bmcompiler.backends.lanes.recipes.int_numbers import Numbers
 from bmcompiler.codegen.tiling import TileWork
 from bmcompiler.instructions.order import Engine
 from bmcompiler.runtime.simulator.bm1684 import cost as bm1684_cost
@@ -42,10 +40,7 @@ class Computation:
 
 @contextmanager
 def computations() -> Iterator[list[Computation]]:
-    """The computations of all tiles that are emitted meanwhile, those within others too.
-
-    The ends of packed convolutions have the numbers that are planned with: which ones weights allow is seen later.
-    """
+    """The computations of all tiles that are emitted meanwhile, those within others too."""
     found: list[Computation] = []
     running: list[Computation] = []
     create, add, emit = TileWork.__init__, bm1684_builder.CommandBuilder.add, Bmk1880Context._emit
@@ -92,17 +87,12 @@ def computations() -> Iterator[list[Computation]]:
             running[-1].commands.append((("bm1880", given[1]), context._chunks[-1][bm1880_isa.HEADER_SIZE :]))
         return op
 
-    def numbers(requantize: ShortRequantize, build: Any) -> Numbers:
-        vector = np.zeros(requantize.op.type.shape[1], np.float32) if requantize.requantize.has_vector else None
-        return Numbers(1.0, vector, False)
-
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TileWork, "__init__", created)
         patch.setattr(bm1684_builder.CommandBuilder, "add", added)
         patch.setattr(bm1684x_builder.CommandBuilder, "add", appended)
         patch.setattr(TableSpace, "place", placed)
         patch.setattr(Bmk1880Context, "_emit", emitted)
-        patch.setattr(ShortRequantize, "numbers", numbers)
         yield found
 
 

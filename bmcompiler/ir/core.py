@@ -147,6 +147,12 @@ class Operation:
     def verify_op(self, module: Module) -> None:
         """Check the rules of this kind of op, beyond the structure that `verify_module` checks. Raises VerifyError."""
 
+    @property
+    def enclosing(self) -> Function | None:
+        """The function that it is in, at whatever depth."""
+        owner = None if self.parent is None else self.parent.owner
+        return owner.enclosing if isinstance(owner, Operation) else owner
+
     def walk(self) -> Iterator[Operation]:
         """This op and all nested ones, outermost first."""
         yield self
@@ -194,7 +200,11 @@ class Block:
 
 
 class Function:
-    """One net: a block ending in `func.return`, with the outside names of its inputs and outputs."""
+    """One net: a block ending in `func.return`, with the outside names of its inputs and outputs.
+
+    Attributes:
+        weights: of the module that it is in.
+    """
 
     def __init__(
         self,
@@ -209,6 +219,7 @@ class Function:
         self.input_names: list[str] = list(input_names)
         self.output_names: list[str] = []
         self.attributes: dict[str, Any] = dict(attributes or {})
+        self.weights = Weights()
 
     @property
     def arguments(self) -> list[Value]:
@@ -243,9 +254,30 @@ class Module:
     """Functions plus the weights they refer to by key."""
 
     def __init__(self, functions: Iterable[Function] = (), attributes: Mapping[str, Any] | None = None) -> None:
-        self.functions: list[Function] = list(functions)
+        self._weights = Weights()
+        self.functions = functions
         self.attributes: dict[str, Any] = dict(attributes or {})
-        self.weights = Weights()
+
+    @property
+    def functions(self) -> tuple[Function, ...]:
+        """All nets; setting them lets them share the weights."""
+        return self._functions
+
+    @functions.setter
+    def functions(self, functions: Iterable[Function]) -> None:
+        self._functions = tuple(functions)
+        for function in self._functions:
+            function.weights = self._weights
+
+    @property
+    def weights(self) -> Weights:
+        """Arrays by key."""
+        return self._weights
+
+    @weights.setter
+    def weights(self, weights: Weights) -> None:
+        self._weights = weights
+        self.functions = self._functions
 
     @property
     def main(self) -> Function:

@@ -344,7 +344,7 @@ class _Parser:
         self.expect("{")
         module = Module()
         while not self.accept("}"):
-            module.functions.append(self.function())
+            module.functions = (*module.functions, self.function())
         self.expect(")")
         if self.texts[self.at] == "{":
             module.attributes = self.strip_dialect(self.dictionary())

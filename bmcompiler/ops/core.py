@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from bmcompiler.ir import Module, TensorType
 from bmcompiler.ops.base import TensorOp, attr, tensorop
 
@@ -18,6 +20,11 @@ class Weight(TensorOp):
     key = attr(str)
     sha256 = attr(str, "")
     free_dtype = True
+
+    @property
+    def array(self) -> np.ndarray | None:
+        """The elements, None for an op that is in no module."""
+        return None if self.enclosing is None else self.enclosing.weights.get(self.key)
 
     def infer(self) -> TensorType:
         return self.results[0].type if self.results else TensorType(())

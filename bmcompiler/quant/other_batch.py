@@ -35,7 +35,7 @@ def with_other_batch(load: Load, shapes: Sequence[tuple[int, ...]] | None) -> Mo
     if larger is None or trial is None or not keeps_samples_apart(module, trial, function):
         return None
     larger.attributes = function.attributes
-    module.functions[0] = larger
+    module.functions = (larger, *module.functions[1:])
     note = f"the network fixes its batch at {own[0][0]} inside; it was rebuilt for {shapes[0][0]}"
     module.attributes["notes"] = (*module.attributes.get("notes", ()), note)
     return module

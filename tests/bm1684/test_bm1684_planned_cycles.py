@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,10 +13,12 @@ from hypothesis import strategies as st
 from int_samples import Sums, sums
 from planned_cycles import STREAMED, check, computations, taken
 
+from bmcompiler.backends.bm1684.packed import int_short
 from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.backends.bm1684.timing_profile import SILICON, TimingProfile
+from bmcompiler.backends.lanes.recipes.int_numbers import Ending, Numbers, find_numbers
 from bmcompiler.bmodel.bm168x import Bm168xModel
-from bmcompiler.ir import Value
+from bmcompiler.ir import TensorType, Value
 from bmcompiler.runtime.simulator.bm1684.analysis import analyze
 
 Make = Callable[[Net, Value], Any]
@@ -107,6 +110,32 @@ def test_convolutions_of_bytes(
         return net.b.conv(x, weight, bias, out=case.out((x.shape[0], 70, *out)), **case.modes)
 
     compare(make, shape, case.data, lanes, level, profile)
+
+
+@pytest.mark.parametrize("form", ["none", "clipped"])
+@pytest.mark.parametrize("mode", ["high", "asymmetric"])
+@given(shape=SHAPES, dtype=st.sampled_from(["i8", "u8"]))
+@settings(max_examples=6, deadline=None)
+def test_convolutions_whose_weights_allow_no_short_end(
+    form: str, mode: str, shape: tuple[int, ...], dtype: str
+) -> None:
+    """Which numbers there are for a short end follows from weights; plans read them, too."""
+    modes: dict[str, Any] = {"mode": mode, "scale": 0.0123}
+    if mode == "asymmetric":
+        modes["zero_points"] = (3, -5, 40)
+
+    def make(net: Net, x: Value) -> Value:
+        weight, bias = net.integers("i8", 70, x.shape[1], 3, 3), net.integers("i16", 70)
+        out = TensorType((x.shape[0], 70, *x.shape[2:]), dtype)
+        return net.b.conv(x, weight, bias, pads=(1, 1, 1, 1), out=out, **modes)
+
+    def forced(end: Ending, bounds: Any) -> Numbers | None:
+        found = find_numbers(end, bounds)
+        return None if form == "none" or found is None else replace(found, clipped=True)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(int_short, "find_numbers", forced)
+        compare(make, shape, dtype, FULL, 2, "vendor")
 
 
 def test_plans_follow_the_profile() -> None:

@@ -75,5 +75,5 @@ def modules(draw: Any) -> Module:
         values = [*function.arguments, *(value for op in function.ops for value in op.results)]
         returned = draw(st.lists(st.sampled_from(values), max_size=3)) if values else []
         function.set_outputs(returned, [f"{draw(TEXTS)}{i}" for i in range(len(returned))])
-        module.functions.append(function)
+        module.functions = (*module.functions, function)
     return module

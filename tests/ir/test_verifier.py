@@ -47,7 +47,7 @@ def chain() -> Module:
 
 
 def _two_functions(module: Module) -> None:
-    module.functions.append(module.main)
+    module.functions = (module.main, module.main)
 
 
 def _no_return(module: Module) -> None:

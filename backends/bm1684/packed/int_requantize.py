@@ -159,7 +159,7 @@ class Requantize:
     def cycles(self, dims: Shape) -> int:
         """Cycles of the commands after the sums."""
         if self.in_words:
-            return self.part_cycles(dims) + unpack_cycles(dims) + self._steps.cycles(dims)
+            return self.part_cycles(dims) + unpack_cycles(dims) + self.step_cycles(dims)
         limits = (self.all_unsigned and self.signed) + (self.relu and not self.all_unsigned)
         scaling = multiply_cycles(dims, self._multiplier) if self.multiplies else 0
         return limits * (CYCLES.pass_cycles(dims, 1) if self.item == 1 else pixel_cycles(dims)) + scaling
@@ -233,6 +233,10 @@ class Requantize:
         if self.has_vector:
             inputs.append(Plane(vector, (0, 1, 0, 0)))
         self._steps.emit(build, dims, inputs, result, free)
+
+    def step_cycles(self, dims: Shape) -> int:
+        """Cycles of the commands of `emit_steps`."""
+        return self._steps.cycles(dims)
 
     @property
     def registers(self) -> int:

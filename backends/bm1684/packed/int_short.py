@@ -8,7 +8,7 @@ spares most of the rounding, and the subtraction that packs also saturates and t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -24,18 +24,21 @@ from bmcompiler.backends.bm1684.instructions.words import linear
 from bmcompiler.backends.bm1684.isa import Eu
 from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.packed.int_requantize import Requantize, Sums, half_of
-from bmcompiler.backends.bm1684.packed.int_steps import packed_cycles
+from bmcompiler.backends.bm1684.packed.int_steps import pack_words_cycles, packed_cycles
 from bmcompiler.backends.lanes.facts import Shape, Strides
 from bmcompiler.backends.lanes.operands import Immediate, Words
-from bmcompiler.backends.lanes.recipes import Plane, Recorder, Register
+from bmcompiler.backends.lanes.recipes import Plane, Recorder, Register, Steps
 from bmcompiler.backends.lanes.recipes.int_numbers import MIDDLE, MIDDLE_BITS, Ending, Floats, Numbers, find_numbers
 from bmcompiler.backends.lanes.recipes.recorder import float_bits
-from bmcompiler.codegen.coefficients import Coefficients
 from bmcompiler.codegen.tiling import Buffer, Runs
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.core import Weight
 
-_FOUND: WeakKeyDictionary[Coefficients, dict[TensorOp, Numbers | None]] = WeakKeyDictionary()
-"""By program and op: several tiles need them."""
+Constants = Sequence[NDArray[Any]]
+"""The weights, and the bias if there is one."""
+_Known = tuple[Constants, Hashable, Numbers | None]
+_FOUND: WeakKeyDictionary[TensorOp, _Known] = WeakKeyDictionary()
+"""The last constants and facts of each op, and what was found for them: many plans and several tiles need it."""
 _SIGN_BIT = 0x80
 
 
@@ -74,12 +77,26 @@ class ShortRequantize:
         return (sums,) * self.requantize.crossed + (max(words, n * alone), second)
 
     def cycles(self, dims: Shape) -> int:
-        """Cycles of the commands after the sums, where numbers are found that need not be clipped (`numbers`)."""
+        """Cycles of the commands after the sums; of an op in no module, with numbers that need not be clipped."""
+        constants = [value.op.array if isinstance(value.op, Weight) else None for value in self.op.operands[1:]]
+        known = [array for array in constants if array is not None]
+        usual = Numbers(1.0, np.zeros(1, np.float32) if self.requantize.has_vector else None, False)
+        numbers = self.numbers(known) if len(known) == len(constants) else usual
+        if numbers is None:
+            return self.requantize.part_cycles(dims) + self._image_cycles(dims)
         words = _words(dims)
         floats = MACHINE.recorded(_to_float, 1).cycles(words) + CYCLES.pass_cycles(words, steps=LINEAR_STEPS)
-        middle = self.requantize.has_vector * MACHINE.recorded(_add_middle, 1, MIDDLE).cycles(words)
+        added = numbers.vector is not None or numbers.clipped
+        middle = added * self._to_middle(numbers).cycles(words)
         last = (self.lowered or self.requantize.relu) * CYCLES.pass_cycles(dims, 1)
         return self.requantize.part_cycles(dims) + _half_cycles(dims) + floats + middle + _byte_cycles(dims) + last
+
+    def _image_cycles(self, dims: Shape) -> int:
+        """Cycles of `_emit_images`."""
+        n, c, h, w = dims
+        alone = (1, c, h, w)
+        taken = sum(half_of(image % 4).cycles(alone) for image in range(n))
+        return taken + n * self.requantize.step_cycles(alone) + pack_words_cycles(dims)
 
     def emit(self, build: Build, dims: Shape, sums: Sums, result: int, scratch: Sequence[int], vector: int) -> None:
         """Emit the commands of a tile.
@@ -90,7 +107,7 @@ class ShortRequantize:
         """
         *crossed, a, b = scratch
         self.requantize.emit_parts(build, dims, sums, [b, *crossed])
-        numbers = self.numbers(build)
+        numbers = self.numbers(self._constants(build))
         if numbers is None:
             self._emit_images(build, dims, b, a, result, vector)
             return
@@ -115,9 +132,12 @@ class ShortRequantize:
             return a, b
         added = Immediate(0) if numbers.vector is None else Words(vector, words, (0, 1, 0, 0))
         linear(build, Words(a, words), Words(b, words), factor, added)
-        limits = (float(self._end.low), float(self._end.high)) if numbers.clipped else ()
-        MACHINE.recorded(_add_middle, 1, MIDDLE + self._end.point, *limits).emit(build, words, [a], b)
+        self._to_middle(numbers).emit(build, words, [a], b)
         return b, a
+
+    def _to_middle(self, numbers: Numbers) -> Steps:
+        limits = (float(self._end.low), float(self._end.high)) if numbers.clipped else ()
+        return MACHINE.recorded(_add_middle, 1, MIDDLE + self._end.point, *limits)
 
     def _emit_images(self, build: Build, dims: Shape, sums: int, words: int, result: int, vector: int) -> None:
         """The sequence of `Requantize`, image by image."""
@@ -144,8 +164,9 @@ class ShortRequantize:
 
         def load(build: Build, address: int) -> None:
             data = np.full(CHIP.lanes * rows, MIDDLE_BITS, "<u4")
-            numbers = self.numbers(build)
-            vector = self._vector(build) if numbers is None else numbers.vector
+            constants = self._constants(build)
+            numbers = self.numbers(constants)
+            vector = self._vector(constants) if numbers is None else numbers.vector
             if vector is not None:
                 data[: c1 - c0] = vector[c0:c1].astype("<f4").view("<u4")
             offset = build.coefficients.constant(data.reshape(rows, CHIP.lanes).T.tobytes())
@@ -156,27 +177,33 @@ class ShortRequantize:
     def _vector_rows(self, channels: int) -> int:
         return channel_rows(0, channels) if self.requantize.has_vector else 0
 
-    def numbers(self, build: Build) -> Numbers | None:
-        """What is found for the constants of the op."""
-        known = _FOUND.setdefault(build.coefficients, {})
-        if self.op not in known:
-            known[self.op] = find_numbers(replace(self._end, vector=self._vector(build)), self._bounds(build))
-        return known[self.op]
+    def _constants(self, build: Build) -> Constants:
+        return [build.coefficients.array(value) for value in self.op.operands[1:]]
 
-    def _vector(self, build: Build) -> Floats | None:
+    def numbers(self, constants: Constants) -> Numbers | None:
+        """What is found for the constants of the op."""
+        requantize = self.requantize
+        facts = (self._end, requantize.scale, requantize.shift, requantize.zero_points, requantize.adds_bias)
+        of, about, found = _FOUND.get(self.op, ((), None, None))
+        if about != facts or any(a is not b for a, b in zip(of, constants, strict=True)):
+            found = find_numbers(replace(self._end, vector=self._vector(constants)), self._bounds(constants))
+            _FOUND[self.op] = constants, facts, found
+        return found
+
+    def _vector(self, constants: Constants) -> Floats | None:
         if not self.requantize.has_vector:
             return None
-        weight, *bias = map(build.coefficients.array, self.op.operands[1:])
+        weight, *bias = constants
         return self.requantize.vector(weight, bias[0] if bias else None, over_depth)
 
-    def _bounds(self, build: Build) -> tuple[NDArray[Any], NDArray[Any]]:
+    def _bounds(self, constants: Constants) -> tuple[NDArray[Any], NDArray[Any]]:
         """Lowest and highest t, for each channel where a vector is added."""
-        weight = self._oriented(build.coefficients.array(self.op.operands[1])).astype(np.int64)
+        weight = self._oriented(constants[0]).astype(np.int64)
         limits = np.iinfo(self.op.operands[0].type.numpy)
         up, down = over_depth(np.maximum(weight, 0)), over_depth(np.minimum(weight, 0))
         low, high = (int(a) * up + int(b) * down for a, b in ((limits.min, limits.max), (limits.max, limits.min)))
         if self.requantize.adds_bias:
-            bias = build.coefficients.array(self.op.operands[2]).astype(np.int64)
+            bias = constants[1].astype(np.int64)
             low, high = low + bias, high + bias
         if self.requantize.crossed:
             low, high = np.full_like(low, -(1 << 31)), np.full_like(high, (1 << 31) - 1)
