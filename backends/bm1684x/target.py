@@ -42,7 +42,7 @@ class Bm1684xTarget(Bm168xTarget["Bm1684xProgram"]):
             middle = "fuse-activation,calibrate{method=auto},quantize{scheme=channel},half-precision"
         else:
             halves = f",half-precision{{dtype={precision}}}" if precision in HALVES else ""
-            middle = f"fold-batch-norm{{scores=true}},fuse-activation,window-products{{floats=true}}{halves}"
+            middle = f"fold-batch-norm{{scores=true}},fuse-activation{halves},window-products{{floats=true}}"
         last = f"transposed-products,fill-lanes{split}{group_layers(level)}"
         return f"{first_passes('same')},{middle},{last}"
 

@@ -142,3 +142,14 @@ def test_an_attention_loads_its_input_and_stores_its_result_only(dtype: str) -> 
     rows = checked(attention, [(1, 70, 48)], dtype).result.rows
     assert sum(row.loaded - row.weights for row in rows) == 4 * 70 * 48
     assert sum(row.stored for row in rows) == 4 * 70 * 48
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_map_of_few_channels_is_multiplied_as_rows(dtype: str) -> None:
+    """As a convolution each of its channels would take the weights of 32."""
+
+    def joined(b: Builder, x: Value) -> Value:
+        return b.matmul(b.reshape(b.sqrt(b.mul(x, x)), shape=(1, 128)), Weights(b)(128, 128))
+
+    kinds = {row.kind for row in checked(joined, [(1, 4, 1, 32)], dtype).result.rows}
+    assert "matmul" in kinds and "conv" not in kinds

@@ -107,6 +107,19 @@ def test_a_layer_of_integers(name: str) -> None:
     assert {row.where for row in checked.result.rows} == {CHIP}
 
 
+@pytest.mark.usefixtures("all_integers")
+def test_inner_products_read_the_rows_that_others_leave() -> None:
+    def make(n: Net, x: Value) -> Value:
+        up = n.b.relu(n.b.matmul(x, n.w(48, 100), n.w(100)))
+        return n.b.matmul(up, n.w(100, 48), n.w(48))
+
+    checked = check_op(lambda b, x: make(Net(b), x), [(70, 48)], target=CHIP, quantize="int8", seeds=1, close=0.03)
+    rows = checked.result.rows
+    assert [row.kind for row in rows if row.kind == "matmul"] == ["matmul"] * 2
+    assert sum(row.loaded - row.weights for row in rows) == 4 * 70 * 48
+    assert sum(row.stored for row in rows) == 4 * 70 * 48
+
+
 MODELS = Path(__file__).resolve().parents[2] / "models"
 NETWORKS: dict[str, tuple[list[str], tuple[int, ...]]] = {
     "lenet": (["lenet/deploy.prototxt", "lenet/lenet.caffemodel"], (1, 28, 28)),

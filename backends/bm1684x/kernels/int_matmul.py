@@ -22,13 +22,13 @@ from bmcompiler.backends.bm1684x.kernels.channel_end import KINDS, Block, emit_e
 from bmcompiler.backends.bm1684x.tile_cycles import CYCLES
 from bmcompiler.backends.lanes.build import LaneBuild
 from bmcompiler.backends.lanes.facts import Range, Shape
-from bmcompiler.backends.lanes.kernels.base import DeviceKernel, LocalKernel, is_activation, is_constant
+from bmcompiler.backends.lanes.kernels.base import DeviceKernel, LocalKernel, contents_of, is_activation, is_constant
 from bmcompiler.backends.lanes.kernels.product import product_of
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.windows import Geometry
 from bmcompiler.chip import align_up
 from bmcompiler.codegen.memory import root_of
-from bmcompiler.codegen.tiling import Axis, Box, Buffer, Runs, TileWork
+from bmcompiler.codegen.tiling import Axis, Box, Buffer, Contents, Runs, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.ops.nn import Matmul
@@ -81,7 +81,8 @@ class IntMatmulKernel(LocalKernel[Matmul]):
             start = build.source(value) + first + rows[0] * pitch + columns[0]
             build.load(start, shape, (0, pitch, 0, 1), 1, address)
 
-        return Buffer(size, axes, shape[1] * shape[3], load, not is_activation(value), runs=Runs(shape[1], shape[1]))
+        runs, kept = Runs(shape[1], shape[1]), _all_rows(value, shape)
+        return Buffer(size, axes, shape[1] * shape[3], load, not is_activation(value), kept, runs)
 
     def result_rows(self, op: Matmul, first: int, rows: Range, columns: Range) -> Buffer:
         """Rows of the result, from element `first` of it on, to store."""
@@ -92,7 +93,13 @@ class IntMatmulKernel(LocalKernel[Matmul]):
             start = build.neuron(op.result) + item * (first + rows[0] * pitch + columns[0])
             build.store(start, shape, (0, pitch, 0, 1), item, address)
 
-        return Buffer(size, "nch", item * shape[1] * shape[3], store, runs=Runs(shape[1], shape[1]))
+        runs, kept = Runs(shape[1], shape[1]), _all_rows(op.result, shape)
+        return Buffer(size, "nch", item * shape[1] * shape[3], store, contents=kept, runs=runs)
+
+
+def _all_rows(value: Value, shape: Shape) -> Contents | None:
+    """What rows hold that are all of an activation; None for some of them."""
+    return contents_of(value, shape, shape) if value.type.size == shape[1] * shape[3] else None
 
 
 class IntInnerKernel(IntMatmulKernel):
