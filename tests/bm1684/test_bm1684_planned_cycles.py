@@ -155,9 +155,12 @@ def test_plans_follow_the_profile() -> None:
 def test_what_is_streamed_runs_beside_the_products() -> None:
     with computations() as found:
         net = Net([(3, 9000)])
-        TARGET.compile([net.module([net.b.matmul(net.inputs[0], net.f32(9000, 40))])], 2)
+        compiled = TARGET.compile([net.module([net.b.matmul(net.inputs[0], net.f32(9000, 40))])], 2)
     (one,) = [one for one in found if one.kernel == STREAMED]
     assert 0 < one.planned < taken(one)
+    assert isinstance(compiled.model, Bm168xModel)
+    (row,) = (row for row in compiled.rows if row.weights)
+    assert row.weights == analyze(compiled.model, 0).timing().weights  # of all chunks, in whole sections
 
 
 @pytest.mark.parametrize("name", FLOATS)

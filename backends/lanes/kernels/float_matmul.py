@@ -112,7 +112,7 @@ class FloatMatmulKernel(LocalKernel[Matmul]):
             Buffer(
                 right_bytes,
                 "nch" if stream else "ch" if rights > 1 else "c",
-                4 * product.depth * columns,
+                4 * product.depth * (-(-columns // width) * width if is_constant(op.right) else columns),
                 transfer_right,
                 not is_activation(op.right),
                 runs=_right_runs(self.machine, op, product.depth, columns),
@@ -319,4 +319,4 @@ def _bias_buffer(chip: LaneFacts, bias: Value, c0: int, c1: int, width: int) -> 
         offset = build.coefficients.place(bias, layout, lambda b: _padded(b.reshape(-1), width))
         build.load(build.coefficient(offset + 4 * c0), shape, (0, width, width, 1), 4, address)
 
-    return Buffer(matrix_bytes(chip, 1, c1 - c0, width), "c", 4 * (c1 - c0), load, True, runs=Runs(1, shape[1]))
+    return Buffer(matrix_bytes(chip, 1, c1 - c0, width), "c", 4 * shape[1] * width, load, True, runs=Runs(1, shape[1]))
