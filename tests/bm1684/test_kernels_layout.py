@@ -10,11 +10,13 @@ import pytest
 from bm1684_nets import Net, check, check_op, on_device
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from planned_cycles import computations, taken
 
 from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, TensorType, Value
 from bmcompiler.ops.builder import Builder
+from bmcompiler.runtime.simulator.bm1684.analysis import analyze
 from bmcompiler.target import Compiled, unsupported_reason
 
 DTYPES = st.sampled_from(["f32", "i8", "u8", "i16", "u16", "i32"])
@@ -49,6 +51,25 @@ def test_four_axes_are_transposed_by_one_command(order: tuple[int, ...]) -> None
 def test_a_long_last_axis_moves_by_one_command() -> None:
     module = module_of(lambda net, x: net.b.permute(x, order=(0, 2, 1)), (33, 2, 5000))
     assert commands(check(module)) == [1]
+
+
+@pytest.mark.parametrize("level", [0, 2])
+@pytest.mark.parametrize(
+    "shape, order",
+    [
+        ((1, 70, 15, 15), (0, 2, 3, 1)),  # pixels of a map, to be read in their order
+        ((1, 33, 16, 16), (0, 2, 3, 1)),
+        ((1, 31, 33, 3), (0, 3, 1, 2)),  # the other way
+        ((2, 1300, 3), (0, 2, 1)),
+    ],
+)
+def test_matrices_are_transposed_in_lanes(shape: tuple[int, ...], order: tuple[int, ...], level: int) -> None:
+    """Of single elements in global memory, each takes as long as 64 bytes, once to read and once to write."""
+    module = module_of(lambda net, x: net.b.permute(net.b.sqrt(x), order=order), shape)
+    with computations() as found:
+        compiled = check(module, level=level)
+    assert found and [taken(one) for one in found] == [one.planned for one in found]
+    assert analyze(compiled.model).timing().cycles < 2 * 64 / 50 * prod(shape) / 2
 
 
 @property_test

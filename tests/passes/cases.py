@@ -443,6 +443,23 @@ def rule_1_parts_of_other_pixels_stay(n: Net) -> Module:
     return n.done(n.conv(two, kernel), n.conv(twice, kernel))
 
 
+# -- merge-tables ----------------------------------------------------------------------------------------------------
+def looked_up(n: Net, name: str) -> Value:
+    return n.lut(n.input(1, 2, 3, dtype="i8", name=name), n.constant(np.arange(256) - 128, "int8"))
+
+
+@case("merge-tables")
+def rule_1_functions_of_bytes(n: Net) -> Module:
+    scaled = n.muls_shift(n.relu(looked_up(n, "a")), multiplier=77, rshift=6)
+    return n.done(scaled, n.lut(looked_up(n, "b"), n.constant(np.arange(256)[::-1], "uint8")))
+
+
+@case("merge-tables")
+def rule_1_other_readers_stay(n: Net) -> Module:
+    twice = looked_up(n, "a")
+    return n.done(n.relu(twice), n.muls_shift(twice, multiplier=3, rshift=1), looked_up(n, "b"))
+
+
 # -- fold-pad --------------------------------------------------------------------------------------------------------
 BORDER = (0, 0, 0, 0, 1, 0, 2, 1)
 

@@ -45,6 +45,7 @@ NETWORKS = {
     "mtcnn_onet": Network((THIRD_PARTY / "mtcnn_onet.onnx",), (1, 48, 48, 3)),
     "mobilenetv2_160": Network((THIRD_PARTY / "mobilenetv2_160.onnx",), (1, 3, 160, 160)),
     "yolox": Network((THIRD_PARTY / "yolox_chars.onnx",), (1, 3, 416, 416)),
+    "blazeface_front": Network((THIRD_PARTY / "blazeface_front.onnx",), (1, 128, 128, 3)),
     "ppocr_v2_cls": Network((THIRD_PARTY / "ppocr_v2_cls.onnx",), (1, 3, 48, 192)),
     "ppocr_v4_det": Network((THIRD_PARTY / "ppocr_v4_det.onnx",), (1, 3, 96, 96)),
     "ppocr_v4_rec": Network((THIRD_PARTY / "ppocr_v4_rec.onnx",), (1, 3, 48, 64)),

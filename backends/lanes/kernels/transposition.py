@@ -13,6 +13,7 @@ from bmcompiler.backends.lanes.facts import Shape, Strides
 from bmcompiler.backends.lanes.kernels.base import is_activation, item_bytes
 from bmcompiler.backends.lanes.kernels.heads import heads_inside
 from bmcompiler.backends.lanes.kernels.layout import PermuteKernel
+from bmcompiler.backends.lanes.kernels.transposed_map import channels_last
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.codegen.schedule import Moved
 from bmcompiler.codegen.tiling import Buffer, Runs, TileWork
@@ -71,9 +72,12 @@ class TransposingKernel(PermuteKernel):
         if work is None:
             return super().emit(op, build)
         (source,), (target,) = work.inputs, work.outputs
-        end = self.machine.tiler.rounded(source.lane_bytes)
+        end, scratch = self.machine.tiler.rounded(source.lane_bytes), []
+        for size in work.scratch:
+            scratch.append(end)
+            end += self.machine.tiler.rounded(size)
         source.transfer(build, 0)
-        work.compute(build, [0], [end], [])
+        work.compute(build, [0], [end], scratch)
         target.transfer(build, end)
         return Moved(source.nbytes, target.nbytes, 0, 1)
 
@@ -81,6 +85,8 @@ class TransposingKernel(PermuteKernel):
         """The op as one tile; None where it is no transposition, does not fit, or is no faster so."""
         matrices = matrices_of(op)
         works = [self._one_command(op, matrices), self._by_lanes(op, matrices)]
+        if self._moves(op):
+            works.append(channels_last(self.machine, op))
         work = min((each for each in works if each is not None), key=self._cycles, default=None)
         if work is None:
             return None
