@@ -56,27 +56,23 @@ class Bm1684xChip(LaneFacts):
     clock_hz: float = 1e9  # of both engines, as the vendor's profiler has it
     max_command_id: int = (1 << 20) - 1  # 0 means "no wait"
 
-    def rows(self, lane: int, channels: int) -> int:
-        """Rows of channels in each lane when channel 0 is in `lane`."""
-        return -(-(lane + channels) // self.lanes)
-
     def aligned(self, shape: Dims, item: int, lane: int = 0) -> Dims:
         """Strides (n, c, h, w), in bytes, of feature maps: every channel begins aligned (bm1684x-cube.md 3)."""
         _, c, h, w = shape
         channel = align_up(h * w * item, self.alignment)
-        return self.rows(lane, c) * channel, channel, w * item, item
+        return self.channel_rows(lane, c) * channel, channel, w * item, item
 
     def compact(self, shape: Dims, item: int, lane: int = 0) -> Dims:
         """Strides, in bytes, of kernels, biases and vectors of one value per channel: no gaps."""
         _, c, h, w = shape
         channel = h * w * item
-        return self.rows(lane, c) * channel, channel, w * item, item
+        return self.channel_rows(lane, c) * channel, channel, w * item, item
 
     def line_aligned(self, shape: Dims, item: int, lane: int = 0) -> Dims:
         """Strides, in bytes, of tensors whose every row begins aligned (bm1684x-vector.md 3)."""
         _, c, h, w = shape
         row = align_up(w * item, self.alignment)
-        return self.rows(lane, c) * h * row, h * row, row, item
+        return self.channel_rows(lane, c) * h * row, h * row, row, item
 
 
 CHIP = Bm1684xChip()

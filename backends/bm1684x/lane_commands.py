@@ -243,7 +243,7 @@ def _said(source: Words, strides: Strides) -> Strides:
     """Strides without those that no field can say and nothing is reached by: of one image, of one row of channels."""
     n, c, h, w = strides
     image = 0 if source.shape[0] == 1 and n > CHIP.most_size else n
-    return image, 0 if CHIP.rows(source.lane, source.shape[1]) == 1 and c > CHIP.most_size else c, h, w
+    return image, 0 if CHIP.channel_rows(source.lane, source.shape[1]) == 1 and c > CHIP.most_size else c, h, w
 
 
 def _broadcast(source: Source, shape: Shape, precision: Precision = F32) -> Operand:
@@ -261,7 +261,7 @@ def _pieces(shape: Shape) -> Iterator[tuple[Shape, int]]:
     n, c, h, w = shape
     image, channel, _, _ = CHIP.aligned(shape, 4)
     for number in range(n):
-        for row in range(CHIP.rows(0, c)):
+        for row in range(CHIP.channel_rows(0, c)):
             lanes = min(CHIP.lanes, c - row * CHIP.lanes)
             for first in range(0, h * w, _INDEX_BYTES):
                 size = min(_INDEX_BYTES, h * w - first)

@@ -30,7 +30,13 @@ _COLUMNS = (
     Column("where", "runs on", "text", "The chip or the host CPU; an alias takes no work."),
     Column("group", "group", "count", "Number of the group of layers that are computed together."),
     Column("shape", "shape", "text", "Of the first result."),
-    Column("macs", "MACs", "count", "Multiply-accumulates of the layer."),
+    Column(
+        "macs",
+        "MACs",
+        "count",
+        "Multiply-accumulates of the layer as it is compiled: where passes fill lanes or compose layers, those with zeros "
+        "count, too, so that levels of optimization differ.",
+    ),
     Column(
         "cycles",
         "cycles",

@@ -192,7 +192,7 @@ class Block:
 def emit_end(op: Convolution | Matmul, build: Build, shape: Shape, sums: int, place: int, result: int) -> None:
     """From int32 `sums` to the result; place: of the constants."""
     chip = build.chip
-    words, constants = chip.plane(sums, shape), (place, place + 4 * WORDS * chip.rows(0, shape[1]))
+    words, constants = chip.plane(sums, shape), (place, place + 4 * WORDS * chip.channel_rows(0, shape[1]))
     total = Operand(sums, Precision.INT32)
     bias = Operand(place + 4 * _BIAS, Precision.INT32, True, (0, WORDS, 0, 0))
     build.issue(arithmetic.integer(Ar.ADD, shape, total, total, bias, saturation=True), [words, constants], [words])
@@ -206,7 +206,7 @@ def emit_end(op: Convolution | Matmul, build: Build, shape: Shape, sums: int, pl
 def emit_factors(op: Convolution, build: Build, shape: Shape, sums: int, place: int, result: int) -> None:
     """From `sums` that need no other bias, of int16 where the op is narrow, to the result."""
     chip, item = build.chip, 2 if op.narrow else 4
-    constants = place, place + _STEP * chip.rows(0, shape[1])
+    constants = place, place + _STEP * chip.channel_rows(0, shape[1])
     kind, signed = KINDS[op.type.dtype]
     out, made = Operand(result, kind, signed), chip.plane(result, shape, op.type.numpy.itemsize)
     precision = Precision.INT16 if op.narrow else Precision.INT32

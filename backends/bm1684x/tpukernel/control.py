@@ -88,7 +88,7 @@ def _bank(k: Recorder, a: Arguments) -> int:
 
 
 def _channels(k: Recorder, a: Arguments) -> int:
-    return CHIP.rows(a.start_idx, a.num_channels)
+    return CHIP.channel_rows(a.start_idx, a.num_channels)
 
 
 CONTROL = in_group(

@@ -28,19 +28,19 @@ def elements_at_once(dtype: data_type_t) -> int:
 def aligned(lane: int, shape: dim4, dtype: data_type_t) -> dim4:
     """Strides of the 64-byte aligned layout."""
     channel = align_up(shape.h * shape.w, elements_at_once(dtype))
-    return dim4(CHIP.rows(lane, shape.c) * channel, channel, shape.w, 1)
+    return dim4(CHIP.channel_rows(lane, shape.c) * channel, channel, shape.w, 1)
 
 
 def compact(lane: int, shape: dim4, dtype: data_type_t | None = None) -> dim4:
     """Strides of the compact layout."""
     channel = shape.h * shape.w
-    return dim4(CHIP.rows(lane, shape.c) * channel, channel, shape.w, 1)
+    return dim4(CHIP.channel_rows(lane, shape.c) * channel, channel, shape.w, 1)
 
 
 def line_aligned(lane: int, shape: dim4, dtype: data_type_t) -> dim4:
     """Strides of the layout in which every row begins aligned."""
     row = align_up(shape.w, elements_at_once(dtype))
-    return dim4(CHIP.rows(lane, shape.c) * shape.h * row, shape.h * row, row, 1)
+    return dim4(CHIP.channel_rows(lane, shape.c) * shape.h * row, shape.h * row, row, 1)
 
 
 def continuous(shape: dim4) -> dim4:
@@ -64,7 +64,7 @@ def place(
     if strides is not None and (max(steps.n, steps.c) > _NARROW or max(steps.h, steps.w) > _WIDE):
         limits = f"n and c strides go up to {_NARROW}, h and w strides up to {_WIDE}"
         raise UsageError(f"{name} has strides {tuple(steps)}: {limits}")
-    rows = CHIP.rows(lane, shape.c)
+    rows = CHIP.channel_rows(lane, shape.c)
     last = sum((count - 1) * step for count, step in zip((shape.n, rows, shape.h, shape.w), steps))
     if offset + (last + 1) * dtype.size > CHIP.lmem_size:
         need = offset + (last + 1) * dtype.size

@@ -34,7 +34,7 @@ def _side(a: Arguments, name: str, kind: str, shape: dim4, dtype: data_type_t) -
     if kind == "S":
         return Side(address, shape, strides or continuous(shape))
     steps = strides or aligned(lane_of(address), shape, dtype)
-    rows = CHIP.rows(lane_of(address), shape.c)
+    rows = CHIP.channel_rows(lane_of(address), shape.c)
     last = sum((count - 1) * step for count, step in zip((shape.n, rows, shape.h, shape.w), steps))
     end = address % CHIP.lmem_size + (last + 1) * dtype.size
     if end > CHIP.lmem_size:
@@ -102,7 +102,7 @@ def _matrix(way: str) -> Emit:
         width = align_up(a.cols_per_channel, elements_at_once(a.dtype))
         _side(a, local, "L", dim4(a.rows, sections, 1, a.cols_per_channel), a.dtype)
         _side(a, outer, "S", dim4(1, 1, a.rows, a.cols), a.dtype)
-        steps = dim4(CHIP.rows(lane_of(address), sections) * width, width, 0, 0)
+        steps = dim4(CHIP.channel_rows(lane_of(address), sections) * width, width, 0, 0)
         inside = Side(in_window(address), dim4(a.rows, sections, 0, a.cols_per_channel), steps)
         outside = Side(getattr(a, f"{outer}_addr"), dim4(0, 0, a.rows, a.cols), dim4(0, 0, a.row_stride, 0))
         k.add(transfers.matrix(inside, outside, load, a.dtype.precision))
