@@ -3,7 +3,8 @@
     python benchmarks/bench_groups.py light_resnet50 mobilenetv2_160 --precision f32 int8 --level 0 1 2 --simulate
 
 A row is one net, chip, precision, batch and level: estimated cycles and their ratio to the roofline bound (multipliers
-at full rate, or compulsory bytes at full bandwidth) and to level 0; bytes over the bus in weights, net inputs and
+at full rate, or compulsory bytes at full bandwidth), to what the busier engine works (what these commands take if
+nothing waits) and to level 0; bytes over the bus in weights, net inputs and
 outputs, and spill (results stored and read again), and all of them over the compulsory ones (coefficients, inputs and
 outputs at the size of their elements); commands; neuron memory over its lower bound; conflicts the race check finds;
 seconds to compile from tables and to run one batch in the simulator. `--layers N` lists the layers that spill most and
@@ -160,7 +161,7 @@ def simulator_time(case: Case, result: bmcompiler.Result) -> float:
 
 
 HEADINGS = (
-    *("net", "chip", "precision", "batch", "opt", "Mcycles", "of level 0", "x roofline", "TIU busy"),
+    *("net", "chip", "precision", "batch", "opt", "Mcycles", "of level 0", "x roofline", "x busier", "TIU busy"),
     *("MB weights", "MB in/out", "MB spill", "x compulsory", "commands", "neuron MB", "x lower bound", "races"),
     *("compile s", "simulator s"),
 )
@@ -175,6 +176,7 @@ def row(one: Measured, plain: Measured | None) -> list[str]:
         f"{timing.cycles / 1e6:.3f}",
         f"{plain.timing.cycles / timing.cycles:.2f}x" if plain else "",
         f"{timing.cycles / one.bound:.2f}",
+        f"{timing.cycles / max(engine.busy for engine in timing.engines):.2f}",
         f"{timing.engines[0].busy / timing.cycles:.0%}",
         *(f"{amount / MB:.2f}" for amount in (timing.weights, one.borders, spill)),
         f"{one.moved / one.compulsory:.3f}",
