@@ -30,6 +30,7 @@ LEFT_OUT = {
     "cut of dead channels": ("equalize,", "equalize{dead=false},"),
     "choice of thresholds (kl)": ("{method=auto}", ""),
     "choice of modes (cheapest)": ("quantize{", "quantize{mode=low,"),
+    "rounding by samples": ("quantize{", "quantize{round_weights=false,"),
     "nothing, with corrected biases": ("quantize{", "quantize{correct_bias=true,"),
 }
 """Technique -> (part of the pipeline, what stands there without it)."""

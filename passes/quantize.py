@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -25,13 +25,16 @@ from bmcompiler.passes.quantization.shift.scheme import Shifts
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 
 if TYPE_CHECKING:
+    from bmcompiler.passes.quantization.rounding import WeightRounding
     from bmcompiler.passes.quantization.scale.scheme import Scales
 
 
+ROUNDED = "quantize.rounded"
+"""Key of `PassContext.options`: integers of weights, found for the net in another input shape."""
 BIASES = "quantize.biases"
 """Key of `PassContext.options`: corrections of biases, measured for the net in another input shape."""
 _MEANS = 32
-"""Samples that corrections of biases are measured and judged on: means of fewer are mostly chance."""
+"""Samples that rounding and corrections of biases are measured and judged on: means of fewer are mostly chance."""
 _FEW = 2
 """On which methods of calibration are compared where nothing may be spent on accuracy."""
 
@@ -66,6 +69,11 @@ class Quantize(Pass):
     9. With scheme = channel, what a model states of its tensors and weights (Q/DQ pairs, QLinear ops) is kept: element
        types, scales, zero points, integers of weights; all layers that can be are integers then.
 
+    10. With `round_weights` and calibration data, weights of layers are not rounded to the nearest integer but up or
+       down as brings the layer's sums nearer to float (`quantization.rounding`), where samples that it was not measured
+       on confirm this of the layer and of the outputs (`quantization.choice.rounded`). Thresholds and modes are chosen
+       with the nearest ones: what is gained is not spent.
+
     Options: `scheme` is "shift" (powers of two), "scale" or "channel"; `skip` names source layers or tensors that
     stay in float; `strict_table` keeps every threshold that a table names, at the cost of rescaling (the vendor's way);
     `report` logs the integers chosen for each layer.
@@ -81,6 +89,7 @@ class Quantize(Pass):
     table: str = ""
     skip: tuple[str, ...] = ()
     correct_bias: bool = False
+    round_weights: bool = True
     strict_table: bool = False
     report: bool = False
 
@@ -165,15 +174,11 @@ class Quantize(Pass):
 
         scales = self._scales()
 
-        def scheme(
-            modes: Mapping[Operation, str], integer_io: bool = False, known: dict[Hashable, Any] = layers
-        ) -> Scheme:
-            return scales(modes, integer_io, layers=known) if scales else Shifts()
-
         def lower(
             modes: Mapping[Operation, str], in_float: Mapping[Operation, str]
         ) -> tuple[Building[Any], set[Operation]]:
-            return self._settled(module, function, ctx, scheme(modes), dict(in_float))
+            scheme: Scheme = scales(modes, layers=layers) if scales else Shifts()
+            return self._settled(module, function, ctx, scheme, dict(in_float))
 
         ways = (
             Ways(scales.rules, scales.layer_modes, timed=True)
@@ -185,18 +190,45 @@ class Quantize(Pass):
         mode = CHANNEL if states and self.mode == "auto" else self.mode
         choice = decide(module, function, ctx, lower, Wanted(self.name, mode, aim, self.table, ways), skipped)
         ctx.notes += choice.notes
-        whole = scheme(choice.modes, self.io == "integer")
-        low, accepted = self._settled(module, function, ctx, whole, {**skipped, **choice.in_float})
+        in_float = {**skipped, **choice.in_float}
+
+        def whole(rounder: WeightRounding | None, fresh: bool = False) -> tuple[Building[Any], set[Operation]]:
+            known = {} if fresh or rounder else layers  # other biases, or integers, than those that are known
+            whole_io = self.io == "integer"
+            scheme = scales(choice.modes, whole_io, layers=known, rounder=rounder) if scales else Shifts(rounder)
+            return self._settled(module, function, ctx, scheme, dict(in_float))
+
+        low, accepted, rounder = self._rounded(module, function, ctx, whole)
         if self.mode == "auto" and self.correct_bias and ctx.data is not None:
-            fresh = scheme(choice.modes, self.io == "integer", {})
-            low, accepted = self._with_biases(
-                module, function, ctx, low, accepted, fresh, {**skipped, **choice.in_float}
-            )
+            low, accepted = self._with_biases(module, function, ctx, low, accepted, partial(whole, rounder, True))
         if self.table and not Path(self.table).exists():
             save_modes(self.table, rows(function, choice, low, accepted, ctx.target))
             ctx.notes.append(f"quantization table written to {self.table}")
         ctx.options[DECIDED] = decided(function, choice)
         return low
+
+    def _rounded(
+        self,
+        module: Module,
+        function: Function,
+        ctx: PassContext,
+        lower: Callable[[WeightRounding | None], tuple[Building[Any], set[Operation]]],
+    ) -> tuple[Building[Any], set[Operation], WeightRounding | None]:
+        """Rule 10. Other input shapes of the net take over what was found for the first."""
+        from bmcompiler.passes.quantization.choice.decide import reference_of
+        from bmcompiler.passes.quantization.choice.rounded import rounded
+        from bmcompiler.passes.quantization.rounding import WeightRounding
+
+        known = ctx.options.get(ROUNDED)
+        if known is not None:
+            rounder = WeightRounding(function, known)
+            return *lower(rounder), rounder
+        if not self.round_weights or ctx.data is None:
+            return *lower(None), None
+        (low, accepted), rounder, note = rounded(module, function, reference_of(module, function, ctx, _MEANS), lower)
+        ctx.options[ROUNDED] = rounder.found
+        ctx.notes += [note] if note else []
+        return low, accepted, rounder
 
     def _with_biases(
         self,
@@ -205,8 +237,7 @@ class Quantize(Pass):
         ctx: PassContext,
         low: Building[Any],
         accepted: set[Operation],
-        scheme: Scheme,
-        in_float: dict[Operation, str],
+        lower: Callable[[], tuple[Building[Any], set[Operation]]],
     ) -> tuple[Building[Any], set[Operation]]:
         """Rule 8. Other input shapes of the net take over what was measured for the first."""
         from bmcompiler.passes.quantization.choice.biases import apply, corrected
@@ -215,11 +246,7 @@ class Quantize(Pass):
         known = ctx.options.get(BIASES)
         if known is not None:
             apply(module, function, known)
-            return self._settled(module, function, ctx, scheme, in_float) if known else (low, accepted)
-
-        def lower() -> tuple[Building[Any], set[Operation]]:
-            return self._settled(module, function, ctx, scheme, in_float)
-
+            return lower() if known else (low, accepted)
         reference = reference_of(module, function, ctx, _MEANS)
         low, accepted, shifts = corrected(module, function, reference, low, accepted, lower)
         ctx.options[BIASES] = shifts

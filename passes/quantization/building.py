@@ -16,6 +16,7 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.core import Weight
 from bmcompiler.passes.quantization.base import NoInt8Form, is_constant
 from bmcompiler.passes.quantization.plan import Plan
+from bmcompiler.passes.quantization.rounding import WeightRounding
 from bmcompiler.passes.rewriting import producer, rebuild
 from bmcompiler.target import Target, unsupported_reason
 
@@ -34,13 +35,20 @@ class Building(Generic[F]):
     A scheme is a subclass that defines the methods under "what a scheme defines", and those of `forms.Forms`. A format
     `F` is that of a whole tensor; integers with a scale per channel are weights only, and those have no `F`.
     `integer_io`: float inputs of the net that an integer op reads become integers, and outputs are what their producers
-    make; otherwise both stay.
+    make; otherwise both stay. `rounder`: which integers the weights of layers become; None: the nearest.
     """
 
     def __init__(
-        self, module: Module, function: Function, plan: Plan, target: Target | None, integer_io: bool = True
+        self,
+        module: Module,
+        function: Function,
+        plan: Plan,
+        target: Target | None,
+        integer_io: bool = True,
+        rounder: WeightRounding | None = None,
     ) -> None:
         self.source, self.plan, self.target, self.integer_io = module, plan, target, integer_io
+        self.rounder = rounder
         self.module = Module()
         self.new = Function(function.name, (), function.input_names, function.attributes)
         self.new.attributes.pop(INPUT_THRESHOLDS, None)
@@ -126,6 +134,12 @@ class Building(Generic[F]):
         if key not in self.others:
             self.others[key] = self._convert(value, have, chosen)
         return self.others[key]
+
+    def rounded(
+        self, op: TensorOp, weight: NDArray[Any], nearest: NDArray[np.int8], scale: float | Quant | None
+    ) -> NDArray[np.int8]:
+        """The integers of a layer's real weights: `nearest`, unless samples say better."""
+        return nearest if self.rounder is None else self.rounder.integers(op, weight, nearest, scale)
 
     def emit(
         self,

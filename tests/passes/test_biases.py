@@ -43,7 +43,7 @@ def quantized(options: str, data: np.ndarray = DATA) -> tuple[Module, list[str]]
 def test_what_rounding_shifts_on_average_is_taken_back() -> None:
     want, shifts = outputs(biased()), {}
     for correct in ("true", "false"):
-        module, notes = quantized(f"scheme=scale,correct_bias={correct}")
+        module, notes = quantized(f"scheme=scale,round_weights=false,correct_bias={correct}")
         shifts[correct] = float(np.abs((outputs(module) - want).mean(axis=(0, 2, 3))).mean())
         assert bool(notes) == (correct == "true")
     assert shifts["true"] < 0.5 * shifts["false"]
@@ -52,7 +52,7 @@ def test_what_rounding_shifts_on_average_is_taken_back() -> None:
 def test_what_other_samples_do_not_confirm_is_dropped() -> None:
     """A single sample to judge by: nothing is measured and nothing changes."""
     (module, notes), (plain, _) = (
-        quantized(f"scheme=scale,correct_bias={each}", DATA[:1]) for each in ("true", "false")
+        quantized(f"scheme=scale,round_weights=false,correct_bias={each}", DATA[:1]) for each in ("true", "false")
     )
     assert not notes
     assert print_module(module) == print_module(plain)

@@ -13,14 +13,12 @@ from bmcompiler.ir.keys import is_weight
 from bmcompiler.passes.calibrate import tensor_names
 from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.choice.reference import Reference
-from bmcompiler.passes.quantization.choice.thresholds import judged
+from bmcompiler.passes.quantization.choice.thresholds import confirmed
 from bmcompiler.passes.quantization.choice.units import Unit, is_layer
 from bmcompiler.passes.rewriting import make
 
 Shifts = Mapping[str, NDArray[np.float64]]
 """By layer name, what is taken from the bias of each channel."""
-_GAIN = 0.9
-"""Corrections stay where they bring the errors of the outputs below so much of what they were, and none above."""
 
 
 def corrected(
@@ -50,7 +48,7 @@ def corrected(
     apply(module, function, shifts)
     better, still = lower()
     plain, now = (reference.output_errors(each, held_back) for each in (low, better))
-    if still == accepted and judged(now) < _GAIN * judged(plain) and (now <= plain).all():
+    if still == accepted and confirmed(now, plain):
         return better, still, shifts
     for op, bias in before.items():
         op.set_operand(2, bias)

@@ -15,6 +15,8 @@ from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.choice.cost import macs
 from bmcompiler.passes.quantization.choice.reference import Reference
 
+_GAIN = 0.9
+"""Part of the errors of outputs to which a change has to bring them to be worth it."""
 _LEAST = 1e-6
 """Energies below this are the same: nothing is gained by less."""
 _LOOK = 2
@@ -54,6 +56,11 @@ def best_method(
     set_thresholds(function, candidates[best])
     others = ", ".join(f"{value:.2%} with {method}" for method, value in found.items() if method != best)
     return f"thresholds by {best}: outputs are {found[best]:.2%} from float in the least exact modes, {others}"
+
+
+def confirmed(now: NDArray[np.float64], before: NDArray[np.float64]) -> bool:
+    """Whether outputs came a tenth nearer to float, and no group of them went further away."""
+    return judged(now) < _GAIN * judged(before) and bool((now <= before).all())
 
 
 def judged(energies: NDArray[np.float64]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -79,7 +80,9 @@ class Layers(Tensors):
         key = (op, mode, format_of(x), wanted, free)
         try:
             if key not in self.layers:
-                self.layers[key] = self.integers_of(op, mode, weight, bias, format_of(x), wanted, free=free)
+                ints = self.integers_of(op, mode, weight, bias, format_of(x), wanted, free=free)
+                integers = self.rounded(op, weight, ints.weight, ints.weight_scale)
+                self.layers[key] = replace(ints, weight=integers)
             return self.layers[key]
         except BMError as error:
             raise error.located(layer=op.label, kind=op.short_name) from None

@@ -11,6 +11,7 @@ from bmcompiler.ir.keys import is_return
 from bmcompiler.numeric.quant_modes import MODES
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.quantization.plan import make_plan
+from bmcompiler.passes.quantization.rounding import WeightRounding
 from bmcompiler.passes.quantization.scale.lowering import ScaleLowering
 from bmcompiler.passes.quantization.scale.plan import unsigned_values
 from bmcompiler.passes.quantization.scale.rules import SCALE_RULES
@@ -30,6 +31,8 @@ class Scales:
     """Results that had 16 bits and lost them."""
     layers: dict[Hashable, Any] = field(default_factory=dict)
     """Integers of layers and what is known of weights, which schemes for one net may share: formats decide the rest."""
+    rounder: WeightRounding | None = None
+    """Which integers weights become; None: the nearest."""
 
     rules = SCALE_RULES
     layer_modes: ClassVar[tuple[str, ...]] = MODES
@@ -56,6 +59,7 @@ class Scales:
             wide=self.wide,
             integer_io=self.integer_io,
             layers=self.layers,
+            rounder=self.rounder,
         )
 
     def widen(self, function: Function, accepted: set[Operation]) -> bool:

@@ -16,6 +16,7 @@ from bmcompiler.passes.quantization.base import NoInt8Form, is_constant
 from bmcompiler.passes.quantization.forms import Forms
 from bmcompiler.passes.quantization.formulas import I8, U8, rescaling
 from bmcompiler.passes.quantization.plan import Plan
+from bmcompiler.passes.quantization.rounding import WeightRounding
 from bmcompiler.passes.quantization.scale.formats import Format, format_of
 from bmcompiler.target import Target
 
@@ -45,10 +46,11 @@ class Tensors(Forms[Format]):
         wide: set[Value] | None = None,
         integer_io: bool = False,
         layers: dict[Hashable, Any] | None = None,
+        rounder: WeightRounding | None = None,
     ) -> None:
         self.layers = {} if layers is None else layers
         self.unsigned, self.modes, self.wide = unsigned, modes or {}, wide or set()
-        super().__init__(module, function, plan, target, integer_io)
+        super().__init__(module, function, plan, target, integer_io, rounder)
 
     def modes_of(self, op: Operation) -> tuple[str, ...]:
         """Modes to try for a layer: the chosen one, then the others from the most exact."""

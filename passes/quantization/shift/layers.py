@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ class Layers(Thresholds):
         x = self.request(op.operands[0])
         shift = op.attributes.get(WEIGHT_SHIFT)
         ints = _linear(op, weight, bias, threshold_of(x), self.wanted(op.result), shift)
+        ints = replace(ints, weight=self.rounded(op, weight, ints.weight, ints.weight_scale))
         self._report(op, ints, threshold_of(x))
         operands = [x, *self._constants(ints, op.operands[1], op.bias)]
         return self.emit(op.opname, operands, {**_modes(op), "rshift": ints.shift}, ints.threshold)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from bmcompiler.ir import Function, Operation
 from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.plan import make_plan
+from bmcompiler.passes.quantization.rounding import WeightRounding
 from bmcompiler.passes.quantization.scheme import Start, array_of
 from bmcompiler.passes.quantization.shift.lowering import ShiftLowering
 from bmcompiler.passes.quantization.shift.rules import RULES
 
 
+@dataclass(frozen=True)
 class Shifts:
-    """int8 with power-of-two shifts."""
+    """int8 with power-of-two shifts. rounder: which integers weights become; None: the nearest."""
+
+    rounder: WeightRounding | None = None
 
     rules = RULES
     island = "it stands between layers on the CPU, where going to int8 and back would only cost accuracy"
@@ -22,7 +27,7 @@ class Shifts:
         """See `Scheme.start`."""
         module, function = start.module, start.function
         plan = make_plan(function, start.calibrated, start.scaling, lambda value: array_of(module, value), start.exact)
-        return ShiftLowering(module, function, plan, start.target)
+        return ShiftLowering(module, function, plan, start.target, rounder=self.rounder)
 
     def widen(self, function: Function, accepted: set[Operation]) -> bool:
         """Nothing is learnt from lowering: False."""

@@ -1,0 +1,39 @@
+"""The integer net with weights rounded by samples, if its outputs are nearer to float for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from bmcompiler.ir import Function, Module, Operation
+from bmcompiler.passes.quantization.building import Building
+from bmcompiler.passes.quantization.choice.reference import Reference
+from bmcompiler.passes.quantization.choice.thresholds import confirmed, judged
+from bmcompiler.passes.quantization.rounding import WeightRounding
+
+Lowered = tuple[Building[Any], set[Operation]]
+
+
+def rounded(
+    module: Module,
+    function: Function,
+    reference: Reference,
+    lower: Callable[[WeightRounding | None], Lowered],
+) -> tuple[Lowered, WeightRounding, str | None]:
+    """The integer net, what its weights became, and a sentence on it.
+
+    Every other step of the reference is measured; the remaining ones judge each layer, and then the outputs of the net.
+    Where these do not come nearer to float, all weights are the nearest integers.
+    """
+    steps, judges = reference.steps, range(0, len(reference.steps), 2)
+    rounding = WeightRounding(function)
+    if len(steps) < 2:
+        return lower(None), rounding, None
+    rounding.measure(module, function, steps[1::2], steps[::2])
+    plain, better = lower(None), lower(rounding)
+    before, now = (reference.output_errors(low, judges) for low, _ in (plain, better))
+    if rounding.layers and confirmed(now, before):
+        found = f"{judged(now):.2%} from float, {judged(before):.2%} with the nearest integers"
+        return better, rounding, f"weights of {rounding.layers} layers are rounded by samples: outputs are {found}"
+    rounding.found.clear()
+    return plain, rounding, None
