@@ -228,18 +228,22 @@ def pipeline_for(target: Target, options: ModuleOptions) -> Pipeline:
     changes: dict[str, dict[str, Any]] = {"calibrate": {}, "quantize": _quantize_options(options)}
     if options.method is not None:
         changes["calibrate"]["method"] = options.method
-    if changes["quantize"] and not any(getattr(each, "takes_table", False) for each in pipeline):
-        raise UsageError(
-            f"--quant-table and --io-dtype belong to int8 with real scales; {target.name} in {precision} has none",
-            remedy="leave out --quant-table and --io-dtype",
-        )
+    for option, wanted, takes in (
+        ("--quant-table", options.quant_table, "takes_table"),
+        ("--io-dtype", options.io_dtype, "takes_io"),
+    ):
+        if wanted is not None and not any(getattr(each, takes, False) for each in pipeline):
+            kind = "int8" if takes == "takes_table" else "int8 with real scales"
+            raise UsageError(
+                f"{option} belongs to {kind}; {target.name} in {precision} has none", remedy=f"leave out {option}"
+            )
     aims = {"max_error": options.max_error, "max_cycles": options.max_cycles}
     changes["quantize"] |= {name: value for name, value in aims.items() if value is not None}
     return Pipeline(tuple(replace(each, **changes.get(each.name, {})) for each in pipeline))
 
 
 def _quantize_options(options: ModuleOptions) -> dict[str, Any]:
-    """Options of the pass quantize with real scales."""
+    """Options of the pass quantize."""
     found: dict[str, Any] = {}
     if options.quant_table is not None:
         found["table"] = os.fspath(options.quant_table)

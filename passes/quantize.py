@@ -13,6 +13,7 @@ from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ir.keys import INTEGER_WEIGHTS, THRESHOLD_SOURCE
 from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.numeric.quant_modes import MODES
+from bmcompiler.numeric.two_terms import SHIFT_MODES
 from bmcompiler.ops import need_tensor_ops
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.absorb_qdq import stated_forms
@@ -68,11 +69,13 @@ class Quantize(Pass):
 
     9. With scheme = channel, what a model states of its tensors and weights (Q/DQ pairs, QLinear ops) is kept: element
        types, scales, zero points, integers of weights; all layers that can be are integers then.
-
     10. With `round_weights` and calibration data, weights of layers are not rounded to the nearest integer but up or
        down as brings the layer's sums nearer to float (`quantization.rounding`), where samples that it was not measured
        on confirm this of the layer and of the outputs (`quantization.choice.rounded`). Thresholds and modes are chosen
        with the nearest ones: what is gained is not spent.
+
+    11. With scheme = shift, layers have weights in one term of bytes ("int8") or in two ("double",
+       `bmcompiler.numeric.two_terms`; rule 10 leaves these alone), as rule 5 chooses.
 
     Options: `scheme` is "shift" (powers of two), "scale" or "channel"; `skip` names source layers or tensors that
     stay in float; `strict_table` keeps every threshold that a table names, at the cost of rescaling (the vendor's way);
@@ -82,7 +85,7 @@ class Quantize(Pass):
     name = "quantize"
     loses_bits = True
     scheme: str = field(default="shift", metadata={"choices": ("shift", "scale", "channel")})
-    mode: str = field(default="auto", metadata={"choices": ("auto", *MODES, CHANNEL)})
+    mode: str = field(default="auto", metadata={"choices": ("auto", *MODES, CHANNEL, *SHIFT_MODES)})
     io: str = field(default="float", metadata={"choices": ("float", "integer")})
     max_error: float = 0.0
     max_cycles: float = 0.0
@@ -113,9 +116,12 @@ class Quantize(Pass):
                 ctx.log(f"{op.label} ({op.short_name}): {text}")
         return low
 
+    takes_table = True
+    """A quantization table can say how layers compute."""
+
     @property
-    def takes_table(self) -> bool:
-        """Whether a quantization table can say how layers compute."""
+    def takes_io(self) -> bool:
+        """Whether `io` decides what the net takes and gives."""
         return self._scales() is not None
 
     def _scales(self) -> type[Scales] | None:
@@ -166,7 +172,7 @@ class Quantize(Pass):
         layers: dict[Hashable, Any],
     ) -> Building[Any]:
         """Rule 5."""
-        from bmcompiler.passes.quantization.choice.chooser import Aim
+        from bmcompiler.passes.quantization.choice.aim import Aim
         from bmcompiler.passes.quantization.choice.cost import host_cycles
         from bmcompiler.passes.quantization.choice.decide import DECIDED, Wanted, decide, decided, rows
         from bmcompiler.passes.quantization.choice.ways import Ways
@@ -177,13 +183,13 @@ class Quantize(Pass):
         def lower(
             modes: Mapping[Operation, str], in_float: Mapping[Operation, str]
         ) -> tuple[Building[Any], set[Operation]]:
-            scheme: Scheme = scales(modes, layers=layers) if scales else Shifts()
+            scheme: Scheme = scales(modes, layers=layers) if scales else Shifts(modes)
             return self._settled(module, function, ctx, scheme, dict(in_float))
 
         ways = (
             Ways(scales.rules, scales.layer_modes, timed=True)
             if scales
-            else Ways(Shifts.rules, ("int8",), host_cycles, worth=1.0, dear=1.0, steep=False)
+            else Ways(Shifts.rules, Shifts.layer_modes, host_cycles, steep=False, on_host=True)
         )
         aim = Aim(self.max_error / 100 or None, self.max_cycles or None)
         states = scales is not None and CHANNEL in scales.layer_modes and bool(stated_forms(function))
@@ -195,7 +201,11 @@ class Quantize(Pass):
         def whole(rounder: WeightRounding | None, fresh: bool = False) -> tuple[Building[Any], set[Operation]]:
             known = {} if fresh or rounder else layers  # other biases, or integers, than those that are known
             whole_io = self.io == "integer"
-            scheme = scales(choice.modes, whole_io, layers=known, rounder=rounder) if scales else Shifts(rounder)
+            scheme = (
+                scales(choice.modes, whole_io, layers=known, rounder=rounder)
+                if scales
+                else Shifts(choice.modes, rounder)
+            )
             return self._settled(module, function, ctx, scheme, dict(in_float))
 
         low, accepted, rounder = self._rounded(module, function, ctx, whole)

@@ -59,7 +59,7 @@ class _TargetOption(click.Option):
 @click.option(
     "--quant-table",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="How each layer computes in int8: read if the file exists, else written (targets with real scales).",
+    help="How each layer computes in int8: read if the file exists, else written.",
 )
 @click.option(
     "--io-dtype",

@@ -6,10 +6,10 @@
     fc       float   -         900   kept in float by the option skip
 
 One layer per line: the name of the tensor it makes (one with blanks, quotes or "#" is written as a JSON string) and a
-mode: low, high or asymmetric (`quant_modes`), channel (`numeric.factors`), int8 for what has no modes (low for products
-of two tensors and averages that are written in another way then), float (also written f32). Only these two columns are
-read. error: difference that the mode alone makes to the layer's result, relative; cycles: of the layer; "-" where
-unknown.
+mode: low, high or asymmetric (`quant_modes`), channel (`numeric.factors`), double (`numeric.two_terms`), int8 for what
+has no modes, and for layers that are not double (low for products of two tensors and averages that are written in
+another way then), float (also written f32). Only these two columns are read. error: difference that the mode alone
+makes to the layer's result, relative; cycles: of the layer; "-" where unknown.
 Lines that begin with "#" are comments. A layer that is not named is decided anew.
 """
 
@@ -25,8 +25,9 @@ from bmcompiler.errors import FileFormatError
 from bmcompiler.files.store import StrPath, atomic_output, read_text
 from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.numeric.quant_modes import MODES
+from bmcompiler.numeric.two_terms import SHIFT_MODES
 
-TABLE_MODES = (*MODES, CHANNEL, "int8", "float")
+TABLE_MODES = (*MODES, CHANNEL, *SHIFT_MODES, "float")
 _SAME = {"f32": "float"}
 _HEADER = "# bmcompiler quantization table 1\n# layer  mode  error  cycles  why\n"
 _LINE = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[^\s"#]\S*)\s+(\S+)(?:\s.*)?$')

@@ -200,6 +200,10 @@ class Building(Generic[F]):
         value.type = self.type_of(value.shape, wanted)
         return value
 
+    def in_mode(self, op: Operation, mode: str) -> bool:
+        """Whether an op of the old function was lowered in a mode that it has beside others."""
+        return any(new.attributes.get("mode") == mode for new in self.made[op])
+
     def report(self, op: Operation, text: str) -> None:
         """Note what the user should know of an op; the last text counts."""
         self.reports[op] = text

@@ -145,7 +145,7 @@ def test_dumped_layers_are_what_both_networks_compute(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--target", "bm1880", "--suggest", "t.modes"], "takes no quantization table"),
+        (["--target", "dv700", "--suggest", "t.modes"], "takes no quantization table"),
         (["--target", "nothing"], "no target is called 'nothing'"),
     ],
 )

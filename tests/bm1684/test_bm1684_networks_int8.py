@@ -15,8 +15,9 @@ from rendered_text import found, lines, pages
 import bmcompiler
 from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.interpreter import run_module
-from bmcompiler.passes.quantization.choice.chooser import COARSE, SHARE
+from bmcompiler.passes.quantization.choice.chooser import SHARE
 from bmcompiler.passes.quantization.choice.groups import Groups
+from bmcompiler.passes.quantization.choice.ways import COARSE
 from bmcompiler.runtime import Session
 from bmcompiler.runtime.simulator.bm1684.analysis import analyze
 

@@ -43,6 +43,21 @@ def test_a_quantization_table_is_written_and_then_obeyed(folder: Path) -> None:
     assert {op.attributes["mode"] for op in module.main.ops if "mode" in op.attributes} == {"high"}
 
 
+def test_a_table_names_layers_in_two_terms_and_on_the_host(folder: Path) -> None:
+    net = ("compile", folder / "net.onnx", "--target", "bm1880", "--data", folder / "x.npz", "--quiet")
+    table, out = folder / "net.modes", ("-o", folder / "net.bmodel", "--save-ir", folder / "net.mlir")
+    assert command(*net, *out, "--quant-table", table) == 0
+    rows = [line.split() for line in table.read_text().splitlines() if not line.startswith("#")]
+    layers = [row[0] for row in rows if row[1] in ("int8", "double") and row[2] != "-"]
+    assert layers
+    for mode, key, wanted in (("double", "quantize.mode", "double"), ("float", "place.cpu", "the quantization table")):
+        table.write_text("".join(f"{layer} {mode}\n" for layer in layers))
+        assert command(*net, *out, "--quant-table", table) == 0
+        module = load_network(folder / "net.mlir")
+        notes = [str(op.attributes[key]) for op in module.main.ops if key in op.attributes]
+        assert sum(wanted in note for note in notes) >= 1, (mode, str(module))
+
+
 def test_a_wrong_table_is_one_line_with_the_line_number(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "net.modes").write_text("\nip1 sideways\n")
     assert compile_net(folder, "--quant-table", folder / "net.modes") == 1
@@ -67,12 +82,13 @@ def test_inputs_are_float_or_integers(folder: Path, io: str, dtype: str) -> None
 
 
 @pytest.mark.parametrize("option", [("--io-dtype", "int8"), ("--quant-table", "t")])
-def test_options_of_real_scales_are_refused_elsewhere(
+def test_options_of_int8_are_refused_elsewhere(
     folder: Path, option: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     net = ("compile", folder / "net.onnx", "--data", folder / "x.npz", "-o", folder / "net.bmodel")
-    assert command(*net, "--target", "bm1880", *option) == 2
-    assert "bm1880 in int8 has none" in capsys.readouterr().err
+    chip = "bm1880" if option[0] == "--io-dtype" else "dv700"
+    assert command(*net, "--target", chip, "--quantize", "int8", *option) == 2
+    assert f"{chip} in int8 has none" in capsys.readouterr().err
     assert command(*net, "--target", "bm1684", "--quantize", "f32", *option) == 2
     assert "bm1684 in f32 has none" in capsys.readouterr().err
 

@@ -45,7 +45,10 @@ def test_comments_and_further_columns_do_not_count(tmp_path: Path) -> None:
     ("text", "reason"),
     [
         (b"conv1 low\nconv2\n", r"line 2 is not 'layer mode': 'conv2'.*Remedy: write one"),
-        (b"conv1 lower\n", r"line 1: unknown mode 'lower'.*the modes are low, high, asymmetric, channel, int8, float"),
+        (
+            b"conv1 lower\n",
+            r"line 1: unknown mode 'lower'.*the modes are low, high, asymmetric, channel, int8, double, float",
+        ),
         (b'"\\q" low\n', r'line 1: "\\q" is no JSON string'),
         (b"conv1 low\nconv1 high\n", r"line 2: layer 'conv1' has a line already"),
         (b"\xff\xfe\x00", r"is no text"),

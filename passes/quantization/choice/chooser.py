@@ -13,21 +13,21 @@ from numpy.typing import NDArray
 from bmcompiler.analysis.profile import Timing
 from bmcompiler.ir import Function, Operation
 from bmcompiler.passes.quantization.building import Building
+from bmcompiler.passes.quantization.choice.aim import MARGIN, MENDED, RUIN, Aim
 from bmcompiler.passes.quantization.choice.cost import macs
 from bmcompiler.passes.quantization.choice.costs import OptionCosts
 from bmcompiler.passes.quantization.choice.programs import Programs, Shares, border_of, quickest
 from bmcompiler.passes.quantization.choice.reference import Errors, Reference
 from bmcompiler.passes.quantization.choice.solve import FLOAT, Option, Problem, solve
+from bmcompiler.passes.quantization.choice.summary import summary
 from bmcompiler.passes.quantization.choice.tasks import energy
 from bmcompiler.passes.quantization.choice.units import Unit, is_layer, units
-from bmcompiler.passes.quantization.choice.ways import COARSE, ERROR, Ways
+from bmcompiler.passes.quantization.choice.ways import COARSE, DEAR, ERROR, WORTH, Ways
 from bmcompiler.target import Target
 
 Lower = Callable[[Mapping[Operation, str], Mapping[Operation, str]], tuple[Building[Any], set[Operation]]]
 """(mode by op, reason by op that stays in float) -> the integer net and the ops that became integers."""
 Progress = Callable[[Iterable[Any], str, int], Iterator[Any]]
-RUIN, MENDED = 0.5, 0.45
-"""Relative error of an output group above which cycles do not matter, and below which it is brought then."""
 _WORTHWHILE = 0.7
 """Part of the error of the cheapest assignment that has to go for a dearer one that misses what is aimed at."""
 _PRODUCTS = 100 << 30
@@ -38,10 +38,8 @@ _TRIALS = 4
 """Measured assignments after the first, at most."""
 SHARE = 0.75
 """Part of the cycles of the float program that accuracy may cost at the most, where the cheapest one needs less."""
-_EXACT = 1e-4
-"""Relative error of an output group that nothing is gained below."""
-_MARGIN = 1.1
-"""What may be missing to a bound when all trials are used up."""
+_DEARER = 1.2
+"""How many times dearer estimates become after a program that took too long, at least."""
 
 
 @dataclass
@@ -57,24 +55,6 @@ class Choice:
     errors: dict[Operation, float] = field(default_factory=dict)
     why: dict[Operation, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Aim:
-    """What is wanted: error of the worst output group, cycles over those of the cheapest; None: the default."""
-
-    error: float | None = None
-    cycles: float | None = None
-
-    @property
-    def given(self) -> bool:
-        """Whether anything is asked for."""
-        return self.error is not None or self.cycles is not None
-
-    @property
-    def is_cheapest(self) -> bool:
-        """Whether nothing may be spent on accuracy: then nothing has to be known of it."""
-        return self.error is None and self.cycles is not None and self.cycles <= 1
 
 
 Chosen = Mapping[Unit, Option]
@@ -94,6 +74,8 @@ class Chooser:
     The bounds are `Aim`. By default they are ERROR while cycles stay below WORTH times those of the cheapest
     assignment, if that brings much, COARSE while they stay below DEAR times and it is reached, and RUIN at any cost.
     Where programs can be timed, ERROR may also cost SHARE of the float program at most, and COARSE less than it.
+    Where float is on the host, it is for what other modes leave above RUIN, and an error that stays above COARSE is
+    worth no cycles.
     """
 
     def __init__(
@@ -114,6 +96,7 @@ class Chooser:
         count = len(reference.steps)
         each = sum(map(macs, function.ops)) or 1
         self.own: dict[Unit, dict[str, float]] = {}
+        self.taken: float | None = None
         self.cheap: dict[Unit, tuple[str, list[NDArray[Any]]]] = {}
         self.tried = range(max(1, min(3, count // 2, int(_PRODUCTS / each / max(1, len(self._layers()) / 2)))))
         self.held_back = range(len(self.tried), count) if count > len(self.tried) else range(count)
@@ -136,9 +119,14 @@ class Chooser:
             self._measure_own(integer, costs, nets)
         problem, start = self._start(self._problem(parts, costs))
         first = self._measure(start)
-        if self.own and (self.explains or (first > _wanted(aim) ** 2).any()):
+        coarse = bool((first > aim.wanted**2).any())
+        if self.own and (self.explains or coarse):
             problem, start = self._weighed(problem, start)
-        chosen, found = (start, first) if aim.is_cheapest else self._quick_enough(problem, start, first, aim)
+        if self.own and coarse and self.ways.on_host:
+            problem = self.costs.in_programs(problem, {mode: low for mode, (low, _) in nets.items()})
+            start = _again(problem, start)
+        find = self._affordable if self.ways.on_host else self._quick_enough
+        chosen, found = (start, first) if aim.is_cheapest else find(problem, start, first, aim)
         return self._told(problem, chosen, start, first, found)
 
     # -- steps 1 and 2 -----------------------------------------------------------------------------------------------
@@ -184,9 +172,8 @@ class Chooser:
             return replace(option, energies=consequences[unit] * part)
 
         options = {unit: [weighed(unit, option) for option in each] for unit, each in problem.options.items()}
-        names = {unit: option.name for unit, option in start.items()}
-        again = {unit: next(o for o in each if o.name == names[unit]) for unit, each in options.items()}
-        return Problem(options, problem.reads, problem.border), again
+        again = Problem(options, problem.reads, problem.border)
+        return again, _again(again, start)
 
     # -- step 3 --------------------------------------------------------------------------------------------------------
     def _lowered(self, chosen: Chosen) -> Building[Any]:
@@ -239,23 +226,70 @@ class Chooser:
             limit = min(limit, problem.cycles(chosen)) * min(limit / taken, 0.99)
         return chosen, found
 
-    def _within(
-        self, problem: Problem, start: Chosen, first: NDArray[np.float64], aim: Aim, limit: float
+    def _affordable(
+        self, problem: Problem, start: Chosen, first: NDArray[np.float64], aim: Aim
     ) -> tuple[Chosen, NDArray[np.float64]]:
-        """The assignment that `aim` asks for, and its measured errors. `limit`: cycles that accuracy may cost."""
+        """What `aim` asks for, in a program that takes no longer than it allows; the cheapest where none does.
+
+        Estimates decide; after a program that takes more they count as much more as they were wrong there.
+        """
+        least, dearer = problem.cycles(start), 1.0
+        base: int | None = None
+        for _ in range(_TRIALS):
+            chosen, found = self._within(problem, start, first, aim, float("inf"), dearer)
+            most = aim.most(first, found)
+            unknown = any(o.name == FLOAT != start[unit].name for unit, o in chosen.items())
+            if chosen == start or unknown or most == float("inf"):
+                return chosen, found
+            base, taken = base or self._program(start), self._program(chosen)
+            if base is None or taken is None:
+                return chosen, found
+            if taken <= most * base:
+                self.taken = taken / base
+                return chosen, found
+            more = problem.cycles(chosen) / least - 1
+            dearer = max(dearer * _DEARER, (taken / base - 1) / max(more, 1e-3))
+        return start, first
+
+    def _program(self, chosen: Chosen) -> int | None:
+        """Cycles of the program of an assignment."""
+        timing = None if self.programs is None else self.programs.timing(self._lowered(chosen).module)
+        return None if timing is None else timing.cycles
+
+    def _within(
+        self,
+        problem: Problem,
+        start: Chosen,
+        first: NDArray[np.float64],
+        aim: Aim,
+        limit: float,
+        dearer: float = 1.0,
+    ) -> tuple[Chosen, NDArray[np.float64]]:
+        """The assignment that `aim` asks for, and its measured errors.
+
+        limit: cycles that accuracy may cost. dearer: how many times its estimate accuracy costs.
+        """
         least = problem.cycles(start)
+        times: Callable[[float], float] = lambda factor: (1 + (factor - 1) / dearer) * least  # noqa: E731
         if aim.given:
-            most = float("inf") if aim.cycles is None else aim.cycles * least
-            return self._aimed(problem, start, first, _wanted(aim), most)
-        chosen, found = self._aimed(problem, start, first, ERROR, min(self.ways.worth * least, limit))
+            most = float("inf") if aim.cycles is None else times(aim.cycles)
+            return self._aimed(problem, start, first, aim.wanted, most)
+        cheap = problem.without(FLOAT) if self.ways.on_host else problem
+        chosen, found = self._aimed(cheap, start, first, ERROR, min(times(WORTH), limit))
         worst, before = (sqrt(each.max(initial=0.0)) for each in (found, first))
-        if worst > ERROR * _MARGIN and worst > _WORTHWHILE * before:
+        enough = COARSE if self.ways.on_host else float("inf")
+        if worst > enough or (worst > ERROR * MARGIN and worst > _WORTHWHILE * before):
             chosen, found = start, first
         if sqrt(found.max(initial=0.0)) > COARSE:
             whole = float("inf") if self.costs.whole is None else self.costs.whole
-            finer = self._aimed(problem, chosen, found, COARSE, min(self.ways.dear * least, whole))
-            if sqrt(finer[1].max(initial=0.0)) <= COARSE * _MARGIN:
+            finer = self._aimed(cheap, chosen, found, COARSE, min(times(DEAR), whole))
+            if sqrt(finer[1].max(initial=0.0)) <= COARSE * MARGIN:
                 return finer
+        if self.ways.on_host and sqrt(found.max(initial=0.0)) > RUIN:
+            finer = self._aimed(cheap, chosen, found, MENDED, float("inf"))
+            if sqrt(finer[1].max(initial=0.0)) <= RUIN:
+                return finer
+            problem = problem.without(*self.modes[1:])
         for most in (limit, float("inf")):
             if sqrt(found.max(initial=0.0)) > RUIN:
                 chosen, found = self._aimed(problem, chosen, found, MENDED, most)
@@ -319,7 +353,12 @@ class Chooser:
             if unit.head not in self.fixed and unit in self.own:
                 choice.errors[unit.head] = self._relative(unit, option.name)
                 choice.why[unit.head] = self._why(option, cheap, names) if self.explains else ""
-        choice.notes.append(self._summary(choice, first, found, problem.cycles(start), problem.cycles(chosen)))
+        ratio = self.taken or problem.cycles(chosen) / max(problem.cycles(start), 1)
+        layers = {mode: sum(choice.modes.get(op) == mode for op in self._layers()) for mode in self.modes}
+        floats = [op.label for op in choice.in_float if is_layer(op)]
+        output = names[int(np.argmax(found))] if len(found) > 1 else ""
+        errors = [sqrt(each.max(initial=0.0)) for each in (found, first)]
+        choice.notes.append(summary(layers, floats, errors, output, ratio, on_host=self.ways.on_host))
         return choice
 
     def _relative(self, unit: Unit, mode: str) -> float:
@@ -334,24 +373,7 @@ class Chooser:
             return f"fewest cycles, {adds}"
         return f"{adds}, {cheap.name} would {sqrt(cheap.energies[worst]):.2%}"
 
-    def _summary(
-        self, choice: Choice, first: NDArray[np.float64], found: NDArray[np.float64], least: int, cost: int
-    ) -> str:
-        layers = [op for op in choice.modes if is_layer(op)]
-        counts = {mode: sum(choice.modes[op] == mode for op in layers) for mode in self.modes}
-        text = ", ".join(f"{count} {mode}" for mode, count in counts.items() if count) or "none"
-        floats = sum(is_layer(op) for op in choice.in_float)
-        kept = f", {floats} layers in float" if floats else ""
-        worst = ""
-        if len(found) > 1:
-            worst = f" (output {self.reference.groups.groups[int(np.argmax(found))]})"
-        return (
-            f"quantization modes: {text}{kept}; outputs are at most {sqrt(found.max(initial=0.0)):.2%} from float on "
-            f"samples that the choice had not seen{worst}, {sqrt(first.max(initial=0.0)):.2%} with the fewest cycles, "
-            f"of which the choice takes {cost / max(least, 1):.2f} times"
-        )
 
-
-def _wanted(aim: Aim) -> float:
-    """The error of an output group that is good enough; whoever says what it may cost wants all that this buys."""
-    return aim.error or (ERROR if aim.cycles is None else _EXACT)
+def _again(problem: Problem, chosen: Chosen) -> Chosen:
+    """An assignment with the options of another problem."""
+    return {u: next(o for o in problem.options[u] if o.name == option.name) for u, option in chosen.items()}

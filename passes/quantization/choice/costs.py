@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from bmcompiler.ir import Function, Operation
 from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.choice.cost import cycles
 from bmcompiler.passes.quantization.choice.programs import Programs, border_of, unit_cycles
-from bmcompiler.passes.quantization.choice.solve import FLOAT
+from bmcompiler.passes.quantization.choice.solve import FLOAT, Problem
 from bmcompiler.passes.quantization.choice.units import Unit
 from bmcompiler.passes.quantization.choice.ways import Ways
 from bmcompiler.target import Target
@@ -45,8 +46,9 @@ class OptionCosts:
             costs[unit] |= {mode: sum(found.values()) for mode, found in narrow[unit].items()}
         firsts = {unit: next(iter(found)) for unit, found in narrow.items()}
         shares = {unit: narrow[unit][firsts[unit]] if unit in firsts else plain[unit] for unit in parts}
-        whole = None if self.programs is None else self.programs.in_float()
-        low = None if self.programs is None else self.programs.timing(next(iter(nets.values())).module)
+        programs = self.programs if self.ways.timed else None
+        whole = None if programs is None else programs.in_float()
+        low = None if programs is None else programs.timing(next(iter(nets.values())).module)
         if whole is not None and low is not None:
             self.whole = whole.cycles
             seen, other = unit_cycles(low, shares), unit_cycles(whole, plain)
@@ -60,6 +62,21 @@ class OptionCosts:
             outputs = border_of([v for v in unit.results if v in self.function.returned], self.target).to_float
             costs[unit] |= {mode: costs[unit][mode] + inputs + outputs for mode in narrow[unit]}
         return costs
+
+    def in_programs(self, problem: Problem, nets: Nets) -> Problem:
+        """The problem with what units took in the program of each net, all layers of which have one mode."""
+        found: dict[tuple[Unit, str], int] = {}
+        for mode, low in nets.items():
+            timing = None if self.programs is None else self.programs.timing(low.module)
+            if timing is not None:
+                has = [unit for unit, each in problem.options.items() if any(o.name == mode for o in each)]
+                taken = unit_cycles(timing, {unit: self.narrow(unit, low) for unit in has})
+                found |= {(unit, mode): cycles for unit, cycles in taken.items()}
+        options = {
+            unit: [replace(option, cycles=max(found.get((unit, option.name), option.cycles), 1)) for option in each]
+            for unit, each in problem.options.items()
+        }
+        return replace(problem, options=options)
 
     def plain(self, unit: Unit) -> dict[str, int]:
         """Estimates of a unit in float, by the label of the layer."""
@@ -75,9 +92,7 @@ class OptionCosts:
         """Modes that a unit has of its own; any one of them where they all are the same."""
         if unit.head in self.fixed:
             return [self.fixed[unit.head]] if self.fixed[unit.head] in nets else list(nets)[:1]
-        has = [
-            mode for mode, low in nets.items() if any(op.attributes.get("mode") == mode for op in low.made[unit.head])
-        ]
+        has = [mode for mode, low in nets.items() if low.in_mode(unit.head, mode)]
         return has or list(nets)[:1]
 
 

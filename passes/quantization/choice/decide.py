@@ -12,11 +12,13 @@ from bmcompiler.analysis.trial import TRIAL
 from bmcompiler.errors import FileFormatError
 from bmcompiler.ir import Function, Module, Operation
 from bmcompiler.ir.keys import FLOAT_NOTE, MODE_NOTE
+from bmcompiler.numeric.two_terms import INT8
 from bmcompiler.ops.modes import Products
 from bmcompiler.passes.calibrate import POOL, PROGRESS, tensor_names, thresholds
 from bmcompiler.passes.quantization.base import is_constant
 from bmcompiler.passes.quantization.building import Building
-from bmcompiler.passes.quantization.choice.chooser import Aim, Choice, Chooser, Lower
+from bmcompiler.passes.quantization.choice.aim import Aim
+from bmcompiler.passes.quantization.choice.chooser import Choice, Chooser, Lower
 from bmcompiler.passes.quantization.choice.cost import cycles, macs
 from bmcompiler.passes.quantization.choice.hostile import hostile
 from bmcompiler.passes.quantization.choice.programs import Programs
@@ -95,7 +97,7 @@ def decide(
             choice.notes += [text] if len(wanted.ways.modes) > 1 else []
         return choice
     reference = reference_of(module, function, ctx)
-    trial = ctx.options.get(TRIAL) if wanted.ways.timed else None
+    trial = ctx.options.get(TRIAL) if wanted.ways.timed or wanted.ways.on_host else None
     programs = None if trial is None else Programs(trial, module, wanted.pass_name)
     progress, explains = ctx.options.get(PROGRESS), bool(table)
     chooser = Chooser(function, reference, lower, ctx.target, wanted.ways, progress, programs, explains=explains)
@@ -130,9 +132,10 @@ def rows(
             continue
         mode = new.attributes.get("mode") if op.short_name == new.short_name else None
         mode = new.attributes.get(MODE_NOTE, mode)
-        measured = choice.modes.get(op) == mode
+        measured = choice.modes.get(op) == (mode or INT8)
         error = choice.errors.get(op) if measured else None
-        yield Row(name, str(mode or "int8"), error, cycles(new, target), choice.why.get(op, "") if measured else "")
+        taken = sum(cycles(each, target) for each in low.made[op] if each.operands)
+        yield Row(name, str(mode or INT8), error, taken, choice.why.get(op, "") if measured else "")
 
 
 def _from_table(table: str, names: set[str]) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,11 @@ class Problem:
             u: min(_integer(each) or each, key=lambda o: (o.cycles, o.energies.sum()))
             for u, each in self.options.items()
         }
+
+    def without(self, *names: str) -> Problem:
+        """The same without some options, but for units that have nothing else."""
+        options = {u: [o for o in each if o.name not in names] or each for u, each in self.options.items()}
+        return replace(self, options=options)
 
     def cycles(self, chosen: Mapping[Unit, Option]) -> int:
         """Of an assignment, conversions included."""

@@ -22,15 +22,14 @@ class Ways:
     """What a scheme can do with a layer.
 
     rules: of the scheme. modes: the forms of an integer layer, the first one where nothing can be measured.
-    float_cycles: of an op that stays in float. worth: how many times the cycles of the cheapest assignment an exact one
-    may take by default; dear: one that rids the net of a coarse error. steep: whether exp and the like are better in
-    float. timed: whether programs tell what layers cost, and float is an option where it is cheaper.
+    float_cycles: of an op that stays in float. steep: whether exp and the like are better in float. on_host: whether
+    float runs on the host, whose time programs do not tell: it is for what integers ruin, unless more is asked for.
+    timed: whether programs tell what all options of layers cost, and float is one where it is cheaper.
     """
 
     rules: Rules
     modes: Sequence[str]
     float_cycles: Callable[[Operation, Target | None], int] = cycles
-    worth: float = WORTH
-    dear: float = DEAR
     steep: bool = True
+    on_host: bool = False
     timed: bool = False

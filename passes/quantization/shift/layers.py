@@ -17,22 +17,28 @@ from bmcompiler.ops.rules import Activated
 from bmcompiler.passes.quantization.base import NoInt8Form
 from bmcompiler.passes.quantization.forms import Affine
 from bmcompiler.passes.quantization.formulas import Linear, linear, product_threshold
-from bmcompiler.passes.quantization.shift.formats import Thresholds, threshold_of
+from bmcompiler.passes.quantization.shift.formats import threshold_of
+from bmcompiler.passes.quantization.shift.two_terms import TwoTerms
 
 _MODES = ("strides", "pads", "dilations", "group", "output_pads", "transpose_left", "transpose_right", "activation")
 
 
-class Layers(Thresholds):
+class Layers(TwoTerms):
     """Layers and matrix products."""
 
     def layer(self, op: Convolution | Matmul, weight: NDArray[Any], bias: NDArray[Any] | None) -> Value:
         x = self.request(op.operands[0])
         shift = op.attributes.get(WEIGHT_SHIFT)
         ints = _linear(op, weight, bias, threshold_of(x), self.wanted(op.result), shift)
-        ints = replace(ints, weight=self.rounded(op, weight, ints.weight, ints.weight_scale))
+        attributes = _modes(op)
+        doubled = self.in_two_terms(op, weight, bias, ints, attributes)
+        if doubled is None:
+            ints = replace(ints, weight=self.rounded(op, weight, ints.weight, ints.weight_scale))
         self._report(op, ints, threshold_of(x))
-        operands = [x, *self._constants(ints, op.operands[1], op.bias)]
-        return self.emit(op.opname, operands, {**_modes(op), "rshift": ints.shift}, ints.threshold)
+        if doubled is not None:
+            return doubled
+        operands = [x, *self.layer_constants(ints, op.operands[1], op.bias)]
+        return self.emit(op.opname, operands, {**attributes, "rshift": ints.shift}, ints.threshold)
 
     def per_channel(self, op: TensorOp, affine: Affine) -> Value:
         """A 1x1 depthwise convolution, between reshapes unless the operand is (N, C, H, W)."""
@@ -41,7 +47,7 @@ class Layers(Thresholds):
         x = self.request(affine.source)
         kernel = affine.weight.reshape(-1, 1, 1, 1)
         ints = _linear(op, kernel, affine.bias, threshold_of(x), self.wanted(op.result))
-        operands = [self.as_maps(x, affine.axis), *self._constants(ints, affine.like, None)]
+        operands = [self.as_maps(x, affine.axis), *self.layer_constants(ints, affine.like, None)]
         out = self.emit("conv", operands, {"group": len(kernel), "rshift": ints.shift}, ints.threshold)
         self._report(op, ints, threshold_of(x))
         return self.as_before(out, x.shape)
@@ -49,12 +55,6 @@ class Layers(Thresholds):
     def matrix_product(self, op: Matmul, left: Value, right: Value) -> Value:
         threshold, shift = product_threshold(threshold_of(left), threshold_of(right), self.wanted(op.result))
         return self.emit("matmul", [left, right], {**_modes(op), "rshift": shift}, threshold)
-
-    def _constants(self, ints: Linear, weight: Value | None, bias: Value | None) -> list[Value]:
-        constants = [self.weight(ints.weight, weight, ints.weight_scale)]
-        if ints.bias is not None:
-            constants.append(self.weight(ints.bias, bias, ints.bias_scale))
-        return constants
 
     def _report(self, op: TensorOp, ints: Linear, source: float) -> None:
         magnitudes = np.abs(ints.weight.astype(np.int16))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 from bmcompiler.ir import Function, Operation
+from bmcompiler.numeric.two_terms import SHIFT_MODES
 from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.plan import make_plan
 from bmcompiler.passes.quantization.rounding import WeightRounding
@@ -14,20 +16,23 @@ from bmcompiler.passes.quantization.shift.lowering import ShiftLowering
 from bmcompiler.passes.quantization.shift.rules import RULES
 
 
-@dataclass(frozen=True)
+@dataclass
 class Shifts:
-    """int8 with power-of-two shifts. rounder: which integers weights become; None: the nearest."""
+    """int8 with power-of-two shifts. modes: of layers. rounder: which integers weights become; None: the nearest."""
 
+    modes: Mapping[Operation, str] = field(default_factory=dict)
     rounder: WeightRounding | None = None
 
     rules = RULES
+    layer_modes: ClassVar[tuple[str, ...]] = SHIFT_MODES
+    """Modes of layers, the cheapest one first."""
     island = "it stands between layers on the CPU, where going to int8 and back would only cost accuracy"
 
     def start(self, start: Start) -> Building[Any]:
         """See `Scheme.start`."""
         module, function = start.module, start.function
         plan = make_plan(function, start.calibrated, start.scaling, lambda value: array_of(module, value), start.exact)
-        return ShiftLowering(module, function, plan, start.target, rounder=self.rounder)
+        return ShiftLowering(module, function, plan, start.target, self.modes, self.rounder)
 
     def widen(self, function: Function, accepted: set[Operation]) -> bool:
         """Nothing is learnt from lowering: False."""
