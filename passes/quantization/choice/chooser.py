@@ -74,8 +74,8 @@ class Chooser:
     The bounds are `Aim`. By default they are ERROR while cycles stay below WORTH times those of the cheapest
     assignment, if that brings much, COARSE while they stay below DEAR times and it is reached, and RUIN at any cost.
     Where programs can be timed, ERROR may also cost SHARE of the float program at most, and COARSE less than it.
-    Where float is on the host, it is for what other modes leave above RUIN, and an error that stays above COARSE is
-    worth no cycles.
+    Where float is on the host, it is for RUIN that other modes leave above COARSE, if it brings much more than they
+    do, and an error that stays above COARSE is worth no cycles.
     """
 
     def __init__(
@@ -277,23 +277,25 @@ class Chooser:
         cheap = problem.without(FLOAT) if self.ways.on_host else problem
         chosen, found = self._aimed(cheap, start, first, ERROR, min(times(WORTH), limit))
         worst, before = (sqrt(each.max(initial=0.0)) for each in (found, first))
-        enough = COARSE if self.ways.on_host else float("inf")
-        if worst > enough or (worst > ERROR * MARGIN and worst > _WORTHWHILE * before):
+        most = COARSE if self.ways.on_host else float("inf")
+        if worst > most or (worst > ERROR * MARGIN and worst > _WORTHWHILE * before):
             chosen, found = start, first
         if sqrt(found.max(initial=0.0)) > COARSE:
             whole = float("inf") if self.costs.whole is None else self.costs.whole
             finer = self._aimed(cheap, chosen, found, COARSE, min(times(DEAR), whole))
             if sqrt(finer[1].max(initial=0.0)) <= COARSE * MARGIN:
                 return finer
+        finer = chosen, found
         if self.ways.on_host and sqrt(found.max(initial=0.0)) > RUIN:
             finer = self._aimed(cheap, chosen, found, MENDED, float("inf"))
-            if sqrt(finer[1].max(initial=0.0)) <= RUIN:
-                return finer
             problem = problem.without(*self.modes[1:])
         for most in (limit, float("inf")):
             if sqrt(found.max(initial=0.0)) > RUIN:
                 chosen, found = self._aimed(problem, chosen, found, MENDED, most)
-        return chosen, found
+        # the host has to take as much of the error away as any dearer form, where that is coarse without it
+        worst, without = (sqrt(each.max(initial=0.0)) for each in (found, finer[1]))
+        enough = without <= COARSE * MARGIN or worst > _WORTHWHILE * without
+        return finer if without <= RUIN and enough else (chosen, found)
 
     def _aimed(
         self,
