@@ -24,7 +24,7 @@ from bmcompiler.ir import Module, copy_module, verify_module
 from bmcompiler.ir.keys import FLOAT_NOTE
 from bmcompiler.ops import need_tensor_ops
 from bmcompiler.options import ModuleOptions, Options, Path_, Shapes
-from bmcompiler.passmanager import PassContext, Pipeline, run_pipeline
+from bmcompiler.passmanager import POOL, PROGRESS, PassContext, Pipeline, run_pipeline
 from bmcompiler.plugins.registry import failure_note, failures, lookup, usable
 from bmcompiler.result import Result
 from bmcompiler.target import Compiled, Target, find_target
@@ -126,7 +126,7 @@ def _planned(readers: Sequence[Callable[[], Module]], options: ModuleOptions, fi
     pipeline = pipeline_for(target, options)
     timing: list[tuple[str, float]] = []
     ctx = PassContext(target=target, data=data_of(options), table=table_of(options), log=options.log)
-    ctx.options |= {"progress": options.progress, "pool": options.pool}
+    ctx.options |= {PROGRESS: options.progress, POOL: options.pool}
     ctx.options[TRIAL] = Trial(target, pipeline, options.opt, options.timing_profile)
     check = _accuracy_check(target, ctx, pipeline)
     modules = [_lowered(read, options, pipeline, ctx, timing, file, check) for read in readers]

@@ -40,6 +40,12 @@ class PassResult:
     modified: bool
 
 
+PROGRESS = "progress"
+"""Key of `PassContext.options`: shows progress, see `bmcompiler.quant.calibration.Progress`."""
+POOL = "pool"
+"""Key of `PassContext.options`: the `bmcompiler.parallel.Pool` that runs the samples; absent: this process does."""
+
+
 @dataclass
 class PassContext:
     """What passes know besides the module. Passes may fill `table`; the driver gives all of them one context."""

@@ -12,7 +12,7 @@ from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ir.keys import INPUT_THRESHOLDS, TENSOR_NAME, THRESHOLD, THRESHOLD_SOURCE, is_weight
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.absorb_qdq import stated
-from bmcompiler.passmanager import Pass, PassContext, PassResult
+from bmcompiler.passmanager import POOL, PROGRESS, Pass, PassContext, PassResult
 from bmcompiler.quant.histogram import LEVELS, METHODS
 
 if TYPE_CHECKING:
@@ -20,11 +20,6 @@ if TYPE_CHECKING:
 
 MEASURED = "calibrate.measured"
 """Key of `PassContext.options`: the table of this context that `Calibrate` made itself, from data."""
-PROGRESS = "progress"
-"""Key of `PassContext.options`: shows progress, see `bmcompiler.quant.calibration.Progress`."""
-POOL = "pool"
-"""Key of `PassContext.options`: the `bmcompiler.parallel.Pool` that runs the samples; absent: this process does."""
-
 AUTO = "auto"
 CANDIDATES = "calibrate.candidates"
 """Key of `PassContext.options`: by method, thresholds of all float values, in order (`float_values`)."""

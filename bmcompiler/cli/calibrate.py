@@ -72,8 +72,7 @@ def cli(
     from bmcompiler.inputs import open_inputs
     from bmcompiler.inputs.advice import WARNING, data_notes
     from bmcompiler.parallel import open_pool
-    from bmcompiler.passes.calibrate import POOL, PROGRESS
-    from bmcompiler.passmanager import PassContext, Pipeline, find_pass, run_pipeline
+    from bmcompiler.passmanager import POOL, PROGRESS, PassContext, Pipeline, find_pass, run_pipeline
     from bmcompiler.quant.table import save_table
 
     check_output(output)

@@ -18,8 +18,7 @@ from bmcompiler.cli.calibrate import cli
 from bmcompiler.cli.common import run
 from bmcompiler.files.carried import Carried
 from bmcompiler.parallel.task import InlinePool, P, R, Task
-from bmcompiler.passes.calibrate import POOL
-from bmcompiler.passmanager import PassContext, run_pipeline
+from bmcompiler.passmanager import POOL, PassContext, run_pipeline
 from bmcompiler.quant.histogram import Histogram
 from bmcompiler.quant.histogram_task import CountMagnitudes
 

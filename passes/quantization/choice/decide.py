@@ -14,7 +14,7 @@ from bmcompiler.ir import Function, Module, Operation
 from bmcompiler.ir.keys import FLOAT_NOTE, MODE_NOTE
 from bmcompiler.numeric.two_terms import INT8
 from bmcompiler.ops.modes import Products
-from bmcompiler.passes.calibrate import POOL, PROGRESS, tensor_names, thresholds
+from bmcompiler.passes.calibrate import tensor_names, thresholds
 from bmcompiler.passes.quantization.base import is_constant
 from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.choice.aim import Aim
@@ -25,7 +25,7 @@ from bmcompiler.passes.quantization.choice.programs import Programs
 from bmcompiler.passes.quantization.choice.reference import Reference
 from bmcompiler.passes.quantization.choice.ways import Ways
 from bmcompiler.passes.quantization.scheme import array_of
-from bmcompiler.passmanager import PassContext
+from bmcompiler.passmanager import POOL, PROGRESS, PassContext
 from bmcompiler.quant.data import some_steps
 from bmcompiler.quant.mode_table import Row, load_modes
 from bmcompiler.target import Target
