@@ -54,6 +54,8 @@ class _Placement:
     """
 
     def __init__(self, works: list[TileWork], grid: tuple[Axis, ...], tiling: Tiling, tiler: Tiler) -> None:
+        if len({(len(work.inputs), len(work.outputs), len(work.scratch)) for work in works}) > 1:
+            raise UnsupportedError("its tiles have unlike buffers, and take turns in the same places")
         trips = {a: axis.count(size) for a, axis, size in zip(AXES, grid, tiling.sizes)}
         self.end = 0
 

@@ -96,6 +96,15 @@ def test_networks_give_the_bits_of_evaluation_at_every_level(
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+def test_tiles_of_channels_that_fill_no_row_of_lanes(dtype: str) -> None:
+    def many(b: Builder, x: Value) -> Value:
+        w = Weights(b)
+        return b.conv(x, w(1000, 512, 1, 1), w(1000))
+
+    checked(many, [(1, 512, 13, 13)], dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_products_of_two_tensors_broadcast(dtype: str) -> None:
     checked(lambda b, x, y: b.matmul(x, y), [(2, 3, 66, 40), (3, 40, 33)], dtype)
 

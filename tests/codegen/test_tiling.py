@@ -240,3 +240,15 @@ def test_a_tiling_that_does_not_fit_is_refused() -> None:
     grid = (Axis(1), Axis(32), Axis(64), Axis(64))
     with pytest.raises(UnsupportedError, match=r"need \d+ of 100 bytes"):
         emit_tiles(Recorder(), grid, window_work(grid, 0), Tiling((1, 32, 64, 64), "cnhw", False), Tiler(100, 16))
+
+
+def test_tiles_of_unlike_buffers_are_refused() -> None:
+    grid = (Axis(1), Axis(64), Axis(64), Axis(64))
+    plain, small = window_work(grid, 0), window_work(grid, 0, scratch=4)
+
+    def work(box: Box) -> TileWork:
+        made: TileWork = (small if box[1][0] else plain)(box)
+        return made
+
+    with pytest.raises(UnsupportedError, match="unlike buffers"):
+        emit_tiles(Recorder(), grid, work, Tiling((1, 32, 64, 64), "cnhw", False), Tiler(1 << 20, 16))

@@ -41,7 +41,10 @@ class Named(InlinePool):
 def compiled(folder: Path, pool: Pool | None) -> bytes:
     module = net()
     data = {module.main.input_names[0]: SAMPLES["data"]}
-    found = bmcompiler.compile_module(module, target="bm1684", quantize="int8", data=data, max_error=0.1, pool=pool)
+    (folder / "modes").unlink(missing_ok=True)
+    found = bmcompiler.compile_module(
+        module, target="bm1684", quantize="int8", data=data, quant_table=folder / "modes", pool=pool
+    )
     found.save(folder / "net.bmodel")
     return (folder / "net.bmodel").read_bytes()
 

@@ -66,7 +66,11 @@ class FloatConvKernel(ConvGeometry):
         """The same of a depthwise convolution, weights (C, KH * KW)."""
 
     # -- a tile --------------------------------------------------------------------------------------------------------
-    def work(self, op: Convolution, box: Box) -> TileWork:
+    def whole_work(self, op: Convolution, box: Box) -> TileWork:
+        """With weights and bias in one load, where that pays."""
+        return self.work(op, box, whole=True)
+
+    def work(self, op: Convolution, box: Box, whole: bool = False) -> TileWork:
         if winograd.suits(self.chip, op):
             return winograd.work(self, op, box)
         depthwise, dims = self.is_depthwise(op), extents(box)
@@ -74,7 +78,7 @@ class FloatConvKernel(ConvGeometry):
         c0, c1 = box[1]
         slide = self.slide(op, box, self.channels(op, c0, c1))
         shares = self._shares(op, box)
-        joined = self._joined(op, c0, c1) if len(shares) == 1 else None
+        joined = self._joined(op, c0, c1) if whole and len(shares) == 1 else None
         inputs = [self.input_buffer(op, [slide], "nchw" if op.group > 1 else "nhw")]
         if op.bias is not None and joined is None:  # before the weights: the first share of them needs it
             inputs.append(bias_buffer(self.chip, op.bias, c0, c1))
