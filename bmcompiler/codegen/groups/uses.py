@@ -123,11 +123,14 @@ class Uses:
     def _read_from_global(self) -> None:
         """What is read in another layout than it is made in."""
         for index, step in enumerate(self.steps):
-            wanted = [b.contents for b in step.work.inputs if b.contents is not None] if step.work else []
+            inputs = [buffer for buffer in step.work.inputs if not buffer.coefficient] if step.work else []
+            wanted = [buffer.contents for buffer in inputs if buffer.contents is not None]
             found = [contents.value for contents in wanted if self._comes_from_within(index, contents)]
             operands = [root_of(value) for value in step.op.operands]
+            # a buffer that says what it holds may serve an op that reads it twice; others may hold any operand
+            reads = operands if len(wanted) < len(inputs) else [contents.value for contents in wanted]
             for value in dict.fromkeys(operands):
-                if found.count(value) < operands.count(value):
+                if found.count(value) < max(1, reads.count(value)):
                     self.in_global.add(value)
 
     def _comes_from_within(self, index: int, contents: Contents) -> bool:
