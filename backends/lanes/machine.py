@@ -16,6 +16,8 @@ from bmcompiler.codegen.kernels import activation_in, activation_out
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, Tiler, TileWork
 from bmcompiler.ir import Value
 
+_RISK = 8
+"""Copies inside local memory that a transfer of short rows may take in place of one."""
 _SLOWER = 4
 """How many times the fewest cycles the shape of a feature map may take to be kept: its bytes take longer to move.
 
@@ -140,14 +142,16 @@ class LaneMachine:
     def keeps(self, rows: Shape, other: Shape, item: int, steps: int = 1, made: bool = False) -> bool:
         """Whether so many commands on `rows` take no longer than on another shape that a transfer has to make of it.
 
-        Rows that are shorter take longer to load, too, unless they are `made` by other ops of the net.
+        Rows that are shorter take longer to load, too. Where they are `made` by other ops of the net that is no loss
+        unless those leave them elsewhere, which is risked only for little.
         """
         timing = self.cycles
         slower = steps * (timing.pass_cycles(rows, item) - timing.pass_cycles(other, item))
         waits = timing.load(rows[0] * rows[1], rows[3] * item) - timing.load(
             other[0] * other[1], prod(other[2:]) * item
         )
-        return slower + (0 if made else waits) <= timing.local_copy(rows, item)
+        copy = timing.local_copy(rows, item)
+        return slower <= copy and waits <= _RISK * copy if made else slower + waits <= copy
 
     def slowest(self, fewest: int, item: int) -> int:
         """Cycles that the shape of a feature map may take to be kept, where the best shape takes `fewest`."""
