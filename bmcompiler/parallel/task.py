@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
@@ -46,6 +48,18 @@ class Task(ABC, Generic[S, P, R]):
 
     def __call__(self, part: P) -> R:
         return self.compute(self.state(), part)
+
+
+@dataclass(frozen=True)
+class NamedTask(Task[S, P, R]):
+    """A task whose state no other task has: each has a `name` of its own."""
+
+    name: str = field(default_factory=lambda: uuid.uuid4().hex, kw_only=True)
+
+    @property
+    def key(self) -> str:
+        """The name."""
+        return self.name
 
 
 _states: dict[str, Any] = {}

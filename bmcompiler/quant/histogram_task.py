@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,24 +14,18 @@ from bmcompiler.files.carried import Carried
 from bmcompiler.interpreter import run_function
 from bmcompiler.ir import Function, Module, Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.parallel import Task
+from bmcompiler.parallel.task import NamedTask
 from bmcompiler.quant.histogram import Histogram
 
 Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class CountMagnitudes(Task[Module, Mapping[str, Array], list["Histogram | None"]]):
+class CountMagnitudes(NamedTask[Module, Mapping[str, Array], list["Histogram | None"]]):
     """A histogram of `bins` bins for every input and result of the main function, None where that is not float."""
 
     net: Carried
     bins: int
-    name: str = field(default_factory=lambda: uuid.uuid4().hex)
-
-    @property
-    def key(self) -> str:
-        """Each task has a name of its own."""
-        return self.name
 
     def load(self) -> Module:
         return self.net.module

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -17,7 +16,7 @@ from bmcompiler.numeric import quant_modes
 from bmcompiler.ops.activation import LogSoftmax, Softmax
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.core import Weight
-from bmcompiler.parallel import Task
+from bmcompiler.parallel.task import NamedTask
 from bmcompiler.passes.quantization.base import is_constant
 from bmcompiler.passes.quantization.choice.groups import Groups
 
@@ -25,10 +24,6 @@ Array = NDArray[Any]
 Inputs = Mapping[str, Array]
 Disturbed = tuple[int, int, Array]
 """(step, place of an op, what is added to its first result)."""
-
-
-def _new_key() -> str:
-    return uuid.uuid4().hex
 
 
 class FloatRun:
@@ -65,18 +60,12 @@ class FloatRun:
 
 
 @dataclass(frozen=True)
-class Weigh(Task[FloatRun, Disturbed, tuple[NDArray[np.float64], float]]):
+class Weigh(NamedTask[FloatRun, Disturbed, tuple[NDArray[np.float64], float]]):
     """What errors in single results do to the outputs of a float net (`FloatRun.weigh`)."""
 
     net: Carried
     groups: Groups
     steps: Sequence[Inputs]
-    name: str = field(default_factory=_new_key)
-
-    @property
-    def key(self) -> str:
-        """Each task has a name of its own."""
-        return self.name
 
     def load(self) -> FloatRun:
         """The net, not run yet."""
@@ -87,17 +76,11 @@ class Weigh(Task[FloatRun, Disturbed, tuple[NDArray[np.float64], float]]):
 
 
 @dataclass(frozen=True)
-class RunStep(Task[Module, Inputs, list[Array]]):
+class RunStep(NamedTask[Module, Inputs, list[Array]]):
     """Real values of some results (by their place among `values_of`) of an integer net in one step."""
 
     net: Carried
     places: Sequence[int]
-    name: str = field(default_factory=_new_key)
-
-    @property
-    def key(self) -> str:
-        """Each task has a name of its own."""
-        return self.name
 
     def load(self) -> Module:
         """The net."""
