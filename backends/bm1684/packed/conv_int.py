@@ -73,11 +73,7 @@ class IntConvKernel(ConvGeometry):
     # -- a tile --------------------------------------------------------------------------------------------------------
     def whole_work(self, op: Convolution, box: Box) -> TileWork:
         """Without bands, and packed: the result stays in the layout that other ops read."""
-        work = self.work(op, box, whole=True)
-        if not self.folds_rows(op) or tuple(hi for _, hi in box) != op.type.shape or any(lo for lo, _ in box):
-            return work
-        folded = fold_inside(self, op, work)
-        return folded if self.fits(folded) else work
+        return fold_inside(self, op, box, self.work(op, box, whole=True))
 
     def work(self, op: Convolution, box: Box, whole: bool = False) -> TileWork:
         requantize, (c0, c1) = Requantize(op), box[1]

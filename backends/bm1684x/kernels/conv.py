@@ -42,11 +42,7 @@ class ConvKernel(float_conv.FloatConvKernel):
 
     def whole_work(self, op: Convolution, box: Box) -> TileWork:
         """Rows of windows become channels inside local memory, where the input lies as it is."""
-        work = self.work(op, box, whole=True)
-        if not self.folds_rows(op) or box != tuple((0, size) for size in op.type.shape):
-            return work
-        folded = fold_inside(self, op, work)
-        return folded if self.fits(folded) else work
+        return fold_inside(self, op, box, self.work(op, box, whole=True))
 
     @rule("Input, weights and result must be of one type, {kernel.floats}; a bias too if depthwise, else f32")
     def known_types(self, op: Convolution) -> bool:

@@ -23,6 +23,7 @@ from bmcompiler.backends.bm1684x.kernels.channel_end import (
 )
 from bmcompiler.backends.lanes.kernels.base import dims4
 from bmcompiler.backends.lanes.kernels.conv_geometry import ConvGeometry, DeconvGeometry
+from bmcompiler.backends.lanes.kernels.fold_rows import fold_inside
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.tiling import Box, TileWork
@@ -77,6 +78,10 @@ class IntConvKernel(ConvGeometry):
     def ends_at_once(self, op: Convolution) -> bool:
         """Whether one command makes the result from the sums."""
         return self.adds_bias(op) or (op.bias is not None and op.bias.type.is_float)
+
+    def whole_work(self, op: Convolution, box: Box) -> TileWork:
+        """Rows of windows become channels inside local memory, where the input lies as it is."""
+        return fold_inside(self, op, box, self.work(op, box))
 
     def work(self, op: Convolution, box: Box) -> TileWork:
         dims, (c0, c1) = extents(box), box[1]

@@ -10,19 +10,21 @@ from bmcompiler.backends.lanes.kernels.base import dims4, item_bytes
 from bmcompiler.backends.lanes.kernels.conv_geometry import ConvGeometry
 from bmcompiler.backends.lanes.kernels.local_copies import copy_cycles
 from bmcompiler.backends.lanes.operands import Words
-from bmcompiler.codegen.tiling import TileWork
+from bmcompiler.codegen.groups.regions import whole_box
+from bmcompiler.codegen.tiling import Box, TileWork
 from bmcompiler.ops.nn import Convolution
 
 
-def fold_inside(kernel: ConvGeometry, op: Convolution, work: TileWork) -> TileWork:
-    """`work`, the whole of a convolution that folds rows, on an input that it folds itself.
+def fold_inside(kernel: ConvGeometry, op: Convolution, box: Box, work: TileWork) -> TileWork:
+    """`work`, where it is the whole of a convolution that folds rows, on an input that it folds itself, if that fits.
 
     Its first buffer becomes an area, filled by a transfer for each row of the window. One does for all rows that see
     input for the same results where words hold one image: it reads the map again and again, from another row each time.
     """
     chip, source, item = kernel.chip, dims4(op.input), item_bytes(op.input)
-    whole = tuple((0, size) for size in source)
-    slide = kernel.slide(op, tuple((0, size) for size in op.type.shape), (0, kernel.depth(op)))
+    if not kernel.folds_rows(op) or box != whole_box(op.type.shape):
+        return work
+    slide = kernel.slide(op, box, (0, kernel.depth(op)))
     before, after = chip.words_of(source, item), chip.words_of(slide.shape, item)
     word = chip.word_item(item)
     by, to = chip.aligned_strides(before, item=word), chip.aligned_strides(after, item=word)
@@ -51,11 +53,12 @@ def fold_inside(kernel: ConvGeometry, op: Convolution, work: TileWork) -> TileWo
     moved = [(before[0], each.taps * source[1], each.y1 - each.y0, columns[1] - columns[0]) for each in rows]
     if kernel.is_partial(op, slide):
         moved += [part for _, _, part in frame_parts(after, kernel.unloaded(op, slide))]
-    return replace(
+    folded = replace(
         work,
-        inputs=(kernel.machine.activation_in(op.input, source, whole), *work.inputs[1:]),
+        inputs=(kernel.machine.activation_in(op.input, source, whole_box(source)), *work.inputs[1:]),
         scratch=(*work.scratch, work.inputs[0].lane_bytes),
         compute=compute,
         apart=(),
         cycles=work.cycles + sum(copy_cycles(kernel.machine, shape, item) for shape in moved),
     )
+    return folded if kernel.fits(folded) else work
