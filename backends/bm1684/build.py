@@ -31,7 +31,7 @@ from bmcompiler.backends.lanes.build import ONE, LaneBuild, LaneCommands
 from bmcompiler.backends.lanes.facts import LaneFacts, Range, Shape, Strides
 from bmcompiler.backends.lanes.matrices import Matrix
 from bmcompiler.backends.lanes.operands import Immediate, Source, Words
-from bmcompiler.backends.lanes.tables import Table
+from bmcompiler.backends.lanes.tables import AnyTable, OwnTable, Table
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.backends.lanes.windows import Geometry
 from bmcompiler.codegen.build import Box, dense_strides, extents
@@ -63,6 +63,10 @@ class LaneInstructions(LaneCommands):
     def gdma(self, reads: Sequence[Range], writes: Sequence[Range], **fields: int) -> Any:
         """Add a GDMA command."""
         raise TypeError(f"{type(self).__name__} takes no GDMA commands")
+
+    def own_table(self, table: OwnTable) -> int:
+        """Offset in L2 of a table that the program brings along."""
+        raise TypeError(f"{type(self).__name__} loads no tables")
 
     # -- inside local memory -------------------------------------------------------------------------------------------
     def transfer(self, source: Words, target: Words) -> None:
@@ -105,9 +109,10 @@ class LaneInstructions(LaneCommands):
         """The first terms of a power series."""
         words.series(self, target, source, _offset(table), terms)
 
-    def lookup(self, target: Words, source: Words, table: Table | int, entries: int) -> None:
-        """Entries of a table of the chip, or of one at an offset of L2."""
-        words.lookup(self, target, source, _offset(table), entries)
+    def lookup(self, target: Words, source: Words, table: AnyTable, entries: int) -> None:
+        """Entries of a table of the chip, of one of the program, or of one at an offset of L2."""
+        place = self.own_table(table) if isinstance(table, OwnTable) else _offset(table)
+        words.lookup(self, target, source, place, entries)
 
     def reduce(self, unit: Unit, target: Words, source: Words, geometry: Geometry, factor: int = ONE) -> None:
         """Sums or maxima over windows of floats."""
@@ -200,6 +205,10 @@ class Build(LaneInstructions, FamilyBuild[CommandBuilder], LaneBuild):
             target = Side(address, dims, steps, ((address, address + size),))
             transfer(self, Direction.SYSTEM_TO_SYSTEM, Side(self.coefficient(place), dims, steps), target)
         return offset
+
+    def own_table(self, table: OwnTable) -> int:
+        """It is loaded with the others of its data unless this program has them there already."""
+        return self.table(self.coefficients.constant(table.data), len(table.data)) + table.first
 
     # -- moves ---------------------------------------------------------------------------------------------------------
     def move(self, source: Side, target: Side, item: int) -> None:

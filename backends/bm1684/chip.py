@@ -44,6 +44,7 @@ class Bm1684Chip(LaneFacts):
     lmem_bank_size: int = 1 << 16
     alignment: int = 128  # bytes in a lane of aligned tensors and channel strides
     word: int = 4  # four images of bytes, or two of halfwords (bm1684.md 4.2)
+    own_tables: bool = True
     most_images: int = 65535
     most_channels: int = 4095 // 64 * 64  # bm1684.md 13.1: 12 bits
     most_size: int = 65535

@@ -17,7 +17,7 @@ from bmcompiler.backends.lanes.build import ONE
 from bmcompiler.backends.lanes.facts import Range, Shape, Strides
 from bmcompiler.backends.lanes.matrices import Matrix
 from bmcompiler.backends.lanes.operands import Immediate, Source, Words, bytes_of, steps_of
-from bmcompiler.backends.lanes.tables import Table
+from bmcompiler.backends.lanes.tables import AnyTable, Table
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.backends.lanes.windows import Geometry
 from bmcompiler.errors import EncodingError
@@ -158,7 +158,7 @@ class LaneCommandMaker:
         command = special.taylor(target.shape, _place(target), _place(source), row, terms + 1, F32)
         self._add(command, target, source)
 
-    def lookup(self, target: Words, source: Words, table: Table | int, entries: int) -> None:
+    def lookup(self, target: Words, source: Words, table: AnyTable, entries: int) -> None:
         """Entry word mod 256 of a table; in pieces whose indices fit their place."""
         if entries != _BYTE_VALUES:
             raise EncodingError(f"tables of {entries} entries are not looked up on this chip, those of 256 are")
@@ -200,7 +200,7 @@ class LaneCommandMaker:
         x, y = (_broadcast(words, shape) for words in (source, weights))
         self._add((arithmetic.mac if add else _multiply)(shape, _operand(target), x, y), target, source, weights)
 
-    def _table(self, table: Table | int) -> int:
+    def _table(self, table: AnyTable) -> int:
         if not isinstance(table, Table):
             raise EncodingError("tables of programs are not looked up on this chip")
         return self._tables.place(table, self.issue)

@@ -11,7 +11,7 @@ from typing import Protocol
 from bmcompiler.backends.lanes.facts import LaneFacts, Shape, Strides
 from bmcompiler.backends.lanes.matrices import Matrix
 from bmcompiler.backends.lanes.operands import Source, Words
-from bmcompiler.backends.lanes.tables import Table
+from bmcompiler.backends.lanes.tables import AnyTable, Table
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.backends.lanes.windows import Geometry
 from bmcompiler.codegen.build import Box
@@ -136,8 +136,8 @@ class LaneCommands(Protocol):
     def series(self, target: Words, source: Words, table: Table | int, terms: int) -> None:
         """The first terms of a power series without constant term; only of tensors in the default layout."""
 
-    def lookup(self, target: Words, source: Words, table: Table | int, entries: int) -> None:
-        """Entry word mod `entries` of a table, or of one that the program loaded; only in the default layout."""
+    def lookup(self, target: Words, source: Words, table: AnyTable, entries: int) -> None:
+        """Entry word mod `entries` of a table of the chip or the program; only in the default layout."""
 
     def reduce(self, unit: Unit, target: Words, source: Words, geometry: Geometry, factor: int = ONE) -> None:
         """Sums of products with a float, or maxima, over windows, padded with zeros; only in the default layout."""

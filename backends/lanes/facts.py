@@ -35,6 +35,7 @@ class LaneFacts(LaneChip):
         copy_limits: of a command that copies inside global memory.
         least_run: bytes that a run of consecutive bytes in a lane costs at least.
         word_sums: whether words are added as integers; division and lookups then take long beside it.
+        own_tables: whether programs bring tables of 256 words, and a lookup takes no longer than a sum.
         winograd: whether dense convolutions of floats with windows of 3 x 3 are computed by Winograd's algorithm.
         command_bytes: that cross the bus in the time in which a transfer starts.
         transposes: whether a command of the execution units makes channels of columns and columns of channels.
@@ -58,6 +59,7 @@ class LaneFacts(LaneChip):
     share_bytes: int = 0
     least_run: int = 128
     word_sums: bool = False
+    own_tables: bool = False
     winograd: bool = False
     command_bytes: int = 1 << 14
     transposes: bool = False

@@ -1,8 +1,15 @@
-"""The constant tables that recipes look things up in; where they lie and what they hold is the chip's."""
+"""The tables that recipes look things up in: those of the chip, which says where they lie, and those of programs."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum, auto
+
+import numpy as np
+from numpy.typing import NDArray
+
+BYTE_VALUES = 256
+"""Entries of a table that the low byte of a word is looked up in."""
 
 
 class Table(Enum):
@@ -20,3 +27,22 @@ class Table(Enum):
     """Of ln(1 + x)."""
     SINE_SERIES = auto()
     """Of sin x."""
+
+
+@dataclass(frozen=True)
+class OwnTable:
+    """A table of fp32 that programs bring along, on chips with `LaneFacts.own_tables`.
+
+    Attributes: data: bytes of all tables that are loaded together. first: where this one begins.
+    """
+
+    data: bytes
+    first: int = 0
+
+    def entries(self, count: int) -> NDArray[np.float32]:
+        """The first `count` of them."""
+        return np.frombuffer(self.data, "<f4", count, self.first)
+
+
+AnyTable = Table | OwnTable | int
+"""Also the place that a build gave a table of the program."""

@@ -16,6 +16,8 @@ class Unit(Enum):
     """a > b ? a : b."""
     MIN = auto()
     """a <= b ? a : b."""
+    MAC = auto()
+    """a + b * c, in the place of a."""
     AND = auto()
     OR = auto()
     XOR = auto()
@@ -70,6 +72,7 @@ _STRIDED = frozenset(
         Unit.DIVIDE,
         Unit.MAX,
         Unit.MIN,
+        Unit.MAC,
         Unit.AND,
         Unit.OR,
         Unit.XOR,
@@ -83,7 +86,7 @@ _STRIDED = frozenset(
 )
 _PAIRS = frozenset(
     {
-        *(Unit.ADD, Unit.SUB, Unit.MUL, Unit.MAX, Unit.MIN),
+        *(Unit.ADD, Unit.SUB, Unit.MUL, Unit.MAX, Unit.MIN, Unit.MAC),
         *(Unit.AND, Unit.OR, Unit.XOR, Unit.SHIFT, Unit.SHIFT_SIGNED, Unit.WORD_SUB),
     }
 )

@@ -13,6 +13,7 @@ from bmcompiler.backends.bm1684.builder import CommandBuilder
 from bmcompiler.backends.bm1684.chip import CHIP, aligned_strides, local_address
 from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.lanes.recipes import Plane, Steps
+from bmcompiler.backends.lanes.tables import OwnTable
 from bmcompiler.runtime.simulator.bm1684 import Machine, compile_plan
 
 Range = tuple[int, int]
@@ -25,6 +26,12 @@ class Tiu(LaneInstructions):
     def __init__(self) -> None:
         self.builder = CommandBuilder()
         self.commands: list[tuple[list[Range], list[Range]]] = []
+        self.tables: dict[bytes, int] = {}
+
+    def own_table(self, table: OwnTable) -> int:
+        """In L2, where `run_on_chip` puts it."""
+        start = CHIP.l2_free[0] + sum(map(len, self.tables))
+        return self.tables.setdefault(table.data, start) + table.first
 
     def tiu(self, reads: Sequence[Range], writes: Sequence[Range], **fields: int) -> Any:
         """Add a command."""
@@ -63,7 +70,10 @@ def run_on_chip(steps: Steps, *arrays: NDArray[Any], shape: tuple[int, int, int,
     output, scratch = at, [at + (i + 1) * size for i in range(steps.registers)]
     assert at + (steps.registers + 1) * size <= CHIP.lmem_size
     steps.emit(build, shape, inputs, output, scratch)
+    for data, start in build.tables.items():
+        machine.l2[start : start + len(data)] = np.frombuffer(data, np.uint8)
     for reads, writes in build.commands:
-        assert all(0 <= lo < hi <= CHIP.lmem_size for lo, hi in (*reads, *writes))
+        lanes = [(lo, hi) for lo, hi in (*reads, *writes) if lo < CHIP.l2_window]
+        assert all(0 <= lo < hi <= CHIP.lmem_size for lo, hi in lanes)
     compile_plan(build.builder.groups(), machine).run()
     return tensor(machine, Plane(output), shape).read().copy()

@@ -14,7 +14,10 @@ from recipe_chip import record, run_on_chip
 
 from bmcompiler.backends.lanes.recipes import (
     Plane,
+    Recorder,
+    Register,
     activations,
+    cells,
     exponential,
     logic,
     powers,
@@ -158,6 +161,30 @@ def test_operands_broadcast_through_their_strides() -> None:
     result = steps.evaluate(x, row)
     assert np.array_equal(result, x * row - np.float32(2))
     _same_bits(run_on_chip(steps, x, row, shape=SHAPE), result)
+
+
+def test_sigmoid_by_cells_at_the_ends_of_its_range() -> None:
+    """Where the numbers of cells would begin again, and between two cells."""
+    x = np.array([-1e30, -16, -15.9376, -15.937, 15.89, 15.9, 15.9376, 16, 1e30, 0.0625, -0.0625], np.float32)
+    steps = record(cells.sigmoid_by_cells, 1)
+    exact = 1 / (1 + np.exp(-np.maximum(x, -700).astype(np.float64)))
+    result = steps.evaluate(x)
+    assert np.allclose(result, exact, 0, 1.5e-7)
+    assert not result[:3].any() and result[3] > 0
+    _same_bits(run_on_chip(steps, x.reshape(1, 11, 1, 1), shape=(1, 11, 1, 1)).reshape(-1), result)
+
+
+def test_totals_that_are_read_again_are_refused() -> None:
+    def read_again(m: Recorder, x: Register) -> Register:
+        total = m.add(x, 1.0)
+        return m.add(m.mac(total, x, x), total)
+
+    def of_an_input(m: Recorder, x: Register) -> Register:
+        return m.mac(x, x, x)
+
+    for recipe in (read_again, of_an_input):
+        with pytest.raises(EncodingError, match="is an input or read again after something was added to it"):
+            _ = record(recipe, 1).registers
 
 
 def test_planes_are_used_again() -> None:

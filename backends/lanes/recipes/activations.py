@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from bmcompiler.backends.lanes.recipes.cells import sigmoid_by_cells
 from bmcompiler.backends.lanes.recipes.exponential import exp, exp_below_zero, expm1, sigmoid
 from bmcompiler.backends.lanes.recipes.recorder import SIGN, Number, Recorder, Register
 
@@ -51,7 +52,7 @@ def celu(m: Recorder, x: Register, alpha: float) -> Register:
 def swish(m: Recorder, x: Register, alpha: float) -> Register:
     """x * sigmoid(alpha * x)."""
     inner = x if alpha == 1 else m.mul(x, alpha)
-    return m.mul(sigmoid(m, inner), x)
+    return m.mul(sigmoid_by_cells(m, inner) if m.own_tables else sigmoid(m, inner), x)
 
 
 def mish(m: Recorder, x: Register) -> Register:

@@ -9,6 +9,7 @@ from bmcompiler.backends.lanes.build import LaneCommands
 from bmcompiler.backends.lanes.facts import LaneFacts, Shape, Strides
 from bmcompiler.backends.lanes.operands import Immediate, Source, Words
 from bmcompiler.backends.lanes.recipes.recorder import NEUTRAL, Operand, RecipeStep, Register, Scan
+from bmcompiler.backends.lanes.tables import OwnTable
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.backends.lanes.windows import Geometry
 from bmcompiler.errors import EncodingError
@@ -82,6 +83,7 @@ class Emitter:
         elif unit is Unit.LOOKUP:
             build.lookup(target, source, step.table, step.terms)
         elif unit is Unit.SERIES:
+            assert not isinstance(step.table, OwnTable)
             build.series(target, source, step.table, step.terms)
         else:
             build.convert(unit, target, source)
@@ -89,6 +91,10 @@ class Emitter:
     def _elementwise(self, step: RecipeStep, sources: list[Source], target: Words) -> None:
         if step.unit is Unit.COPY:
             self.build.assign(target, sources[0])
+        elif step.unit is Unit.MAC:
+            _, a, b = sources
+            assert isinstance(a, Words) and isinstance(b, Words)
+            self.build.weigh(target, a, b, add=True)
         elif step.unit.tests:
             self.build.select(step.unit, target, sources[0], sources[1], step.chosen)
         else:

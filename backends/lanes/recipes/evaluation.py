@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from bmcompiler.backends.lanes.arithmetic import Arithmetic, Floats, Words
 from bmcompiler.backends.lanes.operands import Immediate
 from bmcompiler.backends.lanes.recipes.recorder import NEUTRAL, TILE, Operand, RecipeStep, Rows, Scan
-from bmcompiler.backends.lanes.tables import Table
+from bmcompiler.backends.lanes.tables import OwnTable, Table
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.backends.lanes.windows import Window
 
@@ -59,6 +59,9 @@ class Evaluator:
             return self._scanned(step, step.scan, _as_float(sources[0]))
         if unit in self._floats:
             return self._floats[unit](_as_float(sources[0]), _as_float(sources[1]))
+        if unit is Unit.MAC:
+            total, a, b = map(_as_float, sources)
+            return self._arithmetic.add(self._arithmetic.multiply(a, b), total)
         if unit in _BITS:
             return _BITS[unit](_as_int(sources[0]), _as_int(sources[1]))
         if unit in (Unit.SHIFT, Unit.SHIFT_SIGNED):
@@ -85,6 +88,8 @@ class Evaluator:
             return arithmetic.to_int(_as_float(source))
         if step.unit is Unit.NEAREST_EXPONENT:
             return arithmetic.nearest_exponent(_as_int(source))
+        if isinstance(step.table, OwnTable):
+            return step.table.entries(step.terms)[_as_int(source) & (step.terms - 1)]
         assert isinstance(step.table, Table)  # what a program loads is known to its kernel alone
         if step.unit is Unit.LOOKUP:
             return arithmetic.lookup(_as_int(source), step.table, step.terms)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bmcompiler.backends.lanes.operands import Immediate
-from bmcompiler.backends.lanes.tables import Table
+from bmcompiler.backends.lanes.tables import BYTE_VALUES, AnyTable, Table
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.errors import EncodingError
 
@@ -69,7 +69,7 @@ class RecipeStep(NamedTuple):
     unit: Unit
     sources: tuple[Operand, ...]
     chosen: int = 0
-    table: Table | int = 0
+    table: AnyTable = 0
     terms: int = 0
     window: tuple[int, int] = (0, 0)
     scan: Scan | None = None
@@ -92,10 +92,10 @@ def float_bits(value: float) -> int:
 
 
 class Recorder:
-    """Records the steps of a recipe; `word_sums`: of `LaneFacts`, for recipes that know another way."""
+    """Records the steps of a recipe; `word_sums`, `own_tables`: of `LaneFacts`, for recipes that know another way."""
 
-    def __init__(self, inputs: int, word_sums: bool = False) -> None:
-        self.inputs, self.word_sums = inputs, word_sums
+    def __init__(self, inputs: int, word_sums: bool = False, own_tables: bool = False) -> None:
+        self.inputs, self.word_sums, self.own_tables = inputs, word_sums, own_tables
         self.steps: list[RecipeStep] = []
         self._heights = [TILE] * inputs
 
@@ -131,6 +131,10 @@ class Recorder:
     def mul(self, a: Number, b: Number) -> Register:
         """a * b."""
         return self._float(Unit.MUL, a, b)
+
+    def mac(self, total: Register, a: Register, b: Register) -> Register:
+        """total + a * b in the place of `total`, which is the result of another step and read by none but this."""
+        return self._add(RecipeStep(Unit.MAC, (total, a, b)))
 
     def div(self, a: Number, b: Number) -> Register:
         """a / b, some units in the last place off."""
@@ -196,9 +200,9 @@ class Recorder:
         """c[0] * a + c[1] * a**2 + ... with the coefficients of a table."""
         return self._add(RecipeStep(Unit.SERIES, (a,), table=table, terms=terms))
 
-    def lookup(self, a: Register, table: Table | int) -> Register:
+    def lookup(self, a: Register, table: AnyTable) -> Register:
         """Word a & 255 of a table."""
-        return self._add(RecipeStep(Unit.LOOKUP, (a,), table=table, terms=256))
+        return self._add(RecipeStep(Unit.LOOKUP, (a,), table=table, terms=BYTE_VALUES))
 
     def total(self, a: Register) -> Register:
         """Sum over the reduced axes, in the chip's order."""

@@ -115,7 +115,7 @@ class Steps:
         end = self.inputs + len(self.steps) - 1
         kept = set() if last.in_place else {s.number for s in last.sources if not isinstance(s, Immediate)}
         taken: dict[RegisterPlace, int] = {}
-        places = []
+        places: list[RegisterPlace] = []
         for number, step in enumerate(self.steps, self.inputs):
             ready = number if step.in_place else number - 1
             taken = {place: by for place, by in taken.items() if last_use[by] > ready}
@@ -124,9 +124,21 @@ class Steps:
             place = RegisterPlace(small, 0 if may_be_result else 1)
             while place in taken:
                 place = RegisterPlace(small, place.plane + 1)
+            if step.unit is Unit.MAC:
+                place = self._place_of_total(step, number, places, last_use)
             taken[place] = number
             places.append(place)
         return tuple(places)
+
+    def _place_of_total(
+        self, step: RecipeStep, number: int, places: Sequence[RegisterPlace], last_use: Sequence[int]
+    ) -> RegisterPlace:
+        """That of what `step`, which gives register `number`, adds to."""
+        total = step.sources[0]
+        assert isinstance(total, Register)
+        if total.number < self.inputs or last_use[total.number] != number:
+            raise EncodingError(f"register {total.number} is an input or read again after something was added to it")
+        return places[total.number - self.inputs]
 
     def _last_uses(self) -> list[int]:
         """By register: the last one that is computed from it."""
@@ -243,9 +255,10 @@ def record(
 
     Args: axes, dtype: see `Steps`. given: inputs by operand of the recipe, where one is given twice.
     """
-    recorder = Recorder(inputs, chip.word_sums)
+    recorder = Recorder(inputs, chip.word_sums, chip.own_tables)
     result = recipe(recorder, *map(Register, given or range(inputs)), *arguments, **named)
-    if result.number != inputs + len(recorder.steps) - 1 or not recorder.steps:
+    last = recorder.steps[-1] if recorder.steps else None
+    if last is None or last.unit is Unit.MAC or result.number != inputs + len(recorder.steps) - 1:
         recorder.copy(result)
     return Steps(chip, arithmetic, timing, inputs, tuple(recorder.steps), axes, dtype)
 
