@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
+import planned_cycles
 import pytest
 
 from bmcompiler.backends.lanes.machine import LaneMachine
@@ -113,10 +114,12 @@ class LaneChecks:
     ) -> Compiled:
         """Compile, which also looks for races (race_watch.py), run and compare bit for bit.
 
-        With `device` nothing may have gone to the CPU.
+        Tiles take the cycles that they were planned for. With `device` nothing may have gone to the CPU.
         """
         inputs = inputs or random_inputs(module, seed)
-        compiled = self.target.compile([module], level)
+        with planned_cycles.computations() as tiles:
+            compiled = self.target.compile([module], level)
+        planned_cycles.check(tiles)
         if device:
             assert [row.reason for row in compiled.rows if row.where == "cpu"] == []
         got, want = self.on_device(compiled, module, inputs), run_module(module, inputs, target=self.target)

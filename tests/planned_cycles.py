@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
+from bmcompiler.backends.bm168x.builder import GroupBuilder
+from bmcompiler.backends.bm1684 import build as bm1684_build
 from bmcompiler.backends.bm1684 import builder as bm1684_builder
 from bmcompiler.backends.bm1684 import cycles as bm1684_cycles
 from bmcompiler.backends.bm1684 import isa as bm1684_isa
@@ -19,23 +22,42 @@ from bmcompiler.backends.bm1684x.recipe_tables import TableSpace
 from bmcompiler.backends.bm1684x.stream import split
 from bmcompiler.backends.bm1880 import isa as bm1880_isa
 from bmcompiler.backends.bm1880.bmkernel.context import Bmk1880Context
-from bmcompiler.codegen.tiling import TileWork
+from bmcompiler.backends.lanes.kernels.forms import FormsKernel
+from bmcompiler.codegen.kernels import LocalKernel
+from bmcompiler.codegen.tiling import Stream, TileWork
 from bmcompiler.instructions.order import Engine
+from bmcompiler.ir import Module
 from bmcompiler.runtime.simulator.bm1684 import cost as bm1684_cost
 from bmcompiler.runtime.simulator.bm1684x import cost as bm1684x_cost
 from bmcompiler.runtime.simulator.bm1880 import cost as bm1880_cost
+from bmcompiler.target import Target
 
-STREAMED = "FloatMatmulKernel.work"
-"""Loads the rows of deep products itself while others are multiplied: they count among the bytes of its operand."""
+
+class Command(NamedTuple):
+    """A command by chip and engine.
+
+    Attributes:
+        own: its id. wait: that of the other engine which it waits for (0 = none).
+        fills: whether it makes a table that the program has from then on.
+    """
+
+    chip: str
+    engine: Any
+    raw: bytes
+    own: int = 0
+    wait: int = 0
+    fills: bool = False
 
 
 @dataclass
 class Computation:
-    """One tile: what computes it, cycles as planned, and the commands by chip and engine."""
+    """One tile: what computes it, cycles as planned, what it loads itself, and its commands."""
 
     kernel: str
     planned: int
-    commands: list[tuple[tuple[str, Any], bytes]] = field(default_factory=list)
+    stream: Stream | None
+    serial: bool
+    commands: list[Command] = field(default_factory=list)
 
 
 @contextmanager
@@ -43,8 +65,9 @@ def computations() -> Iterator[list[Computation]]:
     """The computations of all tiles that are emitted meanwhile, those within others too."""
     found: list[Computation] = []
     running: list[Computation] = []
-    create, add, emit = TileWork.__init__, bm1684_builder.CommandBuilder.add, Bmk1880Context._emit
-    append, place = bm1684x_builder.CommandBuilder.add, TableSpace.place
+    filling: list[bool] = []
+    create, issue, emit = TileWork.__init__, GroupBuilder.issue, Bmk1880Context._emit
+    chips = {bm1684_builder.CommandBuilder: "bm1684", bm1684x_builder.CommandBuilder: "bm1684x"}
 
     def created(work: Any, *given: Any, **named: Any) -> None:
         create(work, *given, **named)
@@ -52,7 +75,8 @@ def computations() -> Iterator[list[Computation]]:
 
         def compute(build: Any, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             planned = work.placed_cycles(outs, scratch)
-            running.append(Computation(inner.__qualname__.split(".<")[0], planned))
+            serial = getattr(build, "serial", False)
+            running.append(Computation(inner.__qualname__.split(".<")[0], planned, work.stream, serial))
             inner(build, ins, outs, scratch)
             done = running.pop()
             if running:
@@ -62,77 +86,119 @@ def computations() -> Iterator[list[Computation]]:
         compute.__qualname__ = inner.__qualname__
         object.__setattr__(work, "compute", compute)
 
-    def added(builder: Any, engine: Any, **fields: Any) -> Any:
-        ticket = add(builder, engine, **fields)
+    def issued(builder: GroupBuilder, engine: Any, encode: Any, after: Any = None) -> Any:
+        ids: list[int] = []
+
+        def noted(own: int, wait: int) -> bytes:
+            ids[:] = own, wait
+            raw: bytes = encode(own, wait)
+            return raw
+
+        ticket = issue(builder, engine, noted, after)
         if running:
-            running[-1].commands.append((("bm1684", engine), builder._commands[engine][-1]))
+            raw = builder._commands[engine][-1]
+            running[-1].commands.append(Command(chips[type(builder)], engine, raw, *ids, bool(filling)))
         return ticket
 
-    def appended(builder: Any, command: Any, **named: Any) -> Any:
-        ticket = append(builder, command, **named)
-        if running:
-            running[-1].commands.append((("bm1684x", command.engine), builder._commands[command.engine][-1]))
-        return ticket
+    def fills(make: Callable[..., int]) -> Callable[..., int]:
+        def making(*given: Any) -> int:
+            filling.append(True)
+            at = make(*given)
+            filling.pop()
+            return at
 
-    def placed(space: TableSpace, table: Any, add: Any) -> int:
-        waiting = running[:]
-        running.clear()
-        at = place(space, table, add)
-        running.extend(waiting)
-        return at
+        return making
 
     def emitted(context: Any, *given: Any) -> Any:
         op = emit(context, *given)
         if running:
-            running[-1].commands.append((("bm1880", given[1]), context._chunks[-1][bm1880_isa.HEADER_SIZE :]))
+            raw = context._chunks[-1][bm1880_isa.HEADER_SIZE :]
+            running[-1].commands.append(Command("bm1880", given[1], raw))
         return op
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TileWork, "__init__", created)
-        patch.setattr(bm1684_builder.CommandBuilder, "add", added)
-        patch.setattr(bm1684x_builder.CommandBuilder, "add", appended)
-        patch.setattr(TableSpace, "place", placed)
+        patch.setattr(GroupBuilder, "issue", issued)
+        patch.setattr(TableSpace, "place", fills(TableSpace.place))
+        patch.setattr(bm1684_build.Build, "table", fills(bm1684_build.Build.table))
         patch.setattr(Bmk1880Context, "_emit", emitted)
         yield found
 
 
-def taken(found: Computation) -> int:
-    """Cycles of the commands by the timing model that is planned with.
+def taken(commands: Iterable[Command], placed: bool = False) -> int:
+    """Cycles of commands one after the other, by the timing model that is planned with.
 
-    What fills tables once for a program is no part of a tile, nor is what its place in the banks of local memory costs.
+    Args:
+        placed: with what follows from their place in a program: tables that it did not have before, and what operands
+            in one bank of local memory cost.
     """
-    total = 0
-    for chip, engine in {key for key, _ in found.commands}:
-        raw = b"".join(command for key, command in found.commands if key == (chip, engine))
-        total += _CYCLES[chip](engine, raw)
-    return total
+    streams: dict[tuple[str, Any], list[bytes]] = {}
+    for one in commands:
+        if placed or not one.fills:
+            streams.setdefault((one.chip, one.engine), []).append(one.raw)
+    return sum(_CYCLES[chip](engine, b"".join(raws), placed) for (chip, engine), raws in streams.items())
+
+
+def span(commands: Iterable[Command]) -> int:
+    """Cycles of commands on two engines, which wait for each other; what they wait for before them is done."""
+    ends: dict[tuple[Any, int], int] = {}
+    free = dict.fromkeys(Engine, 0)
+    for one in commands:
+        other = Engine(1 - one.engine)
+        free[one.engine] = max(free[one.engine], ends.get((other, one.wait), 0)) + taken([one])
+        ends[one.engine, one.own] = free[one.engine]
+    return max(free.values())
 
 
 def check(found: list[Computation]) -> None:
     """What was planned is what the model says, by the profile that is planned with."""
     for one in found:
-        if one.kernel == STREAMED:
-            one.commands = [command for command in one.commands if command[0][1] is Engine.TIU]
-        assert one.planned == taken(one), one.kernel
+        if one.stream is None or one.serial:
+            alone = one.planned if one.stream is None else sum(one.stream.steps) + sum(one.stream.loads)
+            assert alone == taken(one.commands), one.kernel
+            continue
+        assert one.planned == span(one.commands), one.kernel
+        for engine, cycles in zip(Engine, (one.stream.steps, one.stream.loads)):
+            assert sum(cycles) == taken(command for command in one.commands if command.engine is engine), one.kernel
 
 
-def _bm1880_cycles(engine: Any, raw: bytes) -> int:
+def tile_kernels(target: Target) -> set[type]:
+    """The kernels of a chip that compute in tiles."""
+
+    def leaves(kernel: Any) -> Iterator[Any]:
+        yield from chain(*map(leaves, kernel.forms)) if isinstance(kernel, FormsKernel) else [kernel]
+
+    return {type(kernel) for kernel in chain(*map(leaves, target.kernels())) if isinstance(kernel, LocalKernel)}
+
+
+def kernels_met(target: Target, module: Module) -> set[type]:
+    """The kernels of the ops of a module."""
+    found: set[type] = set()
+    for op in module.main.ops:
+        kernel: Any = target.kernel_for(op)
+        while isinstance(kernel, FormsKernel):
+            kernel = kernel.form(op)
+        found.add(type(kernel))
+    return found
+
+
+def _bm1880_cycles(engine: Any, raw: bytes, placed: bool) -> int:
     return int(bm1880_cost.cycles_of(engine, bm1880_isa.FORMATS[engine].decode(np.frombuffer(raw, np.uint8))).sum())
 
 
-def _bm1684_cycles(engine: Any, raw: bytes) -> int:
+def _bm1684_cycles(engine: Any, raw: bytes, placed: bool) -> int:
     fields = bm1684_isa.FORMATS[engine].decode(np.frombuffer(raw, np.uint8))
-    cycles = bm1684_cost.cycles_of(engine, fields, replace(bm1684_cycles.CYCLES.table.profile, conv_bank=0))
-    if engine is Engine.GDMA:
-        cycles = cycles * (fields["direction"] != bm1684_isa.Direction.SYSTEM_TO_SYSTEM)
-    return int(cycles.sum())
+    profile = bm1684_cycles.CYCLES.table.profile
+    profile = profile if placed else replace(profile, conv_bank=0)
+    return int(bm1684_cost.cycles_of(engine, fields, profile).sum())
 
 
-def _bm1684x_cycles(engine: Any, raw: bytes) -> int:
+def _bm1684x_cycles(engine: Any, raw: bytes, placed: bool) -> int:
     """Only what begins at the same byte shares a bank for sure: a result in place, or one tensor as two operands."""
     table, total = bm1684x_cycles.CYCLES.table, 0
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bm1684x_cost, "_bank", lambda address: address)
+        if not placed:
+            patch.setattr(bm1684x_cost, "_bank", lambda address: address)
         for numbers, _, columns in split(engine, raw).columns():
             if engine is Engine.TIU:
                 total += int(bm1684x_cost._tiu(bm1684x_cost._Fields(columns, len(numbers)), table)[0].sum())

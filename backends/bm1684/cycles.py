@@ -41,6 +41,7 @@ _RSQRT_STEPS = 14  # arithmetic steps of bm1684.md 7.1
 _DIVIDE_STEPS = _RSQRT_STEPS + 2
 _TAYLOR_STEPS = 2  # per coefficient
 LINEAR_STEPS = 2
+_PITCH = 64
 
 
 class CycleTable:
@@ -154,6 +155,10 @@ class CycleTable:
         """Bytes that count for a load; runs, lane_runs: of consecutive bytes in global memory, of words in lanes."""
         return self._counted(nbytes, runs, lane_runs, self.profile.load_run, self.profile.load_lane_run)
 
+    def pitched(self, pitch: Count) -> Part:
+        """What the bytes of a matrix count whose rows lie `pitch` bytes apart; 0: it has one."""
+        return 1.0 + (pitch % _PITCH != 0) * (self.profile.matrix_pitch - 1.0)
+
     def stored(self, nbytes: Count, runs: Count, lane_runs: Count) -> Part:
         """Bytes that count for a store."""
         return self._counted(nbytes, runs, lane_runs, self.profile.store_run, self.profile.store_lane_run)
@@ -257,6 +262,19 @@ class TileCycles:
     def store(self, runs: int, run: int, lane_runs: int = 0) -> int:
         """A transfer of so many runs of consecutive bytes to global memory."""
         return int(self.table.transfer(False, True, 0, self.table.stored(runs * run, runs, lane_runs or runs)))
+
+    def load_sections(self, shape: Shape, pitch: int) -> int:
+        """Rows of sections of words, stored as `shape`, that lie one after the other, each row `pitch` words long."""
+        rows, sections, _, width = shape
+        runs = 1 if rows == 1 or pitch == sections * width else rows
+        return self.load(runs, CHIP.word * prod(shape) // runs, rows * sections)
+
+    def load_matrix(self, shape: Shape, outer: tuple[int, int], pitch: int) -> int:
+        """A matrix of words, stored as `shape`, from so many rows and columns; rows lie `pitch` words apart."""
+        runs = 1 if outer[0] == 1 or pitch == outer[1] else outer[0]
+        counted = self.table.loaded(CHIP.word * prod(outer), runs, shape[0] * shape[1])
+        counted *= self.table.pitched(CHIP.word * pitch * (outer[0] > 1))
+        return int(self.table.transfer(True, False, counted, 0))
 
     def global_copy(self, runs: int, run: int) -> int:
         """A transfer inside global memory of so many runs of consecutive bytes, on one side at least."""

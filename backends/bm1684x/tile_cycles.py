@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.codes import Precision
 from bmcompiler.backends.bm1684x.cycles import (
     DIVIDE_STEPS,
@@ -124,6 +125,20 @@ class TileCycles:
     def store(self, runs: int, run: int, lane_runs: int = 0) -> int:
         """A transfer of so many runs of consecutive bytes to global memory."""
         return int(self.table.tensor(runs * run, run, False, True))
+
+    def load_sections(self, shape: Shape, pitch: int) -> int:
+        """Rows of sections of words, stored as `shape`: as matrices (`build.as_sections`) where that is quicker."""
+        rows, sections, _, width = shape
+        size, most = 4 * width, CHIP.most_size // width
+        strided = int(self.table.tensor(rows * sections * size, size, True, False))
+        if not most or int(self.table.wide(rows * sections, size, True)) >= strided:
+            return strided
+        counts = (min(most, sections - first) for first in range(0, sections, most))
+        return sum(int(self.table.wide(rows * count, size, True)) for count in counts)
+
+    def load_matrix(self, shape: Shape, outer: tuple[int, int], pitch: int) -> int:
+        """A matrix of words, stored as `shape`, whatever its rows and columns outside."""
+        return int(self.table.wide(shape[0] * shape[1], 4 * shape[3], True))
 
     def global_copy(self, runs: int, run: int) -> int:
         """A transfer inside global memory of so many runs of consecutive bytes."""

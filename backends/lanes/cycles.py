@@ -72,3 +72,9 @@ class MatrixCycles(Protocol):
 
     def load(self, runs: int, run: int, lane_runs: int = 0) -> int:
         """A transfer of so many runs of consecutive bytes from global memory; lane_runs: of words, 0 = as many."""
+
+    def load_sections(self, shape: Shape, pitch: int) -> int:
+        """Rows of sections of words, stored as `shape`, that lie one after the other, each row `pitch` words long."""
+
+    def load_matrix(self, shape: Shape, outer: tuple[int, int], pitch: int) -> int:
+        """A matrix of words, stored as `shape`, from so many rows and columns; rows lie `pitch` words apart."""

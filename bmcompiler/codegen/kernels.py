@@ -82,6 +82,8 @@ class LocalKernel(DeviceKernel[OpT]):
     def tiling(self, op: OpT, overlap: bool = True) -> Tiling | None:
         """The best tiling, None when nothing fits; ops that differ in their values only share one search.
 
+        Several kernels may be asked about one op, each for tiles of its own.
+
         Args: overlap: whether transfers run beside computation.
         """
         attributes = tuple(
@@ -90,7 +92,7 @@ class LocalKernel(DeviceKernel[OpT]):
             if "." not in name and name not in self.only_in_commands
         )
         types = tuple((v.shape, v.dtype) for v in (*op.operands, *op.results))
-        key = (op.name, attributes, self.tiling_facts(op), types, tuple(map(is_activation, op.operands)))
+        key = (type(self), op.name, attributes, self.tiling_facts(op), types, tuple(map(is_activation, op.operands)))
         return self.tiler.choose(self.grid(op), lambda box: self.work(op, box), key, overlap)
 
     def estimate(self, op: OpT) -> int | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from bmcompiler.codegen.build import BaseBuild
-from bmcompiler.codegen.tiling import AXES, Axis, Box, Buffer, Tiler, TileWork, Tiling, boxes, slots
+from bmcompiler.codegen.tiling import AXES, Axis, Box, Buffer, Stream, Tiler, TileWork, Tiling, boxes, slots
 from bmcompiler.errors import UnsupportedError
 
 
@@ -19,6 +19,12 @@ class Moved:
     stored: int = 0
     weights: int = 0
     tiles: int = 0
+
+    def stream(self, stream: Stream | None) -> None:
+        """Count what a computation loads itself."""
+        if stream is not None:
+            self.loaded += stream.nbytes
+            self.weights += stream.nbytes * stream.coefficient
 
     def add(self, other: Moved) -> None:
         """Count what `other` counted."""
@@ -109,6 +115,7 @@ class _Stage:
 
 def _stage(box: Box, work: TileWork, place: _Placement) -> _Stage:
     moved = Moved(tiles=1)
+    moved.stream(work.stream)
     loads: list[Callable[[Any], None]] = []
     for buffer, slot in zip(work.inputs, place.inputs):
         key = tuple(box[AXES.index(axis)] for axis in buffer.axes)

@@ -121,6 +121,33 @@ class Apart(NamedTuple):
     cycles: int
 
 
+class Stream(NamedTuple):
+    """Loads that a computation issues itself, beside its steps.
+
+    Each step from the third on works on a load of its own, into the place that the step two before it worked on.
+
+    Attributes:
+        steps: cycles of computing, of each. loads: cycles of moving, of those of the third step and later ones.
+        nbytes: of all loads. coefficient: whether they are weights.
+    """
+
+    steps: tuple[int, ...]
+    loads: tuple[int, ...]
+    nbytes: int
+    coefficient: bool
+
+    def times(self, start: float, moving: float) -> tuple[float, float]:
+        """When the last step and the last load end, of what starts with the bus busy until `moving`."""
+        ends: list[float] = []
+        for number, cycles in enumerate(self.steps):
+            if number > 1:
+                moving = max(moving, ends[number - 2]) + self.loads[number - 2]
+                start = max(start, moving)
+            start += cycles
+            ends.append(start)
+        return start, moving
+
+
 @dataclass(frozen=True)
 class TileWork:
     """One tile: inputs to load, outputs to store, scratch bytes per lane, the computation between and its cycles.
@@ -128,7 +155,8 @@ class TileWork:
     `compute(build, inputs, outputs, scratch)` gets the local addresses in the order of the three lists.
     It leaves inputs as they are, and an operand has one buffer: values that stay in local memory rely on both.
     `cycles` are those with the inputs of `apart` in different banks, and with scratch above the results; `below` come
-    on top of them where the first scratch area lies below the first result.
+    on top of them where the first scratch area lies below the first result. With a `stream` they are those with the
+    bus free for it.
     """
 
     inputs: tuple[Buffer, ...]
@@ -138,6 +166,12 @@ class TileWork:
     cycles: int
     apart: tuple[Apart, ...] = ()
     below: int = 0
+    stream: Stream | None = None
+
+    @property
+    def streamed_cycles(self) -> int:
+        """Cycles of the bus for what the computation loads itself."""
+        return 0 if self.stream is None else sum(self.stream.loads)
 
     def placed_cycles(self, outputs: Sequence[int], scratch: Sequence[int]) -> int:
         """Cycles with the areas at these addresses, without what shared banks cost."""
@@ -337,8 +371,8 @@ class Tiler:
         counted = [(b, self.bus.load(b)) for b in work.inputs] + [(b, self.bus.store(b)) for b in work.outputs]
         ends = sum(nbytes for _, nbytes in counted) / self.bytes_per_cycle
         moved = sum(nbytes * loads(b.axes, order, trips) for b, nbytes in counted)
-        transfer, compute = moved / self.bytes_per_cycle, work.cycles * tiles
-        time = ends + max(transfer - ends, compute) if double else transfer + compute
+        transfer, compute, streamed = moved / self.bytes_per_cycle, work.cycles * tiles, work.streamed_cycles * tiles
+        time = ends + max(transfer + streamed - ends, compute) if double else transfer + compute
         return time + self.tile_cycles * tiles
 
 

@@ -2,60 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from bm1684_nets import FULL, Net, local_memory
+from cycle_nets import FLOATS, Make
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from int_samples import Sums, sums
-from planned_cycles import STREAMED, check, computations, taken
+from planned_cycles import check, computations, kernels_met, taken, tile_kernels
 
+from bmcompiler.backends.bm1684.build import Build
+from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.packed import int_short
 from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.backends.bm1684.timing_profile import SILICON, TimingProfile
 from bmcompiler.backends.lanes.recipes.int_numbers import Ending, Numbers, find_numbers
 from bmcompiler.bmodel.bm168x import Bm168xModel
+from bmcompiler.codegen.coefficients import Coefficients
+from bmcompiler.codegen.memory import MemoryPlan
 from bmcompiler.ir import TensorType, Value
 from bmcompiler.runtime.simulator.bm1684.analysis import analyze
 
-Make = Callable[[Net, Value], Any]
-
-
-def flat(net: Net, x: Value) -> Value:
-    """An image in each row."""
-    return net.b.reshape(x, shape=(x.shape[0], x.type.size // x.shape[0]))
-
-
-FLOATS: dict[str, Make] = {
-    "conv": lambda t, x: t.b.conv(x, t.f32(9, x.shape[1], 3, 3), t.f32(9), pads=(1, 1, 1, 1), activation="relu6"),
-    "strided": lambda t, x: t.b.conv(x, t.f32(70, x.shape[1], 3, 2), pads=(1, 1, 1, 1), strides=(2, 2)),
-    "depthwise": lambda t, x: t.b.conv(
-        x, t.f32(x.shape[1], 1, 3, 3), pads=(1, 1, 1, 1), strides=(2, 2), group=x.shape[1]
-    ),
-    "deconv": lambda t, x: t.b.deconv(x, t.f32(x.shape[1], 5, 3, 3), strides=(2, 2)),
-    "max_pool": lambda t, x: t.b.max_pool(x, kernel=(3, 3), strides=(2, 2), pads=(1, 1, 1, 1)),
-    "avg_pool": lambda t, x: t.b.avg_pool(x, kernel=(2, 3), strides=(1, 2), pads=(0, 1, 0, 1)),
-    "add": lambda t, x: t.b.add(x, t.f32(*x.shape), activation="relu"),
-    "div": lambda t, x: t.b.div(x, t.f32(1, x.shape[1], 1, 1)),
-    "pow": lambda t, x: t.b.pow(x, t.f32(*x.shape)),
-    "sqrt": lambda t, x: t.b.sqrt(x),
-    "sigmoid": lambda t, x: t.b.sigmoid(x),
-    "gelu": lambda t, x: t.b.gelu(x),
-    "sin": lambda t, x: t.b.sin(x),
-    "softmax": lambda t, x: t.b.softmax(x, axis=1),
-    "softmax of rows": lambda t, x: t.b.softmax(x, axis=3),
-    "reduce": lambda t, x: t.b.reduce(x, axes=(2, 3), method="mean"),
-    "cumulate": lambda t, x: t.b.cumulate(x, axis=2, method="sum"),
-    "lrn": lambda t, x: t.b.lrn(x, size=3),
-    "concat": lambda t, x: t.b.relu(t.b.concat(t.b.sqrt(x), t.b.relu(x), axis=1)),
-    "pad": lambda t, x: t.b.relu(t.b.pad(t.b.sqrt(x), pads=(0, 0, 0, 9, 0, 0, 0, 0), value=2.0)),
-    "upsample": lambda t, x: t.b.sqrt(t.b.upsample(t.b.relu(x), scale=(2, 3))),
-    "matmul": lambda t, x: t.b.matmul(x, t.f32(x.shape[-1], 70), activation="relu"),
-    "deep matmul": lambda t, x: t.b.matmul(flat(t, x), t.f32(x.type.size // x.shape[0], 9)),
-}
 BYTES: dict[str, Make] = {
     "add": lambda t, x: t.b.add_shift(x, t.integers("i8", *x.shape), rshift=1),
     "mac": lambda t, x: t.b.mac_shift(x, t.b.maxs(x, value=5), multipliers=(3, -5), rshift=3),
@@ -68,6 +37,17 @@ BYTES: dict[str, Make] = {
     "concat": lambda t, x: t.b.relu(t.b.concat(t.b.maxs(x, value=3), t.b.relu(x), axis=1)),
     "pad": lambda t, x: t.b.relu(t.b.pad(t.b.maxs(x, value=3), pads=(0, 0, 1, 2, 0, 0, 0, 0), value=2.0)),
     "dequantize": lambda t, x: t.b.dequantize(x),
+    "quantize": lambda t, x: t.b.quantize(t.b.dequantize(x), out=x.type),
+    "word lut": lambda t, x: t.b.lut(x, t.integers("i32", 256)),
+    "word avg_pool": lambda t, x: t.b.avg_pool(
+        x, kernel=(17, 17), pads=(8, 8, 8, 8), count_include_pad=True, scale=1 / 289
+    ),
+    "conv": lambda t, x: t.b.conv(x, t.integers("i8", 70, x.shape[1], 3, 3), pads=(1, 1, 1, 1), rshift=9),
+    "deconv": lambda t, x: t.b.deconv(x, t.integers("i8", x.shape[1], 5, 3, 3), strides=(2, 2), rshift=9),
+    "matmul": lambda t, x: t.b.matmul(x, t.integers("i8", x.shape[-1], 70), mode="high", scale=0.003),
+    "matrix": lambda t, x: t.b.matmul(x, t.integers("i8", x.shape[-1], 700), rshift=9),
+    "arith_shift": lambda t, x: t.b.arith_shift(x, t.integers("i8", *x.shape), direction="left"),
+    "integers": lambda t, x: t.b.add(t.b.cast(x, dtype="i32"), t.integers("i32", *x.shape)),
 }
 SHAPES = st.tuples(st.integers(1, 5), st.integers(2, 130), st.integers(3, 20), st.integers(3, 30))
 LANES = st.sampled_from([FULL, FULL, 16384])
@@ -138,6 +118,42 @@ def test_convolutions_whose_weights_allow_no_short_end(
         compare(make, shape, dtype, FULL, 2, "vendor")
 
 
+def test_what_banks_cost_follows_from_where_a_program_puts_a_tile() -> None:
+    """No op knows: one tile at two places. Plans of programs, which have placed it, count it by `TileWork.apart`."""
+    net = Net([(1, 64, 28, 28)])
+    conv = net.b.conv(net.inputs[0], net.f32(64, 64, 3, 3), pads=(1, 1, 1, 1))
+    module, bank = net.module([conv]), CHIP.lmem_bank_size
+    assert conv.op is not None
+    with TARGET.planned_with(SILICON), computations() as found:
+        for weights in (bank // 4, bank):
+            work = TARGET.kernel_for(conv.op).whole(conv.op)  # type: ignore[union-attr]
+            work.compute(Build(MemoryPlan(), Coefficients(module)), [0, weights], [2 * bank], [])
+        beside, apart = (taken(one.commands, placed=True) for one in found)
+        assert [one.planned for one in found] == [apart, apart]
+        assert apart < beside == apart + work.apart[0].cycles
+
+
+def test_tables_are_made_once_for_a_program() -> None:
+    """No op knows whether it is the first that needs one."""
+    net = Net([(4, 5, 9, 30)], 0, "i8")
+    table, x = net.integers("i8", 256), net.inputs[0]
+    with computations() as found:
+        TARGET.compile([net.module([net.b.lut(net.b.maxs(net.b.lut(x, table), value=3), table)])], 2)
+        first, second = (one for one in found if "Lut" in one.kernel)
+        assert first.planned == second.planned == taken(second.commands, placed=True)
+        assert first.planned == taken(first.commands) < taken(first.commands, placed=True)
+
+
+def test_no_kernel_is_left_out() -> None:
+    met: set[type] = set()
+    for nets, dtype in ((FLOATS, "f32"), (BYTES, "i8")):
+        for make in nets.values():
+            net = Net([(2, 70, 9, 11)], 0, dtype)
+            made = make(net, net.inputs[0])
+            met |= kernels_met(TARGET, net.module([made] if isinstance(made, Value) else list(made)))
+    assert tile_kernels(TARGET) <= met
+
+
 def test_plans_follow_the_profile() -> None:
     net = Net([(1, 64, 56, 56)])
     net_module = net.module([net.b.conv(net.inputs[0], net.f32(64, 64, 3, 3), pads=(1, 1, 1, 1))])
@@ -152,12 +168,34 @@ def test_plans_follow_the_profile() -> None:
         assert TARGET.machine().tiler.bytes_per_cycle == SILICON.bus_bytes_per_cycle
 
 
-def test_what_is_streamed_runs_beside_the_products() -> None:
+@pytest.mark.parametrize("profile", TimingProfile.NAMED)
+@given(
+    rows=st.integers(1, 40),
+    depth=st.integers(2049, 9000),
+    columns=st.integers(1, 300),
+    kind=st.sampled_from(["constant", "activations", "transposed"]),
+    lanes=LANES,
+    level=st.sampled_from([0, 2]),
+)
+@settings(max_examples=15, deadline=None)
+def test_deep_products(profile: str, rows: int, depth: int, columns: int, kind: str, lanes: int, level: int) -> None:
+    """Their rows are loaded while others are multiplied: both, and what waits for what, are planned."""
+    right = (columns, depth) if kind == "transposed" else (depth, columns)
+    net = Net([(rows, depth)] + [right] * (kind != "constant"))
+    operand = net.f32(*right) if kind == "constant" else net.inputs[1]
+    made = net.b.matmul(net.inputs[0], operand, transpose_right=kind == "transposed", activation="relu")
+    with TARGET.planned_with(TimingProfile.NAMED[profile]), local_memory(lanes), computations() as found:
+        TARGET.compile([net.module([made])], level)
+        check(found)
+    assert lanes != FULL or all(one.stream is not None for one in found)
+
+
+def test_what_is_streamed_counts_among_the_bytes() -> None:
     with computations() as found:
         net = Net([(3, 9000)])
         compiled = TARGET.compile([net.module([net.b.matmul(net.inputs[0], net.f32(9000, 40))])], 2)
-    (one,) = [one for one in found if one.kernel == STREAMED]
-    assert 0 < one.planned < taken(one)
+    (one,) = [one for one in found if one.stream is not None]
+    assert 0 < one.planned < taken(one.commands)
     assert isinstance(compiled.model, Bm168xModel)
     (row,) = (row for row in compiled.rows if row.weights)
     assert row.weights == analyze(compiled.model, 0).timing().weights  # of all chunks, in whole sections

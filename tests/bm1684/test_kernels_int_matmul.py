@@ -119,6 +119,11 @@ def test_matrices(
         check_op(make, (*lead, m, k), dtype=kind.data, seed=seed, lanes=lanes)
 
 
+def test_tiles_of_one_form_are_not_those_of_another() -> None:
+    """As a matrix it fills local memory; the convolution, asked next, has tiles of its own."""
+    check_op(lambda net, x: net.b.matmul(x, net.integers("i8", 4096, 1), rshift=0), (1, 4096), dtype="i8")
+
+
 def _as_matrix(kernel: MatmulKernel, op: Matmul) -> object:
     _, other, matrices = kernel.forms
     return other if matrices.unsupported_reason(op) else matrices

@@ -68,7 +68,7 @@ def test_matrices_are_transposed_in_lanes(shape: tuple[int, ...], order: tuple[i
     module = module_of(lambda net, x: net.b.permute(net.b.sqrt(x), order=order), shape)
     with computations() as found:
         compiled = check(module, level=level)
-    assert found and [taken(one) for one in found] == [one.planned for one in found]
+    assert found and [taken(one.commands) for one in found] == [one.planned for one in found]
     assert analyze(compiled.model).timing().cycles < 2 * 64 / 50 * prod(shape) / 2
 
 

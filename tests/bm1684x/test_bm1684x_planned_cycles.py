@@ -18,47 +18,22 @@ import test_bm1684x_int8 as int8
 import test_bm1684x_integers as integers
 import test_bm1684x_kernels as kernels
 from bm1684x_nets import BM1684X, FULL, Net
+from cycle_nets import FLOATS
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from planned_cycles import Computation, check, computations
+from planned_cycles import Computation, check, computations, taken
 from test_bm1684x_table_rows import lookup
 
 import bmcompiler
+from bmcompiler.backends.bm1684x.build import Build
+from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.target import TARGET
 from bmcompiler.backends.lanes.kernels.forms import FormsKernel
+from bmcompiler.codegen.coefficients import Coefficients
 from bmcompiler.codegen.kernels import LocalKernel
+from bmcompiler.codegen.memory import MemoryPlan
 from bmcompiler.ir import TensorType, Value
 from bmcompiler.ops.builder import Builder
-
-FLOATS: dict[str, Callable[[Net, Value], Value]] = {
-    "stride 1": lambda t, x: t.b.conv(x, t.f32(70, x.shape[1], 3, 3), t.f32(70), pads=(1, 1, 1, 1), activation="relu6"),
-    "strided": lambda t, x: t.b.conv(x, t.f32(70, x.shape[1], 3, 2), pads=(1, 1, 1, 1), strides=(2, 2)),
-    "depthwise": lambda t, x: t.b.conv(x, t.f32(x.shape[1], 1, 3, 3), pads=(1, 1, 1, 1), group=x.shape[1]),
-    "deconv": lambda t, x: t.b.deconv(x, t.f32(x.shape[1], 5, 3, 3), strides=(2, 2)),
-    "max_pool": lambda t, x: t.b.max_pool(x, kernel=(3, 3), strides=(2, 2), pads=(1, 1, 1, 1)),
-    "avg_pool": lambda t, x: t.b.avg_pool(x, kernel=(2, 3), strides=(1, 2), pads=(0, 1, 0, 1)),
-    "add": lambda t, x: t.b.add(x, t.f32(*x.shape), activation="relu"),
-    "square": lambda t, x: t.b.mul(x, x),
-    "div": lambda t, x: t.b.div(x, t.f32(1, x.shape[1], 1, 1)),
-    "pow": lambda t, x: t.b.pow(x, t.f32(*x.shape)),
-    "sqrt": lambda t, x: t.b.sqrt(x),
-    "sigmoid": lambda t, x: t.b.sigmoid(x),
-    "gelu": lambda t, x: t.b.gelu(x),
-    "sin": lambda t, x: t.b.sin(x),
-    "softmax": lambda t, x: t.b.softmax(x, axis=1),
-    "softmax of rows": lambda t, x: t.b.softmax(x, axis=3),
-    "reduce": lambda t, x: t.b.reduce(x, axes=(2, 3), method="mean"),
-    "cumulate": lambda t, x: t.b.cumulate(x, axis=2, method="sum"),
-    "lrn": lambda t, x: t.b.lrn(x, size=3),
-    "concat": lambda t, x: t.b.relu(t.b.concat(t.b.sqrt(x), t.b.relu(x), axis=1)),
-    "pad": lambda t, x: t.b.relu(t.b.pad(t.b.sqrt(x), pads=(0, 0, 0, 9, 0, 0, 0, 0), value=2.0)),
-    "upsample": lambda t, x: t.b.sqrt(t.b.upsample(t.b.relu(x), scale=(2, 3))),
-    "resize": lambda t, x: t.b.resize(
-        x, sizes=(*x.shape[:2], 2 * x.shape[2], 3 * x.shape[3]), scales=(1.0, 1.0, 2.0, 3.0), mode="linear"
-    ),
-    "matmul": lambda t, x: t.b.matmul(x, t.f32(x.shape[-1], 70), t.f32(70), activation="relu"),
-    "compare": lambda t, x: t.b.where(t.b.compare(x, t.f32(*x.shape), method="greater"), x, t.f32(*x.shape)),
-}
 
 
 @pytest.mark.parametrize("name", FLOATS)
@@ -75,6 +50,53 @@ def test_floats(name: str, shape: tuple[int, ...], lanes: int, level: int) -> No
         TARGET.compile([module], level)
     assert found or lanes != FULL  # a tile of cells needs more
     check(found)
+
+
+@given(
+    rows=st.integers(1, 40),
+    depth=st.integers(2049, 9000),
+    columns=st.integers(1, 300),
+    kind=st.sampled_from(["constant", "activations", "transposed"]),
+    lanes=st.sampled_from([FULL, FULL, 16384]),
+    level=st.sampled_from([0, 2]),
+)
+@settings(max_examples=20, deadline=None)
+def test_deep_products(rows: int, depth: int, columns: int, kind: str, lanes: int, level: int) -> None:
+    """Their rows are loaded while others are multiplied: both, and what waits for what, are planned."""
+    right = (columns, depth) if kind == "transposed" else (depth, columns)
+    net = Net([(rows, depth)] + [right] * (kind != "constant"))
+    operand = net.f32(*right) if kind == "constant" else net.inputs[1]
+    made = net.b.matmul(net.inputs[0], operand, transpose_right=kind == "transposed", activation="relu")
+    with BM1684X.local_memory(lanes), computations() as found:
+        TARGET.compile([net.module([made])], level)
+    check(found)
+    assert lanes != FULL or any(one.stream is not None for one in found)
+
+
+def test_what_banks_cost_follows_from_where_a_program_puts_a_tile() -> None:
+    """No op knows: one tile at two places."""
+    net = Net([(1, 64, 28, 28)])
+    made = net.b.add(net.inputs[0], net.f32(1, 64, 28, 28))
+    module, bank = net.module([made]), CHIP.lmem_bank_size
+    assert made.op is not None
+    with computations() as found:
+        for other in (bank // 2, bank):
+            work = TARGET.kernel_for(made.op).whole(made.op)  # type: ignore[union-attr]
+            work.compute(Build(MemoryPlan(), Coefficients(module)), [0, other], [2 * bank], [])
+    beside, apart = (taken(one.commands, placed=True) for one in found)
+    assert [one.planned for one in found] == [apart, apart]
+    assert beside == 2 * apart
+
+
+def test_tables_are_made_once_for_a_program() -> None:
+    """No op knows whether it is the first that needs one."""
+    net = Net([(1, 64, 28, 28)])
+    x = net.inputs[0]
+    with computations() as found:
+        TARGET.compile([net.module([net.b.sigmoid(net.b.mul(net.b.sigmoid(x), x))])], 2)
+    first, _, second = found
+    assert first.planned == second.planned == taken(first.commands) == taken(second.commands)
+    assert any(one.fills for one in first.commands) and not any(one.fills for one in second.commands)
 
 
 # -- the nets of other tests, in every precision -----------------------------------------------------------------------

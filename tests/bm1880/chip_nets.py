@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
+import planned_cycles
 import pytest
 
 from bmcompiler.backends.bm1880.cmdbuf import records
@@ -101,9 +102,14 @@ def _drained(queues: dict[Engine, list[tuple[int, int]]], eager: Engine) -> Iter
 
 
 def check(modules: Module | Sequence[Module]) -> Compiled:
-    """Compile, write the model, read it back, run in several orders, and compare with the interpreter."""
+    """Compile, write the model, read it back, run in several orders, and compare with the interpreter.
+
+    Tiles take the cycles that they were planned for.
+    """
     modules = [modules] if isinstance(modules, Module) else list(modules)
-    compiled = find_target("bm1880").compile(modules, 2)
+    with planned_cycles.computations() as tiles:
+        compiled = find_target("bm1880").compile(modules, 2)
+    planned_cycles.check(tiles)
     model = read(memoryview(b"".join(compiled.model.parts())), "test.bmodel")
     compare(modules, model)
     for eager in (Engine.GDMA, Engine.TPU):

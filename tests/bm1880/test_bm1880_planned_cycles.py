@@ -8,7 +8,7 @@ import pytest
 from chip_nets import Net, local_memory
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from planned_cycles import check, computations
+from planned_cycles import check, computations, kernels_met, tile_kernels
 
 from bmcompiler.backends.bm1880.kernels.base import TILER
 from bmcompiler.ir import Value
@@ -50,3 +50,11 @@ def test_every_kernel(name: str, shape: tuple[int, ...], lanes: int, level: int)
         find_target("bm1880").compile([module], level)
     assert found
     check(found)
+
+
+def test_no_kernel_is_left_out() -> None:
+    target, met = find_target("bm1880"), set[type]()
+    for make in OPS.values():
+        net = Net([(2, 40, 9, 11)])
+        met |= kernels_met(target, net.module([make(net, net.inputs[0])]))
+    assert tile_kernels(target) <= met

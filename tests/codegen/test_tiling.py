@@ -17,6 +17,7 @@ from bmcompiler.codegen.tiling import (
     Axis,
     Box,
     Buffer,
+    Stream,
     Tiler,
     TileWork,
     Tiling,
@@ -252,3 +253,10 @@ def test_tiles_of_unlike_buffers_are_refused() -> None:
 
     with pytest.raises(UnsupportedError, match="unlike buffers"):
         emit_tiles(Recorder(), grid, work, Tiling((1, 32, 64, 64), "cnhw", False), Tiler(1 << 20, 16))
+
+
+def test_a_stream_waits_for_the_bus_and_for_its_places() -> None:
+    stream = Stream(steps=(10, 10, 10, 10), loads=(25, 5), nbytes=0, coefficient=True)
+    assert stream.times(0, 0) == (55, 40)  # the third step waits for a load that begins when the first one ends
+    assert stream.times(0, 30) == (75, 60)  # so does the load, while the bus is busy
+    assert stream.times(100, 0) == (155, 140)

@@ -198,7 +198,7 @@ def _load_cycles(move: RowMove, dims: Shape, by: Strides) -> int:
     """Cycles of the load of a move."""
     shape = (move.images, dims[1], move.count, dims[3])
     run = int(run_of(shape, (move.stride, *by[1:])))
-    return CYCLES.load(prod(shape) // run, run)
+    return CYCLES.load(prod(shape) // run, run, move.images * dims[1])
 
 
 def _gap_cycles(cut: Cut, dims: Shape) -> int:

@@ -22,7 +22,7 @@ from bmcompiler.backends.lanes.kernels.fused_activation import activate, activat
 from bmcompiler.backends.lanes.kernels.product import MOST_PRODUCTS, Product, product_of
 from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.backends.lanes.matrices import matrix_at, matrix_bytes, matrix_shape, row_columns, usual_width
-from bmcompiler.codegen.tiling import Axis, Box, Buffer, Contents, Runs, TileWork
+from bmcompiler.codegen.tiling import Axis, Box, Buffer, Contents, Runs, Stream, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.ops.nn import Matmul
 from bmcompiler.target import rule
@@ -72,8 +72,10 @@ class FloatMatmulKernel(LocalKernel[Matmul]):
         chunks = chunks_of(product.depth)
         lefts, rights = len({a for a, _ in product.pairs}), len({b for _, b in product.pairs})
         one = _Batch(self.machine, op, product, *product.pairs[batch])
-        stream, width = len(chunks) > 1, section_width(self.machine, op)
-        right_bytes = (2 * stream or 1) * matrix_bytes(chip, _CHUNK if stream else product.depth, columns, width)
+        deep, width = len(chunks) > 1, section_width(self.machine, op)
+        right_bytes = (2 * deep or 1) * matrix_bytes(chip, _CHUNK if deep else product.depth, columns, width)
+        first = chunks[:2][-1][1]
+        across = -(-columns // width) * width if is_constant(op.right) else columns
 
         def transfer_left(build: LaneBuild, address: int) -> None:
             for (k0, k1), place in zip(chunks, _places(chip, address, rows, chunks)):
@@ -97,9 +99,9 @@ class FloatMatmulKernel(LocalKernel[Matmul]):
             emit_activation(build, op.activation, result.words)
 
         def store(build: LaneBuild, address: int) -> None:
-            first = (batch * product.rows + r0) * product.columns + c0
+            start = (batch * product.rows + r0) * product.columns + c0
             stored = matrix_at(chip, address, rows, columns, width)
-            build.store_matrix(build.neuron(op.result) + 4 * first, product.columns, stored)
+            build.store_matrix(build.neuron(op.result) + 4 * start, product.columns, stored)
 
         inputs = [
             Buffer(
@@ -111,11 +113,12 @@ class FloatMatmulKernel(LocalKernel[Matmul]):
             ),
             Buffer(
                 right_bytes,
-                "nch" if stream else "ch" if rights > 1 else "c",
-                4 * product.depth * (-(-columns // width) * width if is_constant(op.right) else columns),
+                "nch" if deep else "ch" if rights > 1 else "c",
+                4 * first * across,
                 transfer_right,
                 not is_activation(op.right),
-                runs=_right_runs(self.machine, op, product.depth, columns),
+                runs=_right_runs(self.machine, op, first, columns),
+                loads=min(2, len(chunks)),
             ),
         ]
         if op.bias is not None:
@@ -123,9 +126,13 @@ class FloatMatmulKernel(LocalKernel[Matmul]):
         shape = matrix_shape(chip, rows, columns, width)
         runs = Runs(rows, rows * shape[1])
         out = Buffer(matrix_bytes(chip, rows, columns, width), "nch", 4 * rows * columns, store, runs=runs)
-        sums = sum(timing.matrix(shape, k1 - k0, op.bias is not None and k0 == 0) for k0, k1 in chunks)
-        cycles = sums + activation_cycles(self.machine.cycles, op.activation, shape)
-        return TileWork(tuple(inputs), (out,), (), compute, cycles)
+        steps = [timing.matrix(shape, k1 - k0, op.bias is not None and k0 == 0) for k0, k1 in chunks]
+        steps[-1] += activation_cycles(self.machine.cycles, op.activation, shape)
+        if not chunks[2:]:
+            return TileWork(tuple(inputs), (out,), (), compute, sum(steps))
+        loads = tuple(one.loading_right(chunk, columns) for chunk in chunks[2:])
+        stream = Stream(tuple(steps), loads, 4 * (product.depth - first) * across, is_constant(op.right))
+        return TileWork(tuple(inputs), (out,), (), compute, round(stream.times(0, 0)[0]), stream=stream)
 
     def whole(self, op: Matmul) -> TileWork | None:
         """All products in one tile, matrices one below the other, so that other ops read and make them.
@@ -261,6 +268,19 @@ class _Batch(NamedTuple):
         start = columns[0] * pitch + depth[0] if transposed else depth[0] * pitch + columns[0]
         tile = matrix_at(self.machine.chip, address, depth[1] - depth[0], columns[1] - columns[0])
         build.load_matrix(origin + 4 * (base + start), pitch, tile, transposed)
+
+    def loading_right(self, depth: Range, columns: int) -> int:
+        """Cycles of `load_right` of so many columns."""
+        op, product, machine = self.op, self.product, self.machine
+        rows = depth[1] - depth[0]
+        if is_constant(op.right):
+            width = section_width(machine, op)
+            shape = matrix_shape(machine.chip, rows, columns, width)
+            return machine.matrix_cycles.load_sections(shape, -(-product.columns // width) * width)
+        shape = matrix_shape(machine.chip, rows, columns)
+        if op.transpose_right:
+            return machine.matrix_cycles.load_matrix(shape, (columns, rows), product.depth)
+        return machine.matrix_cycles.load_matrix(shape, (rows, columns), product.columns)
 
     def _load_constant(self, build: LaneBuild, depth: Range, columns: Range, address: int) -> None:
         """The same of a constant, which lies as (batches, K, whole sections) in the coefficients."""

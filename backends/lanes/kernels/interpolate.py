@@ -173,7 +173,7 @@ class InterpolateKernel(LocalKernel[Resize]):
     def _cycles(self, taps: Taps, axis: int, interval: tuple[int, int], shape: Shape) -> int:
         """Cycles of the commands of `emit_sums`."""
         counts = (count for tap in range(taps.count) for count in _strip_counts(taps, tap, *interval))
-        return sum(self.machine.cycles.pass_cycles(_with_axis(shape, axis, (0, count))) for count in counts)
+        return sum(self.machine.cycles.pass_cycles(_with_axis(shape, axis, (0, count)), pair=True) for count in counts)
 
 
 def _strip_counts(taps: Taps, tap: int, lo: int, hi: int) -> tuple[int, ...]:

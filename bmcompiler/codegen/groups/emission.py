@@ -64,6 +64,7 @@ def _compute(build: Any, step: Step, copier: LocalCopier | None, moved: Moved) -
     inputs, outputs = ([slot.address for slot in slots] for slots in (step.inputs, step.outputs))
     step.work.compute(build, inputs, outputs, [live_range.address for live_range in step.scratch])
     _copy(build, step.after, copier)
+    moved.stream(step.work.stream)
     moved.tiles += 1
 
 

@@ -281,6 +281,7 @@ class Segments:
         return tuple(found)
 
     def _add_inputs(self, growing: _Growing, op: Operation, work: TileWork) -> None:
+        growing.weight_bytes += round(work.streamed_cycles * self.tiler.bytes_per_cycle)
         for buffer in work.inputs:
             if buffer.coefficient:
                 growing.transfers += 1

@@ -86,7 +86,8 @@ def timeline(
         if step.work is None:
             continue
         found.starts.append(max([computing, *(ready[id(slot)] for slot in step.inputs if slot.moves)]))
-        computing = found.starts[-1] + _cycles(step, copier) + shared_cycles(step, tiler.bank_bytes)
+        computing, moving = _computed(step, found.starts[-1], moving)
+        computing += _copying(step, copier) + shared_cycles(step, tiler.bank_bytes)
         done.append(computing)
         waiting = [(computing, slot) for slot in step.outputs if slot.moves]
     store_waiting()
@@ -94,8 +95,17 @@ def timeline(
     return found
 
 
-def _cycles(step: Step, copier: LocalCopier | None) -> float:
+def _computed(step: Step, start: float, moving: float) -> tuple[float, float]:
+    """When a step has computed that starts so, and when the bus is free."""
     assert step.work is not None
-    copies = sum(copier.cycles(copy.strided) for copy in (*step.before, *step.after)) if copier is not None else 0
+    if step.work.stream is not None:
+        return step.work.stream.times(start, moving)
     outputs, scratch = [slot.address for slot in step.outputs], [area.address for area in step.scratch]
-    return step.work.placed_cycles(outputs, scratch) + copies
+    return start + step.work.placed_cycles(outputs, scratch), moving
+
+
+def _copying(step: Step, copier: LocalCopier | None) -> float:
+    """Cycles of the copies around a step."""
+    if copier is None:
+        return 0
+    return sum(copier.cycles(copy.strided) for copy in (*step.before, *step.after))

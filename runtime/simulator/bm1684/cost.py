@@ -173,7 +173,7 @@ def _gdma(f: Columns, table: CycleTable) -> _Moved:
 def _pitched(f: Columns, side: str, table: CycleTable) -> Floats:
     """What the bytes of one side cost more as a matrix whose rows are no multiples of 64 bytes."""
     pitch = f[f"{side}_h_str"] * _ITEM_BYTES[f[f"{side}_data_format"]]
-    return np.where((f["sys_mem_type"] == 1) & (pitch % _PITCH != 0), table.profile.matrix_pitch, 1.0)
+    return np.where(f["sys_mem_type"] == 1, table.pitched(pitch), 1.0)
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,6 @@ def _side(f: Columns, side: str) -> _Side:
     return _Side(address, size * item, run * item, np.where(linear, 1, in_lane))
 
 
-_PITCH = 64
 _ITEM_BYTES = np.array([FORMAT_BYTES.get(DataFormat(code), 1) if code < len(DataFormat) else 1 for code in range(8)])
 _PRECISION_BYTES = np.array([{Precision.INT8: 1, Precision.INT16: 2}.get(code, 4) for code in range(8)])  # type: ignore[call-overload]
 

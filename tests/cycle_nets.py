@@ -1,0 +1,64 @@
+"""Nets of one op or two in floats, whose tiles planners and timing models of chips with lanes agree about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from lane_nets import Net
+
+from bmcompiler.ir import Value
+
+Make = Callable[[Net, Value], Any]
+
+
+def flat(net: Net, x: Value) -> Value:
+    """An image in each row."""
+    return net.b.reshape(x, shape=(x.shape[0], x.type.size // x.shape[0]))
+
+
+FLOATS: dict[str, Make] = {
+    "conv": lambda t, x: t.b.conv(x, t.f32(9, x.shape[1], 3, 3), t.f32(9), pads=(1, 1, 1, 1), activation="relu6"),
+    "strided": lambda t, x: t.b.conv(x, t.f32(70, x.shape[1], 3, 2), pads=(1, 1, 1, 1), strides=(2, 2)),
+    "depthwise": lambda t, x: t.b.conv(
+        x, t.f32(x.shape[1], 1, 3, 3), pads=(1, 1, 1, 1), strides=(2, 2), group=x.shape[1]
+    ),
+    "deconv": lambda t, x: t.b.deconv(x, t.f32(x.shape[1], 5, 3, 3), strides=(2, 2)),
+    "max_pool": lambda t, x: t.b.max_pool(x, kernel=(3, 3), strides=(2, 2), pads=(1, 1, 1, 1)),
+    "avg_pool": lambda t, x: t.b.avg_pool(x, kernel=(2, 3), strides=(1, 2), pads=(0, 1, 0, 1)),
+    "add": lambda t, x: t.b.add(x, t.f32(*x.shape), activation="relu"),
+    "div": lambda t, x: t.b.div(x, t.f32(1, x.shape[1], 1, 1)),
+    "pow": lambda t, x: t.b.pow(x, t.f32(*x.shape)),
+    "sqrt": lambda t, x: t.b.sqrt(x),
+    "sigmoid": lambda t, x: t.b.sigmoid(x),
+    "gelu": lambda t, x: t.b.gelu(x),
+    "sin": lambda t, x: t.b.sin(x),
+    "softmax": lambda t, x: t.b.softmax(x, axis=1),
+    "softmax of rows": lambda t, x: t.b.softmax(x, axis=3),
+    "reduce": lambda t, x: t.b.reduce(x, axes=(2, 3), method="mean"),
+    "cumulate": lambda t, x: t.b.cumulate(x, axis=2, method="sum"),
+    "lrn": lambda t, x: t.b.lrn(x, size=3),
+    "concat": lambda t, x: t.b.relu(t.b.concat(t.b.sqrt(x), t.b.relu(x), axis=1)),
+    "pad": lambda t, x: t.b.relu(t.b.pad(t.b.sqrt(x), pads=(0, 0, 0, 9, 0, 0, 0, 0), value=2.0)),
+    "upsample": lambda t, x: t.b.sqrt(t.b.upsample(t.b.relu(x), scale=(2, 3))),
+    "square": lambda t, x: t.b.mul(x, x),
+    "matmul": lambda t, x: t.b.matmul(x, t.f32(x.shape[-1], 70), t.f32(70), activation="relu"),
+    "deep matmul": lambda t, x: t.b.matmul(flat(t, x), t.f32(x.type.size // x.shape[0], 9)),
+    "resize": lambda t, x: t.b.resize(
+        x, sizes=(*x.shape[:2], 2 * x.shape[2], 3 * x.shape[3]), scales=(1.0, 1.0, 2.0, 3.0), mode="linear"
+    ),
+    "compare": lambda t, x: t.b.where(t.b.compare(x, t.f32(*x.shape), method="greater"), x, t.f32(*x.shape)),
+    "is_nan": lambda t, x: t.b.cast(t.b.is_nan(x), dtype="u8"),
+    "arg": lambda t, x: t.b.arg(x, method="max", axis=1, keepdims=True),
+    "hardmax": lambda t, x: t.b.hardmax(x, axis=1),
+    "layer_norm": lambda t, x: t.b.layer_norm(x, axis=3, epsilon=1e-3),
+    "l2_normalize": lambda t, x: t.b.l2_normalize(x, axes=(1,), epsilon=1e-10),
+    "prelu": lambda t, x: t.b.prelu(x, t.f32(x.shape[1])),
+    "mod": lambda t, x: t.b.mod(x, t.f32(*x.shape), fmod=True),
+    "cast": lambda t, x: t.b.bit_xor(t.b.cast(x, dtype="i32"), t.b.cast(t.b.relu(x), dtype="i32")),
+    "linear": lambda t, x: t.b.dequantize_linear(
+        t.b.quantize_linear(x, t.b.weight(np.array([0.3], np.float32), "s"), dtype="i8"),
+        t.b.weight(np.array([0.3], np.float32), "s"),
+    ),
+}
