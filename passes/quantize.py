@@ -41,6 +41,14 @@ _FEW = 2
 
 
 @dataclass(frozen=True)
+class _Known:
+    """What lowerings of one function share: integers of layers, and nets, by what they depend on."""
+
+    layers: dict[Hashable, Any] = field(default_factory=dict)
+    nets: dict[Hashable, tuple[Building[Any], set[Operation]]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Quantize(Pass):
     """Rewrite a calibrated float module into integer TensorOps, requantization spelled out.
 
@@ -108,9 +116,9 @@ class Quantize(Pass):
 
     def _function(self, module: Module, function: Function, ctx: PassContext) -> Building[Any]:
         in_float = self._skipped(function)
-        layers: dict[Hashable, Any] = {}
-        self._choose_thresholds(module, function, ctx, in_float, layers)
-        low = self._with_choice(module, function, ctx, in_float, layers)
+        known = _Known()
+        self._choose_thresholds(module, function, ctx, in_float, known)
+        low = self._with_choice(module, function, ctx, in_float, known)
         if self.report:
             for op, text in low.reports.items():
                 ctx.log(f"{op.label} ({op.short_name}): {text}")
@@ -137,7 +145,7 @@ class Quantize(Pass):
         function: Function,
         ctx: PassContext,
         in_float: Mapping[Operation, str],
-        layers: dict[Hashable, Any],
+        known: _Known,
     ) -> None:
         """Rule 7."""
         candidates = ctx.options.pop(CANDIDATES, None)
@@ -148,14 +156,12 @@ class Quantize(Pass):
         from bmcompiler.passes.quantization.choice.thresholds import best_method
 
         scales = self._scales()
-        modes = dict.fromkeys(function.ops, scales.layer_modes[0] if scales else "")
-        scheme: Scheme = scales(modes, layers=layers) if scales else Shifts()
+        modes = dict.fromkeys(function.ops, (scales or Shifts).layer_modes[0])
 
         def lower() -> Building[Any]:
             unfit = hostile(function, thresholds(function), partial(array_of, module), steep=scales is not None)
-            return self._settled(module, function, ctx, scheme, {**(unfit if self.mode == "auto" else {}), **in_float})[
-                0
-            ]
+            kept = {**(unfit if self.mode == "auto" else {}), **in_float}
+            return self._net(module, function, ctx, known, modes, kept)[0]
 
         few = (_FEW,) if 0 < self.max_cycles <= 1 else ()
         reference = reference_of(module, function, ctx, *few)
@@ -169,7 +175,7 @@ class Quantize(Pass):
         function: Function,
         ctx: PassContext,
         skipped: dict[Operation, str],
-        layers: dict[Hashable, Any],
+        known: _Known,
     ) -> Building[Any]:
         """Rule 5."""
         from bmcompiler.passes.quantization.choice.aim import Aim
@@ -179,13 +185,7 @@ class Quantize(Pass):
         from bmcompiler.quant.mode_table import save_modes
 
         scales = self._scales()
-
-        def lower(
-            modes: Mapping[Operation, str], in_float: Mapping[Operation, str]
-        ) -> tuple[Building[Any], set[Operation]]:
-            scheme: Scheme = scales(modes, layers=layers) if scales else Shifts(modes)
-            return self._settled(module, function, ctx, scheme, dict(in_float))
-
+        lower = partial(self._net, module, function, ctx, known)
         ways = (
             Ways(scales.rules, scales.layer_modes, timed=True)
             if scales
@@ -198,17 +198,21 @@ class Quantize(Pass):
         ctx.notes += choice.notes
         in_float = {**skipped, **choice.in_float}
 
+        whole_io = self.io == "integer"
+
         def whole(rounder: WeightRounding | None, fresh: bool = False) -> tuple[Building[Any], set[Operation]]:
-            known = {} if fresh or rounder else layers  # other biases, or integers, than those that are known
-            whole_io = self.io == "integer"
+            layers = {} if fresh or rounder else known.layers  # other biases, or integers, than those that are known
             scheme = (
-                scales(choice.modes, whole_io, layers=known, rounder=rounder)
+                scales(choice.modes, whole_io, layers=layers, rounder=rounder)
                 if scales
                 else Shifts(choice.modes, rounder)
             )
             return self._settled(module, function, ctx, scheme, dict(in_float))
 
-        low, accepted, rounder = self._rounded(module, function, ctx, whole)
+        def nearest() -> Building[Any]:
+            return (whole(None) if whole_io else lower(choice.modes, in_float))[0]
+
+        low, accepted, rounder = self._rounded(module, function, ctx, whole, nearest)
         if self.mode == "auto" and self.correct_bias and ctx.data is not None:
             low, accepted = self._with_biases(module, function, ctx, low, accepted, partial(whole, rounder, True))
         if self.table and not Path(self.table).exists():
@@ -223,6 +227,7 @@ class Quantize(Pass):
         function: Function,
         ctx: PassContext,
         lower: Callable[[WeightRounding | None], tuple[Building[Any], set[Operation]]],
+        nearest: Callable[[], Building[Any]],
     ) -> tuple[Building[Any], set[Operation], WeightRounding | None]:
         """Rule 10. Other input shapes of the net take over what was found for the first."""
         from bmcompiler.passes.quantization.choice.decide import reference_of
@@ -235,7 +240,8 @@ class Quantize(Pass):
             return *lower(rounder), rounder
         if not self.round_weights or ctx.data is None:
             return *lower(None), None
-        (low, accepted), rounder, note = rounded(module, function, reference_of(module, function, ctx, _MEANS), lower)
+        reference = reference_of(module, function, ctx, _MEANS)
+        (low, accepted), rounder, note = rounded(module, function, reference, lower, nearest)
         ctx.options[ROUNDED] = rounder.found
         ctx.notes += [note] if note else []
         return low, accepted, rounder
@@ -263,6 +269,29 @@ class Quantize(Pass):
         if shifts:
             ctx.notes.append(f"biases of {len(shifts)} layers are corrected")
         return low, accepted
+
+    def _net(
+        self,
+        module: Module,
+        function: Function,
+        ctx: PassContext,
+        known: _Known,
+        modes: Mapping[Operation, str],
+        in_float: Mapping[Operation, str],
+    ) -> tuple[Building[Any], set[Operation]]:
+        """The net with the nearest integers and float borders, made once; an op without mode is in float."""
+        ops = [op for op in function.ops if op.operands and op.results]
+        levels = tuple(thresholds(function).values())
+        ways = {op: None if op in in_float else modes.get(op) for op in ops}
+        key = levels, tuple(ways.values())
+        if key not in known.nets:
+            scales = self._scales()
+            scheme: Scheme = scales(modes, layers=known.layers) if scales else Shifts(modes)
+            floats = {**in_float, **{op: "" for op in ops if op not in modes and op not in in_float}}
+            low, accepted = self._settled(module, function, ctx, scheme, floats)
+            refused = levels, tuple(ways[op] if op in accepted else None for op in ops)
+            known.nets[key] = known.nets.setdefault(refused, (low, accepted))
+        return known.nets[key]
 
     def _settled(
         self, module: Module, function: Function, ctx: PassContext, scheme: Scheme, in_float: dict[Operation, str]

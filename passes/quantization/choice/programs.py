@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 
 from bmcompiler.analysis.profile import Timing
@@ -28,15 +28,18 @@ _DEARER = 2.0
 
 @dataclass(frozen=True)
 class Programs:
-    """Times nets. plain: the net in float; pass_name: the pass that has run on what is timed."""
+    """Times nets, each once. plain: the net in float; pass_name: the pass that has run on what is timed."""
 
     trial: Trial
     plain: Module
     pass_name: str
+    known: dict[Module, Timing | None] = field(default_factory=dict)
 
     def timing(self, module: Module) -> Timing | None:
         """Of an integer net."""
-        return self.trial.timing(module, self.pass_name)
+        if module not in self.known:
+            self.known[module] = self.trial.timing(module, self.pass_name)
+        return self.known[module]
 
     def in_float(self) -> Timing | None:
         """Of the net in float."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,7 @@ class Reference:
         self.outputs = [self._watch(step) for step in steps]
         self.groups = Groups(self.outputs)
         self.energies: dict[Unit, float] = {}
+        self._errors: WeakKeyDictionary[Building[Any], dict[int, NDArray[np.float64]]] = WeakKeyDictionary()
 
     def _watch(self, step: Inputs) -> dict[str, Array]:
         seen: dict[Value, Array] = {}
@@ -99,16 +101,21 @@ class Reference:
 
     def output_errors(self, low: Building[Any], steps: Sequence[int]) -> NDArray[np.float64]:
         """Energies of the errors of an integer net in each output group, mean of the steps."""
+        known = self._errors.setdefault(low, {})
+        known.update(self._output_errors(low, [k for k in steps if k not in known]))
+        return sum((known[k] / len(steps) for k in steps), np.zeros(len(self.groups.groups)))
+
+    def _output_errors(self, low: Building[Any], steps: Sequence[int]) -> dict[int, NDArray[np.float64]]:
+        """The same by step."""
         places = {value: place for place, value in enumerate(values_of(low.new))}
         news = {name: low.ints.get(value) or low.reals.get(value) for name, value in self.watched.items()}
         known = {name: places[value] for name, value in news.items() if value is not None}
         task = RunStep(self._carried(low.new, low.module), list(known.values()))
         found = dict(self.pool.run(task, enumerate(_fed(low, self.steps[k]) for k in steps)))
-        total = np.zeros(len(self.groups.groups))
-        for number, k in enumerate(steps):
-            outputs = {**self.outputs[k], **dict(zip(known, found[number]))}
-            total += self.groups.energies(outputs, self.outputs[k]) / len(steps)
-        return total
+        return {
+            k: self.groups.energies({**self.outputs[k], **dict(zip(known, found[number]))}, self.outputs[k])
+            for number, k in enumerate(steps)
+        }
 
     def _carried(self, function: Function, module: Module | None = None) -> Carried:
         whole = Module([function])

@@ -19,21 +19,23 @@ def rounded(
     function: Function,
     reference: Reference,
     lower: Callable[[WeightRounding | None], Lowered],
+    nearest: Callable[[], Building[Any]],
 ) -> tuple[Lowered, WeightRounding, str | None]:
     """The integer net, what its weights became, and a sentence on it.
 
     Every other step of the reference is measured; the remaining ones judge each layer, and then the outputs of the net.
-    Where these do not come nearer to float, all weights are the nearest integers.
+    Where these do not come nearer to float, all weights are the nearest integers. nearest: gives the net with these,
+    which may have been measured before.
     """
     steps, judges = reference.steps, range(0, len(reference.steps), 2)
     rounding = WeightRounding(function)
     if len(steps) < 2:
         return lower(None), rounding, None
     rounding.measure(module, function, steps[1::2], steps[::2])
-    plain, better = lower(None), lower(rounding)
-    before, now = (reference.output_errors(low, judges) for low, _ in (plain, better))
+    better = lower(rounding)
+    before, now = (reference.output_errors(low, judges) for low in (nearest(), better[0]))
     if rounding.layers and confirmed(now, before):
         found = f"{judged(now):.2%} from float, {judged(before):.2%} with the nearest integers"
         return better, rounding, f"weights of {rounding.layers} layers are rounded by samples: outputs are {found}"
     rounding.found.clear()
-    return plain, rounding, None
+    return lower(None), rounding, None
