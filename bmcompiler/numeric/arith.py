@@ -3,8 +3,9 @@
 The one home of these formulas: `evaluate` of the TensorOps and the command-level simulators call the same functions,
 so that the two can be compared bit for bit. Everything is vectorised over whole arrays.
 
-Convolutions and products run through floating-point BLAS and are still exact: every partial sum of a block is at
-most (largest |x|) * (largest L1 norm of the block's weights), and a block is chosen so that this stays within the
+Convolutions and products run through floating-point BLAS and are still exact: every partial sum is at most the norm of
+what is summed over times that of the weights (Cauchy and Schwarz), and one of a block of the depth at most (largest
+|x|) * (largest L1 norm of the block's weights). A block is all of the depth, or chosen so that this stays within the
 integers that float32 (2**24) or float64 (2**53) represent without gaps. BLAS may then add in any order.
 """
 
@@ -31,6 +32,8 @@ _LIMITS = {name: (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)) for name, 
 
 _EXACT_F32 = 1 << 24
 _EXACT_F64 = 1 << 53
+_ROUNDED = 0.9
+"""What two rounded sums of squares may be wrong by together: far less than a tenth."""
 # Columns gathered at a time: small enough to stay in the second-level cache together with the product.
 _COLUMN_BLOCK_VALUES = 1 << 18
 
@@ -53,7 +56,10 @@ def round_shift(x: IntArray, shift: int | IntArray) -> IntArray:
         if bits == 0:
             return x
         half = x >> (bits - 1)
-        return np.asarray((half >> 1) + (half & 1))
+        up = half & 1
+        half >>= 1
+        half += up
+        return np.asarray(half)
     bits_array = np.asarray(shift).astype(x.dtype)
     if bits_array.size and int(bits_array.min()) < 0:
         raise ValueError(f"shift must not be negative, got {int(bits_array.min())}")
@@ -123,7 +129,7 @@ def matmul(a: IntArray, b: IntArray) -> IntArray:
     depth = a.shape[-1]
     result = _sum_dtype(a.dtype, b.dtype, depth)
     columns = np.moveaxis(b, -2, -1).reshape(-1, depth) if b.size else np.zeros((1, depth), b.dtype)
-    blocks, real = _depth_blocks(columns, a)
+    blocks, real = _depth_blocks(columns, a, _energy(a, -1))
     if real is None:
         return np.asarray(np.matmul(a.astype(np.int64), b.astype(np.int64)))
     return _block_product(a.astype(real), b.astype(real), blocks, result).astype(result, copy=False)
@@ -165,7 +171,8 @@ def conv2d(
 
     # Depth in the order (row, column, channel) keeps each gathered kernel element one contiguous block.
     rows = weight.transpose(0, 2, 3, 1).reshape(out_channels, depth)
-    blocks, real = _depth_blocks(rows, x)
+    grouped_x = x.reshape(n, groups, group_channels, height, width)
+    blocks, real = _depth_blocks(rows, x, _energy(grouped_x, 2) * kh * kw)
     padded = _pad(x, pads, 0, real or np.dtype(np.int64))
     matrix = rows.reshape(groups, out_channels // groups, depth).astype(padded.dtype)
     out = np.empty((n, groups, out_channels // groups, oh, ow), result)
@@ -293,10 +300,21 @@ def _peak(x: IntArray) -> int:
     return max(abs(int(x.max())), abs(int(x.min()))) if x.size else 0
 
 
-def _depth_blocks(weights: IntArray, x: IntArray) -> tuple[list[tuple[int, int]], np.dtype[Any] | None]:
+def _energy(x: IntArray, axis: int) -> float:
+    """The largest sum of squares along an axis, rounded; of bytes and halfwords, whose squares float32 holds well."""
+    if x.dtype.itemsize > 2 or not x.size:
+        return np.inf
+    moved = np.moveaxis(x, axis, -1)
+    return float(np.einsum("...i,...i->...", moved, moved, dtype=np.float32).max())
+
+
+def _depth_blocks(
+    weights: IntArray, x: IntArray, energy: float
+) -> tuple[list[tuple[int, int]], np.dtype[Any] | None]:
     """Ranges of the summed axis whose partial sums are exact, and the float type they are exact in.
 
-    `weights`: integers as (rows, depth). None for the type: only integer arithmetic is exact.
+    None for the type: only integer arithmetic is exact.
+    Args: weights: integers as (rows, depth). energy: bounds the squares of what is summed over, in sum.
     """
     depth = weights.shape[1]
     whole = [(0, depth)]
@@ -305,6 +323,8 @@ def _depth_blocks(weights: IntArray, x: IntArray) -> tuple[list[tuple[int, int]]
     peak, heaviest = _peak(x), _peak(weights)
     bound = max(peak * heaviest, 1)
     if bound * depth <= _EXACT_F32:
+        return whole, np.dtype(np.float32)
+    if energy < np.inf and energy * _energy(weights, 1) < _ROUNDED * _EXACT_F32**2:
         return whole, np.dtype(np.float32)
     step = _EXACT_F32 // bound
     if step < 16:

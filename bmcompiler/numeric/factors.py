@@ -20,6 +20,8 @@ MOST_SHIFT = 45
 """The largest shift that commands were seen to compute with (bm1684x-cube.md 9)."""
 MOST_MULTIPLIER = (1 << 31) - 1
 _BITS = 31
+_ORDINARY = 2.0**-100
+"""The last bit of such a number is a normal number, too."""
 
 
 def apart(factors: NDArray[Any] | float) -> NDArray[np.int32]:
@@ -71,6 +73,13 @@ def requantize_real(x: NDArray[Any], factor: NDArray[Any], offset: NDArray[Any],
     Args:
         x: integers of at most 32 bits. factor, offset: finite f32 that broadcast against it. dtype: i8, u8 or i16.
     """
-    real = fp32.add(fp32.multiply(x.astype(np.float32), factor), offset)
+    real = x.astype(np.float32)
+    if (np.abs(factor) >= _ORDINARY).all() and (np.abs(offset[offset != 0]) >= _ORDINARY).all():
+        # neither products with integers nor sums with these, which are 0 or at least their last bit, are denormal
+        real *= factor
+        real += offset
+    else:
+        real = fp32.add(fp32.multiply(real, factor), offset)
     limits = np.iinfo(arith.NUMPY_DTYPES[dtype])
-    return np.rint(np.clip(real, limits.min, limits.max)).astype(limits.dtype)
+    np.clip(real, limits.min, limits.max, out=real)
+    return np.rint(real, out=real).astype(limits.dtype)
