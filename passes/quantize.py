@@ -26,6 +26,7 @@ from bmcompiler.passes.quantization.shift.scheme import Shifts
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 
 if TYPE_CHECKING:
+    from bmcompiler.passes.quantization.choice.aim import Aim
     from bmcompiler.passes.quantization.rounding import WeightRounding
     from bmcompiler.passes.quantization.scale.scheme import Scales
 
@@ -70,7 +71,8 @@ class Quantize(Pass):
     have one of the three modes of `quant_modes`: `mode`, or with "auto" what rule 5 chooses, and
     6. What stays in float runs on the chip if that has float instructions; inputs and outputs stay float too, unless
        `io` is "integer".
-    7. Where calibrate kept the thresholds of several methods, those are used whose integers do least to the outputs.
+    7. Where calibrate kept the thresholds of several methods, those are used whose integers do least to the outputs;
+       those of mse, if they bring all outputs as near as rule 5 wants them.
     8. With `correct_bias` and mode = auto, biases take back what the integers shift on average, where samples that it
        was not measured on confirm that this helps (`quantization.choice.biases`). Not by default: outputs come nearer
        to float, but confidences move, and detectors were seen to lose by it.
@@ -139,6 +141,11 @@ class Quantize(Pass):
 
         return {"scale": Scales, "channel": Channels}.get(self.scheme)
 
+    def _aim(self) -> Aim:
+        from bmcompiler.passes.quantization.choice.aim import Aim
+
+        return Aim(self.max_error / 100 or None, self.max_cycles or None)
+
     def _choose_thresholds(
         self,
         module: Module,
@@ -165,7 +172,7 @@ class Quantize(Pass):
 
         few = (_FEW,) if 0 < self.max_cycles <= 1 else ()
         reference = reference_of(module, function, ctx, *few)
-        ctx.notes.append(best_method(function, candidates, reference, lower))
+        ctx.notes.append(best_method(function, candidates, reference, lower, self._aim().wanted))
         if ctx.table is ctx.options.get(MEASURED):
             ctx.table = ctx.options[MEASURED] = make_table(module)
 
@@ -178,7 +185,6 @@ class Quantize(Pass):
         known: _Known,
     ) -> Building[Any]:
         """Rule 5."""
-        from bmcompiler.passes.quantization.choice.aim import Aim
         from bmcompiler.passes.quantization.choice.cost import host_cycles
         from bmcompiler.passes.quantization.choice.decide import DECIDED, Wanted, decide, decided, rows
         from bmcompiler.passes.quantization.choice.ways import Ways
@@ -191,10 +197,9 @@ class Quantize(Pass):
             if scales
             else Ways(Shifts.rules, Shifts.layer_modes, host_cycles, steep=False, on_host=True)
         )
-        aim = Aim(self.max_error / 100 or None, self.max_cycles or None)
         states = scales is not None and CHANNEL in scales.layer_modes and bool(stated_forms(function))
         mode = CHANNEL if states and self.mode == "auto" else self.mode
-        choice = decide(module, function, ctx, lower, Wanted(self.name, mode, aim, self.table, ways), skipped)
+        choice = decide(module, function, ctx, lower, Wanted(self.name, mode, self._aim(), self.table, ways), skipped)
         ctx.notes += choice.notes
         in_float = {**skipped, **choice.in_float}
 

@@ -115,12 +115,14 @@ class Chooser:
         self.costs = OptionCosts(self.function, self.target, self.ways, self.programs, fixed)
         integer = [unit for unit in parts if unit.head in accepted]
         costs = self.costs.of_units(parts, integer, {mode: low for mode, (low, _) in nets.items()})
-        if not aim.is_cheapest:
+        if not aim.is_cheapest and len(modes) > 1:  # which of two as quick ones is more exact
             self._measure_own(integer, costs, nets)
         problem, start = self._start(self._problem(parts, costs))
         first = self._measure(start)
         coarse = bool((first > aim.wanted**2).any())
-        if self.own and (self.explains or coarse):
+        if not aim.is_cheapest and (self.explains or coarse):
+            if not self.own:
+                self._measure_own(integer, costs, nets)
             problem, start = self._weighed(problem, start)
         if self.own and coarse and self.ways.on_host:
             problem = self.costs.in_programs(problem, {mode: low for mode, (low, _) in nets.items()})

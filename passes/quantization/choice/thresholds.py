@@ -30,10 +30,12 @@ def best_method(
     candidates: Mapping[str, Sequence[float]],
     reference: Reference,
     lower: Callable[[], Building[Any]],
+    enough: float,
 ) -> str:
     """Give the function the thresholds of the best method; returns a sentence on what they were measured to do.
 
-    A method is judged by the errors of all output groups, each of which counts in proportion: half the error of one is
+    The last one, that of `Calibrate`, is it where it leaves no output group a larger error than `enough`. Otherwise a
+    method is judged by the errors of all output groups, each of which counts in proportion: half the error of one is
     worth twice that of another. Of large nets all are measured on `_LOOK` samples and the better half of them on the
     others, too: samples differ less there than in nets of few values.
     """
@@ -43,10 +45,12 @@ def best_method(
     look, rest = steps[:looked], steps[looked:]
     sums: dict[str, NDArray[np.float64]] = {}
     nets: dict[str, Building[Any]] = {}
-    for method, thresholds in candidates.items():
-        set_thresholds(function, thresholds)
+    for method in reversed(candidates):
+        set_thresholds(function, candidates[method])
         nets[method] = lower()
         sums[method] = reference.output_errors(nets[method], look)
+        if len(sums) == 1 and (sums[method] <= enough**2).all():
+            break
     found = {method: judged(energies) for method, energies in sums.items()}
     left = sorted(found, key=found.__getitem__)[: max(1, len(found) // 2)] if rest else list(found)
     for method in left if len(left) > 1 else ():
@@ -54,8 +58,8 @@ def best_method(
         found[method] = judged((sums[method] * len(look) + more * len(rest)) / len(steps))
     best = min(left, key=found.__getitem__)
     set_thresholds(function, candidates[best])
-    others = ", ".join(f"{value:.2%} with {method}" for method, value in found.items() if method != best)
-    return f"thresholds by {best}: outputs are {found[best]:.2%} from float in the least exact modes, {others}"
+    others = "".join(f", {value:.2%} with {method}" for method, value in found.items() if method != best)
+    return f"thresholds by {best}: outputs are {found[best]:.2%} from float in the least exact modes{others}"
 
 
 def confirmed(now: NDArray[np.float64], before: NDArray[np.float64]) -> bool:
