@@ -206,7 +206,7 @@ class Quantize(Pass):
         whole_io = self.io == "integer"
 
         def whole(rounder: WeightRounding | None, fresh: bool = False) -> tuple[Building[Any], set[Operation]]:
-            layers = {} if fresh or rounder else known.layers  # other biases, or integers, than those that are known
+            layers = {} if fresh else known.layers  # other biases than those that are known
             scheme = (
                 scales(choice.modes, whole_io, layers=layers, rounder=rounder)
                 if scales

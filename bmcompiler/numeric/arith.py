@@ -308,9 +308,7 @@ def _energy(x: IntArray, axis: int) -> float:
     return float(np.einsum("...i,...i->...", moved, moved, dtype=np.float32).max())
 
 
-def _depth_blocks(
-    weights: IntArray, x: IntArray, energy: float
-) -> tuple[list[tuple[int, int]], np.dtype[Any] | None]:
+def _depth_blocks(weights: IntArray, x: IntArray, energy: float) -> tuple[list[tuple[int, int]], np.dtype[Any] | None]:
     """Ranges of the summed axis whose partial sums are exact, and the float type they are exact in.
 
     None for the type: only integer arithmetic is exact.

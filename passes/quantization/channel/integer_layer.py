@@ -22,7 +22,7 @@ from bmcompiler.passes.quantization.formulas import I8
 from bmcompiler.passes.quantization.scale.formats import Format, single
 from bmcompiler.passes.quantization.scale.integer_layer import Layer
 
-_FIRST = 16
+_FIRST = 4
 """Weights of a channel that mostly tell whether they are multiples of a scale."""
 _NEAR = 128 * 2.0**-22
 _NEIGHBOURS = 16
@@ -171,7 +171,7 @@ def narrowing(
     """
     limits, inner = (np.iinfo(numpy_dtype(each.dtype)) for each in (wanted, source))
     ends = np.maximum(np.abs(limits.min - offsets), np.abs(limits.max - offsets))
-    most = np.abs(weight.astype(np.int64)).sum(1) * max(-inner.min, inner.max) + np.abs(bias)
+    most = np.abs(weight, dtype=np.int16).sum(1, dtype=np.int64) * max(-inner.min, inner.max) + np.abs(bias)
     needed = np.minimum(most, (ends + 1) / np.maximum(steps, 1e-30)).max(initial=1.0)
     shift = max(0, int(np.ceil(np.log2(needed / np.iinfo(np.int16).max))))
     loss = 2.0**shift * steps.max(initial=0.0) / 2 if shift else 0.0
@@ -183,13 +183,14 @@ def whole_scales(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     peaks = np.abs(rows).max(1, initial=0.0)
     found = np.zeros(len(rows))
     left = np.flatnonzero(peaks)
+    firsts = rows[left, :_FIRST] / peaks[left, None]
     for steps in range(1, I8 + 2):
-        units = rows[left, :_FIRST] * (steps / peaks[left])[:, None]
-        for row in left[(np.abs(units - np.rint(units)) <= _NEAR).all(1)]:
+        units = firsts * steps
+        near = (np.abs(units - np.rint(units)) <= _NEAR).all(1)
+        for row in left[near & (found[left] == 0)]:
             whole = rows[row] * (steps / peaks[row])
             if (np.abs(whole - np.rint(whole)) <= _NEAR).all() and whole.max() < I8 + 0.5:
                 found[row] = peaks[row] / steps
-        left = left[found[left] == 0]
     return found
 
 

@@ -80,10 +80,9 @@ class Layers(Tensors):
         key = (op, mode, format_of(x), wanted, free)
         try:
             if key not in self.layers:
-                ints = self.integers_of(op, mode, weight, bias, format_of(x), wanted, free=free)
-                integers = self.rounded(op, weight, ints.weight, ints.weight_scale)
-                self.layers[key] = replace(ints, weight=integers)
-            return self.layers[key]
+                self.layers[key] = self.integers_of(op, mode, weight, bias, format_of(x), wanted, free=free)
+            ints = self.layers[key]
+            return replace(ints, weight=self.rounded(op, weight, ints.weight, ints.weight_scale))
         except BMError as error:
             raise error.located(layer=op.label, kind=op.short_name) from None
 
