@@ -55,3 +55,15 @@ def test_small_factors_end_at_zero() -> None:
 def test_what_is_no_factor_is_refused(factor: float) -> None:
     with pytest.raises(ValueError, match="finite, not negative and below"):
         factors.apart(factor)
+
+
+@pytest.mark.parametrize("factor", [0.003, 2.0**-110])
+@pytest.mark.parametrize("offset", [-7.25, 2.0**-120, 0.0])
+def test_real_factors_round_each_step_to_float32(factor: float, offset: float) -> None:
+    x = np.random.default_rng(0).integers(-(1 << 31), 1 << 31, (2, 500), np.int32)
+    x[:, :3] = 0, 1, -1
+    factors_, offsets = np.float32([[factor], [-2 * factor]]), np.float32([[offset], [-offset]])
+    product = (np.float32(x).astype(np.float64) * factors_).astype(np.float32)
+    total = (product.astype(np.float64) + offsets).astype(np.float32)
+    want = np.clip(np.rint(total), -128, 127)
+    np.testing.assert_array_equal(factors.requantize_real(x, factors_, offsets, "i8"), want)

@@ -45,7 +45,7 @@ def best_method(
     look, rest = steps[:looked], steps[looked:]
     sums: dict[str, NDArray[np.float64]] = {}
     nets: dict[str, Building[Any]] = {}
-    for method in reversed(candidates):
+    for method in [*candidates][::-1]:
         set_thresholds(function, candidates[method])
         nets[method] = lower()
         sums[method] = reference.output_errors(nets[method], look)
