@@ -138,6 +138,17 @@ def test_groups_spare_global_memory(level: int) -> None:
     assert kinds >= {"weight", "value"}
 
 
+def test_joins_are_made_row_by_row() -> None:
+    net = Net([(1, 24, 64, 48), (1, 40, 64, 48)])
+    join = net.b.concat(*net.inputs, axis=1).op
+    kernel, rows = TARGET.kernel_for(join), (8, 16)
+    work = kernel.boxed(join, ((0, 1), (0, 64), rows, (0, 48)))
+    assert work is not None
+    read = [buffer.contents.box for buffer in work.inputs if buffer.contents is not None]
+    assert read == [((0, 1), (0, channels), rows, (0, 48)) for channels in (24, 40)]
+    assert kernel.boxed(join, ((0, 1), (0, 30), rows, (0, 48))) is None
+
+
 def many_weights() -> Module:
     """Convolutions on small maps, whose weights take longer to load than their products."""
     net = Net([(1, 256, 7, 7)])

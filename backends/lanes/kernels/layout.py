@@ -10,6 +10,7 @@ import numpy as np
 from bmcompiler.backends.lanes.kernels.base import is_activation, item_bytes
 from bmcompiler.backends.lanes.kernels.local_copies import join_channels, pad_channels, take_channels
 from bmcompiler.backends.lanes.kernels.moves import MOST_COMMANDS, CopyKernel
+from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.pieces import (
     Fill,
     Piece,
@@ -49,11 +50,14 @@ class ConcatKernel(CopyKernel[Concat]):
         return concat_pieces(op)
 
     def whole(self, op: Concat) -> TileWork | None:
-        if op.type.rank != 4 or op.axis % 4 != 1 or not self.chip.fits_fields(op.type.shape):
+        return self.boxed(op, tuple((0, size) for size in op.type.shape))
+
+    def boxed(self, op: Concat, box: Box) -> TileWork | None:
+        if op.type.rank != 4 or op.axis % 4 != 1 or box[1] != (0, op.type.shape[1]):
             return None
         if item_bytes(op.result) not in (1, 2, 4) or not all(map(is_activation, op.operands)):
             return None
-        return join_channels(self.machine, op, tuple((0, size) for size in op.type.shape))
+        return join_channels(self.machine, op, box) if self.chip.fits_fields(extents(box)) else None
 
 
 class SplitKernel(CopyKernel[Split]):

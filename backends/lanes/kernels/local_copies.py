@@ -95,12 +95,14 @@ def copy_cycles(machine: LaneMachine, shape: Shape, item: int) -> int:
     return machine.cycles.local_copy(shape, machine.chip.word_item(item))
 
 
-def join_channels(machine: LaneMachine, op: TensorOp, box: Box) -> TileWork:
-    """Concatenation along channels of a `box` with all of them.
+def join_channels(machine: LaneMachine, op: TensorOp, box: Box) -> TileWork | None:
+    """Concatenation along channels of a `box` with all of them; None where that is not possible.
 
     Parts that begin at lane 0 are copied by the execution units, the others by transfers.
     """
     chip, item, total = machine.chip, item_bytes(op.result), extents(box)
+    if any(place % chip.image_slots(item) and place != op.type.shape[0] for place in box[0]):
+        return None  # images that share words stay together
     counts = [dims4(value)[1] for value in op.operands]
     starts = [0, *accumulate(counts)][:-1]
     boxes: list[Box] = [(box[0], (0, count), *box[2:]) for count in counts]
@@ -120,7 +122,8 @@ def join_channels(machine: LaneMachine, op: TensorOp, box: Box) -> TileWork:
     out = machine.activation_out(op.result, dims4(op.result), box)
     shapes = (chip.words_of(extents(part), item) for part in boxes)
     cycles = sum(_part_cycles(machine, shape, item, start % chip.lanes) for shape, start in zip(shapes, starts))
-    return TileWork(inputs, (out,), (), compute, cycles)
+    work = TileWork(inputs, (out,), (), compute, cycles)
+    return work if machine.fits(work) else None
 
 
 def take_channels(machine: LaneMachine, op: Slice, box: Box) -> TileWork | None:
