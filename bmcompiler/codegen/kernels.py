@@ -92,7 +92,8 @@ class LocalKernel(DeviceKernel[OpT]):
             if "." not in name and name not in self.only_in_commands
         )
         types = tuple((v.shape, v.dtype) for v in (*op.operands, *op.results))
-        key = (type(self), op.name, attributes, self.tiling_facts(op), types, tuple(map(is_activation, op.operands)))
+        read = tuple((is_activation(v), op.operands.index(v)) for v in op.operands)  # one buffer where it is read twice
+        key = (type(self), op.name, attributes, self.tiling_facts(op), types, read)
         return self.tiler.choose(self.grid(op), lambda box: self.work(op, box), key, overlap)
 
     def estimate(self, op: OpT) -> int | None:

@@ -163,6 +163,14 @@ def test_small_local_memory(build: Callable[[Layers], list[Value]], kind: str, b
         check(module, level=2, device=False)
 
 
+def test_sums_of_one_value_and_of_two_are_tiled_apart() -> None:
+    """What reads one value twice has one buffer less: its tiles are too large for the other."""
+    net = Net([(5, 3, 9, 11)] * 2)
+    a, b = net.inputs
+    with local_memory(3000):
+        check(net.module([net.b.add(a, a), net.b.add(a, b)]), level=0)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_cpu_op_in_the_middle(kind: str) -> None:
     layers = Layers(kind, (3, 12, 6, 7))
