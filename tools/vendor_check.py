@@ -18,7 +18,8 @@
         files for the BM1684X (tools/vendor/bm1684x_files.py): a kernel, and recorded programs of the vendor's compiler
         in files of ours; judged as "ours" is.
 
-    python tools/vendor_check.py time VENV [NETWORK...] [--target bm1684|bm1684x] [--precision P...] [--keep DIR]
+    python tools/vendor_check.py time VENV [NETWORK...] [--target bm1684|bm1684x] [--precision P...] [--batch N]
+                                 [--keep DIR]
         compiles networks with both compilers and times both programs with our timing model: cycles, bytes, results
         stored and read again (spill), commands; theirs, ours, ours / theirs. Models in DIR are used again.
 
@@ -101,7 +102,7 @@ def _parser() -> argparse.ArgumentParser:
         directions.choices[direction].add_argument("--opt", type=int, choices=(0, 1, 2), default=2)
     for direction in ("ours", "time"):
         directions.choices[direction].add_argument("--target", choices=("bm1684", "bm1684x"), default="bm1684")
-    directions.choices["ours"].add_argument("--batch", type=int, default=1)
+        directions.choices[direction].add_argument("--batch", type=int, default=1)
     directions.choices["ours"].add_argument("--io-dtype", choices=("float", "int8"), help="of int8 networks")
     directions.choices["ours"].add_argument("--pipeline", help="passes in place of the target's, to force a mode")
     directions.choices["ours"].add_argument("--outputs", type=lambda text: text.split(","), help="cut the network")
@@ -186,7 +187,7 @@ def _time(vendor: Vendor, name: str, folder: Path, arguments: argparse.Namespace
     rows = []
     for precision in arguments.precision:
         try:
-            chosen = arguments.target, precision, folder
+            chosen = arguments.target, precision, arguments.batch, folder
             told = compared(ours(name, *chosen), theirs(vendor, name, *chosen))
         except (BMError, VendorError) as error:
             told = f"not compiled: {error}"

@@ -47,16 +47,16 @@ class Times:
         return Times(timing.cycles, moved, timing.loaded + timing.stored - timing.features, commands)
 
 
-def theirs(vendor: Vendor, name: str, chip: str, precision: str, folder: Path) -> Times:
+def theirs(vendor: Vendor, name: str, chip: str, precision: str, batch: int, folder: Path) -> Times:
     """The vendor's program; the model file is kept in `folder` and used again. Raises VendorError."""
-    place = folder / chip / name
+    place = folder / chip / f"{name}_{batch}"
     model = place / f"{name}_{precision}.bmodel"
     if not model.exists():
         place.mkdir(parents=True, exist_ok=True)
         source, table = place / f"{name}.onnx", place / "table"
         if not table.exists():
             shutil.copy(THIRD_PARTY / source.name, source)
-            tensors = vendor.transform(source, [[1, *SHAPES[name]]], _samples(name, 1))
+            tensors = vendor.transform(source, [[batch, *SHAPES[name]]], _samples(name, batch))
             lines = "".join(ranges(key, value) for key, value in tensors.items())
             table.write_text("# tensor threshold min max\n" + lines)
         vendor.deploy(source, precision, table if precision == "int8" else None, chip=chip)
@@ -65,10 +65,10 @@ def theirs(vendor: Vendor, name: str, chip: str, precision: str, folder: Path) -
     return Times.of(loaded)
 
 
-def ours(name: str, chip: str, precision: str, folder: Path) -> Times:
+def ours(name: str, chip: str, precision: str, batch: int, folder: Path) -> Times:
     """Our program; what calibration for int8 found is kept in `folder`. Raises BMError."""
-    source, shape = THIRD_PARTY / f"{name}.onnx", [[1, *SHAPES[name]]]
-    place = folder / chip / name
+    source, shape = THIRD_PARTY / f"{name}.onnx", [[batch, *SHAPES[name]]]
+    place = folder / chip / f"{name}_{batch}"
     place.mkdir(parents=True, exist_ok=True)
     options: dict[str, Any] = {}
     if precision == "int8":
