@@ -3,6 +3,7 @@
 `vit_64`: images of 64 x 64 in patches of 8, a class token, 4 layers of 96 channels and 3 heads, 10 classes.
 `bert_tiny`: 32 token ids and their mask (0 or 1), embeddings of 512 tokens, positions and a normalisation, 4 layers of
 128 channels and 4 heads; masked positions get the lowest float before the softmax, as exporters write it.
+`bert_1024`: the same of 1024 tokens, one layer of 256 channels and 8 heads: its scores exceed local memory.
 `gpt_step`: one step of a decoder: a token id and its place, keys and values of 31 tokens before it, 2 layers of 128
 channels and 4 heads, scores of 512 tokens by the table of embeddings, keys and values with the new ones.
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 import zlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -149,27 +151,27 @@ def vit() -> onnx.ModelProto:
     return net.model([_real("image", (1, 3, 64, 64))], **{scores: (1, 10)})
 
 
-def bert() -> onnx.ModelProto:
+def bert(name: str, tokens: int, width: int, heads: int, layers: int) -> onnx.ModelProto:
     """Normalisation behind each sum (post-norm)."""
-    net = Encoder("bert_tiny", 32, 128, 4)
+    net = Encoder(name, tokens, width, heads)
     random = net.random("embeddings")
-    words = (random.standard_normal((512, 128)) * 0.5).astype(np.float32)
-    places = (random.standard_normal((1, 32, 128)) * 0.2).astype(np.float32)
+    words = (random.standard_normal((512, width)) * 0.5).astype(np.float32)
+    places = (random.standard_normal((1, tokens, width)) * 0.2).astype(np.float32)
     value = net.op("Gather", "words", net.weight("words.weight", words), "ids", axis=0)
     value = net.layer_norm("embeddings", net.op("Add", "placed", value, net.weight("positions", places)))
     wide = net.op(
-        "Reshape", "mask/wide", net.op("Cast", "mask/float", "mask", to=TensorProto.FLOAT), net.shape(1, 1, 1, 32)
+        "Reshape", "mask/wide", net.op("Cast", "mask/float", "mask", to=TensorProto.FLOAT), net.shape(1, 1, 1, tokens)
     )
     mask = net.op("Mul", "mask/low", net.op("Sub", "mask/off", net.number(1.0), wide), net.number(LOWEST))
-    for layer in range(4):
+    for layer in range(layers):
         name = f"layer{layer}"
         part = net.attention(f"{name}/attention", value, mask)
         value = net.layer_norm(f"{name}/norm1", net.op("Add", f"{name}/add1", part, value))
         part = net.mlp(f"{name}/mlp", value)
         value = net.layer_norm(f"{name}/norm2", net.op("Add", f"{name}/add2", part, value))
-    ids = helper.make_tensor_value_info("ids", TensorProto.INT64, [1, 32])
-    given = helper.make_tensor_value_info("mask", TensorProto.INT64, [1, 32])
-    return net.model([ids, given], **{value: (1, 32, 128)})
+    ids = helper.make_tensor_value_info("ids", TensorProto.INT64, [1, tokens])
+    given = helper.make_tensor_value_info("mask", TensorProto.INT64, [1, tokens])
+    return net.model([ids, given], **{value: (1, tokens, width)})
 
 
 def gpt() -> onnx.ModelProto:
@@ -211,12 +213,19 @@ def samples(name: str, count: int, seed: int = 0) -> dict[str, np.ndarray]:
             for part in ("key", "value")
         }
         return {"id": random.integers(0, 512, (count, 1)), "at": np.full((count, 1), 31), **past}
-    lengths = random.integers(8, 33, count)
-    mask = (np.arange(32) < lengths[:, None]).astype(np.int64)
-    return {"ids": random.integers(1, 512, (count, 32)) * mask, "mask": mask}
+    tokens = 1024 if name == "bert_1024" else 32
+    lengths = random.integers(tokens // 4, tokens + 1, count)
+    mask = (np.arange(tokens) < lengths[:, None]).astype(np.int64)
+    return {"ids": random.integers(1, 512, (count, tokens)) * mask, "mask": mask}
 
 
-NETS: dict[str, Callable[[], onnx.ModelProto]] = {"vit_64": vit, "bert_tiny": bert, "gpt_step": gpt}
+NETS: dict[str, Callable[[], onnx.ModelProto]] = {
+    "vit_64": vit,
+    "bert_tiny": partial(bert, "bert_tiny", 32, 128, 4, 4),
+    "gpt_step": gpt,
+}
+LONG: dict[str, Callable[[], onnx.ModelProto]] = {"bert_1024": partial(bert, "bert_1024", 1024, 256, 8, 1)}
+"""Too large for most tests."""
 
 
 def transformer(name: str, folder: Path = THIRD_PARTY) -> Path:
@@ -224,15 +233,17 @@ def transformer(name: str, folder: Path = THIRD_PARTY) -> Path:
     path = folder / f"{name}.onnx"
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        partial = path.with_suffix(".part")
-        partial.write_bytes(NETS[name]().SerializeToString(deterministic=True))
-        partial.replace(path)
+        part = path.with_suffix(".part")
+        part.write_bytes({**NETS, **LONG}[name]().SerializeToString(deterministic=True))
+        part.replace(path)
     return path
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Write transformers with seeded weights as ONNX files.")
-    parser.add_argument("names", nargs="*", choices=[*NETS, []], metavar="NAME", help=f"which of {', '.join(NETS)}")
+    parser.add_argument(
+        "names", nargs="*", choices=[*NETS, *LONG, []], metavar="NAME", help=f"which of {', '.join((*NETS, *LONG))}"
+    )
     parser.add_argument("--folder", type=Path, default=THIRD_PARTY, help="where to (default: models/third_party)")
     given = parser.parse_args()
     for name in given.names or NETS:

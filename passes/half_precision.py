@@ -122,7 +122,7 @@ class _Halves(Rules):
             if array is None:
                 location = () if value.op is None else value.op.location
                 cast = make("cast", [value], {"dtype": dtype}, location=location)
-                self._rewriter.insert_before(anchor, cast)
+                self._rewriter.insert_before(self._place(value, anchor), cast)
                 self._known[key] = cast.results[0]
                 self._known[cast.results[0], value.dtype] = value
             else:
@@ -130,6 +130,14 @@ class _Halves(Rules):
                     rounded = array.astype(numpy_dtype(dtype))
                 self._known[key] = self.weight(rounded, value, anchor, self._rewriter, "weight")
         return self._known[key]
+
+    def _place(self, value: Value, reader: Operation) -> Operation:
+        """Before which op a cast stands: that of a mask behind what makes it, not between ops computed together."""
+        repeats = isinstance(reader, TensorOp) and reader.broadcasts and value.type.size < reader.results[0].type.size
+        if value.op is None or not repeats:
+            return reader
+        ops = self._function.ops
+        return ops[ops.index(value.op) + 1]
 
     def _finite(self, operands: list[Value]) -> bool:
         """Whether no constant grew beyond the type."""

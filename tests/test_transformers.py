@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import bmcompiler
+from bmcompiler.interpreter import run_module
 from bmcompiler.runtime import Session
+from bmcompiler.target import find_target
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "models"))
 from transformers import NETS, samples, transformer
@@ -52,6 +54,30 @@ def test_they_run_wholly_on_the_bm1684x(name: str, dtype: str, tmp_path: Path) -
     found = Session(result.model).run(data)
     for output, wanted in reference(path, data).items():
         assert np.abs(found[output].reshape(wanted.shape) - wanted).max() < CLOSE[dtype] * np.abs(wanted).max()
+
+
+@pytest.mark.parametrize("dtype", ["f16", pytest.param("bf16", marks=pytest.mark.sweep)])
+def test_scores_of_long_sequences_stay_in_local_memory(dtype: str, tmp_path: Path) -> None:
+    """They take 16 MiB, all of local memory, and a quarter of that is more than all else that an attention reads."""
+    result = bmcompiler.compile(transformer("bert_1024", tmp_path), target=CHIP, quantize=dtype)
+    assert {row.where for row in result.rows} <= {CHIP, "view"}
+    softmax = next(i for i, row in enumerate(result.rows) if row.kind == "softmax")
+    rows = result.rows[softmax - 3 : softmax + 3]
+    assert sum(row.loaded + row.stored - row.weights for row in rows) <= 1 << 22
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "int8"])
+def test_long_sequences_are_right(dtype: str, tmp_path: Path) -> None:
+    path, data = transformer("bert_1024", tmp_path), samples("bert_1024", 1, seed=1)
+    given = {"data": samples("bert_1024", 2)} if dtype == "int8" else {}
+    result = bmcompiler.compile(path, target=CHIP, quantize=dtype, **given)
+    found = Session(result.model).run(data, raw=True)
+    inputs = {name: array.astype(np.int32) for name, array in data.items()}
+    wanted = run_module(result.module, inputs, target=find_target(CHIP))
+    assert all(np.array_equal(found[name], wanted[name]) for name in wanted)
+    for output, real in reference(path, data).items():
+        assert cosine(found[output], real) >= 0.99
 
 
 @pytest.mark.parametrize("chip", ["bm1684", pytest.param(CHIP, marks=pytest.mark.sweep)])

@@ -106,8 +106,12 @@ class LocalKernel(DeviceKernel[OpT]):
 
     def boxed(self, op: OpT, box: Box) -> TileWork | None:
         grid = self.grid(op)
-        same_axes = len(op.results) == 1 and tuple(axis.size for axis in grid) == op.type.shape
-        return self._part(op, grid, box) if same_axes and all(map(_allows, grid, box)) else None
+        part = self.in_grid(op, box, tuple(axis.size for axis in grid)) if len(op.results) == 1 else None
+        return None if part is None or not all(map(_allows, grid, part)) else self._part(op, grid, part)
+
+    def in_grid(self, op: OpT, box: Box, sizes: tuple[int, ...]) -> Box | None:
+        """A box of the result as one of a grid of these sizes; None where that has other axes."""
+        return box if sizes == op.type.shape else None
 
     def _part(self, op: OpT, grid: tuple[Axis, ...], box: Box) -> TileWork | None:
         if any(hi - lo > (axis.most or axis.size) for axis, (lo, hi) in zip(grid, box)):

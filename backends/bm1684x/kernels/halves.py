@@ -24,6 +24,8 @@ from bmcompiler.backends.lanes.kernels.product import MOST_PRODUCTS, product_of
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.codegen.build import extents
+from bmcompiler.codegen.groups.regions import rows_of
+from bmcompiler.codegen.groups.slices import RANK
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.ops.integer import Cast
@@ -31,6 +33,7 @@ from bmcompiler.ops.nn import Matmul
 from bmcompiler.target import rule
 
 _GROUP = 32
+Span = tuple[int, int]
 
 
 class HalfMatmulKernel(LocalKernel[Matmul]):
@@ -102,23 +105,41 @@ class HalfMatmulKernel(LocalKernel[Matmul]):
     def whole(self, op: Matmul) -> TileWork | None:
         """All products in one tile, each matrix an image whose rows are channels, so that other ops read them."""
         product = product_of(op)
+        return self._rows_of_products(op, (0, len(product.pairs)), (0, product.rows))
+
+    def boxed(self, op: Matmul, box: Box) -> TileWork | None:
+        """Rows of some products, with all that they are multiplied by."""
+        product = product_of(op)
+        if op.type.rank != RANK or product.rows != op.type.shape[2]:
+            return None
+        found = rows_of(op.type.shape, box)
+        return None if found is None else self._rows_of_products(op, *found)
+
+    def _rows_of_products(self, op: Matmul, images: Span, rows: Span) -> TileWork | None:
+        product = product_of(op)
         lefts, rights = (max(each) + 1 for each in zip(*product.pairs))
         right = (product.columns, product.depth) if op.transpose_right else (product.depth, product.columns)
-        views: tuple[Shape, Shape, Shape] = (
+        views: tuple[Shape, ...] = (
             (lefts, product.rows, 1, product.depth),
             (rights, right[0], 1, right[1]),
             (len(product.pairs), product.rows, 1, product.columns),
         )
-        if len(product.pairs) > MOST_PRODUCTS or not all(map(self.chip.fits_fields, views)):
-            return None
-        left, right_, out = (tuple((0, size) for size in view) for view in views)
-        inputs = [
-            self.machine.activation_in(op.left, views[0], left),
-            self.machine.activation_in(op.right, views[1], right_),
-        ]
-        work = self._multiplied(
-            op, inputs, self.machine.activation_out(op.result, views[2], out), views, product.pairs, 0
+        pairs = product.pairs[slice(*images)]
+        (first, end), (below, last) = ((min(each), max(each) + 1) for each in zip(*pairs))
+        boxes: tuple[Box, ...] = (
+            ((first, end), rows, (0, 1), (0, product.depth)),
+            ((below, last), *((0, size) for size in views[1][1:])),
+            (images, rows, (0, 1), (0, product.columns)),
         )
+        if len(pairs) > MOST_PRODUCTS or not all(self.chip.fits_fields(extents(box)) for box in boxes):
+            return None
+        inputs = [self.machine.activation_in(op.left, views[0], boxes[0])]
+        inputs.append(self.machine.activation_in(op.right, views[1], boxes[1]))
+        out, made = (
+            self.machine.activation_out(op.result, views[2], boxes[2]),
+            [(a - first, b - below) for a, b in pairs],
+        )
+        work = self._multiplied(op, inputs, out, tuple(map(extents, boxes)), made, 0)
         return work if self.fits(work) else None
 
     def _multiplied(
@@ -126,7 +147,7 @@ class HalfMatmulKernel(LocalKernel[Matmul]):
         op: Matmul,
         inputs: list[Buffer],
         out: Buffer,
-        views: tuple[Shape, Shape, Shape],
+        views: tuple[Shape, ...],
         pairs: Sequence[tuple[int, int]],
         first: int,
     ) -> TileWork:

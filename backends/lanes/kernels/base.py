@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from math import prod
 
 from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.codegen import kernels
+from bmcompiler.codegen.groups.regions import rows_of
+from bmcompiler.codegen.groups.slices import RANK
 from bmcompiler.codegen.kernels import contents_of, dims4, is_activation, is_constant
 from bmcompiler.codegen.memory import root_of
-from bmcompiler.codegen.tiling import TileWork
+from bmcompiler.codegen.tiling import Box, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.target import OpT
 
@@ -44,6 +47,14 @@ class LocalKernel(kernels.LocalKernel[OpT], DeviceKernel[OpT]):
 
     def tiling_facts(self, op: OpT) -> Hashable:
         return self.chip.rows_in_lanes and self.is_made(op)
+
+    def in_grid(self, op: OpT, box: Box, sizes: tuple[int, ...]) -> Box | None:
+        """Rows of matrices are boxes where they lie in lanes, too."""
+        rows, own = self.machine.rows_view(op.type.shape), super().in_grid(op, box, sizes)
+        if own is not None or rows is None or op.type.rank != RANK:
+            return own
+        found = rows_of(op.type.shape, box) if (*sizes[:2], prod(sizes[2:])) == (*rows[:2], rows[3]) else None
+        return found and (*found, (0, sizes[2]), (0, sizes[3]))
 
     def fits(self, work: TileWork) -> bool:
         """Whether the buffers of a tile fit local memory side by side."""

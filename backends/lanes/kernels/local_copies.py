@@ -16,6 +16,7 @@ from bmcompiler.codegen.groups.regions import LocalCopier, StridedCopy, as_shape
 from bmcompiler.codegen.tiling import Box, Contents, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.nn import Matmul
 from bmcompiler.ops.shape import Pad, Slice, Upsample
 
 
@@ -33,6 +34,11 @@ class LaneCopier(LocalCopier):
     def stored(self, value: Value, dims: Shape) -> tuple[Shape, int]:
         item = item_bytes(value)
         return self.facts.words_of(dims, item), self.facts.word_item(item)
+
+    def grain(self, value: Value) -> Shape:
+        """Rows of products lie in lanes."""
+        rows = self.facts.rows_in_lanes and isinstance(value.op, Matmul)
+        return (1, 1, self.facts.lanes, 1) if rows else super().grain(value)
 
     def images_per_element(self, value: Value) -> int:
         return self.facts.image_slots(item_bytes(value))

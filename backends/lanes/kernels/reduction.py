@@ -17,7 +17,7 @@ from bmcompiler.backends.lanes.kernels.reduced_view import ReducedView, reduced_
 from bmcompiler.backends.lanes.recipes import Plane, Steps
 from bmcompiler.backends.lanes.recipes.recorder import REDUCED
 from bmcompiler.codegen.build import extents
-from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
+from bmcompiler.codegen.tiling import Axis, Box, Buffer, Contents, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.target import OpT, rule
 
@@ -131,7 +131,7 @@ class ReductionKernel(LocalKernel[OpT]):
             source = build.source(value) + 4 * box_offset(view.strides, box)
             build.load_words(source, value.dtype, dims, view.strides, address)
 
-        kept = contents_of(value, view.shape, box) if is_dense(view.strides, view.shape) else None
+        kept = _held(value, view.shape, box) if is_dense(view.strides, view.shape) else None
         return Buffer(self.chip.aligned_bytes(dims), "nchw", 4 * prod(dims), load, contents=kept)
 
     def _result(self, value: Value, seen: Shape, strides: Strides, box: Box) -> Buffer:
@@ -144,7 +144,7 @@ class ReductionKernel(LocalKernel[OpT]):
             target = build.neuron(value) + 4 * box_offset(strides, box)
             build.store_words(target, 4, dims, strides, address)
 
-        kept = contents_of(value, seen, part) if is_dense(strides, seen) else None
+        kept = _held(value, seen, part) if is_dense(strides, seen) else None
         return Buffer(self.chip.aligned_bytes(dims), "nchw", 4 * prod(dims), store, contents=kept)
 
     def _vector(self, value: Value, shape: Shape) -> Buffer:
@@ -161,6 +161,12 @@ class ReductionKernel(LocalKernel[OpT]):
             build.load_words(source, "f32", shape, _ALONG_ROWS, address)
 
         return Buffer(self.chip.aligned_bytes(shape), "c", 4 * prod(shape), load, True)
+
+
+def _held(value: Value, seen: Shape, part: Box) -> Contents | None:
+    """What a tile holds of a value: columns of one element are rows, as other ops see them."""
+    n, c, h, w = seen
+    return contents_of(value, (n, c, 1, h), (*part[:2], (0, 1), part[2])) if w == 1 else contents_of(value, seen, part)
 
 
 def _seen(array: NDArray[Any], shape: Shape, strides: Strides) -> NDArray[Any]:

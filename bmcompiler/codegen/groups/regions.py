@@ -26,6 +26,33 @@ def whole_of(part: Contents) -> Contents:
     return Contents(part.value, (n, c, h * w))
 
 
+def box_of(contents: Contents) -> Box | None:
+    """What is held of a value of four axes, as a box of it; None for layouts that do not say that.
+
+    A layout is the value's own, or has its matrices as images and their rows as channels.
+    """
+    n, c, h, w = shape = contents.value.shape
+    if contents.box is None:
+        return whole_box(shape) if contents.layout in ((n, c, h * w), (n * c, h, w)) else None
+    if contents.layout == shape:
+        return contents.box
+    if contents.layout != (n * c, h, 1, w):
+        return None
+    (first, end), rows, _, columns = contents.box
+    alone = first // c == (end - 1) // c
+    channels = (first % c, (end - 1) % c + 1) if alone else (0, c)
+    return (first // c, (end - 1) // c + 1), channels, rows, columns
+
+
+def rows_of(shape: Sequence[int], box: Box) -> tuple[tuple[int, int], tuple[int, int]] | None:
+    """(matrices, rows of each) of a box of a value of four axes; None where they do not follow each other."""
+    (n0, n1), (c0, c1), rows, columns = box
+    _, c, _, w = shape
+    if columns != (0, w) or (n1 - n0 > 1 and (c0, c1) != (0, c)):
+        return None
+    return (n0 * c + c0, (n1 - 1) * c + c1), rows
+
+
 def as_shape(layout: Hashable) -> tuple[int, ...]:
     """The sizes that a layout of feature maps consists of; empty for other layouts."""
     return layout if isinstance(layout, tuple) else ()

@@ -208,12 +208,12 @@ class Segments:
         if len(op.results) != 1 or op.results[0].type.rank != RANK:
             return
         n, c, h, _ = op.results[0].shape
-        images, lanes, _, _ = self.copier.grain(op.results[0])
+        images, lanes, rows, _ = self.copier.grain(op.results[0])
         groups = -(-n // images)
         yield from ((k, 1, 1, 1) for k in (2, 3, 4, 6, 8, 16, 32) if k < groups)
         if groups > 1:
             yield groups, 1, 1, 1
-        yield from ((groups, 1, k, 1) for k in _COUNTS if k <= h)
+        yield from ((groups, 1, k, 1) for k in _COUNTS if k <= -(-h // rows))
         if self.heavy[end - 1]:
             yield from ((1, k, 1, 1) for k in _COUNTS if k <= -(-c // lanes))
 
@@ -254,8 +254,7 @@ class Segments:
         growing.outer.pop(value, None)
         growing.outer_loads.pop(value, None)
         read = {root for v in op.operands if (root := root_of(v)) in self.made_at}
-        if not add_needs(op, work, growing.needs, read):
-            growing.closed |= read
+        growing.closed |= add_needs(op, work, growing.needs, read)
         growing.cycles += work.cycles + _STEP_CYCLES
         self._add_inputs(growing, op, work)
         step = len(growing.live)

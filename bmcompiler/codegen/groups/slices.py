@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
-from bmcompiler.codegen.groups.regions import joined, whole_box
+from bmcompiler.codegen.groups.regions import box_of, joined
 from bmcompiler.codegen.memory import is_view, root_of
 from bmcompiler.codegen.tiling import Box, TileWork
 from bmcompiler.ir import Operation, Value
@@ -45,7 +45,7 @@ def shares(shape: Sequence[int], slices: Slices, grain: Sequence[int]) -> Iterat
 
 def cuts(size: int, count: int, grain: int) -> list[tuple[int, int]]:
     """The intervals of one axis; some are empty where there are more than multiples of `grain`."""
-    edges = [size * index // count // grain * grain for index in range(count)]
+    edges = [-(-size // grain) * index // count * grain for index in range(count)]
     return list(zip(edges, [*edges[1:], size]))
 
 
@@ -89,33 +89,23 @@ def _slice(
         if box is None:
             continue
         work = part_of(op, box)
-        if work is None or not add_needs(op, work, needs, made):
+        if work is None or add_needs(op, work, needs, made):
             return None
         units.append((op, box, work))
     units.reverse()
     return units
 
 
-def add_needs(op: Operation, work: TileWork, needs: dict[Value, Box], made: set[Value]) -> bool:
-    """Note what `work` reads of values that the group makes; False when it does not say what that is."""
-    read = {root for value in op.operands if (root := root_of(value)) in made}
-    said = set()
+def add_needs(op: Operation, work: TileWork, needs: dict[Value, Box], made: set[Value]) -> set[Value]:
+    """Note what `work` reads of values that the group makes; returns those of which it does not say what that is."""
+    unsaid = {root for value in op.operands if (root := root_of(value)) in made}
     for buffer in work.inputs:
         contents = buffer.contents
         if contents is None or contents.value not in made:
             continue
-        shape = contents.value.shape
-        if len(shape) != RANK:
-            return False
-        n, c, h, w = shape
-        if contents.box is None:
-            if contents.layout != (n, c, h * w):
-                return False
-            box = whole_box(shape)
-        elif contents.layout != shape:
-            return False
-        else:
-            box = contents.box
+        box = box_of(contents) if contents.value.type.rank == RANK else None
+        if box is None:
+            continue
         needs[contents.value] = joined(needs[contents.value], box) if contents.value in needs else box
-        said.add(contents.value)
-    return read == said
+        unsaid.discard(contents.value)
+    return unsaid
