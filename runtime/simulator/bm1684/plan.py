@@ -1,14 +1,14 @@
-"""Decode the command groups of a program once into a plan of steps, run the plan many times."""
+"""What each BM1684 command does in the simulator."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
-from bmcompiler.backends.bm1684.builder import CommandGroup
 from bmcompiler.backends.bm1684.isa import FORMATS, ID_FIELDS, Engine, Task
-from bmcompiler.errors import EncodingError, SimulatorError
+from bmcompiler.errors import SimulatorError
+from bmcompiler.runtime.simulator.bm168x.commands import CommandSet
 from bmcompiler.runtime.simulator.bm1684.elementwise import tensor_step
 from bmcompiler.runtime.simulator.bm1684.functions import compare_step, linear_step, lut_step, scalar_step, sfu_step
 from bmcompiler.runtime.simulator.bm1684.gdma import Relocation, Transfer, gdma_step
@@ -17,7 +17,7 @@ from bmcompiler.runtime.simulator.bm1684.memory import Machine
 from bmcompiler.runtime.simulator.bm1684.operands import Operands
 from bmcompiler.runtime.simulator.bm1684.windows import convolution_step, window_step
 from bmcompiler.runtime.simulator.machine import Fields
-from bmcompiler.runtime.simulator.plan import Plan, Step, bound
+from bmcompiler.runtime.simulator.plan import Step
 
 _TASKS: dict[int, Callable[[Operands], Step]] = {
     Task.CONV: convolution_step,
@@ -33,38 +33,10 @@ _TASKS: dict[int, Callable[[Operands], Step]] = {
 }
 
 
-def compile_plan(
-    groups: Sequence[CommandGroup], machine: Machine, relocation: Relocation | None = None, *, fast: bool = False
-) -> Plan:
-    """Relocate and decode a static program for `machine`.
-
-    Args:
-        groups: command groups in program order; ids count from 1 in each.
-        machine: memories the commands work on; the global memory of the program must be mapped already.
-        relocation: how compiled global addresses become real ones; by default they are real.
-        fast: float sums of convolutions and matrix products in any order: close to the chip's results, not equal.
-
-    Raises:
-        SimulatorError: malformed commands, operands that leave their memory, waits that never end; names the command.
-    """
-    moved = relocation or Relocation()
-    decoded = ({engine: _decode(engine, data) for engine, data in zip(Engine, group)} for group in groups)
-    return bound(decoded, ID_FIELDS, lambda engine, fields: _step(machine, engine, fields, moved, fast))
-
-
-def _decode(engine: Engine, data: bytes) -> list[Fields]:
-    try:
-        columns = FORMATS[engine].decode(np.frombuffer(data, np.uint8))
-    except EncodingError as error:
-        raise SimulatorError(error.reason) from error
+def _rows(engine: Engine, data: bytes) -> list[Fields]:
+    columns = FORMATS[engine].decode(np.frombuffer(data, np.uint8))
     rows = zip(*(column.tolist() for column in columns.values()))
     return [dict(zip(columns, row)) for row in rows]
-
-
-def _step(machine: Machine, engine: Engine, fields: Fields, relocation: Relocation, fast: bool) -> Step:
-    if engine is Engine.GDMA:
-        return gdma_step(Transfer(machine, fields, relocation))
-    return tiu_step(Operands(machine, fields, fast))
 
 
 def tiu_step(ops: Operands) -> Step:
@@ -75,3 +47,13 @@ def tiu_step(ops: Operands) -> Step:
     if maker is None:
         raise SimulatorError(f"what task {ops.fields['tsk_typ']} does is not known")
     return maker(ops)
+
+
+COMMANDS: CommandSet[Machine, Relocation] = CommandSet(
+    ID_FIELDS,
+    _rows,
+    Relocation,
+    lambda machine, fields, fast: tiu_step(Operands(machine, fields, fast)),
+    lambda machine, fields, moved: gdma_step(Transfer(machine, fields, moved)),
+)
+compile_plan = COMMANDS.compile_plan

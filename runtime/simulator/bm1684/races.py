@@ -6,23 +6,20 @@ local memory and in L2; global memory is GDMA's alone, which runs its commands i
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.chip import CHIP
-from bmcompiler.backends.bm1684.isa import Engine
-from bmcompiler.instructions.isa import Columns
 from bmcompiler.runtime.simulator.bm168x.decoded import DecodedStage
-from bmcompiler.runtime.simulator.bm168x.noted import NotedOutside, note_commands, noted
-from bmcompiler.runtime.simulator.bm1684.gdma import Relocation, Transfer, gdma_step
+from bmcompiler.runtime.simulator.bm168x.noted import OnChip, noted, stage_accesses
+from bmcompiler.runtime.simulator.bm1684.gdma import Transfer, gdma_step
 from bmcompiler.runtime.simulator.bm1684.memory import Machine
 from bmcompiler.runtime.simulator.bm1684.operands import Operands
-from bmcompiler.runtime.simulator.bm1684.plan import tiu_step
-from bmcompiler.runtime.simulator.machine import Fields
+from bmcompiler.runtime.simulator.bm1684.plan import COMMANDS, tiu_step
 from bmcompiler.runtime.simulator.memory import Shape, Tensor
-from bmcompiler.runtime.simulator.notes import NotedLanes, Notes
 from bmcompiler.runtime.simulator.races import Accesses
 
 
@@ -46,24 +43,14 @@ class _NotedTransfer(Transfer):
         return super().tensor(side, shape, strides, skip)
 
 
+_COMMANDS = replace(
+    COMMANDS,
+    tiu=lambda machine, fields, fast: tiu_step(_NotedOperands(machine, fields, fast)),
+    gdma=lambda machine, fields, moved: gdma_step(_NotedTransfer(machine, fields, moved)),
+)
+
+
 def accesses(decoded: DecodedStage) -> Accesses:
-    """What the commands of a stage read and write in memory that both engines reach.
-
-    Raises:
-        SimulatorError: operands that leave their memory, forms of commands the simulator does not know.
-    """
-    notes, relocation = Notes(), Relocation(decoded.stage.ctx_address)
-    outside = NotedOutside(notes, CHIP.l2_window, CHIP.l2_size)
-    chip = _Chip(outside, local=NotedLanes(notes, CHIP.lanes, CHIP.lmem_size))
-
-    def bind(engine: Engine, fields: Fields) -> object:
-        if engine is Engine.TIU:
-            return tiu_step(_NotedOperands(chip, fields))
-        return gdma_step(_NotedTransfer(chip, fields, relocation))
-
-    note_commands(decoded, notes, lambda engine: _rows(decoded.fields[engine]), bind)
-    return outside.accesses(CHIP.lanes, CHIP.lmem_size, "L2")
-
-
-def _rows(columns: Columns) -> list[Fields]:
-    return [dict(zip(columns, row)) for row in zip(*(column.tolist() for column in columns.values()))]
+    """See `stage_accesses`."""
+    memory = OnChip(CHIP.l2_window, CHIP.l2_size, "L2")
+    return stage_accesses(decoded, CHIP, memory, lambda outside, local: _Chip(outside, local=local), _COMMANDS)

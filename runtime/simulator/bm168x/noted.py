@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from bmcompiler.chip import LaneChip
 from bmcompiler.errors import SimulatorError
-from bmcompiler.instructions.order import Engine
+from bmcompiler.runtime.simulator.bm168x.commands import CommandSet, MachineT
 from bmcompiler.runtime.simulator.bm168x.decoded import ENGINES, DecodedStage
-from bmcompiler.runtime.simulator.machine import Fields
 from bmcompiler.runtime.simulator.memory import UNSIGNED, GlobalMemory, Shape, Tensor
-from bmcompiler.runtime.simulator.notes import LOCAL_SPACE, Anywhere, Notes
+from bmcompiler.runtime.simulator.notes import LOCAL_SPACE, Anywhere, NotedLanes, Notes
 from bmcompiler.runtime.simulator.races import Accesses
 
 ON_CHIP = 1
@@ -54,19 +54,40 @@ def noted(memory: GlobalMemory) -> NotedOutside:
     return memory
 
 
-Bind = Callable[[Engine, Fields], object]
-"""Binds the operands of one command; raises SimulatorError for those that leave their memory and for unknown forms."""
+class OnChip(NamedTuple):
+    """The memory besides local memory in which both engines meet: its window of addresses; messages call it `name`."""
+
+    window: int
+    size: int
+    name: str
 
 
-def note_commands(
-    decoded: DecodedStage, notes: Notes, fields: Callable[[Engine], Iterable[Fields]], bind: Bind
-) -> None:
-    """Bind all commands of a stage. Raises SimulatorError naming the command."""
+def stage_accesses(
+    decoded: DecodedStage,
+    chip: LaneChip,
+    memory: OnChip,
+    machine: Callable[[NotedOutside, NotedLanes], MachineT],
+    commands: CommandSet[MachineT, Any],
+) -> Accesses:
+    """What the commands of a stage read and write in memory that both engines reach.
+
+    Args:
+        machine: the chip of these memories. commands: such as bind their operands to it and write them down.
+
+    Raises:
+        SimulatorError: operands that leave their memory, forms of commands the simulator does not know; names the
+            command.
+    """
+    notes, relocation = Notes(), commands.relocation(decoded.stage.ctx_address)
+    outside = NotedOutside(notes, memory.window, memory.size)
+    noting = machine(outside, NotedLanes(notes, chip.lanes, chip.lmem_size))
     for engine, records in decoded.at.items():
-        for record, command in zip(records.tolist(), fields(engine)):
+        rows = (row for group in decoded.stage.groups for row in commands.decode(engine, group[engine]))
+        for record, fields in zip(records.tolist(), rows):
             notes.record = record
             try:
-                bind(engine, command)
+                commands.step(noting, engine, fields, relocation)
             except SimulatorError as error:
                 place = f"command {decoded.position[record]} ({ENGINES[engine]})"
                 raise SimulatorError(f"{place}: {error.reason}") from error
+    return outside.accesses(chip.lanes, chip.lmem_size, memory.name)
