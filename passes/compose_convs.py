@@ -10,7 +10,17 @@ from bmcompiler.ir import Module, Rewriter, Value
 from bmcompiler.ir.keys import MACS, PLACE_CPU
 from bmcompiler.ops.nn import Conv
 from bmcompiler.passes.drafts import cycles_saved, without_numbers
-from bmcompiler.passes.rewriting import Rules, RuleTable, TargetPatternPass, activates, inherit, on, rebuild, sole
+from bmcompiler.passes.rewriting import (
+    Rules,
+    RuleTable,
+    TargetPatternPass,
+    TargetRules,
+    activates,
+    inherit,
+    on,
+    rebuild,
+    sole,
+)
 from bmcompiler.target import Target
 
 if TYPE_CHECKING:
@@ -39,11 +49,7 @@ class ComposeConvs(TargetPatternPass):
         return _ComposeConvs(module, target)
 
 
-class _ComposeConvs(Rules):
-    def __init__(self, module: Module, target: Target) -> None:
-        super().__init__(module)
-        self.target = target
-
+class _ComposeConvs(TargetRules):
     def table(self) -> RuleTable:
         return on(Conv, self.compose)
 

@@ -11,7 +11,17 @@ from bmcompiler.ir.keys import MACS, PLACE_CPU, TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.nn import Conv
 from bmcompiler.passes.drafts import cycles_saved, functions_behind, without_numbers
-from bmcompiler.passes.rewriting import Rules, RuleTable, TargetPatternPass, declared, inherit, make, on, rebuild
+from bmcompiler.passes.rewriting import (
+    Rules,
+    RuleTable,
+    TargetPatternPass,
+    TargetRules,
+    declared,
+    inherit,
+    make,
+    on,
+    rebuild,
+)
 from bmcompiler.target import Target
 
 
@@ -36,10 +46,9 @@ class JoinSiblings(TargetPatternPass):
         return _JoinSiblings(module, target)
 
 
-class _JoinSiblings(Rules):
+class _JoinSiblings(TargetRules):
     def __init__(self, module: Module, target: Target) -> None:
-        super().__init__(module)
-        self.target = target
+        super().__init__(module, target)
         self.seen: set[Value] = set()
 
     def table(self) -> RuleTable:

@@ -14,6 +14,7 @@ from bmcompiler.passes.rewriting import (
     hand_name,
     inherit,
     make,
+    merge_into,
     on,
     producer,
     rebuild,
@@ -48,14 +49,7 @@ class _MergeReshapes(Rules):
     def merge(self, op: Reshape, rewriter: Rewriter) -> bool:
         """Rule 1."""
         before = producer(op.operands[0], Reshape)
-        if before is None:
-            return False
-        merged = rebuild(op, [before.operands[0]])
-        merged.location = op.location
-        if len(before.result.uses) == 1:
-            inherit(merged, before, op)
-        rewriter.replace_with(op, merged)
-        return True
+        return before is not None and merge_into(op, before, rewriter)
 
     def permute(self, op: Permute, rewriter: Rewriter) -> bool:
         """Rule 2."""

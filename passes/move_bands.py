@@ -9,7 +9,7 @@ from bmcompiler.ir import Module, Rewriter
 from bmcompiler.ops.bands import FromBands, ToBands
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.linear_quant import Dequantize, Quantize
-from bmcompiler.passes.rewriting import Rules, RuleTable, TargetPatternPass, inherit, on, producer, rebuild
+from bmcompiler.passes.rewriting import Rules, RuleTable, TargetPatternPass, TargetRules, inherit, on, producer, rebuild
 from bmcompiler.target import Target, unsupported_reason
 
 
@@ -32,11 +32,7 @@ class MoveBands(TargetPatternPass):
         return _MoveBands(module, target)
 
 
-class _MoveBands(Rules):
-    def __init__(self, module: Module, target: Target) -> None:
-        super().__init__(module)
-        self.target = target
-
+class _MoveBands(TargetRules):
     def table(self) -> RuleTable:
         return {**on(Dequantize, self.after), **on(ToBands, self.before)}
 

@@ -24,6 +24,7 @@ from bmcompiler.passes.rewriting import (
     hand_name,
     inherit,
     make,
+    merge_into,
     on,
     producer,
     rebuild,
@@ -67,11 +68,7 @@ class _MovePermutes(Rules):
         order = tuple(before.order[axis] for axis in op.order)
         if order == tuple(range(len(order))) and op.type == before.operands[0].type:
             return forward(op, before.operands[0], rewriter)
-        merged = rebuild(op, before.operands, order=order)
-        if len(before.result.uses) == 1:
-            inherit(merged, before, op)
-        rewriter.replace_with(op, merged)
-        return True
+        return merge_into(op, before, rewriter, order=order)
 
     # -- rule 2 ------------------------------------------------------------------------------------------------------
     def towards_output(self, op: TensorOp, rewriter: Rewriter) -> bool:

@@ -78,6 +78,14 @@ class Rules:
         return op.result
 
 
+class TargetRules(Rules):
+    """Rules that ask the target."""
+
+    def __init__(self, module: Module, target: Target) -> None:
+        super().__init__(module)
+        self.target = target
+
+
 @dataclass(frozen=True)
 class PatternPass(Pass):
     """A pass that applies rules until none fires; ops that nobody uses any more go with it."""
@@ -210,6 +218,15 @@ def inherit(new: _Op, *replaced: Operation) -> _Op:
     if needed:
         new.attributes[MACS] = needed[0]
     return new
+
+
+def merge_into(op: _Op, before: TensorOp, rewriter: Rewriter, **changes: Any) -> bool:
+    """Let `op`, with other attributes, do on what `before` reads what both did."""
+    merged = rebuild(op, before.operands, **changes)
+    if len(before.results[0].uses) == 1:
+        inherit(merged, before, op)
+    rewriter.replace_with(op, merged)
+    return True
 
 
 def forward(op: TensorOp, value: Value, rewriter: Rewriter) -> bool:

@@ -13,7 +13,7 @@ from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.nn import Deconv
 from bmcompiler.passes.drafts import cycles_saved, without_numbers
-from bmcompiler.passes.rewriting import Rules, RuleTable, TargetPatternPass, inherit, make, on
+from bmcompiler.passes.rewriting import Rules, RuleTable, TargetPatternPass, TargetRules, inherit, make, on
 from bmcompiler.target import Target
 
 if TYPE_CHECKING:
@@ -43,11 +43,7 @@ class SplitDeconv(TargetPatternPass):
         return _SplitDeconv(module, target)
 
 
-class _SplitDeconv(Rules):
-    def __init__(self, module: Module, target: Target) -> None:
-        super().__init__(module)
-        self.target = target
-
+class _SplitDeconv(TargetRules):
     def table(self) -> RuleTable:
         return {**on(Deconv, self.split)}
 

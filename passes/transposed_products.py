@@ -10,7 +10,7 @@ from bmcompiler.ir.keys import PLACE_CPU, TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.nn import Matmul
 from bmcompiler.ops.shape import Permute
-from bmcompiler.passes.rewriting import Rules, RuleTable, TargetPatternPass, inherit, on, rebuild, sole
+from bmcompiler.passes.rewriting import Rules, RuleTable, TargetPatternPass, TargetRules, inherit, on, rebuild, sole
 from bmcompiler.target import Target, unsupported_reason
 
 
@@ -31,11 +31,7 @@ class TransposedProducts(TargetPatternPass):
         return _TransposedProducts(module, target)
 
 
-class _TransposedProducts(Rules):
-    def __init__(self, module: Module, target: Target) -> None:
-        super().__init__(module)
-        self.target = target
-
+class _TransposedProducts(TargetRules):
     def table(self) -> RuleTable:
         return {**on(Matmul, self.product)}
 

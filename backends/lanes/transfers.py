@@ -75,14 +75,7 @@ class StridedMoves(BaseBuild):
         frame: Frame = (0, 0, 0, 0),
         channels: tuple[int, int] = (0, 0),
     ) -> None:
-        """Load a strided global tensor into an aligned local one.
-
-        Args:
-            source: global address; strides: (n, c, h, w) in elements, 0 repeats.
-            item: bytes of an element; smaller ones than a word are packed.
-            frame: (top, bottom, left, right) rows and columns of the local tensor around what is loaded.
-            channels: how many of its channels come before and after.
-        """
+        """See `LaneTransfers`; elements that are smaller than a word are packed."""
         chip, (n, c, h, w), word = self.chip, shape, self.chip.word_item(item)
         top, bottom, left, right = frame
         whole = (n, channels[0] + c + channels[1], h + top + bottom, w + left + right)

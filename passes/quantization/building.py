@@ -194,6 +194,10 @@ class Building(Generic[F]):
         quant = Quant(scale) if isinstance(scale, float) else scale
         return self._append("weight", [], _type(array, quant), {"key": key})
 
+    def all_weights(self, *wanted: tuple[NDArray[Any] | None, Value | None, float | Quant | None]) -> list[Value]:
+        """`weight` of each (array, like, scale) that has an array."""
+        return [self.weight(array, like, scale) for array, like, scale in wanted if array is not None]
+
     def constant_in(self, integers: NDArray[Any], like: Value | None, wanted: F) -> Value:
         """A constant of integers that are in a format already."""
         value = self.weight(integers, like)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from bmcompiler.backends.bm1684.chip import CHIP, aligned_strides, local_address
 from bmcompiler.backends.bm1684.instructions.transfers import Side, in_lane, matrix, of_words
@@ -217,24 +217,41 @@ def product(
     elif bias is not None:
         reads.append(bytes_of(bias.words))
         fields |= {"tsk_opd_num": 3, "opd2_addr": local_address(bias.words.address)}
-    _, sections, _, width = target.words.shape
-    _, parts, _, part = left.words.shape
     build.tiu(
         reads,
         [bytes_of(target.words)],
-        tsk_typ=Task.MATRIX,
         opt_relu=1,
-        res0_c=sections,
-        res0_w=width,
-        opd0_n=left.rows,
-        opd0_c=parts,
-        opd0_w=part,
-        opd1_w=left.columns - (parts - 1) * part,
-        res0_addr=local_address(target.words.address),
-        opd0_addr=local_address(left.words.address),
-        opd1_addr=local_address(right.words.address),
+        **_matrices(target.words, left.columns, left.words, right.words.address),
         **fields,
     )
+
+
+class _Sections(Protocol):
+    """Where a matrix lies, and the tensor (rows, sections, 1, width) that holds it."""
+
+    @property
+    def address(self) -> int: ...
+
+    @property
+    def shape(self) -> Shape: ...
+
+
+def _matrices(target: _Sections, depth: int, left: _Sections, right: int) -> Fields:
+    """Fields of a product of depth `depth` with the matrix at `right`, whose sections are the result's."""
+    _, sections, _, width = target.shape
+    rows, parts, _, part = left.shape
+    return {
+        "tsk_typ": Task.MATRIX,
+        "res0_c": sections,
+        "res0_w": width,
+        "opd0_n": rows,
+        "opd0_c": parts,
+        "opd0_w": part,
+        "opd1_w": depth - (parts - 1) * part,
+        "res0_addr": local_address(target.address),
+        "opd0_addr": local_address(left.address),
+        "opd1_addr": local_address(right),
+    }
 
 
 def load_matrix(build: Commands, source: int, pitch: int, target: Matrix, transposed: bool = False) -> None:
@@ -291,8 +308,6 @@ def byte_product(
     numbers: Integers,
 ) -> None:
     """target = left @ right (+ bias), shifted and saturated."""
-    _, sections, _, width = target.shape
-    _, parts, _, part = left.shape
     reads = [left.range, right.range, *([bias.range] if bias else [])]
     fields = {name: value for name, value in numbers.fields.items() if name != "short_opd2_str"}
     if bias is not None:
@@ -300,16 +315,7 @@ def byte_product(
     build.tiu(
         reads,
         [target.range],
-        tsk_typ=Task.MATRIX,
-        res0_c=sections,
-        res0_w=width,
-        opd0_n=left.rows,
-        opd0_c=parts,
-        opd0_w=part,
-        opd1_w=left.columns - (parts - 1) * part,
-        res0_addr=local_address(target.address),
-        opd0_addr=local_address(left.address),
-        opd1_addr=local_address(right.address),
+        **_matrices(target, left.columns, left, right.address),
         **fields,
     )
 

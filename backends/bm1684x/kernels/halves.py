@@ -10,17 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from bmcompiler.backends.bm1684x.build import Build
 from bmcompiler.backends.bm1684x.half_arithmetic import HalfArithmetic
 from bmcompiler.backends.bm1684x.instructions import matrix
 from bmcompiler.backends.bm1684x.lane_commands import float_of
 from bmcompiler.backends.bm1684x.tile_cycles import CYCLES
 from bmcompiler.backends.lanes.facts import Shape
-from bmcompiler.backends.lanes.kernels.base import LocalKernel, is_activation, is_constant, item_bytes
-from bmcompiler.backends.lanes.kernels.fused_activation import activate, activation_cycles, emit_activation
-from bmcompiler.backends.lanes.kernels.product import MOST_PRODUCTS, product_of
+from bmcompiler.backends.lanes.kernels.base import LocalKernel, is_activation, item_bytes
+from bmcompiler.backends.lanes.kernels.fused_activation import activation_cycles, emit_activation
+from bmcompiler.backends.lanes.kernels.product import MOST_PRODUCTS, FloatProductKernel, product_of
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.codegen.build import extents
@@ -36,18 +34,8 @@ _GROUP = 32
 Span = tuple[int, int]
 
 
-class HalfMatmulKernel(LocalKernel[Matmul]):
+class HalfMatmulKernel(FloatProductKernel):
     """matmul of 16-bit floats: rows and columns of the result are tiled, one pair of matrices at a time."""
-
-    ops = (Matmul,)
-
-    @rule("An operand must be an activation")
-    def some_activation(self, op: Matmul) -> bool:
-        return is_activation(op.left) or is_activation(op.right)
-
-    @rule("The bias must be a constant")
-    def constant_bias(self, op: Matmul) -> bool:
-        return is_constant(op.bias)
 
     @rule("Operands, bias and result must be of one type, {kernel.floats}")
     def known_types(self, op: Matmul) -> bool:
@@ -189,17 +177,6 @@ class HalfMatmulKernel(LocalKernel[Matmul]):
 
         moved = item * shape[3] * (shape[1] if pitch else 1)
         return Buffer(self.chip.aligned_bytes(shape, item), axes, moved, load, not is_activation(value))
-
-    def evaluate(self, op: Matmul, *arrays: Any) -> Any:
-        """The op in the chip's arithmetic and order of sums."""
-        left, right, *bias = arrays
-        product, arithmetic = product_of(op), self.machine.arithmetic_of(op.left.dtype)
-        b = np.swapaxes(right, -1, -2) if op.transpose_right else right
-        a, b = left.reshape(-1, product.rows, product.depth), b.reshape(-1, product.depth, product.columns)
-        out = np.empty((len(product.pairs), product.rows, product.columns), left.dtype)
-        for target, (i, j) in zip(out, product.pairs):
-            target[:] = arithmetic.product(a[i], b[j], *bias)
-        return activate(arithmetic, op.activation, out.reshape(op.type.shape))
 
 
 class FloatCastKernel(LocalKernel[Cast]):

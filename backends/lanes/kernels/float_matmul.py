@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from bmcompiler.backends.lanes.arithmetic import Arithmetic
 from bmcompiler.backends.lanes.build import LaneBuild
 from bmcompiler.backends.lanes.facts import LaneFacts
-from bmcompiler.backends.lanes.kernels.base import LocalKernel, contents_of, is_activation, is_constant
-from bmcompiler.backends.lanes.kernels.fused_activation import activate, activation_cycles, emit_activation
-from bmcompiler.backends.lanes.kernels.product import MOST_PRODUCTS, Product, product_of
+from bmcompiler.backends.lanes.kernels.base import contents_of, is_activation, is_constant
+from bmcompiler.backends.lanes.kernels.fused_activation import activation_cycles, emit_activation
+from bmcompiler.backends.lanes.kernels.product import MOST_PRODUCTS, FloatProductKernel, Product, product_of
 from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.backends.lanes.matrices import matrix_at, matrix_bytes, matrix_shape, row_columns, usual_width
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, Contents, Runs, Stream, TileWork
@@ -34,18 +34,8 @@ _WHOLE = 2048
 _CHUNK = 1024
 
 
-class FloatMatmulKernel(LocalKernel[Matmul]):
+class FloatMatmulKernel(FloatProductKernel):
     """matmul: rows and columns of the result are tiled, one batch at a time; constants as operands are packed first."""
-
-    ops = (Matmul,)
-
-    @rule("An operand must be an activation")
-    def some_activation(self, op: Matmul) -> bool:
-        return is_activation(op.left) or is_activation(op.right)
-
-    @rule("The bias must be a constant")
-    def constant_bias(self, op: Matmul) -> bool:
-        return is_constant(op.bias)
 
     @rule("Operands, bias and result must be f32")
     def float_types(self, op: Matmul) -> bool:
@@ -196,38 +186,18 @@ class FloatMatmulKernel(LocalKernel[Matmul]):
         work = TileWork((left, right, *bias), (out,), (), compute, len(pairs) * each)
         return work if self.fits(work) else None
 
-    def evaluate(self, op: Matmul, *arrays: Any) -> Any:
-        """The op in the chip's arithmetic and order of sums."""
-        left, right, *bias = arrays
-        product = product_of(op)
-        a = np.swapaxes(left, -1, -2) if op.transpose_left else left
-        b = np.swapaxes(right, -1, -2) if op.transpose_right else right
-        a, b = a.reshape(-1, product.rows, product.depth), b.reshape(-1, product.depth, product.columns)
-        out = np.empty((len(product.pairs), product.rows, product.columns), np.float32)
-        for target, (i, j) in zip(out, product.pairs):
-            target[:] = _sums(self.machine.arithmetic, a[i], b[j], chunks_of(product.depth), *bias)
-        return activate(self.machine.arithmetic, op.activation, out.reshape(op.type.shape))
+    def sums(self, arithmetic: Arithmetic, left: Any, right: Any, bias: Any | None) -> Any:
+        """One command for each chunk."""
+        total: FloatArray | None = None
+        for k0, k1 in chunks_of(left.shape[1]):
+            total = arithmetic.product(left[:, k0:k1], right[k0:k1], bias if total is None else None, total)
+        return total
 
 
 def chunks_of(depth: int) -> list[tuple[int, int]]:
     """Ranges of the depth that one instruction sums."""
     size = depth if depth <= _WHOLE else _CHUNK
     return [(k, min(k + size, depth)) for k in range(0, depth, size)]
-
-
-def _sums(
-    arithmetic: Arithmetic,
-    a: FloatArray,
-    b: FloatArray,
-    chunks: list[tuple[int, int]],
-    bias: FloatArray | None = None,
-) -> FloatArray:
-    """a @ b + bias as the commands of the chunks compute it."""
-    total: FloatArray | None = None
-    for k0, k1 in chunks:
-        total = arithmetic.product(a[:, k0:k1], b[k0:k1], bias if total is None else None, total)
-    assert total is not None
-    return total
 
 
 def _places(chip: LaneFacts, address: int, rows: int, chunks: list[tuple[int, int]]) -> list[int]:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.ir import Operation, Value
 from bmcompiler.numeric import factors
@@ -19,7 +18,7 @@ from bmcompiler.passes.quantization.channel.integer_layer import WeightRows, cha
 from bmcompiler.passes.quantization.formulas import I16, MAX_MAC_SHIFT
 from bmcompiler.passes.quantization.scale.formats import Format, format_of
 from bmcompiler.passes.quantization.scale.integer_layer import Layer
-from bmcompiler.passes.quantization.scale.layers import after, kept, within
+from bmcompiler.passes.quantization.scale.layers import Real, after, kept, within
 from bmcompiler.passes.quantization.scale.lowering import ScaleLowering
 
 
@@ -65,17 +64,8 @@ class ChannelLowering(ScaleLowering):
     def takes_zero_point(self, user: Operation) -> bool:
         return True
 
-    def integers_of(
-        self,
-        op: TensorOp,
-        mode: str,
-        weight: NDArray[Any],
-        bias: NDArray[Any] | None,
-        source: Format,
-        wanted: Format,
-        *,
-        free: bool,
-    ) -> Layer:
+    def integers_of(self, op: TensorOp, mode: str, real: Real, source: Format, wanted: Format, *, free: bool) -> Layer:
+        weight, bias = real
         key = op, weight.shape
         if key not in self.layers:
             self.layers[key] = WeightRows(op, weight)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,13 +25,20 @@ from bmcompiler.passes.quantization.scale.tensors import Tensors
 _KEPT = ("strides", "pads", "dilations", "group", "output_pads", "transpose_left", "transpose_right")
 
 
+class Real(NamedTuple):
+    """Weights and bias of a layer of floats."""
+
+    weight: NDArray[Any]
+    bias: NDArray[Any] | None
+
+
 class Layers(Tensors):
     """Layers and matrix products, each in the first mode that the target takes."""
 
     def layer(self, op: Convolution | Matmul, weight: NDArray[Any], bias: NDArray[Any] | None) -> Value:
         def attempt(mode: str, wanted: Format) -> Value:
             x = self.request(op.operands[0], zero_point=mode in WITH_ZERO_POINTS)
-            ints = self._integers(op, mode, weight, bias, x, within(op, wanted))
+            ints = self._integers(op, mode, Real(weight, bias), x, within(op, wanted))
             operands = [x, *self.constants_of(ints, op.operands[1], op.bias)]
             attributes = {**kept(op), **ints.attributes, **after(op, ints.result)}
             out = self.emit(op.opname, operands, attributes, ints.result)
@@ -46,7 +53,7 @@ class Layers(Tensors):
         kernel = affine.weight.reshape(-1, 1, 1, 1)
 
         def attempt(mode: str, wanted: Format) -> Value:
-            ints = self._integers(op, mode, kernel, affine.bias, x, within(op, wanted))
+            ints = self._integers(op, mode, Real(kernel, affine.bias), x, within(op, wanted))
             operands = [self.as_maps(x, affine.axis), *self.constants_of(ints, affine.like, None)]
             attributes = {"group": len(kernel), **ints.attributes, **after(op, ints.result)}
             out = self.emit("conv", operands, attributes, ints.result)
@@ -66,46 +73,25 @@ class Layers(Tensors):
 
         return self.first_of([partial(attempt, *each) for each in self.attempts(op) if each[0] != ASYMMETRIC])
 
-    def _integers(
-        self,
-        op: TensorOp,
-        mode: str,
-        weight: NDArray[Any],
-        bias: NDArray[Any] | None,
-        x: Value,
-        wanted: Format,
-    ) -> Layer:
+    def _integers(self, op: TensorOp, mode: str, real: Real, x: Value, wanted: Format) -> Layer:
         """`integers_of`; its error names the layer. Another lowering of the net finds the integers of this one."""
         free = op.attributes.get("activation") != "relu6" and self.is_free(op.result)
         key = (op, mode, format_of(x), wanted, free)
         try:
             if key not in self.layers:
-                self.layers[key] = self.integers_of(op, mode, weight, bias, format_of(x), wanted, free=free)
+                self.layers[key] = self.integers_of(op, mode, real, format_of(x), wanted, free=free)
             ints = self.layers[key]
-            return replace(ints, weight=self.rounded(op, weight, ints.weight, ints.weight_scale))
+            return replace(ints, weight=self.rounded(op, real.weight, ints.weight, ints.weight_scale))
         except BMError as error:
             raise error.located(layer=op.label, kind=op.short_name) from None
 
     def constants_of(self, ints: Layer, weight: Value | None, bias: Value | None) -> list[Value]:
         """The operands of an integer layer behind its data, named like those of the old one."""
-        constants = [self.weight(ints.weight, weight, ints.weight_scale)]
-        if ints.bias is not None:
-            constants.append(self.weight(ints.bias, bias, ints.bias_scale))
-        return constants
+        return self.all_weights((ints.weight, weight, ints.weight_scale), (ints.bias, bias, ints.bias_scale))
 
-    def integers_of(
-        self,
-        op: TensorOp,
-        mode: str,
-        weight: NDArray[Any],
-        bias: NDArray[Any] | None,
-        source: Format,
-        wanted: Format,
-        *,
-        free: bool,
-    ) -> Layer:
+    def integers_of(self, op: TensorOp, mode: str, real: Real, source: Format, wanted: Format, *, free: bool) -> Layer:
         """The integers of a layer in a mode; `free`: the result may have another scale."""
-        return integer_layer(mode, weight, bias, source, wanted, free=free)
+        return integer_layer(mode, real.weight, real.bias, source, wanted, free=free)
 
     def _report(self, op: TensorOp, ints: Layer) -> None:
         text = f"mode {ints.attributes['mode']}"

@@ -43,10 +43,7 @@ class TwoTerms(Thresholds):
 
     def layer_constants(self, ints: Linear, weight: Value | None, bias: Value | None) -> list[Value]:
         """Integers of a layer as operands."""
-        found = [self.weight(ints.weight, weight, ints.weight_scale)]
-        if ints.bias is not None:
-            found.append(self.weight(ints.bias, bias, ints.bias_scale))
-        return found
+        return self.all_weights((ints.weight, weight, ints.weight_scale), (ints.bias, bias, ints.bias_scale))
 
     def in_two_terms(
         self,
