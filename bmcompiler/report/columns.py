@@ -34,8 +34,8 @@ _COLUMNS = (
         "macs",
         "MACs",
         "count",
-        "Multiply-accumulates of the layer as it is compiled: where passes fill lanes or compose layers, those with "
-        "zeros count, too, so that levels of optimization differ.",
+        "Multiply-accumulates of the layers of the network, the same for every level and precision; commands may "
+        "compute more (zeros that fill lanes, rows of two tiles) or fewer (composed layers).",
     ),
     Column(
         "cycles",
