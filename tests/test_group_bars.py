@@ -57,6 +57,9 @@ BARS = {
     ("mobilenetv2_160", "bm1684", "int8"): Bars(faster=2.5, moved=1.08),
     ("ppocr_v4_det", "bm1684", "int8"): Bars(features=6.9e6),
     ("centerface_480", "bm1684", "int8"): Bars(features=14.05e6),
+    ("mobilenetv2_160", "bm1684x", "int8"): Bars(moved=1.05),
+    ("light_squeezenet", "bm1684x", "f16"): Bars(moved=1.05),
+    ("light_squeezenet", "bm1684x", "int8"): Bars(moved=1.05),
     ("light_resnet50", "bm1880", "int8"): Bars(faster=1.5, share=0.35),
     ("mobilenetv2_160", "bm1880", "int8"): Bars(faster=1.5, share=0.35),
 }

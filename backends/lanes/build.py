@@ -77,6 +77,9 @@ class LaneTransfers(Protocol):
         lane: that of the first channel.
         """
 
+    def load_spaced(self, source: int, shape: tuple[int, int, int], pitch: int, address: int, lane: int) -> None:
+        """Load dense bytes (lanes, rows, bytes of a row) so that rows lie `pitch` bytes apart, from `lane` on."""
+
     def load_words(self, source: int, dtype: str, shape: Shape, strides: Strides, address: int) -> None:
         """Load a strided global tensor (in elements, 0 repeats) into an aligned tile of words (`recipes.words`)."""
 

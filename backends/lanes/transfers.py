@@ -131,6 +131,13 @@ class StridedMoves(BaseBuild):
         target = Side(self.lane_address(address, lane), shape, self.chip.compact_strides(shape, lane), (touched,))
         self.move(Side(source, shape, strides or dense_strides(shape)), target, item)
 
+    def load_spaced(self, source: int, shape: tuple[int, int, int], pitch: int, address: int, lane: int) -> None:
+        """See `LaneBuild`."""
+        lanes, rows, width = shape
+        outer, sizes = Side(source, (1, lanes, rows, width), (0, rows * width, width, 1)), (1, lanes, rows, width)
+        local = self.lane_address(address, lane)
+        self.move(outer, Side(local, sizes, (0, rows * pitch, pitch, 1), ((address, address + rows * pitch),)), 1)
+
     def copy_global(self, target: int, source: int, item: int, shape: Shape, to: Strides, by: Strides) -> None:
         """Copy inside global memory; strides in elements: `to` of the target, `by` of the source."""
         self.move(Side(source, shape, by), Side(target, shape, to), item)

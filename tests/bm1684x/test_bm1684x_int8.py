@@ -12,7 +12,7 @@ import pytest
 import bmcompiler
 from bmcompiler.backends.bm1684x.target import TARGET
 from bmcompiler.interpreter import run_module
-from bmcompiler.ir import Value
+from bmcompiler.ir import TensorType, Value
 from bmcompiler.ops.builder import Builder
 from bmcompiler.runtime.session import Session
 from bmcompiler.testing import check_op
@@ -43,6 +43,13 @@ CASES: dict[str, Case] = {
         [(2, 70, 9, 11)],
         "conv",
     ),
+    "a quarter of a group of input channels": (
+        lambda n, x: n.conv(x, 64, 16, 3, 3, **AROUND),
+        [(1, 16, 9, 11)],
+        "conv",
+    ),
+    "most of a group of input channels": (lambda n, x: n.conv(x, 150, 48, 3, 3, **AROUND), [(1, 48, 7, 5)], "conv"),
+    "two groups and a half of input channels": (lambda n, x: n.conv(x, 400, 160, 1, 1), [(1, 160, 5, 6)], "conv"),
     "depthwise": (lambda n, x: n.b.relu(n.conv(x, 70, 1, 3, 3, **AROUND, group=70)), [(1, 70, 9, 11)], "conv"),
     "groups": (lambda n, x: n.conv(x, 12, 3, 3, 3, **AROUND, group=4), [(1, 12, 9, 11)], "conv"),
     "dilation": (lambda n, x: n.conv(x, 6, 3, 3, 3, dilations=(2, 3)), [(1, 3, 12, 14)], "conv"),
@@ -108,6 +115,22 @@ def test_a_layer_of_integers(name: str) -> None:
 
 
 @pytest.mark.usefixtures("all_integers")
+@pytest.mark.parametrize(("precision", "item"), [("int8", 1), ("f16", 2)])
+@pytest.mark.parametrize(("shape", "more"), [((64, 16, 3, 3), 1), ((150, 48, 3, 3), 3), ((400, 160, 1, 1), 1)])
+def test_gaps_between_weights_are_not_moved(precision: str, item: int, shape: tuple[int, ...], more: int) -> None:
+    """A lane gets the weights of its channels, and `more` rows with their biases and factors, as long as a run."""
+    n = Net(Builder.new("net"))
+    x = n.b.input("x", TensorType((1, shape[1], 16, 16), "f32"))
+    module = n.b.outputs([n.conv(x, *shape)], ["y"])
+    data = {"data": {"x": n.rng.standard_normal((2, *x.shape[1:]), np.float32)}} if precision == "int8" else {}
+    found = bmcompiler.compile_module(module, target=CHIP, quantize=precision, **data)
+    (conv,) = (row for row in found.rows if row.kind == "conv")
+    full = -(-shape[0] // 64) * 64
+    rows = full * np.prod(shape[2:]) + 64 * more
+    gaps = shape[1] * item % 64
+    assert conv.weights <= rows * shape[1] * item if gaps else conv.weights <= 64 * item * np.prod(shape)
+
+
 def test_inner_products_read_the_rows_that_others_leave() -> None:
     def make(n: Net, x: Value) -> Value:
         up = n.b.relu(n.b.matmul(x, n.w(48, 100), n.w(100)))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from bmcompiler.backends.bm1684x.codes import Ar, Precision, Rounding
 from bmcompiler.backends.bm1684x.instructions import arithmetic
 from bmcompiler.backends.bm1684x.instructions.operands import Operand, constant
 from bmcompiler.backends.bm1684x.instructions.requantize import WORDS, requantize, requantize_real
+from bmcompiler.backends.bm1684x.tile_cycles import CYCLES
 from bmcompiler.backends.lanes.cycles import LaneCycles
 from bmcompiler.backends.lanes.facts import LaneFacts, Shape
 from bmcompiler.backends.lanes.kernels.channel_constants import by_lanes
@@ -59,6 +61,44 @@ def _constants(
     return rows
 
 
+class Layout(NamedTuple):
+    """Where a block has what in a lane, and how it is loaded.
+
+    Attributes:
+        words, biases, weights: bytes where they begin. lane_bytes: all of it.
+        width, step: bytes of the rows that are loaded, and from one to the next.
+        parts: (first lane, lanes, rows) of each load.
+    """
+
+    words: int
+    biases: int
+    weights: int
+    lane_bytes: int
+    width: int
+    step: int
+    parts: tuple[tuple[int, int, int], ...]
+
+    @property
+    def spaced(self) -> bool:
+        """Whether rows have gaps between them."""
+        return self.width < self.step
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that are loaded."""
+        return sum(lanes * rows * self.width for _, lanes, rows in self.parts)
+
+    @property
+    def cycles(self) -> int:
+        """Of the loads; rows without gaps may be sections of a matrix."""
+        table, found = CYCLES.table, 0
+        for _, lanes, rows in self.parts:
+            size = rows * self.width
+            plain, wide = table.tensor(lanes * size, size, True, False), table.wide(lanes, size, True)
+            found += int(plain if self.spaced else min(plain, wide))
+        return found
+
+
 @dataclass(frozen=True)
 class Block:
     """Coefficients of a convolution or product as they lie in a lane, its channels in one run (bm1684x.md 6.2).
@@ -68,8 +108,13 @@ class Block:
     moved, but where lanes that have a channel less end before its weights. Commands want the words of a channel 64
     bytes from those of the next: `spread` copies them.
 
+    Weights that do not fill their groups of input channels are runs with gaps, which nothing reads (bm1684x-cube.md 4).
+    Where that takes no longer these are not moved: the block is loaded as rows that lie as far apart as the runs, of
+    the words first: a row for each channel where these are then where commands want them, else one for all.
+
     Attributes:
         row: bytes of the weights of a channel. aligned: whether the weights begin so.
+        run, pitch: bytes of each run of weights, and from one to the next; 0 where there are no gaps.
     """
 
     chip: LaneFacts
@@ -78,6 +123,8 @@ class Block:
     row: int
     biased: bool
     aligned: bool
+    run: int = 0
+    pitch: int = 0
 
     @property
     def rounds(self) -> int:
@@ -97,28 +144,55 @@ class Block:
         rest = (c1 - c0) % self.chip.lanes if self.rounds > 1 else 0
         return rest if (self.chip.lanes - rest) * self.row > self.chip.command_bytes else 0
 
+    @cached_property
+    def layout(self) -> Layout:
+        """The one that moves less, if it takes no longer."""
+        dense, spaced = self._dense, self._spaced
+        better = spaced is not None and spaced.nbytes < dense.nbytes and spaced.cycles <= dense.cycles
+        return spaced if spaced is not None and better else dense
+
+    @property
+    def _dense(self) -> Layout:
+        weights, words = self.row * self.rounds, 4 * self.words * self.rounds
+        biases = 4 * self.rounds * self.biased
+        if self.aligned and not self.shorter:
+            size = weights + words + biases
+            return Layout(weights, weights + words, 0, size, 1, 1, self._parts(size, self.row))
+        place = words + biases
+        place = align_up(place, self.chip.alignment) if self.aligned else place
+        return Layout(0, words, place, place + weights, 1, 1, self._parts(place + weights, self.row))
+
+    @property
+    def _spaced(self) -> Layout | None:
+        """None where words and biases find no place in rows."""
+        heads = self.rounds if self.pitch == _STEP else 1
+        width = max(self.run, 4 * self.words * self.rounds // heads)
+        if self.biased or width >= self.pitch:
+            return None
+        own, place = self.row // self.pitch, heads * self.pitch
+        size = place + self.row * self.rounds
+        return Layout(0, place, place, size, width, self.pitch, self._parts(size // self.pitch, own))
+
+    def _parts(self, rows: int, own: int) -> tuple[tuple[int, int, int], ...]:
+        """All lanes at once, or those that have a channel less, whose weights are `own` rows, after the others."""
+        (c0, c1), rest = self.channels, self.shorter
+        count = min(c1 - c0, self.chip.lanes)
+        return ((0, rest, rows), (rest, count - rest, rows - own)) if rest else ((0, count, rows),)
+
     @property
     def first(self) -> int:
         """Byte where the words begin."""
-        return self.row * self.rounds if self.aligned and not self.shorter else 0
+        return self.layout.words
 
     @property
     def bias(self) -> int:
-        """Byte where the biases begin, which is where the words end."""
-        return self.first + 4 * self.words * self.rounds
+        """Byte where the biases begin."""
+        return self.layout.biases
 
     @property
     def weights(self) -> int:
         """Byte where the weights begin."""
-        if self.first:
-            return 0
-        end = self.bias + 4 * self.rounds * self.biased
-        return align_up(end, self.chip.alignment) if self.aligned else end
-
-    @property
-    def lane_bytes(self) -> int:
-        """All of it."""
-        return max(self.weights + self.row * self.rounds, self.bias + 4 * self.rounds * self.biased)
+        return self.layout.weights
 
     def buffer(
         self,
@@ -127,34 +201,37 @@ class Block:
         layout: str,
     ) -> Buffer:
         """`pack` gives the weights as (channels, ...) in their order in a lane."""
-        op, (c0, c1), chip = self.op, self.channels, self.chip
-        bias, rows = op.bias, op.factors
-        assert rows is not None and bias is not None  # the mode has both
-        count, rest = min(c1 - c0, chip.lanes), self.shorter
-        parts = [(0, rest, self.lane_bytes)] * bool(rest)
-        parts += [(rest, count - rest, self.lane_bytes - self.row * bool(rest))]
+        op, (c0, c1), chip, own = self.op, self.channels, self.chip, self.layout
+        bias, given = op.bias, op.factors
+        assert given is not None and bias is not None  # the mode has both
+        count = min(c1 - c0, chip.lanes)
 
         def packed(weight: np.ndarray, bias: np.ndarray, factors: np.ndarray) -> np.ndarray:
             words = _constants(op, weight, bias, factors, over_depth)
-            lanes = self._lanes(words, np.ascontiguousarray(pack(weight)).view(np.uint8))[:count]
-            return np.concatenate([lanes[first : first + some, :size].reshape(-1) for first, some, size in parts])
+            lanes = self._lanes(words, np.ascontiguousarray(pack(weight)).view(np.uint8))
+            lanes = lanes.reshape(chip.lanes, -1, own.step)[:, :, : own.width]
+            return np.concatenate([lanes[lane : lane + some, :rows].reshape(-1) for lane, some, rows in own.parts])
 
         def load(build: Build, address: int) -> None:
             name = f"{layout} {op.opname} {op.zero_points} block {c0} {c1}"
-            place = build.coefficients.place(op.operands[1], name, packed, bias, rows)
+            place = build.coefficients.place(op.operands[1], name, packed, bias, given)
             source = build.coefficient(place)
-            for first, some, size in parts:
-                build.load_compact(source, (1, some, 1, size), 1, address, lane=first)
-                source += some * size
+            for lane, some, rows in own.parts:
+                if own.spaced:
+                    build.load_spaced(source, (some, rows, own.width), own.step, address, lane)
+                else:
+                    build.load_compact(source, (1, some, 1, rows), 1, address, lane=lane)
+                source += some * rows * own.width
 
-        nbytes = sum(some * size for _, some, size in parts)
         transfer: Any = load  # of the chip's own build
-        return Buffer(self.lane_bytes, "c", nbytes, transfer, True, runs=Runs(1, count), loads=len(parts))
+        runs = Runs(count + own.spaced, count)  # rows with gaps are no sections of a matrix
+        return Buffer(own.lane_bytes, "c", own.nbytes, transfer, True, runs=runs, loads=len(own.parts))
 
     @property
     def spread_bytes(self) -> int:
-        """Of a lane, that the words take where they are spread; a single channel's stay where they are."""
-        return _STEP * self.rounds if self.rounds > 1 else 0
+        """Of a lane, that the words take where they are spread; they stay where commands can read them."""
+        there = self.layout.spaced and self.pitch == _STEP
+        return _STEP * self.rounds if self.rounds > 1 and not there else 0
 
     def spread(self, build: Build, place: int, to: int) -> None:
         """Copy the words of a block at `place` to where commands read them."""
@@ -176,16 +253,19 @@ class Block:
         return 1, min(c1 - c0, self.chip.lanes), self.rounds, self.words
 
     def _lanes(self, words: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """(lanes, `lane_bytes`) bytes."""
-        chip, (c0, c1) = self.chip, self.channels
-        out = np.zeros((chip.lanes, self.lane_bytes), np.uint8)
-        used = np.ascontiguousarray(words[:, : self.words])
-        out[:, self.first : self.bias] = by_lanes(chip, used, 4 * self.words, c0, c1).reshape(chip.lanes, -1)
+        """(lanes, bytes of a lane)."""
+        chip, (c0, c1), own = self.chip, self.channels, self.layout
+        out = np.zeros((chip.lanes, own.lane_bytes), np.uint8)
+        used = by_lanes(chip, np.ascontiguousarray(words[:, : self.words]), 4 * self.words, c0, c1)
+        ends = used.reshape(chip.lanes, own.weights // own.step if own.spaced else 1, -1)
+        for row in range(ends.shape[1]):
+            place = own.words + row * own.step
+            out[:, place : place + ends.shape[2]] = ends[:, row]
         if self.biased:
             biases = by_lanes(chip, np.ascontiguousarray(words[:, _BIAS]), 4, c0, c1).reshape(chip.lanes, -1)
-            out[:, self.bias : self.bias + biases.shape[1]] = biases
+            out[:, own.biases : own.biases + biases.shape[1]] = biases
         rows = by_lanes(chip, weights, self.row, c0, c1).reshape(chip.lanes, -1)
-        out[:, self.weights : self.weights + rows.shape[1]] = rows
+        out[:, own.weights : own.weights + rows.shape[1]] = rows
         return out
 
 

@@ -14,7 +14,8 @@ from bmcompiler.backends.bm1684x.instructions import window as commands
 from bmcompiler.backends.bm1684x.lane_commands import PRECISIONS
 from bmcompiler.backends.bm1684x.ordered import convolution, depthwise
 from bmcompiler.backends.lanes.kernels import float_conv
-from bmcompiler.backends.lanes.kernels.conv_geometry import DeconvGeometry, channel_groups
+from bmcompiler.backends.lanes.kernels.base import item_bytes
+from bmcompiler.backends.lanes.kernels.conv_geometry import DeconvGeometry, channel_groups, runs_of
 from bmcompiler.backends.lanes.kernels.fold_rows import fold_inside
 from bmcompiler.backends.lanes.kernels.sliding import Slide
 from bmcompiler.backends.lanes.operands import Words
@@ -33,6 +34,11 @@ class ConvKernel(float_conv.FloatConvKernel):
     def dense_row(self, op: Convolution) -> tuple[int, int]:
         group = GROUP[PRECISIONS[op.weight.dtype][0]]
         return -(-self.depth(op) // group) * prod(self.taps(op)), group
+
+    def runs(self, op: Convolution) -> tuple[int, int]:
+        group, item = GROUP[PRECISIONS[op.weight.dtype][0]], item_bytes(op.weight)
+        run, distance = (0, 0) if self.is_depthwise(op) else runs_of(self.depth(op), prod(self.taps(op)), group)
+        return run * item, distance * item
 
     def pack(self, weight: np.ndarray) -> np.ndarray:
         if weight.dtype == np.float32:

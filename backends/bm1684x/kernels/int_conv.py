@@ -22,9 +22,10 @@ from bmcompiler.backends.bm1684x.kernels.channel_end import (
     fits_sums,
 )
 from bmcompiler.backends.lanes.kernels.base import dims4
-from bmcompiler.backends.lanes.kernels.conv_geometry import ConvGeometry, DeconvGeometry
+from bmcompiler.backends.lanes.kernels.conv_geometry import ConvGeometry, DeconvGeometry, runs_of
 from bmcompiler.backends.lanes.kernels.fold_rows import fold_inside
 from bmcompiler.backends.lanes.operands import Words
+from bmcompiler.chip import align_up
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.tiling import Box, TileWork
 from bmcompiler.numeric.factors import CHANNEL
@@ -126,8 +127,10 @@ class IntConvKernel(ConvGeometry):
     def block(self, op: Convolution, channels: tuple[int, int]) -> Block:
         """The coefficients of some output channels."""
         single, taps = self.is_depthwise(op), prod(self.taps(op))
-        row = taps if single else -(-self.depth(op) // _GROUP) * taps * _GROUP
-        return Block(self.chip, op, channels, row, self.adds_bias(op), not single)
+        if single:
+            return Block(self.chip, op, channels, taps, self.adds_bias(op), False)
+        row, runs = align_up(self.depth(op), _GROUP) * taps, runs_of(self.depth(op), taps, _GROUP)
+        return Block(self.chip, op, channels, row, self.adds_bias(op), True, *runs)
 
     def packed(self, op: Convolution, weight: np.ndarray) -> np.ndarray:
         """Depthwise weights as they are, others in groups of input channels, each with all its taps."""

@@ -95,12 +95,25 @@ class Joined(NamedTuple):
 
 
 def joined_buffer(
-    chip: LaneFacts, weight: Value, bias: Value, layout: str, pack: Callable[[Any], Any], row: int, channels: Span
+    chip: LaneFacts,
+    weight: Value,
+    bias: Value,
+    layout: str,
+    pack: Callable[[Any], Any],
+    row: int,
+    channels: Span,
+    runs: tuple[int, int] = (0, 0),
 ) -> Joined:
-    """Output channels [c0, c1) of packed weights, `row` bytes each, and of a bias: one run for each lane."""
+    """Output channels [c0, c1) of packed weights, `row` bytes each, and of a bias: one run for each lane.
+
+    Args:
+        runs: (length, distance) in bytes of runs of weights. If the bias fits one more, what is between is not moved.
+    """
     (c0, c1), item = channels, bias.type.numpy.itemsize
     lanes, deep = min(c1 - c0, chip.lanes), -(-(c1 - c0) // chip.lanes)
     first, second = align_up(deep * row, _WORD), align_up(deep * item, _WORD)
+    if max(runs[0], second) < runs[1]:
+        return _spaced(chip, weight, bias, layout, pack, row, channels, (max(runs[0], second), runs[1]))
 
     def packed(weights: np.ndarray, biases: np.ndarray) -> np.ndarray:
         parts = (by_lanes(chip, pack(weights), row, c0, c1), by_lanes(chip, biases, item, c0, c1))
@@ -115,6 +128,39 @@ def joined_buffer(
         build.load_compact(build.coefficient(place), dims, _WORD, address)
 
     return Joined(Buffer(first + second, "c", _WORD * prod(dims), load, True, runs=Runs(1, lanes)), first)
+
+
+def _spaced(
+    chip: LaneFacts,
+    weight: Value,
+    bias: Value,
+    layout: str,
+    pack: Callable[[Any], Any],
+    row: int,
+    channels: Span,
+    runs: tuple[int, int],
+) -> Joined:
+    """See `joined_buffer`: rows of bytes that lie apart in lanes."""
+    (c0, c1), item, (width, step) = channels, bias.type.numpy.itemsize, runs
+    lanes, first = min(c1 - c0, chip.lanes), -(-(c1 - c0) // chip.lanes) * row
+    rows = first // step + 1
+
+    def packed(weights: np.ndarray, biases: np.ndarray) -> np.ndarray:
+        whole = np.zeros((chip.lanes, rows * step), np.uint8)
+        for place, part in (
+            (0, by_lanes(chip, pack(weights), row, c0, c1)),
+            (first, by_lanes(chip, biases, item, c0, c1)),
+        ):
+            flat = part.reshape(chip.lanes, -1)
+            whole[:, place : place + flat.shape[1]] = flat
+        return whole[:lanes].reshape(lanes, rows, step)[:, :, :width]
+
+    def load(build: LaneBuild, address: int) -> None:
+        place = build.coefficients.place(weight, f"{layout} {row} {c0} {c1} spaced", packed, bias)
+        build.load_spaced(build.coefficient(place), (lanes, rows, width), step, address, 0)
+
+    moved = Runs(lanes + 1, lanes)  # rows with gaps are no sections of a matrix
+    return Joined(Buffer(rows * step, "c", lanes * rows * width, load, True, runs=moved), first)
 
 
 def bias_buffer(chip: LaneFacts, bias: Value, c0: int, c1: int) -> Buffer:

@@ -228,6 +228,15 @@ class DeconvGeometry(ConvGeometry):
         return grouped.reshape(op.group * o, i // op.group, kh, kw)[:, :, ::-1, ::-1]
 
 
+def runs_of(depth: int, taps: int, group: int) -> tuple[int, int]:
+    """(length, distance) of runs of weights between which groups of input channels are not full; (0, 0) without any.
+
+    Groups lie one after the other, each with all taps of the window: only those of one group, or of one tap, are alike.
+    """
+    distance = align_up(depth, group) if taps == 1 else group
+    return (depth, distance) if depth < distance else (0, 0)
+
+
 def channel_groups(weight: np.ndarray, size: int) -> np.ndarray:
     """(O, I, KH, KW) -> (O, KH * KW, I rounded up to a multiple of `size`)."""
     o, i, kh, kw = weight.shape

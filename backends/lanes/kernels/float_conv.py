@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,10 @@ class FloatConvKernel(ConvGeometry):
     @abstractmethod
     def dense_row(self, op: Convolution) -> tuple[int, int]:
         """Rows and columns of weights of an output channel of a dense convolution."""
+
+    def runs(self, op: Convolution) -> tuple[int, int]:
+        """(length, distance) in bytes of runs of weights, between which there are gaps; (0, 0) without."""
+        return 0, 0
 
     @abstractmethod
     def pack(self, weight: np.ndarray) -> np.ndarray:
@@ -144,7 +149,9 @@ class FloatConvKernel(ConvGeometry):
             or -(c1 - c0) % self.chip.lanes * row * (c1 - c0 > self.chip.lanes) > self.chip.command_bytes
         ):
             return None
-        return joined_buffer(self.chip, op.weight, op.bias, f"{layout} joined", pack, row, (c0, c1))
+        one = partial(joined_buffer, self.chip, op.weight, op.bias, f"{layout} joined", pack, row, (c0, c1))
+        bus = self.tiler.bus
+        return min((one(), one(self.runs(op))), key=lambda joined: (bus.load(joined.buffer), joined.buffer.nbytes))
 
     def _packed(self, op: Convolution) -> tuple[str, Callable[[np.ndarray], np.ndarray]]:
         """How weights lie, in words and as what makes them so."""
