@@ -3,10 +3,10 @@
     python benchmarks/bench_groups.py light_resnet50 mobilenetv2_160 --precision f32 int8 --level 0 1 2 --simulate
 
 A row is one net, chip, precision, batch and level: estimated cycles and their ratio to the roofline bound (multipliers
-at full rate, or compulsory bytes at full bandwidth), to what the busier engine works (what these commands take if
-nothing waits) and to level 0; bytes over the bus in weights, net inputs and
-outputs, and spill (results stored and read again), and all of them over the compulsory ones (coefficients, inputs and
-outputs at the size of their elements); commands; neuron memory over its lower bound; conflicts the race check finds;
+at full rate for the net's own products, or compulsory bytes at full bandwidth), to what the busier engine works (what
+these commands take if nothing waits) and to level 0; bytes over the bus in weights, net inputs and outputs, and spill
+(results stored and read again), and all of them over the compulsory ones (coefficients, inputs and outputs at the size
+of their elements); commands; neuron memory over its lower bound; conflicts the race check finds;
 seconds to compile from tables and to run one batch in the simulator. `--layers N` lists the layers that spill most and
 those that take longest.
 
@@ -102,9 +102,12 @@ class Measured:
 
     @property
     def bound(self) -> float:
-        """Cycles that no program of these multiply-accumulates and compulsory bytes can beat."""
-        needed = sum(row.macs for row in self.result.rows)  # commands may compute more: zeros, rows of two tiles
-        full_rate = self.timing.utilization * self.timing.cycles * min(1.0, needed / max(1, self.timing.macs))
+        """Cycles of the net's own multiply-accumulates at full rate, or of its compulsory bytes.
+
+        Commands may multiply more, zeros or rows of two tiles, and less, by Winograd's algorithm.
+        """
+        needed = sum(row.macs for row in self.result.rows)
+        full_rate = self.timing.utilization * self.timing.cycles * needed / max(1, self.timing.macs)
         return max(full_rate, self.compulsory / BYTES_PER_CYCLE[self.case.chip])
 
 

@@ -20,6 +20,7 @@ def flat(net: Net, x: Value) -> Value:
 
 FLOATS: dict[str, Make] = {
     "conv": lambda t, x: t.b.conv(x, t.f32(9, x.shape[1], 3, 3), t.f32(9), pads=(1, 1, 1, 1), activation="relu6"),
+    "cells": lambda t, x: t.b.conv(x, t.f32(130, x.shape[1], 3, 3), t.f32(130), pads=(1, 1, 1, 1)),
     "strided": lambda t, x: t.b.conv(x, t.f32(70, x.shape[1], 3, 2), pads=(1, 1, 1, 1), strides=(2, 2)),
     "depthwise": lambda t, x: t.b.conv(
         x, t.f32(x.shape[1], 1, 3, 3), pads=(1, 1, 1, 1), strides=(2, 2), group=x.shape[1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from bmcompiler.backends.lanes.facts import LaneFacts, Shape, Strides
+from bmcompiler.backends.lanes.facts import LaneFacts, LineCells, Shape, Strides
 from bmcompiler.chip import align_up
 from bmcompiler.codegen.build import dense_strides as global_strides
 from bmcompiler.codegen.strided_copy import CopyLimits
@@ -32,6 +32,9 @@ COPY_LIMITS = CopyLimits(extent=65535, w_source=(0, 4095), w_target=(1, _WORD), 
 """Commands inside global memory, strides in elements; 0 repeats on the source side (bm1684.md 5.10, 13.1)."""
 
 
+_LINE_CELLS = LineCells(pixels=16, channel=1, tap=14, single=4, pair=12, start=220)  # halves of cycles on silicon
+
+
 @dataclass(frozen=True)
 class Bm1684Chip(LaneFacts):
     """Geometry and address map; one instance, `CHIP`, describes the chip."""
@@ -45,6 +48,7 @@ class Bm1684Chip(LaneFacts):
     alignment: int = 128  # bytes in a lane of aligned tensors and channel strides
     word: int = 4  # four images of bytes, or two of halfwords (bm1684.md 4.2)
     own_tables: bool = True
+    line_cells: LineCells = _LINE_CELLS
     most_images: int = 65535
     most_channels: int = 4095 // 64 * 64  # bm1684.md 13.1: 12 bits
     most_size: int = 65535

@@ -15,6 +15,28 @@ Range = tuple[int, int]
 
 
 @dataclass(frozen=True)
+class LineCells:
+    """About how long commands take, in units of their own: which convolutions are computed by cells of two results.
+
+    Attributes:
+        pixels: results of a channel that a lane makes at once: a group.
+        channel, tap: of a group and a position of the window of a convolution: for each input channel, and besides.
+        single, pair: of a group of an element-wise command with one tensor, and with two. start: of a command.
+    """
+
+    pixels: int
+    channel: int
+    tap: int
+    single: int
+    pair: int
+    start: int
+
+    def groups(self, pixels: int) -> int:
+        """Of so many results of a channel."""
+        return -(-pixels // self.pixels)
+
+
+@dataclass(frozen=True)
 class LaneFacts(LaneChip):
     """A chip with lanes as shared kernels see it; the chip's own class adds its address map.
 
@@ -37,6 +59,7 @@ class LaneFacts(LaneChip):
         word_sums: whether words are added as integers; division and lookups then take long beside it.
         own_tables: whether programs bring tables of 256 words, and a lookup takes no longer than a sum.
         winograd: whether dense convolutions of floats with windows of 3 x 3 are computed by Winograd's algorithm.
+        line_cells: how convolutions are judged for Winograd's algorithm along one axis; None: never.
         command_bytes: that cross the bus in the time in which a transfer starts.
         transposes: whether a command of the execution units makes channels of columns and columns of channels.
         rows_in_lanes: whether products of matrices have them so, that other ops do well to keep them there, too.
@@ -61,6 +84,7 @@ class LaneFacts(LaneChip):
     word_sums: bool = False
     own_tables: bool = False
     winograd: bool = False
+    line_cells: LineCells | None = None
     command_bytes: int = 1 << 14
     transposes: bool = False
     rows_in_lanes: bool = False

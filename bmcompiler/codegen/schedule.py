@@ -56,7 +56,7 @@ class _Slots:
 class _Placement:
     """Local addresses for every buffer of a tiling; sizes are the largest over all tiles.
 
-    Inputs that should lie apart from one before them are placed at the end of local memory.
+    What should lie apart from an area before it is placed at the end of local memory.
     """
 
     def __init__(self, works: list[TileWork], grid: tuple[Axis, ...], tiling: Tiling, tiler: Tiler) -> None:
@@ -79,11 +79,19 @@ class _Placement:
         last = {pair.second for pair in works[0].apart}
         inputs = {i: largest(lambda w: w.inputs, i) for i in range(len(works[0].inputs)) if i not in last}
         self.outputs = [largest(lambda w: w.outputs, i) for i in range(len(works[0].outputs))]
-        self.scratch = [place(max(w.scratch[i] for w in works), 1).addresses[0] for i in range(len(works[0].scratch))]
-        inputs |= {i: largest(lambda w: w.inputs, i) for i in sorted(last)}
-        for i in last:
-            inputs[i].move(max(tiler.lane_bytes - self.end, 0) // tiler.align * tiler.align)
-        self.inputs = [inputs[i] for i in range(len(inputs))]
+        first = len(works[0].inputs)  # number of the first scratch area
+        numbers = range(first, first + len(works[0].scratch))
+
+        def scratch(i: int) -> _Slots:
+            return place(max(work.scratch[i - first] for work in works), 1)
+
+        areas = {i: scratch(i) for i in numbers if i not in last}
+        moved = {i: largest(lambda w: w.inputs, i) if i < first else scratch(i) for i in sorted(last)}
+        for one in moved.values():
+            one.move(max(tiler.lane_bytes - self.end, 0) // tiler.align * tiler.align)
+        areas |= inputs | moved
+        self.inputs = [areas[i] for i in range(first)]
+        self.scratch = [areas[i].current for i in numbers]
 
 
 def emit_tiles(

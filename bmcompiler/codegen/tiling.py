@@ -114,7 +114,10 @@ class Buffer:
 
 
 class Apart(NamedTuple):
-    """Two inputs of a tile that should lie in different banks; cycles: that the tile takes longer if all shares one."""
+    """Two areas of a tile that should lie in different banks; cycles: that the tile takes longer if all shares one.
+
+    Inputs are counted first, and then scratch areas.
+    """
 
     first: int
     second: int
@@ -154,7 +157,7 @@ class TileWork:
 
     `compute(build, inputs, outputs, scratch)` gets the local addresses in the order of the three lists.
     It leaves inputs as they are, and an operand has one buffer: values that stay in local memory rely on both.
-    `cycles` are those with the inputs of `apart` in different banks, and with scratch above the results; `below` come
+    `cycles` are those with the areas of `apart` in different banks, and with scratch above the results; `below` come
     on top of them where the first scratch area lies below the first result. With a `stream` they are those with the
     bus free for it.
     """

@@ -121,7 +121,7 @@ def test_convolutions_whose_weights_allow_no_short_end(
 def test_what_banks_cost_follows_from_where_a_program_puts_a_tile() -> None:
     """No op knows: one tile at two places. Plans of programs, which have placed it, count it by `TileWork.apart`."""
     net = Net([(1, 64, 28, 28)])
-    conv = net.b.conv(net.inputs[0], net.f32(64, 64, 3, 3), pads=(1, 1, 1, 1))
+    conv = net.b.conv(net.inputs[0], net.f32(64, 64, 5, 5), pads=(2, 2, 2, 2))
     module, bank = net.module([conv]), CHIP.lmem_bank_size
     assert conv.op is not None
     with TARGET.planned_with(SILICON), computations() as found:
@@ -156,7 +156,7 @@ def test_no_kernel_is_left_out() -> None:
 
 def test_plans_follow_the_profile() -> None:
     net = Net([(1, 64, 56, 56)])
-    net_module = net.module([net.b.conv(net.inputs[0], net.f32(64, 64, 3, 3), pads=(1, 1, 1, 1))])
+    net_module = net.module([net.b.conv(net.inputs[0], net.f32(64, 64, 5, 5), pads=(2, 2, 2, 2))])
     found = {}
     for name, profile in TimingProfile.NAMED.items():
         with TARGET.planned_with(profile):

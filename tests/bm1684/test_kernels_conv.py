@@ -10,10 +10,14 @@ from bm1684_nets import FULL, Net, check_op
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from bmcompiler.backends.bm1684.kernels import ConvKernel, FloatConvKernel
+from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.target import TARGET
+from bmcompiler.backends.lanes.kernels import winograd_cells
 from bmcompiler.bmodel.bm168x import Bm168xModel
 from bmcompiler.ir import TensorType, Value
 from bmcompiler.ops.builder import Builder
+from bmcompiler.ops.nn import Conv
 from bmcompiler.runtime.simulator.bm1684.analysis import analyze
 from bmcompiler.target import find_target, unsupported_reason
 
@@ -57,6 +61,81 @@ def test_conv(
         return net.b.conv(x, w, b, group=group, activation=activation, **modes)
 
     check_op(make, (n, ci * group, *g["size"]), seed=seed, lanes=lanes)
+
+
+@property_test
+@given(
+    pair(SIDE),
+    st.integers(1, 4),
+    st.integers(1, 3),
+    st.integers(1, 2),
+    st.tuples(*[st.integers(0, 2)] * 4),
+    BATCH,
+    CHANNELS,
+    CHANNELS,
+    st.booleans(),
+    ACTIVATION,
+    LANES,
+    SEED,
+    st.booleans(),
+)
+def test_cells_of_two_results(
+    size: tuple[int, int],
+    across: int,
+    stride: int,
+    dilation: int,
+    pads: tuple[int, int, int, int],
+    n: int,
+    ci: int,
+    co: int,
+    bias: bool,
+    activation: str,
+    lanes: int,
+    seed: int,
+    turned: bool,
+) -> None:
+    """Also where they do not pay: every border, odd tiles, steps and gaps along the other axis."""
+    assume(size[0] + pads[0] + pads[1] >= 3 and size[1] + pads[2] + pads[3] > (across - 1) * dilation)
+    assume(max(pads[2:]) <= (across - 1) * dilation)
+
+    def make(net: Net, x: Value) -> Value:
+        modes: dict[str, Any] = {"strides": (1, stride), "pads": pads, "dilations": (1, dilation)}
+        return net.b.conv(x, net.f32(co, ci, 3, across), net.f32(co) if bias else None, activation=activation, **modes)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(winograd_cells, "_GAIN", 1e9)
+        check_op(make, (n, ci, *size[:: -1 if turned else 1]), seed=seed, lanes=lanes)
+
+
+@pytest.mark.parametrize(
+    ("inside", "size", "modes", "expected"),
+    [
+        (64, 56, {}, True),
+        (96, 26, {}, True),
+        (96, 13, {}, False),  # too few groups of results
+        (256, 14, {}, True),
+        (3, 56, {}, False),  # rows of the window are channels
+        (16, 8, {}, False),
+        (512, 7, {}, False),  # weights take longer to transform than products are saved
+        (64, 56, {"strides": (2, 2)}, False),
+        (64, 56, {"dilations": (2, 2)}, False),
+        (64, 56, {"group": 2}, False),
+    ],
+)
+def test_cells_are_for_maps_that_gain_by_them(inside: int, size: int, modes: dict[str, Any], expected: bool) -> None:
+    """8 rows of products for 4 of results instead of 12, and a tenth at least is left of the gain."""
+    net, group = Net([(1, inside, size, size)]), modes.get("group", 1)
+    made = net.b.conv(net.inputs[0], net.f32(inside, inside // group, 3, 3), pads=(1, 1, 1, 1), **modes)
+    op = made.op
+    assert isinstance(op, Conv)
+    kernel = next(form for form in ConvKernel(MACHINE).forms if isinstance(form, FloatConvKernel))
+    assert (winograd_cells.axis_of(kernel, op) is not None) is expected
+    if expected:
+        work = kernel.work(op, tuple((0, extent) for extent in op.type.shape))
+        direct = MACHINE.cycles.convolution(op.type.shape, 9, inside)
+        assert work.cycles < 0.93 * direct
+        (apart,) = work.apart
+        assert (apart.first, apart.second) == (len(work.inputs), len(work.inputs) + 2)
 
 
 @property_test

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.backends.lanes.build import LaneBuild
-from bmcompiler.backends.lanes.kernels import winograd, winograd_arithmetic
+from bmcompiler.backends.lanes.kernels import winograd, winograd_arithmetic, winograd_cells
 from bmcompiler.backends.lanes.kernels.base import dims4, item_bytes
 from bmcompiler.backends.lanes.kernels.channel_constants import Joined, Span, bias_buffer, channel_buffer, joined_buffer
 from bmcompiler.backends.lanes.kernels.conv_geometry import ConvGeometry
@@ -22,6 +22,9 @@ from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.tiling import Box, Buffer, TileWork
 from bmcompiler.ops.nn import Conv, Convolution
 from bmcompiler.target import rule
+
+Placed = Callable[[Sequence[int]], tuple[list[int], list[Span]]]
+"""Of the addresses of inputs: those of the pixels, of a bias if there is one, and of the weights, with their bytes."""
 
 
 class FloatConvKernel(ConvGeometry):
@@ -88,15 +91,21 @@ class FloatConvKernel(ConvGeometry):
         if op.bias is not None and joined is None:  # before the weights: the first share of them needs it
             inputs.append(bias_buffer(self.chip, op.bias, c0, c1))
         inputs.append(self._weights(op, c0, c1, shares) if joined is None else joined.buffer)
+
+        def placed(ins: Sequence[int], share: Span) -> tuple[list[int], list[Span]]:
+            places, reads = self._share_places(op, ins, inputs, share)
+            if joined is not None:
+                places.insert(1, ins[-1] + joined.bias)
+                reads[-1] = ins[-1], ins[-1] + joined.buffer.lane_bytes
+            return places, reads
+
+        if winograd_cells.axis_of(self, op) is not None:
+            return winograd_cells.work(self, op, box, slide, inputs, lambda ins: placed(ins, shares[0]))
         apart = () if depthwise else self.apart(op, dims, item)
 
         def compute(build: LaneBuild, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             for share in shares:
-                places, reads = self._share_places(op, ins, inputs, share)
-                if joined is not None:
-                    places.insert(1, ins[-1] + joined.bias)
-                    reads[-1] = ins[-1], ins[-1] + joined.buffer.lane_bytes
-                first, end = share
+                (places, reads), (first, end) = placed(ins, share), share
                 place = outs[0] + first // self.chip.lanes * self.chip.strides(dims, item)[1]
                 target = Words(place, (dims[0], end - first, *dims[2:]), item=item, dtype=dtype)
                 self.emit_sums(op, build, slide, places, target, reads)
@@ -167,6 +176,8 @@ class FloatConvKernel(ConvGeometry):
         x, weight, *bias = arrays
         if winograd.suits(self.chip, op):
             return winograd_arithmetic.evaluate(self, op, x, weight, bias[0] if bias else None)
+        if winograd_cells.axis_of(self, op) is not None:
+            return winograd_cells.evaluate(self, op, x, weight, bias[0] if bias else None)
         x, window, kernels = self.oriented_input(op, x), self.window(op), self.oriented(op, weight)
         biases = np.split(bias[0], op.group) if bias else [None] * op.group
         if self.is_depthwise(op):

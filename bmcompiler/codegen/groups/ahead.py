@@ -86,12 +86,17 @@ def _move(plan: Residency, loads: Sequence[_Load], tiler: Tiler) -> bool:
     lives = [Lifetime(tiler.rounded(area.lane_bytes), soon.get(id(area), area.first), area.last) for area in fixed]
     if pack(lives, 0, tiler.align, tries=_ORDERS) > tiler.lane_bytes:
         return False
+    before = [(area.first, area.address) for area in plan.live_ranges]
+    for area, life in zip(fixed, lives):
+        area.first, area.address = life.first, life.offset
+    move_apart(plan, tiler, moving)
+    lives = [Lifetime(tiler.rounded(area.lane_bytes), area.first, area.last, area.address) for area in fixed]
     gaps = _Gaps(lives, len(large), tiler)
     places = [gaps.place(load) for load in large]
     if any(first > load.at for load, (first, _) in zip(large, places)):
+        for area, place in zip(plan.live_ranges, before):
+            area.first, area.address = place
         return False
-    for area, life in zip(fixed, lives):
-        area.first, area.address = life.first, life.offset
     for load, (first, address) in zip(large, places):
         load.area.first, load.area.address = first, address
     for step in plan.steps:

@@ -1,54 +1,78 @@
-"""Inputs of a step that are slower from the same bank of local memory, moved apart where there is room."""
+"""Areas of a step that are slower from the same bank of local memory, moved apart where there is room."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler.codegen.groups.steps import LiveRange, Residency, Slot, Step
+from bmcompiler.codegen.groups.steps import LiveRange, Residency, Step
 from bmcompiler.codegen.tiling import Tiler
 
 Ints = NDArray[np.int64]
 _ROUNDS = 2
 
 
-class _Pair(NamedTuple):
-    """How a slot of a live range meets one of another; cycles that sharing a bank costs."""
+class _Area(NamedTuple):
+    """What a step has in local memory: so many bytes from byte `offset` of a live range on."""
 
-    own: Slot
-    other: Slot
+    live_range: LiveRange
+    offset: int
+    size: int
+
+    @property
+    def address(self) -> int:
+        return self.live_range.address + self.offset
+
+
+class _Pair(NamedTuple):
+    """How an area of a live range meets one of another; cycles that sharing a bank costs."""
+
+    own: _Area
+    other: _Area
     cycles: int
+
+
+def _pairs(step: Step) -> Iterator[_Pair]:
+    """The areas of a step that should lie apart."""
+    apart = step.work.apart if step.work is not None else ()
+    if apart:
+        areas = [_Area(slot.live_range, slot.offset, slot.buffer.lane_bytes) for slot in step.inputs]
+        areas += [_Area(live_range, 0, live_range.lane_bytes) for live_range in step.scratch]
+        yield from (_Pair(areas[one.first], areas[one.second], one.cycles) for one in apart)
 
 
 def shared_cycles(step: Step, bank_bytes: int) -> float:
     """Cycles that a step takes longer because of what shares banks."""
-    assert step.work is not None
-    pairs = ((step.inputs[apart.first], step.inputs[apart.second], apart.cycles) for apart in step.work.apart)
-    return sum(cycles * _shared(a.address, a, b.address, b, bank_bytes) for a, b, cycles in pairs)
+    return sum(pair.cycles * _shared(pair.own.address, pair, bank_bytes) for pair in _pairs(step))
 
 
-def move_apart(plan: Residency, tiler: Tiler) -> None:
-    """Give live ranges other free addresses where steps are faster with them; those that are second of a pair first."""
+def move_apart(plan: Residency, tiler: Tiler, absent: Set[int] = frozenset()) -> None:
+    """Give live ranges other free addresses where steps are faster with them; those that are second of a pair first.
+
+    Args: absent: by their `id`, those that have no address yet.
+    """
     pairs: dict[int, list[_Pair]] = defaultdict(list)
     ranges: dict[int, LiveRange] = {}
     for turn in (True, False):  # in this order
         for step in plan.steps:
-            for apart in step.work.apart if step.work is not None else ():
-                ends = step.inputs[apart.first], step.inputs[apart.second]
-                own, other = reversed(ends) if turn else ends
+            for pair in _pairs(step):
+                own, other = reversed(pair[:2]) if turn else pair[:2]
+                if not absent.isdisjoint((id(own.live_range), id(other.live_range))):
+                    continue
                 ranges[id(own.live_range)] = own.live_range
                 if own.live_range is not other.live_range:
-                    pairs[id(own.live_range)].append(_Pair(own, other, apart.cycles))
+                    pairs[id(own.live_range)].append(_Pair(own, other, pair.cycles))
     if not pairs:
         return
+    placed = [one for one in plan.live_ranges if id(one) not in absent]
     first, last, size, address = np.array(
-        [(one.first, one.last, tiler.rounded(one.lane_bytes), one.address) for one in plan.live_ranges], np.int64
+        [(one.first, one.last, tiler.rounded(one.lane_bytes), one.address) for one in placed], np.int64
     ).T
-    number = {id(one): i for i, one in enumerate(plan.live_ranges)}
+    number = {id(one): i for i, one in enumerate(placed)}
     for _ in range(_ROUNDS):
         for key, moved in ranges.items():
             costs = pairs[key]
@@ -81,20 +105,18 @@ def _best(places: list[int], pairs: list[_Pair], bank_bytes: int) -> int:
 
 def _cost(address: int, pairs: list[_Pair], bank_bytes: int) -> float:
     """Cycles that pairs cost with their own live range at `address`."""
-    return sum(
-        pair.cycles * _shared(address + pair.own.offset, pair.own, pair.other.address, pair.other, bank_bytes)
-        for pair in pairs
-    )
+    return sum(pair.cycles * _shared(address + pair.own.offset, pair, bank_bytes) for pair in pairs)
 
 
-def _shared(a: int, first: Slot, b: int, second: Slot, bank_bytes: int) -> float:
-    """The sum over the banks of the products of the parts of both buffers that lie there."""
-    ends = a + first.buffer.lane_bytes, b + second.buffer.lane_bytes
+def _shared(a: int, pair: _Pair, bank_bytes: int) -> float:
+    """The sum over the banks of the products of the parts of both areas that lie there, with its own at `a`."""
+    b, first, second = pair.other.address, pair.own.size, pair.other.size
+    ends = a + first, b + second
     banks = range(max(a, b) // bank_bytes, (min(ends) - 1) // bank_bytes + 1)
     return sum(
         (min(ends[0], (bank + 1) * bank_bytes) - max(a, bank * bank_bytes))
-        / first.buffer.lane_bytes
+        / first
         * (min(ends[1], (bank + 1) * bank_bytes) - max(b, bank * bank_bytes))
-        / second.buffer.lane_bytes
+        / second
         for bank in banks
     )
