@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from bmcompiler.codegen.groups.banks import move_apart
 from bmcompiler.codegen.groups.regions import LocalCopier, inside, whole_of
@@ -45,6 +46,18 @@ class _NoRoom(Exception):  # noqa: N818
     def __init__(self, value: Value) -> None:
         super().__init__()
         self.value = value
+
+
+class Held(NamedTuple):
+    """What holds the contents of a buffer, and where; without an `offset` they have to be copied."""
+
+    by: Contents
+    offset: int | None
+
+    @property
+    def inside(self) -> bool:
+        """Whether a buffer is just a part of it, which needs no place of its own."""
+        return self.offset is not None
 
 
 def plan_residency(
@@ -137,13 +150,13 @@ class _Planner:
             places = [self._place_of(buffer) for buffer in work.outputs]
             needed = sum(map(self.tiler.rounded, work.scratch))
             for buffer, source in zip(work.inputs, sources):
-                needed += 0 if source is not None and source[1] is not None else self.tiler.rounded(buffer.lane_bytes)
+                needed += 0 if source is not None and source.inside else self.tiler.rounded(buffer.lane_bytes)
             for buffer, found in zip(work.outputs, places):
-                needed += 0 if found is not None and found[1] is not None else self.tiler.rounded(buffer.lane_bytes)
-                if found is not None and found[0] not in self.here:
-                    needed += self._whole_bytes(found[0])
-            wanted = {source[0] for source in sources if source is not None}
-            wanted.update(found[0] for found in places if found is not None)
+                needed += 0 if found is not None and found.inside else self.tiler.rounded(buffer.lane_bytes)
+                if found is not None and found.by not in self.here:
+                    needed += self._whole_bytes(found.by)
+            wanted = {source.by for source in sources if source is not None}
+            wanted.update(found.by for found in places if found is not None)
             if self._make_room(index, needed, wanted) or not self._give_up(work, sources, places):
                 break
         self.used[index] = self._taken() + needed
@@ -156,18 +169,16 @@ class _Planner:
         for contents in [h for h in self.here if h not in fresh and self.uses.next_use(h, index) == NEVER]:
             del self.here[contents]
 
-    def _have_inputs(
-        self, index: int, step: Step, work: TileWork, sources: list[tuple[Contents, int | None] | None]
-    ) -> None:
+    def _have_inputs(self, index: int, step: Step, work: TileWork, sources: list[Held | None]) -> None:
         for buffer, source in zip(work.inputs, sources):
             contents = buffer.contents
             if source is None and contents is not None and contents in self.here:
-                source = contents, 0  # an operand that is listed twice
+                source = Held(contents, 0)  # an operand that is listed twice
             if source is not None:
-                live_range = self.here[source[0]]
+                live_range = self.here[source.by]
                 live_range.last = index
-                if source[1] is not None:
-                    step.inputs.append(Slot(buffer, live_range, False, source[1]))
+                if source.offset is not None:
+                    step.inputs.append(Slot(buffer, live_range, False, source.offset))
                     continue
             kind = "weight" if buffer.coefficient else "value"
             label = contents.value.op.label if contents is not None and contents.value.op is not None else step.op.label
@@ -175,33 +186,31 @@ class _Planner:
             own = self._live_range(buffer.lane_bytes, first, index, label, kind)
             step.inputs.append(Slot(buffer, own, source is None))
             if source is not None and contents is not None and self.copier is not None:
-                strided = self.copier.copy(source[0], contents)
+                strided = self.copier.copy(source.by, contents)
                 assert strided is not None  # `_reaches`
                 step.before.append(Copy(strided, live_range, own))
             if contents is not None:
                 self.here[contents] = own
 
-    def _have_outputs(
-        self, index: int, step: Step, work: TileWork, places: list[tuple[Contents, int | None] | None]
-    ) -> set[Contents]:
+    def _have_outputs(self, index: int, step: Step, work: TileWork, places: list[Held | None]) -> set[Contents]:
         """Returns what may stay for a step to be stored while the next one computes."""
         fresh: set[Contents] = set()
         for buffer, found in zip(work.outputs, places):
             contents, label = buffer.contents, step.op.label
             if found is not None:
-                whole, offset = found
+                whole = found.by
                 if whole not in self.here:
                     self.here[whole] = self._live_range(self._whole_bytes(whole), index, index, label, "value")
                 live_range = self.here[whole]
                 live_range.last = index
                 self.filled[whole] += [] if contents is None else [contents]
-                if offset is not None:
-                    step.outputs.append(Slot(buffer, live_range, True, offset))
+                if found.offset is not None:
+                    step.outputs.append(Slot(buffer, live_range, True, found.offset))
                     continue
             own = self._live_range(buffer.lane_bytes, index, index, label, "value")
             step.outputs.append(Slot(buffer, own, True))
             if found is not None and contents is not None and self.copier is not None:
-                strided = self.copier.copy(contents, found[0])
+                strided = self.copier.copy(contents, found.by)
                 assert strided is not None  # `_reaches`
                 step.after.append(Copy(strided, own, live_range))
             if contents is not None:
@@ -210,11 +219,11 @@ class _Planner:
                     fresh.add(contents)
         return fresh
 
-    def _source(self, buffer: Buffer) -> tuple[Contents, int | None] | None:
-        """(what holds the content of a buffer, its offset there or None for a copy); None: it must be loaded."""
+    def _source(self, buffer: Buffer) -> Held | None:
+        """What holds the content of a buffer; None: it must be loaded."""
         contents = buffer.contents
         if contents is None or contents in self.here:
-            return None if contents is None else (contents, 0)
+            return None if contents is None else Held(contents, 0)
         if self.copier is None:
             return None
         for other in self.here:
@@ -224,7 +233,7 @@ class _Planner:
                 and self.uses.reaches(contents, other)
             ):
                 fits = contents.box is not None and buffer.lane_bytes == self.copier.lane_bytes(contents)
-                return other, self.copier.offset(other, contents) if fits else None
+                return Held(other, self.copier.offset(other, contents) if fits else None)
         return None
 
     def _holds_already(self, other: Contents, contents: Contents) -> bool:
@@ -241,8 +250,8 @@ class _Planner:
         made = self.uses.gathered[whole]
         return self.here[whole].last >= made[-1]
 
-    def _place_of(self, buffer: Buffer) -> tuple[Contents, int | None] | None:
-        """(the whole that a result is gathered in, its offset there or None for a copy)."""
+    def _place_of(self, buffer: Buffer) -> Held | None:
+        """The whole that a result is gathered in."""
         contents = buffer.contents
         if contents is None or contents.box is None or self.copier is None:
             return None
@@ -250,7 +259,7 @@ class _Planner:
         if whole not in self.uses.gathered:
             return None
         fits = buffer.lane_bytes == self.copier.lane_bytes(contents)
-        return whole, self.copier.offset(whole, contents) if fits else None
+        return Held(whole, self.copier.offset(whole, contents) if fits else None)
 
     def _whole_bytes(self, whole: Contents) -> int:
         assert self.copier is not None
@@ -300,14 +309,14 @@ class _Planner:
     def _give_up(
         self,
         work: TileWork,
-        sources: list[tuple[Contents, int | None] | None],
-        places: list[tuple[Contents, int | None] | None],
+        sources: list[Held | None],
+        places: list[Held | None],
     ) -> bool:
         """Where a step finds no room, do without a whole that it reads or fills; False when there is none."""
         for found in places:
             if found is not None:
-                raise _NoRoom(found[0].value)
-        around = [s[0] for buffer, s in zip(work.inputs, sources) if s is not None and s[0] != buffer.contents]
+                raise _NoRoom(found.by.value)
+        around = [s.by for buffer, s in zip(work.inputs, sources) if s is not None and s.by != buffer.contents]
         if not around:
             return False
         self._drop(max(around, key=lambda contents: self.here[contents].lane_bytes))

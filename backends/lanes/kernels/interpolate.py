@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache, reduce
-from itertools import product
+from itertools import pairwise, product
 from math import prod
 from typing import Any
 
@@ -150,17 +150,10 @@ class InterpolateKernel(LocalKernel[Resize]):
         inputs += [weight_buffer(self.chip, plan.taps[axis], box[axis], box[1], "nchw"[axis]) for axis in moving]
 
         def compute(build: LaneBuild, ins: list[int], outs: list[int], scratch: list[int]) -> None:
-            places = [ins[0], *scratch, outs[0]]
-            for step, axis in enumerate(moving):
-                emit_sums(
-                    build,
-                    plan.taps[axis],
-                    axis,
-                    box[axis],
-                    (places[step], shapes[step]),
-                    (places[step + 1], shapes[step + 1]),
-                    ins[1 + step],
-                )
+            data, *weights = ins
+            stages = pairwise(zip((data, *scratch, outs[0]), shapes))
+            for axis, (before, after), factors in zip(moving, stages, weights):
+                emit_sums(build, plan.taps[axis], axis, box[axis], before, after, factors)
 
         return TileWork(
             tuple(inputs),
