@@ -57,6 +57,9 @@ class LocalKernel(DeviceKernel[OpT]):
     only_in_commands: ClassVar[tuple[str, ...]] = ()
     """Attributes that commands hold and that tilings do not depend on, but for what `tiling_facts` says of them."""
 
+    grid_of_result: ClassVar[bool] = True
+    """Whether a grid as large as the 4-D result has its axes; grids of products begin with rows, whatever the sizes."""
+
     def tiling_facts(self, op: OpT) -> Hashable:
         """What of the attributes `only_in_commands` decides buffers or cycles of a tile."""
         return ()
@@ -105,8 +108,10 @@ class LocalKernel(DeviceKernel[OpT]):
         return self._part(op, grid, tuple((0, axis.size) for axis in grid))
 
     def boxed(self, op: OpT, box: Box) -> TileWork | None:
+        if len(op.results) != 1 or not self.grid_of_result:
+            return None
         grid = self.grid(op)
-        part = self.in_grid(op, box, tuple(axis.size for axis in grid)) if len(op.results) == 1 else None
+        part = self.in_grid(op, box, tuple(axis.size for axis in grid))
         return None if part is None or not all(map(_allows, grid, part)) else self._part(op, grid, part)
 
     def in_grid(self, op: OpT, box: Box, sizes: tuple[int, ...]) -> Box | None:

@@ -44,6 +44,7 @@ class IntMatmulKernel(LocalKernel[Matmul]):
     """matmul of i8 and u8 with the modes of conv; the right operand may be an activation."""
 
     ops = (Matmul,)
+    grid_of_result = False
 
     @rule("The left operand must be an activation")
     def computed_left(self, op: Matmul) -> bool:

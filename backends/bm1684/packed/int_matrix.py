@@ -38,6 +38,7 @@ class IntMatrixKernel(LocalKernel[Matmul]):
     """matmul of i8 and u8 as matrices, to bytes, with a shift or in mode low."""
 
     ops = (Matmul,)
+    grid_of_result = False
 
     @rule("As a matrix the left operand must be an activation that is not transposed")
     def plain_left(self, op: Matmul) -> bool:

@@ -41,6 +41,7 @@ class IntMatmulKernel(LocalKernel[Matmul]):
     """Base: rows and columns of the result are tiled, the depth is whole."""
 
     ops = (Matmul,)
+    grid_of_result = False
 
     @rule('Integers must be in the mode "channel"', got="mode")
     def known_mode(self, op: Matmul) -> bool:

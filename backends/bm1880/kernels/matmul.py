@@ -58,6 +58,7 @@ class MatmulKernel(LocalKernel[Matmul]):
     """
 
     ops = (Matmul,)
+    grid_of_result = False
 
     @rule("The left operand must be an activation, the right one too or a constant matrix, the bias a constant")
     def kinds_of_operands(self, op: Matmul) -> bool:

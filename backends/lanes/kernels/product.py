@@ -43,6 +43,7 @@ class FloatProductKernel(LocalKernel[Matmul]):
     """Base: matmul of floats, one pair of matrices after the other."""
 
     ops = (Matmul,)
+    grid_of_result = False
 
     @rule("An operand must be an activation")
     def some_activation(self, op: Matmul) -> bool:
