@@ -69,7 +69,7 @@ def test_an_error_weighs_what_it_changes_in_the_outputs() -> None:
     groups = Groups([{name: exact}])
     last = next(n for n, op in reversed(list(enumerate(module.main.ops))) if op.results)
     task = Weigh(Carried(module), groups, [step])
-    energies, own = task((0, last, np.full(exact.shape, 0.5, np.float32)))
+    energies, (own,) = task((0, {last: np.full(exact.shape, 0.5, np.float32)}))
     assert energies == pytest.approx(groups.energies({name: exact + np.float32(0.5)}, {name: exact}))
     assert own == pytest.approx(float(np.square(exact, dtype=np.float64).sum()))
 

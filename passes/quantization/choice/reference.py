@@ -33,6 +33,11 @@ Errors = dict[Unit, list[Array]]
 """What a unit's own integers add to its first result, one array per step."""
 
 
+_MOST = 128
+"""Errors that are put into the float net one at a time, more of them in runs of neighbours."""
+_TINY = 1e-30
+
+
 class Reference:
     """The float net on some steps of samples, in the processes of `pool`. All arrays are real values."""
 
@@ -82,17 +87,25 @@ class Reference:
     ) -> dict[Unit, NDArray[np.float64]]:
         """What each unit's own error does to each output group: energies as of `Groups.energies`, mean of the steps.
 
-        One run of the float net per step, and for each unit of what comes behind it; in the processes of the pool.
+        One run of the float net per step, and for each unit of what comes behind it; in the processes of the pool. Of
+        more units than `_MOST`, neighbours are disturbed together: work grows with the net, not with its square. They
+        share what comes of it by their errors, each relative to its result.
         """
         places = {op: place for place, op in enumerate(self.function.ops)}
-        work = [(number, unit) for number in range(len(steps)) for unit in errors]
-        parts = ((steps[number], places[unit.ops[-1]], errors[unit][number]) for number, unit in work)
+        units = list(errors)
+        size = max(1, -(-len(units) // _MOST))
+        runs = [units[start : start + size] for start in range(0, len(units), size)]
+        work = [(number, run) for number in range(len(steps)) for run in runs]
+        parts = ((steps[number], {places[u.ops[-1]]: errors[u][number] for u in run}) for number, run in work)
         counted = self.pool.run(Weigh(self._carried(self.function), self.groups, self.steps), enumerate(parts))
         found = dict(counted if progress is None else progress(counted, "weighing layers", len(work)))
         total = {unit: np.zeros(len(self.groups.groups)) for unit in errors}
-        for place, (_, unit) in enumerate(work):
-            energies, self.energies[unit] = found[place]
-            total[unit] += energies / len(steps)
+        for place, (number, run) in enumerate(work):
+            energies, results = found[place]
+            self.energies.update(zip(run, results))
+            noise = [energy([errors[unit][number]]) / max(whole, _TINY) for unit, whole in zip(run, results)]
+            for unit, each in zip(run, noise):
+                total[unit] += energies * each / max(sum(noise), _TINY) / len(steps)
         return total
 
     def energy_of(self, unit: Unit, steps: Sequence[int]) -> float:

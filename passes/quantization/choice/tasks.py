@@ -22,8 +22,8 @@ from bmcompiler.passes.quantization.choice.groups import Groups
 
 Array = NDArray[Any]
 Inputs = Mapping[str, Array]
-Disturbed = tuple[int, int, Array]
-"""(step, place of an op, what is added to its first result)."""
+Disturbed = tuple[int, Mapping[int, Array]]
+"""(step, what is added to the first results of ops, by their place)."""
 
 
 class FloatRun:
@@ -36,32 +36,35 @@ class FloatRun:
         self._step: int | None = None
         self._kept: dict[Value, Array] = {}
 
-    def weigh(self, step: int, place: int, error: Array) -> tuple[NDArray[np.float64], float]:
-        """Energies (`Groups.energies`) of an error in the first result of an op, and the energy of that result."""
+    def weigh(self, step: int, errors: Mapping[int, Array]) -> tuple[NDArray[np.float64], list[float]]:
+        """Energies (`Groups.energies`) of errors in the first results of ops, and the energy of each such result."""
         if step != self._step:
             self._kept.clear()
             run_function(self.module, self.function, self.steps[step], self._kept.__setitem__)
             self._step = step
-        result = self.function.ops[place].results[0]
         exact = {name: self._kept[value] for name, value in self.watched.items()}
-        found = self._behind(place, self._kept[result] + error)
-        return self.groups.energies(found, exact), energy([self._kept[result]])
+        results = [self.function.ops[place].results[0] for place in errors]
+        return self.groups.energies(self._behind(errors), exact), [energy([self._kept[value]]) for value in results]
 
-    def _behind(self, place: int, changed: Array) -> dict[str, Array]:
-        """The watched values when the first result of an op is another one; what does not change is not computed."""
-        kept, other = self._kept, {self.function.ops[place].results[0]: changed.astype(np.float32)}
-        for op in self.function.ops[place + 1 : -1]:
+    def _behind(self, errors: Mapping[int, Array]) -> dict[str, Array]:
+        """The watched values with errors in the first results of ops; what does not change is not computed."""
+        kept, other = self._kept, dict[Value, Array]()
+        for place in range(min(errors), len(self.function.ops) - 1):
+            op = self.function.ops[place]
             if op in self._needed and any(value in other for value in op.operands):
                 arrays = [other[v] if v in other else array_of(self.module, v, kept) for v in op.operands]
                 for value, array in zip(op.results, evaluate_op(op, arrays)):
                     if not np.array_equal(array, kept[value]):
                         other[value] = array
+            if place in errors:
+                value = op.results[0]
+                other[value] = (other.get(value, kept[value]) + errors[place]).astype(np.float32)
         return {name: other[v] if v in other else kept[v] for name, v in self.watched.items()}
 
 
 @dataclass(frozen=True)
-class Weigh(NamedTask[FloatRun, Disturbed, tuple[NDArray[np.float64], float]]):
-    """What errors in single results do to the outputs of a float net (`FloatRun.weigh`)."""
+class Weigh(NamedTask[FloatRun, Disturbed, tuple[NDArray[np.float64], list[float]]]):
+    """What errors in results do to the outputs of a float net (`FloatRun.weigh`)."""
 
     net: Carried
     groups: Groups
@@ -71,7 +74,7 @@ class Weigh(NamedTask[FloatRun, Disturbed, tuple[NDArray[np.float64], float]]):
         """The net, not run yet."""
         return FloatRun(self.net.module, self.groups, self.steps)
 
-    def compute(self, state: FloatRun, part: Disturbed) -> tuple[NDArray[np.float64], float]:
+    def compute(self, state: FloatRun, part: Disturbed) -> tuple[NDArray[np.float64], list[float]]:
         return state.weigh(*part)
 
 

@@ -1,0 +1,65 @@
+"""A choice of modes takes work in proportion to the net: ops evaluated, by the number of units."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from nets import Net, random_inputs
+
+from bmcompiler.ir import Module
+from bmcompiler.passes.quantization.choice import reference, tasks
+from bmcompiler.passes.quantization.choice.reference import Reference
+from bmcompiler.passes.quantization.choice.units import units
+
+
+def chain(layers: int) -> Module:
+    """Convolutions that keep the size of what they read."""
+    n = Net(3)
+    x = n.input(1, 8, 6, 6)
+    for _ in range(layers):
+        x = n.conv(x, n.constant(n.random.normal(0, 8**-0.5, (8, 8, 1, 1))))
+    return n.done(x)
+
+
+def weighed(module: Module) -> np.ndarray:
+    """What a small error in each unit does to the output, (units,)."""
+    random = np.random.default_rng(0)
+    parts = units(module.main, set(module.main.ops))
+    errors = {unit: [random.normal(0, 1e-3, unit.results[0].shape).astype(np.float32)] for unit in parts}
+    found = Reference(module, module.main, [random_inputs(module)]).consequences(errors, [0])
+    return np.array([found[unit].sum() for unit in parts])
+
+
+@pytest.fixture
+def evaluated(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The ops that weighing evaluates."""
+    seen: list[Any] = []
+    plain = tasks.evaluate_op
+    monkeypatch.setattr(tasks, "evaluate_op", lambda op, arrays: (seen.append(op), plain(op, arrays))[1])
+    return seen
+
+
+@pytest.mark.parametrize("most", [8, 1000])
+def test_twice_the_units_are_twice_the_work_once_there_are_many(
+    monkeypatch: pytest.MonkeyPatch, evaluated: list[Any], most: int
+) -> None:
+    monkeypatch.setattr(reference, "_MOST", most)
+    work = []
+    for layers in (16, 32, 64, 128):
+        evaluated.clear()
+        weighed(chain(layers))
+        work.append(len(evaluated))
+    growth = [after / before for before, after in pairwise(work)]
+    assert max(growth) < 2.4 if most == 8 else min(growth) > 3.5
+
+
+def test_units_that_are_disturbed_together_share_what_comes_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = weighed(chain(60))
+    monkeypatch.setattr(reference, "_MOST", 15)
+    together = weighed(chain(60))
+    assert len(alone) == len(together) == 60
+    np.testing.assert_allclose(together.sum(), alone.sum(), rtol=0.25)
+    assert np.median(np.abs(np.log(together / alone))) < np.log(1.5)
