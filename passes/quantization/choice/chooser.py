@@ -36,8 +36,9 @@ _FEW = 2
 """Samples that the cheapest assignment is measured on, where it is all that is asked for."""
 _TRIALS = 4
 """Measured assignments after the first, at most."""
-SHARE = 0.75
-"""Part of the cycles of the float program that accuracy may cost at the most, where the cheapest one needs less."""
+SHARE = 0.74
+"""Part of the cycles of the float program that accuracy may cost at the most, where the cheapest one needs less: some
+less than 3/4."""
 _DEARER = 1.2
 """How many times dearer estimates become after a program that took too long, at least."""
 
@@ -73,7 +74,7 @@ class Chooser:
 
     The bounds are `Aim`. By default they are ERROR while cycles stay below WORTH times those of the cheapest
     assignment, if that brings much, COARSE while they stay below DEAR times and it is reached, and RUIN at any cost.
-    Where programs can be timed, ERROR may also cost SHARE of the float program at most, and COARSE less than it.
+    Where programs can be timed, ERROR and COARSE may cost SHARE of the float program at most.
     Where float is on the host, it is for RUIN that other modes leave above COARSE, if it brings much more than they
     do, and an error that stays above COARSE is worth no cycles.
     """
@@ -207,25 +208,30 @@ class Chooser:
     ) -> tuple[Chosen, NDArray[np.float64]]:
         """What `aim` asks for; by default at most `SHARE` of the float program, or the cheapest where that takes more.
 
-        All in float is the answer where it is as quick as what was found.
+        Where no program takes as little, it is the quickest of those that were tried. All in float is the answer where
+        it is as quick.
         """
-        least, whole, limit = problem.cycles(start), self.costs.whole, float("inf")
-        chosen, found = start, first
-        if whole is not None:
-            limit = max(SHARE * whole, float(least))
+        least, whole = problem.cycles(start), self.costs.whole
+        if whole is None:
+            return self._within(problem, start, first, aim, float("inf"))
+        most = limit = max(SHARE * whole, float(least))
+        tried: list[tuple[int, Chosen, NDArray[np.float64]]] = []
         for _ in range(_TRIALS):
-            before = chosen
             chosen, found = self._within(problem, start, first, aim, limit)
-            timed = None if whole is None else self._timed(chosen)
-            if timed is None or whole is None:
+            timed = self._timed(chosen)
+            if timed is None:
+                return chosen, found
+            taken, again = timed[0].cycles, any(chosen == other for _, other, _ in tried)
+            tried.append((taken, chosen, found))
+            if aim.given or taken <= most or chosen == start or again:
                 break
-            taken = timed[0].cycles
-            if taken >= whole and all(any(o.name == FLOAT for o in each) for each in problem.options.values()):
-                plain = {u: next(o for o in each if o.name == FLOAT) for u, each in problem.options.items()}
-                return plain, np.zeros_like(found)
-            if aim.given or taken <= limit or chosen in (start, before):
-                break
-            limit = min(limit, problem.cycles(chosen)) * min(limit / taken, 0.99)
+            limit = min(limit, problem.cycles(chosen)) * min(most / taken, 0.99)
+        ruined = [sqrt(found.max(initial=0.0)) > RUIN for _, _, found in tried]
+        best = min(range(len(tried)), key=lambda k: (ruined[k], tried[k][0]))
+        taken, chosen, found = tried[best]
+        if taken >= whole and all(any(o.name == FLOAT for o in each) for each in problem.options.values()):
+            plain = {u: next(o for o in each if o.name == FLOAT) for u, each in problem.options.items()}
+            return plain, np.zeros_like(found)
         return chosen, found
 
     def _affordable(
@@ -283,8 +289,7 @@ class Chooser:
         if worst > most or (worst > ERROR * MARGIN and worst > _WORTHWHILE * before):
             chosen, found = start, first
         if sqrt(found.max(initial=0.0)) > COARSE:
-            whole = float("inf") if self.costs.whole is None else self.costs.whole
-            finer = self._aimed(cheap, chosen, found, COARSE, min(times(DEAR), whole))
+            finer = self._aimed(cheap, chosen, found, COARSE, min(times(DEAR), limit))
             if sqrt(finer[1].max(initial=0.0)) <= COARSE * MARGIN:
                 return finer
         finer = chosen, found
