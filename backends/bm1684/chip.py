@@ -61,6 +61,7 @@ class Bm1684Chip(LaneFacts):
     l2_window: int = 0x1000_0000  # where GDMA sees L2; TIU tables are addressed by their offset in it
     l2_size: int = 1 << 22
     l2_tables: int = 0x30_0000  # offset in L2 of the constant tables (bm1684.md 8)
+    byte_floats: tuple[int, int] | None = (0x30_0F00, 0x30_1300)
     l2_free: tuple[int, int] = (0x0A_2000, 0x30_0000)  # offsets in L2 that programs may use
     global_base: int = 0x1_0000_0000
     program_base: int = 0x1_0510_0000  # first global address a compiler may assign

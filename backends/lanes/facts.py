@@ -63,6 +63,7 @@ class LaneFacts(LaneChip):
         command_bytes: that cross the bus in the time in which a transfer starts.
         transposes: whether a command of the execution units makes channels of columns and columns of channels.
         rows_in_lanes: whether products of matrices have them so, that other ops do well to keep them there, too.
+        byte_floats: where lookups find the floats of all unsigned bytes and those of all signed ones.
     """
 
     execution_units: int
@@ -88,6 +89,7 @@ class LaneFacts(LaneChip):
     command_bytes: int = 1 << 14
     transposes: bool = False
     rows_in_lanes: bool = False
+    byte_floats: tuple[int, int] | None = None
 
     @property
     def tile_bytes(self) -> int:

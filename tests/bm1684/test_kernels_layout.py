@@ -14,7 +14,7 @@ from planned_cycles import computations, taken
 
 from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.interpreter import run_module
-from bmcompiler.ir import Module, TensorType, Value
+from bmcompiler.ir import Module, Quant, TensorType, Value
 from bmcompiler.ops.builder import Builder
 from bmcompiler.runtime.simulator.bm1684.analysis import analyze
 from bmcompiler.target import Compiled, unsupported_reason
@@ -70,6 +70,23 @@ def test_matrices_are_transposed_in_lanes(shape: tuple[int, ...], order: tuple[i
         compiled = check(module, level=level)
     assert found and [taken(one.commands) for one in found] == [one.planned for one in found]
     assert analyze(compiled.model).timing().cycles < 2 * 64 / 50 * prod(shape) / 2
+
+
+@pytest.mark.parametrize("shape", [(1, 12, 12, 3), (1, 24, 25, 3), (1, 70, 9, 5), (1, 5, 3, 70)])
+@pytest.mark.parametrize("dtype", ["i8", "u8", "i16"])
+def test_channels_become_lanes_inside_local_memory(shape: tuple[int, ...], dtype: str) -> None:
+    """A map of pixels that was made there, read by a layer there: only the ends of the net cross the bus."""
+
+    def make(net: Net, x: Value) -> Value:
+        narrow = net.b.quantize(x, out=TensorType(shape, dtype, Quant(2.0**-6)), rounding="even")
+        return net.b.dequantize(net.b.permute(narrow, order=(0, 3, 1, 2)))
+
+    module = module_of(make, shape)
+    with computations() as found:
+        compiled = check(module)
+    assert found and [taken(one) for one in found] == [one.planned for one in found]
+    timing = analyze(compiled.model).timing()
+    assert (timing.loaded, timing.stored) == (4 * prod(shape), 4 * prod(shape))
 
 
 @property_test

@@ -281,6 +281,22 @@ def test_a_load_is_issued_as_late_as_it_may_be() -> None:
     assert after.end == before.end
 
 
+def test_copies_inside_local_memory_take_turns_with_loads() -> None:
+    """A step that begins with a copy waits for what is loaded, and loads of later steps wait for the copy."""
+    b, values, run = chain(16, 16, 16, weights=16)
+    tiler = Tiler(ROOM, ALIGN, bytes_per_cycle=1, tile_cycles=0)
+    found = plan(finished(b, run, values[-1]))
+    loading = [slot for step in found.steps for slot in step.inputs if slot.moves]
+    before = timeline(found, lambda op: 0, tiler, None)
+    first = found.steps[0]
+    assert first.work is not None
+    first.work = replace(first.work, transfers=first.work.cycles)
+    for slot in loading:
+        slot.issue = 0
+    after = timeline(found, lambda op: 0, tiler, None)
+    assert after.starts[0] == sum(slot.buffer.nbytes for slot in loading) > before.starts[0]
+
+
 def test_a_result_that_the_next_step_reads_is_stored_before_later_loads() -> None:
     b, values, run = chain(16, 16, 16, 16, weights=16)
     ops = list(run[1])

@@ -53,12 +53,14 @@ def fold_inside(kernel: ConvGeometry, op: Convolution, box: Box, work: TileWork)
     moved = [(before[0], each.taps * source[1], each.y1 - each.y0, columns[1] - columns[0]) for each in rows]
     if kernel.is_partial(op, slide):
         moved += [part for _, _, part in frame_parts(after, kernel.unloaded(op, slide))]
+    transfers = sum(copy_cycles(kernel.machine, shape, item) for shape in moved)
     folded = replace(
         work,
         inputs=(kernel.machine.activation_in(op.input, source, whole_box(source)), *work.inputs[1:]),
         scratch=(*work.scratch, work.inputs[0].lane_bytes),
         compute=compute,
         apart=(),
-        cycles=work.cycles + sum(copy_cycles(kernel.machine, shape, item) for shape in moved),
+        cycles=work.cycles + transfers,
+        transfers=work.transfers + transfers,
     )
     return folded if kernel.fits(folded) else work

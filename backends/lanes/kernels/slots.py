@@ -1,7 +1,8 @@
 """Floats of the images that share words, and the way back, in local memory (bm1684.md 4.3).
 
 Each image of floats has words of its own. A small integer is taken out of its slot by a shift and a mask, and is a
-float once its bits are those of a float of 2**23 and what is above that is taken away.
+float once its bits are those of a float of 2**23 and what is above that is taken away. The byte of an only image is
+looked up, where the chip has a table of them.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from bmcompiler.backends.lanes.build import LaneBuild
 from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.backends.lanes.operands import Immediate, Words
-from bmcompiler.backends.lanes.recipes import Steps
+from bmcompiler.backends.lanes.recipes import Recorder, Register, Steps
 from bmcompiler.backends.lanes.recipes.rounding import EXACT_BITS, MIDDLE_BITS
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.codegen.build import extents
@@ -58,6 +59,9 @@ def floats_of_slots(machine: LaneMachine, source: Value, result: Value, box: Box
         return None
     zero_point = source.type.quant.zero_point if source.type.quant is not None else 0
     signed = source.dtype[0] == "i"
+    if item == 1 and dims[0] == 1 and chip.byte_floats is not None:
+        steps = machine.recorded(_looked_up, 1, chip.byte_floats[signed], zero_point, scale)
+        return _of_steps(machine, source, result, box, steps)
     offset = float(np.uint32(MIDDLE_BITS[8 * item] if signed else EXACT_BITS).view(np.float32)) + zero_point
     last = (
         (Unit.XOR, MIDDLE_BITS[8 * item] if signed else EXACT_BITS),
@@ -85,6 +89,12 @@ def floats_of_slots(machine: LaneMachine, source: Value, result: Value, box: Box
     return _checked(machine, source, result, box, (), compute, cycles)
 
 
+def _looked_up(m: Recorder, x: Register, table: int, zero_point: int, scale: float) -> Register:
+    """Floats of the first bytes of words."""
+    value = m.lookup(x, table)
+    return m.mul(m.sub(value, zero_point) if zero_point else value, scale)
+
+
 def slots_of_floats(machine: LaneMachine, source: Value, result: Value, box: Box, steps: Steps) -> TileWork | None:
     """Small integers made by `steps` of the floats of a box; None where the chip has no slots for them."""
     chip, dims, item = machine.chip, extents(box), result.type.numpy.itemsize
@@ -106,15 +116,23 @@ def slots_of_floats(machine: LaneMachine, source: Value, result: Value, box: Box
                 build.combine(Unit.SHIFT, part, part, Immediate(slot.first))
                 build.combine(Unit.OR, target, target, part)
 
-    def compute_one(build: LaneBuild, ins: list[int], outs: list[int], scratch: list[int]) -> None:
-        steps.emit(build, dims, [ins[0]], outs[0], scratch)
-
     if len(slots) == 1:
-        return _checked(machine, source, result, box, (plane,) * steps.registers, compute_one, steps.cycles(dims))
+        return _of_steps(machine, source, result, box, steps)
     commands = sum(bool(slot.first) + slot.cut for slot in slots)
     cycles = steps.cycles(dims) + commands * machine.cycles.pass_cycles(one)
     cycles += sum(slot.first > 0 for slot in slots) * machine.cycles.pass_cycles(one, pair=True)
     return _checked(machine, source, result, box, (plane,) * (1 + steps.registers), compute, cycles)
+
+
+def _of_steps(machine: LaneMachine, source: Value, result: Value, box: Box, steps: Steps) -> TileWork | None:
+    """Steps on the words of one image."""
+    dims = extents(box)
+
+    def compute(build: LaneBuild, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+        steps.emit(build, dims, [ins[0]], outs[0], scratch)
+
+    scratch = (machine.chip.aligned_bytes(dims),) * steps.registers
+    return _checked(machine, source, result, box, scratch, compute, steps.cycles(dims))
 
 
 def through_global(machine: LaneMachine, narrow: Value) -> int:

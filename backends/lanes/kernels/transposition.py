@@ -13,7 +13,7 @@ from bmcompiler.backends.lanes.facts import Shape, Strides
 from bmcompiler.backends.lanes.kernels.base import is_activation, item_bytes
 from bmcompiler.backends.lanes.kernels.heads import heads_inside
 from bmcompiler.backends.lanes.kernels.layout import PermuteKernel
-from bmcompiler.backends.lanes.kernels.transposed_map import channels_last
+from bmcompiler.backends.lanes.kernels.transposed_map import channels_first, channels_last
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.codegen.schedule import Moved
 from bmcompiler.codegen.tiling import Buffer, Runs, TileWork
@@ -61,7 +61,8 @@ class TransposingKernel(PermuteKernel):
         return self._work(op) is not None
 
     def whole(self, op: Permute) -> TileWork | None:
-        return self._work(op) or self._one_command(op, matrices_of(op)) or heads_inside(self.machine, op)
+        kept = self._work(op) or self._one_command(op, matrices_of(op)) or heads_inside(self.machine, op)
+        return kept or channels_first(self.machine, op)
 
     def estimate(self, op: Permute) -> int | None:
         work = self._work(op)

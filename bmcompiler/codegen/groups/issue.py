@@ -68,6 +68,9 @@ def issue_between(plan: Residency, times: Timeline, tiler: Tiler) -> None:
         for slot in waiting:
             moving = max(moving, computing) + storing_cycles(slot, tiler)
         begin = max([computing, *(ready[id(slot)] for slot in own)])
+        if step.work is not None and step.work.transfers:
+            begin = max(begin, moving)
+            moving = begin + step.work.transfers
         computing = begin + times.ends[index] - times.starts[index]
         done.append(computing)
         waiting = [slot for slot in step.outputs if slot.moves]

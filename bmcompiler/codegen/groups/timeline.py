@@ -85,8 +85,12 @@ def timeline(
         store_waiting()
         if step.work is None:
             continue
-        found.starts.append(max([computing, *(ready[id(slot)] for slot in step.inputs if slot.moves)]))
-        computing, moving = _computed(step, found.starts[-1], moving)
+        begin = max([computing, *(ready[id(slot)] for slot in step.inputs if slot.moves)])
+        if step.work.transfers:
+            begin = max(begin, moving)
+            moving = begin + step.work.transfers
+        found.starts.append(begin)
+        computing, moving = _computed(step, begin, moving)
         computing += _copying(step, copier) + shared_cycles(step, tiler.bank_bytes)
         done.append(computing)
         waiting = [(computing, slot) for slot in step.outputs if slot.moves]
