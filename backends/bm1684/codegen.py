@@ -8,7 +8,7 @@ from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.packed.int_elementwise import table_of
 from bmcompiler.backends.lanes.kernels.local_copies import LaneCopier
-from bmcompiler.ops.integer import Lut
+from bmcompiler.ops.integer import Lut, LutSoftmax
 
 
 class Bm1684Program(Bm168xProgram[Build]):
@@ -23,5 +23,7 @@ class Bm1684Program(Bm168xProgram[Build]):
         build = Build(self.plan, self.coefficients, serial)
         for segment in self.segments if not serial else ():
             if segment.device:
-                build.join_tables([table_of(op, self.coefficients) for op in segment.ops if isinstance(op, Lut)])
+                build.join_tables(
+                    [table_of(op, self.coefficients) for op in segment.ops if isinstance(op, (Lut, LutSoftmax))]
+                )
         return build

@@ -36,6 +36,7 @@ from bmcompiler.backends.bm1684.packed.int_pool import (
     WordAvgPoolKernel,
     stages,
 )
+from bmcompiler.backends.bm1684.packed.lut_softmax import LutSoftmaxKernel
 from bmcompiler.backends.lanes.kernels import float_conv
 from bmcompiler.backends.lanes.kernels.base import DeviceKernel, LocalKernel
 from bmcompiler.backends.lanes.kernels.conv_geometry import DeconvGeometry, channel_groups
@@ -169,6 +170,7 @@ _KINDS: tuple[type[DeviceKernel[Any]], ...] = (
     ChannelForms,
     IntegerKernel,
     LutKernel,
+    LutSoftmaxKernel,
     MatmulKernel,
     AvgPoolKernel,
     CastForms,

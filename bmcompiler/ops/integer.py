@@ -14,7 +14,7 @@ import numpy as np
 from bmcompiler.ir import TensorType
 from bmcompiler.ir.types import DTYPES, numpy_dtype
 from bmcompiler.numeric import arith
-from bmcompiler.ops.base import Ints, TensorOp, attr, operand, tensorop, variadic_operand
+from bmcompiler.ops.base import Axis, Ints, TensorOp, attr, operand, tensorop, variadic_operand
 from bmcompiler.ops.elementwise import Binary
 from bmcompiler.ops.rules import (
     ARITHMETIC,
@@ -22,6 +22,7 @@ from bmcompiler.ops.rules import (
     broadcast_shape,
     holding,
     largest,
+    need_axis,
     need_dtype,
     need_same_dtype,
     need_shift,
@@ -230,6 +231,33 @@ class Lut(TensorOp):
 
     def check(self) -> None:
         need_dtype(self, "the operand", self.x, BYTES)
+
+
+@tensorop("lut_softmax")
+class LutSoftmax(TensorOp):
+    """out = p / sum of p along `axis`, p = table[x & 255]: softmax of bytes by a table of what e to each of them is.
+
+    %y = "tensorop.lut_softmax"(%x, %t) {axis = 1} : (tensor<1x8xi8>, tensor<256xf32>) -> tensor<1x8xf32>
+    """
+
+    x = operand()
+    table = operand(1)
+    axis = attr(Axis, 1)
+    weight_operands = ("table",)
+
+    def infer(self) -> TensorType:
+        if self.table.shape != (256,):
+            raise self.shape_error(f"the table must have 256 entries, got {self.table.shape[0]}")
+        need_axis(self, self.axis, self.x.type.rank)
+        return TensorType(self.x.shape, "f32")
+
+    def evaluate(self, x: Any, table: Any) -> Any:
+        powers = table[x.view(np.uint8)]
+        return powers / powers.sum(axis=self.axis, keepdims=True)
+
+    def check(self) -> None:
+        need_dtype(self, "the operand", self.x, BYTES)
+        need_dtype(self, "the table", self.table, ("f32",))
 
 
 class _WithScalar(TensorOp):

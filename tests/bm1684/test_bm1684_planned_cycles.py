@@ -48,6 +48,7 @@ BYTES: dict[str, Make] = {
     "matrix": lambda t, x: t.b.matmul(x, t.integers("i8", x.shape[-1], 700), rshift=9),
     "arith_shift": lambda t, x: t.b.arith_shift(x, t.integers("i8", *x.shape), direction="left"),
     "integers": lambda t, x: t.b.add(t.b.cast(x, dtype="i32"), t.integers("i32", *x.shape)),
+    "lut_softmax": lambda t, x: t.b.lut_softmax(x, t.f32(256), axis=3),
 }
 SHAPES = st.tuples(st.integers(1, 5), st.integers(2, 130), st.integers(3, 20), st.integers(3, 30))
 LANES = st.sampled_from([FULL, FULL, 16384])

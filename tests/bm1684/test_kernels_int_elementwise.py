@@ -241,6 +241,17 @@ def test_lookup(source: str, out: str, shape: Any, lanes: int, seed: int) -> Non
     run(make, (source, shape), seed=seed, lanes=lanes)
 
 
+@pytest.mark.parametrize(("shape", "axis"), [((1, 2), 1), ((3, 70, 40), 2), ((2, 5, 3, 130), 3), ((1, 6, 4, 5), 1)])
+@pytest.mark.parametrize("source", ["i8", "u8"])
+@pytest.mark.parametrize("lanes", [20000, FULL])
+def test_softmax_of_bytes(source: str, shape: tuple[int, ...], axis: int, lanes: int) -> None:
+    def make(net: Net, x: Value) -> Value:
+        powers = np.exp(net.rng.uniform(-8, 8, 256)).astype(np.float32)
+        return net.b.lut_softmax(x, net.b.weight(powers, "powers"), axis=axis)
+
+    run(make, (source, shape), seed=1, lanes=lanes)
+
+
 def test_more_tables_than_l2_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three are loaded together, the other two make them give way, and come again; all are right."""
     first = CHIP.l2_free[0]

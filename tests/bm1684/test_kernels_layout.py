@@ -84,7 +84,7 @@ def test_channels_become_lanes_inside_local_memory(shape: tuple[int, ...], dtype
     module = module_of(make, shape)
     with computations() as found:
         compiled = check(module)
-    assert found and [taken(one) for one in found] == [one.planned for one in found]
+    assert found and [taken(one.commands) for one in found] == [one.planned for one in found]
     timing = analyze(compiled.model).timing()
     assert (timing.loaded, timing.stored) == (4 * prod(shape), 4 * prod(shape))
 

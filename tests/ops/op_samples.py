@@ -113,6 +113,7 @@ SAMPLES: dict[str, Sample] = {
     "arith_shift": ((_WORDS, TensorType((1, 4, 1, 1), "i16")), lambda b, x, n: b.arith_shift(x, n, direction="left")),
     "round_rshift": _to(BYTES, "round_rshift", _WORDS, rshift=4),
     "lut": ((BYTES, TensorType((256,), "i16")), lambda b, x, table: b.lut(x, table)),
+    "lut_softmax": ((BYTES, TensorType((256,))), lambda b, x, table: b.lut_softmax(x, table, axis=1)),
     "mins": _unary("mins", BYTES, value=0),
     "maxs": _unary("maxs", BYTES, value=-3),
     **{name: _binary(name, BYTES) for name in ("bit_and", "bit_or", "bit_xor")},

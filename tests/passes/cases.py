@@ -455,9 +455,57 @@ def rule_1_functions_of_bytes(n: Net) -> Module:
 
 
 @case("merge-tables")
+def rule_1_floats(n: Net) -> Module:
+    table = n.constant(np.arange(256), "uint8")
+    table.type = TensorType((256,), "u8", Quant(0.25, 3))
+    found = n.lut(n.input(1, 2, 3, dtype="i8"), table)
+    found.type = TensorType(found.shape, "u8", Quant(0.25, 3))
+    return n.done(n.dequantize(found))
+
+
+def real_bytes(n: Net, name: str, scale: float) -> Value:
+    x = n.input(2, 3, 4, dtype="u8", name=name)
+    x.type = TensorType(x.shape, "u8", Quant(scale, 100))
+    return n.dequantize(x)
+
+
+@case("merge-tables")
+def rule_2_softmax(n: Net) -> Module:
+    return n.done(n.softmax(real_bytes(n, "a", 0.25), axis=-1))
+
+
+@case("merge-tables")
+def rule_2_others_stay(n: Net) -> Module:
+    across, steep = n.softmax(real_bytes(n, "a", 0.25), axis=1), n.softmax(real_bytes(n, "b", 1.0), axis=2)
+    twice = real_bytes(n, "c", 0.25)
+    return n.done(across, steep, n.softmax(twice, axis=2), twice)
+
+
+@case("merge-tables")
 def rule_1_other_readers_stay(n: Net) -> Module:
     twice = looked_up(n, "a")
     return n.done(n.relu(twice), n.muls_shift(twice, multiplier=3, rshift=1), looked_up(n, "b"))
+
+
+# -- sigmoid-pairs ---------------------------------------------------------------------------------------------------
+@case("sigmoid-pairs")
+def rule_1_layers(n: Net) -> Module:
+    x = n.input(1, 3, 4, 4)
+    maps = n.softmax(n.conv(x, n.w(2, 3, 1, 1), n.w(2)), axis=1)
+    row = n.reshape(n.conv(x, n.w(2, 3, 4, 4)), shape=(1, 1, 2))
+    vectors = n.input(5, 3, name="v")
+    products = n.matmul(vectors, n.w(3, 2), n.w(2)), n.matmul(vectors, n.w(2, 3), transpose_right=True)
+    return n.done(maps, n.softmax(row, axis=-1), *(n.softmax(each, axis=1) for each in products))
+
+
+@case("sigmoid-pairs")
+def rule_1_others_stay(n: Net) -> Module:
+    x = n.input(1, 3, 2, 2)
+    three, read_twice = n.conv(x, n.w(3, 3, 1, 1)), n.conv(x, n.w(2, 3, 1, 1))
+    limited, mixed = n.conv(x, n.w(2, 3, 1, 1), activation="relu"), n.conv(x, n.w(2, 3, 1, 1))
+    turned = n.reshape(mixed, shape=(1, 4, 2))
+    softmaxes = [n.softmax(each, axis=axis) for each, axis in ((three, 1), (read_twice, 1), (limited, 1), (turned, 2))]
+    return n.done(*softmaxes, read_twice, n.softmax(n.conv(x, n.w(2, 3, 1, 1)), axis=2))
 
 
 # -- fold-pad --------------------------------------------------------------------------------------------------------

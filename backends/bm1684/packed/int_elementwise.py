@@ -40,6 +40,7 @@ from bmcompiler.ops.integer import (
     AddShift,
     AddsShift,
     Lut,
+    LutSoftmax,
     MacShift,
     Maxs,
     Mins,
@@ -85,11 +86,11 @@ class ByteLutKernel(_LutKernel):
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             table = build.table(*table_of(op, build.coefficients))
-            MACHINE.recorded(_lookup_slots, 1, table, slots).emit(build, words, ins, outs[0], scratch)
+            MACHINE.recorded(_lookup_slots, 1, table, slots).emit(build, words, ins[:1], outs[0], scratch)
 
         most = MACHINE.recorded(_lookup_slots, 1, 0, tables)  # all tiles have as many areas
         return TileWork(
-            (MACHINE.activation_in(op.x, view, box),),
+            (MACHINE.activation_in(op.x, view, box), table_load(op)),
             (MACHINE.activation_out(op.result, view, box),),
             (lane_bytes(words),) * most.registers,
             compute,
@@ -112,10 +113,11 @@ class WordLutKernel(_LutKernel):
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             steps = MACHINE.recorded(Recorder.lookup, 1, build.table(*table_of(op, build.coefficients)))
-            steps.emit(build, dims, ins, outs[0])
+            steps.emit(build, dims, ins[:1], outs[0])
 
+        apart = Buffer(lane_bytes(dims), "nchw", prod(dims), load)  # of a single image these are its words
         return TileWork(
-            (Buffer(lane_bytes(dims), "nchw", prod(dims), load),),
+            (MACHINE.activation_in(op.x, view, box) if view[0] == 1 else apart, table_load(op)),
             (result_buffer(self.chip, op.result, view, box),),
             (),
             compute,
@@ -123,7 +125,17 @@ class WordLutKernel(_LutKernel):
         )
 
 
-def table_of(op: Lut, coefficients: Coefficients) -> tuple[int, int]:
+def table_load(op: Lut | LutSoftmax) -> Buffer:
+    """The table as an input, so that it arrives before it is needed; it takes no room in lanes."""
+
+    def load(build: Build, address: int) -> None:
+        build.table(*table_of(op, build.coefficients))
+
+    tables = _tables(op) if item_bytes(op.table) == 1 else 1
+    return Buffer(0, "", tables * _TABLE_BYTES, load, coefficient=True)
+
+
+def table_of(op: Lut | LutSoftmax, coefficients: Coefficients) -> tuple[int, int]:
     """(place, bytes) of the table of an op among the coefficients."""
     if item_bytes(op.table) != 1:
         return coefficients.place(op.table, "lut words", _words), _TABLE_BYTES
@@ -132,7 +144,7 @@ def table_of(op: Lut, coefficients: Coefficients) -> tuple[int, int]:
     return place, tables * _TABLE_BYTES
 
 
-def _tables(op: Lut) -> int:
+def _tables(op: Lut | LutSoftmax) -> int:
     """How many an op from bytes to bytes has: one for each image that shares a word."""
     return min(MACHINE.flat_view(op.type.shape, 1)[0], _SLOTS)
 

@@ -1,0 +1,71 @@
+"""Softmax of bytes: what e to each of them is stands in a table."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from bmcompiler.backends.bm1684.build import Build
+from bmcompiler.backends.bm1684.packed.int_elementwise import table_load, table_of
+from bmcompiler.backends.lanes.kernels.base import contents_of, is_activation, is_constant
+from bmcompiler.backends.lanes.kernels.broadcast import box_offset, is_dense
+from bmcompiler.backends.lanes.kernels.reduction import ReductionKernel
+from bmcompiler.backends.lanes.recipes import Recorder, Register, Steps
+from bmcompiler.codegen.build import extents
+from bmcompiler.codegen.tiling import Box, Buffer, TileWork
+from bmcompiler.ops.integer import LutSoftmax
+from bmcompiler.target import rule
+
+
+class LutSoftmaxKernel(ReductionKernel[LutSoftmax]):
+    """lut_softmax: a look-up of the bytes in words, and what each entry is of their sum."""
+
+    ops = (LutSoftmax,)
+
+    @rule("The operand must be i8 or u8, the table a constant")
+    def known_types(self, op: LutSoftmax) -> bool:
+        return is_activation(op.x) and is_constant(op.table)
+
+    def axes(self, op: LutSoftmax) -> tuple[int, ...]:
+        return (op.axis % op.type.rank,)
+
+    def steps(self, op: LutSoftmax) -> Steps:
+        """Behind the look-up."""
+        return self.machine.recorded(_shares, 1, axes=self.view(op).axes)
+
+    def evaluate(self, op: LutSoftmax, *arrays: Any) -> Any:
+        x, table = arrays
+        return super().evaluate(op, table[x.view("u1")])
+
+    def work(self, op: LutSoftmax, box: Box) -> TileWork:
+        view, dims = self.view(op), extents(box)
+
+        def steps(table: int) -> Steps:
+            return self.machine.recorded(_softmax, 1, table, axes=view.axes)
+
+        def load(build: Build, address: int) -> None:
+            build.load_low(build.source(op.x) + box_offset(view.strides, box), 1, dims, view.strides, address)
+
+        def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+            found = steps(build.table(*table_of(op, build.coefficients)))
+            found.emit(build, dims, ins[:1], outs[0], scratch[: found.registers], scratch[found.registers :])
+
+        planned = steps(0)
+        n, c, _, w = dims
+        reduced = (n, c, 1, 1 if 3 in view.axes else w)
+        alone = view.shape[0] == 1 and is_dense(view.strides, view.shape)  # no other image shares its words
+        kept = contents_of(op.x, view.shape, box) if alone else None
+        tile = Buffer(self.chip.aligned_bytes(dims), "nchw", prod(dims), load, contents=kept)
+        scratch = (self.chip.aligned_bytes(dims),) * planned.registers
+        scratch += (self.chip.aligned_bytes(reduced),) * planned.small_registers
+        out = self._result(op.result, view.shape, view.strides, box)
+        return TileWork((tile, table_load(op)), (out,), scratch, compute, planned.cycles(dims))
+
+
+def _shares(m: Recorder, powers: Register) -> Register:
+    """Of their sum."""
+    return m.mul(powers, m.div(1.0, m.total(powers)))
+
+
+def _softmax(m: Recorder, x: Register, table: int) -> Register:
+    return _shares(m, m.lookup(x, table))
