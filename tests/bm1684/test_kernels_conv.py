@@ -77,6 +77,7 @@ def test_conv(
     ACTIVATION,
     LANES,
     SEED,
+    st.booleans(),
 )
 def test_cells_of_two_results(
     size: tuple[int, int],
@@ -91,18 +92,23 @@ def test_cells_of_two_results(
     activation: str,
     lanes: int,
     seed: int,
+    turned: bool,
 ) -> None:
-    """Also where they do not pay: every border, odd tiles, steps and gaps along the other axis."""
+    """Along h or w, also where they do not pay: every border, odd tiles, steps and gaps along the other axis."""
     assume(size[0] + pads[0] + pads[1] >= 3 and size[1] + pads[2] + pads[3] > (across - 1) * dilation)
     assume(max(pads[2:]) <= (across - 1) * dilation)
 
     def make(net: Net, x: Value) -> Value:
-        modes: dict[str, Any] = {"strides": (1, stride), "pads": pads, "dilations": (1, dilation)}
-        return net.b.conv(x, net.f32(co, ci, 3, across), net.f32(co) if bias else None, activation=activation, **modes)
+        kernel, strides, dilations, borders = (3, across), (1, stride), (1, dilation), (pads[:2], pads[2:])
+        if turned:
+            kernel, strides, dilations, borders = (pair[::-1] for pair in (kernel, strides, dilations, borders))
+        modes = {"strides": strides, "pads": (*borders[0], *borders[1]), "dilations": dilations}
+        weight, vector = net.f32(co, ci, *kernel), net.f32(co) if bias else None
+        return net.b.conv(x, weight, vector, activation=activation, **modes)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(winograd_cells, "_GAIN", 1e9)
-        check_op(make, (n, ci, *size), seed=seed, lanes=lanes)
+        check_op(make, (n, ci, *(size[::-1] if turned else size)), seed=seed, lanes=lanes)
 
 
 @pytest.mark.parametrize(
