@@ -101,7 +101,7 @@ def test_cells_of_two_results(
     def make(net: Net, x: Value) -> Value:
         kernel, strides, dilations, borders = (3, across), (1, stride), (1, dilation), (pads[:2], pads[2:])
         if turned:
-            kernel, strides, dilations, borders = (pair[::-1] for pair in (kernel, strides, dilations, borders))
+            kernel, strides, dilations, borders = kernel[::-1], strides[::-1], dilations[::-1], borders[::-1]
         modes = {"strides": strides, "pads": (*borders[0], *borders[1]), "dilations": dilations}
         weight, vector = net.f32(co, ci, *kernel), net.f32(co) if bias else None
         return net.b.conv(x, weight, vector, activation=activation, **modes)
