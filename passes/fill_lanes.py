@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module, Rewriter, TensorType, Value
+from bmcompiler.ir.copying import copy_module
 from bmcompiler.ir.keys import MACS, PLACE_CPU, TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.nn import Conv
 from bmcompiler.ops.shape import Interleave
 from bmcompiler.passes.drafts import cycles_saved, functions_behind, without_numbers
 from bmcompiler.passes.rewriting import Rules, RuleTable, TargetPatternPass, declared, inherit, make, on, producer
+from bmcompiler.passmanager import PassContext, PassResult
 from bmcompiler.target import Target
 
 if TYPE_CHECKING:
@@ -45,9 +47,12 @@ class FillLanes(TargetPatternPass):
 
     Attributes:
         kind: "floats", "integers" or "all": results of which convolutions.
+        planned: whether all is left as it was where the target plans the net in no less time then: it has loads that
+            transfers inside local memory wait for.
     """
 
     kind: str = "all"
+    planned: bool = False
 
     name = "fill-lanes"
 
@@ -57,6 +62,18 @@ class FillLanes(TargetPatternPass):
 
     def rules(self, module: Module, target: Target) -> Rules:
         return _FillLanes(module, target, _KINDS[self.kind])
+
+    def run(self, module: Module, ctx: PassContext) -> PassResult:
+        if not self.planned or ctx.target is None:
+            return super().run(module, ctx)
+        draft = copy_module(module)
+        if not super().run(draft, ctx).modified:
+            return PassResult(False)
+        before, after = (_planned(ctx.target, each) for each in (module, draft))
+        if before is None or after is None or after >= before:
+            return PassResult(False)
+        module.functions, module.weights = draft.functions, draft.weights
+        return PassResult(True)
 
 
 class _FillLanes(Rules):
@@ -71,8 +88,8 @@ class _FillLanes(Rules):
 
     def make_rows(self, op: Conv, rewriter: Rewriter) -> bool:
         """Rule 1."""
-        weight, bias = self.constant(op.weight), self.constant(op.bias)
-        if weight is None or (op.bias is not None and bias is None) or not self._is_plain(op, weight):
+        weight, ends = self.constant(op.weight), [self.constant(value) for value in op.operands[2:]]
+        if weight is None or any(end is None for end in ends) or not self._is_plain(op, weight):
             return False
         ops = [op, *functions_behind(op)]
         if op.result in self.seen:
@@ -86,8 +103,12 @@ class _FillLanes(Rules):
             return False
         rows, pitch = best
         kernel = self.weight(_taller(weight, rows, pitch, op.strides[0]), op.weight, op, rewriter, "weight")
-        vector = None if bias is None else self.weight(_repeated(bias, rows, pitch), op.bias, op, rewriter, "bias")
-        made = _in_rows(ops, kernel, vector, rows)
+        repeated = [
+            self.weight(_repeated(end, rows, pitch), value, op, rewriter, "bias")
+            for end, value in zip(ends, op.operands[2:])
+            if end is not None
+        ]
+        made = _in_rows(ops, [kernel, *repeated], rows)
         self.seen.add(made[0].result)
         for old, new in zip([*ops, ops[-1]], made):
             rewriter.insert_before(ops[-1], inherit(new, old))
@@ -107,8 +128,8 @@ class _FillLanes(Rules):
         for rows, pitch in _choices(conv):
             size = height + (rows - 1) * conv.strides[0]
             weight = without_numbers(conv.weight, (rows * pitch, depth, size, width))
-            bias = None if conv.bias is None else without_numbers(conv.bias, (rows * pitch,))
-            cycles = cycles_saved(self.target, ops, _in_rows(ops, weight, bias, rows))
+            ends = [without_numbers(end, (rows * pitch, *end.shape[1:])) for end in conv.operands[2:]]
+            cycles = cycles_saved(self.target, ops, _in_rows(ops, [weight, *ends], rows))
             if cycles > 0 and (least is None or cycles > least):
                 best, least = (rows, pitch), cycles
         return best
@@ -146,6 +167,11 @@ class _FillLanes(Rules):
         return op.type.is_float in self.floats and _is_plain(op, weight)
 
 
+def _planned(target: Target, module: Module) -> float | None:
+    found = [target.planned_cycles(function, 0) for function in module.functions]
+    return None if None in found else sum(cycles for cycles in found if cycles is not None)
+
+
 def _kind(op: TensorOp) -> Hashable:
     """What the cycles of an op depend on: all but factors."""
     attributes = tuple((name, value) for name, value in declared(op).items() if not isinstance(value, float))
@@ -180,12 +206,13 @@ def _taller(weight: np.ndarray, rows: int, pitch: int, stride: int) -> np.ndarra
     return made.reshape(rows * pitch, *made.shape[2:])
 
 
-def _repeated(bias: np.ndarray, rows: int, pitch: int) -> np.ndarray:
+def _repeated(end: np.ndarray, rows: int, pitch: int) -> np.ndarray:
+    """A bias or factors of each channel, for the channels of all rows."""
     import numpy as np
 
-    made = np.zeros((rows, pitch), bias.dtype)
-    made[:, : len(bias)] = bias
-    return made.reshape(-1)
+    made = np.zeros((rows, pitch, *end.shape[1:]), end.dtype)
+    made[:, : len(end)] = end
+    return made.reshape(rows * pitch, *end.shape[1:])
 
 
 def _of_rows(weight: np.ndarray, rows: int, pitch: int, top: int) -> tuple[int, np.ndarray]:
@@ -201,16 +228,17 @@ def _of_rows(weight: np.ndarray, rows: int, pitch: int, top: int) -> tuple[int, 
     return -first, made.reshape(channels, rows * pitch, last - first + 1, width)
 
 
-def _in_rows(ops: Sequence[TensorOp], weight: Value, bias: Value | None, rows: int) -> list[TensorOp]:
-    """The convolution, the functions behind it and what joins the rows, in no block."""
+def _in_rows(ops: Sequence[TensorOp], constants: Sequence[Value], rows: int) -> list[TensorOp]:
+    """The convolution, with other weights, bias and factors, the functions behind it and what joins the rows."""
     conv = ops[0]
     assert isinstance(conv, Conv)
     n, channels, height, width = conv.type.shape
-    operands = [conv.input, weight, *([] if bias is None else [bias])]
-    made: list[TensorOp] = [conv.clone(operands, strides=(conv.strides[0] * rows, conv.strides[1]))]
+    made: list[TensorOp] = [conv.clone([conv.input, *constants], strides=(conv.strides[0] * rows, conv.strides[1]))]
     for old, new_like in zip(ops, [None, *ops[1:]]):
         if new_like is not None:
             made.append(new_like.clone([made[-1].result, *new_like.operands[1:]]))
-        made[-1].result.type = TensorType((n, weight.shape[0], height // rows, width), old.type.dtype, old.type.quant)
+        made[-1].result.type = TensorType(
+            (n, constants[0].shape[0], height // rows, width), old.type.dtype, old.type.quant
+        )
     made.append(make("interleave", [made[-1].result], {"scale": (rows, 1), "channels": channels}))
     return made

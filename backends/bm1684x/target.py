@@ -37,13 +37,14 @@ class Bm1684xTarget(Bm168xTarget["Bm1684xProgram"]):
     def pipeline(self, precision: str, level: int) -> str:
         """Default passes. Raises UsageError for a precision the chip does not have."""
         self.need_precision(precision)
+        bytes_ = ",fill-lanes{kind=integers,planned=true}" if level > 1 and precision == "int8" else ""
         split = ",dead-code,join-groups,split-deconv" if level > 1 else ",dead-code"
         if precision == "int8":
             middle = "fuse-activation,calibrate{method=auto},quantize{scheme=channel},half-precision"
         else:
             halves = f",half-precision{{dtype={precision}}}" if precision in HALVES else ""
             middle = f"fold-batch-norm{{scores=true}},fuse-activation{halves},window-products{{floats=true}}"
-        last = f"transposed-products,fill-lanes{split}{group_layers(level)}"
+        last = f"transposed-products,fill-lanes{{kind=floats}}{bytes_}{split}{group_layers(level)}"
         return f"{first_passes('same')},{middle},{last}"
 
     def cycle_table(self, profile: Any) -> CycleTable:

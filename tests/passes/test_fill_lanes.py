@@ -121,3 +121,35 @@ def test_what_has_work_for_all_lanes_or_no_pairs_of_rows_stays() -> None:
 def test_targets_that_have_no_time_for_it_keep_the_conv() -> None:
     for target in (None, find_target("dv700")):
         assert not FillLanes().run(net((96, 24), (80, 80)), PassContext(target=target)).modified
+
+
+def net_with_factors(size: int) -> Module:
+    """A conv of bytes with a factor and a bias for each channel, and a function behind it."""
+    rng, b = np.random.default_rng(5), Builder.new("net")
+    x = b.input("x", TensorType((1, 3, size, size), "i8"))
+    weight = b.weight(rng.integers(-128, 128, (24, 3, 3, 3)).astype(np.int8), "w")
+    bias = b.weight(rng.standard_normal(24).astype(np.float32) * 20, "bias")
+    factors = b.weight(rng.uniform(0.001, 0.01, (24, 1)).astype(np.float32), "factors")
+    made = b.conv(x, weight, bias, factors, mode="channel", pads=(1, 1, 1, 1))
+    return b.outputs([b.relu(made)], ["y"])
+
+
+def test_factors_go_with_their_channels() -> None:
+    module, chip = net_with_factors(160), find_target("bm1684x")
+    inputs = {"x": np.random.default_rng(6).integers(-128, 128, (1, 3, 160, 160)).astype(np.int8)}
+    before = run_module(module, inputs, target=chip)["y"]
+    assert FillLanes("integers").run(module, PassContext(target=chip)).modified
+    verify_module(module)
+    np.testing.assert_array_equal(run_module(module, inputs, target=chip)["y"], before)
+
+
+@pytest.mark.parametrize(("later", "changes"), [(90.0, True), (100.0, False)])
+def test_what_saves_nothing_in_the_plan_of_the_net_stays(
+    monkeypatch: pytest.MonkeyPatch, later: float, changes: bool
+) -> None:
+    """The same convolution, which is quicker in rows wherever its data lies, in a plan that says otherwise."""
+    module, chip, times = net_with_factors(160), find_target("bm1684x"), iter((100.0, later))
+    text = str(module)
+    monkeypatch.setattr(type(chip), "planned_cycles", lambda *_: next(times))
+    assert FillLanes("integers", planned=True).run(module, PassContext(target=chip)).modified == changes
+    assert (str(module) != text) == changes
