@@ -9,8 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bmcompiler.backends.bm1684x.target import TARGET
+from bmcompiler.backends.lanes.kernels.base import LocalKernel
 from bmcompiler.ir import Module, Operation, Value
 from bmcompiler.ir.keys import GROUP, SLICES
+from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.group_layers import GroupLayers
 from bmcompiler.passmanager import PassContext
 from bmcompiler.target import Compiled
@@ -76,3 +78,16 @@ def test_any_slices_give_the_same_bits(shape: Shape, slices: Shape, first: int, 
         op.attributes[GROUP], op.attributes[SLICES] = 0, slices
     with BM1684X.local_memory(lanes):
         check(module)
+
+
+def test_only_grids_that_view_the_result_have_its_rows() -> None:
+    """Other grids may have the same sizes, of other axes."""
+    net = Net([(1, 3, 64, 64)])
+    (x,) = net.inputs
+    for made, rows in ((net.b.softmax(x, axis=3), True), (net.b.max_pool(x, kernel=(1, 1)), False)):
+        op = made.op
+        assert isinstance(op, TensorOp)
+        kernel = TARGET.kernel_for(op)
+        assert isinstance(kernel, LocalKernel)
+        found = kernel.in_grid(op, ((0, 1), (1, 3), (0, 64), (0, 64)), (3, 64, 1, 64))
+        assert found == (((1, 3), (0, 64), (0, 1), (0, 64)) if rows else None)

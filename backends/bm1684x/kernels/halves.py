@@ -192,6 +192,9 @@ class FloatCastKernel(LocalKernel[Cast]):
     def grid(self, op: Cast) -> tuple[Axis, ...]:
         return self.machine.elementwise_grid(self._view(op))
 
+    def views_result(self, op: Cast) -> bool:
+        return True
+
     def _view(self, op: Cast) -> Shape:
         return self.machine.flat_view(op.type.shape, made=self.is_made(op))
 

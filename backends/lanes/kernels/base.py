@@ -48,10 +48,14 @@ class LocalKernel(kernels.LocalKernel[OpT], DeviceKernel[OpT]):
     def tiling_facts(self, op: OpT) -> Hashable:
         return self.chip.rows_in_lanes and self.is_made(op)
 
+    def views_result(self, op: OpT) -> bool:
+        """Whether the grid is a view of the dense result: then one of its sizes is its rows, in their order."""
+        return False
+
     def in_grid(self, op: OpT, box: Box, sizes: tuple[int, ...]) -> Box | None:
         """Rows of matrices are boxes where they lie in lanes, too."""
         rows, own = self.machine.rows_view(op.type.shape), super().in_grid(op, box, sizes)
-        if own is not None or rows is None or op.type.rank != RANK:
+        if own is not None or rows is None or op.type.rank != RANK or not self.views_result(op):
             return own
         found = rows_of(op.type.shape, box) if (*sizes[:2], prod(sizes[2:])) == (*rows[:2], rows[3]) else None
         return found and (*found, (0, sizes[2]), (0, sizes[3]))

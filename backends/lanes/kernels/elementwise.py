@@ -86,6 +86,9 @@ class ElementwiseKernel(LocalKernel[OpT]):
         item = ITEMS[self.words(op)]
         return self.machine.elementwise_grid(self._view(op)[0], item)
 
+    def views_result(self, op: OpT) -> bool:
+        return True
+
     def _view(self, op: OpT) -> tuple[Shape, tuple[Strides, ...]]:
         steps = self.steps(op).cycles((1, 1, 1, 1))
         return broadcast_view(

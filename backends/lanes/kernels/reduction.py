@@ -87,6 +87,10 @@ class ReductionKernel(LocalKernel[OpT]):
         )
         return out
 
+    def views_result(self, op: OpT) -> bool:
+        view = self.view(op)
+        return op.type.size == op.operands[0].type.size and is_dense(view.strides, view.shape)
+
     # -- tiles ---------------------------------------------------------------------------------------------------------
     def grid(self, op: OpT) -> tuple[Axis, ...]:
         chip, view = self.chip, self.view(op)
