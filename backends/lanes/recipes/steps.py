@@ -264,5 +264,6 @@ def record(
 
 
 def _tensors(step: RecipeStep) -> int:
-    """How many of its operands are tensors."""
-    return sum(not isinstance(source, Immediate) for source in step.sources)
+    """How many of its operands are tensors, a total that it adds to left out."""
+    operands = step.sources[1:] if step.unit is Unit.MAC else step.sources
+    return sum(not isinstance(source, Immediate) for source in operands)
