@@ -69,7 +69,7 @@ class Quantize(Pass):
 
     With scheme = scale, or channel (`quantization.channel`: a scale for each output channel of a layer, whose only mode
     is of that name), tensors are i8 or u8 with real scales (`quantization.scale`), convolutions and inner products
-    have one of the three modes of `quant_modes`: `mode`, or with "auto" what rule 5 chooses, and
+    have one of the modes of `quant_modes`, or rule 12's: `mode`, or with "auto" what rule 5 chooses, and
     6. What stays in float runs on the chip if that has float instructions; inputs and outputs stay float too, unless
        `io` is "integer".
     7. Where calibrate kept the thresholds of several methods, those are used whose integers do least to the outputs;
@@ -88,6 +88,11 @@ class Quantize(Pass):
     11. With scheme = shift, layers have weights in one term of bytes ("int8") or in two ("double",
        `bmcompiler.numeric.two_terms`; rule 10 leaves these alone), as rule 5 chooses.
 
+    12. With scheme = scale there is the mode "channel", too: sums of each output channel have a shift of their own, for
+       two commands more than "low", so that weights have a scale for each (`quantization.scale.factored_layer`). What
+       has no such form (products of two tensors, results of 16 bits) is in the mode "high" instead. Rule 5 takes it,
+       in place of "asymmetric", with `per_channel` only: one net of those measured lost half a point by it.
+
     Options: `scheme` is "shift" (powers of two), "scale" or "channel"; `skip` names source layers or tensors that
     stay in float; `strict_table` keeps every threshold that a table names, at the cost of rescaling (the vendor's way);
     `report` logs the integers chosen for each layer.
@@ -104,6 +109,7 @@ class Quantize(Pass):
     skip: tuple[str, ...] = ()
     correct_bias: bool = False
     round_weights: bool = True
+    per_channel: bool = False
     strict_table: bool = False
     report: bool = False
 
@@ -193,12 +199,13 @@ class Quantize(Pass):
 
         scales = self._scales()
         lower = partial(self._net, module, function, ctx, known)
+        modes_of_layers = () if scales is None else scales.layer_modes if self.per_channel else scales.tensor_modes
         ways = (
-            Ways(scales.rules, scales.layer_modes, timed=True)
+            Ways(scales.rules, modes_of_layers, timed=True, more=(*scales.layer_modes, *scales.tensor_modes))
             if scales
             else Ways(Shifts.rules, Shifts.layer_modes, host_cycles, steep=False, on_host=True)
         )
-        states = scales is not None and CHANNEL in scales.layer_modes and bool(stated_forms(function))
+        states = scales is not None and CHANNEL in scales.tensor_modes and bool(stated_forms(function))
         mode = CHANNEL if states and self.mode == "auto" else self.mode
         choice = decide(module, function, ctx, lower, Wanted(self.name, mode, self._aim(), self.table, ways), skipped)
         ctx.notes += choice.notes

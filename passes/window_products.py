@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 from bmcompiler.ir import Module, Rewriter, TensorType, Value
 from bmcompiler.ir.keys import PLACE_CPU
+from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.numeric.quant_modes import HIGH, LOW
 from bmcompiler.ops.activation import Prelu
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.nn import Matmul
 from bmcompiler.ops.shape import Reshape
+from bmcompiler.passes.drafts import without_numbers
 from bmcompiler.passes.rewriting import (
     Rules,
     RuleTable,
@@ -28,7 +30,7 @@ from bmcompiler.target import Target, unsupported_reason
 if TYPE_CHECKING:
     import numpy as np
 
-_MODES = ("", LOW, HIGH)
+_MODES = ("", LOW, HIGH, CHANNEL)
 """Whose rounding is the same for both ops; asymmetric products take another shift (bmlang.md 3.2)."""
 _OF_MATMUL = ("transpose_left", "transpose_right")
 """Attributes that the convolution does not take over."""
@@ -76,7 +78,7 @@ class _WindowProducts(Rules):
         maps = flat.operands[0]
         columns = weight if op.transpose_right else weight.T
         shape = (len(columns), *maps.shape[1:])
-        draft = make("weight", (), {"key": ""}, [op.right.type.with_shape(shape)]).result
+        draft = without_numbers(op.right, shape)
         if not self._is_worth_it(op, _conv(op, maps, draft)):
             return False
         made = self.weight(columns.reshape(shape), op.right, op, rewriter, "weight")
@@ -129,4 +131,4 @@ def _conv(op: Matmul, maps: Value, weight: Value) -> TensorOp:
     attributes = {name: value for name, value in op.attributes.items() if name not in _OF_MATMUL and "." not in name}
     rows, columns = op.type.shape
     type = TensorType((rows, columns, 1, 1), op.type.dtype, op.type.quant)
-    return make("conv", [maps, weight, op.bias], attributes, [type], op.location)
+    return make("conv", [maps, weight, *op.operands[2:]], attributes, [type], op.location)

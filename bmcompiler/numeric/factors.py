@@ -19,6 +19,8 @@ CHANNEL = "channel"
 MOST_SHIFT = 45
 """The largest shift that commands were seen to compute with (bm1684x-cube.md 9)."""
 MOST_MULTIPLIER = (1 << 31) - 1
+MOST_STEPS = 15
+"""The largest shift of sums of 16 bits."""
 _BITS = 31
 _ORDINARY = 2.0**-100
 """The last bit of such a number is a normal number, too."""
@@ -83,3 +85,8 @@ def requantize_real(x: NDArray[Any], factor: NDArray[Any], offset: NDArray[Any],
     limits = np.iinfo(arith.NUMPY_DTYPES[dtype])
     np.clip(real, limits.min, limits.max, out=real)
     return np.rint(real, out=real).astype(limits.dtype)
+
+
+def shifts(rows: NDArray[np.int16]) -> NDArray[np.int16]:
+    """Shifts of channels; one outside of 0 to `MOST_STEPS` is the nearest one there."""
+    return np.clip(rows[:, 0], 0, MOST_STEPS)

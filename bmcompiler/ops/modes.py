@@ -41,6 +41,8 @@ class Products(Activated):
     `factors` has a row (multiplier, shift) or (multiplier, shift, offset) for each output channel o, or one for all,
     without offset. With a bias of f32, in steps of the result, and factors of f32, a row (factor) for each channel, it
     is saturate(round(fl(fl(fl(total) * factor[o]) + bias[o]))), total without bias, and there are no zero points.
+    Nor are there with factors of i16, a row (shift) for each channel: it is saturate(floor(total / 2**shift[o])) of a
+    narrow total, which has 16 unsigned bits where the result is unsigned.
     """
 
     rshift = attr(int, 0)
@@ -91,8 +93,12 @@ def _check_factors(op: Products) -> None:
     if op.mode != CHANNEL:
         return
     value, real = op.operands[_FACTORS], op.operands[2].type.is_float
-    need_dtype(op, "factors", value, ("f32",) if real else ("i32",))
+    need_dtype(op, "factors", value, ("f32",) if real else ("i32", "i16"))
     channels = op.operands[2].type.size
+    if value.dtype == "i16":
+        if any(op.zero_points) or not op.narrow or value.shape != (channels, 1):
+            raise op.shape_error(f"factors of i16 must have shape [{channels}, 1], zero_points be 0, and sums narrow")
+        return
     if real and (any(op.zero_points) or value.shape != (channels, 1)):
         raise op.shape_error(f"with a bias of f32 factors must have shape [{channels}, 1], and zero_points be 0")
     if not real and value.shape not in ((channels, 2), (channels, 3), (1, 2)):
@@ -183,7 +189,10 @@ def _channel(
     total = sums(x, centred, of_input).astype(np.int64, copy=False)
     total = arith.saturate(total + arith.saturate(corrected_bias(op, weight, bias, over_depth), "i32"), "i32")
     if op.narrow:
-        total = arith.requantize(total, op.rshift, "i16")
+        unsigned = rows.dtype == np.int16 and op.type.dtype == "u8"
+        total = arith.requantize(total, op.rshift, "u16" if unsigned else "i16")
+    if rows.dtype == np.int16:
+        return arith.saturate(total >> factors.shifts(rows).reshape(bias.shape).astype(total.dtype), op.type.dtype)
     shape = (-1, *bias.shape[1:]) if len(rows) > 1 else ()
     multiplier, shift, *offset = (column.reshape(shape) for column in rows.T)
     return factors.requantize(total, multiplier, shift, op.type.dtype, of_output + (offset[0] if offset else 0))

@@ -55,7 +55,7 @@ class Conv(Convolution):
     Without a mode saturate(round_shift(sum, rshift)), bias i16, u16 or i32 (bm1880.md 8.2). Modes "low", "high" and
     "asymmetric" with `scale`: see `bmcompiler.numeric.quant_modes` (bmlang.md 3.3). "asymmetric" has zero_points of
     input, weight and output: (input - zp) * (weight - zp), and positions outside the input hold its zero point. So may
-    "channel", where each output channel has a multiplier and a shift of its own (`bmcompiler.ops.modes.Products`).
+    "channel", where each output channel has a multiplier, a shift or both of its own (`bmcompiler.ops.modes.Products`).
 
     %y = "tensorop.conv"(%x, %w, %b) {mode = "high", scale = 0.0017} : (tensor<1x3x8x8xi8>, tensor<4x3x1x1xi8>,
          tensor<4xi32>) -> tensor<1x4x8x8xui8>

@@ -36,20 +36,30 @@ class Sums(NamedTuple):
             return net.b.weight(net.rng.integers(-100000, 100001, channels).astype(np.int32), "w")
         return net.integers(self.bias, channels) if self.bias else None
 
+    def factors(self, net: Net, channels: int) -> Value | None:
+        """Shifts of channels."""
+        if self.modes.get("mode") != "channel":
+            return None
+        return net.b.weight(net.rng.integers(0, 16, (channels, 1)).astype(np.int16), "w")
+
     def out(self, shape: tuple[int, ...]) -> TensorType:
         return TensorType(shape, self.result)
 
 
 @st.composite
-def sums(draw: st.DrawFn, modes: tuple[str, ...] = ("", "low", "high", "asymmetric")) -> Sums:
+def sums(draw: st.DrawFn, modes: tuple[str, ...] = ("", "low", "high", "asymmetric", "channel")) -> Sums:
     """Every legal combination of element types, mode, scale and zero points."""
     mode = draw(st.sampled_from(modes))
     data, weight = draw(BYTES), draw(BYTES)
     result = draw(BYTES if mode == "low" else NARROW)
     biases = ["", "i16", "u16", *(["i32", "f32"] if mode in ("high", "asymmetric") else [])]
+    if mode == "channel":
+        result, biases = draw(BYTES), ["i16"]
     attributes: dict[str, Any] = {"activation": draw(st.sampled_from(["", "relu"]))}
     if not mode:
         attributes["rshift"] = draw(st.integers(0, 18))
+    elif mode == "channel":
+        attributes |= {"mode": mode, "narrow": True, "rshift": draw(st.integers(0, 12))}
     else:
         attributes |= {"mode": mode, "scale": draw(SCALES)}
     if mode == "asymmetric":

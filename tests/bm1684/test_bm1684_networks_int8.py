@@ -66,6 +66,22 @@ def test_int8_networks_give_the_chips_bits(name: str, batch: int) -> None:
         assert little or error > COARSE, "a net may be all float only where integers gain too little or lose too much"
 
 
+@pytest.mark.parametrize("name", QUICK)
+def test_shifts_of_channels_give_the_same_bits_on_all_levels(name: str) -> None:
+    model, weights = files(name)
+    data = samples(name, 4)
+    (input_name,) = bmcompiler.load_network(model, weights, shapes=[data.shape]).main.input_names
+    outputs = []
+    for level in (0, 1, 2):
+        passes = TARGET.pipeline("int8", level).replace("quantize{", "quantize{mode=channel,")
+        result = compiled(name, 1, quantize="int8", data={input_name: data}, opt=level, pipeline=passes)
+        assert any(op.attributes.get("mode") == "channel" for op in result.module.main.ops)
+        assert_runs_as_evaluated(name, result, {input_name: data[:1]})
+        outputs.append(only(Session(result.model).run({input_name: data[:1]})))
+    np.testing.assert_array_equal(outputs[0].view(np.uint32), outputs[1].view(np.uint32))
+    np.testing.assert_array_equal(outputs[0].view(np.uint32), outputs[2].view(np.uint32))
+
+
 @pytest.mark.parametrize("name", ["lenet", "resnet8"])
 def test_digits_keep_their_accuracy(name: str) -> None:
     """Within 0.3 points of float on 500 test digits."""

@@ -88,7 +88,8 @@ def test_convolutions_of_bytes(
     def make(net: Net, x: Value) -> Value:
         weight, out = net.integers(case.weight, 70, x.shape[1], kernel, kernel), [s - kernel + 1 for s in x.shape[2:]]
         bias = case.constant_bias(net, 70)
-        return net.b.conv(x, weight, bias, out=case.out((x.shape[0], 70, *out)), **case.modes)
+        factors = case.factors(net, 70)
+        return net.b.conv(x, weight, bias, factors, out=case.out((x.shape[0], 70, *out)), **case.modes)
 
     compare(make, shape, case.data, lanes, level, profile)
 

@@ -56,7 +56,8 @@ def test_conv(g: Any, kind: Sums, n: int, group: int, ci: int, co: int, lanes: i
         weight, bias = net.integers(kind.weight, co * group, ci, *window["kernel"]), kind.constant_bias(net, co * group)
         geometry = {key: window[key] for key in ("strides", "pads", "dilations")}
         out = kind.out((n, co * group, *out_size(size, window)))
-        return net.b.conv(x, weight, bias, group=group, out=out, **geometry, **kind.modes)
+        factors = kind.factors(net, co * group)
+        return net.b.conv(x, weight, bias, factors, group=group, out=out, **geometry, **kind.modes)
 
     check_op(make, (n, ci * group, *size), dtype=kind.data, seed=seed, lanes=lanes)
 
@@ -70,7 +71,8 @@ def test_depthwise(g: Any, kind: Sums, n: int, channels: int, lanes: int, seed: 
         weight, bias = net.integers(kind.weight, channels, 1, *window["kernel"]), kind.constant_bias(net, channels)
         geometry = {key: window[key] for key in ("strides", "pads", "dilations")}
         out = kind.out((n, channels, *out_size(size, window)))
-        return net.b.conv(x, weight, bias, group=channels, out=out, **geometry, **kind.modes)
+        factors = kind.factors(net, channels)
+        return net.b.conv(x, weight, bias, factors, group=channels, out=out, **geometry, **kind.modes)
 
     check_op(make, (n, channels, *size), dtype=kind.data, seed=seed, lanes=lanes)
 
@@ -80,7 +82,7 @@ def test_depthwise(g: Any, kind: Sums, n: int, channels: int, lanes: int, seed: 
     st.tuples(st.integers(1, 7), st.integers(1, 7)),
     st.tuples(st.integers(1, 4), st.integers(1, 4)),
     st.tuples(st.integers(1, 3), st.integers(1, 3)),
-    sums(("", "low", "high")),
+    sums(("", "low", "high", "channel")),
     BATCH,
     st.integers(1, 3),
     CHANNELS,
@@ -107,7 +109,8 @@ def test_deconv(
     def make(net: Net, x: Value) -> Value:
         weight, bias = net.integers(kind.weight, ci * group, co, *kernel), kind.constant_bias(net, co * group)
         out = kind.out((n, co * group, *outs))
-        return net.b.deconv(x, weight, bias, strides=strides, pads=pads, group=group, out=out, **kind.modes)
+        factors, window = kind.factors(net, co * group), {"strides": strides, "pads": pads, "group": group}
+        return net.b.deconv(x, weight, bias, factors, out=out, **window, **kind.modes)
 
     check_op(make, (n, ci * group, *size), dtype=kind.data, seed=seed, lanes=lanes)
 
@@ -171,3 +174,14 @@ def test_weights_and_bias_of_a_layer_are_one_load(channels: int, group: int, ker
     y = net.b.conv(net.inputs[0], weight, net.integers("i16", channels), group=group, out=out, mode="low", scale=0.003)
     listing = TARGET.disassemble(check(net.module([y])).model)
     assert listing.count("s2l.copy") == 2
+
+
+@pytest.mark.parametrize("images", [1, 2, 3, 4, 9])
+@pytest.mark.parametrize("result", ["i8", "u8"])
+def test_shifts_of_channels_take_two_commands_for_up_to_four_images(images: int, result: str) -> None:
+    net = Net([(images, 16, 6, 7)], dtype="i8")
+    rows = (np.arange(70) % 8).astype(np.int16)[:, None]
+    operands = net.integers("i8", 70, 16, 1, 1), net.integers("i16", 70), net.b.weight(rows, "w")
+    out = TensorType((images, 70, 6, 7), result)
+    y = net.b.conv(net.inputs[0], *operands, mode="channel", narrow=True, rshift=2, out=out)
+    assert check(net.module([y])).totals["TIU commands"] == 1 + 2 * -(-images // 4)

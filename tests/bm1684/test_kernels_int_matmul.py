@@ -49,7 +49,8 @@ def test_constant_right_operand(
     def make(net: Net, x: Value) -> Value:
         weight, bias = net.integers(kind.weight, *leads[1], *turned(k, n, turns[1])), kind.constant_bias(net, n)
         out = kind.out((*(lead if leads[1] else leads[0]), m, n))
-        return net.b.matmul(x, weight, bias, transpose_left=turns[0], transpose_right=turns[1], out=out, **kind.modes)
+        turned_as = {"transpose_left": turns[0], "transpose_right": turns[1]}
+        return net.b.matmul(x, weight, bias, kind.factors(net, n), out=out, **turned_as, **kind.modes)
 
     check_op(make, (*leads[0], *turned(m, k, turns[0])), dtype=kind.data, seed=seed, lanes=lanes)
 

@@ -108,6 +108,21 @@ def test_narrow_sums_are_shifted_and_saturated_before_the_factor_and_offsets_add
     assert clipped.tolist() == [[16126 + 7, 4096 - 4000]]  # totals 32253 and 62258, which becomes 32767
 
 
+def test_shifts_of_channels_round_down_and_unsigned_results_have_unsigned_sums() -> None:
+    x, w = np.array([[100, 1], [-128, 127]], np.int8), np.array([[127, 50], [3, -1]], np.int8)
+    bias, rows = np.array([-5, 30000], np.int16), np.array([[5], [8]], np.int16)
+    given = {"transpose_right": True, "narrow": True, "rshift": 2}
+    # quarters 3186, 7575 and -2478, 7372 (halves up); 99.6, 29.6 and -77.4, 28.8
+    assert run("matmul", [x, w, bias, rows], "i8", **given).tolist() == [[99, 29], [-78, 28]]
+    assert run("matmul", [x, w, bias, rows], "u8", **given).tolist() == [[99, 29], [0, 28]]
+    whole = {**given, "rshift": 0}
+    far = np.array([[-3], [99]], np.int16)  # shifts are 0 to 15
+    assert run("matmul", [x, w, bias, far], "i16", **whole)[0].tolist() == [12745, 0]
+    many = [np.full((1, 9), 127, np.int8), np.full((2, 9), 127, np.int8), np.zeros(2, np.int16)]
+    assert run("matmul", [*many, np.full((2, 1), 9, np.int16)], "u8", **whole).tolist() == [[127, 127]]
+    assert run("matmul", [*many, np.full((2, 1), 9, np.int16)], "i8", **whole).tolist() == [[63, 63]]
+
+
 def test_sums_and_biases_saturate_to_32_bits_before_the_factor() -> None:
     x, w = np.full((1, 2), 127, np.int8), np.full((1, 2), 127, np.int8)
     bias = np.array([np.iinfo(np.int32).max], np.int32)
@@ -132,8 +147,13 @@ OPERANDS = [BYTES, TensorType((3, 2, 1, 1), "i8"), TensorType((3,), "i32"), Tens
             {"mode": "channel"},
             r"must have shape \[3, 2\], \[3, 3\] or \[1, 2\]",
         ),
-        ([*OPERANDS[:3], TensorType((3, 2), "i16")], {"mode": "channel"}, "factors must be i32"),
+        ([*OPERANDS[:3], TensorType((3, 2), "i8")], {"mode": "channel"}, "factors must be i32 or i16"),
         ([*OPERANDS[:2], TensorType((3,), "u16"), OPERANDS[3]], {"mode": "channel"}, "bias must be i16 or i32"),
+        (
+            [*OPERANDS[:3], TensorType((3, 1), "i16")],
+            {"mode": "channel"},
+            r"factors of i16 must have shape \[3, 1\], zero_points be 0, and sums narrow",
+        ),
         (OPERANDS[:3], {"narrow": True}, "narrow belong to a mode"),
         ([TensorType(t.shape) for t in OPERANDS], {}, "factors belong to the integer form"),
     ],

@@ -20,7 +20,8 @@ from bmcompiler.numeric import factors
 from bmcompiler.ops import parse_module
 from bmcompiler.ops.nn import Conv, Deconv, Matmul
 from bmcompiler.passes.quantization.base import NoInt8Form
-from bmcompiler.passes.quantization.channel.integer_layer import as_weight, by_channel, channel_layer
+from bmcompiler.passes.quantization.channel.integer_layer import channel_layer
+from bmcompiler.passes.quantization.output_channels import as_weight, by_channel
 from bmcompiler.passes.quantization.scale.formats import Format
 
 

@@ -38,7 +38,10 @@ def net(
             return b.conv(x, b.weight(weight, "w"), b.weight(bias, "bias"), **attributes)
         weight = rng.integers(-128, 128, shape).astype(np.int8)
         bias = b.weight(rng.integers(-3000, 3000, o).astype(np.int16), "bias")
-        return b.conv(x, b.weight(weight, "w"), bias, rshift=9, **attributes)
+        if "narrow" not in attributes:
+            return b.conv(x, b.weight(weight, "w"), bias, rshift=9, **attributes)
+        rows = rng.integers(1, 7, (o, 1)).astype(np.int16)
+        return b.conv(x, b.weight(weight, "w"), bias, b.weight(rows, "f"), mode="channel", rshift=5, **attributes)
 
     made = conv(x, o, **{"pads": (1, 1, 1, 1)} | more)
     made.op.attributes["source.tensor"] = "few"
@@ -88,8 +91,9 @@ def test_sums_of_whole_quadruples_of_products_stay_bit_for_bit() -> None:
     np.testing.assert_array_equal(run_module(module, x, target=TARGET)["y"].view(np.uint32), before.view(np.uint32))
 
 
-def test_bytes_stay_bit_for_bit() -> None:
-    ops = filled(net((96, 24), (20, 80), "i8"))
+@pytest.mark.parametrize("more", [{}, {"narrow": True}])
+def test_bytes_stay_bit_for_bit(more: dict[str, Any]) -> None:
+    ops = filled(net((96, 24), (20, 80), "i8", **more))
     assert (ops["conv"], ops["interleave"]) == (1, 1)
 
 

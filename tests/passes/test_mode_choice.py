@@ -83,6 +83,13 @@ def test_a_bound_holds_on_other_samples_and_costs_as_little_as_can_be() -> None:
     assert spent == sorted(spent) and spent[0] == 3 and spent[-1] > 1000
 
 
+@pytest.mark.parametrize(("option", "mode"), [(",per_channel=true", "channel"), ("", "high")])
+def test_an_option_gives_a_mode_more_to_choose_from(option: str, mode: str) -> None:
+    module = net()
+    quantize(module, f",max_error=100{option}", Counting(low=10, channel=5, high=7, asymmetric=20, float=50))
+    assert list(modes(module).values()) == [mode, mode, "high"]  # the last result has 16 bits
+
+
 def test_a_bound_on_cycles_is_kept() -> None:
     charges = Counting(low=10, high=15, asymmetric=16, float=100)
     spent = []

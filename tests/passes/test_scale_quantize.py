@@ -17,8 +17,8 @@ from bmcompiler.ir import Module, Operation, Quant, Value
 from bmcompiler.numeric.quant_modes import dequantize, quantize_away
 from bmcompiler.passmanager import PassContext, run_pipeline
 
-MODES = ("low", "high", "asymmetric", "channel")
-"""Those of the scheme "scale", and that of "channel"."""
+MODES = ("low", "high", "asymmetric", "channel", "shifts")
+"""Those of the scheme "scale", of "channel", and "shifts" for the mode channel of the scheme "scale"."""
 seeds = st.integers(0, 2**32 - 1)
 few = settings(max_examples=25, deadline=None)
 
@@ -51,6 +51,7 @@ def quantize(
 ) -> Module:
     ctx = PassContext(data=data or samples(module), target=target)
     scheme = "channel" if "mode=channel" in options else "scale"
+    options = options.replace("mode=shifts", "mode=channel")
     run_pipeline(
         module, f"fuse-activation,calibrate{{method=max}},quantize{{scheme={scheme}{options}}}", ctx, verify_each=True
     )
@@ -100,7 +101,7 @@ def test_conv(seed: int, mode: str, c: int, k: int, bias: bool, relu: bool) -> N
 
     module = error(build, mode, seed, weight_steps(c * k * k))
     (conv,) = [op for op in module.main.ops if op.short_name == "conv"]
-    assert conv.attributes["mode"] == mode and conv.type.dtype == ("u8" if relu else "i8")  # type: ignore[attr-defined]
+    assert conv.attributes["mode"] == mode.replace("shifts", "channel") and conv.type.dtype == ("u8" if relu else "i8")  # type: ignore[attr-defined]
     assert "activation" not in conv.attributes
 
 

@@ -35,7 +35,9 @@ def net(shape: tuple[int, int, int, int], columns: int, *, transposed: bool = Tr
     first = b.weight(weight if transposed else np.ascontiguousarray(weight.T), "w")
     bias = b.weight(rng.integers(-3000, 3000, columns).astype(np.int16), "bias")
     out = TensorType((n, columns), "i8")
-    made = b.matmul(flat, first, bias, transpose_right=transposed, out=out, **attributes)
+    rows = rng.integers(1, 7, (columns, 1)).astype(np.int16)
+    factors = b.weight(rows, "f") if attributes.get("mode") == "channel" else None
+    made = b.matmul(flat, first, bias, factors, transpose_right=transposed, out=out, **attributes)
     made.op.attributes["source.tensor"] = "features"
     slope = b.weight(rng.integers(-128, 128, columns).astype(np.int8), "slope")
     made = b.prelu(made, slope, multiplier=97, rshift=7, slope_rshift=8)
@@ -63,6 +65,7 @@ def pulled(module: Module) -> Counter[str]:
         ((1, 50, 4, 4), 100, LOW),
         ((1, 64, 3, 3), 128, {**HIGH, "activation": "relu"}),
         ((3, 70, 2, 5), 20, {"rshift": 9}),
+        ((1, 64, 3, 3), 128, {"mode": "channel", "narrow": True, "rshift": 4}),
         ((4, 9, 1, 1), 65, {**LOW, "transposed": False}),
     ],
 )

@@ -51,12 +51,22 @@ Operand = Packed | Number
 
 
 def emit_packed(
-    build: Commands, unit: Eu, dims: Shape, result: Packed, a: Operand, b: Operand, right: int = 0, left: int = 0
+    build: Commands,
+    unit: Eu,
+    dims: Shape,
+    result: Packed,
+    a: Operand,
+    b: Operand,
+    right: int = 0,
+    left: int = 0,
+    *,
+    arithmetic: bool = False,
 ) -> None:
     """Emit result = a `unit` b over `dims` elements, saturating; of MAC, result += a * b.
 
     Args:
-        right: rounding right shift of the result. left: left shift of the old result of MAC.
+        right: rounding right shift of the result. left: left shift of the old result of MAC. arithmetic: whether SHIFT
+            keeps the sign.
     """
     reads = [operand.range(dims) for operand in (a, b) if isinstance(operand, Packed)]
     if unit == Eu.MAC:
@@ -66,7 +76,7 @@ def emit_packed(
         [result.range(dims)],
         tsk_typ=Task.TENSOR,
         tsk_eu_typ=unit,
-        opt_shift_typ=0,
+        opt_shift_typ=int(arithmetic),
         opt_right_shift=right,
         opt_left_shift=left,
         opt_res0_prec=PRECISION[result.item],

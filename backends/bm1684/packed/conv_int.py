@@ -14,6 +14,8 @@ from bmcompiler.backends.bm1684.chip import CHIP, align_up
 from bmcompiler.backends.bm1684.cycles import CYCLES
 from bmcompiler.backends.bm1684.instructions.products import LocalPlace, convolution, depthwise
 from bmcompiler.backends.bm1684.machine import MACHINE
+from bmcompiler.backends.bm1684.packed.channel_end import RULE as FACTORS
+from bmcompiler.backends.bm1684.packed.channel_end import shifts_buffer, takes_factors
 from bmcompiler.backends.bm1684.packed.int_requantize import Requantize
 from bmcompiler.backends.bm1684.packed.int_short import ShortRequantize, over_depth
 from bmcompiler.backends.lanes.build import LaneTransfers
@@ -56,6 +58,10 @@ class IntConvKernel(ConvGeometry):
     def known_bias(self, op: Convolution) -> bool:
         return op.bias is None or not Requantize(op).adds_bias or op.bias.dtype in ("i16", "u16")
 
+    @rule(FACTORS)
+    def known_factors(self, op: Convolution) -> bool:
+        return takes_factors(op, op.factors)
+
     @rule("The sums must fit 32 bits: fewer input channels, or a smaller window")
     def exact_sums(self, op: Convolution) -> bool:
         return Requantize(op).fits_accumulator(self.depth(op) * prod(self.taps(op)))
@@ -92,6 +98,8 @@ class IntConvKernel(ConvGeometry):
         short = ShortRequantize(requantize, partial(self.oriented, op)) if packs else None
         end = short or requantize
         constants = short.constants(dims[0], c0, c1) if short else None
+        if op.factors is not None:
+            constants = shifts_buffer(op.factors, c0, c1)
         if constants is not None:
             inputs.append(constants)
 

@@ -17,6 +17,8 @@ from bmcompiler.backends.bm1684.chip import CHIP, align_up, aligned_strides
 from bmcompiler.backends.bm1684.cycles import CYCLES
 from bmcompiler.backends.bm1684.instructions.transfers import Side, in_lane, transfer
 from bmcompiler.backends.bm1684.isa import Direction
+from bmcompiler.backends.bm1684.packed.channel_end import RULE as FACTORS
+from bmcompiler.backends.bm1684.packed.channel_end import shifts_buffer, takes_factors
 from bmcompiler.backends.bm1684.packed.conv_int import (
     QUAD,
     emit_sums,
@@ -68,6 +70,10 @@ class IntMatmulKernel(LocalKernel[Matmul]):
     def known_bias(self, op: Matmul) -> bool:
         return op.bias is None or not Requantize(op).adds_bias or op.bias.dtype in ("i16", "u16")
 
+    @rule(FACTORS)
+    def known_factors(self, op: Matmul) -> bool:
+        return takes_factors(op, op.factors)
+
     @rule("The depth of the product must be at most 4095, or a product of two numbers up to 4095 and 4096")
     def depth_range(self, op: Matmul) -> bool:
         return bool(_folds(product_of(op).depth))
@@ -105,14 +111,17 @@ class IntMatmulKernel(LocalKernel[Matmul]):
         elif requantize.has_vector:
             inputs.append(real_vector_buffer(op, requantize, _over_depth(op), c0, c1))
 
+        if op.factors is not None:
+            inputs.append(shifts_buffer(op.factors, c0, c1))
+
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             left, right, *added = ins
-            vector = added[0] if added else 0
+            bias, vector = (added[0], added[-1]) if added else (0, 0)
 
             def sums(result: int, crossed: bool) -> None:
                 window = Geometry((rows, taps), (1, taps)), channels
                 reads = [(place, place + buffer.lane_bytes) for place, buffer in zip(ins, inputs)]
-                operands = left, None if crossed else right, vector
+                operands = left, None if crossed else right, bias
                 emit_sums(build, requantize, dims, operands, result, window, reads)
 
             requantize.emit(build, dims, sums, outs[0], scratch, vector)

@@ -29,12 +29,14 @@ from bmcompiler.backends.bm1684.instructions.products import Integers
 from bmcompiler.backends.bm1684.instructions.transfers import Side, in_lane, transfer
 from bmcompiler.backends.bm1684.isa import Direction, Eu, Precision
 from bmcompiler.backends.bm1684.machine import MACHINE
+from bmcompiler.backends.bm1684.packed.channel_end import emit_end, end_cycles
 from bmcompiler.backends.bm1684.packed.int_steps import multiply_cycles, pixel_cycles
 from bmcompiler.backends.lanes.facts import Shape, Strides
 from bmcompiler.backends.lanes.kernels.base import contents_of, dims4
 from bmcompiler.backends.lanes.recipes import Plane, Recorder, Register, Steps
 from bmcompiler.backends.lanes.recipes.rounding import quantize
 from bmcompiler.codegen.tiling import Box, Buffer
+from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.numeric.quant_modes import ASYMMETRIC, HIGH, LOW, rescale
 from bmcompiler.ops.modes import Products, corrected_bias
 
@@ -52,11 +54,12 @@ class Requantize:
     """The end of a convolution or matrix product of bytes.
 
     Attributes:
-        item: bytes of the results of the sums. shift: their right shift. clipped: whether they saturate to the unsigned
-            range though an operand is signed.
+        item: bytes of a result as it lies there. shift: right shift of the sums. clipped: whether they saturate to the
+            unsigned range though an operand is signed.
         adds_bias: whether the bias belongs to the sums. crossed: whether a second sum, over the zero point of the
             weights, is subtracted.
-        in_words: whether results lie one per word.
+        in_words: whether results lie one per word. by_channel: whether each output channel is shifted by itself
+            (`channel_end`).
     """
 
     def __init__(self, op: Products) -> None:
@@ -69,7 +72,9 @@ class Requantize:
         self.adds_bias = bool(bias) and op.mode != ASYMMETRIC and not self.wide_bias
         summed = [data, weight, *(bias if self.adds_bias else [])]
         self.all_unsigned = all(v.dtype.startswith("u") for v in summed)
-        self.factor = rescale(op.scale, floor=op.mode == ASYMMETRIC and op.opname == "conv") if op.mode else None
+        self.by_channel = op.mode == CHANNEL
+        scaled = bool(op.mode) and not self.by_channel
+        self.factor = rescale(op.scale, floor=op.mode == ASYMMETRIC and op.opname == "conv") if scaled else None
         exact = self.factor is not None and self.factor.residual == 1.0
         through_i16 = self.wide_bias or not exact or op.type.dtype == "u16"  # else one saturation does for two
         self.in_words = op.mode == ASYMMETRIC or (op.mode == HIGH and through_i16)
@@ -134,12 +139,17 @@ class Requantize:
         if self.in_words:
             words = lane_bytes(dims)
             return (pixel_bytes(dims),) * (1 + self.crossed) + (words,) * (1 + self._steps.registers)
+        if self.by_channel:
+            return (pixel_bytes(dims),)
         if self.multiplies and self._multiplier > 255:
             return (lane_bytes(dims, 2),)
         return ()
 
     def sums_bytes(self, dims: Shape) -> int:
         """Bytes per lane of what the command of the sums writes."""
+        return pixel_bytes(dims) if self.by_channel else self._packed_bytes(dims)
+
+    def _packed_bytes(self, dims: Shape) -> int:
         return lane_bytes(dims, 1) if self.item == 1 else pixel_bytes(dims)
 
     @property
@@ -148,7 +158,7 @@ class Requantize:
         data, weight, *bias = self.op.operands
         bias_signed = bias[0].dtype == "i16" if self.adds_bias else True
         signs = data.dtype == "i8", weight.dtype == "i8", bias_signed
-        return Integers(self.item, *signs, self.shift, self.clipped, Precision.INT16)
+        return Integers(2 if self.by_channel else self.item, *signs, self.shift, self.clipped, Precision.INT16)
 
     @property
     def scale(self) -> float:
@@ -160,6 +170,8 @@ class Requantize:
         """Cycles of the commands after the sums."""
         if self.in_words:
             return self.part_cycles(dims) + unpack_cycles(dims) + self.step_cycles(dims)
+        if self.by_channel:
+            return end_cycles(self.op, dims)
         limits = (self.all_unsigned and self.signed) + (self.relu and not self.all_unsigned)
         scaling = multiply_cycles(dims, self._multiplier) if self.multiplies else 0
         return limits * (CYCLES.pass_cycles(dims, 1) if self.item == 1 else pixel_cycles(dims)) + scaling
@@ -174,10 +186,14 @@ class Requantize:
 
         Args:
             result, scratch: addresses of the areas of `result_buffer` and `scratch`.
-            vector: address of the numbers that are added, compact, when there are any.
+            vector: address of the numbers of channels, compact, when there are any.
         """
         if self.in_words:
             self._emit_scaled(build, dims, sums, result, scratch, vector)
+            return
+        if self.by_channel:
+            sums(scratch[0], False)
+            emit_end(self.op, build, dims, scratch[0], result, vector)
             return
         sums(result, False)
         if self.all_unsigned and self.signed:
@@ -290,7 +306,7 @@ class Requantize:
 
     def place_bytes(self, dims: Shape) -> int:
         """Bytes per lane of a tile of results."""
-        return lane_bytes(dims) if self.in_words else self.sums_bytes(dims)
+        return lane_bytes(dims) if self.in_words else self._packed_bytes(dims)
 
 
 def _largest(dtype: np.dtype[Any]) -> int:

@@ -53,6 +53,11 @@ class IntConvKernel(ConvGeometry):
             and (op.factors.shape[0] == op.type.shape[1])
         )
 
+    @rule("Factors must be f32 beside a bias of f32, else i32")
+    def known_factors(self, op: Convolution) -> bool:
+        real = op.bias is not None and op.bias.type.is_float
+        return op.factors is None or op.factors.dtype == ("f32" if real else "i32")
+
     @rule("The zero point of weights must be 0", got="zero_points")
     def symmetric_weights(self, op: Convolution) -> bool:
         return not op.zero_points or op.zero_points[1] == 0

@@ -134,8 +134,3 @@ class ChannelLowering(ScaleLowering):
         points = (source.zero_point, 0, wanted.zero_point)
         given = {"mode": CHANNEL, "group": channels, **shape, **({"zero_points": points} if any(points) else {})}
         return self.emit("conv", operands, given, wanted)
-
-    def constants_of(self, ints: Layer, weight: Value | None, bias: Value | None) -> list[Value]:
-        rows = ints.factors
-        assert rows is not None
-        return [*super().constants_of(ints, weight, bias), self.weight(rows, None)]

@@ -22,7 +22,7 @@ from bmcompiler.passes.quantization.scheme import Start
 class Channels(Scales):
     """i8 and u8 activations as in the scheme "scale", layers in the mode channel."""
 
-    layer_modes = (CHANNEL,)
+    layer_modes = tensor_modes = (CHANNEL,)
     lowering: ClassVar[type[ScaleLowering]] = ChannelLowering
 
     def start(self, start: Start) -> ScaleLowering:

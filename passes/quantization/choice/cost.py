@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bmcompiler.ir import Operation
+from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.numeric.quant_modes import ASYMMETRIC, HIGH
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.bands import cycles_on_bands
@@ -10,7 +11,7 @@ from bmcompiler.target import Target
 
 _MACS = {"f32": 1024, "i8": 4096}
 """Products per cycle, of floats and of bytes: the ratio of 64 lanes with 32-bit words (bm1684.md 1)."""
-_STEPS = {HIGH: 12, ASYMMETRIC: 13}
+_STEPS = {HIGH: 12, CHANNEL: 3, ASYMMETRIC: 13}
 """Instructions per element of a result in these modes (bm1684.md 7.3); one otherwise."""
 _ELEMENTS = 1024
 """Elements per cycle of one such instruction."""

@@ -78,7 +78,7 @@ def decide(
     for op, name in names.items():
         if given.get(name) == "float" and op not in in_float and wanted.ways.rules.of(type(op)) is not None:
             choice.in_float[op] = "the quantization table says so" if table else "decided for another input shape"
-        elif given.get(name) in wanted.ways.modes:
+        elif given.get(name) in (*wanted.ways.modes, *wanted.ways.more):
             choice.modes[op] = given[name]
     if mode == "auto":
         for op, reason in hostile(

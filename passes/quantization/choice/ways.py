@@ -21,7 +21,8 @@ COARSE, DEAR = 0.1, 1.5
 class Ways:
     """What a scheme can do with a layer.
 
-    rules: of the scheme. modes: the forms of an integer layer, the first one where nothing can be measured.
+    rules: of the scheme. modes: the forms of an integer layer, the first one where nothing can be measured. more: forms
+    besides that are taken where a table asks for them.
     float_cycles: of an op that stays in float. steep: whether exp and the like are better in float. on_host: whether
     float runs on the host, whose time programs do not tell: it is for what integers ruin, unless more is asked for.
     timed: whether programs tell what all options of layers cost, and float is one where it is cheaper.
@@ -33,3 +34,4 @@ class Ways:
     steep: bool = True
     on_host: bool = False
     timed: bool = False
+    more: Sequence[str] = ()

@@ -1,7 +1,7 @@
 """Integers of a layer in each mode, from real weights and the formats around it.
 
-A chip of this scheme has one shift, or one real factor, per instruction: weights have one scale per tensor. Scales per
-channel are another scheme (`quantization.channel`).
+These modes have one shift and one factor per layer, and weights one scale per tensor. The fourth mode of this scheme
+has factors of channels (`factored_layer`), as all layers of another scheme have (`quantization.channel`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Layer:
 
     weight: i8 in the shape given. bias: i16 or i32, or None. Real weight = weight * weight_scale, real bias =
     bias * bias_scale; with a scale per output channel these are quantizations, None where no axis has the channels.
-    factors: operand of the mode channel.
+    factors: operand of the mode channel, i32 or f32.
     """
 
     weight: NDArray[np.int8]
@@ -40,7 +40,7 @@ class Layer:
     result: Format
     weight_scale: float | Quant | None
     bias_scale: float | Quant | None
-    factors: NDArray[np.int32] | None = None
+    factors: NDArray[Any] | None = None
 
 
 def integer_layer(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bmcompiler.errors import BMError
 from bmcompiler.ir import Operation, Value
+from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.numeric.quant_modes import ASYMMETRIC
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.modes import WITH_ZERO_POINTS
@@ -18,6 +19,7 @@ from bmcompiler.ops.nn import Convolution, Deconv, Matmul
 from bmcompiler.passes.quantization.base import NoInt8Form
 from bmcompiler.passes.quantization.forms import Affine
 from bmcompiler.passes.quantization.formulas import I8
+from bmcompiler.passes.quantization.scale.factored_layer import factored_layer
 from bmcompiler.passes.quantization.scale.formats import Format, format_of
 from bmcompiler.passes.quantization.scale.integer_layer import Layer, in_range, integer_layer
 from bmcompiler.passes.quantization.scale.tensors import Tensors
@@ -37,7 +39,7 @@ class Layers(Tensors):
 
     def layer(self, op: Convolution | Matmul, weight: NDArray[Any], bias: NDArray[Any] | None) -> Value:
         def attempt(mode: str, wanted: Format) -> Value:
-            x = self.request(op.operands[0], zero_point=mode in WITH_ZERO_POINTS)
+            x = self.request(op.operands[0], zero_point=mode in WITH_ZERO_POINTS and self.takes_zero_point(op))
             ints = self._integers(op, mode, Real(weight, bias), x, within(op, wanted))
             operands = [x, *self.constants_of(ints, op.operands[1], op.bias)]
             attributes = {**kept(op), **ints.attributes, **after(op, ints.result)}
@@ -63,7 +65,7 @@ class Layers(Tensors):
         return self.first_of([partial(attempt, *each) for each in self.attempts(op)])
 
     def matrix_product(self, op: Matmul, left: Value, right: Value) -> Value:
-        """One real factor."""
+        """One real factor for all columns."""
 
         def attempt(mode: str, wanted: Format) -> Value:
             result = within(op, wanted)
@@ -71,7 +73,7 @@ class Layers(Tensors):
             attributes = {**kept(op), "mode": mode, "scale": factor, **after(op, result)}
             return self.emit("matmul", [left, right], attributes, result)
 
-        return self.first_of([partial(attempt, *each) for each in self.attempts(op) if each[0] != ASYMMETRIC])
+        return self.first_of([partial(attempt, *each) for each in self.attempts(op) if each[0] not in WITH_ZERO_POINTS])
 
     def _integers(self, op: TensorOp, mode: str, real: Real, x: Value, wanted: Format) -> Layer:
         """`integers_of`; its error names the layer. Another lowering of the net finds the integers of this one."""
@@ -87,10 +89,13 @@ class Layers(Tensors):
 
     def constants_of(self, ints: Layer, weight: Value | None, bias: Value | None) -> list[Value]:
         """The operands of an integer layer behind its data, named like those of the old one."""
-        return self.all_weights((ints.weight, weight, ints.weight_scale), (ints.bias, bias, ints.bias_scale))
+        constants = (ints.weight, weight, ints.weight_scale), (ints.bias, bias, ints.bias_scale)
+        return self.all_weights(*constants, (ints.factors, None, None))
 
     def integers_of(self, op: TensorOp, mode: str, real: Real, source: Format, wanted: Format, *, free: bool) -> Layer:
         """The integers of a layer in a mode; `free`: the result may have another scale."""
+        if mode == CHANNEL:
+            return factored_layer(op, real.weight, real.bias, source, wanted)
         return integer_layer(mode, real.weight, real.bias, source, wanted, free=free)
 
     def _report(self, op: TensorOp, ints: Layer) -> None:

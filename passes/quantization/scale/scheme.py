@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 from bmcompiler.ir import Function, Operation, Value
 from bmcompiler.ir.keys import is_return
-from bmcompiler.numeric.quant_modes import MODES
+from bmcompiler.numeric.factors import CHANNEL
+from bmcompiler.numeric.quant_modes import HIGH, LOW, MODES
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.quantization.plan import make_plan
 from bmcompiler.passes.quantization.rounding import WeightRounding
@@ -35,8 +36,10 @@ class Scales:
     """Which integers weights become; None: the nearest."""
 
     rules = SCALE_RULES
-    layer_modes: ClassVar[tuple[str, ...]] = MODES
+    layer_modes: ClassVar[tuple[str, ...]] = (LOW, HIGH, CHANNEL)
     """Modes of layers, the cheapest one first."""
+    tensor_modes: ClassVar[tuple[str, ...]] = MODES
+    """Those with one scale for all weights of a layer, likewise."""
     lowering: ClassVar[type[ScaleLowering]] = ScaleLowering
     island = "it stands between layers in float, where going to int8 and back would only cost accuracy"
 

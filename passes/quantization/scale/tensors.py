@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from bmcompiler.ir import Function, Module, Operation, TensorType, Value
 from bmcompiler.ir.keys import FLOAT_NOTE
 from bmcompiler.numeric import quant_modes
-from bmcompiler.numeric.quant_modes import ASYMMETRIC, LOW
+from bmcompiler.numeric.factors import CHANNEL
+from bmcompiler.numeric.quant_modes import ASYMMETRIC, HIGH, LOW
 from bmcompiler.passes.quantization.base import NoInt8Form, is_constant
 from bmcompiler.passes.quantization.forms import Forms
 from bmcompiler.passes.quantization.formulas import I8, U8, rescaling
@@ -53,9 +54,19 @@ class Tensors(Forms[Format]):
         super().__init__(module, function, plan, target, integer_io, rounder)
 
     def modes_of(self, op: Operation) -> tuple[str, ...]:
-        """Modes to try for a layer: the chosen one, then the others from the most exact."""
-        chosen = self.modes.get(op, "high")
-        return tuple(dict.fromkeys((chosen, "high", "low")))
+        """Modes to try for a layer: the chosen one, then the others from the most exact.
+
+        Results of 16 bits have one factor: sums have no more bits, which factors of channels would leave unused.
+        """
+        chosen = self.modes.get(op, HIGH)
+        if chosen == CHANNEL and op.results[0] in self.wide:
+            chosen = HIGH
+        return tuple(dict.fromkeys((chosen, HIGH, LOW)))
+
+    def in_mode(self, op: Operation, mode: str) -> bool:
+        """What cannot have factors of channels is in the mode high instead."""
+        instead = mode == CHANNEL and self.modes.get(op) == CHANNEL and super().in_mode(op, HIGH)
+        return instead or super().in_mode(op, mode)
 
     def attempts(self, op: Operation) -> list[tuple[str, Format]]:
         """(mode, format of the result) to try for a layer, best first: 16 bits where they are of use."""
