@@ -11,7 +11,7 @@ integers that float32 (2**24) or float64 (2**53) represent without gaps. BLAS ma
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -129,7 +129,7 @@ def matmul(a: IntArray, b: IntArray) -> IntArray:
     depth = a.shape[-1]
     result = _sum_dtype(a.dtype, b.dtype, depth)
     columns = np.moveaxis(b, -2, -1).reshape(-1, depth) if b.size else np.zeros((1, depth), b.dtype)
-    blocks, real = _depth_blocks(columns, a, _energy(a, -1))
+    blocks, real = _depth_blocks(columns, a, lambda: _energy(a, -1))
     if real is None:
         return np.asarray(np.matmul(a.astype(np.int64), b.astype(np.int64)))
     return _block_product(a.astype(real), b.astype(real), blocks, result).astype(result, copy=False)
@@ -172,7 +172,7 @@ def conv2d(
     # Depth in the order (row, column, channel) keeps each gathered kernel element one contiguous block.
     rows = weight.transpose(0, 2, 3, 1).reshape(out_channels, depth)
     grouped_x = x.reshape(n, groups, group_channels, height, width)
-    blocks, real = _depth_blocks(rows, x, _energy(grouped_x, 2) * kh * kw)
+    blocks, real = _depth_blocks(rows, x, lambda: _energy(grouped_x, 2) * kh * kw)
     padded = _pad(x, pads, 0, real or np.dtype(np.int64))
     matrix = rows.reshape(groups, out_channels // groups, depth).astype(padded.dtype)
     out = np.empty((n, groups, out_channels // groups, oh, ow), result)
@@ -308,11 +308,13 @@ def _energy(x: IntArray, axis: int) -> float:
     return float(np.einsum("...i,...i->...", moved, moved, dtype=np.float32).max())
 
 
-def _depth_blocks(weights: IntArray, x: IntArray, energy: float) -> tuple[list[tuple[int, int]], np.dtype[Any] | None]:
+def _depth_blocks(
+    weights: IntArray, x: IntArray, energy: Callable[[], float]
+) -> tuple[list[tuple[int, int]], np.dtype[Any] | None]:
     """Ranges of the summed axis whose partial sums are exact, and the float type they are exact in.
 
     None for the type: only integer arithmetic is exact.
-    Args: weights: integers as (rows, depth). energy: bounds the squares of what is summed over, in sum.
+    Args: weights: integers as (rows, depth). energy: finds what bounds the squares of what is summed over, in sum.
     """
     depth = weights.shape[1]
     whole = [(0, depth)]
@@ -322,7 +324,7 @@ def _depth_blocks(weights: IntArray, x: IntArray, energy: float) -> tuple[list[t
     bound = max(peak * heaviest, 1)
     if bound * depth <= _EXACT_F32:
         return whole, np.dtype(np.float32)
-    if energy < np.inf and energy * _energy(weights, 1) < _ROUNDED * _EXACT_F32**2:
+    if energy() * _energy(weights, 1) < _ROUNDED * _EXACT_F32**2:
         return whole, np.dtype(np.float32)
     step = _EXACT_F32 // bound
     if step < 16:
