@@ -21,6 +21,8 @@ from bmcompiler.plugins.registry import entry_points
 
 if TYPE_CHECKING:
     from bmcompiler.bmnet.inst import TensorInst
+    from bmcompiler.codegen.groups.regions import LocalCopier
+    from bmcompiler.codegen.tiling import Tiler
 
 _Rule = TypeVar("_Rule", bound=Callable[..., bool])
 OpT = TypeVar("OpT", bound="TensorOp")
@@ -226,6 +228,10 @@ class Target(ABC):
     def planned_with(self, profile: Any) -> AbstractContextManager[None]:
         """Plan with another profile of the timing model meanwhile, None = the default; by default plans know none."""
         return nullcontext()
+
+    def resident_memory(self) -> tuple[Tiler, LocalCopier] | None:
+        """The local memory in which values may stay between ops, and copies there; None, the default: nothing stays."""
+        return None
 
     def layer_groups(self, function: Function, level: int) -> list[LayerGroup]:
         """The groups of ops computed slice by slice, by default none. Level 0: none, 1: quickly found, 2: best."""

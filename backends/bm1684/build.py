@@ -37,6 +37,8 @@ from bmcompiler.backends.lanes.windows import Geometry
 from bmcompiler.codegen.build import Box, dense_strides, extents
 from bmcompiler.codegen.coefficients import Coefficients
 from bmcompiler.codegen.memory import MemoryPlan
+from bmcompiler.ir import Operation
+from bmcompiler.ops.integer import Lut, LutSoftmax
 
 _FLOATS = {
     Unit.ADD: Eu.ADD,
@@ -152,7 +154,6 @@ __all__ = [
     "compact_bytes",
     "extents",
     "lane_bytes",
-    "place_neurons",
     "side_fields",
     "word_shape",
 ]
@@ -169,11 +170,14 @@ class Build(LaneInstructions, FamilyBuild[CommandBuilder], LaneBuild):
         super().__init__(plan, coefficients, CommandBuilder(), serial)
         self._joined: dict[int, tuple[int, int]] = {}
 
-    def join_tables(self, tables: Sequence[tuple[int, int]]) -> None:
-        """Tables of one subnet, as (place, bytes): those that follow each other are loaded together, with the first.
+    def expect(self, ops: Sequence[Operation]) -> None:
+        """Tables of a subnet that follow each other are loaded together, with the first.
 
         Together they take what the fields of one command can say, a small part of L2: none gives way before it is used.
         """
+        from bmcompiler.backends.bm1684.packed.int_elementwise import table_of  # kernels, which import this
+
+        tables = [table_of(op, self.coefficients) for op in ops if isinstance(op, (Lut, LutSoftmax))]
         for start, size in joined(tables, CHIP.alignment, CHIP.word * CHIP.most_size):
             self._joined |= {place: (start, size) for place, _ in tables if start <= place < start + size}
 
@@ -240,6 +244,17 @@ class Build(LaneInstructions, FamilyBuild[CommandBuilder], LaneBuild):
         """In the window of local memory."""
         return local_address(offset, lane)
 
+    @staticmethod
+    def place_neurons(commands: bytes, start: int) -> bytes:
+        if not commands:
+            return commands
+        columns = GDMA.decode(np.frombuffer(commands, np.uint8))
+        for side in ("src", "dst"):
+            address = columns[f"{side}_addr_lo"] | columns[f"{side}_addr_hi"] << 32
+            moved = np.where(address >= NEURON_VIRTUAL, address - NEURON_VIRTUAL + start, address)
+            columns[f"{side}_addr_lo"], columns[f"{side}_addr_hi"] = moved & 0xFFFF_FFFF, moved >> 32
+        return GDMA.encode(columns).tobytes()
+
 
 _BYTES = {"i8": DataFormat.INT8, "u8": DataFormat.UINT8, "bool": DataFormat.UINT8}
 _DIRECTIONS = {
@@ -249,15 +264,3 @@ _DIRECTIONS = {
     (True, True): Direction.LOCAL_TO_LOCAL,
 }
 """By whether source and target are local."""
-
-
-def place_neurons(commands: bytes, start: int) -> bytes:
-    """GDMA commands with their virtual neuron addresses moved to the real start of neuron memory."""
-    if not commands:
-        return commands
-    columns = GDMA.decode(np.frombuffer(commands, np.uint8))
-    for side in ("src", "dst"):
-        address = columns[f"{side}_addr_lo"] | columns[f"{side}_addr_hi"] << 32
-        moved = np.where(address >= NEURON_VIRTUAL, address - NEURON_VIRTUAL + start, address)
-        columns[f"{side}_addr_lo"], columns[f"{side}_addr_hi"] = moved & 0xFFFF_FFFF, moved >> 32
-    return GDMA.encode(columns).tobytes()

@@ -13,8 +13,7 @@ from bmcompiler.backends.bm1684.chip import CHIP, align_up
 from bmcompiler.backends.bm1684.instructions.products import LocalPlace
 from bmcompiler.backends.bm1684.instructions.products import convolution as emit_convolution
 from bmcompiler.backends.bm1684.instructions.products import depthwise as emit_depthwise
-from bmcompiler.backends.bm1684.machine import MACHINE
-from bmcompiler.backends.bm1684.ordered import depthwise_sums, float_convolution
+from bmcompiler.backends.bm1684.machine import MACHINE, depthwise_sums, float_convolution
 from bmcompiler.backends.bm1684.packed.bands import FromBandsKernel, RegroupBandsKernel, ToBandsKernel
 from bmcompiler.backends.bm1684.packed.conv_int import IntConvKernel, IntDeconvKernel
 from bmcompiler.backends.bm1684.packed.int_elementwise import (

@@ -7,14 +7,15 @@ from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.cycles import CYCLES
-from bmcompiler.backends.bm1684.ordered import depthwise_sums, largest
 from bmcompiler.backends.bm1684.tables import OFFSETS, table
 from bmcompiler.backends.lanes.arithmetic import Floats, FlushingUnits
 from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.backends.lanes.tables import Table
+from bmcompiler.backends.lanes.window_sums import convolution, in_turn, largest
 from bmcompiler.backends.lanes.windows import Window
 from bmcompiler.numeric import fp32
-from bmcompiler.numeric.ordered import ordered_product
+from bmcompiler.numeric.fp32 import FloatArray
+from bmcompiler.numeric.ordered import combine, ordered_product
 
 
 class Bm1684Arithmetic(FlushingUnits):
@@ -41,6 +42,28 @@ class Bm1684Arithmetic(FlushingUnits):
     def window_sums(self, window: Window, x: Floats, weight: Floats) -> Floats:
         """Elements in turn to two accumulators (bm1684.md 6.2)."""
         return depthwise_sums(window, fp32.flush(window.prepare(x)), weight)
+
+
+def float_convolution(window: Window, x: FloatArray, kernel: FloatArray, fast: bool = False) -> FloatArray:
+    """(N, C, H, W) by (KH, KW, C rounded up to even, OC) in the chip's order, or in BLAS order when `fast`.
+
+    There are four accumulators, and products run over rows, columns and channels of the kernel (bm1684.md 6.1).
+    """
+    padded = np.zeros((len(x), kernel.shape[2], *window.reach), np.float32)
+    padded[:, : x.shape[1]] = window.prepare(x)
+    rows = kernel.reshape(-1, kernel.shape[3])
+
+    def product(columns: FloatArray) -> FloatArray:
+        return rows.T @ columns if fast else ordered_product(rows, columns, 4)
+
+    return convolution(window, padded, product, rows.shape[1], by_channel=False)
+
+
+def depthwise_sums(window: Window, x: FloatArray, weight: FloatArray) -> FloatArray:
+    """Kernel position k of (C, KH * KW) goes to accumulator k mod 2; `x` is prepared, neither has denormals."""
+    if weight.shape[1] == 1:  # a single product is the result: no accumulator takes the sign off -0
+        return fp32.multiply(next(window.taps(x)), weight[:, :, None])
+    return combine(in_turn(window, x, weight, np.zeros((2, *x.shape[:2], *window.out), np.float32)))
 
 
 def _entries(name: Table, count: int) -> Floats:

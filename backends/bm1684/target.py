@@ -12,11 +12,11 @@ from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.target import Kernel, first_passes, group_layers
 
 if TYPE_CHECKING:
-    from bmcompiler.backends.bm1684.codegen import Bm1684Program
+    from bmcompiler.backends.bm1684.build import Build
     from bmcompiler.backends.bm1684.cycles import CycleTable
 
 
-class Bm1684Target(Bm168xTarget["Bm1684Program"]):
+class Bm1684Target(Bm168xTarget["Build"]):
     """fp32 and int8 in one net; what has no kernel runs on the host CPU inside the same model."""
 
     name = "bm1684"
@@ -61,10 +61,10 @@ class Bm1684Target(Bm168xTarget["Bm1684Program"]):
 
         return (*super().planning_modules(), int_matmul, int_pool)
 
-    def program(self) -> type[Bm1684Program]:
-        from bmcompiler.backends.bm1684.codegen import Bm1684Program
+    def builder(self) -> type[Build]:
+        from bmcompiler.backends.bm1684.build import Build
 
-        return Bm1684Program
+        return Build
 
     def disassemble(self, model: Any, net: int | None = None) -> str:
         """All programs (or one) of a model as text, layer names as comments."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import gcd
 
 from bmcompiler.backends.bm168x.build import FamilyBuild
-from bmcompiler.backends.bm1684x.builder import CommandBuilder
+from bmcompiler.backends.bm1684x.builder import CommandBuilder, place_neurons
 from bmcompiler.backends.bm1684x.chip import CHIP, is_local
 from bmcompiler.backends.bm1684x.codes import Precision
 from bmcompiler.backends.bm1684x.instructions import transfers
@@ -28,6 +28,7 @@ class Build(LaneCommandMaker, FamilyBuild[CommandBuilder], LaneBuild):
 
     chip = CHIP
     first_address = CHIP.global_base
+    place_neurons = staticmethod(place_neurons)
 
     def __init__(self, plan: MemoryPlan, coefficients: Coefficients, serial: bool = False) -> None:
         FamilyBuild.__init__(self, plan, coefficients, CommandBuilder(), serial)

@@ -11,13 +11,13 @@ from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.target import Kernel, first_passes, group_layers
 
 if TYPE_CHECKING:
-    from bmcompiler.backends.bm1684x.codegen import Bm1684xProgram
+    from bmcompiler.backends.bm1684x.build import Build
     from bmcompiler.backends.bm1684x.cycles import CycleTable
 
 HALVES = ("f16", "bf16")
 
 
-class Bm1684xTarget(Bm168xTarget["Bm1684xProgram"]):
+class Bm1684xTarget(Bm168xTarget["Build"]):
     """fp32, fp16, bf16 and int8; what has no kernel runs on the host CPU inside the same model."""
 
     name = "bm1684x"
@@ -52,10 +52,10 @@ class Bm1684xTarget(Bm168xTarget["Bm1684xProgram"]):
 
         return cycles.CycleTable(profile)
 
-    def program(self) -> type[Bm1684xProgram]:
-        from bmcompiler.backends.bm1684x.codegen import Bm1684xProgram
+    def builder(self) -> type[Build]:
+        from bmcompiler.backends.bm1684x.build import Build
 
-        return Bm1684xProgram
+        return Build
 
     def disassemble(self, model: Any, net: int | None = None) -> str:
         """All programs (or one) of a model as text, layer names as comments."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Generic, TypeVar
 
@@ -12,7 +13,7 @@ from bmcompiler.codegen.coefficients import Coefficients
 from bmcompiler.codegen.hazards import Hazards, Range
 from bmcompiler.codegen.memory import MemoryPlan
 from bmcompiler.instructions.order import Engine
-from bmcompiler.ir import Value
+from bmcompiler.ir import Operation, Value
 
 NEURON_VIRTUAL = 1 << 39
 """Where neuron memory seems to begin until the size of the coefficients is known."""
@@ -36,6 +37,14 @@ class FamilyBuild(StridedMoves, Generic[C]):
     def fresh(self) -> None:
         """Nothing that an earlier subnet did is relied on. A chip's own class forgets more."""
         self._hazards = Hazards[Ticket]()
+
+    def expect(self, ops: Sequence[Operation]) -> None:
+        """A subnet will have these ops; by default nothing follows from that."""
+
+    @staticmethod
+    @abstractmethod
+    def place_neurons(commands: bytes, start: int) -> bytes:
+        """GDMA commands with their virtual neuron addresses moved to the real start of neuron memory."""
 
     def finish(self) -> list[CommandGroup]:
         """The commands since the last call, as groups; the next command begins a new subnet."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Sequence
-from typing import Any, ClassVar, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from bmcompiler.backends.bm168x.build import NEURON_VIRTUAL, FamilyBuild
 from bmcompiler.bmodel.bm168x import (
@@ -18,13 +17,15 @@ from bmcompiler.bmodel.bm168x import (
 )
 from bmcompiler.bmodel.layers import LayerSpan, encode_layers
 from bmcompiler.chip import align_up
-from bmcompiler.codegen.memory import root_of
+from bmcompiler.codegen.coefficients import Coefficients
+from bmcompiler.codegen.memory import MemoryPlan, root_of
 from bmcompiler.codegen.partition import Segment
 from bmcompiler.codegen.program import Program, borders, flat_pieces
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.instructions.order import Engine
-from bmcompiler.ir import TensorType, Value
+from bmcompiler.ir import Module, TensorType, Value
 from bmcompiler.ir.keys import is_weight
+from bmcompiler.target import Target
 
 PAGE = 4096
 COPY_ROW = 1 << 14
@@ -37,22 +38,18 @@ CPU_LAYER = 3
 
 B = TypeVar("B", bound=FamilyBuild[Any])
 """The chip's instruction builder."""
+NewBuild = Callable[[MemoryPlan, Coefficients, bool], B]
+"""Makes one; the last argument: whether every command waits for all before it."""
 
 
 class Bm168xProgram(Program[B]):
-    """Code generation of one function; `stage` is its result. Commands are counted per engine."""
+    """Code generation of one function by a chip's builder; `stage` is its result. Commands are counted per engine."""
 
-    chip: ClassVar[str]
-    """As model files say it."""
-
-    @abstractmethod
-    def new_build(self, serial: bool) -> B:
-        """The chip's builder for the plan; `serial` makes every command wait for all before it."""
-
-    @staticmethod
-    @abstractmethod
-    def place_neurons(commands: bytes, start: int) -> bytes:
-        """GDMA commands with their virtual neuron addresses moved to the real start of neuron memory."""
+    def __init__(
+        self, builder: NewBuild[B], module: Module, target: Target, coefficients: Coefficients, level: int = 2
+    ) -> None:
+        self._builder = builder
+        super().__init__(module, target, coefficients, level)
 
     def start(self, level: int) -> B:
         self._names = self._value_names()
@@ -60,7 +57,11 @@ class Bm168xProgram(Program[B]):
         self._read: list[Value] = []
         self._written: list[Value] = []
         self._copied: list[Bm168xTensor] = []
-        return self.new_build(level == 0)
+        build = self._builder(self.plan, self.coefficients, level == 0)
+        for segment in self.segments if level else ():
+            if segment.device:
+                build.expect(segment.ops)
+        return build
 
     def counts(self) -> tuple[int, ...]:
         return tuple(self.build.counts[engine] for engine in Engine)
@@ -103,7 +104,9 @@ class Bm168xProgram(Program[B]):
             for tensor in (*subnet.inputs, *subnet.outputs):
                 tensor.address += self._ctx
             if isinstance(subnet, TpuSubnet):
-                subnet.groups = [CommandGroup(tiu, self.place_neurons(gdma, self._ctx)) for tiu, gdma in subnet.groups]
+                subnet.groups = [
+                    CommandGroup(tiu, self.build.place_neurons(gdma, self._ctx)) for tiu, gdma in subnet.groups
+                ]
 
         def place(name: str, type: TensorType, offset: int) -> Bm168xTensor:
             return tensor_info(name, type, self._ctx + offset)
@@ -156,6 +159,6 @@ def tensor_info(name: str, type: TensorType, address: int) -> Bm168xTensor:
     return Bm168xTensor(name, str(type.numpy), type.shape or (1,), address, scale=scale, zero_point=zero)
 
 
-def one_net(name: str, programs: Sequence[Bm168xProgram[Any]]) -> Bm168xModel:
-    """A model of one net with a stage per program."""
-    return Bm168xModel([Bm168xNet(name, [program.stage() for program in programs])], chip=programs[0].chip)
+def one_net(name: str, programs: Sequence[Bm168xProgram[Any]], chip: str) -> Bm168xModel:
+    """A model of one net with a stage per program, for a chip as model files say it."""
+    return Bm168xModel([Bm168xNet(name, [program.stage() for program in programs])], chip=chip)

@@ -3,19 +3,37 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
-from bmcompiler.backends.bm168x.codegen import Bm168xProgram
+from bmcompiler.backends.bm168x.build import FamilyBuild
+from bmcompiler.backends.bm168x.codegen import Bm168xProgram, NewBuild, one_net
 from bmcompiler.backends.lanes.target import LaneTarget
+from bmcompiler.codegen.coefficients import Coefficients
+from bmcompiler.codegen.groups.regions import LocalCopier
+from bmcompiler.ir import Module
+from bmcompiler.target import Target
 
-P = TypeVar("P", bound=Bm168xProgram[Any])
+B = TypeVar("B", bound=FamilyBuild[Any])
 
 
-class Bm168xTarget(LaneTarget[P]):
-    """Base: a chip says its facts, kernels, pipeline, code generator and cycles."""
+class Bm168xTarget(LaneTarget[Bm168xProgram[B]], Generic[B]):
+    """Base: a chip says its facts, kernels, pipeline, instruction builder and cycles."""
+
+    @abstractmethod
+    def builder(self) -> NewBuild[B]:
+        """What kernels emit through."""
+
+    def program(self) -> Callable[[Module, Target, Coefficients, int], Bm168xProgram[B]]:
+        return partial(Bm168xProgram, self.builder())
+
+    def copier(self) -> LocalCopier:
+        from bmcompiler.backends.lanes.kernels.local_copies import LaneCopier
+
+        return LaneCopier(self.machine())
 
     @abstractmethod
     def cycle_table(self, profile: Any) -> Any:
@@ -51,11 +69,9 @@ class Bm168xTarget(LaneTarget[P]):
         finally:
             take(before)
 
-    def model(self, name: str, programs: Sequence[P]) -> Any:
+    def model(self, name: str, programs: Sequence[Bm168xProgram[B]]) -> Any:
         """One net with a stage per program."""
-        from bmcompiler.backends.bm168x.codegen import one_net
+        return one_net(name, programs, self.name.upper())
 
-        return one_net(name, programs)
-
-    def command_totals(self, program: P, model: Any) -> dict[str, int]:
+    def command_totals(self, program: Bm168xProgram[B], model: Any) -> dict[str, int]:
         return {f"{engine.name} commands": count for engine, count in program.build.counts.items()}

@@ -5,8 +5,6 @@ from __future__ import annotations
 from bmcompiler.backends.bm1880.bmkernel import bmk1880_acquire_cmdbuf
 from bmcompiler.backends.bm1880.build import Build
 from bmcompiler.backends.bm1880.chip import COPY_LIMITS
-from bmcompiler.backends.bm1880.kernels.local_copies import ByteCopier
-from bmcompiler.backends.bm1880.machine import MACHINE
 from bmcompiler.bmodel import TensorInfo
 from bmcompiler.bmodel.bm1880 import Command
 from bmcompiler.bmodel.layers import encode_layers
@@ -27,9 +25,6 @@ NAMED = ("f32", "i8", "u8", "f16", "i32", "i16", "u16")
 
 class Bm1880Program(Program[Build]):
     """Code generation of one function; `command` is its result."""
-
-    resident_memory = MACHINE.tiler
-    copier = ByteCopier(MACHINE)
 
     def start(self, level: int) -> Build:
         return Build(self.plan, self.coefficients, overlap=level > 0)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bmcompiler.backends.bm1880.chip import CHIP
 from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.backends.lanes.target import LaneTarget
+from bmcompiler.codegen.groups.regions import LocalCopier
 from bmcompiler.target import Kernel, first_passes, group_layers
 
 if TYPE_CHECKING:
@@ -33,6 +34,11 @@ class Bm1880Target(LaneTarget["Bm1880Program"]):
         from bmcompiler.backends.bm1880.kernels import KERNELS
 
         return KERNELS
+
+    def copier(self) -> LocalCopier:
+        from bmcompiler.backends.bm1880.kernels.local_copies import ByteCopier
+
+        return ByteCopier(self.machine())
 
     @property
     def custom_inst(self) -> type[TensorInst]:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
 from bmcompiler.backends.lanes.facts import LaneFacts
 from bmcompiler.backends.lanes.kernels.base import DeviceKernel as LaneKernel
 from bmcompiler.backends.lanes.machine import LaneMachine
+from bmcompiler.codegen.coefficients import Coefficients
+from bmcompiler.codegen.groups.choose import choose_groups, planned_cycles
+from bmcompiler.codegen.groups.regions import LocalCopier
 from bmcompiler.codegen.kernels import DeviceKernel
 from bmcompiler.codegen.program import Program, compile_programs
 from bmcompiler.codegen.rows import memory_totals
+from bmcompiler.codegen.tiling import Tiler
 from bmcompiler.ir import Function, Module, Operation
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.target import Compiled, Kernel, LayerGroup, Target
@@ -29,7 +33,11 @@ class LaneTarget(Target, Generic[P]):
         """What kernels are constructed with."""
 
     @abstractmethod
-    def program(self) -> type[P]:
+    def copier(self) -> LocalCopier:
+        """Copies in local memory."""
+
+    @abstractmethod
+    def program(self) -> Callable[[Module, Target, Coefficients, int], P]:
         """The code generator of one function."""
 
     @abstractmethod
@@ -72,11 +80,14 @@ class LaneTarget(Target, Generic[P]):
         """Small integers share words of the chip."""
         return self.facts.image_slots(int(dtype[1:]) // 8) if dtype[0] in "iu" else 1
 
+    def resident_memory(self) -> tuple[Tiler, LocalCopier]:
+        return self.machine().tiler, self.copier()
+
     def layer_groups(self, function: Function, level: int) -> list[LayerGroup]:
-        return self.program().layer_groups(function, self, level)
+        return choose_groups(function, self, *self.resident_memory(), level)
 
     def planned_cycles(self, function: Function, level: int) -> float | None:
-        return self.program().planned_cycles(function, self, level)
+        return planned_cycles(function, self, *self.resident_memory(), level)
 
     def compile(self, modules: Sequence[Module], level: int) -> Compiled:
         generator = self.program()

@@ -17,10 +17,8 @@ from bmcompiler.bmodel.model import FORMATS, Buffer, TensorInfo
 from bmcompiler.codegen.coefficients import Coefficients
 from bmcompiler.codegen.cpu_segment import encode_segment
 from bmcompiler.codegen.groups.ahead import settle
-from bmcompiler.codegen.groups.choose import choose_groups, planned_cycles
 from bmcompiler.codegen.groups.emission import Part, emit_steps
 from bmcompiler.codegen.groups.infos import group_infos
-from bmcompiler.codegen.groups.regions import LocalCopier
 from bmcompiler.codegen.groups.timeline import alone_cycles, timeline
 from bmcompiler.codegen.groups.units import annotation, units_of
 from bmcompiler.codegen.kernels import DeviceKernel
@@ -29,12 +27,12 @@ from bmcompiler.codegen.partition import Segment, partition
 from bmcompiler.codegen.residency import Residency, Step, plan_residency, whole_units
 from bmcompiler.codegen.rows import cpu_rows, device_row, joined_names
 from bmcompiler.codegen.schedule import Moved
-from bmcompiler.codegen.tiling import Box, Tiler, TileWork
+from bmcompiler.codegen.tiling import Box, TileWork
 from bmcompiler.errors import BMError, UnsupportedError
-from bmcompiler.ir import Function, Module, Operation, TensorType, Value
+from bmcompiler.ir import Module, Operation, TensorType, Value
 from bmcompiler.ir.keys import is_weight
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.target import Compiled, GroupInfo, LayerGroup, LayerRow, Target
+from bmcompiler.target import Compiled, GroupInfo, LayerRow, Target
 
 B = TypeVar("B")
 """The chip's instruction builder, which its kernels emit through."""
@@ -58,13 +56,12 @@ class Program(ABC, Generic[B]):
 
     neuron_align: ClassVar[int] = 64
     """Alignment of intermediate values in neuron memory, in bytes."""
-    resident_memory: ClassVar[Tiler | None] = None
-    """The local memory in which values may stay between ops; None where nothing stays."""
-    copier: ClassVar[LocalCopier | None] = None
-    """Copies in local memory, which groups of layers with slices need."""
 
     def __init__(self, module: Module, target: Target, coefficients: Coefficients, level: int = 2) -> None:
         self.module, self.function, self.target, self.coefficients = module, module.main, target, coefficients
+        resident = target.resident_memory()
+        self.resident_memory = None if resident is None else resident[0]
+        self.copier = None if resident is None else resident[1]
         self.segments = partition(self.function, target)
         hidden = {value for segment in self.segments for value in self.without_memory(segment)}
         keeping = [i for i, segment in enumerate(self.segments) if segment.device and self._keeps(segment, level)]
@@ -86,20 +83,6 @@ class Program(ABC, Generic[B]):
             else:
                 self._cpu(segment, index)
         self._outputs()
-
-    @classmethod
-    def layer_groups(cls, function: Function, target: Target, level: int) -> list[LayerGroup]:
-        """The groups of ops that are best computed slice by slice."""
-        if cls.resident_memory is None or cls.copier is None:
-            return []
-        return choose_groups(function, target, cls.resident_memory, cls.copier, level)
-
-    @classmethod
-    def planned_cycles(cls, function: Function, target: Target, level: int) -> float | None:
-        """Estimated cycles of a function in the groups of a level; None where there is no estimate."""
-        if cls.resident_memory is None or cls.copier is None:
-            return None
-        return planned_cycles(function, target, cls.resident_memory, cls.copier, level)
 
     # -- what a chip defines -------------------------------------------------------------------------------------------
     @abstractmethod

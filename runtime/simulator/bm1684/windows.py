@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.chip import align_up, aligned_strides
 from bmcompiler.backends.bm1684.isa import Eu, Precision, StrideCode
-from bmcompiler.backends.bm1684.ordered import depthwise_sums, float_convolution, largest
+from bmcompiler.backends.bm1684.machine import depthwise_sums, float_convolution
+from bmcompiler.backends.lanes.window_sums import largest
 from bmcompiler.backends.lanes.windows import Window
 from bmcompiler.errors import SimulatorError
 from bmcompiler.numeric.arith import conv2d
