@@ -16,6 +16,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, get_type_hints
 
 from bmcompiler.errors import UsageError, VerifyError
@@ -109,11 +110,21 @@ def find_pass(name: str) -> type[Pass]:
     """The pass class called `name`. Raises UsageError with the nearest names when there is none."""
     known = entry_points(GROUP)
     if name not in known:
+        if _is_ours(name):
+            remedy = "install bmcompiler again: it was installed before it had this pass"
+            raise UsageError(f"the pass '{name}' is not registered", remedy=remedy)
         near = difflib.get_close_matches(name, known, 3, 0.5)
         remedy = f"did you mean {' or '.join(near)}?" if near else f"the passes are: {', '.join(known)}"
         raise UsageError(f"there is no pass '{name}'", remedy=remedy)
     cls: type[Pass] = known[name]()
     return cls
+
+
+def _is_ours(name: str) -> bool:
+    """Whether there is a file for the pass, so that only its entry point is missing."""
+    module = name.replace("-", "_")
+    found = find_spec(f"{GROUP}.{module}") if module.isidentifier() else None
+    return found is not None and found.submodule_search_locations is None
 
 
 def pass_names() -> list[str]:

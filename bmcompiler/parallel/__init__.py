@@ -23,10 +23,11 @@ def open_pool(workers: int = 1, scheduler: str | None = None) -> Pool:
         UnsupportedError: a scheduler without the package dask.distributed, or one that does not answer.
     """
     if workers < 1:
-        raise UsageError(f"--workers must be 1 or more, got {workers}")
+        raise UsageError(f"--workers must be 1 or more, got {workers}", remedy="1 computes in this process")
     if scheduler is not None:
         if workers != 1:
-            raise UsageError("--workers and --scheduler exclude each other: a cluster brings its own workers")
+            remedy = "leave --workers out: a cluster brings its own"
+            raise UsageError("--workers and --scheduler exclude each other", remedy=remedy)
         from bmcompiler.parallel.cluster import ClusterPool
 
         return ClusterPool(scheduler)

@@ -89,6 +89,8 @@ def test_every_pipeline_reads_back(passes: list[Sample]) -> None:
     [
         ("smaple", "there is no pass 'smaple'. Remedy: did you mean sample?"),
         ("zzz", "there is no pass 'zzz'. Remedy: the passes are: sample, breaks"),
+        ("split-images", "the pass 'split-images' is not registered. Remedy: install bmcompiler again"),
+        ("quantization", "there is no pass 'quantization'"),
         ("sample{bin=1}", "has no option 'bin'. Remedy: its options: mode: str = auto (auto|fixed), text: str"),
         ("sample{bins=1.5}", "option bins must be int, got '1.5'"),
         ("sample{bins=[1]}", "option bins must be int, got '[...]'"),
