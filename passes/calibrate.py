@@ -23,6 +23,8 @@ MEASURED = "calibrate.measured"
 AUTO = "auto"
 CANDIDATES = "calibrate.candidates"
 """Key of `PassContext.options`: by method, thresholds of all float values, in order (`float_values`)."""
+MEANS = 32
+"""Samples that rounding and corrections of biases are measured and judged on: means of fewer are mostly chance."""
 _HARMLESS = 1.0
 
 
@@ -41,7 +43,7 @@ class Calibrate(Pass):
     4. A tensor that was always 0 gets the threshold 1.
     5. With method = auto the thresholds of all methods are kept (`CANDIDATES`) for quantize to choose from; meanwhile
        they are those of mse. What leaves the net, or enters a sigmoid or softmax, is then never clipped: there the few
-       large values are what counts.
+       large values are what counts. What quantize measures in the float net is noted on the way (`LOOK`).
     """
 
     name = "calibrate"
@@ -88,12 +90,19 @@ class Calibrate(Pass):
 
     def _measure_all(self, module: Module, function: Function, ctx: PassContext) -> dict[Value, float]:
         """Rule 5."""
+        from bmcompiler.passes.quantization.choice.decide import steps_to_measure
+        from bmcompiler.passes.quantization.look import LOOK, Look
         from bmcompiler.quant.calibration import collect
         from bmcompiler.quant.data import check_data
         from bmcompiler.quant.histogram import threshold
 
         arrays = check_data(function, ctx.data or {})
-        histograms = collect(module, function, arrays, self.bins, ctx.options.get(PROGRESS), ctx.options.get(POOL))
+        look = Look(module, function, steps_to_measure(function, ctx, MEANS))
+        histograms = collect(
+            module, function, arrays, self.bins, ctx.options.get(PROGRESS), ctx.options.get(POOL), look.observer
+        )
+        if look.complete:
+            ctx.options[LOOK] = look
         whole = never_clipped(function)
         found = {
             method: {

@@ -18,7 +18,7 @@ from bmcompiler.numeric.two_terms import SHIFT_MODES
 from bmcompiler.ops import need_tensor_ops
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.absorb_qdq import stated_forms
-from bmcompiler.passes.calibrate import CANDIDATES, MEASURED, make_table, tensor_names, thresholds
+from bmcompiler.passes.calibrate import CANDIDATES, MEANS, MEASURED, make_table, tensor_names, thresholds
 from bmcompiler.passes.quantization.base import NoInt8Form, Rule, Scaling, is_constant
 from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.islands import pointless_islands
@@ -36,8 +36,6 @@ ROUNDED = "quantize.rounded"
 """Key of `PassContext.options`: integers of weights, found for the net in another input shape."""
 BIASES = "quantize.biases"
 """Key of `PassContext.options`: corrections of biases, measured for the net in another input shape."""
-_MEANS = 32
-"""Samples that rounding and corrections of biases are measured and judged on: means of fewer are mostly chance."""
 _FEW = 2
 """On which methods of calibration are compared where nothing may be spent on accuracy."""
 
@@ -253,7 +251,7 @@ class Quantize(Pass):
             return *lower(rounder), rounder
         if not self.round_weights or ctx.data is None:
             return *lower(None), None
-        reference = reference_of(module, function, ctx, _MEANS)
+        reference = reference_of(module, function, ctx, MEANS)
         (low, accepted), rounder, note = rounded(module, function, reference, lower, nearest)
         ctx.options[ROUNDED] = rounder.found
         ctx.notes += [note] if note else []
@@ -276,7 +274,7 @@ class Quantize(Pass):
         if known is not None:
             apply(module, function, known)
             return lower() if known else (low, accepted)
-        reference = reference_of(module, function, ctx, _MEANS)
+        reference = reference_of(module, function, ctx, MEANS)
         low, accepted, shifts = corrected(module, function, reference, low, accepted, lower)
         ctx.options[BIASES] = shifts
         if shifts:

@@ -15,7 +15,7 @@ from bmcompiler.parallel.task import InlinePool, Pool
 from bmcompiler.quant import histogram
 from bmcompiler.quant.data import Checked, batches, check_data
 from bmcompiler.quant.histogram import Histogram
-from bmcompiler.quant.histogram_task import CountMagnitudes, computed_values
+from bmcompiler.quant.histogram_task import CountMagnitudes, Watch, computed_values
 from bmcompiler.quant.rebatch import rebatch
 
 if TYPE_CHECKING:
@@ -68,8 +68,13 @@ def collect(
     bins: int = 2048,
     progress: Progress | None = None,
     pool: Pool | None = None,
+    watch: Watch | None = None,
 ) -> dict[Value, Histogram]:
-    """Histograms of all float inputs and op results over checked data (`check_data`); keyed by values of `function`."""
+    """Histograms of all float inputs and op results over checked data (`check_data`); keyed by values of `function`.
+
+    watch: may look at steps besides, where `function` itself runs in this process: not where several samples run at a
+    time, and in no process of a pool.
+    """
     samples = len(next(iter(arrays.values()))) if arrays else 0
     running = _batched(module, function, arrays, samples)
     whole = Module([running])
@@ -77,7 +82,9 @@ def collect(
     sizes = _batch_sizes(running)
     steps = -(-samples // min(sizes.values(), default=1))
     inputs = (_shaped(running, each) for each in batches(arrays, sizes))
-    counted = (pool or InlinePool()).run(CountMagnitudes(Carried(whole), bins), enumerate(inputs))
+    pool = pool or InlinePool()
+    watch = watch if running is function and isinstance(pool, InlinePool) else None
+    counted = pool.run(CountMagnitudes(Carried(whole), bins, watch), enumerate(enumerate(inputs)))
     histograms = {value: Histogram(bins) for value in computed_values(function) if value.type.is_float}
     for _, found in counted if progress is None else progress(counted, "calibrating", steps):
         for value, each in zip(computed_values(function), found):

@@ -153,10 +153,25 @@ def batches(
 
 def some_steps(function: Function, data: Data, count: int) -> list[Mapping[str, Array]]:
     """Inputs of up to `count` runs of a net, from all over the samples. Raises CalibrationError as `check_data`."""
+    return inputs_of(function, data, spread_steps(function, data, count))
+
+
+def spread_steps(function: Function, data: Data, count: int) -> tuple[int, ...]:
+    """Numbers of up to `count` steps, from all over the samples. Raises CalibrationError as `check_data`."""
+    sizes = _sizes(function)
     arrays = check_data(function, data)
-    shapes = {name: value.shape for name, value in zip(function.input_names, function.arguments)}
-    sizes = {name: shape[0] if shape else 1 for name, shape in shapes.items()}
     steps = min((-(-len(array) // sizes[name]) for name, array in arrays.items()), default=1)
     count = min(count, steps)
-    chosen = [(2 * k + 1) * steps // (2 * count) for k in range(count)]
-    return [{n: a.reshape(shapes[n]) for n, a in step.items()} for step in batches(arrays, sizes, chosen)]
+    return tuple((2 * k + 1) * steps // (2 * count) for k in range(count))
+
+
+def inputs_of(function: Function, data: Data, steps: Iterable[int]) -> list[Mapping[str, Array]]:
+    """Inputs of the net in steps of these numbers. Raises CalibrationError as `check_data`."""
+    shapes = {name: value.shape for name, value in zip(function.input_names, function.arguments)}
+    chosen = batches(check_data(function, data), _sizes(function), steps)
+    return [{name: array.reshape(shapes[name]) for name, array in step.items()} for step in chosen]
+
+
+def _sizes(function: Function) -> dict[str, int]:
+    """Samples of each input in one step."""
+    return {name: value.shape[0] if value.shape else 1 for name, value in zip(function.input_names, function.arguments)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,31 +11,39 @@ from numpy.typing import NDArray
 
 from bmcompiler.errors import CalibrationError
 from bmcompiler.files.carried import Carried
-from bmcompiler.interpreter import run_function
+from bmcompiler.interpreter import Observer, run_function
 from bmcompiler.ir import Function, Module, Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.parallel.task import NamedTask
 from bmcompiler.quant.histogram import Histogram
 
 Array = NDArray[Any]
+Step = tuple[int, Mapping[str, Array]]
+"""Its number and inputs."""
+Watch = Callable[[int], "Observer | None"]
+"""(number of a step) -> who else looks at its values."""
 
 
 @dataclass(frozen=True)
-class CountMagnitudes(NamedTask[Module, Mapping[str, Array], list["Histogram | None"]]):
+class CountMagnitudes(NamedTask[Module, Step, list["Histogram | None"]]):
     """A histogram of `bins` bins for every input and result of the main function, None where that is not float."""
 
     net: Carried
     bins: int
+    watch: Watch | None = None
 
     def load(self) -> Module:
         return self.net.module
 
-    def compute(self, state: Module, part: Mapping[str, Array]) -> list[Histogram | None]:
-        function = state.main
+    def compute(self, state: Module, part: Step) -> list[Histogram | None]:
+        function, (number, inputs) = state.main, part
+        other = None if self.watch is None else self.watch(number)
         found = {value: Histogram(self.bins) for value in computed_values(function) if value.type.is_float}
         may_be_infinite = _padded(function)
 
         def observe(value: Value, array: Array) -> None:
+            if other is not None:
+                other(value, array)
             if value not in found:
                 return
             try:
@@ -43,7 +51,7 @@ class CountMagnitudes(NamedTask[Module, Mapping[str, Array], list["Histogram | N
             except ValueError:
                 raise _not_finite(function, value) from None
 
-        run_function(state, function, part, observe)
+        run_function(state, function, inputs, observe)
         return [found.get(value) for value in computed_values(function)]
 
 

@@ -43,53 +43,41 @@ class WeightRounding:
         names = tensor_names(function)
         self.names = {op: names[op.results[0]][0] for op in function.ops if _is_looked_at(op)}
         self.found: Found = {} if found is None else found
-        self.pulls: dict[Operation, Array] = {}
-        self.judges: dict[Operation, Array] = {}
+        self.counts: dict[Operation, int] = {}
+        self.moments: dict[Operation, Array] = {}
+        self.judges: dict[Operation, list[Array]] = {}
 
     @property
     def layers(self) -> int:
         """How many layers have other integers than the nearest."""
         return len({name for (name, _), each in self.found.items() if each is not None})
 
-    def measure(self, module: Module, function: Function, measuring: Steps, judging: Steps) -> None:
-        """Moments and rows of all layers, from the float net on some steps of samples and on others."""
-        counts: dict[Operation, int] = {}
-        moments: dict[Operation, Array] = {}
-        parts: dict[Operation, list[Array]] = {}
+    def measure(self, module: Module, function: Function, steps: Steps) -> None:
+        """Moments and rows of all layers, from the float net on steps of samples."""
+        for number, step in enumerate(steps):
+            run_function(module, function, step, self.observer(module, number, len(steps)))
+
+    def observer(self, module: Module, number: int, count: int) -> Callable[[Value, Array], None]:
+        """Who watches one of `count` steps: the second and every other one are measured, the rest judge."""
+        measured, readers = number % 2 == 1, dict[Value, list[Operation]]()
+        for op in self.names:
+            readers.setdefault(op.operands[0], []).append(op)
 
         def add(op: Operation, x: Array) -> None:
-            rows = rows_of(op, x, _ROWS // len(measuring))
-            counts[op] = counts.get(op, 0) + rows.shape[1]
-            moments[op] = moments.get(op, 0) + rows.transpose(0, 2, 1) @ rows
+            rows = rows_of(op, x, _ROWS // (count // 2))
+            self.counts[op] = self.counts.get(op, 0) + rows.shape[1]
+            self.moments[op] = self.moments.get(op, 0) + rows.transpose(0, 2, 1) @ rows
 
         def keep(op: Operation, x: Array) -> None:
             most = min(_JUDGES, _KEPT // as_matrices(op, module.weights[_key(op)])[:, :, 0].size)
-            parts.setdefault(op, []).append(rows_of(op, x, max(1, most // len(judging))))
-
-        self._watch(module, function, measuring, add)
-        self._watch(module, function, judging, keep)
-        for op, each in moments.items():
-            self.pulls[op] = _pulls(each, counts[op])
-            self.judges[op] = np.concatenate(parts[op], axis=1)
-
-    def _watch(
-        self,
-        module: Module,
-        function: Function,
-        steps: Steps,
-        see: Callable[[Operation, Array], None],
-    ) -> None:
-        readers: dict[Value, list[Operation]] = {}
-        for op in self.names:
-            readers.setdefault(op.operands[0], []).append(op)
+            self.judges.setdefault(op, []).append(rows_of(op, x, max(1, most // (count - count // 2))))
 
         def observe(value: Value, array: Array) -> None:
             with one_blas_thread:  # sums in an order that no thread count changes
                 for op in readers.get(value, ()):
-                    see(op, array)
+                    (add if measured else keep)(op, array)
 
-        for step in steps:
-            run_function(module, function, step, observe)
+        return observe
 
     def integers(
         self, op: Operation, weight: Array, nearest: NDArray[np.int8], scale: float | Quant | None
@@ -98,7 +86,7 @@ class WeightRounding:
         if op not in self.names or scale is None:
             return nearest
         key = (self.names[op], scale)
-        if key not in self.found and op in self.pulls:
+        if key not in self.found and op in self.moments:
             self.found[key] = self._better(op, weight / _along(scale, weight.ndim), nearest)
         chosen = self.found.get(key)
         return nearest if chosen is None else chosen
@@ -106,8 +94,8 @@ class WeightRounding:
     def _better(self, op: Operation, reals: Array, nearest: NDArray[np.int8]) -> NDArray[np.int8] | None:
         reals, before = (np.ascontiguousarray(as_matrices(op, each), np.float32) for each in (reals, nearest))
         with one_blas_thread:
-            after = descended(reals, before, self.pulls[op])
-            rows = self.judges[op]
+            after = descended(reals, before, _pulls(self.moments[op], self.counts[op]))
+            rows = np.concatenate(self.judges[op], axis=1)
             plain, now = (float(np.square(rows @ (each - reals), dtype=np.float64).sum()) for each in (before, after))
         if not now < plain:
             return None
@@ -137,7 +125,7 @@ def descended(reals: Array, nearest: Array, pulls: Array) -> Array:
 
 
 def _pulls(moments: Array, rows: int) -> Array:
-    """By how much each weight should give way to an error of 1 of another, (groups, depth, depth); uses up `moments`.
+    """By how much each weight should give way to an error of 1 of another, (groups, depth, depth).
 
     That is their moment over the weight's own. What rows say of pairs counts half, and less where they are few: in
     other samples, and behind integers, inputs go together less than here. Counted fully, BlazeFace (shifts) found faces
@@ -145,7 +133,7 @@ def _pulls(moments: Array, rows: int) -> Array:
     """
     depth = moments.shape[1]
     own = np.einsum("gkk->gk", moments)[:, :, None].copy()
-    moments *= min(rows, depth) / (min(rows, depth) + depth)
+    moments = moments * (min(rows, depth) / (min(rows, depth) + depth))
     moments[:, np.arange(depth), np.arange(depth)] = own[:, :, 0]
     return np.divide(moments, own, out=np.zeros_like(moments), where=own > 0)
 

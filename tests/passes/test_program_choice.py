@@ -9,7 +9,8 @@ import pytest
 from nets import Net
 
 import bmcompiler
-from bmcompiler.analysis.profile import analysis_of
+from bmcompiler.analysis.profile import Timing, analysis_of
+from bmcompiler.analysis.trial import Trial
 from bmcompiler.ir import Module
 from bmcompiler.passes.quantization.choice.cut import cheapest
 from bmcompiler.passes.quantization.choice.programs import unit_cycles
@@ -67,6 +68,25 @@ def cycles(module: Module, quantize: str, **options: float) -> int:
     timing = analysis_of("bm1684", result.model)
     assert timing is not None
     return timing.timing().cycles
+
+
+def test_float_is_not_timed_where_integers_are_bound_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    timed: list[bool] = []
+    timing = Trial.timing
+
+    def noted(trial: Trial, module: Module, behind: str) -> Timing | None:
+        timed.append(any(op.short_name == "matmul" and op.operands[0].type.is_float for op in module.main.ops))
+        return timing(trial, module, behind)
+
+    monkeypatch.setattr(Trial, "timing", noted)
+    heavy = Net(4)
+    x = heavy.input(1, 2048)
+    module = heavy.done(heavy.matmul(heavy.matmul(x, heavy.w(2048, 2048)), heavy.w(2048, 2048)))
+    data = {"data": np.random.default_rng(2).normal(0, 1, (8, 2048)).astype(np.float32)}
+    for max_error, wanted in ((50.0, [False]), (0.1, [False, True])):  # percent: of float is asked what accuracy takes
+        timed.clear()
+        bmcompiler.compile_module(module, target="bm1684x", quantize="int8", data=data, max_error=max_error)
+        assert timed[:2] == wanted
 
 
 def test_no_program_is_slower_than_the_float_one() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from nets import Net
@@ -9,9 +11,13 @@ from nets import Net
 from bmcompiler.interpreter import run_function, run_module
 from bmcompiler.ir import Module
 from bmcompiler.numeric.arith import quantize_real
+from bmcompiler.passes.quantization import rounding
+from bmcompiler.passes.quantization.choice import reference
+from bmcompiler.passes.quantization.look import Look
 from bmcompiler.passes.quantization.moments import as_matrices, as_weight, rows_of
 from bmcompiler.passes.quantization.rounding import WeightRounding, descended
 from bmcompiler.passmanager import PassContext, run_pipeline
+from bmcompiler.quant import histogram_task as calibration_task
 
 RANDOM = np.random.default_rng(7)
 PATTERNS = RANDOM.standard_normal((4, 3 * 8 * 8))
@@ -75,9 +81,9 @@ def test_what_other_samples_do_not_confirm_is_dropped() -> None:
     weight = module.weights[op.operands[1].op.attributes["key"]] + np.float32(0.4)
     nearest = np.rint(weight / 0.1).astype(np.int8)
     for judging, measured, changes in ((dark, bright, False), (DATA[:1], DATA[1:2], True)):
-        rounding = WeightRounding(function)
-        rounding.measure(module, function, [{"data": measured}], [{"data": judging}])
-        assert np.array_equal(rounding.integers(op, weight, nearest, 0.1), nearest) != changes
+        found = WeightRounding(function)
+        found.measure(module, function, [{"data": judging}, {"data": measured}])
+        assert np.array_equal(found.integers(op, weight, nearest, 0.1), nearest) != changes
 
 
 def test_another_input_shape_takes_over_the_integers_of_the_first() -> None:
@@ -86,7 +92,7 @@ def test_another_input_shape_takes_over_the_integers_of_the_first() -> None:
     weight = module.weights[op.operands[1].op.attributes["key"]]
     nearest = np.rint(weight / 0.1).astype(np.int8)
     first = WeightRounding(module.main)
-    first.measure(module, module.main, [{"data": DATA[1:2]}], [{"data": DATA[:1]}])
+    first.measure(module, module.main, [{"data": DATA[:1]}, {"data": DATA[1:2]}])
     again = WeightRounding(module.main, first.found)
     assert np.array_equal(again.integers(op, weight, nearest, 0.1), nearest)  # nothing is known of it yet
     found = first.integers(op, weight, nearest, 0.1)
@@ -137,3 +143,27 @@ def check_rows(module: Module) -> None:
     results = seen[op.result] if op.short_name == "matmul" else np.moveaxis(seen[op.result], 1, -1)
     np.testing.assert_allclose(np.moveaxis(found, 0, 1).reshape(results.shape), results, atol=1e-4)
     assert rows_of(op, seen[op.operands[0]], 7).shape[1] == 7
+
+
+def test_what_calibration_saw_is_what_would_be_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bmcompiler.quant.calibration._VALUES_AT_ONCE", 1)  # a sample at a time, as of large nets
+    runs: list[object] = []
+
+    def counted(*given: Any) -> Any:
+        runs.append(given)
+        return run_function(*given)
+
+    for module in (calibration_task, reference, rounding):
+        monkeypatch.setattr(module, "run_function", counted)
+
+    def compiled() -> tuple[Module, list[str]]:
+        module, ctx = net(), PassContext(data={"data": DATA[:8]})
+        run_pipeline(module, "calibrate{method=auto},quantize{scheme=channel,max_error=90},dead-code", ctx)
+        return module, ctx.notes
+
+    seen, once = compiled(), len(runs)
+    assert once == 8  # calibration alone
+    monkeypatch.setattr(Look, "complete", False)
+    again = compiled()
+    assert len(runs) - once == 8 * 3  # and what errors are measured from, and rounding
+    assert weights(seen[0]) == weights(again[0]) and seen[1] == again[1]

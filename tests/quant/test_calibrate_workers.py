@@ -60,7 +60,7 @@ def test_the_task_reaches_other_processes_whole() -> None:
     task = CountMagnitudes(Carried(module), 2048)
     sent = pickle.loads(pickle.dumps(task))
     samples = np.random.default_rng(0).random(module.main.arguments[0].shape, np.float32)
-    here, there = (each({module.main.input_names[0]: samples}) for each in (task, sent))
+    here, there = (each((0, {module.main.input_names[0]: samples})) for each in (task, sent))
     for one, other in zip(here, there):
         assert (one is None) == (other is None)
         assert one is None or other is None or (one.counts == other.counts).all()

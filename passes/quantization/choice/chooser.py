@@ -116,18 +116,23 @@ class Chooser:
         self.fixed, self.in_float = fixed, in_float
         self.costs = OptionCosts(self.function, self.target, self.ways, self.programs, fixed)
         integer = [unit for unit in parts if unit.head in accepted]
-        costs = self.costs.of_units(parts, integer, {mode: low for mode, (low, _) in nets.items()})
+        lows, of_units = {mode: low for mode, (low, _) in nets.items()}, self.costs.of_units
+        costs = of_units(parts, integer, lows, spare=not self.explains)
         if not aim.is_cheapest and len(modes) > 1:  # which of two as quick ones is more exact
             self._measure_own(integer, costs, nets)
         problem, start = self._start(self._problem(parts, costs))
         first = self._measure(start)
         coarse = bool((first > aim.wanted**2).any())
+        if coarse and self.costs.spared and not aim.is_cheapest:  # what accuracy may cost depends on float
+            costs = of_units(parts, integer, lows, spare=False)
+            problem, start = self._start(self._problem(parts, costs))
+            first = self._measure(start)
         if not aim.is_cheapest and (self.explains or coarse):
             if not self.own:
                 self._measure_own(integer, costs, nets)
             problem, start = self._weighed(problem, start)
         if self.own and coarse and self.ways.on_host:
-            problem = self.costs.in_programs(problem, {mode: low for mode, (low, _) in nets.items()})
+            problem = self.costs.in_programs(problem, lows)
             start = _again(problem, start)
         find = self._affordable if self.ways.on_host else self._quick_enough
         chosen, found = (start, first) if aim.is_cheapest else find(problem, start, first, aim)

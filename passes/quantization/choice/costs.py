@@ -17,10 +17,12 @@ from bmcompiler.target import Target
 
 Nets = Mapping[str, Building[Any]]
 """Integer nets by the mode that their layers have."""
+_FULL = 1.1
+"""Cycles of a program over those of its least bytes, up to which no other can be much faster."""
 
 
 class OptionCosts:
-    """Cycles by unit and option. whole: those of the float program, once known.
+    """Cycles by unit and option. whole: those of the float program, once known; spared: it was not asked for.
 
     fixed: modes of layers that stay.
     """
@@ -36,9 +38,16 @@ class OptionCosts:
         self.function, self.target, self.ways = function, target, ways
         self.programs, self.fixed = programs, fixed
         self.whole: int | None = None
+        self.spared = False
 
-    def of_units(self, parts: Sequence[Unit], integer: Sequence[Unit], nets: Nets) -> dict[Unit, dict[str, int]]:
-        """Of float and of each mode. Inputs and outputs of the net are float: units that read or make them convert."""
+    def of_units(
+        self, parts: Sequence[Unit], integer: Sequence[Unit], nets: Nets, *, spare: bool
+    ) -> dict[Unit, dict[str, int]]:
+        """Of float and of each mode. Inputs and outputs of the net are float: units that read or make them convert.
+
+        spare: the float program is not timed where the integers take as long as their bytes alone, of which float has
+        more; whatever the costs of float are then, integers are as quick.
+        """
         plain = {unit: self.plain(unit) for unit in parts}
         narrow = {u: {mode: self.narrow(u, nets[mode]) for mode in self._modes_of(u, nets)} for u in integer}
         costs = {unit: {FLOAT: sum(plain[unit].values())} for unit in parts}
@@ -47,8 +56,9 @@ class OptionCosts:
         firsts = {unit: next(iter(found)) for unit, found in narrow.items()}
         shares = {unit: narrow[unit][firsts[unit]] if unit in firsts else plain[unit] for unit in parts}
         programs = self.programs if self.ways.timed else None
-        whole = None if programs is None else programs.in_float()
         low = None if programs is None else programs.timing(next(iter(nets.values())).module)
+        self.spared = spare and low is not None and low.cycles <= _FULL * low.traffic_bound
+        whole = None if programs is None or self.spared else programs.in_float()
         if whole is not None and low is not None:
             self.whole = whole.cycles
             seen, other = unit_cycles(low, shares), unit_cycles(whole, plain)

@@ -24,16 +24,17 @@ from bmcompiler.passes.quantization.choice.hostile import hostile
 from bmcompiler.passes.quantization.choice.programs import Programs
 from bmcompiler.passes.quantization.choice.reference import Reference
 from bmcompiler.passes.quantization.choice.ways import Ways
+from bmcompiler.passes.quantization.look import LOOK
 from bmcompiler.passes.quantization.scheme import array_of
 from bmcompiler.passmanager import POOL, PROGRESS, PassContext
-from bmcompiler.quant.data import some_steps
+from bmcompiler.quant.data import inputs_of, spread_steps
 from bmcompiler.quant.mode_table import Row, load_modes
 from bmcompiler.target import Target
 
 DECIDED = "quantize.modes"
 """Key of `PassContext.options`: mode by layer name, decided for the net in another input shape."""
 _REFERENCE = "quantize.reference"
-"""Key of `PassContext.options`: ((function, samples), `Reference`) of who measured last."""
+"""Key of `PassContext.options`: ((function, numbers of steps), `Reference`) of who measured last."""
 _PRODUCTS = 16 << 30
 """Products that all samples of a measurement have together, at most (but some are always taken)."""
 _SAMPLES = 8
@@ -154,10 +155,18 @@ def _from_table(table: str, names: set[str]) -> dict[str, str]:
 
 def reference_of(module: Module, function: Function, ctx: PassContext, most: int = _SAMPLES) -> Reference:
     """The float net on up to `most` samples, from all over; fewer of large nets, but 4. Kept for who asks next."""
-    count = min(most, max(4, _PRODUCTS // max(1, sum(map(macs, function.ops)))))
-    asked = (function, count)
+    numbers = steps_to_measure(function, ctx, most)
+    asked = (function, numbers)
     if ctx.options.get(_REFERENCE, (None, None))[0] != asked:
-        found = Reference(module, function, some_steps(function, ctx.data or {}, count), ctx.options.get(POOL))
-        ctx.options[_REFERENCE] = asked, found
+        look = ctx.options.get(LOOK)
+        seen = look if look is not None and (look.function, look.steps) == asked else None
+        steps = inputs_of(function, ctx.data or {}, numbers)
+        ctx.options[_REFERENCE] = asked, Reference(module, function, steps, ctx.options.get(POOL), seen)
     reference: Reference = ctx.options[_REFERENCE][1]
     return reference
+
+
+def steps_to_measure(function: Function, ctx: PassContext, most: int) -> tuple[int, ...]:
+    """Numbers of the steps that `reference_of` takes."""
+    affordable = max(4, _PRODUCTS // max(1, sum(map(macs, function.ops))))
+    return spread_steps(function, ctx.data or {}, min(most, affordable))

@@ -26,6 +26,7 @@ from bmcompiler.passes.quantization.choice.tasks import (
     watched,
 )
 from bmcompiler.passes.quantization.choice.units import Unit
+from bmcompiler.passes.quantization.look import Look
 
 Array = NDArray[Any]
 Progress = Callable[[Iterable[Any], str, int], Iterator[Any]]
@@ -41,16 +42,25 @@ _TINY = 1e-30
 class Reference:
     """The float net on some steps of samples, in the processes of `pool`. All arrays are real values."""
 
-    def __init__(self, module: Module, function: Function, steps: Sequence[Inputs], pool: Pool | None = None) -> None:
-        self.module, self.function, self.steps = module, function, steps
+    def __init__(
+        self,
+        module: Module,
+        function: Function,
+        steps: Sequence[Inputs],
+        pool: Pool | None = None,
+        look: Look | None = None,
+    ) -> None:
+        """look: what was seen of these steps, if they have run."""
+        self.module, self.function, self.steps, self.look = module, function, steps, look
         self.pool = pool or InlinePool()
         self.watched = watched(function)
-        self.outputs = [self._watch(step) for step in steps]
+        seen = map(self._watch, steps) if look is None else look.outputs.values()
+        self.outputs = [{name: each[value] for name, value in self.watched.items()} for each in seen]
         self.groups = Groups(self.outputs)
         self.energies: dict[Unit, float] = {}
         self._errors: WeakKeyDictionary[Building[Any], dict[int, NDArray[np.float64]]] = WeakKeyDictionary()
 
-    def _watch(self, step: Inputs) -> dict[str, Array]:
+    def _watch(self, step: Inputs) -> dict[Value, Array]:
         seen: dict[Value, Array] = {}
         wanted = set(self.watched.values())
 
@@ -59,7 +69,7 @@ class Reference:
                 seen[value] = array
 
         run_function(self.module, self.function, step, observe)
-        return {name: seen[value] for name, value in self.watched.items()}
+        return seen
 
     def own_errors(self, low: Building[Any], units: Sequence[Unit], steps: Sequence[int]) -> Errors:
         """The difference that the integers of each unit alone make, on what the unit reads in the integer net.

@@ -28,10 +28,11 @@ def rounded(
     which may have been measured before.
     """
     steps, judges = reference.steps, range(0, len(reference.steps), 2)
-    rounding = WeightRounding(function)
+    rounding = WeightRounding(function) if reference.look is None else reference.look.rounding
     if len(steps) < 2:
         return lower(None), rounding, None
-    rounding.measure(module, function, steps[1::2], steps[::2])
+    if reference.look is None:
+        rounding.measure(module, function, steps)
     better = lower(rounding)
     before, now = (reference.output_errors(low, judges) for low in (nearest(), better[0]))
     if rounding.layers and confirmed(now, before):

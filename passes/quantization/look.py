@@ -1,0 +1,48 @@
+"""What measurements want to see of the float net, noted while calibration runs it: no step runs again for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from bmcompiler.interpreter import Observer
+from bmcompiler.ir import Function, Module, Value
+from bmcompiler.passes.quantization.choice.tasks import watched
+from bmcompiler.passes.quantization.rounding import WeightRounding
+
+Array = NDArray[Any]
+
+LOOK = "quantize.look"
+"""Key of `PassContext.options`: a `Look`, absent where calibration ran another form of the net or other processes."""
+
+
+class Look:
+    """Some steps of samples in the float net, by number: the values that errors are measured in, and rows of layers."""
+
+    def __init__(self, module: Module, function: Function, steps: Sequence[int]) -> None:
+        self.module, self.function, self.steps = module, function, tuple(steps)
+        self.watched = set(watched(function).values())
+        self.outputs: dict[int, dict[Value, Array]] = {}
+        self.rounding = WeightRounding(function)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all steps were seen."""
+        return len(self.outputs) == len(self.steps)
+
+    def observer(self, step: int) -> Observer | None:
+        """Who watches a step of the net; None for others than `steps`."""
+        if step not in self.steps:
+            return None
+        found: dict[Value, Array] = {}
+        self.outputs[step] = found
+        rows = self.rounding.observer(self.module, self.steps.index(step), len(self.steps))
+
+        def observe(value: Value, array: Array) -> None:
+            if value in self.watched:
+                found[value] = array
+            rows(value, array)
+
+        return observe
