@@ -118,15 +118,23 @@ def pixel_bytes(dims: Shape) -> int:
     return groups * CHIP.channel_rows(0, c) * pixel_strides((groups, c, h, w))[1]
 
 
-def pack_words(build: Commands, dims: Shape, words: int, halves: int, result: int, signed: bool) -> None:
+def pack_words(
+    build: Commands,
+    dims: Shape,
+    words: int,
+    halves: int,
+    result: int,
+    signed: bool,
+    steps: Strides | None = None,
+) -> None:
     """Pack numbers that fit a byte, one per word, into the image slots of words (bm1684.md 4.3.1).
 
     The halves of each word are taken as two images of 16 bits and saturated to bytes; of several images, the pairs of
-    bytes (number, its sign) are then numbers of 16 bits again. `halves` is a place for these.
+    bytes (number, its sign) are then numbers of 16 bits again. `halves` is a place for these. steps: of the words.
     """
     n, c, h, w = dims
     zero = Number(0, 2, signed)
-    source = Packed(words, 2, signed)
+    source = Packed(words, 2, signed, steps)
     if n > 1:
         between = Packed(halves, 1, signed)
         emit_packed(build, Eu.ADD, (2 * n, c, h, w), between, source, zero)

@@ -166,6 +166,12 @@ def lookup(build: Commands, target: Words, source: Words, table: int, entries: i
     _special(build, Task.LUT, Eu.MUL, target, source, _loaded(table, entries), fields)
 
 
+def lookup_bytes(build: Commands, target: Words, source: Words, table: int, entries: int) -> None:
+    """The entry that each byte of the words of `source` says: four words of `target` one after the other."""
+    fields = {"opd1_addr": table, "opd1_h": entries // CHIP.execution_units, "opt_opd0_prec": int(Precision.INT8)}
+    _special(build, Task.LUT, Eu.MUL, target, source, _loaded(table, entries), fields)
+
+
 def _loaded(table: int, words: int) -> tuple[Range, ...]:
     """What is read of L2; the constant tables of the chip never change."""
     if not CHIP.l2_free[0] <= table < CHIP.l2_free[1]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any, ClassVar
 
@@ -9,9 +10,11 @@ import numpy as np
 
 from bmcompiler.backends.bm1684.build import Build, extents, lane_bytes
 from bmcompiler.backends.bm1684.chip import CHIP, aligned_strides
-from bmcompiler.backends.bm1684.instructions.packed import Packed
+from bmcompiler.backends.bm1684.instructions.packed import Packed, pack_words
+from bmcompiler.backends.bm1684.instructions.words import lookup, lookup_bytes
 from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.packed.int_recipes import program
+from bmcompiler.backends.bm1684.packed.int_steps import pack_words_cycles
 from bmcompiler.backends.lanes.facts import Shape, Strides
 from bmcompiler.backends.lanes.kernels.activation import ChannelKernel, FunctionKernel
 from bmcompiler.backends.lanes.kernels.base import (
@@ -28,7 +31,8 @@ from bmcompiler.backends.lanes.kernels.convert import CastKernel
 from bmcompiler.backends.lanes.kernels.elementwise import BinaryKernel, repeated, result_buffer
 from bmcompiler.backends.lanes.kernels.forms import FormsKernel
 from bmcompiler.backends.lanes.kernels.int_words import IntWordsKernel
-from bmcompiler.backends.lanes.recipes import Recorder, Register
+from bmcompiler.backends.lanes.operands import Words
+from bmcompiler.backends.lanes.recipes import Recorder
 from bmcompiler.codegen.build import dense_strides as global_strides
 from bmcompiler.codegen.coefficients import Coefficients
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
@@ -51,7 +55,7 @@ from bmcompiler.ops.integer import (
 )
 from bmcompiler.target import OpT, rule
 
-_TABLE_BYTES = 4 * 256
+_ENTRIES = 256  # of a table
 _SLOTS = 4  # images of bytes in a word
 
 
@@ -70,32 +74,60 @@ class _LutKernel(LocalKernel[Lut]):
 
 
 class ByteLutKernel(_LutKernel):
-    """Bytes to bytes, four images of a word one after the other.
-
-    A lookup takes the low byte of a word and gives a word, so each image has a table of its own whose entries lie in
-    the byte of the image: shift, lookup and or for each but the first.
-    """
+    """Bytes to bytes: a lookup takes the bytes of words in turn and gives a word for each, which are packed again."""
 
     def grid(self, op: Lut) -> tuple[Axis, ...]:
         return MACHINE.elementwise_grid(MACHINE.flat_view(op.type.shape, 1), 1)
 
     def work(self, op: Lut, box: Box) -> TileWork:
         view, dims = MACHINE.flat_view(op.type.shape, 1), extents(box)
-        words, slots = CHIP.words_of(dims, 1), min(dims[0], _SLOTS)
-        tables = _tables(op)
+        alone = view[0] == 1  # a byte in each word
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             table = build.table(*table_of(op, build.coefficients))
-            MACHINE.recorded(_lookup_slots, 1, table, slots).emit(build, words, ins[:1], outs[0], scratch)
+            words = Words(ins[0], CHIP.words_of(dims, 1))
+            if alone:
+                lookup(build, Words(outs[0], words.shape), words, table, _ENTRIES)
+                return
+            lookup_bytes(build, Words(scratch[0], _apart(dims)), words, table, _ENTRIES)
+            _pack_apart(build, dims, scratch, outs[0])
 
-        most = MACHINE.recorded(_lookup_slots, 1, 0, tables)  # all tiles have as many areas
+        cycles = MACHINE.cycles.lookup(_apart(dims)) + sum(map(pack_words_cycles, _groups(dims)))
         return TileWork(
             (MACHINE.activation_in(op.x, view, box), table_load(op)),
             (MACHINE.activation_out(op.result, view, box),),
-            (lane_bytes(words),) * most.registers,
+            () if alone else (lane_bytes(_apart(dims)), lane_bytes(_halves(dims), 1)),
             compute,
-            MACHINE.recorded(_lookup_slots, 1, 0, slots).cycles(words),
+            MACHINE.cycles.lookup(CHIP.words_of(dims, 1)) if alone else cycles,
         )
+
+
+def _apart(dims: Shape) -> Shape:
+    """A word for each byte of the words of a tile."""
+    n, c, h, w = CHIP.words_of(dims, 1)
+    return (n, c, h, _SLOTS * w) if _SLOTS * w <= CHIP.most_size else (n, c, _SLOTS * h, w)
+
+
+def _groups(dims: Shape) -> list[Shape]:
+    """The images of a tile that share words."""
+    n, *image = dims
+    return [(min(_SLOTS, n - first), *image) for first in range(0, n, _SLOTS)]  # type: ignore[misc]
+
+
+def _halves(dims: Shape) -> Shape:
+    """Images of the halves of words that hold a number of each image of a group."""
+    n, c, h, w = _groups(dims)[0]
+    return 2 * n, c, h, w
+
+
+def _pack_apart(build: Build, dims: Shape, scratch: Sequence[int], result: int) -> None:
+    """The low bytes of the words of `_apart` in scratch[0] into the words of a tile; scratch[1]: for halves."""
+    plane, channel, _, _ = aligned_strides(_apart(dims))
+    after = aligned_strides(CHIP.words_of(dims, 1))[0]
+    steps = 1, channel, _SLOTS * dims[3], _SLOTS
+    for number, group in enumerate(_groups(dims)):
+        words, target = scratch[0] + 4 * number * plane, result + 4 * number * after
+        pack_words(build, group, words, scratch[1], target, False, steps)
 
 
 class WordLutKernel(_LutKernel):
@@ -131,22 +163,12 @@ def table_load(op: Lut | LutSoftmax) -> Buffer:
     def load(build: Build, address: int) -> None:
         build.table(*table_of(op, build.coefficients))
 
-    tables = _tables(op) if item_bytes(op.table) == 1 else 1
-    return Buffer(0, "", tables * _TABLE_BYTES, load, coefficient=True)
+    return Buffer(0, "", CHIP.word * _ENTRIES, load, coefficient=True)
 
 
 def table_of(op: Lut | LutSoftmax, coefficients: Coefficients) -> tuple[int, int]:
     """(place, bytes) of the table of an op among the coefficients."""
-    if item_bytes(op.table) != 1:
-        return coefficients.place(op.table, "lut words", _words), _TABLE_BYTES
-    tables = _tables(op)
-    place = coefficients.place(op.table, f"lut bytes {tables}", lambda t: _in_slots(t, tables))
-    return place, tables * _TABLE_BYTES
-
-
-def _tables(op: Lut | LutSoftmax) -> int:
-    """How many an op from bytes to bytes has: one for each image that shares a word."""
-    return min(MACHINE.flat_view(op.type.shape, 1)[0], _SLOTS)
+    return coefficients.place(op.table, "lut words", _words), CHIP.word * _ENTRIES
 
 
 class LutKernel(FormsKernel[Lut]):
@@ -159,22 +181,10 @@ class LutKernel(FormsKernel[Lut]):
         return self.forms[item_bytes(op.table) != 1]
 
 
-def _lookup_slots(m: Recorder, x: Register, table: int, slots: int) -> Register:
-    """The entries of the bytes of each word, in their places."""
-    found = m.lookup(x, table)
-    for slot in range(1, slots):
-        found = m.or_(found, m.lookup(m.shift(x, -8 * slot), table + slot * _TABLE_BYTES))
-    return found
-
-
-def _in_slots(table: np.ndarray[Any, Any], slots: int) -> np.ndarray[Any, Any]:
-    """(slots, 256) words: each entry in the byte of every slot."""
-    entries = table.view(np.uint8).astype(np.uint32)
-    return np.stack([entries << 8 * slot for slot in range(slots)])
-
-
 def _words(table: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """One entry per word."""
+    """One entry per word, of bytes without their sign."""
+    if table.dtype.itemsize == 1:
+        table = table.view(np.uint8)
     return table if table.dtype.itemsize == 4 else table.astype(np.int32)
 
 
