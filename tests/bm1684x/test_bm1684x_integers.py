@@ -78,6 +78,21 @@ def test_tables(dtype: str, shape: tuple[int, ...]) -> None:
     check(lambda b, x: b.lut(x, b.weight((table * 250).astype(np.int16), "t")), dtype, 1, shape)
 
 
+def test_tables_of_large_maps_take_two_bytes_by_an_index() -> None:
+    """The last of all pairs of bytes, which no table holds, comes from a map that is full of it."""
+    shape, table = (2, 70, 40, 32), np.arange(256)[::-1].astype(np.uint8)
+    check(lambda b, x: b.lut(b.maxs(x, value=3), b.weight(table, "t")), "u8", 1, shape)
+    check(lambda b, x: b.lut(b.maxs(x, value=255), b.weight(table, "t")), "u8", 1, shape)
+    b = Builder.new("net")
+    small, odd, large = (
+        b.lut(b.input(f"x{h}", TensorType((2, 70, h, w), "u8")), b.weight(table, "t"))
+        for h, w in ((8, 32), (41, 31), (40, 32))
+    )
+    for result, each in ((small, 1), (odd, 1), (large, 2)):
+        work = find_target(CHIP).kernel_for(result.op).whole(result.op)
+        assert work.cycles * each == 4 * result.type.size // 140
+
+
 @pytest.mark.parametrize("quant", [Quant(0.03125), Quant(0.0234375, 100)])
 @pytest.mark.parametrize("dtype", ["u8", "i8", "i16"])
 def test_to_integers_and_back(dtype: str, quant: Quant) -> None:

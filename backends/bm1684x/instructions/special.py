@@ -72,6 +72,7 @@ def by_index(
     source: tuple[int, int, bool],
     index: tuple[int, int, Precision],
     precision: Precision,
+    last: int | None = None,
 ) -> Command:
     """Gather from, or scatter, rows of (1, c, 1, w) by indices (n, c, 1, count).
 
@@ -79,11 +80,13 @@ def by_index(
         operation: LANE_FAST or SCATTER_LANE_FAST. shape: of the result, h = 1.
         source: address, w, and whether one row per lane serves all channels of that lane.
         index: address, count, UINT8 or UINT16 as INT8 or INT16. result, precision: of the elements.
+        last: the bits that index 65535 gives, which no row is long enough for.
     """
     row = Layout.TABLE if source[2] else Layout.ALIGNED
     fields: Fields = {"tsk_typ": Task.GATHER, "tsk_eu_typ": operation, "opd0_str": row, "res0_prec": precision}
     fields |= shape_fields(shape) | {"res0_addr": result, "opd0_prec": precision, "opd0_addr": source[0]}
     fields |= {"opd0_h": 1, "opd0_w": source[1], "opd1_c": shape[1], "opd1_w": index[1]}
+    fields |= {} if last is None else {"opd3_const": 1, "opd2_const": 1, "opd2_addr": last}
     return Command(Engine.TIU, SG, fields | {"opd1_addr": index[0], "opd1_prec": index[2]})
 
 

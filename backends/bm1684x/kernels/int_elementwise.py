@@ -1,4 +1,4 @@
-"""Integers element by element, tables of bytes, and the ways between integers and floats, on elements as they are."""
+"""Integers element by element, and the ways between integers and floats, on elements as they are."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.backends.bm1684x.build import Build
-from bmcompiler.backends.bm1684x.codes import Ar, Gather, Precision, Rounding
-from bmcompiler.backends.bm1684x.instructions import arithmetic, special
+from bmcompiler.backends.bm1684x.codes import Ar, Precision, Rounding
+from bmcompiler.backends.bm1684x.instructions import arithmetic
 from bmcompiler.backends.bm1684x.instructions.operands import Operand, constant
 from bmcompiler.backends.bm1684x.instructions.requantize import dequantize
 from bmcompiler.backends.bm1684x.kernels.channel_end import KINDS
 from bmcompiler.backends.bm1684x.kernels.int_steps import RESULT, Number, Register, Step, steps_of
-from bmcompiler.backends.bm1684x.tile_cycles import CYCLES
-from bmcompiler.backends.lanes.build import LaneBuild
 from bmcompiler.backends.lanes.facts import Shape
-from bmcompiler.backends.lanes.kernels.base import LocalKernel, is_activation, is_constant, item_bytes
+from bmcompiler.backends.lanes.kernels.base import LocalKernel, is_activation, item_bytes
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.ir.types import numpy_dtype
@@ -27,7 +25,6 @@ from bmcompiler.ops.integer import (
     AddShift,
     AddsShift,
     AffineSum,
-    Lut,
     MacShift,
     Maxs,
     Mins,
@@ -39,7 +36,6 @@ from bmcompiler.ops.integer import (
 from bmcompiler.ops.linear_quant import Dequantize, Quantize
 from bmcompiler.target import OpT, rule
 
-_ENTRIES = 256
 _FP32 = Precision.FP32
 
 
@@ -154,44 +150,6 @@ def _bytes(register: Register) -> int:
 
 def _width(step: Step) -> int:
     return max(_bytes(each) for each in (step.target, step.a, step.b) if isinstance(each, Register))
-
-
-class LutKernel(NarrowKernel[Lut]):
-    """lut of bytes: each lane has the table."""
-
-    ops = (Lut,)
-
-    @rule("The operand must be an activation, the table a constant of bytes or halfwords")
-    def known_operands(self, op: Lut) -> bool:
-        return is_activation(op.x) and is_constant(op.table) and op.type.dtype in ("i8", "u8", "i16", "u16")
-
-    def work(self, op: Lut, box: Box) -> TileWork:
-        inputs, out = self.tile(op, box)
-        (n, c, h, w), item = extents(box), item_bytes(op.result)
-        lanes = min(c, self.chip.lanes)
-
-        def load(build: LaneBuild, address: int) -> None:
-            build.load(build.source(op.table), (1, lanes, 1, _ENTRIES), (0, 0, 0, 1), item, address)
-
-        table = Buffer(self.chip.aligned_bytes((1, 1, 1, _ENTRIES), item), "", _ENTRIES * item, load, True)
-
-        def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
-            shape, kind = (n, c, 1, h * w), KINDS[op.type.dtype][0]
-            row, index = (ins[1], _ENTRIES, True), (ins[0], h * w, Precision.INT8)
-            command = special.by_index(Gather.LANE_FAST, shape, outs[0], row, index, kind)
-            reads = [self.chip.plane(ins[0], shape, 1), (ins[1], ins[1] + table.lane_bytes)]
-            build.issue(command, reads, [self.chip.plane(outs[0], shape, item)])
-
-        return TileWork((*inputs, table), (out,), (), compute, CYCLES.gather((n, c, h, w)))
-
-    def evaluate(self, op: Lut, *arrays: Any) -> Any:
-        """The op itself."""
-        return op.evaluate(*arrays)
-
-    def grid(self, op: Lut) -> tuple[Axis, ...]:
-        n, c, h, w = super().grid(op)
-        most = max(1, self.chip.most_size // w.size)
-        return (n, c, Axis(h.size, 1, most), w) if w.size <= self.chip.most_size else (n, c, Axis(h.size, 1, 1), w)
 
 
 class QuantizeKernel(NarrowKernel[Quantize]):

@@ -13,7 +13,8 @@ from bmcompiler.backends.bm1684x.kernels.forms import (
     MatmulForms,
     ShiftedForms,
 )
-from bmcompiler.backends.bm1684x.kernels.int_elementwise import DequantizeKernel, LutKernel, QuantizeKernel
+from bmcompiler.backends.bm1684x.kernels.int_elementwise import DequantizeKernel, QuantizeKernel
+from bmcompiler.backends.bm1684x.kernels.lut import LutKernel
 from bmcompiler.backends.bm1684x.machine import MACHINE
 from bmcompiler.backends.lanes.kernels import convert
 from bmcompiler.backends.lanes.kernels.activation import ChannelKernel
