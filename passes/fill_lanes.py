@@ -183,7 +183,8 @@ def _is_plain(op: Conv, weight: np.ndarray) -> bool:
 
     if op.type.is_float and not np.isfinite(weight).all():
         return False  # an infinite weight makes NaN of zeros
-    plain = op.group == 1 and tuple(op.dilations) == (1, 1) and not op.zero_points
+    real = op.bias is not None and op.bias.type.is_float  # then zero points only tell what padding is
+    plain = op.group == 1 and tuple(op.dilations) == (1, 1) and (real or not op.zero_points)
     return plain and PLACE_CPU not in op.attributes
 
 

@@ -40,9 +40,10 @@ class Products(Activated):
     weight))), padding counted as `input`; with `narrow` it becomes saturate16(round_shift(total, rshift)). The operand
     `factors` has a row (multiplier, shift) or (multiplier, shift, offset) for each output channel o, or one for all,
     without offset. With a bias of f32, in steps of the result, and factors of f32, a row (factor) for each channel, it
-    is saturate(round(fl(fl(fl(total) * factor[o]) + bias[o]))), total without bias, and there are no zero points.
-    Nor are there with factors of i16, a row (shift) for each channel: it is saturate(floor(total / 2**shift[o])) of a
-    narrow total, which has 16 unsigned bits where the result is unsigned.
+    is saturate(round(fl(fl(fl(total) * factor[o]) + bias[o]))), total = sum(x * w): zero points are in the bias,
+    and that of the input only tells what padding counts as, which is 0 where `narrow`. There are no zero points with
+    factors of i16, a row (shift) for each channel: it is saturate(floor(total / 2**shift[o])) of a narrow total, which
+    has 16 unsigned bits where the result is unsigned.
     """
 
     rshift = attr(int, 0)
@@ -99,8 +100,11 @@ def _check_factors(op: Products) -> None:
         if any(op.zero_points) or not op.narrow or value.shape != (channels, 1):
             raise op.shape_error(f"factors of i16 must have shape [{channels}, 1], zero_points be 0, and sums narrow")
         return
-    if real and (any(op.zero_points) or value.shape != (channels, 1)):
-        raise op.shape_error(f"with a bias of f32 factors must have shape [{channels}, 1], and zero_points be 0")
+    if real and (any(op.zero_points[0 if op.narrow else 1 :]) or value.shape != (channels, 1)):
+        raise op.shape_error(
+            f"with a bias of f32 factors must have shape [{channels}, 1], zero_points be 0; where sums are not narrow "
+            "that of the input may be what padding counts as"
+        )
     if not real and value.shape not in ((channels, 2), (channels, 3), (1, 2)):
         raise op.shape_error(
             f"factors must have shape [{channels}, 2], [{channels}, 3] or [1, 2], got {list(value.shape)}"
@@ -182,7 +186,7 @@ def _channel(
 ) -> Any:
     of_input, of_weight, of_output = op.zero_points or (0, 0, 0)
     if bias.dtype.kind == "f":
-        total = sums(x, weight, 0)
+        total = sums(x, weight, of_input)
         total = arith.requantize(total, op.rshift, "i16") if op.narrow else total
         return factors.requantize_real(total, rows.reshape(bias.shape), bias, op.type.dtype)
     centred = weight.astype(np.int16) - of_weight if of_weight else weight

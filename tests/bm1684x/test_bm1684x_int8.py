@@ -53,6 +53,12 @@ CASES: dict[str, Case] = {
     "depthwise": (lambda n, x: n.b.relu(n.conv(x, 70, 1, 3, 3, **AROUND, group=70)), [(1, 70, 9, 11)], "conv"),
     "groups": (lambda n, x: n.conv(x, 12, 3, 3, 3, **AROUND, group=4), [(1, 12, 9, 11)], "conv"),
     "dilation": (lambda n, x: n.conv(x, 6, 3, 3, 3, dilations=(2, 3)), [(1, 3, 12, 14)], "conv"),
+    "padding that is a zero point": (
+        lambda n, x: n.conv(n.b.elu(x), 20, 5, 3, 3, **AROUND),
+        [(1, 5, 9, 11)],
+        "conv",
+    ),
+    "a zero point and no padding": (lambda n, x: n.conv(n.b.elu(x), 20, 70, 1, 1), [(1, 70, 9, 11)], "conv"),
     "deconv": (
         lambda n, x: n.b.deconv(x, n.w(8, 6, 4, 4), n.w(6), **AROUND, strides=(3, 2)),
         [(1, 8, 5, 6)],

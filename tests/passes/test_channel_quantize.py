@@ -95,6 +95,22 @@ def test_tables_give_layers_zero_points_and_layers_take_them() -> None:
     error(build, "channel", 0, 12)
 
 
+def test_zero_points_are_part_of_the_offset_of_dense_layers() -> None:
+    """So sums may be narrow where no padding stands for the zero point of the input."""
+
+    def layer(pad: int, group: int = 1) -> Conv:
+        def build(n: Net) -> Module:
+            return n.done(n.conv(n.elu(n.input(1, 3, 6, 6)), n.w(3, 3 // group, 3, 3), pads=(pad,) * 4, group=group))
+
+        return only(error(build, "channel", 0, 9), Conv)
+
+    padded, plain, each = layer(1), layer(0), layer(1, group=3)
+    assert (padded.bias.dtype, padded.narrow, padded.zero_points[1:]) == ("f32", False, (0, 0))
+    assert (plain.bias.dtype, plain.narrow, plain.zero_points) == ("f32", True, ())
+    assert padded.zero_points[0] == plain.input.type.quant.zero_point > 0
+    assert (each.bias.dtype, each.zero_points[0]) == ("i32", padded.zero_points[0])
+
+
 def test_products_of_two_tensors_and_groups_of_transposed_convolutions() -> None:
     error(lambda n: n.done(n.matmul(n.input(2, 5, 7), n.input(2, 7, 3, name="other"))), "channel", 0, 3)
     build = lambda n: n.done(n.deconv(n.input(1, 4, 3, 3), n.w(4, 2, 3, 3), n.w(4), strides=(2, 2), group=2))  # noqa: E731

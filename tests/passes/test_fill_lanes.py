@@ -127,19 +127,20 @@ def test_targets_that_have_no_time_for_it_keep_the_conv() -> None:
         assert not FillLanes().run(net((96, 24), (80, 80)), PassContext(target=target)).modified
 
 
-def net_with_factors(size: int) -> Module:
+def net_with_factors(size: int, **more: Any) -> Module:
     """A conv of bytes with a factor and a bias for each channel, and a function behind it."""
     rng, b = np.random.default_rng(5), Builder.new("net")
     x = b.input("x", TensorType((1, 3, size, size), "i8"))
     weight = b.weight(rng.integers(-128, 128, (24, 3, 3, 3)).astype(np.int8), "w")
     bias = b.weight(rng.standard_normal(24).astype(np.float32) * 20, "bias")
     factors = b.weight(rng.uniform(0.001, 0.01, (24, 1)).astype(np.float32), "factors")
-    made = b.conv(x, weight, bias, factors, mode="channel", pads=(1, 1, 1, 1))
+    made = b.conv(x, weight, bias, factors, mode="channel", pads=(1, 1, 1, 1), **more)
     return b.outputs([b.relu(made)], ["y"])
 
 
-def test_factors_go_with_their_channels() -> None:
-    module, chip = net_with_factors(160), find_target("bm1684x")
+@pytest.mark.parametrize("more", [{}, {"zero_points": (7, 0, 0)}])
+def test_factors_go_with_their_channels(more: dict[str, Any]) -> None:
+    module, chip = net_with_factors(160, **more), find_target("bm1684x")
     inputs = {"x": np.random.default_rng(6).integers(-128, 128, (1, 3, 160, 160)).astype(np.int8)}
     before = run_module(module, inputs, target=chip)["y"]
     assert FillLanes("integers").run(module, PassContext(target=chip)).modified

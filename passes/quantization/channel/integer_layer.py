@@ -16,7 +16,7 @@ from bmcompiler.ir import Operation, Quant
 from bmcompiler.ir.types import numpy_dtype
 from bmcompiler.numeric import factors
 from bmcompiler.numeric.factors import CHANNEL
-from bmcompiler.ops.nn import Convolution, Matmul
+from bmcompiler.ops.nn import Conv, Convolution, Matmul
 from bmcompiler.passes.quantization.base import NoInt8Form
 from bmcompiler.passes.quantization.formulas import I8
 from bmcompiler.passes.quantization.output_channels import as_weight, by_channel, meaning
@@ -64,24 +64,19 @@ def channel_layer(
         raise NoInt8Form(str(error)) from None
     integers = rows.integers(scales)
     attributes: dict[str, Any] = {"mode": CHANNEL}
-    if source.zero_point or wanted.zero_point:
-        attributes["zero_points"] = (source.zero_point, 0, wanted.zero_point)
+    points = (source.zero_point, 0, wanted.zero_point)
     shared: NDArray[Any] = np.rint(biases / (source.scale * scales)).astype(np.int32)
     of_bias: Quant | None = Quant.along(0, source.scale * scales)
-    if not isinstance(op, Matmul) and not exact and not (source.zero_point or wanted.zero_point):
-        if _depthwise(op, len(scales)):
-            shared, rescaled, more = shortened(integers, shared, rescaled, source, wanted)
-        else:
-            steps = source.scale * scales / wanted.scale
-            shared, rescaled, of_bias = (
-                np.float32(biases / wanted.scale),
-                np.float32(np.maximum(steps, 2.0**-100))[:, None],
-                None,
-            )
-            shift = narrowing(integers, shared * 0, steps, shared, source, wanted)
-            more = {} if shift is None else {"narrow": True, "rshift": shift}
-            rescaled = np.ldexp(rescaled, shift or 0)
+    whole, each = exact or isinstance(op, Matmul), _depthwise(op, len(scales))
+    if each and not whole and not any(points):
+        shared, rescaled, more = shortened(integers, shared, rescaled, source, wanted)
         attributes |= more
+    elif not whole and (not any(points) or (isinstance(op, Conv) and not each)):
+        outside = source.zero_point if isinstance(op, Conv) and any(op.pads) else 0
+        shared, rescaled, more = in_reals(integers, biases, source.scale * scales, source, wanted, outside)
+        attributes, of_bias = attributes | more, None
+    elif any(points):
+        attributes["zero_points"] = points
     return Layer(
         as_weight(op, integers, weight.shape),
         shared,
@@ -128,7 +123,7 @@ def _depthwise(op: Operation, channels: int) -> bool:
 
 def shortened(
     weight: NDArray[np.int8], bias: NDArray[np.int32], rows: NDArray[np.int32], source: Format, wanted: Format
-) -> tuple[NDArray[Any], NDArray[np.int32], dict[str, Any]]:
+) -> tuple[NDArray[Any], NDArray[Any], dict[str, Any]]:
     """Bias, factors and attributes of a layer with biases and, where little is lost, sums of 16 bits.
 
     What a bias has beyond 16 bits is whole steps of the result, which are added behind the factor. Of the numbers of
@@ -154,6 +149,30 @@ def shortened(
     rows = rows.copy()
     rows[:, 1] -= shift
     return bias.astype(np.int16), rows, {"narrow": True, "rshift": shift}
+
+
+def in_reals(
+    weight: NDArray[np.int8],
+    bias: NDArray[np.float64],
+    scales: NDArray[np.float64],
+    source: Format,
+    wanted: Format,
+    outside: int,
+) -> tuple[NDArray[Any], NDArray[Any], dict[str, Any]]:
+    """Bias, factors and attributes of a layer whose sums become float32, with what zero points add in the bias.
+
+    Args: weight: (channels, the rest). bias: real. scales: of the sums. outside: what padding is, which wide sums take.
+    """
+    steps = scales / wanted.scale
+    taken = source.zero_point * weight.sum(1, dtype=np.int64)
+    offsets = np.float32(bias / wanted.scale - taken * steps + wanted.zero_point)
+    rescaled = np.float32(np.maximum(steps, 2.0**-100))[:, None]
+    if outside:
+        return offsets, rescaled, {"zero_points": (outside, 0, 0)}
+    shift = narrowing(weight, offsets * 0, steps, offsets, source, wanted)
+    if shift is None:
+        return offsets, rescaled, {}
+    return offsets, np.ldexp(rescaled, shift), {"narrow": True, "rshift": shift}
 
 
 def narrowing(
