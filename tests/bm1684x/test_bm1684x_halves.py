@@ -12,6 +12,7 @@ from bmcompiler.backends.bm1684x.half_arithmetic import HALVES, HalfArithmetic
 from bmcompiler.backends.bm1684x.lane_commands import PRECISIONS, immediate
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Value
+from bmcompiler.ir.keys import SLICES
 from bmcompiler.ops.builder import Builder
 from bmcompiler.runtime import Session
 from bmcompiler.target import find_target
@@ -162,3 +163,17 @@ def test_a_map_of_few_channels_is_multiplied_as_rows(dtype: str) -> None:
 
     kinds = {row.kind for row in checked(joined, [(1, 4, 1, 32)], dtype).result.rows}
     assert "matmul" in kinds and "conv" not in kinds
+
+
+def test_a_map_in_a_layout_of_its_own_is_loaded_in_parts() -> None:
+    """The first convolution reads rows as channels from global memory: a part computes while the next one arrives."""
+
+    def few(b: Builder, x: Value) -> Value:
+        made = b.conv(x, Weights(b)(64, 3, 6, 6), strides=(2, 2), pads=(2, 2, 2, 2))
+        return b.max_pool(made, kernel=(4, 4), strides=(4, 4))
+
+    done = checked(few, [(1, 3, 320, 320)], "f16").result
+    (conv,) = (op for op in done.module.main.ops if op.short_name == "conv")
+    (row,) = (row for row in done.rows if row.kind == "conv")
+    assert conv.attributes[SLICES] == (1, 1, 4, 1)
+    assert row.loaded - row.weights <= 3 * conv.operands[0].type.nbytes  # six rows of a window, by twos: none again

@@ -4,7 +4,8 @@
 2. level 1: greedy. From an op that exceeds local memory on, a group grows as long as it fits; it ends where it saves
    most against its ops computed alone.
 3. level 2: dynamic programming over the topological order: the cheapest way to reach each op, by a group that ends
-   there or by the op alone.
+   there or by the op alone. Then ops that load feature maps in a layout of their own are cut along their rows where
+   that is faster: a part is loaded while the one before it computes.
 
 Costs are those of `segments`. What was found is used where the residency planner's own estimate agrees (`timeline`),
 each of the first groups by itself, too. At level 2, ops of many weights are then cut along their channels where that
@@ -37,6 +38,8 @@ _HEAVY = 8
 _PARTS = 26
 _QUESTIONED = 4
 """Groups that are left out one at a time, to see whether the plan is better without them."""
+_LONG, _BANDS = 4096, 4
+"""Cycles of loads from which on an op is cut for them, and into how many parts."""
 Group = tuple[list[Operation], Slices]
 _Span = tuple[int, int, Slices]
 
@@ -131,6 +134,10 @@ def _choose(
         cycles = _planned_cycles(segment, others, kernels, tiler, copier)
         if cycles < least:
             best, least = others, cycles
+    for group in _own_loads(segments, best, kernels) if level > 1 else ():
+        cycles = _planned_cycles(segment, [*best, group], kernels, tiler, copier)
+        if cycles < least:
+            best, least = [*best, group], cycles
     shared = [*best, *_shared_weights(segments, best, kernels)] if level > 1 else best
     if len(shared) > len(best):
         plain, cut = (_settled_cycles(segment, groups, kernels, tiler, copier) for groups in (best, shared))
@@ -154,6 +161,21 @@ def _shared_weights(segments: Segments, groups: Sequence[Group], kernels: Kernel
         first = cuts(channels, count, lanes)[0]
         if count > 1 and kernels.part(op, ((0, n), first, (0, h), (0, w))) is not None:
             yield [op], (1, count, 1, 1)
+
+
+def _own_loads(segments: Segments, best: Sequence[Group], kernels: Kernels) -> Iterator[Group]:
+    """Ops that read no map as others leave it in local memory, each as a group that is cut along its rows."""
+    taken, tiler = {op for ops, _ in best for op in ops}, segments.tiler
+    for op, work in zip(segments.ops, segments.works):
+        if work is None or op in taken or len(op.results) != 1 or op.results[0].type.rank != RANK:
+            continue
+        loads = sum(tiler.bus.load(b) for b in work.inputs if not b.coefficient and b.contents is None)
+        n, c, h, w = op.results[0].shape
+        if n > 1 or min(loads / tiler.bytes_per_cycle, work.cycles) < _LONG:
+            continue
+        parts = cuts(h, _BANDS, segments.copier.grain(op.results[0])[2])
+        if all(lo < hi and kernels.part(op, ((0, n), (0, c), (lo, hi), (0, w))) is not None for lo, hi in parts):
+            yield [op], (1, 1, _BANDS, 1)
 
 
 def _planned_cycles(
