@@ -54,6 +54,11 @@ def test_a_long_last_axis_moves_by_one_command() -> None:
 
 
 @pytest.mark.parametrize("level", [0, 2])
+def test_squares_are_transposed(level: int) -> None:
+    check(module_of(lambda net, x: net.b.permute(x, order=(0, 2, 1)), (1, 2, 2)), level=level)
+
+
+@pytest.mark.parametrize("level", [0, 2])
 @pytest.mark.parametrize(
     "shape, order",
     [
@@ -61,6 +66,7 @@ def test_a_long_last_axis_moves_by_one_command() -> None:
         ((1, 33, 16, 16), (0, 2, 3, 1)),
         ((1, 31, 33, 3), (0, 3, 1, 2)),  # the other way
         ((2, 1300, 3), (0, 2, 1)),
+        ((1, 6, 3549), (0, 2, 1)),
     ],
 )
 def test_matrices_are_transposed_in_lanes(shape: tuple[int, ...], order: tuple[int, ...], level: int) -> None:

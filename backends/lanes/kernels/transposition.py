@@ -20,7 +20,7 @@ from bmcompiler.codegen.tiling import Buffer, Runs, TileWork
 from bmcompiler.ops.shape import Permute
 
 _MOST_MATRICES = 32
-_FASTER = 4
+_FASTER = 2
 """How many times faster lanes must be: what lies in them for other ops has to go."""
 
 
@@ -35,6 +35,11 @@ class Matrices(NamedTuple):
     def long(self) -> int:
         """The longer side, which is cut for lanes."""
         return max(self.rows, self.columns)
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether the long side is that of the columns."""
+        return self.columns >= self.rows
 
     @property
     def short(self) -> int:
@@ -134,17 +139,17 @@ class TransposingKernel(PermuteKernel):
             size += self.chip.aligned_bytes((1, 1, part.width, matrices.short), item)
         runs = sum(part.lanes for part in parts)
         cut, whole = Runs(runs * matrices.short, runs * matrices.short), Runs(1, runs)
-        if matrices.long == matrices.rows:
+        if not matrices.is_wide:
             cut, whole = whole, cut
 
         def load(build: LaneBuild, address: int) -> None:
             for part, place in zip(parts, places):
-                shape, strides, start = _side(matrices, part, matrices.columns == matrices.long)
+                shape, strides, start = _side(matrices, part, matrices.is_wide)
                 build.load(build.source(x) + item * start, shape, strides, item, address + place)
 
         def store(build: LaneBuild, address: int) -> None:
             for part, place in zip(parts, places):
-                shape, strides, start = _side(matrices, part, matrices.rows == matrices.long)
+                shape, strides, start = _side(matrices, part, not matrices.is_wide)
                 build.store(build.neuron(op.result) + item * start, shape, strides, item, address + place)
 
         def compute(build: LaneBuild, ins: list[int], outs: list[int], scratch: list[int]) -> None:
@@ -162,7 +167,8 @@ class TransposingKernel(PermuteKernel):
 
     def _cycles(self, work: TileWork) -> int:
         bus, rate = self.machine.tiler.bus, self.machine.tiler.bytes_per_cycle
-        return work.cycles + round((bus.load(work.inputs[0]) + bus.store(work.outputs[0])) / rate)
+        moved = bus.load(work.inputs[0]) + bus.store(work.outputs[0])
+        return work.cycles + self.machine.cycles.tile_cycles + round(moved / rate)
 
 
 def matrices_of(op: Permute) -> Matrices | None:
@@ -210,4 +216,4 @@ def _turn(alignment: int, matrices: Matrices, part: _Part, item: int) -> tuple[S
     shape: Shape = (1, part.lanes, matrices.short, part.width)
     planes: Strides = (step, step, part.width, 1)
     runs: Strides = (step, step, 1, matrices.short)
-    return (shape, planes, runs) if matrices.columns == matrices.long else (shape, runs, planes)
+    return (shape, planes, runs) if matrices.is_wide else (shape, runs, planes)
