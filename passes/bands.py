@@ -124,7 +124,7 @@ class _Draft:
     def _add(self, op: TensorOp, fresh: list[TensorOp]) -> None:
         form = self._form(op)
         known = (self._bands[op.operands[i]] for i in form.operands if op.operands[i] in self._bands)
-        rows = form.rows(next(known, None))
+        rows = form.rows(min(known, key=lambda bands: bands.shape[2], default=None))
         operands = list(op.operands)
         for index in form.operands:
             operands[index] = self._supply(op, op.operands[index], form, rows, fresh)

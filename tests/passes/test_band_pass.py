@@ -138,6 +138,16 @@ def test_other_ops_read_the_image() -> None:
     assert pool.operands[0].op is not None and pool.operands[0].op.short_name == "from_bands"
 
 
+def test_of_operands_that_are_cut_differently_the_least_rows_lead() -> None:
+    net = Layers(0, 1, 4, 104, 8)
+    half = net.conv(net.x, 4, 3, 2, **LOW)  # 52 rows in bands of 14, as 104 are cut into 28
+    quarter = net.conv(half, 4, 3, 2, **LOW)
+    grown = net.b.upsample(net.conv(quarter, 4, 3, 2, **LOW), scale=(2, 2))  # 13 rows in bands of 4
+    _, _, module = banded(net.module(net.b.concat(grown, quarter, axis=1)))
+    rows = {op.short_name: op.type.shape[2] for op in module.main.ops if op.short_name in ("upsample", "concat")}
+    assert rows == {"upsample": 8, "concat": 7}
+
+
 def test_padding_below_an_image_is_not_what_bands_hold_there() -> None:
     net = Layers(0, 1, 4, 18, 9)
     pooled = net.b.max_pool(net.x, kernel=(2, 2), strides=(2, 2), pads=(1, 1, 1, 1))  # 10 rows in bands of 3
