@@ -8,7 +8,7 @@ from bm1684_nets import Net, check
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bmcompiler.ir import TensorType, Value
+from bmcompiler.ir import Quant, TensorType, Value
 
 BATCH = st.sampled_from([1, 2, 3, 4, 5, 8])
 SHAPE = st.tuples(BATCH, st.integers(33, 70), st.integers(6, 9), st.integers(6, 9))
@@ -64,3 +64,14 @@ def average(net: Net, x: Value, dtype: str, modes: dict[str, Any]) -> Value:
     steps = modes.get("strides", (1, 1))
     h, w = ((s + p - k) // step + 1 for s, p, k, step in zip(size, (top + bottom, left + right), kernel, steps))
     return net.b.avg_pool(x, out=TensorType((n, c, h, w), dtype), count_include_pad=True, **modes)
+
+
+@property_test
+@given(SHAPE, DTYPE, st.sampled_from(["i16", "u16"]), st.sampled_from(["high", "asymmetric"]))
+def test_halfwords_of_a_convolution_become_floats_where_they_lie(shape: Any, dtype: str, out: str, mode: str) -> None:
+    net = Net([shape], dtype=dtype)
+    n, c, h, w = shape
+    more: dict[str, Any] = {"zero_points": (0, 0, 0)} if mode == "asymmetric" else {}
+    more |= {"out": TensorType((n, c, h, w), out, Quant(2.0**-7)), "mode": mode, "scale": 0.02}
+    made = net.b.conv(net.b.relu(net.inputs[0]), net.integers("i8", c, c, 1, 1), **more)
+    assert spill(net, net.b.sqrt(net.b.dequantize(made))) == 0

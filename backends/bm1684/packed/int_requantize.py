@@ -32,7 +32,8 @@ from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.packed.channel_end import emit_end, end_cycles
 from bmcompiler.backends.bm1684.packed.int_steps import multiply_cycles, pixel_cycles
 from bmcompiler.backends.lanes.facts import Shape, Strides
-from bmcompiler.backends.lanes.kernels.base import contents_of, dims4
+from bmcompiler.backends.lanes.kernels.base import dims4
+from bmcompiler.backends.lanes.kernels.elementwise import tile_contents
 from bmcompiler.backends.lanes.recipes import Plane, Recorder, Register, Steps
 from bmcompiler.backends.lanes.recipes.rounding import quantize
 from bmcompiler.codegen.tiling import Box, Buffer
@@ -280,8 +281,10 @@ class Requantize:
             else:
                 store_pixels(build, targets[0], dims, by, address)
 
-        plain = len(starts) == 1 and item == 1 and not self.in_words and self.op.type.rank == 4
-        contents = contents_of(self.op.result, dims4(self.op.result), box or dims) if plain else None
+        contents = None
+        if len(starts) == 1 and self.op.type.rank == 4 and (item == 1 or self.in_words):
+            whole = tuple((0, size) for size in dims) if box is None else box
+            contents = tile_contents(self.op.result, dims4(self.op.result), whole, 4 if self.in_words else item)
         return Buffer(self.place_bytes(dims), "nchw", prod(dims) * item, store, contents=contents)
 
     def store_image(self, build: Build, target: int, dims: Shape, by: Strides, address: int, number: int) -> None:

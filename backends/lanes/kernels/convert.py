@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from bmcompiler.backends.lanes.kernels.base import item_bytes
 from bmcompiler.backends.lanes.kernels.elementwise import ElementwiseKernel
 from bmcompiler.backends.lanes.kernels.slots import floats_of_slots, slots_of_floats, through_global
 from bmcompiler.backends.lanes.recipes import Recorder, Register
@@ -20,11 +21,14 @@ from bmcompiler.backends.lanes.recipes.rounding import (
     zero_for_nan,
 )
 from bmcompiler.backends.lanes.recipes.words import LOADABLE, NARROW, as_float, as_int, limits, not_zero, saturated
+from bmcompiler.codegen.memory import root_of
 from bmcompiler.codegen.tiling import Box, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.ir.types import DTYPES
+from bmcompiler.numeric.quant_modes import ASYMMETRIC, HIGH
 from bmcompiler.ops.integer import Cast
 from bmcompiler.ops.linear_quant import Dequantize, DequantizeLinear, LinearQuant, Quantize, QuantizeLinear
+from bmcompiler.ops.modes import Products
 from bmcompiler.target import OpT, rule
 
 _FAR = float(1 << 20)
@@ -111,6 +115,9 @@ class DequantizeKernel(SlotKernel[Dequantize]):
         return op.x
 
     def in_slots(self, op: Dequantize, box: Box) -> TileWork | None:
+        made = root_of(op.x).op
+        if item_bytes(op.x) == 2 and isinstance(made, Products) and made.mode in (HIGH, ASYMMETRIC):
+            return None  # layers leave these a word each
         assert op.x.type.quant is not None  # the op checks it
         return floats_of_slots(self.machine, op.x, op.result, box, op.x.type.quant.scale)
 

@@ -27,6 +27,7 @@ from bmcompiler.ops.elementwise import Add, Binary, Div, Max, Min, Mod, Mul, Pow
 from bmcompiler.target import OpT, rule
 
 Recipe = Callable[..., Register]
+_HALFWORDS = ("i16", "u16")
 
 
 class ElementwiseKernel(LocalKernel[OpT]):
@@ -138,22 +139,28 @@ def _operand(
         else:
             build.load(start, loaded, strides, item, address)
 
-    dense = item == word and is_dense(strides, view)
+    dense = is_dense(strides, view) and loaded == dims
     buffer = Buffer(
         chip.aligned_bytes(loaded, word),
         box_axes(chip, strides, view, word, whole),
         prod(loaded) * item,
         load,
         not is_activation(value),
-        contents_of(value, view, box)
-        if dense and loaded == dims
-        else repeated(value, view, strides, box, loaded, word),
+        tile_contents(value, view, box, word) if dense else repeated(value, view, strides, box, loaded, word),
         Runs(1, loaded[0] * loaded[1]),
     )
     if loaded == dims:
         return buffer, None
     local = tuple(0 if a != b else s for a, b, s in zip(loaded, dims, chip.aligned_strides(loaded, item=word)))
     return buffer, local  # type: ignore[return-value]
+
+
+def tile_contents(value: Value, view: Shape, box: Box, word: int) -> Contents | None:
+    """What words of `word` bytes hold of a value; of halfwords the whole, a word each, in a layout of its own."""
+    if item_bytes(value) == word:
+        return contents_of(value, view, box)
+    found = contents_of(value, view, box) if value.dtype in _HALFWORDS else None
+    return None if found is None or found.box is not None else found._replace(layout=(found.layout, word))
 
 
 def repeated(value: Value, view: Shape, strides: Strides, box: Box, loaded: Shape, word: int) -> Contents | None:
@@ -184,7 +191,7 @@ def result_buffer(chip: LaneFacts, value: Value, view: Shape, box: Box, word: in
         "nchw",
         prod(dims) * item,
         store,
-        contents=contents_of(value, view, box) if item == word else None,
+        contents=tile_contents(value, view, box, word),
         runs=Runs(1, dims[0] * dims[1]),
     )
 
