@@ -17,15 +17,17 @@ from bmcompiler.ops.builder import Builder
 
 SIZES = (250, 500, 1000, 2000)
 CHANNELS, SIDE = 16, 16
+_SMALL = 0.1
+"""Of what a block adds, so that sums of hundreds of blocks stay finite."""
 
 
 def net(count: int, *, branchy: bool) -> Module:
     """About `count` ops: convolutions with a relu behind; branchy: three of them and two sums in a block."""
     builder, random = Builder.new("net"), np.random.default_rng(0)
 
-    def layer(x: Value) -> Value:
+    def layer(x: Value, gain: float = 1.0) -> Value:
         number = len(builder.function.ops)
-        weight = random.normal(0, (2 / CHANNELS / 9) ** 0.5, (CHANNELS, CHANNELS, 3, 3)).astype(np.float32)
+        weight = random.normal(0, gain * (2 / CHANNELS / 9) ** 0.5, (CHANNELS, CHANNELS, 3, 3)).astype(np.float32)
         with builder.at(f"conv{number}"):
             y = builder.conv(x, builder.weight(weight, f"w{number}"), pads=(1, 1, 1, 1))
         with builder.at(f"relu{number}"):
@@ -38,7 +40,7 @@ def net(count: int, *, branchy: bool) -> Module:
             continue
         left, right = layer(value), layer(value)
         with builder.at(f"add{len(builder.function.ops)}"):
-            value = builder.add(layer(builder.add(left, right)), value)
+            value = builder.add(layer(builder.add(left, right), _SMALL), value)
     return builder.outputs([value], ["out"])
 
 

@@ -104,11 +104,11 @@ def _layers(real: Function, compiled: Function) -> list[Layer]:
         for name, value in tensor_names(real).items()
         if name in copies and value.type.is_float and copies[name].shape == value.shape
     }
-    layers = []
+    layers, borders, real_borders = [], {copies[each] for each in shared}, set(shared.values())
     for name, value in shared.items():
         layer = Layer(name, value, copies[name])
-        layer.ops, layer.reads = _between(layer.compiled, {copies[each] for each in shared})
-        layer.real_ops, _ = _between(layer.real, set(shared.values()))
+        layer.ops, layer.reads = _between(layer.compiled, borders)
+        layer.real_ops, _ = _between(layer.real, real_borders)
         layers.append(layer)
     return layers
 
@@ -117,18 +117,18 @@ def _between(made: Value, borders: set[Value]) -> tuple[list[Operation], list[Va
     """The ops that make a value, and what they read of inputs and `borders`."""
     ops: dict[Operation, None] = {}
     reads: dict[Value, None] = {}
-
-    def visit(value: Value) -> None:
-        op = value.op
-        if op is None or (value in borders and value is not made):
-            reads[value] = None
-        elif not is_weight(value) and op not in ops:
-            for operand in op.operands:
-                visit(operand)
+    left = [] if made.op is None else [(made.op, iter(made.op.operands))]
+    while left:
+        op, operands = left[-1]
+        for value in operands:
+            if value.op is None or value in borders:
+                reads[value] = None
+            elif not is_weight(value) and value.op not in ops:
+                left.append((value.op, iter(value.op.operands)))
+                break
+        else:
             ops[op] = None
-
-    if made.op is not None:
-        visit(made)
+            left.pop()
     return list(ops), list(reads)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import deque
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from math import inf
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -13,11 +13,26 @@ Range = tuple[int, int]
 """Half-open bytes of a memory that both engines reach: offsets in a lane, or any other addresses apart from them."""
 
 
-@dataclass(frozen=True)
-class _Access(Generic[T]):
-    ticket: T
-    reads: tuple[Range, ...]
-    writes: tuple[Range, ...]
+class _Newest:
+    """The number of the newest command that touched each byte, 0 for none: runs of bytes with one number, in order."""
+
+    def __init__(self) -> None:
+        self._starts: list[float] = [-inf]
+        self._numbers = [0]
+
+    def put(self, run: Range, number: int) -> None:
+        """A command, newer than all before, touches some bytes."""
+        low, high = run
+        first, last = bisect_left(self._starts, low), bisect_left(self._starts, high)
+        rest = [] if last < len(self._starts) and self._starts[last] == high else [self._numbers[last - 1]]
+        self._starts[first:last] = [low, high] if rest else [low]
+        self._numbers[first:last] = [number, *rest]
+
+    def over(self, run: Range) -> int:
+        """The newest that touched any of these bytes."""
+        low, high = run
+        inside = self._numbers[bisect_right(self._starts, low) - 1 : bisect_left(self._starts, high)]
+        return max(inside, default=0)
 
 
 class Hazards(Generic[T]):
@@ -28,22 +43,29 @@ class Hazards(Generic[T]):
     """
 
     def __init__(self) -> None:
-        self._open: tuple[deque[_Access[T]], deque[_Access[T]]] = deque(), deque()
+        self._tickets: tuple[list[T], list[T]] = [], []
+        self._waited_for = [0, 0]
+        self._written, self._touched = (_Newest(), _Newest()), (_Newest(), _Newest())
 
     def before(self, engine: int, reads: Sequence[Range], writes: Sequence[Range]) -> T | None:
         """The command of the other engine that a new command of `engine` has to wait for."""
-        pending = self._open[1 - engine]
-        for access in reversed(pending):
-            if _meet(writes, access.reads) or _meet(writes, access.writes) or _meet(reads, access.writes):
-                while pending[0] is not access:
-                    pending.popleft()
-                pending.popleft()
-                return access.ticket
-        return None
+        other = 1 - engine
+        conflicts = [*map(self._touched[other].over, writes), *map(self._written[other].over, reads)]
+        newest = max(conflicts, default=0)
+        if newest <= self._waited_for[other]:
+            return None
+        self._waited_for[other] = newest
+        return self._tickets[other][newest - 1]
 
     def note(self, engine: int, ticket: T, reads: Sequence[Range], writes: Sequence[Range]) -> None:
         """A command was added."""
-        self._open[engine].append(_Access(ticket, tuple(reads), tuple(writes)))
+        self._tickets[engine].append(ticket)
+        number = len(self._tickets[engine])
+        for run in reads:
+            self._touched[engine].put(run, number)
+        for run in writes:
+            self._touched[engine].put(run, number)
+            self._written[engine].put(run, number)
 
 
 class WaitIds:
@@ -64,7 +86,3 @@ class WaitIds:
         wait = self._issued[1 - engine] if self.serial else self._hazards.before(engine, reads, writes) or 0
         self._hazards.note(engine, own, reads, writes)
         return own, wait
-
-
-def _meet(a: Sequence[Range], b: Sequence[Range]) -> bool:
-    return any(x[0] < y[1] and y[0] < x[1] for x in a for y in b)

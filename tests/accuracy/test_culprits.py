@@ -8,10 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bmcompiler.accuracy.pairs import paired
 from bmcompiler.accuracy.study import Study, study, suggested, with_table, write_suggestion
 from bmcompiler.cli.accuracy import cli
 from bmcompiler.cli.common import run
 from bmcompiler.driver import load_network
+from bmcompiler.ir import TensorType, copy_module
+from bmcompiler.ops.builder import Builder
 from bmcompiler.options import Options
 from bmcompiler.passmanager import PassContext, run_pipeline
 from bmcompiler.quant.table import CalibrationTable, save_table
@@ -163,3 +166,15 @@ def test_what_cannot_be_is_one_sentence(
     assert message in said
     assert len(said.splitlines()) == 1
     assert sorted(each.name for each in tmp_path.iterdir()) == ["x.npz"]
+
+
+def test_a_layer_may_be_as_deep_as_the_net() -> None:
+    builder = Builder.new("deep")
+    value = builder.input("data", TensorType((1, 4)))
+    for _ in range(1500):  # none of which has a name that the source knows
+        value = builder.add(value, value)
+    module = builder.outputs([value], ["out"])
+    pair = paired(module, copy_module(module), find_target("bm1684"))
+    layer = pair.layers[-1]
+    assert (layer.name, layer.reads) == ("out", pair.compiled.main.arguments)
+    assert layer.ops == pair.compiled.main.ops[:-1] and layer.real_ops == module.main.ops[:-1]
