@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import planned_cycles
 import pytest
 from bm1684_nets import Net, check, local_memory, random_inputs
 from fake_target import FakeTarget
@@ -13,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bmcompiler.backends.bm1684.target import TARGET
+from bmcompiler.backends.bm1684.timing_profile import TimingProfile
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Operation, TensorType, Value, verify_module
 from bmcompiler.passes.bands import FillImageSlots
@@ -132,6 +134,20 @@ def test_nets_compute_the_same_on_bands(make: Callable[..., list[Value]], height
         compiled = check(module, level=2, device=lanes == 1 << 19, inputs=inputs)
     if lanes == 1 << 19 and make is not _modes:  # there, columns are padded with another number than 0
         assert all(row.stored == 0 for row in compiled.rows if row.kind in ("to_bands", "regroup_bands"))
+
+
+@pytest.mark.parametrize("mode", ["shift", "low"])  # of the others each part has many commands, which take to start
+@pytest.mark.parametrize("profile", TimingProfile.NAMED)
+def test_some_rows_are_computed_while_others_are_folded(mode: str, profile: str) -> None:
+    net = Net([(1, 3, 240, 256)], dtype="i8")
+    module = net.module([net.b.relu(_conv(net, net.b.relu(net.inputs[0]), 32, 3, 2, mode))])
+    assert FillImageSlots().run(module, PassContext(target=Forced())).modified
+    with TARGET.planned_with(TimingProfile.NAMED[profile]), planned_cycles.computations() as found:
+        check(module, level=2)
+        planned_cycles.check(found)
+    (folding,) = [one for one in found if one.stream is not None]
+    assert len(folding.stream.loads) == len(folding.stream.steps) - 2 > 1  # type: ignore[union-attr]
+    assert folding.planned < sum(folding.stream.steps) + sum(folding.stream.loads)  # type: ignore[union-attr]
 
 
 def test_bands_make_a_net_faster_and_move_less() -> None:

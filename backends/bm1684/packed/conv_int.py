@@ -79,7 +79,8 @@ class IntConvKernel(ConvGeometry):
     # -- a tile --------------------------------------------------------------------------------------------------------
     def whole_work(self, op: Convolution, box: Box) -> TileWork:
         """Without bands, and packed: the result stays in the layout that other ops read."""
-        return fold_inside(self, op, box, self.work(op, box, whole=True))
+        packed = partial(self.work, op, whole=True) if item_bytes(op.result) == 1 else None
+        return fold_inside(self, op, box, self.work(op, box, whole=True), packed)
 
     def work(self, op: Convolution, box: Box, whole: bool = False) -> TileWork:
         requantize, (c0, c1) = Requantize(op), box[1]

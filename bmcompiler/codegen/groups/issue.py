@@ -71,6 +71,8 @@ def issue_between(plan: Residency, times: Timeline, tiler: Tiler) -> None:
         if step.work is not None and step.work.transfers:
             begin = max(begin, moving)
             moving = begin + step.work.transfers
+        if step.work is not None and step.work.stream is not None:
+            moving = max(begin, moving) + step.work.streamed_cycles
         computing = begin + times.ends[index] - times.starts[index]
         done.append(computing)
         waiting = [slot for slot in step.outputs if slot.moves]
