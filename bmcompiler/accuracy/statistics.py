@@ -70,21 +70,24 @@ class LayerNumbers:
     def add(self, real: Array, found: Array) -> None:
         """One step of samples: float values, and the numbers of the quantized tensor."""
         type = self.layer.compiled.type
-        difference = np.where(np.abs(real) < _MASKED, real_values(found, type).astype(np.float64) - real, 0.0)
-        self.signal += float(np.square(np.where(np.abs(real) < _MASKED, real, 0), dtype=np.float64).sum())
+        magnitudes = np.abs(real)
+        difference, counted, values = real_values(found, type).astype(np.float64) - real, magnitudes < _MASKED, real
+        if not counted.all():
+            difference, values = (np.where(counted, each, 0) for each in (difference, real))
+        self.signal += float(np.square(values, dtype=np.float64).sum())
         self.noise += float(np.square(difference).sum())
-        self.peak = max(self.peak, float(np.abs(real).max(initial=0.0)))
+        self.peak = max(self.peak, float(magnitudes.max(initial=0.0)))
         self.samples += 1
         self.varied = self.varied or bool(real.size and real.max() > real.min())
         axes = tuple(i for i in range(real.ndim) if i != 1)
-        peaks = np.abs(real).max(axis=axes) if real.ndim > 1 else np.abs(real)
+        peaks = magnitudes.max(axis=axes) if real.ndim > 1 else magnitudes
         self.channels = peaks if self.channels is None else np.maximum(self.channels, peaks)
         if type.dtype in _BYTES:
             low, high = (-128, 127) if type.dtype == "i8" else (0, 255)
             ends = (found == high) | ((found == low) & (low < 0))
             self.saturated += float(ends.mean())
             self.cut += float(np.square(difference[ends]).sum())
-            counts = np.bincount(found.astype(np.int64).ravel() - low, minlength=256)
+            counts = np.bincount((found.view(np.uint8) ^ np.uint8(-low)).ravel(), minlength=256)
             self.codes = counts if self.codes is None else self.codes + counts
 
 

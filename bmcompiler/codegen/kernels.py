@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from math import prod
 from typing import Any, ClassVar
 
@@ -85,10 +85,12 @@ class LocalKernel(DeviceKernel[OpT]):
     def tiling(self, op: OpT, overlap: bool = True) -> Tiling | None:
         """The best tiling, None when nothing fits; ops that differ in their values only share one search.
 
-        Several kernels may be asked about one op, each for tiles of its own.
-
         Args: overlap: whether transfers run beside computation.
         """
+        return self.tiler.choose(*self._search(op), overlap)
+
+    def _search(self, op: OpT) -> tuple[tuple[Axis, ...], Callable[[Box], TileWork], Hashable]:
+        """What `Tiler` needs. Several kernels may be asked about one op, each for tiles of its own."""
         attributes = tuple(
             (name, value)
             for name, value in op.attributes.items()
@@ -97,7 +99,7 @@ class LocalKernel(DeviceKernel[OpT]):
         types = tuple((v.shape, v.dtype) for v in (*op.operands, *op.results))
         read = tuple((is_activation(v), op.operands.index(v)) for v in op.operands)  # one buffer where it is read twice
         key = (type(self), op.name, attributes, self.tiling_facts(op), types, read)
-        return self.tiler.choose(self.grid(op), lambda box: self.work(op, box), key, overlap)
+        return self.grid(op), lambda box: self.work(op, box), key
 
     def estimate(self, op: OpT) -> int | None:
         tiling = self.tiling(op)
@@ -130,7 +132,7 @@ class LocalKernel(DeviceKernel[OpT]):
 
     @rule("The smallest tile must fit local memory", last=True)
     def fits_local_memory(self, op: OpT) -> bool:
-        return self.tiling(op) is not None
+        return self.tiler.fits(*self._search(op))
 
 
 class ViewKernel(DeviceKernel[TensorOp]):

@@ -265,10 +265,12 @@ class _Fit:
     def places(self, order: Sequence[int], known: Mapping[int, int] | None = None) -> dict[int, int]:
         """Offsets when each has its turn at the lowest that is free; those of the first few may be known."""
         found = dict(known or {})
-        taken = {i: (offset, _up(offset + self.sizes[i], self._align)) for i, offset in found.items()}
+        taken: list[tuple[int, int] | None] = [None] * len(self.sizes)
+        for i, offset in found.items():
+            taken[i] = offset, _up(offset + self.sizes[i], self._align)
         for i in order[len(found) :]:
             offset, size = self._base, self.sizes[i]
-            for start, stop in sorted([taken[j] for j in self.rivals[i] if j in taken]):
+            for start, stop in sorted(filter(None, map(taken.__getitem__, self.rivals[i]))):
                 if offset + size <= start:
                     break
                 offset = max(offset, stop)

@@ -272,13 +272,21 @@ class Tiler:
         bus: Bus = _PLAIN,
     ) -> None:
         self.lane_bytes, self.align, self.bank_bytes = lane_bytes, align, bank_bytes
-        self._known: dict[Hashable, Tiling | None]
+        self._fit: dict[Hashable, bool] = {}
         self.plan_with(bytes_per_cycle, tile_cycles, bus)
 
     def plan_with(self, bytes_per_cycle: float, tile_cycles: int, bus: Bus) -> None:
         """Take other figures for what follows."""
         self.bytes_per_cycle, self.tile_cycles, self.bus = bytes_per_cycle, tile_cycles, bus
-        self._known = {}
+        self._known: dict[Hashable, Tiling | None] = {}
+
+    def fits(self, grid: tuple[Axis, ...], work: Callable[[Box], TileWork], key: Hashable) -> bool:
+        """Whether `choose` would find a tiling; the first that fits will do."""
+        key = (self.lane_bytes, key)
+        if key not in self._fit:
+            found = self._candidates(grid, work, overlap=True)
+            self._fit[key] = any(self._fits_everywhere(grid, tiling, work) for tiling, _ in found)
+        return self._fit[key]
 
     def choose(
         self, grid: tuple[Axis, ...], work: Callable[[Box], TileWork], key: Hashable = None, overlap: bool = True
@@ -293,8 +301,7 @@ class Tiler:
         if key is not None and key in self._known:
             return self._known[key]
         ranked = sorted(self._candidates(grid, work, overlap), key=lambda candidate: candidate[1])
-        fitting = (tiling for tiling, _ in ranked if self._fits_everywhere(grid, tiling, work))
-        chosen = next(fitting, None)
+        chosen = next((tiling for tiling, _ in ranked if self._fits_everywhere(grid, tiling, work)), None)
         if key is not None:
             self._known[key] = chosen
         return chosen

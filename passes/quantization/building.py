@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,11 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.core import Weight
 from bmcompiler.passes.quantization.base import NoInt8Form, is_constant
 from bmcompiler.passes.quantization.plan import Plan
-from bmcompiler.passes.quantization.rounding import WeightRounding
 from bmcompiler.passes.rewriting import producer, rebuild
 from bmcompiler.target import Target, unsupported_reason
+
+if TYPE_CHECKING:
+    from bmcompiler.passes.quantization.rounding import WeightRounding
 
 _NOTES = (THRESHOLD, THRESHOLD_SOURCE)
 _HALVES_HOLD = 65504 / 16

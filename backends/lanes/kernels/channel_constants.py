@@ -117,9 +117,10 @@ def joined_buffer(
 
     def packed(weights: np.ndarray, biases: np.ndarray) -> np.ndarray:
         parts = (by_lanes(chip, pack(weights), row, c0, c1), by_lanes(chip, biases, item, c0, c1))
-        flat = [part.reshape(chip.lanes, -1) for part in parts]
-        whole = [np.pad(part, [(0, 0), (0, size - part.shape[1])]) for part, size in zip(flat, (first, second))]
-        return np.concatenate(whole, axis=1)[:lanes]
+        whole = np.zeros((lanes, first + second), np.uint8)
+        for place, part in zip((0, first), parts):
+            whole[:, place : place + part[0].size] = part[:lanes].reshape(lanes, -1)
+        return whole
 
     dims = (1, lanes, 1, (first + second) // _WORD)
 
@@ -171,6 +172,7 @@ def bias_buffer(chip: LaneFacts, bias: Value, c0: int, c1: int) -> Buffer:
 
 def by_lanes(chip: LaneFacts, packed: np.ndarray, row: int, c0: int, c1: int) -> np.ndarray:
     """Channels [c0, c1) of `row` bytes each as (lanes, channels of a lane, row) bytes, zeros where there are none."""
-    raw = np.frombuffer(np.ascontiguousarray(packed).tobytes(), np.uint8).reshape(-1, row)[c0:c1]
-    padded = np.pad(raw, [(0, -len(raw) % chip.lanes), (0, 0)])
+    rows = np.ascontiguousarray(packed).reshape(-1).view(np.uint8).reshape(-1, row)[c0:c1]
+    missing = -len(rows) % chip.lanes
+    padded = np.pad(rows, [(0, missing), (0, 0)]) if missing else rows
     return np.ascontiguousarray(padded.reshape(-1, chip.lanes, row).swapaxes(0, 1))

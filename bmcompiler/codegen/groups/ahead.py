@@ -122,7 +122,7 @@ class _Gaps:
         size, least, until = self.tiler.rounded(load.area.lane_bytes), load.least, load.area.last
         areas = self.areas[:, : self.count]
         _, last, begin, end = areas[:, (areas[0] <= until) & (areas[1] >= least)]
-        places = np.unique(np.concatenate([[0], end]))
+        places = np.array(sorted({0, *end.tolist()}))
         places = places[places + size <= self.tiler.lane_bytes]
         meets = (begin < places[:, None] + size) & (end > places[:, None])
         since = np.where(meets, np.where(last >= load.at, NEVER, last + 1), least).max(axis=1, initial=least)
