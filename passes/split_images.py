@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bmcompiler.ir import Function, Module, Operation, Value
-from bmcompiler.ir.keys import MACS, is_return
+from bmcompiler.ir.keys import IMAGE, MACS, is_return
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.rewriting import make
 from bmcompiler.passmanager import Pass, PassContext, PassResult
@@ -16,6 +16,8 @@ from bmcompiler.target import Target
 
 _PART = 0.8
 """Part of the time of all images that they may take one by one, without groups."""
+_NEARLY = 1.05
+"""Of the same with groups before they are refined: those of one image gain more by that, and let less move."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,8 @@ class SplitImages(Pass):
        and a concatenation of the outputs
 
     For floats, whose images share no words. It is done where the target plans one image in less than its part of the
-    time of all: first without groups, which is soon known, then with them. Each sum keeps its order.
+    time of all without groups, which is soon known, and then the images one by one in hardly more time than all at once
+    with them. Each sum keeps its order.
     """
 
     name = "split-images"
@@ -40,26 +43,27 @@ class SplitImages(Pass):
             if ctx.target is None or not _is_of_floats(function):
                 continue
             single = rebatch(module, function, 1)
-            if single is None or not _is_better(ctx.target, function, single):
+            if single is None or not _may_gain(ctx.target, function, single):
                 continue
-            if keeps_samples_apart(module, function, single):
-                functions[number], modified = _split(function, single), True
+            split = _split(function, single)
+            if _is_better(ctx.target, function, split) and keeps_samples_apart(module, function, single):
+                functions[number], modified = split, True
         module.functions = functions
         return PassResult(modified)
 
 
-def _is_better(target: Target, function: Function, single: Function) -> bool:
-    images, constants = (
-        function.arguments[0].shape[0],
-        {value for op in single.ops if not op.operands for value in op.results},
-    )
-    if not constants.isdisjoint(single.returned):
+def _may_gain(target: Target, function: Function, single: Function) -> bool:
+    """Whether one image gains by the room that it has, and every output depends on the image."""
+    constants = {value for op in single.ops if not op.operands for value in op.results}
+    whole, one = (target.planned_cycles(each, 0) for each in (function, single))
+    if whole is None or one is None or not constants.isdisjoint(single.returned):
         return False
-    for level, share in ((0, _PART), (2, 1.0)):
-        whole, one = (target.planned_cycles(each, level) for each in (function, single))
-        if whole is None or one is None or one * images >= whole * share:
-            return False
-    return True
+    return one * function.arguments[0].shape[0] < whole * _PART
+
+
+def _is_better(target: Target, function: Function, split: Function) -> bool:
+    whole, images = (target.planned_cycles(each, 2) for each in (function, split))
+    return whole is not None and images is not None and images < whole * _NEARLY
 
 
 def _is_of_floats(function: Function) -> bool:
@@ -82,7 +86,7 @@ def _split(function: Function, single: Function) -> Function:
         for op in single.ops:
             if is_return(op) or (not op.operands and op.results[0] in constants):
                 continue
-            new = _copied(op, [values[value] for value in op.operands], images)
+            new = _copied(op, [values[value] for value in op.operands], image, images)
             made.body.append(new)
             values.update(zip(op.results, new.results))
             if not op.operands:
@@ -103,9 +107,11 @@ def _image_of(whole: Value, image: int, function: Function) -> Value:
     return op.result
 
 
-def _copied(op: Operation, operands: Sequence[Value], images: int) -> TensorOp:
+def _copied(op: Operation, operands: Sequence[Value], image: int, images: int) -> TensorOp:
     assert isinstance(op, TensorOp)  # `rebatch` made it
     new = type(op)(operands, op.attributes, [result.type for result in op.results], op.location)
+    if op.operands:
+        new.attributes[IMAGE] = image
     if MACS in new.attributes:
         new.attributes[MACS] //= images
     return new

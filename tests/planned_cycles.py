@@ -51,10 +51,11 @@ class Command(NamedTuple):
 
 @dataclass
 class Computation:
-    """One tile: what computes it, cycles as planned, what it loads itself, and its commands."""
+    """One tile: what computes it, cycles as planned and those of the bus among them, what it loads, its commands."""
 
     kernel: str
     planned: int
+    transfers: int
     stream: Stream | None
     serial: bool
     commands: list[Command] = field(default_factory=list)
@@ -76,7 +77,7 @@ def computations() -> Iterator[list[Computation]]:
         def compute(build: Any, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             planned = work.placed_cycles(outs, scratch)
             serial = getattr(build, "serial", False)
-            running.append(Computation(inner.__qualname__.split(".<")[0], planned, work.stream, serial))
+            running.append(Computation(inner.__qualname__.split(".<")[0], planned, work.transfers, work.stream, serial))
             inner(build, ins, outs, scratch)
             done = running.pop()
             if running:
@@ -156,6 +157,8 @@ def check(found: list[Computation]) -> None:
         if one.stream is None or one.serial:
             alone = one.planned if one.stream is None else sum(one.stream.steps) + sum(one.stream.loads)
             assert alone == taken(one.commands), one.kernel
+            moves = [command for command in one.commands if command.engine.name == "GDMA"]
+            assert one.stream is not None or one.transfers == taken(moves), one.kernel
             continue
         assert one.planned == span(one.commands), one.kernel
         for engine, cycles in zip(Engine, (one.stream.steps, one.stream.loads)):

@@ -27,6 +27,11 @@ class Segment:
         members = set(self.ops)
         return [result for op in self.ops for result in op.results if _is_read_outside(result, members)]
 
+    def only(self, ops: list[Operation]) -> Segment:
+        """A segment of some of the ops."""
+        reasons = dict(zip(self.ops, self.reasons))
+        return Segment(self.device, ops, [reasons[op] for op in ops])
+
     def hidden(self) -> set[Value]:
         """Results of a CPU subnet that need no memory."""
         return set() if self.device else {r for op in self.ops for r in op.results}.difference(self.outputs())

@@ -159,8 +159,8 @@ class TileWork:
     It leaves inputs as they are, and an operand has one buffer: values that stay in local memory rely on both.
     `cycles` are those with the areas of `apart` in different banks, and with scratch above the results; `below` come
     on top of them where the first scratch area lies below the first result. With a `stream` they are those with the
-    bus free for it. `transfers` of them are those of copies inside local memory that the computation begins with, for
-    which it needs the engine that moves data.
+    bus free for it. `transfers` of them are those for which it needs the engine that moves data, as copies between
+    lanes do: it begins when that is free.
     """
 
     inputs: tuple[Buffer, ...]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import prod
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from bmcompiler.chip import Dims, LaneChip
 from bmcompiler.codegen.groups.choose import cheapest, greedy, total, ungrouped
+from bmcompiler.codegen.groups.refine import Span, refined
 from bmcompiler.codegen.groups.regions import LocalCopier, StridedCopy, whole_box, within
 from bmcompiler.codegen.groups.segments import Kernels, Segments
 from bmcompiler.codegen.groups.slices import Slices, slice_units
@@ -109,6 +111,40 @@ def test_the_best_way_costs_no_more_than_simpler_ones(module: Module) -> None:
         costs.append(total(segments, spans))
     assert costs[0] <= min(costs) * (1 + 1e-9)
     assert costs[1] <= costs[2] * (1 + 1e-9)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.integers(0, 12), min_size=2, max_size=8, unique=True), st.integers(12, 20), st.integers(0, 99))
+def test_groups_are_changed_only_where_that_is_cheaper(edges: list[int], count: int, seed: int) -> None:
+    edges = sorted(edges)[: len(edges) // 2 * 2]
+    spans = [(start, end, (1, 1, 2 + start % 2, 1)) for start, end in zip(edges[::2], edges[1::2])]
+    asked = []
+
+    def cost(spans: list[Span]) -> float:
+        asked.append(spans)
+        assert all(start < end <= count for start, end, _ in spans)
+        assert all(a[1] <= b[0] for a, b in pairwise(spans))
+        return float(
+            np.random.default_rng([seed, *(n for start, end, s in spans for n in (start, end, s[2]))]).random()
+        )
+
+    least = cost(spans)
+    found, cycles = refined(spans, least, cost, count)
+    assert cycles == cost(found) == min(map(cost, list(asked)))
+    assert len(asked) < 5100 // count
+
+
+def test_groups_are_joined_taken_apart_and_moved() -> None:
+    two, four = (1, 1, 2, 1), (1, 1, 4, 1)
+    wanted = [(1, 6, four), (8, 9, two)]
+
+    def cost(spans: list[Span]) -> float:
+        """How many ops are not computed as they should be."""
+        ops = [{op: slices for start, end, slices in each for op in range(start, end)} for each in (spans, wanted)]
+        return sum(ops[0].get(op) != ops[1].get(op) for op in range(10)) + 0.1 * len(spans)
+
+    begun = [(0, 2, two), (2, 5, four), (6, 7, four), (8, 9, two)]
+    assert refined(begun, cost(begun), cost, 10)[0] == wanted
 
 
 @settings(max_examples=40, deadline=None)

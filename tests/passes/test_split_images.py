@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from bmcompiler.backends.bm1684.target import TARGET
+from bmcompiler.codegen.groups.images import images_of
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, TensorType, verify_module
+from bmcompiler.ir.keys import IMAGE
 from bmcompiler.ops.builder import Builder
 from bmcompiler.passes.split_images import SplitImages
 from bmcompiler.passmanager import PassContext
@@ -42,6 +44,26 @@ def test_each_image_has_ops_of_its_own_and_the_bits_stay() -> None:
     assert len(convs) == 16 and len({op.operands[1] for op in convs}) == 4, "weights are shared"
     assert len(module.main.ops) < 4 * ops + 4
     np.testing.assert_array_equal(run_module(module, x, target=TARGET)["y"].view(np.uint32), before.view(np.uint32))
+
+
+def test_groups_are_those_of_one_image_for_each() -> None:
+    module = net()
+    SplitImages().run(module, PassContext(target=TARGET))
+    ops = [op for op in module.main.ops if IMAGE in op.attributes]
+    each = len(ops) // 4
+    assert [op.attributes[IMAGE] for op in ops] == [image for image in range(4) for _ in range(each)]
+    found = [([ops.index(op) for op in members], slices) for members, slices in TARGET.layer_groups(module.main, 2)]
+    first = [(places, slices) for places, slices in found if places[0] < each]
+    assert first and found == [([at + n * each for at in places], slices) for n in range(4) for places, slices in first]
+
+
+def test_images_that_are_not_alike_are_grouped_as_one_run() -> None:
+    module = net()
+    SplitImages().run(module, PassContext(target=TARGET))
+    ops = [op for op in module.main.ops if op.operands]
+    assert len(images_of(ops)) == 4
+    assert not images_of(ops[:-3])
+    assert not images_of([op for op in ops if op.attributes.get(IMAGE) == 0])
 
 
 @pytest.mark.parametrize(

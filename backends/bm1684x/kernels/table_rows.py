@@ -79,8 +79,9 @@ class TableRowsKernel(LocalKernel[Gather]):
         outputs = (self.machine.activation_out(op.result, (1, count, 1, width), made),)
         timing = self.machine.cycles
         passes = timing.pass_cycles(places) + 2 * timing.pass_cycles(places, in_place=True)
-        cycles = passes + timing.load(rows[1], item * width)
-        return TileWork(inputs, outputs, (self.chip.aligned_bytes(places),), compute, cycles)
+        moved = timing.load(rows[1], item * width)
+        scratch = (self.chip.aligned_bytes(places),)
+        return TileWork(inputs, outputs, scratch, compute, passes + moved, transfers=moved)
 
 
 def _width(op: Gather) -> int:

@@ -126,8 +126,9 @@ def _work(machine: LaneMachine, op: Interleave, box: Box) -> TileWork:
 
     inputs = (machine.activation_in(op.x, dims4(op.x), source),)
     out = machine.activation_out(op.result, dims4(op.result), box)
-    cycles = sum(_cycles(machine, _part(machine, op, box, phase), phase, word) for phase in _phases(op))
-    return TileWork(inputs, (out,), (), compute, cycles)
+    cycles = {phase: _cycles(machine, _part(machine, op, box, phase), phase, word) for phase in _phases(op)}
+    transfers = sum(taken for phase, taken in cycles.items() if phase.channel % chip.lanes)
+    return TileWork(inputs, (out,), (), compute, sum(cycles.values()), transfers=transfers)
 
 
 def _cells(op: Interleave, box: Box, phase: _Phase) -> tuple[tuple[int, int], tuple[int, int]]:

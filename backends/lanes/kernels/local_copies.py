@@ -126,9 +126,10 @@ def join_channels(machine: LaneMachine, op: TensorOp, box: Box) -> TileWork | No
             (build.transfer if lane else build.copy)(source, target)
 
     out = machine.activation_out(op.result, dims4(op.result), box)
-    shapes = (chip.words_of(extents(part), item) for part in boxes)
-    cycles = sum(_part_cycles(machine, shape, item, start % chip.lanes) for shape, start in zip(shapes, starts))
-    work = TileWork(inputs, (out,), (), compute, cycles)
+    lanes, shapes = [start % chip.lanes for start in starts], (chip.words_of(extents(part), item) for part in boxes)
+    cycles = [_part_cycles(machine, shape, item, lane) for shape, lane in zip(shapes, lanes)]
+    transfers = sum(taken for taken, lane in zip(cycles, lanes) if lane)
+    work = TileWork(inputs, (out,), (), compute, sum(cycles), transfers=transfers)
     return work if machine.fits(work) else None
 
 
@@ -149,7 +150,8 @@ def take_channels(machine: LaneMachine, op: Slice, box: Box) -> TileWork | None:
 
     inputs = (machine.activation_in(op.x, dims4(op.x), around),)
     out = machine.activation_out(op.result, dims4(op.result), box)
-    work = TileWork(inputs, (out,), (), compute, _part_cycles(machine, shape, item, lane))
+    cycles = _part_cycles(machine, shape, item, lane)
+    work = TileWork(inputs, (out,), (), compute, cycles, transfers=cycles if lane else 0)
     return work if machine.fits(work) else None
 
 
@@ -172,8 +174,8 @@ def pad_channels(machine: LaneMachine, op: Pad, box: Box) -> TileWork | None:
 
     inputs = (machine.activation_in(op.x, dims4(op.x), part),)
     out = machine.activation_out(op.result, dims4(op.result), box)
-    cycles = machine.cycles.pass_cycles(filled, word) + _part_cycles(machine, shape, item, lane)
-    work = TileWork(inputs, (out,), (), compute, cycles)
+    filling, moving = machine.cycles.pass_cycles(filled, word), _part_cycles(machine, shape, item, lane)
+    work = TileWork(inputs, (out,), (), compute, filling + moving, transfers=moving if lane else 0)
     return work if machine.fits(work) else None
 
 

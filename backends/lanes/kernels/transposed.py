@@ -56,6 +56,9 @@ def transposed_inside(kernel: ReductionKernel[Any], op: TensorOp) -> TileWork | 
     box = tuple((0, size) for size in dims)
     whole = chip.aligned_bytes(view.shape)
     scratch = (whole,) * steps.registers + (chip.aligned_bytes(view.reduced),) * steps.small_registers + (whole, whole)
-    cycles = steps.cycles(view.shape) + 2 * n * machine.cycles.local_copy(narrow)
-    inputs = (machine.activation_in(op.operands[0], dims, box),)
-    return TileWork(inputs, (machine.activation_out(op.result, dims, box),), scratch, compute, cycles)
+    moved = 2 * n * machine.cycles.local_copy(narrow)
+    inputs, outputs = (
+        (machine.activation_in(op.operands[0], dims, box),),
+        (machine.activation_out(op.result, dims, box),),
+    )
+    return TileWork(inputs, outputs, scratch, compute, steps.cycles(view.shape) + moved, transfers=moved)

@@ -37,9 +37,9 @@ def channels_last(machine: LaneMachine, op: Permute) -> TileWork | None:
 
     inputs = (machine.activation_in(x, whole, tuple((0, count) for count in whole)),)
     out = Buffer(size, "nchw", op.type.nbytes, store, runs=Runs(1, lanes))
-    cycles = machine.cycles
-    turning = cycles.local_copy((1, channels, lanes, pixels), item) + cycles.pass_cycles(transposed, item)
-    work = TileWork(inputs, (out,), (size,), compute, turning)
+    moved = machine.cycles.local_copy((1, channels, lanes, pixels), item)
+    turning = moved + machine.cycles.pass_cycles(transposed, item)
+    work = TileWork(inputs, (out,), (size,), compute, turning, transfers=moved)
     return work if machine.fits(work) else None
 
 

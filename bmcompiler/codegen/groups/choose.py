@@ -7,9 +7,11 @@
    there or by the op alone. Then ops that load feature maps in a layout of their own are cut along their rows where
    that is faster: a part is loaded while the one before it computes.
 
-Costs are those of `segments`. What was found is used where the residency planner's own estimate agrees (`timeline`),
-each of the first groups by itself, too. At level 2, ops of many weights are then cut along their channels where that
-is faster: the parts of weights find places earlier than the whole, and leave theirs one after the other (`ahead`).
+Costs are those of `segments`. What was found is used where the residency planner's own estimate agrees (`timeline`).
+At level 2 they are changed one by one while that estimate falls (`refine`). Ops of many weights are then cut along
+their channels where that is faster: the parts of weights find places earlier than the whole, and leave theirs one after
+the other (`ahead`).
+Where the images of a batch follow each other, all this is found for the first one (`images`).
 """
 
 from __future__ import annotations
@@ -20,9 +22,12 @@ from math import inf
 from typing import Any
 
 from bmcompiler.codegen.groups.ahead import settle
+from bmcompiler.codegen.groups.images import Group, images_of, repeated
+from bmcompiler.codegen.groups.issue import issue_loads
+from bmcompiler.codegen.groups.refine import Span, refined
 from bmcompiler.codegen.groups.regions import LocalCopier
 from bmcompiler.codegen.groups.segments import MOST_OPS, Kernels, Segments
-from bmcompiler.codegen.groups.slices import ONE, RANK, Slices, cuts
+from bmcompiler.codegen.groups.slices import ONE, RANK, cuts
 from bmcompiler.codegen.groups.timeline import alone_cycles, timeline
 from bmcompiler.codegen.groups.units import units_of
 from bmcompiler.codegen.kernels import DeviceKernel
@@ -36,25 +41,21 @@ from bmcompiler.target import Target
 _HEAVY = 8
 """Part of a lane from which on the weights of an op are many; `_PARTS`: that parts of them take."""
 _PARTS = 26
-_QUESTIONED = 4
-"""Groups that are left out one at a time, to see whether the plan is better without them."""
 _LONG, _BANDS = 4096, 4
 """Cycles of loads from which on an op is cut for them, and into how many parts."""
-Group = tuple[list[Operation], Slices]
-_Span = tuple[int, int, Slices]
 
 
-def ungrouped(segments: Segments) -> list[_Span]:
+def ungrouped(segments: Segments) -> list[Span]:
     """Every op alone."""
     return [(i, i + 1, ONE) for i in range(len(segments.ops))]
 
 
-def greedy(segments: Segments) -> list[_Span]:
+def greedy(segments: Segments) -> list[Span]:
     """Level 1."""
-    spans: list[_Span] = []
+    spans: list[Span] = []
     start, count = 0, len(segments.ops)
     while start < count:
-        best: _Span = (start, start + 1, ONE)
+        best: Span = (start, start + 1, ONE)
         saved = 0.0
         alone = segments.alone(start)
         if segments.heavy[start]:
@@ -70,7 +71,7 @@ def greedy(segments: Segments) -> list[_Span]:
     return spans
 
 
-def cheapest(segments: Segments) -> list[_Span]:
+def cheapest(segments: Segments) -> list[Span]:
     """Level 2."""
     count = len(segments.ops)
     cost, before = [0.0] + [inf] * count, [(0, ONE)] * (count + 1)
@@ -79,7 +80,7 @@ def cheapest(segments: Segments) -> list[_Span]:
         for start, (cycles, slices) in segments.ending_at(end).items():
             if cost[start] + cycles < cost[end]:
                 cost[end], before[end] = cost[start] + cycles, (start, slices)
-    spans: list[_Span] = []
+    spans: list[Span] = []
     end = count
     while end:
         start, slices = before[end]
@@ -88,7 +89,7 @@ def cheapest(segments: Segments) -> list[_Span]:
     return spans[::-1]
 
 
-def total(segments: Segments, spans: Sequence[_Span]) -> float:
+def total(segments: Segments, spans: Sequence[Span]) -> float:
     """Cycles of all groups by the cost that they were chosen by."""
     return sum(
         segments.alone(start) if slices == ONE else segments.ending_at(end)[start][0] for start, end, slices in spans
@@ -101,12 +102,12 @@ def choose_groups(function: Function, target: Target, tiler: Tiler, copier: Loca
     kernels = _kernels(function, target, tiler)
     for segment in partition(function, target) if level else ():
         if segment.device:
-            found += _choose(segment, kernels, tiler, copier, level)[0]
+            found += _choose(segment, kernels, tiler, copier, level, refine=level > 1)[0]
     return found
 
 
 def planned_cycles(function: Function, target: Target, tiler: Tiler, copier: LocalCopier, level: int) -> float | None:
-    """What a function takes in the groups of a level; None where the host has a part in it."""
+    """What a function takes in the groups of a level before they are refined; None where the host has a part in it."""
     segments = list(partition(function, target))
     if not all(segment.device for segment in segments):
         return None
@@ -115,25 +116,27 @@ def planned_cycles(function: Function, target: Target, tiler: Tiler, copier: Loc
 
 
 def _choose(
-    segment: Segment, kernels: Kernels, tiler: Tiler, copier: LocalCopier, level: int
+    segment: Segment, kernels: Kernels, tiler: Tiler, copier: LocalCopier, level: int, refine: bool = False
 ) -> tuple[list[Group], float]:
     """The groups, and what the residency planner says of them."""
+    images = images_of(segment.ops)
+    if images:
+        groups = repeated(_choose(segment.only(images[0]), kernels, tiler, copier, level, refine)[0], images)
+        return groups, _planned_cycles(segment, groups, kernels, tiler, copier)
     outside = {root_of(value) for value in segment.outputs()}
     segments = Segments(segment.ops, kernels, outside.__contains__, tiler, copier)
     if not segments.worth_cutting:
         return [], _planned_cycles(segment, [], kernels, tiler, copier)
-    best: list[Group] = []
-    least = inf
-    for method in (ungrouped, greedy, cheapest)[: level + 1]:
-        groups = [(segments.ops[start:end], slices) for start, end, slices in method(segments) if slices != ONE]
-        cycles = _planned_cycles(segment, groups, kernels, tiler, copier)
-        if cycles < least:
-            best, least = groups, cycles
-    for group in best[:_QUESTIONED] if len(best) > 1 else ():
-        others = [each for each in best if each is not group]
-        cycles = _planned_cycles(segment, others, kernels, tiler, copier)
-        if cycles < least:
-            best, least = others, cycles
+
+    def planned(spans: Sequence[Span]) -> float:
+        return _planned_cycles(segment, segments.groups(spans), kernels, tiler, copier)
+
+    methods = (ungrouped, greedy, cheapest)[: level + 1]
+    tried = [[span for span in method(segments) if span[2] != ONE] for method in methods]
+    least, _, spans = min((planned(spans), number, spans) for number, spans in enumerate(tried))
+    if refine:
+        spans, least = refined(spans, least, planned, len(segments.ops))
+    best = segments.groups(spans)
     for group in _own_loads(segments, best, kernels) if level > 1 else ():
         cycles = _planned_cycles(segment, [*best, group], kernels, tiler, copier)
         if cycles < least:
@@ -183,7 +186,11 @@ def _planned_cycles(
 ) -> float:
     """What the residency planner makes of the groups."""
     plan = _plan(segment, groups, kernels, tiler, copier)
-    return inf if plan is None else timeline(plan, kernels.estimate, tiler, copier).cost(tiler)
+    if plan is None:
+        return inf
+    times = partial(timeline, plan, kernels.estimate, tiler, copier)
+    issue_loads(plan, times, tiler)
+    return times().cost(tiler)
 
 
 def _settled_cycles(

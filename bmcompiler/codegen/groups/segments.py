@@ -6,7 +6,7 @@ the residency planner decides what stays where.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
@@ -47,18 +47,23 @@ class Kernels:
 
 @dataclass
 class SegmentCosts:
-    """Cycles of computing, bytes that move, and transfers, of a segment; waits: cycles of these with nothing beside."""
+    """Cycles of computing, bytes that move, and transfers, of a segment.
+
+    copies: of the cycles those that keep the bus. waits: cycles of the bus with nothing beside.
+    """
 
     compute: float = 0.0
     nbytes: float = 0.0
     transfers: int = 0
+    copies: float = 0.0
     waits: float = 0.0
 
     def time(self, tiler: Tiler) -> float:
         """Cycles, the shorter of both being mostly hidden."""
         moving = self.nbytes / tiler.bytes_per_cycle + self.transfers * tiler.tile_cycles / 2
-        hidden = min(self.compute, moving)
-        return max(self.compute, moving) + HIDDEN * hidden + (1 - HIDDEN) * min(self.waits, hidden)
+        compute = self.compute - self.copies
+        hidden = min(compute, moving)
+        return self.copies + max(compute, moving) + HIDDEN * hidden + (1 - HIDDEN) * min(self.waits, hidden)
 
 
 @dataclass
@@ -68,6 +73,8 @@ class _Growing:
     needs: dict[Value, Box]
     made: set[Value] = field(default_factory=set)
     cycles: float = 0.0
+    copies: float = 0.0
+    """Of the cycles those that keep the bus."""
     outer: dict[Value, int] = field(default_factory=dict)
     """Bytes that a slice reads of values from before the group."""
     outer_lane: dict[Value, int] = field(default_factory=dict)
@@ -169,6 +176,10 @@ class Segments:
         sizes = [buffer.lane_bytes for buffer in (*work.inputs, *work.outputs)]
         return sum(map(self.tiler.rounded, (*sizes, *work.scratch)))
 
+    def groups(self, spans: Iterable[tuple[int, int, Slices]]) -> list[tuple[list[Operation], Slices]]:
+        """The ops of spans."""
+        return [(self.ops[start:end], slices) for start, end, slices in spans]
+
     # -- costs ---------------------------------------------------------------------------------------------------------
     def alone(self, index: int) -> float:
         """Cycles of an op that is no part of a group with slices."""
@@ -183,7 +194,7 @@ class Segments:
             costs.nbytes = 2.0 * sum(value.type.nbytes for value in over)
             return self.kernels.estimate(op) + costs.time(self.tiler)
         growing = _Growing({})
-        growing.cycles = work.cycles
+        growing.cycles, growing.copies = work.cycles, work.transfers
         self._add_inputs(growing, op, work)
         growing.outputs = [v for v in op.results if self.readers[v] or self.read_elsewhere(v)]
         return self._finished(growing, ONE, (index, index + 1), self._need(work))
@@ -256,6 +267,7 @@ class Segments:
         read = {root for v in op.operands if (root := root_of(v)) in self.made_at}
         growing.closed |= add_needs(op, work, growing.needs, read)
         growing.cycles += work.cycles + _STEP_CYCLES
+        growing.copies += work.transfers
         self._add_inputs(growing, op, work)
         step = len(growing.live)
         growing.position[op] = step
@@ -297,9 +309,8 @@ class Segments:
         start, end = span
         count = prod(slices)
         weights = growing.weight_bytes * slices[1]
-        costs = SegmentCosts(
-            growing.cycles * count, weights, growing.transfers * slices[1] + count * sum(growing.outer_loads.values())
-        )
+        loads = growing.transfers * slices[1] + count * sum(growing.outer_loads.values())
+        costs = SegmentCosts(growing.cycles * count, weights, loads, growing.copies * count)
         keep: list[tuple[float, int]] = []
         sliced = count > 1
         for value, nbytes in growing.outer.items():

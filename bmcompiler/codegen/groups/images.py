@@ -1,0 +1,33 @@
+"""Device runs that do the same for one image after the other: the groups of one image are those of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bmcompiler.codegen.groups.slices import Slices
+from bmcompiler.ir import Operation
+from bmcompiler.ir.keys import IMAGE
+
+Group = tuple[list[Operation], Slices]
+
+
+def images_of(ops: Sequence[Operation]) -> list[list[Operation]]:
+    """The ops of each image, in order; none where the ops of two images are not alike, or all are of one."""
+    found: dict[object, list[Operation]] = {}
+    for op in ops:
+        if IMAGE in op.attributes:
+            found.setdefault(op.attributes[IMAGE], []).append(op)
+    images = list(found.values())
+    alike = all([_form(op) for op in image] == [_form(op) for op in images[0]] for image in images)
+    return images if alike and len(images) > 1 else []
+
+
+def repeated(groups: Sequence[Group], images: Sequence[Sequence[Operation]]) -> list[Group]:
+    """The groups of the first image, for each image."""
+    position = {op: index for index, op in enumerate(images[0])}
+    places = [([position[op] for op in ops], slices) for ops, slices in groups]
+    return [([image[index] for index in indices], slices) for image in images for indices, slices in places]
+
+
+def _form(op: Operation) -> tuple[object, ...]:
+    return op.name, *(value.type for value in (*op.operands, *op.results))
