@@ -6,7 +6,7 @@ import random
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
-from math import prod
+from math import inf, prod
 from typing import TypeVar
 
 from bmcompiler.ir import Function, Operation, Value
@@ -230,7 +230,7 @@ def pack(lives: Sequence[Lifetime], base: int, align: int, enough: int | None = 
         turns = in_its_way if in_its_way and generator.random() < _IN_ITS_WAY else range(max(1, at))
         turn = generator.choice(turns)
         moved = [*order[:turn], order[at], *order[turn:at], *order[at + 1 :]]
-        places = fit.places(moved, {i: found[i] for i in order[:turn]})
+        places = fit.places(moved, {i: found[i] for i in order[:turn]}, best)
         end = fit.end(places)
         if end <= best:
             best, order, found = end, moved, places
@@ -262,8 +262,11 @@ class _Fit:
         self.sizes, self.rivals = [life.nbytes for life in lives], _rivals(lives)
         self._base, self._align = base, align
 
-    def places(self, order: Sequence[int], known: Mapping[int, int] | None = None) -> dict[int, int]:
-        """Offsets when each has its turn at the lowest that is free; those of the first few may be known."""
+    def places(self, order: Sequence[int], known: Mapping[int, int] | None = None, most: float = inf) -> dict[int, int]:
+        """Offsets when each has its turn at the lowest that is free; those of the first few may be known.
+
+        The first that ends above `most` is the last one.
+        """
         found = dict(known or {})
         taken: list[tuple[int, int] | None] = [None] * len(self.sizes)
         for i, offset in found.items():
@@ -275,6 +278,8 @@ class _Fit:
                     break
                 offset = max(offset, stop)
             found[i], taken[i] = offset, (offset, _up(offset + size, self._align))
+            if offset + size > most:
+                break
         return found
 
     def end(self, places: Mapping[int, int]) -> int:
