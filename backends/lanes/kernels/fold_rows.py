@@ -125,7 +125,9 @@ class _Folding:
         """Rows of results with their work, of all choices those that end first."""
         choices = [[(box[2], work)]]
         one_run = self.after[0] == 1 and max(self.slide.shape[1], self.op.type.shape[1]) <= self.chip.lanes
-        for count in _PARTS if one_run else ():
+        depth = (0, self.kernel.depth(self.op))
+        alike = self.kernel.slide(self.op, (*box[:2], (0, 1), box[3]), depth).shape[3] == self.slide.shape[3]
+        for count in _PARTS if one_run and alike else ():  # parts may leave out columns that no window reaches
             height, line = box[2][1], self.chip.word_item(item_bytes(self.op.result)) * self.op.type.shape[3]
             step = -(-height // count)
             while step * self.line % self.chip.alignment or step * line % self.chip.alignment:
