@@ -198,9 +198,10 @@ class Quantize(Pass):
         scales = self._scales()
         lower = partial(self._net, module, function, ctx, known)
         modes_of_layers = () if scales is None else scales.layer_modes if self.per_channel else scales.tensor_modes
+        more = () if scales is None else (*scales.layer_modes, *scales.tensor_modes)
         ways = (
-            Ways(scales.rules, modes_of_layers, timed=True, more=(*scales.layer_modes, *scales.tensor_modes))
-            if scales
+            Ways(scales.rules, modes_of_layers, timed=True, share=scales.share, more=more)
+            if scales is not None
             else Ways(Shifts.rules, Shifts.layer_modes, host_cycles, steep=False, on_host=True)
         )
         states = scales is not None and CHANNEL in scales.tensor_modes and bool(stated_forms(function))

@@ -23,6 +23,7 @@ class Channels(Scales):
     """i8 and u8 activations as in the scheme "scale", layers in the mode channel."""
 
     layer_modes = tensor_modes = (CHANNEL,)
+    share = 1.0
     lowering: ClassVar[type[ScaleLowering]] = ChannelLowering
 
     def start(self, start: Start) -> ScaleLowering:

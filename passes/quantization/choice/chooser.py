@@ -36,9 +36,6 @@ _FEW = 2
 """Samples that the cheapest assignment is measured on, where it is all that is asked for."""
 _TRIALS = 4
 """Measured assignments after the first, at most."""
-SHARE = 0.74
-"""Part of the cycles of the float program that accuracy may cost at the most, where the cheapest one needs less:
-somewhat under 3/4."""
 _DEARER = 1.2
 """How many times dearer estimates become after a program that took too long, at least."""
 
@@ -74,8 +71,8 @@ class Chooser:
 
     The bounds are `Aim`. By default they are ERROR while cycles stay below WORTH times those of the cheapest
     assignment, if that brings much, COARSE while they stay below DEAR times and it is reached, and RUIN at any cost.
-    Where programs can be timed, ERROR and COARSE may cost SHARE of the float program at most, or all of it where
-    the cheapest takes more than that share.
+    Where programs can be timed, ERROR and COARSE may cost a share of the float program at most (`Ways`), or all
+    of it where the cheapest takes more than that share.
     Where float is on the host, it is for RUIN that other modes leave above COARSE, if it brings much more than they
     do, and an error that stays above COARSE is worth no cycles.
     """
@@ -212,7 +209,7 @@ class Chooser:
     def _quick_enough(
         self, problem: Problem, start: Chosen, first: NDArray[np.float64], aim: Aim
     ) -> tuple[Chosen, NDArray[np.float64]]:
-        """What `aim` asks for; by default in at most `SHARE` of the float program, or all of it where no integers do.
+        """What `aim` asks for; by default in at most its share of the float program, or all of it where no integers do.
 
         Where no program takes as little, it is the quickest of those that were tried. All in float is the answer where
         it is as quick.
@@ -220,7 +217,8 @@ class Chooser:
         least, whole = problem.cycles(start), self.costs.whole
         if whole is None:
             return self._within(problem, start, first, aim, float("inf"))
-        most = limit = float(SHARE * whole if least <= SHARE * whole else whole)
+        share = self.ways.share * whole
+        most = limit = float(share if least <= share else whole)
         tried: list[tuple[int, Chosen, NDArray[np.float64]]] = []
         for _ in range(_TRIALS):
             chosen, found = self._within(problem, start, first, aim, limit)

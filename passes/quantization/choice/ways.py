@@ -25,7 +25,8 @@ class Ways:
     besides that are taken where a table asks for them.
     float_cycles: of an op that stays in float. steep: whether exp and the like are better in float. on_host: whether
     float runs on the host, whose time programs do not tell: it is for what integers ruin, unless more is asked for.
-    timed: whether programs tell what all options of layers cost, and float is one where it is cheaper.
+    timed: whether programs tell what all options of layers cost, and float is one where it is cheaper. share: part of
+    the cycles of the float program that accuracy may cost at the most, where the cheapest assignment needs less.
     """
 
     rules: Rules
@@ -34,4 +35,5 @@ class Ways:
     steep: bool = True
     on_host: bool = False
     timed: bool = False
+    share: float = 1.0
     more: Sequence[str] = ()

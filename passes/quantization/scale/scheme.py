@@ -40,6 +40,8 @@ class Scales:
     """Modes of layers, the cheapest one first."""
     tensor_modes: ClassVar[tuple[str, ...]] = MODES
     """Those with one scale for all weights of a layer, likewise."""
+    share: ClassVar[float] = 0.74
+    """Part of the cycles of the float program that accuracy may cost (`Ways`): integers are to spare a quarter."""
     lowering: ClassVar[type[ScaleLowering]] = ScaleLowering
     island = "it stands between layers in float, where going to int8 and back would only cost accuracy"
 
