@@ -97,8 +97,8 @@ class ToBandsKernel(BandsKernel[ToBands]):
                 )
 
         rows = Buffer(0, "nchw", nbytes, _by_the_work)
-        loads = sum(_load_cycles(move, dims, by) for move in found)
-        return TileWork((rows,), (_result(op),), (), compute, _gap_cycles(cut, dims) + loads)
+        moving = _gap_cycles(cut, dims) + sum(_load_cycles(move, dims, by) for move in found)
+        return TileWork((rows,), (_result(op),), (), compute, moving, transfers=moving)
 
 
 def _by_the_work(build: Build, address: int) -> None:
@@ -122,7 +122,7 @@ class RegroupBandsKernel(BandsKernel[RegroupBands]):
             _move_all(build, op, source, cut, ins[0], outs[0])
 
         cycles = _shift_cycles(op, cut) if shifts else _gap_cycles(cut, dims) + _move_cycles(op, source, cut)
-        return TileWork((_operand(op),), (_result(op),), (), compute, cycles)
+        return TileWork((_operand(op),), (_result(op),), (), compute, cycles, transfers=0 if shifts else cycles)
 
 
 class FromBandsKernel(BandsKernel[FromBands]):
@@ -136,7 +136,8 @@ class FromBandsKernel(BandsKernel[FromBands]):
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             _move_all(build, op, source, cut, ins[0], outs[0])
 
-        return TileWork((_operand(op),), (_result(op),), (), compute, _move_cycles(op, source, cut))
+        moving = _move_cycles(op, source, cut)
+        return TileWork((_operand(op),), (_result(op),), (), compute, moving, transfers=moving)
 
 
 def _operand(op: BandOp) -> Buffer:
