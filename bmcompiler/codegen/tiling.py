@@ -285,7 +285,8 @@ class Tiler:
         key = (self.lane_bytes, key)
         if key not in self._fit:
             found = self._candidates(grid, work, overlap=True)
-            self._fit[key] = any(self._fits_everywhere(grid, tiling, work) for tiling, _ in found)
+            some = any(self._fits_everywhere(grid, tiling, work) for tiling, _ in found)
+            self._fit[key] = some or self.choose(grid, work) is not None
         return self._fit[key]
 
     def choose(
@@ -300,19 +301,24 @@ class Tiler:
         key = None if key is None else (self.lane_bytes, overlap, key)
         if key is not None and key in self._known:
             return self._known[key]
-        ranked = sorted(self._candidates(grid, work, overlap), key=lambda candidate: candidate[1])
-        chosen = next((tiling for tiling, _ in ranked if self._fits_everywhere(grid, tiling, work)), None)
+        chosen = None
+        for all_forms in (False, True):
+            ranked = sorted(self._candidates(grid, work, overlap, all_forms), key=lambda candidate: candidate[1])
+            chosen = next((tiling for tiling, _ in ranked if self._fits_everywhere(grid, tiling, work)), None)
+            if chosen is not None or not ranked:
+                break
         if key is not None:
             self._known[key] = chosen
         return chosen
 
     def _candidates(
-        self, grid: tuple[Axis, ...], work: Callable[[Box], TileWork], overlap: bool
+        self, grid: tuple[Axis, ...], work: Callable[[Box], TileWork], overlap: bool, all_forms: bool = False
     ) -> Iterator[tuple[Tiling, float]]:
         """Tilings whose middle tile fits, with their cost.
 
         Columns are cut only where whole rows do not fit, and of the sizes along n and h the largest few are tried:
-        smaller tiles move more.
+        smaller tiles move more. `all_forms`: all sizes, with and without overlap, for where none of these fits with
+        its other tiles.
         """
         n_sizes, c_sizes, h_sizes, w_sizes = (tile_sizes(axis) for axis in grid)
         outer = [(n, h_sizes[0]) for n in n_sizes] + [(n_sizes[-1], h) for h in h_sizes[1:]]
@@ -320,16 +326,21 @@ class Tiler:
             for w in w_sizes:
                 found = 0
                 for n, h in outer:
-                    fitting = list(self._orders(grid, (n, c, h, w), work, overlap))
+                    fitting = list(self._orders(grid, (n, c, h, w), work, overlap, all_forms))
                     yield from fitting
                     found += any(tiling.double or not overlap for tiling, _ in fitting)
-                    if found >= _PATIENCE:
+                    if found >= _PATIENCE and not all_forms:
                         break
-                if found:
+                if found and not all_forms:
                     break
 
     def _orders(
-        self, grid: tuple[Axis, ...], sizes: tuple[int, ...], work: Callable[[Box], TileWork], overlap: bool
+        self,
+        grid: tuple[Axis, ...],
+        sizes: tuple[int, ...],
+        work: Callable[[Box], TileWork],
+        overlap: bool,
+        all_forms: bool,
     ) -> Iterator[tuple[Tiling, float]]:
         sample = work(tuple(_middle(axis, size) for axis, size in zip(grid, sizes)))
         trips = {a: axis.count(size) for a, axis, size in zip(AXES, grid, sizes)}
@@ -338,7 +349,8 @@ class Tiler:
             for double in (True, False) if overlap else (False,):
                 if self.placed_bytes(sample, order, trips, double) <= self.lane_bytes:
                     yield Tiling(sizes, order, double), self._cost(sample, order, trips, double)
-                    break
+                    if not all_forms:
+                        break
 
     def _fits_everywhere(self, grid: tuple[Axis, ...], tiling: Tiling, work: Callable[[Box], TileWork]) -> bool:
         """Whether areas fit that hold every tile's buffers.

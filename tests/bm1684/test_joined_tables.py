@@ -28,7 +28,7 @@ def test_tables_of_a_program_are_loaded_together() -> None:
 
 def test_tables_that_do_not_fit_come_when_they_are_needed() -> None:
     net = Net(((4, 3, 2, 2),), 0, "i8")
-    compiled = check(net.module([looked_up(net, net.inputs[0], 200)]))  # 4 KiB each, L2 has 2.4 MiB for all
+    compiled = check(net.module([looked_up(net, net.inputs[0], 400)]))  # 1 KiB each, and a command moves 256 KiB
     assert 1 < TARGET.disassemble(compiled.model).count("s2s.copy") < 20
 
 

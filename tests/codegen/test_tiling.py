@@ -8,7 +8,7 @@ from math import prod
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bmcompiler.codegen.schedule import emit_tiles
@@ -43,6 +43,8 @@ def axes(draw: st.DrawFn, longest: int = 60) -> Axis:
 
 
 grids = st.tuples(axes(3), axes(40), axes(10), axes(5))
+_LAST_FITS_ALONE = (Axis(2, cuts=False), Axis(1, cuts=False), Axis(7, cuts=False, period=1), Axis(4, cuts=False))
+"""Beside the next one the first tile fits 200 bytes, those with a halo on both sides do not."""
 
 
 class Recorder:
@@ -129,6 +131,7 @@ def test_boxes_cover_the_result_once(grid: Grid, order: str, data: st.DataObject
 
 @settings(max_examples=60, deadline=None)
 @given(grids, st.integers(0, 3), st.sampled_from([0, 20]), st.sampled_from([200, 1000, 5000]))
+@example(_LAST_FITS_ALONE, 3, 20, 200)
 def test_chosen_tilings_fit_and_their_schedule_is_sound(grid: Grid, halo: int, scratch: int, lane_bytes: int) -> None:
     tiler, work = Tiler(lane_bytes, 16), window_work(grid, halo, scratch)
     tiling = tiler.choose(grid, work)
