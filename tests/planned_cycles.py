@@ -24,7 +24,8 @@ from bmcompiler.backends.bm1880 import isa as bm1880_isa
 from bmcompiler.backends.bm1880.bmkernel.context import Bmk1880Context
 from bmcompiler.backends.lanes.kernels.forms import FormsKernel
 from bmcompiler.codegen.kernels import LocalKernel
-from bmcompiler.codegen.tiling import Stream, TileWork
+from bmcompiler.codegen.stream import Stream
+from bmcompiler.codegen.tiling import TileWork
 from bmcompiler.instructions.order import Engine
 from bmcompiler.ir import Module
 from bmcompiler.runtime.simulator.bm1684 import cost as bm1684_cost

@@ -7,7 +7,8 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from bmcompiler.codegen.build import BaseBuild
-from bmcompiler.codegen.tiling import AXES, Axis, Box, Buffer, Stream, Tiler, TileWork, Tiling, boxes, slots
+from bmcompiler.codegen.stream import Stream
+from bmcompiler.codegen.tiling import AXES, Axis, Box, Buffer, Tiler, TileWork, Tiling, boxes, slots
 from bmcompiler.errors import UnsupportedError
 
 

@@ -12,12 +12,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bmcompiler.codegen.schedule import emit_tiles
+from bmcompiler.codegen.stream import Stream
 from bmcompiler.codegen.tiling import (
     AXES,
     Axis,
     Box,
     Buffer,
-    Stream,
     Tiler,
     TileWork,
     Tiling,

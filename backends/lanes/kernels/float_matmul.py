@@ -22,7 +22,8 @@ from bmcompiler.backends.lanes.kernels.fused_activation import activation_cycles
 from bmcompiler.backends.lanes.kernels.product import MOST_PRODUCTS, FloatProductKernel, Product, product_of
 from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.backends.lanes.matrices import matrix_at, matrix_bytes, matrix_shape, row_columns, usual_width
-from bmcompiler.codegen.tiling import Axis, Box, Buffer, Contents, Runs, Stream, TileWork
+from bmcompiler.codegen.stream import Stream
+from bmcompiler.codegen.tiling import Axis, Box, Buffer, Contents, Runs, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.ops.nn import Matmul
 from bmcompiler.target import rule

@@ -12,7 +12,8 @@ from bmcompiler.backends.lanes.kernels.conv_geometry import ConvGeometry
 from bmcompiler.backends.lanes.kernels.local_copies import copy_cycles
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.codegen.groups.regions import whole_box
-from bmcompiler.codegen.tiling import Box, Stream, TileWork
+from bmcompiler.codegen.stream import Stream
+from bmcompiler.codegen.tiling import Box, TileWork
 from bmcompiler.ops.nn import Convolution
 
 Rows = tuple[int, int]
