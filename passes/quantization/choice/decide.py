@@ -37,7 +37,7 @@ _REFERENCE = "quantize.reference"
 """Key of `PassContext.options`: ((function, numbers of steps), `Reference`) of who measured last."""
 _PRODUCTS = 16 << 30
 """Products that all samples of a measurement have together, at most (but some are always taken)."""
-_SAMPLES = 8
+_SAMPLES = 16
 
 
 @dataclass(frozen=True)
