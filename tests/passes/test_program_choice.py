@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,11 +13,15 @@ import bmcompiler
 from bmcompiler.analysis.profile import Timing, analysis_of
 from bmcompiler.analysis.trial import Trial
 from bmcompiler.ir import Module
+from bmcompiler.passes.quantization.choice.aim import Aim
+from bmcompiler.passes.quantization.choice.chooser import Chooser
 from bmcompiler.passes.quantization.choice.cut import cheapest
 from bmcompiler.passes.quantization.choice.programs import unit_cycles
 from bmcompiler.passes.quantization.choice.reference import Reference
 from bmcompiler.passes.quantization.choice.solve import FLOAT, Border, Option, Problem
 from bmcompiler.passes.quantization.choice.units import units
+from bmcompiler.passes.quantization.choice.ways import Ways
+from bmcompiler.passes.quantization.scale.scheme import Scales
 
 NOTHING = np.zeros(1)
 
@@ -125,3 +130,19 @@ def test_siblings_that_are_one_layer_of_the_program_share_its_cycles() -> None:
     seen = unit_cycles(timing.timing(), {unit: {unit.head.label: 100} for unit in parts})
     joined = next(layer for layer in timing.timing().layers if layer.name == "conv0+conv1")
     assert len(parts) == 2 and all(seen[unit] >= joined.cycles // 2 > 1000 for unit in parts)
+
+
+@pytest.mark.parametrize(("share", "least", "wanted"), [(0.74, 500, 740), (0.74, 900, 1000), (1.0, 500, 1000)])
+def test_accuracy_may_cost_a_share_of_float_or_all_of_it_where_integers_take_more(
+    share: float, least: int, wanted: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known, limits = problem(0), list[float]()
+    start = {unit: each[0] for unit, each in known.options.items()}
+    chooser = object.__new__(Chooser)
+    chooser.ways = Ways(Scales.rules, (), timed=True, share=share)
+    chooser.costs = SimpleNamespace(whole=1000)  # type: ignore[assignment]
+    monkeypatch.setattr(Problem, "cycles", lambda self, chosen: least)
+    monkeypatch.setattr(Chooser, "_timed", lambda self, chosen: None)
+    monkeypatch.setattr(Chooser, "_within", lambda self, *given: (limits.append(given[-1]), NOTHING))
+    chooser._quick_enough(known, start, NOTHING, Aim())
+    assert limits == [wanted]
