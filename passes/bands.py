@@ -65,7 +65,8 @@ def _regions(function: Function, target: Target | None) -> list[list[TensorOp]]:
 
     def leader(op: TensorOp) -> TensorOp:
         while root[op] is not op:
-            op = root[op] = root[root[op]]
+            root[op] = root[root[op]]
+            op = root[op]
         return op
 
     for op in found:

@@ -126,6 +126,17 @@ def test_a_net_stays_on_bands_between_its_ends() -> None:
     assert [op.type.shape[2] for op in module.main.ops if op.short_name == "mac_shift"] == [8]
 
 
+def test_branches_that_join_one_after_the_other_are_one_region() -> None:
+    net = Layers(0, 1, 8, 28, 9)
+    branches = [net.conv(net.x, 8, 1, 1, **LOW) for _ in range(4)]
+    joined = branches[0]
+    for branch in branches[1:]:
+        joined = net.b.mac_shift(joined, branch, multipliers=(1, 1), rshift=1, out=branch.type)
+    last = net.b.mac_shift(branches[0], joined, multipliers=(1, 1), rshift=1, out=joined.type)
+    _, ops, _ = banded(net.module(last))
+    assert (ops["to_bands"], ops["regroup_bands"], ops["from_bands"]) == (1, 0, 1)
+
+
 def test_other_ops_read_the_image() -> None:
     net = Layers(0, 1, 4, 12, 6)
     a = net.conv(net.x, 4, 3, 1, **LOW)
