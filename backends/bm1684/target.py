@@ -41,7 +41,7 @@ class Bm1684Target(Bm168xTarget["Build"]):
         """
         self.need_precision(precision)
         before = f"{first_passes('same')},fuse-activation,compose-convs"
-        joined, split = (",join-groups", ",split-deconv") if level > 1 else ("", "")
+        joined, split = (",join-groups", ",split-deconv,keep-phases") if level > 1 else ("", "")
         floats, groups = "join-siblings,fill-lanes{kind=floats}", group_layers(level)
         if precision == "f32":
             images = ",split-images" if level > 1 else ""

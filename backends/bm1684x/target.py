@@ -38,7 +38,7 @@ class Bm1684xTarget(Bm168xTarget["Build"]):
         """Default passes. Raises UsageError for a precision the chip does not have."""
         self.need_precision(precision)
         bytes_ = ",fill-lanes{kind=integers,planned=true}" if level > 1 and precision == "int8" else ""
-        split = ",dead-code,join-groups,split-deconv" if level > 1 else ",dead-code"
+        split = ",dead-code,join-groups,split-deconv,keep-phases" if level > 1 else ",dead-code"
         if precision == "int8":
             middle = "fuse-activation,calibrate{method=auto},quantize{scheme=channel},half-precision"
         else:
