@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,11 +10,22 @@ from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module, Rewriter, TensorType, Value
 from bmcompiler.ir.copying import copy_module
 from bmcompiler.ir.keys import MACS, PLACE_CPU, TENSOR_NAME
+from bmcompiler.ops.bands import RegroupBands
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.nn import Conv
 from bmcompiler.ops.shape import Interleave
 from bmcompiler.passes.drafts import cycles_saved, functions_behind, without_numbers
-from bmcompiler.passes.rewriting import Rules, RuleTable, TargetPatternPass, declared, inherit, make, on, producer
+from bmcompiler.passes.rewriting import (
+    Rules,
+    RuleTable,
+    TargetPatternPass,
+    declared,
+    inherit,
+    make,
+    on,
+    producer,
+    rebuild,
+)
 from bmcompiler.passmanager import PassContext, PassResult
 from bmcompiler.target import Target
 
@@ -40,6 +51,8 @@ class FillLanes(TargetPatternPass):
     1. conv -> functions of one element : conv, with k times the row stride and a taller kernel -> functions ->
        interleave
     2. conv of an interleave of rows, its row stride a multiple of these : conv of what is interleaved
+    3. conv of bands of such an interleave, these and the image multiples of its rows : conv of bands of what is
+       interleaved
 
     One group, no dilation, constant weights. It is done where the target says that it takes less time in local memory.
     Products of zero are added; the others are the same. A chip may add them to other accumulators, so that float sums
@@ -135,30 +148,26 @@ class _FillLanes(Rules):
         return best
 
     def of_phases(self, op: Conv, rewriter: Rewriter) -> bool:
-        """Rule 2."""
-        phases, weight = producer(op.input, Interleave), self.constant(op.weight)
+        """Rules 2 and 3."""
+        cut = producer(op.input, RegroupBands)
+        phases, weight = producer(op.input if cut is None else cut.x, Interleave), self.constant(op.weight)
         if phases is None or weight is None or not self._is_plain(op, weight) or phases.scale[1] != 1:
             return False
-        rows = phases.scale[0]
-        if rows == 1 or op.strides[0] % rows:
+        reading = _reading(op, weight, phases, cut)
+        if reading is None:
             return False
-        first, kernel = _of_rows(weight, rows, phases.x.shape[1] // rows, op.pads[0])
-        stride, taps = op.strides[0] // rows, kernel.shape[2]
-        below = (op.type.shape[2] - 1) * stride + taps - phases.x.shape[2] - first
-        if below > 0 and below >= taps:
+        kernel, draft = reading
+        old: list[TensorOp] = [op]
+        for before in (phases,) if cut is None else (cut, phases):
+            if len(before.result.uses) > 1:
+                break
+            old.append(before)
+        if cycles_saved(self.target, old, draft(without_numbers(op.weight, kernel.shape))) <= 0:
             return False
-        changes = {"strides": (stride, op.strides[1]), "pads": (first, max(0, below), *op.pads[2:])}
-
-        def draft(weight: Value) -> TensorOp:
-            fresh = op.clone([phases.x, weight, *op.operands[2:]], **changes)
-            fresh.result.type = op.type
-            return fresh
-
-        alone = [phases] if len(phases.result.uses) == 1 else []
-        if cycles_saved(self.target, [*alone, op], [draft(without_numbers(op.weight, kernel.shape))]) <= 0:
-            return False
-        made = draft(self.weight(kernel, op.weight, op, rewriter, "weight"))
-        self.seen.add(made.result)
+        *others, made = draft(self.weight(kernel, op.weight, op, rewriter, "weight"))
+        for new in others:
+            rewriter.insert_before(op, new)
+        self.seen.add(made.results[0])
         inherit(made, op).attributes[MACS] = op.attributes.get(MACS, op.macs())
         rewriter.replace_with(op, made)
         return True
@@ -205,6 +214,37 @@ def _taller(weight: np.ndarray, rows: int, pitch: int, stride: int) -> np.ndarra
     for row in range(rows):
         made[row, :channels, :, row * stride : row * stride + height] = weight
     return made.reshape(rows * pitch, *made.shape[2:])
+
+
+def _reading(
+    op: Conv, weight: np.ndarray, phases: Interleave, cut: RegroupBands | None
+) -> tuple[np.ndarray, Callable[[Value], list[TensorOp]]] | None:
+    """The kernel for rows as channels, and what makes the ops that read them with it; None where steps do not fit."""
+    rows, height, hidden = phases.scale[0], phases.x.shape[2], 0
+    if rows == 1 or op.strides[0] % rows:
+        return None
+    changed: dict[str, int] = {}
+    if cut is not None:
+        if cut.rows % rows or cut.height % rows:
+            return None  # bands or the image end inside of a cell
+        top, bottom = (-(-size // rows) for size in (cut.top, cut.bottom))
+        changed = {"rows": cut.rows // rows, "height": cut.height // rows, "top": top, "bottom": bottom}
+        height, hidden = top + changed["rows"] + bottom, top * rows - cut.top
+    first, kernel = _of_rows(weight, rows, phases.x.shape[1] // rows, op.pads[0] - hidden)
+    stride, taps = op.strides[0] // rows, kernel.shape[2]
+    below = (op.type.shape[2] - 1) * stride + taps - height - first
+    if below > 0 and below >= taps:
+        return None
+
+    def ops(weight: Value) -> list[TensorOp]:
+        before = [] if cut is None else [rebuild(cut, [phases.x], **changed)]
+        read = before[0].result if before else phases.x
+        pads = (first, max(0, below), *op.pads[2:])
+        made = op.clone([read, weight, *op.operands[2:]], strides=(stride, op.strides[1]), pads=pads)
+        made.result.type = op.type
+        return [*before, made]
+
+    return kernel, ops
 
 
 def _repeated(end: np.ndarray, rows: int, pitch: int) -> np.ndarray:

@@ -105,6 +105,32 @@ def test_a_conv_with_steps_reads_the_rows_where_they_are() -> None:
     assert first.attributes[MACS] == 24 * 24 * 9 * 64 * 64 and second.attributes[MACS] == 8 * 24 * 9 * 32 * 32
 
 
+def in_bands(height: int, top: int, bottom: int, kernel: int) -> Module:
+    """Four bands of 32 rows: a conv of few channels, then one that steps by two rows and reads neighbours."""
+    rng, b = np.random.default_rng(3), Builder.new("net")
+    x = b.input("x", TensorType((4, 24, 34, 60), "i8"))
+    weights = [rng.integers(-128, 128, shape).astype(np.int8) for shape in ((24, 24, 3, 3), (48, 24, kernel, 3))]
+    few = b.conv(x, b.weight(weights[0], "w"), rshift=9, pads=(0, 0, 1, 1))
+    cut = b.regroup_bands(few, rows=32, top=top, bottom=bottom, fill=3, height=height)
+    return b.outputs([b.conv(cut, b.weight(weights[1], "w"), rshift=9, strides=(2, 2), pads=(0, 0, 1, 1))], ["y"])
+
+
+@pytest.mark.parametrize(
+    ("height", "top", "bottom", "kernel"), [(128, 1, 0, 3), (110, 1, 0, 3), (128, 2, 1, 5), (122, 1, 1, 4)]
+)
+def test_bands_of_rows_are_bands_of_cells(height: int, top: int, bottom: int, kernel: int) -> None:
+    module = in_bands(height, top, bottom, kernel)
+    ops = filled(module)
+    assert (ops["conv"], ops["interleave"], ops["regroup_bands"]) == (2, 0, 1)
+    (cut,) = (op for op in module.main.ops if op.short_name == "regroup_bands")
+    assert (cut.rows, cut.height, cut.x.shape[1:3]) == (16, height // 2, (48, 16))
+
+
+def test_images_that_end_inside_of_a_cell_have_their_rows_joined_first() -> None:
+    ops = filled(in_bands(127, 1, 0, 3))
+    assert (ops["conv"], ops["interleave"], ops["regroup_bands"]) == (2, 1, 1)
+
+
 def test_names_go_to_what_holds_the_values() -> None:
     module = net((96, 24), (80, 80))
     filled(module)
