@@ -24,6 +24,7 @@ from bmcompiler.target import find_target
 sys.path.insert(0, str(MODELS))
 from transformers import NETS, samples, transformer
 
+CHIPS = ("bm1684", "bm1684x", "bm1880")
 LEFT_OUT = {
     "nothing": ("", ""),
     "equalization": ("equalize,", ""),
@@ -70,16 +71,17 @@ def encoder(name: str, chip: str, technique: str, count: int) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("chips", nargs="*", choices=["bm1684", "bm1880", []], metavar="CHIP", help="default: both")
-    parser.add_argument("--nets", nargs="+", help="default: all that have been fetched; encoders on the bm1684")
+    parser.add_argument("chips", nargs="*", choices=[*CHIPS, []], metavar="CHIP", help="default: bm1684 bm1880")
+    parser.add_argument("--nets", nargs="+", help="default: all that have been fetched; encoders not on the bm1880")
+    parser.add_argument("--without", nargs="+", choices=LEFT_OUT, metavar="TECHNIQUE", help="default: each")
     parser.add_argument("--samples", type=int, default=32, help="for calibration, %(default)s")
     given = parser.parse_args()
     known = {name: net for name, net in networks().items() if net.there}
     for name in given.nets or [*known, *NETS]:
         for chip in given.chips or ("bm1684", "bm1880"):
-            if name in NETS and chip != "bm1684":
+            if name in NETS and chip == "bm1880":
                 continue
-            for technique in LEFT_OUT:
+            for technique in given.without or LEFT_OUT:
                 if name in NETS:
                     text = encoder(name, chip, technique, given.samples)
                 else:

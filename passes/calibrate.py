@@ -97,7 +97,7 @@ class Calibrate(Pass):
         from bmcompiler.quant.histogram import threshold
 
         arrays = check_data(function, ctx.data or {})
-        look = Look(module, function, steps_to_measure(function, ctx, MEANS))
+        look = Look(function, steps_to_measure(function, ctx, MEANS))
         histograms = collect(
             module, function, arrays, self.bins, ctx.options.get(PROGRESS), ctx.options.get(POOL), look.observer
         )

@@ -8,9 +8,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from bmcompiler.interpreter import Observer
-from bmcompiler.ir import Function, Module, Value
+from bmcompiler.ir import Function, Value
 from bmcompiler.passes.quantization.choice.tasks import watched
-from bmcompiler.passes.quantization.rounding import WeightRounding
 
 Array = NDArray[Any]
 
@@ -19,13 +18,12 @@ LOOK = "quantize.look"
 
 
 class Look:
-    """Some steps of samples in the float net, by number: the values that errors are measured in, and rows of layers."""
+    """Some steps of samples in the float net, by number: the values that errors are measured in."""
 
-    def __init__(self, module: Module, function: Function, steps: Sequence[int]) -> None:
-        self.module, self.function, self.steps = module, function, tuple(steps)
+    def __init__(self, function: Function, steps: Sequence[int]) -> None:
+        self.function, self.steps = function, tuple(steps)
         self.watched = set(watched(function).values())
         self.outputs: dict[int, dict[Value, Array]] = {}
-        self.rounding = WeightRounding(function)
 
     @property
     def complete(self) -> bool:
@@ -38,11 +36,9 @@ class Look:
             return None
         found: dict[Value, Array] = {}
         self.outputs[step] = found
-        rows = self.rounding.observer(self.module, self.steps.index(step), len(self.steps))
 
         def observe(value: Value, array: Array) -> None:
             if value in self.watched:
                 found[value] = array
-            rows(value, array)
 
         return observe

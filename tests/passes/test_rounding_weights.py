@@ -11,7 +11,6 @@ from nets import Net
 from bmcompiler.interpreter import run_function, run_module
 from bmcompiler.ir import Module
 from bmcompiler.numeric.arith import quantize_real
-from bmcompiler.passes.quantization import rounding
 from bmcompiler.passes.quantization.choice import reference
 from bmcompiler.passes.quantization.look import Look
 from bmcompiler.passes.quantization.moments import as_matrices, as_weight, rows_of
@@ -69,6 +68,10 @@ def test_outputs_come_nearer_to_float(scheme: str) -> None:
     assert notes and not none
     assert error(module) < 0.9 * error(plain)
     assert weights(quantized(scheme, DATA)[0]) == weights(module)
+
+
+def test_outputs_that_are_as_near_as_wanted_stay_as_they_are() -> None:
+    assert quantized("channel", DATA)[1] and not quantized("channel", DATA, ",max_error=90")[1]
 
 
 def test_what_other_samples_do_not_confirm_is_dropped() -> None:
@@ -153,7 +156,7 @@ def test_what_calibration_saw_is_what_would_be_measured(monkeypatch: pytest.Monk
         runs.append(given)
         return run_function(*given)
 
-    for module in (calibration_task, reference, rounding):
+    for module in (calibration_task, reference):
         monkeypatch.setattr(module, "run_function", counted)
 
     def compiled() -> tuple[Module, list[str]]:
@@ -165,5 +168,5 @@ def test_what_calibration_saw_is_what_would_be_measured(monkeypatch: pytest.Monk
     assert once == 8  # calibration alone
     monkeypatch.setattr(Look, "complete", False)
     again = compiled()
-    assert len(runs) - once == 8 * 3  # and what errors are measured from, and rounding
+    assert len(runs) - once == 8 * 2  # and what errors are measured from
     assert weights(seen[0]) == weights(again[0]) and seen[1] == again[1]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from bmcompiler.ir import Function, Module, Operation
 from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.choice.reference import Reference
@@ -20,21 +22,22 @@ def rounded(
     reference: Reference,
     lower: Callable[[WeightRounding | None], Lowered],
     nearest: Callable[[], Building[Any]],
+    enough: float,
 ) -> tuple[Lowered, WeightRounding, str | None]:
     """The integer net, what its weights became, and a sentence on it.
 
     Every other step of the reference is measured; the remaining ones judge each layer, and then the outputs of the net.
-    Where these do not come nearer to float, all weights are the nearest integers. nearest: gives the net with these,
-    which may have been measured before.
+    Where these do not come nearer to float, all weights are the nearest integers, and so they are where these leave no
+    output group a larger error than `enough`. nearest: gives the net with them, which may have been measured before.
     """
     steps, judges = reference.steps, range(0, len(reference.steps), 2)
-    rounding = WeightRounding(function) if reference.look is None else reference.look.rounding
-    if len(steps) < 2:
+    rounding = WeightRounding(function)
+    before = reference.output_errors(nearest(), judges) if len(steps) > 1 else np.zeros(0)
+    if (before <= enough**2).all():
         return lower(None), rounding, None
-    if reference.look is None:
-        rounding.measure(module, function, steps)
+    rounding.measure(module, function, steps)
     better = lower(rounding)
-    before, now = (reference.output_errors(low, judges) for low in (nearest(), better[0]))
+    now = reference.output_errors(better[0], judges)
     if rounding.layers and confirmed(now, before):
         found = f"{judged(now):.2%} from float, {judged(before):.2%} with the nearest integers"
         return better, rounding, f"weights of {rounding.layers} layers are rounded by samples: outputs are {found}"
