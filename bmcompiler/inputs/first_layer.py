@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _AHEAD = ("add", "sub", "mul", "div", "pad", "permute", "reshape", "cast")
 """What may lie between the input and the batch norm beside affine layers: cheap to run on a few samples."""
-_MOST_SAMPLES = 16
+_MOST_SAMPLES = 4
 
 
 def first_batch_norm(module: Module) -> Operation | None:

@@ -97,15 +97,15 @@ class WeightRows:
     def __init__(self, op: Operation, weight: NDArray[Any]) -> None:
         _need_finite(weight)
         self.weights = by_channel(op, weight)
-        self.peaks = np.abs(self.weights, dtype=np.float64).max(1, initial=0.0)
-        self.whole = whole_scales(np.asarray(self.weights, np.float64))
+        self.peaks = np.maximum(self.weights.max(1, initial=0), -self.weights.min(1, initial=0)).astype(np.float64)
+        self.whole = whole_scales(self.weights, self.peaks)
         self._last: tuple[NDArray[np.float64], NDArray[np.int8]] | None = None
 
     def integers(self, scales: NDArray[np.float64]) -> NDArray[np.int8]:
         """By a scale for each channel; those of the same scales again are the same array."""
         if self._last is None or not np.array_equal(self._last[0], scales):
-            steps = np.rint(self.weights / scales[:, None])
-            self._last = scales, np.clip(steps, -I8 - 1, I8).astype(np.int8)
+            steps = self.weights / scales[:, None]
+            self._last = scales, np.clip(np.rint(steps, out=steps), -I8 - 1, I8, out=steps).astype(np.int8)
         return self._last[1]
 
 
@@ -198,9 +198,11 @@ def narrowing(
     return shift if loss <= _LOSS and shift <= _MOST_SHIFT else None
 
 
-def whole_scales(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of each row the largest scale of which all numbers are multiples by -128..127, in float32's precision, or 0."""
-    peaks = np.abs(rows).max(1, initial=0.0)
+def whole_scales(rows: NDArray[Any], peaks: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of each row the largest scale of which all numbers are multiples by -128..127, in float32's precision, or 0.
+
+    Args: peaks: the largest magnitudes of rows.
+    """
     found = np.zeros(len(rows))
     left = np.flatnonzero(peaks)
     firsts = rows[left, :_FIRST] / peaks[left, None]
