@@ -42,7 +42,7 @@ def test_average_of_windows(shape: Any, dtype: str, out: str, kernel: tuple[int,
 
 
 @property_test
-@given(BATCH, st.integers(33, 70), st.sampled_from([(7, 7), (40, 24), (17, 34), (19, 23)]), DTYPE, DTYPE)
+@given(BATCH, st.integers(33, 70), st.sampled_from([(7, 7), (40, 24), (17, 34), (19, 23), (80, 80)]), DTYPE, DTYPE)
 def test_average_of_all(n: int, c: int, size: tuple[int, int], dtype: str, out: str) -> None:
     """Windows too large for sums of 16 bits are added up in two stages."""
     net = Net([(n, c, *size)], dtype=dtype)

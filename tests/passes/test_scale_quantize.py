@@ -16,6 +16,7 @@ from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, Operation, Quant, Value
 from bmcompiler.numeric.quant_modes import dequantize, quantize_away
 from bmcompiler.passmanager import PassContext, run_pipeline
+from bmcompiler.target import find_target
 
 MODES = ("low", "high", "asymmetric", "channel", "shifts")
 """Those of the scheme "scale", of "channel", and "shifts" for the mode channel of the scheme "scale"."""
@@ -286,6 +287,20 @@ def test_averages_with_a_free_scale_have_an_exact_multiplier() -> None:
     assert exact == pytest.approx(x.scale / y.scale / 35, rel=1e-6)
     (pool,) = (op for op in quantize(build(Net(), False), ",mode=high").main.ops if op.short_name == "avg_pool")
     assert pool.attributes["scale"] > 0
+
+
+def test_averages_of_large_maps_have_a_real_factor_where_the_target_is_faster_so() -> None:
+    def build(n: Net, size: int) -> Module:
+        y = n.avg_pool(n.conv(n.input(1, 3, size, size), n.w(3, 3, 1, 1)), kernel=(size, size))
+        return n.done(n.conv(y, n.w(3, 3, 1, 1)))
+
+    for size, staged in ((10, False), (80, True)):
+        (pool,) = (
+            op
+            for op in quantize(build(Net(), size), target=find_target("bm1684")).main.ops
+            if op.short_name == "avg_pool"
+        )
+        assert (pool.attributes.get("scale", 0) > 0) == staged
 
 
 def test_concat_of_signed_and_unsigned_tensors_is_signed() -> None:

@@ -188,18 +188,31 @@ def stages(op: AvgPool) -> Stages | None:
         return None
     covering = all(k * out == size for k, out, size in zip(kernel, outputs, op.input.shape[2:]))
     if covering and not any(op.pads):
-        return _fewest_cycles(kernel, prod(outputs), most)
+        return _fewest_cycles(kernel, outputs, most)
     return Stages(kernel, (1, 1)) if prod(kernel) <= most else None
 
 
 @lru_cache(maxsize=256)
-def _fewest_cycles(kernel: tuple[int, int], outputs: int, most: int) -> Stages:
-    down, across = ([size for size in range(1, kernel[axis] + 1) if kernel[axis] % size == 0] for axis in (0, 1))
-    parts = [(a, b) for a in down for b in across if a * b <= most and ((a, b) == kernel or max(a, b) <= MAX_STEP)]
-    return min(
-        (Stages(part, (kernel[0] // part[0], kernel[1] // part[1])) for part in parts),
-        key=lambda found: _sum_cycles(found, (1, 1, 1, outputs), (found.part[1], found.rest[1]), True),
+def _fewest_cycles(kernel: tuple[int, int], outputs: tuple[int, int], most: int) -> Stages:
+    """Parts of all rows or all columns need no step along these where there is one window."""
+    down, across = (
+        [
+            size
+            for size in range(1, length + 1)
+            if length % size == 0 and (size <= MAX_STEP or (size, count) == (length, 1))
+        ]
+        for length, count in zip(kernel, outputs)
     )
+    parts = [(a, b) for a in down for b in across if a * b <= most]
+    if prod(kernel) <= most:
+        parts.append(kernel)
+
+    def cycles(found: Stages) -> int:
+        wide = found.rest[1] * outputs[1] > 1, outputs[1] > 1
+        steps = tuple(size if several else 1 for size, several in zip((found.part[1], found.rest[1]), wide))
+        return _sum_cycles(found, (1, 1, *outputs), steps, True)  # type: ignore[arg-type]
+
+    return min((Stages(part, (kernel[0] // part[0], kernel[1] // part[1])) for part in parts), key=cycles)
 
 
 def _sum_cycles(found: Stages, dims: Shape, steps: tuple[int, int], signed: bool) -> int:

@@ -60,12 +60,14 @@ class ScaleLowering(Layers):
     def average(self, op: TensorOp, x: Value, divisor: int, attributes: Mapping[str, Any]) -> Value:
         """The exact sum of the window, rounded once (bm1684.md 6.2).
 
-        Times a multiplier of 8 bits where a free scale of the result takes up what that is off, and in mode low; else,
-        and where the target lacks that, times the real factor scale of x / scale of y / positions.
+        Times a multiplier of 8 bits where a free scale of the result takes up what that is off, unless the target is
+        faster otherwise (sums of large windows in stages), and in mode low; else, and where the target lacks that,
+        times the real factor scale of x / scale of y / positions.
         """
         forms: list[Callable[[], Value]] = [partial(self._by_factor, op, x, divisor, attributes)]
         if self.is_free(op.result):
             forms.insert(0, partial(self.by_multiplier, op, x, divisor, attributes))
+            forms.sort(key=self._cycles)
         elif self.modes.get(op) == LOW:
             forms.insert(0, lambda: self._noted(self.by_multiplier(op, x, divisor, attributes)))
         return self.first_of(forms)
@@ -78,6 +80,17 @@ class ScaleLowering(Layers):
         if self.is_free(op.result) and multiplier:
             wanted = replace(wanted, scale=single(wanted.scale * ratio * 2.0**shift / multiplier))
         return self.emit("avg_pool", [x], {**attributes, "multiplier": multiplier, "rshift": shift}, wanted)
+
+    def _cycles(self, form: Callable[[], Value]) -> float:
+        """What the op that a form makes takes by the target, infinite where it does not say or lacks it."""
+        mark, cycles = self.mark(), None
+        try:
+            made = form().op
+            cycles = None if self.target is None or made is None else self.target.local_cycles(made)
+        except NoInt8Form:
+            pass
+        self.rollback(mark)
+        return math.inf if cycles is None else cycles
 
     @staticmethod
     def _noted(value: Value) -> Value:
