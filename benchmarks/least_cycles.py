@@ -45,7 +45,7 @@ CELLS = {2: (4 * PAIR, 4 * PAIR), 4: (12 * PAIR + 6 * PASS, 10 * PAIR + 3 * PASS
 """By results of a cell along an axis: what its pixels and its results take to transform, for a group of cells."""
 CLIPS = {"": 0, "relu": 1, "relu6": 2}
 MOVES = ("conv", "deconv", "matmul", "slice", "split", "concat", "interleave", "upsample", "permute", "pad", "tile")
-MOVES += ("to_bands", "regroup_bands", "from_bands")
+MOVES += ("to_bands", "regroup_bands", "from_bands", "quantize_bands")
 """Kinds of layers that count nothing, or as convolutions."""
 
 

@@ -36,6 +36,7 @@ from bmcompiler.backends.bm1684.packed.int_pool import (
     stages,
 )
 from bmcompiler.backends.bm1684.packed.lut_softmax import LutSoftmaxKernel
+from bmcompiler.backends.bm1684.packed.quantize_bands import QuantizeBandsKernel
 from bmcompiler.backends.lanes.kernels import float_conv
 from bmcompiler.backends.lanes.kernels.base import DeviceKernel, LocalKernel
 from bmcompiler.backends.lanes.kernels.conv_geometry import DeconvGeometry, channel_groups
@@ -179,6 +180,7 @@ _KINDS: tuple[type[DeviceKernel[Any]], ...] = (
     ToBandsKernel,
     RegroupBandsKernel,
     FromBandsKernel,
+    QuantizeBandsKernel,
     *SHARED,
 )
 KERNELS = tuple(kind(MACHINE) for kind in _KINDS)

@@ -47,7 +47,7 @@ class Bm1684Target(Bm168xTarget["Build"]):
             images = ",split-images" if level > 1 else ""
             return f"{before},{floats}{joined},dead-code{split}{images}{groups}"
         slots, bytes_ = (",fill-image-slots,move-bands", ",fill-lanes{kind=integers}") if level > 1 else ("", "")
-        windows = ",window-products,merge-reshapes" if level > 1 else ""
+        windows = ",window-products,merge-reshapes,cut-inputs" if level > 1 else ""
         quantized = f"{before},sigmoid-pairs,equalize,calibrate{{method=auto}},quantize{{scheme=scale}}"
         return f"{quantized},merge-tables,{floats},dead-code{joined}{slots}{split}{bytes_}{windows}{groups}"
 

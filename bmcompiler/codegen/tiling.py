@@ -102,6 +102,7 @@ class Buffer:
         contents: what other ops may read from the buffer, so that it can stay in local memory between them.
         runs: in which its bytes move.
         loads: commands that load it.
+        late: cycles of the computation that come before what needs it.
     """
 
     lane_bytes: int
@@ -112,6 +113,7 @@ class Buffer:
     contents: Contents | None = None
     runs: Runs = _ONE_RUN
     loads: int = 1
+    late: int = 0
 
 
 class Apart(NamedTuple):

@@ -12,6 +12,8 @@ import numpy as np
 
 from bmcompiler.ir import TensorType
 from bmcompiler.ops.base import TensorOp, attr, operand, tensorop
+from bmcompiler.ops.linear_quant import need_single_scale, quantized
+from bmcompiler.ops.rules import need_float
 from bmcompiler.ops.shape import Moving
 
 
@@ -70,12 +72,47 @@ class ToBands(_ToBands):
     bands = attr(int)
 
     def infer(self) -> TensorType:
-        if self.x.shape[0] != 1:
-            raise self.shape_error(f"one image is cut into bands, got {self.x.shape[0]}")
+        _need_one_image(self)
         return self.band_shape(self.bands)
 
     def evaluate(self, x: Any) -> Any:
         return self.cut(x, self.bands)
+
+
+@tensorop("quantize_bands")
+class QuantizeBands(_ToBands):
+    """The bands of an image of reals, as integers by the quantization of the result type, which must be given (`out=`).
+
+    out = to_bands(quantize(in, rounding), bands, rows, top, bottom, fill)
+
+    %y = "tensorop.quantize_bands"(%x) {bands = 4, bottom = 1, rows = 2, top = 1} : (tensor<1x8x7x5xf32>)
+         -> tensor<4x8x4x5xi8, {scale = 0.0078125}>
+
+    rounding "even" or "away". `stride`: rows by which the windows step that read the result, which changes no value:
+    so many rows lie together in local memory.
+    """
+
+    bands = attr(int)
+    rounding = attr(str, "even")
+    stride = attr(int, 1)
+    free_dtype = True
+
+    def infer(self) -> TensorType:
+        _need_one_image(self)
+        shape = self.band_shape(self.bands).shape
+        return TensorType(shape, "i8", self.results[0].type.quant if self.results else None)
+
+    def evaluate(self, x: Any) -> Any:
+        return self.cut(quantized(x, self.rounding, self.type), self.bands)
+
+    def check(self) -> None:
+        super().check()
+        need_float(self, "the operand", self.x)
+        if self.rounding not in ("away", "even"):
+            raise self.invalid(f"rounding must be 'away' or 'even', got {self.rounding!r}")
+        if self.stride < 1:
+            raise self.invalid(f"the stride must be positive, got {self.stride}")
+        need_single_scale(self)
 
 
 @tensorop("regroup_bands")
@@ -122,6 +159,12 @@ class FromBands(Moving):
 
     def evaluate(self, x: Any) -> Any:
         return _joined(x, self.height)
+
+
+def _need_one_image(op: ToBands | QuantizeBands) -> None:
+    """Raise ShapeError unless the operand is one image."""
+    if op.x.shape[0] != 1:
+        raise op.shape_error(f"one image is cut into bands, got {op.x.shape[0]}")
 
 
 def _need_height(op: RegroupBands | FromBands) -> None:

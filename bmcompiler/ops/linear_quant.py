@@ -40,8 +40,7 @@ class Quantize(TensorOp):
         quant: Any = self.type.quant
         if self.rounding == "up":
             return arith.quantize_real(x, quant.threshold)
-        way = quant_modes.quantize_even if self.rounding == "even" else quant_modes.quantize_away
-        return way(x, _scale(self.type), self.type.dtype, quant.zero_point)
+        return quantized(x, self.rounding, self.type)
 
     def check(self) -> None:
         need_float(self, "the operand", self.x)
@@ -53,11 +52,7 @@ class Quantize(TensorOp):
             if self.type.quant.scales:  # type: ignore[union-attr]
                 raise self.invalid("a scale for each position of an axis takes the rounding 'away' or 'even'")
             return
-        need_dtype(self, "the result", self.result, NARROW)
-        _need_scale(self, "the result", self.type, zero_point=True)
-        quant: Any = self.type.quant
-        if not all(map(quant_modes.is_single, quant.scales or [quant.scale])):
-            raise self.invalid(f"the scale must be a normal float32 number, got {self.type}")
+        need_single_scale(self)
 
 
 @tensorop("dequantize")
@@ -83,6 +78,22 @@ class Dequantize(TensorOp):
     def check(self) -> None:
         need_dtype(self, "the operand", self.x, NARROW)
         _need_scale(self, "the operand", self.x.type, zero_point=True)
+
+
+def quantized(x: Any, rounding: str, type: TensorType) -> Any:
+    """Reals as integers of a type, by the rounding "even" or "away" of quantize."""
+    quant: Any = type.quant
+    way = quant_modes.quantize_even if rounding == "even" else quant_modes.quantize_away
+    return way(x, _scale(type), type.dtype, quant.zero_point)
+
+
+def need_single_scale(op: TensorOp) -> None:
+    """Raise VerifyError unless the result is small integers with a scale that is a float32 number."""
+    need_dtype(op, "the result", op.result, NARROW)
+    _need_scale(op, "the result", op.type, zero_point=True)
+    quant: Any = op.type.quant
+    if not all(map(quant_modes.is_single, quant.scales or [quant.scale])):
+        raise op.invalid(f"the scale must be a normal float32 number, got {op.type}")
 
 
 def _scale(type: TensorType) -> Any:

@@ -22,8 +22,17 @@ from bmcompiler.backends.lanes.recipes.int_numbers import Ending, Numbers, find_
 from bmcompiler.bmodel.bm168x import Bm168xModel
 from bmcompiler.codegen.coefficients import Coefficients
 from bmcompiler.codegen.memory import MemoryPlan
-from bmcompiler.ir import TensorType, Value
+from bmcompiler.ir import Quant, TensorType, Value
 from bmcompiler.runtime.simulator.bm1684.analysis import analyze
+
+
+def _bands_of_an_input(net: Net, height: int, width: int) -> Value:
+    image = net.b.input("image", TensorType((1, 3, 4 * height, width), "f32"))
+    cut = {"bands": 4, "rows": height + height % 2, "top": 1, "stride": 2}
+    out = TensorType((4, 3, 1 + cut["rows"], width), "i8", Quant(0.0625))
+    bands = net.b.quantize_bands(image, out=out, **cut)
+    return net.b.conv(bands, net.integers("i8", 70, 3, 3, 3), pads=(0, 0, 1, 1), strides=(2, 2), rshift=9)
+
 
 BYTES: dict[str, Make] = {
     "add": lambda t, x: t.b.add_shift(x, t.integers("i8", *x.shape), rshift=1),
@@ -42,6 +51,7 @@ BYTES: dict[str, Make] = {
     "word avg_pool": lambda t, x: t.b.avg_pool(
         x, kernel=(17, 17), pads=(8, 8, 8, 8), count_include_pad=True, scale=1 / 289
     ),
+    "quantize_bands": lambda t, x: _bands_of_an_input(t, *x.shape[2:]),
     "conv": lambda t, x: t.b.conv(x, t.integers("i8", 70, x.shape[1], 3, 3), pads=(1, 1, 1, 1), rshift=9),
     "deconv": lambda t, x: t.b.deconv(x, t.integers("i8", x.shape[1], 5, 3, 3), strides=(2, 2), rshift=9),
     "matmul": lambda t, x: t.b.matmul(x, t.integers("i8", x.shape[-1], 70), mode="high", scale=0.003),

@@ -18,6 +18,7 @@ IMAGE = TensorType((2, 4, 5, 6))
 BYTES = TensorType((2, 4, 5, 6), "i8")
 QUANTIZED = TensorType((2, 4, 5, 6), "i8", Quant(0.03125))
 ROWS = TensorType((3, 4))
+_CUT = TensorType((4, 4, 3, 6), "i8", Quant(0.0625))
 CHANNEL = TensorType((4,))
 BYTE_ROWS = TensorType((3, 4), "i8")
 
@@ -126,6 +127,7 @@ SAMPLES: dict[str, Sample] = {
     "split": _unary("split", axis=1, sizes=(1, 3)),
     "to_bands": _unary("to_bands", TensorType((1, 4, 7, 6), "u8"), bands=4, rows=2, top=1, bottom=2, fill=200),
     "regroup_bands": _unary("regroup_bands", TensorType((4, 3, 2, 6), "i8"), height=7, rows=3, top=1, fill=-3),
+    "quantize_bands": _to(_CUT, "quantize_bands", TensorType((1, 4, 7, 6)), bands=4, rows=2, top=1),
     "from_bands": _unary("from_bands", TensorType((3, 4, 3, 6)), height=7),
     "slice": _unary("slice", starts=(0, 3, 1, 0), ends=(2, -1, 5, 6), steps=(1, -2, 2, 1)),
     "pad": _unary("pad", pads=(0, 0, 0, 1, 2, 1, 0, 3), mode="reflect"),

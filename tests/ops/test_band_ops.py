@@ -9,13 +9,19 @@ from hypothesis import strategies as st
 
 from bmcompiler.errors import BMError
 from bmcompiler.interpreter import run_module
-from bmcompiler.ir import TensorType, Value, verify_module
+from bmcompiler.ir import Quant, TensorType, Value, type_of_array, verify_module
 from bmcompiler.ops.builder import Builder
+
+_BANDS = TensorType((4, 2, 2, 3), "i8", Quant(0.5))
+
+
+def _cut(b: Builder, x: Value, **more: object) -> Value:
+    return b.quantize_bands(x, out=_BANDS, bands=4, rows=2, **more)
 
 
 def _run(x: np.ndarray, make: object) -> np.ndarray:
     b = Builder.new("net")
-    value = make(b, b.input("x", TensorType(x.shape, str(np.dtype(x.dtype)).replace("uint", "u").replace("int", "i"))))  # type: ignore[operator]
+    value = make(b, b.input("x", TensorType(x.shape, str(type_of_array(x).dtype))))  # type: ignore[operator]
     module = b.outputs([value], ["y"])
     verify_module(module)
     return run_module(module, {"x": x})["y"]
@@ -50,6 +56,16 @@ def _with_garbage(bands: np.ndarray, height: int) -> np.ndarray:
     return found
 
 
+def test_bands_of_reals_are_those_of_their_integers() -> None:
+    image = np.random.default_rng(1).standard_normal((1, 2, 9, 3)).astype(np.float32)
+    whole, bands = (TensorType(shape, "u8", Quant(0.03125, 77)) for shape in ((1, 2, 9, 3), (4, 2, 5, 3)))
+    frame = {"bands": 4, "rows": 3, "top": 1, "bottom": 1, "fill": 77}
+    for rounding in ("even", "away"):
+        made = _run(image, lambda b, x, way=rounding: b.quantize_bands(x, out=bands, rounding=way, **frame))
+        apart = _run(image, lambda b, x, way=rounding: b.to_bands(b.quantize(x, out=whole, rounding=way), **frame))
+        assert np.array_equal(made, apart)
+
+
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
@@ -57,11 +73,14 @@ def _with_garbage(bands: np.ndarray, height: int) -> np.ndarray:
         (lambda b, x: b.to_bands(x, bands=4, rows=2, top=-1), "must not be negative"),
         (lambda b, x: b.to_bands(x, bands=4, rows=2, fill=300), "fill 300 is no i8"),
         (lambda b, x: b.from_bands(x, height=6), "1 bands of 5 rows do not hold an image of 6 rows"),
+        (_cut, "the operand must be"),
+        (lambda b, x: _cut(b, b.dequantize(x), rounding="up"), "'away' or 'even'"),
+        (lambda b, x: _cut(b, b.dequantize(x), stride=0), "must be positive"),
         (lambda b, x: b.to_bands(b.concat(x, x, axis=0), bands=4, rows=2), "one image is cut into bands, got 2"),
     ],
 )
 def test_what_is_no_band_is_refused(make: object, reason: str) -> None:
     b = Builder.new("net")
-    x: Value = b.input("x", TensorType((1, 2, 5, 3), "i8"))
+    x: Value = b.input("x", TensorType((1, 2, 5, 3), "i8", Quant(0.5)))
     with pytest.raises(BMError, match=reason):
         verify_module(b.outputs([make(b, x)], ["y"]))  # type: ignore[operator]

@@ -23,7 +23,7 @@ from bmcompiler.backends.lanes.recipes.rounding import (
 from bmcompiler.backends.lanes.recipes.words import LOADABLE, NARROW, as_float, as_int, limits, not_zero, saturated
 from bmcompiler.codegen.memory import root_of
 from bmcompiler.codegen.tiling import Box, TileWork
-from bmcompiler.ir import Value
+from bmcompiler.ir import TensorType, Value
 from bmcompiler.ir.types import DTYPES
 from bmcompiler.numeric.quant_modes import ASYMMETRIC, HIGH
 from bmcompiler.ops.integer import Cast
@@ -82,11 +82,15 @@ class QuantizeKernel(SlotKernel[Quantize]):
         return op.rounding in ("even", "away")
 
     def recipe(self, op: Quantize) -> tuple[Any, ...]:
-        quant = op.type.quant
-        assert quant is not None  # the verifier's
-        inverse = float(np.float32(1) / np.float32(quant.scale))
-        recipe = _quantize_even if op.rounding == "even" else _quantize_away
-        return recipe, op.type.dtype, inverse, quant.zero_point
+        return quantizing(op.rounding, op.type)
+
+
+def quantizing(rounding: str, type: TensorType) -> tuple[Any, ...]:
+    """The recipe that makes integers of a type by the rounding "even" or "away", with its further arguments."""
+    quant = type.quant
+    assert quant is not None  # the verifier's
+    inverse = float(np.float32(1) / np.float32(quant.scale))
+    return (_quantize_even if rounding == "even" else _quantize_away), type.dtype, inverse, quant.zero_point
 
 
 def _quantize_even(m: Recorder, x: Register, dtype: str, inverse: float, zero_point: int) -> Register:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from bmcompiler.backends.lanes.build import LaneBuild
-from bmcompiler.backends.lanes.facts import Range, frame_parts
+from bmcompiler.backends.lanes.facts import Range, Shape, frame_parts
 from bmcompiler.backends.lanes.kernels.base import dims4, item_bytes
 from bmcompiler.backends.lanes.kernels.conv_geometry import ConvGeometry
+from bmcompiler.backends.lanes.kernels.lane_rows import LaneRows, lane_rows
 from bmcompiler.backends.lanes.kernels.local_copies import copy_cycles
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.codegen.groups.regions import whole_box
 from bmcompiler.codegen.stream import Stream
-from bmcompiler.codegen.tiling import Box, TileWork
+from bmcompiler.codegen.tiling import Box, Buffer, TileWork
 from bmcompiler.ops.nn import Convolution
 
 Rows = tuple[int, int]
@@ -31,7 +32,8 @@ def fold_inside(
     """
     if not kernel.folds_rows(op) or box != whole_box(op.type.shape):
         return work
-    folding = _Folding(kernel, op, box)
+    layout = lane_rows(op.input)
+    folding = _Folding(kernel, op, box) if layout is None else _LaneFolding(kernel, op, box, layout)
     parts = [(box[2], work)] if make is None else folding.parts(box, work, make)
     steps = folding.line, kernel.chip.word_item(item_bytes(op.result)) * op.type.shape[3]
 
@@ -43,11 +45,11 @@ def fold_inside(
             read, written = (step * (rows[0] - box[2][0]) for step in steps)
             part.compute(build, [folded + read, *ins[1:]], [outs[0] + written], inner)
 
-    source, stream = dims4(op.input), folding.stream(parts)
+    stream = folding.stream(parts)
     transfers = sum(stream.loads)
     folded = replace(
         work,
-        inputs=(kernel.machine.activation_in(op.input, source, whole_box(source)), *work.inputs[1:]),
+        inputs=(folding.buffer(), *work.inputs[1:]),
         scratch=(*work.scratch, work.inputs[0].lane_bytes),
         compute=compute,
         apart=(),
@@ -83,6 +85,10 @@ class _Folding:
         """Cycles of `fill`."""
         parts = frame_parts(self.after, self.kernel.unloaded(self.op, self.slide)) if self._is_partial else ()
         return sum(copy_cycles(self.kernel.machine, shape, self.item) for _, _, shape in parts)
+
+    def buffer(self) -> Buffer:
+        """What is folded, as other ops leave it."""
+        return self.kernel.machine.activation_in(self.op.input, self.source, whole_box(self.source))
 
     def fill(self, build: LaneBuild, folded: int) -> None:
         """Where no input is seen."""
@@ -141,3 +147,38 @@ class _Folding:
         """The works one after the other, each on what is folded while others are computed; two places wait for none."""
         first, *others = (self.cycles(rows) for rows, _ in parts)
         return Stream((0, 0, *(work.cycles for _, work in parts)), (self._filling + first, *others), 0, False)
+
+
+class _LaneFolding(_Folding):
+    """The same from rows in lanes: a transfer for as many rows of the window as lie together."""
+
+    def __init__(self, kernel: ConvGeometry, op: Convolution, box: Box, layout: LaneRows) -> None:
+        super().__init__(kernel, op, box)
+        self.layout, self.taps = layout, op.weight.shape[2]
+
+    def buffer(self) -> Buffer:
+        return self.layout.buffer(self.chip, self.op.input)
+
+    def _shapes(self, rows: Rows) -> Iterator[tuple[int, Shape]]:
+        """(first row of the window, maps, lanes, 1, columns) of the transfers of `fold`."""
+        columns, channels, step = self.slide.source[3], self.source[1], self.layout.step
+        for tap in range(0, self.taps, step):
+            maps = min(step, self.taps - tap) * channels
+            yield tap, (maps, rows[1] - rows[0], 1, columns[1] - columns[0])
+
+    def cycles(self, rows: Rows) -> int:
+        return sum(copy_cycles(self.kernel.machine, shape, self.item) for _, shape in self._shapes(rows))
+
+    def fold(self, build: LaneBuild, source: int, folded: int, rows: Rows) -> None:
+        chip, word, before = self.chip, self.word, self.layout.words
+        by, to = chip.aligned_strides(before, item=word), chip.aligned_strides(self.after, item=word)
+        read, touched = chip.plane(source, before), self._touched(folded, rows)
+        for tap, (maps, count, _, width) in self._shapes(rows):
+            above, first = divmod(rows[0] + tap // self.layout.step, chip.lanes)
+            row, lane = divmod(tap * self.source[1], chip.lanes)
+            start = source + word * (above * by[1] + self.slide.source[3][0])
+            place = folded + word * (row * to[1] + rows[0] * to[2] + self.slide.frame[2])
+            build.transfer(
+                Words(start, (maps, count, 1, width), (by[2], by[1], 0, 1), first, read, word),
+                Words(place, (1, maps, count, width), to, lane, touched, word),
+            )

@@ -67,7 +67,7 @@ def issue_between(plan: Residency, times: Timeline, tiler: Tiler) -> None:
             load(slot, index)
         for slot in waiting:
             moving = max(moving, computing) + storing_cycles(slot, tiler)
-        begin = max([computing, *(ready[id(slot)] for slot in own)])
+        begin = max([computing, *(ready[id(slot)] - slot.buffer.late for slot in own)])
         if step.work is not None and step.work.transfers:
             begin = max(begin, moving)
             moving = begin + step.work.transfers

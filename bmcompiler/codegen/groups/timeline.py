@@ -85,7 +85,7 @@ def timeline(
         store_waiting()
         if step.work is None:
             continue
-        begin = max([computing, *(ready[id(slot)] for slot in step.inputs if slot.moves)])
+        begin = max([computing, *(ready[id(slot)] - slot.buffer.late for slot in step.inputs if slot.moves)])
         if step.work.transfers:
             begin = max(begin, moving)
             moving = begin + step.work.transfers

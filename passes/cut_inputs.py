@@ -1,0 +1,58 @@
+"""Inputs of a net that become bands of integers do so on their way from global memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bmcompiler.ir import Module, Rewriter
+from bmcompiler.ops.bands import ToBands
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.linear_quant import Quantize
+from bmcompiler.ops.nn import Conv
+from bmcompiler.passes.rewriting import Rules, RuleTable, TargetPatternPass, TargetRules, inherit, make, on, producer
+from bmcompiler.target import Target, unsupported_reason
+
+
+@dataclass(frozen=True)
+class CutInputs(TargetPatternPass):
+    """Floats of an input are rounded and cut into bands at once, for the convolution that reads them.
+
+    1. quantize(input) -> to_bands -> conv, read by nothing else : quantize_bands -> conv
+
+    The integers need not be stored and read again between, and are rounded while more is loaded. It is done where the
+    target computes both in local memory, in less time than now. All values stay.
+    """
+
+    name = "cut-inputs"
+
+    def rules(self, module: Module, target: Target) -> Rules:
+        return _CutInputs(module, target)
+
+
+class _CutInputs(TargetRules):
+    def table(self) -> RuleTable:
+        return on(Conv, self.cut)
+
+    def cut(self, op: Conv, rewriter: Rewriter) -> bool:
+        """Rule 1."""
+        bands = producer(op.input, ToBands)
+        whole = None if bands is None else producer(bands.x, Quantize)
+        if bands is None or whole is None or max(len(bands.result.uses), len(whole.result.uses)) > 1:
+            return False
+        numbers = {name: getattr(bands, name) for name in ("bands", "rows", "top", "bottom", "fill")}
+        rest = {"rounding": whole.rounding, "stride": op.strides[0]}
+        cut = make("quantize_bands", [whole.x], numbers | rest, [bands.type], whole.location)
+        read = op.clone([cut.result, *op.operands[1:]])
+        if not self._is_better([whole, bands, op], [cut, read]):
+            for made in (read, cut):
+                made.drop_operands()
+            return False
+        rewriter.insert_before(op, inherit(cut, whole, bands))
+        rewriter.replace_with(op, inherit(read, op))
+        return True
+
+    def _is_better(self, old: list[TensorOp], new: list[TensorOp]) -> bool:
+        if any(unsupported_reason(self.target, op) is not None for op in new):
+            return False
+        cycles = [self.target.local_cycles(op) for op in new]
+        return None not in cycles and sum(filter(None, cycles)) < sum(self.target.cycles(op) or 0 for op in old)
