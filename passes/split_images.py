@@ -45,8 +45,10 @@ class SplitImages(Pass):
             single = rebatch(module, function, 1)
             if single is None or not _may_gain(ctx.target, function, single):
                 continue
-            split = _split(function, single)
-            if _is_better(ctx.target, function, split) and keeps_samples_apart(module, function, single):
+            split, pair = _split(function, single), rebatch(module, function, 2)  # more images are alike
+            if pair is None or not _is_better(ctx.target, function, split):
+                continue
+            if keeps_samples_apart(module, pair, single):
                 functions[number], modified = split, True
         module.functions = functions
         return PassResult(modified)

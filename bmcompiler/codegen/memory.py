@@ -6,7 +6,7 @@ import random
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
-from math import inf, prod
+from math import prod
 from typing import TypeVar
 
 from bmcompiler.ir import Function, Operation, Value
@@ -225,12 +225,13 @@ def pack(lives: Sequence[Lifetime], base: int, align: int, enough: int | None = 
     for _ in range(min(tries, _MOST_WORK // (1 + len(lives) + sum(map(len, fit.rivals))))):
         if best <= enough:
             break
-        at = generator.choice([at for at, i in enumerate(order) if found[i] + lives[i].nbytes == best])
+        ends = fit.ends(found)
+        at = generator.choice([at for at, i in enumerate(order) if ends[i] == best])
         in_its_way = [before for before in range(at) if order[before] in fit.rivals[order[at]]]
         turns = in_its_way if in_its_way and generator.random() < _IN_ITS_WAY else range(max(1, at))
         turn = generator.choice(turns)
         moved = [*order[:turn], order[at], *order[turn:at], *order[at + 1 :]]
-        places = fit.places(moved, {i: found[i] for i in order[:turn]}, best)
+        places = fit.places_again(moved, turn, found, best)
         end = fit.end(places)
         if end <= best:
             best, order, found = end, moved, places
@@ -255,6 +256,10 @@ def _rivals(lives: Sequence[Lifetime]) -> list[set[int]]:
     return found
 
 
+_Places = list[tuple[int, int] | None]
+"""Of each lifetime where it begins and where the next one can; None before its turn."""
+
+
 class _Fit:
     """First fit of `lives` from `base` on, for one order after another."""
 
@@ -262,34 +267,56 @@ class _Fit:
         self.sizes, self.rivals = [life.nbytes for life in lives], _rivals(lives)
         self._base, self._align = base, align
 
-    def places(self, order: Sequence[int], known: Mapping[int, int] | None = None, most: float = inf) -> dict[int, int]:
-        """Offsets when each has its turn at the lowest that is free; those of the first few may be known.
-
-        The first that ends above `most` is the last one.
-        """
-        found = dict(known or {})
-        taken: list[tuple[int, int] | None] = [None] * len(self.sizes)
-        for i, offset in found.items():
-            taken[i] = offset, _up(offset + self.sizes[i], self._align)
-        for i in order[len(found) :]:
-            offset, size = self._base, self.sizes[i]
-            for start, stop in sorted(filter(None, map(taken.__getitem__, self.rivals[i]))):
-                if offset + size <= start:
-                    break
-                offset = max(offset, stop)
-            found[i], taken[i] = offset, (offset, _up(offset + size, self._align))
-            if offset + size > most:
-                break
+    def places(self, order: Sequence[int]) -> _Places:
+        """When each has its turn at the lowest place that is free."""
+        found: _Places = [None] * len(self.sizes)
+        for i in order:
+            found[i] = self._lowest(i, found)
         return found
 
-    def end(self, places: Mapping[int, int]) -> int:
+    def places_again(self, order: Sequence[int], turn: int, before: _Places, most: int) -> _Places:
+        """The same where number `turn` has its turn sooner than in the order that led to the places `before`.
+
+        What has no rival in another place stays where it was. The first that ends above `most` is the last one.
+        """
+        found: _Places = [None] * len(self.sizes)
+        for i in order[:turn]:
+            found[i] = before[i]
+        moved = {order[turn]}
+        for i in order[turn:]:
+            if i not in moved and moved.isdisjoint(self.rivals[i]):
+                found[i] = before[i]
+                continue
+            found[i] = place = self._lowest(i, found)
+            if place != before[i]:
+                moved.add(i)
+                if place[0] + self.sizes[i] > most:
+                    break
+        return found
+
+    def _lowest(self, i: int, taken: _Places) -> tuple[int, int]:
+        """The lowest place beside what its rivals have taken."""
+        offset, size = self._base, self.sizes[i]
+        for start, stop in sorted(filter(None, map(taken.__getitem__, self.rivals[i]))):
+            if stop > offset:
+                if offset + size <= start:
+                    break
+                offset = stop
+        return offset, _up(offset + size, self._align)
+
+    def ends(self, places: _Places) -> list[int]:
+        """Where each ends, the base before its turn."""
+        return [self._base if place is None else place[0] + size for place, size in zip(places, self.sizes)]
+
+    def end(self, places: _Places) -> int:
         """Of all that has a place."""
-        return max((offset + self.sizes[i] for i, offset in places.items()), default=self._base)
+        return max(self.ends(places), default=self._base)
 
 
-def _settle(lives: Sequence[Lifetime], places: Mapping[int, int]) -> None:
-    for i, offset in places.items():
-        lives[i].offset = offset
+def _settle(lives: Sequence[Lifetime], places: _Places) -> None:
+    for life, place in zip(lives, places):
+        if place is not None:
+            life.offset = place[0]
 
 
 def _peak(lives: Sequence[Lifetime], end: int) -> int:

@@ -20,16 +20,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from bmcompiler.codegen.groups.banks import move_apart
 from bmcompiler.codegen.groups.regions import LocalCopier, inside, whole_of
-from bmcompiler.codegen.groups.slices import GroupUnit
+from bmcompiler.codegen.groups.slices import WEIGHT, GroupUnit
 from bmcompiler.codegen.groups.steps import AHEAD, NEVER, Copy, LiveRange, Residency, Slot, Step
 from bmcompiler.codegen.groups.uses import Uses
 from bmcompiler.codegen.memory import Lifetime, pack, root_of
-from bmcompiler.codegen.tiling import AXES, Buffer, Contents, Tiler, TileWork
+from bmcompiler.codegen.tiling import Buffer, Contents, Tiler, TileWork
 from bmcompiler.ir import Operation, Value
 
 _SHRINK = 0.9
@@ -66,14 +65,16 @@ def plan_residency(
     read_elsewhere: Callable[[Value], bool],
     tiler: Tiler,
     copier: LocalCopier | None = None,
+    hopeless: Callable[[Residency], bool] = lambda plan: False,
 ) -> Residency | None:
-    """Plan a run of device ops; None when no placement was found.
+    """Plan a run of device ops; None when no placement was found, or none is worth it.
 
     Args:
         units: in order; those of a group slice by slice. All parts of an op have a work.
         blocks: whether an op that is no single tile uses local memory (rule 1).
         read_elsewhere: whether a value is read outside of the run (other runs, outputs of the net).
         copier: copies in local memory; without it a box is only read where just this box was made.
+        hopeless: whether a plan needs no addresses, for it costs too much wherever its areas are.
     """
     room, tries, apart = tiler.lane_bytes, _TRIES, set[Value]()
     while tries:
@@ -83,6 +84,8 @@ def plan_residency(
         except _NoRoom as full:
             apart.add(full.value)
             continue
+        if hopeless(found):
+            return None
         if planner.place() <= tiler.lane_bytes:
             move_apart(found, tiler)
             return found
@@ -119,9 +122,8 @@ class _Planner:
 
     def _fitting(self, unit: GroupUnit) -> TileWork | None:
         work = unit.work
-        if work is None or unit.box is not None:
-            return work and _keyed(unit, work)
-        return work if self._size(work) <= self.room else None
+        fits = work is None or unit.box is not None or self._size(work) <= self.room
+        return work if fits else None
 
     def _size(self, work: TileWork) -> int:
         sizes = [buffer.lane_bytes for buffer in (*work.inputs, *work.outputs)]
@@ -351,22 +353,8 @@ class _Planner:
         return need
 
 
-def _keyed(unit: GroupUnit, work: TileWork) -> TileWork:
-    """The work with a name for each of its coefficients, by which the next slices find them."""
-    box = unit.box
-    if box is None:
-        return work
-    inputs = []
-    for number, buffer in enumerate(work.inputs):
-        if buffer.coefficient and buffer.contents is None:
-            where = tuple(box[AXES.index(axis)] for axis in buffer.axes)
-            buffer = replace(buffer, contents=Contents(unit.op.results[0], ("weight", number, where)))
-        inputs.append(buffer)
-    return replace(work, inputs=tuple(inputs))
-
-
 def _is_weight(contents: Contents) -> bool:
-    return isinstance(contents.layout, tuple) and contents.layout[:1] == ("weight",)
+    return isinstance(contents.layout, tuple) and contents.layout[:1] == (WEIGHT,)
 
 
 __all__ = ["AHEAD", "Copy", "LiveRange", "Residency", "Slot", "Step", "plan_residency", "whole_units"]

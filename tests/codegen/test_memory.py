@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from itertools import combinations, pairwise, permutations
+from random import Random
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bmcompiler.codegen.cpu_segment import bind_segment, decode_segment, encode_segment
-from bmcompiler.codegen.memory import Lifetime, first_fit, pack, parts_of_others, plan_memory, root_of
+from bmcompiler.codegen.memory import Lifetime, _Fit, first_fit, pack, parts_of_others, plan_memory, root_of
 from bmcompiler.codegen.partition import partition
 from bmcompiler.errors import BMError, FileFormatError
 from bmcompiler.interpreter import run_module
@@ -113,6 +114,20 @@ def test_packed_values_lie_apart_and_end_no_later_than_by_first_fit(
     again = [Lifetime(life.nbytes, life.first, life.last) for life in lives]
     pack(again, base, align)
     assert [life.offset for life in again] == [life.offset for life in lives]
+
+
+@settings(max_examples=100, deadline=None)
+@given(LIVES.filter(bool), st.randoms())
+def test_one_turn_that_comes_sooner_moves_what_all_turns_in_that_order_move(
+    facts: list[tuple[int, int, int]], random: Random
+) -> None:
+    fit = _Fit([Lifetime(size, first, first + steps) for size, first, steps in facts], 0, 16)
+    order = random.sample(range(len(facts)), len(facts))
+    at = random.randrange(len(order))
+    turn = random.randint(0, at)
+    sooner = [*order[:turn], order[at], *order[turn:at], *order[at + 1 :]]
+    places = fit.places(sooner)
+    assert fit.places_again(sooner, turn, fit.places(order), fit.end(places)) == places
 
 
 def test_a_search_finds_orders_that_first_fit_does_not() -> None:

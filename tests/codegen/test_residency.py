@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bmcompiler.codegen.groups.ahead import settle
 from bmcompiler.codegen.groups.emission import Part, emit_steps
 from bmcompiler.codegen.groups.issue import issue_between, issue_late, issue_loads
-from bmcompiler.codegen.groups.timeline import Timeline, timeline
+from bmcompiler.codegen.groups.timeline import Timeline, least_cost, timeline
 from bmcompiler.codegen.memory import root_of
 from bmcompiler.codegen.residency import AHEAD, LiveRange, Residency, Step, plan_residency, whole_units
 from bmcompiler.codegen.schedule import Moved
@@ -242,6 +242,7 @@ def test_loads_between_come_in_time_and_are_taken_where_they_end_first(run: Run,
     early, before, ends = play(run, found), times(), []
     for order in (issue_late, issue_between):
         order(found, before, tiler)
+        assert least_cost(found, lambda op: cycles_alone, tiler) <= times().cost(tiler) * (1 + 1e-9)
         assert play(run, found)[1] == early[1]
         for number, step in enumerate(found.steps):
             assert all(slot.live_range.first <= slot.issue <= number for slot in step.inputs if slot.moves)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from math import prod
+from math import inf, prod
 
 import numpy as np
 import pytest
@@ -120,7 +120,7 @@ def test_groups_are_changed_only_where_that_is_cheaper(edges: list[int], count: 
     spans = [(start, end, (1, 1, 2 + start % 2, 1)) for start, end in zip(edges[::2], edges[1::2])]
     asked = []
 
-    def cost(spans: list[Span]) -> float:
+    def cost(spans: list[Span], most: float = inf) -> float:
         asked.append(spans)
         assert all(start < end <= count for start, end, _ in spans)
         assert all(a[1] <= b[0] for a, b in pairwise(spans))
@@ -138,7 +138,7 @@ def test_groups_are_joined_taken_apart_and_moved() -> None:
     two, four = (1, 1, 2, 1), (1, 1, 4, 1)
     wanted = [(1, 6, four), (8, 9, two)]
 
-    def cost(spans: list[Span]) -> float:
+    def cost(spans: list[Span], most: float = inf) -> float:
         """How many ops are not computed as they should be."""
         ops = [{op: slices for start, end, slices in each for op in range(start, end)} for each in (spans, wanted)]
         return sum(ops[0].get(op) != ops[1].get(op) for op in range(10)) + 0.1 * len(spans)

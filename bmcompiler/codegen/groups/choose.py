@@ -17,23 +17,20 @@ Where the images of a batch follow each other, all this is found for the first o
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cache, partial
+from functools import cache
 from math import inf
 from typing import Any
 
-from bmcompiler.codegen.groups.ahead import settle
 from bmcompiler.codegen.groups.images import Group, images_of, repeated
-from bmcompiler.codegen.groups.issue import issue_loads
+from bmcompiler.codegen.groups.plans import Plans
 from bmcompiler.codegen.groups.refine import Span, refined
 from bmcompiler.codegen.groups.regions import LocalCopier
 from bmcompiler.codegen.groups.segments import MOST_OPS, Kernels, Segments
 from bmcompiler.codegen.groups.slices import ONE, RANK, cuts
-from bmcompiler.codegen.groups.timeline import alone_cycles, timeline
-from bmcompiler.codegen.groups.units import units_of
+from bmcompiler.codegen.groups.timeline import alone_cycles
 from bmcompiler.codegen.kernels import DeviceKernel
 from bmcompiler.codegen.memory import Hosts, parts_of_others, root_of
-from bmcompiler.codegen.partition import Segment, partition
-from bmcompiler.codegen.residency import Residency, plan_residency
+from bmcompiler.codegen.partition import partition
 from bmcompiler.codegen.tiling import Tiler
 from bmcompiler.ir import Function, Operation
 from bmcompiler.target import Target
@@ -102,7 +99,7 @@ def choose_groups(function: Function, target: Target, tiler: Tiler, copier: Loca
     kernels = _kernels(function, target, tiler)
     for segment in partition(function, target) if level else ():
         if segment.device:
-            found += _choose(segment, kernels, tiler, copier, level, refine=level > 1)[0]
+            found += _groups(Plans(segment, kernels, tiler, copier), level, refine=level > 1)
     return found
 
 
@@ -112,24 +109,21 @@ def planned_cycles(function: Function, target: Target, tiler: Tiler, copier: Loc
     if not all(segment.device for segment in segments):
         return None
     kernels = _kernels(function, target, tiler)
-    return sum(_choose(segment, kernels, tiler, copier, level)[1] for segment in segments)
+    runs = [Plans(segment, kernels, tiler, copier) for segment in segments]
+    return sum(run.cycles(_groups(run, level)) for run in runs)
 
 
-def _choose(
-    segment: Segment, kernels: Kernels, tiler: Tiler, copier: LocalCopier, level: int, refine: bool = False
-) -> tuple[list[Group], float]:
-    """The groups, and what the residency planner says of them."""
-    images = images_of(segment.ops)
+def _groups(run: Plans, level: int, refine: bool = False) -> list[Group]:
+    images = images_of(run.segment.ops)
     if images:
-        groups = repeated(_choose(segment.only(images[0]), kernels, tiler, copier, level, refine)[0], images)
-        return groups, _planned_cycles(segment, groups, kernels, tiler, copier)
-    outside = {root_of(value) for value in segment.outputs()}
-    segments = Segments(segment.ops, kernels, outside.__contains__, tiler, copier)
+        first = Plans(run.segment.only(images[0]), run.kernels, run.tiler, run.copier)
+        return repeated(_groups(first, level, refine), images)
+    segments = Segments(run.segment.ops, run.kernels, run.outside.__contains__, run.tiler, run.copier)
     if not segments.worth_cutting:
-        return [], _planned_cycles(segment, [], kernels, tiler, copier)
+        return []
 
-    def planned(spans: Sequence[Span]) -> float:
-        return _planned_cycles(segment, segments.groups(spans), kernels, tiler, copier)
+    def planned(spans: Sequence[Span], most: float = inf) -> float:
+        return run.cycles(segments.groups(spans), most)
 
     methods = (ungrouped, greedy, cheapest)[: level + 1]
     tried = [[span for span in method(segments) if span[2] != ONE] for method in methods]
@@ -137,19 +131,19 @@ def _choose(
     if refine:
         spans, least = refined(spans, least, planned, len(segments.ops))
     best = segments.groups(spans)
-    for group in _own_loads(segments, best, kernels) if level > 1 else ():
-        cycles = _planned_cycles(segment, [*best, group], kernels, tiler, copier)
+    for group in _own_loads(segments, best) if level > 1 else ():
+        cycles = run.cycles([*best, group], least)
         if cycles < least:
             best, least = [*best, group], cycles
-    shared = [*best, *_shared_weights(segments, best, kernels)] if level > 1 else best
+    shared = [*best, *_shared_weights(segments, best)] if level > 1 else best
     if len(shared) > len(best):
-        plain, cut = (_settled_cycles(segment, groups, kernels, tiler, copier) for groups in (best, shared))
+        plain, cut = (run.settled_cycles(groups) for groups in (best, shared))
         if cut < plain < inf:
-            return shared, least + cut - plain
-    return best, least
+            return shared
+    return best
 
 
-def _shared_weights(segments: Segments, groups: Sequence[Group], kernels: Kernels) -> Iterator[Group]:
+def _shared_weights(segments: Segments, groups: Sequence[Group]) -> Iterator[Group]:
     """Ops whose weights take much of local memory, each as a group that is cut along its channels."""
     taken = {op for ops, _ in groups for op in ops}
     for op, work in zip(segments.ops, segments.works):
@@ -162,11 +156,11 @@ def _shared_weights(segments: Segments, groups: Sequence[Group], kernels: Kernel
         lanes = segments.copier.grain(op.results[0])[1]
         count = min(-(-channels // lanes), -(-weights * _PARTS // segments.tiler.lane_bytes))
         first = cuts(channels, count, lanes)[0]
-        if count > 1 and kernels.part(op, ((0, n), first, (0, h), (0, w))) is not None:
+        if count > 1 and segments.kernels.part(op, ((0, n), first, (0, h), (0, w))) is not None:
             yield [op], (1, count, 1, 1)
 
 
-def _own_loads(segments: Segments, best: Sequence[Group], kernels: Kernels) -> Iterator[Group]:
+def _own_loads(segments: Segments, best: Sequence[Group]) -> Iterator[Group]:
     """Ops that read no map as others leave it in local memory, each as a group that is cut along its rows."""
     taken, tiler = {op for ops, _ in best for op in ops}, segments.tiler
     for op, work in zip(segments.ops, segments.works):
@@ -177,40 +171,10 @@ def _own_loads(segments: Segments, best: Sequence[Group], kernels: Kernels) -> I
         if n > 1 or min(loads / tiler.bytes_per_cycle, work.cycles) < _LONG:
             continue
         parts = cuts(h, _BANDS, segments.copier.grain(op.results[0])[2])
-        if all(lo < hi and kernels.part(op, ((0, n), (0, c), (lo, hi), (0, w))) is not None for lo, hi in parts):
+        if all(
+            lo < hi and segments.kernels.part(op, ((0, n), (0, c), (lo, hi), (0, w))) is not None for lo, hi in parts
+        ):
             yield [op], (1, 1, _BANDS, 1)
-
-
-def _planned_cycles(
-    segment: Segment, groups: Sequence[Group], kernels: Kernels, tiler: Tiler, copier: LocalCopier
-) -> float:
-    """What the residency planner makes of the groups."""
-    plan = _plan(segment, groups, kernels, tiler, copier)
-    if plan is None:
-        return inf
-    times = partial(timeline, plan, kernels.estimate, tiler, copier)
-    issue_loads(plan, times, tiler)
-    return times().cost(tiler)
-
-
-def _settled_cycles(
-    segment: Segment, groups: Sequence[Group], kernels: Kernels, tiler: Tiler, copier: LocalCopier
-) -> float:
-    """The same, once all loads are where they will be."""
-    plan = _plan(segment, groups, kernels, tiler, copier)
-    if plan is None:
-        return inf
-    times = partial(timeline, plan, kernels.estimate, tiler, copier)
-    return settle(plan, times, kernels.blocks, tiler).cost(tiler)
-
-
-def _plan(
-    segment: Segment, groups: Sequence[Group], kernels: Kernels, tiler: Tiler, copier: LocalCopier
-) -> Residency | None:
-    outside = {root_of(value) for value in segment.outputs()}
-    cut = {op: (number, slices) for number, (ops, slices) in enumerate(groups) for op in ops}
-    units = units_of(segment.ops, cut.get, kernels.whole, kernels.part, outside.__contains__, copier.grain)
-    return plan_residency(units, kernels.blocks, outside.__contains__, tiler, copier)
 
 
 def _kernels(function: Function, target: Target, tiler: Tiler) -> Kernels:

@@ -13,20 +13,20 @@ _PLANNED = 2500
 
 
 def refined(
-    spans: Sequence[Span], least: float, cost: Callable[[list[Span]], float], count: int
+    spans: Sequence[Span], least: float, cost: Callable[[list[Span], float], float], count: int
 ) -> tuple[list[Span], float]:
     """Groups of more than one slice, changed one at a time while that makes the run cheaper, and what they cost.
 
     A group is left out, joined with the next one, or loses or takes an op at one of its ends.
 
-    Args: least: what `spans` cost. count: ops of the run.
+    Args: least: what `spans` cost. cost: of spans, if it is below a bound. count: ops of the run.
     """
     found, tries, number, unchanged = list(spans), _PLANNED // count, 0, 0
     while found and tries and unchanged < len(found):
         number %= len(found)
         unchanged += 1
         for other in _changed(found, number, count):
-            cycles = cost(other)
+            cycles = cost(other, least)
             tries -= 1
             if cycles < least:
                 found, least, unchanged = other, cycles, 0

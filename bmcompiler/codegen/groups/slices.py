@@ -7,13 +7,13 @@ around all that they need, its own share of the result included where it is read
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 
 from bmcompiler.codegen.groups.regions import box_of, joined
 from bmcompiler.codegen.memory import is_view, root_of
-from bmcompiler.codegen.tiling import Box, TileWork
+from bmcompiler.codegen.tiling import AXES, Box, Contents, TileWork
 from bmcompiler.ir import Operation, Value
 
 Slices = tuple[int, int, int, int]
@@ -21,6 +21,8 @@ Slices = tuple[int, int, int, int]
 PartOf = Callable[[Operation, Box], "TileWork | None"]
 RANK = 4
 ONE: Slices = (1, 1, 1, 1)
+WEIGHT = "weight"
+"""First of the layout of coefficients, which their numbers and boxes follow."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ def slice_units(
         units = _slice(ops, needs, made, part_of)
         if units is None:
             return None
-        found.append([GroupUnit(op, box, work, group, slices) for op, box, work in units])
+        found.append([GroupUnit(op, box, _keyed(op, box, work), group, slices) for op, box, work in units])
     return found
 
 
@@ -94,6 +96,17 @@ def _slice(
         units.append((op, box, work))
     units.reverse()
     return units
+
+
+def _keyed(op: Operation, box: Box, work: TileWork) -> TileWork:
+    """The work with a name for each of its coefficients, by which the next slices find them."""
+    inputs = []
+    for number, buffer in enumerate(work.inputs):
+        if buffer.coefficient and buffer.contents is None:
+            where = tuple(box[AXES.index(axis)] for axis in buffer.axes)
+            buffer = replace(buffer, contents=Contents(op.results[0], (WEIGHT, number, where)))
+        inputs.append(buffer)
+    return replace(work, inputs=tuple(inputs))
 
 
 def add_needs(op: Operation, work: TileWork, needs: dict[Value, Box], made: set[Value]) -> set[Value]:

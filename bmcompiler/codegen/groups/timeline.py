@@ -99,6 +99,22 @@ def timeline(
     return found
 
 
+def least_cost(plan: Residency, estimate: Callable[[Operation], int], tiler: Tiler) -> float:
+    """What a plan costs at least, in whatever order it loads and wherever its areas are."""
+    computing = moving = nbytes = 0.0
+    for step in plan.steps:
+        if step.work is None:
+            alone = estimate(step.op)
+            computing, moving = computing + alone, moving + alone
+            continue
+        loads, stores = ([slot for slot in slots if slot.moves] for slots in (step.inputs, step.outputs))
+        nbytes += sum(slot.buffer.nbytes for slot in (*loads, *stores))
+        computing += step.work.cycles
+        moving += sum(loading_cycles(slot, tiler) for slot in loads)
+        moving += step.work.transfers + sum(storing_cycles(slot, tiler) for slot in stores)
+    return max(computing, moving) + HIDDEN * nbytes / tiler.bytes_per_cycle
+
+
 def _computed(step: Step, start: float, moving: float) -> tuple[float, float]:
     """When a step has computed that starts so, and when the bus is free."""
     assert step.work is not None

@@ -14,6 +14,8 @@ from bmcompiler.ops.base import TensorOp
 
 Grouped = Callable[[Operation], "tuple[int, Slices] | None"]
 """The number of an op's group and its slices, None for an op that is a group by itself."""
+Known = dict[tuple[int, int, Slices], list[GroupUnit]]
+"""By first op, number of ops and slices, the units of a group."""
 
 
 def annotation(op: Operation) -> tuple[int, Slices] | None:
@@ -37,20 +39,26 @@ def units_of(
     part_of: PartOf,
     read_elsewhere: Callable[[Value], bool],
     grain: Callable[[Value], Sequence[int]],
+    known: Known | None = None,
 ) -> list[GroupUnit]:
-    """The units of a device run. Groups that cannot be cut as was said are not cut."""
-    units: list[GroupUnit] = []
-    for number, (slices, members) in enumerate(_runs(ops, grouped)):
-        cut = None
-        if max(slices) > 1:
+    """The units of a device run. Groups that cannot be cut as was said are not cut.
+
+    Args: known: of the same ops, what was cut before; it grows.
+    """
+    known, units, first = {} if known is None else known, list[GroupUnit](), 0
+    for slices, members in _runs(ops, grouped):
+        key = first, len(members), slices
+        if key not in known:
             readers = outside_readers(members, read_elsewhere)
-            cut = slice_units(members, slices, part_of, readers, grain, number)
-        if cut is None:
-            units += [GroupUnit(op, None, whole_of(op), number) for op in members]
-            continue
-        done = {unit.op for part in cut for unit in part}
-        units += [GroupUnit(op, None, None, number) for op in members if op not in done]  # views
-        units += [unit for part in cut for unit in part]
+            cut = slice_units(members, slices, part_of, readers, grain, first) if max(slices) > 1 else None
+            if cut is None:
+                known[key] = [GroupUnit(op, None, whole_of(op), first) for op in members]
+            else:
+                done = {unit.op for part in cut for unit in part}
+                known[key] = [GroupUnit(op, None, None, first) for op in members if op not in done]  # views
+                known[key] += [unit for part in cut for unit in part]
+        units += known[key]
+        first += len(members)
     return units
 
 
