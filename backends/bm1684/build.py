@@ -116,6 +116,11 @@ class LaneInstructions(LaneCommands):
         place = self.own_table(table) if isinstance(table, OwnTable) else _offset(table)
         words.lookup(self, target, source, place, entries)
 
+    def lookup_bytes(self, target: Words, source: Words, table: AnyTable, entries: int) -> None:
+        """The same for each byte of words."""
+        place = self.own_table(table) if isinstance(table, OwnTable) else _offset(table)
+        words.lookup_bytes(self, target, source, place, entries)
+
     def reduce(self, unit: Unit, target: Words, source: Words, geometry: Geometry, factor: int = ONE) -> None:
         """Sums or maxima over windows of floats."""
         if unit is Unit.WINDOW_SUM:

@@ -142,6 +142,10 @@ class LaneCommands(Protocol):
     def lookup(self, target: Words, source: Words, table: AnyTable, entries: int) -> None:
         """Entry word mod `entries` of a table of the chip or the program; only in the default layout."""
 
+    def lookup_bytes(self, target: Words, source: Words, table: AnyTable, entries: int) -> None:
+        """The entry of each byte of the words of `source`, in turn, on chips with `LaneFacts.byte_floats`."""
+        raise TypeError(f"{type(self).__name__} looks up no bytes")
+
     def reduce(self, unit: Unit, target: Words, source: Words, geometry: Geometry, factor: int = ONE) -> None:
         """Sums of products with a float, or maxima, over windows, padded with zeros; only in the default layout."""
 

@@ -1,8 +1,8 @@
 """Floats of the images that share words, and the way back, in local memory (bm1684.md 4.3).
 
 Each image of floats has words of its own. A small integer is taken out of its slot by a shift and a mask, and is a
-float once its bits are those of a float of 2**23 and what is above that is taken away. The byte of an only image is
-looked up, where the chip has a table of them.
+float once its bits are those of a float of 2**23 and what is above that is taken away. Bytes are
+looked up, where the chip has a table of them and there is room for a word of each.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.tiling import Box, Buffer, TileWork
 from bmcompiler.ir import Value
+
+_BYTES = 256
+"""Entries of a table of what bytes are."""
 
 
 class _Slot(NamedTuple):
@@ -62,6 +65,10 @@ def floats_of_slots(machine: LaneMachine, source: Value, result: Value, box: Box
     if item == 1 and dims[0] == 1 and chip.byte_floats is not None:
         steps = machine.recorded(_looked_up, 1, chip.byte_floats[signed], zero_point, scale)
         return _of_steps(machine, source, result, box, steps)
+    if item == 1 and chip.byte_floats is not None:
+        apart = _floats_apart(machine, source, result, box, chip.byte_floats[signed], scale)
+        if apart is not None:
+            return apart
     offset = float(np.uint32(MIDDLE_BITS[8 * item] if signed else EXACT_BITS).view(np.float32)) + zero_point
     last = (
         (Unit.XOR, MIDDLE_BITS[8 * item] if signed else EXACT_BITS),
@@ -93,6 +100,34 @@ def _looked_up(m: Recorder, x: Register, table: int, zero_point: int, scale: flo
     """Floats of the first bytes of words."""
     value = m.lookup(x, table)
     return m.mul(m.sub(value, zero_point) if zero_point else value, scale)
+
+
+def _floats_apart(
+    machine: LaneMachine, source: Value, result: Value, box: Box, table: int, scale: float
+) -> TileWork | None:
+    """By a lookup of the bytes of words in turn: the floats of an image lie as many words apart as images share one."""
+    chip, dims = machine.chip, extents(box)
+    slots, words, to = chip.image_slots(1), chip.words_of(dims, 1), chip.aligned_strides(dims)
+    n, c, h, w = words
+    apart = (n, c, h, slots * w) if slots * w <= chip.most_size else (n, c, slots * h, w)
+    plane, channel, _, _ = chip.aligned_strides(apart)
+    zero_point = source.type.quant.zero_point if source.type.quant is not None else 0
+    steps = [(Unit.SUB, _bits(zero_point))] * bool(zero_point) + [(Unit.MUL, _bits(scale))]
+    images = [(slot, (-(-(dims[0] - slot) // slots), c, h, w)) for slot in range(min(slots, dims[0]))]
+
+    def compute(build: LaneBuild, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+        build.lookup_bytes(Words(scratch[0], apart), Words(ins[0], words), table, _BYTES)
+        read, written = chip.plane(scratch[0], apart), chip.plane(outs[0], dims)
+        for slot, shape in images:
+            part = Words(scratch[0] + chip.word * slot, shape, (plane, channel, slots * w, slots), within=read)
+            strides = (slots * to[0], *to[1:])
+            target = Words(outs[0] + chip.word * slot * to[0], shape, strides, within=written)
+            for unit, number in steps:
+                build.combine(unit, target, part, Immediate(number))
+                part = target
+
+    cycles = machine.cycles.lookup(apart) + len(steps) * sum(machine.cycles.pass_cycles(shape) for _, shape in images)
+    return _checked(machine, source, result, box, (chip.aligned_bytes(apart),), compute, cycles)
 
 
 def slots_of_floats(machine: LaneMachine, source: Value, result: Value, box: Box, steps: Steps) -> TileWork | None:
