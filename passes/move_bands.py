@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bmcompiler.ir import Module, Rewriter
+from bmcompiler.ir import Module, Rewriter, Value
 from bmcompiler.ops.bands import FromBands, ToBands
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.linear_quant import Dequantize, Quantize
@@ -21,9 +21,9 @@ class MoveBands(TargetPatternPass):
     2. quantize -> to_bands, filled with what 0.0 becomes : to_bands -> quantize
 
     Floats take words of their own, so that a band is an image to copy, where integers of bands share words. Inputs of
-    the net become integers first: on their way from global memory any view of the elements is good. It is done where
-    the target computes all of it in local memory, and says that it takes less time than what it does now. All values
-    stay.
+    the net become integers first, and its results floats last: on their way from and to global memory any view of the
+    elements is good. It is done where the target computes all of it in local memory, and says that it takes less time
+    than what it does now. All values stay.
     """
 
     name = "move-bands"
@@ -39,7 +39,7 @@ class _MoveBands(TargetRules):
     def after(self, op: Dequantize, rewriter: Rewriter) -> bool:
         """Rule 1."""
         joined = producer(op.x, FromBands)
-        if joined is None or _is_along_axes(op.x.type.quant):
+        if joined is None or _is_along_axes(op.x.type.quant) or not _is_computed_with(op.result):
             return False
         floats = op.clone([joined.x])
         image = joined.clone([floats.result])
@@ -74,6 +74,11 @@ class _MoveBands(TargetRules):
             return False
         cycles = [self.target.local_cycles(op) for op in new]
         return None not in cycles and sum(filter(None, cycles)) < sum(self.target.cycles(op) or 0 for op in old)
+
+
+def _is_computed_with(value: Value) -> bool:
+    """Whether ops read a value, not only who runs the net."""
+    return any(user.results for user in value.users)
 
 
 def _is_along_axes(quant: object) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import planned_cycles
 import pytest
 
 from bmcompiler.backends.bm1684.target import TARGET
@@ -24,6 +25,13 @@ def to_floats(shape: tuple[int, ...] = (4, 96, 16, 60), height: int = 61) -> Mod
     floats = b.dequantize(b.from_bands(b.max_pool(x, kernel=(1, 1)), height=height))
     floats.op.attributes["source.tensor"] = "image"
     return b.outputs([b.relu(floats)], ["y"])
+
+
+def to_result(shape: tuple[int, ...], height: int) -> Module:
+    """Bands of an image, of which a result of the net is made as floats."""
+    b = Builder.new("net")
+    x = b.input("x", TensorType(shape, "i8", BYTES))
+    return b.outputs([b.dequantize(b.from_bands(b.max_pool(x, kernel=(1, 1)), height=height))], ["y"])
 
 
 def to_bands(fill: int = 0, dtype: str = "i8", zero_point: int = 0, width: int = 60) -> Module:
@@ -55,6 +63,20 @@ def test_bands_are_joined_as_floats() -> None:
     module = to_floats()
     assert moved(module) == ["max_pool", "dequantize", "from_bands", "relu"]
     assert next(op for op in module.main.ops if op.short_name == "from_bands").attributes["source.tensor"] == "image"
+
+
+@pytest.mark.parametrize(("shape", "height"), [((4, 10, 16, 60), 61), ((4, 2, 32, 120), 120), ((3, 70, 5, 8), 13)])
+def test_results_are_joined_where_they_are_stored(shape: tuple[int, ...], height: int) -> None:
+    module = to_result(shape, height)
+    assert moved(module) == ["max_pool", "from_bands", "dequantize"]
+
+
+def test_bytes_of_a_result_cross_the_bus_where_any_view_is_good() -> None:
+    with planned_cycles.computations() as found:
+        compiled = TARGET.compile([to_result((4, 2, 32, 120), 120)], 2)
+        planned_cycles.check(found)
+    rows = {row.kind: row for row in compiled.rows}
+    assert rows["from_bands"].stored == rows["dequantize"].loaded == 2 * 120 * 120
 
 
 @pytest.mark.parametrize(("dtype", "zero_point"), [("i8", 0), ("u8", 0), ("i8", -3)])

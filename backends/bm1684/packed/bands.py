@@ -20,6 +20,7 @@ from bmcompiler.backends.bm1684.isa import Direction, Eu
 from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.lanes.facts import Shape, Strides
 from bmcompiler.backends.lanes.kernels.base import dims4, is_activation, item_bytes
+from bmcompiler.backends.lanes.kernels.convert import DequantizeKernel
 from bmcompiler.backends.lanes.kernels.moves import CopyKernel
 from bmcompiler.backends.lanes.kernels.word_bands import copy_rows, is_of_words
 from bmcompiler.backends.lanes.operands import Immediate, Words
@@ -28,7 +29,9 @@ from bmcompiler.codegen.band_rows import BandOp, Cut, RowMove, band_pieces, gaps
 from bmcompiler.codegen.build import dense_strides as global_strides
 from bmcompiler.codegen.pieces import Fill, Piece
 from bmcompiler.codegen.tiling import Box, Buffer, TileWork
+from bmcompiler.ir import Operation
 from bmcompiler.ops.bands import FromBands, RegroupBands, ToBands
+from bmcompiler.ops.linear_quant import Dequantize
 from bmcompiler.target import rule
 
 _SLOTS = 4
@@ -102,7 +105,7 @@ class ToBandsKernel(BandsKernel[ToBands]):
 
 
 def _by_the_work(build: Build, address: int) -> None:
-    """The rows have no buffer of their own: the work loads them into the result."""
+    """The rows have no buffer of their own: the work loads them into the result, or stores them from the operand."""
 
 
 class RegroupBandsKernel(BandsKernel[RegroupBands]):
@@ -126,18 +129,46 @@ class RegroupBandsKernel(BandsKernel[RegroupBands]):
 
 
 class FromBandsKernel(BandsKernel[FromBands]):
-    """from_bands: transfers from the image slots to the first one."""
+    """from_bands: transfers from the image slots to the first one, or to global memory where it is read from there."""
 
     ops = (FromBands,)
 
     def local_work(self, op: FromBands) -> TileWork:
         source, cut = source_cut(op), target_cut(op)
+        if all(_passes_global(user) for user in op.result.users):
+            return _stored(op)
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             _move_all(build, op, source, cut, ins[0], outs[0])
 
         moving = _move_cycles(op, source, cut)
         return TileWork((_operand(op),), (_result(op),), (), compute, moving, transfers=moving)
+
+
+def _passes_global(user: Operation) -> bool:
+    """Whether an op makes floats of what global memory has, where any view of the elements is good."""
+    if not isinstance(user, Dequantize):
+        return not user.results
+    work = DequantizeKernel(MACHINE).whole(user)
+    return work is None or work.inputs[0].contents is None
+
+
+def _stored(op: FromBands) -> TileWork:
+    """The bands on their way to global memory, where their rows are stored behind each other."""
+    before, after = dims4(op.x), dims4(op.result)
+    by, to = _byte_strides(before), global_strides(after)
+    found = moves(source_cut(op), target_cut(op), _row_steps(before), (to[0], to[2]))
+
+    def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+        for move in found:
+            shape = (move.images, after[1], move.count, after[3])
+            inner = in_lane(ins[0], shape, (move.stride, *by[1:]), CHIP.plane(ins[0], before, 1), byte=move.start)
+            outer = Side(build.neuron(op.result) + move.at, shape, (move.step, *to[1:]))
+            transfer(build, Direction.LOCAL_TO_SYSTEM, inner, outer, 1)
+
+    moving = sum(_store_cycles(move, after, to) for move in found)
+    out = Buffer(0, "nchw", op.type.nbytes, _by_the_work)
+    return TileWork((_operand(op),), (out,), (), compute, moving, transfers=moving)
 
 
 def _operand(op: BandOp) -> Buffer:
@@ -200,6 +231,13 @@ def _load_cycles(move: RowMove, dims: Shape, by: Strides) -> int:
     shape = (move.images, dims[1], move.count, dims[3])
     run = int(run_of(shape, (move.stride, *by[1:])))
     return CYCLES.load(prod(shape) // run, run, move.images * dims[1])
+
+
+def _store_cycles(move: RowMove, dims: Shape, to: Strides) -> int:
+    """Cycles of the store of a move."""
+    shape = (move.images, dims[1], move.count, dims[3])
+    run = int(run_of(shape, (move.step, *to[1:])))
+    return CYCLES.store(prod(shape) // run, run, move.images * dims[1])
 
 
 def _gap_cycles(cut: Cut, dims: Shape) -> int:
