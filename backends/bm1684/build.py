@@ -14,7 +14,7 @@ import numpy as np
 from bmcompiler.backends.bm168x.build import NEURON_VIRTUAL, FamilyBuild
 from bmcompiler.backends.bm1684.builder import CommandBuilder
 from bmcompiler.backends.bm1684.chip import CHIP, is_local, local_address
-from bmcompiler.backends.bm1684.instructions import products, transfers, words
+from bmcompiler.backends.bm1684.instructions import packed, products, transfers, words
 from bmcompiler.backends.bm1684.instructions.products import load_matrix, store_matrix
 from bmcompiler.backends.bm1684.instructions.transfers import (
     FORMAT_OF_SIZE,
@@ -120,6 +120,11 @@ class LaneInstructions(LaneCommands):
         """The same for each byte of words."""
         place = self.own_table(table) if isinstance(table, OwnTable) else _offset(table)
         words.lookup_bytes(self, target, source, place, entries)
+
+    def pack_bytes(self, target: int, source: int, halves: int, dims: Shape, *, signed: bool, whole: bool) -> None:
+        """By commands on the halves of words."""
+        pack = packed.pack_words if whole else packed.pack_low_halves
+        pack(self, dims, source, halves, target, signed)
 
     def reduce(self, unit: Unit, target: Words, source: Words, geometry: Geometry, factor: int = ONE) -> None:
         """Sums or maxima over windows of floats."""

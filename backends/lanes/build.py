@@ -146,6 +146,15 @@ class LaneCommands(Protocol):
         """The entry of each byte of the words of `source`, in turn, on chips with `LaneFacts.byte_floats`."""
         raise TypeError(f"{type(self).__name__} looks up no bytes")
 
+    def pack_bytes(self, target: int, source: int, halves: int, dims: Shape, *, signed: bool, whole: bool) -> None:
+        """Numbers that fit a byte, a word each, of several images as the bytes of words that images share.
+
+        Args:
+            halves: a place for as many images of bytes as there are halves of the words. whole: whether they fill
+                their words; else those of signed bytes, 128 larger, are in the low halves below more than 255.
+        """
+        raise TypeError(f"{type(self).__name__} packs no bytes")
+
     def reduce(self, unit: Unit, target: Words, source: Words, geometry: Geometry, factor: int = ONE) -> None:
         """Sums of products with a float, or maxima, over windows, padded with zeros; only in the default layout."""
 

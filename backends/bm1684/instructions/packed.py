@@ -140,3 +140,17 @@ def pack_words(
         emit_packed(build, Eu.ADD, (2 * n, c, h, w), between, source, zero)
         source = Packed(halves, 2, signed)
     emit_packed(build, Eu.ADD, dims, Packed(result, 1, signed), source, zero)
+
+
+def pack_low_halves(build: Commands, dims: Shape, words: int, halves: int, result: int, signed: bool) -> None:
+    """The same of numbers 0 to 255 in the low halves of words whose high halves are more than 255.
+
+    Those saturate, so that 255 stands above each byte, which goes with the next command. Its results are signed: 128 is
+    taken away, too, and for unsigned ones put back. signed: whether results are 128 less than the numbers.
+    """
+    n, c, h, w = dims
+    between, source = Packed(halves, 1, False), Packed(halves, 2, False)
+    emit_packed(build, Eu.ADD, (2 * n, c, h, w), between, Packed(words, 2, False), Number(0, 2, False))
+    emit_packed(build, Eu.SUB, dims, Packed(result, 1, True), source, Number(0xFF80, 2, False))
+    if not signed:
+        emit_packed(build, Eu.XOR, dims, Packed(result, 1, False), Packed(result, 1, False), Number(0x80, 1, False))

@@ -32,6 +32,8 @@ from bmcompiler.ops.modes import Products
 from bmcompiler.target import OpT, rule
 
 _FAR = float(1 << 20)
+_SIGN = 128
+"""What makes signed bytes unsigned."""
 
 
 class SlotKernel(ElementwiseKernel[OpT]):
@@ -71,7 +73,10 @@ class QuantizeKernel(SlotKernel[Quantize]):
         return op.result
 
     def in_slots(self, op: Quantize, box: Box) -> TileWork | None:
-        return slots_of_floats(self.machine, op.x, op.result, box, self.steps(op))
+        low, (recipe, *arguments) = None, self.recipe(op)
+        if recipe is _quantize_even:
+            low = self.machine.recorded(recipe, 1, *arguments, _SIGN if op.type.dtype == "i8" else 0)
+        return slots_of_floats(self.machine, op.x, op.result, box, self.steps(op), low)
 
     @rule("The operand must be f32")
     def known_types(self, op: Quantize) -> bool:
@@ -93,10 +98,10 @@ def quantizing(rounding: str, type: TensorType) -> tuple[Any, ...]:
     return (_quantize_even if rounding == "even" else _quantize_away), type.dtype, inverse, quant.zero_point
 
 
-def _quantize_even(m: Recorder, x: Register, dtype: str, inverse: float, zero_point: int) -> Register:
+def _quantize_even(m: Recorder, x: Register, dtype: str, inverse: float, zero_point: int, plus: int = 0) -> Register:
     bounds = np.iinfo(DTYPES[dtype][1])
     limited = m.min(m.max(m.mul(x, inverse), float(bounds.min - zero_point)), float(bounds.max - zero_point))
-    return low_bits(m, round_small(m, limited) if zero_point else limited, zero_point)
+    return low_bits(m, round_small(m, limited) if zero_point else limited, zero_point + plus)
 
 
 def _quantize_away(m: Recorder, x: Register, dtype: str, inverse: float, zero_point: int) -> Register:

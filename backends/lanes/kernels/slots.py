@@ -130,11 +130,19 @@ def _floats_apart(
     return _checked(machine, source, result, box, (chip.aligned_bytes(apart),), compute, cycles)
 
 
-def slots_of_floats(machine: LaneMachine, source: Value, result: Value, box: Box, steps: Steps) -> TileWork | None:
-    """Small integers made by `steps` of the floats of a box; None where the chip has no slots for them."""
+def slots_of_floats(
+    machine: LaneMachine, source: Value, result: Value, box: Box, steps: Steps, low: Steps | None
+) -> TileWork | None:
+    """Small integers made by `steps` of the floats of a box; None where the chip has no slots for them.
+
+    low: steps that make bytes, signed ones 128 larger, in the low bits of floats above 2**23; None: `steps` make whole
+        words.
+    """
     chip, dims, item = machine.chip, extents(box), result.type.numpy.itemsize
     if not _apply(machine, box, result, dims, item):
         return None
+    if item == 1 and dims[0] > 1:
+        return _packed(machine, source, result, box, low or steps, whole=low is None)
     slots, one = [*_slots(machine, dims, item)], (1, *dims[1:])
     plane = chip.aligned_bytes(dims)
 
@@ -157,6 +165,24 @@ def slots_of_floats(machine: LaneMachine, source: Value, result: Value, box: Box
     cycles = steps.cycles(dims) + commands * machine.cycles.pass_cycles(one)
     cycles += sum(slot.first > 0 for slot in slots) * machine.cycles.pass_cycles(one, pair=True)
     return _checked(machine, source, result, box, (plane,) * (1 + steps.registers), compute, cycles)
+
+
+def _packed(
+    machine: LaneMachine, source: Value, result: Value, box: Box, steps: Steps, *, whole: bool
+) -> TileWork | None:
+    """By two commands on the halves of words, or a third on the bytes."""
+    dims, signed = extents(box), result.dtype[0] == "i"
+    (n, c, h, w), passes = dims, machine.cycles.pass_cycles
+
+    def compute(build: LaneBuild, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+        integers, *registers = scratch
+        steps.emit(build, dims, [ins[0]], integers, registers)
+        build.pack_bytes(outs[0], integers, registers[0], dims, signed=signed, whole=whole)
+
+    scratch = (machine.chip.aligned_bytes(dims),) * (1 + max(1, steps.registers))  # halves take half of one
+    cycles = steps.cycles(dims) + passes((2 * n, c, h, w), 2) + passes(dims, 2)
+    cycles += (not whole and not signed) * passes(dims, 1)
+    return _checked(machine, source, result, box, scratch, compute, cycles)
 
 
 def _of_steps(machine: LaneMachine, source: Value, result: Value, box: Box, steps: Steps) -> TileWork | None:
