@@ -54,7 +54,7 @@ class FillLanes(TargetPatternPass):
     3. conv of bands of such an interleave, these and the image multiples of its rows : conv of bands of what is
        interleaved
 
-    One group, no dilation, constant weights. It is done where the target says that it takes less time in local memory.
+    One group, no dilation, constant weights, no zero points of these or the input. It is done where the target says that it takes less time in local memory.
     Products of zero are added; the others are the same. A chip may add them to other accumulators, so that float sums
     differ in their last bits: pipelines do floats at all levels, for the same bits at each.
 
@@ -193,7 +193,7 @@ def _is_plain(op: Conv, weight: np.ndarray) -> bool:
     if op.type.is_float and not np.isfinite(weight).all():
         return False  # an infinite weight makes NaN of zeros
     real = op.bias is not None and op.bias.type.is_float  # then zero points only tell what padding is
-    plain = op.group == 1 and tuple(op.dilations) == (1, 1) and (real or not op.zero_points)
+    plain = op.group == 1 and tuple(op.dilations) == (1, 1) and (real or not any(op.zero_points[:2]))
     return plain and PLACE_CPU not in op.attributes
 
 

@@ -105,6 +105,16 @@ def test_a_conv_with_steps_reads_the_rows_where_they_are() -> None:
     assert first.attributes[MACS] == 24 * 24 * 9 * 64 * 64 and second.attributes[MACS] == 8 * 24 * 9 * 32 * 32
 
 
+@pytest.mark.parametrize(("points", "count"), [((0, 0, 0), 1), ((0, 0, -5), 1), ((3, 0, 0), 0), ((0, 2, 0), 0)])
+def test_zeros_are_added_where_zero_is_no_number(points: tuple[int, int, int], count: int) -> None:
+    rng, b = np.random.default_rng(3), Builder.new("net")
+    x = b.input("x", TensorType((4, 96, 20, 80), "i8"))
+    weight = b.weight(rng.integers(-128, 128, (24, 96, 3, 3)).astype(np.int8), "w")
+    bias = b.weight(rng.integers(-3000, 3000, 24).astype(np.int32), "bias")
+    made = b.conv(x, weight, bias, mode="asymmetric", scale=0.0017, zero_points=points, pads=(1, 1, 1, 1))
+    assert filled(b.outputs([made], ["y"]))["interleave"] == count
+
+
 def in_bands(height: int, top: int, bottom: int, kernel: int) -> Module:
     """Four bands of 32 rows: a conv of few channels, then one that steps by two rows and reads neighbours."""
     rng, b = np.random.default_rng(3), Builder.new("net")
