@@ -54,9 +54,10 @@ class FillLanes(TargetPatternPass):
     3. conv of bands of such an interleave, these and the image multiples of its rows : conv of bands of what is
        interleaved
 
-    One group, no dilation, constant weights, no zero points of these or the input. It is done where the target says that it takes less time in local memory.
-    Products of zero are added; the others are the same. A chip may add them to other accumulators, so that float sums
-    differ in their last bits: pipelines do floats at all levels, for the same bits at each.
+    One group, no dilation, constant weights, no zero points of these or the input. It is done where the target says
+    that it takes less time in local memory. Products of zero are added; the others are the same. A chip may add them to
+    other accumulators, so that float sums differ in their last bits: pipelines do floats at all levels, for the same
+    bits at each.
 
     Attributes:
         kind: "floats", "integers" or "all": results of which convolutions.

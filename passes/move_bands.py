@@ -9,7 +9,19 @@ from bmcompiler.ir import Module, Rewriter, Value
 from bmcompiler.ops.bands import FromBands, ToBands
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.linear_quant import Dequantize, Quantize
-from bmcompiler.passes.rewriting import Rules, RuleTable, TargetPatternPass, TargetRules, inherit, on, producer, rebuild
+from bmcompiler.ops.shape import Interleave
+from bmcompiler.passes.rewriting import (
+    Rules,
+    RuleTable,
+    TargetPatternPass,
+    TargetRules,
+    inherit,
+    make,
+    on,
+    producer,
+    rebuild,
+    sole,
+)
 from bmcompiler.target import Target, unsupported_reason
 
 
@@ -19,6 +31,8 @@ class MoveBands(TargetPatternPass):
 
     1. from_bands -> dequantize : dequantize -> from_bands
     2. quantize -> to_bands, filled with what 0.0 becomes : to_bands -> quantize
+    3. interleave of rows -> to_bands, these and the image multiples of its rows : to_bands -> interleave ->
+       regroup_bands
 
     Floats take words of their own, so that a band is an image to copy, where integers of bands share words. Inputs of
     the net become integers first, and its results floats last: on their way from and to global memory any view of the
@@ -34,7 +48,7 @@ class MoveBands(TargetPatternPass):
 
 class _MoveBands(TargetRules):
     def table(self) -> RuleTable:
-        return {**on(Dequantize, self.after), **on(ToBands, self.before)}
+        return {**on(Dequantize, self.after), **on(ToBands, self.before, self.in_cells)}
 
     def after(self, op: Dequantize, rewriter: Rewriter) -> bool:
         """Rule 1."""
@@ -57,15 +71,26 @@ class _MoveBands(TargetRules):
         integers.result.type = op.type
         return self._replace([whole, op], [bands, integers], rewriter)
 
+    def in_cells(self, op: ToBands, rewriter: Rewriter) -> bool:
+        """Rule 3."""
+        joined = sole(op.x, Interleave)
+        if joined is None or joined.scale[1] != 1 or op.rows % joined.scale[0] or op.x.shape[2] % joined.scale[0]:
+            return False
+        cells = op.clone([joined.x], rows=op.rows // joined.scale[0], top=0, bottom=0)
+        bands = rebuild(joined, [cells.result])
+        cut = {name: getattr(op, name) for name in ("rows", "top", "bottom", "fill")} | {"height": op.x.shape[2]}
+        return self._replace([joined, op], [cells, bands, make("regroup_bands", [bands.result], cut)], rewriter)
+
     def _replace(self, old: Sequence[TensorOp], new: Sequence[TensorOp], rewriter: Rewriter) -> bool:
         """Put `new` in the place of `old`, whose first op others may read, too."""
         if not self._is_better(old, new):
             for made in reversed(new):
                 made.drop_operands()
             return False
-        first, last = new
-        first.location = old[0].location
-        rewriter.insert_before(old[-1], first)
+        *before, last = new
+        for made in before:
+            made.location = old[0].location
+            rewriter.insert_before(old[-1], made)
         rewriter.replace_with(old[-1], inherit(last, *old))
         return True
 

@@ -84,6 +84,27 @@ def test_floats_are_cut(dtype: str, zero_point: int) -> None:
     assert moved(to_bands(zero_point, dtype, zero_point)) == ["relu", "to_bands", "quantize"]
 
 
+def of_cells(height: int, rows: int, top: int = 1) -> Module:
+    """Bands of an image whose rows were channels when it was floats."""
+    b = Builder.new("net")
+    x = b.input("x", TensorType((1, 64, height // 4, 160), "f32"))
+    phases = b.quantize(b.relu(x), rounding="even", out=TensorType(x.shape, "i8", BYTES))
+    image = b.interleave(phases, scale=(4, 1), channels=16)
+    return b.outputs([b.to_bands(image, bands=4, rows=rows, top=top, bottom=top)], ["y"])
+
+
+@pytest.mark.parametrize("height", [160, 148])
+def test_images_are_cut_before_their_rows_are_joined(height: int) -> None:
+    module = of_cells(height, 40)
+    assert moved(module) == ["relu", "to_bands", "quantize", "interleave", "regroup_bands"]
+    cells = next(op for op in module.main.ops if op.short_name == "to_bands")
+    assert (cells.rows, cells.top, cells.bottom) == (10, 0, 0)
+
+
+def test_bands_that_end_between_such_rows_are_cut_behind_them() -> None:
+    assert moved(of_cells(160, 42)) == ["relu", "quantize", "interleave", "to_bands"]
+
+
 def test_other_fillings_and_maps_that_do_not_fit_stay() -> None:
     for module in (to_bands(fill=5), to_bands(width=2000)):
         assert not MoveBands().run(module, PassContext(target=TARGET)).modified
