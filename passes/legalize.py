@@ -11,7 +11,6 @@ from bmcompiler.ops.core import Weight
 from bmcompiler.passes.legalize_rules import rules_of
 from bmcompiler.passes.legalize_rules.activation import activation_after
 from bmcompiler.passes.legalize_rules.base import Draft
-from bmcompiler.passes.quantization.shift.probe import int8_refusal
 from bmcompiler.passes.rewriting import activates, declared, forward, inherit
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.target import Target, unsupported_reason
@@ -104,6 +103,8 @@ class Legalizer:
         key = _key(op)
         if key not in self.known:
             if self.form == "int8":
+                from bmcompiler.passes.quantization.shift.probe import int8_refusal
+
                 reason = int8_refusal(op, self.module, self.target)
             else:
                 reason = unsupported_reason(self.target, op)

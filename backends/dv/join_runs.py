@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bmcompiler.backends.dv.joining import Node, nodes_of
-from bmcompiler.backends.dv.kernels.base import RunKernel
-from bmcompiler.backends.dv.parts import UNROUNDED, is_unrounded
 from bmcompiler.codegen.partition import partition
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.target import Target
+
+if TYPE_CHECKING:
+    from bmcompiler.backends.dv.joining import Node
+    from bmcompiler.backends.dv.kernels.base import RunKernel
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class JoinRuns(Pass):
     def run(self, module: Module, ctx: PassContext) -> PassResult:
         if ctx.target is None:
             raise UsageError("the pass join-runs needs a target", remedy="pass --target dv700")
+        from bmcompiler.backends.dv.joining import nodes_of  # `canonicalize` asks every pass, whatever the chip
+
         changed = False
         for function in module.functions:
             for segment in partition(function, ctx.target):
@@ -48,6 +51,8 @@ class _Marks:
         self.target, self.changed = target, False
 
     def __call__(self, op: TensorOp, kernel: RunKernel[Any], node: Node) -> bool:
+        from bmcompiler.backends.dv.parts import UNROUNDED, is_unrounded
+
         if not kernel.keeps_bits(op):
             for inside in node.ops:
                 self.changed |= not is_unrounded(inside)

@@ -7,20 +7,20 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler.accuracy.causes import likely_cause
-from bmcompiler.accuracy.pairs import Pair, paired
-from bmcompiler.accuracy.statistics import LayerNumbers, Numbers, OutputNumbers, measure
-from bmcompiler.accuracy.study import steps_of
 from bmcompiler.ir import Module
 from bmcompiler.ir.copying import copy_module
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passmanager import Pass, PassContext, Pipeline
 from bmcompiler.target import Target
+
+if TYPE_CHECKING:
+    from bmcompiler.accuracy.pairs import Pair
+    from bmcompiler.accuracy.statistics import LayerNumbers, Numbers, OutputNumbers
 
 Array = NDArray[Any]
 _PRODUCTS = 4 << 30
@@ -80,6 +80,10 @@ class AccuracyCheck:
         if done is self._before:
             self._real = copy_module(module)
         elif done is self._last and self._real is not None:
+            from bmcompiler.accuracy.pairs import paired  # nothing of it in a net that stays float
+            from bmcompiler.accuracy.statistics import measure
+            from bmcompiler.accuracy.study import steps_of
+
             start = time.perf_counter()
             pair = paired(self._real, module, self.target)
             steps = list(steps_of(self._real.main, self.ctx.data, _affordable(self._real)))
@@ -94,6 +98,8 @@ def _affordable(module: Module) -> int:
 
 
 def _summed(pair: Pair, numbers: Numbers, samples: int, seconds: float) -> Accuracy:
+    from bmcompiler.accuracy.causes import likely_cause
+
     outputs = tuple(
         OutputError(name, each.error, worst, float(each.channel_errors[worst]))
         for name, each in numbers.outputs.items()

@@ -8,7 +8,6 @@ from typing import Any
 from bmcompiler.errors import UsageError
 from bmcompiler.files.store import StrPath, atomic_output
 from bmcompiler.report.data import report_data
-from bmcompiler.report.page import page
 from bmcompiler.report.text import csv_text, json_text
 from bmcompiler.result import Result
 
@@ -27,6 +26,8 @@ def report_csv(result: Result, profile: Any = None) -> str:
 
 def report_html(result: Result, profile: Any = None) -> str:
     """The report as one page without outside resources; tables sort by a click on a heading."""
+    from bmcompiler.report.page import page
+
     return page(report_data(result, profile))
 
 
