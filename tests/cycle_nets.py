@@ -56,6 +56,7 @@ FLOATS: dict[str, Make] = {
     "layer_norm": lambda t, x: t.b.layer_norm(x, axis=3, epsilon=1e-3),
     "l2_normalize": lambda t, x: t.b.l2_normalize(x, axes=(1,), epsilon=1e-10),
     "prelu": lambda t, x: t.b.prelu(x, t.f32(x.shape[1])),
+    "scale": lambda t, x: t.b.scale(x, t.f32(x.shape[1]), t.f32(x.shape[1])),
     "mod": lambda t, x: t.b.mod(x, t.f32(*x.shape), fmod=True),
     "cast": lambda t, x: t.b.bit_xor(t.b.cast(x, dtype="i32"), t.b.cast(t.b.relu(x), dtype="i32")),
     "linear": lambda t, x: t.b.dequantize_linear(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from bm1684_nets import FULL, Net, check_op
+from bm1684_nets import FULL, Net, check, check_op
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from bmcompiler.analysis.profile import find_analyzer
 from bmcompiler.backends.lanes.kernels.broadcast import merged_axes
 from bmcompiler.ir import Value
 
@@ -153,6 +154,16 @@ def test_vectors_per_channel(shape: tuple[int, ...], single: bool, lanes: int, s
     c = shape[1]
     check_op(lambda net, x: net.b.prelu(x, net.f32(1 if single else c)), shape, seed=seed, lanes=lanes)
     check_op(lambda net, x: net.b.scale(x, net.f32(c), None if single else net.f32(c)), shape, seed=seed, lanes=lanes)
+
+
+@pytest.mark.parametrize(("shape", "commands"), [((2, 70, 6, 5), 1), ((1, 1, 300, 4), 1), ((2, 70, 30), 2)])
+def test_channels_of_maps_are_scaled_by_one_command(shape: tuple[int, ...], commands: int) -> None:
+    net = Net([shape], 0, "f32")
+    c = shape[1]
+    compiled = check(net.module([net.b.scale(net.inputs[0], net.f32(c), net.f32(c))]))
+    analyze = find_analyzer("bm1684")
+    assert analyze is not None
+    assert analyze(compiled.model, 0).timing().engines[0].commands == commands
 
 
 def test_scale_along_another_axis() -> None:

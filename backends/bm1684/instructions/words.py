@@ -221,13 +221,10 @@ def choose(build: Commands, target: Words, sources: Sequence[Source]) -> None:
     )
 
 
-def linear(build: Commands, target: Words, source: Words, factor: Immediate, added: Words | Immediate) -> None:
-    """target = source * factor + added, two roundings; `added` is an immediate or a word per channel (6.7)."""
-    reads = [bytes_of(source)]
-    if isinstance(added, Words):
-        reads.append(bytes_of(added))
+def linear(build: Commands, target: Words, source: Words, factor: Source, added: Source) -> None:
+    """target = source * factor + added, two roundings; the latter are immediates or a word per channel (6.7)."""
     build.tiu(
-        reads,
+        [bytes_of(operand) for operand in (source, factor, added) if isinstance(operand, Words)],
         [bytes_of(target)],
         tsk_typ=Task.LINEAR,
         tsk_eu_typ=Eu.MAC,

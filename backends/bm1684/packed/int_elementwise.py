@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bmcompiler.backends.bm1684.build import Build, extents, lane_bytes
+from bmcompiler.backends.bm1684.channel_scale import LinearScaleKernel, is_linear
 from bmcompiler.backends.bm1684.chip import CHIP, aligned_strides
 from bmcompiler.backends.bm1684.instructions.packed import Packed, pack_words
 from bmcompiler.backends.bm1684.instructions.words import lookup, lookup_bytes
@@ -348,7 +349,9 @@ class ChannelForms(FormsKernel[TensorOp]):
     """prelu, scale and batch_norm of floats, prelu also of bytes."""
 
     ops = ChannelKernel.ops
-    kinds = (ChannelKernel, IntegerKernel)
+    kinds = (ChannelKernel, IntegerKernel, LinearScaleKernel)
 
     def form(self, op: TensorOp) -> DeviceKernel[Any]:
+        if is_linear(op):
+            return self.forms[2]
         return self.forms[not op.type.is_float and isinstance(op, Prelu)]
