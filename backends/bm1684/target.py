@@ -44,7 +44,7 @@ class Bm1684Target(Bm168xTarget["Build"]):
         joined, split = (",join-groups,join-upsamples", ",split-deconv,keep-phases") if level > 1 else ("", "")
         floats, groups = "split-means,join-siblings,fill-lanes{kind=floats}", group_layers(level)
         if precision == "f32":
-            images = ",split-images" if level > 1 else ""
+            images = ",permute-parts,split-images" if level > 1 else ""
             return f"{before},{floats}{joined},dead-code{split}{images}{groups}"
         slots, bytes_ = (",fill-image-slots,move-bands", ",fill-lanes{kind=integers}") if level > 1 else ("", "")
         windows = ",window-products,merge-reshapes,cut-inputs" if level > 1 else ""
