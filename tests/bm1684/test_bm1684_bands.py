@@ -13,6 +13,7 @@ from fake_target import FakeTarget
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bmcompiler.backends.bm1684.packed.bands import FromBandsKernel
 from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.backends.bm1684.timing_profile import TimingProfile
 from bmcompiler.interpreter import run_module
@@ -156,6 +157,21 @@ def test_columns_that_no_window_reaches_lie_where_they_do() -> None:
     out, weight = TensorType((4, 64, 39, 111), "i8"), net.integers("i8", 64, 3, 3, 3)
     made = net.b.conv(net.b.relu(net.inputs[0]), weight, None, strides=(2, 2), out=out, **MODES["low"])
     check(net.module([net.b.relu(made)]), level=2)
+
+
+@pytest.mark.parametrize(("channels", "height", "shifted"), [(96, 80, True), (96, 71, True), (1, 80, False)])
+def test_bands_of_many_channels_are_joined_by_shifts(channels: int, height: int, shifted: bool) -> None:
+    net = Net([(4, channels, 20, 30)], dtype="i8")
+    image = net.b.from_bands(net.b.relu(net.inputs[0]), height=height)
+    pooled = net.b.max_pool(image, kernel=(3, 3), strides=(2, 2), pads=(1, 1, 1, 1))
+    with planned_cycles.computations() as found:
+        check(net.module([net.b.lut(image, net.integers("i8", 256)), pooled]), level=2)
+        planned_cycles.check(found)
+    assert image.op is not None
+    kernel = TARGET.kernel_for(image.op)
+    assert isinstance(kernel, FromBandsKernel)
+    work = kernel.whole(image.op)
+    assert work is not None and (work.transfers == 0) == shifted
 
 
 def test_bands_make_a_net_faster_and_move_less() -> None:

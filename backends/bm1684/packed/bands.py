@@ -25,7 +25,18 @@ from bmcompiler.backends.lanes.kernels.moves import CopyKernel
 from bmcompiler.backends.lanes.kernels.word_bands import copy_rows, is_of_words
 from bmcompiler.backends.lanes.operands import Immediate, Words
 from bmcompiler.backends.lanes.runs import run_of
-from bmcompiler.codegen.band_rows import BandOp, Cut, RowMove, band_pieces, gaps, moves, source_cut, target_cut
+from bmcompiler.codegen.band_rows import (
+    BandOp,
+    Cut,
+    RowMove,
+    RowRun,
+    band_pieces,
+    gaps,
+    moves,
+    runs,
+    source_cut,
+    target_cut,
+)
 from bmcompiler.codegen.build import dense_strides as global_strides
 from bmcompiler.codegen.pieces import Fill, Piece
 from bmcompiler.codegen.tiling import Box, Buffer, TileWork
@@ -129,7 +140,10 @@ class RegroupBandsKernel(BandsKernel[RegroupBands]):
 
 
 class FromBandsKernel(BandsKernel[FromBands]):
-    """from_bands: transfers from the image slots to the first one, or to global memory where it is read from there."""
+    """from_bands: rows from the image slots to the first one, or to global memory where it is read from there.
+
+    A word shifted right by the bytes before a band has what the image has there; nobody reads the bytes above.
+    """
 
     ops = (FromBands,)
 
@@ -138,11 +152,33 @@ class FromBandsKernel(BandsKernel[FromBands]):
         if all(_passes_global(user) for user in op.result.users):
             return _stored(op)
 
-        def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
-            _move_all(build, op, source, cut, ins[0], outs[0])
-
+        found, (_, channels, _, width) = [*runs(source, cut)], dims4(op.result)
         moving = _move_cycles(op, source, cut)
-        return TileWork((_operand(op),), (_result(op),), (), compute, moving, transfers=moving)
+        shifting = sum(CYCLES.pass_cycles((1, channels, run.count, width)) for run in found)
+        shifts = 2 * shifting < moving  # transfers may have time while others compute
+
+        def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+            if shifts:
+                _shift_out(build, op, found, ins[0], outs[0])
+            else:
+                _move_all(build, op, source, cut, ins[0], outs[0])
+
+        cycles, transfers = (shifting, 0) if shifts else (moving, moving)
+        return TileWork((_operand(op),), (_result(op),), (), compute, cycles, transfers=transfers)
+
+
+def _shift_out(build: Build, op: FromBands, found: Iterable[RowRun], source: int, target: int) -> None:
+    """A command for the rows of each band."""
+    before, after = dims4(op.x), dims4(op.result)
+    by, to = aligned_strides((1, *before[1:])), aligned_strides(after)
+    for run in found:
+        shape = (1, after[1], run.count, after[3])
+        place = Words(target + 4 * run.to_row * to[2], shape, to, within=CHIP.plane(target, after, 1))
+        data = Words(source + 4 * run.row * by[2], shape, by, within=CHIP.plane(source, before, 1))
+        if run.band:
+            words.bits(build, Eu.SHIFT, place, data, Immediate(-8 * run.band & _WORD))
+        else:
+            words.copy_as_bits(build, place, data)
 
 
 def _passes_global(user: Operation) -> bool:
