@@ -53,6 +53,8 @@ class FillLanes(TargetPatternPass):
     2. conv of an interleave of rows, its row stride a multiple of these : conv of what is interleaved
     3. conv of bands of such an interleave, these and the image multiples of its rows : conv of bands of what is
        interleaved
+    4. conv of more channels than those of full rounds, of integers : conv of the full rounds, conv of the rest by rule
+       1, with the functions behind them -> concat
 
     One group, no dilation, constant weights, no zero points of these or the input. It is done where the target says
     that it takes less time in local memory. Products of zero are added; the others are the same. A chip may add them to
@@ -96,6 +98,7 @@ class _FillLanes(Rules):
         self.target, self.floats = target, floats
         self.seen: set[Value] = set()
         self.found: dict[Hashable, tuple[int, int] | None] = {}
+        self.split: dict[Hashable, bool] = {}
 
     def table(self) -> RuleTable:
         return on(Conv, self.of_phases, self.make_rows)
@@ -114,7 +117,7 @@ class _FillLanes(Rules):
             self.found[kind] = self._best(ops)
         best = self.found[kind]
         if best is None:
-            return False
+            return self._split(ops, weight, rewriter)
         rows, pitch = best
         kernel = self.weight(_taller(weight, rows, pitch, op.strides[0]), op.weight, op, rewriter, "weight")
         repeated = [
@@ -138,15 +141,73 @@ class _FillLanes(Rules):
         """Rows and the channels from one to the next, None to leave the ops."""
         conv, best, least = ops[0], None, None
         assert isinstance(conv, Conv)
-        _, depth, height, width = conv.weight.shape
         for rows, pitch in _choices(conv):
-            size = height + (rows - 1) * conv.strides[0]
-            weight = without_numbers(conv.weight, (rows * pitch, depth, size, width))
-            ends = [without_numbers(end, (rows * pitch, *end.shape[1:])) for end in conv.operands[2:]]
-            cycles = cycles_saved(self.target, ops, _in_rows(ops, [weight, *ends], rows))
+            cycles = cycles_saved(self.target, ops, self._drafted(ops, rows, pitch))
             if cycles > 0 and (least is None or cycles > least):
                 best, least = (rows, pitch), cycles
         return best
+
+    @staticmethod
+    def _drafted(ops: Sequence[TensorOp], rows: int, pitch: int) -> list[TensorOp]:
+        """What rule 1 makes, with constants of which only shapes are known."""
+        conv = ops[0]
+        assert isinstance(conv, Conv)
+        _, depth, height, width = conv.weight.shape
+        size = height + (rows - 1) * conv.strides[0]
+        weight = without_numbers(conv.weight, (rows * pitch, depth, size, width))
+        ends = [without_numbers(end, (rows * pitch, *end.shape[1:])) for end in conv.operands[2:]]
+        return _in_rows(ops, [weight, *ends], rows)
+
+    def _split(self, ops: Sequence[TensorOp], weight: np.ndarray, rewriter: Rewriter) -> bool:
+        """Rule 4; rule 1 follows for the rest."""
+        conv, last = ops[0], ops[-1]
+        assert isinstance(conv, Conv)
+        rounds = len(weight) // _PITCHES[-1] * _PITCHES[-1]
+        parts = ((rounds, len(weight)), (0, rounds))
+        kind = "split", *map(_kind, ops)
+        if kind not in self.split:
+            self.split[kind] = 0 < rounds < len(weight) and not conv.type.is_float and self._saves_split(ops, rounds)
+        if not self.split[kind]:
+            return False
+        needed, made = conv.attributes.get(MACS, conv.macs()), []
+        for first, end in parts:
+            arrays = ((value, self.constant(value)) for value in conv.operands[1:])
+            constants = [
+                self.weight(array[first:end], value, conv, rewriter, "weight")
+                for value, array in arrays
+                if array is not None
+            ]
+            part = _of_channels(ops, constants)
+            for old, new in zip(ops, part):
+                rewriter.insert_before(last, inherit(new, old)).attributes.pop(TENSOR_NAME, None)
+                new.attributes.pop(MACS, None)
+            part[0].attributes[MACS] = needed * (end - first) // len(weight)
+            made.append(part[-1].results[0])
+        self.seen.add(made[1])
+        joined = inherit(make("concat", made[::-1], {"axis": 1}), last)
+        joined.results[0].type = last.results[0].type
+        rewriter.replace_with(last, joined)
+        return True
+
+    def _saves_split(self, ops: Sequence[TensorOp], rounds: int) -> bool:
+        """Whether it takes less time with the rest in rows."""
+        conv = ops[0]
+        assert isinstance(conv, Conv)
+
+        def part(count: int) -> list[TensorOp]:
+            return _of_channels(ops, [without_numbers(v, (count, *v.shape[1:])) for v in conv.operands[1:]])
+
+        rest = part(conv.type.shape[1] - rounds)
+        best = self._best(rest)
+        made: list[TensorOp] = []
+        if best is not None:
+            whole, rows = part(rounds), self._drafted(rest, *best)
+            joined = make("concat", [whole[-1].results[0], rows[-1].results[0]], {"axis": 1})
+            made = [*whole, *rows, joined]
+        saved = cycles_saved(self.target, ops, made) if made else 0
+        for op in reversed(rest):
+            op.drop_operands()
+        return saved > 0
 
     def of_phases(self, op: Conv, rewriter: Rewriter) -> bool:
         """Rules 2 and 3."""
@@ -268,6 +329,17 @@ def _of_rows(weight: np.ndarray, rows: int, pitch: int, top: int) -> tuple[int, 
     for tap, (place, row) in enumerate(places):
         made[:, row, :depth, place - first] = weight[:, :, tap]
     return -first, made.reshape(channels, rows * pitch, last - first + 1, width)
+
+
+def _of_channels(ops: Sequence[TensorOp], constants: Sequence[Value]) -> list[TensorOp]:
+    """The convolution with some of its output channels, and the functions behind it."""
+    made: list[TensorOp] = []
+    for old in ops:
+        operands = [made[-1].results[0], *old.operands[1:]] if made else [old.operands[0], *constants]
+        made.append(old.clone(operands))
+        n, _, *size = old.type.shape
+        made[-1].results[0].type = TensorType((n, constants[0].shape[0], *size), old.type.dtype, old.type.quant)
+    return made
 
 
 def _in_rows(ops: Sequence[TensorOp], constants: Sequence[Value], rows: int) -> list[TensorOp]:

@@ -97,6 +97,18 @@ def test_bytes_stay_bit_for_bit(more: dict[str, Any]) -> None:
     assert (ops["conv"], ops["interleave"]) == (1, 1)
 
 
+@pytest.mark.parametrize("then", ["", "relu"])
+def test_channels_beyond_full_rounds_of_lanes_are_made_in_rows(then: str) -> None:
+    module = net((96, 96), (14, 52), "i8", then=then)
+    ops = filled(module)
+    assert (ops["conv"], ops["relu"], ops["interleave"], ops["concat"]) == (2, 2 * bool(then), 1, 1)
+    rest, whole = (op for op in module.main.ops if op.short_name == "conv")
+    assert (rest.type.shape, whole.type.shape) == ((4, 64, 7, 52), (4, 64, 14, 52))
+    needed = [op.attributes[MACS] for op in (rest, whole)]
+    assert needed == [channels * 96 * 9 * 4 * 14 * 52 for channels in (32, 64)]
+    assert filled(net((96, 96), (14, 52)))["concat"] == filled(net((96, 128), (14, 52), "i8"))["concat"] == 0
+
+
 def test_a_conv_with_steps_reads_the_rows_where_they_are() -> None:
     module = net((24, 24), (64, 64), then="swish", reader={"strides": (2, 2), "pads": (1, 1, 1, 1)})
     ops = filled(module)
