@@ -153,6 +153,7 @@ OTHERS: dict[str, tuple[Make, tuple[tuple[int, ...], ...]]] = {
     "scalar_pixels": (lambda net, x: net.b.prelu(x, net.f32(70)), ((3, 70, 4, 4),)),
     "sigmoid": (lambda net, x: net.b.sigmoid(x), ((1, 130, 9, 9),)),
     "gelu": (lambda net, x: net.b.gelu(x), ((3, 197),)),
+    "swish_in_banks": (lambda net, x: net.b.swish(x), ((1, 70, 30, 37),)),
     "power": (lambda net, a, b: net.b.pow(net.b.abs(a), b), ((5, 44), (5, 44))),
     "softmax_channels": (lambda net, x: net.b.softmax(x, axis=1), ((2, 90, 4, 5),)),
     "softmax_rows": (lambda net, x: net.b.softmax(x, axis=-1), ((2, 8, 16, 33),)),

@@ -85,6 +85,18 @@ def test_what_banks_cost_follows_from_where_a_program_puts_a_tile() -> None:
     assert beside == 2 * apart
 
 
+def test_registers_of_a_large_map_have_banks_of_their_own() -> None:
+    """Of a small one they would keep more from other ops than they save."""
+    each = {}
+    for side in (12, 48):
+        net = Net([(1, 64, side, side)])
+        with computations() as found:
+            TARGET.compile([net.module([net.b.swish(net.inputs[0])])], 2)
+        each[side] = sum(taken(one.commands, placed=True) for one in found) / side**2
+        assert side == 12 or each[side] * side**2 <= 1.1 * sum(one.planned for one in found)
+    assert each[48] < 0.75 * each[12]
+
+
 def test_tables_are_made_once_for_a_program() -> None:
     """No op knows whether it is the first that needs one."""
     net = Net([(1, 64, 28, 28)])

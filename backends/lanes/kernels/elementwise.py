@@ -28,6 +28,8 @@ from bmcompiler.target import OpT, rule
 
 Recipe = Callable[..., Register]
 _HALFWORDS = ("i16", "u16")
+_WASTED = 8
+"""How many times larger than a plane of scratch a bank may be that it has for itself."""
 
 
 class ElementwiseKernel(LocalKernel[OpT]):
@@ -99,24 +101,33 @@ class ElementwiseKernel(LocalKernel[OpT]):
     def work(self, op: OpT, box: Box) -> TileWork:
         item = ITEMS[self.words(op)]
         view, strides = self._view(op)
-        dims, steps = extents(box), self.steps(op)
+        dims = extents(box)
         by_tensor = dict(zip(zip(op.operands, self.shapes(op)), strides))
         operands = [
-            _operand(self.chip, v, view, by_tensor[v, shape], box, steps.needs_default_layout(i), item)
+            _operand(self.chip, v, view, by_tensor[v, shape], box, self.steps(op).needs_default_layout(i), item)
             for (v, shape), i in self.tensors(op).items()
         ]
+        inputs, out = tuple(buffer for buffer, _ in operands), result_buffer(self.chip, op.result, view, box, item)
+        steps, scratch = self._placed(op, dims, [each.lane_bytes for each in (*inputs, out)])
 
         def compute(build: LaneBuild, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             planes = [Plane(address, local) for address, (_, local) in zip(ins, operands)]
             steps.emit(build, dims, planes, outs[0], scratch)
 
-        return TileWork(
-            tuple(buffer for buffer, _ in operands),
-            (result_buffer(self.chip, op.result, view, box, item),),
-            (self.chip.aligned_bytes(dims, item),) * steps.registers,
-            compute,
-            steps.cycles(dims),
-        )
+        return TileWork(inputs, (out,), scratch, compute, steps.cycles(dims))
+
+    def _placed(self, op: OpT, dims: Shape, used: list[int]) -> tuple[Steps, tuple[int, ...]]:
+        """The steps of a tile and its scratch areas, which are as many for each tile of an op, some of them empty.
+
+        Each area has a bank of its own where that is faster and leaves room.
+        """
+        steps, plane = self.steps(op), self.chip.aligned_bytes(dims, ITEMS[self.words(op)])
+        spread, bank = steps.spread, self.chip.lmem_bank_size
+        wide = (max(plane, bank),) * spread.registers
+        fits = plane * _WASTED >= bank and sum((*used, *wide)) <= self.tiler.lane_bytes
+        if fits and spread.cycles(dims) < steps.cycles(dims):
+            return spread, wide
+        return steps, (plane,) * steps.registers + (0,) * (spread.registers - steps.registers)
 
 
 def _operand(

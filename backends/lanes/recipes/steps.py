@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -46,6 +46,7 @@ class Steps:
         chip, arithmetic, timing: of the chip that it was recorded for.
         axes: what reductions run over: h (2), or h and w (2, 3); () when there are none.
         dtype: float type of inputs, registers and result; but for f32 there are only the units of `halves.UNITS`.
+        apart: whether no step writes where one of its operands lies, for more registers.
     """
 
     chip: LaneFacts
@@ -55,6 +56,7 @@ class Steps:
     steps: tuple[RecipeStep, ...]
     axes: tuple[int, ...] = ()
     dtype: str = "f32"
+    apart: bool = False
 
     @property
     def item(self) -> int:
@@ -97,6 +99,11 @@ class Steps:
         n, c, h, w = shape
         return n, c, height or h, 1 if height == REDUCED and 3 in self.axes else w
 
+    @cached_property
+    def spread(self) -> Steps:
+        """The same `apart`."""
+        return replace(self, apart=True)
+
     @property
     def registers(self) -> int:
         """Planes of a whole tile that the commands need besides inputs and result."""
@@ -113,11 +120,12 @@ class Steps:
         last_use = self._last_uses()
         last = self.steps[-1]
         end = self.inputs + len(self.steps) - 1
-        kept = set() if last.in_place else {s.number for s in last.sources if not isinstance(s, Immediate)}
+        in_place = last.in_place and not self.apart
+        kept = set() if in_place else {s.number for s in last.sources if not isinstance(s, Immediate)}
         taken: dict[RegisterPlace, int] = {}
         places: list[RegisterPlace] = []
         for number, step in enumerate(self.steps, self.inputs):
-            ready = number if step.in_place else number - 1
+            ready = number if step.in_place and not self.apart else number - 1
             taken = {place: by for place, by in taken.items() if last_use[by] > ready}
             small = step.height == REDUCED
             may_be_result = small == (last.height == REDUCED) and (number == end or number not in kept)
