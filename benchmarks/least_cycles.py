@@ -16,7 +16,8 @@ channel at once and four products in a cycle, as if a band could begin anywhere 
 twice; or they are made of floats, which are exact, too. Winograd's transforms of bytes are no bytes: split in two, they
 take at least as many products as they spare. "ends" is what follows the sums in the mode of the layer, in the commands
 of our program with every unit at work; "convolutions" is the least without ends and all else, so that it holds whatever
-becomes of those. Layers that our program joins count as joined, or apart if that takes less.
+becomes of those. Layers that our program joins count as joined, or apart if that takes less. `--layers N` says where
+commands take more than that.
 """
 
 from __future__ import annotations
@@ -253,6 +254,24 @@ def row(one: Measured) -> list[str]:
     return [one.case.net, f"{one.timing.cycles / 1e6:.2f}", f"{one.timing.cycles / least:.2f}", *cells]
 
 
+def excess(one: Measured, count: int) -> Iterator[str]:
+    """The layers whose commands take most over their least, which is that of their products and ends, or all else."""
+    least, found = Least(one), []
+    for name in {layer.name: None for layer in one.timing.layers}:
+        layers = [layer for layer in one.timing.layers if layer.name == name]
+        taken, bounds = (sum(getattr(x, field) for x in layers) for field in ("compute", "compute_bound"))
+        if name in least.of:
+            form, windows = least.layer(name)
+            ends = bounds - sum(x.macs for x in layers) / BYTES.peak if least.kind(name) is BYTES else 0
+            possible = form.cycles + windows + ends
+        else:
+            possible = sum(x.compute_bound for x in layers if x.kind not in MOVES)
+        found.append((taken - possible, taken, possible, name, ", ".join(x.kind for x in layers)))
+    yield "\nTIU cycles over the least, TIU cycles, least"
+    for over, taken, possible, name, kinds in sorted(found, reverse=True)[:count]:
+        yield f"  {over:9.0f} {taken:9} {possible:9.0f}  {name[:60]} ({kinds})"
+
+
 HEADINGS = ("net", "Mcycles", "of the least", "of the roofline", "least", "convolutions", "products", "positions")
 HEADINGS += ("windows", "ends", "all else", "bus", "starts")
 
@@ -263,10 +282,14 @@ def main() -> None:
     parser.add_argument("nets", nargs="*", default=NETS, metavar="NET", help="as benchmarks/bench_groups.py has them")
     parser.add_argument("--precision", default="f32", choices=("f32", "int8"))
     parser.add_argument("--tables", type=Path, default=THIRD_PARTY / "tables", help="folder of calibration tables")
+    parser.add_argument("--layers", type=int, default=0, metavar="N", help="list the N layers with most over the least")
     given = parser.parse_args()
     print(line(HEADINGS), line("---" for _ in HEADINGS), sep="\n")
     for net in given.nets:
-        print(line(row(measure(Case(net, "bm1684", given.precision, 1, 2), given.tables, False))), flush=True)
+        one = measure(Case(net, "bm1684", given.precision, 1, 2), given.tables, False)
+        print(line(row(one)), flush=True)
+        for text in excess(one, given.layers) if given.layers else ():
+            print(text)
 
 
 if __name__ == "__main__":

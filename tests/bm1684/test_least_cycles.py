@@ -80,5 +80,7 @@ def test_no_layer_of_a_program_takes_less(least: Any, net: str, precision: str, 
         form, windows = found.layer(label)
         assert 0 < form.cycles + windows <= taken[label]
     assert sum(found.parts()) < one.timing.cycles
+    _, *listed = least.excess(one, len(taken))
+    assert len(listed) == len(taken) and float(listed[0].split()[0]) > 0
     kinds = {found.kind(label) for label in found.of}
     assert kinds <= {least.FLOATS} if precision == "f32" else least.BYTES in kinds
