@@ -42,7 +42,7 @@ class Bm1684Target(Bm168xTarget["Build"]):
         self.need_precision(precision)
         before = f"{first_passes('same')},fuse-activation,compose-convs"
         joined, split = (",join-groups,join-upsamples", ",split-deconv,keep-phases") if level > 1 else ("", "")
-        floats, groups = "split-means,join-siblings,fill-lanes{kind=floats}", group_layers(level)
+        floats, groups = "split-means,merge-shortcuts,join-siblings,fill-lanes{kind=floats}", group_layers(level)
         if precision == "f32":
             images = ",permute-parts,split-images" if level > 1 else ""
             return f"{before},{floats}{joined},dead-code{split}{images}{groups}"
