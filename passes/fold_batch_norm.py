@@ -174,23 +174,21 @@ class _FoldBatchNorm(Rules):
         if affine is None:
             return False
         offset = _plus(None if bias is None else bias * affine.factor, affine.offset)
-        scaled = None
-        if not (affine.factor == 1.0).all():
-            scaled = weight  # a copy of its own, see `parameters`
-            scaled *= _per_output(heavy, affine.factor)
+        unchanged = (affine.factor == 1.0).all()
+        scaled = None if unchanged else _times(heavy, weight, _per_output(heavy, affine.factor))
         fresh = self.reweighted(heavy, heavy.operands[0], op, rewriter, weight=scaled, bias=offset)
         rewriter.replace_with(op, inherit(fresh, heavy, op))
         return True
 
     def parameters(self, op: _Heavy) -> tuple[np.ndarray | None, np.ndarray | None]:
-        """Weight and bias of a float op in float64; no weight when anything about them is not constant."""
+        """Weight of a float op, and its bias in float64; no weight when anything about them is not constant."""
         import numpy as np
 
         weight, bias = self.constant(op.operands[1]), self.constant(op.bias)
         two_axes = not isinstance(op, Matmul) or (weight is not None and weight.ndim == 2)
         if weight is None or not two_axes or not op.type.is_float or (op.bias is not None and bias is None):
             return None, None
-        return weight.astype(np.float64), None if bias is None else bias.astype(np.float64)
+        return weight, None if bias is None else bias.astype(np.float64)
 
     def reweighted(
         self,
@@ -206,7 +204,7 @@ class _FoldBatchNorm(Rules):
         dtype = heavy.type.numpy
         operands = [x, heavy.operands[1]]
         if weight is not None:
-            operands[1] = self.weight(weight.astype(dtype), operands[1], anchor, rewriter, f"{heavy.label}.weight")
+            operands[1] = self.weight(weight, operands[1], anchor, rewriter, f"{heavy.label}.weight")
         if bias is not None:
             operands.append(self.weight(bias.astype(dtype), heavy.bias, anchor, rewriter, f"{heavy.label}.bias"))
         return rebuild(heavy, operands)
@@ -225,8 +223,8 @@ class _FoldBatchNorm(Rules):
             # a deconvolution sums fewer taps at its borders, and padding adds zeros that the shift never saw
             if isinstance(op, Deconv) or (isinstance(op, Conv) and any(op.pads)):
                 return False
-            bias = _plus(bias, _spread(op, affine.offset, weight))
-        scaled = weight * _per_input(op, affine.factor)
+            bias = _plus(bias, _spread(op, affine.offset, weight.astype("float64")))
+        scaled = _times(op, weight, _per_input(op, affine.factor))
         fresh = self.reweighted(op, before.operands[0], op, rewriter, weight=scaled, bias=bias)
         rewriter.replace_with(op, inherit(fresh, before, op))
         return True
@@ -248,7 +246,12 @@ class _FoldBatchNorm(Rules):
             return False
         source = heavy.operands[0]
         scaled = self.reweighted(
-            heavy, source, heavy, rewriter, weight=weight * factor, bias=None if bias is None else bias * factor
+            heavy,
+            source,
+            heavy,
+            rewriter,
+            weight=_times(heavy, weight, factor),
+            bias=None if bias is None else bias * factor,
         )
         chain = [scaled]
         for move in reversed(moves):
@@ -265,6 +268,13 @@ def _plus(a: np.ndarray | None, b: np.ndarray | None) -> np.ndarray | None:
         return a if b is None else b
     total: np.ndarray = a + b
     return total
+
+
+def _times(op: _Heavy, weight: np.ndarray, factor: np.ndarray | float) -> np.ndarray:
+    """New weights, multiplied in float64 and rounded once, without a copy of all of them in float64."""
+    import numpy as np
+
+    return np.multiply(weight, factor, out=np.empty(weight.shape, op.type.numpy), dtype=np.float64, casting="unsafe")
 
 
 def _per_output(op: _Heavy, factor: np.ndarray) -> np.ndarray:
