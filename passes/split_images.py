@@ -14,7 +14,7 @@ from bmcompiler.quant.other_batch import keeps_samples_apart
 from bmcompiler.quant.rebatch import rebatch
 from bmcompiler.target import Target
 
-_PART = 0.8
+_PART = 0.85
 """Part of the time of all images that they may take one by one, without groups."""
 _NEARLY = 1.05
 """Of the same with groups before they are refined: those of one image gain more by that, and let less move."""
