@@ -35,6 +35,8 @@ _SHRINK = 0.9
 _TRIES = 8
 _ORDERS = 60
 """Orders of areas that are tried before the plan takes less of local memory."""
+_SLACK = 2
+"""How many times what is done early the steps take beside which it is done: it waits for loads before it."""
 _NEAR = 4
 """Steps ahead for which loads may fill local memory."""
 
@@ -209,7 +211,8 @@ class _Planner:
                 if found.offset is not None:
                     step.outputs.append(Slot(buffer, live_range, True, found.offset))
                     continue
-            own = self._live_range(buffer.lane_bytes, index, index, label, "value")
+            first = self._early_portions(index, step, work, buffer) if found is None else index
+            own = self._live_range(buffer.lane_bytes, first, index, label, "value")
             step.outputs.append(Slot(buffer, own, True))
             if found is not None and contents is not None and self.copier is not None:
                 strided = self.copier.copy(contents, found.by)
@@ -269,13 +272,37 @@ class _Planner:
 
     def _arrival(self, index: int, buffer: Buffer) -> int:
         """The earliest step before which what step `index` loads finds room, and global memory has it."""
-        size, first, least = self.tiler.rounded(buffer.lane_bytes), index, max(0, index - AHEAD)
+        size, least = self.tiler.rounded(buffer.lane_bytes), max(0, index - AHEAD)
         if not buffer.coefficient:
             roots = [buffer.contents.value] if buffer.contents else [root_of(v) for v in self.steps[index].op.operands]
             least = max([least, *(self.uses.made_before(root, index) for root in roots)])
+        return self._place_ahead(index, least, size)
+
+    def _place_ahead(self, index: int, least: int, size: int) -> int:
+        """The first step, of those from `least` on, since which there is room for what step `index` needs."""
+        first = index
         while first > least and self.used[first - 1] + size <= self._room_ahead(index - first):
             first -= 1
             self.used[first] += size
+        return first
+
+    def _early_portions(self, index: int, step: Step, work: TileWork, result: Buffer) -> int:
+        """Do portions of a work while others compute, if its result has room; returns the step since when it has."""
+        made: dict[int, int] = {}
+        for number, (portion, slot) in enumerate(zip(work.portions, step.inputs)):
+            contents = slot.buffer.contents
+            ready = 0 if contents is None else self.uses.made_before(contents.value, index)
+            if portion.transfers and slot.live_range.first < ready < index:  # what is loaded or copied comes later
+                made[number] = ready
+        hidden, least = 0, index
+        while least > min(made.values(), default=index) and hidden < _SLACK * sum(
+            work.portions[n].cycles for n in made
+        ):
+            least -= 1
+            before = self.steps[least].work
+            hidden += 0 if before is None else before.cycles
+        first = self._place_ahead(index, least, self.tiler.rounded(result.lane_bytes))
+        step.early = {number: max(first, ready) for number, ready in made.items() if max(first, ready) < index}
         return first
 
     def _room_ahead(self, steps: int) -> int:

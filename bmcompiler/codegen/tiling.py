@@ -12,6 +12,7 @@ from itertools import product
 from math import ceil, prod
 from typing import Any, NamedTuple
 
+from bmcompiler.codegen.portion import Portion
 from bmcompiler.codegen.stream import Stream
 from bmcompiler.ir import Value
 
@@ -136,7 +137,8 @@ class TileWork:
     `cycles` are those with the areas of `apart` in different banks, and with scratch above the results; `below` come
     on top of them where the first scratch area lies below the first result. With a `stream` they are those with the
     bus free for it. `transfers` of them are those for which it needs the engine that moves data, as copies between
-    lanes do: it begins when that is free.
+    lanes do: it begins when that is free. `portions`, one of each input, are all of it where given: they may be done
+    apart, and before other inputs are there.
     """
 
     inputs: tuple[Buffer, ...]
@@ -148,6 +150,7 @@ class TileWork:
     below: int = 0
     stream: Stream | None = None
     transfers: int = 0
+    portions: tuple[Portion, ...] = ()
 
     @property
     def streamed_cycles(self) -> int:

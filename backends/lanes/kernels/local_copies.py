@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import accumulate
 
 import numpy as np
@@ -13,6 +14,7 @@ from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.groups.regions import LocalCopier, StridedCopy, as_shape
+from bmcompiler.codegen.portion import Portion
 from bmcompiler.codegen.tiling import Box, Contents, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
@@ -117,19 +119,25 @@ def join_channels(machine: LaneMachine, op: TensorOp, box: Box) -> TileWork | No
     word = chip.word_item(item)
     to = chip.aligned_strides(whole, item=word)
 
+    def put(build: LaneBuild, place: int, target: int, part: Box, start: int) -> None:
+        shape, (row, lane) = chip.words_of(extents(part), item), divmod(start, chip.lanes)
+        source = Words(place, shape, within=chip.plane(place, extents(part), item), item=word)
+        joined = Words(target + word * row * to[1], shape, to, lane, chip.plane(target, total, item), word)
+        (build.transfer if lane else build.copy)(source, joined)
+
     def compute(build: LaneBuild, ins: list[int], outs: list[int], scratch: list[int]) -> None:
-        written = chip.plane(outs[0], total, item)
-        for place, part, start in zip(ins, boxes, starts):
-            shape, (row, lane) = chip.words_of(extents(part), item), divmod(start, chip.lanes)
-            source = Words(place, shape, within=chip.plane(place, extents(part), item), item=word)
-            target = Words(outs[0] + word * row * to[1], shape, to, lane, written, word)
-            (build.transfer if lane else build.copy)(source, target)
+        for place, portion in zip(ins, portions):
+            portion.emit(build, place, outs[0])
 
     out = machine.activation_out(op.result, dims4(op.result), box)
     lanes, shapes = [start % chip.lanes for start in starts], (chip.words_of(extents(part), item) for part in boxes)
     cycles = [_part_cycles(machine, shape, item, lane) for shape, lane in zip(shapes, lanes)]
-    transfers = sum(taken for taken, lane in zip(cycles, lanes) if lane)
-    work = TileWork(inputs, (out,), (), compute, sum(cycles), transfers=transfers)
+    portions = tuple(
+        Portion(taken, taken if lane else 0, partial(put, part=part, start=start))
+        for taken, lane, part, start in zip(cycles, lanes, boxes, starts)
+    )
+    transfers = sum(portion.transfers for portion in portions)
+    work = TileWork(inputs, (out,), (), compute, sum(cycles), transfers=transfers, portions=portions)
     return work if machine.fits(work) else None
 
 

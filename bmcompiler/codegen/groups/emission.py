@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bmcompiler.codegen.groups.regions import LocalCopier
-from bmcompiler.codegen.groups.steps import Copy, Slot, Step, loads_by_issue, reads_any
+from bmcompiler.codegen.groups.steps import Copy, Slot, Step, loads_by_issue, portions_by_step, reads_any
 from bmcompiler.codegen.schedule import Moved
 
 Part = Callable[[Step, Moved], None]
@@ -28,7 +28,7 @@ def emit_steps(
             part(number, lambda step, moved, slot=slot: _store(build, slot, moved))  # type: ignore[misc]
         waiting.clear()
 
-    loads = loads_by_issue(steps)
+    loads, early = loads_by_issue(steps), portions_by_step(steps)
     for index, step in enumerate(steps):
         due, stores = loads[index], [slot for _, slot in waiting]
         if step.work is None or any(reads_any(steps[number], slot, stores) for number, slot in due):
@@ -38,6 +38,8 @@ def emit_steps(
         for number, slot in due:
             part(number, lambda step, moved, slot=slot: _load(build, slot, moved))  # type: ignore[misc]
         store_waiting()
+        for number, portion in early[index]:
+            part(number, lambda step, moved, portion=portion: _portion(build, step, portion))  # type: ignore[misc]
         if step.work is not None:
             part(index, lambda step, moved: _compute(build, step, copier, moved))
             waiting += [(index, slot) for slot in step.outputs if slot.moves and slot.live_range.last > index]
@@ -62,10 +64,19 @@ def _compute(build: Any, step: Step, copier: LocalCopier | None, moved: Moved) -
     assert step.work is not None
     _copy(build, step.before, copier)
     inputs, outputs = ([slot.address for slot in slots] for slots in (step.inputs, step.outputs))
-    step.work.compute(build, inputs, outputs, [live_range.address for live_range in step.scratch])
+    if step.early:
+        for number in range(len(step.work.portions)):
+            if number not in step.early:
+                _portion(build, step, number)
+    else:
+        step.work.compute(build, inputs, outputs, [live_range.address for live_range in step.scratch])
     _copy(build, step.after, copier)
     moved.stream(step.work.stream)
     moved.tiles += 1
+
+
+def _portion(build: Any, step: Step, number: int) -> None:
+    step.portion(number).emit(build, step.inputs[number].address, step.outputs[0].address)
 
 
 def _copy(build: Any, copies: Sequence[Copy], copier: LocalCopier | None) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from heapq import heappop, heappush
 from math import inf
 
-from bmcompiler.codegen.groups.steps import Residency, Slot, reads_any
+from bmcompiler.codegen.groups.steps import Residency, Slot, portions_by_step, reads_any
 from bmcompiler.codegen.groups.timeline import Timeline, loading_cycles, storing_cycles
 from bmcompiler.codegen.tiling import Tiler
 
@@ -49,7 +49,7 @@ def issue_between(plan: Residency, times: Timeline, tiler: Tiler) -> None:
     times: of the plan, for what steps take.
     """
     moving = computing = 0.0
-    done, room, ready = [0.0], _by_room(plan), dict[int, float]()
+    done, room, ready, early = [0.0], _by_room(plan), dict[int, float](), portions_by_step(plan.steps)
     ahead: list[tuple[int, int, Slot]] = []
     waiting: list[Slot] = []
 
@@ -67,10 +67,12 @@ def issue_between(plan: Residency, times: Timeline, tiler: Tiler) -> None:
             load(slot, index)
         for slot in waiting:
             moving = max(moving, computing) + storing_cycles(slot, tiler)
+        for number, portion in early[index]:
+            moving = max(moving, computing) + plan.steps[number].portion(portion).cycles
         begin = max([computing, *(ready[id(slot)] - slot.buffer.late for slot in own)])
-        if step.work is not None and step.work.transfers:
+        if step.transfers:
             begin = max(begin, moving)
-            moving = begin + step.work.transfers
+            moving = begin + step.transfers
         if step.work is not None and step.work.stream is not None:
             moving = max(begin, moving) + step.work.streamed_cycles
         computing = begin + times.ends[index] - times.starts[index]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from bmcompiler.codegen.groups.regions import StridedCopy
 from bmcompiler.codegen.groups.slices import Slices
 from bmcompiler.codegen.memory import root_of
+from bmcompiler.codegen.portion import Portion
 from bmcompiler.codegen.tiling import Buffer, TileWork
 from bmcompiler.ir import Operation, Value
 
@@ -63,7 +64,8 @@ class Copy:
 class Step:
     """A unit of a run. `work` is None for ops that do not take part.
 
-    `before` and `after` are copies that its computation needs, or that bring its result to its place.
+    `before` and `after` are copies that its computation needs, or that bring its result to its place. `early`: portions
+    of its work that are done before another step computes, with the number of that.
     """
 
     op: Operation
@@ -75,6 +77,32 @@ class Step:
     scratch: list[LiveRange] = field(default_factory=list)
     before: list[Copy] = field(default_factory=list)
     after: list[Copy] = field(default_factory=list)
+    early: dict[int, int] = field(default_factory=dict)
+
+    def portion(self, number: int) -> Portion:
+        """A portion of its work."""
+        assert self.work is not None
+        return self.work.portions[number]
+
+    @property
+    def early_cycles(self) -> int:
+        """Cycles of the work that are no part of the step."""
+        return sum(self.portion(number).cycles for number in self.early)
+
+    @property
+    def transfers(self) -> int:
+        """Cycles of the step for which it needs the engine that moves data."""
+        whole = 0 if self.work is None else self.work.transfers
+        return whole - sum(self.portion(number).transfers for number in self.early)
+
+
+def portions_by_step(steps: Sequence[Step]) -> list[list[tuple[int, int]]]:
+    """What is done early before each step computes: numbers of its step and of the portion."""
+    found: list[list[tuple[int, int]]] = [[] for _ in steps]
+    for number, step in enumerate(steps):
+        for portion, at in step.early.items():
+            found[at].append((number, portion))
+    return found
 
 
 def loads_by_issue(steps: Sequence[Step]) -> list[list[tuple[int, Slot]]]:

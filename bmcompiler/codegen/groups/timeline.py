@@ -8,7 +8,7 @@ from typing import Any
 
 from bmcompiler.codegen.groups.banks import shared_cycles
 from bmcompiler.codegen.groups.regions import LocalCopier
-from bmcompiler.codegen.groups.steps import Residency, Slot, Step, loads_by_issue, reads_any
+from bmcompiler.codegen.groups.steps import Residency, Slot, Step, loads_by_issue, portions_by_step, reads_any
 from bmcompiler.codegen.kernels import DeviceKernel
 from bmcompiler.codegen.tiling import Tiler
 from bmcompiler.ir import Operation
@@ -57,8 +57,9 @@ def timeline(
     found = Timeline()
     moving = computing = 0.0
     ready: dict[int, float] = {}
+    joined: dict[int, float] = {}
     waiting: list[tuple[float, Slot]] = []
-    loads = loads_by_issue(plan.steps)
+    loads, early = loads_by_issue(plan.steps), portions_by_step(plan.steps)
     done = [0.0]  # when the steps before each one have computed: what lay in the place of a load is needed no more
 
     def transfer(slot: Slot, after: float, cycles: float) -> float:
@@ -83,12 +84,15 @@ def timeline(
         for _, slot in loads[index]:
             ready[id(slot)] = transfer(slot, done[slot.live_range.first], loading_cycles(slot, tiler))
         store_waiting()
+        for number, portion in early[index]:
+            moving = joined[number] = max(moving, computing) + plan.steps[number].portion(portion).cycles
         if step.work is None:
             continue
         begin = max([computing, *(ready[id(slot)] - slot.buffer.late for slot in step.inputs if slot.moves)])
-        if step.work.transfers:
+        begin = max(begin, joined.get(index, 0.0))
+        if step.transfers:
             begin = max(begin, moving)
-            moving = begin + step.work.transfers
+            moving = begin + step.transfers
         found.starts.append(begin)
         computing, moving = _computed(step, begin, moving)
         computing += _copying(step, copier) + shared_cycles(step, tiler.bank_bytes)
@@ -109,7 +113,7 @@ def least_cost(plan: Residency, estimate: Callable[[Operation], int], tiler: Til
             continue
         loads, stores = ([slot for slot in slots if slot.moves] for slots in (step.inputs, step.outputs))
         nbytes += sum(slot.buffer.nbytes for slot in (*loads, *stores))
-        computing += step.work.cycles
+        computing += step.work.cycles - step.early_cycles
         moving += sum(loading_cycles(slot, tiler) for slot in loads)
         moving += step.work.transfers + sum(storing_cycles(slot, tiler) for slot in stores)
     return max(computing, moving) + HIDDEN * nbytes / tiler.bytes_per_cycle
@@ -121,7 +125,7 @@ def _computed(step: Step, start: float, moving: float) -> tuple[float, float]:
     if step.work.stream is not None:
         return step.work.stream.times(start, moving)
     outputs, scratch = [slot.address for slot in step.outputs], [area.address for area in step.scratch]
-    return start + step.work.placed_cycles(outputs, scratch), moving
+    return start + step.work.placed_cycles(outputs, scratch) - step.early_cycles, moving
 
 
 def _copying(step: Step, copier: LocalCopier | None) -> float:
