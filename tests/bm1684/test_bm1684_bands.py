@@ -54,6 +54,17 @@ def test_rows_arrive_in_their_bands(cut: dict[str, int], more: int, channels: in
         check(net.module(values), level=level, device=True)
 
 
+@pytest.mark.parametrize(("rows", "top", "bottom"), [(4, 6, 6), (4, 12, 0), (3, 2, 7), (5, 5, 6)])
+def test_rows_of_bands_further_away_are_shifted(rows: int, top: int, bottom: int) -> None:
+    net = Net([(4, 70, rows, 9)], dtype="i8")
+    b, cut = net.b, {"height": 4 * rows - 3, "rows": rows, "top": top, "bottom": bottom, "fill": -128}
+    made = b.maxs(b.regroup_bands(b.maxs(net.inputs[0], value=-100), **cut), value=-120)
+    with planned_cycles.computations() as found:
+        check(net.module([made]), level=2, device=True)
+        planned_cycles.check(found)
+    assert not any(one.transfers for one in found)
+
+
 class Forced(FakeTarget):
     """The chip, for which bands always pay."""
 

@@ -1,6 +1,7 @@
 """Bands of rows in the image slots of words: cut from global memory, regrouped and joined in local memory.
 
-Band k of bytes is byte k of the words (bm1684.md 4.2), so a row of the neighbour above is a row of words shifted by 8.
+Band k of bytes is byte k of the words (bm1684.md 4.2), so a row of the neighbour above is a row of words shifted by 8,
+one of the band above that by 16.
 Rows that change bands otherwise are moved by transfers, for which a band is an image one byte further.
 """
 
@@ -126,7 +127,7 @@ class RegroupBandsKernel(BandsKernel[RegroupBands]):
 
     def local_work(self, op: RegroupBands) -> TileWork:
         source, cut, dims = source_cut(op), target_cut(op), dims4(op.result)
-        shifts = source.rows == cut.rows and max(cut.top, cut.bottom) <= cut.rows
+        shifts = source.rows == cut.rows and max(cut.top, cut.bottom) <= cut.rows * (cut.bands - 1)
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             if shifts:
@@ -329,11 +330,9 @@ class _Rows:
 
 def _row_groups(cut: Cut) -> list[_Rows]:
     """The rows of the result, those with equal bits together."""
-    parts = (
-        (0, cut.top, cut.rows - cut.top, 8),
-        (cut.top, cut.rows, 0, 0),
-        (cut.top + cut.rows, cut.bottom, 0, -8),
-    )
+    away = range(-cut.top // cut.rows, -(-cut.bottom // cut.rows) + 1)
+    spans = ((d, max(-cut.top, d * cut.rows), min(cut.rows + cut.bottom, (d + 1) * cut.rows)) for d in away)
+    parts = [(first + cut.top, end - first, first - d * cut.rows, -8 * d) for d, first, end in spans]
     bands = (1 << 8 * cut.bands) - 1
     found: list[_Rows] = []
     for to, count, row, shift in parts:
