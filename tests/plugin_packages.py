@@ -89,5 +89,5 @@ class _Saved:
 
 
 def _forget_points() -> None:
-    registry.entry_points.cache_clear()
+    registry.declared.cache_clear()
     canonicalize._whole_round.cache_clear()

@@ -54,9 +54,9 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(folder))
         patch.syspath_prepend(str(EXAMPLE))
-        registry.entry_points.cache_clear()
+        registry.declared.cache_clear()
         yield
-    registry.entry_points.cache_clear()
+    registry.declared.cache_clear()
 
 
 def part(name: str) -> Any:

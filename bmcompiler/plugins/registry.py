@@ -209,13 +209,31 @@ class Loader:
         return any(map(is_built_in, self.points))
 
 
+class _Groups(str):
+    """Equals the name of each group that begins so: the lists of all packages are read once for all groups."""
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __eq__(self, group: object) -> bool:
+        return isinstance(group, str) and group.startswith(self)
+
+
 @cache
+def declared() -> dict[str, dict[str, Loader]]:
+    """All declared plugins by group and name."""
+    found: dict[str, dict[str, dict[str, EntryPoint]]] = {}
+    for point in installed_entry_points(group=_Groups(f"{BUILT_IN}.")):
+        found.setdefault(point.group, {}).setdefault(point.name, {}).setdefault(point.value, point)
+    return {
+        group: {name: Loader(group, name, tuple(points[name].values())) for name in sorted(points)}
+        for group, points in found.items()
+    }
+
+
 def entry_points(group: str) -> dict[str, Loader]:
     """Declared plugins of `group` by name, sorted; call a value to import it."""
-    found: dict[str, dict[str, EntryPoint]] = {}
-    for point in installed_entry_points(group=group):
-        found.setdefault(point.name, {}).setdefault(point.value, point)
-    return {name: Loader(group, name, tuple(found[name].values())) for name in sorted(found)}
+    return declared().get(group, {})
 
 
 def usable(group: str) -> Iterator[tuple[str, Any]]:

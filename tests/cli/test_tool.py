@@ -262,18 +262,18 @@ def entry(value: str) -> Callable[..., list[EntryPoint]]:
 
 
 def test_a_plugin_that_fails_to_import_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    registry.entry_points.cache_clear()
+    registry.declared.cache_clear()
     monkeypatch.setattr(registry, "installed_entry_points", entry("no_such_package.at_all:X"))
     loaders = registry.entry_points("bmcompiler.analyzers")
     with pytest.raises(registry.PluginError, match=r"'broken' \(no_such_package.at_all:X\) of .* cannot be imported"):
         loaders["broken"]()
     registry._failed.clear()
-    registry.entry_points.cache_clear()
+    registry.declared.cache_clear()
 
 
 def test_two_plugins_of_one_name_are_refused_but_one_listed_twice_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     for value, works in (("json:loads json:loads", True), ("json:loads json:dumps", False)):
-        registry.entry_points.cache_clear()
+        registry.declared.cache_clear()
         monkeypatch.setattr(registry, "installed_entry_points", entry(value))
         loader = registry.entry_points("bmcompiler.analyzers")["broken"]
         if works:
@@ -282,7 +282,7 @@ def test_two_plugins_of_one_name_are_refused_but_one_listed_twice_is_not(monkeyp
             with pytest.raises(registry.PluginError, match="declared more than once"):
                 loader()
     registry._failed.clear()
-    registry.entry_points.cache_clear()
+    registry.declared.cache_clear()
 
 
 def test_info_of_a_large_file_is_quick(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
