@@ -10,8 +10,8 @@ of their elements); commands; neuron memory over its lower bound; conflicts the 
 seconds to compile from tables and to run one batch in the simulator. `--layers N` lists the layers that spill most and
 those that take longest.
 
-int8 is calibrated with eight seeded normal samples; the tables are kept in `--tables`, so that the second run is quick.
-Networks come from `make models`.
+int8 is calibrated with eight samples of seeded noise; the tables are kept in `--tables`, so that the second run is
+quick. Networks come from `make models`.
 """
 
 from __future__ import annotations
@@ -36,6 +36,9 @@ from bmcompiler.analysis.timing_profile import profile_for
 from bmcompiler.codegen.memory import root_of
 from bmcompiler.ir.keys import is_weight
 from bmcompiler.runtime import Session
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "models"))
+from noise import noise
 
 SCRIPTS = Path(sysconfig.get_path("scripts"))
 MODELS = Path(__file__).resolve().parent.parent / "models"
@@ -66,7 +69,7 @@ class Case:
         return self.batch, *SHAPES[self.net]
 
     def samples(self, count: int) -> np.ndarray:
-        return np.random.default_rng(0).standard_normal((count, *SHAPES[self.net]), np.float32)
+        return noise(self.net, (count, *SHAPES[self.net]))
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """Programs of both compilers under the timing model of this project: cycles and bytes of the same networks.
 
 The vendor's programs are decoded and timed command by command exactly as ours are. In int8 both are calibrated with
-seeded noise; theirs is symmetric throughout, ours what the choice of modes makes of it.
+seeded noise (`models/noise.py`); theirs is symmetric throughout, ours what the choice of modes makes of it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from noise import noise
 from numpy.typing import NDArray
 
 import bmcompiler
@@ -96,4 +97,4 @@ def compared(ours: Times, theirs: Times) -> str:
 
 def _samples(name: str, count: int) -> dict[str, NDArray[np.float32]]:
     (source,) = bmcompiler.load_network(THIRD_PARTY / f"{name}.onnx", shapes=[[1, *SHAPES[name]]]).main.input_names
-    return {source: np.random.default_rng(0).standard_normal((count, *SHAPES[name]), np.float32)}
+    return {source: noise(name, (count, *SHAPES[name]))}
