@@ -80,9 +80,9 @@ class Quantize(Pass):
        types, scales, zero points, integers of weights; all layers that can be are integers then.
     10. With `round_weights` and calibration data, weights of layers are not rounded to the nearest integer but up or
        down as brings the layer's sums nearer to float (`quantization.rounding`), where samples that it was not measured
-       on confirm this of the layer and of the outputs (`quantization.choice.rounded`). Outputs that are as near as rule
-       5 wants them stay as they are. Thresholds and modes are chosen with the nearest integers: what is gained is not
-       spent.
+       on confirm this of the layer and of the outputs (`quantization.choice.rounded`). Outputs of large nets that are
+       as near as rule 5 wants them stay as they are. Thresholds and modes are chosen with the nearest integers: what
+       is gained is not spent.
 
     11. With scheme = shift, layers have weights in one term of bytes ("int8") or in two ("double",
        `bmcompiler.numeric.two_terms`; rule 10 leaves these alone), as rule 5 chooses.

@@ -11,7 +11,7 @@ from nets import Net
 from bmcompiler.interpreter import run_function, run_module
 from bmcompiler.ir import Module
 from bmcompiler.numeric.arith import quantize_real
-from bmcompiler.passes.quantization.choice import reference
+from bmcompiler.passes.quantization.choice import reference, rounded
 from bmcompiler.passes.quantization.look import Look
 from bmcompiler.passes.quantization.moments import as_matrices, as_weight, rows_of
 from bmcompiler.passes.quantization.rounding import WeightRounding, descended
@@ -70,8 +70,11 @@ def test_outputs_come_nearer_to_float(scheme: str) -> None:
     assert weights(quantized(scheme, DATA)[0]) == weights(module)
 
 
-def test_outputs_that_are_as_near_as_wanted_stay_as_they_are() -> None:
-    assert quantized("channel", DATA)[1] and not quantized("channel", DATA, ",max_error=90")[1]
+def test_outputs_of_large_nets_that_are_as_near_as_wanted_stay_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    near = ",max_error=90"
+    assert quantized("channel", DATA, near)[1]
+    monkeypatch.setattr(rounded, "_LARGE", 1000)
+    assert quantized("channel", DATA)[1] and not quantized("channel", DATA, near)[1]
 
 
 def test_what_other_samples_do_not_confirm_is_dropped() -> None:

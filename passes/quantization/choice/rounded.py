@@ -9,11 +9,14 @@ import numpy as np
 
 from bmcompiler.ir import Function, Module, Operation
 from bmcompiler.passes.quantization.building import Building
+from bmcompiler.passes.quantization.choice.cost import macs
 from bmcompiler.passes.quantization.choice.reference import Reference
 from bmcompiler.passes.quantization.choice.thresholds import confirmed, judged
 from bmcompiler.passes.quantization.rounding import WeightRounding
 
 Lowered = tuple[Building[Any], set[Operation]]
+_LARGE = 1 << 30
+"""Products of a net from which on rounding takes seconds."""
 
 
 def rounded(
@@ -27,13 +30,15 @@ def rounded(
     """The integer net, what its weights became, and a sentence on it.
 
     Every other step of the reference is measured; the remaining ones judge each layer, and then the outputs of the net.
-    Where these do not come nearer to float, all weights are the nearest integers, and so they are where these leave no
-    output group a larger error than `enough`. nearest: gives the net with them, which may have been measured before.
+    Where these do not come nearer to float, all weights are the nearest integers, and so they are in large nets where
+    these leave no output group a larger error than `enough`. nearest: gives the net with them, which may have been
+    measured before.
     """
     steps, judges = reference.steps, range(0, len(reference.steps), 2)
     rounding = WeightRounding(function)
     before = reference.output_errors(nearest(), judges) if len(steps) > 1 else np.zeros(0)
-    if (before <= enough**2).all():
+    large = sum(map(macs, function.ops)) > _LARGE
+    if len(steps) < 2 or (large and (before <= enough**2).all()):
         return lower(None), rounding, None
     rounding.measure(module, function, steps)
     better = lower(rounding)
