@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bm1684_nets import FULL, Net, check, check_op
+from bm1684_nets import FULL, Net, check, check_op, local_memory
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from int_samples import Sums, sums
 
+from bmcompiler.backends.bm1684.kernels import ConvKernel
 from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.ir import TensorType, Value
 from bmcompiler.target import unsupported_reason
@@ -185,3 +186,45 @@ def test_shifts_of_channels_take_two_commands_for_up_to_four_images(images: int,
     out = TensorType((images, 70, 6, 7), result)
     y = net.b.conv(net.inputs[0], *operands, mode="channel", narrow=True, rshift=2, out=out)
     assert check(net.module([y])).totals["TIU commands"] == 1 + 2 * -(-images // 4)
+
+
+@property_test
+@given(
+    st.sampled_from([(40, 3), (48, 3), (64, 2), (64, 3), (57, 5)]),
+    st.tuples(st.integers(1, 3), st.integers(1, 2)),
+    st.integers(1, 2),
+    st.sampled_from([1, 3, 4, 9]),
+    LANES,
+)
+def test_rows_of_a_window_are_channels_64_further(
+    window: tuple[int, int], strides: tuple[int, int], dilation: int, images: int, lanes: int
+) -> None:
+    """Of other rows 64 channels each, so that the command has them as one position."""
+    channels, rows = window
+    size, points = (14, 9), {"mode": "asymmetric", "scale": 0.002, "zero_points": (3, 0, 5)}
+    geometry = {"kernel": (rows, 3), "strides": strides, "pads": (0, 0, 1, 1), "dilations": (dilation, 1)}
+    net = Net([(images, channels, *size)], dtype="i8")
+    out = TensorType((images, 70, *out_size(size, geometry)), "i8")
+    del geometry["kernel"]
+    y = net.b.conv(
+        net.b.relu(net.inputs[0]), net.integers("i8", 70, channels, rows, 3), None, out=out, **geometry, **points
+    )
+    kernel = TARGET.kernel_for(y.op)  # type: ignore[arg-type]
+    assert isinstance(kernel, ConvKernel)
+    assert kernel.form(y.op).stacks_rows(y.op)  # type: ignore[arg-type, union-attr, attr-defined]
+    with local_memory(lanes):
+        check(net.module([y]), level=2)
+
+
+@pytest.mark.parametrize(
+    ("channels", "changes"),
+    [(24, {}), (65, {}), (64, {"pads": (1, 1, 1, 1)}), (64, {"zero_points": (0, 2, 0)}), (64, {"group": 2})],
+)
+def test_rows_with_few_channels_padding_or_zero_points_of_weights_stay(channels: int, changes: dict[str, Any]) -> None:
+    net = Net([(4, channels * changes.get("group", 1), 8, 8)], dtype="i8")
+    points = {"mode": "asymmetric", "scale": 0.002, "zero_points": (0, 0, 0), "pads": (0, 0, 1, 1)} | changes
+    rows = 8 if changes.get("pads") else 6
+    weight = net.integers("i8", 70, channels, 3, 3)
+    y = net.b.conv(net.inputs[0], weight, None, out=TensorType((4, 70, rows, 8), "i8"), **points)
+    assert not TARGET.kernel_for(y.op).form(y.op).stacks_rows(y.op)  # type: ignore[union-attr, arg-type, attr-defined]
+    check(net.module([y]))

@@ -131,13 +131,14 @@ def convolution(
     geometry: Geometry,
     numbers: Integers | None,
     reads: Sequence[Range],
+    by: Strides | None = None,
 ) -> None:
     """Sums over windows and input channels.
 
     Args:
         target: shape of the results, and where they go.
         data, bias: addresses. kernel: address of the weights, or what all of them are, and their input channels.
-        numbers: None for floats. reads: the bytes of all operands.
+        numbers: None for floats. reads: the bytes of all operands. by: strides of data in words, None = the default.
     """
     weights, depth = kernel
     group = 2 if numbers is None else 4  # weights lie in groups of input channels (bm1684.md 4.4)
@@ -146,6 +147,8 @@ def convolution(
     steps = (1, down * across * groups, across * groups, groups)
     layout = {"opd0_c": depth, "short_opd1_str": int(StrideCode.EXPLICIT), **strides("opd1", steps)}
     fields = {**_kinds(numbers), **layout, **_weights(weights), **_bias(bias)}
+    if by is not None:
+        fields |= {"short_opd0_str": int(StrideCode.EXPLICIT), **strides("opd0", by)}
     _slide(build, Task.CONV, target, data, geometry, reads, fields)
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.backends.bm1684.build import Build, extents, lane_bytes
-from bmcompiler.backends.bm1684.chip import CHIP, align_up
-from bmcompiler.backends.bm1684.cycles import CYCLES
+from bmcompiler.backends.bm1684.chip import CHIP, align_up, aligned_strides
+from bmcompiler.backends.bm1684.cycles import CYCLES, PIXELS
 from bmcompiler.backends.bm1684.instructions.products import LocalPlace, convolution, depthwise
 from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.packed.channel_end import RULE as FACTORS
@@ -19,7 +19,7 @@ from bmcompiler.backends.bm1684.packed.channel_end import shifts_buffer, takes_f
 from bmcompiler.backends.bm1684.packed.int_requantize import Requantize
 from bmcompiler.backends.bm1684.packed.int_short import ShortRequantize, over_depth
 from bmcompiler.backends.lanes.build import LaneTransfers
-from bmcompiler.backends.lanes.facts import Shape
+from bmcompiler.backends.lanes.facts import Shape, Strides
 from bmcompiler.backends.lanes.kernels.base import dims4, item_bytes
 from bmcompiler.backends.lanes.kernels.channel_constants import Joined, channel_buffer, joined_buffer
 from bmcompiler.backends.lanes.kernels.conv_geometry import ConvGeometry, DeconvGeometry, channel_groups
@@ -76,6 +76,44 @@ class IntConvKernel(ConvGeometry):
         """The op itself: sums are exact and rounding is the op's."""
         return Kernel.evaluate(self, op, *arrays)
 
+    # -- rows of the window as channels --------------------------------------------------------------------------------
+    def stacks_rows(self, op: Convolution) -> bool:
+        """Whether the command takes the rows of the window for input channels, a round of lanes for each.
+
+        Channel 64 * r + c of a row is channel c of the row r further down, in the same lane: no byte moves. What is in
+        lanes without a channel is multiplied by 0.
+        """
+        if isinstance(op, Deconv) or op.group > 1 or any(op.pads[:2]) or self.folds_rows(op):
+            return False
+        rows, channels = op.weight.shape[2], self.depth(op)
+        points = op.zero_points[1] if op.zero_points else 0
+        if rows == 1 or channels > CHIP.lanes or CHIP.lanes * (rows - 1) + channels > CHIP.most_depth or points:
+            return False
+        (down, across), step, shape = self.taps(op), op.strides[1], (1, 1, 1, PIXELS)
+        stacked = CYCLES.convolution(shape, across, CHIP.lanes * (down - 1) + channels, 1, step)
+        return stacked < CYCLES.convolution(shape, down * across, channels, 1, step)
+
+    def command(self, op: Convolution) -> tuple[tuple[int, int], int]:
+        """Taps and input channels of the command."""
+        (down, across), depth = self.taps(op), self.depth(op)
+        return ((1, across), CHIP.lanes * (down - 1) + depth) if self.stacks_rows(op) else ((down, across), depth)
+
+    def sum_cycles(self, op: Convolution, shape: Shape, slide: Slide, item: int) -> int:
+        if self.is_depthwise(op):
+            return super().sum_cycles(op, shape, slide, item)
+        taps, depth = self.command(op)
+        return CYCLES.convolution(shape, prod(taps), depth, item, slide.geometry.steps[1])
+
+    def _stacked(self, op: Convolution, slide: Slide) -> tuple[Geometry, Strides | None]:
+        """The window of the command, and the strides of its operand if these are not those of the map."""
+        geometry = slide.geometry
+        if not self.stacks_rows(op):
+            return geometry, None
+        (height, width), (down, across), step = geometry.size, geometry.taps, geometry.dilations[0]
+        images, _, rows, columns = aligned_strides(CHIP.words_of(slide.shape, 1))
+        size = height - (down - 1) * step, width
+        return geometry._replace(size=size, taps=(1, across)), (images, step * rows, rows, columns)
+
     # -- a tile --------------------------------------------------------------------------------------------------------
     def whole_work(self, op: Convolution, box: Box) -> TileWork:
         """Without bands, and packed: the result stays in the layout that other ops read."""
@@ -116,11 +154,12 @@ class IntConvKernel(ConvGeometry):
                 self.emit_frame(op, build, slides[0], image, frame)
                 image, reads[0] = frame, CHIP.plane(frame, slides[0].shape, 1)
 
-            depth = None if self.is_depthwise(op) else self.depth(op)
+            depth = None if self.is_depthwise(op) else self.command(op)[1]
+            geometry, steps = self._stacked(op, slides[0])
 
             def sums(result: int, crossed: bool) -> None:
                 kernel = kernels[crossed] if crossed < len(kernels) else None
-                emit_sums(build, requantize, dims, (image, kernel, bias), result, (slides[0].geometry, depth), reads)
+                emit_sums(build, requantize, dims, (image, kernel, bias), result, (geometry, depth, steps), reads)
 
             end.emit(build, dims, sums, outs[0], scratch, vector)
 
@@ -184,12 +223,12 @@ class IntConvKernel(ConvGeometry):
 
         A constant kernel means something else there (bm1684.md 6.2).
         """
-        down, across = self.taps(op)
         if not self.is_depthwise(op):
-            row = down * across * align_up(self.depth(op), QUAD)
+            taps, depth = self.command(op)
+            row = prod(taps) * align_up(depth, QUAD)
             pack = self._packing(op, lambda w: channel_groups(w, QUAD))
-            return [weight_buffer(op.weight, f"{op.opname} quads {op.group} {down * across}", pack, row, c0, c1)]
-        row = down * across
+            return [weight_buffer(op.weight, f"{op.opname} quads {op.group} {prod(taps)}", pack, row, c0, c1)]
+        row = prod(self.taps(op))
         found = [weight_buffer(op.weight, f"{op.opname} bytes", self._packing(op, np.asarray), row, c0, c1)]
         if requantize.crossed:
             point = op.zero_points[1]
@@ -200,14 +239,15 @@ class IntConvKernel(ConvGeometry):
     def _joined(self, op: Convolution, c0: int, c1: int) -> Joined | None:
         """Weights and bias of each lane side by side: a load takes long to begin. None for what is not worth a copy."""
         depthwise = self.is_depthwise(op)
-        row = prod(self.taps(op)) * (1 if depthwise else align_up(self.depth(op), QUAD))
+        taps, depth = self.command(op)
+        row = prod(taps) * (1 if depthwise else align_up(depth, QUAD))
         if op.bias is None or row * (c1 - c0) > _MOST_JOINED:
             return None
         pack = self._packing(op, np.asarray if depthwise else lambda w: channel_groups(w, QUAD))
         return joined_buffer(CHIP, op.weight, op.bias, f"{op.opname} {op.group} joined", pack, row, (c0, c1))
 
     def _packing(self, op: Convolution, pack: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
-        return lambda w: pack(self.oriented(op, w))
+        return lambda w: pack(_stacked_rows(self.oriented(op, w)) if self.stacks_rows(op) else self.oriented(op, w))
 
     def _vector(self, op: Convolution, requantize: Requantize, c0: int, c1: int) -> Buffer:
         """The bias of the sums, or the numbers added at the end."""
@@ -228,22 +268,31 @@ def emit_sums(
     dims: Shape,
     sources: tuple[int, int | None, int],
     result: int,
-    window: tuple[Geometry, int | None],
+    window: tuple[Geometry, int | None, Strides | None],
     reads: list[Range],
 ) -> None:
     """Emit the command of the sums.
 
     Args:
         sources: addresses of data, weights (None: all are their zero point), bias if the sums take one.
-        window: geometry, and the input channels of dense weights. reads: the bytes of all inputs of the tile.
+        window: geometry, the input channels of dense weights, and the strides of data with others than its own. reads:
+            the bytes of all inputs of the tile.
     """
-    (data, weight, bias), (geometry, depth) = sources, window
+    (data, weight, bias), (geometry, depth, steps) = sources, window
     weights = Immediate(requantize.zero_points[1] & 0xFF) if weight is None else weight
     target, added = (dims, LocalPlace(result, requantize.sums_bytes(dims))), bias if requantize.adds_bias else None
     if depth is None:
         depthwise(build, target, data, weights, added, geometry, requantize.numbers, reads)
     else:
-        convolution(build, target, data, (weights, depth), added, geometry, requantize.numbers, reads)
+        convolution(build, target, data, (weights, depth), added, geometry, requantize.numbers, reads, steps)
+
+
+def _stacked_rows(weight: np.ndarray) -> np.ndarray:
+    """(O, C, KH, KW) -> (O, 64 * (KH - 1) + C, 1, KW): the channels of each row follow 64 further."""
+    outputs, channels, down, across = weight.shape
+    made = np.zeros((outputs, down, CHIP.lanes, across), weight.dtype)
+    made[:, :, :channels] = weight.swapaxes(1, 2)
+    return made.reshape(outputs, -1, 1, across)[:, : CHIP.lanes * (down - 1) + channels]
 
 
 def weight_buffer(

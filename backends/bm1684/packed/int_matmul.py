@@ -119,7 +119,7 @@ class IntMatmulKernel(LocalKernel[Matmul]):
             bias, vector = (added[0], added[-1]) if added else (0, 0)
 
             def sums(result: int, crossed: bool) -> None:
-                window = Geometry((rows, taps), (1, taps)), channels
+                window = Geometry((rows, taps), (1, taps)), channels, None
                 reads = [(place, place + buffer.lane_bytes) for place, buffer in zip(ins, inputs)]
                 operands = left, None if crossed else right, bias
                 emit_sums(build, requantize, dims, operands, result, window, reads)
