@@ -65,6 +65,19 @@ def test_rows_of_bands_further_away_are_shifted(rows: int, top: int, bottom: int
     assert not any(one.transfers for one in found)
 
 
+@pytest.mark.parametrize(
+    ("rows", "other", "top", "fill"), [(7, 8, 1, 0), (8, 7, 0, 0), (7, 8, 2, -128), (14, 16, 3, 5)]
+)
+def test_other_rows_are_gathered_where_transfers_take_longer(rows: int, other: int, top: int, fill: int) -> None:
+    net = Net([(4, 192, rows, 26)], dtype="i8")
+    b, cut = net.b, {"height": 4 * min(rows, other) - 2, "rows": other, "top": top, "fill": fill}
+    made = b.maxs(b.regroup_bands(b.maxs(net.inputs[0], value=-100), **cut), value=-120)
+    with planned_cycles.computations() as found:
+        check(net.module([made]), level=2, device=True)
+        planned_cycles.check(found)
+    assert not any(one.transfers for one in found)
+
+
 class Forced(FakeTarget):
     """The chip, for which bands always pay."""
 

@@ -19,6 +19,7 @@ from bmcompiler.backends.bm1684.instructions import words
 from bmcompiler.backends.bm1684.instructions.transfers import Side, fill, in_lane, transfer
 from bmcompiler.backends.bm1684.isa import Direction, Eu
 from bmcompiler.backends.bm1684.machine import MACHINE
+from bmcompiler.backends.bm1684.packed.gathered_rows import GatheredRows
 from bmcompiler.backends.lanes.facts import Shape, Strides
 from bmcompiler.backends.lanes.kernels.base import dims4, is_activation, item_bytes
 from bmcompiler.backends.lanes.kernels.convert import DequantizeKernel
@@ -121,7 +122,7 @@ def _by_the_work(build: Build, address: int) -> None:
 
 
 class RegroupBandsKernel(BandsKernel[RegroupBands]):
-    """regroup_bands: words shifted by a byte for the rows of neighbours, transfers for other bands."""
+    """regroup_bands: words shifted by bytes for the rows of neighbours, for other bands `GatheredRows` or transfers."""
 
     ops = (RegroupBands,)
 
@@ -136,8 +137,20 @@ class RegroupBandsKernel(BandsKernel[RegroupBands]):
             _fill_gaps(build, cut, dims, op.fill, outs[0])
             _move_all(build, op, source, cut, ins[0], outs[0])
 
+        gathered = GatheredRows(dims4(op.x), dims, source, cut, op.fill)
         cycles = _shift_cycles(op, cut) if shifts else _gap_cycles(cut, dims) + _move_cycles(op, source, cut)
+        if not shifts and gathered.cycles < cycles:
+            return _by_words(op, gathered)
         return TileWork((_operand(op),), (_result(op),), (), compute, cycles, transfers=0 if shifts else cycles)
+
+
+def _by_words(op: RegroupBands, gathered: GatheredRows) -> TileWork:
+    """Bands of other rows by the execution units."""
+
+    def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+        gathered.emit(build, ins[0], outs[0], scratch[0])
+
+    return TileWork((_operand(op),), (_result(op),), (gathered.scratch,), compute, gathered.cycles)
 
 
 class FromBandsKernel(BandsKernel[FromBands]):
