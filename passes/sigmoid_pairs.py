@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import prod
 
 from bmcompiler.ir import Module, Rewriter, Value
-from bmcompiler.ir.keys import STATED, TENSOR_NAME
+from bmcompiler.ir.keys import LAYER_NAME, STATED, TENSOR_NAME
 from bmcompiler.ops.activation import Softmax
 from bmcompiler.ops.nn import Conv, Matmul
 from bmcompiler.ops.shape import Reshape
@@ -65,7 +65,8 @@ class _SigmoidPairs(Rules):
         fresh = rebuild(layer, [layer.operands[0], *constants])
         made = [fresh] if reshape is None else [fresh, rebuild(reshape, [fresh.result])]
         for each in made:
-            each.attributes.pop(TENSOR_NAME, None)
+            if name := each.attributes.pop(TENSOR_NAME, None):
+                each.attributes[LAYER_NAME] = name
             rewriter.insert_before(op, each)
         rewriter.replace_with(op, inherit(make("sigmoid", made[-1].results, location=op.location), op))
         return True

@@ -13,7 +13,6 @@ import pytest
 
 from bmcompiler.backends.bm168x.builder import GroupBuilder
 from bmcompiler.backends.bm1684 import build as bm1684_build
-from bmcompiler.backends.bm1684 import builder as bm1684_builder
 from bmcompiler.backends.bm1684 import cycles as bm1684_cycles
 from bmcompiler.backends.bm1684 import isa as bm1684_isa
 from bmcompiler.backends.bm1684x import builder as bm1684x_builder
@@ -69,7 +68,7 @@ def computations() -> Iterator[list[Computation]]:
     running: list[Computation] = []
     filling: list[bool] = []
     create, issue, emit = TileWork.__init__, GroupBuilder.issue, Bmk1880Context._emit
-    chips = {bm1684_builder.CommandBuilder: "bm1684", bm1684x_builder.CommandBuilder: "bm1684x"}
+    chips = {bm1684_build.CommandBuilder: "bm1684", bm1684x_builder.CommandBuilder: "bm1684x"}
 
     def created(work: Any, *given: Any, **named: Any) -> None:
         create(work, *given, **named)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bmcompiler.backends.bm1684.builder import CommandGroup
 from bmcompiler.backends.bm1684.isa import (
     COMMAND_BYTES,
     FORMATS,
@@ -19,7 +18,7 @@ from bmcompiler.backends.bm1684.isa import (
     Function,
     Task,
 )
-from bmcompiler.bmodel.bm168x import Bm168xModel
+from bmcompiler.bmodel.bm168x import Bm168xModel, CommandGroup
 from bmcompiler.bmodel.bm168x_listing import StreamText, model_listing
 from bmcompiler.errors import FileFormatError
 from bmcompiler.instructions.assembly import GROUP, Fields, Syntax, assembled_groups, assignments, find_syntax

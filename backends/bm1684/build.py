@@ -6,13 +6,13 @@ two images to a word (bm1684.md 4.2): they are moved with one command per image 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from bmcompiler.backends.bm168x.build import NEURON_VIRTUAL, FamilyBuild
-from bmcompiler.backends.bm1684.builder import CommandBuilder
+from bmcompiler.backends.bm168x.builder import GroupBuilder, Ticket
 from bmcompiler.backends.bm1684.chip import CHIP, is_local, local_address
 from bmcompiler.backends.bm1684.instructions import packed, products, transfers, words
 from bmcompiler.backends.bm1684.instructions.products import load_matrix, store_matrix
@@ -25,7 +25,7 @@ from bmcompiler.backends.bm1684.instructions.transfers import (
     side_fields,
     transfer,
 )
-from bmcompiler.backends.bm1684.isa import GDMA, DataFormat, Direction, Engine, Eu
+from bmcompiler.backends.bm1684.isa import FORMATS, GDMA, OWN_ID, WAIT_ID, DataFormat, Direction, Engine, Eu
 from bmcompiler.backends.bm1684.tables import OFFSETS, TableSpace, joined
 from bmcompiler.backends.lanes.build import ONE, LaneBuild, LaneCommands
 from bmcompiler.backends.lanes.facts import LaneFacts, Range, Shape, Strides
@@ -37,9 +37,11 @@ from bmcompiler.backends.lanes.windows import Geometry
 from bmcompiler.codegen.build import Box, dense_strides, extents
 from bmcompiler.codegen.coefficients import Coefficients
 from bmcompiler.codegen.memory import MemoryPlan
+from bmcompiler.errors import EncodingError
 from bmcompiler.ir import Operation
 from bmcompiler.ops.integer import Lut, LutSoftmax
 
+_ADDRESSES = ("src_addr", "dst_addr")
 _FLOATS = {
     Unit.ADD: Eu.ADD,
     Unit.SUB: Eu.SUB,
@@ -51,6 +53,43 @@ _FLOATS = {
 _BITS = {Unit.AND: Eu.AND, Unit.OR: Eu.OR, Unit.XOR: Eu.XOR, Unit.SHIFT: Eu.SHIFT, Unit.SHIFT_SIGNED: Eu.SHIFT}
 _TESTS = {Unit.GREATER: Eu.SELECT_GT, Unit.SAME_BITS: Eu.SELECT_EQ}
 _FUNCTIONS = {Unit.TO_INT: Eu.FP32_TO_INT, Unit.NEAREST_EXPONENT: Eu.INT_NORMALIZE, Unit.RSQRT: Eu.RSQRT}
+
+
+class CommandBuilder(GroupBuilder):
+    """Collects commands and gives them their ids and waits.
+
+    Args:
+        max_id: largest id of a group; smaller than the chip's limit only in tests.
+    """
+
+    def __init__(self, max_id: int = CHIP.max_command_id) -> None:
+        super().__init__(max_id)
+
+    def tiu(self, *, after: Iterable[Ticket] | None = None, **fields: int) -> Ticket:
+        """Add a TIU command; see `add`."""
+        return self.add(Engine.TIU, after=after, **fields)
+
+    def gdma(self, *, after: Iterable[Ticket] | None = None, **fields: int) -> Ticket:
+        """Add a GDMA command; see `add`."""
+        return self.add(Engine.GDMA, after=after, **fields)
+
+    def add(self, engine: Engine, *, after: Iterable[Ticket] | None = None, **fields: int) -> Ticket:
+        """Add a command with its reset values overridden by `fields`; see `issue`.
+
+        `src_addr` and `dst_addr` of GDMA commands (40 bits) stand for their two halves.
+
+        Raises:
+            EncodingError: unknown field, value that does not fit, id or wait among the fields.
+        """
+        layout, own, wait = FORMATS[engine], OWN_ID[engine], WAIT_ID[engine]
+        for name in (own, wait):
+            if name in fields:
+                raise EncodingError(f"{layout.name}: field '{name}' is the builder's to set")
+        for name in _ADDRESSES if engine is Engine.GDMA else ():
+            if name in fields:
+                address = fields.pop(name)
+                fields |= {f"{name}_lo": address & 0xFFFF_FFFF, f"{name}_hi": address >> 32}
+        return self.issue(engine, lambda number, other: layout.pack({**fields, own: number, wait: other}), after)
 
 
 class LaneInstructions(LaneCommands):

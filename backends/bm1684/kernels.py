@@ -10,9 +10,11 @@ import numpy as np
 
 from bmcompiler.backends.bm1684.build import Build
 from bmcompiler.backends.bm1684.chip import CHIP, align_up
+from bmcompiler.backends.bm1684.cycles import LINEAR_STEPS
 from bmcompiler.backends.bm1684.instructions.products import LocalPlace
 from bmcompiler.backends.bm1684.instructions.products import convolution as emit_convolution
 from bmcompiler.backends.bm1684.instructions.products import depthwise as emit_depthwise
+from bmcompiler.backends.bm1684.instructions.words import linear
 from bmcompiler.backends.bm1684.machine import MACHINE, depthwise_sums, float_convolution
 from bmcompiler.backends.bm1684.packed.bands import FromBandsKernel, RegroupBandsKernel, ToBandsKernel
 from bmcompiler.backends.bm1684.packed.conv_int import IntConvKernel, IntDeconvKernel
@@ -20,7 +22,6 @@ from bmcompiler.backends.bm1684.packed.int_elementwise import (
     BinaryForms,
     BitForms,
     CastForms,
-    ChannelForms,
     CompareForms,
     FunctionForms,
     IntegerKernel,
@@ -38,7 +39,9 @@ from bmcompiler.backends.bm1684.packed.int_pool import (
 from bmcompiler.backends.bm1684.packed.lut_softmax import LutSoftmaxKernel
 from bmcompiler.backends.bm1684.packed.quantize_bands import QuantizeBandsKernel
 from bmcompiler.backends.lanes.kernels import float_conv
-from bmcompiler.backends.lanes.kernels.base import DeviceKernel, LocalKernel
+from bmcompiler.backends.lanes.kernels.activation import ChannelKernel
+from bmcompiler.backends.lanes.kernels.base import DeviceKernel, LocalKernel, dims4, is_constant
+from bmcompiler.backends.lanes.kernels.channel_constants import joined_buffer
 from bmcompiler.backends.lanes.kernels.conv_geometry import DeconvGeometry, channel_groups
 from bmcompiler.backends.lanes.kernels.float_matmul import FloatMatmulKernel
 from bmcompiler.backends.lanes.kernels.float_pool import FloatAvgPoolKernel
@@ -47,8 +50,13 @@ from bmcompiler.backends.lanes.kernels.sliding import Slide
 from bmcompiler.backends.lanes.kernels.table import SHARED
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.windows import Window
+from bmcompiler.codegen.build import extents
+from bmcompiler.codegen.tiling import Axis, Box, TileWork
 from bmcompiler.numeric.fp32 import FloatArray, add, flush
+from bmcompiler.ops.activation import Prelu
+from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.nn import Conv, Convolution, Deconv, Matmul
+from bmcompiler.ops.norm import Scale
 from bmcompiler.ops.pool import AvgPool
 
 PAIR = 2
@@ -97,6 +105,51 @@ class FloatDeconvKernel(DeconvGeometry, FloatConvKernel):
     """deconv in fp32."""
 
     ops = (Deconv,)
+
+
+def is_linear(op: TensorOp) -> bool:
+    """Whether an op is a scale of float channels that lie in lanes, by constants."""
+    if not isinstance(op, Scale) or not op.type.is_float or op.bias is None:
+        return False
+    if op.type.rank != 4 or op.axis % 4 != 1:
+        return False
+    return is_constant(op.weight) and is_constant(op.bias) and CHIP.fits_fields(op.type.shape)
+
+
+class LinearScaleKernel(ChannelKernel):
+    """scale by constants along channels, rounded as product and sum are; both vectors are loaded together."""
+
+    def grid(self, op: Scale) -> tuple[Axis, ...]:  # type: ignore[override]
+        return MACHINE.elementwise_grid(dims4(op.result))
+
+    def work(self, op: Scale, box: Box) -> TileWork:  # type: ignore[override]
+        dims, shape = extents(box), dims4(op.result)
+        assert op.bias is not None  # `is_linear`
+        joined = joined_buffer(CHIP, op.weight, op.bias, "scale", np.asarray, CHIP.word, box[1])
+
+        def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+            factor, added = (Words(ins[1] + at, dims, (0, 1, 0, 0)) for at in (0, joined.bias))
+            linear(build, Words(outs[0], dims), Words(ins[0], dims), factor, added)
+
+        return TileWork(
+            (MACHINE.activation_in(op.input, shape, box), joined.buffer),
+            (MACHINE.activation_out(op.result, shape, box),),
+            (),
+            compute,
+            MACHINE.cycles.pass_cycles(dims, steps=LINEAR_STEPS),
+        )
+
+
+class ChannelForms(FormsKernel[TensorOp]):
+    """prelu, scale and batch_norm of floats, prelu also of bytes."""
+
+    ops = ChannelKernel.ops
+    kinds = (ChannelKernel, IntegerKernel, LinearScaleKernel)
+
+    def form(self, op: TensorOp) -> DeviceKernel[Any]:
+        if is_linear(op):
+            return self.forms[2]
+        return self.forms[not op.type.is_float and isinstance(op, Prelu)]
 
 
 class ConvKernel(FormsKernel[Conv]):

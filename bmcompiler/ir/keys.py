@@ -21,6 +21,8 @@ FUNCTION, MODULE = "func.func", "builtin.module"
 
 TENSOR_NAME = "source.tensor"
 """Note: the name in the source file of the value that the op makes (a tuple for several results)."""
+LAYER_NAME = "quantize.layer"
+"""Note: the tensor that quantization tables know the op by, where its result is no longer that tensor."""
 PLACE_CPU = "place.cpu"
 """Note: keeps the op on the host CPU; its value is the reason."""
 FLOAT_NOTE = "quantize.float"

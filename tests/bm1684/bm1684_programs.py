@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bmcompiler.backends.bm1684.builder import CommandBuilder, CommandGroup, Ticket
+from bmcompiler.backends.bm168x.builder import Ticket
+from bmcompiler.backends.bm1684.build import CommandBuilder
 from bmcompiler.backends.bm1684.chip import CHIP, aligned_strides, local_address
 from bmcompiler.backends.bm1684.isa import FORMATS, WAIT_ID, Direction, Engine, Eu, Task
 from bmcompiler.backends.lanes.facts import Shape
-from bmcompiler.bmodel.bm168x import Bm168xModel, Bm168xNet, Bm168xStage, CpuSubnet, TpuSubnet
+from bmcompiler.bmodel.bm168x import Bm168xModel, Bm168xNet, Bm168xStage, CommandGroup, CpuSubnet, TpuSubnet
 from bmcompiler.bmodel.layers import LayerSpan, encode_layers
 from bmcompiler.codegen.build import dense_strides as global_strides
 from bmcompiler.runtime.simulator.bm1684.analysis import Bm1684Analysis, analyze

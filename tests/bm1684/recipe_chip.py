@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler.backends.bm1684.build import LaneInstructions
-from bmcompiler.backends.bm1684.builder import CommandBuilder
+from bmcompiler.backends.bm1684.build import CommandBuilder, LaneInstructions
 from bmcompiler.backends.bm1684.chip import CHIP, aligned_strides, local_address
 from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.lanes.recipes import Plane, Steps

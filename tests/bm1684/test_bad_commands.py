@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bmcompiler.backends.bm1684.builder import CommandBuilder
+from bmcompiler.backends.bm1684.build import CommandBuilder
 from bmcompiler.backends.bm1684.chip import local_address
 from bmcompiler.backends.bm1684.isa import Eu, Task
 from bmcompiler.errors import SimulatorError

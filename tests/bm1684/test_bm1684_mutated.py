@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bmcompiler.backends.bm1684.asm import listing
-from bmcompiler.backends.bm1684.builder import CommandBuilder, CommandGroup
+from bmcompiler.backends.bm1684.build import CommandBuilder
 from bmcompiler.backends.bm1684.chip import local_address
 from bmcompiler.backends.bm1684.isa import Eu, Task
 from bmcompiler.backends.bm1684.target import TARGET
-from bmcompiler.bmodel.bm168x import TpuSubnet
+from bmcompiler.bmodel.bm168x import CommandGroup, TpuSubnet
 from bmcompiler.errors import BMError, SimulatorError
 from bmcompiler.runtime.simulator.bm1684.analysis import analyze
 

@@ -11,12 +11,12 @@ from bm1684_nets import Net, local_memory
 from bm1684_programs import analysed, model, relu, relu_tiles, transfer, waiting, with_wait
 
 from bmcompiler.backends.bm1684.asm import assemble, listing
-from bmcompiler.backends.bm1684.builder import CommandBuilder, CommandGroup
+from bmcompiler.backends.bm1684.build import CommandBuilder
 from bmcompiler.backends.bm1684.chip import CHIP, local_address
 from bmcompiler.backends.bm1684.isa import DataFormat, Direction, Engine, Eu, Precision, StrideCode, Task
 from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.bmodel import load
-from bmcompiler.bmodel.bm168x import Bm168xModel, CpuSubnet, TpuSubnet
+from bmcompiler.bmodel.bm168x import Bm168xModel, CommandGroup, CpuSubnet, TpuSubnet
 from bmcompiler.bmodel.layers import LayerSpan
 from bmcompiler.errors import SimulatorError
 from bmcompiler.ir import Value

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from bm1684_programs import NEURON, model
 
-from bmcompiler.backends.bm1684.builder import CommandBuilder
+from bmcompiler.backends.bm1684.build import CommandBuilder
 from bmcompiler.backends.bm1684.chip import local_address
 from bmcompiler.backends.bm1684.isa import Direction, Eu, Precision, Task
 from bmcompiler.backends.bm1684.timing_profile import SILICON, VENDOR, TimingProfile

@@ -10,12 +10,12 @@ import pytest
 from bm1684_nets import Net
 from bm1684_programs import NEURON, TILE_BYTES, analysed, model, relu, relu_tiles, transfer, with_wait
 
-from bmcompiler.backends.bm1684.builder import CommandBuilder, CommandGroup
+from bmcompiler.backends.bm1684.build import CommandBuilder
 from bmcompiler.backends.bm1684.chip import CHIP, local_address
 from bmcompiler.backends.bm1684.isa import GDMA, DataFormat, Direction, Engine, Eu, Function, Precision, Task
 from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.backends.bm1684.timing_profile import SILICON, VENDOR, TimingProfile
-from bmcompiler.bmodel.bm168x import CpuSubnet, TpuSubnet
+from bmcompiler.bmodel.bm168x import CommandGroup, CpuSubnet, TpuSubnet
 from bmcompiler.bmodel.layers import LayerSpan
 from bmcompiler.cli.timing import timing_text
 from bmcompiler.errors import SimulatorError, UnsupportedError, UsageError

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from bmcompiler.backends.bm1684.builder import CommandGroup
 from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.isa import Engine
 from bmcompiler.backends.bm1684.tables import l2_tables
+from bmcompiler.bmodel.bm168x import CommandGroup
 from bmcompiler.runtime.simulator.bm1684 import Machine, compile_plan
 from bmcompiler.runtime.simulator.memory import GlobalMemory
 

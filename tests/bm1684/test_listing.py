@@ -9,9 +9,9 @@ from bm1684_nets import Net
 
 from bmcompiler.backends.bm168x.codegen import CPU_LAYER
 from bmcompiler.backends.bm1684.asm import assemble, listing
-from bmcompiler.backends.bm1684.builder import CommandBuilder, CommandGroup
+from bmcompiler.backends.bm1684.build import CommandBuilder
 from bmcompiler.backends.bm1684.target import TARGET
-from bmcompiler.bmodel.bm168x import Bm168xModel, Bm168xNet, Bm168xStage, CpuSubnet, TpuSubnet
+from bmcompiler.bmodel.bm168x import Bm168xModel, Bm168xNet, Bm168xStage, CommandGroup, CpuSubnet, TpuSubnet
 from bmcompiler.bmodel.layers import LayerSpan, encode_layers
 from bmcompiler.errors import FileFormatError, UsageError
 from bmcompiler.ir import Module

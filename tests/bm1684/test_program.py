@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from bmcompiler.backends.bm1684.asm import assemble, disassemble
-from bmcompiler.backends.bm1684.builder import CommandBuilder, CommandGroup
+from bmcompiler.backends.bm1684.build import CommandBuilder
 from bmcompiler.backends.bm1684.chip import CHIP, local_address
 from bmcompiler.backends.bm1684.isa import GDMA, TIU, Direction, Engine, Eu, Task
+from bmcompiler.bmodel.bm168x import CommandGroup
 from bmcompiler.errors import EncodingError, FileFormatError, SimulatorError
 from bmcompiler.runtime.simulator.bm1684 import Machine, Relocation, compile_plan
 from bmcompiler.runtime.simulator.memory import GlobalMemory

@@ -15,9 +15,9 @@ import pytest
 from memory_images import global_image, local_image
 from numpy.typing import NDArray
 
-from bmcompiler.backends.bm1684.builder import CommandGroup
 from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.isa import Engine
+from bmcompiler.bmodel.bm168x import CommandGroup
 from bmcompiler.runtime.simulator.bm1684 import Machine, compile_plan
 from bmcompiler.runtime.simulator.memory import GlobalMemory
 

@@ -12,9 +12,8 @@ from cli_files import SHAPE, command, onnx_model
 
 from bmcompiler import bmodel
 from bmcompiler.backends.bm1684.asm import assemble
-from bmcompiler.backends.bm1684.builder import CommandGroup
 from bmcompiler.backends.bm1684.isa import TIU
-from bmcompiler.bmodel.bm168x import Bm168xModel
+from bmcompiler.bmodel.bm168x import Bm168xModel, CommandGroup
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.runtime import Session
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nets import Net, names
 
+import bmcompiler
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, Operation, Quant, Value
 from bmcompiler.numeric.quant_modes import dequantize, quantize_away
 from bmcompiler.passmanager import PassContext, run_pipeline
+from bmcompiler.quant.table import save_table
 from bmcompiler.target import find_target
 
 MODES = ("low", "high", "asymmetric", "channel", "shifts")
@@ -364,3 +367,23 @@ def test_a_zero_point_that_a_refused_mode_cannot_take_is_removed() -> None:
     assert names(module) == ["quantize", "conv", "lut", "lut", "conv", "dequantize"]
     got = run_module(module, {"data": data["data"][:1]})["out0"]
     assert np.linalg.norm(got - want) <= 0.03 * np.linalg.norm(want)
+
+
+def test_a_table_of_modes_that_was_made_from_samples_goes_with_one_of_thresholds(tmp_path: Path) -> None:
+    """Only with samples a softmax of two numbers becomes a sigmoid, and the layer before it makes other numbers."""
+    data = {"data": np.random.default_rng(1).standard_normal((8, 6)).astype(np.float32)}
+
+    def net() -> Module:
+        n = Net()
+        return n.done(n.softmax(n.matmul(n.relu(n.matmul(n.input(1, 6), n.w(6, 16))), n.w(16, 2)), axis=1))
+
+    options: dict[str, Any] = {"target": "bm1684", "quantize": "int8", "quant_table": tmp_path / "modes"}
+    bmcompiler.compile_module(net(), **options, data=data)
+    layers = [line.split()[0] for line in (tmp_path / "modes").read_text().splitlines()[2:]]
+    ctx = PassContext(data=data)
+    run_pipeline(net(), "calibrate", ctx)
+    assert ctx.table is not None
+    save_table(ctx.table, tmp_path / "thresholds")
+    found = bmcompiler.compile_module(net(), **options, table=tmp_path / "thresholds")
+    assert layers == ["relu3.out", "matmul5.out", "softmax6.out"]
+    assert all(row.where == "bm1684" for row in found.rows)

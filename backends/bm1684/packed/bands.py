@@ -19,10 +19,10 @@ from bmcompiler.backends.bm1684.instructions import words
 from bmcompiler.backends.bm1684.instructions.transfers import Side, fill, in_lane, transfer
 from bmcompiler.backends.bm1684.isa import Direction, Eu
 from bmcompiler.backends.bm1684.machine import MACHINE
-from bmcompiler.backends.bm1684.packed.gathered_rows import GatheredRows
 from bmcompiler.backends.lanes.facts import Shape, Strides
 from bmcompiler.backends.lanes.kernels.base import dims4, is_activation, item_bytes
 from bmcompiler.backends.lanes.kernels.convert import DequantizeKernel
+from bmcompiler.backends.lanes.kernels.gathered_rows import GatheredRows
 from bmcompiler.backends.lanes.kernels.moves import CopyKernel
 from bmcompiler.backends.lanes.kernels.word_bands import copy_rows, is_of_words
 from bmcompiler.backends.lanes.operands import Immediate, Words
@@ -137,7 +137,7 @@ class RegroupBandsKernel(BandsKernel[RegroupBands]):
             _fill_gaps(build, cut, dims, op.fill, outs[0])
             _move_all(build, op, source, cut, ins[0], outs[0])
 
-        gathered = GatheredRows(dims4(op.x), dims, source, cut, op.fill)
+        gathered = GatheredRows(MACHINE, dims4(op.x), dims, source, cut, op.fill)
         cycles = _shift_cycles(op, cut) if shifts else _gap_cycles(cut, dims) + _move_cycles(op, source, cut)
         if not shifts and gathered.cycles < cycles:
             return _by_words(op, gathered)

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bmcompiler.backends.bm1684.build import Build, extents, lane_bytes
-from bmcompiler.backends.bm1684.channel_scale import LinearScaleKernel, is_linear
 from bmcompiler.backends.bm1684.chip import CHIP, aligned_strides
 from bmcompiler.backends.bm1684.instructions.packed import Packed, pack_words
 from bmcompiler.backends.bm1684.instructions.words import lookup, lookup_bytes
@@ -17,7 +16,7 @@ from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.packed.int_recipes import program
 from bmcompiler.backends.bm1684.packed.int_steps import pack_words_cycles
 from bmcompiler.backends.lanes.facts import Shape, Strides
-from bmcompiler.backends.lanes.kernels.activation import ChannelKernel, FunctionKernel
+from bmcompiler.backends.lanes.kernels.activation import FunctionKernel
 from bmcompiler.backends.lanes.kernels.base import (
     DeviceKernel,
     LocalKernel,
@@ -343,15 +342,3 @@ class FunctionForms(FormsKernel[TensorOp]):
 
     def form(self, op: TensorOp) -> DeviceKernel[Any]:
         return self.forms[not op.type.is_float and isinstance(op, Relu)]
-
-
-class ChannelForms(FormsKernel[TensorOp]):
-    """prelu, scale and batch_norm of floats, prelu also of bytes."""
-
-    ops = ChannelKernel.ops
-    kinds = (ChannelKernel, IntegerKernel, LinearScaleKernel)
-
-    def form(self, op: TensorOp) -> DeviceKernel[Any]:
-        if is_linear(op):
-            return self.forms[2]
-        return self.forms[not op.type.is_float and isinstance(op, Prelu)]

@@ -11,7 +11,7 @@ from typing import Any
 from bmcompiler.analysis.trial import TRIAL
 from bmcompiler.errors import FileFormatError
 from bmcompiler.ir import Function, Module, Operation
-from bmcompiler.ir.keys import FLOAT_NOTE, MODE_NOTE
+from bmcompiler.ir.keys import FLOAT_NOTE, LAYER_NAME, MODE_NOTE
 from bmcompiler.numeric.two_terms import INT8
 from bmcompiler.ops.modes import Products
 from bmcompiler.passes.calibrate import tensor_names, thresholds
@@ -115,9 +115,10 @@ def decided(function: Function, choice: Choice) -> dict[str, str]:
 
 
 def layer_names(function: Function) -> dict[Operation, str]:
-    """Ops that compute, by the name of their first result."""
+    """Ops that compute, by the name of their first result, or the one that they had in the source."""
     known = tensor_names(function)
-    return {op: known[op.results[0]][0] for op in function.ops[:-1] if op.operands and op.results}
+    computing = (op for op in function.ops[:-1] if op.operands and op.results)
+    return {op: str(op.attributes.get(LAYER_NAME, known[op.results[0]][0])) for op in computing}
 
 
 def rows(

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from bmcompiler.backends.bm1684.build import Build
-from bmcompiler.backends.bm1684.chip import CHIP
-from bmcompiler.backends.bm1684.cycles import CYCLES
+from bmcompiler.backends.lanes.build import LaneBuild
 from bmcompiler.backends.lanes.facts import Shape
+from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.backends.lanes.operands import Immediate, Words
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.codegen.band_rows import Cut, runs
@@ -32,6 +31,7 @@ class _Rows(NamedTuple):
 class GatheredRows(NamedTuple):
     """Bands of a map of bytes, `before` and `after`, as they are cut; what is not in the image is `fill`."""
 
+    machine: LaneMachine
     before: Shape
     after: Shape
     source: Cut
@@ -64,25 +64,25 @@ class GatheredRows(NamedTuple):
     @property
     def scratch(self) -> int:
         """Bytes of a lane for the rows that are on their way."""
-        return max(CHIP.aligned_bytes(self._shape(rows.size)) for rows in self._rows())
+        return max(self.machine.chip.aligned_bytes(self._shape(rows.size)) for rows in self._rows())
 
     @property
     def cycles(self) -> int:
         """Of the commands."""
-        total = sum(CYCLES.pass_cycles(self._shape(count)) for _, count, _ in self._empty())
+        taken = self.machine.cycles.pass_cycles
+        total = sum(taken(self._shape(count)) for _, count, _ in self._empty())
         for rows in self._rows():
             shape = self._shape(rows.size)
-            total += (1 + bool(rows.shift)) * CYCLES.pass_cycles(shape) + CYCLES.pass_cycles(shape, pair=True)
+            total += (1 + bool(rows.shift)) * taken(shape) + taken(shape, pair=True)
         return total
 
-    def emit(self, build: Build, source: int, target: int, scratch: int) -> None:
+    def emit(self, build: LaneBuild, source: int, target: int, scratch: int) -> None:
         """Emit the commands."""
+        chip = self.machine.chip
 
         def part(address: int, dims: Shape, first: int, count: int) -> Words:
-            by = CHIP.aligned_strides((1, *dims[1:]))
-            return Words(
-                address + CHIP.word * first * by[2], self._shape(count), by, within=CHIP.plane(address, dims, 1)
-            )
+            by, within = chip.aligned_strides((1, *dims[1:])), chip.plane(address, dims, 1)
+            return Words(address + chip.word * first * by[2], self._shape(count), by, within=within)
 
         for first, count, bits in self._empty():
             build.fill(part(target, self.after, first, count), bits)
