@@ -20,7 +20,7 @@ class CutInputs(TargetPatternPass):
     1. quantize(input) -> to_bands -> conv, read by nothing else : quantize_bands -> conv
 
     The integers need not be stored and read again between, and are rounded while more is loaded. It is done where the
-    target computes both in local memory, in less time than now. All values stay.
+    target computes both in local memory, in less time than with the bands cut behind the load. All values stay.
     """
 
     name = "cut-inputs"
@@ -43,7 +43,7 @@ class _CutInputs(TargetRules):
         rest = {"rounding": whole.rounding, "stride": op.strides[0]}
         cut = make("quantize_bands", [whole.x], numbers | rest, [bands.type], whole.location)
         read = op.clone([cut.result, *op.operands[1:]])
-        if not self._is_better([whole, bands, op], [cut, read]):
+        if not self._is_better((whole, bands, op), (cut, read)):
             for made in (read, cut):
                 made.drop_operands()
             return False
@@ -51,8 +51,15 @@ class _CutInputs(TargetRules):
         rewriter.replace_with(op, inherit(read, op))
         return True
 
-    def _is_better(self, old: list[TensorOp], new: list[TensorOp]) -> bool:
+    def _is_better(self, old: tuple[TensorOp, TensorOp, TensorOp], new: tuple[TensorOp, TensorOp]) -> bool:
+        """Whether it is quicker to compute while the input arrives, however many commands that takes, than after it."""
         if any(unsupported_reason(self.target, op) is not None for op in new):
             return False
-        cycles = [self.target.local_cycles(op) for op in new]
-        return None not in cycles and sum(filter(None, cycles)) < sum(self.target.cycles(op) or 0 for op in old)
+        found = [self.target.local_cycles(op) for op in (*new, *old)]
+        known = [self.target.cycles(op) if local is None else local for op, local in zip((*new, *old), found)]
+        alone = self.target.cycles(old[0])
+        if None in found[:2] or None in known or alone is None:
+            return False
+        cut, read, whole, *rest = (cycles or 0 for cycles in known)
+        load = alone - whole
+        return max(load, cut) + read < load + whole + sum(rest)

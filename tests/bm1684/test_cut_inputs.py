@@ -75,7 +75,7 @@ def cut(module: Module) -> bool:
 
 @pytest.mark.parametrize("more", [{}, {"dtype": "u8", "zero_point": 9}, {"rounding": "away"}, {"window": 7}])
 def test_an_input_crosses_the_bus_once(more: dict[str, Any]) -> None:
-    module = net(96, 128, **more)
+    module = net(192, 256, **more)
     assert cut(module)
     compiled = check(module, level=2, device=True, inputs=samples(module))
     (row,) = [row for row in compiled.rows if row.kind == "quantize_bands"]
@@ -112,12 +112,12 @@ def test_bands_that_cannot_stay_are_stored_as_they_are(level: int) -> None:
     assert row.stored == prod(row.shape)
 
 
-@pytest.mark.parametrize("more", [{"fill": 5}, {"channels": 64}, {"readers": 2}, {"width": 6000}])
+@pytest.mark.parametrize("more", [{"fill": 5}, {"channels": 64}, {"readers": 2}, {"width": 6000}, {"height": 28}])
 def test_others_stay(more: dict[str, Any]) -> None:
-    """Other fillings, windows that are not folded, two readers, and what does not fit."""
-    assert not cut(net(**({"height": 96, "width": 128} | more)))
+    """Other fillings, windows that are not folded, two readers, what does not fit, and what has arrived too soon."""
+    assert not cut(net(**({"height": 192, "width": 256} | more)))
 
 
 def test_targets_that_have_no_bands_keep_the_order() -> None:
     for target in (None, find_target("dv700"), find_target("bm1684x")):
-        assert not CutInputs().run(net(96, 128), PassContext(target=target)).modified
+        assert not CutInputs().run(net(192, 256), PassContext(target=target)).modified
