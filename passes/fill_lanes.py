@@ -185,6 +185,7 @@ class _FillLanes(Rules):
             made.append(part[-1].results[0])
         self.seen.add(made[1])
         joined = inherit(make("concat", made[::-1], {"axis": 1}), last)
+        joined.attributes.pop(MACS, None)
         joined.results[0].type = last.results[0].type
         rewriter.replace_with(last, joined)
         return True

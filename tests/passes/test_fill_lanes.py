@@ -100,7 +100,10 @@ def test_bytes_stay_bit_for_bit(more: dict[str, Any]) -> None:
 @pytest.mark.parametrize("then", ["", "relu"])
 def test_channels_beyond_full_rounds_of_lanes_are_made_in_rows(then: str) -> None:
     module = net((96, 96), (14, 52), "i8", then=then)
+    (conv,) = (op for op in module.main.ops if op.short_name == "conv")
+    conv.attributes[MACS] = conv.macs()
     ops = filled(module)
+    assert [op.short_name for op in module.main.ops if MACS in op.attributes] == ["conv", "conv"]
     assert (ops["conv"], ops["relu"], ops["interleave"], ops["concat"]) == (2, 2 * bool(then), 1, 1)
     rest, whole = (op for op in module.main.ops if op.short_name == "conv")
     assert (rest.type.shape, whole.type.shape) == ((4, 64, 7, 52), (4, 64, 14, 52))
