@@ -134,6 +134,17 @@ def test_four_images_take_at_most_one_and_a_half_times_the_roofline_bound(shared
     assert timing.ratio <= 1.5  # what the report says
 
 
+@pytest.mark.sweep
+def test_four_images_of_a_net_that_does_not_fit_move_as_much_as_each_alone() -> None:
+    """Together their skips would leave less room for each other."""
+    path, features = third_party("unet_320.onnx"), []
+    for images in (1, 4):
+        result = bmcompiler.compile(path, target="bm1684", quantize="f32", shapes=[[images, 3, 320, 320]])
+        timing = timing_of(result)
+        features.append(timing.loaded + timing.stored)
+    assert features[1] <= 4.05 * features[0]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", [("bm1684", "f32"), ("bm1880", "int8")], ids="-".join)
 @pytest.mark.parametrize(
