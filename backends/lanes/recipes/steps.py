@@ -46,7 +46,7 @@ class Steps:
         chip, arithmetic, timing: of the chip that it was recorded for.
         axes: what reductions run over: h (2), or h and w (2, 3); () when there are none.
         dtype: float type of inputs, registers and result; but for f32 there are only the units of `halves.UNITS`.
-        apart: whether no step writes where one of its operands lies, for more registers.
+        apart: whether no step but what adds to a total writes where one of its operands lies, for more registers.
     """
 
     chip: LaneFacts
