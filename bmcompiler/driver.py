@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from bmcompiler.analysis.trial import TRIAL, Trial
 from bmcompiler.errors import BMError, ShapeError, UnsupportedError, UsageError
+from bmcompiler.finite_weights import need_finite_weights
 from bmcompiler.frontend import Frontend
 from bmcompiler.ir import Module, copy_module, verify_module
 from bmcompiler.ir.keys import FLOAT_NOTE
@@ -69,8 +70,9 @@ def load_network(
     verify_module(module)
     try:
         need_tensor_ops(module)
+        need_finite_weights(module)
     except BMError as error:
-        raise error.located(file=model) from None
+        raise error.located(file=model if weights is None else weights) from None
     return module
 
 
@@ -110,6 +112,7 @@ def compile_ir(module: Module, options: ModuleOptions) -> Result:
     def read() -> Module:
         verify_module(module)
         need_tensor_ops(module)
+        need_finite_weights(module)
         return copy_module(module)
 
     return _compile([read], options)

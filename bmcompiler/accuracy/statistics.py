@@ -178,10 +178,10 @@ def measure(pair: Pair, steps: Iterable[Mapping[str, Array]]) -> Numbers:
 
 
 def float_values(pair: Pair, inputs: Mapping[str, Array]) -> dict[Value, Array]:
-    """All values of the float network."""
+    """All values of the float network, outputs that are constants among them."""
     seen: dict[Value, Array] = {}
-    run_function(pair.real, pair.real.main, inputs, seen.__setitem__)
-    return seen
+    found = run_function(pair.real, pair.real.main, inputs, seen.__setitem__)
+    return seen | {value: found[name] for name, value in zip(pair.real.main.output_names, pair.real.main.returned)}
 
 
 def limited(steps: Iterable[Mapping[str, Array]], most: int) -> Iterator[Mapping[str, Array]]:

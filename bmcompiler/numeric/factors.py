@@ -21,6 +21,10 @@ MOST_SHIFT = 45
 MOST_MULTIPLIER = (1 << 31) - 1
 MOST_STEPS = 15
 """The largest shift of sums of 16 bits."""
+OFFSETS = {"u8": (0, (1 << 16) - 1), "u16": (0, (1 << 16) - 1), "i8": (-1 << 15, (1 << 15) - 1)}
+OFFSETS |= {dtype: OFFSETS["i8"] for dtype in ("i16", "i32")}
+"""The least and the largest number that is added behind a factor, by the result's type, whose sign it shares
+(bm1684x-cube.md 9: 16 bits, sign opd2_sign)."""
 _BITS = 31
 _ORDINARY = 2.0**-100
 """The last bit of such a number is a normal number, too."""

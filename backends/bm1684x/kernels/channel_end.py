@@ -20,7 +20,9 @@ from bmcompiler.backends.lanes.facts import LaneFacts, Shape
 from bmcompiler.backends.lanes.kernels.channel_constants import by_lanes
 from bmcompiler.chip import align_up
 from bmcompiler.codegen.tiling import Buffer, Runs
+from bmcompiler.errors import UnsupportedError
 from bmcompiler.numeric import arith
+from bmcompiler.numeric.factors import OFFSETS
 from bmcompiler.ops.modes import corrected_bias
 from bmcompiler.ops.nn import Convolution, Matmul
 from bmcompiler.ops.rules import largest
@@ -57,6 +59,14 @@ def _constants(
     rows[:, 0], rows[:, 1], rows[:, 2] = factors[:, 0], -factors[:, 1], op.zero_points[2] if op.zero_points else 0
     if factors.shape[1] > _OFFSET:
         rows[:, 2] += factors[:, _OFFSET]
+    lowest, highest = OFFSETS[op.type.dtype]
+    if rows[:, 2].min(initial=0) < lowest or rows[:, 2].max(initial=0) > highest:
+        raise UnsupportedError(
+            f"what is added behind the factors must be {lowest} to {highest} for {op.type.dtype} results, got "
+            f"{rows[:, 2].min()} to {rows[:, 2].max()}",
+            layer=op.label,
+            remedy="put it into the bias",
+        )
     rows[:, _BIAS] = arith.saturate(corrected, "i32")
     return rows
 

@@ -234,7 +234,7 @@ def _add(m: Recorder, a: Register, b: Register, activation: str) -> Register:
 
 def _divide(m: Recorder, a: Register, b: Register, dtype: str) -> Register:
     """Quotients of integers are cut towards zero, and 0 for b = 0."""
-    if dtype == "f32":
+    if dtype in ITEMS:
         return powers.quotient(m, a, b)
     divisor = as_float(m, b, dtype)
     value = powers.quotient(m, as_float(m, a, dtype), divisor)

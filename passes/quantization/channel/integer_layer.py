@@ -68,8 +68,9 @@ def channel_layer(
     shared: NDArray[Any] = np.rint(biases / (source.scale * scales)).astype(np.int32)
     of_bias: Quant | None = Quant.along(0, source.scale * scales)
     whole, each = exact or isinstance(op, Matmul), _depthwise(op, len(scales))
-    if each and not whole and not any(points):
-        shared, rescaled, more = shortened(integers, shared, rescaled, source, wanted)
+    short = shortened(integers, shared, rescaled, source, wanted) if each and not whole and not any(points) else None
+    if short is not None:
+        shared, rescaled, more = short
         attributes |= more
     elif not whole and (not any(points) or (isinstance(op, Conv) and not each)):
         outside = source.zero_point if isinstance(op, Conv) and any(op.pads) else 0
@@ -123,11 +124,12 @@ def _depthwise(op: Operation, channels: int) -> bool:
 
 def shortened(
     weight: NDArray[np.int8], bias: NDArray[np.int32], rows: NDArray[np.int32], source: Format, wanted: Format
-) -> tuple[NDArray[Any], NDArray[Any], dict[str, Any]]:
+) -> tuple[NDArray[Any], NDArray[Any], dict[str, Any]] | None:
     """Bias, factors and attributes of a layer with biases and, where little is lost, sums of 16 bits.
 
     What a bias has beyond 16 bits is whole steps of the result, which are added behind the factor. Of the numbers of
-    steps the one is taken that is nearest to a whole sum.
+    steps the one is taken that is nearest to a whole sum. None where no such number is a halfword of the result's sign
+    (`factors.OFFSETS`), as of large negative biases before an unsigned result.
     Args: weight: (channels, the rest).
     """
     steps, most = factors.real(rows), np.iinfo(np.int16).max
@@ -136,11 +138,13 @@ def shortened(
         around = np.rint(bias * steps)[:, None] + np.arange(-_NEIGHBOURS, _NEIGHBOURS + 1)
         sums = around / np.where(steps > 0, steps, 1.0)[:, None]
         left = bias[:, None] - np.rint(sums)
-        wrong = np.where(np.abs(left) <= most, np.abs(sums - np.rint(sums)), np.inf)
+        lowest, highest = factors.OFFSETS[wanted.dtype]
+        takes = (np.abs(left) <= most) & (around >= lowest) & (around <= highest)
+        wrong = np.where(takes, np.abs(sums - np.rint(sums)), np.inf)
         best, each = wrong.argmin(1), np.arange(len(bias))
         offsets = np.where(far, around[each, best], 0).astype(np.int64)
-        if not (np.isfinite(wrong[each, best]) & (np.abs(offsets) <= most))[far].all():
-            return bias, rows, {}
+        if not np.isfinite(wrong[each, best])[far].all():
+            return None
         bias = np.where(far, left[each, best], bias).astype(np.int32)
         rows = np.concatenate([rows, offsets[:, None].astype(np.int32)], axis=1)
     shift = narrowing(weight, bias, steps, offsets, source, wanted)

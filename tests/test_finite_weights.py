@@ -1,0 +1,67 @@
+"""Weights that are no numbers: refused on every chip by layer and place, also where samples would be blamed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import bmcompiler
+from bmcompiler.errors import FileFormatError
+from bmcompiler.runtime import Session
+
+SAMPLES = {"x": np.random.default_rng(0).standard_normal((4, 3, 8, 8)).astype(np.float32)}
+CHIPS = [
+    ("bm1684", "f32"),
+    ("bm1684", "int8"),
+    ("bm1684x", "f16"),
+    ("bm1684x", "int8"),
+    ("bm1880", "int8"),
+    ("dv700", "f16"),
+]
+
+
+def _net(folder: Path, tensor: str, number: float) -> Path:
+    rng, shapes = np.random.default_rng(1), {"w": (4, 3, 3, 3), "b": (4,), "mask": (1, 4, 1, 1)}
+    constants = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+    constants[tensor].flat[2] = number
+    nodes = [
+        helper.make_node("Conv", ["x", "w", "b"], ["a"], name="conv1"),
+        helper.make_node("Relu", ["a"], ["r"], name="relu1"),
+        helper.make_node("Add", ["r", "mask"], ["y"], name="add1"),
+    ]
+    value = helper.make_tensor_value_info
+    inputs = [value("x", TensorProto.FLOAT, [1, 3, 8, 8])]
+    outputs = [value("y", TensorProto.FLOAT, [1, 4, 6, 6])]
+    held = [numpy_helper.from_array(array, name) for name, array in constants.items()]
+    graph = helper.make_graph(nodes, "net", inputs, outputs, held)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    onnx.save(model, folder / "net.onnx")
+    return folder / "net.onnx"
+
+
+@pytest.mark.parametrize("chip, precision", CHIPS)
+@pytest.mark.parametrize(
+    "tensor, number, said",
+    [
+        ("w", np.nan, "layer 'conv1' (conv): 1 of the 108 numbers of 'w' is NaN, the first one at [0, 0, 0, 2]"),
+        ("b", -np.inf, "layer 'conv1' (conv): 1 of the 4 numbers of 'b' is infinite, the first one at [2]"),
+        ("mask", np.nan, "layer 'add1' (add): 1 of the 4 numbers of 'mask' is NaN, the first one at [0, 2, 0, 0]"),
+    ],
+)
+def test_a_weight_that_is_no_number_is_named(
+    tensor: str, number: float, said: str, chip: str, precision: str, tmp_path: Path
+) -> None:
+    data = SAMPLES if precision == "int8" else None
+    with pytest.raises(FileFormatError) as error:
+        bmcompiler.compile(_net(tmp_path, tensor, number), target=chip, quantize=precision, data=data)
+    assert f"net.onnx: {said}." in str(error.value)
+
+
+def test_an_infinite_mask_is_what_it_is_in_float(tmp_path: Path) -> None:
+    made = bmcompiler.compile(_net(tmp_path, "mask", -np.inf), target="bm1684x", quantize="f32")
+    found = Session(made.model).run({"x": SAMPLES["x"][:1]})["y"]
+    assert np.isneginf(found[0, 2]).all() and np.isfinite(np.delete(found, 2, axis=1)).all()
