@@ -163,6 +163,9 @@ def compile(request: FileRequest) -> Result:
         save_ir: file for the final IR (.mlir, weights beside it).
         timing_profile: parameters of the timing model that plans are made by
             (`bmcompiler.analysis.timing_profile.profile_for`), None for the chip's own.
+        check: "auto", "never", "always" or a number of samples: prove the program before it is written, on the
+            simulator against `evaluate`, bit for bit; "auto" where that takes little of the compilation.
+        keep_bad: folder for the smallest part of a network whose program was found wrong: IR, weights, sample.
         log: receives printed IR.
         progress: wraps long loops.
         pool: who computes what calibration and the choice of modes need per sample (`bmcompiler.parallel.open_pool`),
@@ -170,6 +173,7 @@ def compile(request: FileRequest) -> Result:
 
     Raises:
         UnknownOptionError: a misspelt argument (a TypeError, too).
+        WrongProgramError: the program is not what the network means, an error of this compiler; nothing is written.
         BMError: everything else that can be wrong, in a sentence with a remedy.
         OSError: `output` cannot be written.
     """

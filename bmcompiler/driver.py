@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bmcompiler.analysis.trial import TRIAL, Trial
-from bmcompiler.errors import BMError, ShapeError, UnsupportedError, UsageError
+from bmcompiler.errors import BMError, ShapeError, UnsupportedError, UsageError, WrongProgramError
 from bmcompiler.finite_weights import need_finite_weights
 from bmcompiler.frontend import Frontend
 from bmcompiler.ir import Module, copy_module, verify_module
@@ -34,6 +34,7 @@ from bmcompiler.version import version
 if TYPE_CHECKING:
     from bmcompiler.accuracy.check import AccuracyCheck
     from bmcompiler.inputs import Data
+    from bmcompiler.proof.prove import Proof
     from bmcompiler.quant.table import CalibrationTable
 
 
@@ -136,6 +137,7 @@ def _planned(readers: Sequence[Callable[[], Module]], options: ModuleOptions, fi
     start = time.perf_counter()
     compiled: Compiled = target.compile(modules, options.opt)
     timing.append(("generate code", time.perf_counter() - start))
+    checked = _checked(compiled, modules, target, options, ctx, timing)
     if options.save_ir is not None:
         from bmcompiler.files.mlir import save_module
 
@@ -158,7 +160,35 @@ def _planned(readers: Sequence[Callable[[], Module]], options: ModuleOptions, fi
         check.found,
         precision,
         readers[0],
+        checked,
     )
+
+
+def _checked(
+    compiled: Compiled,
+    modules: Sequence[Module],
+    target: Target,
+    options: ModuleOptions,
+    ctx: PassContext,
+    timing: list[tuple[str, float]],
+) -> Proof:
+    """The proof of the programs, before anything is written."""
+    from bmcompiler.proof.prove import proven
+
+    spent = sum(seconds for _, seconds in timing)
+    try:
+        found = proven(
+            compiled.model, modules, target, check=options.check, data=ctx.data, level=options.opt, spent=spent
+        )
+    except WrongProgramError as error:
+        if options.keep_bad is not None:
+            from bmcompiler.proof.bundle import keep
+
+            keep(error, target.name, options.opt, Path(options.keep_bad))
+        raise
+    if found.seconds:
+        timing.append(("check", found.seconds))
+    return found
 
 
 def producer(options: ModuleOptions, precision: str) -> str:

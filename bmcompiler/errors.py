@@ -6,6 +6,11 @@ exit with status 1, or 2 for a `UsageError` (`bmcompiler.cli.common`); library u
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bmcompiler.proof.locate import Part
+
 
 class BMError(Exception):
     """Base of all reported errors.
@@ -81,6 +86,16 @@ class EncodingError(BMError):
 
 class SimulatorError(BMError):
     """A command that reads or writes outside its memory, or cannot be decoded."""
+
+
+class WrongProgramError(BMError):
+    """A compiled program that is not what its network means: an error of this compiler, found before it was written.
+
+    Attributes:
+        part: the smallest part of the network that shows it (`bmcompiler.proof.locate.Part`), None where none does.
+    """
+
+    part: Part | None = None
 
 
 class RuntimeUseError(BMError):

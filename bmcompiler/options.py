@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar, cast, get_args
 
 from bmcompiler import defaults
 from bmcompiler.errors import UsageError
@@ -23,6 +23,9 @@ Method = Literal["kl", "max", "percentile", "mse"]
 """How a threshold is chosen from the magnitudes that calibration has seen."""
 IoType = Literal["float", "f32", "int8"]
 Level = Literal[0, 1, 2]
+_CheckWord = Literal["auto", "never", "always"]
+Check = _CheckWord | int
+"""Whether a program is proven, or with how many samples."""
 _T = TypeVar("_T")
 
 _CHOICES: dict[str, tuple[str | int, ...]] = {
@@ -43,6 +46,19 @@ def as_level(value: int) -> Level:
     if value == 2:
         return 2
     raise UsageError(f"--opt must be 0, 1 or 2, got {value!r}")
+
+
+def as_check(value: str | int) -> Check:
+    """How a program is proven. Raises UsageError for what is neither one of the words nor a number above 0."""
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return value
+    for word in get_args(_CheckWord):
+        if value == word:
+            found: _CheckWord = word
+            return found
+    raise UsageError(f"--check must be auto, never, always or a number of samples, got {value!r}")
 
 
 class Progress(Protocol):
@@ -76,6 +92,9 @@ class ModuleOptions:
         print_ir_after: name of a pass after which the IR goes to `log`, or "all".
         verify_each: verify the IR after every pass.
         save_ir: file for the final IR (.mlir, weights beside it).
+        check: whether every program is proven before it is written: run on the simulator and by `evaluate` on one
+            sample, or on so many; bits must be equal. "auto": where that takes little of the compilation.
+        keep_bad: folder for what reproduces a program that was found wrong, without the rest of the network.
         log: receives printed IR.
         progress: wraps long loops, see `Progress`.
         pool: computes what calibration and the choice of modes do per sample (`parallel.open_pool`), None for this
@@ -99,6 +118,8 @@ class ModuleOptions:
     verify_each: bool = False
     save_ir: Path_ | None = None
     timing_profile: object = None
+    check: Check = "auto"
+    keep_bad: Path_ | None = None
     log: Callable[[str], None] = print
     progress: Progress | None = None
     pool: Pool | None = None
@@ -110,6 +131,7 @@ class ModuleOptions:
             if value is not None and value not in known:
                 flag = _FLAGS.get(name, f"--{name.replace('_', '-')}")
                 raise UsageError(f"{flag} must be {', '.join(map(str, known[:-1]))} or {known[-1]}, got {value!r}")
+        self.check = as_check(self.check)
         if self.io_dtype == "f32":  # one word in model files
             self.io_dtype = "float"
 

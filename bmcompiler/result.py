@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from bmcompiler.bmodel import BModel
     from bmcompiler.inputs.source import Samples
     from bmcompiler.options import Path_
+    from bmcompiler.proof.prove import Proof
     from bmcompiler.runtime.session import Session
 
 _WARNING = "warning: "
@@ -58,6 +59,7 @@ class Result:
         accuracy: how far a network that was quantized with samples is from float, None for others.
         precision: what the network computes in, as `quantize` names it; empty with a pipeline of the caller's own.
         source: reads the network of the first program as it was before the passes; None when that is not known.
+        checked: whether the program was proven on samples, None for a result that was not compiled.
     """
 
     model: BModel
@@ -71,6 +73,7 @@ class Result:
     accuracy: Accuracy | None = None
     precision: str = ""
     source: Callable[[], Module] | None = None
+    checked: Proof | None = None
 
     @property
     def warnings(self) -> list[str]:

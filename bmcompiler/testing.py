@@ -240,7 +240,7 @@ def _check(
         method = "max"
     samples = data if calibrates else None
     result = compile_module(
-        original, target=target, quantize=quantize, data=samples, method=method, opt=as_level(level)
+        original, target=target, quantize=quantize, data=samples, method=method, opt=as_level(level), check="never"
     )
     session = lookup("bmcompiler.runtimes", "session", "runtime")(result.model)
     what = f"{target}, --opt {level}"

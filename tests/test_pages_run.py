@@ -41,7 +41,7 @@ PAGES: dict[str, Files] = {
     "docs/c_api.md": nothing,
     "docs/python.md": digit_files,
     "docs/targets.md": digit_files,
-    "docs/tools.md": nothing,
+    "docs/tools.md": digit_files,
     "docs/toy_chip.md": nothing,
     "docs/tutorial.md": tutorial_files,
     "examples/toy_chip/README.md": digit_files,

@@ -32,6 +32,7 @@ Examples:
   bmnet-run lenet.bmodel --input digits.npz --timing --trace lenet.trace.json --check-races
   bmnet-run lenet.bmodel --input digits.npz --compare scores.npz
   bmnet-run lenet.bmodel --input digits.npz --timing --timing-profile vendor
+  bmnet-run lenet.bmodel --check lenet.mlir
 
 Inputs are real values, any number of samples; they are quantized with the scale in the model, and the outputs are
 written as float32. For images, the classes with the highest scores are printed when the output looks like scores.
@@ -56,6 +57,13 @@ Open a trace with https://ui.perfetto.dev or chrome://tracing.
     type=click.Path(path_type=Path),
     help="Print how far outputs are from these; layers inside: bmnet-accuracy --dump-layers.",
 )
+@click.option(
+    "--check",
+    metavar="IR.mlir",
+    type=click.Path(path_type=Path),
+    help="Prove that the program is what this IR (of --save-ir) means: one sample of the inputs, or a drawn one, gives "
+    "the same bits in both.",
+)
 @click.option("--fast", is_flag=True, help="Let float sums differ in their last bits from the chip's.")
 @click.option("--device", type=int, default=0, show_default=True, help="Number of the device to run on.")
 def cli(
@@ -71,6 +79,7 @@ def cli(
     timing_profile: tuple[str, ...],
     check_races: bool,
     compare: Path | None,
+    check: Path | None,
     fast: bool,
     device: int,
 ) -> None:
@@ -85,7 +94,11 @@ def cli(
         list_parameters(session.model.target)
         return
     profile = profile_for(session.model.target, timing_profile)
+    if check is not None and not any((source, images, output, timing, trace, check_races, compare)):
+        return _check(session, model, check, None, raw)
     inputs = open_inputs(one_source("--input", source, images), limit).bind(session.inputs)
+    if check is not None:
+        _check(session, model, check, inputs, raw)
     wanted = None if compare is None else _references(compare, [info.name for info in session.outputs])
     steps = 0
 
@@ -117,17 +130,40 @@ def cli(
     if images is not None and inputs.names is not None:
         click.echo(top_scores(inputs.names, results), nl=False)
     click.echo(f"{_count(steps, 'step')} in {seconds:.3g} s on this host ({seconds / steps:.3g} s per step)")
-    if session.mode:
-        click.echo(f"fast mode: {session.mode}")
-    if check_races:
-        click.echo("no races: the wait ids order every two commands that touch the same bytes")
+    _say_how(session.mode, check_races)
     if analysis is not None and timing:
         from bmcompiler.cli.timing import timing_text
 
         click.echo("\n" + timing_text(analysis.timing()), nl=False)
-    for path in (output, trace):
+    _say_written(output, trace)
+
+
+def _say_how(mode: str, check_races: bool) -> None:
+    if mode:
+        click.echo(f"fast mode: {mode}")
+    if check_races:
+        click.echo("no races: the wait ids order every two commands that touch the same bytes")
+
+
+def _say_written(*paths: Path | None) -> None:
+    for path in paths:
         if path is not None:
             click.echo(f"wrote {path} ({path.stat().st_size:,} bytes)")
+
+
+def _check(session: Any, model: Path, check: Path, data: InputData | None, raw: bool) -> None:
+    """Prove a program against its IR, with the first of the inputs. Raises WrongProgramError where they differ."""
+    from bmcompiler.driver import load_network
+    from bmcompiler.errors import BMError, UsageError
+    from bmcompiler.proof.prove import prove_file
+
+    if session.mode:
+        raise UsageError("--check compares bits, which --fast does not keep", remedy="leave out one of them")
+    try:
+        of_data = prove_file(session, load_network(check), data, raw)
+    except BMError as error:
+        raise error.located(file=model) from None
+    click.echo(f"checked   1 sample: program = evaluate, every bit{'' if of_data else ' (drawn, not of the data)'}")
 
 
 def _count(number: int, what: str) -> str:

@@ -33,7 +33,7 @@ def run_on_target(module: Module, feeds: Mapping[str, np.ndarray], target_name: 
     declared = {name: value.type.numpy for name, value in zip(function.output_names, function.returned)}
     if host:
         _refuse_outputs(module)
-    result = compile_module(module, target=target_name, quantize=float_precision(target) or "f32")
+    result = compile_module(module, target=target_name, quantize=float_precision(target) or "f32", check="never")
     for row in result.rows:
         if row.where == "cpu" and not host:
             raise UnsupportedError(f"runs on the host CPU: {row.reason}", kind=row.kind, layer=row.layer)

@@ -27,12 +27,13 @@ def _copy_ops(block: Block, into: Block, outside: Mapping[Value, Value]) -> None
     """`outside`: old value -> new value of the blocks around."""
     values = {**outside, **dict(zip(block.arguments, into.arguments))}
     for op in block.ops:
-        made = _copy_op(op, values)
+        made = copy_op(op, values)
         into.append(made)
         values.update(zip(op.results, made.results))
 
 
-def _copy_op(op: Operation, values: Mapping[Value, Value]) -> Operation:
+def copy_op(op: Operation, values: Mapping[Value, Value]) -> Operation:
+    """A copy outside of any block; `values`: old value -> new value of all that it reads from outside itself."""
     made = copy.copy(op)  # of the same class; all that links it to others is made anew
     made.attributes, made.operands, made.regions, made.parent = dict(op.attributes), [], [], None
     made.results = [Value(result.type, made, result.index) for result in op.results]

@@ -58,6 +58,7 @@ def report_data(result: Result, profile: Any = None) -> dict[str, Any]:
             for stage in stages
         ],
         "accuracy": None if result.accuracy is None else asdict(result.accuracy),
+        "checked": None if result.checked is None else asdict(result.checked) | {"text": str(result.checked)},
         "totals": {
             **{name: sum(getattr(row, name) for row in result.rows) for name in _SUMMED},
             **{name.replace(" ", "_"): value for name, value in result.totals.items()},

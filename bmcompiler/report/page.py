@@ -24,6 +24,7 @@ def page(data: Data) -> str:
         _tiles(data),
         _programs(data),
         _cpu_section(data),
+        _proof(data),
         accuracy_section(data),
         _engine_section(data),
         roofline_section(data),
@@ -124,6 +125,12 @@ def _cpu_section(data: Data) -> str:
         return ""
     headings = [("layers", "t long", ""), ("ops", "t long", ""), ("why", "t long", "")]
     return "<h2>On the host CPU</h2>" + table(headings, rows)
+
+
+def _proof(data: Data) -> str:
+    """Whether the program was compared with what the network means."""
+    found = data["checked"]
+    return "" if found is None else f"<h2>Check</h2><p>{escape(found['text'])}</p>"
 
 
 def _other_commands(data: Data) -> str:

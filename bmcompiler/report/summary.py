@@ -43,6 +43,7 @@ def summary(result: Result, profile: Any = None, *, width: int | None = None, mo
         *_entry("memory", _memory(result.totals), width),
         *([] if timing is None else _slowest(timing, width)),
         *([] if result.accuracy is None else _accuracy(result.accuracy, width)),
+        *_entry("checked", "" if result.checked is None else str(result.checked), width),
         *_said(result, width, more),
     ]
     return "\n".join(printable(line) for line in parts) + "\n"

@@ -1,0 +1,170 @@
+"""The proof of a program: both executions of it on samples, and what a difference means.
+
+One execution is the device's, command by command, the other that of `evaluate`, op by op on the final IR. What they
+share is said in ARCHITECTURE.md.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bmcompiler.errors import BMError, RuntimeUseError, UnsupportedError
+from bmcompiler.inputs.source import Data
+from bmcompiler.interpreter import run_module
+from bmcompiler.ir import Module
+from bmcompiler.options import Check
+from bmcompiler.plugins.registry import entry_points, lookup
+from bmcompiler.proof.compare import Wrong, compare
+from bmcompiler.proof.cost import reason_against
+from bmcompiler.proof.sample import Array, samples_of
+from bmcompiler.target import Target, find_target
+
+if TYPE_CHECKING:
+    from bmcompiler.bmodel import BModel
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What was proven of a model.
+
+    Attributes:
+        samples: how many runs each program was compared in; 0 where it was not.
+        of_data: whether they were samples of the data; else they were drawn, at least for one program.
+        programs: how many were compared. seconds: what it took. reason: why nothing was compared, "" where it was.
+    """
+
+    samples: int
+    of_data: bool
+    programs: int
+    seconds: float
+    reason: str = ""
+
+    def __str__(self) -> str:
+        """What summaries say of it."""
+        if not self.samples:
+            return f"no: {self.reason}"
+        samples = f"{self.samples:,} sample{'' if self.samples == 1 else 's'}"
+        each = f" of each of {self.programs} programs" if self.programs > 1 else ""
+        which = "" if self.of_data else " (drawn, not of the data)"
+        return f"{samples}{each}: program = evaluate, every bit{which}"
+
+
+def proven(
+    model: BModel,
+    modules: Sequence[Module],
+    target: Target,
+    *,
+    check: Check,
+    data: Data | None,
+    level: int,
+    spent: float,
+) -> Proof:
+    """Compare all programs of a model with the IR that they were made from.
+
+    Args:
+        modules: the final IR, one per program. check: see `ModuleOptions`.
+        data: samples of the inputs, real values. level: of optimisation. spent: seconds of the compilation so far.
+
+    Raises:
+        WrongProgramError: a program and its IR differ, or one of them cannot be run.
+        BMError: a proof was asked for that cannot be made (a chip without a device, data that cannot be read).
+    """
+    reason = reason_against(check, modules, spent) or _hindrance(target, modules)
+    if reason and (check in ("auto", "never")):
+        return Proof(0, False, 0, 0.0, reason)
+    if reason:
+        raise UnsupportedError(f"the program cannot be checked: {reason}", remedy="pass --check never")
+    start = time.perf_counter()
+    try:
+        counts, of_data = _compared(model, modules, target, check, data, level)
+    except (MemoryError, RuntimeUseError, UnsupportedError) as error:
+        if check != "auto":
+            raise
+        reason = "not enough memory" if isinstance(error, MemoryError) else error.reason
+        return Proof(0, False, 0, time.perf_counter() - start, reason)
+    return Proof(min(counts), of_data, len(modules), time.perf_counter() - start)
+
+
+def _hindrance(target: Target, modules: Sequence[Module]) -> str:
+    if target.name not in entry_points("bmcompiler.devices"):
+        return f"no simulator runs programs for {target.name}"
+    if not all(module.main.arguments for module in modules):
+        return "the network has no input"
+    return ""
+
+
+def _compared(
+    model: BModel, modules: Sequence[Module], target: Target, check: Check, data: Data | None, level: int
+) -> tuple[list[int], bool]:
+    """Samples of each program, and whether all are of the data."""
+    wanted = check if isinstance(check, int) else 1
+    counts, all_of_data = [], True
+    session = session_of(model)
+    for module in modules:
+        samples, of_data = samples_of(module.main, data, wanted)
+        for inputs in samples:
+            compare_or_raise(model, module, target, level, inputs, session)
+        counts.append(len(samples))
+        all_of_data &= of_data
+    return counts, all_of_data
+
+
+def prove_file(session: Any, module: Module, data: Data | None, raw: bool) -> bool:
+    """Compare the program of a loaded file with its IR, on the first of the data or a drawn sample; was it of the data?
+
+    Args:
+        session: the file on its device. module: as `--save-ir` writes it. raw: the data are what the device holds.
+
+    Raises:
+        WrongProgramError: they differ. RuntimeUseError: the file has no program of such inputs.
+    """
+    target, level = find_target(session.model.target), _level_of(session.model.producer)
+    samples, of_data = samples_of(module.main, data, 1, raw)
+    compare_or_raise(session.model, module, target, level, samples[0], session)
+    return of_data
+
+
+def _level_of(producer: str) -> int:
+    """The --opt that a model file says it was compiled with; parts of the net are compiled alike to find a fault."""
+    found = re.search(r"\bopt ([012])\b", producer)
+    return int(found[1]) if found else 2
+
+
+def compare_or_raise(
+    model: BModel, module: Module, target: Target, level: int, inputs: Mapping[str, Array], session: Any
+) -> None:
+    """Raise WrongProgramError, with the first op that differs, unless a program gives what its IR means."""
+    wrong = difference(session, module, target, inputs)
+    if wrong:
+        from bmcompiler.proof.locate import located
+
+        raise located(model, module, target, level, inputs, wrong)
+
+
+def session_of(model: BModel) -> Any:
+    """The model on the simulator of its chip. Raises BMError when it cannot be loaded."""
+    return lookup("bmcompiler.runtimes", "session", "runtime")(model)
+
+
+def difference(session: Any, module: Module, target: Target, inputs: Mapping[str, Array]) -> list[Wrong]:
+    """The outputs in which a program and its IR differ, on inputs as the device takes them.
+
+    An execution that fails is a difference, too: whatever it raises is an error of ours. Not so what only says that
+    the inputs do not fit or that there is no device: RuntimeUseError, UnsupportedError, and MemoryError pass.
+    """
+    given = {name: array.reshape(array.shape or (1,)) for name, array in inputs.items()}  # files hold no scalars
+    what = "its meaning (evaluate) cannot be computed"
+    try:
+        wanted = run_module(module, inputs, target=target)
+        what = "the program fails in the simulator"
+        got = session.run(given, raw=True)
+    except (MemoryError, RuntimeUseError, UnsupportedError):
+        raise
+    except Exception as error:
+        said = str(error) if isinstance(error, BMError) else f"{type(error).__name__}: {error}"
+        return [Wrong("", 0, 0, note=f"{what}: {said}")]
+    return compare(got, wanted)
