@@ -18,8 +18,9 @@ from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.isa import Eu, Task
 from bmcompiler.backends.bm1684.timing_profile import PROFILE, TimingProfile
 from bmcompiler.backends.lanes.facts import Shape
+from bmcompiler.backends.lanes.planning import Planned
 from bmcompiler.backends.lanes.units import Unit
-from bmcompiler.codegen.tiling import Bus
+from bmcompiler.codegen.pace import Bus
 
 Count = int | NDArray[np.int64]
 """A number of one command, or a column of those of many."""
@@ -195,7 +196,12 @@ class TileCycles:
     """
 
     def __init__(self, table: CycleTable) -> None:
-        self.table = table
+        self.tables = Planned("table of cycles", table)
+
+    @property
+    def table(self) -> CycleTable:
+        """That of the compilation of this context."""
+        return self.tables.get()
 
     @property
     def bytes_per_cycle(self) -> float:
@@ -287,4 +293,4 @@ class TileCycles:
 
 
 CYCLES = TileCycles(CycleTable(PROFILE))
-"""What kernels plan with; `Bm1684Target.planned_with` gives it another table."""
+"""What kernels plan with; `Bm168xTarget.planned_with` gives it another table in its context."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from bmcompiler.backends.bm168x.target import Bm168xTarget
@@ -55,11 +54,6 @@ class Bm1684Target(Bm168xTarget["Build"]):
         from bmcompiler.backends.bm1684 import cycles
 
         return cycles.CycleTable(profile)
-
-    def planning_modules(self) -> Sequence[ModuleType]:
-        from bmcompiler.backends.bm1684.packed import int_matmul, int_pool
-
-        return (*super().planning_modules(), int_matmul, int_pool)
 
     def builder(self) -> type[Build]:
         from bmcompiler.backends.bm1684.build import Build

@@ -15,8 +15,10 @@ from bmcompiler.backends.bm1684x.cycles import (
     CycleTable,
 )
 from bmcompiler.backends.lanes.facts import Shape
+from bmcompiler.backends.lanes.planning import Planned
 from bmcompiler.backends.lanes.units import Unit
-from bmcompiler.codegen.tiling import Buffer, Bus
+from bmcompiler.codegen.pace import Bus
+from bmcompiler.codegen.tiling import Buffer
 
 _KINDS = {1: Precision.INT8, 2: Precision.FP16, 4: Precision.FP32}
 
@@ -50,7 +52,12 @@ class TileCycles:
     """Under the profile of `table`; that operands of one command share no bank is left to those who place them."""
 
     def __init__(self, table: CycleTable) -> None:
-        self.table = table
+        self.tables = Planned("table of cycles", table)
+
+    @property
+    def table(self) -> CycleTable:
+        """That of the compilation of this context."""
+        return self.tables.get()
 
     @property
     def bytes_per_cycle(self) -> float:
@@ -150,4 +157,4 @@ class TileCycles:
 
 
 CYCLES = TileCycles(CycleTable(PROFILE))
-"""What kernels plan with; `LaneTarget.planned_with` gives it another table."""
+"""What kernels plan with; `Bm168xTarget.planned_with` gives it another table in its context."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from types import ModuleType
 from typing import Any, Generic, TypeVar
 
 from bmcompiler.backends.bm168x.build import FamilyBuild
@@ -37,37 +36,15 @@ class Bm168xTarget(LaneTarget[Bm168xProgram[B]], Generic[B]):
 
     @abstractmethod
     def cycle_table(self, profile: Any) -> Any:
-        """The table of cycles under a profile; that of `machine().cycles` is replaced by it."""
+        """The table of cycles under a profile, which `planned_with` puts in place of that of `machine().cycles`."""
 
-    def planning_modules(self) -> Sequence[ModuleType]:
-        """Modules whose functions remember what they decided by cycles."""
-        from bmcompiler.backends.lanes.kernels import broadcast, interpolate, reduced_view
-
-        return broadcast, interpolate, reduced_view
-
-    @contextmanager
-    def planned_with(self, profile: Any) -> Iterator[None]:
-        """Plan with the cycles of a profile of the timing model, None = the default one."""
-        machine = self.machine()
-        cycles: Any = machine.cycles
-        before = cycles.table
-
-        def take(table: Any) -> None:
-            cycles.table = table
-            machine.plan_anew()
-            for module in self.planning_modules():
-                for found in vars(module).values():
-                    if hasattr(found, "cache_clear"):
-                        found.cache_clear()
-
-        if profile is None or profile == before.profile:
-            yield
-            return
-        take(self.cycle_table(profile))
-        try:
-            yield
-        finally:
-            take(before)
+    def planned_with(self, profile: Any) -> AbstractContextManager[None]:
+        """Plan with the cycles of a profile of the timing model, None = the default one; in this thread alone."""
+        cycles: Any = self.machine().cycles
+        if profile is None or profile == cycles.table.profile:
+            return nullcontext()
+        exchanged: AbstractContextManager[None] = cycles.tables.exchanged(self.cycle_table(profile))
+        return exchanged
 
     def model(self, name: str, programs: Sequence[Bm168xProgram[B]]) -> Any:
         """One net with a stage per program."""

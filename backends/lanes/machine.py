@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 from bmcompiler.backends.lanes.arithmetic import Arithmetic
 from bmcompiler.backends.lanes.cycles import LaneCycles, MatrixCycles
 from bmcompiler.backends.lanes.facts import LaneFacts, Shape
+from bmcompiler.backends.lanes.planning import Decisions
 from bmcompiler.backends.lanes.recipes.steps import Steps, record
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.kernels import activation_in, activation_out
+from bmcompiler.codegen.pace import Pace
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, Tiler, TileWork
 from bmcompiler.ir import Value
+
+R = TypeVar("R")
 
 _RISK = 8
 """Copies inside local memory that a transfer of short rows may take in place of one."""
@@ -26,8 +31,20 @@ are kept in any case.
 """
 
 
+_TABLES = 4
+"""Tables of cycles whose decisions are kept; those of another one are made anew."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What was decided by one table of cycles."""
+
+    pace: Pace
+    decisions: Decisions
+
+
 class LaneMachine:
-    """One chip; `flat_view` and `recorded`, the steps of a recipe (`recipes.record`), remember what they found.
+    """One chip; what it decides by cycles is remembered with their table (`plan`).
 
     A chip without floats has no `arithmetic`, and no recipes. `halves`: arithmetic of 16-bit floats by element type.
     """
@@ -43,14 +60,29 @@ class LaneMachine:
         self._floats = {} if arithmetic is None else {"f32": arithmetic, **(halves or {})}
         self._matrices = cycles if isinstance(cycles, MatrixCycles) else None
         self.tiler = Tiler(chip.tile_bytes, chip.alignment, bank_bytes=chip.lmem_bank_size)
-        self.flat_view: Callable[..., Shape]
-        self.recorded: Callable[..., Steps] = lru_cache(maxsize=1024)(self._record)
-        self.plan_anew()
+        self._plan_of = lru_cache(_TABLES)(self._new_plan)
+        self.tiler.pace = lambda: self.plan.pace
 
-    def plan_anew(self) -> None:
-        """Forget what was decided by cycles, after these changed."""
-        self.tiler.plan_with(self.cycles.bytes_per_cycle, self.cycles.tile_cycles, self.cycles.bus)
-        self.flat_view = lru_cache(maxsize=4096)(self._flat_view)
+    @property
+    def plan(self) -> Plan:
+        """That of the table of cycles of this context."""
+        return self._plan_of(getattr(self.cycles, "table", None))
+
+    def _new_plan(self, table: object) -> Plan:
+        cycles = self.cycles
+        return Plan(Pace(cycles.bytes_per_cycle, cycles.tile_cycles, cycles.bus), Decisions())
+
+    def decided(self, function: Callable[..., R], *arguments: object) -> R:
+        """`function(*arguments)`, which depends on cycles and on nothing else; asked once of each table of them."""
+        return self.plan.decisions.of(function, *arguments)
+
+    def recorded(self, recipe: Callable[..., Any], inputs: int, *arguments: Any, **named: Any) -> Steps:
+        """The steps of a recipe (`recipes.record`)."""
+        return self.decided(self._record, recipe, inputs, arguments, tuple(named.items()))
+
+    def flat_view(self, shape: tuple[int, ...], item: int = 4, made: bool = False) -> Shape:
+        """A 4-D shape with the same elements in the same order, good for element-wise work (`_flat_view`)."""
+        return self.decided(self._flat_view, shape, item, made)
 
     @property
     def arithmetic(self) -> Arithmetic:
@@ -75,7 +107,10 @@ class LaneMachine:
             raise TypeError(f"{self.chip.name} has no products of fp32 matrices")
         return self._matrices
 
-    def _record(self, recipe: Callable[..., Any], inputs: int, *arguments: Any, **named: Any) -> Steps:
+    def _record(
+        self, recipe: Callable[..., Any], inputs: int, arguments: tuple[Any, ...], by_name: tuple[tuple[str, Any], ...]
+    ) -> Steps:
+        named = dict(by_name)
         arithmetic = self.arithmetic_of(named.get("dtype", "f32"))
         return record(self.chip, arithmetic, self.cycles, recipe, inputs, *arguments, **named)
 
@@ -106,7 +141,7 @@ class LaneMachine:
         )
 
     # -- views ---------------------------------------------------------------------------------------------------------
-    def _flat_view(self, shape: tuple[int, ...], item: int = 4, made: bool = False) -> Shape:
+    def _flat_view(self, shape: tuple[int, ...], item: int, made: bool) -> Shape:
         """A 4-D shape with the same elements in the same order, good for element-wise work.
 
         4-D shapes stay unless they use the machine badly, rows of matrices where that pays. Others become (N, C, 1, W):

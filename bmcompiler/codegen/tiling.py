@@ -12,6 +12,7 @@ from itertools import product
 from math import ceil, prod
 from typing import Any, NamedTuple
 
+from bmcompiler.codegen.pace import Bus, Pace
 from bmcompiler.codegen.portion import Portion
 from bmcompiler.codegen.stream import Stream
 from bmcompiler.ir import Value
@@ -67,27 +68,6 @@ class Runs(NamedTuple):
 
 
 _ONE_RUN = Runs()
-
-
-@dataclass(frozen=True)
-class Bus:
-    """What short runs cost, as bytes that they take at least, and stores, as times the bytes of loads."""
-
-    load_run: int = 0
-    load_lane_run: int = 0
-    store_run: int = 0
-    store_lane_run: int = 0
-    store_factor: float = 1.0
-
-    def load(self, buffer: Buffer) -> float:
-        """Bytes of the time of loading."""
-        return max(buffer.nbytes, buffer.runs.outer * self.load_run, buffer.runs.lanes * self.load_lane_run)
-
-    def store(self, buffer: Buffer) -> float:
-        """Bytes of the time of storing, as of loads."""
-        runs = buffer.runs
-        counted = max(buffer.nbytes, runs.outer * self.store_run, runs.lanes * self.store_lane_run)
-        return counted * self.store_factor
 
 
 @dataclass(frozen=True)
@@ -252,12 +232,24 @@ class Tiler:
     ) -> None:
         self.lane_bytes, self.align, self.bank_bytes = lane_bytes, align, bank_bytes
         self._fit: dict[Hashable, bool] = {}
-        self.plan_with(bytes_per_cycle, tile_cycles, bus)
+        pace = Pace(bytes_per_cycle, tile_cycles, bus)
+        self.pace: Callable[[], Pace] = lambda: pace
+        """What holds now; exchanged where that depends on who plans."""
 
-    def plan_with(self, bytes_per_cycle: float, tile_cycles: int, bus: Bus) -> None:
-        """Take other figures for what follows."""
-        self.bytes_per_cycle, self.tile_cycles, self.bus = bytes_per_cycle, tile_cycles, bus
-        self._known: dict[Hashable, Tiling | None] = {}
+    @property
+    def bytes_per_cycle(self) -> float:
+        """See `Pace`."""
+        return self.pace().bytes_per_cycle
+
+    @property
+    def tile_cycles(self) -> int:
+        """See `Pace`."""
+        return self.pace().tile_cycles
+
+    @property
+    def bus(self) -> Bus:
+        """See `Pace`."""
+        return self.pace().bus
 
     def fits(self, grid: tuple[Axis, ...], work: Callable[[Box], TileWork], key: Hashable) -> bool:
         """Whether `choose` would find a tiling; the first that fits will do."""
@@ -278,8 +270,9 @@ class Tiler:
             overlap: whether transfers run beside computation; else buffers need no second copy.
         """
         key = None if key is None else (self.lane_bytes, overlap, key)
-        if key is not None and key in self._known:
-            return self._known[key]
+        known = self.pace().known
+        if key is not None and key in known:
+            return known[key]
         chosen = None
         for all_forms in (False, True):
             ranked = sorted(self._candidates(grid, work, overlap, all_forms), key=lambda candidate: candidate[1])
@@ -287,7 +280,7 @@ class Tiler:
             if chosen is not None or not ranked:
                 break
         if key is not None:
-            self._known[key] = chosen
+            known[key] = chosen
         return chosen
 
     def _candidates(

@@ -6,7 +6,6 @@ four images of a word, or almost. One instruction sums whole rows exactly; what 
 
 from __future__ import annotations
 
-from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -17,6 +16,7 @@ from bmcompiler.backends.bm1684.chip import CHIP, align_up, aligned_strides
 from bmcompiler.backends.bm1684.cycles import CYCLES
 from bmcompiler.backends.bm1684.instructions.transfers import Side, in_lane, transfer
 from bmcompiler.backends.bm1684.isa import Direction
+from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.packed.channel_end import RULE as FACTORS
 from bmcompiler.backends.bm1684.packed.channel_end import shifts_buffer, takes_factors
 from bmcompiler.backends.bm1684.packed.conv_int import (
@@ -139,7 +139,6 @@ def _folds(depth: int) -> list[tuple[int, int]]:
     return [(channels, taps) for channels, rest, taps in divided if not rest and channels <= _MAX_DEPTH]
 
 
-@lru_cache(maxsize=1024)
 def fold_of(product: Product, left_transposed: bool, right_computed: bool, right_transposed: bool) -> tuple[int, int]:
     """(channels, taps) with channels * taps = depth that take least time to load and sum, and then least memory.
 
@@ -162,7 +161,8 @@ def fold_of(product: Product, left_transposed: bool, right_computed: bool, right
 
 
 def _fold(op: Matmul) -> tuple[int, int]:
-    return fold_of(product_of(op), op.transpose_left, not is_constant(op.right), op.transpose_right)
+    facts = product_of(op), op.transpose_left, not is_constant(op.right), op.transpose_right
+    return MACHINE.decided(fold_of, *facts)
 
 
 def _images(rows: int) -> tuple[int, int]:

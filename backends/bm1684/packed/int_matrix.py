@@ -6,7 +6,6 @@ in runs of a section, where channels of a convolution move byte by byte.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from math import prod
 
 import numpy as np
@@ -18,6 +17,7 @@ from bmcompiler.backends.bm1684.instructions.packed import Number, Packed, emit_
 from bmcompiler.backends.bm1684.instructions.products import ByteMatrix, byte_product, move_bytes
 from bmcompiler.backends.bm1684.instructions.transfers import Side, in_lane, transfer
 from bmcompiler.backends.bm1684.isa import Direction, Eu
+from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.packed.int_requantize import Requantize
 from bmcompiler.backends.lanes.kernels.base import LocalKernel, is_activation, is_constant
 from bmcompiler.backends.lanes.kernels.product import Product, product_of
@@ -108,10 +108,9 @@ class IntMatrixKernel(LocalKernel[Matmul]):
 
 def section_width(product: Product) -> int:
     """Columns of the sections of the right operand and the result."""
-    return _section_width(product.rows, product.depth, product.columns)
+    return MACHINE.decided(_section_width, product.rows, product.depth, product.columns)
 
 
-@lru_cache(maxsize=1024)
 def _section_width(rows: int, depth: int, columns: int) -> int:
     """That for which products and the loads of their weights take least time."""
 

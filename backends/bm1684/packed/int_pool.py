@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
 from math import prod
 from typing import Any, NamedTuple
 
@@ -188,11 +187,10 @@ def stages(op: AvgPool) -> Stages | None:
         return None
     covering = all(k * out == size for k, out, size in zip(kernel, outputs, op.input.shape[2:]))
     if covering and not any(op.pads):
-        return _fewest_cycles(kernel, outputs, most)
+        return MACHINE.decided(_fewest_cycles, kernel, outputs, most)
     return Stages(kernel, (1, 1)) if prod(kernel) <= most else None
 
 
-@lru_cache(maxsize=256)
 def _fewest_cycles(kernel: tuple[int, int], outputs: tuple[int, int], most: int) -> Stages:
     """Parts of all rows or all columns need no step along these where there is one window."""
     down, across = (

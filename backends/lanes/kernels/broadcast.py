@@ -35,7 +35,6 @@ def merged_axes(shape: tuple[int, ...], operands: tuple[tuple[int, ...], ...]) -
     return tuple(axes) or ((1, (0,) * len(operands)),)
 
 
-@lru_cache(maxsize=4096)
 def broadcast_view(
     machine: LaneMachine,
     shape: tuple[int, ...],
@@ -50,6 +49,17 @@ def broadcast_view(
 
     Raises ValueError when four axes are not enough.
     """
+    return machine.decided(_broadcast_view, machine, shape, operands, item, steps, made)
+
+
+def _broadcast_view(
+    machine: LaneMachine,
+    shape: tuple[int, ...],
+    operands: tuple[tuple[int, ...], ...],
+    item: int,
+    steps: int,
+    made: bool,
+) -> tuple[Shape, tuple[Strides, ...]]:
     axes = merged_axes(shape, operands)
     if len(axes) > 4:
         raise ValueError("more than four axes")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import groupby
 from math import prod
 
@@ -42,12 +41,15 @@ class ReducedView:
         return n, c, 1, 1 if 3 in self.axes else w
 
 
-@lru_cache(maxsize=4096)
 def reduced_view(machine: LaneMachine, shape: tuple[int, ...], axes: tuple[int, ...]) -> ReducedView | None:
     """The view for a reduction of `axes`; None where kept and reduced axes alternate too often.
 
     What the elements of one sum are and their order, row by row of (h, w), does not depend on the view that is chosen.
     """
+    return machine.decided(_reduced_view, machine, shape, axes)
+
+
+def _reduced_view(machine: LaneMachine, shape: tuple[int, ...], axes: tuple[int, ...]) -> ReducedView | None:
     parts = [
         (is_reduced, prod(d for _, d in group))
         for is_reduced, group in groupby(
