@@ -10,7 +10,7 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import update_wrapper, wraps
 from typing import ParamSpec, TypeVar
 
@@ -26,7 +26,7 @@ Request = TypeVar("Request", bound=ModuleOptions)
 
 _ARGUMENTS = {"calibration-table": "table", "calibration-method": "method"}
 """Options of commands whose argument has another name."""
-_VALUES = r"(?: ((?:f32|b?f16|int8)(?: or (?:f32|b?f16|int8))*))?"
+_VALUES = r"(?: ((?:f32|b?f16|int8)(?: or (?:f32|b?f16|int8))*|always|never))?"
 
 
 def in_python(text: str) -> str:
@@ -66,6 +66,8 @@ def _for_python(function: Callable[P, R]) -> Callable[P, R]:
             raise
         if isinstance(result, Result):
             result.notes[:] = map(in_python, result.notes)
+            if result.checked is not None:
+                result.checked = replace(result.checked, reason=in_python(result.checked.reason))
         return result
 
     return call

@@ -175,10 +175,16 @@ def _checked(
     """The proof of the programs, before anything is written."""
     from bmcompiler.proof.prove import proven
 
-    spent = sum(seconds for _, seconds in timing)
     try:
         found = proven(
-            compiled.model, modules, target, check=options.check, data=ctx.data, level=options.opt, spent=spent
+            compiled.model,
+            modules,
+            target,
+            check=options.check,
+            data=ctx.data,
+            level=options.opt,
+            commands=sum(row.commands for row in compiled.rows) * len(modules),  # rows are of the first program
+            spent=sum(seconds for _, seconds in timing),
         )
     except WrongProgramError as error:
         if options.keep_bad is not None:

@@ -15,7 +15,7 @@ from bmcompiler.errors import WrongProgramError
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, Operation, Value, verify_module
 from bmcompiler.ir.extract import extract
-from bmcompiler.ir.keys import GROUP
+from bmcompiler.ir.keys import GROUP, WEIGHT
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.proof.compare import Wrong
 from bmcompiler.proof.sample import Array
@@ -40,7 +40,7 @@ class _Search:
         self.module, self.target, self.level = module, target, level
         self.values: dict[Value, Array] = {}
         self.meaningless: Operation | None = None
-        ops = [op for op in module.main.ops[:-1] if isinstance(op, TensorOp)]
+        ops = [op for op in module.main.ops[:-1] if isinstance(op, TensorOp) and op.name != WEIGHT]
         try:
             run_module(module, inputs, self.values.__setitem__, target)
         # That evaluate fails is what was found: the op at which it did is wanted, in whichever way.
@@ -120,6 +120,9 @@ def located(
         op, part = found
         of_op = f"{'; '.join(map(str, part.wrong))}. Of the whole network, " if part.wrong else ""
         error = WrongProgramError(f"{_WRONG}: {of_op}{said}. {_OURS}", layer=op.label, kind=op.title)
+        owner = type(target.kernel_for(op)).__module__.partition(".")[0]
+        if owner not in ("bmcompiler", "builtins"):
+            error.reason = error.reason.replace(_OURS, f"This is an error of the plugin '{owner}', whose kernel it is")
         error.part = part
     error.remedy = _REMEDY
     return error

@@ -17,7 +17,7 @@ from bmcompiler.inputs.source import Data
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module
 from bmcompiler.options import Check
-from bmcompiler.plugins.registry import entry_points, lookup
+from bmcompiler.plugins.registry import PluginError, entry_points, lookup
 from bmcompiler.proof.compare import Wrong, compare
 from bmcompiler.proof.cost import reason_against
 from bmcompiler.proof.sample import Array, samples_of
@@ -25,6 +25,9 @@ from bmcompiler.target import Target, find_target
 
 if TYPE_CHECKING:
     from bmcompiler.bmodel import BModel
+
+
+_NOT_OURS = (MemoryError, RuntimeUseError, UnsupportedError, PluginError)
 
 
 @dataclass(frozen=True)
@@ -61,19 +64,21 @@ def proven(
     check: Check,
     data: Data | None,
     level: int,
+    commands: int,
     spent: float,
 ) -> Proof:
     """Compare all programs of a model with the IR that they were made from.
 
     Args:
         modules: the final IR, one per program. check: see `ModuleOptions`.
-        data: samples of the inputs, real values. level: of optimisation. spent: seconds of the compilation so far.
+        data: samples of the inputs, real values. level: of optimisation.
+        commands: of all programs together, of which the time is expected. spent: seconds of the compilation so far.
 
     Raises:
         WrongProgramError: a program and its IR differ, or one of them cannot be run.
         BMError: a proof was asked for that cannot be made (a chip without a device, data that cannot be read).
     """
-    reason = reason_against(check, modules, spent) or _hindrance(target, modules)
+    reason = reason_against(check, modules, commands, spent) or _hindrance(target, modules)
     if reason and (check in ("auto", "never")):
         return Proof(0, False, 0, 0.0, reason)
     if reason:
@@ -81,7 +86,7 @@ def proven(
     start = time.perf_counter()
     try:
         counts, of_data = _compared(model, modules, target, check, data, level)
-    except (MemoryError, RuntimeUseError, UnsupportedError) as error:
+    except _NOT_OURS as error:
         if check != "auto":
             raise
         reason = "not enough memory" if isinstance(error, MemoryError) else error.reason
@@ -154,7 +159,7 @@ def difference(session: Any, module: Module, target: Target, inputs: Mapping[str
     """The outputs in which a program and its IR differ, on inputs as the device takes them.
 
     An execution that fails is a difference, too: whatever it raises is an error of ours. Not so what only says that
-    the inputs do not fit or that there is no device: RuntimeUseError, UnsupportedError, and MemoryError pass.
+    the inputs do not fit, that there is no device, or that code of a plugin fails (`_NOT_OURS`).
     """
     given = {name: array.reshape(array.shape or (1,)) for name, array in inputs.items()}  # files hold no scalars
     what = "its meaning (evaluate) cannot be computed"
@@ -162,7 +167,7 @@ def difference(session: Any, module: Module, target: Target, inputs: Mapping[str
         wanted = run_module(module, inputs, target=target)
         what = "the program fails in the simulator"
         got = session.run(given, raw=True)
-    except (MemoryError, RuntimeUseError, UnsupportedError):
+    except _NOT_OURS:
         raise
     except Exception as error:
         said = str(error) if isinstance(error, BMError) else f"{type(error).__name__}: {error}"
