@@ -283,7 +283,7 @@ def unsupported_reason(target: Target, op: Operation) -> str | None:
 def first_passes(form: str = "") -> str:
     """The beginning of a pipeline: all that comes before quantization; `form` is an option of `legalize`."""
     legalize = f"legalize{{form={form}}}" if form else "legalize"
-    return f"single-precision,absorb-qdq,canonicalize,narrow-borders,{legalize},merge-reshapes"
+    return f"single-precision,absorb-qdq,canonicalize,narrow-borders,{legalize},merge-reshapes,pixel-shuffles"
 
 
 def group_layers(level: int) -> str:

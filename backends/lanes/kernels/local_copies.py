@@ -198,12 +198,16 @@ def _part_cycles(machine: LaneMachine, words: Shape, item: int, lane: int) -> in
     return copy_cycles(machine, words, item) if lane else machine.cycles.pass_cycles(words, word)
 
 
-def repeat_pixels(machine: LaneMachine, op: Upsample) -> TileWork:
-    """Upsampling by whole factors: per image and column of a factor, one copy that reads its rows repeatedly."""
+def repeat_pixels(machine: LaneMachine, op: Upsample, box: Box) -> TileWork:
+    """Upsampling by whole factors: per image and column of a factor, one copy that reads its rows repeatedly.
+
+    Args: box: of the result, of whole blocks of equal pixels.
+    """
     chip, (down, across), item = machine.chip, op.scale, item_bytes(op.result)
-    small, large = dims4(op.x), dims4(op.result)
-    boxes, word = [tuple((0, size) for size in dims) for dims in (small, large)], chip.word_item(item)
-    source = machine.activation_in(op.x, small, boxes[0])
+    word, (rows, columns) = chip.word_item(item), box[2:]
+    read = (*box[:2], (rows[0] // down, rows[1] // down), (columns[0] // across, columns[1] // across))
+    small, large = extents(read), extents(box)
+    source = machine.activation_in(op.x, dims4(op.x), read)
 
     def compute(build: LaneBuild, ins: list[int], outs: list[int], scratch: list[int]) -> None:
         read, written = chip.plane(ins[0], small, item), chip.plane(outs[0], large, item)
@@ -219,7 +223,7 @@ def repeat_pixels(machine: LaneMachine, op: Upsample) -> TileWork:
                     Words(end, shape, (down * to[2], to[1], to[2], across), within=written, item=word),
                 )
 
-    out = machine.activation_out(op.result, large, boxes[1])
+    out = machine.activation_out(op.result, dims4(op.result), box)
     images, c, h, w = chip.words_of(small, item)
     cycles = images * across * machine.cycles.pass_cycles((h, c, down, w), word)
     return TileWork((source,), (out,), (), compute, cycles)

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from bmcompiler.backends.lanes.kernels.base import DeviceKernel, dims4, is_activation, item_bytes
+from bmcompiler.backends.lanes.kernels.base import DeviceKernel, LocalKernel, dims4, is_activation, item_bytes
 from bmcompiler.backends.lanes.kernels.forms import FormsKernel
 from bmcompiler.backends.lanes.kernels.interpolate import InterpolateKernel
 from bmcompiler.backends.lanes.kernels.layout import SelectKernel
 from bmcompiler.backends.lanes.kernels.local_copies import repeat_pixels
-from bmcompiler.codegen.tiling import TileWork
+from bmcompiler.codegen.tiling import Axis, Box, TileWork
 from bmcompiler.ops.resample import Resize
 from bmcompiler.ops.shape import Upsample
 
-_MOST_COPIES = 32
-"""Commands of one op in local memory."""
 
-
-class UpsampleKernel(SelectKernel[Upsample]):
-    """upsample: one copy; repetitions are axes with source stride 0. In local memory some for each image."""
+class RepeatKernel(SelectKernel[Upsample]):
+    """One copy inside global memory; repetitions are axes with source stride 0."""
 
     ops = (Upsample,)
 
@@ -29,10 +27,47 @@ class UpsampleKernel(SelectKernel[Upsample]):
         n, c, h, w = (np.arange(size) for size in op.x.shape)
         return n, c, h.repeat(op.scale[0]), w.repeat(op.scale[1])
 
+
+class LocalRepeatKernel(LocalKernel[Upsample]):
+    """Tiles of whole blocks of equal pixels, a few copies for each image: global memory would move single elements."""
+
+    ops = (Upsample,)
+
+    def grid(self, op: Upsample) -> tuple[Axis, ...]:
+        images, channels, *axes = self.machine.elementwise_grid(dims4(op.result), item_bytes(op.x))
+        rows, columns = (replace(a, step=f, most=f * max(1, a.most // f)) for a, f in zip(axes, op.scale))
+        return images, channels, rows, columns
+
+    def work(self, op: Upsample, box: Box) -> TileWork:
+        return repeat_pixels(self.machine, op, box)
+
+
+class UpsampleKernel(FormsKernel[Upsample]):
+    """upsample: in tiles in local memory, or by a copy inside global memory where that takes no longer."""
+
+    ops = (Upsample,)
+    kinds: ClassVar[tuple[type[DeviceKernel[Any]], ...]] = (LocalRepeatKernel, RepeatKernel)
+
+    def form(self, op: Upsample) -> DeviceKernel[Any]:
+        local, copied = self.forms
+        taken = local.estimate(op) if self._in_lanes(op) else None
+        return local if taken is not None and taken < self._in_global(op) else copied
+
     def whole(self, op: Upsample) -> TileWork | None:
-        copies = self.chip.words_of(dims4(op.x), item_bytes(op.x))[0] * op.scale[1]
-        known = item_bytes(op.x) in (1, 2, 4) and is_activation(op.x) and self.chip.fits_fields(op.type.shape)
-        return repeat_pixels(self.machine, op) if known and copies <= _MOST_COPIES else None
+        return self.forms[0].whole(op) if self._in_lanes(op) else None
+
+    def boxed(self, op: Upsample, box: Box) -> TileWork | None:
+        return self.forms[0].boxed(op, box) if self._in_lanes(op) else None
+
+    def _in_lanes(self, op: Upsample) -> bool:
+        """Not constants, nor elements of eight bytes."""
+        return item_bytes(op.x) in (1, 2, 4) and is_activation(op.x) and max(op.scale) <= self.chip.most_size
+
+    def _in_global(self, op: Upsample) -> int:
+        """Cycles of the copy, whose runs are rows, or single elements."""
+        (n, c, h, w), item, cycles = dims4(op.result), item_bytes(op.result), self.machine.cycles
+        runs, run = (n * c * h, w) if op.scale[1] == 1 else (n * c * h * w, 1)
+        return cycles.global_copy(runs, run * item)
 
 
 class NearestKernel(SelectKernel[Resize]):
