@@ -8,7 +8,10 @@ EDITABLE := PYTHONWARNINGS="ignore:Editable installation" $(BIN)/python -m pip i
 # tests start Python by the hundred: what is compiled to byte code once is there for all of them
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test sweeps test-fast lint types pythons models protos docs docs-check api wheel-check release-check site clean
+# networks that nobody named, drawn, compiled and asked: SECONDS, SEED, CHIP, FAMILY; CASE=seed asks one again
+SECONDS ?= 600
+
+.PHONY: demo test sweeps corpus test-fast lint types pythons models protos docs docs-check api wheel-check release-check site clean
 
 demo: $(VENV)/installed
 	$(BIN)/python examples/lenet_bm1880.py
@@ -18,6 +21,10 @@ test: $(VENV)/installed-dev models
 
 sweeps: $(VENV)/installed-dev models
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal -m sweep
+
+corpus: $(VENV)/installed-dev
+	OPENBLAS_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m corpus --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) \
+		$(if $(CASE),--case $(CASE)) $(if $(CHIP),--chip $(CHIP)) $(if $(FAMILY),--family $(FAMILY))
 
 test-fast: $(VENV)/installed-dev
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow"

@@ -1,0 +1,1 @@
+"""A corpus of networks that makes itself: `python -m corpus` draws networks, compiles them and asks questions."""
