@@ -17,6 +17,7 @@ from bmcompiler.ir import Module, Operation, Value, verify_module
 from bmcompiler.ir.extract import extract
 from bmcompiler.ir.keys import GROUP, WEIGHT
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.plugins.custom_layers import CUSTOMIZED
 from bmcompiler.proof.compare import Wrong
 from bmcompiler.proof.sample import Array
 from bmcompiler.target import Target
@@ -119,13 +120,20 @@ def located(
     else:
         op, part = found
         of_op = f"{'; '.join(map(str, part.wrong))}. Of the whole network, " if part.wrong else ""
-        error = WrongProgramError(f"{_WRONG}: {of_op}{said}. {_OURS}", layer=op.label, kind=op.title)
-        owner = type(target.kernel_for(op)).__module__.partition(".")[0]
-        if owner not in ("bmcompiler", "builtins"):
-            error.reason = error.reason.replace(_OURS, f"This is an error of the plugin '{owner}', whose kernel it is")
+        error = WrongProgramError(f"{_WRONG}: {of_op}{said}. {_whose(op, target)}", layer=op.label, kind=op.title)
         error.part = part
     error.remedy = _REMEDY
     return error
+
+
+def _whose(op: Operation, target: Target) -> str:
+    """Who has to mend it: a plugin where the layer or its kernel is one's own."""
+    if op.short_name == CUSTOMIZED:
+        return f"This is an error of the plugin that brings '{op.title}', not of the network"
+    owner = type(target.kernel_for(op)).__module__.partition(".")[0]
+    if owner in ("bmcompiler", "builtins"):
+        return _OURS
+    return f"This is an error of the plugin '{owner}', whose kernel it is, not of the network"
 
 
 _WRONG = "the program is not what the network means"
