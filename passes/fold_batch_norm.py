@@ -237,7 +237,11 @@ class _FoldBatchNorm(Rules):
             return False
         moves: list[TensorOp] = []
         value = product.left
-        while (move := sole(value, TensorOp)) is not None and move.moves_only and len(move.operands) == 1:
+        while (
+            (move := sole(value, TensorOp)) is not None
+            and move.moves_only
+            and len(move.operands) == 1 == len(move.results)
+        ):
             moves.append(move)
             value = move.operands[0]
         heavy = sole(value, Convolution, Matmul)

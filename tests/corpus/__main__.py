@@ -11,20 +11,21 @@ import multiprocessing
 import sys
 import time
 import traceback
+from dataclasses import asdict
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bmcompiler.errors import BMError
-
 from .cases import drawn
-from .checks import CHECKS, CheckError, Trial
+from .checks import CHECKS, Trial
+from .found import answer, smallest, write
+from .shrink import Sample
 
 
 def findings(seed: int, family: str | None, chip: str | None) -> list[dict[str, Any]]:
-    """What does not hold for the case of a seed."""
+    """What does not hold for the case of a seed; the first of it is shrunk and written."""
     case, found = drawn(seed, family, chip), []
     random = np.random.default_rng(seed + 1)
     for mode in case.modes:
@@ -32,19 +33,16 @@ def findings(seed: int, family: str | None, chip: str | None) -> list[dict[str, 
         for name, check in CHECKS.items():
             if random.random() >= check.share:
                 continue
-            where = {"seed": seed, "family": case.family, "mode": "-".join(map(str, mode)), "check": name}
-            try:
-                check.ask(trial)
+            finding = answer(trial, name)
+            if finding is None:
                 continue
-            except CheckError as failure:
-                found.append(where | {"kind": failure.kind, "text": str(failure)})
-            except BMError as error:
-                found.append(where | {"kind": "refused", "text": str(error)})
-                break
-            except Exception as error:  # a traceback is what the corpus looks for
-                at = traceback.extract_tb(error.__traceback__)[-1]
-                text = f"{type(error).__name__}: {error} ({Path(at.filename).name}:{at.lineno} {at.name})"
-                found.append(where | {"kind": "traceback", "text": text, "trace": traceback.format_exc()})
+            where = {"seed": seed, "family": case.family, "mode": "-".join(map(str, mode)), "check": name}
+            found.append(where | asdict(finding))
+            if finding.kind != "refused" and sum("file" in each for each in found) == 0:
+                small = smallest(Sample(case.model, case.data), mode, name, finding.kind)
+                found[-1]["file"] = str(write(small, mode, name, finding, seed))
+                found[-1]["nodes"] = " ".join(node.op_type for node in small.model.graph.node)
+            if trial.level not in trial.kept:
                 break
     return found
 
@@ -60,7 +58,7 @@ def main() -> int:
     """Run the corpus."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=600)
-    parser.add_argument("--seed", type=lambda text: int(text, 16) if len(text) > 9 else int(text), default=None)
+    parser.add_argument("--seed", type=lambda text: int(text, 0), help="of the first case")
     parser.add_argument("--case", type=int, help="only the case of this seed")
     parser.add_argument("--family")
     parser.add_argument("--chip")
@@ -120,6 +118,8 @@ def _told(found: list[dict[str, Any]], log: Path | None) -> int:
     for each in found:
         print(
             f"{each['kind']}: {each.get('family', '')} {each.get('mode', '')} seed {each['seed']}: {each['text']}",
+            *(each[key] for key in ("nodes", "file") if key in each),
+            sep="\n  ",
             flush=True,
         )
         if log is not None:

@@ -54,7 +54,7 @@ class Graph:
         graph = helper.make_graph(
             [node],
             "node",
-            [_info(name, value) for name, value in given.items()],
+            [value_info(name, value) for name, value in given.items()],
             [helper.make_empty_tensor_value_info(name) for name in node.output],
             [numpy_helper.from_array(value, name) for name, value in fixed.items()],
         )
@@ -73,8 +73,8 @@ class Graph:
         graph = helper.make_graph(
             kept[::-1],
             "corpus",
-            [_info(name, value) for name, value in self.inputs.items()],
-            [_info(name, self.values[name]) for name in self.outputs],
+            [value_info(name, value) for name, value in self.inputs.items()],
+            [value_info(name, self.values[name]) for name in self.outputs],
             [numpy_helper.from_array(value, name) for name, value in self.constants.items() if name in needed],
         )
         return self._model(graph)
@@ -90,7 +90,8 @@ def run_onnx(model: onnx.ModelProto, inputs: dict[str, np.ndarray]) -> list[np.n
     return session.run(None, inputs)
 
 
-def _info(name: str, value: np.ndarray) -> onnx.ValueInfoProto:
+def value_info(name: str, value: np.ndarray) -> onnx.ValueInfoProto:
+    """The name, type and shape of a value."""
     kinds = {
         "float32": TensorProto.FLOAT,
         "int64": TensorProto.INT64,

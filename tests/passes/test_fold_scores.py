@@ -50,3 +50,11 @@ def test_others_stay() -> None:
     keys = n.permute(n.input(2, 5, 8, name="c"), order=(0, 2, 1))
     bare = n.scale(n.matmul(n.input(2, 3, 8, name="b"), keys), n.fill(2.0, 3))
     assert not apply(n.done(per_head, shifted, bare, n.softmax(query, axis=3)), PIPELINE)
+
+
+def test_queries_split_from_keys_and_values_stay() -> None:
+    """One layer makes all three: a factor in its weights would reach the keys and values."""
+    n = Net()
+    query, key, _value = n.split(n.matmul(n.input(3, 8), n.w(8, 24), n.w(24)), axis=1, sizes=(8, 8, 8))
+    product = n.matmul(query, n.permute(key, order=(1, 0)))
+    assert not apply(n.done(n.scale(product, n.fill(2.0, 3))), PIPELINE)
