@@ -11,6 +11,7 @@ import bmcompiler
 from bmcompiler.analysis.profile import Timing, analysis_of
 from bmcompiler.ir import Module, TensorType, Value
 from bmcompiler.ops.builder import Builder
+from bmcompiler.report.data import report_data
 from bmcompiler.testing import check_op
 
 CHIPS = [("bm1684", "f32"), ("bm1684x", "f32"), ("bm1684x", "f16")]
@@ -89,3 +90,26 @@ def test_super_resolution_moves_its_pixels_in_local_memory() -> None:
         return _shuffle((0, 1, 4, 2, 5, 3), 4, last=True)(b, x)
 
     assert _timing(make, (1, 3, 480, 640), "bm1684x", "f16").cycles <= 15e6
+
+
+@pytest.mark.parametrize("chip", ["bm1684", "bm1684x"])
+def test_a_layer_far_over_its_bound_is_warned_of(chip: str) -> None:
+    """A permute of single elements inside global memory; were it mended, another op would have to stand here."""
+    b = Builder.new("net")
+    x = b.input("x", TensorType((1, 3, 480, 640)))
+    with b.at("turned"):
+        turned = b.permute(x, order=(0, 3, 2, 1))
+    module = b.outputs([turned], ["y"])
+    result = bmcompiler.compile_module(module, target=chip, quantize="f32")
+    (cliff,) = report_data(result)["cliffs"]
+    assert (cliff["layer"], cliff["kind"]) == ("turned", "permute") and cliff["ratio"] > _MOST
+    assert "warning: layer 'turned' (permute) takes" in repr(result)
+
+
+def test_a_layer_near_its_bound_is_not() -> None:
+    b = Builder.new("net")
+    x = b.input("x", TensorType((1, 64, 56, 56)))
+    weight = b.weight(np.ones((64, 64, 3, 3), np.float32), "w")
+    module = b.outputs([b.conv(x, weight, pads=(1, 1, 1, 1))], ["y"])
+    result = bmcompiler.compile_module(module, target="bm1684", quantize="f32")
+    assert report_data(result)["cliffs"] == [] and "times its bound" not in repr(result)

@@ -10,6 +10,7 @@ from typing import Any
 from bmcompiler.analysis.estimate import estimate
 from bmcompiler.analysis.profile import LayerTime, Timing
 from bmcompiler.errors import SimulatorError
+from bmcompiler.report.cliffs import find_cliffs
 from bmcompiler.report.reasons import host_reasons
 from bmcompiler.result import Result
 from bmcompiler.target import GroupInfo, LayerRow
@@ -30,7 +31,7 @@ def report_data(result: Result, profile: Any = None) -> dict[str, Any]:
     `layers` are the rows of the summary in program order; `timing`, when the chip has a timing model, is that of the
     first program, and each row has its share of the figures of `LayerTime`; `other_commands` are like layers, for
     commands that belong to none. `groups` are those of `Compiled`, and each row has the number of its group.
-    `host_reasons` say why layers run on the host CPU.
+    `host_reasons` say why layers run on the host CPU, `cliffs` which layers take many times their bound (`Cliff`).
     """
     stages = result.model.stages()
     notes = list(result.notes)
@@ -39,8 +40,7 @@ def report_data(result: Result, profile: Any = None) -> dict[str, Any]:
     except SimulatorError as error:
         timing = None
         notes.append(f"no estimate of the time: {error}")
-    layers = [asdict(row) for row in result.rows]
-    others = [] if timing is None else _add_times(layers, timing, result.target)
+    layers, others = timed_rows(result, timing)
     if result.groups is not None:
         _add_groups(layers, result.groups)
     return {
@@ -68,9 +68,16 @@ def report_data(result: Result, profile: Any = None) -> dict[str, Any]:
         "host_reasons": [asdict(reason) for reason in host_reasons(result.rows)],
         "groups": None if result.groups is None else [asdict(group) for group in result.groups],
         "timing": None if timing is None else _timing(timing),
+        "cliffs": [] if timing is None else [asdict(cliff) for cliff in find_cliffs([*layers, *others], timing)],
         "notes": notes,
         "compile_seconds": [{"stage": stage, "seconds": seconds} for stage, seconds in result.timing],
     }
+
+
+def timed_rows(result: Result, timing: Timing | None) -> tuple[list[Row], list[Row]]:
+    """The rows of the summary with their figures of the timing model, and rows of commands that belong to none."""
+    layers = [asdict(row) for row in result.rows]
+    return layers, [] if timing is None else _add_times(layers, timing, result.target)
 
 
 def _timing(timing: Timing) -> Row:

@@ -11,6 +11,8 @@ from bmcompiler.accuracy.check import Accuracy
 from bmcompiler.analysis.estimate import estimate
 from bmcompiler.analysis.profile import Timing
 from bmcompiler.errors import SimulatorError
+from bmcompiler.report.cliffs import find_cliffs
+from bmcompiler.report.data import timed_rows
 from bmcompiler.report.reasons import BORDER, Reason, host_reasons, without_numbers
 from bmcompiler.report.tables import short
 from bmcompiler.result import Result
@@ -18,7 +20,7 @@ from bmcompiler.target import LayerRow
 from bmcompiler.text import format_table, printable, shortened, terminal_width, wrapped
 
 _INDENT = " " * 10
-_REASONS, _SLOWEST, _OUTPUTS, _NOTES = 3, 5, 2, 2
+_REASONS, _SLOWEST, _OUTPUTS, _NOTES, _SLOW = 3, 5, 2, 2, 3
 """How many of each are shown; `layer_tables` has all."""
 _HEADERS = ("layer", "op", "runs on", "shape", "MACs", "loaded", "weights", "stored", "tiles", "commands")
 _BOUND = " lower bound"
@@ -45,6 +47,7 @@ def summary(result: Result, profile: Any = None, *, width: int | None = None, mo
         *([] if result.accuracy is None else _accuracy(result.accuracy, width)),
         *_entry("checked", "" if result.checked is None else str(result.checked), width),
         *_said(result, width, more),
+        *([] if timing is None else _cliffs(result, timing, width)),
     ]
     return "\n".join(printable(line) for line in parts) + "\n"
 
@@ -204,6 +207,14 @@ def _said(result: Result, width: int, more: str) -> list[str]:
     if len(shown) < len(notes):
         lines.append(f"and {len(notes) - len(shown)} more notes ({more})")
     return lines
+
+
+def _cliffs(result: Result, timing: Timing, width: int) -> list[str]:
+    """Warnings of the slowest layers that take many times their bound."""
+    layers, others = timed_rows(result, timing)
+    found = find_cliffs([*layers, *others], timing)
+    lines = [line for cliff in found[:_SLOW] for line in wrapped(f"{_WARNING}{printable(str(cliff))}", width)]
+    return lines + ([f"and {len(found) - _SLOW} more such layers"] if len(found) > _SLOW else [])
 
 
 def _cut(text: str, width: int) -> str:
