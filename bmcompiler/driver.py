@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bmcompiler.analysis.timing_profile import need_own
 from bmcompiler.analysis.trial import TRIAL, Trial
 from bmcompiler.errors import BMError, ShapeError, UnsupportedError, UsageError, WrongProgramError
 from bmcompiler.finite_weights import need_finite_weights
@@ -121,7 +122,9 @@ def compile_ir(module: Module, options: ModuleOptions) -> Result:
 
 def _compile(readers: Sequence[Callable[[], Module]], options: ModuleOptions, file: Path_ | None = None) -> Result:
     """One model with a program per reader; what a reader gives is changed."""
-    with find_target(options.target).planned_with(options.timing_profile):
+    target = find_target(options.target)
+    need_own(options.target, options.timing_profile)
+    with target.planned_with(options.timing_profile):
         return _planned(readers, options, file)
 
 

@@ -15,12 +15,13 @@ import pytest
 
 import bmcompiler
 from bmcompiler.analysis.timing_profile import profile_for
+from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module, TensorType
 from bmcompiler.ops.builder import Builder
 
 PROFILES: dict[str, list[list[str]]] = {
     "bm1684": [[], ["vendor"], ["load_rate=1e9", "start=900"]],
-    "bm1684x": [[], ["load_rate=4"]],
+    "bm1684x": [[], ["load_rate=4e9"]],
 }
 
 
@@ -80,3 +81,20 @@ def test_profiles_one_after_the_other_and_in_threads_give_the_bytes_of_processes
 
     with ThreadPoolExecutor(len(profiles)) as pool:
         assert list(pool.map(compile_together, profiles)) == [[one, one] for one in alone]
+
+
+@pytest.mark.parametrize("chip, other", [("bm1684", "bm1684x"), ("bm1684x", "bm1684"), ("bm1880", "bm1684")])
+def test_a_profile_of_another_chip_is_refused(chip: str, other: str) -> None:
+    with pytest.raises(UsageError, match=f"is not one of {chip}: its parameters are those of another chip"):
+        bmcompiler.compile_module(_products(), target=chip, timing_profile=_profile_of(other))
+
+
+@pytest.mark.parametrize("chip", ["bm1684", "bm1684x"])
+def test_rates_in_another_unit_are_refused(chip: str) -> None:
+    with pytest.raises(UsageError, match=r"load_rate is in bytes per second, 13\.5 cannot be"):
+        profile_for(chip, ["load_rate=13.5"])
+
+
+def _profile_of(chip: str) -> object:
+    """One with a value of its own."""
+    return profile_for(chip, ["store_rate=9e9"])

@@ -23,6 +23,8 @@ class Standing(str, Enum):
     ASSUMED = "assumed"
 
 
+LEAST_RATE = 1e6
+"""Bytes per second that no interface to memory falls below: smaller figures are in another unit."""
 VALIDATED = "validated on 24 kernels of fp32 launched by hand (benchmarks/silicon.py); int8 was never timed"
 
 
@@ -75,6 +77,8 @@ class TimingProfile:
             value, positive = getattr(self, one.name), one.metadata["positive"]
             if value < 0 or (positive and not value):
                 raise ValueError(f"{one.name} must {'be positive' if positive else 'not be negative'}, got {value}")
+            if one.name.endswith("_rate") and value < LEAST_RATE:
+                raise ValueError(f"{one.name} is in bytes per second, {value:g} cannot be")
 
     @property
     def clock_hz(self) -> float:

@@ -28,6 +28,8 @@ _STRIDED_WINDOW = 3
 RUN = 256
 """Bytes that every shorter run costs, too."""
 STREAM_BYTES, MOST_STREAMS = 4096, 4
+LEAST_RATE = 1e6
+"""Bytes per second that no interface to memory falls below: smaller figures are in another unit."""
 
 
 @dataclass(frozen=True)
@@ -36,24 +38,26 @@ class TimingProfile:
 
     Attributes:
         hz: clock of both engines in the vendor's profiler.
-        load_rate, store_rate: bytes per cycle of strided tensors, of each of up to four streams.
-        wide_load_rate, wide_store_rate: bytes per cycle of matrices and broadcasts.
-        copy_rate: bytes per cycle of copies outside of local memory, of each stream.
+        load_rate, store_rate: bytes per second of strided tensors, of each of up to four streams.
+        wide_load_rate, wide_store_rate: bytes per second of matrices and broadcasts.
+        copy_rate: bytes per second of copies outside of local memory, of each stream.
         shortest: cycles of the shortest matrix transfer or broadcast.
     """
 
     hz: float = CHIP.clock_hz
-    load_rate: float = 13.51
-    store_rate: float = 10.245
-    wide_load_rate: float = 58.0
-    wide_store_rate: float = 44.0
-    copy_rate: float = 6.5
+    load_rate: float = 13.51e9
+    store_rate: float = 10.245e9
+    wide_load_rate: float = 58e9
+    wide_store_rate: float = 44e9
+    copy_rate: float = 6.5e9
     shortest: int = 22
 
     def __post_init__(self) -> None:
         for field in fields(self):
             if not getattr(self, field.name) > 0:
                 raise ValueError(f"{field.name} must be positive, got {getattr(self, field.name)}")
+            if field.name.endswith("_rate") and getattr(self, field.name) < LEAST_RATE:
+                raise ValueError(f"{field.name} is in bytes per second, {getattr(self, field.name):g} cannot be")
 
     @property
     def clock_hz(self) -> float:
@@ -63,17 +67,18 @@ class TimingProfile:
     @property
     def bus_bytes_per_cycle(self) -> float:
         """Strided loads at their best."""
-        return self.load_rate * MOST_STREAMS
+        return self.load_rate / self.hz * MOST_STREAMS
 
     def assumptions(self) -> tuple[str, ...]:
         """The parameters, and what was not sampled, in words."""
+        rates = {one.name: getattr(self, one.name) / self.hz for one in fields(self) if one.name.endswith("_rate")}
         return (
             f"both engines at {self.hz / 1e6:g} MHz; estimates of the vendor's compiler, not measured on a chip",
-            f"GDMA {self.load_rate:g} (loads) or {self.store_rate:g} (stores) bytes per cycle in each of up to "
+            f"GDMA {rates['load_rate']:g} (loads) or {rates['store_rate']:g} (stores) bytes per cycle in each of up to "
             f"{MOST_STREAMS} streams of {STREAM_BYTES} bytes; a shorter run costs {RUN} bytes",
-            f"matrices and broadcasts {self.wide_load_rate:g} or {self.wide_store_rate:g} bytes per cycle, "
+            f"matrices and broadcasts {rates['wide_load_rate']:g} or {rates['wide_store_rate']:g} bytes per cycle, "
             f"at least {self.shortest} cycles",
-            f"copies outside of local memory {self.copy_rate:g} bytes per cycle and stream: rough, "
+            f"copies outside of local memory {rates['copy_rate']:g} bytes per cycle and stream: rough, "
             "short ones take up to four times as long",
             "operands and results of element-wise commands in one bank take twice as long, of others nothing more",
             "not sampled: int16 and int32 matrix products like fp32, linear and vector commands like arithmetic, "
@@ -90,6 +95,9 @@ class CycleTable:
 
     def __init__(self, profile: TimingProfile) -> None:
         self.profile = profile
+        hz = profile.hz
+        self._load, self._store, self._copy = profile.load_rate / hz, profile.store_rate / hz, profile.copy_rate / hz
+        self._wide_load, self._wide_store = profile.wide_load_rate / hz, profile.wide_store_rate / hz
 
     # -- TIU -----------------------------------------------------------------------------------------------------------
     @staticmethod
@@ -136,14 +144,14 @@ class CycleTable:
     def tensor(self, total: Count, run: Count, loads: Fact, stores: Fact) -> Count:
         """`total` bytes in runs of `run` consecutive ones of a lane outside of local memory; neither: inside of it."""
         streams = np.clip(up(total, STREAM_BYTES), 1, MOST_STREAMS)
-        rate = either(loads, either(stores, self.profile.copy_rate, self.profile.load_rate), self.profile.store_rate)
+        rate = either(loads, either(stores, self._copy, self._load), self._store)
         bursts = total // np.maximum(run, 1) * np.maximum(run, RUN)
         across = bursts / (rate * streams)
-        return np.floor(either(loads | stores, across, total / self.profile.wide_load_rate)).astype(np.int64)
+        return np.floor(either(loads | stores, across, total / self._wide_load)).astype(np.int64)
 
     def wide(self, pieces: Count, size: Count, loads: Fact) -> Count:
         """Matrices, in pieces of a row of a section each, and broadcasts, which are one piece."""
-        rate = either(loads, self.profile.wide_load_rate, self.profile.wide_store_rate)
+        rate = either(loads, self._wide_load, self._wide_store)
         cycles = np.floor(pieces * (up(size, RUN) * RUN) / rate).astype(np.int64)
         return np.maximum(cycles, self.profile.shortest)
 

@@ -53,6 +53,20 @@ def profile_for(target: str, settings: Iterable[str]) -> Any | None:
     return profile
 
 
+def need_own(target: str, profile: object) -> None:
+    """Raise UsageError for a profile that is not one of the target's timing model; None is the chip's own."""
+    if profile is None:
+        return
+    loader = entry_points("bmcompiler.timing_profiles").get(target)
+    if loader is None:
+        raise UsageError(f"the timing model of {target} has no parameters", remedy="leave out timing_profile")
+    if not isinstance(profile, loader()):
+        raise UsageError(
+            f"the timing profile given is not one of {target}: its parameters are those of another chip",
+            remedy=f'make it with bmcompiler.analysis.timing_profile.profile_for("{target}", [...])',
+        )
+
+
 def parameters(target: str) -> dict[str, float]:
     """Names and defaults of the parameters of a target's timing model; empty when it has none."""
     loader = entry_points("bmcompiler.timing_profiles").get(target)
