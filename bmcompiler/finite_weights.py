@@ -12,13 +12,15 @@ from bmcompiler.ir import Module, Operation, Value
 from bmcompiler.ir.keys import WEIGHT
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elementwise import Binary
+from bmcompiler.ops.index import Gather
 
 
 def need_finite_weights(module: Module) -> None:
     """Look at the float constants that ops compute with.
 
     1. Weights (`TensorOp.weight_operands`) are finite.
-    2. Other operands of sums, products and the like are not NaN; infinity may stand there, as masks and bounds have it.
+    2. Other operands of sums, products and the like are not NaN, nor are tables that rows are taken from (embeddings);
+       infinity may stand there, as masks and bounds have it.
 
     Raises FileFormatError naming the layer, the tensor, how many numbers are wrong and where the first one is.
     """
@@ -32,7 +34,7 @@ def need_finite_weights(module: Module) -> None:
                 continue
             if value in weights:
                 _need(module, op, value, infinite=False)
-            elif isinstance(op, Binary):
+            elif isinstance(op, (Binary, Gather)):
                 _need(module, op, value, infinite=True)
 
 

@@ -10,7 +10,10 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import bmcompiler
+from bmcompiler.api import compile_module
 from bmcompiler.errors import FileFormatError
+from bmcompiler.ir import TensorType
+from bmcompiler.ops.builder import Builder
 from bmcompiler.runtime import Session
 
 SAMPLES = {"x": np.random.default_rng(0).standard_normal((4, 3, 8, 8)).astype(np.float32)}
@@ -59,6 +62,29 @@ def test_a_weight_that_is_no_number_is_named(
     with pytest.raises(FileFormatError) as error:
         bmcompiler.compile(_net(tmp_path, tensor, number), target=chip, quantize=precision, data=data)
     assert f"net.onnx: {said}." in str(error.value)
+
+
+@pytest.mark.parametrize("place", range(1, 4))
+def test_weights_of_recurrent_layers_are_weights(place: int) -> None:
+    builder = Builder.new("net")
+    x = builder.input("x", TensorType((5, 2, 3)))
+    held = [np.ones(shape, np.float32) for shape in ((1, 24, 3), (1, 24, 6), (1, 48), (1, 2, 6), (1, 2, 6))]
+    held[place - 1].flat[7] = np.inf
+    module = builder.outputs(
+        builder.lstm(x, *(builder.weight(array, f"w{i}") for i, array in enumerate(held, 1)))[:1], ["y"]
+    )
+    with pytest.raises(FileFormatError, match=f"of 'w{place}' is infinite, the first one at"):
+        compile_module(module, target="bm1684x", quantize="f32")
+
+
+def test_an_embedding_that_is_no_number_is_named() -> None:
+    builder = Builder.new("net")
+    table = np.ones((10, 4), np.float32)
+    table[3, 1] = np.nan
+    indices = builder.input("x", TensorType((1, 5), "i32"))
+    module = builder.outputs([builder.gather(builder.weight(table, "words"), indices, axis=0)], ["y"])
+    with pytest.raises(FileFormatError, match=r"'words' is NaN, the first one at \[3, 1\]"):
+        compile_module(module, target="bm1684x", quantize="f32")
 
 
 def test_an_infinite_mask_is_what_it_is_in_float(tmp_path: Path) -> None:

@@ -35,6 +35,8 @@ class _Recurrent(TensorOp):
     recurrent part), initial state (D, N, H). D is 2 for "bidirectional", else 1.
     """
 
+    weight_operands = ("weight", "recurrence", "bias")
+
     input = operand(3)
     weight = operand(3)
     recurrence = operand(3)
