@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,15 @@ from .cases import drawn
 from .shrink import Sample
 
 
-@pytest.mark.parametrize("path", sorted(found.FOUND.glob("*.onnx")), ids=lambda path: path.stem)
+def cases() -> Iterator[object]:
+    """What was found; a case whose facts say what it `waits` for is known to fail still."""
+    for path in sorted(found.FOUND.glob("*.onnx")):
+        waits = json.loads(path.with_suffix(".json").read_text(encoding="utf-8")).get("waits")
+        marks = [pytest.mark.xfail(strict=True, reason=waits)] if waits else []
+        yield pytest.param(path, id=path.stem, marks=marks)
+
+
+@pytest.mark.parametrize("path", list(cases()))
 def test_found_stays_mended(path: Path) -> None:
     finding = found.again(path)
     assert finding is None, f"{finding.kind}: {finding.text}"
