@@ -18,7 +18,8 @@ _OP, _COMMAND = 0.5e-3, 0.14e-3
 
 Measured on one core of an AMD EPYC, simulator plus `evaluate`, on MobileNetV2, SqueezeNet, ResNet-50, U-Net and a
 small ViT, on all chips in all precisions: 0.4 to 0.9 of what is expected in floats (on a busy machine up to 1.8), 0.2
-to 0.7 in int8. Floats cost more than integers, as they are added in the chip's order, and 16-bit ones are rounded on
+to 0.7 in int8; up to 3 for BERT, whose functions take many float operations for each element.
+Floats cost more than integers, as they are added in the chip's order, and 16-bit ones are rounded on
 the way.
 """
 
