@@ -51,7 +51,7 @@ class FloatMatmulKernel(FloatProductKernel):
         product, row, most = product_of(op), row_columns(self.chip), self.chip.most_size
         return (
             Axis(product.rows, 1, most),
-            Axis(product.columns, row, most // row * row),
+            Axis(product.columns, row, row if _in_lane_runs(self.machine, op) else most // row * row),
             Axis(len(product.pairs), 1, 1),
             Axis(1),
         )
@@ -246,6 +246,9 @@ class _Batch(NamedTuple):
         rows = depth[1] - depth[0]
         if is_constant(op.right):
             width = section_width(machine, op)
+            if _in_lane_runs(machine, op):
+                sections = -(-columns // width)
+                return machine.matrix_cycles.load(1, 4 * rows * sections * width, sections)
             shape = matrix_shape(machine.chip, rows, columns, width)
             return machine.matrix_cycles.load_sections(shape, -(-product.columns // width) * width)
         shape = matrix_shape(machine.chip, rows, columns)
@@ -254,7 +257,7 @@ class _Batch(NamedTuple):
         return machine.matrix_cycles.load_matrix(shape, (rows, columns), product.columns)
 
     def _load_constant(self, build: LaneBuild, depth: Range, columns: Range, address: int) -> None:
-        """The same of a constant, which lies as (batches, K, whole sections) in the coefficients."""
+        """The same of a constant: as (batches, K, whole sections) in the coefficients, or as `_in_lane_runs` says."""
         op, product = self.op, self.product
         width = section_width(self.machine, op)
         pitch = -(-product.columns // width) * width
@@ -262,14 +265,41 @@ class _Batch(NamedTuple):
         def pack(w: FloatArray) -> FloatArray:
             return _padded(w.swapaxes(-1, -2) if op.transpose_right else w, width)
 
+        def pack_lanes(w: FloatArray) -> FloatArray:
+            padded = pack(w)
+            return padded.reshape(*padded.shape[:-1], -1, width).swapaxes(-2, -3)
+
         layout = f"matrix{' transposed' * op.transpose_right} in sections of {width}"
+        if _in_lane_runs(self.machine, op):
+            rows, sections = depth[1] - depth[0], -(-(columns[1] - columns[0]) // width)
+            place = build.coefficients.place(op.right, f"{layout}, a lane each", pack_lanes)
+            start = (self.right * pitch + columns[0]) * product.depth + depth[0] * width
+            run = product.depth * width
+            shape = (1, sections, rows, width)
+            build.load(build.coefficient(place + 4 * start), shape, (pitch * product.depth, run, width, 1), 4, address)
+            return
+
         start = (self.right * product.depth + depth[0]) * pitch + columns[0]
         origin = build.coefficient(build.coefficients.place(op.right, layout, pack) + 4 * start)
         shape = matrix_shape(self.machine.chip, depth[1] - depth[0], columns[1] - columns[0], width)
         build.load(origin, shape, (pitch, width, width, 1), 4, address)
 
 
+def _in_lane_runs(machine: LaneMachine, op: Matmul) -> bool:
+    """Whether a deep constant lies as (batches, sections, K, columns of a section): each lane's rows are one long run.
+
+    Rows of sections that fill whole vectors follow each other in a lane, as long as no lane has two sections.
+    """
+    if not is_constant(op.right) or len(chunks_of(product_of(op).depth)) == 1:
+        return False
+    chip, width = machine.chip, section_width(machine, op)
+    return width == chip.execution_units and chip.aligned_bytes((2, 1, 1, width)) == 2 * 4 * width
+
+
 def _right_runs(machine: LaneMachine, op: Matmul, depth: int, columns: int) -> Runs:
+    if _in_lane_runs(machine, op):
+        sections = -(-columns // section_width(machine, op))
+        return Runs(sections, sections)
     sections = depth * matrix_shape(machine.chip, depth, columns, section_width(machine, op))[1]
     return Runs(1 if is_constant(op.right) else depth, sections)
 
