@@ -209,7 +209,7 @@ def test_weights_that_cannot_be(line: str, refused: Refused, folder: Path) -> No
     for value in (np.nan, np.inf):
         broken = {name: [blobs[0] * np.float32(value), blobs[1]] for name, blobs in arrays.items()}
         (folder / "w.caffemodel").write_bytes(caffemodel(broken))
-        refused(line.format("w.caffemodel"), 1, "net.prototxt: layer 'conv1", "weights hold NaN or infinity")
+        refused(line.format("w.caffemodel"), 1, "w.caffemodel: layer 'conv1", "numbers of 'conv1.weight' are")
 
 
 def _no_weight(model: Any) -> None:
