@@ -11,7 +11,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # networks that nobody named, drawn, compiled and asked: SECONDS, SEED, CHIP, FAMILY; CASE=seed asks one again
 SECONDS ?= 600
 
-.PHONY: demo test sweeps corpus test-fast lint types pythons models protos docs docs-check api wheel-check release-check site clean
+.PHONY: demo test sweeps corpus mutation test-fast lint types pythons models protos docs docs-check api wheel-check release-check site clean
 
 demo: $(VENV)/installed
 	$(BIN)/python examples/lenet_bm1880.py
@@ -25,6 +25,11 @@ sweeps: $(VENV)/installed-dev models
 corpus: $(VENV)/installed-dev
 	OPENBLAS_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m corpus --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) \
 		$(if $(CASE),--case $(CASE)) $(if $(CHIP),--chip $(CHIP)) $(if $(FAMILY),--family $(FAMILY))
+
+# breaks code generators and simulators on purpose: which faults do the fast tests find? PLACES, SEED, MODULES, BUDGET
+mutation: $(VENV)/installed-dev
+	$(BIN)/python tools/mutate.py $(if $(PLACES),--places $(PLACES)) $(if $(SEED),--seed $(SEED)) \
+		$(if $(MODULES),--modules $(MODULES)) $(if $(BUDGET),--budget $(BUDGET))
 
 test-fast: $(VENV)/installed-dev
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow"

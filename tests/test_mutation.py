@@ -1,0 +1,195 @@
+"""Faults on purpose: what can be wrong in a place, which places are drawn, and that a fault is made and found."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+
+from mutation import loading  # noqa: E402
+from mutation.asking import in_turns, run, verdict, within  # noqa: E402
+from mutation.faults import broken, faults  # noqa: E402
+from mutation.harmless import HARMLESS  # noqa: E402
+from mutation.places import chosen, faults_of  # noqa: E402
+from mutation.probes import PROBE, probed  # noqa: E402
+from mutation.reach import Reach, Timed, key, stale, write  # noqa: E402
+from mutation.targets import GROUPS  # noqa: E402
+
+KINDS = (
+    ("a + b", "sign", "a - b"),
+    ("a - b", "sign", "a + b"),
+    ("-a", "sign", "a"),
+    ("a * b", "stride", "a"),
+    ("a // b", "rounding", "-(-a // b)"),
+    ("a << b", "shift", "a << b + 1"),
+    ("np.rint(a)", "rounding", "np.floor"),
+    ("Rounding.HALF_UP", "rounding", "Rounding.HALF_DOWN"),
+    ("a < b", "compare", "a <= b"),
+    ("1 <= a", "compare", "1 < a"),
+    ("a and b", "condition", "a or b"),
+    ("not a", "condition", "a"),
+    ("f(a, b)", "swap", "f(b, a)"),
+    ("a[b, c]", "swap", "a[c, b]"),
+    ("a[1]", "column", "a[0]"),
+    ("a[0]", "column", "a[1]"),
+    ("f(True)", "flag", "False"),
+    ("min(a, b)", "bound", "max(a, b)"),
+    ("np.maximum(a, b)", "bound", "np.minimum"),
+    ("f(7)", "constant", "8"),
+)
+
+
+def in_function(code: str) -> list[tuple[str, str]]:
+    return [(fault.kind, fault.wrong) for fault in faults(ast.parse(f"def f(a, b, c):\n    {code}"))]
+
+
+@pytest.mark.parametrize(("code", "kind", "wrong"), KINDS)
+def test_a_fault_of_each_kind(code: str, kind: str, wrong: str) -> None:
+    assert (kind, wrong) in in_function(f"return {code}")
+
+
+def test_a_call_is_left_out_and_a_wait_is_called_one() -> None:
+    assert ("drop", "pass") in in_function("a.append(b)")
+    assert ("drop", "pass") in in_function("a += b")
+    assert ("wait", "pass") in in_function("build.wait_for(b)")
+
+
+@pytest.mark.parametrize(
+    "code", ['"""Text."""', "raise E(a + 1)", "assert a + 1", 'return f"{a + 1}"', 'return a + "x"']
+)
+def test_texts_and_errors_are_left_alone(code: str) -> None:
+    assert in_function(code) == []
+
+
+def test_a_fault_keeps_its_name_when_it_moves() -> None:
+    first, second = "def f(a):\n    return a + 1", "x = 3\n\n\ndef f(a):\n    '''Text.'''\n    return a + 1"
+    assert {each.digest() for each in faults(ast.parse(first))} <= {each.digest() for each in faults(ast.parse(second))}
+
+
+def test_one_place_is_broken() -> None:
+    source = "def f(a, b):\n    if a < b:\n        return a + b\n    return a - b\n"
+    (fault,) = [each for each in faults(ast.parse(source)) if each.kind == "compare"]
+    assert ast.unparse(broken(source, fault.digest())) + "\n" == source.replace("<", "<=")
+    with pytest.raises(LookupError):
+        broken(source, "0123456789ab")
+
+
+def test_places_are_the_same_twice_and_spread() -> None:
+    places = chosen(1, 150)
+    assert places == chosen(1, 150) != chosen(2, 150)
+    assert len({place.name for place in places}) == 150
+    assert {place.group for place in places} == {group.name for group in GROUPS}
+    for group in GROUPS:
+        of_group = [place for place in places if place.group == group.name]
+        assert len({place.module for place in of_group}) >= min(len(of_group), len(group.modules()))
+        assert len({place.fault.kind for place in of_group}) >= 4
+
+
+def test_places_of_one_module() -> None:
+    assert {place.module for place in chosen(1, 20, "numeric.rounding")} == {"bmcompiler.numeric.rounding"}
+
+
+@pytest.mark.parametrize("name", sorted(HARMLESS))
+def test_reviewed_places_exist(name: str) -> None:
+    module, _, digest = name.partition(":")
+    module = module if module.startswith("bmcompiler.") else f"bmcompiler.{module}"
+    assert digest in {fault.digest() for fault in faults_of(module)}, f"{name} is gone: delete its line"
+    assert len(HARMLESS[name].split()) > 4
+
+
+SOURCE = '''"""A module."""
+from dataclasses import dataclass
+
+@dataclass
+class Pair:
+    """Two numbers."""
+    a: int
+    def sum(self, b):
+        """Their sum."""
+        if b < 0:
+            return self.a
+        return self.a + b
+'''
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The name of a package with the module `pair`."""
+    folder = tmp_path / "broken_package"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("", encoding="utf-8")
+    (folder / "pair.py").write_text(SOURCE, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    yield "broken_package"
+    for name in [name for name in sys.modules if name.startswith("broken_package")]:
+        del sys.modules[name]
+
+
+def test_a_broken_module_is_imported_and_its_file_stays(package: str) -> None:
+    (fault,) = [each for each in faults(ast.parse(SOURCE)) if each.kind == "sign"]
+    loading.install(f"{package}.pair".__eq__, lambda _, source: broken(source, fault.digest()))
+    module = importlib.import_module(f"{package}.pair")
+    assert module.Pair(5).sum(3) == 2
+    assert Path(str(module.__file__)).read_text(encoding="utf-8") == SOURCE
+    with pytest.raises(RuntimeError, match="imported before"):
+        loading.install(f"{package}.pair".__eq__, lambda _, source: ast.parse(source))
+
+
+def test_probes_tell_which_statements_are_reached(package: str) -> None:
+    names: list[tuple[str, str]] = []
+    reached: set[int] = set()
+
+    def number(function: str, statement: str) -> int:
+        names.append((function, statement))
+        return len(names) - 1
+
+    loading.install(f"{package}.pair".__eq__, lambda _, source: probed(ast.parse(source), number), {PROBE: reached.add})
+    module: ModuleType = importlib.import_module(f"{package}.pair")
+    assert not reached
+    assert module.Pair(5).sum(3) == 8
+    assert {names[each] for each in reached} == {("Pair.sum", "if b < 0: pass"), ("Pair.sum", "return self.a + b")}
+
+
+def test_records_are_kept_until_the_test_file_changes(tmp_path: Path) -> None:
+    file, name = ROOT / "tests" / "test_rounding.py", "tests/test_rounding.py"
+    assert stale([name], tmp_path) == [name]
+    write(file, {f"{name}::one": (0.5, {key("m", "f", "x")}), f"{name}::two": (0.1, set())}, tmp_path)
+    assert stale([name], tmp_path) == []
+    assert Reach(tmp_path).tests(key("m", "f", "x"), [name]) == [Timed(f"{name}::one", 0.5)]
+    assert Reach(tmp_path).tests(key("m", "f", "x"), ["tests/ops"]) == []
+    record = next(tmp_path.iterdir())
+    record.write_text(record.read_text(encoding="utf-8").replace('"digest": "', '"digest": "0'), encoding="utf-8")
+    assert stale([name], tmp_path) == [name]
+
+
+def test_quick_tests_of_many_files_come_first() -> None:
+    tests = [Timed("a::1", 3), Timed("a::2", 1), Timed("b::1", 2), Timed("a::3", 2)]
+    assert [test.id for test in in_turns(tests)] == ["a::2", "b::1", "a::3", "a::1"]
+    assert [test.id for test in within(in_turns(tests), 4)] == ["a::2", "b::1"]
+    assert [test.id for test in within([Timed("a::1", 3)], 1)] == ["a::1"]
+
+
+def test_what_a_finished_run_means() -> None:
+    made = {"applied": True, "found": "", "why": "", "ran": 3}
+    assert verdict("m:1", 0, made, "") == ("", "", 3)
+    assert verdict("m:1", 1, {**made, "found": "a::1", "why": "assert"}, "") == ("a::1", "assert", 3)
+    assert verdict("m:1", 4, made, "ImportError: x") == ("import", "ImportError: x", 3)
+    for code in (0, 1, 4, 5):  # no answer where the fault was not made, or where no test ran
+        with pytest.raises(RuntimeError, match="m:1"):
+            verdict("m:1", code, {**made, "applied": code == 5}, "")
+
+
+def test_a_fault_of_ours_is_found_by_its_test() -> None:
+    module, test = "bmcompiler.numeric.rounding", Timed("tests/test_rounding.py::test_floats_become_whole", 1)
+    fault = next(each for each in faults_of(module) if each.kind == "sign" and each.function == "_whole")
+    assert run(f"{module}:{fault.digest()}", [test])[::2] == (test.id, 1)
+    assert run("nothing", [test]) == ("", "", 1)

@@ -1,0 +1,118 @@
+"""Break code generators and simulators on purpose and see which faults the tests find; `make mutation` calls it.
+
+    python tools/mutate.py [--seed 1] [--places 150] [--modules TEXT] [--budget SECONDS] [--list]
+
+First, test files without a current record of what they reach are run once. Then each place is broken in a process of
+its own, on import; no file changes. Exit code 1 where fewer than 95 of 100 faults are found. What survives gets a test,
+or a line with a reason in tools/mutation/harmless.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+
+from mutation import reach  # noqa: E402
+from mutation.asking import Answer, ask, run  # noqa: E402
+from mutation.places import Place, chosen  # noqa: E402
+
+ENOUGH = 0.95
+
+
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="break code on purpose; do tests find it?")
+    parser.add_argument("--seed", type=int, default=1, help="which places (1)")
+    parser.add_argument("--places", type=int, default=150, help="how many (150)")
+    parser.add_argument("--modules", default="", metavar="TEXT", help="only of modules whose name has this text")
+    parser.add_argument("--only", default="", metavar="NAMES", help="only these places, by name, with commas")
+    parser.add_argument("--budget", type=float, default=30, metavar="SECONDS", help="of tests per place (30)")
+    parser.add_argument("--list", action="store_true", help="show the places, break nothing")
+    return parser.parse_args()
+
+
+def record(tests: set[str]) -> None:
+    """Run test files that have no current record, fast tests only."""
+    files = reach.stale(sorted(tests))
+    if files:
+        print(f"recording what {len(files)} test files reach", flush=True)
+        env = {**os.environ, "MUTATION_RECORD": "1", "PYTHONPATH": str(ROOT / "tools"), "OPENBLAS_NUM_THREADS": "1"}
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-m",
+            "not slow",
+            "-p",
+            "mutation.inside",
+            "-p",
+            "no:cacheprovider",
+        ]
+        subprocess.run([*command, *files], cwd=ROOT, env=env, check=False, stdout=subprocess.DEVNULL)
+
+
+def shown(place: Place) -> str:
+    fault = place.fault
+    return f"{place.name}  {fault.kind:9} line {fault.line}, {fault.function}: {fault.text}  ->  {fault.wrong}"
+
+
+def asked(places: list[Place], budget: float) -> list[Answer]:
+    """Break each, with a line per place as it comes."""
+    known, answers = reach.Reach(), []
+    for number, place in enumerate(places, 1):
+        start = time.perf_counter()
+        answer = ask(place, known, budget)
+        answers.append(answer)
+        said = f"found by {answer.found}: {answer.why}" if answer.found else f"SURVIVED {answer.ran} tests"
+        print(f"{number:4} {time.perf_counter() - start:5.1f} s  {shown(place)}\n       {said[:220]}", flush=True)
+    return answers
+
+
+def doubtful(answers: list[Answer]) -> list[str]:
+    """Tests that found a fault and fail without one, too."""
+    tests = list({answer.found: reach.Timed(answer.found, 10) for answer in answers if "::" in answer.found}.values())
+    wrong = []
+    while tests:
+        found, _, _ = run("nothing", tests)
+        if not found:
+            break
+        wrong.append(found)
+        tests = [test for test in tests if test.id != found]
+    return wrong
+
+
+def main() -> int:
+    given = options()
+    places = chosen(given.seed, given.places if not given.only else 10**6, given.modules)
+    if given.only:
+        names = given.only.split(",")
+        places = [place for place in places if place.name in names]
+    if given.list:
+        print("\n".join(map(shown, places)))
+        return 0
+    record({name for place in places for name in place.tests})
+    start = time.perf_counter()
+    answers = asked(places, given.budget)
+    wrong = doubtful(answers)
+    survived = [answer for answer in answers if not answer.found or answer.found in wrong]
+    print(f"\nsurvived ({len(survived)} of {len(answers)}):")
+    for answer in survived:
+        print(f"  {answer.place.group}: {shown(answer.place)}  ({answer.ran} tests)")
+    for test in wrong:
+        print(f"  {test} fails without a fault: what it found counts as survived")
+    share = 1 - len(survived) / max(1, len(answers))
+    print(
+        f"seed {given.seed}: {100 * share:.1f} % of {len(answers)} faults found in {time.perf_counter() - start:.0f} s"
+    )
+    return int(share < ENOUGH)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,122 @@
+"""The pytest plugin inside of a run of tests: `pytest -p mutation.inside`, told by the environment what to do.
+
+MUTATION_RECORD=1         every target module tells what is reached; records are written, one per test file
+MUTATION_PLACE=mod:digest that module has that fault; MUTATION_TESTS names a file with the ids of tests to run, in
+                          order; MUTATION_RESULT a file for what came of it
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import resource
+import time
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mutation import loading, reach
+from mutation.faults import broken
+from mutation.probes import PROBE, probed
+from mutation.targets import every_module
+
+MEMORY = 8 << 30
+"""Bytes that a broken program may take."""
+
+
+class Recorder:
+    """Notes what each test reaches."""
+
+    def __init__(self) -> None:
+        self.names: list[tuple[str, str]] = []
+        self.numbers: dict[str, int] = {}
+        self.reached: set[int] = set()
+        self.files: dict[str, dict[str, tuple[float, set[str]]]] = {}
+        self.failed = False
+        modules = every_module()
+        loading.install(modules.__contains__, self.change, {PROBE: self.reached.add})
+
+    def change(self, module: str, source: str) -> ast.Module:
+        def number(function: str, statement: str) -> int:
+            name = reach.key(module, function, statement)
+            if name not in self.numbers:
+                self.numbers[name] = len(self.names)
+                self.names.append((name, reach.module_key(module)))
+            return self.numbers[name]
+
+        return probed(ast.parse(source), number)
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, None, None]:
+        self.reached.clear()
+        self.failed, start = False, time.perf_counter()
+        yield
+        if not self.failed:
+            names = {name for number in self.reached for name in self.names[number]}
+            file = item.nodeid.partition("::")[0]
+            self.files.setdefault(file, {})[item.nodeid] = (time.perf_counter() - start, names)
+        if nextitem is None or nextitem.path != item.path:
+            reach.write(item.path, self.files.pop(item.nodeid.partition("::")[0], {}))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.failed = self.failed or not report.passed
+
+    def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
+        """Files without a test that is asked have an empty record, so that they are not asked again."""
+        for file in {item.path for item in items}:
+            reach.write(file, {})
+
+
+class Breaker:
+    """Runs the named tests on the broken module and says which of them found it."""
+
+    def __init__(self, place: str) -> None:
+        self.module, _, self.digest = place.partition(":")
+        self.wanted = Path(os.environ["MUTATION_TESTS"]).read_text(encoding="utf-8").splitlines()
+        self.result: dict[str, Any] = {"applied": False, "found": "", "why": "", "ran": 0}
+        if self.digest:
+            loading.install(self.module.__eq__, self.change)
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+    def change(self, module: str, source: str) -> ast.Module:
+        tree = broken(source, self.digest)
+        self.result["applied"] = True
+        self.write()
+        return tree
+
+    def write(self) -> None:
+        Path(os.environ["MUTATION_RESULT"]).write_text(json.dumps(self.result), encoding="utf-8")
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        order = {test: number for number, test in enumerate(self.wanted)}
+        items[:] = sorted((item for item in items if item.nodeid in order), key=lambda item: order[item.nodeid])
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self.found(report.nodeid, report.longreprtext)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.result["ran"] += report.when == "call"
+        if report.failed:
+            self.found(report.nodeid, report.longreprtext)
+
+    def found(self, test: str, text: str) -> None:
+        lines = [line for line in text.splitlines() if line.startswith("E ")] or [""]
+        self.result.update(found=self.result["found"] or test, why=self.result["why"] or lines[0][1:].strip())
+        self.write()
+
+    def pytest_sessionfinish(self) -> None:
+        self.write()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Before conftest.py imports anything of ours."""
+    if os.environ.get("MUTATION_RECORD"):
+        early_config.pluginmanager.register(Recorder())
+    elif place := os.environ.get("MUTATION_PLACE"):
+        early_config.pluginmanager.register(Breaker(place))

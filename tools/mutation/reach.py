@@ -1,0 +1,106 @@
+"""Which test reaches which statement, and how long it takes: recorded once per test file, kept beside the checkout.
+
+A record is as old as its test file: one whose text changed is made again. Statements are known by their text, so a
+module may change elsewhere; a statement that no record knows is looked for by all tests that reach its module.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mutation.targets import ROOT
+
+FOLDER = ROOT / ".mutation"
+
+
+def key(module: str, function: str, statement: str) -> str:
+    """A statement's name in records."""
+    return hashlib.sha256(f"{module}\0{function}\0{statement}".encode()).hexdigest()[:12]
+
+
+def module_key(module: str) -> str:
+    """The name under which records say that a test reaches anything of a module."""
+    return key(module, "", "")
+
+
+def digest_of(file: Path) -> str:
+    """Of a test file's text."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()[:12]
+
+
+def record_of(file: Path, folder: Path = FOLDER) -> Path:
+    """Where a test file's record is."""
+    return folder / (str(file.relative_to(ROOT)).replace("/", "-") + ".json")
+
+
+def write(file: Path, tests: dict[str, tuple[float, set[str]]], folder: Path = FOLDER) -> None:
+    """Keep the record of a file: of each test that passed its seconds and the statements it reaches."""
+    statements = sorted({name for _, reached in tests.values() for name in reached})
+    index = {name: 1 << number for number, name in enumerate(statements)}
+    rows = {
+        test: [round(seconds, 3), f"{sum(index[name] for name in reached):x}"]
+        for test, (seconds, reached) in tests.items()
+    }
+    path = record_of(file, folder)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"digest": digest_of(file), "statements": statements, "tests": rows}), encoding="utf-8")
+
+
+def stale(tests: Iterable[str], folder: Path = FOLDER) -> list[str]:
+    """Timed files of these folders and files without a record of today's text."""
+    found: list[str] = []
+    for name in tests:
+        path = ROOT / name
+        for file in sorted(path.rglob("test_*.py")) if path.is_dir() else [path]:
+            record = record_of(file, folder)
+            known = record.exists() and json.loads(record.read_text(encoding="utf-8"))["digest"] == digest_of(file)
+            if not known and file.exists():
+                found.append(str(file.relative_to(ROOT)))
+    return list(dict.fromkeys(found))
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A test by its id, with the seconds it took."""
+
+    id: str
+    seconds: float
+
+    @property
+    def file(self) -> str:
+        """Its file."""
+        return self.id.partition("::")[0]
+
+
+@dataclass
+class Reach:
+    """All records of some folders, statement -> tests."""
+
+    folder: Path = FOLDER
+    _files: dict[str, dict[str, object]] = field(default_factory=dict)
+
+    def _record(self, path: Path) -> dict[str, object]:
+        if path.name not in self._files:
+            loaded = json.loads(path.read_text(encoding="utf-8"))
+            loaded["index"] = {name: number for number, name in enumerate(loaded["statements"])}
+            loaded["tests"] = [
+                (Timed(test, seconds), int(mask, 16)) for test, (seconds, mask) in loaded["tests"].items()
+            ]
+            self._files[path.name] = loaded
+        return self._files[path.name]
+
+    def tests(self, statement: str, within: Iterable[str]) -> list[Timed]:
+        """Tests of these folders and files that reach a statement."""
+        found: list[Timed] = []
+        for path in sorted(self.folder.glob("*.json")):
+            if not path.name.startswith(tuple(name.replace("/", "-") for name in within)):
+                continue
+            record = self._record(path)
+            number = record["index"].get(statement)  # type: ignore[attr-defined]
+            if number is not None:
+                found += [test for test, mask in record["tests"] if mask >> number & 1]  # type: ignore[attr-defined]
+        return found

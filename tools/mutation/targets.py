@@ -1,0 +1,113 @@
+"""Which modules are broken: those whose faults make wrong programs or wrong answers, by chip and by what they do.
+
+Not here: what only chooses between right programs (estimates of cycles, tile sizes by cost), prints, or checks users'
+arguments.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+LANES = ("tests/bm1684", "tests/bm1684x", "tests/lanes")
+
+
+@dataclass(frozen=True)
+class Group:
+    """Modules of one kind, as patterns of files; the folders and files of tests that may find their faults."""
+
+    name: str
+    files: tuple[str, ...]
+    tests: tuple[str, ...]
+    without: tuple[str, ...] = ()
+
+    def modules(self) -> list[str]:
+        """Names, sorted."""
+        left_out = {path for pattern in self.without for path in ROOT.glob(pattern)}
+        found = {path for pattern in self.files for path in ROOT.glob(pattern)} - left_out
+        return sorted(module_of(path) for path in found if path.name != "__init__.py")
+
+
+def module_of(path: Path) -> str:
+    """The name under which a file of the checkout is imported."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts if parts[0] == "bmcompiler" else ("bmcompiler", *parts))
+
+
+def file_of(module: str) -> Path:
+    """The file of a module."""
+    parts = module.split(".")
+    inside = ROOT.joinpath(*parts).with_suffix(".py")
+    return inside if inside.exists() else ROOT.joinpath(*parts[1:]).with_suffix(".py")
+
+
+def _besides(chip: str, *names: str) -> tuple[str, ...]:
+    """Files of a chip that are left out: facts, estimates and texts."""
+    return tuple(f"backends/{chip}/{name}.py" for name in names)
+
+
+_1880 = ("tests/bm1880",)
+_1684 = ("tests/bm1684", "tests/lanes")
+_1684X = ("tests/bm1684x", "tests/tpukernel", "tests/lanes")
+_DV = ("tests/dv",)
+_NUMBERS = tuple(
+    f"tests/test_{name}.py" for name in ("arith", "blas", "factors", "fused", "ordered", "quant_modes", "rounding")
+)
+_CORE = (*_1880, *_1684, "tests/bm1684x", *_DV, "tests/codegen")
+
+GROUPS = (
+    Group(
+        "bm1880 code",
+        ("backends/bm1880/*.py", "backends/bm1880/kernels/*.py"),
+        _1880,
+        _besides("bm1880", "cycles", "chip", "asm"),
+    ),
+    Group("bm1880 simulator", ("runtime/simulator/bm1880/*.py",), _1880),
+    Group(
+        "bm1684 code",
+        ("backends/bm1684/*.py", "backends/bm1684/instructions/*.py", "backends/bm1684/packed/*.py"),
+        _1684,
+        _besides("bm1684", "cycles", "chip", "asm", "timing_profile"),
+    ),
+    Group("bm1684 simulator", ("runtime/simulator/bm1684/*.py",), _1684),
+    Group(
+        "bm1684x code",
+        ("backends/bm1684x/*.py", "backends/bm1684x/instructions/*.py", "backends/bm1684x/kernels/*.py"),
+        _1684X,
+        _besides("bm1684x", "cycles", "tile_cycles", "chip", "asm", "listing"),
+    ),
+    Group("bm1684x kernel library", ("backends/bm1684x/tpukernel/*.py",), ("tests/tpukernel",)),
+    Group("bm1684x simulator", ("runtime/simulator/bm1684x/*.py", "runtime/simulator/bm1684x/*/*.py"), _1684X),
+    Group("dv700 code", ("backends/dv/*.py", "backends/dv/kernels/*.py"), _DV, _besides("dv", "chip", "listing")),
+    Group("dv700 simulator", ("runtime/simulator/dv/*.py",), _DV),
+    Group(
+        "lanes",
+        ("backends/lanes/*.py", "backends/lanes/*/*.py", "backends/bm168x/*.py"),
+        LANES,
+        _besides("lanes", "cycles"),
+    ),
+    Group(
+        "common simulator",
+        ("runtime/simulator/*.py", "runtime/simulator/bm168x/*.py"),
+        (*_CORE, "tests/runtime"),
+    ),
+    Group("core code", ("bmcompiler/codegen/*.py", "bmcompiler/codegen/groups/*.py"), _CORE),
+    Group("numeric", ("bmcompiler/numeric/*.py",), (*_CORE, "tests/ops", "tests/quant", *_NUMBERS)),
+)
+ALL_TESTS = tuple(dict.fromkeys(folder for group in GROUPS for folder in group.tests))
+
+
+ESTIMATE = re.compile(r"(^|[._])(time|cycles|costs?|estimate[sd]?|seconds|bound)$")
+"""Functions that only choose between right programs; those of simulators are asked for what they say."""
+
+
+def asked_about(group: str, function: str) -> bool:
+    """Whether a function's faults make something wrong."""
+    return "simulator" in group or not ESTIMATE.search(function)
+
+
+def every_module() -> set[str]:
+    """All of all groups."""
+    return {module for group in GROUPS for module in group.modules()}
