@@ -40,6 +40,21 @@ _HOMES = {
 _MODULES = ("bmlang", "runtime")
 
 
+def _beside() -> list[str]:
+    """The folder of the checkout that this file stands in, where frontends, passes, backends and runtime are; or none.
+
+    Python started there finds this folder before an installed package, which has those four inside.
+    """
+    import os
+
+    checkout = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    found = os.path.exists(os.path.join(checkout, "pyproject.toml")) and os.path.isdir(os.path.join(checkout, "passes"))
+    return [checkout] if found else []
+
+
+__path__ += _beside()
+
+
 def __getattr__(name: str) -> object:
     from importlib import import_module
 

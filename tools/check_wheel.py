@@ -39,6 +39,8 @@ def main() -> None:
         run(python, "-m", "pip", "install", "-q", wheel)
         run(environment / "bin" / "bmnet-compile", "--help")
         run(python, ROOT / "examples" / "lenet_bm1880.py")
+        # the folder bmcompiler of the checkout comes before the installed package there
+        run(python, "-c", "from bmcompiler.backends.bm1684.target import TARGET", folder=checkout)
         assert f'pip {IMAGES[0]} "{IMAGES[1]}"' in (ROOT / "README.md").read_text(encoding="utf-8")
         run(python, "-m", "pip", "-q", *IMAGES, folder=checkout)
         run(python, "-c", "import bmcompiler.inputs.decode, PIL.Image")
