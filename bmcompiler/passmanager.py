@@ -14,13 +14,14 @@ import json
 import math
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, get_type_hints
 
 from bmcompiler.errors import UsageError, VerifyError
 from bmcompiler.ir import Module, verify_module
+from bmcompiler.pipelines import PassRow
 from bmcompiler.plugins.registry import PluginError, entry_points
 
 if TYPE_CHECKING:
@@ -74,7 +75,9 @@ class Pass:
 
     name: ClassVar[str] = ""
     canonicalize_after: ClassVar[str] = ""
-    """Name of the rewrite after which the pass canonicalize runs this one, too; "" for passes it does not run."""
+    """For passes of other packages: the rewrite behind which canonicalize runs this one, too; "" for none."""
+    parts: ClassVar[tuple[PassRow, ...]] = ()
+    """The passes that this one runs in turn until none changes anything, in order."""
     loses_bits: ClassVar[bool] = False
     """Whether numbers are less exact than before: `bmcompiler.accuracy` measures what the net loses."""
 
@@ -134,7 +137,16 @@ def pass_names() -> list[str]:
 
 def installed_passes() -> Iterator[type[Pass]]:
     """All passes that can be imported, by name; `registry.failures` has the others."""
-    for name in pass_names():
+    return _usable(pass_names())
+
+
+def foreign_passes() -> Iterator[type[Pass]]:
+    """The passes of other packages that can be imported, by name; imports none of ours."""
+    return _usable(name for name, loader in entry_points(GROUP).items() if not loader.built_in)
+
+
+def _usable(names: Iterable[str]) -> Iterator[type[Pass]]:
+    for name in names:
         try:
             yield find_pass(name)
         except PluginError:

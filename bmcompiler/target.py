@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from bmcompiler.errors import UnsupportedError, UsageError
 from bmcompiler.ir import Function, Module, Operation
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.pipelines import PipelineTable
 from bmcompiler.plugins.custom_layers import CUSTOMIZED, plugin_kernel
 from bmcompiler.plugins.registry import entry_points
 
@@ -174,13 +175,14 @@ class Target(ABC):
     precisions: Sequence[str]
     """Values of --quantize it can compile, the default first."""
 
+    @property
+    @abstractmethod
+    def passes(self) -> PipelineTable:
+        """The passes of all precisions and levels, with the reasons for their order."""
+
     @abstractmethod
     def kernels(self) -> Sequence[Kernel[Any]]:
         """All kernels, in the order of the manual, which their rules are."""
-
-    @abstractmethod
-    def pipeline(self, precision: str, level: int) -> str:
-        """Default pass pipeline for a precision and an optimisation level (0, 1, 2)."""
 
     @abstractmethod
     def compile(self, modules: Sequence[Module], level: int) -> Compiled:
@@ -191,6 +193,11 @@ class Target(ABC):
         """The commands of a model as text; of one net (input shape) when `net` is given."""
 
     # -- with a default ------------------------------------------------------------------------------------------------
+    def pipeline(self, precision: str, level: int) -> str:
+        """The passes for a precision and an optimisation level. Raises UsageError for a precision it does not have."""
+        self.need_precision(precision)
+        return self.passes.text(precision, level)
+
     def kernel_for(self, op: Operation) -> Kernel[Any] | None:
         """The kernel for the class of an op, None without one; its rules say whether it takes this very op.
 
@@ -278,17 +285,6 @@ def unsupported_reason(target: Target, op: Operation) -> str | None:
     if kernel is None:
         return f"{target.name} has no kernel for '{op.title}'"
     return kernel.unsupported_reason(op) if isinstance(op, TensorOp) else None
-
-
-def first_passes(form: str = "") -> str:
-    """The beginning of a pipeline: all that comes before quantization; `form` is an option of `legalize`."""
-    legalize = f"legalize{{form={form}}}" if form else "legalize"
-    return f"single-precision,absorb-qdq,canonicalize,narrow-borders,{legalize},merge-reshapes,pixel-shuffles"
-
-
-def group_layers(level: int) -> str:
-    """The end of a pipeline: the pass group-layers for a level of optimisation, nothing for level 0."""
-    return {0: "", 1: ",group-layers{level=1}"}.get(level, ",group-layers")
 
 
 def kernel_table(kernels: Iterable[Kernel[Any]]) -> Mapping[type[Operation], Kernel[Any]]:

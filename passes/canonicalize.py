@@ -3,55 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module
-from bmcompiler.passes.common_subexpressions import CommonSubexpressions
-from bmcompiler.passes.dead_code import DeadCode
-from bmcompiler.passes.fold_batch_norm import FoldBatchNorm
-from bmcompiler.passes.fold_constants import FoldConstants
-from bmcompiler.passes.fold_pad import FoldPad
-from bmcompiler.passes.fold_phases import FoldPhases
-from bmcompiler.passes.fuse_gates import FuseGates
-from bmcompiler.passes.fuse_norms import FuseNorms
-from bmcompiler.passes.fuse_patterns import FusePatterns
-from bmcompiler.passes.merge_reshapes import MergeReshapes
-from bmcompiler.passes.move_permutes import MovePermutes
-from bmcompiler.passes.move_scales import MoveScales
-from bmcompiler.passes.reduce_to_pool import ReduceToPool
-from bmcompiler.passes.remove_identity import RemoveIdentity
-from bmcompiler.passes.simplify_matmul import SimplifyMatmul
-from bmcompiler.passmanager import GROUP, Pass, PassContext, PassResult, installed_passes
+from bmcompiler.passmanager import GROUP, Pass, PassContext, PassResult, Pipeline, foreign_passes
+from bmcompiler.pipelines import PassRow
 from bmcompiler.plugins.registry import note_failure
 
-# Decomposed activations are recognised before their arithmetic turns into scales and moves into weights, and
-# normalisations, which are over the last axes, before a permute in front of them moves through.
-_ROUND: tuple[Pass, ...] = (
-    FoldConstants(),
-    RemoveIdentity(),
-    MergeReshapes(),
-    FuseNorms(),
-    MovePermutes(),
-    FusePatterns(),
-    FuseGates(),
-    ReduceToPool(),
-    SimplifyMatmul(),
-    MoveScales(),
-    FoldBatchNorm(),
-    FoldPad(),
-    FoldPhases(),
-    CommonSubexpressions(),
-    DeadCode(),
+ROUND = (
+    PassRow("fold-constants", "patterns below compare with numbers"),
+    PassRow("remove-identity", "what does nothing stands between the ops of patterns"),
+    PassRow("merge-reshapes", "functions stand next to what they belong to"),
+    PassRow("fuse-norms", "norms are over the last axes, before a permute in front of them moves through"),
+    PassRow("move-permutes", "behind norms; what is left meets others and cancels"),
+    PassRow("fuse-patterns", "activations, before their arithmetic turns into scales and moves into weights"),
+    PassRow("fuse-thresholds", "comparisons, before their numbers move"),
+    PassRow("fuse-gates", "made of the activations that fuse-patterns found"),
+    PassRow("reduce-to-pool", "no pattern asks for the mean any more"),
+    PassRow("simplify-matmul", "adds become biases before they would become scales"),
+    PassRow("move-scales", "brings scales next to the layers that take them"),
+    PassRow("fold-batch-norm", "scales stand next to their layers"),
+    PassRow("fold-pad", "shifts are in the layers: only padding by what they pad with is left"),
+    PassRow("fold-phases", "the convolution has its pads"),
+    PassRow("common-subexpressions", "what was rewritten twice is equal now"),
+    PassRow("dead-code", "weights that nobody reads any more"),
 )
+"""A round of canonicalize."""
 
 
-@cache
-def _whole_round() -> tuple[Pass, ...]:
-    """Rules 1 and 2. A plugin's pass that wants to follow one that is not here is left out, and noted as broken."""
-    passes = list(_ROUND)
-    names = [each.name for each in _ROUND]
-    for cls in installed_passes():
+def whole_round() -> tuple[Pass, ...]:
+    """Rules 1 and 2. A package's pass that wants to follow one that is not here is left out, and noted as broken."""
+    passes = list(Pipeline.parse(",".join(row.text for row in ROUND)))
+    names = [each.name for each in passes]
+    for cls in foreign_passes():
         if not cls.canonicalize_after:
             continue
         if cls.canonicalize_after not in names:
@@ -69,13 +53,12 @@ def _whole_round() -> tuple[Pass, ...]:
 class Canonicalize(Pass):
     """Run the target-independent rewrites in turn until none changes anything.
 
-    1. fold-constants, remove-identity, merge-reshapes, fuse-norms, move-permutes, fuse-patterns, fuse-gates,
-       reduce-to-pool, simplify-matmul, move-scales, fold-batch-norm, fold-pad, fold-phases, common-subexpressions,
-       dead-code, in this order, at most `rounds` times
-    2. every other installed pass whose `canonicalize_after` names one of these runs right after it
+    1. those of `ROUND`, in this order, at most `rounds` times
+    2. every pass of another package whose `canonicalize_after` names one of these runs right after it
     """
 
     name = "canonicalize"
+    parts = ROUND
     rounds: int = 10
 
     def __post_init__(self) -> None:
@@ -83,8 +66,9 @@ class Canonicalize(Pass):
             raise UsageError(f"pass {self.name}: option rounds must be at least 1, got {self.rounds}")
 
     def run(self, module: Module, ctx: PassContext) -> PassResult:
+        passes = whole_round()
         for done in range(self.rounds):
             # every pass of the round runs, whatever the ones before it found
-            if not any([each.run(module, ctx).modified for each in _whole_round()]):
+            if not any([each.run(module, ctx).modified for each in passes]):
                 return PassResult(done > 0)
         return PassResult(True)

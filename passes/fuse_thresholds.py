@@ -26,7 +26,6 @@ class FuseThresholds(PatternPass):
     """
 
     name = "fuse-thresholds"
-    canonicalize_after = "fuse-patterns"
 
     def rules(self, module: Module) -> Rules:
         return _FuseThresholds(module)

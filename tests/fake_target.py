@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bmcompiler.ir import Module
+from bmcompiler.pipelines import PipelineTable
 from bmcompiler.target import Compiled, Kernel, Target
 
 
@@ -14,15 +15,13 @@ class FakeTarget(Target):
 
     name = "fake"
     precisions: Sequence[str] = ()
+    passes = PipelineTable()
 
     def kernel_for(self, op: Any) -> Any:
         return Kernel()
 
     def kernels(self) -> Sequence[Kernel]:
         return ()
-
-    def pipeline(self, precision: str, level: int) -> str:
-        return ""
 
     def compile(self, modules: Sequence[Module], level: int) -> Compiled:
         raise NotImplementedError

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from bmcompiler.passes import canonicalize
 from bmcompiler.plugins import registry
 from bmcompiler.plugins import tables as plugins
 
@@ -90,4 +89,3 @@ class _Saved:
 
 def _forget_points() -> None:
     registry.declared.cache_clear()
-    canonicalize._whole_round.cache_clear()

@@ -1,14 +1,28 @@
-"""The pipelines of all chips: which passes run at which precision and level."""
+"""The tables of passes: which run on a chip at which precision and level, in which order, and why."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from bmcompiler.target import find_target
+import pytest
+
+from bmcompiler.cli.common import run
+from bmcompiler.cli.compile import cli
+from bmcompiler.passmanager import GROUP, Pipeline, find_pass, pass_names
+from bmcompiler.pipelines import LEVELS, PHASES, PassRow, Phase, PipelineTable
+from bmcompiler.plugins.registry import entry_points
+from bmcompiler.target import Target, find_target
 
 GOLDEN = Path(__file__).parent / "data" / "pipelines.txt"
 CHIPS = ("bm1684", "bm1684x", "bm1880", "dv700")
+BUILT_IN = [name for name in pass_names() if entry_points(GROUP)[name].built_in]
+
+
+def rows_of(target: Target) -> list[PassRow]:
+    return [row for _, row in target.passes]
 
 
 def test_all_pipelines_are_as_reviewed(golden: Callable[[Path, str], None]) -> None:
@@ -16,6 +30,65 @@ def test_all_pipelines_are_as_reviewed(golden: Callable[[Path, str], None]) -> N
         f"{chip} {precision} {level}: {find_target(chip).pipeline(precision, level)}\n"
         for chip in CHIPS
         for precision in find_target(chip).precisions
-        for level in (0, 1, 2)
+        for level in LEVELS
     ]
     golden(GOLDEN, "".join(rows))
+
+
+def test_a_row_is_for_the_levels_and_precisions_that_it_says() -> None:
+    rows = [PassRow("a", "", (1, 2)), PassRow("b{x=1}", "", precisions=("int8",)), PassRow("c", "", (2,), ("f32",))]
+    table = PipelineTable(Phase("import", *rows[:1]), Phase("layout", *rows[1:]))
+    assert [table.text("f32", level) for level in LEVELS] == ["", "a", "a,c"]
+    assert [table.text("int8", level) for level in LEVELS] == ["b{x=1}", "a,b{x=1}", "a,b{x=1}"]
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+def test_tables_are_well_formed(chip: str) -> None:
+    """Phases in their order, each once; a row is a pass with a reason, for what the chip has."""
+    target = find_target(chip)
+    order = [PHASES.index(phase.name) for phase in target.passes.phases]
+    assert order == sorted(set(order))
+    for row in rows_of(target):
+        assert len(Pipeline.parse(row.text).passes) == 1
+        assert len(row.why.split()) > 2
+        assert row.levels and set(row.levels) <= set(LEVELS) and set(row.precisions) <= set(target.precisions)
+
+
+def test_every_pass_has_a_row_of_a_chip_or_of_a_pass_made_of_others() -> None:
+    rows = [row for chip in CHIPS for row in rows_of(find_target(chip))]
+    rows += [row for name in BUILT_IN for row in find_pass(name).parts]
+    homeless = set(BUILT_IN) - {row.text.partition("{")[0] for row in rows}
+    assert not homeless, f"a row with a reason, in backends/CHIP/pipeline.py or canonicalize, for: {homeless}"
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_passes_are_found_by_the_name_they_have(name: str) -> None:
+    assert find_pass(name).name == name
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+def test_help_prints_the_table_with_its_reasons(chip: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(cli, "bmnet-compile", ["--target", chip, "--pipeline", "help", "--opt", "1"]) == 0
+    printed = capsys.readouterr().out
+    lines = [" ".join(line.split()) for line in printed.splitlines()]
+    target = find_target(chip)
+    for phase, row in target.passes:
+        levels, precisions = " ".join(map(str, row.levels)), " ".join(row.precisions or target.precisions)
+        assert f"{phase} {row.text} {levels} {precisions} {row.why}" in lines
+    assert f"--quantize {target.precisions[0]} --opt 1: {target.pipeline(target.precisions[0], 1)}" in lines
+    assert all(f"{row.text} {row.why}" in lines for row in find_pass("canonicalize").parts)
+    assert "canonicalize: rounds: int = 10" in lines
+
+
+def test_a_compilation_imports_the_passes_that_it_runs_alone(tmp_path: Path) -> None:
+    program = (
+        "import sys, bmcompiler\nfrom bmcompiler.ir import TensorType\nfrom bmcompiler.ops.builder import Builder\n"
+        "b = Builder.new('net')\nb.outputs([b.relu(b.input('x', TensorType((1, 4))))], ['y'])\n"
+        "bmcompiler.compile_module(b.module, target='bm1684x', opt=1)\nprint(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    names = find_target("bm1684x").pipeline("f32", 1).split(",")
+    names += [row.text for row in find_pass("canonicalize").parts]
+    homes = {find_pass(name.partition("{")[0]).__module__ for name in names}
+    others = {find_pass(name).__module__ for name in BUILT_IN} - homes
+    assert len(others) > 10 and not others & set(done.stdout.split())

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from bmcompiler.backends.bm168x.target import Bm168xTarget
 from bmcompiler.backends.bm1684.chip import CHIP
+from bmcompiler.backends.bm1684.pipeline import PIPELINE
 from bmcompiler.backends.lanes.machine import LaneMachine
-from bmcompiler.target import Kernel, first_passes, group_layers
+from bmcompiler.target import Kernel
 
 if TYPE_CHECKING:
     from bmcompiler.backends.bm1684.build import Build
@@ -20,6 +21,7 @@ class Bm1684Target(Bm168xTarget["Build"]):
 
     name = "bm1684"
     precisions: Sequence[str] = ("f32", "int8")
+    passes = PIPELINE
     facts = CHIP
 
     def machine(self) -> LaneMachine:
@@ -31,24 +33,6 @@ class Bm1684Target(Bm168xTarget["Build"]):
         from bmcompiler.backends.bm1684.kernels import KERNELS
 
         return KERNELS
-
-    def pipeline(self, precision: str, level: int) -> str:
-        """Default passes. Raises UsageError for a precision the chip does not have.
-
-        Calibration is by mean squared error: measured best on the small regression outputs of MTCNN O-Net, and as good
-        as kl elsewhere (tests/bm1684/test_bm1684_networks_int8.py).
-        """
-        self.need_precision(precision)
-        before = f"{first_passes('same')},fuse-activation,compose-convs"
-        joined, split = (",join-groups,join-upsamples", ",split-deconv,keep-phases") if level > 1 else ("", "")
-        floats, groups = "split-means,merge-shortcuts,join-siblings,fill-lanes{kind=floats}", group_layers(level)
-        if precision == "f32":
-            images = ",permute-parts,split-images" if level > 1 else ""
-            return f"{before},{floats}{joined},dead-code{split}{images}{groups}"
-        slots, bytes_ = (",fill-image-slots,move-bands", ",fill-lanes{kind=integers}") if level > 1 else ("", "")
-        windows = ",window-products,merge-reshapes,cut-inputs" if level > 1 else ""
-        quantized = f"{before},sigmoid-pairs,equalize,calibrate{{method=auto}},quantize{{scheme=scale}}"
-        return f"{quantized},merge-tables,{floats},dead-code{joined}{slots}{split}{bytes_}{windows}{groups}"
 
     def cycle_table(self, profile: Any) -> CycleTable:
         from bmcompiler.backends.bm1684 import cycles

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from bmcompiler.backends.bm168x.target import Bm168xTarget
 from bmcompiler.backends.bm1684x.chip import CHIP
+from bmcompiler.backends.bm1684x.pipeline import PIPELINE
 from bmcompiler.backends.lanes.machine import LaneMachine
-from bmcompiler.target import Kernel, first_passes, group_layers
+from bmcompiler.target import Kernel
 
 if TYPE_CHECKING:
     from bmcompiler.backends.bm1684x.build import Build
     from bmcompiler.backends.bm1684x.cycles import CycleTable
-
-HALVES = ("f16", "bf16")
 
 
 class Bm1684xTarget(Bm168xTarget["Build"]):
@@ -22,6 +21,7 @@ class Bm1684xTarget(Bm168xTarget["Build"]):
 
     name = "bm1684x"
     precisions: Sequence[str] = ("f32", "f16", "bf16", "int8")
+    passes = PIPELINE
     facts = CHIP
 
     def machine(self) -> LaneMachine:
@@ -33,19 +33,6 @@ class Bm1684xTarget(Bm168xTarget["Build"]):
         from bmcompiler.backends.bm1684x.kernels.table import KERNELS
 
         return KERNELS
-
-    def pipeline(self, precision: str, level: int) -> str:
-        """Default passes. Raises UsageError for a precision the chip does not have."""
-        self.need_precision(precision)
-        bytes_ = ",fill-lanes{kind=integers,planned=true}" if level > 1 and precision == "int8" else ""
-        split = ",dead-code,join-groups,split-deconv,keep-phases" if level > 1 else ",dead-code"
-        if precision == "int8":
-            middle = "fuse-activation,calibrate{method=auto},quantize{scheme=channel},half-precision"
-        else:
-            halves = f",half-precision{{dtype={precision}}}" if precision in HALVES else ""
-            middle = f"fold-batch-norm{{scores=true}},fuse-activation{halves},window-products{{floats=true}}"
-        last = f"transposed-products,fill-lanes{{kind=floats}}{bytes_}{split}{group_layers(level)}"
-        return f"{first_passes('same')},{middle},{last}"
 
     def cycle_table(self, profile: Any) -> CycleTable:
         from bmcompiler.backends.bm1684x import cycles

@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bmcompiler.backends.bm1880.chip import CHIP
+from bmcompiler.backends.bm1880.pipeline import PIPELINE
 from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.backends.lanes.target import LaneTarget
 from bmcompiler.codegen.groups.regions import LocalCopier
-from bmcompiler.target import Kernel, first_passes, group_layers
+from bmcompiler.target import Kernel
 
 if TYPE_CHECKING:
     from bmcompiler.backends.bm1880.codegen import Bm1880Program
@@ -23,6 +24,7 @@ class Bm1880Target(LaneTarget["Bm1880Program"]):
 
     name = "bm1880"
     precisions: Sequence[str] = ("int8",)
+    passes = PIPELINE
     facts = CHIP
 
     def machine(self) -> LaneMachine:
@@ -46,12 +48,6 @@ class Bm1880Target(LaneTarget["Bm1880Program"]):
         from bmcompiler.backends.bm1880.custom import CustomizedTensorFixedInst
 
         return CustomizedTensorFixedInst
-
-    def pipeline(self, precision: str, level: int) -> str:
-        """Default passes. Raises UsageError for a precision the chip does not have."""
-        self.need_precision(precision)
-        before = f"{first_passes()},equalize,calibrate{{method=auto}},integer-weights"
-        return f"{before},quantize,dead-code{group_layers(level)}"
 
     def program(self) -> type[Bm1880Program]:
         from bmcompiler.backends.bm1880.codegen import Bm1880Program

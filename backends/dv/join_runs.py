@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from bmcompiler.backends.dv.joining import Node, nodes_of
 from bmcompiler.codegen.partition import partition
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module
@@ -13,7 +14,6 @@ from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.target import Target
 
 if TYPE_CHECKING:
-    from bmcompiler.backends.dv.joining import Node
     from bmcompiler.backends.dv.kernels.base import RunKernel
 
 
@@ -32,8 +32,6 @@ class JoinRuns(Pass):
     def run(self, module: Module, ctx: PassContext) -> PassResult:
         if ctx.target is None:
             raise UsageError("the pass join-runs needs a target", remedy="pass --target dv700")
-        from bmcompiler.backends.dv.joining import nodes_of  # `canonicalize` asks every pass, whatever the chip
-
         changed = False
         for function in module.functions:
             for segment in partition(function, ctx.target):

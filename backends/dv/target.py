@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bmcompiler.errors import UsageError
+from bmcompiler.backends.dv.pipeline import PIPELINE
 from bmcompiler.ir import Module
-from bmcompiler.target import Compiled, Kernel, Target, first_passes
+from bmcompiler.target import Compiled, Kernel, Target
 
 CHIP_NAME = "DV700"
 """As model files say it."""
@@ -21,23 +21,13 @@ class DvTarget(Target):
 
     name = "dv700"
     precisions: Sequence[str] = ("f16", "int8")
+    passes = PIPELINE
 
     def kernels(self) -> Sequence[Kernel[Any]]:
         """All kernels, in the order of the manual."""
         from bmcompiler.backends.dv.kernels import KERNELS
 
         return KERNELS
-
-    def pipeline(self, precision: str, level: int) -> str:
-        """Default passes. Raises UsageError for a precision the chip does not have."""
-        if precision not in self.precisions:
-            raise UsageError(
-                f"dv700 computes in f16, not in {precision}",
-                remedy="use --quantize f16, or int8 for weights of 8 bits",
-            )
-        return (
-            f"{first_passes('same')},fuse-activation,{'palettize,' if precision == 'int8' else ''}dead-code,join-runs"
-        )
 
     def compile(self, modules: Sequence[Module], level: int) -> Compiled:
         """One net with a stage per module (input shape)."""

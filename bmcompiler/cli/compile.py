@@ -84,7 +84,7 @@ class _TargetOption(click.Option):
 @click.option(
     "--opt", type=click.IntRange(0, 2), default=2, show_default=True, help="0: serial; 1: transfers overlap; 2: all."
 )
-@click.option("--pipeline", help="Passes to run instead of the target's; --pipeline help lists them.")
+@click.option("--pipeline", help="Passes to run instead of the target's; --pipeline help lists and explains them.")
 @click.option("--print-ir-after", metavar="PASS|all", help="Print the IR after a pass, to stderr.")
 @click.option("--verify-each", is_flag=True, help="Verify the IR after every pass.")
 @click.option("--save-ir", type=click.Path(path_type=Path), help="Write the final IR (.mlir, weights beside it).")
@@ -148,7 +148,7 @@ def cli(
     from bmcompiler.parallel import open_pool
 
     if pipeline == "help":
-        _list_passes(target)
+        _list_passes(target, quantize, opt)
         return
     if "help" in timing_profile:
         list_parameters(target)
@@ -215,13 +215,29 @@ def cli(
         click.echo(f"wrote {path} ({path.stat().st_size:,} bytes) in {seconds:.1f} s")
 
 
-def _list_passes(target: str) -> None:
+def _list_passes(name: str, precision: str | None, level: int) -> None:
+    """Print a chip's passes with the reasons for their order, the pipeline to edit, and all passes with options."""
+    from bmcompiler.cli.common import format_table
     from bmcompiler.passmanager import describe_options, installed_passes
     from bmcompiler.target import find_target
 
-    chip = find_target(target)
-    click.echo(f"default for {target}: {chip.pipeline(chip.precisions[0], 2)}\n")
-    for each in installed_passes():
+    target = find_target(name)
+    wanted = precision or target.precisions[0]
+    text = target.pipeline(wanted, level)
+    rows = [
+        (phase, row.text, " ".join(map(str, row.levels)), " ".join(row.precisions or target.precisions), row.why)
+        for phase, row in target.passes
+    ]
+    click.echo(f"The passes of {name} in their order, at the levels of --opt and the precisions of --quantize:\n")
+    click.echo(format_table(("phase", "pass", "levels", "precisions", "why here"), rows))
+    click.echo(f"--quantize {wanted} --opt {level}: {text}\n")
+    every = list(installed_passes())
+    for each in every:
+        if each.parts:
+            click.echo(f"{each.name} runs, in turn until none changes anything:\n")
+            click.echo(format_table(("pass", "why here"), [(row.text, row.why) for row in each.parts]))
+    click.echo("All passes, with their options and defaults:\n")
+    for each in every:
         click.echo(f"{each.name}: {describe_options(each)}")
 
 

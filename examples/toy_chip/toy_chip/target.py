@@ -6,6 +6,7 @@ from typing import Any
 from bmcompiler.codegen.plain import PlainCode, compile_plain, plain_listing
 from bmcompiler.codegen.program import flat_pieces
 from bmcompiler.ir import Module, Value
+from bmcompiler.pipelines import IMPORT, SIMPLIFY, PassRow, Phase, PipelineTable, support
 from bmcompiler.target import Compiled, Kernel, Target
 from toy_chip.build import Build
 from toy_chip.container import ToyModel
@@ -29,13 +30,20 @@ class ToyTarget(Target):
 
     name = "toy"
     precisions: Sequence[str] = ("int8",)
+    passes = PipelineTable(
+        IMPORT,
+        SIMPLIFY,
+        support("legalize"),
+        Phase(
+            "precision",
+            PassRow("calibrate", "all tensors that quantize meets exist"),
+            PassRow("quantize", "layers are whole, nothing is laid out"),
+            PassRow("dead-code", "weights of floats are read no more"),
+        ),
+    )
 
     def kernels(self) -> Sequence[Kernel[Any]]:
         return KERNELS
-
-    def pipeline(self, precision: str, level: int) -> str:
-        self.need_precision(precision)
-        return "single-precision,absorb-qdq,canonicalize,legalize,merge-reshapes,calibrate,quantize,dead-code"
 
     def compile(self, modules: Sequence[Module], level: int) -> Compiled:
         return compile_plain(modules, ToyModel, lambda module, constants: Code(module, self, constants, level))

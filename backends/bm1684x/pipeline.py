@@ -1,0 +1,44 @@
+"""The passes of the BM1684X, in order."""
+
+from __future__ import annotations
+
+from bmcompiler.pipelines import GROUPS, IMPORT, SIMPLIFY, PassRow, Phase, PipelineTable, support
+
+FLOATS, BYTES = ("f32", "f16", "bf16"), ("int8",)
+BEST = (2,)
+
+PIPELINE = PipelineTable(
+    IMPORT,
+    SIMPLIFY,
+    support("legalize{form=same}"),
+    Phase(
+        "precision",
+        PassRow("fold-batch-norm{scores=true}", "for floats alone: encoders lose by it in bytes", precisions=FLOATS),
+        PassRow("fuse-activation", "what an activation reads is no tensor with a threshold or a type of its own then"),
+        PassRow(
+            "half-precision{dtype=f16}", "layers are whole, and nothing is laid out for a type", precisions=("f16",)
+        ),
+        PassRow(
+            "half-precision{dtype=bf16}", "layers are whole, and nothing is laid out for a type", precisions=("bf16",)
+        ),
+        PassRow("calibrate{method=auto}", "all tensors that quantize will meet exist", precisions=BYTES),
+        PassRow("quantize{scheme=channel}", "layers are whole, and all floats are f32", precisions=BYTES),
+        PassRow("half-precision", "takes what quantize left in float", precisions=BYTES),
+    ),
+    Phase(
+        "layout",
+        PassRow(
+            "window-products{floats=true}", "types are final; sums change order, so at all levels", precisions=FLOATS
+        ),
+        PassRow("transposed-products", "types are final, and with them what the chip takes for a product"),
+        PassRow("fill-lanes{kind=floats}", "types are final; sums change order, so at all levels"),
+        PassRow(
+            "fill-lanes{kind=integers,planned=true}", "plans the whole net, whose floats are in place", BEST, BYTES
+        ),
+        PassRow("dead-code", "plans count nothing that is not compiled"),
+        PassRow("join-groups", "bits stay, so at the best level alone", BEST),
+        PassRow("split-deconv", "takes the deconvolutions that are left", BEST),
+        PassRow("keep-phases", "moves the shuffles of split-deconv behind layers", BEST),
+    ),
+    GROUPS,
+)

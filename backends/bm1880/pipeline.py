@@ -1,0 +1,20 @@
+"""The passes of the BM1880, in order."""
+
+from __future__ import annotations
+
+from bmcompiler.pipelines import GROUPS, IMPORT, SIMPLIFY, PassRow, Phase, PipelineTable, support
+
+PIPELINE = PipelineTable(
+    IMPORT,
+    SIMPLIFY,
+    support("legalize"),
+    Phase(
+        "precision",
+        PassRow("equalize", "changes the ranges of channels, which calibrate measures"),
+        PassRow("calibrate{method=auto}", "all tensors that quantize meets exist"),
+        PassRow("integer-weights", "finds the real weights from the thresholds of the table"),
+        PassRow("quantize", "layers are whole, nothing is laid out"),
+        PassRow("dead-code", "thresholds and weights of floats are read no more"),
+    ),
+    GROUPS,
+)

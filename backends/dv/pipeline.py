@@ -1,0 +1,23 @@
+"""The passes of the DV700, in order."""
+
+from __future__ import annotations
+
+from bmcompiler.pipelines import IMPORT, SIMPLIFY, PassRow, Phase, PipelineTable, support
+
+PIPELINE = PipelineTable(
+    IMPORT,
+    SIMPLIFY,
+    support("legalize{form=same}"),
+    Phase(
+        "precision",
+        PassRow("fuse-activation", "a layer and the activation that its run ends in are one op from here on"),
+        PassRow(
+            "palettize", "scales and biases are in the weights, which have their last values", precisions=("int8",)
+        ),
+        PassRow("dead-code", "join-runs looks at nothing that is not compiled"),
+    ),
+    Phase(
+        "schedule",
+        PassRow("join-runs", "last: runs are made of the ops that are compiled"),
+    ),
+)

@@ -1,0 +1,89 @@
+"""Pipelines as tables: which passes a chip runs, in which order, at which level and precision, and why there.
+
+    PIPELINE = PipelineTable(IMPORT, SIMPLIFY, Phase("precision", (PassRow("calibrate", "..."), ...)), GROUPS)
+    PIPELINE.text("int8", 2)      # "single-precision,absorb-qdq,..."
+
+A chip has one table, in `backends/CHIP/pipeline.py`. What all chips begin with, and how the groups of layers are
+found, is here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+LEVELS = (0, 1, 2)
+"""Optimisation levels (`--opt`)."""
+PHASES = ("import", "simplify", "support", "precision", "layout", "schedule")
+"""What a table is divided into, in this order."""
+
+
+@dataclass(frozen=True)
+class PassRow:
+    """A row of a table: a pass with its options as a pipeline string has them, and why it stands at this place.
+
+    levels, precisions: where it runs; no precisions are all of the chip.
+    """
+
+    text: str
+    why: str
+    levels: tuple[int, ...] = LEVELS
+    precisions: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of the pass."""
+        return self.text.partition("{")[0]
+
+
+class Phase:
+    """Rows with one purpose, one of `PHASES`."""
+
+    def __init__(self, name: str, *rows: PassRow) -> None:
+        self.name, self.rows = name, rows
+
+
+class PipelineTable:
+    """The phases of a chip's pipelines."""
+
+    def __init__(self, *phases: Phase) -> None:
+        self.phases = phases
+
+    def __iter__(self) -> Iterator[tuple[str, PassRow]]:
+        """(name of the phase, row) in order."""
+        return ((phase.name, row) for phase in self.phases for row in phase.rows)
+
+    def text(self, precision: str, level: int) -> str:
+        """The pipeline of a precision and a level."""
+        return ",".join(
+            row.text for _, row in self if level in row.levels and (not row.precisions or precision in row.precisions)
+        )
+
+
+IMPORT = Phase(
+    "import",
+    PassRow("single-precision", "all that follows, calibration and integer rules above all, knows one type of floats"),
+    PassRow("absorb-qdq", "its pairs stand between the ops of the patterns that canonicalize looks for"),
+)
+SIMPLIFY = Phase(
+    "simplify",
+    PassRow("canonicalize", "the form that all that follows starts from"),
+    PassRow("narrow-borders", "casts at the ends of the net are simplified, and legalize sees the final types"),
+)
+
+
+def support(legalize: str) -> Phase:
+    """What the chip can run at all; `legalize` is the pass with its options."""
+    return Phase(
+        "support",
+        PassRow(legalize, "ops taken apart make new tensors, which are to get thresholds and types like all others"),
+        PassRow("merge-reshapes", "ops taken apart leave reshapes behind each other"),
+        PassRow("pixel-shuffles", "a shuffle shows as reshape, permute, reshape once reshapes are merged"),
+    )
+
+
+GROUPS = Phase(
+    "schedule",
+    PassRow("group-layers{level=1}", "last: groups are made of the ops that are compiled", levels=(1,)),
+    PassRow("group-layers", "last: groups are made of the ops that are compiled", levels=(2,)),
+)
