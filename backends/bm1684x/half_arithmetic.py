@@ -15,7 +15,8 @@ from bmcompiler.backends.lanes.arithmetic import Arithmetic
 from bmcompiler.backends.lanes.windows import Window
 from bmcompiler.ir.types import numpy_dtype
 from bmcompiler.numeric import floats, halves
-from bmcompiler.numeric.fused import GROUP, fused_product
+from bmcompiler.numeric.fused import GROUP
+from bmcompiler.numeric.half_products import half_product
 from bmcompiler.numeric.narrowing import to_bf16, to_fp16
 
 Values = NDArray[Any]
@@ -73,7 +74,8 @@ class HalfArithmetic:
     def product(self, a: Values, b: Values, bias: Values | None = None, old: Values | None = None) -> Values:
         """Groups of 32 along the depth; a bias is added by the execution units."""
         left, right = self.widen(np.ascontiguousarray(a.T)), self.widen(np.ascontiguousarray(b))
-        sums = self.narrow(fused_product(left, right, _groups(len(right), 1), np.zeros((1, 1), np.float32)))
+        groups, start = _groups(len(right), 1), np.zeros((1, 1), np.float32)
+        sums = self._stored(half_product(left, right, groups, start, self._half))
         return sums if bias is None else self.add(sums, bias)
 
     def convolution(self, window: Window, x: Values, kernel: Values, bias: NDArray[np.float32] | None) -> Values:
@@ -88,8 +90,8 @@ class HalfArithmetic:
             taps = taps.reshape(len(one), *window.kernel, *window.out)
             for y in range(0, window.out[0], step):
                 columns = _grouped(taps[:, :, :, y : y + step].reshape(*taps.shape[:3], -1))
-                found = fused_product(rows, columns, groups, start)
-                target[:, y : y + step] = self.narrow(found).reshape(len(kernel), -1, window.out[1])
+                found = half_product(rows, columns, groups, start, self._half)
+                target[:, y : y + step] = self._stored(found).reshape(len(kernel), -1, window.out[1])
         return out
 
     def depthwise(self, window: Window, x: Values, kernel: Values, bias: Values | None) -> Values:

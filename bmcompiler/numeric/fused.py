@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from bmcompiler.numeric.blas import in_parallel
 from bmcompiler.numeric.fp32 import TINY, FloatArray, add, flush, products_stay_normal
+from bmcompiler.numeric.ordered import outer
 
 GROUP = 32
 
@@ -28,6 +29,7 @@ _SCALE = np.uint32((254 + _KEPT_BITS) << _MANTISSA_BITS)  # 2**(24 - E) has this
 _LEAST_SCALED = np.float32(2.0**-100)  # of smaller groups 2**(24 - E) is no float32
 _NAN = np.array(0xFFC0_0000, np.uint32).view(np.float32)
 _ROWS, _COLUMNS = 16, 512  # of a block: its products of a group stay in the second-level cache
+_PAIRS = 1 << 10  # single results at a time
 _STRIP = 8  # blocks that one thread makes in the same scratch memory
 
 
@@ -60,6 +62,32 @@ def fused_product(a: FloatArray, b: FloatArray, groups: Sequence[int], start: Fl
     return out
 
 
+def fused_pairs(
+    a: FloatArray,
+    b: FloatArray,
+    groups: Sequence[int],
+    start: FloatArray,
+    rows: NDArray[np.intp],
+    columns: NDArray[np.intp],
+) -> FloatArray:
+    """Single results of `fused_product`, those at (rows[i], columns[i]); start is (M, N)."""
+    safe = products_stay_normal(a, b)
+    total, at = flush(start[rows, columns]), 0
+    blocks = [slice(first, first + _PAIRS) for first in range(0, len(rows), _PAIRS)]
+    integers = np.empty((max(groups, default=0), min(_PAIRS, len(rows))), np.int32)
+    with np.errstate(all="ignore"):
+        for size in groups:
+            left, right = (np.ascontiguousarray(values[at : at + size].T) for values in (a, b))
+            for some in blocks:
+                products = left.take(rows[some], axis=0)
+                products *= right.take(columns[some], axis=0)
+                products = np.ascontiguousarray(products.T)
+                sums = _fused(products if safe else flush(products), integers[:size, : products.shape[1]])
+                total[some] = add(total[some], sums)
+            at += size
+    return total
+
+
 class _Scratch(NamedTuple):
     """Memory for the products of a group of a block."""
 
@@ -75,7 +103,7 @@ def _block(
     at = 0
     for size in groups:
         some = products[:size]
-        np.multiply(a[at : at + size, :, None], b[at : at + size, None, :], out=some)
+        outer(a[at : at + size], b[at : at + size], some)
         total = add(total, _fused(some if safe else flush(some), integers[:size]))
         at += size
     return total
@@ -91,7 +119,7 @@ def _fused(products: FloatArray, integers: NDArray[np.int32]) -> FloatArray:
     exponent[exponent == 0] = _ONE
     np.multiply(products, (_SCALE - exponent).view(np.float32), out=products)
     np.copyto(integers, products, casting="unsafe")  # cuts towards zero
-    sums = np.add.reduce(integers).astype(np.float32)
+    sums = np.add.reduce(integers, dtype=np.int32).astype(np.float32)  # below 2**31
     return sums * (exponent - _BELOW).view(np.float32)
 
 

@@ -86,16 +86,16 @@ def _add_all(total: FloatArray, a: FloatArray, b: FloatArray, products: FloatArr
         some = slice(first, first + _DEPTH)
         terms = products[: 1 + len(a[some])]
         terms[0] = total
-        _outer(a[some], b[some], terms[1:])
+        outer(a[some], b[some], terms[1:])
         np.add.reduce(terms, out=total)  # along the first axis numpy adds in order
 
 
-def _outer(a: FloatArray, b: FloatArray, out: FloatArray) -> None:
+def outer(a: FloatArray, b: FloatArray, out: FloatArray) -> None:
     """Products a[k, i] * b[k, j], each rounded.
 
     Every row that numpy multiplies costs as much as some thousand values more, because it clears the exceptions after
-    each; einsum adds the products to zeros instead, which changes no bit but the sign of a zero. The accumulators, to
-    which they are added, are never -0.
+    each; einsum adds the products to zeros instead, which changes no bit but the sign of a zero. What they are added
+    to here is never -0.
     """
     if b.shape[1] < _LONG:
         np.einsum("ki,kj->kij", a, b, out=out)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,8 @@ from bmcompiler.errors import SimulatorError
 from bmcompiler.numeric.arith import conv2d
 from bmcompiler.numeric.fp32 import FloatArray, add
 from bmcompiler.numeric.fused import GROUP, fused_product
-from bmcompiler.numeric.halves import BF16, FP16
+from bmcompiler.numeric.half_products import half_product
+from bmcompiler.numeric.halves import BF16, FP16, Half
 from bmcompiler.numeric.ordered import two_sums
 from bmcompiler.runtime.simulator.bm1684x.cube.images import prepared, windows
 from bmcompiler.runtime.simulator.bm1684x.cube.integers import requantized, result_type, shift_of, signed_by, wrapped
@@ -138,18 +139,23 @@ def _requantizing(ops: Operands, window: Window) -> Step:
 
 
 # -- floats ------------------------------------------------------------------------------------------------------------
-_Product = Callable[[FloatArray, FloatArray, FloatArray, FloatArray | None], FloatArray]
+_Product = Callable[[FloatArray, FloatArray, FloatArray, FloatArray | None], NDArray[Any]]
 """(kernel (K, OC), columns (K, pixels), bias (OC, 1), old results (OC, pixels)) -> results (OC, pixels)."""
 
 
 def _by_blocks(
-    window: Window, columns: Callable[[NDArray[Any]], FloatArray], x: FloatArray, rows: FloatArray, product: _Product
-) -> Callable[[FloatArray, FloatArray | None], FloatArray]:
-    """Applies `product` to blocks of rows of the result."""
+    window: Window,
+    columns: Callable[[NDArray[Any]], FloatArray],
+    x: FloatArray,
+    rows: FloatArray,
+    product: _Product,
+    dtype: np.dtype[Any] = FP32,
+) -> Callable[[FloatArray, FloatArray | None], NDArray[Any]]:
+    """Applies `product`, whose results are of `dtype`, to blocks of rows of the result."""
 
-    def run(bias: FloatArray, old: FloatArray | None) -> FloatArray:
+    def run(bias: FloatArray, old: FloatArray | None) -> NDArray[Any]:
         views = windows(window, x)
-        out = np.empty((len(x), rows.shape[1], *window.out), np.float32)
+        out = np.empty((len(x), rows.shape[1], *window.out), dtype)
         step = max(1, _GATHERED // max(1, len(rows) * window.out[1]))
         for image in range(len(x)):
             for y in range(0, window.out[0], step):
@@ -193,6 +199,20 @@ def group_sizes(channels: int, taps: int) -> list[int]:
     return [GROUP] * (whole * taps) + [rest] * (taps if rest else 0)
 
 
+def half_sums(
+    ops: Operands, half: Half, groups: Sequence[int]
+) -> Callable[[FloatArray, FloatArray, FloatArray], NDArray[Any]]:
+    """What makes (M, N) sums of (K, M) and (K, N) on top of others, (M, N), as the command stores them."""
+    narrow = ops.precision("res0") in HALVES
+    if narrow and not ops.fast:
+        return lambda a, b, start: half_product(a, b, groups, start, half)
+    if narrow:
+        return lambda a, b, start: half.narrow(fast_product(a, b, start, None))
+    if ops.fast:
+        return lambda a, b, start: fast_product(a, b, start, None)
+    return lambda a, b, start: fused_product(a, b, groups, start)
+
+
 def _half(ops: Operands, window: Window, precision: Precision) -> Step:
     """fp16 and bf16: sums of groups of 32 channels, added to the bias in fp32; groups outermost, then row, column."""
     f, half = ops.fields, HALF_TYPES[precision]
@@ -201,7 +221,7 @@ def _half(ops: Operands, window: Window, precision: Precision) -> Step:
     source, kernel, bias = _input(ops, window, item), _kernel(ops, window, item), _per_channel(ops, "opd2", FP32)
     old = ops.tensor("res0", ops.shape("res0"), FP32) if f["res_add"] else None
     result = ops.result("res0", ops.shape("res0"), ops.dtype("res0"))
-    channels, narrow = f["opd0_c"], ops.precision("res0") in HALVES
+    channels = f["opd0_c"]
     whole = channels // GROUP
     groups = group_sizes(channels, window.kernel[0] * window.kernel[1])
     split = whole * GROUP
@@ -212,18 +232,17 @@ def _half(ops: Operands, window: Window, precision: Precision) -> Step:
         rest = views[split:].transpose(1, 2, 0, 3, 4)
         return np.concatenate([full.reshape(-1, pixels), rest.reshape(-1, pixels)])
 
-    def product(rows: FloatArray, some: FloatArray, bias: FloatArray, old: FloatArray | None) -> FloatArray:
-        if ops.fast:
-            return fast_product(rows, some, bias, old)
-        return fused_product(rows, some, groups, bias if old is None else add(bias, old))
+    sums_of = half_sums(ops, half, groups)
+
+    def product(rows: FloatArray, some: FloatArray, bias: FloatArray, old: FloatArray | None) -> NDArray[Any]:
+        return sums_of(rows, some, bias if old is None else add(bias, old))
 
     def run() -> None:
         taps = kernel()
         count = len(taps)
         parts = [taps[:, :whole].reshape(count, -1), taps[:, whole:, :, :, : channels - split].reshape(count, -1)]
         rows = half.widen(np.concatenate(parts, axis=1).T)
-        sums = _by_blocks(window, columns, half.widen(source()), rows, product)
-        values = sums(bias().reshape(-1, 1), old.read() if old else None)
-        result.write(half.narrow(values) if narrow else values)
+        sums = _by_blocks(window, columns, half.widen(source()), rows, product, result.dtype)
+        result.write(sums(bias().reshape(-1, 1), old.read() if old else None))
 
     return run

@@ -11,9 +11,8 @@ from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.codes import Layout, Matrix, Precision, Rounding
 from bmcompiler.errors import SimulatorError
 from bmcompiler.numeric.arith import matmul
-from bmcompiler.numeric.fused import fused_product
 from bmcompiler.numeric.ordered import two_sums
-from bmcompiler.runtime.simulator.bm1684x.cube.conv import HALF_TYPES, fast_product, group_sizes
+from bmcompiler.runtime.simulator.bm1684x.cube.conv import HALF_TYPES, fast_product, group_sizes, half_sums
 from bmcompiler.runtime.simulator.bm1684x.cube.integers import (
     requantized,
     result_type,
@@ -22,7 +21,6 @@ from bmcompiler.runtime.simulator.bm1684x.cube.integers import (
 )
 from bmcompiler.runtime.simulator.bm1684x.operands import (
     FP32,
-    HALVES,
     Operands,
     Reader,
     Result,
@@ -229,14 +227,12 @@ def _lane_halves(ops: Operands) -> Step:
     factors, result = _Rows(ops, (item, item)), _lane_result(ops, ops.dtype("res0"))
     shape = (1, ops.fields["res0_c"], 1, ops.fields["res0_w"])
     old = ops.tensor("res0", shape, FP32) if ops.fields["res_add"] else None
-    narrow, groups = ops.precision("res0") in HALVES, group_sizes(factors.depth, 1)
+    sums = half_sums(ops, half, group_sizes(factors.depth, 1))
 
     def run() -> None:
         left, right = (half.widen(one) for one in factors.read())
         start = old.read()[0, :, 0] if old else np.zeros((1, 1), np.float32)
-        fast = ops.fast
-        values = fast_product(left.T, right, start, None) if fast else fused_product(left.T, right, groups, start)
-        _store(result, half.narrow(values) if narrow else values)
+        _store(result, sums(left.T, right, start))
 
     return run
 
