@@ -26,8 +26,9 @@ class JoinGroups(PatternPass):
        where these weights are fewer bytes than input and result
     2. conv of one group -> reshape -> permute -> reshape that reorder channels, each read once : the conv with its
        channels in that order
-    Values stay, bit for bit: products with 0 add nothing, whatever order of four accumulators a sum is made in. An
-    infinite element of an input, though, gives NaN in all groups.
+    Products with 0 add nothing, so integers stay, and so do floats where all accumulators are alike. Where one of them
+    has the bias, or products of several channels are added at once, zeros before a group can change last bits: the pass
+    runs at all levels there. An infinite element of an input gives NaN in all groups.
     """
 
     name = "join-groups"

@@ -33,8 +33,10 @@ class SplitDeconv(TargetPatternPass):
 
     1. deconv, as large as its stride, no pads, one group, constant weights : conv 1x1 -> interleave
     2. channels that are all 0 stand between the phases where the target joins them faster then
-    It is done where the target says that it takes less time in local memory. Values stay, bit for bit (of floats all
-    but the sign of a zero that a sum underflows to): a phase has the products of one tap, in their order.
+    It is done where the target says that it takes less time in local memory. A phase has the products of one tap, in
+    their order. So integers stay, and so do floats (but for the sign of a zero that a sum underflows to) of chips whose
+    accumulators take turns by channels. Where they take turns by products, those with inserted zeros too, sums have
+    other last bits, so the pass runs at all levels there.
     """
 
     name = "split-deconv"

@@ -32,12 +32,12 @@ PIPELINE = PipelineTable(
         ),
         PassRow("transposed-products", "types are final, and with them what the chip takes for a product"),
         PassRow("fill-lanes{kind=floats}", "types are final; sums change order, so at all levels"),
+        PassRow("join-groups", "sums change order, so at all levels"),
+        PassRow("split-deconv", "takes the deconvolutions that are left; sums change order, so at all levels"),
         PassRow(
             "fill-lanes{kind=integers,planned=true}", "plans the whole net, whose floats are in place", BEST, BYTES
         ),
         PassRow("dead-code", "plans count nothing that is not compiled"),
-        PassRow("join-groups", "bits stay, so at the best level alone", BEST),
-        PassRow("split-deconv", "takes the deconvolutions that are left", BEST),
         PassRow("keep-phases", "moves the shuffles of split-deconv behind layers", BEST),
     ),
     GROUPS,

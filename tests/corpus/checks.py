@@ -54,7 +54,12 @@ class Trial:
             onnx.save(self.model, Path(folder) / "net.onnx")
             data = self.data if self.precision == "int8" else None
             return bmcompiler.compile(
-                Path(folder) / "net.onnx", target=self.chip, quantize=self.precision, opt=level, data=data
+                Path(folder) / "net.onnx",
+                target=self.chip,
+                quantize=self.precision,
+                opt=level,
+                data=data,
+                log=lambda note: None,  # such as what integers the net takes
             )
 
     def run(self, level: int) -> dict[str, np.ndarray]:
