@@ -24,7 +24,7 @@ sweeps: $(VENV)/installed-dev models
 
 corpus: $(VENV)/installed-dev
 	OPENBLAS_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m corpus --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) \
-		$(if $(CASE),--case $(CASE)) $(if $(CHIP),--chip $(CHIP)) $(if $(FAMILY),--family $(FAMILY))
+		$(if $(CASE),--case $(CASE)) $(if $(CHIP),--chip $(CHIP)) $(if $(FAMILY),--family $(FAMILY)) $(if $(FAIL_ON),--fail-on $(FAIL_ON))
 
 # breaks code generators and simulators on purpose: which faults do the fast tests find? PLACES, SEED, MODULES, BUDGET
 mutation: $(VENV)/installed-dev

@@ -1,6 +1,7 @@
 """`python -m corpus --seconds 600 --seed 1`: draws networks, compiles them, asks; prints what does not hold.
 
-Exit status 1 where something does not hold. --case SEED asks one case again.
+Exit status 1 where something does not hold, with --fail-on wrong only where a program is wrong or there is none, not
+where it takes too long. --case SEED asks one case again.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import multiprocessing
 import sys
 import time
 import traceback
+from collections import Counter
 from dataclasses import asdict
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -19,13 +21,16 @@ from typing import Any
 import numpy as np
 
 from .cases import drawn
-from .checks import CHECKS, Trial
-from .found import answer, smallest, write
+from .checks import CHECKS
+from .found import COST, NOT_ASKED, NOTED, WRONG, outcome, smallest, write
 from .shrink import Sample
+from .trial import Trial
+
+HOLDS = "holds"
 
 
 def findings(seed: int, family: str | None, chip: str | None) -> list[dict[str, Any]]:
-    """What does not hold for the case of a seed; the first of it is shrunk and written."""
+    """The questions asked for the case of a seed, and what does not hold; the first fault is shrunk and written."""
     case, found = drawn(seed, family, chip), []
     random = np.random.default_rng(seed + 1)
     for mode in case.modes:
@@ -33,14 +38,13 @@ def findings(seed: int, family: str | None, chip: str | None) -> list[dict[str, 
         for name, check in CHECKS.items():
             if random.random() >= check.share:
                 continue
-            finding = answer(trial, name)
-            if finding is None:
-                continue
             where = {"seed": seed, "family": case.family, "mode": "-".join(map(str, mode)), "check": name}
-            found.append(where | asdict(finding))
-            if finding.kind != "refused" and sum("file" in each for each in found) == 0:
+            finding = outcome(trial, name)
+            found.append(where | ({"kind": HOLDS, "weight": HOLDS} if finding is None else asdict(finding)))
+            if finding is not None and finding.weight in (WRONG, COST) and not any("nodes" in each for each in found):
                 small = smallest(Sample(case.model, case.data), mode, name, finding.kind)
-                found[-1]["file"] = str(write(small, mode, name, finding, seed))
+                path = write(small, mode, name, finding, seed)
+                found[-1] |= {"file": str(path)} if path is not None else {}
                 found[-1]["nodes"] = " ".join(node.op_type for node in small.model.graph.node)
             if trial.level not in trial.kept:
                 break
@@ -51,7 +55,11 @@ def _child(pipe: Connection, *case: Any) -> None:
     try:
         pipe.send(findings(*case))
     except Exception as error:
-        pipe.send([{"seed": case[0], "kind": "generator", "text": repr(error), "trace": traceback.format_exc()}])
+        pipe.send([_fault(case[0], "generator", repr(error)) | {"trace": traceback.format_exc()}])
+
+
+def _fault(seed: int, kind: str, text: str, weight: str = WRONG) -> dict[str, Any]:
+    return {"seed": seed, "kind": kind, "text": text, "weight": weight, "check": kind}
 
 
 def main() -> int:
@@ -64,6 +72,7 @@ def main() -> int:
     parser.add_argument("--chip")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--timeout", type=float, default=300, help="seconds of one case")
+    parser.add_argument("--fail-on", choices=("any", WRONG), default="any", help="which findings give exit status 1")
     parser.add_argument("--log", type=Path, help="findings as lines of JSON")
     options = parser.parse_args()
     first = int(time.time()) if options.seed is None else options.seed % 2**40
@@ -75,7 +84,8 @@ def main() -> int:
 def _run(seeds: Any, options: argparse.Namespace) -> int:
     context = multiprocessing.get_context("fork")
     running: dict[Connection, tuple[Any, float, int]] = {}
-    end, done, bad, seeds_left = time.monotonic() + options.seconds, 0, 0, True
+    end, done, seeds_left = time.monotonic() + options.seconds, 0, True
+    counts: Counter[tuple[str, str]] = Counter()
     while True:
         while seeds_left and len(running) < options.jobs and time.monotonic() < end:
             seed = next(seeds, None)
@@ -95,27 +105,32 @@ def _run(seeds: Any, options: argparse.Namespace) -> int:
                 found = _received(pipe, seed)
             elif time.monotonic() - started > options.timeout:
                 process.kill()
-                found = [{"seed": seed, "kind": "timeout", "text": f"more than {options.timeout:.0f} s"}]
+                found = [_fault(seed, "timeout", f"more than {options.timeout:.0f} s", COST)]
             else:
                 continue
             process.join()
             del running[pipe]
             done += 1
-            bad += _told(found, options.log)
-    print(f"corpus: {done} cases, {bad} findings")
-    return bool(bad)
+            _tell(found, options.log)
+            counts.update((each["check"], each["weight"]) for each in found)
+    _tell_counts(counts)
+    weights = {weight: sum(n for (_, each), n in counts.items() if each == weight) for weight in (WRONG, COST, NOTED)}
+    print(f"corpus: {done} cases, " + ", ".join(f"{count} {weight}" for weight, count in weights.items()))
+    return bool(weights[WRONG] or (options.fail_on == "any" and weights[COST]))
 
 
 def _received(pipe: Connection, seed: int) -> list[dict[str, Any]]:
     try:
         return pipe.recv()
     except EOFError:
-        return [{"seed": seed, "kind": "died", "text": "the process ended without an answer"}]
+        return [_fault(seed, "died", "the process ended without an answer")]
 
 
-def _told(found: list[dict[str, Any]], log: Path | None) -> int:
-    """Print findings; gives how many of them are faults (a refusal is none)."""
+def _tell(found: list[dict[str, Any]], log: Path | None) -> None:
+    """Print findings and log them."""
     for each in found:
+        if each["weight"] in (HOLDS, NOT_ASKED):
+            continue
         print(
             f"{each['kind']}: {each.get('family', '')} {each.get('mode', '')} seed {each['seed']}: {each['text']}",
             *(each[key] for key in ("nodes", "file") if key in each),
@@ -125,7 +140,14 @@ def _told(found: list[dict[str, Any]], log: Path | None) -> int:
         if log is not None:
             with log.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(each) + "\n")
-    return sum(each["kind"] != "refused" for each in found)
+
+
+def _tell_counts(counts: Counter[tuple[str, str]]) -> None:
+    """A table of questions: how often they held, could not be asked, and found something."""
+    heads = (HOLDS, NOT_ASKED, WRONG, COST, NOTED)
+    print(f"{'':32}" + "".join(f"{head:>11}" for head in heads))
+    for check in dict.fromkeys(check for check, _ in counts):
+        print(f"{check:32}" + "".join(f"{counts[check, head]:>11}" for head in heads))
 
 
 if __name__ == "__main__":

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 import onnx
 
 from . import classifiers, detectors, mobile, pictures, sequences, tokens
 from .blocks import Net, drawn_net
+from .shrink import Sample
+from .sizes import enlarged
 
 FAMILIES: dict[str, Callable[[Net], list[str]]] = {
     family.__name__: family
@@ -22,7 +25,10 @@ SIZES = (
     (112, 112),
     (160, 160),
 )
-LARGE = ((224, 224), (320, 480), (720, 1280), (1080, 1920))
+LARGE = (((56, 56), 4), ((40, 60), 8), ((60, 80), 8), ((45, 80), 16), ((45, 80), 24))
+"""Sizes that weights and statistics are drawn for, and what rows and columns are multiplied by then."""
+_LARGE_SHARE, _LARGEST_INT8 = 0.12, 480 * 640
+"""How often; pixels of nets that are calibrated: the choice of modes runs them many times."""
 BATCHES = (1, 1, 1, 1, 2, 3, 4, 5, 8, 16)
 MODES = (
     ("bm1880", "int8"),
@@ -58,16 +64,26 @@ class Case:
 
 
 def drawn(seed: int, family: str | None = None, chip: str | None = None, modes: int = 3) -> Case:
-    """The case of a seed. `chip`: only its modes."""
+    """The case of a seed. `chip`: only its modes.
+
+    A net of large pictures is drawn for small ones, so that this takes no time, and is asked in one mode; where its
+    constants fix the size it stays small.
+    """
     random = np.random.default_rng(seed)
     name = list(FAMILIES)[int(random.integers(len(FAMILIES)))]
     name = name if family is None else family
-    large = random.random() < 0.01
-    net = drawn_net(random, LARGE if large else SIZES, (1,) if large else BATCHES)
+    large = random.random() < _LARGE_SHARE
+    size, factor = LARGE[int(random.integers(len(LARGE)))] if large else ((), 1)
+    net = drawn_net(random, (size,) if large else SIZES, (1,) if large else BATCHES)
     net.g.outputs = FAMILIES[name](net)
     inputs = net.g.inputs
     data = {key: np.concatenate([value, np.flip(value, -1)]) for key, value in inputs.items()}
+    sample = Sample(net.g.model(), data)
+    larger = enlarged(sample, factor) if large else None
     known = [mode for mode in MODES if chip in (None, mode[0])]
+    if larger is not None:
+        sample, modes = larger, 1
+        known = [mode for mode in known if mode[1] != "int8" or prod(size) * factor**2 <= _LARGEST_INT8] or known
     chosen = random.permutation(len(known))[:modes]
     wanted = tuple((*known[i], int(random.choice([0, 1, 2, 2]))) for i in chosen)
-    return Case(seed, name, net.g.model(), data, wanted)
+    return Case(seed, name, sample.model, sample.data, wanted)

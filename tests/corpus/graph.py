@@ -8,8 +8,11 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
+from onnxruntime.capi import onnxruntime_pybind11_state as ort_state
 
 OPSET, IR_VERSION = 17, 8
+ORT_ERRORS = (ort_state.Fail, ort_state.InvalidArgument, ort_state.InvalidGraph, ort_state.RuntimeException)
+"""What ONNX Runtime raises for a network that is none."""
 
 
 class Graph:

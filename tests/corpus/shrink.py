@@ -1,9 +1,13 @@
-"""Shrinks a failing network to the fewest nodes: parts between tensors whose values are recorded become networks."""
+"""Shrinks a failing network to the fewest nodes: parts between tensors whose values are recorded become networks.
+
+`shrink_sizes` makes its tensors small.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 import onnx
@@ -12,6 +16,8 @@ from onnx import helper, numpy_helper
 from .graph import run_onnx, value_info
 
 Data = dict[str, np.ndarray]
+_MEMORY = 1 << 30
+"""Bytes that the recorded values of all tensors may take."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +45,12 @@ def recorded(sample: Sample) -> Sample | None:
     for half in (first, {name: sample.data[name][len(value) :] for name, value in first.items()}):
         halves.append(half | dict(zip(names, run_onnx(model, half))))
     return replace(sample, data={k: np.stack([h[k] for h in halves]) for k in halves[0]})
+
+
+def _recorded_bytes(model: onnx.ModelProto) -> int:
+    """Of all tensors whose shapes are known, for two batches, twice while they are joined."""
+    infos = onnx.shape_inference.infer_shapes(model, data_prop=True).graph.value_info
+    return sum(16 * prod(dim.dim_value for dim in info.type.tensor_type.shape.dim) for info in infos)
 
 
 def part(sample: Sample, whole: Sample, kept: list[int]) -> Sample | None:
@@ -86,7 +98,9 @@ def _cuts(count: int) -> Iterator[list[int]]:
 
 
 def shrunk(sample: Sample, fails: Callable[[Sample], bool], tries: int = 120) -> Sample:
-    """The smallest sample found that still fails: nodes go while it does."""
+    """The smallest sample found that still fails: nodes go while it does. One of very large tensors stays as it is."""
+    if _recorded_bytes(sample.model) > _MEMORY:
+        return sample
     whole, left = recorded(sample), tries
     assert whole is not None
     progress = True

@@ -11,6 +11,7 @@ import pytest
 from . import checks, found
 from .cases import drawn
 from .shrink import Sample
+from .trial import CheckError, Trial
 
 
 def cases() -> Iterator[object]:
@@ -30,9 +31,9 @@ def test_found_stays_mended(path: Path) -> None:
 def test_a_written_failure_fails_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A check that no pooling passes stands for a fault of the compiler."""
 
-    def no_pooling(trial: checks.Trial) -> None:
+    def no_pooling(trial: Trial) -> None:
         if any(node.op_type == "MaxPool" for node in trial.model.graph.node):
-            raise checks.CheckError("pooled", "there is a pooling")
+            raise CheckError("pooled", "there is a pooling")
 
     monkeypatch.setitem(checks.CHECKS, "no pooling", checks.Check(no_pooling, 1))
     monkeypatch.setattr(found, "FOUND", tmp_path)
