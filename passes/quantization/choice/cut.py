@@ -7,107 +7,62 @@ unit what the unit costs on the other side, and between units the conversions of
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from bmcompiler.passes.quantization.choice.solve import FLOAT, Option, Problem
 from bmcompiler.passes.quantization.choice.units import Unit
 
-_NEVER = 1 << 50
-"""More than any net costs."""
-_INTEGERS, _FLOAT = 0, 1
+if TYPE_CHECKING:
+    import networkx as nx
+
+_INTEGERS, _FLOAT = "integers", "float"
 """The nodes that units are parted from each other by."""
 
 
-class _Graph:
-    """Directed edges with capacities; edge k and k ^ 1 are one, there and back."""
-
-    def __init__(self) -> None:
-        self.edges: list[list[int]] = [[], []]
-        self.ends: list[int] = []
-        self.left: list[int] = []
-
-    def node(self) -> int:
-        self.edges.append([])
-        return len(self.edges) - 1
-
-    def join(self, start: int, end: int, capacity: int) -> None:
-        for node, other, room in ((start, end, capacity), (end, start, 0)):
-            self.edges[node].append(len(self.ends))
-            self.ends.append(other)
-            self.left.append(room)
-
-    def reached(self) -> list[int]:
-        """By node the steps from the first node along edges with room, -1 for what cannot be reached."""
-        found = [-1] * len(self.edges)
-        found[_INTEGERS] = 0
-        queue = deque([_INTEGERS])
-        while queue:
-            node = queue.popleft()
-            for edge in self.edges[node]:
-                if self.left[edge] and found[self.ends[edge]] < 0:
-                    found[self.ends[edge]] = found[node] + 1
-                    queue.append(self.ends[edge])
-        return found
-
-    def cut(self) -> list[int]:
-        """Fill the graph (Dinic 1970) and give what is still reached: the side of the integers."""
-        while (steps := self.reached())[_FLOAT] >= 0:
-            tried = [0] * len(self.edges)
-            while self._push(steps, tried):
-                pass
-        return steps
-
-    def _push(self, steps: Sequence[int], tried: list[int]) -> bool:
-        """Send what fits along one shortest path; False when there is none left."""
-        path: list[int] = []
-        node = _INTEGERS
-        while node != _FLOAT:
-            while tried[node] < len(self.edges[node]):
-                edge = self.edges[node][tried[node]]
-                if self.left[edge] and steps[self.ends[edge]] == steps[node] + 1:
-                    break
-                tried[node] += 1
-            else:
-                if not path:
-                    return False
-                node = self.ends[path.pop() ^ 1]
-                tried[node] += 1
-                continue
-            path.append(edge)
-            node = self.ends[edge]
-        sent = min(self.left[edge] for edge in path)
-        for edge in path:
-            self.left[edge] -= sent
-            self.left[edge ^ 1] += sent
-        return True
-
-
 def cheapest(problem: Problem) -> dict[Unit, Option]:
-    """The assignment of fewest cycles, conversions included; of equal options of a unit the more exact one."""
-    graph = _Graph()
-    nodes = {unit: graph.node() for unit in problem.options}
+    """The assignment of fewest cycles, conversions included; of equal options of a unit the more exact one.
+
+    Of several cuts that cost the same, the one with the fewest units in integers.
+    """
+    import networkx as nx
+    from networkx.algorithms.flow import shortest_augmenting_path
+
+    graph: nx.DiGraph[object] = nx.DiGraph()
+    graph.add_nodes_from((_INTEGERS, _FLOAT))
     integer = {unit: _best(each, float_=False) for unit, each in problem.options.items()}
     plain = {unit: _best(each, float_=True) for unit, each in problem.options.items()}
-    for unit, node in nodes.items():
-        for option, ends in ((plain[unit], (_INTEGERS, node)), (integer[unit], (node, _FLOAT))):
-            graph.join(*ends, _NEVER if option is None else option.cycles)
+    for unit in problem.options:
+        _join(graph, _INTEGERS, unit, plain[unit])
+        _join(graph, unit, _FLOAT, integer[unit])
         if not problem.readers[unit]:
             continue
-        to_float, to_integers = graph.node(), graph.node()
-        graph.join(node, to_float, problem.border[unit].to_float)
-        graph.join(to_integers, node, problem.border[unit].to_integers)
-        for reader in problem.readers[unit]:
-            graph.join(to_float, nodes[reader], _NEVER)
-            graph.join(nodes[reader], to_integers, _NEVER)
-    side = graph.cut()
-    found: dict[Unit, Option] = {}
-    for unit, node in nodes.items():
-        option = integer[unit] if side[node] >= 0 else plain[unit]
+        to_float, to_integers = (unit, _FLOAT), (unit, _INTEGERS)
+        graph.add_edge(unit, to_float, capacity=problem.border[unit].to_float)
+        graph.add_edge(to_integers, unit, capacity=problem.border[unit].to_integers)
+        graph.add_edges_from((to_float, reader) for reader in problem.readers[unit])
+        graph.add_edges_from((reader, to_integers) for reader in problem.readers[unit])
+    found = {}
+    reached = _reached(shortest_augmenting_path(graph, _INTEGERS, _FLOAT))
+    for unit in problem.options:
+        option = integer[unit] if unit in reached else plain[unit]
         chosen = option or integer[unit] or plain[unit]
-        assert chosen is not None  # every unit has an option
+        assert chosen is not None, "every unit has an option"
         found[unit] = chosen
     return found
+
+
+def _join(graph: nx.DiGraph[object], start: object, end: object, option: Option | None) -> None:
+    """An edge that costs what an option takes; one without a limit where there is none to take."""
+    graph.add_edge(start, end, **({} if option is None else {"capacity": option.cycles}))
+
+
+def _reached(left: nx.DiGraph[object]) -> set[object]:
+    """What a full network reaches from the integers along edges with room: their side of the cut."""
+    import networkx as nx
+
+    room = nx.subgraph_view(left, filter_edge=lambda a, b: left[a][b]["flow"] < left[a][b]["capacity"])
+    return {_INTEGERS, *nx.descendants(room, _INTEGERS)}
 
 
 def _best(options: Sequence[Option], *, float_: bool) -> Option | None:
