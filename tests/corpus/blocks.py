@@ -81,10 +81,15 @@ class Net:
         return value.astype(np.float32)
 
     def statistics(self, values: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Scale, bias, mean and variance of a norm behind values (channels on axis 1): some channels are dead."""
+        """Scale, bias, mean and variance of a norm behind values (channels on axis 1): some channels are dead.
+
+        They are those of many pictures: other ones vary as much as places in this one, and at least as a share of it.
+        """
         axes = tuple(i for i in range(values.ndim) if i != 1)
         count, mean = values.shape[1], values.mean(axes)
-        variance = values.var(axes) * np.exp(self.random.standard_normal(values.shape[1]) * 0.1) + 1e-4
+        variance = values.var(axes) + (0.3 * mean) ** 2
+        variance = variance * np.exp(self.random.standard_normal(count) * 0.1) + 1e-4
+        mean = mean + np.sqrt(variance) * self.random.standard_normal(count) * 0.3
         scale = np.clip(np.exp(self.random.standard_normal(count) * self.spread * 0.5), 1e-3, 8)
         bias = self.random.standard_normal(count) * self.pick(0.3, 0.3, 1, 4)
         dead = self.random.random(count) < self.pick(0, 0, 0.05, 0.3)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
+from . import rounded
 from .costs import cliffs_are_few, cliffs_are_said, integers_are_not_slower, rows_have_bounds, twice_the_batch
 from .growth import linear_in_depth, linear_in_pixels
 from .identity import every_program_of_a_file, same_bytes, same_bytes_after_others, same_bytes_in_another_process
@@ -30,18 +29,17 @@ def levels_agree(trial: Trial) -> None:
 
 
 def near_float(trial: Trial) -> None:
-    """Floats are what ONNX Runtime gives, as near as their type allows."""
+    """Floats are what ONNX Runtime gives, as near as their type allows in this network."""
     if trial.precision == "int8":
         raise NotAskedError("how near integers are is said in the summary")
-    bound = {"f32": 1e-3, "f16": 0.1, "bf16": 0.3}[trial.precision]
-    for name, found in trial.outputs.items():
-        wanted = trial.real[name].astype(np.float64)
-        found = np.asarray(found, np.float64).reshape(wanted.shape)
-        if np.abs(wanted).max(initial=0) > 30000 and trial.precision == "f16":
-            continue
-        error = np.linalg.norm(found - wanted) / (np.linalg.norm(wanted) + 1e-6 * wanted.size**0.5)
+    errors = {name: rounded.relative_error(found, trial.real[name]) for name, found in trial.outputs.items()}
+    if all(error <= rounded.LEAST[trial.precision] for error in errors.values()):
+        return
+    for name, bound in rounded.bounds(trial.model, trial.batch, trial.real, trial.precision).items():
+        error = errors[name]
         if not error <= bound:
-            raise CheckError("far-from-float", f"{name}: {error:.3g} of its length from ONNX Runtime, at most {bound}")
+            text = f"{name}: {error:.3g} of its length from ONNX Runtime, at most {bound:.3g}"
+            raise CheckError("far-from-float", text)
 
 
 @dataclass(frozen=True)

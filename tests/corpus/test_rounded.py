@@ -1,0 +1,46 @@
+"""Bounds of errors follow the network: where it cancels they are wide, elsewhere as narrow as its type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from .checks import CheckError, Trial, near_float
+from .graph import Graph
+from .rounded import STEPS, bounds
+
+
+def trial(offset: float, precision: str = "f32") -> Trial:
+    """x + offset - offset + 1 / 8."""
+    g = Graph(np.random.default_rng(1))
+    x = g.input("x", g.random.uniform(-1, 1, (1, 4, 5, 6)).astype(np.float32))
+    y = g.add("Sub", g.add("Relu", g.add("Add", x, g.constant(offset))), g.constant(offset))
+    g.outputs = [g.add("Add", y, g.constant(0.125))]
+    return Trial(g.model(), g.inputs, g.inputs, "bm1684x", precision, 1)
+
+
+def bound(of: Trial) -> float:
+    return next(iter(bounds(of.model, of.batch, of.real, of.precision).values()))
+
+
+@pytest.mark.parametrize("precision", STEPS)
+def test_bounds_grow_with_what_a_network_cancels(precision: str) -> None:
+    step = STEPS[precision]
+    assert 8 * step <= bound(trial(1, precision)) < 20 * step
+    assert 100 * step < bound(trial(100, precision)) < 2000 * step
+
+
+def test_what_is_too_large_for_a_type_has_no_bound() -> None:
+    assert bound(trial(70000, "f16")) == np.inf
+    assert bound(trial(70000, "bf16")) < np.inf
+
+
+def test_an_error_beyond_roundings_is_found() -> None:
+    asked = trial(1)
+    near_float(asked)
+    wrong: Any = {name: value * (1 + 12 * 2.0**-10) for name, value in asked.outputs.items()}
+    asked.outputs = wrong
+    with pytest.raises(CheckError, match="at most"):
+        near_float(asked)
