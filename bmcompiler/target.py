@@ -174,6 +174,8 @@ class Target(ABC):
     name: str
     precisions: Sequence[str]
     """Values of --quantize it can compile, the default first."""
+    exact_sums: bool = False
+    """Sums of float products are exact, rounded once: no order is to be kept, which makes a proof quick."""
 
     @property
     @abstractmethod

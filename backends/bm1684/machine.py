@@ -16,6 +16,7 @@ from bmcompiler.backends.lanes.windows import Window
 from bmcompiler.numeric import fp32
 from bmcompiler.numeric.fp32 import FloatArray
 from bmcompiler.numeric.ordered import combine, ordered_product
+from bmcompiler.numeric.sampled import convolution_sums
 
 
 class Bm1684Arithmetic(FlushingUnits):
@@ -51,10 +52,13 @@ def float_convolution(window: Window, x: FloatArray, kernel: FloatArray, fast: b
     """
     padded = np.zeros((len(x), kernel.shape[2], *window.reach), np.float32)
     padded[:, : x.shape[1]] = window.prepare(x)
-    rows = kernel.reshape(-1, kernel.shape[3])
+    rows, zero = kernel.reshape(-1, kernel.shape[3]), np.zeros((kernel.shape[3], 1), np.float32)
+
+    def ordered(some: FloatArray, columns: FloatArray, bias: FloatArray) -> FloatArray:
+        return ordered_product(some, columns, 4)
 
     def product(columns: FloatArray) -> FloatArray:
-        return rows.T @ columns if fast else ordered_product(rows, columns, 4)
+        return rows.T @ columns if fast else convolution_sums(rows, columns, zero, ordered)
 
     return convolution(window, padded, product, rows.shape[1], by_channel=False)
 

@@ -14,13 +14,14 @@ from bmcompiler.backends.lanes.windows import Window
 from bmcompiler.numeric import fp32
 from bmcompiler.numeric.fp32 import FloatArray
 from bmcompiler.numeric.ordered import combine, two_sums
+from bmcompiler.numeric.sampled import convolution_sums
 
 
 def convolution(window: Window, x: FloatArray, kernel: FloatArray, bias: FloatArray | None) -> FloatArray:
     """(N, C, H, W) by (O, C, KH, KW): products in order of channel, row and column of the kernel."""
     rows = np.ascontiguousarray(kernel.reshape(len(kernel), -1).T)
     start = np.zeros((len(kernel), 1), np.float32) if bias is None else bias[:, None]
-    sums = partial(two_sums, rows, bias=start)
+    sums = partial(convolution_sums, rows, bias=start, exact=two_sums)
     return window_sums.convolution(window, window.prepare(x), sums, len(kernel), by_channel=True)
 
 

@@ -21,6 +21,7 @@ class DvTarget(Target):
 
     name = "dv700"
     precisions: Sequence[str] = ("f16", "int8")
+    exact_sums = True
     passes = PIPELINE
 
     def kernels(self) -> Sequence[Kernel[Any]]:

@@ -19,6 +19,7 @@ from bmcompiler.numeric.blas import in_parallel
 from bmcompiler.numeric.fp32 import FloatArray, flush, products_stay_normal
 from bmcompiler.numeric.fused import fused_pairs, fused_product
 from bmcompiler.numeric.halves import Bits, Half
+from bmcompiler.numeric.sampled import chosen, real_sums, sampled
 
 _CHUNK = 8  # groups after which the sum so far is looked at
 _VALUES = 1 << 16  # results of a strip of columns: float64 sums and bounds stay in the second-level cache
@@ -33,11 +34,22 @@ Wide = NDArray[np.float64]
 
 
 def half_product(a: FloatArray, b: FloatArray, groups: Sequence[int], start: FloatArray, half: Half) -> Bits:
-    """half.narrow(fused_product(a, b, groups, start)), bit for bit.
+    """half.narrow(fused_product(a, b, groups, start)), bit for bit, but for what `sampled` says.
 
     Args:
         a, b, groups, start: see `fused_product`. half: the type of the result, and that of a and b before widening.
     """
+    if not sampled():
+        return _exact(a, b, groups, start, half)
+    found = real_sums(a, b, start, half.narrow)
+    rows = chosen(a)
+    if rows.size:
+        before = np.broadcast_to(start, found.shape)[rows]
+        found[rows] = _exact(np.ascontiguousarray(a[:, rows]), b, groups, before, half)
+    return found
+
+
+def _exact(a: FloatArray, b: FloatArray, groups: Sequence[int], start: FloatArray, half: Half) -> Bits:
     shape, size = (a.shape[1], b.shape[1]), a.size * b.shape[1]
     start = np.broadcast_to(flush(start), shape)
     if size < _SMALL or not _largest(a) * _largest(b) * len(a) + _largest(start) < _ABOVE:

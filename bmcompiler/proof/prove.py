@@ -16,10 +16,11 @@ from bmcompiler.errors import BMError, RuntimeUseError, UnsupportedError
 from bmcompiler.inputs.source import Data
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module
+from bmcompiler.numeric.sampled import ONE_IN, sampled_sums
 from bmcompiler.options import Check
 from bmcompiler.plugins.registry import PluginError, entry_points, lookup
 from bmcompiler.proof.compare import Wrong, compare
-from bmcompiler.proof.cost import reason_against
+from bmcompiler.proof.cost import way_of
 from bmcompiler.proof.sample import Array, samples_of
 from bmcompiler.target import Target, find_target
 
@@ -38,6 +39,7 @@ class Proof:
         samples: how many runs each program was compared in; 0 where it was not.
         of_data: whether they were samples of the data; else they were drawn, at least for one program.
         programs: how many were compared. seconds: what it took. reason: why nothing was compared, "" where it was.
+        one_row_in: of so many rows of float products one was added in the chip's order, by both; 1: all were.
     """
 
     samples: int
@@ -45,6 +47,7 @@ class Proof:
     programs: int
     seconds: float
     reason: str = ""
+    one_row_in: int = 1
 
     def __str__(self) -> str:
         """What summaries say of it."""
@@ -53,7 +56,8 @@ class Proof:
         samples = f"{self.samples:,} sample{'' if self.samples == 1 else 's'}"
         each = f" of each of {self.programs} programs" if self.programs > 1 else ""
         which = "" if self.of_data else " (drawn, not of the data)"
-        return f"{samples}{each}: program = evaluate, every bit{which}"
+        rows = f"; of float sums, one row in {self.one_row_in} in the chip's order" if self.one_row_in > 1 else ""
+        return f"{samples}{each}: program = evaluate, every bit{rows}{which}"
 
 
 def proven(
@@ -78,20 +82,22 @@ def proven(
         WrongProgramError: a program and its IR differ, or one of them cannot be run.
         BMError: a proof was asked for that cannot be made (a chip without a device, data that cannot be read).
     """
-    reason = reason_against(check, modules, commands, spent) or _hindrance(target, modules)
+    sampled, reason = way_of(check, modules, commands, spent, target)
+    reason = reason or _hindrance(target, modules)
     if reason and (check in ("auto", "never")):
         return Proof(0, False, 0, 0.0, reason)
     if reason:
         raise UnsupportedError(f"the program cannot be checked: {reason}", remedy="pass --check never")
     start = time.perf_counter()
     try:
-        counts, of_data = _compared(model, modules, target, check, data, level)
+        counts, of_data, sampled = _compared(model, modules, target, check, data, level, sampled)
     except _NOT_OURS as error:
         if check != "auto":
             raise
         reason = "not enough memory" if isinstance(error, MemoryError) else error.reason
         return Proof(0, False, 0, time.perf_counter() - start, reason)
-    return Proof(min(counts), of_data, len(modules), time.perf_counter() - start)
+    rows = ONE_IN if sampled else 1
+    return Proof(min(counts), of_data, len(modules), time.perf_counter() - start, one_row_in=rows)
 
 
 def _hindrance(target: Target, modules: Sequence[Module]) -> str:
@@ -103,19 +109,32 @@ def _hindrance(target: Target, modules: Sequence[Module]) -> str:
 
 
 def _compared(
-    model: BModel, modules: Sequence[Module], target: Target, check: Check, data: Data | None, level: int
-) -> tuple[list[int], bool]:
-    """Samples of each program, and whether all are of the data."""
+    model: BModel,
+    modules: Sequence[Module],
+    target: Target,
+    check: Check,
+    data: Data | None,
+    level: int,
+    sampled: bool,
+) -> tuple[list[int], bool, bool]:
+    """Samples of each program, whether all are of the data, and whether float sums were sampled in any.
+
+    What differs in sampled sums is asked again with all of them: that decides.
+    """
     wanted = check if isinstance(check, int) else 1
-    counts, all_of_data = [], True
+    counts, all_of_data, of_rows = [], True, False
     session = session_of(model)
     for module in modules:
         samples, of_data = samples_of(module.main, data, wanted)
         for inputs in samples:
+            with sampled_sums(sampled):
+                if sampled and not difference(session, module, target, inputs):
+                    of_rows = True
+                    continue
             compare_or_raise(model, module, target, level, inputs, session)
         counts.append(len(samples))
         all_of_data &= of_data
-    return counts, all_of_data
+    return counts, all_of_data, of_rows
 
 
 def prove_file(session: Any, module: Module, data: Data | None, raw: bool) -> bool:

@@ -24,6 +24,7 @@ from bmcompiler.proof.compare import Wrong, compare
 from bmcompiler.proof.sample import drawn, samples_of
 from bmcompiler.report.summary import summary
 from bmcompiler.runtime.simulator.bm1684 import windows
+from bmcompiler.target import find_target
 
 RNG = np.random.default_rng(0)
 PROVEN = "program = evaluate, every bit"
@@ -138,8 +139,6 @@ def test_an_evaluate_that_fails_is_an_error_with_a_layer(monkeypatch: pytest.Mon
     def broken(*_: Any) -> None:
         raise TypeError("no such type")
 
-    from bmcompiler.target import find_target
-
     net = chain()
     pool = next(op for op in net.main.ops if op.label == "pool")
     monkeypatch.setattr(type(find_target("bm1684").kernel_for(pool)), "evaluate", broken)
@@ -158,7 +157,7 @@ def test_a_program_that_fails_in_the_simulator_is_an_error_with_a_layer(monkeypa
 
 
 def test_auto_says_why_it_does_not_and_how_to_force_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cost, "expected_seconds", lambda *_: 100.0)
+    monkeypatch.setattr(cost, "expected_seconds", lambda *_, **__: 100.0)
     result = bmcompiler.compile_module(chain(), target="bm1684")
     assert 'no: would take about 100 s; check="always" does it' in summary(result)
     assert PROVEN in summary(bmcompiler.compile_module(chain(), target="bm1684", check="always"))
@@ -177,10 +176,11 @@ def test_auto_says_why_it_does_not_and_how_to_force_it(monkeypatch: pytest.Monke
 def test_auto_keeps_to_its_rule(
     expected: float, spent: float, integer: bool, done: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cost, "expected_seconds", lambda *_: expected)
+    monkeypatch.setattr(cost, "expected_seconds", lambda *_, **__: expected)
     monkeypatch.setattr(cost, "is_integer", lambda *_: integer)
-    assert (cost.reason_against("auto", [], 0, spent) == "") == done
-    assert not cost.reason_against("always", [], 0, spent) and not cost.reason_against(3, [], 0, spent)
+    chip = find_target("bm1684")
+    assert (cost.way_of("auto", [], 0, spent, chip)[1] == "") == done
+    assert cost.way_of("always", [], 0, spent, chip) == cost.way_of(3, [], 0, spent, chip) == (False, "")
 
 
 def test_a_chip_without_simulator_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from bmcompiler.numeric.fused import GROUP, fused_product
 from bmcompiler.numeric.half_products import half_product
 from bmcompiler.numeric.halves import BF16, FP16, Half
 from bmcompiler.numeric.ordered import two_sums
+from bmcompiler.numeric.sampled import convolution_sums
 from bmcompiler.runtime.simulator.bm1684x.cube.images import prepared, windows
 from bmcompiler.runtime.simulator.bm1684x.cube.integers import requantized, result_type, shift_of, signed_by, wrapped
 from bmcompiler.runtime.simulator.bm1684x.operands import (
@@ -173,7 +174,7 @@ def _single(ops: Operands, window: Window) -> Step:
     result_type(ops, True, Precision.FP32)
     source, kernel = _input(ops, window, FP32), _kernel(ops, window, FP32)
     bias, result = _per_channel(ops, "opd2", FP32), ops.result("res0", ops.shape("res0"), FP32)
-    accumulates, product = ops.fields["res_add"], fast_product if ops.fast else two_sums
+    accumulates, product = ops.fields["res_add"], fast_product if ops.fast else _two_sums
 
     def columns(views: NDArray[Any]) -> FloatArray:
         return views.reshape(-1, views.shape[-2] * views.shape[-1])
@@ -185,6 +186,12 @@ def _single(ops: Operands, window: Window) -> Step:
         result.write(sums(bias().reshape(-1, 1), result.read() if accumulates else None))
 
     return run
+
+
+def _two_sums(rows: FloatArray, columns: FloatArray, bias: FloatArray, old: FloatArray | None) -> FloatArray:
+    if old is None:
+        return convolution_sums(rows, columns, bias, two_sums)
+    return two_sums(rows, columns, bias, old)
 
 
 def fast_product(rows: FloatArray, columns: FloatArray, bias: FloatArray, old: FloatArray | None) -> FloatArray:
