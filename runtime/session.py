@@ -153,7 +153,7 @@ class Session:
         """
         for program in self._programs:
             if [info.shape for info in program.inputs] == list(shapes):
-                return program, shapes[0][0]
+                return program, _batch(program)
         fitting = [program for program in self._programs if _fits_but_for_batch(program, shapes)]
         batches = {shape[0] for shape in shapes if shape}
         if not fitting or len(batches) != 1:
@@ -195,7 +195,8 @@ def _input_names(inputs: Sequence[TensorInfo]) -> tuple[str, ...]:
 
 
 def _batch(program: LoadedProgram) -> int:
-    return program.inputs[0].shape[0]
+    """Samples of one run; a net without inputs has one."""
+    return program.inputs[0].shape[0] if program.inputs else 1
 
 
 def _fits_but_for_batch(program: LoadedProgram, shapes: Sequence[tuple[int, ...]]) -> bool:

@@ -83,7 +83,7 @@ def proven(
         BMError: a proof was asked for that cannot be made (a chip without a device, data that cannot be read).
     """
     sampled, reason = way_of(check, modules, commands, spent, target)
-    reason = reason or _hindrance(target, modules)
+    reason = reason or _hindrance(target)
     if reason and (check in ("auto", "never")):
         return Proof(0, False, 0, 0.0, reason)
     if reason:
@@ -100,11 +100,9 @@ def proven(
     return Proof(min(counts), of_data, len(modules), time.perf_counter() - start, one_row_in=rows)
 
 
-def _hindrance(target: Target, modules: Sequence[Module]) -> str:
+def _hindrance(target: Target) -> str:
     if target.name not in entry_points("bmcompiler.devices"):
         return f"no simulator runs programs for {target.name}"
-    if not all(module.main.arguments for module in modules):
-        return "the network has no input"
     return ""
 
 

@@ -237,3 +237,15 @@ def test_a_file_is_asked_with_its_ir(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert run(compile_command, "bmnet-compile", words) == 0
     assert run(run_command, "bmnet-run", [str(other), "--check", str(ir)]) == 1
     assert "elements of 'y' differ" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("target", ["bm1684", "bm1684x", "dv700"])
+def test_a_net_without_inputs_runs_and_is_proven(target: str) -> None:
+    b = Builder.new("net")
+    with b.at("relu"):
+        constant = np.linspace(-1, 1, 24, dtype=np.float32).reshape(1, 2, 3, 4)
+        module = b.outputs([b.relu(b.weight(constant, "constant"))], ["y"])
+    result = bmcompiler.compile_module(module, target=target)
+    assert PROVEN in summary(result)
+    assert np.array_equal(result.session().run({})["y"], np.maximum(constant, 0))
+    assert result.session().program_for({}) == 0
