@@ -113,3 +113,33 @@ def test_a_layer_near_its_bound_is_not() -> None:
     module = b.outputs([b.conv(x, weight, pads=(1, 1, 1, 1))], ["y"])
     result = bmcompiler.compile_module(module, target="bm1684", quantize="f32")
     assert report_data(result)["cliffs"] == [] and "times its bound" not in repr(result)
+
+
+def test_every_slow_layer_of_the_summary_has_a_bound() -> None:
+    """Also one that hands on what others make, so that the program's own traffic gives it none."""
+    b = Builder.new("net")
+    x = b.matmul(b.input("x", TensorType((2, 24, 32))), b.weight(np.ones((32, 32), np.float32), "w"))
+    with b.at("heads"):
+        x = b.permute(b.reshape(x, shape=(2, 24, 4, 8)), order=(0, 2, 1, 3))
+    y = b.matmul(x, b.permute(x, order=(0, 1, 3, 2)))
+    result = bmcompiler.compile_module(b.outputs([y], ["y"]), target="bm1684x", quantize="f32")
+    analysis = analysis_of("bm1684x", result.model)
+    assert analysis is not None
+    assert any(layer.cycles and not layer.bound for layer in analysis.timing().layers)
+    assert all(row["ratio"] > 0 for row in report_data(result)["layers"] if row["cycles"])
+    lines = repr(result).splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("slowest layers"))
+    shown = [line.split() for line in lines[start + 1 : start + 4]]
+    assert all(words[-2].endswith("%") and float(words[-1]) > 0 for words in shown)
+
+
+def test_a_bound_counts_weights_not_what_a_chip_packs_them_to() -> None:
+    """A factor on the DV700 is a convolution of many packed weights; it is the kernel that makes them many."""
+    b = Builder.new("net")
+    x = b.input("x", TensorType((16, 4, 86)))
+    with b.at("factor"):
+        y = b.mul(x, b.weight(np.float32([0.5]), "w"))
+    result = bmcompiler.compile_module(b.outputs([y], ["y"]), target="dv700", quantize="f16")
+    (row,) = report_data(result)["layers"]
+    assert 0 < row["parameters"] <= 16 and row["weights"] > 10 * row["inputs"]
+    assert row["bound_alone"] < row["bound"]

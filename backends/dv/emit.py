@@ -12,7 +12,9 @@ from bmcompiler.backends.dv.geometry import weight_bytes
 from bmcompiler.backends.dv.joining import Node
 from bmcompiler.backends.dv.unified_buffer import chain_need, tile_run
 from bmcompiler.bmodel.layers import LayerSpan
+from bmcompiler.codegen.memory import root_of
 from bmcompiler.codegen.rows import macs
+from bmcompiler.ir.keys import is_weight
 from bmcompiler.target import GroupInfo, LayerRow
 
 
@@ -69,11 +71,17 @@ def emit_group(group: Group, build: DvBuild, where: str) -> Emitted:
                 macs=sum(map(macs, node.ops)),
                 inputs=node.samples * (node.before.bytes + added),
                 outputs=node.samples * node.after.bytes,
-                parameters=weights,
+                parameters=min(weights, _parameter_bytes(node)),
                 note="; ".join([*_place(group, node, external), *node.notes]),
             )
         )
     return emitted
+
+
+def _parameter_bytes(node: Node) -> int:
+    """Weights of the layer; packed ones may be more, as those of a factor that is a convolution."""
+    operands = dict.fromkeys(value for op in node.ops for value in op.operands)
+    return sum(value.type.nbytes for value in operands if is_weight(root_of(value)))
 
 
 def _place(group: Group, node: Node, external: bool) -> list[str]:

@@ -47,7 +47,8 @@ _COLUMNS = (
         "ratio",
         "× bound",
         "times",
-        "Time for one of the bound. The time is the cycles, or what the layer keeps an engine busy, if that is more.",
+        "Time for one of the bound; where there is none, of the bound alone. The time is the cycles, or what the layer "
+        "keeps an engine busy, if that is more.",
     ),
     Column(
         "bound",

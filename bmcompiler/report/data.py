@@ -154,13 +154,17 @@ def _share(rows: list[Row], parts: list[int], name: str, total: int) -> None:
 
 
 def _add_bounds(row: Row, layer: LayerTime, part: float, timing: Timing) -> None:
-    """Bounds of a row, a `part` of a layer: in this program, and with its weights, inputs and outputs on the bus."""
-    row["utilization"], row["ratio"] = layer.utilization, layer.ratio
-    row["bound"] = layer.bound * part
+    """Bounds of a row, a `part` of a layer: in this program, and with its weights, inputs and outputs on the bus.
+
+    A layer that only hands on what other layers make has no bound in the program: there the other stands for it.
+    """
+    row["utilization"], row["bound"] = layer.utilization, layer.bound * part
     nbytes = row["parameters"] + row["inputs"] + row["outputs"]
     alone = nbytes / timing.bus_bytes_per_cycle if timing.bus_bytes_per_cycle else 0.0
     row["compute_bound"] = layer.compute_bound * part
     row["bound_alone"] = max(row["compute_bound"], alone)
+    taken = max(row["cycles"], row["compute"], row["transfer"])
+    row["ratio"] = layer.ratio or (taken / row["bound_alone"] if row["bound_alone"] else 0.0)
 
 
 def _add_groups(rows: Iterable[Row], groups: Iterable[GroupInfo]) -> None:

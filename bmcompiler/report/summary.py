@@ -43,7 +43,7 @@ def summary(result: Result, profile: Any = None, *, width: int | None = None, mo
         *_entry("time", failed if timing is None else _time(timing), width),
         *_entry("bytes", _traffic(result.rows) if timing is None else _moved(timing), width),
         *_entry("memory", _memory(result.totals), width),
-        *([] if timing is None else _slowest(timing, width)),
+        *([] if timing is None else _slowest(result, timing, width)),
         *([] if result.accuracy is None else _accuracy(result.accuracy, width)),
         *_entry("checked", "" if result.checked is None else str(result.checked), width),
         *_said(result, width, more),
@@ -151,8 +151,10 @@ def _bytes(value: int) -> str:
     return f"{short(value)}{'' if value >= 1000 else ' '}B"
 
 
-def _slowest(timing: Timing, width: int) -> list[str]:
+def _slowest(result: Result, timing: Timing, width: int) -> list[str]:
     """The layers that take most of the estimated time."""
+    rows, others = timed_rows(result, timing)
+    ratios = {(row["layer"], row["kind"]): row["ratio"] for row in (*rows, *others)}
     layers = sorted((layer for layer in timing.layers if layer.cycles), key=lambda layer: -layer.cycles)[:_SLOWEST]
     if not layers:
         return []
@@ -162,7 +164,7 @@ def _slowest(timing: Timing, width: int) -> list[str]:
             shortened(layer.kind, 16),
             f"{layer.cycles / timing.clock_hz * 1e6:,.1f}",
             f"{layer.cycles / total:.1%}",
-            f"{layer.ratio:.2f}" if layer.bound else "",
+            _times(layer.ratio or ratios.get((layer.name, layer.kind), 0.0)),
         )
         for layer in layers
     ]
@@ -176,6 +178,11 @@ def _slowest(timing: Timing, width: int) -> list[str]:
         cells = [name.ljust(first), kind.ljust(widths[0]), *(n.rjust(w) for n, w in zip(numbers, widths[1:]))]
         lines.append("  ".join(cells).rstrip())
     return lines
+
+
+def _times(ratio: float) -> str:
+    """Blank where there is no bound: a host function takes no time in the model."""
+    return f"{ratio:.2f}" if ratio else ""
 
 
 def _accuracy(found: Accuracy, width: int) -> list[str]:
