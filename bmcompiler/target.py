@@ -230,6 +230,10 @@ class Target(ABC):
         """
         return None
 
+    def moving_cycles(self, op: Operation) -> int | None:
+        """What an op that only moves elements costs from global memory to there; None where the target does not say."""
+        return None
+
     def loading_cycles(self, nbytes: int) -> int:
         """What so many bytes take from global memory at best; 0 (the default) where the target does not say."""
         return 0

@@ -7,7 +7,7 @@ another one, before, after or beside it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
@@ -47,10 +47,20 @@ class Decisions:
 
     def __init__(self) -> None:
         self._found = lru_cache(_MOST)(_call)
+        self._known: dict[Hashable, object] = {}
 
     def of(self, function: Callable[..., R], *arguments: object) -> R:
         """`function(*arguments)`, once for the same arguments, which are hashable."""
         found: R = self._found(function, *arguments)
+        return found
+
+    def once(self, key: Hashable, decide: Callable[[], R]) -> R:
+        """`decide()`, once for the same key, which stands for all that it looks at."""
+        if key not in self._known:
+            if len(self._known) >= _MOST:
+                self._known.clear()
+            self._known[key] = decide()
+        found: R = self._known[key]  # type: ignore[assignment]
         return found
 
 

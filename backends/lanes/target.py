@@ -57,6 +57,11 @@ class LaneTarget(Target, Generic[P]):
         kernel = self.kernel_for(op)
         return kernel.estimate(op) if isinstance(kernel, DeviceKernel) and isinstance(op, TensorOp) else None
 
+    def moving_cycles(self, op: Operation) -> int | None:
+        """Of copies inside global memory, or of tiles."""
+        kernel = self.kernel_for(op)
+        return kernel.moving_cycles(op) if isinstance(kernel, LaneKernel) and isinstance(op, TensorOp) else None
+
     def local_cycles(self, op: Operation, parts: int = 1) -> int | None:
         """Estimated cycles of an op as one tile whose data is in local memory, or as several; None when it is none."""
         kernel = self.kernel_for(op)

@@ -24,6 +24,10 @@ class DeviceKernel(kernels.DeviceKernel[OpT]):
     def __init__(self, machine: LaneMachine) -> None:
         self.machine, self.chip = machine, machine.chip
 
+    def moving_cycles(self, op: OpT) -> int | None:
+        """Estimated cycles of an op that only moves elements, between places in global memory; None = not known."""
+        return self.estimate(op)
+
     @property
     def floats(self) -> str:
         """The float types of the chip, for rules."""

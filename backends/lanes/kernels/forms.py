@@ -37,6 +37,9 @@ class FormsKernel(DeviceKernel[OpT]):
     def emit(self, op: OpT, build: Any) -> Moved:
         return self.form(op).emit(op, build)
 
+    def moving_cycles(self, op: OpT) -> int | None:
+        return self.form(op).moving_cycles(op)
+
     def estimate(self, op: OpT) -> int | None:
         return self.form(op).estimate(op)
 

@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from bmcompiler.backends.lanes.build import LaneTransfers
-from bmcompiler.backends.lanes.kernels.base import DeviceKernel, is_constant
+from bmcompiler.backends.lanes.kernels.base import DeviceKernel, is_constant, item_bytes
 from bmcompiler.backends.lanes.kernels.moves import MOST_COMMANDS, move
 from bmcompiler.codegen.pieces import Fill, Piece, dense, selected_pieces, whole
 from bmcompiler.codegen.runs import runs
@@ -51,6 +51,12 @@ class IndexKernel(DeviceKernel[OpT]):
     def pieces(self, op: OpT, indices: np.ndarray) -> Iterator[Piece | Fill]:
         """Copies, to be made in order."""
         raise TypeError(f"{type(self).__name__} copies nothing")
+
+    def moving_cycles(self, op: OpT) -> int | None:
+        """As if no indices were evenly spaced, and all of one axis."""
+        blocks, rows = self.blocks(op), prod(op.type.shape[: getattr(op, "axis", 0)])
+        run = max(op.type.size // (blocks * rows), 1)
+        return blocks * self.machine.cycles.global_copy(rows, run * item_bytes(op.result))
 
     def emit(self, op: OpT, build: LaneTransfers) -> Moved:
         return move(build, self.pieces(op, build.coefficients.array(op.operands[1])))

@@ -14,7 +14,10 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.backends.lanes.build import LaneTransfers
+from bmcompiler.backends.lanes.cycles import LaneCycles
+from bmcompiler.backends.lanes.facts import LaneFacts
 from bmcompiler.backends.lanes.kernels.base import DeviceKernel, is_activation, item_bytes
+from bmcompiler.backends.lanes.runs import run_of
 from bmcompiler.codegen.pieces import Fill, Piece
 from bmcompiler.codegen.schedule import Moved
 from bmcompiler.codegen.strided_copy import Dim, copy_commands, count_commands
@@ -48,6 +51,9 @@ class CopyKernel(DeviceKernel[OpT]):
     def emit(self, op: OpT, build: Any) -> Moved:
         return move(build, self.pieces(op), self.filling(op))
 
+    def moving_cycles(self, op: OpT) -> int | None:
+        return copying_cycles(self.pieces(op), self.chip, self.machine.cycles)
+
 
 def move(build: LaneTransfers, pieces: Iterable[Piece | Fill], constant: float = 0) -> Moved:
     """Emit copies and fills; a copy onto itself needs nothing."""
@@ -63,6 +69,18 @@ def move(build: LaneTransfers, pieces: Iterable[Piece | Fill], constant: float =
             continue
         moved.stored += nbytes
     return moved
+
+
+def copying_cycles(pieces: Iterable[Piece | Fill], chip: LaneFacts, cycles: LaneCycles) -> int:
+    """Cycles of copies and fills inside global memory."""
+    found = 0
+    for piece in pieces:
+        item, _, dims = _transferable(piece.target, (0, 0), piece.dims)
+        for c in copy_commands(dims, chip.copy_limits):
+            sides = (c.dst_strides,) if isinstance(piece, Fill) else (c.dst_strides, c.src_strides)
+            run = min(run_of(c.shape, strides) for strides in sides)
+            found += cycles.global_copy(prod(c.shape) // run, run * item)
+    return found
 
 
 def _copy(build: LaneTransfers, piece: Piece) -> bool:

@@ -13,6 +13,7 @@ from bmcompiler.backends.lanes.kernels.forms import FormsKernel
 from bmcompiler.backends.lanes.kernels.interpolate import InterpolateKernel
 from bmcompiler.backends.lanes.kernels.layout import SelectKernel
 from bmcompiler.backends.lanes.kernels.local_copies import repeat_pixels
+from bmcompiler.backends.lanes.kernels.selected_tiles import TiledSelectKernel
 from bmcompiler.codegen.tiling import Axis, Box, TileWork
 from bmcompiler.ops.resample import Resize
 from bmcompiler.ops.shape import Upsample
@@ -70,7 +71,7 @@ class UpsampleKernel(FormsKernel[Upsample]):
         return cycles.global_copy(runs, run * item)
 
 
-class NearestKernel(SelectKernel[Resize]):
+class NearestKernel(TiledSelectKernel[Resize]):
     """resize to the nearest elements: a copy per evenly spaced run of them on every axis."""
 
     def maps(self, op: Resize) -> Sequence[np.ndarray]:

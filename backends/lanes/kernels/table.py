@@ -23,15 +23,13 @@ from bmcompiler.backends.lanes.kernels.interleave import InterleaveKernel
 from bmcompiler.backends.lanes.kernels.layout import (
     BitCastKernel,
     ConcatKernel,
-    PadKernel,
-    RepeatKernel,
-    SliceKernel,
     SplitKernel,
     TriluKernel,
 )
 from bmcompiler.backends.lanes.kernels.norm import LastAxesNormKernel, LrnKernel, OverAxesNormKernel
 from bmcompiler.backends.lanes.kernels.reduce import ArgKernel, CumulateKernel, ReduceKernel
 from bmcompiler.backends.lanes.kernels.resample import ResizeKernel, UpsampleKernel
+from bmcompiler.backends.lanes.kernels.selected_tiles import PaddingKernel, RepeatingKernel, SlicingKernel
 from bmcompiler.backends.lanes.kernels.shifts import ShiftKernel
 from bmcompiler.backends.lanes.kernels.softmax import HardmaxKernel, SoftmaxKernel
 from bmcompiler.backends.lanes.kernels.transposition import TransposingKernel
@@ -58,9 +56,9 @@ SHARED: tuple[type[DeviceKernel[Any]], ...] = (
     TransposingKernel,
     ConcatKernel,
     SplitKernel,
-    SliceKernel,
-    PadKernel,
-    RepeatKernel,
+    SlicingKernel,
+    PaddingKernel,
+    RepeatingKernel,
     UpsampleKernel,
     InterleaveKernel,
     ResizeKernel,

@@ -14,6 +14,7 @@ from bmcompiler.backends.lanes.kernels.base import is_activation, item_bytes
 from bmcompiler.backends.lanes.kernels.heads import heads_inside
 from bmcompiler.backends.lanes.kernels.layout import PermuteKernel
 from bmcompiler.backends.lanes.kernels.transposed_map import channels_first, channels_last
+from bmcompiler.backends.lanes.kernels.transposed_tiles import Matrices, Transposing, best_transposing
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.codegen.schedule import Moved
 from bmcompiler.codegen.tiling import Buffer, Runs, TileWork
@@ -22,29 +23,6 @@ from bmcompiler.ops.shape import Permute
 _MOST_MATRICES = 32
 _FASTER = 2
 """How many times faster lanes must be: what lies in them for other ops has to go."""
-
-
-class Matrices(NamedTuple):
-    """`number` matrices of so many rows and columns, whose elements lie row by row; the result's column by column."""
-
-    number: int
-    rows: int
-    columns: int
-
-    @property
-    def long(self) -> int:
-        """The longer side, which is cut for lanes."""
-        return max(self.rows, self.columns)
-
-    @property
-    def is_wide(self) -> bool:
-        """Whether the long side is that of the columns."""
-        return self.columns >= self.rows
-
-    @property
-    def short(self) -> int:
-        """The other side, all of which a lane holds."""
-        return min(self.rows, self.columns)
 
 
 class _Part(NamedTuple):
@@ -63,20 +41,25 @@ class TransposingKernel(PermuteKernel):
     """
 
     def uses_local_memory(self, op: Permute) -> bool:
-        return self._work(op) is not None
+        return self._work(op) is not None or self._tiles(op) is not None
 
     def whole(self, op: Permute) -> TileWork | None:
         kept = self._work(op) or self._one_command(op, matrices_of(op)) or heads_inside(self.machine, op)
         return kept or channels_first(self.machine, op)
 
     def estimate(self, op: Permute) -> int | None:
-        work = self._work(op)
-        return None if work is None else self._cycles(work)
+        work, tiles = self._work(op), self._tiles(op)
+        if work is not None:
+            return self._cycles(work)
+        return None if tiles is None else round(tiles.cycles())
+
+    def moving_cycles(self, op: Permute) -> int | None:
+        return self.estimate(op) or super().moving_cycles(op)
 
     def emit(self, op: Permute, build: Any) -> Moved:
-        work = self._work(op)
+        work, tiles = self._work(op), self._tiles(op)
         if work is None:
-            return super().emit(op, build)
+            return super().emit(op, build) if tiles is None else tiles.emit(build)
         (source,), (target,) = work.inputs, work.outputs
         end, scratch = self.machine.tiler.rounded(source.lane_bytes), []
         for size in work.scratch:
@@ -98,6 +81,13 @@ class TransposingKernel(PermuteKernel):
             return None
         direct = self.machine.cycles.global_copy(op.type.size, item_bytes(op.result))
         return work if self._cycles(work) * _FASTER < direct else None
+
+    def _tiles(self, op: Permute) -> Transposing | None:
+        """Tiles, for what does not fit as a whole; None where copies inside global memory take hardly longer."""
+        matrices = matrices_of(op)
+        found = None if matrices is None else best_transposing(self.machine, op, matrices)
+        direct = self.machine.cycles.global_copy(op.type.size, item_bytes(op.result))
+        return found if found is not None and found.cycles() * _FASTER < direct else None
 
     def _one_command(self, op: Permute, matrices: Matrices | None) -> TileWork | None:
         """Each matrix an image whose rows are channels, which one command transposes, on chips that have it."""
