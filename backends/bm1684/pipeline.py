@@ -43,6 +43,7 @@ PIPELINE = PipelineTable(
         PassRow("cut-inputs", "the convolution that reads an input has the rows it keeps", BEST, BYTES),
         PassRow("permute-parts", "parts of the result are as they stay", BEST, FLOATS),
         PassRow("split-images", "copies the net for each image, so behind all that changes it", BEST, FLOATS),
+        PassRow("long-runs", "passes above know one permute for one, and make others"),
     ),
     GROUPS,
 )

@@ -1,0 +1,151 @@
+"""Moves of single elements as several moves of long runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import inf, prod
+
+from bmcompiler.ir import Module, Rewriter, Value
+from bmcompiler.ir.keys import PLACE_CPU
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.shape import Permute
+from bmcompiler.passes.rewriting import Rules, RuleTable, TargetPatternPass, TargetRules, inherit, make, on
+from bmcompiler.target import Target, unsupported_reason
+
+Order = tuple[int, ...]
+Shape = tuple[int, ...]
+
+_GAIN = 1.5
+"""How many times less several moves must take: in between, values lie in global memory."""
+_RUN = 64
+"""Elements of a run that takes about as long as its bytes."""
+_LEAST = 1 << 10
+"""Elements below which the starts of commands, which targets may leave out, count more."""
+_MOST_AXES, _MOST_ASKED = 6, 6
+"""Axes of a permute that is looked at, and ways that the target is asked about."""
+
+
+@dataclass(frozen=True)
+class LongRuns(TargetPatternPass):
+    """Memory moves runs: a single element takes as long as many neighbours.
+
+    1. permute that parts elements from their neighbours : two or three permutes, each of which transposes matrices or
+       moves longer runs
+    It is done where the target says that they take less time (`Target.moving_cycles`). Values only move.
+    """
+
+    name = "long-runs"
+
+    def rules(self, module: Module, target: Target) -> Rules:
+        return _LongRuns(module, target)
+
+
+class _LongRuns(TargetRules):
+    def table(self) -> RuleTable:
+        return on(Permute, self.steps)
+
+    def steps(self, op: Permute, rewriter: Rewriter) -> bool:
+        """Rule 1."""
+        shape, order = merged(op.operands[0].shape, tuple(op.order))
+        if (
+            PLACE_CPU in op.attributes
+            or op.type.size < _LEAST
+            or not 3 <= len(order) <= _MOST_AXES
+            or _transposes(order)
+        ):
+            return False
+        known = [cycles for cycles in (self.target.moving_cycles(op), self.target.local_cycles(op)) if cycles]
+        if not known:
+            return False
+        ways = sorted(set(ways_to(order)), key=lambda way: (_parted(shape, way), way))[:_MOST_ASKED]
+        fewest, best = min((self.cycles(op, shape, way), way) for way in ways)
+        if fewest * _GAIN >= min(known):
+            return False
+        made = _ops(op, shape, best)
+        for each in made[:-1]:
+            rewriter.insert_before(op, each)
+        rewriter.replace_with(op, inherit(made[-1], op))
+        return True
+
+    def cycles(self, op: Permute, shape: Shape, way: Sequence[Order]) -> float:
+        """Of all permutes of a way; infinite where the target does not say or take one of them."""
+        made, total = _ops(op, shape, way), 0.0
+        for each in made[1:-1]:
+            known = None if unsupported_reason(self.target, each) is not None else self.target.moving_cycles(each)
+            total += inf if known is None else known
+        for each in reversed(made):
+            each.drop_operands()
+        return total
+
+
+def _ops(op: Permute, shape: Shape, way: Sequence[Order]) -> list[TensorOp]:
+    """A reshape, permutes and a reshape back for `op`."""
+    made: list[TensorOp] = []
+
+    def add(name: str, x: Value, **attributes: Shape) -> Value:
+        made.append(make(name, [x], attributes, location=op.location))
+        return made[-1].results[0]
+
+    x = add("reshape", op.operands[0], shape=shape)
+    for order in way:
+        x = add("permute", x, order=order)
+    add("reshape", x, shape=op.type.shape)
+    return made
+
+
+def merged(shape: Shape, order: Order) -> tuple[Shape, Order]:
+    """(shape, order) without axes of one element, and with axes that stay neighbours as one."""
+    kept = [axis for axis in order if shape[axis] != 1]
+    left, groups = sorted(kept), list[list[int]]()
+    for axis in kept:
+        if groups and left.index(axis) == left.index(groups[-1][-1]) + 1:
+            groups[-1].append(axis)
+        else:
+            groups.append([axis])
+    before = sorted(groups)
+    return tuple(prod(shape[axis] for axis in group) for group in before), tuple(map(before.index, groups))
+
+
+def ways_to(order: Order) -> Iterator[tuple[Order, ...]]:
+    """Orders to take one after the other: two of which one swaps groups of axes, or three that all do so."""
+    swaps = set(_swaps(len(order)))
+    for swap in swaps:
+        yield tuple(order[axis] for axis in _inverse(swap)), swap
+        rest = _behind(order, swap)
+        yield swap, rest
+        for second in swaps:
+            if (last := _behind(rest, second)) in swaps:
+                yield swap, second, last
+
+
+def _swaps(count: int) -> Iterator[Order]:
+    """Orders in which two neighbouring groups of axes change places."""
+    for first, middle, end in combinations(range(count + 1), 3):
+        yield *range(first), *range(middle, end), *range(first, middle), *range(end, count)
+
+
+def _behind(order: Order, first: Order) -> Order:
+    """What is left to do of an order behind `first`."""
+    return tuple(first.index(axis) for axis in order)
+
+
+def _inverse(order: Order) -> Order:
+    return tuple(order.index(axis) for axis in range(len(order)))
+
+
+def _transposes(order: Order) -> bool:
+    """Whether a group of axes that stay is followed by two that change places: matrices."""
+    return any(swap == order and swap[-1] != len(order) - 1 for swap in _swaps(len(order)))
+
+
+def _parted(shape: Shape, way: Sequence[Order]) -> float:
+    """About how long a way takes, in times of the bytes alone."""
+    total = 0.0
+    for order in way:
+        kept = next((count for count, axis in enumerate(reversed(order)) if axis != len(order) - 1 - count), len(order))
+        run = prod(shape[len(order) - kept :])
+        total += 1 if _transposes(order) else max(1, _RUN / run)
+        shape = tuple(shape[axis] for axis in order)
+    return total

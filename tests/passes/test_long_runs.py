@@ -1,0 +1,88 @@
+"""Permutes that part elements from their neighbours become several that move runs; values only move."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bmcompiler.interpreter import run_module
+from bmcompiler.ir import Module, TensorType, verify_module
+from bmcompiler.ops.builder import Builder
+from bmcompiler.passes.long_runs import merged, ways_to
+from bmcompiler.passmanager import PassContext, run_pipeline
+from bmcompiler.target import find_target
+
+
+def _permuted(shape: tuple[int, ...], order: tuple[int, ...]) -> Module:
+    b = Builder.new("net")
+    return b.outputs([b.permute(b.input("x", TensorType(shape)), order=order)], ["y"])
+
+
+def _names(module: Module) -> list[str]:
+    return [op.short_name for op in module.main.ops]
+
+
+@pytest.mark.parametrize("chip", ["bm1684", "bm1684x"])
+@pytest.mark.parametrize(
+    "shape, order",
+    [
+        ((3, 48, 64), (2, 1, 0)),
+        ((1, 16, 8, 24, 24), (0, 2, 4, 3, 1)),
+        ((64, 40, 2, 40, 2), (0, 2, 4, 1, 3)),
+        ((1, 3, 40, 4, 40, 4), (0, 3, 5, 1, 2, 4)),
+    ],
+)
+def test_single_elements_move_in_steps_of_runs(shape: tuple[int, ...], order: tuple[int, ...], chip: str) -> None:
+    module = _permuted(shape, order)
+    x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    (before,) = [op for op in module.main.ops if op.short_name == "permute"]
+    target = find_target(chip)
+    once = target.moving_cycles(before)
+    assert run_pipeline(module, "long-runs", PassContext(target=target))
+    verify_module(module)
+    steps = [op for op in module.main.ops if op.short_name == "permute"]
+    assert len(steps) in (2, 3) and once is not None
+    assert 1.5 * sum(target.moving_cycles(op) or once for op in steps) < once
+    np.testing.assert_array_equal(run_module(module, {"x": x})["y"], x.transpose(order))
+    assert not run_pipeline(module, "long-runs", PassContext(target=target)), _names(module)
+
+
+@pytest.mark.parametrize(
+    "shape, order",
+    [
+        ((8, 197, 12, 64), (0, 2, 1, 3)),  # runs of 64
+        ((64, 80, 80), (0, 2, 1)),  # matrices
+        ((1, 64, 1, 80), (3, 0, 2, 1)),  # matrices, but for axes of one element
+        ((2, 3, 4), (2, 1, 0)),  # small
+    ],
+)
+def test_others_stay(shape: tuple[int, ...], order: tuple[int, ...]) -> None:
+    assert not run_pipeline(_permuted(shape, order), "long-runs", PassContext(target=find_target("bm1684x")))
+
+
+def test_a_target_that_does_not_tell_keeps_them() -> None:
+    assert not run_pipeline(_permuted((3, 48, 64), (2, 1, 0)), "long-runs", PassContext(target=find_target("dv700")))
+
+
+@pytest.mark.parametrize("count", [3, 4, 5])
+def test_every_way_ends_at_the_order(count: int) -> None:
+    x = np.arange(np.prod(range(2, 2 + count))).reshape(range(2, 2 + count))
+    for order in permutations(range(count)):
+        for way in ways_to(order):
+            made = x
+            for step in way:
+                made = made.transpose(step)
+            assert made.shape == x.transpose(order).shape and (made == x.transpose(order)).all()
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.integers(1, 3), min_size=1, max_size=6), st.data())
+def test_merged_axes_move_the_same_elements(sizes: list[int], data: st.DataObject) -> None:
+    order = tuple(data.draw(st.permutations(range(len(sizes)))))
+    x = np.arange(np.prod(sizes)).reshape(sizes)
+    shape, fewer = merged(tuple(sizes), order)
+    assert (x.reshape(shape).transpose(fewer).ravel() == x.transpose(order).ravel()).all()
