@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 from bmcompiler.analysis.timing_profile import need_own
 from bmcompiler.analysis.trial import TRIAL, Trial
+from bmcompiler.conditions import is_quantized
 from bmcompiler.errors import BMError, ShapeError, UnsupportedError, UsageError, WrongProgramError
 from bmcompiler.finite_weights import need_finite_weights
 from bmcompiler.frontend import Frontend
 from bmcompiler.ir import Module, copy_module, verify_module
-from bmcompiler.ir.keys import FLOAT_NOTE
+from bmcompiler.ir.keys import GROUP, SLICES
 from bmcompiler.ops import need_tensor_ops
 from bmcompiler.options import ModuleOptions, Options, Path_, Shapes
 from bmcompiler.passmanager import POOL, PROGRESS, PassContext, Pipeline, run_pipeline
@@ -228,8 +229,10 @@ def _lowered(
     module = read()
     timing.append(("read", time.perf_counter() - start))
     ctx.notes += [str(note) for note in module.attributes.pop("notes", ())]
-    if options.pipeline is None and _is_quantized(module):
+    if options.pipeline is None and is_quantized(module):  # as `--save-ir` writes it: the default passes have run
         pipeline = Pipeline.parse("dead-code")
+    elif options.pipeline is None:
+        _forget_groups(module)
     if ctx.data is not None and ctx.table is None and any(each.name == "calibrate" for each in pipeline):
         from bmcompiler.inputs.advice import data_notes
 
@@ -250,15 +253,11 @@ def _lowered(
     return module
 
 
-def _is_quantized(module: Module) -> bool:
-    """True for IR as `--save-ir` writes it: the default passes have run.
-
-    Its tensors are integers with a scale, or its layers say why they stayed in float.
-    """
-    values = (*module.main.arguments, *(result for op in module.main.ops for result in op.results))
-    return any(value.type.quant is not None for value in values) or any(
-        FLOAT_NOTE in op.attributes for op in module.main.ops
-    )
+def _forget_groups(module: Module) -> None:
+    """Of a float net that was compiled before: its passes run again, and find the groups anew."""
+    for op in module.walk():
+        for note in (GROUP, SLICES):
+            op.attributes.pop(note, None)
 
 
 def pipeline_for(target: Target, options: ModuleOptions) -> Pipeline:

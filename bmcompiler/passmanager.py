@@ -19,6 +19,7 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, get_type_hints
 
+from bmcompiler.conditions import Condition, Known, need_order, showing, verify_said
 from bmcompiler.errors import UsageError, VerifyError
 from bmcompiler.ir import Module, verify_module
 from bmcompiler.pipelines import PassRow
@@ -78,8 +79,18 @@ class Pass:
     """For passes of other packages: the rewrite behind which canonicalize runs this one, too; "" for none."""
     parts: ClassVar[tuple[PassRow, ...]] = ()
     """The passes that this one runs in turn until none changes anything, in order."""
+    requires: ClassVar[tuple[Condition, ...]] = ()
+    """What must hold before it."""
+    ensures: ClassVar[tuple[Condition, ...]] = ()
+    """What holds after it."""
+    breaks: ClassVar[tuple[Condition, ...]] = ()
+    """What may not hold any more after it."""
     loses_bits: ClassVar[bool] = False
     """Whether numbers are less exact than before: `bmcompiler.accuracy` measures what the net loses."""
+
+    def needs(self) -> tuple[Condition, ...]:
+        """`requires`, with what follows from the options."""
+        return self.requires
 
     def run(self, module: Module, ctx: PassContext) -> PassResult:
         """Change `module` in place. Says truthfully whether anything changed."""
@@ -180,12 +191,12 @@ def run_pipeline(
 
     Args:
         print_ir_after: "all" or the name of a pass of the pipeline; the text goes to `ctx.log`.
-        verify_each: run `verify` after every pass.
+        verify_each: run `verify` after every pass, and ask whether it did what it says of conditions.
         timing: receives (pass text, seconds) per pass.
         after: called with every pass that has run.
 
     Raises:
-        UsageError: `print_ir_after` names no pass of the pipeline.
+        UsageError: `print_ir_after` names no pass of the pipeline, or a pass lacks a condition that it requires.
         VerifyError: the module is broken after a pass (the message names the pass).
     """
     pipeline = Pipeline.parse(pipeline) if isinstance(pipeline, str) else pipeline
@@ -193,16 +204,21 @@ def run_pipeline(
     names = [p.name for p in pipeline]
     if print_ir_after not in (None, "all", *names):
         raise UsageError(f"cannot print IR after '{print_ir_after}': the pipeline runs {', '.join(names) or 'no pass'}")
-    modified = False
+    need_order(pipeline, module, ctx)
+    known, modified = Known(), False
     for each in pipeline:
+        known.need(each, module, ctx, promised=False)
+        shown = showing(module, ctx) if verify_each else []
         start = time.perf_counter()
         modified |= each.run(module, ctx).modified
         if timing is not None:
             timing.append((str(each), time.perf_counter() - start))
         if print_ir_after in ("all", each.name):
             ctx.log(f"// IR after {each}\n{module}")
+        known.after(each)
         if verify_each:
             _verify_after(module, each, verify)
+            verify_said(each, shown, module, ctx)
         if after is not None:
             after(each, module)
     return modified

@@ -176,6 +176,8 @@ class Target(ABC):
     """Values of --quantize it can compile, the default first."""
     exact_sums: bool = False
     """Sums of float products are exact, rounded once: no order is to be kept, which makes a proof quick."""
+    schemes: Sequence[str] = ("shift",)
+    """What integers can mean to it: schemes of the pass quantize. By default scales are powers of two apart."""
 
     @property
     @abstractmethod

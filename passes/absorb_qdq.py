@@ -7,6 +7,7 @@ from typing import cast
 
 import numpy as np
 
+from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS, SOURCE_TYPES
 from bmcompiler.ir import Function, Module, Operation, Rewriter, Value, apply_patterns, erase_dead
 from bmcompiler.ir.keys import STATED, STATED_NAMES, STATED_SCALES, STATED_TYPES, STATED_ZEROS, TENSOR_NAME
 from bmcompiler.ir.types import DTYPES
@@ -37,6 +38,8 @@ class AbsorbQdq(Pass):
     """
 
     name = "absorb-qdq"
+    requires = (SOURCE_TYPES, NO_THRESHOLDS, NO_LAYOUT)
+    loses_bits = False
 
     def run(self, module: Module, ctx: PassContext) -> PassResult:
         changed = False

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from bmcompiler.codegen.rows import macs
+from bmcompiler.conditions import INTEGERS, NO_GROUPS, NO_LAYOUT
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ir.keys import MACS, PLACE_CPU, TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
@@ -31,6 +32,9 @@ class FillImageSlots(Pass):
     """
 
     name = "fill-image-slots"
+    requires = (INTEGERS, NO_GROUPS)
+    breaks = (NO_LAYOUT,)
+    loses_bits = False
 
     def run(self, module: Module, ctx: PassContext) -> PassResult:
         changed = False

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS, ONE_FLOAT, SOURCE_TYPES, THRESHOLDS
 from bmcompiler.errors import CalibrationError, UsageError
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ir.keys import INPUT_THRESHOLDS, TENSOR_NAME, THRESHOLD, THRESHOLD_SOURCE, is_weight
@@ -47,6 +48,10 @@ class Calibrate(Pass):
     """
 
     name = "calibrate"
+    requires = (SOURCE_TYPES, ONE_FLOAT, NO_LAYOUT)
+    ensures = (THRESHOLDS,)
+    breaks = (NO_THRESHOLDS,)
+    loses_bits = False
     method: str = field(default="kl", metadata={"choices": (*METHODS, AUTO)})
     bins: int = 2048
     percentile: float = 99.99

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module
 from bmcompiler.passmanager import GROUP, Pass, PassContext, PassResult, Pipeline, foreign_passes
@@ -58,6 +59,8 @@ class Canonicalize(Pass):
     """
 
     name = "canonicalize"
+    requires = (NO_THRESHOLDS, NO_LAYOUT)
+    loses_bits = False
     parts = ROUND
     rounds: int = 10
 

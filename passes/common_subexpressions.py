@@ -7,6 +7,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
+from bmcompiler.conditions import NO_GROUPS
 from bmcompiler.ir import Function, Module
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.core import Weight
@@ -24,6 +25,8 @@ class CommonSubexpressions(Pass):
     """
 
     name = "common-subexpressions"
+    requires = (NO_GROUPS,)
+    loses_bits = False
 
     def run(self, module: Module, ctx: PassContext) -> PassResult:
         changed = False

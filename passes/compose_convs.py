@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bmcompiler.codegen.rows import macs
+from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
 from bmcompiler.ir import Module, Rewriter, Value
 from bmcompiler.ir.keys import MACS, PLACE_CPU
 from bmcompiler.ops.nn import Conv
@@ -44,6 +45,8 @@ class ComposeConvs(TargetPatternPass):
     """
 
     name = "compose-convs"
+    requires = (NO_THRESHOLDS, NO_LAYOUT)
+    loses_bits = False
 
     def rules(self, module: Module, target: Target) -> Rules:
         return _ComposeConvs(module, target)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bmcompiler.conditions import INTEGERS, NO_GROUPS, NO_LAYOUT
 from bmcompiler.ir import Module, Rewriter
 from bmcompiler.ops.bands import ToBands
 from bmcompiler.ops.base import TensorOp
@@ -24,6 +25,9 @@ class CutInputs(TargetPatternPass):
     """
 
     name = "cut-inputs"
+    requires = (INTEGERS, NO_GROUPS)
+    breaks = (NO_LAYOUT,)
+    loses_bits = False
 
     def rules(self, module: Module, target: Target) -> Rules:
         return _CutInputs(module, target)

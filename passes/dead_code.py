@@ -18,6 +18,8 @@ class DeadCode(Pass):
     """
 
     name = "dead-code"
+    requires = ()
+    loses_bits = False
 
     def run(self, module: Module, ctx: PassContext) -> PassResult:
         changed = False

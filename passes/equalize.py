@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS, SOURCE_TYPES
 from bmcompiler.interpreter import run_function
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ir.keys import STATED, is_weight
@@ -41,6 +42,8 @@ class Equalize(Pass):
     """
 
     name = "equalize"
+    requires = (SOURCE_TYPES, NO_THRESHOLDS, NO_LAYOUT)
+    loses_bits = False
     dead: bool = field(default=True, metadata={"doc": "rule 2"})
 
     def run(self, module: Module, ctx: PassContext) -> PassResult:

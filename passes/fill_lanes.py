@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bmcompiler.conditions import INTEGERS, NO_GROUPS, NO_LAYOUT, Condition
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module, Rewriter, TensorType, Value
 from bmcompiler.ir.copying import copy_module
@@ -71,10 +72,16 @@ class FillLanes(TargetPatternPass):
     planned: bool = False
 
     name = "fill-lanes"
+    requires = (NO_GROUPS,)
+    breaks = (NO_LAYOUT,)
+    loses_bits = False
 
     def __post_init__(self) -> None:
         if self.kind not in _KINDS:
             raise UsageError(f"fill-lanes: kind is one of {', '.join(_KINDS)}, not '{self.kind}'")
+
+    def needs(self) -> tuple[Condition, ...]:
+        return (*self.requires, INTEGERS) if self.kind == "integers" else self.requires
 
     def rules(self, module: Module, target: Target) -> Rules:
         return _FillLanes(module, target, _KINDS[self.kind])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
 from bmcompiler.ir import Module, Rewriter, Value
 from bmcompiler.ir.keys import TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
@@ -50,6 +51,8 @@ class FoldBatchNorm(PatternPass):
     """
 
     name = "fold-batch-norm"
+    requires = (NO_THRESHOLDS, NO_LAYOUT)
+    loses_bits = False
     scores: bool = False
 
     def rules(self, module: Module) -> Rules:

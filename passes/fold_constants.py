@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bmcompiler.conditions import NO_GROUPS
 from bmcompiler.errors import UsageError
 from bmcompiler.interpreter import evaluate_op
 from bmcompiler.ir import Module, Rewriter
@@ -20,6 +21,8 @@ class FoldConstants(PatternPass):
     """
 
     name = "fold-constants"
+    requires = (NO_GROUPS,)
+    loses_bits = False
     max_elements: int = 1 << 22
 
     def __post_init__(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
 from bmcompiler.ir import Module, Rewriter, Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.nn import Conv
@@ -26,6 +27,8 @@ class FoldPad(PatternPass):
     """
 
     name = "fold-pad"
+    requires = (NO_THRESHOLDS, NO_LAYOUT)
+    loses_bits = False
 
     def rules(self, module: Module) -> Rules:
         return _FoldPad(module)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bmcompiler.conditions import NO_LAYOUT
 from bmcompiler.ir import Module, Operation, Rewriter, apply_patterns
 from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.ops.activation import Clip, Relu
@@ -28,6 +29,8 @@ class FuseActivation(Pass):
     """
 
     name = "fuse-activation"
+    requires = (NO_LAYOUT,)
+    loses_bits = False
 
     def run(self, module: Module, ctx: PassContext) -> PassResult:
         def pattern(op: Operation, rewriter: Rewriter) -> bool:

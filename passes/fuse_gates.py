@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
 from bmcompiler.ir import Module, Rewriter, Value
 from bmcompiler.ops.activation import Exp, Log, Sigmoid, Softplus, Tanh
 from bmcompiler.ops.base import TensorOp
@@ -33,6 +34,8 @@ class FuseGates(PatternPass):
     """
 
     name = "fuse-gates"
+    requires = (NO_THRESHOLDS, NO_LAYOUT)
+    loses_bits = False
 
     def rules(self, module: Module) -> Rules:
         return _FuseGates(module)

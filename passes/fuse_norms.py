@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
 from bmcompiler.ir import Module, Rewriter, Value
 from bmcompiler.ops.activation import Sqrt
 from bmcompiler.ops.base import TensorOp
@@ -40,6 +41,8 @@ class FuseNorms(PatternPass):
     """
 
     name = "fuse-norms"
+    requires = (NO_THRESHOLDS, NO_LAYOUT)
+    loses_bits = False
 
     def rules(self, module: Module) -> Rules:
         return _FuseNorms(module)

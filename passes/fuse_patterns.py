@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
 from bmcompiler.ir import Module, Rewriter, Value
 from bmcompiler.ops.activation import Abs, Clip, Exp, HardSigmoid, Neg, Relu
 from bmcompiler.ops.base import TensorOp
@@ -44,6 +45,8 @@ class FusePatterns(PatternPass):
     """
 
     name = "fuse-patterns"
+    requires = (NO_THRESHOLDS, NO_LAYOUT)
+    loses_bits = False
 
     def rules(self, module: Module) -> Rules:
         return _FusePatterns(module)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module
 from bmcompiler.ir.keys import GROUP, SLICES
@@ -20,6 +21,9 @@ class GroupLayers(Pass):
     """
 
     name = "group-layers"
+    requires = ()
+    breaks = (NO_LAYOUT, NO_GROUPS)
+    loses_bits = False
     level: int = 2
 
     def __post_init__(self) -> None:

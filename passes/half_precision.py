@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bmcompiler.conditions import A_CHIP, NO_LAYOUT, ONE_FLOAT, SOURCE_TYPES
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Function, Module, Operation, Rewriter, TensorType, Value
 from bmcompiler.ir.keys import LARGE, is_weight
@@ -35,14 +36,14 @@ class HalfPrecision(Pass):
     """
 
     name = "half-precision"
+    requires = (A_CHIP, ONE_FLOAT, NO_LAYOUT)
+    breaks = (ONE_FLOAT, SOURCE_TYPES)
     loses_bits = True
     dtype: str = "f16"
 
     def run(self, module: Module, ctx: PassContext) -> PassResult:
         if self.dtype not in HALVES:
             raise UsageError(f"half-precision: '{self.dtype}' is no 16-bit float type", remedy="choose f16 or bf16")
-        if ctx.target is None:
-            raise UsageError("half-precision asks a target what it computes", remedy="name one")
         halved = kept = 0
         for function in module.functions:
             work = _Halves(module, ctx.target, self.dtype, function)

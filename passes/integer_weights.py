@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bmcompiler.conditions import NO_LAYOUT, THRESHOLDS
 from bmcompiler.errors import CalibrationError
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ir.keys import INTEGER_WEIGHTS, WEIGHT_SHIFT, is_weight
@@ -37,6 +38,8 @@ class IntegerWeights(Pass):
     """
 
     name = "integer-weights"
+    requires = (THRESHOLDS, NO_LAYOUT)
+    loses_bits = False
 
     def run(self, module: Module, ctx: PassContext) -> PassResult:
         table = ctx.table

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bmcompiler.codegen.rows import macs
+from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
 from bmcompiler.ir import Module, Rewriter
 from bmcompiler.ir.keys import MACS, PLACE_CPU
 from bmcompiler.ops.base import TensorOp
@@ -32,6 +33,9 @@ class JoinGroups(PatternPass):
     """
 
     name = "join-groups"
+    requires = (NO_GROUPS,)
+    breaks = (NO_LAYOUT,)
+    loses_bits = False
 
     def rules(self, module: Module) -> Rules:
         return _JoinGroups(module)

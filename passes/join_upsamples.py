@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from math import gcd
 
+from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
 from bmcompiler.ir import Module, Rewriter, Value
 from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.ops.base import TensorOp
@@ -28,6 +29,9 @@ class JoinUpsamples(TargetPatternPass):
     """
 
     name = "join-upsamples"
+    requires = (NO_GROUPS,)
+    breaks = (NO_LAYOUT,)
+    loses_bits = False
 
     def rules(self, module: Module, target: Target) -> Rules:
         return _JoinUpsamples(module, target)

@@ -7,6 +7,7 @@ from itertools import product
 from math import prod
 from typing import TYPE_CHECKING
 
+from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
 from bmcompiler.ir import Module, Rewriter, TensorType, Value
 from bmcompiler.ir.keys import MACS, PLACE_CPU, TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
@@ -39,6 +40,9 @@ class KeepPhases(TargetPatternPass):
     """
 
     name = "keep-phases"
+    requires = (NO_GROUPS,)
+    breaks = (NO_LAYOUT,)
+    loses_bits = False
 
     def rules(self, module: Module, target: Target) -> Rules:
         return _KeepPhases(module, target)

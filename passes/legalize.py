@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
 from bmcompiler.ir import Module, Operation, Rewriter, Value, apply_patterns
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.core import Weight
@@ -32,6 +33,8 @@ class Legalize(Pass):
     """
 
     name = "legalize"
+    requires = (NO_THRESHOLDS, NO_LAYOUT)
+    loses_bits = False
     form: str = field(default="int8", metadata={"choices": ("int8", "same")})
 
     def run(self, module: Module, ctx: PassContext) -> PassResult:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bmcompiler.conditions import NO_GROUPS, NO_THRESHOLDS
 from bmcompiler.ir import Module, Rewriter
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.shape import Permute, Reshape
@@ -33,6 +34,8 @@ class MergeReshapes(PatternPass):
     """
 
     name = "merge-reshapes"
+    requires = (NO_THRESHOLDS, NO_GROUPS)
+    loses_bits = False
 
     def rules(self, module: Module) -> Rules:
         return _MergeReshapes(module)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import log, prod
 
+from bmcompiler.conditions import INTEGERS, NO_GROUPS
 from bmcompiler.ir import Module, Rewriter
 from bmcompiler.ops.activation import Softmax
 from bmcompiler.ops.base import TensorOp
@@ -29,6 +30,8 @@ class MergeTables(PatternPass):
     """
 
     name = "merge-tables"
+    requires = (INTEGERS, NO_GROUPS)
+    loses_bits = False
 
     def rules(self, module: Module) -> Rules:
         return _MergeTables(module)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bmcompiler.conditions import INTEGERS, NO_GROUPS, NO_LAYOUT
 from bmcompiler.ir import Module, Rewriter, Value
 from bmcompiler.ops.bands import FromBands, ToBands
 from bmcompiler.ops.base import TensorOp
@@ -41,6 +42,9 @@ class MoveBands(TargetPatternPass):
     """
 
     name = "move-bands"
+    requires = (INTEGERS, NO_GROUPS)
+    breaks = (NO_LAYOUT,)
+    loses_bits = False
 
     def rules(self, module: Module, target: Target) -> Rules:
         return _MoveBands(module, target)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
 from bmcompiler.ir import Module, Rewriter, Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.core import Weight
@@ -47,6 +48,8 @@ class MovePermutes(PatternPass):
     """
 
     name = "move-permutes"
+    requires = (NO_THRESHOLDS, NO_LAYOUT)
+    loses_bits = False
 
     def rules(self, module: Module) -> Rules:
         return _MovePermutes(module)

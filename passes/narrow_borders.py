@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS, SOURCE_TYPES
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ir.keys import is_return
 from bmcompiler.ops.base import TensorOp
@@ -26,6 +27,8 @@ class NarrowBorders(Pass):
     """
 
     name = "narrow-borders"
+    requires = (SOURCE_TYPES, NO_THRESHOLDS, NO_LAYOUT)
+    loses_bits = False
 
     def run(self, module: Module, ctx: PassContext) -> PassResult:
         notes: list[str] = []

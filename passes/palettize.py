@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bmcompiler.conditions import NO_LAYOUT
 from bmcompiler.ir import Module, Operation, Rewriter, apply_patterns
 from bmcompiler.ir.keys import PALETTE
 from bmcompiler.ops.base import TensorOp
@@ -30,6 +31,8 @@ class Palettize(Pass):
     """
 
     name = "palettize"
+    requires = (NO_LAYOUT,)
+    loses_bits = True
 
     def run(self, module: Module, ctx: PassContext) -> PassResult:
         work = _Palettize(module, ctx)

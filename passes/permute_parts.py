@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
+from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
 from bmcompiler.ir import Module, Rewriter
 from bmcompiler.ir.keys import PLACE_CPU, TENSOR_NAME
 from bmcompiler.ops.shape import Concat, Permute
@@ -24,6 +25,9 @@ class PermuteParts(TargetPatternPass):
     """
 
     name = "permute-parts"
+    requires = (NO_GROUPS,)
+    breaks = (NO_LAYOUT,)
+    loses_bits = False
 
     def rules(self, module: Module, target: Target) -> Rules:
         return _PermuteParts(module, target)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from bmcompiler.codegen.rows import macs
+from bmcompiler.conditions import INTEGERS, NO_LAYOUT, NO_THRESHOLDS, ONE_FLOAT, SOURCE_TYPES, THRESHOLDS, has_scheme
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ir.keys import INTEGER_WEIGHTS, MACS, THRESHOLD_SOURCE
@@ -27,10 +28,10 @@ from bmcompiler.passes.quantization.shift.scheme import Shifts
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 
 if TYPE_CHECKING:
+    from bmcompiler.conditions import Condition
     from bmcompiler.passes.quantization.choice.aim import Aim
     from bmcompiler.passes.quantization.rounding import WeightRounding
     from bmcompiler.passes.quantization.scale.scheme import Scales
-
 
 ROUNDED = "quantize.rounded"
 """Key of `PassContext.options`: integers of weights, found for the net in another input shape."""
@@ -64,7 +65,6 @@ class Quantize(Pass):
        ask for other things. A layer may be float (on the host, where the chip has none), for accuracy or where it is
        quicker; no program is slower than the float one, which is measured besides. A file `table` forces what it says;
        where there is none, it is written.
-
     With scheme = scale, or channel (`quantization.channel`: a scale for each output channel of a layer, whose only mode
     is of that name), tensors are i8 or u8 with real scales (`quantization.scale`), convolutions and inner products
     have one of the modes of `quant_modes`, or rule 12's: `mode`, or with "auto" what rule 5 chooses, and
@@ -75,7 +75,6 @@ class Quantize(Pass):
     8. With `correct_bias` and mode = auto, biases take back what the integers shift on average, where samples that it
        was not measured on confirm that this helps (`quantization.choice.biases`). Not by default: outputs come nearer
        to float, but confidences move, and detectors were seen to lose by it.
-
     9. With scheme = channel, what a model states of its tensors and weights (Q/DQ pairs, QLinear ops) is kept: element
        types, scales, zero points, integers of weights; all layers that can be are integers then.
     10. With `round_weights` and calibration data, weights of layers are not rounded to the nearest integer but up or
@@ -83,21 +82,21 @@ class Quantize(Pass):
        on confirm this of the layer and of the outputs (`quantization.choice.rounded`). Outputs of large nets that are
        as near as rule 5 wants them stay as they are. Thresholds and modes are chosen with the nearest integers: what
        is gained is not spent.
-
     11. With scheme = shift, layers have weights in one term of bytes ("int8") or in two ("double",
        `bmcompiler.numeric.two_terms`; rule 10 leaves these alone), as rule 5 chooses.
-
     12. With scheme = scale there is the mode "channel", too: sums of each output channel have a shift of their own, for
        two commands more than "low", so that weights have a scale for each (`quantization.scale.factored_layer`). What
        has no such form (products of two tensors, results of 16 bits) is in the mode "high" instead. Rule 5 takes it,
        in place of "asymmetric", with `per_channel` only: one net of those measured lost half a point by it.
-
     Options: `scheme` is "shift" (powers of two), "scale" or "channel"; `skip` names source layers or tensors that
     stay in float; `strict_table` keeps every threshold that a table names, at the cost of rescaling (the vendor's way);
     `report` logs the integers chosen for each layer.
     """
 
     name = "quantize"
+    requires = (THRESHOLDS, ONE_FLOAT, NO_LAYOUT)
+    ensures = (INTEGERS, NO_THRESHOLDS)
+    breaks = (THRESHOLDS, SOURCE_TYPES)
     loses_bits = True
     scheme: str = field(default="shift", metadata={"choices": ("shift", "scale", "channel")})
     mode: str = field(default="auto", metadata={"choices": ("auto", *MODES, CHANNEL, *SHIFT_MODES)})
@@ -112,12 +111,14 @@ class Quantize(Pass):
     strict_table: bool = False
     report: bool = False
 
+    def needs(self) -> tuple[Condition, ...]:
+        return (*self.requires, has_scheme(self.scheme))
+
     def run(self, module: Module, ctx: PassContext) -> PassResult:
         need_tensor_ops(module)
         found = [self._function(module, function, ctx) for function in module.functions]
         module.functions = [low.new for low in found]
-        for key in list(module.weights):
-            del module.weights[key]
+        module.weights.clear()
         for low in found:
             module.weights.update(low.module.weights)
         return PassResult(True)
@@ -210,7 +211,6 @@ class Quantize(Pass):
         choice = decide(module, function, ctx, lower, Wanted(self.name, mode, self._aim(), self.table, ways), skipped)
         ctx.notes += choice.notes
         in_float = {**skipped, **choice.in_float}
-
         whole_io = self.io == "integer"
 
         def whole(rounder: WeightRounding | None, fresh: bool = False) -> tuple[Building[Any], set[Operation]]:

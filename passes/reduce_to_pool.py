@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
 from bmcompiler.ir import Module, Rewriter
 from bmcompiler.ops.reduce import Reduce
 from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, inherit, make, on
@@ -21,6 +22,8 @@ class ReduceToPool(PatternPass):
     """
 
     name = "reduce-to-pool"
+    requires = (NO_THRESHOLDS, NO_LAYOUT)
+    loses_bits = False
 
     def rules(self, module: Module) -> Rules:
         return _ReduceToPool(module)

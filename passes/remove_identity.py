@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bmcompiler.conditions import NO_GROUPS
 from bmcompiler.ir import Module, Rewriter
 from bmcompiler.ops.activation import Prelu, Relu
 from bmcompiler.ops.base import TensorOp
@@ -40,6 +41,8 @@ class RemoveIdentity(PatternPass):
     """
 
     name = "remove-identity"
+    requires = (NO_GROUPS,)
+    loses_bits = False
 
     def rules(self, module: Module) -> Rules:
         return _RemoveIdentity(module)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
+from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS, SOURCE_TYPES
 from bmcompiler.ir import Module, Rewriter, Value
 from bmcompiler.ir.keys import LAYER_NAME, STATED, TENSOR_NAME
 from bmcompiler.ops.activation import Softmax
@@ -26,6 +27,8 @@ class SigmoidPairs(PatternPass):
     """
 
     name = "sigmoid-pairs"
+    requires = (SOURCE_TYPES, NO_THRESHOLDS, NO_LAYOUT)
+    loses_bits = False
 
     def rules(self, module: Module) -> Rules:
         return _SigmoidPairs(module)

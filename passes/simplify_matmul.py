@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
+from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
 from bmcompiler.ir import Module, Rewriter
 from bmcompiler.ops.elementwise import Add
 from bmcompiler.ops.nn import Matmul
@@ -37,6 +38,8 @@ class SimplifyMatmul(PatternPass):
     """
 
     name = "simplify-matmul"
+    requires = (NO_THRESHOLDS, NO_LAYOUT)
+    loses_bits = False
 
     def rules(self, module: Module) -> Rules:
         return _SimplifyMatmul(module)

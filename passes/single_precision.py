@@ -6,13 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bmcompiler.ir import Module, Operation, TensorType, Value
+from bmcompiler.conditions import NO_LAYOUT, ONE_FLOAT, OTHER_FLOATS, SOURCE_TYPES, other_floats
+from bmcompiler.ir import Module, TensorType
 from bmcompiler.ops.core import Weight
-from bmcompiler.ops.functions import BitCast
 from bmcompiler.ops.integer import Cast
 from bmcompiler.passmanager import Pass, PassContext, PassResult
-
-OTHER = ("f16", "f64")
 
 
 @dataclass(frozen=True)
@@ -26,15 +24,16 @@ class SinglePrecision(Pass):
     """
 
     name = "single-precision"
+    requires = (SOURCE_TYPES, NO_LAYOUT)
+    ensures = (ONE_FLOAT,)
+    loses_bits = False
 
     def run(self, module: Module, ctx: PassContext) -> PassResult:
-        ops = list(module.walk())
-        values = [*(a for f in module.functions for a in f.arguments), *(r for op in ops for r in op.results)]
-        other = [value for value in values if value.dtype in OTHER]
-        if not other or any(_reads_bits(op) for op in ops):
+        other = other_floats(module)
+        if not other:
             return PassResult(False)
-        for op in ops:
-            if isinstance(op, Cast) and op.attributes["dtype"] in OTHER:
+        for op in module.walk():
+            if isinstance(op, Cast) and op.attributes["dtype"] in OTHER_FLOATS:
                 op.attributes["dtype"] = "f32"
             if isinstance(op, Weight) and op.results[0] in other:
                 key = op.attributes["key"]
@@ -43,8 +42,3 @@ class SinglePrecision(Pass):
             value.type = TensorType(value.shape, "f32", value.type.quant)
         ctx.log(f"{len(other)} tensors of half or double precision are computed as f32")
         return PassResult(True)
-
-
-def _reads_bits(op: Operation) -> bool:
-    touched: list[Value] = [*op.operands, *op.results]
-    return isinstance(op, BitCast) and any(value.dtype in OTHER for value in touched)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bmcompiler.codegen.rows import macs
+from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
 from bmcompiler.ir import Module, Rewriter, TensorType, Value
 from bmcompiler.ir.keys import MACS, PLACE_CPU
 from bmcompiler.numeric.factors import CHANNEL
@@ -40,6 +41,9 @@ class SplitDeconv(TargetPatternPass):
     """
 
     name = "split-deconv"
+    requires = (NO_GROUPS,)
+    breaks = (NO_LAYOUT,)
+    loses_bits = False
 
     def rules(self, module: Module, target: Target) -> Rules:
         return _SplitDeconv(module, target)

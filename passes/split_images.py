@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ir.keys import IMAGE, MACS, is_return
 from bmcompiler.ops.base import TensorOp
@@ -36,6 +37,9 @@ class SplitImages(Pass):
     """
 
     name = "split-images"
+    requires = (NO_GROUPS,)
+    breaks = (NO_LAYOUT,)
+    loses_bits = False
 
     def run(self, module: Module, ctx: PassContext) -> PassResult:
         modified, functions = False, list(module.functions)

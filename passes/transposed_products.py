@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
 from bmcompiler.ir import Module, Rewriter
 from bmcompiler.ir.keys import PLACE_CPU, TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
@@ -26,6 +27,9 @@ class TransposedProducts(TargetPatternPass):
     """
 
     name = "transposed-products"
+    requires = (NO_GROUPS,)
+    breaks = (NO_LAYOUT,)
+    loses_bits = False
 
     def rules(self, module: Module, target: Target) -> Rules:
         return _TransposedProducts(module, target)

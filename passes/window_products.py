@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bmcompiler.conditions import INTEGERS, NO_GROUPS, NO_LAYOUT, Condition
 from bmcompiler.ir import Module, Rewriter, TensorType, Value
 from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.numeric.factors import CHANNEL
@@ -55,6 +56,12 @@ class WindowProducts(TargetPatternPass):
     floats: bool = False
 
     name = "window-products"
+    requires = (NO_GROUPS,)
+    breaks = (NO_LAYOUT,)
+    loses_bits = False
+
+    def needs(self) -> tuple[Condition, ...]:
+        return self.requires if self.floats else (*self.requires, INTEGERS)
 
     def rules(self, module: Module, target: Target) -> Rules:
         return _WindowProducts(module, target, self.floats)

@@ -15,6 +15,7 @@ class FakeTarget(Target):
 
     name = "fake"
     precisions: Sequence[str] = ()
+    schemes: Sequence[str] = ("shift", "scale", "channel")
     passes = PipelineTable()
 
     def kernel_for(self, op: Any) -> Any:

@@ -13,6 +13,7 @@ from bmcompiler.errors import UsageError, VerifyError
 from bmcompiler.files.mlir import save_module
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, TensorType
+from bmcompiler.ir.keys import GROUP
 from bmcompiler.ops.builder import Builder
 from bmcompiler.runtime import Session
 
@@ -55,6 +56,19 @@ def test_a_quantized_module_needs_no_samples() -> None:
     again = bmcompiler.compile_module(result.module, target="bm1880")
     assert again.model.weight_sets == result.model.weight_sets
     assert again.model.commands[0].cmdbuf == result.model.commands[0].cmdbuf
+
+
+def test_groups_of_a_float_module_that_was_compiled_before_are_chosen_anew() -> None:
+    b = Builder.new("net")
+    x = b.input("x", TensorType((1, 16, 32, 32)))
+    for _ in range(2):
+        weight = np.random.default_rng(0).normal(0, 0.1, (16, 16, 3, 3)).astype(np.float32)
+        x = b.relu(b.conv(x, b.weight(weight, "w"), pads=(1, 1, 1, 1)))
+    module = b.outputs([x], ["y"])
+    first, plain = (bmcompiler.compile_module(module, target="bm1684x", opt=opt) for opt in (2, 0))
+    assert any(GROUP in op.attributes for op in first.module.walk())
+    again = [bmcompiler.compile_module(first.module, target="bm1684x", opt=opt) for opt in (2, 0)]
+    assert str(again[0].module) == str(first.module) and str(again[1].module) == str(plain.module)
 
 
 def test_a_broken_module_is_refused() -> None:

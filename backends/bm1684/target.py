@@ -21,6 +21,7 @@ class Bm1684Target(Bm168xTarget["Build"]):
 
     name = "bm1684"
     precisions: Sequence[str] = ("f32", "int8")
+    schemes: Sequence[str] = ("scale",)
     passes = PIPELINE
     facts = CHIP
 

@@ -21,6 +21,7 @@ class Bm1684xTarget(Bm168xTarget["Build"]):
 
     name = "bm1684x"
     precisions: Sequence[str] = ("f32", "f16", "bf16", "int8")
+    schemes: Sequence[str] = ("channel",)
     passes = PIPELINE
     facts = CHIP
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bmcompiler.backends.dv.joining import Node, nodes_of
+from bmcompiler.backends.dv.target import DvTarget
 from bmcompiler.codegen.partition import partition
-from bmcompiler.errors import UsageError
+from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT, Condition
 from bmcompiler.ir import Module
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passmanager import Pass, PassContext, PassResult
@@ -15,6 +16,13 @@ from bmcompiler.target import Target
 
 if TYPE_CHECKING:
     from bmcompiler.backends.dv.kernels.base import RunKernel
+
+DV700 = Condition(
+    "the DV700",
+    "only there a run goes on with what is not rounded yet",
+    lambda _, ctx: None if isinstance(ctx.target, DvTarget) else "the target is no DV700",
+    "pass --target dv700, or leave out the pass",
+)
 
 
 @dataclass(frozen=True)
@@ -28,10 +36,11 @@ class JoinRuns(Pass):
     """
 
     name = "join-runs"
+    requires = (DV700, NO_GROUPS)
+    breaks = (NO_LAYOUT, NO_GROUPS)
+    loses_bits = False
 
     def run(self, module: Module, ctx: PassContext) -> PassResult:
-        if ctx.target is None:
-            raise UsageError("the pass join-runs needs a target", remedy="pass --target dv700")
         changed = False
         for function in module.functions:
             for segment in partition(function, ctx.target):

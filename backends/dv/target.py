@@ -22,6 +22,7 @@ class DvTarget(Target):
     name = "dv700"
     precisions: Sequence[str] = ("f16", "int8")
     exact_sums = True
+    schemes: Sequence[str] = ()
     passes = PIPELINE
 
     def kernels(self) -> Sequence[Kernel[Any]]:

@@ -21,7 +21,7 @@ from bmcompiler.files.mlir import load_module, save_module
 from bmcompiler.ir import Module, Value
 from bmcompiler.ops.builder import Builder
 from bmcompiler.passmanager import PassContext, run_pipeline
-from bmcompiler.target import Compiled
+from bmcompiler.target import Compiled, find_target
 
 MAP = (2, 16, 12, 10)
 
@@ -209,9 +209,11 @@ def test_ops_that_stay_runs_of_their_own_say_why(name: str) -> None:
     assert any(f": {text}" in row.note and row.note.count("not in the run of") for row in made.rows)
 
 
-def test_the_pass_needs_a_target() -> None:
-    with pytest.raises(UsageError, match="join-runs needs a target"):
-        run_pipeline(net(bottleneck, MAP), "join-runs", PassContext())
+@pytest.mark.parametrize("chip", [None, "bm1684"])
+def test_the_pass_needs_its_chip(chip: str | None) -> None:
+    target = None if chip is None else find_target(chip)
+    with pytest.raises(UsageError, match="'join-runs' needs the DV700"):
+        run_pipeline(net(bottleneck, MAP), "join-runs", PassContext(target=target))
 
 
 def test_listings_tell_runs_and_why_results_leave_the_chip() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nets import Net, names
 
-from bmcompiler.errors import CalibrationError, UsageError
+from bmcompiler.errors import UsageError
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, Operation, Value
 from bmcompiler.numeric import arith
@@ -369,7 +369,7 @@ def test_the_report_names_shift_and_thresholds() -> None:
 
 def test_quantize_without_calibrate_says_so() -> None:
     n = Net()
-    with pytest.raises(CalibrationError, match=r"not calibrated.*calibrate before quantize"):
+    with pytest.raises(UsageError, match=r"not calibrated.*calibrate before quantize"):
         run_pipeline(n.done(n.relu(n.input(1, 2))), "quantize")
 
 
