@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from math import inf, prod
 
+from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
 from bmcompiler.ir import Module, Rewriter, Value
 from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.ops.base import TensorOp
@@ -37,6 +38,9 @@ class LongRuns(TargetPatternPass):
     """
 
     name = "long-runs"
+    requires = (NO_GROUPS,)
+    breaks = (NO_LAYOUT,)
+    loses_bits = False
 
     def rules(self, module: Module, target: Target) -> Rules:
         return _LongRuns(module, target)

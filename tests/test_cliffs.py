@@ -8,7 +8,7 @@ from cliff_graphs import GRAPHS, Make, Shape, module_of, pixels_of
 
 import bmcompiler
 from bmcompiler.analysis.estimate import estimate
-from bmcompiler.analysis.profile import Timing
+from bmcompiler.analysis.profile import Timing, analysis_of
 from bmcompiler.ir import TensorType, Value
 from bmcompiler.ops.builder import Builder
 from bmcompiler.report.data import report_data
