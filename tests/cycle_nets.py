@@ -1,4 +1,4 @@
-"""Nets of one op or two in floats, whose tiles planners and timing models of chips with lanes agree about."""
+"""Nets of one op or two in floats or bytes, whose tiles planners and timing models of chips with lanes agree about."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from lane_nets import Net
 
-from bmcompiler.ir import Value
+from bmcompiler.ir import Quant, TensorType, Value
 
 Make = Callable[[Net, Value], Any]
 
@@ -63,4 +63,40 @@ FLOATS: dict[str, Make] = {
         t.b.quantize_linear(x, t.b.weight(np.array([0.3], np.float32), "s"), dtype="i8"),
         t.b.weight(np.array([0.3], np.float32), "s"),
     ),
+}
+
+
+def _bands_of_an_input(net: Net, height: int, width: int) -> Value:
+    image = net.b.input("image", TensorType((1, 3, 4 * height, width), "f32"))
+    cut = {"bands": 4, "rows": height + height % 2, "top": 1, "stride": 2}
+    out = TensorType((4, 3, 1 + cut["rows"], width), "i8", Quant(0.0625))
+    bands = net.b.quantize_bands(image, out=out, **cut)
+    return net.b.conv(bands, net.integers("i8", 70, 3, 3, 3), pads=(0, 0, 1, 1), strides=(2, 2), rshift=9)
+
+
+BYTES: dict[str, Make] = {
+    "add": lambda t, x: t.b.add_shift(x, t.integers("i8", *x.shape), rshift=1),
+    "mac": lambda t, x: t.b.mac_shift(x, t.b.maxs(x, value=5), multipliers=(3, -5), rshift=3),
+    "muls": lambda t, x: t.b.muls_shift(x, multiplier=300, rshift=9),
+    "relu": lambda t, x: t.b.relu(x),
+    "lut": lambda t, x: t.b.lut(x, t.integers("i8", 256)),
+    "max_pool": lambda t, x: t.b.max_pool(x, kernel=(3, 3), strides=(2, 2), pads=(1, 1, 1, 1)),
+    "avg_pool": lambda t, x: t.b.avg_pool(x, kernel=(2, 2), strides=(2, 2), multiplier=64, rshift=8),
+    "scaled avg_pool": lambda t, x: t.b.avg_pool(x, kernel=x.shape[2:], scale=1 / 7),
+    "concat": lambda t, x: t.b.relu(t.b.concat(t.b.maxs(x, value=3), t.b.relu(x), axis=1)),
+    "pad": lambda t, x: t.b.relu(t.b.pad(t.b.maxs(x, value=3), pads=(0, 0, 1, 2, 0, 0, 0, 0), value=2.0)),
+    "dequantize": lambda t, x: t.b.dequantize(x),
+    "quantize": lambda t, x: t.b.quantize(t.b.dequantize(x), out=x.type),
+    "word lut": lambda t, x: t.b.lut(x, t.integers("i32", 256)),
+    "word avg_pool": lambda t, x: t.b.avg_pool(
+        x, kernel=(17, 17), pads=(8, 8, 8, 8), count_include_pad=True, scale=1 / 289
+    ),
+    "quantize_bands": lambda t, x: _bands_of_an_input(t, *x.shape[2:]),
+    "conv": lambda t, x: t.b.conv(x, t.integers("i8", 70, x.shape[1], 3, 3), pads=(1, 1, 1, 1), rshift=9),
+    "deconv": lambda t, x: t.b.deconv(x, t.integers("i8", x.shape[1], 5, 3, 3), strides=(2, 2), rshift=9),
+    "matmul": lambda t, x: t.b.matmul(x, t.integers("i8", x.shape[-1], 70), mode="high", scale=0.003),
+    "matrix": lambda t, x: t.b.matmul(x, t.integers("i8", x.shape[-1], 700), rshift=9),
+    "arith_shift": lambda t, x: t.b.arith_shift(x, t.integers("i8", *x.shape), direction="left"),
+    "integers": lambda t, x: t.b.add(t.b.cast(x, dtype="i32"), t.integers("i32", *x.shape)),
+    "lut_softmax": lambda t, x: t.b.lut_softmax(x, t.f32(256), axis=3),
 }

@@ -129,6 +129,20 @@ def test_deep_sums_of_extreme_values_are_exact(value: int) -> None:
     np.testing.assert_array_equal(arith.matmul(row, columns), row.astype(int) @ columns.astype(int))
 
 
+@pytest.mark.parametrize("ends", [(0, 0), (0, 1), (1, 0), (1, 1)])
+@pytest.mark.parametrize("dtypes", [("i1", "i1"), ("u1", "i1"), ("u1", "u1"), ("i2", "i1"), ("u2", "u1"), ("i2", "i2")])
+def test_sums_that_leave_32_bits_are_exact(dtypes: tuple[str, str], ends: tuple[int, int]) -> None:
+    """As deep as the extremes of both types need to leave 32 bits, and one less."""
+    limits = [np.iinfo(dtype) for dtype in dtypes]
+    one, other = ((limit.min, limit.max)[end] for limit, end in zip(limits, ends))
+    deepest = (1 << 31) // max(abs(int(one) * int(other)), 1)
+    for depth in {min(each, 140_000) for each in (deepest, deepest + 1)}:
+        a, b = np.full((1, depth), one, dtypes[0]), np.full((depth, 1), other, dtypes[1])
+        assert arith.matmul(a, b).tolist() == [[depth * int(one) * int(other)]]
+        image, weight = a.reshape(1, depth, 1, 1), b.reshape(1, depth, 1, 1)
+        assert arith.conv2d(image, weight).ravel().tolist() == [depth * int(one) * int(other)]
+
+
 def test_conv2d_in_row_blocks_equals_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(3)
     x, w = full_range(rng, (3, 4, 11, 9), "i1"), full_range(rng, (5, 4, 3, 2), "i1")

@@ -14,14 +14,16 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 
-from mutation import loading  # noqa: E402
+from mutation import inplace, loading  # noqa: E402
 from mutation.asking import in_turns, run, verdict, within  # noqa: E402
 from mutation.faults import broken, faults  # noqa: E402
 from mutation.harmless import HARMLESS  # noqa: E402
+from mutation.kept import Kept, Said  # noqa: E402
+from mutation.loaded import Loaded  # noqa: E402
 from mutation.places import chosen, faults_of  # noqa: E402
 from mutation.probes import PROBE, probed  # noqa: E402
 from mutation.reach import Reach, Timed, key, stale, write  # noqa: E402
-from mutation.targets import GROUPS  # noqa: E402
+from mutation.targets import GROUPS, file_of  # noqa: E402
 
 KINDS = (
     ("a + b", "sign", "a - b"),
@@ -188,8 +190,41 @@ def test_what_a_finished_run_means() -> None:
             verdict("m:1", code, {**made, "applied": code == 5}, "")
 
 
+ROUNDING = "bmcompiler.numeric.rounding"
+WHOLE = next(each for each in faults_of(ROUNDING) if each.kind == "sign" and each.function == "_whole")
+ITS_TEST = Timed("tests/test_rounding.py::test_floats_become_whole", 1)
+
+
 def test_a_fault_of_ours_is_found_by_its_test() -> None:
-    module, test = "bmcompiler.numeric.rounding", Timed("tests/test_rounding.py::test_floats_become_whole", 1)
-    fault = next(each for each in faults_of(module) if each.kind == "sign" and each.function == "_whole")
-    assert run(f"{module}:{fault.digest()}", [test])[::2] == (test.id, 1)
-    assert run("nothing", [test]) == ("", "", 1)
+    assert run(f"{ROUNDING}:{WHOLE.digest()}", [ITS_TEST])[::2] == (ITS_TEST.id, 1)
+    assert run("nothing", [ITS_TEST]) == ("", "", 1)
+
+
+def test_a_fault_is_made_in_a_function_that_exists(monkeypatch: pytest.MonkeyPatch) -> None:
+    function = importlib.import_module(ROUNDING)._whole
+    right = function.__code__
+    monkeypatch.setattr(function, "__code__", right)  # which puts it back
+    known = {(str(file_of(ROUNDING)), right): [function]}
+    assert inplace.make(ROUNDING, WHOLE.digest(), known) and function.__code__ != right
+    assert not inplace.make(ROUNDING, WHOLE.digest(), {})
+
+
+def test_a_process_that_has_imported_all_finds_it_too() -> None:
+    loaded = Loaded(["tests/test_rounding.py"])
+    for _ in range(2):  # a fault does not outlive its question
+        said = loaded.ask(ROUNDING, WHOLE.digest(), [ITS_TEST])
+        assert said["applied"] and said["found"] == ITS_TEST.id and said["ran"] == 1
+        other = loaded.ask(ROUNDING, WHOLE.digest(), [Timed("tests/test_rounding.py::test_gone", 1)])
+        assert other["applied"] and not other["found"] and other["ran"] == 0
+
+
+def test_answers_are_kept_while_what_gave_them_is_as_it_was(tmp_path: Path) -> None:
+    found, survived = Said("tests/test_rounding.py::one", "why", 3, 0.5), Said("", "", 7, 2.0)
+    Kept(tmp_path).put("a", ROUNDING, ["tests/test_arith.py::two"], found)
+    Kept(tmp_path).put("b", ROUNDING, ["tests/test_arith.py::two"], survived)
+    kept = Kept(tmp_path)
+    assert kept.get("a", ROUNDING, []) == found  # other tests are not asked about what one found
+    assert kept.get("b", ROUNDING, ["tests/test_arith.py::two"]) == survived
+    assert kept.get("b", ROUNDING, ["tests/test_arith.py::three"]) is None
+    assert kept.get("a", "bmcompiler.numeric.arith", []) is None
+    assert kept.get("c", ROUNDING, []) is None

@@ -20,7 +20,9 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 
 from mutation import reach  # noqa: E402
-from mutation.asking import Answer, ask, run  # noqa: E402
+from mutation.asking import ask, run, selected  # noqa: E402
+from mutation.kept import Kept, Said  # noqa: E402
+from mutation.loaded import Loaded  # noqa: E402
 from mutation.places import Place, chosen  # noqa: E402
 
 ENOUGH = 0.95
@@ -38,7 +40,7 @@ def options() -> argparse.Namespace:
 
 
 def record(tests: set[str]) -> None:
-    """Run test files that have no current record, fast tests only."""
+    """Run test files that have no current record; a sweep asks nothing that no other test asks."""
     files = reach.stale(sorted(tests))
     if files:
         print(f"recording what {len(files)} test files reach", flush=True)
@@ -49,7 +51,7 @@ def record(tests: set[str]) -> None:
             "pytest",
             "-q",
             "-m",
-            "not slow",
+            "not sweep",
             "-p",
             "mutation.inside",
             "-p",
@@ -63,28 +65,33 @@ def shown(place: Place) -> str:
     return f"{place.name}  {fault.kind:9} line {fault.line}, {fault.function}: {fault.text}  ->  {fault.wrong}"
 
 
-def asked(places: list[Place], budget: float) -> list[Answer]:
-    """Break each, with a line per place as it comes."""
-    known, answers = reach.Reach(), []
+def asked(places: list[Place], budget: float) -> list[tuple[Place, Said]]:
+    """Break each whose answer is not known, with a line per place as it comes."""
+    known, kept, answers = reach.Reach(), Kept(), []
+    loaded = Loaded(reach.recorded({name for place in places for name in place.tests}))
     for number, place in enumerate(places, 1):
-        start = time.perf_counter()
-        answer = ask(place, known, budget)
-        answers.append(answer)
-        said = f"found by {answer.found}: {answer.why}" if answer.found else f"SURVIVED {answer.ran} tests"
-        print(f"{number:4} {time.perf_counter() - start:5.1f} s  {shown(place)}\n       {said[:220]}", flush=True)
+        tests = selected(place, known, budget)
+        ids = [test.id for test in tests]
+        said = kept.get(place.name, place.module, ids)
+        if said is None:
+            said = ask(place, tests, loaded)
+            kept.put(place.name, place.module, ids, said)
+        answers.append((place, said))
+        words = f"found by {said.found}: {said.why}" if said.found else f"SURVIVED {said.ran} tests"
+        print(f"{number:4} {said.seconds:5.1f} s  {shown(place)}\n       {words[:220]}", flush=True)
     return answers
 
 
-def doubtful(answers: list[Answer]) -> list[str]:
+def doubtful(found: set[str]) -> list[str]:
     """Tests that found a fault and fail without one, too."""
-    tests = list({answer.found: reach.Timed(answer.found, 10) for answer in answers if "::" in answer.found}.values())
+    tests = [reach.Timed(test, 10) for test in sorted(found) if "::" in test]
     wrong = []
     while tests:
-        found, _, _ = run("nothing", tests)
-        if not found:
+        one, _, _ = run("nothing", tests)
+        if not one:
             break
-        wrong.append(found)
-        tests = [test for test in tests if test.id != found]
+        wrong.append(one)
+        tests = [test for test in tests if test.id != one]
     return wrong
 
 
@@ -100,11 +107,11 @@ def main() -> int:
     record({name for place in places for name in place.tests})
     start = time.perf_counter()
     answers = asked(places, given.budget)
-    wrong = doubtful(answers)
-    survived = [answer for answer in answers if not answer.found or answer.found in wrong]
+    wrong = doubtful({said.found for _, said in answers})
+    survived = [(place, said) for place, said in answers if not said.found or said.found in wrong]
     print(f"\nsurvived ({len(survived)} of {len(answers)}):")
-    for answer in survived:
-        print(f"  {answer.place.group}: {shown(answer.place)}  ({answer.ran} tests)")
+    for place, said in survived:
+        print(f"  {place.group}: {shown(place)}  ({said.ran} tests)")
     for test in wrong:
         print(f"  {test} fails without a fault: what it found counts as survived")
     share = 1 - len(survived) / max(1, len(answers))

@@ -51,7 +51,7 @@ from bmcompiler.backends.bm1880.bmkernel import (
     tensor_gmem,
 )
 from bmcompiler.backends.bm1880.cmdbuf import records
-from bmcompiler.backends.bm1880.isa import FORMATS, GDMA, HEADER, Direction, Engine, GdmaFunction
+from bmcompiler.backends.bm1880.isa import FORMATS, GDMA, HEADER, Direction, Engine, GdmaFunction, StrideCode, WindowOp
 from bmcompiler.errors import BMError, SimulatorError
 from bmcompiler.runtime.simulator.bm1880 import LocalMemory, Machine, compile_plan
 
@@ -340,6 +340,18 @@ def test_impossible_fields_name_the_command(engine: Engine, fields: dict[str, in
     machine, _ = machine_with(np.zeros(8, np.uint8))
     with pytest.raises(SimulatorError, match=message):
         compile_plan(changed(engine, 0, **fields), machine).run()
+
+
+@pytest.mark.parametrize("operation", list(WindowOp))
+@pytest.mark.parametrize("axis", "nchw")
+def test_every_axis_counts_for_the_work_of_a_window(axis: str, operation: WindowOp) -> None:
+    """A result of 4095 elements along one axis, each of 4095 x 4095 products, would take minutes."""
+    shape = {f"{name}_{each}": 4095 if each == axis else 1 for name in ("res0", "opd0") for each in "nchw"}
+    packed = {f"short_{name}_str": StrideCode.UNALIGNED for name in ("res0", "opd0")}
+    kernel = {"opd1_h": 4095, "opd1_w": 4095, "conv_op_x_str": 1, "conv_op_y_str": 1}
+    cmdbuf = changed(Engine.TPU, 0, tsk_typ=1, tsk_eu_typ=operation, **shape, **packed, **kernel)
+    with pytest.raises(SimulatorError, match=f"{4095**3} multiply-accumulates"):
+        compile_plan(cmdbuf, machine_with(np.zeros(8, np.uint8))[0])
 
 
 def test_broken_records_are_refused() -> None:

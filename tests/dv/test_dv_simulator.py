@@ -257,6 +257,25 @@ def test_fully_connected(fc_freq: int) -> None:
     np.testing.assert_array_equal(found, np.maximum(w @ x + b, 0))
 
 
+@pytest.mark.parametrize("code", [0, 1, 2, 3, 4])
+@pytest.mark.parametrize("slope", [0.0, 0.5])
+@pytest.mark.parametrize("fc_freq", [0, 100])
+def test_functions_behind_a_fully_connected_layer(fc_freq: int, slope: float, code: int) -> None:
+    """dv.md 1.5: a convolution in its place takes the slope also for ReLU, the FC block has a ReLU without one."""
+    sums = np.array([-4.0, -0.5, 0.0, 0.25, 3.0])
+    below = slope if code == 3 or not fc_freq else 0.0
+    leaky = np.where(sums >= 0, sums, below * sums)
+    wanted = (sums, leaky, np.tanh(sums), leaky, 1 / (1 + np.exp(-sums)))[code]
+    with board(DvChip(fc_freq=fc_freq)) as on:
+        weights = on.put(pack_fc(halves(np.eye(5)), halves(np.zeros(5)), (5, 1, 1), (5, 1, 1)))
+        target = on.room(10)
+        param = int(np.float16(slope).view(np.uint16))
+        command = FcCommand(5, 5, weights, on.put(halves(sums)), target, actfunc=code, actfunc_param=param)
+        on.run(command.encode())
+        found = on.data[target.offs : target.offs + 10].view(np.float16)
+        np.testing.assert_array_equal(found, wanted.astype(np.float16))
+
+
 def test_fully_connected_weights_are_read_at_commit_where_conv_runs_them() -> None:
     x, b = np.ones(8), np.zeros(8)
     for fc_freq, expected in ((0, 8.0), (100, 16.0)):

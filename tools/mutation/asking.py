@@ -3,35 +3,23 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
 import tempfile
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
+from mutation import children
+from mutation.kept import Said
+from mutation.loaded import HANGS, Loaded
 from mutation.places import Place
 from mutation.reach import Reach, Timed, key, module_key
-from mutation.targets import ROOT, every_module
+from mutation.targets import every_module
 
 FIRST = 2.0
 """Seconds of tests in the first round: most faults fall there, and only its files are imported."""
-HANGS = 20
-"""A broken program that takes so many times what it took, and a minute, hangs; machines are loaded at times."""
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What came of one fault: the test that found it, or "" where it survived `ran` tests of `known`."""
-
-    place: Place
-    found: str
-    why: str
-    ran: int
-    known: int
+AGAIN = 2.0
+"""Seconds of tests that ask about what import computes, of faults that all tests passed over in existing functions."""
 
 
 def in_turns(tests: Sequence[Timed]) -> list[Timed]:
@@ -76,54 +64,42 @@ def within(tests: Sequence[Timed], seconds: float) -> list[Timed]:
     return list(taken.values())
 
 
-def ask(place: Place, reach: Reach, budget: float) -> Answer:
-    """Break it and run tests until one fails."""
-    tests = selected(place, reach, budget)
-    first = within(tests, FIRST)
-    chosen = {test.id for test in first}
-    ran = 0
-    for round_ in (first, [test for test in tests if test.id not in chosen]):
-        if round_:
-            found, why, more = run(f"{place.module}:{place.fault.digest()}", round_)
+def ask(place: Place, tests: Sequence[Timed], loaded: Loaded) -> Said:
+    """Break it and run tests until one fails: first in functions that are there; quick ones again, broken on import."""
+    start, ran = time.perf_counter(), 0
+    rounds = [within(tests, FIRST), tests]
+    if place.fault.function:
+        said = loaded.ask(place.module, place.fault.digest(), tests)
+        if said["found"]:
+            return Said(said["found"], said["why"], said["ran"], time.perf_counter() - start)
+        ran = said["ran"]
+        rounds = [within(tests, AGAIN)] if said["applied"] else rounds
+    asked: set[str] = set()
+    for round_ in rounds:
+        now = [test for test in round_ if test.id not in asked]
+        asked |= {test.id for test in now}
+        if now:
+            found, why, more = run(f"{place.module}:{place.fault.digest()}", now)
             ran += more
             if found:
-                return Answer(place, found, why, ran, len(tests))
-    return Answer(place, "", "", ran, len(tests))
+                return Said(found, why, ran, time.perf_counter() - start)
+    return Said("", "", ran, time.perf_counter() - start)
 
 
 def run(broken: str, tests: Sequence[Timed]) -> tuple[str, str, int]:
     """The test that fails, why, and how many ran; `broken` is "module:digest", or "nothing"."""
     with tempfile.TemporaryDirectory() as name:
-        wanted, result = Path(name, "tests"), Path(name, "result")
+        wanted, result, output = Path(name, "tests"), Path(name, "result"), Path(name, "output")
         wanted.write_text("\n".join(test.id for test in tests), encoding="utf-8")
         result.write_text(json.dumps({"applied": False, "found": "", "why": "", "ran": 0}), encoding="utf-8")
-        env = {**os.environ, "PYTHONPATH": str(ROOT / "tools"), "OPENBLAS_NUM_THREADS": "1",
-               "MUTATION_PLACE": broken, "MUTATION_TESTS": str(wanted), "MUTATION_RESULT": str(result)}  # fmt: skip
+        told = {"MUTATION_PLACE": broken, "MUTATION_TESTS": str(wanted), "MUTATION_RESULT": str(result)}
         files = list(dict.fromkeys(test.file for test in tests))
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-x",
-            "-p",
-            "mutation.inside",
-            "-p",
-            "no:cacheprovider",
-            "--hypothesis-seed=1",
-            *files,
-        ]
-        child = subprocess.Popen(
-            command, cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
-        )
-        try:
-            output = child.communicate(timeout=60 + HANGS * sum(test.seconds for test in tests))[0]
-        except subprocess.TimeoutExpired:
-            os.killpg(child.pid, signal.SIGKILL)
-            child.communicate()
+        longest = 60 + HANGS * sum(test.seconds for test in tests)
+        code = children.finished(children.pytest, (told, files, str(output)), longest)
+        if code is None:
             return f"hangs in {files[0]}", "takes too long", 0
         said = json.loads(result.read_text(encoding="utf-8"))
-    return verdict(broken, child.returncode, said, output.decode(errors="replace"))
+        return verdict(broken, code, said, output.read_text(encoding="utf-8", errors="replace"))
 
 
 def verdict(broken: str, code: int, said: dict[str, object], output: str) -> tuple[str, str, int]:

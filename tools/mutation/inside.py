@@ -3,28 +3,27 @@
 MUTATION_RECORD=1         every target module tells what is reached; records are written, one per test file
 MUTATION_PLACE=mod:digest that module has that fault; MUTATION_TESTS names a file with the ids of tests to run, in
                           order; MUTATION_RESULT a file for what came of it
+MUTATION_SERVE=in,out     pipes of questions and answers (mutation.loaded)
 """
 
 from __future__ import annotations
 
 import ast
+import gc
 import json
 import os
 import resource
 import time
 from collections.abc import Generator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from mutation import loading, reach
 from mutation.faults import broken
+from mutation.loaded import MEMORY, Teller, serve
 from mutation.probes import PROBE, probed
 from mutation.targets import every_module
-
-MEMORY = 8 << 30
-"""Bytes that a broken program may take."""
 
 
 class Recorder:
@@ -35,6 +34,7 @@ class Recorder:
         self.numbers: dict[str, int] = {}
         self.reached: set[int] = set()
         self.files: dict[str, dict[str, tuple[float, set[str]]]] = {}
+        self.collected: set[Path] = set()
         self.failed = False
         modules = every_module()
         loading.install(modules.__contains__, self.change, {PROBE: self.reached.add})
@@ -52,31 +52,35 @@ class Recorder:
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, None, None]:
         self.reached.clear()
-        self.failed, start = False, time.perf_counter()
+        self.failed, start = False, time.process_time()
         yield
         if not self.failed:
             names = {name for number in self.reached for name in self.names[number]}
             file = item.nodeid.partition("::")[0]
-            self.files.setdefault(file, {})[item.nodeid] = (time.perf_counter() - start, names)
+            self.files.setdefault(file, {})[item.nodeid] = (time.process_time() - start, names)
         if nextitem is None or nextitem.path != item.path:
             reach.write(item.path, self.files.pop(item.nodeid.partition("::")[0], {}))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.failed = self.failed or not report.passed
 
-    def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        self.collected = {item.path for item in items}
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Files without a test that is asked have an empty record, so that they are not asked again."""
-        for file in {item.path for item in items}:
+        for file in self.collected - {item.path for item in session.items}:
             reach.write(file, {})
 
 
-class Breaker:
+class Breaker(Teller):
     """Runs the named tests on the broken module and says which of them found it."""
 
     def __init__(self, place: str) -> None:
         self.module, _, self.digest = place.partition(":")
         self.wanted = Path(os.environ["MUTATION_TESTS"]).read_text(encoding="utf-8").splitlines()
-        self.result: dict[str, Any] = {"applied": False, "found": "", "why": "", "ran": 0}
+        super().__init__()
         if self.digest:
             loading.install(self.module.__eq__, self.change)
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
@@ -95,22 +99,25 @@ class Breaker:
         order = {test: number for number, test in enumerate(self.wanted)}
         items[:] = sorted((item for item in items if item.nodeid in order), key=lambda item: order[item.nodeid])
 
-    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        if report.failed:
-            self.found(report.nodeid, report.longreprtext)
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.result["ran"] += report.when == "call"
-        if report.failed:
-            self.found(report.nodeid, report.longreprtext)
-
     def found(self, test: str, text: str) -> None:
-        lines = [line for line in text.splitlines() if line.startswith("E ")] or [""]
-        self.result.update(found=self.result["found"] or test, why=self.result["why"] or lines[0][1:].strip())
+        super().found(test, text)
         self.write()
 
     def pytest_sessionfinish(self) -> None:
         self.write()
+
+
+class Server:
+    """Collects tests, then answers questions instead of running them."""
+
+    def __init__(self, pipes: str) -> None:
+        self.pipes = tuple(map(int, pipes.split(",")))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        gc.unfreeze()
+        serve(session.items, *self.pipes)
+        return True
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -118,5 +125,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """Before conftest.py imports anything of ours."""
     if os.environ.get("MUTATION_RECORD"):
         early_config.pluginmanager.register(Recorder())
+    elif pipes := os.environ.get("MUTATION_SERVE"):
+        early_config.pluginmanager.register(Server(pipes))
     elif place := os.environ.get("MUTATION_PLACE"):
         early_config.pluginmanager.register(Breaker(place))

@@ -50,17 +50,29 @@ def write(file: Path, tests: dict[str, tuple[float, set[str]]], folder: Path = F
     path.write_text(json.dumps({"digest": digest_of(file), "statements": statements, "tests": rows}), encoding="utf-8")
 
 
+def files_of(tests: Iterable[str]) -> list[Path]:
+    """Files with tests in these folders and files."""
+    paths = [ROOT / name for name in tests]
+    found = [file for path in paths for file in (sorted(path.rglob("test_*.py")) if path.is_dir() else [path])]
+    return [file for file in dict.fromkeys(found) if file.exists()]
+
+
+def recorded_rows(file: Path, folder: Path) -> dict[str, object] | None:
+    """The record of a file, None where there is none of its text."""
+    path = record_of(file, folder)
+    record: dict[str, object] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return record if record.get("digest") == digest_of(file) else None
+
+
 def stale(tests: Iterable[str], folder: Path = FOLDER) -> list[str]:
-    """Timed files of these folders and files without a record of today's text."""
-    found: list[str] = []
-    for name in tests:
-        path = ROOT / name
-        for file in sorted(path.rglob("test_*.py")) if path.is_dir() else [path]:
-            record = record_of(file, folder)
-            known = record.exists() and json.loads(record.read_text(encoding="utf-8"))["digest"] == digest_of(file)
-            if not known and file.exists():
-                found.append(str(file.relative_to(ROOT)))
-    return list(dict.fromkeys(found))
+    """Test files of these folders and files without a record of today's text."""
+    return [str(file.relative_to(ROOT)) for file in files_of(tests) if recorded_rows(file, folder) is None]
+
+
+def recorded(tests: Iterable[str], folder: Path = FOLDER) -> list[str]:
+    """Test files of these folders and files with tests in their record."""
+    rows = {file: recorded_rows(file, folder) for file in files_of(sorted(tests))}
+    return [str(file.relative_to(ROOT)) for file, row in rows.items() if row and row["tests"]]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-LANES = ("tests/bm1684", "tests/bm1684x", "tests/lanes")
 
 
 @dataclass(frozen=True)
@@ -48,10 +47,12 @@ def _besides(chip: str, *names: str) -> tuple[str, ...]:
     return tuple(f"backends/{chip}/{name}.py" for name in names)
 
 
-_1880 = ("tests/bm1880",)
-_1684 = ("tests/bm1684", "tests/lanes")
-_1684X = ("tests/bm1684x", "tests/tpukernel", "tests/lanes")
-_DV = ("tests/dv",)
+_CYCLES = ("tests/test_cycles_of_ops.py", "tests/test_recorded_cycles.py")
+_INT8 = ("tests/test_trained_int8.py", "tests/ops/test_element_types.py")
+_1880 = ("tests/bm1880", "tests/test_kernel_checks.py", *_CYCLES, *_INT8)
+_1684 = ("tests/bm1684", "tests/lanes", *_CYCLES, *_INT8)
+_1684X = ("tests/bm1684x", "tests/tpukernel", "tests/lanes", *_CYCLES, *_INT8)
+_DV = ("tests/dv", *_CYCLES, "tests/ops/test_element_types.py", "tests/passes/test_modified.py")
 _NUMBERS = tuple(
     f"tests/test_{name}.py" for name in ("arith", "blas", "factors", "fused", "ordered", "quant_modes", "rounding")
 )
@@ -85,13 +86,29 @@ GROUPS = (
     Group(
         "lanes",
         ("backends/lanes/*.py", "backends/lanes/*/*.py", "backends/bm168x/*.py"),
-        LANES,
+        (*_1684, "tests/bm1684x"),
         _besides("lanes", "cycles"),
     ),
     Group(
         "common simulator",
         ("runtime/simulator/*.py", "runtime/simulator/bm168x/*.py"),
         (*_CORE, "tests/runtime"),
+    ),
+    Group(
+        "quantization",
+        (
+            "passes/quantize.py",
+            "passes/quantization/*.py",
+            "passes/legalize_rules/*.py",
+            *(f"passes/quantization/{part}/*.py" for part in ("rules", "scale", "shift", "channel")),
+        ),
+        (
+            "tests/quant",
+            "tests/passes",
+            "tests/dv/test_dv_kernels.py",
+            "tests/test_trained_int8.py",
+            "tests/test_networks.py",
+        ),
     ),
     Group("core code", ("bmcompiler/codegen/*.py", "bmcompiler/codegen/groups/*.py"), _CORE),
     Group("numeric", ("bmcompiler/numeric/*.py",), (*_CORE, "tests/ops", "tests/quant", *_NUMBERS)),

@@ -95,9 +95,9 @@ class Window(NamedTuple):
     """A pooling window: (y, x) pairs, and what lies around the image."""
 
     kernel: tuple[int, int]
-    strides: tuple[int, int] = (1, 1)
-    dilation: tuple[int, int] = (1, 1)
-    pads: tuple[int, int, int, int] = (0, 0, 0, 0)  # top, bottom, left, right
+    strides: tuple[int, int]
+    dilation: tuple[int, int]
+    pads: tuple[int, int, int, int]  # top, bottom, left, right
 
     def result(self, size: tuple[int, int]) -> tuple[int, int]:
         """Height and width of the result for an image of `size`; not positive where no window fits."""
