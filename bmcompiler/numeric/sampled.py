@@ -1,4 +1,4 @@
-"""Float sums of which one row in sixteen is added as the chip adds, and the others are real sums, rounded once.
+"""Float sums of which one row in 64 is added as the chip adds, and the others are real sums, rounded once.
 
 What a proof does where the chip's order would take too long. Rows are chosen by what they hold, and the real sums are
 made in float64 and rounded to so few bits that no order shows in them: a part of a product gives what the whole product
@@ -19,7 +19,7 @@ from bmcompiler.numeric.fp32 import FloatArray, flush
 
 ONE_IN = 64
 """Of so many rows of a product one is added in the chip's order."""
-_SHIFT = np.uint32(32 - 6)  # the first bits of a hash, 0 for one in sixteen
+_SHIFT = np.uint32(33 - ONE_IN.bit_length())  # the first bits of a hash, 0 for one in so many
 _FACTOR = np.uint32(0x9E37_79B1)
 _LOST = np.uint32(12)  # of the 24 bits of a float32
 _VALUES = 1 << 16  # results at a time: they stay in the second-level cache
