@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bmcompiler.backends.dv.pipeline import PIPELINE
+from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module
 from bmcompiler.target import Compiled, Kernel, Target
 
@@ -30,6 +31,11 @@ class DvTarget(Target):
         from bmcompiler.backends.dv.kernels import KERNELS
 
         return KERNELS
+
+    def need_precision(self, precision: str) -> None:
+        if precision not in self.precisions:
+            remedy = "use --quantize f16, or int8 for weights of 8 bits"
+            raise UsageError(f"{self.name} computes in f16, not in {precision}", remedy=remedy)
 
     def compile(self, modules: Sequence[Module], level: int) -> Compiled:
         """One net with a stage per module (input shape)."""

@@ -236,9 +236,11 @@ def _list_passes(name: str, precision: str | None, level: int) -> None:
         if each.parts:
             click.echo(f"{each.name} runs, in turn until none changes anything:\n")
             click.echo(format_table(("pass", "why here"), [(row.text, row.why) for row in each.parts]))
-    click.echo("All passes, with their options and defaults:\n")
+    click.echo("All passes, with their options and defaults, and what they need:\n")
     for each in every:
         click.echo(f"{each.name}: {describe_options(each)}")
+        if each.requires:
+            click.echo(f"    needs {', '.join(condition.name for condition in each.requires)}")
 
 
 main = command_line(cli, "bmnet-compile")
