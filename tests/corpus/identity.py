@@ -7,7 +7,6 @@ import numpy as np
 from bmcompiler.analysis.timing_profile import named_profiles, profile_for
 from bmcompiler.runtime import Session
 from bmcompiler.runtime.session import _to_device
-from bmcompiler.target import find_target
 
 from .elsewhere import compiled_elsewhere, digest
 from .graph import run_onnx
@@ -35,7 +34,7 @@ def same_bytes_after_others(trial: Trial) -> None:
     profiles += [profile_for(trial.chip, _OTHER_RATES[trial.chip])] if _OTHER_RATES[trial.chip] else []
     for profile in profiles:
         trial.compiled_anew(timing_profile=profile, check="never")
-    for precision in find_target(trial.chip).precisions:
+    for precision in trial.target.precisions:
         if precision != trial.precision:
             trial.compiled_anew(quantize=precision, opt=2 - trial.level, check="never")
     trial.compiled_anew(target="bm1684" if trial.chip == "bm1684x" else "bm1684x", quantize="f32", check="never")

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import bmcompiler
+from bmcompiler.analysis import estimate
 from bmcompiler.analysis.profile import Timing
 from bmcompiler.result import Result
 from bmcompiler.runtime import Session
@@ -23,7 +24,7 @@ from .found import COST, NOTED, WRONG, outcome
 from .trial import Trial
 
 Patch = pytest.MonkeyPatch
-_KEPT: dict[tuple[Any, ...], Trial] = {}
+_KEPT: dict[tuple[str, str], Trial] = {}
 
 
 def _classifier(net: Net) -> list[str]:
@@ -31,18 +32,13 @@ def _classifier(net: Net) -> list[str]:
     return [net.dense(net.flat(net.mean(x)), 5)]
 
 
-def _turned(net: Net) -> list[str]:
-    """A permute of single elements inside global memory, which is warned of."""
-    return [net.g.add("Transpose", net.g.add("Relu", net.vectors((1, 3, 240, 320))), perm=[0, 3, 2, 1])]
-
-
-def _trial(make: Callable[[Net], list[str]] = _classifier, chip: str = "bm1684", precision: str = "f32") -> Trial:
+def _trial(chip: str = "bm1684", precision: str = "f32") -> Trial:
     """A fresh trial of a network that is drawn once."""
-    key = make, chip, precision
+    key = chip, precision
     if key not in _KEPT:
         net = drawn_net(np.random.default_rng(0), ((12, 16),), (2,))
         net.exporter, net.act = "torch", "Relu"
-        net.g.outputs = make(net)
+        net.g.outputs = _classifier(net)
         data = {name: np.concatenate([value, value]) for name, value in net.g.inputs.items()}
         _KEPT[key] = Trial(net.g.model(), data, dict(net.g.inputs), chip, precision, 2)
         _KEPT[key].compiled()
@@ -108,8 +104,21 @@ def test_bytes_that_depend_on_the_process_are_found(monkeypatch: Patch) -> None:
 
 
 def test_a_cliff_is_noted_and_silence_about_it_is_found(monkeypatch: Patch) -> None:
-    asked = _trial(_turned)
-    assert _found("no cliffs", asked) == ("cliff of permute", NOTED)
+    """A layer that takes a million cycles more than it does."""
+    needed_only = estimate.needed_only
+
+    def slowed(*given: Any) -> Timing:
+        timing = needed_only(*given)
+        slow = max(timing.layers, key=lambda layer: layer.cycles)
+        layers = [replace(each, cycles=each.cycles + 10**6 * (each is slow)) for each in timing.layers]
+        return replace(timing, layers=tuple(layers), cycles=timing.cycles + 10**6)
+
+    assert _found("no cliffs", _trial()) is None
+    monkeypatch.setattr(estimate, "needed_only", slowed)
+    asked = _trial()
+    layer, kind = next((layer.name, layer.kind) for layer in asked.timing.layers if layer.cycles > 10**6)
+    assert [cliff[:2] for cliff in costs.cliffs(asked.compiled(), asked.timing)] == [(layer, kind)]
+    assert _found("no cliffs", asked) == (f"cliff of {kind}", NOTED)
     assert _found("cliffs are said", asked) is None
     data = costs.report_data
     monkeypatch.setattr(costs, "report_data", lambda result: data(result) | {"cliffs": []})

@@ -16,11 +16,11 @@ from bmcompiler.analysis.estimate import estimate
 from bmcompiler.analysis.profile import Timing
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module
-from bmcompiler.plugins import registry
 from bmcompiler.proof.cost import expected_seconds
 from bmcompiler.result import Result
 from bmcompiler.runtime import Session
 from bmcompiler.runtime.session import _to_device
+from bmcompiler.target import Target, find_target
 
 from .graph import run_onnx
 
@@ -80,6 +80,11 @@ class Trial:
         return replace(self, model=model, data=data, batch=batch, kept={})
 
     @property
+    def target(self) -> Target:
+        """The chip."""
+        return find_target(self.chip)
+
+    @property
     def shapes(self) -> Shapes:
         """Those of the inputs, in order."""
         return [[dim.dim_value for dim in i.type.tensor_type.shape.dim] for i in self.model.graph.input]
@@ -101,7 +106,8 @@ class Trial:
     def need_simulation(self) -> None:
         """Raises NotAskedError where the simulator would take too long."""
         result = self.compiled()
-        if expected_seconds([result.module], sum(row.commands for row in result.rows)) > SIMULATED:
+        commands = sum(row.commands for row in result.rows)
+        if expected_seconds([result.module], commands, self.target) > SIMULATED:
             raise NotAskedError("too large to be simulated")
 
     def run(self, level: int) -> Arrays:
@@ -128,8 +134,7 @@ class Trial:
 
     def evaluated(self, module: Module, raw: Arrays) -> Arrays:
         """What final IR means."""
-        target = registry.lookup("bmcompiler.targets", self.chip, "target")
-        return run_module(module, raw, target=target)
+        return run_module(module, raw, target=self.target)
 
     @cached_property
     def real(self) -> Arrays:
