@@ -108,7 +108,7 @@ def _batched(module: Module, function: Function, arrays: Checked, samples: int) 
     before = next(iter(sizes.values()), 1)
     values = sum(value.type.size for value in computed_values(function))
     batch = min(_SAMPLES_AT_ONCE, samples, max(1, _VALUES_AT_ONCE // max(values, 1)) * before) // before * before
-    if batch <= before:
+    if batch <= before or len(set(sizes.values())) > 1:  # what counts samples of one input counts layers of another
         return function
     trial, larger = rebatch(module, function, 2 * before), rebatch(module, function, batch)
     if trial is None or larger is None:

@@ -55,11 +55,26 @@ def check_data(function: Function, data: Data) -> Checked:
             file=file,
             remedy=f"remove or rename it; the inputs are: {', '.join(function.input_names)}",
         )
-    counts = {name: len(array) for name, array in checked.items()}
-    if len(set(counts.values())) > 1:
-        shown = ", ".join(f"'{name}' {count}" for name, count in counts.items())
-        raise CalibrationError(f"the arrays have different numbers of samples: {shown}", file=file)
+    _check_counts(checked, _sizes(function), file)
     return checked
+
+
+def _check_counts(arrays: Checked, sizes: Mapping[str, int], file: object) -> None:
+    """As many samples of each input, or samples for as many runs.
+
+    An input whose leading axis is not the batch (the state of a recurrent layer) takes all of it in every run.
+    """
+    alike = len(set(sizes.values())) == 1
+    runs = {-(-len(array) // sizes[name]) for name, array in arrays.items()}
+    if len({len(array) for array in arrays.values()}) <= 1 or (len(runs) == 1 and not alike):
+        return
+    shown = ", ".join(f"'{name}' {len(array)}" for name, array in arrays.items())
+    takes = ", ".join(f"{size} of '{name}'" for name, size in sizes.items())
+    raise CalibrationError(
+        f"the arrays have different numbers of samples: {shown}",
+        file=file,
+        remedy=None if alike else f"a run takes {takes}: give so many on axis 0 for each run",
+    )
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from bmcompiler.errors import CalibrationError
 from bmcompiler.files.carried import Carried
 from bmcompiler.interpreter import Observer, run_function
-from bmcompiler.ir import Function, Module, Value
+from bmcompiler.ir import Function, Module, Operation, Value
+from bmcompiler.ir.keys import WEIGHT
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.parallel.task import NamedTask
 from bmcompiler.quant.histogram import Histogram
@@ -22,6 +23,8 @@ Step = tuple[int, Mapping[str, Array]]
 """Its number and inputs."""
 Watch = Callable[[int], "Observer | None"]
 """(number of a step) -> who else looks at its values."""
+_MASKS = ("add", "sub", "where")
+"""Ops that keep softmaxes and maxima from looking at what a constant of infinities names."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class CountMagnitudes(NamedTask[Module, Step, list["Histogram | None"]]):
         function, (number, inputs) = state.main, part
         other = None if self.watch is None else self.watch(number)
         found = {value: Histogram(self.bins) for value in computed_values(function) if value.type.is_float}
-        may_be_infinite = _padded(function)
+        may_be_infinite = _padded(state, function)
 
         def observe(value: Value, array: Array) -> None:
             if other is not None:
@@ -60,16 +63,23 @@ def computed_values(function: Function) -> list[Value]:
     return [*function.arguments, *(r for op in function.ops if op.operands for r in op.results)]
 
 
-def _padded(function: Function) -> set[Value]:
-    """Results of pad, and what only moves or compares them.
+def _padded(module: Module, function: Function) -> set[Value]:
+    """Results of pad and of what masks by an infinite constant, and what only moves or compares them.
 
-    Padding with infinity steers a maximum that follows, and int8 has a lowest value for it.
+    Padding with infinity steers a maximum that follows, and int8 has a lowest value for it. What masks stays in float.
     """
-    found: set[Value] = set()
+    found = {op.result for op in function.ops if op.name == WEIGHT and _is_mask(module, op)}
     for op in function.ops:
-        if op.short_name == "pad" or (isinstance(op, TensorOp) and op.selects and not found.isdisjoint(op.operands)):
+        moves = isinstance(op, TensorOp) and (op.selects or op.short_name in _MASKS)
+        if op.short_name == "pad" or (moves and not found.isdisjoint(op.operands)):
             found.update(op.results)
     return found
+
+
+def _is_mask(module: Module, weight: Operation) -> bool:
+    if not weight.result.type.is_float or all(user.short_name not in _MASKS for user, _ in weight.result.uses):
+        return False
+    return bool(np.isinf(module.weights[weight.attributes["key"]]).any())
 
 
 def _not_finite(function: Function, value: Value) -> CalibrationError:

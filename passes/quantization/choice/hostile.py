@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from bmcompiler.ir import Function, Operation, Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elementwise import Add, Mul, Sub
+from bmcompiler.ops.logic import Where
 from bmcompiler.passes.quantization.base import is_constant
 
 _APART = 16.0
@@ -27,8 +28,8 @@ def hostile(
 
     1. concat of parts of very different range: one scale would leave the small ones a few steps. In float each part
        keeps its own until it is joined.
-    2. add or sub of a mask (-1e9 where attention may not look), constant or computed: it would take all of the scale;
-       and what computes numbers so large that they are infinite a step further.
+    2. add, sub or where of a mask (-1e9 where attention may not look), constant or computed: it would take all of the
+       scale; and what computes numbers so large that they are infinite a step further.
     3. `steep`: exp, log, powers and roots, and x * x.
     """
     found: dict[Operation, str] = {}
@@ -41,8 +42,9 @@ def hostile(
             found[op] = (
                 f"its parts range from {min(ranges):.3g} to {max(ranges):.3g}: one scale would ruin the small ones"
             )
-        elif isinstance(op, (Add, Sub)) and max(*ranges, *_peaks(op, constant)) > _MASK * min(ranges):
-            found[op] = "it adds a mask, whose scale would leave nothing of the rest"
+        elif isinstance(op, (Add, Sub, Where)) and max(*ranges, *_peaks(op, constant)) > _MASK * min(ranges):
+            done = "puts in" if isinstance(op, Where) else "adds"
+            found[op] = f"it {done} a mask, whose scale would leave nothing of the rest"
         elif thresholds.get(op.results[0], 0.0) > _ENDLESS:
             found[op] = "its results are as good as infinite"
         elif steep and isinstance(op, TensorOp) and (op.steep or _squares(op)):
