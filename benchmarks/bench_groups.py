@@ -11,7 +11,7 @@ seconds to compile from tables and to run one batch in the simulator. `--layers 
 those that take longest.
 
 int8 is calibrated with eight samples of seeded noise; the tables are kept in `--tables`, so that the second run is
-quick. Networks come from `make models`.
+quick. Networks come from `make models`; layers of transformers and Swin-T are written on first use.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from bmcompiler.runtime import Session
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "models"))
 from noise import noise
+from transformers import LONG, transformer
 
 SCRIPTS = Path(sysconfig.get_path("scripts"))
 MODELS = Path(__file__).resolve().parent.parent / "models"
@@ -239,6 +240,8 @@ def main() -> None:
     print(line(HEADINGS), line("---" for _ in HEADINGS), sep="\n")
     plain: Measured | None = None
     for case in cases(given):
+        if case.net in LONG:
+            transformer(case.net)
         if not (THIRD_PARTY / f"{case.net}.onnx").exists():
             print(f"{case.net}: not there (make models)")
             continue

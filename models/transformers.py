@@ -4,6 +4,8 @@
 `bert_tiny`: 32 token ids and their mask (0 or 1), embeddings of 512 tokens, positions and a normalisation, 4 layers of
 128 channels and 4 heads; masked positions get the lowest float before the softmax, as exporters write it.
 `bert_1024`: the same of 1024 tokens, one layer of 256 channels and 8 heads: its scores exceed local memory.
+`bert_block`, `vit_block`: one layer of BERT-base on 384 tokens, of ViT-B/16 on 197: 768 channels, 12 heads, floats in.
+`swin_t`, `swin_stage1` to `swin_stage4`: all of Swin-T, and two layers of each of its stages (`models/swin.py`).
 `gpt_step`: one step of a decoder: a token id and its place, keys and values of 31 tokens before it, 2 layers of 128
 channels and 4 heads, scores of 512 tokens by the table of embeddings, keys and values with the new ones.
 
@@ -113,7 +115,7 @@ class Encoder:
 
     def model(self, inputs: Sequence[onnx.ValueInfoProto], **outputs: Sequence[int]) -> onnx.ModelProto:
         """`outputs`: their shapes by name."""
-        results = [_real(name, shape) for name, shape in outputs.items()]
+        results = [real(name, shape) for name, shape in outputs.items()]
         graph = helper.make_graph(self.nodes, self.name, list(inputs), results, list(self.weights.values()))
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], producer_name="seeded")
         model.ir_version = 8
@@ -121,7 +123,8 @@ class Encoder:
         return model
 
 
-def _real(name: str, shape: Sequence[int]) -> onnx.ValueInfoProto:
+def real(name: str, shape: Sequence[int]) -> onnx.ValueInfoProto:
+    """An input or output of floats."""
     return helper.make_tensor_value_info(name, TensorProto.FLOAT, list(shape))
 
 
@@ -148,7 +151,7 @@ def vit() -> onnx.ModelProto:
     index = net.weight("first", np.asarray(0, np.int64))
     chosen = net.op("Gather", "class", net.layer_norm("norm", value), index, axis=1)
     scores = net.linear("classes", chosen, 96, 10)
-    return net.model([_real("image", (1, 3, 64, 64))], **{scores: (1, 10)})
+    return net.model([real("image", (1, 3, 64, 64))], **{scores: (1, 10)})
 
 
 def bert(name: str, tokens: int, width: int, heads: int, layers: int) -> onnx.ModelProto:
@@ -174,6 +177,23 @@ def bert(name: str, tokens: int, width: int, heads: int, layers: int) -> onnx.Mo
     return net.model([ids, given], **{value: (1, tokens, width)})
 
 
+def block(name: str, tokens: int, before: bool) -> onnx.ModelProto:
+    """One layer of 768 channels and 12 heads; normalisation before each part, or behind each sum."""
+    net = Encoder(name, tokens, 768, 12)
+    value, shape = "tokens", (1, tokens, 768)
+    for part, make in (("attention", lambda n, x: net.attention(n, x, None)), ("mlp", net.mlp)):
+        made = make(part, net.layer_norm(f"{part}/norm", value) if before else value)
+        value = net.op("Add", f"{part}/add", value, made)
+        value = value if before else net.layer_norm(f"{part}/norm", value)
+    return net.model([real("tokens", shape)], **{value: shape})
+
+
+def _swin(name: str) -> onnx.ModelProto:
+    import swin
+
+    return swin.swin_t() if name == "swin_t" else swin.swin_stage(int(name[-1]) - 1)
+
+
 def gpt() -> onnx.ModelProto:
     """Normalisation before each part; the keys and values so far are inputs."""
     net = Encoder("gpt_step", 1, 128, 4)
@@ -189,7 +209,7 @@ def gpt() -> onnx.ModelProto:
         norm = net.layer_norm(f"{name}/norm1", value)
         query = net.heads_of(f"{name}/attention/query", norm)
         for part in ("key", "value"):
-            inputs.append(_real(f"{part}{layer}", PAST))
+            inputs.append(real(f"{part}{layer}", PAST))
             new = net.heads_of(f"{name}/attention/{part}", norm)
             known[part] = net.op("Concat", f"{part}{layer}_out", f"{part}{layer}", new, axis=2)
             outputs[known[part]] = (1, 4, 32, 32)
@@ -224,7 +244,13 @@ NETS: dict[str, Callable[[], onnx.ModelProto]] = {
     "bert_tiny": partial(bert, "bert_tiny", 32, 128, 4, 4),
     "gpt_step": gpt,
 }
-LONG: dict[str, Callable[[], onnx.ModelProto]] = {"bert_1024": partial(bert, "bert_1024", 1024, 256, 8, 1)}
+SWIN = ("swin_t", "swin_stage1", "swin_stage2", "swin_stage3", "swin_stage4")
+LONG: dict[str, Callable[[], onnx.ModelProto]] = {
+    "bert_1024": partial(bert, "bert_1024", 1024, 256, 8, 1),
+    "bert_block": partial(block, "bert_block", 384, before=False),
+    "vit_block": partial(block, "vit_block", 197, before=True),
+    **{name: partial(_swin, name) for name in SWIN},
+}
 """Too large for most tests."""
 
 

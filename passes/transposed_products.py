@@ -11,6 +11,7 @@ from bmcompiler.ir.keys import PLACE_CPU, TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.nn import Matmul
 from bmcompiler.ops.shape import Permute
+from bmcompiler.passes.drafts import without_numbers
 from bmcompiler.passes.rewriting import Rules, RuleTable, TargetPatternPass, TargetRules, inherit, on, rebuild, sole
 from bmcompiler.target import Target, unsupported_reason
 
@@ -23,6 +24,8 @@ class TransposedProducts(TargetPatternPass):
 
     1. matmul(a, permute(x)), the last axis of x before the last in the permute : matmul(a, x, transpose_right), with a
        permute of the other axes of x where there is one
+    2. matmul(a, constant, transpose_right) of f32, the constant read once: matmul(a, transposed constant), which tiles
+       need not transpose
     It is done where the target computes that product in no more time. A sum has the same products in the same order.
     """
 
@@ -37,7 +40,7 @@ class TransposedProducts(TargetPatternPass):
 
 class _TransposedProducts(TargetRules):
     def table(self) -> RuleTable:
-        return {**on(Matmul, self.product)}
+        return {**on(Matmul, self.product, self.constant_right)}
 
     def product(self, op: Matmul, rewriter: Rewriter) -> bool:
         """Rule 1."""
@@ -61,6 +64,24 @@ class _TransposedProducts(TargetRules):
         for each in made:
             rewriter.insert_before(op, each)
         rewriter.replace(op, inherit(product, op).results)
+        return True
+
+    def constant_right(self, op: Matmul, rewriter: Rewriter) -> bool:
+        """Rule 2."""
+        weight = self.constant(op.right)
+        if weight is None or not op.transpose_right or op.type.dtype != "f32" or len(op.right.uses) != 1:
+            return False
+        if PLACE_CPU in op.attributes or op.left.dtype != "f32":
+            return False
+        shape = (*weight.shape[:-2], *weight.shape[:-3:-1])
+        draft = rebuild(op, [op.left, without_numbers(op.right, shape), *op.operands[2:]], transpose_right=False)
+        quick = self._is_as_quick([draft], op)
+        draft.drop_operands()
+        if not quick:
+            return False
+        right = self.weight(weight.swapaxes(-1, -2), op.right, op, rewriter, "weight")
+        product = rebuild(op, [op.left, right, *op.operands[2:]], transpose_right=False)
+        rewriter.replace_with(op, inherit(product, op))
         return True
 
     def _is_as_quick(self, made: Sequence[TensorOp], before: Matmul) -> bool:

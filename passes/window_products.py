@@ -98,12 +98,16 @@ class _WindowProducts(Rules):
     def _is_worth_it(self, op: Matmul, conv: TensorOp) -> bool:
         """Whether the target computes `conv`, which is in no block and is forgotten, at once and as quickly.
 
-        The map of integers lies there already; of floats, loads and stores of both are compared.
+        The map of integers lies there already; of floats, loads and stores of both are compared, and their commands
+        again: loads of weights are made beside other layers.
         """
         taken = before = None
         if unsupported_reason(self.target, conv) is None and (local := self.target.local_cycles(conv)) is not None:
-            taken = self.target.cycles(conv) if self.floats else local
-            before = self.target.cycles(op)
+            taken, before = local, self.target.cycles(op)
+            if self.floats and before is not None:
+                alone = self.target.cycles(conv)
+                taken = None if alone is None else local + alone
+                before += self.target.local_cycles(op) or 0
         conv.drop_operands()
         return taken is not None and before is not None and taken <= before
 

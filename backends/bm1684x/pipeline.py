@@ -27,10 +27,12 @@ PIPELINE = PipelineTable(
     ),
     Phase(
         "layout",
-        PassRow(
-            "window-products{floats=true}", "types are final; sums change order, so at all levels", precisions=FLOATS
-        ),
         PassRow("transposed-products", "types are final, and with them what the chip takes for a product"),
+        PassRow(
+            "window-products{floats=true}",
+            "products are as they stay, and asked for their time; sums change order, so at all levels",
+            precisions=FLOATS,
+        ),
         PassRow("fill-lanes{kind=floats}", "types are final; sums change order, so at all levels"),
         PassRow("join-groups", "sums change order, so at all levels"),
         PassRow("split-deconv", "takes the deconvolutions that are left; sums change order, so at all levels"),

@@ -66,3 +66,16 @@ def test_others_stay() -> None:
 
 def test_without_a_target_nothing_changes() -> None:
     assert not TransposedProducts().run(scores((0, 1, 3, 2), (1, 4, 9, 32)), PassContext()).modified
+
+
+@pytest.mark.parametrize(("dtype", "readers", "stays"), [("f32", 1, False), ("f32", 2, True), ("f16", 1, True)])
+def test_constants_of_f32_are_transposed_once_and_for_all(dtype: str, readers: int, stays: bool) -> None:
+    """16-bit floats are multiplied by rows as they are; a constant that others read would be stored twice."""
+    b = Builder.new("net")
+    x = b.input("x", TensorType((70, 48), dtype))
+    weight = b.weight(np.random.default_rng(0).standard_normal((33, 48)).astype(x.type.numpy), "w")
+    made = [b.matmul(x, weight, transpose_right=True) for _ in range(readers)]
+    module = b.outputs(made, [f"y{i}" for i in range(readers)])
+    ops(module)
+    products = [op for op in module.main.ops if op.short_name == "matmul"]
+    assert [bool(op.attributes.get("transpose_right", False)) for op in products] == [stays] * readers

@@ -44,14 +44,17 @@ def convolution(
     geometry: Geometry,
     precision: Precision,
     result: Precision,
+    *,
+    add: bool = False,
 ) -> Command:
     """Sums over windows and input channels of floats.
 
     Args:
         kernel: place of the weights, and input channels. bias: place of a compact vector of fp32.
-        precision, result: of input and weights, and of the sums.
+        precision, result: of input and weights, and of the sums. add: what the result held before comes first.
     """
     fields: Fields = {"tsk_typ": Task.CONV, "tsk_eu_typ": Conv.NORMAL, "opd1_addr": kernel[0], "opd0_c": kernel[1]}
+    fields["res_add"] = add
     return _slide(CONV, target, source, geometry, fields | _types(precision, result) | _bias(bias))
 
 

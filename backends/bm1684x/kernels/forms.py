@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from bmcompiler.backends.bm1684x.kernels.conv import ConvKernel, DeconvKernel
-from bmcompiler.backends.bm1684x.kernels.halves import FloatCastKernel, HalfMatmulKernel
+from bmcompiler.backends.bm1684x.kernels.halves import FloatCastKernel
 from bmcompiler.backends.bm1684x.kernels.int_conv import IntConvKernel, IntDeconvKernel
 from bmcompiler.backends.bm1684x.kernels.int_elementwise import IntegersKernel
 from bmcompiler.backends.bm1684x.kernels.int_matmul import IntInnerKernel, IntProductKernel, integer_kernel
 from bmcompiler.backends.bm1684x.kernels.int_pool import IntAvgPoolKernel
+from bmcompiler.backends.bm1684x.kernels.row_products import HalfMatmulKernel, SingleMatmulKernel
 from bmcompiler.backends.bm1684x.kernels.table_rows import TableRowsKernel
 from bmcompiler.backends.lanes.kernels.activation import FunctionKernel
 from bmcompiler.backends.lanes.kernels.base import DeviceKernel, is_constant
@@ -66,15 +67,16 @@ class GatherForms(FormsKernel[Gather]):
 
 
 class MatmulForms(FormsKernel[Matmul]):
-    """matmul of f32, of 16-bit floats, of bytes with constants, and of two tensors of bytes."""
+    """matmul of f32 (in sections of columns, or rows in lanes), of 16-bit floats, of bytes with constants or not."""
 
     ops = (Matmul,)
-    kinds = (FloatMatmulKernel, HalfMatmulKernel, IntInnerKernel, IntProductKernel)
+    kinds = (FloatMatmulKernel, SingleMatmulKernel, HalfMatmulKernel, IntInnerKernel, IntProductKernel)
 
     def form(self, op: Matmul) -> DeviceKernel[Any]:
-        floats, halves, inner, general = self.forms
+        floats, rows, halves, inner, general = self.forms
         if op.left.type.is_float:
-            return floats if op.left.dtype == "f32" else halves
+            assert isinstance(rows, SingleMatmulKernel)
+            return halves if op.left.dtype != "f32" else rows if rows.is_quicker(op) else floats
         return integer_kernel(op, inner, general)
 
 

@@ -188,17 +188,21 @@ class FloatMatmulKernel(FloatProductKernel):
         return work if self.fits(work) else None
 
     def sums(self, arithmetic: Arithmetic, left: Any, right: Any, bias: Any | None) -> Any:
-        """One command for each chunk."""
-        total: FloatArray | None = None
-        for k0, k1 in chunks_of(left.shape[1]):
-            total = arithmetic.product(left[:, k0:k1], right[k0:k1], bias if total is None else None, total)
-        return total
+        return summed_in_chunks(arithmetic, left, right, bias)
 
 
 def chunks_of(depth: int) -> list[tuple[int, int]]:
     """Ranges of the depth that one instruction sums."""
     size = depth if depth <= _WHOLE else _CHUNK
     return [(k, min(k + size, depth)) for k in range(0, depth, size)]
+
+
+def summed_in_chunks(arithmetic: Arithmetic, left: Any, right: Any, bias: Any | None) -> Any:
+    """left @ right (+ bias), one command for each chunk of the depth."""
+    total: FloatArray | None = None
+    for k0, k1 in chunks_of(left.shape[1]):
+        total = arithmetic.product(left[:, k0:k1], right[k0:k1], bias if total is None else None, total)
+    return total
 
 
 def _places(chip: LaneFacts, address: int, rows: int, chunks: list[tuple[int, int]]) -> list[int]:

@@ -1,0 +1,94 @@
+"""Products of fp32 as convolutions: the bits of those in sections of columns, planned cycles, which is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from bm1684x_nets import BM1684X, FULL, Net, check_op
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from planned_cycles import check, computations
+
+from bmcompiler.backends.bm1684x.kernels.row_products import SingleMatmulKernel
+from bmcompiler.backends.bm1684x.target import TARGET
+from bmcompiler.ir import Value
+from bmcompiler.ops.nn import Matmul
+
+Make = Callable[..., Value]
+
+
+def _weighted(depth: int, columns: int, bias: bool = True, **more: Any) -> Make:
+    shape = (columns, depth) if more.get("transpose_right") else (depth, columns)
+    return lambda net, x: net.b.matmul(x, net.f32(*shape), net.f32(columns) if bias else None, **more)
+
+
+def _pair(**more: Any) -> Make:
+    return lambda net, a, b: net.b.matmul(a, b, **more)
+
+
+PRODUCTS: dict[str, tuple[Make, tuple[tuple[int, ...], ...]]] = {
+    "rows of whole lanes": (_weighted(96, 48), ((128, 96),)),
+    "rows with gaps between them": (_weighted(50, 33, activation="relu"), ((150, 50),)),
+    "without a bias": (_weighted(48, 40, bias=False), ((70, 48),)),
+    "weights that lie transposed": (_weighted(70, 65, transpose_right=True), ((130, 70),)),
+    "chunks": (_weighted(2100, 40), ((70, 2100),)),
+    "chunks of whole lanes": (_weighted(3072, 40), ((130, 3072),)),
+    "chunks, transposed": (_weighted(2100, 70, transpose_right=True), ((70, 2100),)),
+    "heads": (_pair(), ((1, 3, 70, 50), (1, 3, 50, 24))),
+    "keys as they lie": (_pair(transpose_right=True), ((2, 3, 49, 32), (2, 3, 49, 32))),
+    "one right matrix for several": (_pair(transpose_right=True), ((3, 2, 66, 40), (1, 2, 33, 40))),
+}
+
+
+def _op(make: Make, shapes: tuple[tuple[int, ...], ...]) -> Matmul:
+    net = Net(list(shapes))
+    op = make(net, *net.inputs).op
+    assert isinstance(op, Matmul)
+    return op
+
+
+@pytest.mark.parametrize("lanes", [FULL, 24576])
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_they_give_the_bits_of_evaluation(name: str, lanes: int) -> None:
+    make, shapes = PRODUCTS[name]
+    assert isinstance(TARGET.kernel_for(_op(make, shapes)).form(_op(make, shapes)), SingleMatmulKernel)  # type: ignore
+    check_op(make, *shapes, lanes=lanes)
+
+
+@given(
+    rows=st.integers(30, 200),
+    depth=st.integers(1, 3000),
+    columns=st.integers(1, 200),
+    kind=st.sampled_from(["constant", "activations", "transposed"]),
+    lanes=st.sampled_from([FULL, 65536]),
+    level=st.sampled_from([0, 2]),
+)
+@settings(max_examples=20, deadline=None)
+def test_their_cycles_are_planned(rows: int, depth: int, columns: int, kind: str, lanes: int, level: int) -> None:
+    right = (columns, depth) if kind == "transposed" else (depth, columns)
+    net = Net([(rows, depth)] + [right] * (kind != "constant"))
+    operand = net.f32(*right) if kind == "constant" else net.inputs[1]
+    bias = net.f32(columns) if kind == "constant" else None
+    made = net.b.matmul(net.inputs[0], operand, bias, transpose_right=kind == "transposed")
+    with BM1684X.local_memory(lanes), computations() as found:
+        TARGET.compile([net.module([made])], level)
+    check(found)
+
+
+@pytest.mark.parametrize(
+    ("make", "shape", "by_rows"),
+    [
+        (_weighted(768, 768), (384, 768), True),
+        (_weighted(3072, 768), (197, 3072), True),
+        (_weighted(96, 288), (3136, 96), True),
+        (_weighted(1280, 1000), (1, 1280), True),  # sections of 16 columns are loaded four times slower than rows
+        (_weighted(4096, 4096), (1, 4096), False),  # deep ones as long runs of each lane
+        (_weighted(25088, 64), (64, 25088), False),
+        (_weighted(40, 30, transpose_left=True), (40, 64), False),
+    ],
+)
+def test_rows_lie_in_lanes_where_that_is_quicker(make: Make, shape: tuple[int, ...], by_rows: bool) -> None:
+    op = _op(make, (shape,))
+    assert isinstance(TARGET.kernel_for(op).form(op), SingleMatmulKernel) == by_rows  # type: ignore[union-attr]
