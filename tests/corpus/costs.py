@@ -49,11 +49,17 @@ def cliffs(result: Result, timing: Timing) -> list[tuple[str, str, float, float]
     The bound: arithmetic as counted in the program's commands, and the bytes of operands and results of the final IR.
     """
     nbytes: dict[tuple[str, str], int] = defaultdict(int)
+    parts: dict[str, int] = defaultdict(int)
     for op in result.module.main.ops:
-        nbytes[op.label, op.title] += sum(each.type.nbytes for each in {*op.operands, *op.results})
+        one = sum(each.type.nbytes for each in {*op.operands, *op.results})
+        nbytes[op.label, op.title] += one
+        parts[op.label] += one
     found = []
     for layer in timing.layers:
-        bound = max(layer.compute_bound, nbytes[layer.name, layer.kind] / (timing.bus_bytes_per_cycle or 1e30))
+        moved = nbytes.get((layer.name, layer.kind))
+        if moved is None:  # several ops in one run
+            moved = max((parts.get(name, 0) for name in layer.name.split(", ")), default=0)
+        bound = max(layer.compute_bound, moved / (timing.bus_bytes_per_cycle or 1e30))
         taken, share = max(layer.cycles, layer.compute, layer.transfer), layer.cycles / max(timing.cycles, 1)
         slow = bound and taken > TIMES * bound and share > SHARE
         if slow and taken >= LEAST * timing.clock_hz:

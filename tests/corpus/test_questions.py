@@ -125,6 +125,16 @@ def test_a_cliff_is_noted_and_silence_about_it_is_found(monkeypatch: Patch) -> N
     assert _found("cliffs are said", asked) == ("cliff unsaid", COST)
 
 
+def test_ops_in_one_run_have_the_bytes_of_their_largest() -> None:
+    """The DV700 names such a run after all of them; it is not said to be slow for want of bytes."""
+    asked = _trial()
+    names = list(dict.fromkeys(op.label for op in asked.compiled().module.main.ops if op.label))[:2]
+    run = replace(max(asked.timing.layers, key=lambda layer: layer.cycles), name=", ".join(names), kind="conv+conv")
+    slow = replace(run, compute_bound=0.0, cycles=10**6, compute=10**6, transfer=0)
+    found = costs.cliffs(asked.compiled(), replace(asked.timing, layers=(slow,), cycles=10**6))
+    assert [(layer, kind) for layer, kind, times, _ in found if times < 10**5] == [(slow.name, slow.kind)]
+
+
 def test_a_row_without_a_bound_is_found(monkeypatch: Patch) -> None:
     data = costs.report_data
 
