@@ -10,6 +10,7 @@ import importlib.util
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ import bmcompiler
 from bmcompiler.driver import load_network
 from bmcompiler.files.mlir import load_module, save_module, side_file
 from bmcompiler.passmanager import PassContext, run_pipeline
+from bmcompiler.pipelines import LEVELS
 from bmcompiler.quant.table import load_table, save_table
 from bmcompiler.result import Result
 from bmcompiler.runtime import Session
@@ -77,12 +79,16 @@ def alone(lock: Path) -> Iterator[None]:
         yield
 
 
+def shared_passes(target: str, precision: str) -> list[str]:
+    """The passes with which the pipelines of all levels begin."""
+    at_levels = zip(*(find_target(target).pipeline(precision, level).split(",") for level in LEVELS))
+    return [same[0] for same in takewhile(lambda passes: len(set(passes)) == 1, at_levels)]
+
+
 def passes_of_level(target: str, precision: str, level: int) -> str:
-    """The passes of a level that come after those of level 0."""
-    plain, wanted = (find_target(target).pipeline(precision, each).split(",") for each in (0, level))
-    same = next((i for i, (a, b) in enumerate(zip(plain, wanted)) if a != b), min(len(plain), len(wanted)))
-    assert plain[same:] in ([], ["dead-code"]), "level 0 does what a higher level does not"
-    return ",".join(wanted[same:]) or "dead-code"
+    """The passes of a level that come after those of all levels."""
+    passes = find_target(target).pipeline(precision, level).split(",")
+    return ",".join(passes[len(shared_passes(target, precision)) :]) or "dead-code"
 
 
 class Network:
@@ -115,10 +121,10 @@ class Network:
         save_table(ctx.table, table)
 
     def _lower(self, shape: list[int], table: Path | None) -> None:
-        """Run the passes of level 0."""
+        """Run the passes of all levels."""
         module, target = load_network(*self.files, shapes=[shape]), find_target(self.target)
         ctx = PassContext(target=target, table=None if table is None else load_table(table))
-        run_pipeline(module, target.pipeline(self.precision, 0), ctx)
+        run_pipeline(module, ",".join(shared_passes(self.target, self.precision)), ctx)
         unfinished = self.path.with_name(f"unfinished-{self.path.name}")
         save_module(module, unfinished)
         if side_file(unfinished).exists():
