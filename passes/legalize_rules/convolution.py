@@ -6,11 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bmcompiler.ir import Value
+from bmcompiler.codegen.rows import macs
+from bmcompiler.ir import TensorType, Value
+from bmcompiler.ir.keys import MACS
 from bmcompiler.ops.nn import Conv, Deconv
 from bmcompiler.passes.legalize_rules.base import Draft, legalizes
 
 _FIRST = (0, 0, 0, 0)
+_USUAL, _MOST_SPREAD = 15, 3
+"""Dilations that instructions usually have, and how many times further apart zeros may put the taps."""
 
 
 @legalizes(Conv, integers=True)
@@ -31,6 +35,64 @@ def space_to_channels(op: Conv, draft: Draft) -> Value | None:
     full[:, :, :kh, :kw] = weight
     kernels = draft.weight(full.reshape(len(full), -1, 1, 1), "weight")
     return draft.like([x, kernels, op.bias], strides=(1, 1), pads=_FIRST)
+
+
+@legalizes(Conv, integers=True)
+def taps_that_see_the_input(op: Conv, draft: Draft) -> Value | None:
+    """Outer rows and columns of a kernel that meet padding alone, as those of large dilations on small maps, go."""
+    weight = draft.constant(op.weight)
+    if op.mode == "asymmetric" or weight is None:
+        return None
+    kept = [_seeing(op, axis) for axis in (0, 1)]
+    pads = [
+        pad
+        for axis, (first, end) in enumerate(kept)
+        for pad in (
+            op.pads[2 * axis] - first * op.dilations[axis],
+            op.pads[2 * axis + 1] - (weight.shape[2 + axis] - end) * op.dilations[axis],
+        )
+    ]
+    if [end - first for first, end in kept] == list(weight.shape[2:]) or min(pads) < 0:
+        return None
+    (top, bottom), (left, right) = kept
+    fewer = draft.weight(np.ascontiguousarray(weight[:, :, top:bottom, left:right]), "weight", _shaped(op, kept))
+    steps = tuple(step if end - first > 1 else 1 for step, (first, end) in zip(op.dilations, kept))
+    return draft.like([op.input, fewer, *op.operands[2:]], pads=tuple(pads), dilations=steps)
+
+
+def _seeing(op: Conv, axis: int) -> tuple[int, int]:
+    """[first, end) of the taps of an axis that see an element of the input from some place."""
+    size, results, step = op.input.shape[2 + axis], op.type.shape[2 + axis], op.strides[axis]
+    places = np.arange(results) * step - op.pads[2 * axis]
+    taps = [tap for tap in range(op.weight.shape[2 + axis]) if _inside(places + tap * op.dilations[axis], size)]
+    return (taps[0], taps[-1] + 1) if taps else (0, op.weight.shape[2 + axis])
+
+
+def _inside(places: np.ndarray, size: int) -> bool:
+    return bool(((places >= 0) & (places < size)).any())
+
+
+@legalizes(Conv, integers=True)
+def zeros_between_taps(op: Conv, draft: Draft) -> Value | None:
+    """A dilation d * r is a dilation r of a kernel with d - 1 zeros between its taps, where that is few of them."""
+    weight = draft.constant(op.weight)
+    factors = [next((k for k in range(1, d + 1) if d % k == 0 and d // k <= _USUAL), d) for d in op.dilations]
+    if op.mode == "asymmetric" or weight is None or factors == [1, 1] or max(factors) > _MOST_SPREAD:
+        return None
+    rows, columns = ((size - 1) * k + 1 for size, k in zip(weight.shape[2:], factors))
+    full = np.zeros((*weight.shape[:2], rows, columns), weight.dtype)
+    full[:, :, :: factors[0], :: factors[1]] = weight
+    spread = draft.weight(full, "weight", _shaped(op, [(0, rows), (0, columns)]))
+    steps = tuple(step // k for step, k in zip(op.dilations, factors))
+    made = draft.like([op.input, spread, *op.operands[2:]], dilations=steps)
+    made.op.attributes[MACS] = macs(op)  # type: ignore[union-attr]  # zeros are no products of the net
+    return made
+
+
+def _shaped(op: Conv, taps: Sequence[tuple[int, int]]) -> TensorType:
+    """The type of the weight of a conv with other rows and columns of taps."""
+    type = op.weight.type
+    return TensorType((*type.shape[:2], *(end - first for first, end in taps)), type.dtype, type.quant)
 
 
 @legalizes(Conv, integers=True)

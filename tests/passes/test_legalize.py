@@ -142,7 +142,19 @@ def patches(n: Net) -> Module:
 @case("dilation_to_batch")
 def wide_dilation(n: Net) -> Module:
     x = n.input(1, 2, 30, 40)
+    return n.done(n.conv(x, n.w(4, 1, 3, 3), n.w(4), dilations=(17, 1), pads=(17, 18, 1, 1), group=2))
+
+
+@case("zeros_between_taps")
+def even_dilation(n: Net) -> Module:
+    x = n.input(1, 2, 30, 40)
     return n.done(n.conv(x, n.w(4, 1, 3, 3), n.w(4), dilations=(18, 1), pads=(17, 18, 1, 1), group=2))
+
+
+@case("taps_that_see_the_input")
+def dilation_beyond_the_map(n: Net) -> Module:
+    x = n.input(1, 2, 9, 20)
+    return n.done(n.conv(x, n.w(4, 2, 3, 3), n.w(4), dilations=(16, 16), pads=(16, 16, 16, 16)))
 
 
 @case("constant_left")
