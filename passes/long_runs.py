@@ -9,10 +9,20 @@ from math import inf, prod
 
 from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
 from bmcompiler.ir import Module, Rewriter, Value
-from bmcompiler.ir.keys import PLACE_CPU
+from bmcompiler.ir.keys import PLACE_CPU, TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.shape import Permute
-from bmcompiler.passes.rewriting import Rules, RuleTable, TargetPatternPass, TargetRules, inherit, make, on
+from bmcompiler.ops.index import Gather
+from bmcompiler.ops.shape import Concat, Permute, Reshape, Slice
+from bmcompiler.passes.rewriting import (
+    Rules,
+    RuleTable,
+    TargetPatternPass,
+    TargetRules,
+    inherit,
+    make,
+    on,
+    rebuild,
+)
 from bmcompiler.target import Target, unsupported_reason
 
 Order = tuple[int, ...]
@@ -34,6 +44,8 @@ class LongRuns(TargetPatternPass):
 
     1. permute that parts elements from their neighbours : two or three permutes, each of which transposes matrices or
        moves longer runs
+    2. gather by constants, concat, or slice of one axis, with few elements behind each index of that axis : operands
+       with that axis in front, the op along axis 0, and a permute back
     It is done where the target says that they take less time (`Target.moving_cycles`). Values only move.
     """
 
@@ -48,7 +60,12 @@ class LongRuns(TargetPatternPass):
 
 class _LongRuns(TargetRules):
     def table(self) -> RuleTable:
-        return on(Permute, self.steps)
+        return {
+            **on(Permute, self.steps),
+            **on(Gather, self.in_front),
+            **on(Concat, self.in_front),
+            **on(Slice, self.in_front),
+        }
 
     def steps(self, op: Permute, rewriter: Rewriter) -> bool:
         """Rule 1."""
@@ -73,15 +90,94 @@ class _LongRuns(TargetRules):
         rewriter.replace_with(op, inherit(made[-1], op))
         return True
 
+    def in_front(self, op: Gather | Concat | Slice, rewriter: Rewriter) -> bool:
+        """Rule 2."""
+        axis = _axis_of(op)
+        if axis is None:
+            return False
+        before, behind = prod(op.type.shape[:axis]), prod(op.operands[0].shape[axis + 1 :])
+        moved = op.operands if isinstance(op, Concat) else op.operands[:1]
+        constant = any(self.constant(value) is not None for value in moved)
+        flat = not isinstance(op, Gather) or op.indices.type.rank == 1
+        if PLACE_CPU in op.attributes or constant or not flat or before < _RUN or behind >= _RUN:
+            return False
+        lanes = self.target.local_cycles(op) if isinstance(op, Concat) else None
+        known = [cycles for cycles in (self.target.moving_cycles(op), lanes) if cycles]
+        if not known or op.type.size < _LEAST:
+            return False
+        made = _along_front(op, axis, len(moved), (before, behind))
+        sharing = _sharing(op, axis, made[0].type.shape) if isinstance(op, Slice) else 1
+        shared = self.total(made[:2]) * (1 - 1 / sharing)
+        if (self.total(made) - shared) * _GAIN >= min(known):
+            for each in reversed(made):
+                each.drop_operands()
+            return False
+        for each in made[:-1]:
+            rewriter.insert_before(op, each)
+        rewriter.replace_with(op, inherit(made[-1], op))
+        return True
+
     def cycles(self, op: Permute, shape: Shape, way: Sequence[Order]) -> float:
-        """Of all permutes of a way; infinite where the target does not say or take one of them."""
-        made, total = _ops(op, shape, way), 0.0
-        for each in made[1:-1]:
-            known = None if unsupported_reason(self.target, each) is not None else self.target.moving_cycles(each)
-            total += inf if known is None else known
+        """Of all permutes of a way."""
+        made = _ops(op, shape, way)
+        total = self.total(made)
         for each in reversed(made):
             each.drop_operands()
         return total
+
+    def total(self, made: Sequence[TensorOp]) -> float:
+        """Cycles of ops, reshapes for nothing; infinite where the target does not say or take one of them."""
+        total = 0.0
+        for each in made:
+            if not isinstance(each, Reshape):
+                known = None if unsupported_reason(self.target, each) is not None else self.target.moving_cycles(each)
+                total += inf if known is None else known
+        return total
+
+
+def _sharing(op: Slice, axis: int, cells: Shape) -> float:
+    """How many slices share the permute of their operand, which is seen as `cells`; infinite where there is one."""
+    reshapes = [user for user in op.x.users if isinstance(user, Reshape) and user.type.shape == cells]
+    if any(isinstance(user, Permute) and user.order == (1, 2, 0) for one in reshapes for user in one.result.users):
+        return inf
+    return sum(isinstance(user, Slice) and _axis_of(user) == axis for user in op.x.users)
+
+
+def _axis_of(op: Gather | Concat | Slice) -> int | None:
+    """The axis along which an op joins or picks; None for a slice of several."""
+    if not isinstance(op, Slice):
+        return int(op.axis % op.type.rank)
+    cut = [axis for axis, size in enumerate(op.x.shape) if (size, 1) != (op.type.shape[axis], op.steps[axis])]
+    return cut[0] if len(cut) == 1 else None
+
+
+def _along_front(op: Gather | Concat | Slice, axis: int, count: int, around: tuple[int, int]) -> list[TensorOp]:
+    """`op` on its first `count` operands with its axis in front; `around`: elements before and behind that."""
+    (before, behind), made = around, list[TensorOp]()
+
+    def add(name: str, x: Value, **attributes: Shape) -> Value:
+        made.append(make(name, [x], attributes, location=op.location))
+        return made[-1].results[0]
+
+    fronts = []
+    for value in op.operands[:count]:
+        size = value.type.size // (before * behind)
+        if size * behind == 1:  # a column is a row of them
+            fronts.append(add("reshape", value, shape=(1, 1, before)))
+            continue
+        cells = add("reshape", value, shape=(before, size, behind))
+        fronts.append(add("permute", cells, order=(1, 2, 0)))
+    changes: dict[str, Shape | int] = {"axis": 0}
+    if isinstance(op, Slice):
+        changes = {"starts": (op.starts[axis], 0, 0), "ends": (op.ends[axis], behind, before)}
+        changes["steps"] = (op.steps[axis], 1, 1)
+    made.append(rebuild(op, [*fronts, *op.operands[count:]], **changes))
+    made[-1].attributes.pop(TENSOR_NAME, None)
+    x = made[-1].results[0]
+    if x.shape[0] * behind > 1:
+        x = add("permute", x, order=(2, 0, 1))
+    add("reshape", x, shape=op.type.shape)
+    return made
 
 
 def _ops(op: Permute, shape: Shape, way: Sequence[Order]) -> list[TensorOp]:

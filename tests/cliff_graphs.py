@@ -154,6 +154,12 @@ def joined_behind(channels: int) -> Make:
     return lambda b, x: b.concat(sliced(b, x, 1, 0, channels), b.sigmoid(x), axis=1)
 
 
+def _columns_joined(b: Builder, x: Value) -> Value:
+    """The columns in another order, each behind a function of its own: what decoders of boxes do."""
+    columns = [sliced(b, x, 2, at, at + 1) for at in range(x.shape[2])]
+    return b.concat(*(b.sigmoid(column) for column in reversed(columns)), axis=2)
+
+
 def padded(mode: str, *widths: int) -> Make:
     """Rows and columns: (above, below, left, right)."""
     return lambda b, x: b.pad(x, pads=(0, 0, 0, 0, *widths), mode=mode)
@@ -304,6 +310,7 @@ GRAPHS: dict[str, Graph] = {
     "concat of rows": Graph(joined(2), (1, 64, 80, 80), (1, 20, 6, 5)),
     "concat of columns": Graph(joined(3), (1, 64, 80, 80), (1, 20, 6, 5)),
     "concat of last axis": Graph(joined(2), (1, 400, 85), (2, 30, 13)),
+    "concat of single columns": Graph(_columns_joined, (1, 8400, 4), (1, 130, 3)),
     "number per row": Graph(with_constant("add", 2), (1, 64, 80, 80), (1, 20, 6, 5)),
     "number per column": Graph(with_constant("mul", 3), (1, 64, 80, 80), (1, 20, 6, 5)),
     "number per channel": Graph(with_constant("mul", 1), (1, 64, 80, 80), (1, 20, 6, 5)),

@@ -44,6 +44,7 @@ PIPELINE = PipelineTable(
         PassRow("permute-parts", "parts of the result are as they stay", BEST, FLOATS),
         PassRow("split-images", "copies the net for each image, so behind all that changes it", BEST, FLOATS),
         PassRow("long-runs", "passes above know one permute for one, and make others"),
+        PassRow("common-subexpressions", "slices that long-runs takes of one value have one permute then"),
     ),
     GROUPS,
 )

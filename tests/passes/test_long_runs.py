@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import bmcompiler
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, TensorType, verify_module
 from bmcompiler.ops.builder import Builder
 from bmcompiler.passes.long_runs import merged, ways_to
 from bmcompiler.passmanager import PassContext, run_pipeline
+from bmcompiler.runtime import Session
 from bmcompiler.target import find_target
 
 
@@ -66,6 +68,39 @@ def test_others_stay(shape: tuple[int, ...], order: tuple[int, ...]) -> None:
 
 def test_a_target_that_does_not_tell_keeps_them() -> None:
     assert not run_pipeline(_permuted((3, 48, 64), (2, 1, 0)), "long-runs", PassContext(target=find_target("dv700")))
+
+
+@pytest.mark.parametrize("chip", ["bm1684", "bm1684x"])
+@pytest.mark.parametrize("kind, behind", [("gather", 1), ("gather", 2), ("concat", 1)])
+def test_gathered_and_joined_columns_are_rows_meanwhile(kind: str, behind: int, chip: str) -> None:
+    b, rng = Builder.new("net"), np.random.default_rng(0)
+    shape, other = (2, 900, 30, behind), (2, 9000, 1, behind)
+    x, y = b.input("x", TensorType(shape)), b.input("y", TensorType(other))
+    indices = rng.integers(0, 30, 50).astype(np.int32)
+    made = b.gather(x, b.weight(indices, "i"), axis=2) if kind == "gather" else b.concat(y, y, y, axis=2)
+    module = b.outputs([made, b.relu(x), b.relu(y)], ["z", "x2", "y2"])
+    assert run_pipeline(module, "long-runs", PassContext(target=find_target(chip)))
+    verify_module(module)
+    assert [(op.short_name, op.axis) for op in module.main.ops if hasattr(op, "axis")] == [(kind, 0)]
+    arrays = {"x": rng.standard_normal(shape).astype(np.float32), "y": rng.standard_normal(other).astype(np.float32)}
+    wanted = arrays["x"][:, :, indices] if kind == "gather" else np.concatenate([arrays["y"]] * 3, axis=2)
+    np.testing.assert_array_equal(run_module(module, arrays)["z"], wanted)
+    result = bmcompiler.compile_module(module, target=chip, quantize="f32")
+    np.testing.assert_array_equal(Session(result.model).run(arrays)["z"], wanted)
+
+
+@pytest.mark.parametrize("chip", ["bm1684", "bm1684x"])
+def test_columns_are_taken_from_one_permute(chip: str) -> None:
+    b = Builder.new("net")
+    x = b.input("x", TensorType((1, 8400, 4)))
+    columns = [b.slice(x, starts=(0, 0, at), ends=(1, 8400, at + 1), steps=(1, 1, 1)) for at in range(4)]
+    module = b.outputs([b.sigmoid(column) for column in columns], list("abcd"))
+    array = np.random.default_rng(0).standard_normal((1, 8400, 4)).astype(np.float32)
+    wanted = run_module(module, {"x": array})
+    assert run_pipeline(module, "long-runs,common-subexpressions", PassContext(target=find_target(chip)))
+    verify_module(module)
+    assert _names(module).count("permute") == 1
+    assert all((run_module(module, {"x": array})[name] == wanted[name]).all() for name in "abcd")
 
 
 @pytest.mark.parametrize("count", [3, 4, 5])
