@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from cycle_nets import BYTES, FLOATS
+from cycle_nets import BYTES, FLOATS, flat
 from lane_nets import Net
 
 from bmcompiler.analysis.profile import analysis_of
@@ -16,6 +17,7 @@ from bmcompiler.ir import Module, Value
 from bmcompiler.ir.keys import WEIGHT
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.builder import Builder
+from bmcompiler.passmanager import PassContext, run_pipeline
 from bmcompiler.target import find_target, unsupported_reason
 
 FOLDER = Path(__file__).parent
@@ -48,9 +50,58 @@ def of_shape(shape: tuple[int, ...]) -> Iterator[tuple[str, Module]]:
                 continue
 
 
-def cycles_on(chip: str, module: Module) -> int | None:
-    """Of the simulated program, None where the chip has no kernel for an op."""
+def small_nets() -> Iterator[tuple[str, Module]]:
+    """Nets whose layers share local memory: much to load ahead, branches, values that live long, products of rows."""
+
+    def conv(net: Net, x: Value, channels: int, size: int = 3, **more: Any) -> Value:
+        weight = net.f32(channels, x.shape[1], size, size)
+        return net.b.conv(x, weight, net.f32(channels), pads=(size // 2,) * 4, activation="relu", **more)
+
+    def classifier(net: Net, x: Value) -> Value:
+        for channels in (32, 96, 256, 256, 512):
+            x = conv(net, x, channels, strides=(2, 2) if channels < 512 else (1, 1))
+        return net.b.matmul(flat(net, x), net.f32(x.type.size // x.shape[0], 100))
+
+    def branches(net: Net, x: Value) -> Value:
+        for _ in range(3):
+            parts = conv(net, x, 48, 1), conv(net, conv(net, x, 24, 1), 40), conv(net, conv(net, x, 16, 1), 24, 5)
+            x = net.b.concat(*parts, net.b.max_pool(x, kernel=(3, 3), pads=(1, 1, 1, 1)), axis=1)
+        return net.b.reduce(x, axes=(2, 3), method="mean")
+
+    def hourglass(net: Net, x: Value) -> Value:
+        seen = []
+        for channels in (16, 32, 64):
+            seen.append(conv(net, x, channels))
+            x = net.b.max_pool(seen[-1], kernel=(2, 2), strides=(2, 2))
+        for before in reversed(seen):
+            x = conv(net, net.b.concat(net.b.upsample(x, scale=(2, 2)), before, axis=1), before.shape[1])
+        return x
+
+    def residual(net: Net, x: Value) -> Value:
+        x = conv(net, x, 64)
+        for _ in range(4):
+            x = net.b.relu(net.b.add(x, conv(net, conv(net, x, 64), 64)))
+        return x
+
+    def attention(net: Net, x: Value) -> Value:
+        rows = net.b.reshape(x, shape=(x.shape[0], x.type.size // x.shape[0] // 64, 64))
+        q, k, v = (net.b.matmul(rows, net.f32(64, 64)) for _ in range(3))
+        scores = net.b.softmax(net.b.matmul(q, k, transpose_right=True), axis=2)
+        return net.b.layer_norm(net.b.add(rows, net.b.matmul(scores, v)), axis=2, epsilon=1e-5)
+
+    for make, shape in (
+        (classifier, (1, 3, 96, 96)), (branches, (2, 64, 14, 14)), (hourglass, (1, 8, 48, 64)),
+        (residual, (1, 16, 28, 28)), (residual, (4, 3, 40, 40)), (attention, (2, 4, 28, 28)),
+    ):  # fmt: skip
+        net = Net([shape])
+        yield f"{make.__name__} {'x'.join(map(str, shape))}", net.module([make(net, net.inputs[0])])
+
+
+def cycles_on(chip: str, part: str, module: Module) -> int | None:
+    """Of the simulated program, None where the chip has no kernel for an op; nets go through the chip's own passes."""
     target = find_target(chip)
+    if part == "nets":
+        run_pipeline(module, target.pipeline("f16" if chip == "dv700" else "f32", 2), PassContext(target=target))
     ops = [op for op in module.main.ops if isinstance(op, TensorOp) and op.name != WEIGHT]
     if any(unsupported_reason(target, op) is not None for op in ops):
         return None
@@ -61,12 +112,14 @@ def cycles_on(chip: str, module: Module) -> int | None:
     return None if analysis is None else analysis.timing().cycles
 
 
-@pytest.mark.parametrize("part", ["samples", *SHAPES])
+@pytest.mark.parametrize("part", ["samples", "nets", *SHAPES])
 @pytest.mark.parametrize("chip", CHIPS)
 def test_no_op_takes_longer_than_it_did(chip: str, part: str, request: pytest.FixtureRequest) -> None:
+    if part == "nets" and chip == "bm1880":
+        pytest.skip("it computes no floats")
     path = FOLDER / f"data/cycles/{chip}_{part}.txt"
-    nets = samples() if part == "samples" else of_shape(SHAPES[part])
-    found = {name: cycles for name, module in nets if (cycles := cycles_on(chip, module)) is not None}
+    nets = {"samples": samples, "nets": small_nets}.get(part, lambda: of_shape(SHAPES[part]))()
+    found = {name: cycles for name, module in nets if (cycles := cycles_on(chip, part, module)) is not None}
     if request.config.getoption("--update-golden"):
         path.parent.mkdir(exist_ok=True)
         path.write_text("".join(f"{cycles}\t{name}\n" for name, cycles in found.items()), encoding="utf-8")
