@@ -97,11 +97,45 @@ def small_nets() -> Iterator[tuple[str, Module]]:
         yield f"{make.__name__} {'x'.join(map(str, shape))}", net.module([make(net, net.inputs[0])])
 
 
+def byte_nets() -> Iterator[tuple[str, Module]]:
+    """Nets of bytes as quantization leaves them."""
+
+    def conv(net: Net, x: Value, channels: int, size: int = 3, **more: Any) -> Value:
+        weight = net.integers("i8", channels, x.shape[1], size, size)
+        return net.b.relu(net.b.conv(x, weight, pads=(size // 2,) * 4, rshift=9, **more))
+
+    def residual(net: Net, x: Value) -> Value:
+        x = conv(net, x, 64)
+        for _ in range(3):
+            x = net.b.mac_shift(x, conv(net, conv(net, x, 64), 64), multipliers=(3, 5), rshift=3)
+        return conv(net, x, 96, strides=(2, 2))
+
+    def branches(net: Net, x: Value) -> Value:
+        for _ in range(3):
+            x = net.b.concat(conv(net, x, 48, 1), conv(net, conv(net, x, 24, 1), 40), axis=1)
+        return net.b.max_pool(x, kernel=(2, 2), strides=(2, 2))
+
+    def rows(net: Net, x: Value) -> Value:
+        """Views of maps as rows and back, functions of both."""
+        x = conv(net, x, 32)
+        row = net.b.lut(net.b.relu(flat(net, x)), net.integers("i8", 256))
+        x = conv(net, net.b.muls_shift(net.b.reshape(row, shape=x.shape), multiplier=3, rshift=2), 40)
+        return net.b.matmul(flat(net, x), net.integers("i8", x.type.size // x.shape[0], 100), rshift=9)
+
+    for make, shape in (
+        (residual, (1, 3, 56, 56)), (residual, (4, 16, 20, 20)), (branches, (2, 64, 14, 14)), (rows, (2, 8, 12, 12)),
+    ):  # fmt: skip
+        net = Net([shape], 0, "i8")
+        yield f"{make.__name__} i8 {'x'.join(map(str, shape))}", net.module([make(net, net.inputs[0])])
+
+
 def cycles_on(chip: str, part: str, module: Module) -> int | None:
     """Of the simulated program, None where the chip has no kernel for an op; nets go through the chip's own passes."""
     target = find_target(chip)
     if part == "nets":
         run_pipeline(module, target.pipeline("f16" if chip == "dv700" else "f32", 2), PassContext(target=target))
+    if part == "bytes":
+        run_pipeline(module, "group-layers", PassContext(target=target))
     ops = [op for op in module.main.ops if isinstance(op, TensorOp) and op.name != WEIGHT]
     if any(unsupported_reason(target, op) is not None for op in ops):
         return None
@@ -112,13 +146,13 @@ def cycles_on(chip: str, part: str, module: Module) -> int | None:
     return None if analysis is None else analysis.timing().cycles
 
 
-@pytest.mark.parametrize("part", ["samples", "nets", *SHAPES])
+@pytest.mark.parametrize("part", ["samples", "nets", "bytes", *SHAPES])
 @pytest.mark.parametrize("chip", CHIPS)
 def test_no_op_takes_longer_than_it_did(chip: str, part: str, request: pytest.FixtureRequest) -> None:
-    if part == "nets" and chip == "bm1880":
-        pytest.skip("it computes no floats")
+    if (part, chip) in (("nets", "bm1880"), ("bytes", "dv700"), ("bytes", "bm1684x")):
+        pytest.skip("it has none")
     path = FOLDER / f"data/cycles/{chip}_{part}.txt"
-    nets = {"samples": samples, "nets": small_nets}.get(part, lambda: of_shape(SHAPES[part]))()
+    nets = {"samples": samples, "nets": small_nets, "bytes": byte_nets}.get(part, lambda: of_shape(SHAPES[part]))()
     found = {name: cycles for name, module in nets if (cycles := cycles_on(chip, part, module)) is not None}
     if request.config.getoption("--update-golden"):
         path.parent.mkdir(exist_ok=True)

@@ -185,16 +185,32 @@ def test_transfers_mean_the_same_every_way(device: KernelDevice, rng: np.random.
     np.testing.assert_array_equal(run("tpu_gdma_general_cpy", flat, flat, SHAPE, *none), x.reshape(flat))
 
 
+def dense(kind: str, shape: tuple[int, ...]) -> dim4:
+    """The strides of a tensor of 32-bit elements without any stated: aligned in local memory ("L"), else compact."""
+    _, c, h, w = shape
+    plane = -(-h * w // 16) * 16 if kind == "L" else h * w
+    return dim4((-(-c // 64) if kind == "L" else c) * plane, plane, w, 1)
+
+
+@pytest.mark.parametrize("stated", [None, 0, 1, 2])
 @pytest.mark.parametrize("way", WAYS)
-def test_rows_by_index_mean_the_same_every_way(device: KernelDevice, rng: np.random.Generator, way: str) -> None:
+def test_rows_by_index_mean_the_same_every_way(
+    device: KernelDevice, rng: np.random.Generator, way: str, stated: int | None
+) -> None:
+    """`stated`: which of result, rows and indices has its own strides stated."""
     c, count, width, rows = 7, 4, 5, 9
+
+    def strides(result: dim4, given: tuple[int, ...], indices: tuple[int, ...]) -> list[dim4 | None]:
+        each = [dense(way[2], result), dense(way[0], given), dense("S", indices)]
+        return [made if at == stated else None for at, made in enumerate(each)]
+
     param = numbers(rng, np.float32, (1, c, rows, width))
     index = rng.integers(0, rows + 3, (1, c, count, 1), np.uint32)
-    none = (None, None, None)
     if way != "L2S" or "tpu_gdma_h_gather_L2S" in FUNCTIONS:
         shape = dim4(1, c, count, width)
+        steps = strides(shape, param.shape, index.shape)
         found = transferred(
-            device, "tpu_gdma_h_gather", way, shape, param, 0x3F80_0000, shape, rows, *none, index=index
+            device, "tpu_gdma_h_gather", way, shape, param, 0x3F80_0000, shape, rows, *steps, index=index
         )
         wanted = np.ones(shape, np.float32)
         for channel, k in zip(*np.nonzero(index[0, :, :, 0] < rows)):
@@ -202,7 +218,8 @@ def test_rows_by_index_mean_the_same_every_way(device: KernelDevice, rng: np.ran
         np.testing.assert_array_equal(found, wanted)
     shape = dim4(1, c, rows + 3, width)
     index = np.stack([rng.permutation(rows + 3)[:rows] for _ in range(c)]).astype(np.uint32).reshape(1, c, rows, 1)
-    found = transferred(device, "tpu_gdma_h_scatter", way, shape, param, shape, rows, *none, index=index)
+    steps = strides(shape, param.shape, index.shape)
+    found = transferred(device, "tpu_gdma_h_scatter", way, shape, param, shape, rows, *steps, index=index)
     wanted = np.zeros(shape, np.float32)
     np.put_along_axis(wanted, np.broadcast_to(index.astype(np.int64), param.shape), param, 2)
     np.testing.assert_array_equal(found, wanted)
