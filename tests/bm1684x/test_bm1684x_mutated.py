@@ -13,7 +13,8 @@ from bm1684x_golden import PROGRAMS, all_cases, model, streams
 
 from bmcompiler.backends.bm1684x import isa
 from bmcompiler.backends.bm1684x.chip import CHIP
-from bmcompiler.backends.bm1684x.codes import Precision, Task
+from bmcompiler.backends.bm1684x.codes import Function, Precision, Task
+from bmcompiler.backends.bm1684x.instructions import transfers
 from bmcompiler.backends.bm1684x.listing import listing
 from bmcompiler.bmodel.bm168x import CommandGroup
 from bmcompiler.errors import BMError, SimulatorError
@@ -54,6 +55,23 @@ def _run_damaged(count: int, seed: int) -> dict[str, int]:
             found["refused"] += 1
         assert process_time() - start < MOST_SECONDS
     return found
+
+
+@pytest.mark.parametrize("function", [Function.COPY_4_BANKS, Function.BROADCAST_4_BANKS])
+def test_transfers_to_four_banks_begin_in_the_place_that_is_known(function: Function) -> None:
+    first, end, step = 0x2_0000, 0x2_8000, CHIP.alignment
+
+    def run(address: int) -> None:
+        shape, strides = (1, 1, 1, 16), (16, 16, 16, 1)
+        source, to = (transfers.Side(at, shape, strides) for at in (CHIP.global_base, address))
+        fields = transfers.copy(to, source, Precision.INT8).fields | {"special_func": function}
+        compile_plan([CommandGroup(b"", isa.TENSOR.pack(fields))], _machine(1)).run()
+
+    for local in (first, end - step):
+        run(transfers.in_window(local))
+    for address in (*map(transfers.in_window, (0, first - step, end)), CHIP.global_base + first):
+        with pytest.raises(SimulatorError, match=r"transfers to four banks|must be local memory"):
+            run(address)
 
 
 def test_damaged_commands_run_or_are_refused() -> None:

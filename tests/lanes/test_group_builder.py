@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,6 +22,21 @@ STEPS = st.lists(
 
 @given(st.integers(1, 5), STEPS)
 def test_a_command_waits_for_the_newest_of_its_group_that_it_depends_on(most: int, steps: list[Any]) -> None:
+    compare(most, steps)
+
+
+@pytest.mark.parametrize("ends", [(), (2,), (3,), (2, 5), (4, 8, 12)])
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_no_group_is_taken_for_an_earlier_one(most: int, ends: tuple[int, ...]) -> None:
+    """Every command depends on all before it, and programs end in between."""
+    steps: list[Any] = []
+    for number in range(24):
+        steps += [(list(Engine)[number % 2], list(range(1, number + 1)))] + [None] * (number + 1 in ends)
+    compare(most, steps)
+
+
+def compare(most: int, steps: list[Any]) -> None:
+    """Issue commands, end programs, and count the same here."""
     builder, counted, group = GroupBuilder(most), dict.fromkeys(Engine, 0), 0
     tickets: list[Ticket] = []
     made: list[tuple[int, Engine, int]] = []  # the same as tickets, counted here

@@ -10,7 +10,7 @@ import pytest
 from tpukernel_golden import cases
 
 from bmcompiler.errors import UsageError
-from bmcompiler.tpukernel import FUNCTIONS, TABLE, recording
+from bmcompiler.tpukernel import FUNCTIONS, TABLE, dim4, recording
 
 TINY = 1e-30
 EDGES: list[tuple[str, str, list[float], list[float], str]] = [
@@ -59,6 +59,16 @@ def test_a_rule_holds_up_to_its_bounds(text: str) -> None:
         for name in names:
             for value in beyond(name, inside, outside):
                 assert not RULES[text].holds(SimpleNamespace(**{**good, name: value}))
+
+
+def test_the_largest_plane_is_taken() -> None:
+    limits = {text: int(text.rsplit(maxsplit=1)[1]) for text in RULES if text.startswith("h * w must be at most")}
+    assert limits
+    for text, most in limits.items():
+        for h, w in ((1, most), (most, 1), (5, most // 5)):
+            assert RULES[text].holds(SimpleNamespace(shape=dim4(1, 1, h, w)))
+        for h, w in ((1, most + 1), (2, most // 2 + 1)):
+            assert not RULES[text].holds(SimpleNamespace(shape=dim4(1, 1, h, w)))
 
 
 def test_a_recording_ends_with_its_block() -> None:
