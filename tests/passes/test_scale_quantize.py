@@ -15,9 +15,8 @@ from nets import Net, names
 
 import bmcompiler
 from bmcompiler.interpreter import run_module
-from bmcompiler.ir import Module, Operation, Quant, TensorType, Value
+from bmcompiler.ir import Module, Operation, Quant, Value
 from bmcompiler.numeric.quant_modes import dequantize, quantize_away
-from bmcompiler.passes.quantization.scale.formats import LEVELS, Format
 from bmcompiler.passmanager import PassContext, run_pipeline
 from bmcompiler.quant.table import save_table
 from bmcompiler.target import find_target
@@ -388,14 +387,3 @@ def test_a_table_of_modes_that_was_made_from_samples_goes_with_one_of_thresholds
     found = bmcompiler.compile_module(net(), **options, table=tmp_path / "thresholds")
     assert layers == ["relu3.out", "matmul5.out", "softmax6.out"]
     assert all(row.where == "bm1684" for row in found.rows)
-
-
-@pytest.mark.parametrize("unsigned", [False, True])
-def test_a_threshold_is_the_largest_integer(unsigned: bool) -> None:
-    """bm1684.md 7.2."""
-    for dtype, level in LEVELS.items():
-        assert level == np.iinfo(TensorType((), dtype).numpy).max
-    found = Format.symmetric(6.5, unsigned=unsigned)
-    most = np.iinfo(TensorType((), found.dtype).numpy).max
-    assert (most, found.zero_point) == (255 if unsigned else 127, 0)
-    assert found.scale == np.float32(6.5 / most)
