@@ -155,7 +155,10 @@ class Net:
         factor = scale / np.sqrt(variance) if norm else 1 / np.sqrt(variance.mean() + np.zeros_like(variance))
         del g.nodes[node:]
         b = bias - mean * factor if norm else bias * 0.2
-        return g.add(kind, x, g.constant(w * factor.reshape(-1, *[1] * (w.ndim - 1))), g.constant(b), **attributes)
+        kernel = g.constant(w * factor.reshape(-1, *[1] * (w.ndim - 1)))
+        if self.exporter != "torch" and self.chance(0.3):  # a bias of its own
+            return g.add("Add", g.add(kind, x, kernel, **attributes), g.constant(b.reshape(1, -1, *[1] * (w.ndim - 2))))
+        return g.add(kind, x, kernel, g.constant(b), **attributes)
 
     def _pads(
         self, size: tuple[int, ...], kernel: tuple[int, ...], stride: int, dilation: int
@@ -185,6 +188,10 @@ class Net:
         b = g.constant(self.random.standard_normal(out) * self.pick(0.1, 0.5, 2))
         if g.values[x].ndim == 2 and self.exporter != "tf":
             return g.add("Gemm", x, g.constant(w), b, transB=1)
+        if self.exporter == "paddle" and g.values[x].ndim == 3 and self.chance(0.3):  # rows as a matrix
+            shape = g.shape(x)
+            y = g.add("MatMul", self.reshape(x, [-1, last]), g.constant(w.T.copy()))
+            return self.reshape(g.add("Add", y, b), [-1, *shape[1:-1], out])
         y = g.add("MatMul", x, g.constant(w.T.copy()))
         return g.add("Add", *self.pick((y, b), (b, y)))
 
@@ -205,6 +212,10 @@ class Net:
             return g.add("Mul", x, g.add("Sigmoid", x))
         if kind == "mish":
             return g.add("Mul", x, g.add("Tanh", g.add("Softplus", x)))
+        if kind == "gelu" and self.exporter == "tf":
+            y = g.add("Mul", g.add("Pow", x, g.constant(3)), g.constant(0.044715))
+            y = g.add("Tanh", g.add("Mul", g.add("Add", x, y), g.constant(np.sqrt(2 / np.pi))))
+            return g.add("Mul", g.add("Mul", x, g.add("Add", y, g.constant(1))), g.constant(0.5))
         if kind == "gelu":
             y = g.add("Add", g.add("Erf", g.add("Div", x, g.constant(np.sqrt(2)))), g.constant(1))
             return g.add("Mul", g.add("Mul", x, y), g.constant(0.5))
@@ -227,6 +238,9 @@ class Net:
         """The mean of a map, with its axes."""
         if self.exporter == "tf":
             return self.g.add("ReduceMean", x, axes=[2, 3], keepdims=1)
+        if self.exporter == "paddle" and self.chance(0.2):
+            size = list(self.g.shape(x)[2:])
+            return self.g.add("AveragePool", x, kernel_shape=size, strides=[1] * len(size))
         return self.g.add("GlobalAveragePool", x)
 
     def flat(self, x: str) -> str:

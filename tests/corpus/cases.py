@@ -9,14 +9,14 @@ from math import prod
 import numpy as np
 import onnx
 
-from . import classifiers, detectors, mobile, pictures, sequences, tokens
+from . import attention, branches, classifiers, detectors, mobile, pictures, sequences, tokens
 from .blocks import Net, drawn_net
 from .shrink import Sample
 from .sizes import enlarged
 
 FAMILIES: dict[str, Callable[[Net], list[str]]] = {
     family.__name__: family
-    for module in (classifiers, mobile, detectors, pictures, tokens, sequences)
+    for module in (classifiers, branches, mobile, detectors, pictures, tokens, attention, sequences)
     for family in module.FAMILIES
 }
 SIZES = (

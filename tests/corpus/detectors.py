@@ -106,6 +106,11 @@ def ssd(net: Net) -> list[str]:
     """Channels go last in each head; all places are joined."""
     g, classes, boxes, scores = net.g, net.count(2, 6), [], []
     for x in _backbone(net, net.count(1, 3)):
+        if net.chance(0.2):  # places in length one, with a factor for each channel
+            length = g.add(
+                "Sqrt", g.add("Add", g.add("ReduceSum", g.add("Mul", x, x), g.constant([1], int)), g.constant(1e-6))
+            )
+            x = g.add("Mul", g.add("Div", x, length), g.constant(net.random.uniform(5, 20, (1, net.channels(x), 1, 1))))
         for found, fields in ((boxes, 4), (scores, classes)):
             y = net.conv(x, 4 * fields, net.pick(1, 3), act=None, norm=False)
             found.append(net.reshape(g.add("Transpose", y, perm=[0, 2, 3, 1]), [0, -1, fields]))
@@ -135,4 +140,80 @@ def centernet(net: Net) -> list[str]:
     return [heat, *outs]
 
 
-FAMILIES = (yolo_anchors, yolo_dfl, ssd, retinanet, centernet)
+def yolo_focus(net: Net) -> list[str]:
+    """v5, v7 and X: pixels become channels by slices, blocks whose every layer is joined, heads apart."""
+    g, image = net.g, net.image()
+    h, w = (size // 2 * 2 for size in g.shape(image)[2:])
+    rows = [net.slice(image, i, h, 2, 2) for i in (0, 1)]
+    x = g.add("Concat", *(net.slice(row, j, w, 3, 2) for j in (0, 1) for row in rows), axis=1)
+    x, outs, width = net.conv(x, net.width(12)), [], net.width(12)
+    for _ in range(net.count(1, 3)):
+        if net.chance(0.5):  # v7's other way down
+            ways = [net.conv(net.pool(x), width // 2 + 1, 1), net.conv(net.conv(x, width // 2 + 1, 1), width, 3, 2)]
+            size = [min(sizes) for sizes in zip(*(g.shape(way)[2:] for way in ways))]
+            ways = [net.slice(net.slice(way, 0, size[0], 2), 0, size[1], 3) for way in ways]
+            x = g.add("Concat", *ways, axis=1)
+        else:
+            x = net.conv(x, width, 3, 2)
+        parts = [net.conv(x, width // 2 + 1, 1), net.conv(x, width // 2 + 1, 1)]
+        for _ in range(net.count(1, 2)):
+            parts.append(net.conv(net.conv(parts[-1], width // 2 + 1), width // 2 + 1))
+        x = net.conv(g.add("Concat", *reversed(parts), axis=1), width, 1)
+        box, seen = (net.conv(net.conv(x, width), n, 1, act=None, norm=False) for n in (4, 1))
+        kinds = net.conv(net.conv(x, width), net.count(1, 6), 1, act="Sigmoid", norm=False)
+        y = g.add("Concat", box, g.add("Sigmoid", seen), kinds, axis=1)
+        outs.append(net.reshape(y, [0, g.shape(y)[1], -1]))
+    kinds = net.pick(1, 3)
+    outs = [net.slice(each, 0, 5 + kinds) for each in outs if g.shape(each)[1] >= 5 + kinds] or outs[:1]
+    joined = g.add("Concat", *outs, axis=2) if len({g.shape(each)[1] for each in outs}) == 1 else outs[0]
+    return [g.add("Transpose", joined, perm=[0, 2, 1])]
+
+
+def yolo_attention(net: Net) -> list[str]:
+    """v10 and v11: places of the smallest map attend to each other, values get a depthwise window; one box each."""
+    g, heads = net.g, net.pick(1, 2)
+    x = _backbone(net, 2)[-1]
+    c, n = heads * net.pick(8, 16), net.batch
+    h, w = g.shape(x)[2:]
+    first, y = net.split(net.conv(x, 2 * c, 1), [c, c])
+    mixed = net.reshape(net.conv(y, 2 * c, 1, act=None), [n, heads, 2 * c // heads, h * w])
+    keys = c // heads // 2
+    q, k, v = net.split(mixed, [keys, keys, c // heads], axis=2)
+    scores = g.add("MatMul", g.add("Transpose", q, perm=[0, 1, 3, 2]), k)
+    scores = net.softmax(g.add("Mul", scores, g.constant(keys**-0.5)))
+    read = g.add("MatMul", v, g.add("Transpose", scores, perm=[0, 1, 3, 2]))
+    places = [net.reshape(each, [n, c, h, w]) for each in (read, v)]
+    y = g.add("Add", y, net.conv(g.add("Add", places[0], net.depthwise(places[1], act=None)), c, 1, act=None))
+    y = g.add("Add", y, net.conv(net.conv(y, 2 * c, 1), c, 1, act=None))
+    x = net.conv(g.add("Concat", first, y, axis=1), net.width(24), 1)
+    scores = net.reshape(net.conv(x, 3, 1, act="Sigmoid", norm=False), [n, 3, -1])
+    if net.chance(0.3):
+        best = g.add("ReduceMax", scores, axes=[1])
+        return [net.reshape(net.conv(x, 4, 1, act=None, norm=False), [n, 4, -1]), best]
+    return [net.reshape(net.conv(x, 4, 1, act=None, norm=False), [n, 4, -1]), scores]
+
+
+def bifpn(net: Net) -> list[str]:
+    """EfficientDet: sums with shares that are learned, depthwise windows."""
+    g, width = net.g, net.width(16)
+    maps = [net.conv(x, width, 1, act=None) for x in _backbone(net, 3)]
+
+    def fused(*xs: str) -> str:
+        shares = net.random.uniform(0, 1, len(xs))
+        parts = [g.add("Mul", x, g.constant(share / (shares.sum() + 1e-4))) for x, share in zip(xs, shares)]
+        y = parts[0]
+        for part in parts[1:]:
+            y = g.add("Add", y, part)
+        return net.conv(net.depthwise(net.activation(y, "swish"), act=None, dilation=1), width, 1, act=None)
+
+    middle = fused(maps[1], _above(net, maps[2], maps[1]))
+    maps[0] = fused(maps[0], _above(net, middle, maps[0]))
+    down = net.pool(maps[0], "MaxPool", 3, 2)
+    if g.shape(down) == g.shape(middle):
+        maps[1] = fused(maps[1], middle, down)
+    outs = [net.conv(net.depthwise(x, act=None), 9 * 2, 1, act=None, norm=False) for x in maps]
+    flat = [net.reshape(g.add("Transpose", x, perm=[0, 2, 3, 1]), [net.batch, -1, 2]) for x in outs]
+    return [g.add("Sigmoid", g.add("Concat", *flat, axis=1))]
+
+
+FAMILIES = (yolo_anchors, yolo_dfl, yolo_focus, yolo_attention, bifpn, ssd, retinanet, centernet)

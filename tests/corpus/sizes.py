@@ -78,7 +78,8 @@ def _constants_fitted(own: onnx.ModelProto, model: onnx.ModelProto) -> bool:
         if source not in fixed and not (source in before and source in after):
             return False
         olds = before.get(source, ())
-        new = _new_shape(node.op_type, olds, before[node.output[0]], after.get(source, ()), batches, source in fixed)
+        whole, free = before[node.output[0]], next((i for i, size in enumerate(said) if size == -1), -1)
+        new = _new_shape(node.op_type, olds, whole, after.get(source, ()), batches, source in fixed, free)
         if new is None:
             return False
         value = np.array([old if old <= 0 else size for old, size in zip(said, new)], said.dtype)
@@ -90,14 +91,14 @@ def _constants_fitted(own: onnx.ModelProto, model: onnx.ModelProto) -> bool:
 
 
 def _new_shape(
-    kind: str, old: Shape, result: Shape, new: Shape, batches: tuple[int, ...], is_constant: bool
+    kind: str, old: Shape, result: Shape, new: Shape, batches: tuple[int, ...], is_constant: bool, free: int
 ) -> list[int] | None:
     """What a shape `result` becomes where what is shaped was `old` and is `new`; None where it cannot be said."""
     if is_constant:
         return [batches[1] if i == 0 and size == batches[0] else size for i, size in enumerate(result)]
     if kind == "Resize":
         return [size * after // before for before, size, after in zip(old, result, new)]
-    return _split(old, result, new)
+    return _split(old, result, new, free)
 
 
 def _drop_unread(graph: onnx.GraphProto) -> None:
@@ -107,8 +108,11 @@ def _drop_unread(graph: onnx.GraphProto) -> None:
     graph.initializer.extend(kept)
 
 
-def _split(old: Shape, result: Shape, new: Shape) -> list[int] | None:
-    """What a reshape of `old` to `result` becomes for `new`: in each run of axes of one product, one axis changes."""
+def _split(old: Shape, result: Shape, new: Shape, free: int) -> list[int] | None:
+    """What a reshape of `old` to `result` becomes for `new`: in each run of axes of one product, one axis changes.
+
+    It is `free` where that is in the run: the axis that the network leaves open.
+    """
     i = j = 0
     made: list[int] = []
     while i < len(old) or j < len(result):
@@ -125,7 +129,7 @@ def _split(old: Shape, result: Shape, new: Shape) -> list[int] | None:
         if size != count:
             if not axes:
                 return None
-            at = next((k for k, axis in enumerate(axes) if axis > 1), 0)
+            at = free - second if second <= free < j else next((k for k, axis in enumerate(axes) if axis > 1), 0)
             if axes[at] * size % count:
                 return None
             axes[at] = axes[at] * size // count
