@@ -52,19 +52,24 @@ class LaneTarget(Target, Generic[P]):
         """Kernels derived from those for lanes take the machine."""
         return kernel(self.machine()) if issubclass(kernel, LaneKernel) else kernel()
 
-    def cycles(self, op: Operation) -> int | None:
-        """Estimated cycles of an op with its transfers, None where no kernel has an estimate."""
+    def _taking(self, op: Operation) -> Kernel[Any] | None:
+        """The kernel that runs this very op; rules say what its plans rely on."""
         kernel = self.kernel_for(op)
+        return None if kernel is None or kernel.unsupported_reason(op) is not None else kernel
+
+    def cycles(self, op: Operation) -> int | None:
+        """Estimated cycles of an op with its transfers, None where no kernel takes it or has an estimate."""
+        kernel = self._taking(op)
         return kernel.estimate(op) if isinstance(kernel, DeviceKernel) and isinstance(op, TensorOp) else None
 
     def moving_cycles(self, op: Operation) -> int | None:
         """Of copies inside global memory, or of tiles."""
-        kernel = self.kernel_for(op)
+        kernel = self._taking(op)
         return kernel.moving_cycles(op) if isinstance(kernel, LaneKernel) and isinstance(op, TensorOp) else None
 
     def local_cycles(self, op: Operation, parts: int = 1) -> int | None:
         """Estimated cycles of an op as one tile whose data is in local memory, or as several; None when it is none."""
-        kernel = self.kernel_for(op)
+        kernel = self._taking(op)
         if not isinstance(kernel, DeviceKernel) or not isinstance(op, TensorOp):
             return None
         if parts == 1:

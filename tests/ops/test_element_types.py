@@ -73,12 +73,12 @@ def _typed(name: str, old: frozenset[str], new: str, result: str | None, constan
     return module
 
 
-def _forms(name: str) -> Iterator[Module]:
-    """The sample of an op in all types that it has a form for, each once."""
+def _forms(name: str, types: Sequence[str] = TYPES) -> Iterator[Module]:
+    """The sample of an op in all of `types` that it has a form for, each once."""
     seen = set()
     operands = len(SAMPLES[name][0])
     kept = (operands, 2) if operands > 2 else (operands,)
-    for form in product(REPLACED, TYPES, (None, *TYPES), (False, True)[: max(1, operands)], kept):
+    for form in product(REPLACED, types, (None, *types), (False, True)[: max(1, operands)], kept):
         module = _typed(name, *form)
         if module is None:
             continue
@@ -129,6 +129,18 @@ def test_what_a_kernel_takes_it_computes(name: str) -> None:
         for chip in CHIPS:
             if _takes(module, chip):
                 _need_same(module, chip)
+
+
+@pytest.mark.parametrize("name", sorted(set(SAMPLES) - {"weight"}))
+def test_what_no_kernel_takes_costs_nothing_known(name: str) -> None:
+    """Passes ask of any op of a net, those of the host CPU among them."""
+    for module in _forms(name, ("f32", "i8", "i64", "bool")):
+        for target in map(find_target, CHIPS):
+            for op in module.main.ops:
+                if not isinstance(op, TensorOp) or op.name == WEIGHT:
+                    continue
+                known = [target.cycles(op), target.moving_cycles(op), target.local_cycles(op)]
+                assert unsupported_reason(target, op) is None or known == [None] * 3, (target.name, op)
 
 
 @pytest.mark.parametrize(
