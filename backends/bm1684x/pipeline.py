@@ -27,6 +27,7 @@ PIPELINE = PipelineTable(
     ),
     Phase(
         "layout",
+        PassRow("split-heads", "types are final; transposed-products sees the keys alone", precisions=FLOATS),
         PassRow("transposed-products", "types are final, and with them what the chip takes for a product"),
         PassRow(
             "window-products{floats=true}",

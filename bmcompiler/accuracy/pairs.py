@@ -19,7 +19,8 @@ from bmcompiler.target import Target
 
 Array = NDArray[Any]
 _LAYOUT = (
-    *("fill-image-slots", "move-bands", "join-groups", "split-deconv", "join-siblings", "transposed-products"),
+    *("fill-image-slots", "move-bands", "join-groups", "split-deconv", "join-siblings", "split-heads"),
+    "transposed-products",
     *("split-means", "merge-shortcuts", "join-upsamples"),
     *("fill-lanes", "window-products", "keep-phases", "cut-inputs", "group-layers"),
 )

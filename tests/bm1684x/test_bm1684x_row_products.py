@@ -92,3 +92,16 @@ def test_their_cycles_are_planned(rows: int, depth: int, columns: int, kind: str
 def test_rows_lie_in_lanes_where_that_is_quicker(make: Make, shape: tuple[int, ...], by_rows: bool) -> None:
     op = _op(make, (shape,))
     assert isinstance(TARGET.kernel_for(op).form(op), SingleMatmulKernel) == by_rows  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("shape", [(1, 70, 3, 40), (5, 49, 3, 32), (4, 3, 66, 24), (2, 130, 2, 20)])
+def test_cycles_of_cutting_rows_into_heads_are_planned(shape: tuple[int, ...]) -> None:
+    """Of one image and of several, there and back."""
+    net = Net([shape])
+    (x,) = net.inputs
+    there = net.b.permute(net.b.add(x, x), order=(0, 2, 1, 3))
+    module = net.module([net.b.permute(net.b.relu(there), order=(0, 2, 1, 3))])
+    with computations() as found:
+        TARGET.compile([module], 2)
+    check(found)
+    check_op(lambda net, x: net.b.permute(net.b.add(x, x), order=(0, 2, 1, 3)), shape)

@@ -1,0 +1,131 @@
+"""Queries, keys and values that one layer makes, as layers of their own: nothing is left to take apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
+from bmcompiler.ir import Module, Rewriter, Value
+from bmcompiler.ir.keys import MACS, PLACE_CPU
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.nn import Matmul
+from bmcompiler.ops.shape import Permute, Reshape, Slice
+from bmcompiler.passes.drafts import without_numbers
+from bmcompiler.passes.rewriting import (
+    Rules,
+    RuleTable,
+    TargetPatternPass,
+    TargetRules,
+    inherit,
+    make,
+    on,
+    rebuild,
+    sole,
+)
+from bmcompiler.target import Target, unsupported_reason
+
+
+@dataclass(frozen=True)
+class SplitHeads(TargetPatternPass):
+    """Columns of a product that a permute parts, and slices take, are products of their own.
+
+    1. slices along one axis of permute(reshape(matmul(x, constant))), which is an axis of the product's columns and the
+       first of the permute : each the permute of a product with its columns of the constant
+    It is done for floats where the target takes less time for the products, and a tile each in local memory for their
+    permutes, than for the product and the permute. Each sum stays as it is.
+    """
+
+    name = "split-heads"
+    requires = (NO_GROUPS,)
+    breaks = (NO_LAYOUT,)
+    loses_bits = False
+
+    def rules(self, module: Module, target: Target) -> Rules:
+        return _SplitHeads(module, target)
+
+
+class _SplitHeads(TargetRules):
+    def table(self) -> RuleTable:
+        return {**on(Permute, self.heads)}
+
+    def heads(self, op: Permute, rewriter: Rewriter) -> bool:
+        """Rule 1."""
+        shaped = sole(op.operands[0], Reshape)
+        product = sole(shaped.operands[0], Matmul) if shaped is not None else None
+        slices = [user for user in op.result.users if isinstance(user, Slice)]
+        if shaped is None or product is None or not _is_plain(product) or len(slices) != len(op.result.users):
+            return False
+        axis, split = op.order[0], _column_axes(shaped, product)
+        if split is None or axis < split or len(slices) < 2 or not all(_along_first(one) for one in slices):
+            return False
+        weights = [self.constant(value) for value in product.operands[1:]]
+        if any(weight is None for weight in weights):
+            return False
+        sizes = shaped.type.shape[split:]
+        indices = np.arange(prod(sizes)).reshape(sizes)
+        taken = [np.take(indices, range(one.starts[0], one.ends[0]), axis - split).ravel() for one in slices]
+        drafts = [_parts(op, shaped, product, axis, columns.size, self._drafted(product, columns)) for columns in taken]
+        quicker = self._is_quicker(drafts, product, op)
+        for draft in drafts:
+            for each in reversed(draft):
+                each.drop_operands()
+        if not quicker:
+            return False
+        for one, columns in zip(slices, taken):
+            constants = [
+                self.weight(weight[..., columns], value, product, rewriter, f"{product.label}.part")
+                for weight, value in zip(weights, product.operands[1:])
+                if weight is not None
+            ]
+            part, cut, moved = _parts(op, shaped, product, axis, columns.size, constants)
+            rewriter.insert_before(op, part)
+            rewriter.insert_before(op, cut)
+            rewriter.replace_with(one, inherit(moved, op, one))
+        return True
+
+    @staticmethod
+    def _drafted(product: Matmul, columns: np.ndarray) -> list[Value]:
+        return [without_numbers(value, (*value.shape[:-1], columns.size)) for value in product.operands[1:]]
+
+    def _is_quicker(self, drafts: Sequence[Sequence[TensorOp]], product: Matmul, permute: Permute) -> bool:
+        before = [self.target.cycles(product), self.target.moving_cycles(permute)]
+        after = []
+        for part, _cut, moved in drafts:
+            if any(unsupported_reason(self.target, op) is not None for op in (part, moved)):
+                return False
+            after += [self.target.cycles(part), self.target.local_cycles(moved)]
+        if None in before or None in after:
+            return False
+        return sum(filter(None, after)) < sum(filter(None, before))
+
+
+def _is_plain(op: Matmul) -> bool:
+    """Whether the columns of a product are those of its constants, and nothing else is said of it."""
+    named = PLACE_CPU in op.attributes or MACS in op.attributes
+    return op.type.is_float and not op.transpose_right and op.right.type.rank == 2 and not named
+
+
+def _column_axes(shaped: Reshape, product: Matmul) -> int | None:
+    """The first axis of a reshape that cuts columns; None where it joins rows and columns."""
+    shape, columns = shaped.type.shape, product.type.shape[-1]
+    return next((axis for axis in range(len(shape)) if prod(shape[axis:]) == columns), None)
+
+
+def _along_first(op: Slice) -> bool:
+    whole = all((a, b) == (0, size) for a, b, size in zip(op.starts[1:], op.ends[1:], op.x.shape[1:]))
+    return whole and all(step == 1 for step in op.steps)
+
+
+def _parts(
+    op: Permute, shaped: Reshape, product: Matmul, axis: int, columns: int, constants: Sequence[Value]
+) -> tuple[TensorOp, TensorOp, TensorOp]:
+    """Product, reshape and permute of some of the columns."""
+    part = inherit(rebuild(product, [product.left, *constants]), product)
+    sizes = list(shaped.type.shape)
+    sizes[axis] = columns * sizes[axis] // product.type.shape[-1]
+    cut = make("reshape", [part.result], {"shape": tuple(sizes)}, None, shaped.location)
+    return part, cut, make("permute", [cut.result], {"order": op.order}, None, op.location)
