@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from tpukernel_golden import cases
 
+from bmcompiler.backends.bm1684x.tpukernel.local import _NARROW, _WIDE, place
 from bmcompiler.errors import UsageError
-from bmcompiler.tpukernel import FUNCTIONS, TABLE, dim4, recording
+from bmcompiler.tpukernel import DT_FP32, FUNCTIONS, TABLE, dim4, recording
 
 TINY = 1e-30
 EDGES: list[tuple[str, str, list[float], list[float], str]] = [
@@ -88,3 +89,16 @@ def test_a_recording_ends_with_its_block() -> None:
         raise ZeroDivisionError
     with pytest.raises(UsageError):
         FUNCTIONS[name](*given)
+
+
+@pytest.mark.parametrize("axis", range(4))
+def test_every_stride_has_its_limit(axis: int) -> None:
+    most = [_NARROW, _NARROW, _WIDE, _WIDE]
+
+    def placed(step: int) -> Any:
+        steps = dim4(*(step if each == axis else 1 for each in range(4)))
+        return place("x", 0, dim4(1, 1, 1, 1), DT_FP32, steps)
+
+    assert placed(most[axis])[axis] == most[axis]
+    with pytest.raises(UsageError, match="n and c strides go up to"):
+        placed(most[axis] + 1)
