@@ -63,11 +63,15 @@ def mean(node: Node, b: Builder) -> Value:
 
 @onnx_op("Pow")
 def power(node: Node, b: Builder) -> Value:
-    """The result has the type of the base, whatever the type of the exponent."""
+    """The result has the type of the base, whatever the type of the exponent; a square and a square root as such."""
     base = node.input(0)
     exponent = node.input(1)
     if node.is_constant(1) and base.type.is_float:
-        exponent = b.weight(node.constant(1).astype(base.type.numpy), node.proto.input[1])
+        number = node.constant(1)
+        if number.ndim <= base.type.rank and number.size == 1 and float(number.item()) in (2.0, 0.5):
+            root: Value = b.mul(base, base) if number.item() == 2 else b.sqrt(base)
+            return root
+        exponent = b.weight(number.astype(base.type.numpy), node.proto.input[1])
     out: Value = b.pow(base, exponent)
     return out
 

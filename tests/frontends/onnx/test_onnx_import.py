@@ -58,6 +58,14 @@ def test_ops_carry_layer_and_tensor_names() -> None:
     assert (module.main.name, module.main.input_names, module.main.output_names) == ("net", ["data"], ["out"])
 
 
+@pytest.mark.parametrize(("exponent", "op"), [(2.0, "mul"), (0.5, "sqrt"), (2.5, "pow")])
+def test_squares_and_roots_are_no_powers(exponent: float, op: str) -> None:
+    """A power takes a logarithm and an exponential; detectors square the sizes of their boxes."""
+    power = {"e": np.asarray([exponent], np.float32)}
+    module = import_onnx(graph_model([node("Pow", ["data", "e"], ["out"])], {"data": (1, 3, 8, 8)}, ["out"], power))
+    assert op_names(module) == [op]
+
+
 def test_a_split_names_all_its_results() -> None:
     model = graph_model([node("Split", ["x"], ["a", "b"], axis=1)], {"x": (1, 4)}, ["a", "b"], opset=11)
     (split,) = (op for op in import_onnx(model).main.ops if op.short_name == "split")

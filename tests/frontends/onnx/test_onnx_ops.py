@@ -155,6 +155,8 @@ for variadic in ("Sum", "Max", "Min", "Mean"):
 case("Pow", data(3, 4, low=0.1), np.float32(2.5), constants=(1,))
 case("Pow", X2, np.asarray([2], np.int64), constants=(1,), low=12)
 case("Pow", data(3, 4, low=0.1), data(4))
+case("Pow", data(3, 4, low=0.1), np.float32(0.5), constants=(1,))
+case("Pow", data(3, 4), np.full((1, 1, 1), 2, np.float32), constants=(1,), low=12)
 for code in (onnx.TensorProto.INT32, onnx.TensorProto.INT64, onnx.TensorProto.FLOAT16, onnx.TensorProto.BOOL):
     case("Cast", X4 * 3, to=code)
 case("Cast", np.arange(6, dtype=np.uint8), to=onnx.TensorProto.FLOAT)
