@@ -1,9 +1,10 @@
-"""Transposed convolutions whose windows do not overlap, as convolutions of single pixels."""
+"""Transposed convolutions as convolutions that make the phases of their results as channels."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING
 
 from bmcompiler.codegen.rows import macs
@@ -13,31 +14,37 @@ from bmcompiler.ir.keys import MACS, PLACE_CPU
 from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.nn import Deconv
+from bmcompiler.passes.deconv_phases import Phases, phase_weights, ways
 from bmcompiler.passes.drafts import cycles_saved, without_numbers
 from bmcompiler.passes.rewriting import Rules, RuleTable, TargetPatternPass, TargetRules, inherit, make, on
-from bmcompiler.target import Target
+from bmcompiler.target import Target, unsupported_reason
 
 if TYPE_CHECKING:
     import numpy as np
 
 _PITCHES = (1, 32, 64)
 """Multiples of which the channels of a phase are made, to see whether the target then joins the phases faster."""
+_NEVER = 1 << 62
+"""Cycles of what the target does not take."""
 _OF_DECONV = ("strides", "pads", "dilations", "group", "output_pads")
 """Attributes that the convolution does not take over."""
 
 
 @dataclass(frozen=True)
 class SplitDeconv(TargetPatternPass):
-    """A deconv whose windows do not overlap becomes a 1x1 conv that makes each place of the window as channels.
+    """A deconv becomes a conv of stride 1 that makes each place between the input pixels as channels.
 
     Chips that insert zeros between the pixels multiply by all of them; here every product counts.
 
     1. deconv, as large as its stride, no pads, one group, constant weights : conv 1x1 -> interleave
-    2. channels that are all 0 stand between the phases where the target joins them faster then
-    It is done where the target says that it takes less time in local memory. A phase has the products of one tap, in
-    their order. So integers stay, and so do floats (but for the sign of a zero that a sum underflows to) of chips whose
-    accumulators take turns by channels. Where they take turns by products, those with inserted zeros too, sums have
-    other last bits, so the pass runs at all levels there.
+    2. the same of floats with any window, pads and groups, no dilations     : conv of as many taps as inputs meet in a
+       result, zeros on the channels of other groups -> interleave -> slice of the results that the deconv has
+    3. channels that are all 0 stand between the phases where the target joins them faster then
+
+    It is done where the target says that it takes less time in local memory. A phase of rule 1 has the products of one
+    tap, in their order. So integers stay, and so do floats (but for the sign of a zero that a sum underflows to) of
+    chips whose accumulators take turns by channels. Where they take turns by products, those with inserted zeros too,
+    and by rule 2 on every chip, sums have other last bits, so the pass takes floats at all levels.
     """
 
     name = "split-deconv"
@@ -54,65 +61,119 @@ class _SplitDeconv(TargetRules):
         return {**on(Deconv, self.split)}
 
     def split(self, op: Deconv, rewriter: Rewriter) -> bool:
-        """Both rules."""
+        """All rules."""
         import numpy as np
 
         weight = self.constant(op.weight)
         vectors = [(value, array) for value in op.operands[2:] if (array := self.constant(value)) is not None]
         known = weight is not None and len(vectors) == len(op.operands[2:])
-        if weight is None or not known or not _is_apart(op) or PLACE_CPU in op.attributes:
+        if weight is None or not known or not _is_taken(op) or PLACE_CPU in op.attributes:
             return False
         if op.type.is_float and not np.isfinite(weight).all():
             return False  # an infinite weight makes NaN of the zeros between the pixels
-        pitch = self._best(op)
-        if pitch is None:
+        draft = self._best(op)
+        if draft is None:
             return False
-        phases = weight.transpose(2, 3, 1, 0).reshape(_phases(op), weight.shape[1], -1)
-        kernels = _spread(phases, pitch).reshape(-1, weight.shape[0], 1, 1)
+        phases = phase_weights(weight, draft.axes, op.group)
+        kernels = _spread(phases, draft.pitch).reshape(-1, *phases.shape[2:])
         made = self.weight(kernels, op.weight, op, rewriter, "weight")
         per_phase = [
-            self.weight(_of_phases(array, op, pitch), value, op, rewriter, "bias") if _per_channel(value, op) else value
+            self.weight(_of_phases(array, op, draft.pitch), value, op, rewriter, "bias")
+            if _per_channel(value, op)
+            else value
             for value, array in vectors
         ]
-        conv, joined = _ops(op, made, per_phase)
+        conv, *moved = draft.ops(made, per_phase)
         if macs(conv) != macs(op):
             conv.attributes[MACS] = macs(op)  # zeros are no products of the net
-        rewriter.insert_before(op, conv)
-        rewriter.insert_before(op, inherit(joined, op))
-        rewriter.replace(op, joined.results)
+        for each in (conv, *moved[:-1]):
+            rewriter.insert_before(op, each)
+        rewriter.insert_before(op, inherit(moved[-1], op))
+        moved[-1].attributes.pop(MACS, None)
+        rewriter.replace(op, moved[-1].results)
         return True
 
-    def _best(self, op: Deconv) -> int | None:
-        """Channels from a phase to the next, None to leave the op."""
-        (depth, channels), best, most = op.weight.shape[:2], None, 0
-        for pitch in sorted({-(-channels // step) * step for step in _PITCHES}):
-            total = _phases(op) * pitch
-            weight = without_numbers(op.weight, (total, depth, 1, 1))
+    def _best(self, op: Deconv) -> _Draft | None:
+        """What takes the fewest cycles, None to leave the op."""
+        depth, channels = op.input.shape[1], op.type.shape[1]
+        best, most = None, 0
+        pitches = sorted({-(-channels // step) * step for step in _PITCHES})
+        for axes, pitch in product(ways(op), pitches):
+            draft, total = _Draft(op, axes, pitch), _phases(op) * pitch
+            weight = without_numbers(op.weight, (total, depth, *(axis.taps for axis in axes)))
             vectors = [
                 without_numbers(value, (total, *value.type.shape[1:])) if _per_channel(value, op) else value
                 for value in op.operands[2:]
             ]
-            saved = cycles_saved(self.target, [op], _ops(op, weight, vectors))
+            saved = self._saved(op, draft.ops(weight, vectors))
             if saved > most:
-                best, most = pitch, saved
+                best, most = draft, saved
         return best
+
+    def _saved(self, op: Deconv, new: list[TensorOp]) -> int:
+        """Cycles that a draft, which is forgotten, saves; rule 2 has more weights, and a slice of a map in memory."""
+        conv, joined, *taken = new
+        if _is_apart(op):
+            return cycles_saved(self.target, [op], new)
+        more = self.target.loading_cycles(conv.operands[1].type.nbytes - op.weight.type.nbytes)
+        for each in taken:
+            cycles = self.target.moving_cycles(each) if unsupported_reason(self.target, each) is None else None
+            more += _NEVER if cycles is None else cycles + self.target.loading_cycles(op.type.nbytes)
+            each.drop_operands()
+        return cycles_saved(self.target, [op], [conv, joined]) - more
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """One way to write a deconv."""
+
+    op: Deconv
+    axes: Phases
+    pitch: int
+    """Channels from a phase to the next."""
+
+    def ops(self, weight: Value, vectors: Sequence[Value]) -> list[TensorOp]:
+        """The convolution, what joins its phases, and what takes the results that there are."""
+        op, cells = self.op, [axis.cells for axis in self.axes]
+        attributes = {
+            name: value for name, value in op.attributes.items() if name not in _OF_DECONV and "." not in name
+        }
+        if any(pads := [pad for axis in self.axes for pad in axis.pads]):
+            attributes["pads"] = tuple(pads)
+        type = TensorType((op.input.shape[0], weight.shape[0], *cells), op.type.dtype, op.type.quant)
+        conv = make("conv", [op.input, weight, *vectors], attributes, [type], op.location)
+        joined = {"scale": op.strides, "channels": op.type.shape[1]}
+        made = [conv, make("interleave", [conv.result], joined, location=op.location)]
+        if not all(axis.is_whole for axis in self.axes):
+            starts = (0, 0, *(axis.skip for axis in self.axes))
+            ends = tuple(start + size for start, size in zip(starts, op.type.shape))
+            taken = {"starts": starts, "ends": ends, "steps": (1,) * 4}
+            made.append(make("slice", made[-1].results, taken, location=op.location))
+        return made
 
 
 def _phases(op: Deconv) -> int:
     return int(op.strides[0] * op.strides[1])
 
 
-def _is_apart(op: Deconv) -> bool:
-    """Whether each result is made of one pixel, and each pixel makes a block of results of its own."""
-    plain = op.group == 1 and not any(op.pads) and not any(op.output_pads) and tuple(op.dilations) == (1, 1)
+def _is_taken(op: Deconv) -> bool:
+    """Whether there are phases; of integers only results of one pixel each."""
     if op.zero_points and op.mode != CHANNEL:
         return False  # the asymmetric mode rounds a conv in another way
-    return plain and _phases(op) > 1 and tuple(op.weight.shape[2:]) == tuple(op.strides)
+    if _phases(op) == 1 or tuple(op.dilations) != (1, 1):
+        return False
+    return op.type.is_float or _is_apart(op)
+
+
+def _is_apart(op: Deconv) -> bool:
+    """Whether each result is made of one pixel, and each pixel makes a block of results of its own."""
+    plain = op.group == 1 and not any(op.pads) and not any(op.output_pads)
+    return plain and tuple(op.weight.shape[2:]) == tuple(op.strides)
 
 
 def _per_channel(value: Value, op: Deconv) -> bool:
     """Whether a constant, bias or factors, has a row for each output channel; factors can be one row for all."""
-    return bool(value.type.shape[0] == op.weight.shape[1])
+    return bool(value.type.shape[0] == op.type.shape[1])
 
 
 def _of_phases(rows: np.ndarray, op: Deconv, pitch: int) -> np.ndarray:
@@ -130,13 +191,3 @@ def _spread(phases: np.ndarray, pitch: int) -> np.ndarray:
     out = np.zeros((len(phases), pitch, *phases.shape[2:]), phases.dtype)
     out[:, : phases.shape[1]] = phases
     return out
-
-
-def _ops(op: Deconv, weight: Value, vectors: Sequence[Value]) -> tuple[TensorOp, TensorOp]:
-    """The convolution and what joins its phases."""
-    attributes = {name: value for name, value in op.attributes.items() if name not in _OF_DECONV and "." not in name}
-    n, _, h, w = op.input.shape
-    type = TensorType((n, weight.shape[0], h, w), op.type.dtype, op.type.quant)
-    conv = make("conv", [op.input, weight, *vectors], attributes, [type], op.location)
-    joined = {"scale": op.strides, "channels": op.type.shape[1]}
-    return conv, make("interleave", [conv.result], joined, location=op.location)

@@ -39,6 +39,7 @@ MENDED = (
     "gather of columns",
     "dilated 18",
     "dilated 36",
+    "deconv k16 s8",
 )
 """One graph of each class that has been slow."""
 

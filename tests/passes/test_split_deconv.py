@@ -1,4 +1,4 @@
-"""Deconvolutions become 1x1 convolutions: which of them, and with the same bits on the chip."""
+"""Deconvolutions become convolutions of phases: which of them, and with the same bits on the chip."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ import pytest
 from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.codegen import rows
 from bmcompiler.interpreter import run_module
-from bmcompiler.ir import Module, Quant, TensorType, verify_module
+from bmcompiler.ir import Module, Operation, Quant, TensorType, verify_module
 from bmcompiler.numeric.factors import apart
+from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.builder import Builder
 from bmcompiler.passes.split_deconv import SplitDeconv
 from bmcompiler.passmanager import PassContext
 from bmcompiler.target import Target, find_target
+from bmcompiler.testing import check_op
 
 LOW = {"mode": "low", "scale": 2.0**-9}
 HIGH = {"mode": "high", "scale": 0.0017}
@@ -112,13 +114,82 @@ def test_phases_of_some_channels_begin_at_lane_0() -> None:
     assert joined.attributes["source.tensor"] == "up" and "source.tensor" not in conv.attributes
 
 
-def test_what_overlaps_or_leaves_gaps_stays() -> None:
+WINDOWS: list[Mapping[str, Any]] = [
+    {"kernel": (4, 4), "pads": (1, 1, 1, 1)},
+    {"kernel": (3, 3), "pads": (1, 1, 1, 1), "output_pads": (1, 1)},
+    {"kernel": (3, 3), "pads": (1, 1, 1, 1)},
+    {"kernel": (16, 16), "stride": (8, 8), "pads": (4, 4, 4, 4), "activation": "relu"},
+    {"kernel": (5, 5), "stride": (3, 3)},
+    {"kernel": (4, 7), "stride": (2, 3), "pads": (0, 3, 2, 1)},
+    {"kernel": (5, 3), "stride": (1, 2), "pads": (2, 2, 0, 1), "activation": "relu6"},
+    {"kernel": (2, 2), "pads": (0, 1, 0, 0)},
+    {"kernel": (1, 3), "output_pads": (0, 1)},
+    {"kernel": (4, 4), "pads": (3, 3, 3, 3)},
+    {"kernel": (3, 3), "pads": (0, 9, 2, 5)},
+    {"kernel": (4, 4), "pads": (1, 1, 1, 1), "group": 2},
+]
+"""Windows that overlap, leave gaps or reach over the border."""
+
+
+def overlapping(attributes: Mapping[str, Any]) -> Module:
+    return net((8, 6), (2, 9, 7), **attributes)
+
+
+class Eager(type(TARGET)):  # type: ignore[misc]
+    """A chip on which each op takes one cycle, a deconv by far the most: every rule that can be is taken."""
+
+    def local_cycles(self, op: Operation, parts: int = 1) -> int:
+        return 1 << 40 if op.name.endswith("deconv") else 1
+
+    def moving_cycles(self, op: Operation) -> int:
+        return 1
+
+
+@pytest.mark.parametrize("attributes", WINDOWS, ids=str)
+def test_windows_that_overlap_become_phases(attributes: Mapping[str, Any]) -> None:
+    before, after = overlapping(attributes), overlapping(attributes)
+    (deconv,) = (op for op in before.main.ops if op.short_name == "deconv")
+    SplitDeconv().run(after, PassContext(target=Eager()))
+    verify_module(after)
+    ops = Counter(op.short_name for op in after.main.ops)
+    assert (ops["deconv"], ops["conv"], ops["interleave"]) == (0, 1, 1)
+    x = {"x": np.random.default_rng(4).standard_normal((2, 8, 9, 7)).astype(np.float32)}
+    np.testing.assert_allclose(run_module(after, x)["y"], run_module(before, x)["y"], rtol=1e-5, atol=1e-5)
+    assert sum(rows.macs(op) for op in after.main.ops if isinstance(op, TensorOp)) == rows.macs(deconv)
+    (named,) = (op for op in after.main.ops if "source.tensor" in op.attributes)
+    assert named.result.type == deconv.result.type
+
+
+@pytest.mark.parametrize(("chip", "precision"), [("bm1684", "f32"), *(("bm1684x", p) for p in ("f32", "f16", "bf16"))])
+@pytest.mark.parametrize("attributes", [each for each in WINDOWS if min(each["kernel"]) > 1], ids=str)
+def test_chips_compute_windows_that_overlap(attributes: Mapping[str, Any], chip: str, precision: str) -> None:
+    """The bits of `evaluate` and near ONNX Runtime, whichever way the chip takes."""
+    weight = np.random.default_rng(5).standard_normal((40, 24 // attributes.get("group", 1), *attributes["kernel"]))
+    changes = {"strides": attributes.get("stride", (2, 2))} | {
+        name: value for name, value in attributes.items() if name not in ("kernel", "stride")
+    }
+    check_op(
+        lambda b, x: b.deconv(x, b.weight(weight.astype(np.float32), "w"), **changes),
+        [(1, 40, 13, 11)],
+        target=chip,
+        quantize=precision,
+        seeds=1,
+    )
+
+
+def test_more_weights_count() -> None:
+    """Windows cut from the first result on have more taps, which a small map does not win back."""
+    module = net((256, 128), (1, 4, 4), kernel=(4, 4), pads=(1, 1, 1, 1))
+    SplitDeconv().run(module, PassContext(target=TARGET))
+    assert all(op.operands[1].type.shape[2:] in ((2, 2), (4, 4)) for op in module.main.ops if len(op.operands) == 3)
+
+
+def test_what_has_no_phases_stays() -> None:
     for change in (
-        {"kernel": (3, 3)},
-        {"pads": (0, 1, 0, 0)},
-        {"output_pads": (1, 0)},
-        {"group": 2},
         {"stride": (1, 1)},
+        {"kernel": (3, 3), "dilations": (2, 2)},
+        {"kernel": (3, 3), "stride": (1, 1)},
+        {"kernel": (2, 2), "output_pads": (1, 0)},  # chips have no windows that lie in the padding
     ):
         module = net((8, 8), (1, 20, 20), **change)
         assert not SplitDeconv().run(module, PassContext(target=TARGET)).modified
