@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from bmcompiler.codegen.rows import macs
 from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
+from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module, Rewriter, TensorType, Value
 from bmcompiler.ir.keys import MACS, PLACE_CPU
 from bmcompiler.numeric.factors import CHANNEL
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 _PITCHES = (1, 32, 64)
 """Multiples of which the channels of a phase are made, to see whether the target then joins the phases faster."""
+_KINDS = {"floats": (True,), "integers": (False,), "all": (True, False)}
+"""Whether results are floats."""
 _NEVER = 1 << 62
 """Cycles of what the target does not take."""
 _OF_DECONV = ("strides", "pads", "dilations", "group", "output_pads")
@@ -45,18 +48,31 @@ class SplitDeconv(TargetPatternPass):
     tap, in their order. So integers stay, and so do floats (but for the sign of a zero that a sum underflows to) of
     chips whose accumulators take turns by channels. Where they take turns by products, those with inserted zeros too,
     and by rule 2 on every chip, sums have other last bits, so the pass takes floats at all levels.
+
+    Attributes:
+        kind: "floats", "integers" or "all": results of which deconvolutions.
     """
+
+    kind: str = "all"
 
     name = "split-deconv"
     requires = (NO_GROUPS,)
     breaks = (NO_LAYOUT,)
     loses_bits = False
 
+    def __post_init__(self) -> None:
+        if self.kind not in _KINDS:
+            raise UsageError(f"split-deconv: kind is one of {', '.join(_KINDS)}, not '{self.kind}'")
+
     def rules(self, module: Module, target: Target) -> Rules:
-        return _SplitDeconv(module, target)
+        return _SplitDeconv(module, target, _KINDS[self.kind])
 
 
 class _SplitDeconv(TargetRules):
+    def __init__(self, module: Module, target: Target, floats: tuple[bool, ...]) -> None:
+        super().__init__(module, target)
+        self.floats = floats
+
     def table(self) -> RuleTable:
         return {**on(Deconv, self.split)}
 
@@ -68,6 +84,8 @@ class _SplitDeconv(TargetRules):
         vectors = [(value, array) for value in op.operands[2:] if (array := self.constant(value)) is not None]
         known = weight is not None and len(vectors) == len(op.operands[2:])
         if weight is None or not known or not _is_taken(op) or PLACE_CPU in op.attributes:
+            return False
+        if op.type.is_float not in self.floats:
             return False
         if op.type.is_float and not np.isfinite(weight).all():
             return False  # an infinite weight makes NaN of the zeros between the pixels

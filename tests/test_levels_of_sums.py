@@ -8,7 +8,7 @@ import pytest
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, TensorType
 from bmcompiler.ops.builder import Builder
-from bmcompiler.passmanager import PassContext, run_pipeline
+from bmcompiler.passmanager import PassContext, Pipeline, run_pipeline
 from bmcompiler.target import find_target
 
 MODES = [("bm1684", "f32"), ("bm1684x", "f32"), ("bm1684x", "f16"), ("bm1684x", "bf16")]
@@ -100,3 +100,15 @@ def test_overlapping_windows_are_written_anew_at_all_levels(
     for level in (0, 1, 2):
         names = [op.short_name for op in _compiled(overlapping(*shape), *mode, level).main.ops]
         assert "interleave" in names and "deconv" not in names
+
+
+@pytest.mark.parametrize("level", [0, 1, 2])
+@pytest.mark.parametrize("chip", ["bm1684", "bm1684x"])
+def test_floats_in_nets_of_bytes_are_written_anew_at_all_levels(chip: str, level: int) -> None:
+    """Layers that quantize left in float: of its pipeline only what takes deconvolutions."""
+    target, module = find_target(chip), overlapping(*OVERLAPS[0])
+    passes = Pipeline.parse(target.pipeline("int8", level))
+    taking = Pipeline(tuple(each for each in passes if each.name == "split-deconv"))
+    run_pipeline(module, str(taking), PassContext(target=target))
+    names = [op.short_name for op in module.main.ops]
+    assert "interleave" in names and "deconv" not in names

@@ -11,6 +11,7 @@ import pytest
 
 from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.codegen import rows
+from bmcompiler.errors import UsageError
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, Operation, Quant, TensorType, verify_module
 from bmcompiler.numeric.factors import apart
@@ -182,6 +183,17 @@ def test_more_weights_count() -> None:
     module = net((256, 128), (1, 4, 4), kernel=(4, 4), pads=(1, 1, 1, 1))
     SplitDeconv().run(module, PassContext(target=TARGET))
     assert all(op.operands[1].type.shape[2:] in ((2, 2), (4, 4)) for op in module.main.ops if len(op.operands) == 3)
+
+
+KINDS: list[tuple[str, Mapping[str, Any], str]] = [("f32", {}, "integers"), ("i8", LOW, "floats")]
+
+
+def test_kinds_are_taken_apart() -> None:
+    for dtype, modes, kind in KINDS:
+        module = net((24, 24), (1, 20, 20), dtype=dtype, **modes)
+        assert not SplitDeconv(kind=kind).run(module, PassContext(target=TARGET)).modified
+    with pytest.raises(UsageError, match="kind is one of"):
+        SplitDeconv(kind="bytes")
 
 
 def test_what_has_no_phases_stays() -> None:
