@@ -84,6 +84,10 @@ class Kernel(Generic[OpT]):
 
         return meaning(op, *arrays)
 
+    def order_of_sums(self, op: OpT) -> str:
+        """A name of the order in which `evaluate` adds, where sizes that a pass may cut (images) decide it, too."""
+        return ""
+
 
 @dataclass(frozen=True)
 class LayerRow:

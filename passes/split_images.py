@@ -47,7 +47,9 @@ class SplitImages(Pass):
             if ctx.target is None or not _is_of_floats(function):
                 continue
             single = rebatch(module, function, 1)
-            if single is None or not _may_gain(ctx.target, function, single):
+            if single is None or not _adds_alike(ctx.target, function, single):
+                continue
+            if not _may_gain(ctx.target, function, single):
                 continue
             split, pair = _split(function, single), rebatch(module, function, 2)  # more images are alike
             if pair is None or not _is_better(ctx.target, function, split):
@@ -56,6 +58,15 @@ class SplitImages(Pass):
                 functions[number], modified = split, True
         module.functions = functions
         return PassResult(modified)
+
+
+def _adds_alike(target: Target, function: Function, single: Function) -> bool:
+    """Whether the target makes the sums of both in the same order."""
+    orders = [
+        [kernel.order_of_sums(op) for op in each.ops if (kernel := target.kernel_for(op)) is not None]
+        for each in (function, single)
+    ]
+    return orders[0] == orders[1]
 
 
 def _may_gain(target: Target, function: Function, single: Function) -> bool:

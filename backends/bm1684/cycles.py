@@ -245,6 +245,10 @@ class TileCycles:
         """A dense convolution that makes `shape`; stride: from column to column."""
         return int(self.table.convolution(self._groups(shape, item), taps, depth, item == 1, stride))
 
+    def added_convolution(self, shape: Shape, depth: int) -> int:
+        """One of fp32 with a window of one pixel, which adds to what the result held before."""
+        return int(self.table.convolution(self._groups(shape, 4), 1, depth, False, 1, old=True))
+
     def shared_bank(self, shape: Shape, taps: int, depth: int, item: int = 4) -> int:
         """What it takes longer with input and weights in the same bank of local memory."""
         if not self.table.profile.conv_bank:

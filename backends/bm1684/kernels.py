@@ -38,6 +38,7 @@ from bmcompiler.backends.bm1684.packed.int_pool import (
 )
 from bmcompiler.backends.bm1684.packed.lut_softmax import LutSoftmaxKernel
 from bmcompiler.backends.bm1684.packed.quantize_bands import QuantizeBandsKernel
+from bmcompiler.backends.bm1684.row_products import RowMatmulKernel
 from bmcompiler.backends.lanes.kernels import float_conv
 from bmcompiler.backends.lanes.kernels.activation import ChannelKernel
 from bmcompiler.backends.lanes.kernels.base import DeviceKernel, LocalKernel, dims4, is_constant
@@ -179,16 +180,17 @@ def _biased(sums: FloatArray, bias: FloatArray | None) -> FloatArray:
 
 
 class MatmulKernel(FormsKernel[Matmul]):
-    """matmul of floats and of bytes."""
+    """matmul of floats (in sections of columns, or rows in lanes) and of bytes."""
 
     ops = (Matmul,)
-    kinds = (FloatMatmulKernel, IntMatmulKernel, IntMatrixKernel)
+    kinds = (FloatMatmulKernel, RowMatmulKernel, IntMatmulKernel, IntMatrixKernel)
 
     def form(self, op: Matmul) -> DeviceKernel[Any]:
         """Of integers the one that is done sooner, transfers included."""
-        floats, rows, matrices = self.forms
+        floats, in_lanes, rows, matrices = self.forms
         if op.left.type.is_float:
-            return floats
+            assert isinstance(in_lanes, RowMatmulKernel)
+            return in_lanes if in_lanes.is_taken(op) else floats
         if matrices.unsupported_reason(op) is not None:
             return rows
         return min((rows, matrices), key=lambda kernel: self._cycles(kernel, op))

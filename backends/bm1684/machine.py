@@ -40,6 +40,13 @@ class Bm1684Arithmetic(FlushingUnits):
         before = bias if old is None else old
         return sums if before is None else fp32.add(sums, before)
 
+    def row_product(self, a: Floats, b: Floats, old: Floats | None = None) -> Floats:
+        """The same by a convolution with windows of one pixel: in turn to four, of whole pairs (bm1684.md 6.1)."""
+        odd = a.shape[1] % 2
+        a, b = np.pad(a, ((0, 0), (0, odd))), np.pad(b, ((0, odd), (0, 0)))
+        sums = ordered_product(np.ascontiguousarray(a.T), b, 4)
+        return sums if old is None else fp32.add(sums, old)
+
     def window_sums(self, window: Window, x: Floats, weight: Floats) -> Floats:
         """Elements in turn to two accumulators (bm1684.md 6.2)."""
         return depthwise_sums(window, fp32.flush(window.prepare(x)), weight)

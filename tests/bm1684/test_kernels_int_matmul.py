@@ -126,7 +126,7 @@ def test_tiles_of_one_form_are_not_those_of_another() -> None:
 
 
 def _as_matrix(kernel: MatmulKernel, op: Matmul) -> object:
-    _, other, matrices = kernel.forms
+    _, _, other, matrices = kernel.forms
     return other if matrices.unsupported_reason(op) else matrices
 
 
@@ -149,4 +149,4 @@ def test_a_scale_above_one_needs_more_than_a_matrix_has() -> None:
     y = net.b.matmul(net.inputs[0], net.integers("i8", 20, 9), out=TensorType((8, 9), "i8"), mode="low", scale=3.0)
     net.module([y])
     (kernel,) = (each for each in TARGET.kernels() if isinstance(each, MatmulKernel))
-    assert "in mode low by a scale up to 1" in (kernel.forms[2].unsupported_reason(y.op) or "")
+    assert "in mode low by a scale up to 1" in (kernel.forms[3].unsupported_reason(y.op) or "")

@@ -34,6 +34,18 @@ def net(images: int = 4, size: int = 96, then: Any = None) -> Module:
     return b.outputs([made if then is None else then(b, made)], ["y"])
 
 
+def _product(b: Builder, y: Any) -> Any:
+    """A row of each image."""
+    rows = b.reduce(y, method="max", axes=(2, 3), keepdims=False)
+    return b.matmul(rows, b.weight(np.ones((64, 16), np.float32), "w"))
+
+
+def test_a_product_of_all_images_is_cut_where_sums_keep_their_order() -> None:
+    """Rows of 16 images are enough for a kernel that adds in another order than that of few rows."""
+    for images in (4, 16):
+        assert SplitImages().run(net(images, then=_product), PassContext(target=TARGET)).modified == (images == 4)
+
+
 def test_each_image_has_ops_of_its_own_and_the_bits_stay() -> None:
     module = net()
     x = {"x": np.random.default_rng(1).standard_normal((4, 3, 96, 96), np.float32)}

@@ -132,6 +132,9 @@ def convolution(
     numbers: Integers | None,
     reads: Sequence[Range],
     by: Strides | None = None,
+    *,
+    pitch: int | None = None,
+    add: bool = False,
 ) -> None:
     """Sums over windows and input channels.
 
@@ -139,14 +142,18 @@ def convolution(
         target: shape of the results, and where they go.
         data, bias: addresses. kernel: address of the weights, or what all of them are, and their input channels.
         numbers: None for floats. reads: the bytes of all operands. by: strides of data in words, None = the default.
+        pitch: groups of input channels from the weights of an output channel to those of the next one of a lane, None =
+            without gaps. add: to what the result held before.
     """
     weights, depth = kernel
     group = 2 if numbers is None else 4  # weights lie in groups of input channels (bm1684.md 4.4)
     groups = -(-depth // group)
     down, across = geometry.taps
-    steps = (1, down * across * groups, across * groups, groups)
+    steps = (1, down * across * groups if pitch is None else pitch, across * groups, groups)
     layout = {"opd0_c": depth, "short_opd1_str": int(StrideCode.EXPLICIT), **strides("opd1", steps)}
     fields = {**_kinds(numbers), **layout, **_weights(weights), **_bias(bias)}
+    if add:
+        fields["opt_res_add"] = 1
     if by is not None:
         fields |= {"short_opd0_str": int(StrideCode.EXPLICIT), **strides("opd0", by)}
     _slide(build, Task.CONV, target, data, geometry, reads, fields)

@@ -34,6 +34,9 @@ class FormsKernel(DeviceKernel[OpT]):
     def evaluate(self, op: OpT, *arrays: Any) -> Any:
         return self.form(op).evaluate(op, *arrays)
 
+    def order_of_sums(self, op: OpT) -> str:
+        return self.form(op).order_of_sums(op)
+
     def emit(self, op: OpT, build: Any) -> Moved:
         return self.form(op).emit(op, build)
 
