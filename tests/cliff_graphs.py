@@ -334,7 +334,7 @@ GRAPHS: dict[str, Graph] = {
     "deconv k3 s2": Graph(deconvolved(64, 3, 2, 1), (1, 128, 40, 40), (1, 8, 6, 5)),
     "deconv k4 s2": Graph(deconvolved(64, 4, 2, 1), (1, 128, 40, 40), (1, 8, 6, 5)),
     "deconv k16 s8": Graph(deconvolved(21, 16, 8, 4), (1, 21, 40, 40), (1, 5, 5, 4)),
-    "deconv k4 s2 of channels": Graph(deconvolved(64, 4, 2, 1, 64), (1, 64, 40, 40), (1, 8, 6, 5)),
+    "deconv k4 s2 of channels": Graph(deconvolved(64, 4, 2, 1, 64), (1, 64, 40, 40), (1, 64, 6, 5)),
     "deconv k4 s2 of 4 groups": Graph(deconvolved(64, 4, 2, 1, 4), (1, 64, 40, 40), (1, 8, 6, 5)),
     "pad reflect": Graph(padded("reflect", 3, 3, 3, 3), (1, 64, 80, 80), (1, 6, 7, 9)),
     "pad reflect of an image": Graph(padded("reflect", 3, 3, 3, 3), (1, 3, 480, 640), (1, 3, 7, 9)),

@@ -183,6 +183,8 @@ class TensorOp(Operation):
     """True where each element of a result is one of an operand, from a place that shapes and attributes decide."""
     selects: ClassVar[bool] = False
     """True where each element of a result is one of an operand; values may decide which (max_pool)."""
+    masks: ClassVar[bool] = False
+    """True where a very large or infinite operand hides the others: so attention is told where not to look."""
     follows_axes: ClassVar[bool] = False
     """True where f(permute(x)) = permute(f(x)) with attributes that name axes mapped (kinds `Axis`, `PerAxis`...)."""
     idempotent: ClassVar[bool] = False

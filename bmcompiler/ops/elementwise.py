@@ -78,6 +78,7 @@ class Add(Arithmetic, Activated):
     """
 
     function = np.add
+    masks = True
     neutral = 0.0
     commutative = True
 
@@ -100,6 +101,7 @@ class Sub(Arithmetic):
     """
 
     function = np.subtract
+    masks = True
     neutral = 0.0
 
 

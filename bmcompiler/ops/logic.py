@@ -65,6 +65,7 @@ class Where(TensorOp):
     a = operand()
     b = operand()
     broadcasts = True
+    masks = True
 
     def infer(self) -> TensorType:
         quant = self.a.type.quant if self.a.type.quant == self.b.type.quant else None

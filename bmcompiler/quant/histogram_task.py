@@ -23,8 +23,6 @@ Step = tuple[int, Mapping[str, Array]]
 """Its number and inputs."""
 Watch = Callable[[int], "Observer | None"]
 """(number of a step) -> who else looks at its values."""
-_MASKS = ("add", "sub", "where")
-"""Ops that keep softmaxes and maxima from looking at what a constant of infinities names."""
 
 
 @dataclass(frozen=True)
@@ -70,14 +68,15 @@ def _padded(module: Module, function: Function) -> set[Value]:
     """
     found = {op.result for op in function.ops if op.name == WEIGHT and _is_mask(module, op)}
     for op in function.ops:
-        moves = isinstance(op, TensorOp) and (op.selects or op.short_name in _MASKS)
+        moves = isinstance(op, TensorOp) and (op.selects or op.masks)
         if op.short_name == "pad" or (moves and not found.isdisjoint(op.operands)):
             found.update(op.results)
     return found
 
 
 def _is_mask(module: Module, weight: Operation) -> bool:
-    if not weight.result.type.is_float or all(user.short_name not in _MASKS for user, _ in weight.result.uses):
+    readers = [user for user, _ in weight.result.uses]
+    if not weight.result.type.is_float or not any(isinstance(op, TensorOp) and op.masks for op in readers):
         return False
     return bool(np.isinf(module.weights[weight.attributes["key"]]).any())
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bmcompiler.ir import Function, Operation, Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.elementwise import Add, Mul, Sub
+from bmcompiler.ops.elementwise import Mul
 from bmcompiler.ops.logic import Where
 from bmcompiler.passes.quantization.base import is_constant
 
@@ -42,7 +42,7 @@ def hostile(
             found[op] = (
                 f"its parts range from {min(ranges):.3g} to {max(ranges):.3g}: one scale would ruin the small ones"
             )
-        elif isinstance(op, (Add, Sub, Where)) and max(*ranges, *_peaks(op, constant)) > _MASK * min(ranges):
+        elif isinstance(op, TensorOp) and op.masks and max(*ranges, *_peaks(op, constant)) > _MASK * min(ranges):
             done = "puts in" if isinstance(op, Where) else "adds"
             found[op] = f"it {done} a mask, whose scale would leave nothing of the rest"
         elif thresholds.get(op.results[0], 0.0) > _ENDLESS:
