@@ -21,7 +21,7 @@ from bmcompiler.ops.builder import Builder
 
 PROFILES: dict[str, list[list[str]]] = {
     "bm1684": [[], ["vendor"], ["load_rate=1e9", "start=900"]],
-    "bm1684x": [[], ["load_rate=4e9"]],
+    "bm1684x": [[], ["load_rate=5e8"]],
 }
 
 
