@@ -23,7 +23,10 @@ def cliffs_are_said(trial: Trial) -> None:
     """A layer far over its bound has a warning, in the JSON as in the summary."""
     result, timing = trial.compiled(), trial.timing
     said = report_data(result)["cliffs"]
-    named, lines = {(cliff["layer"], cliff["kind"]) for cliff in said}, repr(result).count("times its bound")
+    named, lines = (
+        {(cliff["layer"], cliff["kind"]) for cliff in said},
+        " ".join(repr(result).split()).count("times its bound"),
+    )
     silent = [cliff for cliff in cliffs(result, timing) if cliff[:2] not in named]
     if silent:
         layer, kind, times, share = silent[0]
