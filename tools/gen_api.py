@@ -27,7 +27,8 @@ def modules() -> list[str]:
     for suffix in PACKAGES:
         package = import_module(f"bmcompiler{suffix}")
         names.append(package.__name__)
-        names += [m.name for m in walk_packages(package.__path__, f"{package.__name__}.")]
+        own = [str(Path(str(package.__file__)).parent)]  # not the checkout, which holds it again
+        names += [m.name for m in walk_packages(own, f"{package.__name__}.")]
     return sorted({name for name in names if not name.endswith(GENERATED)})
 
 
