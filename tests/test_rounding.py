@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from bmcompiler.numeric import fp32
 from bmcompiler.numeric.narrowing import to_bf16, to_fp16
 from bmcompiler.numeric.rounding import Rounding, shift_right, whole
+from bmcompiler.numeric.sampled import chosen, convolution_sums, sampled_sums
 
 _MODES = st.sampled_from(list(Rounding))
 _PATTERNS = st.integers(0, (1 << 32) - 1)
@@ -21,8 +22,15 @@ _NEAR_EDGES = st.tuples(st.sampled_from([0, 1 << 31]), st.sampled_from([1, 0x70,
 _WORDS = st.one_of(
     _PATTERNS,
     st.builds(lambda edge, low: edge[0] | edge[1] << 23 | low, _NEAR_EDGES, st.integers(0, (1 << 23) - 1)),
-    st.builds(lambda edge, high: edge[0] | edge[1] << 23 | high << 12, _NEAR_EDGES, st.integers(0, (1 << 11) - 1)),
+    st.builds(
+        lambda edge, kept, bits, beside: edge[0] | edge[1] << 23 | (kept << bits) + beside & (1 << 23) - 1,
+        _NEAR_EDGES,
+        st.integers(0, (1 << 12) - 1),
+        st.integers(11, 16),
+        st.integers(-1, 1),
+    ),
 )
+"""Numbers, mostly of the exponents where forms begin and end, and the neighbours of what has few bits and of ties."""
 
 
 def floats(words: list[int]) -> np.ndarray:
@@ -69,6 +77,22 @@ def test_sixteen_bit_floats_are_rounded_as_asked(words: list[int], mode: Roundin
             exact = abs(Fraction(float(value)))
             exact = exact if exact >= Fraction(2) ** -126 else Fraction(0)
             assert got == sign | sixteen(exact, bool(sign), mode, mantissa, least, infinite)
+
+
+@given(st.lists(_WORDS, min_size=1))
+def test_sums_that_a_proof_does_not_take_in_order_keep_half_of_their_bits(words: list[int]) -> None:
+    x = fp32.flush(floats(words))[None]
+    one, none = np.ones((1, 1), np.float32), np.zeros((x.shape[1], 1), np.float32)
+    with sampled_sums():
+        found = convolution_sums(x, one, none, lambda a, b, c: a.T)[:, 0]
+    in_order = chosen(x)
+    for at, (value, got) in enumerate(zip(x[0], found)):
+        if at in in_order or not np.isfinite(value):
+            assert value.tobytes() == got.tobytes() or (np.isnan(value) and np.isnan(got))
+            continue
+        bits = int(np.abs(value).view(np.uint32))
+        assert int(np.abs(got).view(np.uint32)) == rounded(Fraction(bits, 1 << 12), Rounding.HALF_EVEN) << 12
+        assert np.signbit(got) == np.signbit(value) or not value
 
 
 def test_unknown_modes_are_refused() -> None:

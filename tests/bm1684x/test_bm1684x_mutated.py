@@ -13,14 +13,16 @@ from bm1684x_golden import PROGRAMS, all_cases, model, streams
 
 from bmcompiler.backends.bm1684x import isa
 from bmcompiler.backends.bm1684x.chip import CHIP
-from bmcompiler.backends.bm1684x.codes import Function, Precision, Task
+from bmcompiler.backends.bm1684x.codes import Function, Move, Precision, Task
 from bmcompiler.backends.bm1684x.instructions import transfers
 from bmcompiler.backends.bm1684x.listing import listing
 from bmcompiler.bmodel.bm168x import CommandGroup
 from bmcompiler.errors import BMError, SimulatorError
 from bmcompiler.instructions.isa import Format
+from bmcompiler.instructions.order import Engine, Place
 from bmcompiler.runtime.simulator.bm1684x import Machine, compile_plan
 from bmcompiler.runtime.simulator.bm1684x.analysis import analyze
+from bmcompiler.runtime.simulator.plan import Plan
 
 MOST_SECONDS = 15
 """Of a damaged command; the slowest of 40,000 took 2.6, with other work on the machine."""
@@ -72,6 +74,37 @@ def test_transfers_to_four_banks_begin_in_the_place_that_is_known(function: Func
     for address in (*map(transfers.in_window, (0, first - step, end)), CHIP.global_base + first):
         with pytest.raises(SimulatorError, match=r"transfers to four banks|must be local memory"):
             run(address)
+
+
+def _broadcast(form: str, lane: int, lanes: int) -> CommandGroup:
+    """16 bytes to so many lanes, by a command for tensors or by a general one."""
+    to, strides = transfers.in_window(lane * CHIP.lmem_size), (16, 16, 16, 1)
+    sides = [transfers.Side(at, (1, c, 1, 16), strides) for at, c in ((to, lanes), (CHIP.global_base, 1))]
+    fields = transfers.broadcast(*sides, Precision.INT8).fields
+    if form == "general":
+        fields |= {"cmd_type": Move.GENERAL, "special_func": 1, "src_c_str": 16}
+    return CommandGroup(b"", isa.TENSOR.pack(fields))
+
+
+@pytest.mark.parametrize("form", ["tensor", "general"])
+def test_broadcasts_end_with_the_last_lane_and_a_refusal_names_its_command(form: str) -> None:
+    machine = _machine(2)
+    for lane in (0, 5, CHIP.lanes - 1):
+        compile_plan([_broadcast(form, lane, CHIP.lanes - lane)], machine).run()
+        assert (machine.local.bytes[lane:, :16] == machine.globals.area(CHIP.global_base)[:16]).all()
+        group = CommandGroup(b"", _broadcast(form, 0, 2).gdma + _broadcast(form, lane, CHIP.lanes - lane + 1).gdma)
+        with pytest.raises(SimulatorError, match=r"GDMA command 1: .*leaves the 64 lanes"):
+            compile_plan([group], machine)
+
+
+def test_a_command_that_fails_when_it_runs_is_named() -> None:
+    def fail() -> None:
+        raise SimulatorError("no such data")
+
+    steps = [lambda: None, lambda: None, fail, lambda: None]
+    places = [Place(3, engine, number) for engine in Engine for number in (4, 5)]
+    with pytest.raises(SimulatorError, match="group 3, GDMA command 4: no such data"):
+        Plan(steps, places).run()
 
 
 def test_damaged_commands_run_or_are_refused() -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from itertools import product
+from math import trunc
+
 import numpy as np
 import pytest
 from dv_data import golden
 
 from bmcompiler.backends.dv import structs
 from bmcompiler.backends.dv.commands import Buf, ConvCommand, FcCommand, Pads, Pair, Run
-from bmcompiler.backends.dv.geometry import Extent, chain, weight_bytes
+from bmcompiler.backends.dv.geometry import Extent, chain, quotient, weight_bytes
 from bmcompiler.backends.dv.packing_sizes import conv_size, dilated_size
 from bmcompiler.backends.dv.unified_buffer import chain_need, tile_conv, tile_lrn
 from bmcompiler.errors import EncodingError
@@ -21,6 +25,11 @@ def test_structures_have_the_size_of_the_c_ones() -> None:
     assert sizes == {1864, 1896, 72, 224, 48}
     assert structs.CONV_RUN.itemsize == 56
     assert structs.INFO_V0.itemsize == 32
+
+
+def test_divisions_are_those_of_c() -> None:
+    for a, b in product(range(-30, 31), [*range(-7, 0), *range(1, 8)]):
+        assert quotient(a, b) == trunc(Fraction(a, b))
 
 
 @pytest.mark.parametrize(

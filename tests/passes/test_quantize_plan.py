@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from nets import Net, names, random_inputs
 
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, Value
+from bmcompiler.passes.quantization.levels import reach
 from bmcompiler.passmanager import PassContext, run_pipeline
 from bmcompiler.quant.table import CalibrationTable
 
@@ -143,3 +145,26 @@ def test_products_are_planned_at_the_threshold_they_get() -> None:
     module = quantized(n.done(y), known)
     assert threshold(module, "mul_shift") == threshold(module, "conv") == 3 and "muls_shift" not in names(module)
     assert np.isclose(threshold(module, "mul_shift"), 3 * 1 / 128 * 2**7)
+
+
+LEVELS = [
+    ("sigmoid", {}), ("tanh", {}), ("hard_swish", {}), ("gelu", {}), ("softplus", {}), ("mish", {}), ("elu", {}),
+    *[("swish", {"alpha": alpha}) for alpha in (0.5, 1.0, 3.0)],
+    *[("hard_sigmoid", {"alpha": alpha, "beta": beta}) for alpha, beta in ((0.2, 0.5), (1 / 6, 0.2), (0.1, 0.9))],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "attributes"), LEVELS)
+def test_beyond_its_reach_a_function_is_level(name: str, attributes: dict[str, float]) -> None:
+    """To half a step of 8 bits of a result of some units; and no two values within the result's range are one."""
+    n = Net()
+    module = n.done(getattr(n, name)(n.input(1, 4001), **attributes))
+    op = module.main.ops[0]
+    x = np.linspace(-100, 100, 4001, dtype=np.float32)[None]
+    for result in (0.3, 1.0, 4.0, 50.0):
+        far = reach(op, result)
+        assert far is not None
+        whole, cut = (run_module(module, {"data": each})["out0"] for each in (x, np.clip(x, -far, far)))
+        apart = np.abs(np.clip(whole, -result, result) - np.clip(cut, -result, result)).max()
+        assert apart <= max(1.0, result) / 127
+        assert far <= 16 + result

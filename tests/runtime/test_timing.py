@@ -210,8 +210,9 @@ def test_a_wait_that_never_ends_is_named() -> None:
 def test_wrong_models_are_refused() -> None:
     with pytest.raises(UnsupportedError):
         analyze(object())
-    with pytest.raises(UsageError, match="no program 1"):
-        analyze(model(one_load()), 1)
+    for number in (1, -1):
+        with pytest.raises(UsageError, match=f"no program {number}"):
+            analyze(model(one_load()), number)
     with pytest.raises(SimulatorError, match="magic byte"):
         analyze(model(b"hello world"))
 

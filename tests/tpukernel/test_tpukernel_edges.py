@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import re
+from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from tpukernel_golden import cases
 
+from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.tpukernel.local import _NARROW, _WIDE, place
 from bmcompiler.errors import UsageError
-from bmcompiler.tpukernel import DT_FP32, FUNCTIONS, TABLE, dim4, recording
+from bmcompiler.tpukernel import (
+    DT_FP16,
+    DT_FP32,
+    DT_INT8,
+    FUNCTIONS,
+    GLOBAL_MEM_START,
+    TABLE,
+    dim4,
+    recording,
+)  # fmt: skip
 
 TINY = 1e-30
 EDGES: list[tuple[str, str, list[float], list[float], str]] = [
@@ -102,3 +113,65 @@ def test_every_stride_has_its_limit(axis: int) -> None:
     assert placed(most[axis])[axis] == most[axis]
     with pytest.raises(UsageError, match="n and c strides go up to"):
         placed(most[axis] + 1)
+
+
+SHAPES = (dim4(2, 3, 4, 5), dim4(1, 64, 1, 7), dim4(1, 65, 3, 1), dim4(3, 130, 2, 2), dim4(1, 1, 1, 1))
+CALLS = {
+    "by the units": lambda at, *given: FUNCTIONS["tpu_bdc_cpy"](at, at // CHIP.lmem_size * CHIP.lmem_size, *given),
+    "to the units": lambda at, shape, own, other, dtype: FUNCTIONS["tpu_bdc_cpy"](
+        at // CHIP.lmem_size * CHIP.lmem_size, at, shape, other, own, dtype
+    ),
+    "loaded": lambda at, *given: FUNCTIONS["tpu_gdma_cpy_S2L"](at, GLOBAL_MEM_START, *given),
+    "stored": lambda at, shape, own, other, dtype: FUNCTIONS["tpu_gdma_cpy_L2S"](
+        GLOBAL_MEM_START, at, shape, other, own, dtype
+    ),
+}
+
+
+def ends(shape: dim4, lane: int, strides: tuple[int, ...]) -> int:
+    """Elements from the first to behind the last one in a lane, by trying all."""
+    rows = (lane + shape.c - 1) // CHIP.lanes + 1
+    places = product(range(shape.n), range(rows), range(shape.h), range(shape.w))
+    return 1 + max(sum(i * step for i, step in zip(place, strides)) for place in places)
+
+
+@pytest.mark.parametrize("name", sorted(CALLS))
+@pytest.mark.parametrize("dtype", [DT_FP32, DT_FP16, DT_INT8])
+def test_a_tensor_may_end_with_its_lane(name: str, dtype: Any) -> None:
+    """One that begins a place further is refused, with strides of its own and with the layout's."""
+    for shape, lane, stated in product(SHAPES, (0, 7), (True, False)):
+        rows = (lane + shape.c - 1) // CHIP.lanes + 1
+        once = CHIP.alignment // dtype.size
+        plane = shape.h * shape.w if stated else -(-shape.h * shape.w // once) * once
+        strides = dim4(rows * plane, plane, shape.w, 1)
+        given = shape, strides if stated else None, None, dtype
+        aligned = stated or "ed" in name
+        step = dtype.size if aligned else CHIP.alignment
+        last = (CHIP.lmem_size - ends(shape, lane, strides) * dtype.size) // step * step
+        with recording() as recorder:
+            CALLS[name](lane * CHIP.lmem_size + last, *given)
+        assert recorder.commands
+        if last + step == CHIP.lmem_size:  # the next lane begins
+            continue
+        with recording(), pytest.raises(UsageError, match="ends at byte"):
+            CALLS[name](lane * CHIP.lmem_size + last + step, *given)
+
+
+STATIC = {
+    "broadcast": lambda at, *given: FUNCTIONS["tpu_bdc_npu_bcast_from_static"](0, at, 4, *given),
+    "distributed": lambda at, *given: FUNCTIONS["tpu_bdc_npu_distribute_from_static"](0, at, *given),
+}
+
+
+@pytest.mark.parametrize("name", sorted(STATIC))
+@pytest.mark.parametrize("dtype", [DT_FP32, DT_FP16, DT_INT8])
+def test_what_is_static_lies_in_static_memory(name: str, dtype: Any) -> None:
+    count = 20
+    last = CHIP.static_size - count * dtype.size
+    for at in (0, dtype.size, last):
+        with recording() as recorder:
+            STATIC[name](at, count, dtype)
+        assert recorder.commands
+    for at in {last + dtype.size, last + 1, dtype.size - 1} - {0}:
+        with recording(), pytest.raises(UsageError, match="do not lie in static memory"):
+            STATIC[name](at, count, dtype)
