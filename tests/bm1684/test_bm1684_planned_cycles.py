@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from bm1684_nets import FULL, Net, local_memory
 from cycle_nets import BYTES, FLOATS, Make
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from int_samples import Sums, sums
 from planned_cycles import check, computations, kernels_met, taken, tile_kernels
@@ -156,6 +156,7 @@ def test_plans_follow_the_profile() -> None:
     lanes=LANES,
     level=st.sampled_from([0, 2]),
 )
+@example(rows=1, depth=2049, columns=49, kind="constant", lanes=FULL, level=2)  # a run of a section is half a burst
 @settings(max_examples=15, deadline=None)
 def test_deep_products(profile: str, rows: int, depth: int, columns: int, kind: str, lanes: int, level: int) -> None:
     """Rows of sections are loaded while others are multiplied: both, and what waits for what, are planned."""

@@ -252,7 +252,7 @@ class _Batch(NamedTuple):
             width = section_width(machine, op)
             if _in_lane_runs(machine, op):
                 sections = -(-columns // width)
-                return machine.matrix_cycles.load(1, 4 * rows * sections * width, sections)
+                return machine.matrix_cycles.load(sections, 4 * rows * width, sections)
             shape = matrix_shape(machine.chip, rows, columns, width)
             return machine.matrix_cycles.load_sections(shape, -(-product.columns // width) * width)
         shape = matrix_shape(machine.chip, rows, columns)
