@@ -85,15 +85,19 @@ def _axes(op: Deconv, axis: int) -> list[PhaseAxis]:
     return [skips[0], min(skips, key=lambda each: each.taps)]
 
 
-def phase_weights(weight: np.ndarray, axes: Phases, group: int) -> np.ndarray:
-    """Weights (C, O/group, KH, KW) of a deconv as those of a convolution without groups (phases, O, C, taps, taps)."""
+def phase_weights(weight: np.ndarray, axes: Phases, group: int, kept: int = 1) -> np.ndarray:
+    """Weights (C, O/group, KH, KW) of a deconv as those of a convolution: (kept, phases, O/kept, C/kept, taps, taps).
+
+    kept: groups of the convolution, all of those of the deconv or one, with zeros on the channels of other groups.
+    """
     import numpy as np
 
     c, o, kh, kw = weight.shape
-    whole = np.zeros((group, c // group, group, o, kh + 1, kw + 1), weight.dtype)
-    each = np.arange(group)
-    whole[each, :, each, :, :kh, :kw] = weight.reshape(group, c // group, o, kh, kw)
+    joined = group // kept
+    whole = np.zeros((kept, joined, c // group, joined, o, kh + 1, kw + 1), weight.dtype)
+    each = np.arange(joined)
+    whole[:, each, :, each, :, :kh, :kw] = weight.reshape(kept, joined, c // group, o, kh, kw).swapaxes(0, 1)
     down, across = (axis.places() for axis in axes)
-    taken = whole.reshape(c, group * o, kh + 1, kw + 1)[:, :, down[:, :, None, None], across]
-    phases = taken.transpose(2, 4, 1, 0, 3, 5)
-    return phases.reshape(-1, group * o, c, down.shape[1], across.shape[1])
+    taken = whole.reshape(kept, c // kept, joined * o, kh + 1, kw + 1)[..., down[:, :, None, None], across]
+    phases = taken.transpose(0, 3, 5, 2, 1, 4, 6)
+    return phases.reshape(kept, -1, joined * o, c // kept, down.shape[1], across.shape[1])

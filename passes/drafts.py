@@ -28,6 +28,21 @@ def cycles_saved(target: Target, old: Sequence[TensorOp], new: Sequence[TensorOp
     return found
 
 
+def cycles_in_lanes(target: Target, ops: Sequence[TensorOp]) -> int | None:
+    """Cycles of ops whose data is in local memory, in as few parts as can be; None where the target has no estimate."""
+    if any(unsupported_reason(target, op) is not None for op in ops):
+        return None
+    return next((found for parts in _PARTS if (found := _cycles(target, ops, parts)) is not None), None)
+
+
+def cycles_in_memory(target: Target, ops: Sequence[TensorOp]) -> int | None:
+    """Cycles of ops from global memory to there; None where the target has no estimate."""
+    if any(unsupported_reason(target, op) is not None for op in ops):
+        return None
+    found = [target.cycles(op) for op in ops]
+    return None if None in found else sum(each or 0 for each in found)
+
+
 def _cycles(target: Target, ops: Sequence[TensorOp], parts: int) -> int | None:
     total = 0
     for op in ops:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bmcompiler.codegen.rows import macs
 from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
@@ -14,9 +13,10 @@ from bmcompiler.ir import Module, Rewriter, TensorType, Value
 from bmcompiler.ir.keys import MACS, PLACE_CPU
 from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.nn import Deconv
+from bmcompiler.ops.nn import Conv, Deconv
+from bmcompiler.ops.shape import Interleave, Slice
 from bmcompiler.passes.deconv_phases import Phases, phase_weights, ways
-from bmcompiler.passes.drafts import cycles_saved, without_numbers
+from bmcompiler.passes.drafts import cycles_in_lanes, cycles_in_memory, cycles_saved, without_numbers
 from bmcompiler.passes.rewriting import Rules, RuleTable, TargetPatternPass, TargetRules, inherit, make, on
 from bmcompiler.target import Target, unsupported_reason
 
@@ -43,6 +43,8 @@ class SplitDeconv(TargetPatternPass):
     2. the same of floats with any window, pads and groups, no dilations     : conv of as many taps as inputs meet in a
        result, zeros on the channels of other groups -> interleave -> slice of the results that the deconv has
     3. channels that are all 0 stand between the phases where the target joins them faster then
+    4. as 2, of groups for which zeros would be more work                    : conv of these groups -> reshape, groups
+       are images -> interleave -> reshape -> slice
 
     It is done where the target says that it takes less time in local memory. A phase of rule 1 has the products of one
     tap, in their order. So integers stay, and so do floats (but for the sign of a zero that a sum underflows to) of
@@ -92,13 +94,10 @@ class _SplitDeconv(TargetRules):
         draft = self._best(op)
         if draft is None:
             return False
-        phases = phase_weights(weight, draft.axes, op.group)
-        kernels = _spread(phases, draft.pitch).reshape(-1, *phases.shape[2:])
-        made = self.weight(kernels, op.weight, op, rewriter, "weight")
+        phases = _spread(phase_weights(weight, draft.axes, op.group, draft.kept), draft.pitch)
+        made = self.weight(phases.reshape(-1, *phases.shape[3:]), op.weight, op, rewriter, "weight")
         per_phase = [
-            self.weight(_of_phases(array, op, draft.pitch), value, op, rewriter, "bias")
-            if _per_channel(value, op)
-            else value
+            self.weight(_of_phases(array, op, draft), value, op, rewriter, "bias") if _per_channel(value, op) else value
             for value, array in vectors
         ]
         conv, *moved = draft.ops(made, per_phase)
@@ -113,32 +112,41 @@ class _SplitDeconv(TargetRules):
 
     def _best(self, op: Deconv) -> _Draft | None:
         """What takes the fewest cycles, None to leave the op."""
-        depth, channels = op.input.shape[1], op.type.shape[1]
-        best, most = None, 0
-        pitches = sorted({-(-channels // step) * step for step in _PITCHES})
-        for axes, pitch in product(ways(op), pitches):
-            draft, total = _Draft(op, axes, pitch), _phases(op) * pitch
-            weight = without_numbers(op.weight, (total, depth, *(axis.taps for axis in axes)))
-            vectors = [
-                without_numbers(value, (total, *value.type.shape[1:])) if _per_channel(value, op) else value
-                for value in op.operands[2:]
-            ]
-            saved = self._saved(op, draft.ops(weight, vectors))
-            if saved > most:
-                best, most = draft, saved
-        return best
+        found = [(self._saved(draft), draft) for draft in self._drafts(op)]
+        most, best = max(found, key=lambda each: each[0], default=(0, None))
+        return best if most > 0 else None
 
-    def _saved(self, op: Deconv, new: list[TensorOp]) -> int:
-        """Cycles that a draft, which is forgotten, saves; rule 2 has more weights, and a slice of a map in memory."""
-        conv, joined, *taken = new
-        if _is_apart(op):
-            return cycles_saved(self.target, [op], new)
-        more = self.target.loading_cycles(conv.operands[1].type.nbytes - op.weight.type.nbytes)
-        for each in taken:
-            cycles = self.target.moving_cycles(each) if unsupported_reason(self.target, each) is None else None
-            more += _NEVER if cycles is None else cycles + self.target.loading_cycles(op.type.nbytes)
+    def _drafts(self, op: Deconv) -> Iterator[_Draft]:
+        """All ways; of those that are as good, the first is taken."""
+        channels = op.type.shape[1]
+        pitches = sorted({-(-channels // step) * step for step in _PITCHES})
+        for axes in ways(op):
+            yield from (_Draft(op, axes, pitch) for pitch in pitches)
+            if self._alone(op):
+                yield _Draft(op, axes, channels // op.group, op.group)
+
+    def _alone(self, op: Deconv) -> bool:
+        """Whether the target computes group by group, from global memory to there."""
+        return op.group > 1 and self.target.local_cycles(op) is None
+
+    def _saved(self, draft: _Draft) -> int:
+        """Cycles that a draft saves; rule 2 has more weights, and a slice of a map in memory."""
+        op, made = draft.op, draft.without_numbers()
+        conv, joined = (each for each in made if isinstance(each, Conv | Interleave))
+        more = 0 if _is_apart(op) else self.target.loading_cycles(conv.operands[1].type.nbytes - op.weight.type.nbytes)
+        for each in made:
+            if isinstance(each, Slice):
+                cycles = self.target.moving_cycles(each) if unsupported_reason(self.target, each) is None else None
+                more += _NEVER if cycles is None else cycles + self.target.loading_cycles(op.type.nbytes)
+        if self._alone(op):
+            find = cycles_in_memory if draft.kept > 1 else cycles_in_lanes
+            before, after = self.target.cycles(op), find(self.target, [conv, joined])
+            saved = 0 if before is None or after is None else before - after
+        else:
+            saved = cycles_saved(self.target, [op], [conv, joined])
+        for each in reversed(made):
             each.drop_operands()
-        return cycles_saved(self.target, [op], [conv, joined]) - more
+        return saved - more
 
 
 @dataclass(frozen=True)
@@ -149,24 +157,45 @@ class _Draft:
     axes: Phases
     pitch: int
     """Channels from a phase to the next."""
+    kept: int = 1
+    """Groups of the convolution."""
+
+    def without_numbers(self) -> list[TensorOp]:
+        """The ops with weights that have no numbers yet."""
+        op, total = self.op, _phases(self.op) * self.pitch * self.kept
+        depth, taps = op.input.shape[1] // self.kept, [axis.taps for axis in self.axes]
+        vectors = [
+            without_numbers(value, (total, *value.type.shape[1:])) if _per_channel(value, op) else value
+            for value in op.operands[2:]
+        ]
+        return self.ops(without_numbers(op.weight, (total, depth, *taps)), vectors)
 
     def ops(self, weight: Value, vectors: Sequence[Value]) -> list[TensorOp]:
         """The convolution, what joins its phases, and what takes the results that there are."""
         op, cells = self.op, [axis.cells for axis in self.axes]
+        images, channels = op.type.shape[:2]
         attributes = {
             name: value for name, value in op.attributes.items() if name not in _OF_DECONV and "." not in name
         }
         if any(pads := [pad for axis in self.axes for pad in axis.pads]):
             attributes["pads"] = tuple(pads)
-        type = TensorType((op.input.shape[0], weight.shape[0], *cells), op.type.dtype, op.type.quant)
-        conv = make("conv", [op.input, weight, *vectors], attributes, [type], op.location)
-        joined = {"scale": op.strides, "channels": op.type.shape[1]}
-        made = [conv, make("interleave", [conv.result], joined, location=op.location)]
+        if self.kept > 1:
+            attributes["group"] = self.kept
+        type = TensorType((images, weight.shape[0], *cells), op.type.dtype, op.type.quant)
+        made = [make("conv", [op.input, weight, *vectors], attributes, [type], op.location)]
+
+        def add(name: str, **attributes: Any) -> None:
+            made.append(make(name, [made[-1].result], attributes, location=op.location))
+
+        if self.kept > 1:
+            add("reshape", shape=(images * self.kept, weight.shape[0] // self.kept, *cells))
+        add("interleave", scale=op.strides, channels=channels // self.kept)
+        if self.kept > 1:
+            add("reshape", shape=(images, channels, *made[-1].result.shape[2:]))
         if not all(axis.is_whole for axis in self.axes):
             starts = (0, 0, *(axis.skip for axis in self.axes))
             ends = tuple(start + size for start, size in zip(starts, op.type.shape))
-            taken = {"starts": starts, "ends": ends, "steps": (1,) * 4}
-            made.append(make("slice", made[-1].results, taken, location=op.location))
+            add("slice", starts=starts, ends=ends, steps=(1,) * 4)
         return made
 
 
@@ -194,18 +223,18 @@ def _per_channel(value: Value, op: Deconv) -> bool:
     return bool(value.type.shape[0] == op.type.shape[1])
 
 
-def _of_phases(rows: np.ndarray, op: Deconv, pitch: int) -> np.ndarray:
+def _of_phases(rows: np.ndarray, op: Deconv, draft: _Draft) -> np.ndarray:
     """Rows of output channels, once for each phase."""
     import numpy as np
 
-    spread = _spread(np.stack([rows] * _phases(op)), pitch)
-    return spread.reshape(-1, *rows.shape[1:])
+    groups = rows.reshape(draft.kept, 1, -1, *rows.shape[1:])
+    return _spread(np.repeat(groups, _phases(op), axis=1), draft.pitch).reshape(-1, *rows.shape[1:])
 
 
 def _spread(phases: np.ndarray, pitch: int) -> np.ndarray:
-    """(phases, channels, ...) with zeros up to `pitch` channels."""
+    """(groups, phases, channels, ...) with zeros up to `pitch` channels."""
     import numpy as np
 
-    out = np.zeros((len(phases), pitch, *phases.shape[2:]), phases.dtype)
-    out[:, : phases.shape[1]] = phases
+    out = np.zeros((*phases.shape[:2], pitch, *phases.shape[3:]), phases.dtype)
+    out[:, :, : phases.shape[2]] = phases
     return out

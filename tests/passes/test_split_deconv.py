@@ -128,6 +128,8 @@ WINDOWS: list[Mapping[str, Any]] = [
     {"kernel": (4, 4), "pads": (3, 3, 3, 3)},
     {"kernel": (3, 3), "pads": (0, 9, 2, 5)},
     {"kernel": (4, 4), "pads": (1, 1, 1, 1), "group": 2},
+    {"kernel": (3, 4), "pads": (1, 1, 1, 1), "group": 2, "activation": "relu"},
+    {"kernel": (2, 2), "group": 2},
 ]
 """Windows that overlap, leave gaps or reach over the border."""
 
@@ -146,14 +148,35 @@ class Eager(type(TARGET)):  # type: ignore[misc]
         return 1
 
 
+class Groupwise(Eager):
+    """A chip that computes deconvolutions group by group in global memory, and nothing in local memory."""
+
+    def local_cycles(self, op: Operation, parts: int = 1) -> None:
+        return None
+
+    def cycles(self, op: Operation) -> int:
+        return 1 << 40 if op.name.endswith("deconv") else 1
+
+
 @pytest.mark.parametrize("attributes", WINDOWS, ids=str)
 def test_windows_that_overlap_become_phases(attributes: Mapping[str, Any]) -> None:
+    becomes_phases(attributes, Eager(), 1)
+
+
+@pytest.mark.parametrize("attributes", [each for each in WINDOWS if "group" in each], ids=str)
+def test_groups_stay_where_zeros_between_them_are_more_work(attributes: Mapping[str, Any]) -> None:
+    becomes_phases(attributes, Groupwise(), attributes["group"])
+
+
+def becomes_phases(attributes: Mapping[str, Any], target: Target, groups: int) -> None:
     before, after = overlapping(attributes), overlapping(attributes)
     (deconv,) = (op for op in before.main.ops if op.short_name == "deconv")
-    SplitDeconv().run(after, PassContext(target=Eager()))
+    SplitDeconv().run(after, PassContext(target=target))
     verify_module(after)
     ops = Counter(op.short_name for op in after.main.ops)
     assert (ops["deconv"], ops["conv"], ops["interleave"]) == (0, 1, 1)
+    (conv,) = (op for op in after.main.ops if op.short_name == "conv")
+    assert conv.attributes.get("group", 1) == groups
     x = {"x": np.random.default_rng(4).standard_normal((2, 8, 9, 7)).astype(np.float32)}
     np.testing.assert_allclose(run_module(after, x)["y"], run_module(before, x)["y"], rtol=1e-5, atol=1e-5)
     assert sum(rows.macs(op) for op in after.main.ops if isinstance(op, TensorOp)) == rows.macs(deconv)
@@ -176,6 +199,16 @@ def test_chips_compute_windows_that_overlap(attributes: Mapping[str, Any], chip:
         quantize=precision,
         seeds=1,
     )
+
+
+@pytest.mark.parametrize(("depth", "size", "groups"), [(16, 40, 1), (128, 20, 4)])
+@pytest.mark.parametrize("chip", ["bm1684", "bm1684x"])
+def test_groups_of_few_channels_are_joined_by_zeros(chip: str, depth: int, size: int, groups: int) -> None:
+    """They leave lanes empty; groups that fill the lanes stay."""
+    module = net((4 * depth, 4 * depth), (1, size, size), kernel=(4, 4), pads=(1, 1, 1, 1), group=4)
+    SplitDeconv().run(module, PassContext(target=find_target(chip)))
+    (conv,) = (op for op in module.main.ops if op.short_name == "conv")
+    assert conv.attributes.get("group", 1) == groups
 
 
 def test_more_weights_count() -> None:
