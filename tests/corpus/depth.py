@@ -8,6 +8,9 @@ from onnx import numpy_helper
 
 from .sizes import known_shapes
 
+_SCALED = ("Resize", "Upsample")
+"""Nodes whose floats beside the data say how large the result is."""
+
 
 def block_of(model: onnx.ModelProto) -> tuple[str, str, list[int]] | None:
     """What goes in, what comes out, and the nodes of the largest part that can be repeated; None without one."""
@@ -53,7 +56,8 @@ def repeated(model: onnx.ModelProto, block: tuple[str, str, list[int]], times: i
     deeper.CopyFrom(model)
     graph = deeper.graph
     fixed = {each.name: numpy_helper.to_array(each) for each in graph.initializer}
-    place, last = max(nodes) + 1, after
+    sizes = {name for node in graph.node if node.op_type in _SCALED for name in node.input[1:]}
+    place, last = max(nodes) + 1, f"{after}_deep0"
     originals, copies = [graph.node[i] for i in nodes], []
     for copy in range(1, times):
         names = {before: last}
@@ -62,17 +66,18 @@ def repeated(model: onnx.ModelProto, block: tuple[str, str, list[int]], times: i
             twin.CopyFrom(node)
             twin.name = f"{node.name}_deep{copy}"
             for name in node.input:
-                if name in fixed and name not in names:
+                if name in fixed and name not in names and name not in sizes:
                     names[name] = f"{name}_deep{copy}"
                     graph.initializer.append(numpy_helper.from_array(_turned(fixed[name], copy), names[name]))
             names |= {name: f"{name}_deep{copy}" for name in node.output if name}
+            names |= {after: after} if copy == times - 1 else {}
             twin.input[:] = [names.get(name, name) for name in node.input]
             twin.output[:] = [names.get(name, name) for name in node.output]
             copies.append(twin)
         last = names[after]
-    rest = [node for i, node in enumerate(graph.node) if i not in set(nodes)]
-    for node in rest:
-        node.input[:] = [last if name == after else name for name in node.input]
+    if copies:  # the last one's result has the name that the rest reads, or that the network gives
+        for node in originals:
+            node.output[:] = [f"{after}_deep0" if name == after else name for name in node.output]
     whole = [*graph.node[:place], *copies, *graph.node[place:]]
     del graph.node[:]
     graph.node.extend(whole)

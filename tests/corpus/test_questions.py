@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import signal
+import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -189,6 +191,23 @@ def test_a_compilation_that_grows_with_the_square_is_found(check: str, monkeypat
     for seconds, peak, kind in ((4.5, 450 << 20, None), (16.0, 400 << 20, "time"), (4.0, 1600 << 20, "memory")):
         monkeypatch.setattr(growth, "compiled_elsewhere", taken(seconds, peak))
         assert _found(check, asked) == (kind and (f"compile {kind}", COST))
+
+
+def test_a_machine_that_does_more_beside_it_is_no_finding(monkeypatch: Patch) -> None:
+    """Rounds of 1 and 4 seconds in which one or the other takes longer than it needs: the least of each counts."""
+    seconds = iter([(1.0, 9.0), (1.1, 8.0), (1.5, 4.4)])
+
+    def taken(*_: Any, **__: Any) -> list[Compilation]:
+        small, large = next(seconds)
+        return [Compilation("", 3.0, 0), Compilation("", small, 0), Compilation("", large, 0)]
+
+    monkeypatch.setattr(growth, "compiled_elsewhere", taken)
+    assert _found("linear in depth", _trial()) is None
+
+
+def test_a_compilation_that_hangs_elsewhere_costs_its_processor_time(monkeypatch: Patch) -> None:
+    monkeypatch.setattr(elsewhere.subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], -signal.SIGXCPU))
+    assert _found("linear in depth", _trial()) == ("compile time", COST)
 
 
 def test_compilations_elsewhere_say_what_they_take() -> None:
