@@ -155,9 +155,11 @@ def has_scheme(scheme: str) -> Condition:
 class Known:
     """What the passes so far say of the net: what holds, and what does not any more, with the pass that ended it."""
 
-    def __init__(self) -> None:
+    def __init__(self, ran: Iterable[Pass] = ()) -> None:
         self.given: set[Condition] = set()
         self.ended: dict[Condition, str] = {}
+        for each in ran:
+            self.after(each)
 
     def need(self, each: Pass, module: Module, ctx: PassContext, *, promised: bool) -> None:
         """Raise UsageError for a condition of a pass that is missing; `promised`: what passes ensure need not show."""
@@ -179,9 +181,12 @@ class Known:
         self.ended = kept | dict.fromkeys(each.breaks, each.name)
 
 
-def need_order(pipeline: Iterable[Pass], module: Module, ctx: PassContext) -> None:
-    """Raise UsageError for the first pass of a pipeline whose conditions neither the net nor a pass before it meets."""
-    known = Known()
+def need_order(pipeline: Iterable[Pass], module: Module, ctx: PassContext, ran: Iterable[Pass] = ()) -> None:
+    """Raise UsageError for the first pass of a pipeline whose conditions neither the net nor a pass before it meets.
+
+    ran: passes before the pipeline.
+    """
+    known = Known(ran)
     for each in pipeline:
         known.need(each, module, ctx, promised=True)
         known.after(each)

@@ -186,6 +186,7 @@ def run_pipeline(
     verify: Callable[[Module], None] = verify_module,
     timing: list[tuple[str, float]] | None = None,
     after: Callable[[Pass, Module], None] | None = None,
+    ran: Iterable[Pass] = (),
 ) -> bool:
     """Run all passes on `module` in place; True when any of them changed it.
 
@@ -194,6 +195,7 @@ def run_pipeline(
         verify_each: run `verify` after every pass, and ask whether it did what it says of conditions.
         timing: receives (pass text, seconds) per pass.
         after: called with every pass that has run.
+        ran: the passes that count as run before.
 
     Raises:
         UsageError: `print_ir_after` names no pass of the pipeline, or a pass lacks a condition that it requires.
@@ -204,8 +206,8 @@ def run_pipeline(
     names = [p.name for p in pipeline]
     if print_ir_after not in (None, "all", *names):
         raise UsageError(f"cannot print IR after '{print_ir_after}': the pipeline runs {', '.join(names) or 'no pass'}")
-    need_order(pipeline, module, ctx)
-    known, modified = Known(), False
+    need_order(pipeline, module, ctx, ran)
+    known, modified = Known(ran), False
     for each in pipeline:
         known.need(each, module, ctx, promised=False)
         shown = showing(module, ctx) if verify_each else []

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bmcompiler.analysis.profile import Timing, analysis_of
-from bmcompiler.errors import BMError
+from bmcompiler.errors import BMError, UsageError
 from bmcompiler.ir import Module, copy_module
 from bmcompiler.passmanager import PassContext, Pipeline, run_pipeline
 from bmcompiler.target import Target
@@ -25,18 +25,21 @@ class Trial:
     profile: Any = None
 
     def timing(self, module: Module, behind: str) -> Timing | None:
-        """Estimated time of a module on which the pass `behind` and those before it have run.
+        """Estimated time of a module that stands for what the pass `behind` and those before it make.
 
-        None where it cannot be compiled, or nothing can time it.
+        None where it cannot be compiled, or nothing can time it. Raises UsageError where it is nothing that the passes
+        behind can follow.
         """
-        names = [each.name for each in self.pipeline]
-        rest = Pipeline(tuple(self.pipeline)[names.index(behind) + 1 :])
+        passes = tuple(self.pipeline)
+        after = [each.name for each in passes].index(behind) + 1
         copy = copy_module(module)
         try:
-            run_pipeline(copy, rest, PassContext(self.target))
+            run_pipeline(copy, Pipeline(passes[after:]), PassContext(self.target), ran=passes[:after])
             analysis = analysis_of(
                 self.target.name, self.target.compile([copy], self.level).model, profile=self.profile
             )
             return None if analysis is None else analysis.timing()
+        except UsageError:  # an order of passes that makes no sense is a fault of ours
+            raise
         except BMError:
             return None

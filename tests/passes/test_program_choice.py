@@ -12,6 +12,7 @@ from nets import Net
 import bmcompiler
 from bmcompiler.analysis.profile import Timing, analysis_of
 from bmcompiler.analysis.trial import Trial
+from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module
 from bmcompiler.passes.quantization.choice.aim import Aim
 from bmcompiler.passes.quantization.choice.chooser import Chooser
@@ -22,6 +23,8 @@ from bmcompiler.passes.quantization.choice.solve import FLOAT, Border, Option, P
 from bmcompiler.passes.quantization.choice.units import units
 from bmcompiler.passes.quantization.choice.ways import Ways
 from bmcompiler.passes.quantization.scale.scheme import Scales
+from bmcompiler.passmanager import PassContext, Pipeline, run_pipeline
+from bmcompiler.target import find_target
 
 NOTHING = np.zeros(1)
 
@@ -67,10 +70,12 @@ def small_net() -> Module:
 DATA = {"data": np.random.default_rng(1).normal(0, 1, (8, 3, 32, 32)).astype(np.float32)}
 
 
-def cycles(module: Module, quantize: str, **options: float) -> int:
-    data = DATA if quantize == "int8" else None
-    result = bmcompiler.compile_module(module, target="bm1684", quantize=quantize, data=data, **options)
-    timing = analysis_of("bm1684", result.model)
+def cycles(
+    module: Module, quantize: str, chip: str = "bm1684", data: dict[str, np.ndarray] = DATA, **options: float
+) -> int:
+    samples = data if quantize == "int8" else None
+    result = bmcompiler.compile_module(module, target=chip, quantize=quantize, data=samples, **options)
+    timing = analysis_of(chip, result.model)
     assert timing is not None
     return timing.timing().cycles
 
@@ -94,14 +99,43 @@ def test_float_is_not_timed_where_integers_are_bound_by_their_bytes(monkeypatch:
         assert timed[:2] == wanted
 
 
-def test_no_program_is_slower_than_the_float_one() -> None:
-    tiny = Net(3)
-    tiny_net = tiny.done(tiny.softmax(tiny.conv(tiny.input(1, 3, 8, 8), tiny.w(4, 3, 3, 3))))
-    samples = {"data": DATA["data"][:, :, :8, :8]}
-    whole = cycles(tiny_net, "f32")
-    result = bmcompiler.compile_module(tiny_net, target="bm1684", quantize="int8", data=samples)
-    timing = analysis_of("bm1684", result.model)
-    assert timing is not None and timing.timing().cycles <= whole
+@pytest.mark.parametrize("level", (0, 1, 2))
+@pytest.mark.parametrize("chip, floats", [("bm1684", ("f32",)), ("bm1684x", ("f32", "f16"))])
+def test_no_program_is_slower_than_the_float_one(
+    chip: str, floats: tuple[str, ...], level: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which is timed, as what the passes behind quantize make of a net of which nothing became integers."""
+    known: dict[bool, list[Timing | None]] = {True: [], False: []}
+    timing = Trial.timing
+
+    def noted(trial: Trial, module: Module, behind: str) -> Timing | None:
+        has_integers = any(value.type.quant is not None for op in module.main.ops for value in op.results)
+        known[has_integers].append(timing(trial, module, behind))
+        return known[has_integers][-1]
+
+    monkeypatch.setattr(Trial, "timing", noted)
+    n = Net(3)
+    x = n.add(n.conv(n.input(1, 3, 20, 20), n.w(6, 3, 3, 3)), n.w(1, 6, 1, 1))
+    x = n.conv(n.mul(x, n.sigmoid(x)), n.w(10, 6, 3, 3), strides=(2, 2))
+    module = n.done(n.softmax(n.reduce(x, method="mean", axes=(2, 3), keepdims=False)))
+    samples = {"data": DATA["data"][:, :, :20, :20]}
+    taken = cycles(module, "int8", chip=chip, data=samples, opt=level)
+    assert known[True] and known[False] and None not in (*known[True], *known[False])
+    for precision in floats:
+        assert taken <= cycles(module, precision, chip=chip, opt=level)
+
+
+def test_a_trial_that_cannot_follow_the_passes_before_it_is_an_error() -> None:
+    """It would look like a net that cannot be timed, and nothing would be compared with it."""
+    target = find_target("bm1684")
+    trial = Trial(target, Pipeline.parse(target.pipeline("int8", 2)), 2)
+    module = small_net()
+    run_pipeline(module, "calibrate", PassContext(target, data=DATA))
+    with pytest.raises(UsageError, match="the net is calibrated"):
+        trial.timing(module, "quantize")
+
+
+def test_integers_are_taken_where_they_are_quicker() -> None:
     assert cycles(small_net(), "int8") < 0.75 * cycles(small_net(), "f32")
 
 

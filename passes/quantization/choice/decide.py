@@ -99,7 +99,7 @@ def decide(
         return choice
     reference = reference_of(module, function, ctx)
     trial = ctx.options.get(TRIAL) if wanted.ways.timed or wanted.ways.on_host else None
-    programs = None if trial is None else Programs(trial, module, wanted.pass_name)
+    programs = None if trial is None else Programs(trial, lambda: lower({}, kept)[0].module, wanted.pass_name)
     progress, explains = ctx.options.get(PROGRESS), bool(table)
     chooser = Chooser(function, reference, lower, ctx.target, wanted.ways, progress, programs, explains=explains)
     found = chooser.choose(wanted.aim, choice.modes, kept)

@@ -28,10 +28,10 @@ _DEARER = 2.0
 
 @dataclass(frozen=True)
 class Programs:
-    """Times nets, each once. plain: the net in float; pass_name: the pass that has run on what is timed."""
+    """Times nets, each once. plain: makes the net of which nothing is integers; pass_name: the pass that made them."""
 
     trial: Trial
-    plain: Module
+    plain: Callable[[], Module]
     pass_name: str
     known: dict[Module, Timing | None] = field(default_factory=dict)
 
@@ -43,7 +43,7 @@ class Programs:
 
     def in_float(self) -> Timing | None:
         """Of the net in float."""
-        return self.timing(self.plain)
+        return self.timing(self.plain())
 
 
 def unit_cycles(timing: Timing, shares: Shares) -> dict[Unit, int]:
