@@ -16,7 +16,8 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
-from importlib.util import find_spec
+from importlib import import_module
+from pkgutil import walk_packages
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, get_type_hints
 
 from bmcompiler.conditions import Condition, Known, need_order, showing, verify_said
@@ -136,9 +137,8 @@ def find_pass(name: str) -> type[Pass]:
 
 def _is_ours(name: str) -> bool:
     """Whether there is a file for the pass, so that only its entry point is missing."""
-    module = name.replace("-", "_")
-    found = find_spec(f"{GROUP}.{module}") if module.isidentifier() else None
-    return found is not None and found.submodule_search_locations is None
+    rooms = walk_packages(import_module(GROUP).__path__, f"{GROUP}.")
+    return any(not each.ispkg and each.name.endswith(f".{name.replace('-', '_')}") for each in rooms)
 
 
 def pass_names() -> list[str]:

@@ -19,7 +19,7 @@ from bmcompiler.analysis.profile import Timing
 from bmcompiler.codegen.memory import root_of
 from bmcompiler.ir.keys import is_weight
 from bmcompiler.options import Options
-from bmcompiler.passes.group_layers import GroupLayers
+from bmcompiler.passes.schedule.group_layers import GroupLayers
 from bmcompiler.passmanager import PassContext
 from bmcompiler.result import Result
 from bmcompiler.runtime import Session

@@ -11,7 +11,7 @@ from bmcompiler.interpreter import run_function
 from bmcompiler.ir import Function, Module, Operation, Quant, Value
 from bmcompiler.ir.keys import is_weight
 from bmcompiler.numeric.blas import one_blas_thread
-from bmcompiler.passes.calibrate import tensor_names
+from bmcompiler.passes.precision.calibrate import tensor_names
 from bmcompiler.passes.quantization.formulas import I8
 from bmcompiler.passes.quantization.moments import Array, as_matrices, as_weight, has_rows, rows_of
 

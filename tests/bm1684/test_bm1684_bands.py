@@ -18,7 +18,7 @@ from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.backends.bm1684.timing_profile import TimingProfile
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Operation, TensorType, Value, verify_module
-from bmcompiler.passes.bands import FillImageSlots
+from bmcompiler.passes.layout.bands import FillImageSlots
 from bmcompiler.passmanager import PassContext
 from bmcompiler.runtime.simulator.bm1684.analysis import analyze
 from bmcompiler.target import Kernel

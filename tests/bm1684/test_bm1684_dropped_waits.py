@@ -14,8 +14,8 @@ from bmcompiler.backends.bm1684.isa import Engine
 from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.bmodel.bm168x import Bm168xModel, TpuSubnet
 from bmcompiler.ir import Module, TensorType, Value
-from bmcompiler.passes.bands import FillImageSlots
-from bmcompiler.passes.group_layers import GroupLayers
+from bmcompiler.passes.layout.bands import FillImageSlots
+from bmcompiler.passes.schedule.group_layers import GroupLayers
 from bmcompiler.passmanager import PassContext
 from bmcompiler.runtime.simulator.bm1684.analysis import Bm1684Analysis, analyze
 from bmcompiler.target import Compiled

@@ -13,7 +13,7 @@ from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.bmodel.bm168x import Bm168xModel
 from bmcompiler.ir import Module, Operation, TensorType, Value
 from bmcompiler.ir.keys import GROUP, SLICES
-from bmcompiler.passes.group_layers import GroupLayers
+from bmcompiler.passes.schedule.group_layers import GroupLayers
 from bmcompiler.passmanager import PassContext
 from bmcompiler.runtime.simulator.bm1684.analysis import analyze
 from bmcompiler.target import Compiled

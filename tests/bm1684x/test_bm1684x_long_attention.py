@@ -13,7 +13,7 @@ from bmcompiler.backends.lanes.kernels.base import LocalKernel
 from bmcompiler.ir import Module, Operation, Value
 from bmcompiler.ir.keys import GROUP, SLICES
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.group_layers import GroupLayers
+from bmcompiler.passes.schedule.group_layers import GroupLayers
 from bmcompiler.passmanager import PassContext
 from bmcompiler.target import Compiled
 

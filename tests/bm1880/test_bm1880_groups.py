@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bmcompiler.backends.bm1880.target import TARGET
 from bmcompiler.ir import Module, Operation, TensorType, Value
 from bmcompiler.ir.keys import GROUP, SLICES
-from bmcompiler.passes.group_layers import GroupLayers
+from bmcompiler.passes.schedule.group_layers import GroupLayers
 from bmcompiler.passmanager import PassContext
 from bmcompiler.runtime.simulator.bm1880.analysis import analyze
 from bmcompiler.target import Compiled

@@ -22,7 +22,7 @@ from bmcompiler.ops.builder import Builder
 from bmcompiler.ops.elementwise import Binary
 from bmcompiler.ops.rules import need_float, need_same_dtype
 from bmcompiler.ops.shape import Moving
-from bmcompiler.passes.band_forms import band_form
+from bmcompiler.passes.layout.band_forms import band_form
 from bmcompiler.passmanager import run_pipeline
 from bmcompiler.quant.rebatch import rebatch
 from bmcompiler.result import Result

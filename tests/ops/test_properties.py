@@ -18,7 +18,7 @@ from bmcompiler.ops import find_op, load_all
 from bmcompiler.ops.base import Axes, Axis, PerAxis, PerAxisPairs, TensorOp
 from bmcompiler.ops.elementwise import Binary
 from bmcompiler.ops.index import INDEX
-from bmcompiler.passes.axes import AxisMap, inverse, moved_attributes
+from bmcompiler.passes.simplify.axes import AxisMap, inverse, moved_attributes
 
 OPS = sorted(name for name in SAMPLES if name != "weight")
 Arrays = list[np.ndarray]

@@ -14,7 +14,7 @@ from bmcompiler.frontends.onnx import import_onnx
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, TensorType, verify_module
 from bmcompiler.ops.builder import Builder
-from bmcompiler.passes.absorb_qdq import AbsorbQdq, stated
+from bmcompiler.passes.importing.absorb_qdq import AbsorbQdq, stated
 from bmcompiler.passmanager import PassContext, Pipeline, run_pipeline
 
 RNG = np.random.default_rng(3)

@@ -14,8 +14,8 @@ from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, TensorType, Value, verify_module
 from bmcompiler.ops.builder import Builder
-from bmcompiler.passes.band_forms import best_rows
-from bmcompiler.passes.bands import FillImageSlots
+from bmcompiler.passes.layout.band_forms import best_rows
+from bmcompiler.passes.layout.bands import FillImageSlots
 from bmcompiler.passmanager import PassContext
 
 

@@ -10,7 +10,7 @@ from nets import Net
 
 from bmcompiler.errors import CalibrationError, UsageError
 from bmcompiler.ir import Module
-from bmcompiler.passes.calibrate import make_table, thresholds
+from bmcompiler.passes.precision.calibrate import make_table, thresholds
 from bmcompiler.passmanager import PassContext, run_pipeline
 from bmcompiler.quant.table import CalibrationTable, load_table, save_table
 

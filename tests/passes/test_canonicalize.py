@@ -8,7 +8,7 @@ from nets import Net, apply, names
 from plugin_packages import install, on_path
 
 from bmcompiler.ir import Module
-from bmcompiler.passes import canonicalize
+from bmcompiler.passes.simplify import canonicalize
 from bmcompiler.passmanager import PassContext
 from bmcompiler.plugins.registry import failures
 

@@ -13,7 +13,7 @@ from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, TensorType, verify_module
 from bmcompiler.ir.keys import MACS
 from bmcompiler.ops.builder import Builder
-from bmcompiler.passes.fill_lanes import FillLanes
+from bmcompiler.passes.layout.fill_lanes import FillLanes
 from bmcompiler.passmanager import PassContext
 from bmcompiler.target import find_target
 

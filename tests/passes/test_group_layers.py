@@ -25,7 +25,7 @@ from bmcompiler.ir.keys import GROUP, SLICES
 from bmcompiler.ir.parser import parse_module
 from bmcompiler.ir.printer import print_module
 from bmcompiler.ops.builder import Builder
-from bmcompiler.passes.group_layers import GroupLayers
+from bmcompiler.passes.schedule.group_layers import GroupLayers
 from bmcompiler.passmanager import PassContext, Pipeline
 from bmcompiler.target import Target
 

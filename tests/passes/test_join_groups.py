@@ -13,7 +13,7 @@ from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, TensorType, Value, verify_module
 from bmcompiler.numeric.factors import apart
 from bmcompiler.ops.builder import Builder
-from bmcompiler.passes.join_groups import JoinGroups
+from bmcompiler.passes.layout.join_groups import JoinGroups
 from bmcompiler.passmanager import PassContext
 from bmcompiler.target import find_target
 

@@ -14,7 +14,7 @@ from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, TensorType, verify_module
 from bmcompiler.ir.keys import MACS
 from bmcompiler.ops.builder import Builder
-from bmcompiler.passes.join_siblings import JoinSiblings
+from bmcompiler.passes.layout.join_siblings import JoinSiblings
 from bmcompiler.passmanager import PassContext
 from bmcompiler.target import find_target
 

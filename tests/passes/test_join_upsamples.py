@@ -10,7 +10,7 @@ from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, TensorType, Value, verify_module
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.builder import Builder
-from bmcompiler.passes.join_upsamples import JoinUpsamples
+from bmcompiler.passes.layout.join_upsamples import JoinUpsamples
 from bmcompiler.passmanager import PassContext
 
 

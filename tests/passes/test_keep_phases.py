@@ -13,7 +13,7 @@ from bmcompiler.codegen import rows
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, TensorType, Value, verify_module
 from bmcompiler.ops.builder import Builder
-from bmcompiler.passes.keep_phases import KeepPhases
+from bmcompiler.passes.layout.keep_phases import KeepPhases
 from bmcompiler.passmanager import PassContext
 from bmcompiler.target import find_target
 

@@ -12,7 +12,7 @@ from test_quantize import feed, quantize, real_outputs, samples
 
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module
-from bmcompiler.passes.legalize_rules import RULES
+from bmcompiler.passes.support.legalize_rules import RULES
 from bmcompiler.passmanager import PassContext, run_pipeline
 from bmcompiler.runtime import Session
 from bmcompiler.target import find_target

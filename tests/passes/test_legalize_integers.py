@@ -13,8 +13,8 @@ from bmcompiler.ops import find_op
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.builder import Builder
 from bmcompiler.ops.core import Weight
-from bmcompiler.passes.legalize_rules import rules_of
-from bmcompiler.passes.legalize_rules.base import Draft
+from bmcompiler.passes.support.legalize_rules import rules_of
+from bmcompiler.passes.support.legalize_rules.base import Draft
 
 MODES: dict[str, dict[str, Any]] = {
     "shift": {"rshift": 6},

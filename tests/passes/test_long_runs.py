@@ -13,7 +13,7 @@ import bmcompiler
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, TensorType, verify_module
 from bmcompiler.ops.builder import Builder
-from bmcompiler.passes.long_runs import merged, ways_to
+from bmcompiler.passes.layout.long_runs import merged, ways_to
 from bmcompiler.passmanager import PassContext, run_pipeline
 from bmcompiler.runtime import Session
 from bmcompiler.target import find_target

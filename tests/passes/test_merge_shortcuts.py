@@ -9,7 +9,7 @@ from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, TensorType, verify_module
 from bmcompiler.ops.builder import Builder
-from bmcompiler.passes.merge_shortcuts import MergeShortcuts
+from bmcompiler.passes.layout.merge_shortcuts import MergeShortcuts
 from bmcompiler.passmanager import PassContext
 
 SHAPE = (1, 24, 40, 40)

@@ -10,7 +10,7 @@ from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, Quant, TensorType, verify_module
 from bmcompiler.ops.builder import Builder
-from bmcompiler.passes.move_bands import MoveBands
+from bmcompiler.passes.layout.move_bands import MoveBands
 from bmcompiler.passmanager import PassContext
 from bmcompiler.runtime.bm1684_device import Bm1684Device
 from bmcompiler.target import find_target

@@ -12,7 +12,7 @@ from bmcompiler.codegen.memory import parts_of_others
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, TensorType, verify_module
 from bmcompiler.ops.builder import Builder
-from bmcompiler.passes.permute_parts import PermuteParts
+from bmcompiler.passes.layout.permute_parts import PermuteParts
 from bmcompiler.passmanager import PassContext
 from bmcompiler.runtime import Session
 

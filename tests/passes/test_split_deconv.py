@@ -17,7 +17,7 @@ from bmcompiler.ir import Module, Operation, Quant, TensorType, verify_module
 from bmcompiler.numeric.factors import apart
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.builder import Builder
-from bmcompiler.passes.split_deconv import SplitDeconv
+from bmcompiler.passes.layout.split_deconv import SplitDeconv
 from bmcompiler.passmanager import PassContext
 from bmcompiler.target import Target, find_target
 from bmcompiler.testing import check_op

@@ -9,7 +9,7 @@ from bmcompiler.analysis.profile import analysis_of
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, TensorType, Value, verify_module
 from bmcompiler.ops.builder import Builder
-from bmcompiler.passes.split_heads import SplitHeads
+from bmcompiler.passes.layout.split_heads import SplitHeads
 from bmcompiler.passmanager import PassContext
 from bmcompiler.target import find_target
 from bmcompiler.testing import check_op

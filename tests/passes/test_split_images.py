@@ -13,7 +13,7 @@ from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, TensorType, verify_module
 from bmcompiler.ir.keys import IMAGE
 from bmcompiler.ops.builder import Builder
-from bmcompiler.passes.split_images import SplitImages
+from bmcompiler.passes.layout.split_images import SplitImages
 from bmcompiler.passmanager import PassContext
 from bmcompiler.target import find_target
 

@@ -11,7 +11,7 @@ from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, TensorType, verify_module
 from bmcompiler.ops.builder import Builder
-from bmcompiler.passes.split_means import SplitMeans
+from bmcompiler.passes.layout.split_means import SplitMeans
 from bmcompiler.passmanager import PassContext
 
 

@@ -8,7 +8,7 @@ import pytest
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, TensorType, verify_module
 from bmcompiler.ops.builder import Builder
-from bmcompiler.passes.transposed_products import TransposedProducts
+from bmcompiler.passes.layout.transposed_products import TransposedProducts
 from bmcompiler.passmanager import PassContext
 from bmcompiler.target import find_target
 

@@ -13,8 +13,8 @@ from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, Quant, TensorType, verify_module
 from bmcompiler.ops.builder import Builder
-from bmcompiler.passes.merge_reshapes import MergeReshapes
-from bmcompiler.passes.window_products import WindowProducts
+from bmcompiler.passes.layout.window_products import WindowProducts
+from bmcompiler.passes.simplify.merge_reshapes import MergeReshapes
 from bmcompiler.passmanager import PassContext
 from bmcompiler.runtime import Session
 from bmcompiler.runtime.simulator.bm1684.analysis import analyze

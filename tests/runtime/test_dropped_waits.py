@@ -13,7 +13,7 @@ from bmcompiler.backends.bm1880.kernels.base import TILER
 from bmcompiler.backends.bm1880.target import TARGET
 from bmcompiler.ir import Module, Quant, TensorType, Value, verify_module
 from bmcompiler.ops.builder import Builder
-from bmcompiler.passes.group_layers import GroupLayers
+from bmcompiler.passes.schedule.group_layers import GroupLayers
 from bmcompiler.passmanager import PassContext
 from bmcompiler.runtime.simulator.bm1880.analysis import analyze
 from bmcompiler.target import Compiled

@@ -97,9 +97,9 @@ GROUPS = (
     Group(
         "quantization",
         (
-            "passes/quantize.py",
+            "passes/precision/quantize.py",
             "passes/quantization/*.py",
-            "passes/legalize_rules/*.py",
+            "passes/support/legalize_rules/*.py",
             *(f"passes/quantization/{part}/*.py" for part in ("rules", "scale", "shift", "channel")),
         ),
         (

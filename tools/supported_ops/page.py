@@ -12,11 +12,11 @@ from bmcompiler.errors import BMError
 from bmcompiler.ir import Module
 from bmcompiler.ops import load_all, parse_module
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes import legalize_rules
-from bmcompiler.passes.legalize import Legalizer
-from bmcompiler.passes.legalize_rules.base import BROADCASTING
 from bmcompiler.passes.quantization.shift.probe import int8_refusal
 from bmcompiler.passes.quantization.shift.rules import RULES
+from bmcompiler.passes.support import legalize_rules
+from bmcompiler.passes.support.legalize import Legalizer
+from bmcompiler.passes.support.legalize_rules.base import BROADCASTING
 from bmcompiler.passmanager import run_pipeline
 from bmcompiler.plugins.registry import entry_points
 from bmcompiler.target import find_target, unsupported_reason

@@ -10,8 +10,8 @@ from typing import ClassVar
 
 from bmcompiler.ir import Function, Operation, Value
 from bmcompiler.numeric.factors import CHANNEL
-from bmcompiler.passes.absorb_qdq import stated_forms
-from bmcompiler.passes.calibrate import tensor_names
+from bmcompiler.passes.importing.absorb_qdq import stated_forms
+from bmcompiler.passes.precision.calibrate import tensor_names
 from bmcompiler.passes.quantization.channel.lowering import ChannelLowering
 from bmcompiler.passes.quantization.scale.formats import Format, single
 from bmcompiler.passes.quantization.scale.lowering import ScaleLowering

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ir.keys import is_weight
-from bmcompiler.passes.calibrate import tensor_names
+from bmcompiler.passes.precision.calibrate import tensor_names
 from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.choice.reference import Reference
 from bmcompiler.passes.quantization.choice.thresholds import confirmed

@@ -6,7 +6,7 @@ from bmcompiler.ir import Operation
 from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.numeric.quant_modes import ASYMMETRIC, HIGH
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.bands import cycles_on_bands
+from bmcompiler.passes.layout.bands import cycles_on_bands
 from bmcompiler.target import Target
 
 _MACS = {"f32": 1024, "i8": 4096}

@@ -14,7 +14,7 @@ from bmcompiler.ir import Function, Module, Operation
 from bmcompiler.ir.keys import FLOAT_NOTE, LAYER_NAME, MODE_NOTE
 from bmcompiler.numeric.two_terms import INT8
 from bmcompiler.ops.modes import Products
-from bmcompiler.passes.calibrate import tensor_names, thresholds
+from bmcompiler.passes.precision.calibrate import tensor_names, thresholds
 from bmcompiler.passes.quantization.base import is_constant
 from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.choice.aim import Aim

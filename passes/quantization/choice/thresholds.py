@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.ir import Function
-from bmcompiler.passes.calibrate import set_thresholds
+from bmcompiler.passes.precision.calibrate import set_thresholds
 from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.choice.cost import macs
 from bmcompiler.passes.quantization.choice.reference import Reference

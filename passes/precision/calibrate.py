@@ -12,7 +12,7 @@ from bmcompiler.errors import CalibrationError, UsageError
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ir.keys import INPUT_THRESHOLDS, TENSOR_NAME, THRESHOLD, THRESHOLD_SOURCE, is_weight
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.absorb_qdq import stated
+from bmcompiler.passes.importing.absorb_qdq import stated
 from bmcompiler.passmanager import POOL, PROGRESS, Pass, PassContext, PassResult
 from bmcompiler.quant.histogram import LEVELS, METHODS
 

@@ -10,8 +10,8 @@ import numpy as np
 from bmcompiler.ir import Block, TensorType, Value
 from bmcompiler.ops.index import Gather
 from bmcompiler.ops.resample import Resize
-from bmcompiler.passes.legalize_rules.base import Draft, legalizes
 from bmcompiler.passes.rewriting import make
+from bmcompiler.passes.support.legalize_rules.base import Draft, legalizes
 
 _MOST = 64
 """Slices of one gather; beyond that a copy each costs more than the CPU."""

@@ -10,10 +10,10 @@ from bmcompiler.ir import Module, Operation, Rewriter, Value, apply_patterns
 from bmcompiler.ir.keys import MACS
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.core import Weight
-from bmcompiler.passes.legalize_rules import rules_of
-from bmcompiler.passes.legalize_rules.activation import activation_after
-from bmcompiler.passes.legalize_rules.base import Draft
 from bmcompiler.passes.rewriting import activates, declared, forward, inherit
+from bmcompiler.passes.support.legalize_rules import rules_of
+from bmcompiler.passes.support.legalize_rules.activation import activation_after
+from bmcompiler.passes.support.legalize_rules.base import Draft
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.target import Target, unsupported_reason
 

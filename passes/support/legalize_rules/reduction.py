@@ -8,7 +8,7 @@ import numpy as np
 
 from bmcompiler.ir import Value
 from bmcompiler.ops.reduce import Reduce
-from bmcompiler.passes.legalize_rules.base import Draft, legalizes
+from bmcompiler.passes.support.legalize_rules.base import Draft, legalizes
 
 _POOLS = {"mean": "avg_pool", "max": "max_pool"}
 

@@ -12,7 +12,7 @@ from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS, SOURCE_TYPES
 from bmcompiler.interpreter import run_function
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ir.keys import STATED, is_weight
-from bmcompiler.passes.channel_scales import ChannelScales, Layer
+from bmcompiler.passes.precision.channel_scales import ChannelScales, Layer
 from bmcompiler.passes.rewriting import make
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.quant.data import some_steps

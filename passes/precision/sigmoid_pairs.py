@@ -11,7 +11,7 @@ from bmcompiler.ir.keys import LAYER_NAME, STATED, TENSOR_NAME
 from bmcompiler.ops.activation import Softmax
 from bmcompiler.ops.nn import Conv, Matmul
 from bmcompiler.ops.shape import Reshape
-from bmcompiler.passes.calibrate import MEASURED
+from bmcompiler.passes.precision.calibrate import MEASURED
 from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, activates, inherit, make, on, rebuild, sole
 from bmcompiler.passmanager import PassContext, PassResult
 

@@ -16,7 +16,6 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.core import Weight
 from bmcompiler.ops.nn import Matmul
 from bmcompiler.ops.shape import Permute, Reshape, Slice, Split
-from bmcompiler.passes.axes import AxisMap, inverse, moved_attributes, passes_permutes, removes_axes
 from bmcompiler.passes.rewriting import (
     PatternPass,
     Rules,
@@ -31,6 +30,7 @@ from bmcompiler.passes.rewriting import (
     rebuild,
     same_elements,
 )
+from bmcompiler.passes.simplify.axes import AxisMap, inverse, moved_attributes, passes_permutes, removes_axes
 
 
 @dataclass(frozen=True)

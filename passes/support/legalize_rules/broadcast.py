@@ -8,8 +8,8 @@ from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elementwise import Div, Mul
 from bmcompiler.ops.shape import Tile
-from bmcompiler.passes.legalize_rules.base import Draft, legalizes, legalizes_broadcasting
 from bmcompiler.passes.rewriting import rebuild
+from bmcompiler.passes.support.legalize_rules.base import Draft, legalizes, legalizes_broadcasting
 
 
 @legalizes(Mul, integers=True)

@@ -12,7 +12,6 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elementwise import Add, Div, Mul, Pow, Sub
 from bmcompiler.ops.norm import LastAxesNorm, LayerNorm, RmsNorm, Scale
 from bmcompiler.ops.reduce import Reduce
-from bmcompiler.passes.chains import become, closed
 from bmcompiler.passes.rewriting import (
     PatternPass,
     Rules,
@@ -24,6 +23,7 @@ from bmcompiler.passes.rewriting import (
     producer,
     sole,
 )
+from bmcompiler.passes.simplify.chains import become, closed
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,7 +10,7 @@ from bmcompiler.codegen.rows import macs
 from bmcompiler.ir import TensorType, Value
 from bmcompiler.ir.keys import MACS
 from bmcompiler.ops.nn import Conv, Deconv
-from bmcompiler.passes.legalize_rules.base import Draft, legalizes
+from bmcompiler.passes.support.legalize_rules.base import Draft, legalizes
 
 _FIRST = (0, 0, 0, 0)
 _USUAL, _MOST_SPREAD = 15, 3

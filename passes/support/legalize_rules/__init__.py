@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bmcompiler.passes.legalize_rules import (
+from bmcompiler.passes.support.legalize_rules import (
     activation,
     broadcast,
     convolution,
@@ -13,7 +13,7 @@ from bmcompiler.passes.legalize_rules import (
     reduction,
     resample,
 )
-from bmcompiler.passes.legalize_rules.base import RULES, rules_of, rules_of_kind
+from bmcompiler.passes.support.legalize_rules.base import RULES, rules_of, rules_of_kind
 
 __all__ = [
     "RULES",

@@ -18,8 +18,8 @@ from bmcompiler.numeric.quant_modes import MODES
 from bmcompiler.numeric.two_terms import SHIFT_MODES
 from bmcompiler.ops import need_tensor_ops
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.absorb_qdq import stated_forms
-from bmcompiler.passes.calibrate import CANDIDATES, MEANS, MEASURED, make_table, tensor_names, thresholds
+from bmcompiler.passes.importing.absorb_qdq import stated_forms
+from bmcompiler.passes.precision.calibrate import CANDIDATES, MEANS, MEASURED, make_table, tensor_names, thresholds
 from bmcompiler.passes.quantization.base import NoInt8Form, Rule, Scaling, is_constant
 from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.islands import pointless_islands

@@ -13,7 +13,6 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elementwise import Add, Arithmetic, Div, Extreme, Max, Min, Mul, Sub
 from bmcompiler.ops.norm import Scale
 from bmcompiler.ops.reduce import Reduce
-from bmcompiler.passes.chains import ArithmeticRules, Chain, become
 from bmcompiler.passes.rewriting import (
     PatternPass,
     Rules,
@@ -26,6 +25,7 @@ from bmcompiler.passes.rewriting import (
     producer,
     sole,
 )
+from bmcompiler.passes.simplify.chains import ArithmeticRules, Chain, become
 
 if TYPE_CHECKING:
     import numpy as np

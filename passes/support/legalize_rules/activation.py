@@ -6,8 +6,8 @@ from bmcompiler.ir import Value
 from bmcompiler.ops.elementwise import Add
 from bmcompiler.ops.nn import Conv, Deconv, Matmul
 from bmcompiler.ops.rules import Activated
-from bmcompiler.passes.legalize_rules.base import Draft, legalizes
 from bmcompiler.passes.rewriting import activates
+from bmcompiler.passes.support.legalize_rules.base import Draft, legalizes
 
 
 @legalizes(Conv, Deconv, Matmul, Add, integers=True)

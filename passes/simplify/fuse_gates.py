@@ -13,8 +13,8 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elementwise import Div, Mul, Pow
 from bmcompiler.ops.functions import Erf
 from bmcompiler.ops.norm import Scale
-from bmcompiler.passes.chains import ArithmeticRules, become, closed
 from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, make, on, sole
+from bmcompiler.passes.simplify.chains import ArithmeticRules, become, closed
 
 _CUBIC = 0.044715
 """Coefficient of the tanh form of GELU (Hendrycks and Gimpel, arXiv 1606.08415)."""

@@ -11,7 +11,7 @@ from bmcompiler.conditions import INTEGERS, NO_GROUPS, NO_LAYOUT
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ir.keys import MACS, PLACE_CPU, TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.band_forms import BandForm, band_form
+from bmcompiler.passes.layout.band_forms import BandForm, band_form
 from bmcompiler.passes.rewriting import hand_name, make, rebuild
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.target import Target, unsupported_reason

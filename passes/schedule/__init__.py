@@ -1,0 +1,1 @@
+"""Which layers are computed together (phase "schedule")."""

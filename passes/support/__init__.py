@@ -1,0 +1,1 @@
+"""Ops in the forms that the target runs (phase "support")."""
