@@ -19,7 +19,7 @@ from bmcompiler.backends.bm1880.chip import CHIP
 from bmcompiler.backends.bm1880.custom import CustomizedTensorFixedInst
 from bmcompiler.backends.bm1880.kernels.elementwise import ElementwiseKernel as IntElementwiseKernel
 from bmcompiler.backends.bm1880.kernels.elementwise import LocalTile
-from bmcompiler.backends.lanes.kernels.elementwise import ElementwiseKernel
+from bmcompiler.backends.lanes.kernels.functions.elementwise import ElementwiseKernel
 from bmcompiler.bmnet import TensorOp
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.ops.activation import Relu

@@ -24,9 +24,9 @@ INDEPENDENT = {
     "bm1880.kernels.matmul.window_of": "by bytes of local memory",
     "dv.kernels.large_windows.steps_of": "fewest steps, whatever they cost",
     "dv.packing.slots": "places in a block",
-    "lanes.kernels.broadcast.merged_axes": "axes of shapes",
+    "lanes.kernels.functions.broadcast.merged_axes": "axes of shapes",
     "lanes.recipes.cells._sigmoids": "entries of a table",
-    "lanes.kernels.interpolate._counts_of": "strips of an index",
+    "lanes.kernels.sums.interpolate._counts_of": "strips of an index",
 }
 """Functions that remember in a module, by name within backends, and why no profile of the timing model changes them."""
 

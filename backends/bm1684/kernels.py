@@ -39,16 +39,16 @@ from bmcompiler.backends.bm1684.packed.int_pool import (
 from bmcompiler.backends.bm1684.packed.lut_softmax import LutSoftmaxKernel
 from bmcompiler.backends.bm1684.packed.quantize_bands import QuantizeBandsKernel
 from bmcompiler.backends.bm1684.row_products import RowMatmulKernel
-from bmcompiler.backends.lanes.kernels import float_conv
-from bmcompiler.backends.lanes.kernels.activation import ChannelKernel
 from bmcompiler.backends.lanes.kernels.base import DeviceKernel, LocalKernel, dims4, is_constant
 from bmcompiler.backends.lanes.kernels.channel_constants import joined_buffer
-from bmcompiler.backends.lanes.kernels.conv_geometry import DeconvGeometry, channel_groups
-from bmcompiler.backends.lanes.kernels.float_matmul import FloatMatmulKernel
-from bmcompiler.backends.lanes.kernels.float_pool import FloatAvgPoolKernel
 from bmcompiler.backends.lanes.kernels.forms import FormsKernel
-from bmcompiler.backends.lanes.kernels.sliding import Slide
+from bmcompiler.backends.lanes.kernels.functions.activation import ChannelKernel
+from bmcompiler.backends.lanes.kernels.sums.float_matmul import FloatMatmulKernel
 from bmcompiler.backends.lanes.kernels.table import SHARED
+from bmcompiler.backends.lanes.kernels.windows import float_conv
+from bmcompiler.backends.lanes.kernels.windows.conv_geometry import DeconvGeometry, channel_groups
+from bmcompiler.backends.lanes.kernels.windows.float_pool import FloatAvgPoolKernel
+from bmcompiler.backends.lanes.kernels.windows.sliding import Slide
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.windows import Window
 from bmcompiler.codegen.build import extents

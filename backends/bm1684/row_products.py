@@ -16,9 +16,9 @@ from bmcompiler.backends.bm1684.instructions.words import bytes_of
 from bmcompiler.backends.bm1684.machine import Bm1684Arithmetic
 from bmcompiler.backends.lanes.arithmetic import Arithmetic
 from bmcompiler.backends.lanes.facts import Shape
-from bmcompiler.backends.lanes.kernels.float_matmul import chunks_of
-from bmcompiler.backends.lanes.kernels.product import product_of
-from bmcompiler.backends.lanes.kernels.row_products import DEEPEST, Factors, SingleProductKernel, Span
+from bmcompiler.backends.lanes.kernels.sums.float_matmul import chunks_of
+from bmcompiler.backends.lanes.kernels.sums.product import product_of
+from bmcompiler.backends.lanes.kernels.sums.row_products import DEEPEST, Factors, SingleProductKernel, Span
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.windows import Geometry
 from bmcompiler.codegen.tiling import Apart

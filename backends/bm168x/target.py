@@ -30,7 +30,7 @@ class Bm168xTarget(LaneTarget[Bm168xProgram[B]], Generic[B]):
         return partial(Bm168xProgram, self.builder())
 
     def copier(self) -> LocalCopier:
-        from bmcompiler.backends.lanes.kernels.local_copies import LaneCopier
+        from bmcompiler.backends.lanes.kernels.moves.local_copies import LaneCopier
 
         return LaneCopier(self.machine())
 

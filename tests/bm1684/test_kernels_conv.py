@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bmcompiler.backends.bm1684.kernels import ConvKernel, FloatConvKernel
 from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.target import TARGET
-from bmcompiler.backends.lanes.kernels import winograd_cells
+from bmcompiler.backends.lanes.kernels.windows import winograd_cells
 from bmcompiler.bmodel.bm168x import Bm168xModel
 from bmcompiler.ir import TensorType, Value
 from bmcompiler.ops.builder import Builder

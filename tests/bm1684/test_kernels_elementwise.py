@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from bmcompiler.analysis.profile import find_analyzer
-from bmcompiler.backends.lanes.kernels.broadcast import merged_axes
+from bmcompiler.backends.lanes.kernels.functions.broadcast import merged_axes
 from bmcompiler.ir import Value
 
 SEED = st.integers(0, 99)

@@ -12,7 +12,7 @@ from bmcompiler.backends.bm1684x.build import as_sections
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.codes import Precision
 from bmcompiler.backends.bm1684x.instructions.transfers import Side
-from bmcompiler.backends.lanes.kernels import winograd
+from bmcompiler.backends.lanes.kernels.windows import winograd
 from bmcompiler.bmodel.bm168x import Bm168xModel
 from bmcompiler.ir import Value
 from bmcompiler.ops.nn import Conv

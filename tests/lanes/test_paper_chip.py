@@ -11,14 +11,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from paper_chip import CHIP, MACHINE, Array, PaperBuild
 
-from bmcompiler.backends.lanes.kernels.activation import ChannelKernel, FunctionKernel
 from bmcompiler.backends.lanes.kernels.base import LocalKernel
-from bmcompiler.backends.lanes.kernels.compare import CompareKernel, WhereKernel
-from bmcompiler.backends.lanes.kernels.convert import CastKernel
-from bmcompiler.backends.lanes.kernels.elementwise import BinaryKernel
-from bmcompiler.backends.lanes.kernels.norm import LastAxesNormKernel, LrnKernel
-from bmcompiler.backends.lanes.kernels.reduce import CumulateKernel, ReduceKernel
-from bmcompiler.backends.lanes.kernels.softmax import SoftmaxKernel
+from bmcompiler.backends.lanes.kernels.functions.activation import ChannelKernel, FunctionKernel
+from bmcompiler.backends.lanes.kernels.functions.compare import CompareKernel, WhereKernel
+from bmcompiler.backends.lanes.kernels.functions.convert import CastKernel
+from bmcompiler.backends.lanes.kernels.functions.elementwise import BinaryKernel
+from bmcompiler.backends.lanes.kernels.sums.norm import LastAxesNormKernel, LrnKernel
+from bmcompiler.backends.lanes.kernels.sums.reduce import CumulateKernel, ReduceKernel
+from bmcompiler.backends.lanes.kernels.sums.softmax import SoftmaxKernel
 from bmcompiler.codegen.tiling import TileWork, boxes
 from bmcompiler.ir import TensorType, Value
 from bmcompiler.ops.builder import Builder

@@ -21,10 +21,10 @@ from bmcompiler.backends.bm1684.isa import Direction, Eu
 from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.lanes.facts import Shape, Strides
 from bmcompiler.backends.lanes.kernels.base import dims4, is_activation, item_bytes
-from bmcompiler.backends.lanes.kernels.convert import DequantizeKernel
-from bmcompiler.backends.lanes.kernels.gathered_rows import GatheredRows
-from bmcompiler.backends.lanes.kernels.moves import CopyKernel
-from bmcompiler.backends.lanes.kernels.word_bands import copy_rows, is_of_words
+from bmcompiler.backends.lanes.kernels.functions.convert import DequantizeKernel
+from bmcompiler.backends.lanes.kernels.moves.gathered_rows import GatheredRows
+from bmcompiler.backends.lanes.kernels.moves.global_copies import CopyKernel
+from bmcompiler.backends.lanes.kernels.moves.word_bands import copy_rows, is_of_words
 from bmcompiler.backends.lanes.operands import Immediate, Words
 from bmcompiler.backends.lanes.runs import run_of
 from bmcompiler.codegen.band_rows import (

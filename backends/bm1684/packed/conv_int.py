@@ -22,9 +22,9 @@ from bmcompiler.backends.lanes.build import LaneTransfers
 from bmcompiler.backends.lanes.facts import Shape, Strides
 from bmcompiler.backends.lanes.kernels.base import dims4, item_bytes
 from bmcompiler.backends.lanes.kernels.channel_constants import Joined, channel_buffer, joined_buffer
-from bmcompiler.backends.lanes.kernels.conv_geometry import ConvGeometry, DeconvGeometry, channel_groups
-from bmcompiler.backends.lanes.kernels.fold_rows import fold_inside
-from bmcompiler.backends.lanes.kernels.sliding import Slide
+from bmcompiler.backends.lanes.kernels.windows.conv_geometry import ConvGeometry, DeconvGeometry, channel_groups
+from bmcompiler.backends.lanes.kernels.windows.fold_rows import fold_inside
+from bmcompiler.backends.lanes.kernels.windows.sliding import Slide
 from bmcompiler.backends.lanes.operands import Immediate
 from bmcompiler.backends.lanes.windows import Geometry
 from bmcompiler.codegen.build import dense_strides as global_strides

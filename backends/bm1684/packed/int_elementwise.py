@@ -16,7 +16,6 @@ from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.packed.int_recipes import program
 from bmcompiler.backends.bm1684.packed.int_steps import pack_words_cycles
 from bmcompiler.backends.lanes.facts import Shape, Strides
-from bmcompiler.backends.lanes.kernels.activation import FunctionKernel
 from bmcompiler.backends.lanes.kernels.base import (
     DeviceKernel,
     LocalKernel,
@@ -25,12 +24,19 @@ from bmcompiler.backends.lanes.kernels.base import (
     is_constant,
     item_bytes,
 )
-from bmcompiler.backends.lanes.kernels.broadcast import box_axes, box_offset, broadcast_view, is_dense, merged_axes
-from bmcompiler.backends.lanes.kernels.compare import BitKernel, CompareKernel, WhereKernel
-from bmcompiler.backends.lanes.kernels.convert import CastKernel
-from bmcompiler.backends.lanes.kernels.elementwise import BinaryKernel, repeated, result_buffer
 from bmcompiler.backends.lanes.kernels.forms import FormsKernel
-from bmcompiler.backends.lanes.kernels.int_words import IntWordsKernel
+from bmcompiler.backends.lanes.kernels.functions.activation import FunctionKernel
+from bmcompiler.backends.lanes.kernels.functions.broadcast import (
+    box_axes,
+    box_offset,
+    broadcast_view,
+    is_dense,
+    merged_axes,
+)
+from bmcompiler.backends.lanes.kernels.functions.compare import BitKernel, CompareKernel, WhereKernel
+from bmcompiler.backends.lanes.kernels.functions.convert import CastKernel
+from bmcompiler.backends.lanes.kernels.functions.elementwise import BinaryKernel, repeated, result_buffer
+from bmcompiler.backends.lanes.kernels.functions.int_words import IntWordsKernel
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.recipes import Recorder
 from bmcompiler.codegen.build import dense_strides as global_strides

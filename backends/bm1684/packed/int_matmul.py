@@ -29,8 +29,8 @@ from bmcompiler.backends.bm1684.packed.conv_int import (
 from bmcompiler.backends.bm1684.packed.int_requantize import Requantize
 from bmcompiler.backends.lanes.facts import Shape, Strides
 from bmcompiler.backends.lanes.kernels.base import LocalKernel, is_activation, is_constant
-from bmcompiler.backends.lanes.kernels.conv_geometry import channel_groups
-from bmcompiler.backends.lanes.kernels.product import Product, product_of
+from bmcompiler.backends.lanes.kernels.sums.product import Product, product_of
+from bmcompiler.backends.lanes.kernels.windows.conv_geometry import channel_groups
 from bmcompiler.backends.lanes.windows import Geometry
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, Runs, TileWork
 from bmcompiler.numeric.quant_modes import ASYMMETRIC

@@ -19,9 +19,9 @@ from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.packed.int_steps import pack_words_cycles, packed_cycles
 from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.backends.lanes.kernels.base import dims4
-from bmcompiler.backends.lanes.kernels.elementwise import result_buffer
-from bmcompiler.backends.lanes.kernels.pool_base import PoolKernel
-from bmcompiler.backends.lanes.kernels.sliding import Slide
+from bmcompiler.backends.lanes.kernels.functions.elementwise import result_buffer
+from bmcompiler.backends.lanes.kernels.windows.pool_base import PoolKernel
+from bmcompiler.backends.lanes.kernels.windows.sliding import Slide
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.recipes import Plane, Recorder, Register, Steps
 from bmcompiler.backends.lanes.recipes.rounding import narrow_to_float, quantize

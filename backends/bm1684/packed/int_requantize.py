@@ -33,7 +33,7 @@ from bmcompiler.backends.bm1684.packed.channel_end import emit_end, end_cycles
 from bmcompiler.backends.bm1684.packed.int_steps import multiply_cycles, pixel_cycles
 from bmcompiler.backends.lanes.facts import Shape, Strides
 from bmcompiler.backends.lanes.kernels.base import dims4
-from bmcompiler.backends.lanes.kernels.elementwise import tile_contents
+from bmcompiler.backends.lanes.kernels.functions.elementwise import tile_contents
 from bmcompiler.backends.lanes.recipes import Plane, Recorder, Register, Steps
 from bmcompiler.backends.lanes.recipes.rounding import quantize
 from bmcompiler.codegen.tiling import Box, Buffer

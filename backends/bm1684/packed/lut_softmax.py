@@ -8,8 +8,8 @@ from typing import Any
 from bmcompiler.backends.bm1684.build import Build
 from bmcompiler.backends.bm1684.packed.int_elementwise import table_load, table_of
 from bmcompiler.backends.lanes.kernels.base import contents_of, is_activation, is_constant
-from bmcompiler.backends.lanes.kernels.broadcast import box_offset, is_dense
-from bmcompiler.backends.lanes.kernels.reduction import ReductionKernel
+from bmcompiler.backends.lanes.kernels.functions.broadcast import box_offset, is_dense
+from bmcompiler.backends.lanes.kernels.sums.reduction import ReductionKernel
 from bmcompiler.backends.lanes.recipes import Recorder, Register, Steps
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.tiling import Box, Buffer, TileWork

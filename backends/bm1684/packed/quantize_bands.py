@@ -1,6 +1,6 @@
 """Bands of bytes from floats of global memory: band by band, each rounded while the next one is loaded.
 
-Rows lie in lanes, whose execution units are busy so, and from where windows are folded (`lanes.kernels.lane_rows`).
+Rows lie in lanes, whose execution units are busy so, and from where windows are folded (`lanes.kernels.moves.lane_rows`).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from bmcompiler.backends.bm1684.isa import Direction
 from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.packed.conv_int import IntConvKernel
 from bmcompiler.backends.lanes.kernels.base import LocalKernel, dims4
-from bmcompiler.backends.lanes.kernels.convert import quantizing
-from bmcompiler.backends.lanes.kernels.lane_rows import LaneRows, lane_rows
+from bmcompiler.backends.lanes.kernels.functions.convert import quantizing
+from bmcompiler.backends.lanes.kernels.moves.lane_rows import LaneRows, lane_rows
 from bmcompiler.backends.lanes.operands import Immediate, Words
 from bmcompiler.backends.lanes.recipes import Steps
 from bmcompiler.backends.lanes.runs import run_of

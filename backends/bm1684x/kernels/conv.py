@@ -13,11 +13,11 @@ from bmcompiler.backends.bm1684x.half_arithmetic import HalfArithmetic
 from bmcompiler.backends.bm1684x.instructions import window as commands
 from bmcompiler.backends.bm1684x.lane_commands import PRECISIONS
 from bmcompiler.backends.bm1684x.ordered import convolution, depthwise
-from bmcompiler.backends.lanes.kernels import float_conv
 from bmcompiler.backends.lanes.kernels.base import item_bytes
-from bmcompiler.backends.lanes.kernels.conv_geometry import DeconvGeometry, channel_groups, runs_of
-from bmcompiler.backends.lanes.kernels.fold_rows import fold_inside
-from bmcompiler.backends.lanes.kernels.sliding import Slide
+from bmcompiler.backends.lanes.kernels.windows import float_conv
+from bmcompiler.backends.lanes.kernels.windows.conv_geometry import DeconvGeometry, channel_groups, runs_of
+from bmcompiler.backends.lanes.kernels.windows.fold_rows import fold_inside
+from bmcompiler.backends.lanes.kernels.windows.sliding import Slide
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.windows import Window
 from bmcompiler.codegen.hazards import Range

@@ -12,15 +12,15 @@ from bmcompiler.backends.bm1684x.kernels.int_matmul import IntInnerKernel, IntPr
 from bmcompiler.backends.bm1684x.kernels.int_pool import IntAvgPoolKernel
 from bmcompiler.backends.bm1684x.kernels.row_products import HalfMatmulKernel, SingleMatmulKernel
 from bmcompiler.backends.bm1684x.kernels.table_rows import TableRowsKernel
-from bmcompiler.backends.lanes.kernels.activation import FunctionKernel
 from bmcompiler.backends.lanes.kernels.base import DeviceKernel, is_constant
-from bmcompiler.backends.lanes.kernels.convert import CastKernel
-from bmcompiler.backends.lanes.kernels.elementwise import BinaryKernel
-from bmcompiler.backends.lanes.kernels.float_matmul import FloatMatmulKernel
-from bmcompiler.backends.lanes.kernels.float_pool import FloatAvgPoolKernel
 from bmcompiler.backends.lanes.kernels.forms import FormsKernel
-from bmcompiler.backends.lanes.kernels.gather import GatherKernel
-from bmcompiler.backends.lanes.kernels.int_words import IntWordsKernel
+from bmcompiler.backends.lanes.kernels.functions.activation import FunctionKernel
+from bmcompiler.backends.lanes.kernels.functions.convert import CastKernel
+from bmcompiler.backends.lanes.kernels.functions.elementwise import BinaryKernel
+from bmcompiler.backends.lanes.kernels.functions.int_words import IntWordsKernel
+from bmcompiler.backends.lanes.kernels.moves.gather import GatherKernel
+from bmcompiler.backends.lanes.kernels.sums.float_matmul import FloatMatmulKernel
+from bmcompiler.backends.lanes.kernels.windows.float_pool import FloatAvgPoolKernel
 from bmcompiler.ops.activation import Relu
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elementwise import Add, Max, Min, Mul, Sub

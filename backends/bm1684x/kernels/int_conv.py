@@ -22,8 +22,8 @@ from bmcompiler.backends.bm1684x.kernels.channel_end import (
     fits_sums,
 )
 from bmcompiler.backends.lanes.kernels.base import dims4
-from bmcompiler.backends.lanes.kernels.conv_geometry import ConvGeometry, DeconvGeometry, runs_of
-from bmcompiler.backends.lanes.kernels.fold_rows import fold_inside
+from bmcompiler.backends.lanes.kernels.windows.conv_geometry import ConvGeometry, DeconvGeometry, runs_of
+from bmcompiler.backends.lanes.kernels.windows.fold_rows import fold_inside
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.chip import align_up
 from bmcompiler.codegen.build import extents

@@ -23,7 +23,7 @@ from bmcompiler.backends.bm1684x.tile_cycles import CYCLES
 from bmcompiler.backends.lanes.build import LaneBuild
 from bmcompiler.backends.lanes.facts import Range, Shape
 from bmcompiler.backends.lanes.kernels.base import DeviceKernel, LocalKernel, contents_of, is_activation, is_constant
-from bmcompiler.backends.lanes.kernels.product import product_of
+from bmcompiler.backends.lanes.kernels.sums.product import product_of
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.windows import Geometry
 from bmcompiler.chip import align_up

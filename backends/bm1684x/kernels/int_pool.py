@@ -7,8 +7,8 @@ from typing import Any
 
 from bmcompiler.backends.bm1684x.build import Build
 from bmcompiler.backends.bm1684x.instructions.window import integer_average
-from bmcompiler.backends.lanes.kernels.pool_base import PoolKernel
-from bmcompiler.backends.lanes.kernels.sliding import Slide
+from bmcompiler.backends.lanes.kernels.windows.pool_base import PoolKernel
+from bmcompiler.backends.lanes.kernels.windows.sliding import Slide
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.tiling import Box

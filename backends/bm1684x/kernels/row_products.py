@@ -23,9 +23,15 @@ from bmcompiler.backends.lanes.arithmetic import Arithmetic
 from bmcompiler.backends.lanes.build import LaneBuild
 from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.backends.lanes.kernels.base import is_constant, item_bytes
-from bmcompiler.backends.lanes.kernels.float_matmul import chunks_of, summed_in_chunks
-from bmcompiler.backends.lanes.kernels.product import Product, product_of
-from bmcompiler.backends.lanes.kernels.row_products import DEEPEST, Factors, RowProductKernel, SingleProductKernel, Span
+from bmcompiler.backends.lanes.kernels.sums.float_matmul import chunks_of, summed_in_chunks
+from bmcompiler.backends.lanes.kernels.sums.product import Product, product_of
+from bmcompiler.backends.lanes.kernels.sums.row_products import (
+    DEEPEST,
+    Factors,
+    RowProductKernel,
+    SingleProductKernel,
+    Span,
+)
 from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.backends.lanes.matrices import matrix_shape
 from bmcompiler.backends.lanes.operands import Words

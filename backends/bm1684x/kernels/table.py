@@ -16,11 +16,11 @@ from bmcompiler.backends.bm1684x.kernels.forms import (
 from bmcompiler.backends.bm1684x.kernels.int_elementwise import DequantizeKernel, QuantizeKernel
 from bmcompiler.backends.bm1684x.kernels.lut import LutKernel
 from bmcompiler.backends.bm1684x.machine import MACHINE
-from bmcompiler.backends.lanes.kernels import convert
-from bmcompiler.backends.lanes.kernels.activation import ChannelKernel
 from bmcompiler.backends.lanes.kernels.base import DeviceKernel
-from bmcompiler.backends.lanes.kernels.compare import BitKernel, CompareKernel, WhereKernel
-from bmcompiler.backends.lanes.kernels.gather import GatherKernel
+from bmcompiler.backends.lanes.kernels.functions import convert
+from bmcompiler.backends.lanes.kernels.functions.activation import ChannelKernel
+from bmcompiler.backends.lanes.kernels.functions.compare import BitKernel, CompareKernel, WhereKernel
+from bmcompiler.backends.lanes.kernels.moves.gather import GatherKernel
 from bmcompiler.backends.lanes.kernels.table import SHARED
 
 _REPLACED = (convert.QuantizeKernel, convert.DequantizeKernel, GatherKernel)

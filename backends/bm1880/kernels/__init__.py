@@ -26,7 +26,7 @@ from bmcompiler.backends.bm1880.kernels.mac_shift import MacShiftKernel
 from bmcompiler.backends.bm1880.kernels.matmul import MatmulKernel
 from bmcompiler.backends.bm1880.kernels.pool import AvgPoolKernel, MaxPoolKernel
 from bmcompiler.backends.bm1880.machine import MACHINE
-from bmcompiler.backends.lanes.kernels.view import ViewKernel
+from bmcompiler.backends.lanes.kernels.moves.view import ViewKernel
 
 _KINDS: tuple[type[DeviceKernel[Any]], ...] = (
     ConvKernel,

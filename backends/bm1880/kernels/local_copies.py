@@ -7,7 +7,7 @@ from itertools import product
 from bmcompiler.backends.bm1880.build import Build, extents
 from bmcompiler.backends.bm1880.chip import CHIP
 from bmcompiler.backends.bm1880.kernels.base import activation_in, activation_out, dims4, pass_cycles
-from bmcompiler.backends.lanes.kernels.local_copies import LaneCopier
+from bmcompiler.backends.lanes.kernels.moves.local_copies import LaneCopier
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.codegen.tiling import Box, Contents, TileWork
 from bmcompiler.ops.shape import Upsample

@@ -3,37 +3,37 @@
 from typing import Any
 
 from bmcompiler.backends.lanes.kernels.base import DeviceKernel
-from bmcompiler.backends.lanes.kernels.compare import FloatTestKernel
-from bmcompiler.backends.lanes.kernels.convert import (
+from bmcompiler.backends.lanes.kernels.functions.compare import FloatTestKernel
+from bmcompiler.backends.lanes.kernels.functions.convert import (
     DequantizeKernel,
     DequantizeLinearKernel,
     QuantizeKernel,
     QuantizeLinearKernel,
 )
-from bmcompiler.backends.lanes.kernels.elementwise import ModKernel
-from bmcompiler.backends.lanes.kernels.float_pool import MaxPoolKernel
-from bmcompiler.backends.lanes.kernels.gather import (
+from bmcompiler.backends.lanes.kernels.functions.elementwise import ModKernel
+from bmcompiler.backends.lanes.kernels.functions.shifts import ShiftKernel
+from bmcompiler.backends.lanes.kernels.moves.gather import (
     GatherElementsKernel,
     GatherKernel,
     GatherNdKernel,
     ReverseSequenceKernel,
     ScatterKernel,
 )
-from bmcompiler.backends.lanes.kernels.interleave import InterleaveKernel
-from bmcompiler.backends.lanes.kernels.layout import (
+from bmcompiler.backends.lanes.kernels.moves.interleave import InterleaveKernel
+from bmcompiler.backends.lanes.kernels.moves.layout import (
     BitCastKernel,
     ConcatKernel,
     SplitKernel,
     TriluKernel,
 )
-from bmcompiler.backends.lanes.kernels.norm import LastAxesNormKernel, LrnKernel, OverAxesNormKernel
-from bmcompiler.backends.lanes.kernels.reduce import ArgKernel, CumulateKernel, ReduceKernel
-from bmcompiler.backends.lanes.kernels.resample import ResizeKernel, UpsampleKernel
-from bmcompiler.backends.lanes.kernels.selected_tiles import PaddingKernel, RepeatingKernel, SlicingKernel
-from bmcompiler.backends.lanes.kernels.shifts import ShiftKernel
-from bmcompiler.backends.lanes.kernels.softmax import HardmaxKernel, SoftmaxKernel
-from bmcompiler.backends.lanes.kernels.transposition import TransposingKernel
-from bmcompiler.backends.lanes.kernels.view import ViewKernel
+from bmcompiler.backends.lanes.kernels.moves.resample import ResizeKernel, UpsampleKernel
+from bmcompiler.backends.lanes.kernels.moves.selected_tiles import PaddingKernel, RepeatingKernel, SlicingKernel
+from bmcompiler.backends.lanes.kernels.moves.transposition import TransposingKernel
+from bmcompiler.backends.lanes.kernels.moves.view import ViewKernel
+from bmcompiler.backends.lanes.kernels.sums.norm import LastAxesNormKernel, LrnKernel, OverAxesNormKernel
+from bmcompiler.backends.lanes.kernels.sums.reduce import ArgKernel, CumulateKernel, ReduceKernel
+from bmcompiler.backends.lanes.kernels.sums.softmax import HardmaxKernel, SoftmaxKernel
+from bmcompiler.backends.lanes.kernels.windows.float_pool import MaxPoolKernel
 
 SHARED: tuple[type[DeviceKernel[Any]], ...] = (
     ViewKernel,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bmcompiler.backends.lanes.kernels.elementwise import ElementwiseKernel
+from bmcompiler.backends.lanes.kernels.functions.elementwise import ElementwiseKernel
 from bmcompiler.backends.lanes.recipes import Recorder, Register
 from bmcompiler.backends.lanes.recipes.exponential import sigmoid
 from bmcompiler.frontends.onnx.node import Node

@@ -1,0 +1,1 @@
+"""Kernels of single elements: functions, arithmetic, comparisons, conversions."""

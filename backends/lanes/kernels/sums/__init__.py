@@ -1,0 +1,1 @@
+"""Kernels that add: matrix products, reductions, norms, softmax, resizing by weighted sums."""

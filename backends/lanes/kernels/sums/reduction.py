@@ -1,0 +1,181 @@
+"""What kernels along reduced axes share: the reduced axes whole in every tile, so that sums do not depend on tiling."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+from numpy.typing import NDArray
+
+from bmcompiler.backends.lanes.build import LaneBuild
+from bmcompiler.backends.lanes.facts import Shape, Strides
+from bmcompiler.backends.lanes.kernels.base import LocalKernel, contents_of, is_activation
+from bmcompiler.backends.lanes.kernels.functions.broadcast import box_offset, is_dense
+from bmcompiler.backends.lanes.kernels.sums.reduced_view import ReducedView, reduced_view
+from bmcompiler.backends.lanes.recipes import Plane, Steps
+from bmcompiler.backends.lanes.recipes.recorder import REDUCED
+from bmcompiler.codegen.build import extents
+from bmcompiler.codegen.tiling import Axis, Box, Buffer, Contents, TileWork
+from bmcompiler.ir import Value
+from bmcompiler.target import OpT, rule
+
+_ALONG_ROWS: Strides = (0, 0, 1, 0)
+
+
+class ReductionKernel(LocalKernel[OpT]):
+    """Base: `recipe` over a tile of the first operand, and over vectors along the reduced axes."""
+
+    @rule("The first operand must be an activation")
+    def data_is_activation(self, op: OpT) -> bool:
+        return is_activation(op.operands[0])
+
+    @rule("Operands and result must be f32")
+    def known_types(self, op: OpT) -> bool:
+        return all(v.dtype == "f32" for v in (*op.operands, op.result))
+
+    @rule("Kept and reduced axes must not alternate more than kept, reduced, kept, reduced")
+    def has_view(self, op: OpT) -> bool:
+        return reduced_view(self.machine, op.operands[0].shape, self.axes(op)) is not None
+
+    @rule("At most {kernel.chip.most_size} elements may be reduced along neighbouring axes")
+    def countable(self, op: OpT) -> bool:
+        view = self.view(op)
+        return all(view.shape[axis] <= self.chip.most_size for axis in view.axes)
+
+    def axes(self, op: OpT) -> tuple[int, ...]:
+        """The reduced axes of the first operand."""
+        raise TypeError(f"{type(self).__name__} says no axes")
+
+    def recipe(self, op: OpT) -> tuple[Any, ...]:
+        """(recipe, further arguments); registers: the tile, the further operands, and `index` if there is one."""
+        raise TypeError(f"{type(self).__name__} has no recipe")
+
+    def named(self, op: OpT) -> dict[str, Any]:
+        """Further keyword arguments of the recipe."""
+        return {}
+
+    indexed = False
+    """Whether the recipe takes the numbers 0, 1, ... along the reduced axis."""
+
+    def view(self, op: OpT) -> ReducedView:
+        """How the operand is seen."""
+        view = reduced_view(self.machine, op.operands[0].shape, self.axes(op))
+        assert view is not None  # has_view
+        return view
+
+    def steps(self, op: OpT) -> Steps:
+        """The recipe, recorded."""
+        recipe, *arguments = self.recipe(op)
+        inputs = len(op.operands) + self.indexed
+        return self.machine.recorded(recipe, inputs, *arguments, axes=self.view(op).axes, **self.named(op))
+
+    # -- arithmetic ----------------------------------------------------------------------------------------------------
+    def evaluate(self, op: OpT, *arrays: Any) -> Any:
+        """The op in the chip's arithmetic."""
+        view, steps = self.view(op), self.steps(op)
+        x, *vectors = arrays
+        rows = [vector.reshape(1, 1, -1, 1) for vector in vectors]
+        if self.indexed:
+            rows.append(_index(view).reshape(1, 1, -1, 1))
+        result = steps.evaluate(_seen(np.ascontiguousarray(x), view.shape, view.strides), *rows)
+        out = np.empty(op.type.shape, op.type.numpy)
+        small = steps.steps[-1].height == REDUCED
+        _seen(out, view.reduced if small else view.shape, view.out if small else view.strides)[...] = result.view(
+            out.dtype
+        )
+        return out
+
+    def views_result(self, op: OpT) -> bool:
+        view = self.view(op)
+        return op.type.size == op.operands[0].type.size and is_dense(view.strides, view.shape)
+
+    # -- tiles ---------------------------------------------------------------------------------------------------------
+    def grid(self, op: OpT) -> tuple[Axis, ...]:
+        chip, view = self.chip, self.view(op)
+        n, c, h, w = view.shape
+        return (
+            Axis(n, 1, chip.most_images),
+            Axis(c, chip.lanes, chip.most_channels),
+            Axis(h, cuts=False),
+            Axis(w, 1, chip.most_size, cuts=3 not in view.axes),
+        )
+
+    def work(self, op: OpT, box: Box) -> TileWork:
+        view, steps, dims = self.view(op), self.steps(op), extents(box)
+        n, c, h, w = dims
+        reduced = (n, c, 1, 1 if 3 in view.axes else w)
+        vector: Shape = (1, c, h, 1)
+        spread = (0, *self.chip.aligned_strides(vector)[1:3], 0)
+        inputs = [self._tile(op.operands[0], view, box), *(self._vector(v, vector) for v in op.operands[1:])]
+        if self.indexed:
+            inputs.append(self._index_buffer(view, vector))
+
+        def compute(build: LaneBuild, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+            planes = [Plane(ins[0]), *(Plane(address, spread) for address in ins[1:])]
+            steps.emit(build, dims, planes, outs[0], scratch[: steps.registers], scratch[steps.registers :])
+
+        small = steps.steps[-1].height == REDUCED
+        result = (view.reduced, view.out) if small else (view.shape, view.strides)
+        return TileWork(
+            tuple(inputs),
+            (self._result(op.result, *result, box),),
+            (self.chip.aligned_bytes(dims),) * steps.registers
+            + (self.chip.aligned_bytes(reduced),) * steps.small_registers,
+            compute,
+            steps.cycles(dims),
+        )
+
+    # -- buffers -------------------------------------------------------------------------------------------------------
+    def _tile(self, value: Value, view: ReducedView, box: Box) -> Buffer:
+        dims = extents(box)
+
+        def load(build: LaneBuild, address: int) -> None:
+            source = build.source(value) + 4 * box_offset(view.strides, box)
+            build.load_words(source, value.dtype, dims, view.strides, address)
+
+        kept = _held(value, view.shape, box) if is_dense(view.strides, view.shape) else None
+        return Buffer(self.chip.aligned_bytes(dims), "nchw", 4 * prod(dims), load, contents=kept)
+
+    def _result(self, value: Value, seen: Shape, strides: Strides, box: Box) -> Buffer:
+        """What `box` of the operand becomes, of a result that is `seen` with these strides."""
+        part: Box = tuple((0, 1) if size == 1 else interval for size, interval in zip(seen, box))
+        n, c, h, w = extents(part)
+        dims: Shape = (n, c, h, w)
+
+        def store(build: LaneBuild, address: int) -> None:
+            target = build.neuron(value) + 4 * box_offset(strides, box)
+            build.store_words(target, 4, dims, strides, address)
+
+        kept = _held(value, seen, part) if is_dense(strides, seen) else None
+        return Buffer(self.chip.aligned_bytes(dims), "nchw", 4 * prod(dims), store, contents=kept)
+
+    def _vector(self, value: Value, shape: Shape) -> Buffer:
+        """Values along the reduced axis, one copy in every lane."""
+
+        def load(build: LaneBuild, address: int) -> None:
+            build.load_words(build.source(value), value.dtype, shape, _ALONG_ROWS, address)
+
+        return Buffer(self.chip.aligned_bytes(shape), "c", 4 * prod(shape), load, not is_activation(value))
+
+    def _index_buffer(self, view: ReducedView, shape: Shape) -> Buffer:
+        def load(build: LaneBuild, address: int) -> None:
+            source = build.coefficient(build.coefficients.constant(_index(view).tobytes()))
+            build.load_words(source, "f32", shape, _ALONG_ROWS, address)
+
+        return Buffer(self.chip.aligned_bytes(shape), "c", 4 * prod(shape), load, True)
+
+
+def _held(value: Value, seen: Shape, part: Box) -> Contents | None:
+    """What a tile holds of a value: columns of one element are rows, as other ops see them."""
+    n, c, h, w = seen
+    return contents_of(value, (n, c, 1, h), (*part[:2], (0, 1), part[2])) if w == 1 else contents_of(value, seen, part)
+
+
+def _seen(array: NDArray[Any], shape: Shape, strides: Strides) -> NDArray[Any]:
+    return as_strided(array, shape, tuple(array.itemsize * step for step in strides))
+
+
+def _index(view: ReducedView) -> NDArray[np.float32]:
+    return np.arange(view.count, dtype=np.float32)

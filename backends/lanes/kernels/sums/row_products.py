@@ -1,0 +1,216 @@
+"""Matrix products whose rows lie in lanes, of both operands and of the result.
+
+Rows and columns of the result are tiled, the depth is not. Products of fp32 are convolutions with windows of one pixel:
+rows of the left operand are the weights of as many output channels, rows of the right one input channels, and columns
+pixels. Kernels of chips say which commands that takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bmcompiler.backends.lanes.build import LaneBuild
+from bmcompiler.backends.lanes.facts import Shape
+from bmcompiler.backends.lanes.kernels.base import is_activation, item_bytes
+from bmcompiler.backends.lanes.kernels.functions.fused_activation import activation_cycles, emit_activation
+from bmcompiler.backends.lanes.kernels.sums.product import MOST_PRODUCTS, FloatProductKernel, product_of
+from bmcompiler.backends.lanes.operands import Words
+from bmcompiler.codegen.build import extents
+from bmcompiler.codegen.groups.regions import rows_of
+from bmcompiler.codegen.groups.slices import RANK
+from bmcompiler.codegen.tiling import Apart, Axis, Box, Buffer, TileWork
+from bmcompiler.ir import Value
+from bmcompiler.ops.nn import Matmul
+from bmcompiler.target import rule
+
+DEEPEST = 1 << 13
+"""Rows of the right operand of which the smallest tiles fit local memory."""
+_COLUMNS = 32
+Span = tuple[int, int]
+Factors = tuple[Words, Words, Words]
+"""Result, left and right operand of a product."""
+
+
+class RowProductKernel(FloatProductKernel):
+    """Base: rows and columns of the result are tiled, one pair of matrices at a time."""
+
+    @rule("The left operand must not be transposed")
+    def plain_left(self, op: Matmul) -> bool:
+        return not op.transpose_left
+
+    @rule("The depth must be at most {kernel.chip.most_size}")
+    def known_depth(self, op: Matmul) -> bool:
+        return product_of(op).depth <= self.chip.most_size
+
+    def grid(self, op: Matmul) -> tuple[Axis, ...]:
+        product, most, lanes = product_of(op), self.chip.most_size, self.chip.lanes
+        columns = lanes if op.transpose_right else _COLUMNS  # few enough that the right operand of a deep product fits
+        return (
+            Axis(product.rows, lanes, self.chip.most_channels // lanes * lanes),
+            Axis(product.columns, columns, most // columns * columns),
+            Axis(len(product.pairs), 1, 1),
+            Axis(1),
+        )
+
+    def work(self, op: Matmul, box: Box) -> TileWork:
+        product, item, chip = product_of(op), item_bytes(op.left), self.chip
+        (r0, r1), (c0, c1), (batch, _) = box[:3]
+        rows, columns, depth = r1 - r0, c1 - c0, product.depth
+        left, right = product.pairs[batch]
+        lefts, rights = len({a for a, _ in product.pairs}), len({b for _, b in product.pairs})
+        result: Shape = (1, rows, 1, columns)
+        right_shape: Shape = (1, columns, 1, depth) if op.transpose_right else (1, depth, 1, columns)
+        inner = product.columns if not op.transpose_right else depth
+        right_start = right * depth * product.columns + (c0 * depth if op.transpose_right else c0)
+
+        inputs = [
+            self._rows(
+                op.left,
+                left * product.rows * depth + r0 * depth,
+                (1, rows, 1, depth),
+                depth,
+                "nh" if lefts > 1 else "n",
+            ),
+            self._rows(op.right, right_start, right_shape, inner, "ch" if rights > 1 else "c"),
+        ]
+
+        def store(build: LaneBuild, address: int) -> None:
+            first = (batch * product.rows + r0) * product.columns + c0
+            strides = (0, product.columns, 0, 1)
+            build.store(build.neuron(op.result) + item * first, result, strides, item, address)
+
+        out = Buffer(chip.aligned_bytes(result, item), "nch", item * rows * columns, store)
+        views = (1, rows, 1, depth), right_shape, result
+        return self._multiplied(op, inputs, out, views, ((0, 0),), c0)
+
+    def whole(self, op: Matmul) -> TileWork | None:
+        """All products in one tile, each matrix an image whose rows are channels, so that other ops read them."""
+        product = product_of(op)
+        return self._rows_of_products(op, (0, len(product.pairs)), (0, product.rows))
+
+    def boxed(self, op: Matmul, box: Box) -> TileWork | None:
+        """Rows of some products, with all that they are multiplied by."""
+        product = product_of(op)
+        if op.type.rank != RANK or product.rows != op.type.shape[2]:
+            return None
+        found = rows_of(op.type.shape, box)
+        return None if found is None else self._rows_of_products(op, *found)
+
+    def _rows_of_products(self, op: Matmul, images: Span, rows: Span) -> TileWork | None:
+        product = product_of(op)
+        lefts, rights = (max(each) + 1 for each in zip(*product.pairs))
+        right = (product.columns, product.depth) if op.transpose_right else (product.depth, product.columns)
+        views: tuple[Shape, ...] = (
+            (lefts, product.rows, 1, product.depth),
+            (rights, right[0], 1, right[1]),
+            (len(product.pairs), product.rows, 1, product.columns),
+        )
+        pairs = product.pairs[slice(*images)]
+        (first, end), (below, last) = ((min(each), max(each) + 1) for each in zip(*pairs))
+        boxes: tuple[Box, ...] = (
+            ((first, end), rows, (0, 1), (0, product.depth)),
+            ((below, last), *((0, size) for size in views[1][1:])),
+            (images, rows, (0, 1), (0, product.columns)),
+        )
+        if len(pairs) > MOST_PRODUCTS or not all(self.chip.fits_fields(extents(box)) for box in boxes):
+            return None
+        inputs = [self.machine.activation_in(op.left, views[0], boxes[0])]
+        inputs.append(self.machine.activation_in(op.right, views[1], boxes[1]))
+        out, made = (
+            self.machine.activation_out(op.result, views[2], boxes[2]),
+            [(a - first, b - below) for a, b in pairs],
+        )
+        work = self._multiplied(op, inputs, out, tuple(map(extents, boxes)), made, 0)
+        return work if self.fits(work) else None
+
+    def _multiplied(
+        self,
+        op: Matmul,
+        inputs: list[Buffer],
+        out: Buffer,
+        views: tuple[Shape, ...],
+        pairs: Sequence[Span],
+        first: int,
+    ) -> TileWork:
+        """Products of `pairs` of images of the operands, which lie as `views`; first: column of the bias."""
+        item, chip, timing = item_bytes(op.left), self.chip, self.machine.cycles
+        result, biased = views[2], op.bias is not None
+        _, rows, _, columns = result
+        if biased:
+            assert op.bias is not None
+            inputs.append(self._rows(op.bias, first, (1, min(rows, chip.lanes), 1, columns), 0, "nc"))
+
+        def image(address: int, view: Shape, number: int) -> Words:
+            start = address + number * item * chip.aligned_strides(view, item=item)[0]
+            return Words(start, (1, *view[1:]), item=item, dtype=op.left.dtype)
+
+        def compute(build: LaneBuild, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+            made = Words(outs[0], result, item=item, dtype=op.left.dtype)
+            bias = Words(ins[2], result, (0, 0, 0, 1), item=item, dtype=op.left.dtype) if biased else None
+            self.begin(build, made, bias)
+            factors = [
+                (image(outs[0], result, n), image(ins[0], views[0], a), image(ins[1], views[1], b))
+                for n, (a, b) in enumerate(pairs)
+            ]
+            self.multiply(op, build, factors, scratch)
+            self.end(build, made, bias)
+            emit_activation(build, op.activation, made)
+
+        one = (1, rows, 1, columns)
+        cycles = self.cycles(op, one, views[0][3], pairs) + biased * self.bias_cycles(result, item)
+        cycles += activation_cycles(timing, op.activation, result, item)
+        apart = self.apart(op, one, views[0][3], len(pairs))
+        return TileWork(tuple(inputs), (out,), self.scratch(op, views[1]), compute, cycles, apart)
+
+    # -- what element types have of their own --------------------------------------------------------------------------
+    def begin(self, build: LaneBuild, made: Words, bias: Words | None) -> None:
+        """Before the products."""
+
+    def end(self, build: LaneBuild, made: Words, bias: Words | None) -> None:
+        """Behind the products."""
+
+    def multiply(self, op: Matmul, build: Any, factors: Sequence[Factors], scratch: list[int]) -> None:
+        """Commands that make each result of its left and right matrix."""
+        raise TypeError(f"{type(self).__name__} has no products")
+
+    def scratch(self, op: Matmul, right: Shape) -> tuple[int, ...]:
+        """Bytes of a lane that `multiply` needs; right: as which the right operand lies."""
+        return ()
+
+    def cycles(self, op: Matmul, result: Shape, depth: int, pairs: Sequence[Span]) -> int:
+        """Of all products; result: of one, pairs: numbers of the matrices of each."""
+        raise TypeError(f"{type(self).__name__} has no products")
+
+    def apart(self, op: Matmul, result: Shape, depth: int, count: int) -> tuple[Apart, ...]:
+        """Operands that should lie in different banks; result: of one product, count: of products."""
+        return ()
+
+    def bias_cycles(self, result: Shape, item: int) -> int:
+        """What a bias adds; result: of all products."""
+        raise TypeError(f"{type(self).__name__} has no bias")
+
+    def _rows(self, value: Value, start: int, shape: Shape, pitch: int, axes: str) -> Buffer:
+        """Rows of a matrix, one after the other in lanes; they lie `pitch` elements apart, 0 repeats one."""
+        item = item_bytes(value)
+
+        def load(build: LaneBuild, address: int) -> None:
+            build.load(build.source(value) + item * start, shape, (0, pitch, 0, 1), item, address)
+
+        moved = item * shape[3] * (shape[1] if pitch else 1)
+        return Buffer(self.chip.aligned_bytes(shape, item), axes, moved, load, not is_activation(value))
+
+
+class SingleProductKernel(RowProductKernel):
+    """Base: of fp32, by convolutions that add to what the result holds, a bias before the first."""
+
+    @rule("Operands, bias and result must be f32")
+    def float_types(self, op: Matmul) -> bool:
+        return all(v.dtype == "f32" for v in (*op.operands, op.result))
+
+    def begin(self, build: LaneBuild, made: Words, bias: Words | None) -> None:
+        if bias is not None:
+            build.assign(made, bias)
+
+    def bias_cycles(self, result: Shape, item: int) -> int:
+        return self.machine.cycles.pass_cycles(result, item)
