@@ -35,7 +35,7 @@ import bmcompiler
 from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.cycles import PIXELS
 from bmcompiler.backends.bm1684.timing_profile import SILICON
-from bmcompiler.ops.nn import Convolution, Deconv
+from bmcompiler.ops.layers.nn import Convolution, Deconv
 
 NETS = ("ppocr_v4_det", "centerface_480", "yolox_chars")
 GROUP = CHIP.lanes * PIXELS

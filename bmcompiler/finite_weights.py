@@ -11,8 +11,8 @@ from bmcompiler.errors import FileFormatError
 from bmcompiler.ir import Module, Operation, Value
 from bmcompiler.ir.keys import WEIGHT
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.elementwise import Binary
-from bmcompiler.ops.index import Gather
+from bmcompiler.ops.elements.elementwise import Binary
+from bmcompiler.ops.places.index import Gather
 
 
 def need_finite_weights(module: Module) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bmcompiler.numeric.blas import in_parallel, one_blas_thread
-from bmcompiler.ops.nn import conv2d_float
+from bmcompiler.ops.layers.nn import conv2d_float
 
 
 def test_pieces_all_run_and_their_errors_come_through() -> None:

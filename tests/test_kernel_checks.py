@@ -22,9 +22,9 @@ from bmcompiler.backends.bm1880.kernels.elementwise import LocalTile
 from bmcompiler.backends.lanes.kernels.functions.elementwise import ElementwiseKernel
 from bmcompiler.bmnet import TensorOp
 from bmcompiler.errors import UnsupportedError
-from bmcompiler.ops.activation import Relu
 from bmcompiler.ops.builder import Builder
 from bmcompiler.ops.custom import Customized
+from bmcompiler.ops.elements.activation import Relu
 from bmcompiler.plugins import custom_layers
 
 SHAPE = (2, 3, 5, 33)

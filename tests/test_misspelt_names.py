@@ -16,8 +16,8 @@ from bmcompiler.backends.dv.commands import Run
 from bmcompiler.backends.lanes.windows import Geometry
 from bmcompiler.codegen.kernels import LocalKernel
 from bmcompiler.ir import Rewriter, Value
-from bmcompiler.ops.nn import Conv
-from bmcompiler.ops.pool import MaxPool
+from bmcompiler.ops.layers.nn import Conv
+from bmcompiler.ops.layers.pool import MaxPool
 from bmcompiler.passes.support.legalize_rules.base import Draft, legalizes
 from bmcompiler.passes.quantization.base import COMMON, Scaling
 from bmcompiler.passes.rewriting import on, producer

@@ -39,7 +39,7 @@ from bmcompiler.codegen.coefficients import Coefficients
 from bmcompiler.codegen.memory import MemoryPlan
 from bmcompiler.errors import EncodingError
 from bmcompiler.ir import Operation
-from bmcompiler.ops.integer import Lut, LutSoftmax
+from bmcompiler.ops.elements.integer import Lut, LutSoftmax
 
 _ADDRESSES = ("src_addr", "dst_addr")
 _FLOATS = {

@@ -54,11 +54,11 @@ from bmcompiler.backends.lanes.windows import Window
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.tiling import Axis, Box, TileWork
 from bmcompiler.numeric.fp32 import FloatArray, add, flush
-from bmcompiler.ops.activation import Prelu
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.nn import Conv, Convolution, Deconv, Matmul
-from bmcompiler.ops.norm import Scale
-from bmcompiler.ops.pool import AvgPool
+from bmcompiler.ops.elements.activation import Prelu
+from bmcompiler.ops.layers.nn import Conv, Convolution, Deconv, Matmul
+from bmcompiler.ops.layers.norm import Scale
+from bmcompiler.ops.layers.pool import AvgPool
 
 PAIR = 2
 """Input channels of an fp32 kernel lie in pairs (bm1684.md 4.4)."""

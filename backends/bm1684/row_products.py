@@ -22,7 +22,7 @@ from bmcompiler.backends.lanes.kernels.sums.row_products import DEEPEST, Factors
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.windows import Geometry
 from bmcompiler.codegen.tiling import Apart
-from bmcompiler.ops.nn import Matmul
+from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.target import rule
 
 _PAIR = 2

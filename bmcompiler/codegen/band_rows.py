@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from bmcompiler.codegen.pieces import Fill, Piece, dense
 from bmcompiler.codegen.strided_copy import Dim
-from bmcompiler.ops.bands import FromBands, RegroupBands, ToBands
+from bmcompiler.ops.places.bands import FromBands, RegroupBands, ToBands
 
 BandOp = ToBands | RegroupBands | FromBands
 

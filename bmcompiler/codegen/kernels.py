@@ -15,7 +15,7 @@ from bmcompiler.errors import UnsupportedError
 from bmcompiler.ir import Value
 from bmcompiler.ir.keys import is_weight
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.shape import Reshape
+from bmcompiler.ops.places.shape import Reshape
 from bmcompiler.target import Kernel, OpT, rule
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from bmcompiler.codegen.runs import IndexRun, runs
 from bmcompiler.codegen.strided_copy import Dim
 from bmcompiler.ir import Value
-from bmcompiler.ops.shape import Concat, Permute, Split
+from bmcompiler.ops.places.shape import Concat, Permute, Split
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from bmcompiler.codegen.kernels import LocalKernel, activation_in, activation_ou
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.codegen.window import AxisSlide, WindowAxis, slide, window_axes
 from bmcompiler.ir import Value
-from bmcompiler.ops.nn import Convolution
-from bmcompiler.ops.pool import Pool
+from bmcompiler.ops.layers.nn import Convolution
+from bmcompiler.ops.layers.pool import Pool
 from bmcompiler.target import OpT
 
 

@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from bmcompiler.codegen.tiling import Box
-from bmcompiler.ops.nn import Convolution
-from bmcompiler.ops.pool import Pool
+from bmcompiler.ops.layers.nn import Convolution
+from bmcompiler.ops.layers.pool import Pool
 
 MAX_PAD = 15
 MAX_STEP = 15

@@ -24,7 +24,7 @@ from bmcompiler.errors import UnsupportedError, UsageError
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, verify_module
 from bmcompiler.ir.keys import is_return
-from bmcompiler.ops.selection import Padded
+from bmcompiler.ops.places.selection import Padded
 from bmcompiler.plugins.registry import entry_points, lookup
 from bmcompiler.target import find_target
 

@@ -10,7 +10,7 @@ from bmcompiler.api import compile_module
 from bmcompiler.errors import SimulatorError, UnsupportedError
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module
-from bmcompiler.ops.selection import Padded
+from bmcompiler.ops.places.selection import Padded
 from bmcompiler.plugins.registry import lookup
 from bmcompiler.target import Target, find_target
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bmcompiler.errors import BMError
 from bmcompiler.ir import Function, Module, Operation, TensorType, Value
 from bmcompiler.ops.base import Axes, Axis, TensorOp
-from bmcompiler.ops.shape import Reshape, Slice
+from bmcompiler.ops.places.shape import Reshape, Slice
 
 
 def rebatch(module: Module, function: Function, batch: int) -> Function | None:

@@ -29,8 +29,8 @@ from bmcompiler.ir import Module, Operation, Value, erase_dead
 from bmcompiler.ir.keys import TENSOR_NAME, WEIGHT
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.builder import Builder
-from bmcompiler.ops.elementwise import Arithmetic
-from bmcompiler.ops.reduce import Reduce
+from bmcompiler.ops.elements.elementwise import Arithmetic
+from bmcompiler.ops.layers.reduce import Reduce
 from bmcompiler.plugins.registry import failure_note
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What may happen to results that are padded because their length depends on values (`bmcompiler.ops.selection`)."""
+"""What may happen to results that are padded because their length depends on values (`bmcompiler.ops.places.selection`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bmcompiler.errors import UnsupportedError
 from bmcompiler.ir import Module, Value
 from bmcompiler.ir.keys import is_return
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.selection import Nonzero, Padded
+from bmcompiler.ops.places.selection import Nonzero, Padded
 
 _KEEPS_MARKS = ("permute", "cast")
 """Ops that keep padding recognisable: -1 stays -1."""

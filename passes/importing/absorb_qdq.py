@@ -13,7 +13,7 @@ from bmcompiler.ir.keys import STATED, STATED_NAMES, STATED_SCALES, STATED_TYPES
 from bmcompiler.ir.types import DTYPES
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.core import Weight
-from bmcompiler.ops.linear_quant import DequantizeLinear, QuantizeLinear
+from bmcompiler.ops.elements.linear_quant import DequantizeLinear, QuantizeLinear
 from bmcompiler.passes.rewriting import Rules, RuleTable, declared, hand_name, make, on, producer
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 

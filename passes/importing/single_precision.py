@@ -9,7 +9,7 @@ import numpy as np
 from bmcompiler.conditions import NO_LAYOUT, ONE_FLOAT, OTHER_FLOATS, SOURCE_TYPES, other_floats
 from bmcompiler.ir import Module, TensorType
 from bmcompiler.ops.core import Weight
-from bmcompiler.ops.integer import Cast
+from bmcompiler.ops.elements.integer import Cast
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 
 

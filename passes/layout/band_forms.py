@@ -9,11 +9,11 @@ import numpy as np
 
 from bmcompiler.ir import Value
 from bmcompiler.ir.keys import is_weight
-from bmcompiler.ops.activation import Prelu
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.nn import Conv, Deconv
-from bmcompiler.ops.pool import AvgPool, MaxPool, Pool
-from bmcompiler.ops.shape import Concat, Pad, Upsample
+from bmcompiler.ops.elements.activation import Prelu
+from bmcompiler.ops.layers.nn import Conv, Deconv
+from bmcompiler.ops.layers.pool import AvgPool, MaxPool, Pool
+from bmcompiler.ops.places.shape import Concat, Pad, Upsample
 
 _LEAST_ROWS = 4
 """Images of fewer rows have no work for several bands."""

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from bmcompiler.conditions import INTEGERS, NO_GROUPS, NO_LAYOUT
 from bmcompiler.ir import Module, Rewriter
-from bmcompiler.ops.bands import ToBands
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.linear_quant import Quantize
-from bmcompiler.ops.nn import Conv
+from bmcompiler.ops.elements.linear_quant import Quantize
+from bmcompiler.ops.layers.nn import Conv
+from bmcompiler.ops.places.bands import ToBands
 from bmcompiler.passes.rewriting import Rules, RuleTable, TargetPatternPass, TargetRules, inherit, make, on, producer
 from bmcompiler.target import Target, unsupported_reason
 

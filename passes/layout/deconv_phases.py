@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
-from bmcompiler.ops.nn import Deconv
+from bmcompiler.ops.layers.nn import Deconv
 
 if TYPE_CHECKING:
     import numpy as np

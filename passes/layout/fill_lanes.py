@@ -11,10 +11,10 @@ from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module, Rewriter, TensorType, Value
 from bmcompiler.ir.copying import copy_module
 from bmcompiler.ir.keys import MACS, PLACE_CPU, TENSOR_NAME
-from bmcompiler.ops.bands import RegroupBands
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.nn import Conv
-from bmcompiler.ops.shape import Interleave
+from bmcompiler.ops.layers.nn import Conv
+from bmcompiler.ops.places.bands import RegroupBands
+from bmcompiler.ops.places.shape import Interleave
 from bmcompiler.passes.drafts import cycles_saved, functions_behind, without_numbers
 from bmcompiler.passes.rewriting import (
     Rules,

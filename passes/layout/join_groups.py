@@ -9,8 +9,8 @@ from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
 from bmcompiler.ir import Module, Rewriter
 from bmcompiler.ir.keys import MACS, PLACE_CPU
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.nn import Conv
-from bmcompiler.ops.shape import Permute, Reshape
+from bmcompiler.ops.layers.nn import Conv
+from bmcompiler.ops.places.shape import Permute, Reshape
 from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, inherit, on, rebuild, sole
 
 _SWAPPED = (0, 2, 1, 3, 4)

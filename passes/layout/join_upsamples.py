@@ -11,7 +11,7 @@ from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
 from bmcompiler.ir import Module, Rewriter, Value
 from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.shape import Concat, Upsample
+from bmcompiler.ops.places.shape import Concat, Upsample
 from bmcompiler.passes.drafts import cycles_saved
 from bmcompiler.passes.rewriting import Rules, RuleTable, TargetPatternPass, TargetRules, inherit, make, on, sole
 from bmcompiler.target import Target

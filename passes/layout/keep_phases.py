@@ -11,8 +11,8 @@ from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
 from bmcompiler.ir import Module, Rewriter, TensorType, Value
 from bmcompiler.ir.keys import MACS, PLACE_CPU, TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.nn import Conv
-from bmcompiler.ops.shape import Interleave
+from bmcompiler.ops.layers.nn import Conv
+from bmcompiler.ops.places.shape import Interleave
 from bmcompiler.passes.drafts import cycles_saved, without_numbers
 from bmcompiler.passes.rewriting import Rules, RuleTable, TargetPatternPass, TargetRules, inherit, make, on, sole
 from bmcompiler.target import Target

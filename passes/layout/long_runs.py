@@ -11,8 +11,8 @@ from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
 from bmcompiler.ir import Module, Rewriter, Value
 from bmcompiler.ir.keys import PLACE_CPU, TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.index import Gather
-from bmcompiler.ops.shape import Concat, Permute, Reshape, Slice
+from bmcompiler.ops.places.index import Gather
+from bmcompiler.ops.places.shape import Concat, Permute, Reshape, Slice
 from bmcompiler.passes.rewriting import (
     Rules,
     RuleTable,

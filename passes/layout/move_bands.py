@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from bmcompiler.conditions import INTEGERS, NO_GROUPS, NO_LAYOUT
 from bmcompiler.ir import Module, Rewriter, Value
-from bmcompiler.ops.bands import FromBands, ToBands
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.linear_quant import Dequantize, Quantize
-from bmcompiler.ops.shape import Interleave
+from bmcompiler.ops.elements.linear_quant import Dequantize, Quantize
+from bmcompiler.ops.places.bands import FromBands, ToBands
+from bmcompiler.ops.places.shape import Interleave
 from bmcompiler.passes.rewriting import (
     Rules,
     RuleTable,

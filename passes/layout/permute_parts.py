@@ -9,7 +9,7 @@ from math import prod
 from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
 from bmcompiler.ir import Module, Rewriter
 from bmcompiler.ir.keys import PLACE_CPU, TENSOR_NAME
-from bmcompiler.ops.shape import Concat, Permute
+from bmcompiler.ops.places.shape import Concat, Permute
 from bmcompiler.passes.rewriting import Rules, RuleTable, TargetPatternPass, TargetRules, inherit, on, rebuild, sole
 from bmcompiler.target import Target, unsupported_reason
 

@@ -13,8 +13,8 @@ from bmcompiler.ir import Module, Rewriter, TensorType, Value
 from bmcompiler.ir.keys import MACS, PLACE_CPU
 from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.nn import Conv, Deconv
-from bmcompiler.ops.shape import Interleave, Slice
+from bmcompiler.ops.layers.nn import Conv, Deconv
+from bmcompiler.ops.places.shape import Interleave, Slice
 from bmcompiler.passes.drafts import cycles_in_lanes, cycles_in_memory, cycles_saved, without_numbers
 from bmcompiler.passes.layout.deconv_phases import Phases, phase_weights, ways
 from bmcompiler.passes.rewriting import Rules, RuleTable, TargetPatternPass, TargetRules, inherit, make, on

@@ -12,8 +12,8 @@ from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
 from bmcompiler.ir import Module, Rewriter, Value
 from bmcompiler.ir.keys import MACS, PLACE_CPU
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.nn import Matmul
-from bmcompiler.ops.shape import Permute, Reshape, Slice
+from bmcompiler.ops.layers.nn import Matmul
+from bmcompiler.ops.places.shape import Permute, Reshape, Slice
 from bmcompiler.passes.drafts import without_numbers
 from bmcompiler.passes.rewriting import (
     Rules,

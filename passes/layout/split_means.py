@@ -9,7 +9,7 @@ from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
 from bmcompiler.ir import Module, Rewriter
 from bmcompiler.ir.keys import PLACE_CPU, TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.pool import AvgPool
+from bmcompiler.ops.layers.pool import AvgPool
 from bmcompiler.passes.drafts import cycles_saved
 from bmcompiler.passes.rewriting import Rules, RuleTable, TargetPatternPass, TargetRules, inherit, make, on
 from bmcompiler.target import Target

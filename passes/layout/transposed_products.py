@@ -9,8 +9,8 @@ from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
 from bmcompiler.ir import Module, Rewriter
 from bmcompiler.ir.keys import PLACE_CPU, TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.nn import Matmul
-from bmcompiler.ops.shape import Permute
+from bmcompiler.ops.layers.nn import Matmul
+from bmcompiler.ops.places.shape import Permute
 from bmcompiler.passes.drafts import without_numbers
 from bmcompiler.passes.rewriting import Rules, RuleTable, TargetPatternPass, TargetRules, inherit, on, rebuild, sole
 from bmcompiler.target import Target, unsupported_reason

@@ -10,10 +10,10 @@ from bmcompiler.ir import Module, Rewriter, TensorType, Value
 from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.numeric.quant_modes import HIGH, LOW
-from bmcompiler.ops.activation import Prelu
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.nn import Matmul
-from bmcompiler.ops.shape import Reshape
+from bmcompiler.ops.elements.activation import Prelu
+from bmcompiler.ops.layers.nn import Matmul
+from bmcompiler.ops.places.shape import Reshape
 from bmcompiler.passes.drafts import without_numbers
 from bmcompiler.passes.rewriting import (
     Rules,

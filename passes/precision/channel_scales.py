@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from bmcompiler.ir import Function, Operation, Value
 from bmcompiler.ir.keys import is_weight
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.layers.norm import LastAxesNorm, Scale
 from bmcompiler.ops.modes import Products
-from bmcompiler.ops.norm import LastAxesNorm, Scale
-from bmcompiler.ops.shape import Pad
+from bmcompiler.ops.places.shape import Pad
 
 Ids = NDArray[np.intp]
 

@@ -9,7 +9,7 @@ from bmcompiler.codegen.rows import macs
 from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
 from bmcompiler.ir import Module, Rewriter, Value
 from bmcompiler.ir.keys import MACS, PLACE_CPU
-from bmcompiler.ops.nn import Conv
+from bmcompiler.ops.layers.nn import Conv
 from bmcompiler.passes.drafts import cycles_saved, without_numbers
 from bmcompiler.passes.rewriting import (
     Rules,

@@ -12,7 +12,7 @@ from bmcompiler.ir import Function, Module, Operation, Rewriter, TensorType, Val
 from bmcompiler.ir.keys import LARGE, is_weight
 from bmcompiler.ir.types import numpy_dtype
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.nn import Convolution
+from bmcompiler.ops.layers.nn import Convolution
 from bmcompiler.passes.rewriting import Rules, inherit, make
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.target import Target, unsupported_reason

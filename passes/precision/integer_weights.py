@@ -12,7 +12,7 @@ from bmcompiler.errors import CalibrationError
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ir.keys import INTEGER_WEIGHTS, WEIGHT_SHIFT, is_weight
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.nn import Convolution, Matmul
+from bmcompiler.ops.layers.nn import Convolution, Matmul
 from bmcompiler.passes.precision.calibrate import MEASURED, thresholds
 from bmcompiler.passes.quantization.formulas import I8, I16
 from bmcompiler.passes.rewriting import make

@@ -7,10 +7,10 @@ from math import log, prod
 
 from bmcompiler.conditions import INTEGERS, NO_GROUPS
 from bmcompiler.ir import Module, Rewriter
-from bmcompiler.ops.activation import Softmax
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.integer import Lut
-from bmcompiler.ops.linear_quant import Dequantize
+from bmcompiler.ops.elements.activation import Softmax
+from bmcompiler.ops.elements.integer import Lut
+from bmcompiler.ops.elements.linear_quant import Dequantize
 from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, inherit, make, on, rebuild, sole
 
 _BYTES = ("i8", "u8")

@@ -8,9 +8,9 @@ from math import prod
 from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS, SOURCE_TYPES
 from bmcompiler.ir import Module, Rewriter, Value
 from bmcompiler.ir.keys import LAYER_NAME, STATED, TENSOR_NAME
-from bmcompiler.ops.activation import Softmax
-from bmcompiler.ops.nn import Conv, Matmul
-from bmcompiler.ops.shape import Reshape
+from bmcompiler.ops.elements.activation import Softmax
+from bmcompiler.ops.layers.nn import Conv, Matmul
+from bmcompiler.ops.places.shape import Reshape
 from bmcompiler.passes.precision.calibrate import MEASURED
 from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, activates, inherit, make, on, rebuild, sole
 from bmcompiler.passmanager import PassContext, PassResult

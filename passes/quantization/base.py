@@ -17,9 +17,9 @@ from typing import Any, TypeVar, cast
 
 from bmcompiler.ir import Operation, Value
 from bmcompiler.ir.keys import is_weight
-from bmcompiler.ops.activation import FloatUnary
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.shape import Moving
+from bmcompiler.ops.elements.activation import FloatUnary
+from bmcompiler.ops.places.shape import Moving
 
 Build = Callable[[TensorOp, Any], "Value | Sequence[Value]"]
 """(float op, the `Forms` of the scheme) -> integer results."""

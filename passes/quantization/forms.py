@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.nn import Convolution, Matmul
+from bmcompiler.ops.layers.nn import Convolution, Matmul
 from bmcompiler.passes.quantization.building import Building, F, no_scheme
 
 

@@ -8,7 +8,7 @@ from bmcompiler.ir import Function, Operation, Value
 from bmcompiler.ir.keys import is_return
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.custom import Customized
-from bmcompiler.ops.shape import Pad
+from bmcompiler.ops.places.shape import Pad
 from bmcompiler.passes.quantization.base import is_constant
 
 

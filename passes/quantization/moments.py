@@ -9,7 +9,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from bmcompiler.ir import Operation
-from bmcompiler.ops.nn import Conv, Matmul
+from bmcompiler.ops.layers.nn import Conv, Matmul
 
 Array = NDArray[Any]
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.ir import Operation, Quant
-from bmcompiler.ops.nn import Deconv, Matmul
+from bmcompiler.ops.layers.nn import Deconv, Matmul
 
 
 def by_channel(op: Operation, weight: NDArray[Any]) -> NDArray[Any]:

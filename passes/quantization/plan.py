@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.ir import Function, Operation, Value
-from bmcompiler.ops.activation import Clip
+from bmcompiler.ops.elements.activation import Clip
 from bmcompiler.passes.quantization.base import Scaling, is_constant
 from bmcompiler.passes.quantization.formulas import constant_threshold, product_threshold
 from bmcompiler.passes.quantization.levels import reach

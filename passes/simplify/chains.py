@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from bmcompiler.ir import Operation, Rewriter, Value
-from bmcompiler.ops.activation import Neg
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.elementwise import Add, Div, Mul, Pow, Sub
-from bmcompiler.ops.norm import Scale
+from bmcompiler.ops.elements.activation import Neg
+from bmcompiler.ops.elements.elementwise import Add, Div, Mul, Pow, Sub
+from bmcompiler.ops.layers.norm import Scale
 from bmcompiler.passes.rewriting import Rules, activates, inherit, locations, producer, sole
 
 _ARITHMETIC = (Add, Sub, Mul, Div, Scale, Neg)

@@ -9,9 +9,9 @@ from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
 from bmcompiler.ir import Module, Rewriter, Value
 from bmcompiler.ir.keys import TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.elementwise import Add, Binary, Div, Mul, Sub
-from bmcompiler.ops.nn import Conv, Convolution, Deconv, Matmul
-from bmcompiler.ops.norm import BatchNorm, Scale
+from bmcompiler.ops.elements.elementwise import Add, Binary, Div, Mul, Sub
+from bmcompiler.ops.layers.nn import Conv, Convolution, Deconv, Matmul
+from bmcompiler.ops.layers.norm import BatchNorm, Scale
 from bmcompiler.passes.rewriting import (
     PatternPass,
     Rules,

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
 from bmcompiler.ir import Module, Rewriter, Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.nn import Conv
-from bmcompiler.ops.pool import AvgPool, MaxPool, Pool
-from bmcompiler.ops.shape import Concat, Pad
+from bmcompiler.ops.layers.nn import Conv
+from bmcompiler.ops.layers.pool import AvgPool, MaxPool, Pool
+from bmcompiler.ops.places.shape import Concat, Pad
 from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, inherit, make, on, producer, rebuild
 
 

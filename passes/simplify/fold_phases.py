@@ -9,8 +9,8 @@ from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
 from bmcompiler.ir import Module, Rewriter, Value
 from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.nn import Conv
-from bmcompiler.ops.shape import Concat, Slice
+from bmcompiler.ops.layers.nn import Conv
+from bmcompiler.ops.places.shape import Concat, Slice
 from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, inherit, on, producer, same_elements, sole
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
 from bmcompiler.ir import Module, Rewriter, Value
-from bmcompiler.ops.activation import Exp, Log, Sigmoid, Softplus, Tanh
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.elementwise import Div, Mul, Pow
-from bmcompiler.ops.functions import Erf
-from bmcompiler.ops.norm import Scale
+from bmcompiler.ops.elements.activation import Exp, Log, Sigmoid, Softplus, Tanh
+from bmcompiler.ops.elements.elementwise import Div, Mul, Pow
+from bmcompiler.ops.elements.functions import Erf
+from bmcompiler.ops.layers.norm import Scale
 from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, make, on, sole
 from bmcompiler.passes.simplify.chains import ArithmeticRules, become, closed
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
 from bmcompiler.ir import Module, Rewriter, Value
-from bmcompiler.ops.activation import Sqrt
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.elementwise import Add, Div, Mul, Pow, Sub
-from bmcompiler.ops.norm import LastAxesNorm, LayerNorm, RmsNorm, Scale
-from bmcompiler.ops.reduce import Reduce
+from bmcompiler.ops.elements.activation import Sqrt
+from bmcompiler.ops.elements.elementwise import Add, Div, Mul, Pow, Sub
+from bmcompiler.ops.layers.norm import LastAxesNorm, LayerNorm, RmsNorm, Scale
+from bmcompiler.ops.layers.reduce import Reduce
 from bmcompiler.passes.rewriting import (
     PatternPass,
     Rules,

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
 from bmcompiler.ir import Module, Rewriter, Value
-from bmcompiler.ops.activation import Abs, Clip, Exp, HardSigmoid, Neg, Relu
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.elementwise import Add, Arithmetic, Div, Extreme, Max, Min, Mul, Sub
-from bmcompiler.ops.norm import Scale
-from bmcompiler.ops.reduce import Reduce
+from bmcompiler.ops.elements.activation import Abs, Clip, Exp, HardSigmoid, Neg, Relu
+from bmcompiler.ops.elements.elementwise import Add, Arithmetic, Div, Extreme, Max, Min, Mul, Sub
+from bmcompiler.ops.layers.norm import Scale
+from bmcompiler.ops.layers.reduce import Reduce
 from bmcompiler.passes.rewriting import (
     PatternPass,
     Rules,

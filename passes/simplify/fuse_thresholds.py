@@ -9,8 +9,8 @@ import numpy as np
 from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
 from bmcompiler.ir import Module, Rewriter, Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.integer import Cast
-from bmcompiler.ops.logic import Compare, Where
+from bmcompiler.ops.elements.integer import Cast
+from bmcompiler.ops.elements.logic import Compare, Where
 from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, inherit, make, on, sole
 
 _SWAPPED = {"less": "greater", "less_equal": "greater_equal"}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bmcompiler.conditions import NO_GROUPS, NO_THRESHOLDS
 from bmcompiler.ir import Module, Rewriter
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.shape import Permute, Reshape
+from bmcompiler.ops.places.shape import Permute, Reshape
 from bmcompiler.passes.rewriting import (
     PatternPass,
     Rules,

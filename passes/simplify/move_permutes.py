@@ -14,8 +14,8 @@ from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
 from bmcompiler.ir import Module, Rewriter, Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.core import Weight
-from bmcompiler.ops.nn import Matmul
-from bmcompiler.ops.shape import Permute, Reshape, Slice, Split
+from bmcompiler.ops.layers.nn import Matmul
+from bmcompiler.ops.places.shape import Permute, Reshape, Slice, Split
 from bmcompiler.passes.rewriting import (
     PatternPass,
     Rules,

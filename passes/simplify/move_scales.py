@@ -8,10 +8,10 @@ from math import prod
 from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
 from bmcompiler.ir import Module, Rewriter, Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.nn import Conv, Deconv, Matmul
-from bmcompiler.ops.norm import Scale
-from bmcompiler.ops.pool import AvgPool, MaxPool
-from bmcompiler.ops.shape import Concat, Reshape
+from bmcompiler.ops.layers.nn import Conv, Deconv, Matmul
+from bmcompiler.ops.layers.norm import Scale
+from bmcompiler.ops.layers.pool import AvgPool, MaxPool
+from bmcompiler.ops.places.shape import Concat, Reshape
 from bmcompiler.passes.rewriting import (
     PatternPass,
     Rules,

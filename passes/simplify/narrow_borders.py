@@ -8,8 +8,8 @@ from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS, SOURCE_TYPES
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ir.keys import is_return
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.index import INDEX
-from bmcompiler.ops.integer import Cast
+from bmcompiler.ops.elements.integer import Cast
+from bmcompiler.ops.places.index import INDEX
 from bmcompiler.passes.rewriting import hand_name, make, producer
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 

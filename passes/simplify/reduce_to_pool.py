@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
 from bmcompiler.ir import Module, Rewriter
-from bmcompiler.ops.reduce import Reduce
+from bmcompiler.ops.layers.reduce import Reduce
 from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, inherit, make, on
 
 _POOLS = {"mean": "avg_pool", "max": "max_pool"}

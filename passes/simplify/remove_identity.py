@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from bmcompiler.conditions import NO_GROUPS
 from bmcompiler.ir import Module, Rewriter
-from bmcompiler.ops.activation import Prelu, Relu
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.elementwise import Binary
-from bmcompiler.ops.norm import Scale
-from bmcompiler.ops.reduce import Reduce
+from bmcompiler.ops.elements.activation import Prelu, Relu
+from bmcompiler.ops.elements.elementwise import Binary
+from bmcompiler.ops.layers.norm import Scale
+from bmcompiler.ops.layers.reduce import Reduce
 from bmcompiler.passes.rewriting import (
     PatternPass,
     Rules,

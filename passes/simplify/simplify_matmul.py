@@ -7,9 +7,9 @@ from math import prod
 
 from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
 from bmcompiler.ir import Module, Rewriter
-from bmcompiler.ops.elementwise import Add
-from bmcompiler.ops.nn import Matmul
-from bmcompiler.ops.shape import Permute
+from bmcompiler.ops.elements.elementwise import Add
+from bmcompiler.ops.layers.nn import Matmul
+from bmcompiler.ops.places.shape import Permute
 from bmcompiler.passes.rewriting import (
     PatternPass,
     Rules,

@@ -8,7 +8,7 @@ from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
 from bmcompiler.ir import Module, Rewriter, Value
 from bmcompiler.ir.keys import TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.shape import Permute, Reshape
+from bmcompiler.ops.places.shape import Permute, Reshape
 from bmcompiler.passes.rewriting import Rules, RuleTable, TargetPatternPass, TargetRules, inherit, make, on, sole
 from bmcompiler.target import Target, unsupported_reason
 

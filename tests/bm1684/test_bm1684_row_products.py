@@ -19,7 +19,7 @@ from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.backends.bm1684.timing_profile import TimingProfile
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, Value
-from bmcompiler.ops.nn import Matmul
+from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.passmanager import PassContext, run_pipeline
 
 Make = Callable[..., Value]

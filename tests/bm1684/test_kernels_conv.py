@@ -17,7 +17,7 @@ from bmcompiler.backends.lanes.kernels.windows import winograd_cells
 from bmcompiler.bmodel.bm168x import Bm168xModel
 from bmcompiler.ir import TensorType, Value
 from bmcompiler.ops.builder import Builder
-from bmcompiler.ops.nn import Conv
+from bmcompiler.ops.layers.nn import Conv
 from bmcompiler.runtime.simulator.bm1684.analysis import analyze
 from bmcompiler.target import find_target, unsupported_reason
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.errors import BMError
 from bmcompiler.ir import Value
-from bmcompiler.ops.resample import COORDINATES, ROUNDINGS
+from bmcompiler.ops.places.resample import COORDINATES, ROUNDINGS
 
 DTYPES = st.sampled_from(["f32", "i8", "u8", "i16", "u16", "i32"])
 SHAPES = st.lists(st.integers(1, 5), min_size=1, max_size=3).map(tuple)

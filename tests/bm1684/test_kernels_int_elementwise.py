@@ -16,7 +16,7 @@ from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.packed.int_recipes import program
 from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.ir import TensorType, Value
-from bmcompiler.ops.activation import Prelu
+from bmcompiler.ops.elements.activation import Prelu
 from bmcompiler.target import unsupported_reason
 
 SEED = st.integers(0, 99)

@@ -12,7 +12,7 @@ from bmcompiler.backends.bm1684.kernels import MatmulKernel
 from bmcompiler.backends.bm1684.packed.int_matrix import IntMatrixKernel
 from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.ir import TensorType, Value
-from bmcompiler.ops.nn import Matmul
+from bmcompiler.ops.layers.nn import Matmul
 
 LANES = st.sampled_from([4096, 16384, FULL])
 SIZE = st.one_of(st.integers(1, 9), st.sampled_from([33, 64, 130]))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.ir import Value
-from bmcompiler.ops.resample import COORDINATES
+from bmcompiler.ops.places.resample import COORDINATES
 from bmcompiler.target import unsupported_reason
 
 property_test = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))

@@ -15,7 +15,7 @@ from bmcompiler.backends.bm1684x.instructions.transfers import Side
 from bmcompiler.backends.lanes.kernels.windows import winograd
 from bmcompiler.bmodel.bm168x import Bm168xModel
 from bmcompiler.ir import Value
-from bmcompiler.ops.nn import Conv
+from bmcompiler.ops.layers.nn import Conv
 from bmcompiler.runtime.simulator.bm1684x.analysis import analyze
 
 SMALL = 8192

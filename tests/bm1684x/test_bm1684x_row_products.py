@@ -14,7 +14,7 @@ from planned_cycles import check, computations
 from bmcompiler.backends.bm1684x.kernels.row_products import SingleMatmulKernel
 from bmcompiler.backends.bm1684x.target import TARGET
 from bmcompiler.ir import Value
-from bmcompiler.ops.nn import Matmul
+from bmcompiler.ops.layers.nn import Matmul
 
 Make = Callable[..., Value]
 

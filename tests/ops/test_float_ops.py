@@ -53,7 +53,7 @@ def test_conv_in_many_row_blocks_equals_one_block(monkeypatch: pytest.MonkeyPatc
     x, weight = floats(1, 2, 6, 17, 13), floats(2, 4, 3, 3, 3)
     how = {"strides": (2, 1), "pads": (1, 0, 2, 1), "group": 2}
     whole = evaluate("conv", x, weight, **how)
-    monkeypatch.setattr("bmcompiler.ops.nn._COLUMN_VALUES", 1500)
+    monkeypatch.setattr("bmcompiler.ops.layers.nn._COLUMN_VALUES", 1500)
     close(evaluate("conv", x, weight, **how), whole, 1e-6)
 
 

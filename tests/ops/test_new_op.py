@@ -16,12 +16,12 @@ from bmcompiler.errors import BMError
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, TensorType, Value, verify_module
 from bmcompiler.ops import parse_module
-from bmcompiler.ops.activation import FloatUnary
 from bmcompiler.ops.base import OPS, Axis, attr, operand
 from bmcompiler.ops.builder import Builder
-from bmcompiler.ops.elementwise import Binary
+from bmcompiler.ops.elements.activation import FloatUnary
+from bmcompiler.ops.elements.elementwise import Binary
+from bmcompiler.ops.places.shape import Moving
 from bmcompiler.ops.rules import need_float, need_same_dtype
-from bmcompiler.ops.shape import Moving
 from bmcompiler.passes.layout.band_forms import band_form
 from bmcompiler.passmanager import run_pipeline
 from bmcompiler.quant.rebatch import rebatch

@@ -16,8 +16,8 @@ from bmcompiler.interpreter import evaluate_op
 from bmcompiler.ir import Block, TensorType, Value, type_of_array
 from bmcompiler.ops import find_op, load_all
 from bmcompiler.ops.base import Axes, Axis, PerAxis, PerAxisPairs, TensorOp
-from bmcompiler.ops.elementwise import Binary
-from bmcompiler.ops.index import INDEX
+from bmcompiler.ops.elements.elementwise import Binary
+from bmcompiler.ops.places.index import INDEX
 from bmcompiler.passes.simplify.axes import AxisMap, inverse, moved_attributes
 
 OPS = sorted(name for name in SAMPLES if name != "weight")

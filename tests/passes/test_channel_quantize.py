@@ -18,7 +18,7 @@ from bmcompiler.ir import Module
 from bmcompiler.ir.printer import format_type, print_module
 from bmcompiler.numeric import factors
 from bmcompiler.ops import parse_module
-from bmcompiler.ops.nn import Conv, Deconv, Matmul
+from bmcompiler.ops.layers.nn import Conv, Deconv, Matmul
 from bmcompiler.passes.quantization.base import NoInt8Form
 from bmcompiler.passes.quantization.channel.integer_layer import channel_layer
 from bmcompiler.passes.quantization.output_channels import as_weight, by_channel

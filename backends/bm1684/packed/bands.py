@@ -43,8 +43,8 @@ from bmcompiler.codegen.build import dense_strides as global_strides
 from bmcompiler.codegen.pieces import Fill, Piece
 from bmcompiler.codegen.tiling import Box, Buffer, TileWork
 from bmcompiler.ir import Operation
-from bmcompiler.ops.bands import FromBands, RegroupBands, ToBands
-from bmcompiler.ops.linear_quant import Dequantize
+from bmcompiler.ops.elements.linear_quant import Dequantize
+from bmcompiler.ops.places.bands import FromBands, RegroupBands, ToBands
 from bmcompiler.target import rule
 
 _SLOTS = 4

@@ -32,7 +32,7 @@ from bmcompiler.codegen.groups.timeline import HIDDEN
 from bmcompiler.codegen.hazards import Range
 from bmcompiler.codegen.tiling import Box, Buffer, TileWork
 from bmcompiler.ir import Value
-from bmcompiler.ops.nn import Conv, Convolution, Deconv, Matmul
+from bmcompiler.ops.layers.nn import Conv, Convolution, Deconv, Matmul
 from bmcompiler.target import Kernel, rule
 
 _MOST_JOINED = 1 << 16

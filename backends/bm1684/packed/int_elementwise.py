@@ -43,10 +43,10 @@ from bmcompiler.codegen.build import dense_strides as global_strides
 from bmcompiler.codegen.coefficients import Coefficients
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.ir import Value
-from bmcompiler.ops.activation import Prelu, Relu
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.elementwise import Add, Max, Min, Mul, Sub
-from bmcompiler.ops.integer import (
+from bmcompiler.ops.elements.activation import Prelu, Relu
+from bmcompiler.ops.elements.elementwise import Add, Max, Min, Mul, Sub
+from bmcompiler.ops.elements.integer import (
     AddShift,
     AddsShift,
     Lut,

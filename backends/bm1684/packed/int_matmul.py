@@ -34,7 +34,7 @@ from bmcompiler.backends.lanes.kernels.windows.conv_geometry import channel_grou
 from bmcompiler.backends.lanes.windows import Geometry
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, Runs, TileWork
 from bmcompiler.numeric.quant_modes import ASYMMETRIC
-from bmcompiler.ops.nn import Matmul
+from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.target import rule
 
 _MAX_DEPTH = 4095  # channels of an operand (bm1684.md 13.1)

@@ -22,7 +22,7 @@ from bmcompiler.backends.bm1684.packed.int_requantize import Requantize
 from bmcompiler.backends.lanes.kernels.base import LocalKernel, is_activation, is_constant
 from bmcompiler.backends.lanes.kernels.sums.product import Product, product_of
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, Runs, TileWork
-from bmcompiler.ops.nn import Matmul
+from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.target import rule
 
 _DEEP = 128

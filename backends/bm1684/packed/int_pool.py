@@ -29,7 +29,7 @@ from bmcompiler.backends.lanes.windows import Geometry
 from bmcompiler.codegen.build import dense_strides as global_strides
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.codegen.window import MAX_STEP
-from bmcompiler.ops.pool import AvgPool
+from bmcompiler.ops.layers.pool import AvgPool
 from bmcompiler.target import rule
 
 _BYTES = ("i8", "u8")

@@ -16,10 +16,10 @@ from bmcompiler.backends.bm1684.packed.int_steps import (
     limits,
     record,
 )
-from bmcompiler.ops.activation import Prelu, Relu
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.elementwise import Add, Max, Min, Mul, Sub
-from bmcompiler.ops.integer import (
+from bmcompiler.ops.elements.activation import Prelu, Relu
+from bmcompiler.ops.elements.elementwise import Add, Max, Min, Mul, Sub
+from bmcompiler.ops.elements.integer import (
     AddShift,
     AddsShift,
     BitAnd,
@@ -34,7 +34,7 @@ from bmcompiler.ops.integer import (
     RoundRshift,
     SubShift,
 )
-from bmcompiler.ops.logic import BitNot, Compare, Where
+from bmcompiler.ops.elements.logic import BitNot, Compare, Where
 
 _UNITS = {"bit_and": Eu.AND, "bit_or": Eu.OR, "bit_xor": Eu.XOR}
 LOGIC = (BitAnd, BitOr, BitXor, BitNot, Compare, Where, Cast)

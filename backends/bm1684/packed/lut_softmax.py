@@ -13,7 +13,7 @@ from bmcompiler.backends.lanes.kernels.sums.reduction import ReductionKernel
 from bmcompiler.backends.lanes.recipes import Recorder, Register, Steps
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.tiling import Box, Buffer, TileWork
-from bmcompiler.ops.integer import LutSoftmax
+from bmcompiler.ops.elements.integer import LutSoftmax
 from bmcompiler.target import rule
 
 

@@ -28,8 +28,8 @@ from bmcompiler.backends.lanes.runs import run_of
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.codegen.build import dense_strides
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, Runs, TileWork
-from bmcompiler.ops.bands import QuantizeBands
-from bmcompiler.ops.nn import Conv
+from bmcompiler.ops.layers.nn import Conv
+from bmcompiler.ops.places.bands import QuantizeBands
 from bmcompiler.target import rule
 
 _SLOTS = 4

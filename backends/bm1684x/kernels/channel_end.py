@@ -23,8 +23,8 @@ from bmcompiler.codegen.tiling import Buffer, Runs
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.numeric import arith
 from bmcompiler.numeric.factors import OFFSETS
+from bmcompiler.ops.layers.nn import Convolution, Matmul
 from bmcompiler.ops.modes import corrected_bias
-from bmcompiler.ops.nn import Convolution, Matmul
 from bmcompiler.ops.rules import largest
 
 KINDS = {

@@ -24,7 +24,7 @@ from bmcompiler.codegen.hazards import Range
 from bmcompiler.codegen.tiling import Box, TileWork
 from bmcompiler.numeric.fp32 import FloatArray
 from bmcompiler.numeric.fused import GROUP as HALF_GROUP
-from bmcompiler.ops.nn import Convolution, Deconv
+from bmcompiler.ops.layers.nn import Convolution, Deconv
 from bmcompiler.target import rule
 
 

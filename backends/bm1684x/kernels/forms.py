@@ -21,11 +21,10 @@ from bmcompiler.backends.lanes.kernels.functions.int_words import IntWordsKernel
 from bmcompiler.backends.lanes.kernels.moves.gather import GatherKernel
 from bmcompiler.backends.lanes.kernels.sums.float_matmul import FloatMatmulKernel
 from bmcompiler.backends.lanes.kernels.windows.float_pool import FloatAvgPoolKernel
-from bmcompiler.ops.activation import Relu
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.elementwise import Add, Max, Min, Mul, Sub
-from bmcompiler.ops.index import Gather
-from bmcompiler.ops.integer import (
+from bmcompiler.ops.elements.activation import Relu
+from bmcompiler.ops.elements.elementwise import Add, Max, Min, Mul, Sub
+from bmcompiler.ops.elements.integer import (
     AddShift,
     AddsShift,
     AffineSum,
@@ -38,8 +37,9 @@ from bmcompiler.ops.integer import (
     RoundRshift,
     SubShift,
 )
-from bmcompiler.ops.nn import Conv, Deconv, Matmul
-from bmcompiler.ops.pool import AvgPool
+from bmcompiler.ops.layers.nn import Conv, Deconv, Matmul
+from bmcompiler.ops.layers.pool import AvgPool
+from bmcompiler.ops.places.index import Gather
 
 
 class ConvForms(FormsKernel[Conv]):

@@ -11,7 +11,7 @@ from bmcompiler.backends.lanes.kernels.base import LocalKernel, item_bytes
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.tiling import Axis, Box, TileWork
-from bmcompiler.ops.integer import Cast
+from bmcompiler.ops.elements.integer import Cast
 from bmcompiler.target import rule
 
 

@@ -29,7 +29,7 @@ from bmcompiler.chip import align_up
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.tiling import Box, TileWork
 from bmcompiler.numeric.factors import CHANNEL
-from bmcompiler.ops.nn import Conv, Convolution, Deconv
+from bmcompiler.ops.layers.nn import Conv, Convolution, Deconv
 from bmcompiler.target import Kernel, rule
 
 _GROUP = GROUP[Precision.INT8]

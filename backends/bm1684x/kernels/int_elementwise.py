@@ -18,10 +18,10 @@ from bmcompiler.backends.lanes.kernels.base import LocalKernel, is_activation, i
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.ir.types import numpy_dtype
-from bmcompiler.ops.activation import Relu
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.elementwise import Max, Min
-from bmcompiler.ops.integer import (
+from bmcompiler.ops.elements.activation import Relu
+from bmcompiler.ops.elements.elementwise import Max, Min
+from bmcompiler.ops.elements.integer import (
     AddShift,
     AddsShift,
     AffineSum,
@@ -33,7 +33,7 @@ from bmcompiler.ops.integer import (
     RoundRshift,
     SubShift,
 )
-from bmcompiler.ops.linear_quant import Dequantize, Quantize
+from bmcompiler.ops.elements.linear_quant import Dequantize, Quantize
 from bmcompiler.target import OpT, rule
 
 _FP32 = Precision.FP32

@@ -31,7 +31,7 @@ from bmcompiler.codegen.memory import root_of
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, Contents, Runs, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.numeric.factors import CHANNEL
-from bmcompiler.ops.nn import Matmul
+from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.target import Kernel, rule
 
 _BYTES = (Precision.INT8, Precision.INT32)

@@ -12,7 +12,7 @@ from bmcompiler.backends.lanes.kernels.windows.sliding import Slide
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.tiling import Box
-from bmcompiler.ops.pool import AvgPool
+from bmcompiler.ops.layers.pool import AvgPool
 from bmcompiler.target import rule
 
 

@@ -13,10 +13,10 @@ import numpy as np
 
 from bmcompiler.backends.bm1684x.codes import Ar
 from bmcompiler.ir.types import numpy_dtype
-from bmcompiler.ops.activation import Relu
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.elementwise import Max, Min
-from bmcompiler.ops.integer import (
+from bmcompiler.ops.elements.activation import Relu
+from bmcompiler.ops.elements.elementwise import Max, Min
+from bmcompiler.ops.elements.integer import (
     AddShift,
     AddsShift,
     AffineSum,

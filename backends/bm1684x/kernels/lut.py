@@ -21,7 +21,7 @@ from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.backends.lanes.kernels.base import is_activation, is_constant, item_bytes
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
-from bmcompiler.ops.integer import Lut
+from bmcompiler.ops.elements.integer import Lut
 from bmcompiler.target import rule
 
 _ENTRIES = 256

@@ -37,7 +37,7 @@ from bmcompiler.backends.lanes.matrices import matrix_shape
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.backends.lanes.windows import Geometry
-from bmcompiler.ops.nn import Matmul
+from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.target import rule
 
 

@@ -18,7 +18,7 @@ from bmcompiler.backends.lanes.operands import Immediate, Words
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.tiling import Axis, Box, TileWork
-from bmcompiler.ops.index import Gather
+from bmcompiler.ops.places.index import Gather
 from bmcompiler.target import rule
 
 _TO_SIGN = Immediate(-31 & 0xFFFF_FFFF)

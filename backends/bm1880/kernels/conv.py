@@ -32,7 +32,7 @@ from bmcompiler.backends.bm1880.kernels.base import (
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.codegen.window import MAX_STEP, Need, WindowAxis, slide, window_axes
 from bmcompiler.ir import Value
-from bmcompiler.ops.nn import Conv, Convolution, Deconv
+from bmcompiler.ops.layers.nn import Conv, Convolution, Deconv
 from bmcompiler.target import rule
 
 _MOST_SHARES = 4

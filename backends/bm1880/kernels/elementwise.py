@@ -52,10 +52,10 @@ from bmcompiler.backends.bm1880.kernels.base import (
 )
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.ir import Value
-from bmcompiler.ops.activation import Prelu, Relu
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.elementwise import Binary, Max, Min
-from bmcompiler.ops.integer import BitAnd, BitOr, BitXor, Lut, Maxs, Mins, MulShift, MulsShift
+from bmcompiler.ops.elements.activation import Prelu, Relu
+from bmcompiler.ops.elements.elementwise import Binary, Max, Min
+from bmcompiler.ops.elements.integer import BitAnd, BitOr, BitXor, Lut, Maxs, Mins, MulShift, MulsShift
 from bmcompiler.target import OpT, rule
 
 TABLE = (1, CHIP.lanes, 16, 16)

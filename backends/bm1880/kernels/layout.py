@@ -19,7 +19,7 @@ from bmcompiler.codegen.schedule import Moved
 from bmcompiler.codegen.strided_copy import Dim
 from bmcompiler.codegen.tiling import Axis, Box, TileWork
 from bmcompiler.ir import Operation
-from bmcompiler.ops.shape import Concat, Pad, Permute, Slice, Split, Tile, Upsample
+from bmcompiler.ops.places.shape import Concat, Pad, Permute, Slice, Split, Tile, Upsample
 from bmcompiler.target import OpT, rule
 
 

@@ -10,7 +10,7 @@ from bmcompiler.backends.bm1880.kernels.base import activation_in, activation_ou
 from bmcompiler.backends.lanes.kernels.moves.local_copies import LaneCopier
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.codegen.tiling import Box, Contents, TileWork
-from bmcompiler.ops.shape import Upsample
+from bmcompiler.ops.places.shape import Upsample
 
 
 class ByteCopier(LaneCopier):

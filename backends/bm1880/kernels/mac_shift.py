@@ -13,7 +13,7 @@ from bmcompiler.backends.bm1880.bmkernel import (
 from bmcompiler.backends.bm1880.build import Build, Dims
 from bmcompiler.backends.bm1880.kernels.base import pass_cycles
 from bmcompiler.backends.bm1880.kernels.elementwise import ElementwiseKernel, LocalTile, emit_muls
-from bmcompiler.ops.integer import MacShift
+from bmcompiler.ops.elements.integer import MacShift
 from bmcompiler.target import rule
 
 _MAX_MAC_SHIFT = 15

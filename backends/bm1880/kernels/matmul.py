@@ -40,7 +40,7 @@ from bmcompiler.backends.bm1880.kernels.base import (
 )
 from bmcompiler.backends.bm1880.kernels.conv import bias_buffer, byte_planes
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
-from bmcompiler.ops.nn import Matmul
+from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.target import rule
 
 _NARROW, _WIDE = 16, 32

@@ -19,7 +19,7 @@ from bmcompiler.codegen.hazards import Range
 from bmcompiler.codegen.tile_kernels import SlidingKernel
 from bmcompiler.codegen.tiling import Box
 from bmcompiler.codegen.window import MAX_STEP
-from bmcompiler.ops.pool import AvgPool, MaxPool, Pool
+from bmcompiler.ops.layers.pool import AvgPool, MaxPool, Pool
 from bmcompiler.target import rule
 
 PoolT = TypeVar("PoolT", bound=Pool)

@@ -15,7 +15,7 @@ from bmcompiler.backends.bm1880.build import Build, Dims, aligned, base_of, matr
 from bmcompiler.backends.bm1880.chip import CHIP
 from bmcompiler.backends.bm1880.kernels.base import LocalKernel, pass_cycles
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
-from bmcompiler.ops.shape import Permute
+from bmcompiler.ops.places.shape import Permute
 
 _MOST_STRIDE = 65535
 _MOST_COLUMNS = 65504

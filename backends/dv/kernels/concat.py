@@ -14,7 +14,7 @@ from bmcompiler.backends.dv.parts import Part
 from bmcompiler.backends.dv.stages import to_half
 from bmcompiler.backends.dv.structs import HALF_ONE, Activation
 from bmcompiler.ir import Value
-from bmcompiler.ops.shape import Concat
+from bmcompiler.ops.places.shape import Concat
 from bmcompiler.target import rule
 
 

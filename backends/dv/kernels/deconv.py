@@ -15,7 +15,7 @@ from bmcompiler.backends.dv.parts import Filters, Part
 from bmcompiler.backends.dv.run_model import RunWeights
 from bmcompiler.backends.dv.structs import ConvEnable
 from bmcompiler.codegen.kernels import is_constant
-from bmcompiler.ops.nn import Deconv
+from bmcompiler.ops.layers.nn import Deconv
 from bmcompiler.target import rule
 
 

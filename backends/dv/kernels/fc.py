@@ -21,7 +21,7 @@ from bmcompiler.backends.dv.structs import Activation, FcActivation, FcFormat
 from bmcompiler.codegen.kernels import is_constant
 from bmcompiler.codegen.memory import root_of
 from bmcompiler.codegen.schedule import Moved
-from bmcompiler.ops.nn import Matmul
+from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.target import rule
 
 _ACTIVATIONS = {

@@ -24,10 +24,10 @@ from bmcompiler.backends.dv.stages import pattern
 from bmcompiler.backends.dv.structs import HALF_ONE, Activation, ConvEnable, Pool
 from bmcompiler.codegen.kernels import is_constant
 from bmcompiler.ir import Value
-from bmcompiler.ops import pool as ops_pool
-from bmcompiler.ops.elementwise import Add
-from bmcompiler.ops.nn import Conv
-from bmcompiler.ops.pool import AvgPool, MaxPool
+from bmcompiler.ops.elements.elementwise import Add
+from bmcompiler.ops.layers import pool as ops_pool
+from bmcompiler.ops.layers.nn import Conv
+from bmcompiler.ops.layers.pool import AvgPool, MaxPool
 from bmcompiler.target import rule
 
 RISING = (Activation.NONE, Activation.TANH, Activation.SIGMOID, Activation.ELU, Activation.RELU6)

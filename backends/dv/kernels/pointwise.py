@@ -22,9 +22,9 @@ from bmcompiler.backends.dv.stages import pattern, to_half
 from bmcompiler.backends.dv.structs import HALF_ONE, Activation, ConvEnable, Pool
 from bmcompiler.codegen.kernels import is_constant
 from bmcompiler.ir import Value
-from bmcompiler.ops.activation import Abs, Clip, Elu, LeakyRelu, Neg, Prelu, Relu, Sigmoid, Tanh
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.norm import Scale
+from bmcompiler.ops.elements.activation import Abs, Clip, Elu, LeakyRelu, Neg, Prelu, Relu, Sigmoid, Tanh
+from bmcompiler.ops.layers.norm import Scale
 from bmcompiler.target import OpT, rule
 
 _CODES: dict[type[TensorOp], Activation] = {

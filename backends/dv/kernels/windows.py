@@ -10,8 +10,8 @@ from bmcompiler.backends.dv.commands import Pads, Run
 from bmcompiler.backends.dv.kernels.base import RunKernel
 from bmcompiler.backends.dv.parts import Part
 from bmcompiler.backends.dv.structs import HALF_ONE, LRN, Pool
-from bmcompiler.ops.norm import Lrn
-from bmcompiler.ops.shape import Pad, Upsample
+from bmcompiler.ops.layers.norm import Lrn
+from bmcompiler.ops.places.shape import Pad, Upsample
 from bmcompiler.target import rule
 
 

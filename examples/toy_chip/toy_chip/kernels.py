@@ -11,10 +11,10 @@ from bmcompiler.codegen.kernels import ViewKernel, is_activation, is_constant
 from bmcompiler.codegen.tile_kernels import SlidingKernel, TileKernel
 from bmcompiler.codegen.tiling import Box, Buffer, Tiler
 from bmcompiler.codegen.window import MAX_STEP, WindowAxis
-from bmcompiler.ops.activation import Relu
-from bmcompiler.ops.integer import MacShift
-from bmcompiler.ops.nn import Conv, Matmul
-from bmcompiler.ops.pool import MaxPool
+from bmcompiler.ops.elements.activation import Relu
+from bmcompiler.ops.elements.integer import MacShift
+from bmcompiler.ops.layers.nn import Conv, Matmul
+from bmcompiler.ops.layers.pool import MaxPool
 from bmcompiler.target import OpT, rule
 from toy_chip.build import Build
 from toy_chip.isa import CHIP, PADS, WINDOW, Compute

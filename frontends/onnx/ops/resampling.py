@@ -13,7 +13,7 @@ from bmcompiler.frontends.onnx.ops.layout import slice_axes, to_shape
 from bmcompiler.frontends.onnx.registry import onnx_op
 from bmcompiler.ir import Value
 from bmcompiler.ops.builder import Builder
-from bmcompiler.ops.resample import COORDINATES, MODES, ROUNDINGS, source_positions
+from bmcompiler.ops.places.resample import COORDINATES, MODES, ROUNDINGS, source_positions
 
 _MAX_LENGTH = 2**20
 

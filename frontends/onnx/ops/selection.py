@@ -11,7 +11,7 @@ from bmcompiler.frontends.onnx.constants import MAX_GROWN, check_size, folds
 from bmcompiler.frontends.onnx.node import Node, axis_of
 from bmcompiler.frontends.onnx.registry import Tensor, onnx_op
 from bmcompiler.frontends.onnx.tensors import numpy_type
-from bmcompiler.ops.selection import selected_boxes
+from bmcompiler.ops.places.selection import selected_boxes
 
 if TYPE_CHECKING:
     from bmcompiler.ops.builder import Builder

@@ -16,7 +16,7 @@ from bmcompiler.ir import Operation, Quant
 from bmcompiler.ir.types import numpy_dtype
 from bmcompiler.numeric import factors
 from bmcompiler.numeric.factors import CHANNEL
-from bmcompiler.ops.nn import Conv, Convolution, Matmul
+from bmcompiler.ops.layers.nn import Conv, Convolution, Matmul
 from bmcompiler.passes.quantization.base import NoInt8Form
 from bmcompiler.passes.quantization.formulas import I8
 from bmcompiler.passes.quantization.output_channels import as_weight, by_channel, meaning

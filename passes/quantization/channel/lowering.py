@@ -11,8 +11,8 @@ from bmcompiler.ir import Operation, Value
 from bmcompiler.numeric import factors
 from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.elementwise import Sub
-from bmcompiler.ops.nn import Matmul
+from bmcompiler.ops.elements.elementwise import Sub
+from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.passes.quantization.base import NoInt8Form
 from bmcompiler.passes.quantization.channel.integer_layer import WeightRows, channel_layer
 from bmcompiler.passes.quantization.formulas import I16, MAX_MAC_SHIFT

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from bmcompiler.ir import Function, Operation, Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.elementwise import Mul
-from bmcompiler.ops.logic import Where
+from bmcompiler.ops.elements.elementwise import Mul
+from bmcompiler.ops.elements.logic import Where
 from bmcompiler.passes.quantization.base import is_constant
 
 _APART = 16.0

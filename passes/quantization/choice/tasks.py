@@ -13,9 +13,9 @@ from bmcompiler.files.carried import Carried
 from bmcompiler.interpreter import evaluate_op, run_function
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.numeric import quant_modes
-from bmcompiler.ops.activation import LogSoftmax, Softmax
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.core import Weight
+from bmcompiler.ops.elements.activation import LogSoftmax, Softmax
 from bmcompiler.parallel.task import NamedTask
 from bmcompiler.passes.quantization.base import is_constant
 from bmcompiler.passes.quantization.choice.groups import Groups

@@ -9,8 +9,8 @@ import numpy as np
 
 from bmcompiler.ir import Block, TensorType, Value
 from bmcompiler.ops import find_op
-from bmcompiler.ops.activation import FloatUnary
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.elements.activation import FloatUnary
 from bmcompiler.passes.quantization.base import COMMON, Scaling
 from bmcompiler.passes.quantization.forms import Forms
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.ir import Value
-from bmcompiler.ops.nn import Conv, Convolution, Deconv, Matmul
-from bmcompiler.ops.norm import BatchNorm, Scale
+from bmcompiler.ops.layers.nn import Conv, Convolution, Deconv, Matmul
+from bmcompiler.ops.layers.norm import BatchNorm, Scale
 from bmcompiler.passes.quantization.base import COMMON, NoInt8Form, Scaling
 from bmcompiler.passes.quantization.forms import Affine, Forms
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.ir import Value
-from bmcompiler.ops.pool import AvgPool
-from bmcompiler.ops.reduce import Reduce
+from bmcompiler.ops.layers.pool import AvgPool
+from bmcompiler.ops.layers.reduce import Reduce
 from bmcompiler.passes.quantization.base import COMMON, NoInt8Form, Scaling
 from bmcompiler.passes.quantization.forms import Forms
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.pool import MaxPool
-from bmcompiler.ops.shape import Concat, Moving, Pad
+from bmcompiler.ops.layers.pool import MaxPool
+from bmcompiler.ops.places.shape import Concat, Moving, Pad
 from bmcompiler.passes.quantization.base import COMMON, Scaling
 from bmcompiler.passes.quantization.forms import Forms
 from bmcompiler.passes.rewriting import declared

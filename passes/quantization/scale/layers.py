@@ -14,8 +14,8 @@ from bmcompiler.ir import Operation, Value
 from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.numeric.quant_modes import ASYMMETRIC
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.layers.nn import Convolution, Deconv, Matmul
 from bmcompiler.ops.modes import WITH_ZERO_POINTS
-from bmcompiler.ops.nn import Convolution, Deconv, Matmul
 from bmcompiler.passes.quantization.base import NoInt8Form
 from bmcompiler.passes.quantization.forms import Affine
 from bmcompiler.passes.quantization.formulas import I8

@@ -12,7 +12,7 @@ from bmcompiler.ir import Value
 from bmcompiler.ir.keys import MODE_NOTE
 from bmcompiler.numeric.quant_modes import LOW
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.elementwise import Sub
+from bmcompiler.ops.elements.elementwise import Sub
 from bmcompiler.passes.quantization.base import NoInt8Form
 from bmcompiler.passes.quantization.formulas import I8, U8, product_threshold, rescaling, sum_multipliers
 from bmcompiler.passes.quantization.scale.formats import Format, format_of, single

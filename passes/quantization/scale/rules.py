@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from bmcompiler.ir import Value
-from bmcompiler.ops.activation import Clip, Prelu, Relu
-from bmcompiler.ops.elementwise import Mul
-from bmcompiler.ops.nn import Matmul
+from bmcompiler.ops.elements.activation import Clip, Prelu, Relu
+from bmcompiler.ops.elements.elementwise import Mul
+from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.passes.quantization.base import Rules, Scaling
 from bmcompiler.passes.quantization.formulas import I8, U8, largest_shift, rescaling
 from bmcompiler.passes.quantization.rules.activation import by_table

@@ -12,7 +12,7 @@ from bmcompiler.errors import BMError
 from bmcompiler.ir import Value
 from bmcompiler.ir.keys import WEIGHT_SHIFT
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.nn import Convolution, Matmul
+from bmcompiler.ops.layers.nn import Convolution, Matmul
 from bmcompiler.ops.rules import Activated
 from bmcompiler.passes.quantization.base import NoInt8Form
 from bmcompiler.passes.quantization.forms import Affine

@@ -7,7 +7,7 @@ from typing import Any
 
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.elementwise import Sub
+from bmcompiler.ops.elements.elementwise import Sub
 from bmcompiler.passes.quantization.base import NoInt8Form
 from bmcompiler.passes.quantization.formulas import I8, product_threshold, rescaling, sum_multipliers
 from bmcompiler.passes.quantization.shift.formats import threshold_of

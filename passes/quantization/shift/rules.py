@@ -6,10 +6,10 @@ import numpy as np
 
 from bmcompiler.ir import Operation, Value
 from bmcompiler.numeric import arith
-from bmcompiler.ops.activation import Clip, Prelu, Relu
 from bmcompiler.ops.custom import Customized
-from bmcompiler.ops.elementwise import Mul
-from bmcompiler.ops.nn import Matmul
+from bmcompiler.ops.elements.activation import Clip, Prelu, Relu
+from bmcompiler.ops.elements.elementwise import Mul
+from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.passes.quantization.base import NoInt8Form, Rules, Scaling, is_constant
 from bmcompiler.passes.quantization.formulas import I8, largest_shift, rescaling
 from bmcompiler.passes.quantization.rules.activation import by_table

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ir.keys import MODE_NOTE, WEIGHT_SHIFT
 from bmcompiler.numeric.two_terms import BITS, DOUBLE, INT8, MOST_FINER, finer_bits, left_over, second_term
-from bmcompiler.ops.nn import Convolution, Deconv, Matmul
+from bmcompiler.ops.layers.nn import Convolution, Deconv, Matmul
 from bmcompiler.passes.quantization.base import NoInt8Form
 from bmcompiler.passes.quantization.formulas import Linear, linear
 from bmcompiler.passes.quantization.plan import Plan

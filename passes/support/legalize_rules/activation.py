@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bmcompiler.ir import Value
-from bmcompiler.ops.elementwise import Add
-from bmcompiler.ops.nn import Conv, Deconv, Matmul
+from bmcompiler.ops.elements.elementwise import Add
+from bmcompiler.ops.layers.nn import Conv, Deconv, Matmul
 from bmcompiler.ops.rules import Activated
 from bmcompiler.passes.rewriting import activates
 from bmcompiler.passes.support.legalize_rules.base import Draft, legalizes

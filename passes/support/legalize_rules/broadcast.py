@@ -6,8 +6,8 @@ from math import isqrt, prod
 
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.elementwise import Div, Mul
-from bmcompiler.ops.shape import Tile
+from bmcompiler.ops.elements.elementwise import Div, Mul
+from bmcompiler.ops.places.shape import Tile
 from bmcompiler.passes.rewriting import rebuild
 from bmcompiler.passes.support.legalize_rules.base import Draft, legalizes, legalizes_broadcasting
 

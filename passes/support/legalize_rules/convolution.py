@@ -9,7 +9,7 @@ import numpy as np
 from bmcompiler.codegen.rows import macs
 from bmcompiler.ir import TensorType, Value
 from bmcompiler.ir.keys import MACS
-from bmcompiler.ops.nn import Conv, Deconv
+from bmcompiler.ops.layers.nn import Conv, Deconv
 from bmcompiler.passes.support.legalize_rules.base import Draft, legalizes
 
 _FIRST = (0, 0, 0, 0)

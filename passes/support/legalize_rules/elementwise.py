@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bmcompiler.ir import Value
-from bmcompiler.ops.elementwise import Sub
+from bmcompiler.ops.elements.elementwise import Sub
 from bmcompiler.passes.support.legalize_rules.base import Draft, legalizes
 
 

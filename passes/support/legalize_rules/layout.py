@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bmcompiler.ir import Value
-from bmcompiler.ops.shape import Pad
+from bmcompiler.ops.places.shape import Pad
 from bmcompiler.passes.support.legalize_rules.base import Draft, legalizes
 
 _MOST = 64

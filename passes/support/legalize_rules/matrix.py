@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.ir import Value
-from bmcompiler.ops.nn import Matmul
+from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.passes.support.legalize_rules.base import Draft, legalizes
 
 _MOST = 64

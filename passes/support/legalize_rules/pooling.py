@@ -8,7 +8,7 @@ import numpy as np
 
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.pool import AvgPool, MaxPool, Pool
+from bmcompiler.ops.layers.pool import AvgPool, MaxPool, Pool
 from bmcompiler.passes.support.legalize_rules.base import Draft, legalizes
 
 

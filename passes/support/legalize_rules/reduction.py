@@ -7,7 +7,7 @@ from math import isqrt, prod
 import numpy as np
 
 from bmcompiler.ir import Value
-from bmcompiler.ops.reduce import Reduce
+from bmcompiler.ops.layers.reduce import Reduce
 from bmcompiler.passes.support.legalize_rules.base import Draft, legalizes
 
 _POOLS = {"mean": "avg_pool", "max": "max_pool"}

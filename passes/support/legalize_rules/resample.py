@@ -8,8 +8,8 @@ from typing import cast
 import numpy as np
 
 from bmcompiler.ir import Block, TensorType, Value
-from bmcompiler.ops.index import Gather
-from bmcompiler.ops.resample import Resize
+from bmcompiler.ops.places.index import Gather
+from bmcompiler.ops.places.resample import Resize
 from bmcompiler.passes.rewriting import make
 from bmcompiler.passes.support.legalize_rules.base import Draft, legalizes
 

@@ -16,7 +16,8 @@ from bmcompiler.backends.lanes.recipes import (
     rounding,
     trigonometry,
 )
-from bmcompiler.ops.activation import (
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.elements.activation import (
     Abs,
     Ceil,
     Clip,
@@ -36,8 +37,7 @@ from bmcompiler.ops.activation import (
     Sqrt,
     Tanh,
 )
-from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.functions import (
+from bmcompiler.ops.elements.functions import (
     Acos,
     Acosh,
     Asin,
@@ -52,8 +52,8 @@ from bmcompiler.ops.functions import (
     Sinh,
     Tan,
 )
-from bmcompiler.ops.gates import Celu, Gelu, Mish, Selu, Shrink, Softsign, Swish, Threshold, ThresholdedRelu
-from bmcompiler.ops.norm import BatchNorm, Scale
+from bmcompiler.ops.elements.gates import Celu, Gelu, Mish, Selu, Shrink, Softsign, Swish, Threshold, ThresholdedRelu
+from bmcompiler.ops.layers.norm import BatchNorm, Scale
 from bmcompiler.target import rule
 
 _PLAIN: dict[type[TensorOp], Callable[..., Register]] = {

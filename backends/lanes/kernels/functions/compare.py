@@ -9,9 +9,9 @@ from bmcompiler.backends.lanes.recipes import Recorder, Register, logic
 from bmcompiler.backends.lanes.recipes.rounding import int_difference
 from bmcompiler.backends.lanes.recipes.words import LOADABLE, as_float, as_int
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.functions import IsInf, IsNan
-from bmcompiler.ops.integer import BitAnd, BitOr, BitXor
-from bmcompiler.ops.logic import BitNot, Compare, Where
+from bmcompiler.ops.elements.functions import IsInf, IsNan
+from bmcompiler.ops.elements.integer import BitAnd, BitOr, BitXor
+from bmcompiler.ops.elements.logic import BitNot, Compare, Where
 from bmcompiler.target import rule
 
 

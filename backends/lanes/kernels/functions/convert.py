@@ -26,8 +26,8 @@ from bmcompiler.codegen.tiling import Box, TileWork
 from bmcompiler.ir import TensorType, Value
 from bmcompiler.ir.types import DTYPES
 from bmcompiler.numeric.quant_modes import ASYMMETRIC, HIGH
-from bmcompiler.ops.integer import Cast
-from bmcompiler.ops.linear_quant import Dequantize, DequantizeLinear, LinearQuant, Quantize, QuantizeLinear
+from bmcompiler.ops.elements.integer import Cast
+from bmcompiler.ops.elements.linear_quant import Dequantize, DequantizeLinear, LinearQuant, Quantize, QuantizeLinear
 from bmcompiler.ops.modes import Products
 from bmcompiler.target import OpT, rule
 

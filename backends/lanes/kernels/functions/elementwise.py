@@ -29,7 +29,7 @@ from bmcompiler.codegen.build import dense_strides, extents
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, Contents, Runs, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.elementwise import Add, Binary, Div, Max, Min, Mod, Mul, Pow, Sub
+from bmcompiler.ops.elements.elementwise import Add, Binary, Div, Max, Min, Mod, Mul, Pow, Sub
 from bmcompiler.target import OpT, rule
 
 Recipe = Callable[..., Register]

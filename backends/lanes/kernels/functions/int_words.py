@@ -11,10 +11,10 @@ from bmcompiler.backends.lanes.kernels.functions.elementwise import ElementwiseK
 from bmcompiler.backends.lanes.recipes import Recorder, Register
 from bmcompiler.backends.lanes.recipes.words import as_float, as_int
 from bmcompiler.ir.types import DTYPES
-from bmcompiler.ops.activation import Relu
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.elementwise import Add, Mul, Sub
-from bmcompiler.ops.integer import AddShift, AddsShift, MacShift, MulShift, MulsShift, RoundRshift, SubShift
+from bmcompiler.ops.elements.activation import Relu
+from bmcompiler.ops.elements.elementwise import Add, Mul, Sub
+from bmcompiler.ops.elements.integer import AddShift, AddsShift, MacShift, MulShift, MulsShift, RoundRshift, SubShift
 from bmcompiler.ops.rules import ARITHMETIC
 from bmcompiler.target import rule
 

@@ -12,7 +12,7 @@ from bmcompiler.backends.lanes.recipes.rounding import int_to_float
 from bmcompiler.backends.lanes.recipes.words import as_float, as_int, saturated
 from bmcompiler.ir.types import DTYPES
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.logic import ArithShift, RoundRshiftBy
+from bmcompiler.ops.elements.logic import ArithShift, RoundRshiftBy
 from bmcompiler.target import rule
 
 _MOST = 31

@@ -15,7 +15,7 @@ from bmcompiler.codegen.runs import runs
 from bmcompiler.codegen.schedule import Moved
 from bmcompiler.codegen.strided_copy import Dim
 from bmcompiler.ir import Value
-from bmcompiler.ops.index import (
+from bmcompiler.ops.places.index import (
     Gather,
     GatherElements,
     GatherNd,

@@ -9,7 +9,7 @@ from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.codegen.groups.slices import RANK
 from bmcompiler.codegen.tiling import TileWork
-from bmcompiler.ops.shape import Permute
+from bmcompiler.ops.places.shape import Permute
 
 _SWAPS = ((1, 0, 2), (0, 2, 1, 3))
 """Orders of the axes of more than one element; the first of four is that of images."""

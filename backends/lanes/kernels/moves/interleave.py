@@ -17,7 +17,7 @@ from bmcompiler.codegen.pieces import Fill, Piece, dense
 from bmcompiler.codegen.schedule import Moved, emit_tiles
 from bmcompiler.codegen.strided_copy import Dim
 from bmcompiler.codegen.tiling import Axis, Box, TileWork, Tiling
-from bmcompiler.ops.shape import Interleave
+from bmcompiler.ops.places.shape import Interleave
 
 
 class InterleaveKernel(CopyKernel[Interleave]):

@@ -10,7 +10,7 @@ from bmcompiler.backends.lanes.kernels.base import dims4
 from bmcompiler.codegen.build import dense_strides
 from bmcompiler.codegen.tiling import Buffer, Contents, Runs
 from bmcompiler.ir import Value
-from bmcompiler.ops.bands import QuantizeBands
+from bmcompiler.ops.places.bands import QuantizeBands
 
 
 class LaneRows(NamedTuple):

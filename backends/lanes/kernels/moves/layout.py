@@ -23,9 +23,9 @@ from bmcompiler.codegen.pieces import (
 )
 from bmcompiler.codegen.strided_copy import Dim
 from bmcompiler.codegen.tiling import Box, TileWork
-from bmcompiler.ops.functions import BitCast
-from bmcompiler.ops.index import Trilu
-from bmcompiler.ops.shape import Concat, Pad, Permute, Slice, Split, Tile
+from bmcompiler.ops.elements.functions import BitCast
+from bmcompiler.ops.places.index import Trilu
+from bmcompiler.ops.places.shape import Concat, Pad, Permute, Slice, Split, Tile
 from bmcompiler.target import OpT, rule
 
 

@@ -18,8 +18,8 @@ from bmcompiler.codegen.portion import Portion
 from bmcompiler.codegen.tiling import Box, Contents, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.nn import Matmul
-from bmcompiler.ops.shape import Pad, Slice, Upsample
+from bmcompiler.ops.layers.nn import Matmul
+from bmcompiler.ops.places.shape import Pad, Slice, Upsample
 
 
 class LaneCopier(LocalCopier):

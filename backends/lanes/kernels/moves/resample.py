@@ -15,8 +15,8 @@ from bmcompiler.backends.lanes.kernels.moves.local_copies import repeat_pixels
 from bmcompiler.backends.lanes.kernels.moves.selected_tiles import TiledSelectKernel
 from bmcompiler.backends.lanes.kernels.sums.interpolate import InterpolateKernel
 from bmcompiler.codegen.tiling import Axis, Box, TileWork
-from bmcompiler.ops.resample import Resize
-from bmcompiler.ops.shape import Upsample
+from bmcompiler.ops.places.resample import Resize
+from bmcompiler.ops.places.shape import Upsample
 
 
 class RepeatKernel(SelectKernel[Upsample]):

@@ -21,7 +21,7 @@ from bmcompiler.codegen.schedule import Moved
 from bmcompiler.codegen.strided_copy import Dim
 from bmcompiler.codegen.tiling import Axis, Box, TileWork
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.shape import Pad, Slice, Tile
+from bmcompiler.ops.places.shape import Pad, Slice, Tile
 from bmcompiler.target import OpT
 
 _MOST_COPIES = 256

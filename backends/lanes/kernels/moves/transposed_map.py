@@ -7,7 +7,7 @@ from bmcompiler.backends.lanes.kernels.base import dims4, is_activation, item_by
 from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.codegen.tiling import Buffer, Runs, TileWork
-from bmcompiler.ops.shape import Permute
+from bmcompiler.ops.places.shape import Permute
 
 
 def channels_last(machine: LaneMachine, op: Permute) -> TileWork | None:

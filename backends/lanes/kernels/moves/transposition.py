@@ -18,7 +18,7 @@ from bmcompiler.backends.lanes.kernels.moves.transposed_tiles import Matrices, T
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.codegen.schedule import Moved
 from bmcompiler.codegen.tiling import Buffer, Runs, TileWork
-from bmcompiler.ops.shape import Permute
+from bmcompiler.ops.places.shape import Permute
 
 _MOST_MATRICES = 32
 _FASTER = 2

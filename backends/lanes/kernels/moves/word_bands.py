@@ -9,7 +9,7 @@ from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.codegen.band_rows import BandOp, RowMove, gaps, moves, source_cut, target_cut
 from bmcompiler.codegen.tiling import TileWork
-from bmcompiler.ops.bands import FromBands
+from bmcompiler.ops.places.bands import FromBands
 
 
 def copy_rows(machine: LaneMachine, op: BandOp) -> TileWork:

@@ -25,7 +25,7 @@ from bmcompiler.backends.lanes.matrices import matrix_at, matrix_bytes, matrix_s
 from bmcompiler.codegen.stream import Stream
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, Contents, Runs, TileWork
 from bmcompiler.ir import Value
-from bmcompiler.ops.nn import Matmul
+from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.target import rule
 
 FloatArray = NDArray[np.float32]

@@ -21,7 +21,7 @@ from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.runs import runs
 from bmcompiler.codegen.strided_copy import Dim
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
-from bmcompiler.ops.resample import Resize
+from bmcompiler.ops.places.resample import Resize
 from bmcompiler.target import rule
 
 MOST_COMMANDS = 512

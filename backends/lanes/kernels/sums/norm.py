@@ -8,7 +8,7 @@ from bmcompiler.backends.lanes.kernels.sums.reduction import ReductionKernel
 from bmcompiler.backends.lanes.kernels.sums.transposed import transposed_inside
 from bmcompiler.backends.lanes.recipes import reductions
 from bmcompiler.codegen.tiling import TileWork
-from bmcompiler.ops.norm import L2Normalize, LayerNorm, Lrn, MeanVarianceNorm, RmsNorm
+from bmcompiler.ops.layers.norm import L2Normalize, LayerNorm, Lrn, MeanVarianceNorm, RmsNorm
 from bmcompiler.target import rule
 
 

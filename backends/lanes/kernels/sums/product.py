@@ -11,7 +11,7 @@ import numpy as np
 from bmcompiler.backends.lanes.arithmetic import Arithmetic
 from bmcompiler.backends.lanes.kernels.base import LocalKernel, is_activation, is_constant
 from bmcompiler.backends.lanes.kernels.functions.fused_activation import activate
-from bmcompiler.ops.nn import Matmul
+from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.target import rule
 
 MOST_PRODUCTS = 256

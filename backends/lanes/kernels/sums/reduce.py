@@ -6,8 +6,8 @@ from typing import Any
 
 from bmcompiler.backends.lanes.kernels.sums.reduction import ReductionKernel
 from bmcompiler.backends.lanes.recipes import Recorder, reductions
-from bmcompiler.ops.order import Cumulate
-from bmcompiler.ops.reduce import Arg, Reduce
+from bmcompiler.ops.layers.reduce import Arg, Reduce
+from bmcompiler.ops.places.order import Cumulate
 from bmcompiler.target import rule
 
 _MAX_ROWS = 1024

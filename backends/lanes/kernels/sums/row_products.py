@@ -21,7 +21,7 @@ from bmcompiler.codegen.groups.regions import rows_of
 from bmcompiler.codegen.groups.slices import RANK
 from bmcompiler.codegen.tiling import Apart, Axis, Box, Buffer, TileWork
 from bmcompiler.ir import Value
-from bmcompiler.ops.nn import Matmul
+from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.target import rule
 
 DEEPEST = 1 << 13

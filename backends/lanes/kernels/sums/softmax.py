@@ -6,8 +6,8 @@ from typing import Any
 
 from bmcompiler.backends.lanes.kernels.sums.reduction import ReductionKernel
 from bmcompiler.backends.lanes.recipes import reductions
-from bmcompiler.ops.activation import LogSoftmax, Softmax
-from bmcompiler.ops.gates import Hardmax
+from bmcompiler.ops.elements.activation import LogSoftmax, Softmax
+from bmcompiler.ops.elements.gates import Hardmax
 
 
 class SoftmaxKernel(ReductionKernel[Softmax | LogSoftmax | Hardmax]):

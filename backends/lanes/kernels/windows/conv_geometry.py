@@ -17,7 +17,7 @@ from bmcompiler.chip import align_up
 from bmcompiler.codegen.build import dense_strides
 from bmcompiler.codegen.tiling import Apart, Axis, Buffer
 from bmcompiler.codegen.window import WindowAxis
-from bmcompiler.ops.nn import Convolution
+from bmcompiler.ops.layers.nn import Convolution
 from bmcompiler.target import rule
 
 

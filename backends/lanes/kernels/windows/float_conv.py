@@ -20,7 +20,7 @@ from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.windows import Window
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.tiling import Box, Buffer, TileWork
-from bmcompiler.ops.nn import Conv, Convolution
+from bmcompiler.ops.layers.nn import Conv, Convolution
 from bmcompiler.target import rule
 
 Placed = Callable[[Sequence[int]], tuple[list[int], list[Span]]]

@@ -16,7 +16,7 @@ from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.tiling import Box, Buffer
-from bmcompiler.ops.pool import AvgPool, MaxPool
+from bmcompiler.ops.layers.pool import AvgPool, MaxPool
 from bmcompiler.target import rule
 
 FloatArray = NDArray[np.float32]

@@ -15,7 +15,7 @@ from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.codegen.groups.regions import whole_box
 from bmcompiler.codegen.stream import Stream
 from bmcompiler.codegen.tiling import Box, Buffer, TileWork
-from bmcompiler.ops.nn import Convolution
+from bmcompiler.ops.layers.nn import Convolution
 
 Rows = tuple[int, int]
 _PARTS = (2, 4)

@@ -10,7 +10,7 @@ from bmcompiler.backends.lanes.kernels.windows.sliding import Slide, SlidingKern
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.codegen.window import WindowAxis
-from bmcompiler.ops.pool import Pool
+from bmcompiler.ops.layers.pool import Pool
 
 PoolT = TypeVar("PoolT", bound=Pool)
 

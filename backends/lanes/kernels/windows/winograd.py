@@ -35,7 +35,7 @@ from bmcompiler.backends.lanes.windows import Geometry
 from bmcompiler.chip import align_up
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.tiling import Box, Buffer, TileWork
-from bmcompiler.ops.nn import Conv, Convolution
+from bmcompiler.ops.layers.nn import Conv, Convolution
 
 if TYPE_CHECKING:
     from bmcompiler.backends.lanes.kernels.windows.float_conv import FloatConvKernel

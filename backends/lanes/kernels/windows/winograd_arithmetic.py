@@ -11,7 +11,7 @@ from bmcompiler.backends.lanes.arithmetic import Arithmetic, Floats
 from bmcompiler.backends.lanes.kernels.functions.fused_activation import activate
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.backends.lanes.windows import Window
-from bmcompiler.ops.nn import Convolution
+from bmcompiler.ops.layers.nn import Convolution
 
 if TYPE_CHECKING:
     from bmcompiler.backends.lanes.kernels.windows.float_conv import FloatConvKernel

@@ -33,7 +33,7 @@ from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.chip import align_up
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.tiling import Apart, Box, Buffer, TileWork
-from bmcompiler.ops.nn import Conv, Convolution
+from bmcompiler.ops.layers.nn import Conv, Convolution
 
 if TYPE_CHECKING:
     from bmcompiler.backends.lanes.kernels.windows.float_conv import FloatConvKernel, Placed

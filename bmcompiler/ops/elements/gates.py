@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.numeric.special import erf
-from bmcompiler.ops.activation import FloatUnary
 from bmcompiler.ops.base import Axis, attr, tensorop
+from bmcompiler.ops.elements.activation import FloatUnary
 from bmcompiler.ops.rules import need_axis, widened
 
 

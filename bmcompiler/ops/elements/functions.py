@@ -8,8 +8,8 @@ import numpy as np
 
 from bmcompiler.ir import DTYPES, TensorType
 from bmcompiler.numeric.special import erf
-from bmcompiler.ops.activation import FloatUnary, NumberUnary
 from bmcompiler.ops.base import TensorOp, attr, operand, tensorop
+from bmcompiler.ops.elements.activation import FloatUnary, NumberUnary
 from bmcompiler.ops.rules import need_float
 
 

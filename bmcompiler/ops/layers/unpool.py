@@ -10,7 +10,7 @@ import numpy as np
 from bmcompiler.errors import RuntimeUseError
 from bmcompiler.ir import TensorType
 from bmcompiler.ops.base import Pair, TensorOp, attr, operand, tensorop
-from bmcompiler.ops.pool import MaxWindows
+from bmcompiler.ops.layers.pool import MaxWindows
 from bmcompiler.ops.rules import need_float
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from bmcompiler.ir import TensorType
 from bmcompiler.numeric import arith
 from bmcompiler.ops.base import TensorOp, attr, operand, tensorop
-from bmcompiler.ops.elementwise import Binary
+from bmcompiler.ops.elements.elementwise import Binary
 from bmcompiler.ops.rules import (
     ARITHMETIC,
     MAX_SHIFT,

@@ -15,7 +15,7 @@ from bmcompiler.ir import TensorType
 from bmcompiler.ir.types import DTYPES, numpy_dtype
 from bmcompiler.numeric import arith
 from bmcompiler.ops.base import Axis, Ints, TensorOp, attr, operand, tensorop, variadic_operand
-from bmcompiler.ops.elementwise import Binary
+from bmcompiler.ops.elements.elementwise import Binary
 from bmcompiler.ops.rules import (
     ARITHMETIC,
     BYTES,

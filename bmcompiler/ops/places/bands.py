@@ -12,9 +12,9 @@ import numpy as np
 
 from bmcompiler.ir import TensorType
 from bmcompiler.ops.base import TensorOp, attr, operand, tensorop
-from bmcompiler.ops.linear_quant import need_single_scale, quantized
+from bmcompiler.ops.elements.linear_quant import need_single_scale, quantized
+from bmcompiler.ops.places.shape import Moving
 from bmcompiler.ops.rules import need_float
-from bmcompiler.ops.shape import Moving
 
 
 class _ToBands(TensorOp):

@@ -9,7 +9,7 @@ import numpy as np
 from bmcompiler.ir import TensorType
 from bmcompiler.numeric import arith, quant_modes
 from bmcompiler.ops.base import Pair, Quad, TensorOp, attr, operand, tensorop
-from bmcompiler.ops.nn import window_count
+from bmcompiler.ops.layers.nn import window_count
 from bmcompiler.ops.rules import BYTES, holding, largest, need_dtype, need_same_dtype, need_shift, widened
 
 

@@ -1,0 +1,1 @@
+"""Families of single elements: functions of one tensor and of several, integers, conversions."""

@@ -1,0 +1,1 @@
+"""Families that sum: convolutions and products, windows, norms, reductions, recurrent layers."""

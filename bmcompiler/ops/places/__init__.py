@@ -1,0 +1,1 @@
+"""Families about where elements lie: moved, picked, ordered, resampled, cut into bands."""

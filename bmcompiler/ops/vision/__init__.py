@@ -1,0 +1,1 @@
+"""Families of detectors: boxes and regions of interest."""
