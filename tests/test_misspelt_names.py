@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 HEAD = """
 from bmcompiler.backends.bm1684.instructions.products import Integers
 from bmcompiler.backends.bm1880.bmkernel import bmk1880_relu_param_t
-from bmcompiler.backends.dv.commands import Run
+from bmcompiler.backends.dv.driver.commands import Run
 from bmcompiler.backends.lanes.windows import Geometry
 from bmcompiler.codegen.kernels import LocalKernel
 from bmcompiler.ir import Rewriter, Value

@@ -23,7 +23,7 @@ INDEPENDENT = {
     "bm1880.kernels.base.flat_view": "by cycles, but those of the default profile: this chip plans with no other",
     "bm1880.kernels.matmul.window_of": "by bytes of local memory",
     "dv.kernels.large_windows.steps_of": "fewest steps, whatever they cost",
-    "dv.packing.slots": "places in a block",
+    "dv.formats.packing.slots": "places in a block",
     "lanes.kernels.functions.broadcast.merged_axes": "axes of shapes",
     "lanes.recipes.cells._sigmoids": "entries of a table",
     "lanes.kernels.sums.interpolate._counts_of": "strips of an index",

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler.backends.dv.checks import limits
 from bmcompiler.backends.dv.chip import CHIP
-from bmcompiler.backends.dv.commands import Buf, ConvCommand, FcCommand
-from bmcompiler.backends.dv.geometry import chain
-from bmcompiler.backends.dv.structs import MAX_RUNS, OutputMode
+from bmcompiler.backends.dv.driver.checks import limits
+from bmcompiler.backends.dv.driver.commands import Buf, ConvCommand, FcCommand
+from bmcompiler.backends.dv.driver.geometry import chain
+from bmcompiler.backends.dv.driver.structs import MAX_RUNS, OutputMode
 
 Command = ConvCommand | FcCommand
 Spans = NDArray[np.int64]

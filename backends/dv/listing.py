@@ -11,13 +11,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from bmcompiler.backends.dv.arithmetic.stages import half
 from bmcompiler.backends.dv.breaks import breaks
 from bmcompiler.backends.dv.chip import CHIP
-from bmcompiler.backends.dv.commands import NO_PADS, ONE, Buf, ConvCommand, FcCommand, Pads, Pair, Run
-from bmcompiler.backends.dv.geometry import Link, chain, strides_are_zero
-from bmcompiler.backends.dv.stage_commands import subnet_commands
-from bmcompiler.backends.dv.stages import half
-from bmcompiler.backends.dv.structs import (
+from bmcompiler.backends.dv.driver.commands import NO_PADS, ONE, Buf, ConvCommand, FcCommand, Pads, Pair, Run
+from bmcompiler.backends.dv.driver.geometry import Link, chain, strides_are_zero
+from bmcompiler.backends.dv.driver.stage_commands import subnet_commands
+from bmcompiler.backends.dv.driver.structs import (
     CMDRAW,
     HALF_ONE,
     Activation,
@@ -26,7 +26,7 @@ from bmcompiler.backends.dv.structs import (
     OutputMode,
     Pool,
 )
-from bmcompiler.backends.dv.unified_buffer import chain_need
+from bmcompiler.backends.dv.driver.unified_buffer import chain_need
 from bmcompiler.bmodel.bm168x import Bm168xModel, Bm168xStage, CpuSubnet
 from bmcompiler.bmodel.layers import decode_layers, titled
 from bmcompiler.errors import EncodingError, FileFormatError

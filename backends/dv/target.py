@@ -39,7 +39,7 @@ class DvTarget(Target):
 
     def compile(self, modules: Sequence[Module], level: int) -> Compiled:
         """One net with a stage per module (input shape)."""
-        from bmcompiler.backends.dv.codegen import DvProgram
+        from bmcompiler.backends.dv.lowering.codegen import DvProgram
         from bmcompiler.bmodel.bm168x import Bm168xModel, Bm168xNet
         from bmcompiler.codegen.program import compile_programs
         from bmcompiler.codegen.rows import memory_totals

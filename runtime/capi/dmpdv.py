@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bmcompiler.backends.dv import structs
+from bmcompiler.backends.dv.driver import structs
 from bmcompiler.capi.library import CLibrary, Read, Write
 from bmcompiler.runtime import dmp_dv
 from bmcompiler.runtime.capi.strings import text

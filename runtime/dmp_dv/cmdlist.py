@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bmcompiler.backends.dv.checks import FAILED, Refusal
-from bmcompiler.backends.dv.checks_commit import check_conv_commit, check_fc_commit
-from bmcompiler.backends.dv.checks_other import check_command, check_header
-from bmcompiler.backends.dv.commands import ConvCommand, FcCommand
-from bmcompiler.backends.dv.structs import BUF, CMDRAW, LAYOUTS, DeviceType
+from bmcompiler.backends.dv.driver.checks import FAILED, Refusal
+from bmcompiler.backends.dv.driver.checks_commit import check_conv_commit, check_fc_commit
+from bmcompiler.backends.dv.driver.checks_other import check_command, check_header
+from bmcompiler.backends.dv.driver.commands import ConvCommand, FcCommand
+from bmcompiler.backends.dv.driver.structs import BUF, CMDRAW, LAYOUTS, DeviceType
 from bmcompiler.errors import BMError, SimulatorError, UnsupportedError
 from bmcompiler.runtime.dmp_dv.buffers import Buffer, Bytes, readable
 from bmcompiler.runtime.dmp_dv.context import DvContext
@@ -118,7 +118,7 @@ def dmp_dv_cmdlist_retain(cmdlist: DvCmdlist | None) -> int:
 
 @DRIVER.checked
 def dmp_dv_cmdlist_add_raw(cmdlist: DvCmdlist | None, cmd: Buffer | None) -> int:
-    """Check and copy a raw command: any buffer that begins with a structure of `backends.dv.structs`.
+    """Check and copy a raw command: any buffer that begins with a structure of `backends.dv.driver.structs`.
 
     Returns 0; -1, EINVAL or ENOTSUP as the driver does (dv.md 1.7), with the reason as last error message.
     """

@@ -8,9 +8,9 @@ import os
 
 import numpy as np
 
-from bmcompiler.backends.dv.accumulate import Accumulator
+from bmcompiler.backends.dv.arithmetic.accumulate import Accumulator
 from bmcompiler.backends.dv.chip import CHIP, DvChip
-from bmcompiler.backends.dv.structs import INFO, INFO_V0, DeviceType
+from bmcompiler.backends.dv.driver.structs import INFO, INFO_V0, DeviceType
 from bmcompiler.runtime.dmp_dv.buffers import Buffer, writable
 from bmcompiler.runtime.dmp_dv.handles import LOCK, Handle, release, retain, usable
 from bmcompiler.runtime.dmp_dv.messages import refuse, report

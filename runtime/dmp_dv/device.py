@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler.backends.dv.layout import nchw_to_whc8, whc8_to_nchw
-from bmcompiler.backends.dv.stage_commands import subnet_commands
-from bmcompiler.backends.dv.stages import to_half
-from bmcompiler.backends.dv.structs import CMDRAW, LAYOUTS, DeviceType
+from bmcompiler.backends.dv.arithmetic.stages import to_half
+from bmcompiler.backends.dv.driver.stage_commands import subnet_commands
+from bmcompiler.backends.dv.driver.structs import CMDRAW, LAYOUTS, DeviceType
+from bmcompiler.backends.dv.formats.layout import nchw_to_whc8, whc8_to_nchw
 from bmcompiler.bmodel import BModel
 from bmcompiler.bmodel.bm168x import Bm168xModel, Bm168xStage, Bm168xTensor, CpuSubnet, TpuSubnet, tensor_info
 from bmcompiler.codegen.cpu_segment import bind_segment

@@ -9,7 +9,7 @@ import errno
 
 import numpy as np
 
-from bmcompiler.backends.dv.packing_sizes import round_up
+from bmcompiler.backends.dv.formats.packing_sizes import round_up
 from bmcompiler.runtime.dmp_dv.buffers import Bytes
 from bmcompiler.runtime.dmp_dv.context import DvContext
 from bmcompiler.runtime.dmp_dv.handles import LOCK, Handle, release, retain, usable

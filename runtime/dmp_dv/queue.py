@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from threading import Condition, Thread
 
-from bmcompiler.backends.dv.structs import DeviceType
+from bmcompiler.backends.dv.driver.structs import DeviceType
 from bmcompiler.errors import BMError
 
 _ABORTED = "the execution was aborted"

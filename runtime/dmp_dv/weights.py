@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler.backends.dv.packing import Bytes, pack_conv, pack_dilated, pack_fc
-from bmcompiler.backends.dv.packing_sizes import MAX_PACKED_KERNEL, conv_size, dilated_size, fc_size
+from bmcompiler.backends.dv.formats.packing import Bytes, pack_conv, pack_dilated, pack_fc
+from bmcompiler.backends.dv.formats.packing_sizes import MAX_PACKED_KERNEL, conv_size, dilated_size, fc_size
 from bmcompiler.runtime.dmp_dv.buffers import Buffer, SizeCell, get_size, is_cell, readable, set_size, writable
 from bmcompiler.runtime.dmp_dv.messages import refuse
 from bmcompiler.runtime.dmp_dv.prototypes import DRIVER

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.backends.dv.chip import CHIP, DvChip
-from bmcompiler.backends.dv.commands import Buf
-from bmcompiler.backends.dv.layout import nchw_to_whc8, whc8_to_nchw
+from bmcompiler.backends.dv.driver.commands import Buf
+from bmcompiler.backends.dv.formats.layout import nchw_to_whc8, whc8_to_nchw
 from bmcompiler.runtime import dmp_dv as dv
 
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from dv_data import golden
 
-from bmcompiler.backends.dv.checks import Refusal, check_conv, limits
-from bmcompiler.backends.dv.checks_commit import check_conv_commit
-from bmcompiler.backends.dv.checks_other import check_command
 from bmcompiler.backends.dv.chip import DvChip
-from bmcompiler.backends.dv.commands import Buf, ConvCommand, Pads, Pair, Run
-from bmcompiler.backends.dv.structs import IPU_V0
+from bmcompiler.backends.dv.driver.checks import Refusal, check_conv, limits
+from bmcompiler.backends.dv.driver.checks_commit import check_conv_commit
+from bmcompiler.backends.dv.driver.checks_other import check_command
+from bmcompiler.backends.dv.driver.commands import Buf, ConvCommand, Pads, Pair, Run
+from bmcompiler.backends.dv.driver.structs import IPU_V0
 
 # The golden files label a kernel depth of 0 as they label a map depth of 0.
 SAME_LABEL = {"PZ0": "Z0"}

@@ -11,10 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from bmcompiler.backends.dv.accumulate import Accumulator, convolve, convolve_depthwise, inner_product, insert_zeros
-from bmcompiler.backends.dv.commands import Pads, Pair
-from bmcompiler.backends.dv.stages import activate, average_pool, lrn, max_pool, to_half
-from bmcompiler.backends.dv.structs import Activation
+from bmcompiler.backends.dv.arithmetic.accumulate import (
+    Accumulator,
+    convolve,
+    convolve_depthwise,
+    inner_product,
+    insert_zeros,
+)
+from bmcompiler.backends.dv.arithmetic.stages import activate, average_pool, lrn, max_pool, to_half
+from bmcompiler.backends.dv.driver.commands import Pads, Pair
+from bmcompiler.backends.dv.driver.structs import Activation
 
 Half = NDArray[np.float16]
 

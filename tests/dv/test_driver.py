@@ -17,9 +17,9 @@ from dv_data import halves
 from dv_device import Board, board
 
 from bmcompiler.backends.dv.chip import DvChip
-from bmcompiler.backends.dv.commands import Buf, ConvCommand, FcCommand, Pair, Run
-from bmcompiler.backends.dv.packing import pack_conv
-from bmcompiler.backends.dv.structs import CONV_V0, INFO_V0
+from bmcompiler.backends.dv.driver.commands import Buf, ConvCommand, FcCommand, Pair, Run
+from bmcompiler.backends.dv.driver.structs import CONV_V0, INFO_V0
+from bmcompiler.backends.dv.formats.packing import pack_conv
 from bmcompiler.runtime import dmp_dv as dv
 
 COPY = Run(m=8, pool_enable=2, pool_size=Pair(1, 1), pool_avg_param=0x3C00)

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from bmcompiler.backends.dv.checks_other import check_command
 from bmcompiler.backends.dv.chip import DvChip
-from bmcompiler.backends.dv.structs import CONV_RUN, CONV_V0
+from bmcompiler.backends.dv.driver.checks_other import check_command
+from bmcompiler.backends.dv.driver.structs import CONV_RUN, CONV_V0
 from bmcompiler.runtime import dmp_dv as dv
 
 SMALL = st.sampled_from([0, 1, 2, 3, 4, 5, 7, 8, 9, 16, 0x0101, 0x0202, 0x0303, 0x0503, 0x8000, 0xFFFF])

@@ -10,9 +10,9 @@ import pytest
 from dv_nets import Build, lowered, net, random_inputs, run_on_device, weights
 
 import bmcompiler
-from bmcompiler.backends.dv.commands import ConvCommand, FcCommand
-from bmcompiler.backends.dv.palette import coded
-from bmcompiler.backends.dv.stage_commands import subnet_commands
+from bmcompiler.backends.dv.driver.commands import ConvCommand, FcCommand
+from bmcompiler.backends.dv.driver.stage_commands import subnet_commands
+from bmcompiler.backends.dv.formats.palette import coded
 from bmcompiler.backends.dv.target import TARGET
 from bmcompiler.bmodel.bm168x import TpuSubnet
 from bmcompiler.interpreter import run_module

@@ -12,9 +12,9 @@ from dv_nets import lowered, net, random_inputs, run_on_device, weights
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bmcompiler.backends.dv.commands import Pads, Pair
-from bmcompiler.backends.dv.parts import UNROUNDED
-from bmcompiler.backends.dv.stages import max_pool, to_half
+from bmcompiler.backends.dv.arithmetic.stages import max_pool, to_half
+from bmcompiler.backends.dv.driver.commands import Pads, Pair
+from bmcompiler.backends.dv.lowering.parts import UNROUNDED
 from bmcompiler.backends.dv.target import TARGET
 from bmcompiler.errors import UnsupportedError, UsageError
 from bmcompiler.files.mlir import load_module, save_module

@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from bmcompiler.backends.dv.accumulate import Accumulator
+from bmcompiler.backends.dv.arithmetic.accumulate import Accumulator
 from bmcompiler.backends.dv.chip import DvChip
-from bmcompiler.backends.dv.commands import Buf, ConvCommand, FcCommand, Pads, Pair, Run
-from bmcompiler.backends.dv.geometry import chain
-from bmcompiler.backends.dv.layout import nchw_to_whc8
-from bmcompiler.backends.dv.packing import pack_conv, pack_dilated, pack_fc
-from bmcompiler.backends.dv.structs import MAXIMIZER_V0
+from bmcompiler.backends.dv.driver.commands import Buf, ConvCommand, FcCommand, Pads, Pair, Run
+from bmcompiler.backends.dv.driver.geometry import chain
+from bmcompiler.backends.dv.driver.structs import MAXIMIZER_V0
+from bmcompiler.backends.dv.formats.layout import nchw_to_whc8
+from bmcompiler.backends.dv.formats.packing import pack_conv, pack_dilated, pack_fc
 from bmcompiler.runtime import dmp_dv as dv
 
 Array = NDArray[Any]

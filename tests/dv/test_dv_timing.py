@@ -11,8 +11,8 @@ import pytest
 from dv_nets import lowered, net, weights
 
 from bmcompiler.backends.dv.chip import CHIP
-from bmcompiler.backends.dv.commands import ConvCommand, FcCommand, Pads, Pair, Run
-from bmcompiler.backends.dv.structs import Activation, ConvEnable, OutputMode, Pool
+from bmcompiler.backends.dv.driver.commands import ConvCommand, FcCommand, Pads, Pair, Run
+from bmcompiler.backends.dv.driver.structs import Activation, ConvEnable, OutputMode, Pool
 from bmcompiler.backends.dv.target import TARGET
 from bmcompiler.bmodel.bm168x import Bm168xModel
 from bmcompiler.errors import SimulatorError, UnsupportedError, UsageError

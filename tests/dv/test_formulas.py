@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from dv_data import golden
 
-from bmcompiler.backends.dv import structs
-from bmcompiler.backends.dv.commands import Buf, ConvCommand, FcCommand, Pads, Pair, Run
-from bmcompiler.backends.dv.geometry import Extent, chain, quotient, weight_bytes
-from bmcompiler.backends.dv.packing_sizes import conv_size, dilated_size
-from bmcompiler.backends.dv.unified_buffer import chain_need, tile_conv, tile_lrn
+from bmcompiler.backends.dv.driver import structs
+from bmcompiler.backends.dv.driver.commands import Buf, ConvCommand, FcCommand, Pads, Pair, Run
+from bmcompiler.backends.dv.driver.geometry import Extent, chain, quotient, weight_bytes
+from bmcompiler.backends.dv.driver.unified_buffer import chain_need, tile_conv, tile_lrn
+from bmcompiler.backends.dv.formats.packing_sizes import conv_size, dilated_size
 from bmcompiler.errors import EncodingError
 
 KIB = 1024

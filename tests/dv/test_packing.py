@@ -10,8 +10,8 @@ from dv_data import golden, halves, packed_cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bmcompiler.backends.dv.layout import nchw_to_whc8, whc8_to_nchw
-from bmcompiler.backends.dv.packing import (
+from bmcompiler.backends.dv.formats.layout import nchw_to_whc8, whc8_to_nchw
+from bmcompiler.backends.dv.formats.packing import (
     pack_conv,
     pack_dilated,
     pack_fc,
@@ -20,7 +20,7 @@ from bmcompiler.backends.dv.packing import (
     unpack_fc,
     whc8_order,
 )
-from bmcompiler.backends.dv.packing_sizes import conv_size, dilated_size, fc_size
+from bmcompiler.backends.dv.formats.packing_sizes import conv_size, dilated_size, fc_size
 from bmcompiler.errors import EncodingError
 
 

@@ -19,15 +19,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler.backends.dv.build import extent_of
-from bmcompiler.backends.dv.checks import limits
+from bmcompiler.backends.dv.arithmetic.run_model import RunWeights, run_values
+from bmcompiler.backends.dv.arithmetic.stages import to_half
 from bmcompiler.backends.dv.chip import CHIP
-from bmcompiler.backends.dv.commands import ConvCommand, Run
-from bmcompiler.backends.dv.geometry import Extent, result
-from bmcompiler.backends.dv.parts import Filters, Part, bits, is_unrounded
-from bmcompiler.backends.dv.run_model import RunWeights, run_values
-from bmcompiler.backends.dv.stages import to_half
-from bmcompiler.backends.dv.structs import (
+from bmcompiler.backends.dv.driver.checks import limits
+from bmcompiler.backends.dv.driver.commands import ConvCommand, Run
+from bmcompiler.backends.dv.driver.geometry import Extent, result
+from bmcompiler.backends.dv.driver.structs import (
     MAX_INPUT_CHANNELS,
     MAX_INPUT_HEIGHT,
     MAX_INPUT_WIDTH,
@@ -35,6 +33,8 @@ from bmcompiler.backends.dv.structs import (
     ConvEnable,
     OutputMode,
 )
+from bmcompiler.backends.dv.lowering.build import extent_of
+from bmcompiler.backends.dv.lowering.parts import Filters, Part, bits, is_unrounded
 from bmcompiler.codegen.kernels import DeviceKernel, is_constant
 from bmcompiler.codegen.memory import root_of
 from bmcompiler.errors import EncodingError, UnsupportedError

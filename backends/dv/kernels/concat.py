@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from bmcompiler.backends.dv.build import extent_of
-from bmcompiler.backends.dv.commands import Run
+from bmcompiler.backends.dv.arithmetic.stages import to_half
+from bmcompiler.backends.dv.driver.commands import Run
+from bmcompiler.backends.dv.driver.structs import HALF_ONE, Activation
+from bmcompiler.backends.dv.formats.layout import GROUP
 from bmcompiler.backends.dv.kernels.base import DvKernel
-from bmcompiler.backends.dv.layout import GROUP
-from bmcompiler.backends.dv.parts import Part
-from bmcompiler.backends.dv.stages import to_half
-from bmcompiler.backends.dv.structs import HALF_ONE, Activation
+from bmcompiler.backends.dv.lowering.build import extent_of
+from bmcompiler.backends.dv.lowering.parts import Part
 from bmcompiler.ir import Value
 from bmcompiler.ops.places.shape import Concat
 from bmcompiler.target import rule

@@ -7,13 +7,13 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from bmcompiler.backends.dv.arithmetic.run_model import RunWeights
 from bmcompiler.backends.dv.chip import CHIP
-from bmcompiler.backends.dv.commands import Pads, Pair, Run
+from bmcompiler.backends.dv.driver.commands import Pads, Pair, Run
+from bmcompiler.backends.dv.driver.structs import ConvEnable
 from bmcompiler.backends.dv.kernels.base import ACTIVATIONS, RunKernel
 from bmcompiler.backends.dv.kernels.filters import filters_of
-from bmcompiler.backends.dv.parts import Filters, Part
-from bmcompiler.backends.dv.run_model import RunWeights
-from bmcompiler.backends.dv.structs import ConvEnable
+from bmcompiler.backends.dv.lowering.parts import Filters, Part
 from bmcompiler.codegen.kernels import is_constant
 from bmcompiler.ops.layers.nn import Deconv
 from bmcompiler.target import rule

@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler.backends.dv.accumulate import inner_product
-from bmcompiler.backends.dv.build import DvBuild, extent_of
+from bmcompiler.backends.dv.arithmetic.accumulate import inner_product
+from bmcompiler.backends.dv.arithmetic.stages import activate, to_half
 from bmcompiler.backends.dv.chip import CHIP
-from bmcompiler.backends.dv.commands import FcCommand
+from bmcompiler.backends.dv.driver.commands import FcCommand
+from bmcompiler.backends.dv.driver.structs import Activation, FcActivation, FcFormat
+from bmcompiler.backends.dv.formats.packing import pack_fc
+from bmcompiler.backends.dv.formats.packing_sizes import fc_size
+from bmcompiler.backends.dv.formats.palette import Coded, coded
 from bmcompiler.backends.dv.kernels.base import DvKernel, half_weights, patterns
-from bmcompiler.backends.dv.packing import pack_fc
-from bmcompiler.backends.dv.packing_sizes import fc_size
-from bmcompiler.backends.dv.palette import Coded, coded
-from bmcompiler.backends.dv.parts import bits
-from bmcompiler.backends.dv.stages import activate, to_half
-from bmcompiler.backends.dv.structs import Activation, FcActivation, FcFormat
+from bmcompiler.backends.dv.lowering.build import DvBuild, extent_of
+from bmcompiler.backends.dv.lowering.parts import bits
 from bmcompiler.codegen.kernels import is_constant
 from bmcompiler.codegen.memory import root_of
 from bmcompiler.codegen.schedule import Moved

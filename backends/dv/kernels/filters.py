@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bmcompiler.backends.dv.arithmetic.run_model import RunWeights
 from bmcompiler.backends.dv.kernels.base import half_weights
-from bmcompiler.backends.dv.run_model import RunWeights
 
 Array = NDArray[Any]
 

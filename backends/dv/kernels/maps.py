@@ -11,17 +11,17 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler.backends.dv.build import extent_of
+from bmcompiler.backends.dv.arithmetic.run_model import RunWeights
+from bmcompiler.backends.dv.arithmetic.stages import pattern
 from bmcompiler.backends.dv.chip import CHIP
-from bmcompiler.backends.dv.commands import Pads, Pair, Run
-from bmcompiler.backends.dv.geometry import effective_kernel
+from bmcompiler.backends.dv.driver.commands import Pads, Pair, Run
+from bmcompiler.backends.dv.driver.geometry import effective_kernel
+from bmcompiler.backends.dv.driver.structs import HALF_ONE, Activation, ConvEnable, Pool
 from bmcompiler.backends.dv.kernels.base import ACTIVATIONS, RunKernel, why_not
 from bmcompiler.backends.dv.kernels.filters import across_groups, filters_of, with_gaps
 from bmcompiler.backends.dv.kernels.large_windows import WindowStep, max_counts, max_steps, steps_of
-from bmcompiler.backends.dv.parts import Filters, Part
-from bmcompiler.backends.dv.run_model import RunWeights
-from bmcompiler.backends.dv.stages import pattern
-from bmcompiler.backends.dv.structs import HALF_ONE, Activation, ConvEnable, Pool
+from bmcompiler.backends.dv.lowering.build import extent_of
+from bmcompiler.backends.dv.lowering.parts import Filters, Part
 from bmcompiler.codegen.kernels import is_constant
 from bmcompiler.ir import Value
 from bmcompiler.ops.elements.elementwise import Add

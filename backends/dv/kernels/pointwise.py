@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler.backends.dv.build import extent_of
-from bmcompiler.backends.dv.commands import Run
+from bmcompiler.backends.dv.arithmetic.run_model import RunWeights
+from bmcompiler.backends.dv.arithmetic.stages import pattern, to_half
+from bmcompiler.backends.dv.driver.commands import Run
+from bmcompiler.backends.dv.driver.structs import HALF_ONE, Activation, ConvEnable, Pool
+from bmcompiler.backends.dv.formats.packing_sizes import conv_size
+from bmcompiler.backends.dv.formats.palette import is_palette
 from bmcompiler.backends.dv.kernels.base import RunKernel, half_weights
 from bmcompiler.backends.dv.kernels.maps import rises
-from bmcompiler.backends.dv.packing_sizes import conv_size
-from bmcompiler.backends.dv.palette import is_palette
-from bmcompiler.backends.dv.parts import Filters, Part
-from bmcompiler.backends.dv.run_model import RunWeights
-from bmcompiler.backends.dv.stages import pattern, to_half
-from bmcompiler.backends.dv.structs import HALF_ONE, Activation, ConvEnable, Pool
+from bmcompiler.backends.dv.lowering.build import extent_of
+from bmcompiler.backends.dv.lowering.parts import Filters, Part
 from bmcompiler.codegen.kernels import is_constant
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp

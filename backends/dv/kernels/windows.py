@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import isclose
 
-from bmcompiler.backends.dv.build import extent_of
-from bmcompiler.backends.dv.commands import Pads, Run
+from bmcompiler.backends.dv.driver.commands import Pads, Run
+from bmcompiler.backends.dv.driver.structs import HALF_ONE, LRN, Pool
 from bmcompiler.backends.dv.kernels.base import RunKernel
-from bmcompiler.backends.dv.parts import Part
-from bmcompiler.backends.dv.structs import HALF_ONE, LRN, Pool
+from bmcompiler.backends.dv.lowering.build import extent_of
+from bmcompiler.backends.dv.lowering.parts import Part
 from bmcompiler.ops.layers.norm import Lrn
 from bmcompiler.ops.places.shape import Pad, Upsample
 from bmcompiler.target import rule

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from bmcompiler.backends.dv.accumulate import Accumulator
+from bmcompiler.backends.dv.arithmetic.accumulate import Accumulator
 from bmcompiler.backends.dv.chip import DvChip
-from bmcompiler.backends.dv.commands import ConvCommand, FcCommand
-from bmcompiler.backends.dv.structs import DeviceType
+from bmcompiler.backends.dv.driver.commands import ConvCommand, FcCommand
+from bmcompiler.backends.dv.driver.structs import DeviceType
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.runtime.simulator.dv.conv import ConvPlan, Memory
 from bmcompiler.runtime.simulator.dv.fc import FcPlan, MaximizerPlan

@@ -13,11 +13,11 @@ from math import prod
 
 import numpy as np
 
-from bmcompiler.backends.dv.checks import limits
 from bmcompiler.backends.dv.chip import CHIP
-from bmcompiler.backends.dv.commands import NULL, Buf, ConvCommand, FcCommand
-from bmcompiler.backends.dv.stage_commands import subnet_commands
-from bmcompiler.backends.dv.structs import CMDRAW, DeviceType
+from bmcompiler.backends.dv.driver.checks import limits
+from bmcompiler.backends.dv.driver.commands import NULL, Buf, ConvCommand, FcCommand
+from bmcompiler.backends.dv.driver.stage_commands import subnet_commands
+from bmcompiler.backends.dv.driver.structs import CMDRAW, DeviceType
 from bmcompiler.bmodel.bm168x import Bm168xModel, Bm168xStage, Bm168xTensor, CpuSubnet
 from bmcompiler.bmodel.layers import decode_layers
 from bmcompiler.errors import EncodingError, SimulatorError, UnsupportedError

@@ -17,14 +17,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler.backends.dv.accumulate import Accumulator
-from bmcompiler.backends.dv.commands import Buf, ConvCommand, Run
-from bmcompiler.backends.dv.exact import Half
-from bmcompiler.backends.dv.geometry import Extent, Link, after_conv, after_pool, chain, effective_kernel, weight_bytes
-from bmcompiler.backends.dv.layout import from_whc8, into_whc8
-from bmcompiler.backends.dv.packing import unpack_conv, unpack_dilated
-from bmcompiler.backends.dv.run_model import RunWeights, run_result
-from bmcompiler.backends.dv.structs import Activation, OutputMode, Pool, WeightFormat
+from bmcompiler.backends.dv.arithmetic.accumulate import Accumulator
+from bmcompiler.backends.dv.arithmetic.exact import Half
+from bmcompiler.backends.dv.arithmetic.run_model import RunWeights, run_result
+from bmcompiler.backends.dv.driver.commands import Buf, ConvCommand, Run
+from bmcompiler.backends.dv.driver.geometry import (
+    Extent,
+    Link,
+    after_conv,
+    after_pool,
+    chain,
+    effective_kernel,
+    weight_bytes,
+)
+from bmcompiler.backends.dv.driver.structs import Activation, OutputMode, Pool, WeightFormat
+from bmcompiler.backends.dv.formats.layout import from_whc8, into_whc8
+from bmcompiler.backends.dv.formats.packing import unpack_conv, unpack_dilated
 from bmcompiler.errors import SimulatorError, UnsupportedError
 
 Bytes = NDArray[np.uint8]

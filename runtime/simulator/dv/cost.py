@@ -10,11 +10,19 @@ from dataclasses import dataclass, fields
 from math import ceil
 
 from bmcompiler.backends.dv.chip import CHIP
-from bmcompiler.backends.dv.commands import ConvCommand, FcCommand, Run
-from bmcompiler.backends.dv.geometry import Extent, Link, after_conv, chain, effective_kernel, odd_square, weight_bytes
-from bmcompiler.backends.dv.packing_sizes import BLOCK, blocks, fc_size
-from bmcompiler.backends.dv.structs import OutputMode, Pool
-from bmcompiler.backends.dv.unified_buffer import tile_run
+from bmcompiler.backends.dv.driver.commands import ConvCommand, FcCommand, Run
+from bmcompiler.backends.dv.driver.geometry import (
+    Extent,
+    Link,
+    after_conv,
+    chain,
+    effective_kernel,
+    odd_square,
+    weight_bytes,
+)
+from bmcompiler.backends.dv.driver.structs import OutputMode, Pool
+from bmcompiler.backends.dv.driver.unified_buffer import tile_run
+from bmcompiler.backends.dv.formats.packing_sizes import BLOCK, blocks, fc_size
 
 _GRANULE = 8  # elements that a run without multiplications reads or writes per cycle: 128 bits (dv.md 4.2)
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from bmcompiler.backends.dv.accumulate import Accumulator, inner_product
-from bmcompiler.backends.dv.commands import Buf, FcCommand
-from bmcompiler.backends.dv.layout import from_whc8
-from bmcompiler.backends.dv.packing import unpack_fc
-from bmcompiler.backends.dv.packing_sizes import fc_size
-from bmcompiler.backends.dv.stages import activate, to_half
-from bmcompiler.backends.dv.structs import MAXIMIZER_V0, Activation, FcActivation
+from bmcompiler.backends.dv.arithmetic.accumulate import Accumulator, inner_product
+from bmcompiler.backends.dv.arithmetic.stages import activate, to_half
+from bmcompiler.backends.dv.driver.commands import Buf, FcCommand
+from bmcompiler.backends.dv.driver.structs import MAXIMIZER_V0, Activation, FcActivation
+from bmcompiler.backends.dv.formats.layout import from_whc8
+from bmcompiler.backends.dv.formats.packing import unpack_fc
+from bmcompiler.backends.dv.formats.packing_sizes import fc_size
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.runtime.simulator.dv.conv import Memory, view
 

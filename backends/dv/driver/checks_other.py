@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from bmcompiler.backends.dv.checks import (
+from bmcompiler.backends.dv.chip import DvChip
+from bmcompiler.backends.dv.driver.checks import (
     FAILED,
     Refusal,
     Refusals,
@@ -18,10 +19,8 @@ from bmcompiler.backends.dv.checks import (
     failed,
     first,
 )
-from bmcompiler.backends.dv.chip import DvChip
-from bmcompiler.backends.dv.commands import Buf, ConvCommand, FcCommand
-from bmcompiler.backends.dv.packing_sizes import fc_size
-from bmcompiler.backends.dv.structs import (
+from bmcompiler.backends.dv.driver.commands import Buf, ConvCommand, FcCommand
+from bmcompiler.backends.dv.driver.structs import (
     CMDRAW,
     CONV_V0,
     CONV_V1,
@@ -33,6 +32,7 @@ from bmcompiler.backends.dv.structs import (
     DeviceType,
     ImageFormat,
 )
+from bmcompiler.backends.dv.formats.packing_sizes import fc_size
 
 _MAX_PIXELS = 1 << 24
 _MAX_SIDE = 4095

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from bmcompiler.backends.dv.commands import NO_PADS, ONE, Pads, Pair
-from bmcompiler.backends.dv.exact import Double, Half, exact_sums
-from bmcompiler.backends.dv.packing_sizes import CHANNELS_OF_BLOCK
+from bmcompiler.backends.dv.arithmetic.exact import Double, Half, exact_sums
+from bmcompiler.backends.dv.driver.commands import NO_PADS, ONE, Pads, Pair
+from bmcompiler.backends.dv.formats.packing_sizes import CHANNELS_OF_BLOCK
 from bmcompiler.numeric.blas import in_parallel, one_blas_thread
 
 Single = NDArray[np.float32]

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler.backends.dv.commands import Run
-from bmcompiler.backends.dv.packing import pack_conv, pack_dilated
-from bmcompiler.backends.dv.packing_sizes import conv_size, dilated_size
-from bmcompiler.backends.dv.palette import coded
-from bmcompiler.backends.dv.run_model import RunWeights
-from bmcompiler.backends.dv.structs import WeightFormat
+from bmcompiler.backends.dv.arithmetic.run_model import RunWeights
+from bmcompiler.backends.dv.driver.commands import Run
+from bmcompiler.backends.dv.driver.structs import WeightFormat
+from bmcompiler.backends.dv.formats.packing import pack_conv, pack_dilated
+from bmcompiler.backends.dv.formats.packing_sizes import conv_size, dilated_size
+from bmcompiler.backends.dv.formats.palette import coded
 from bmcompiler.ir import Operation, Value
 from bmcompiler.quant.palette import SIZE
 

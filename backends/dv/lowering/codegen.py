@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bmcompiler.backends.dv.build import DvBuild
-from bmcompiler.backends.dv.chains import Group
-from bmcompiler.backends.dv.emit import emit_group, group_info
 from bmcompiler.backends.dv.kernels.concat import ConcatKernel
-from bmcompiler.backends.dv.plan import plan_device
+from bmcompiler.backends.dv.lowering.build import DvBuild
+from bmcompiler.backends.dv.lowering.chains import Group
+from bmcompiler.backends.dv.lowering.emit import emit_group, group_info
+from bmcompiler.backends.dv.lowering.plan import plan_device
 from bmcompiler.bmodel.bm168x import DTYPES, Bm168xStage, Bm168xTensor, CpuSubnet, TpuSubnet
 from bmcompiler.bmodel.layers import encode_layers
 from bmcompiler.codegen.cpu_segment import encode_copy

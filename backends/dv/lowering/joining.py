@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from bmcompiler.backends.dv.build import extent_of
-from bmcompiler.backends.dv.geometry import Extent, result
+from bmcompiler.backends.dv.driver.geometry import Extent, result
 from bmcompiler.backends.dv.kernels.base import RunKernel, why_not
-from bmcompiler.backends.dv.parts import Part, is_unrounded
+from bmcompiler.backends.dv.lowering.build import extent_of
+from bmcompiler.backends.dv.lowering.parts import Part, is_unrounded
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.ir import Operation, Value
 from bmcompiler.ops.base import TensorOp

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from bmcompiler.backends.dv.commands import ConvCommand, Pair, Run
-from bmcompiler.backends.dv.packing_sizes import conv_size, dilated_size
-from bmcompiler.backends.dv.structs import Pool
+from bmcompiler.backends.dv.driver.commands import ConvCommand, Pair, Run
+from bmcompiler.backends.dv.driver.structs import Pool
+from bmcompiler.backends.dv.formats.packing_sizes import conv_size, dilated_size
 
 _DEPTH = 0x7F  # bits of the kernel depth that the device uses
 

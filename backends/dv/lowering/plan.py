@@ -6,12 +6,12 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bmcompiler.backends.dv.build import MapPlace, extent_of, map_bytes, samples_of
-from bmcompiler.backends.dv.chains import Group, Hosts, Readers, Step, groups_of, memory_of, merged
-from bmcompiler.backends.dv.joining import Inner, Key, Node, Unit, nodes_of
 from bmcompiler.backends.dv.kernels.base import RunKernel
 from bmcompiler.backends.dv.kernels.concat import ConcatKernel, copy_part
-from bmcompiler.backends.dv.parts import is_unrounded
+from bmcompiler.backends.dv.lowering.build import MapPlace, extent_of, map_bytes, samples_of
+from bmcompiler.backends.dv.lowering.chains import Group, Hosts, Readers, Step, groups_of, memory_of, merged
+from bmcompiler.backends.dv.lowering.joining import Inner, Key, Node, Unit, nodes_of
+from bmcompiler.backends.dv.lowering.parts import is_unrounded
 from bmcompiler.codegen.memory import Lifetime, first_fit, outermost, root_of
 from bmcompiler.ir import Operation, Value
 from bmcompiler.ir.keys import is_weight

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from bmcompiler.backends.dv.commands import NO_PADS, ONE, ConvCommand, Pads, Pair, Run
-from bmcompiler.backends.dv.geometry import Extent, conv_out, odd_square, quotient
-from bmcompiler.backends.dv.packing_sizes import round_up
-from bmcompiler.backends.dv.structs import ConvEnable, Pool
+from bmcompiler.backends.dv.driver.commands import NO_PADS, ONE, ConvCommand, Pads, Pair, Run
+from bmcompiler.backends.dv.driver.geometry import Extent, conv_out, odd_square, quotient
+from bmcompiler.backends.dv.driver.structs import ConvEnable, Pool
+from bmcompiler.backends.dv.formats.packing_sizes import round_up
 
 _TILE_ELEMENTS = 67_108_864
 _GROUP = 8  # channels that lie together

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bmcompiler.backends.dv.checks_other import check_header
-from bmcompiler.backends.dv.structs import CMDRAW
+from bmcompiler.backends.dv.driver.checks_other import check_header
+from bmcompiler.backends.dv.driver.structs import CMDRAW
 from bmcompiler.bmodel.bm168x import TpuSubnet
 from bmcompiler.errors import FileFormatError
 

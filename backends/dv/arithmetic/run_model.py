@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler.backends.dv.accumulate import Accumulator, convolve, convolve_depthwise, insert_zeros
-from bmcompiler.backends.dv.commands import ONE, Run
-from bmcompiler.backends.dv.exact import Half
-from bmcompiler.backends.dv.stages import activate, average_pool, lrn, max_pool, to_half, upsample
-from bmcompiler.backends.dv.structs import Pool
+from bmcompiler.backends.dv.arithmetic.accumulate import Accumulator, convolve, convolve_depthwise, insert_zeros
+from bmcompiler.backends.dv.arithmetic.exact import Half
+from bmcompiler.backends.dv.arithmetic.stages import activate, average_pool, lrn, max_pool, to_half, upsample
+from bmcompiler.backends.dv.driver.commands import ONE, Run
+from bmcompiler.backends.dv.driver.structs import Pool
 
 Floats = NDArray[Any]  # float32, or float64 where a function gives more digits
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from bmcompiler.backends.dv.build import DvBuild
-from bmcompiler.backends.dv.chains import Group
 from bmcompiler.backends.dv.chip import CHIP
-from bmcompiler.backends.dv.commands import NULL
-from bmcompiler.backends.dv.geometry import weight_bytes
-from bmcompiler.backends.dv.joining import Node
-from bmcompiler.backends.dv.unified_buffer import chain_need, tile_run
+from bmcompiler.backends.dv.driver.commands import NULL
+from bmcompiler.backends.dv.driver.geometry import weight_bytes
+from bmcompiler.backends.dv.driver.unified_buffer import chain_need, tile_run
+from bmcompiler.backends.dv.lowering.build import DvBuild
+from bmcompiler.backends.dv.lowering.chains import Group
+from bmcompiler.backends.dv.lowering.joining import Node
 from bmcompiler.bmodel.layers import LayerSpan
 from bmcompiler.codegen.memory import root_of
 from bmcompiler.codegen.rows import macs

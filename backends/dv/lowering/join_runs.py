@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bmcompiler.backends.dv.joining import Node, nodes_of
+from bmcompiler.backends.dv.lowering.joining import Node, nodes_of
 from bmcompiler.backends.dv.target import DvTarget
 from bmcompiler.codegen.partition import partition
 from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT, Condition
@@ -58,7 +58,7 @@ class _Marks:
         self.target, self.changed = target, False
 
     def __call__(self, op: TensorOp, kernel: RunKernel[Any], node: Node) -> bool:
-        from bmcompiler.backends.dv.parts import UNROUNDED, is_unrounded
+        from bmcompiler.backends.dv.lowering.parts import UNROUNDED, is_unrounded
 
         if not kernel.keeps_bits(op):
             for inside in node.ops:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler.backends.dv.commands import Pads, Pair
-from bmcompiler.backends.dv.geometry import window_out
-from bmcompiler.backends.dv.structs import Activation
+from bmcompiler.backends.dv.driver.commands import Pads, Pair
+from bmcompiler.backends.dv.driver.geometry import window_out
+from bmcompiler.backends.dv.driver.structs import Activation
 
 Half = NDArray[np.float16]
 Single = NDArray[np.float32]

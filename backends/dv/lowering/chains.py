@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from bmcompiler.backends.dv.checks import limits
 from bmcompiler.backends.dv.chip import CHIP
-from bmcompiler.backends.dv.commands import ConvCommand
-from bmcompiler.backends.dv.joining import Key, Node, Unit
-from bmcompiler.backends.dv.structs import MAX_RUNS, OutputMode
+from bmcompiler.backends.dv.driver.checks import limits
+from bmcompiler.backends.dv.driver.commands import ConvCommand
+from bmcompiler.backends.dv.driver.structs import MAX_RUNS, OutputMode
+from bmcompiler.backends.dv.lowering.joining import Key, Node, Unit
 from bmcompiler.codegen.memory import root_of
 from bmcompiler.ir import Operation, Value
 

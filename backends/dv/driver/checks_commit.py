@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from bmcompiler.backends.dv.checks import Refusal, Refusals, SizeOf, check_buffer, check_table, failed, first, structure
 from bmcompiler.backends.dv.chip import DvChip
-from bmcompiler.backends.dv.commands import ConvCommand, FcCommand
-from bmcompiler.backends.dv.geometry import chain, weight_bytes
-from bmcompiler.backends.dv.packing_sizes import fc_size
+from bmcompiler.backends.dv.driver.checks import (
+    Refusal,
+    Refusals,
+    SizeOf,
+    check_buffer,
+    check_table,
+    failed,
+    first,
+    structure,
+)
+from bmcompiler.backends.dv.driver.commands import ConvCommand, FcCommand
+from bmcompiler.backends.dv.driver.geometry import chain, weight_bytes
+from bmcompiler.backends.dv.formats.packing_sizes import fc_size
 
 WEIGHT_ALIGN = 16
 

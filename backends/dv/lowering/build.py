@@ -11,10 +11,10 @@ from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from bmcompiler.backends.dv.commands import Buf, ConvCommand, FcCommand, Run
-from bmcompiler.backends.dv.geometry import Extent
-from bmcompiler.backends.dv.packing_sizes import fc_size
-from bmcompiler.backends.dv.parts import Part, packed, stored
+from bmcompiler.backends.dv.driver.commands import Buf, ConvCommand, FcCommand, Run
+from bmcompiler.backends.dv.driver.geometry import Extent
+from bmcompiler.backends.dv.formats.packing_sizes import fc_size
+from bmcompiler.backends.dv.lowering.parts import Part, packed, stored
 from bmcompiler.codegen.build import BaseBuild
 from bmcompiler.codegen.coefficients import Coefficients
 from bmcompiler.codegen.memory import MemoryPlan, root_of

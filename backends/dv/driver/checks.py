@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from bmcompiler.backends.dv.chip import DvChip
-from bmcompiler.backends.dv.commands import Buf, ConvCommand, Run
-from bmcompiler.backends.dv.geometry import (
+from bmcompiler.backends.dv.driver.commands import Buf, ConvCommand, Run
+from bmcompiler.backends.dv.driver.geometry import (
     Extent,
     chain,
     conv_out,
@@ -20,8 +20,8 @@ from bmcompiler.backends.dv.geometry import (
     strides_are_zero,
     weight_bytes,
 )
-from bmcompiler.backends.dv.structs import U8_TABLE_BYTES, Activation, Pool
-from bmcompiler.backends.dv.unified_buffer import chain_need, tile_run
+from bmcompiler.backends.dv.driver.structs import U8_TABLE_BYTES, Activation, Pool
+from bmcompiler.backends.dv.driver.unified_buffer import chain_need, tile_run
 
 FAILED = -1
 

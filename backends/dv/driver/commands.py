@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bmcompiler.backends.dv.structs import (
+from bmcompiler.backends.dv.driver.structs import (
     CONV_V0,
     CONV_V1,
     FC_V0,

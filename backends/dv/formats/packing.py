@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler.backends.dv.packing_sizes import (
+from bmcompiler.backends.dv.formats.packing_sizes import (
     BLOCK,
     CHANNELS_OF_BLOCK,
     MAP_BYTES,

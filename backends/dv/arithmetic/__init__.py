@@ -1,0 +1,1 @@
+"""What a run computes, for simulator and `evaluate` alike."""

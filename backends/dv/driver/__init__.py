@@ -1,0 +1,1 @@
+"""Commands as the driver takes them: structures, sizes, the unified buffer, what is refused."""

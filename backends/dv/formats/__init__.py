@@ -1,0 +1,1 @@
+"""How feature maps and weights lie in memory."""

@@ -1,0 +1,1 @@
+"""From ops to runs and from runs to commands: the code generator."""
