@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bmcompiler.errors import UsageError
-from bmcompiler.frontends.bmlang.meaning import Call
+from bmcompiler.frontends.bmlang.meanings.registry import Call
 from bmcompiler.frontends.bmlang.rows import Row
 from bmcompiler.frontends.bmlang.rules import ALL, CONDITIONS, Form, accepted, of_variant, results
 from bmcompiler.frontends.bmlang.tensor import Scalar, Tensor

@@ -12,7 +12,7 @@ import numpy as np
 from bmcompiler.api import compile_module
 from bmcompiler.errors import RuntimeUseError, UnsupportedError, UsageError
 from bmcompiler.frontends.bmlang.emit import Array, Trace
-from bmcompiler.frontends.bmlang.meaning import Call, Meaning
+from bmcompiler.frontends.bmlang.meanings.registry import Call, Meaning
 from bmcompiler.frontends.bmlang.program import Program, current, need_data
 from bmcompiler.frontends.bmlang.tensor import Tensor
 from bmcompiler.frontends.bmlang.types import BmLangMode

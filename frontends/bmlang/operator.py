@@ -13,7 +13,7 @@ import numpy as np
 from bmcompiler.errors import BMError, UsageError
 from bmcompiler.frontends.bmlang import checks, fields, types
 from bmcompiler.frontends.bmlang.emit import Array, Eager, Emit, NotConstantError, Trace
-from bmcompiler.frontends.bmlang.meaning import Call, Counted, Meaning, Results, meanings
+from bmcompiler.frontends.bmlang.meanings.registry import Call, Counted, Meaning, Results, meanings
 from bmcompiler.frontends.bmlang.program import Program, current, need_data
 from bmcompiler.frontends.bmlang.rows import SIGNATURE_KINDS, WANTED, Parameter, Row
 from bmcompiler.frontends.bmlang.table import TABLE

@@ -229,7 +229,7 @@ def test_reductions_of_bytes(data: Any, method: ReduceMethodType, dtype: DataTyp
 @pytest.mark.parametrize("count", range(1, 226))
 def test_means_of_bytes_are_exact_for_every_sum(count: int) -> None:
     """All sums of `count` bytes: the float32 product that the chip has gives the exact mean, halves away from zero."""
-    from bmcompiler.frontends.bmlang.meaning_pool import reciprocal
+    from bmcompiler.frontends.bmlang.meanings.pool import reciprocal
     from bmcompiler.numeric.quant_modes import from_real
 
     sums = np.arange(-128 * count, 255 * count + 1)

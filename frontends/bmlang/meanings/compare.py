@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bmcompiler.frontends.bmlang.emit import Emit
-from bmcompiler.frontends.bmlang.meaning import Call, meaning
-from bmcompiler.frontends.bmlang.meaning_elements import operands
+from bmcompiler.frontends.bmlang.meanings.elements import operands
+from bmcompiler.frontends.bmlang.meanings.registry import Call, meaning
 from bmcompiler.ir import Value
 
 _METHODS = {"gt": "greater", "ge": "greater_equal", "lt": "less", "le": "less_equal", "eq": "equal"}

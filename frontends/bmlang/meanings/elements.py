@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bmcompiler.frontends.bmlang.emit import Emit
-from bmcompiler.frontends.bmlang.meaning import Call, meaning
+from bmcompiler.frontends.bmlang.meanings.registry import Call, meaning
 from bmcompiler.frontends.bmlang.types import ActiveType
 from bmcompiler.ir import Value
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from bmcompiler.frontends.bmlang.checks import mode_of
 from bmcompiler.frontends.bmlang.emit import Emit
-from bmcompiler.frontends.bmlang.meaning import Call, meaning
+from bmcompiler.frontends.bmlang.meanings.registry import Call, meaning
 from bmcompiler.frontends.bmlang.types import ConvParam, MatrixMulParam
 from bmcompiler.ir import Value
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.frontends.bmlang.emit import Array, Emit
-from bmcompiler.frontends.bmlang.meaning import Call, meaning
+from bmcompiler.frontends.bmlang.meanings.registry import Call, meaning
 from bmcompiler.frontends.bmlang.types import PoolParam, PoolType
 from bmcompiler.ir import Value
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.frontends.bmlang.emit import Emit
-from bmcompiler.frontends.bmlang.meaning import Call, Counted, Results, meaning
-from bmcompiler.frontends.bmlang.meaning_arrange import axis_of
-from bmcompiler.frontends.bmlang.meaning_select import counted
+from bmcompiler.frontends.bmlang.meanings.arrange import axis_of
+from bmcompiler.frontends.bmlang.meanings.registry import Call, Counted, Results, meaning
+from bmcompiler.frontends.bmlang.meanings.select import counted
 from bmcompiler.ir import Value
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from bmcompiler.frontends.bmlang.emit import Emit
 from bmcompiler.frontends.bmlang.fields import shown
-from bmcompiler.frontends.bmlang.meaning import Call, Results, meaning
+from bmcompiler.frontends.bmlang.meanings.registry import Call, Results, meaning
 from bmcompiler.frontends.bmlang.types import PadType
 from bmcompiler.ir import Value
 

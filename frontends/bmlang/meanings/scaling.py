@@ -6,9 +6,9 @@ import math
 
 from bmcompiler.frontends.bmlang.emit import Emit
 from bmcompiler.frontends.bmlang.fields import shown
-from bmcompiler.frontends.bmlang.meaning import Call, meaning
-from bmcompiler.frontends.bmlang.meaning_arrange import axis_of
-from bmcompiler.frontends.bmlang.meaning_pool import FEW
+from bmcompiler.frontends.bmlang.meanings.arrange import axis_of
+from bmcompiler.frontends.bmlang.meanings.pool import FEW
+from bmcompiler.frontends.bmlang.meanings.registry import Call, meaning
 from bmcompiler.frontends.bmlang.types import ReduceMethodType
 from bmcompiler.ir import Value
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from bmcompiler.frontends.bmlang.emit import Emit
 from bmcompiler.frontends.bmlang.fields import need_size, shown
-from bmcompiler.frontends.bmlang.meaning import Call, meaning
-from bmcompiler.frontends.bmlang.meaning_arrange import axis_of, ints
+from bmcompiler.frontends.bmlang.meanings.arrange import axis_of, ints
+from bmcompiler.frontends.bmlang.meanings.registry import Call, meaning
 from bmcompiler.ir import Value
 from bmcompiler.ir.types import TensorType
 

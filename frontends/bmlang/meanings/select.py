@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from bmcompiler.frontends.bmlang.emit import Emit
-from bmcompiler.frontends.bmlang.meaning import Call, Counted, meaning
-from bmcompiler.frontends.bmlang.meaning_arrange import axis_of
+from bmcompiler.frontends.bmlang.meanings.arrange import axis_of
+from bmcompiler.frontends.bmlang.meanings.registry import Call, Counted, meaning
 from bmcompiler.frontends.bmlang.types import SelectType
 from bmcompiler.ir import Value
 

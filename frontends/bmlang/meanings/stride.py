@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bmcompiler.frontends.bmlang.emit import Emit
-from bmcompiler.frontends.bmlang.meaning import Call, meaning
-from bmcompiler.frontends.bmlang.meaning_elements import binary
+from bmcompiler.frontends.bmlang.meanings.elements import binary
+from bmcompiler.frontends.bmlang.meanings.registry import Call, meaning
 from bmcompiler.ir import Value
 
 _TWO = ("add", "sub", "mul", "div", "max", "min")
