@@ -20,7 +20,7 @@ CODE = ("bmcompiler", "frontends", "passes", "backends", "runtime")
 # The table "Folders, and who may import whom" of ARCHITECTURE.md. Every folder may import itself and the core.
 MAY_IMPORT = {"bmcompiler": (), "frontends": (), "passes": (), "backends": ("passes",), "runtime": ("backends",)}
 # The runtime takes chip facts, formats and the kernel API of bmruntime_bmkernel_* from a backend, never its compiler.
-COMPILER_OF_A_BACKEND = {"build", "codegen", "custom", "kernels", "target"}
+COMPILER_OF_A_BACKEND = {"build", "codegen", "custom", "kernels", "lowering", "target"}
 # The names users type are attributes and modules that are imported on first use.
 FACADE = (
     ("bmcompiler/__init__.py", "bmcompiler.runtime"),

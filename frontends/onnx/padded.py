@@ -1,4 +1,4 @@
-"""What may happen to results that are padded because their length depends on values (`bmcompiler.ops.places.selection`)."""
+"""What may happen to results that are padded as their length depends on values (`bmcompiler.ops.places.selection`)."""
 
 from __future__ import annotations
 

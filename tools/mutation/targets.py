@@ -81,11 +81,11 @@ GROUPS = (
     ),
     Group("bm1684x kernel library", ("backends/bm1684x/tpukernel/*.py",), ("tests/tpukernel",)),
     Group("bm1684x simulator", ("runtime/simulator/bm1684x/*.py", "runtime/simulator/bm1684x/*/*.py"), _1684X),
-    Group("dv700 code", ("backends/dv/*.py", "backends/dv/kernels/*.py"), _DV, _besides("dv", "chip", "listing")),
+    Group("dv700 code", ("backends/dv/*.py", "backends/dv/*/*.py"), _DV, _besides("dv", "chip", "listing")),
     Group("dv700 simulator", ("runtime/simulator/dv/*.py",), _DV),
     Group(
         "lanes",
-        ("backends/lanes/*.py", "backends/lanes/*/*.py", "backends/bm168x/*.py"),
+        ("backends/lanes/*.py", "backends/lanes/*/*.py", "backends/lanes/kernels/*/*.py", "backends/bm168x/*.py"),
         (*_1684, "tests/bm1684x"),
         _besides("lanes", "cycles"),
     ),

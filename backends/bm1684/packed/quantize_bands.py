@@ -1,6 +1,7 @@
 """Bands of bytes from floats of global memory: band by band, each rounded while the next one is loaded.
 
-Rows lie in lanes, whose execution units are busy so, and from where windows are folded (`lanes.kernels.moves.lane_rows`).
+Rows lie in lanes, whose execution units are busy so, and from where windows are folded
+(`lanes.kernels.moves.lane_rows`).
 """
 
 from __future__ import annotations

@@ -10,7 +10,8 @@ from bmcompiler.backends.bm1880.build import Build, aligned, base_of
 from bmcompiler.backends.bm1880.kernels.base import LocalKernel, dims4, is_activation
 from bmcompiler.backends.bm1880.kernels.local_copies import repeat_pixels
 from bmcompiler.backends.bm1880.kernels.transpose import TransposeKernel
-from bmcompiler.backends.lanes.kernels.moves.global_copies import CopyKernel, layout
+from bmcompiler.backends.lanes.kernels.moves import layout
+from bmcompiler.backends.lanes.kernels.moves.global_copies import CopyKernel
 from bmcompiler.backends.lanes.kernels.moves.local_copies import join_channels
 from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.codegen.build import extents

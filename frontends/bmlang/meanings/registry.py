@@ -1,6 +1,6 @@
 """What operators mean, as TensorOps: the registry, and what a meaning is given.
 
-The meanings stand in `meaning_*`, one per family of the vendor's page; each is a function `(emit, call) -> value(s)`.
+The meanings stand beside it, one file per family of the vendor's page; each is a function `(emit, call) -> value(s)`.
 """
 
 from __future__ import annotations
@@ -84,5 +84,5 @@ def meanings() -> Mapping[str, Meaning]:
     """Operator name -> meaning."""
     if not _MEANINGS:
         for family in _FAMILIES:
-            import_module(f"bmcompiler.frontends.bmlang.meaning_{family}")
+            import_module(f"bmcompiler.frontends.bmlang.meanings.{family}")
     return _MEANINGS
