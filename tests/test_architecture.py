@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from fnmatch import fnmatch
 from functools import cache
 from importlib.metadata import distribution, entry_points
@@ -167,6 +168,11 @@ def test_every_module_says_what_it_is() -> None:
 
 def test_files_stay_readable() -> None:
     assert not [str(path) for path in sources() if len(path.read_text(encoding="utf-8").splitlines()) > 400]
+
+
+def test_folders_have_few_files_of_their_own() -> None:
+    files = Counter(path.parent.relative_to(ROOT).as_posix() for path in sources())
+    assert not {folder: count for folder, count in files.items() if count > 25}
 
 
 def test_import_is_light() -> None:
