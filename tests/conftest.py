@@ -14,6 +14,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from race_watch import RaceWatch, watched
 
+from bmcompiler.proof import cost
+
 settings.register_profile("loaded machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("loaded machine")
 
@@ -58,6 +60,19 @@ def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
         assert text == path.read_text(encoding="utf-8")
 
     return check
+
+
+@pytest.fixture(scope="module", autouse=True)
+def short_proofs(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Compilations prove quick programs alone, but in tests about proofs: the others compare what they are about.
+
+    Without it a third of the time of all tests are proofs of large networks of which only time and memory are measured.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        if "proof" not in request.path.parts:
+            for name, value in (("SHARE", 0.02), ("SHORT", 0.2), ("INT8_SHORT", 0.2)):
+                patch.setattr(cost, name, value)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
