@@ -66,7 +66,13 @@ class TimingProfile:
 
     @property
     def bus_bytes_per_cycle(self) -> float:
-        """Strided loads at their best."""
+        """The fastest transfers: streams of strided tensors, or matrices."""
+        wide = max(self.wide_load_rate, self.wide_store_rate) / self.hz
+        return max(self.strided_bytes_per_cycle, self.store_rate / self.hz * MOST_STREAMS, wide)
+
+    @property
+    def strided_bytes_per_cycle(self) -> float:
+        """Strided loads at their best, in which plans count bytes."""
         return self.load_rate / self.hz * MOST_STREAMS
 
     def assumptions(self) -> tuple[str, ...]:

@@ -38,7 +38,7 @@ class LaneBus(Bus):
         return self._counted(buffer, False)
 
     def _counted(self, buffer: Buffer, loads: bool) -> float:
-        return _moving(self.table, buffer.nbytes, *buffer.runs, loads) * self.table.profile.bus_bytes_per_cycle
+        return _moving(self.table, buffer.nbytes, *buffer.runs, loads) * self.table.profile.strided_bytes_per_cycle
 
 
 @lru_cache(maxsize=1 << 14)
@@ -61,8 +61,8 @@ class TileCycles:
 
     @property
     def bytes_per_cycle(self) -> float:
-        """What the bus loads at its best."""
-        return self.table.profile.bus_bytes_per_cycle
+        """Strided loads at their best."""
+        return self.table.profile.strided_bytes_per_cycle
 
     @property
     def tile_cycles(self) -> int:

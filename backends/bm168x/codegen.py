@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from bmcompiler.backends.bm168x.build import NEURON_VIRTUAL, FamilyBuild
@@ -15,7 +16,7 @@ from bmcompiler.bmodel.bm168x import (
     CpuSubnet,
     TpuSubnet,
 )
-from bmcompiler.bmodel.layers import LayerSpan, encode_layers
+from bmcompiler.bmodel.layers import encode_layers
 from bmcompiler.chip import align_up
 from bmcompiler.codegen.coefficients import Coefficients
 from bmcompiler.codegen.memory import MemoryPlan, root_of
@@ -126,7 +127,7 @@ class Bm168xProgram(Program[B]):
         """Commands are counted over the whole stage: first those of the TIU, then those of the GDMA."""
         tiu, gdma = self.spans
         shift = self.build.counts[Engine.TIU]
-        moved = [LayerSpan(span.name, span.kind, span.first + shift, span.count) for span in gdma]
+        moved = [replace(span, first=span.first + shift) for span in gdma]
         return encode_layers([*tiu, *moved])
 
     def _tensor(self, value: Value) -> Bm168xTensor:

@@ -37,12 +37,14 @@ class LayerTime:
             total.
         compute, transfer: busy cycles of the arithmetic engine, and of the others.
         loaded, stored: bytes read from and written to global memory; weights: bytes of coefficients among `loaded`.
-        utilization: share of what the arithmetic engine could have multiplied in its `compute` cycles.
+        macs: multiply-accumulates that the layer needs, by the model file; that its commands make, where it says none.
+        utilization: their share of what the arithmetic engine could have multiplied in its `compute` cycles.
         stalled: cycles the arithmetic engine stood idle before commands of this layer.
         features: bytes of the net's inputs and outputs among `loaded` and `stored`.
         compulsory: bytes that any schedule moves: coefficients, and inputs and outputs of the net, each once.
-        compute_bound, traffic_bound: cycles of the layer's arithmetic with every unit at work, and of its compulsory
-            bytes at full bandwidth.
+        compute_bound, traffic_bound: cycles of the arithmetic that the layer needs with every unit at work, and of its
+            compulsory bytes at full bandwidth.
+        traffic_alone: cycles of its operands and results at full bandwidth, wherever they are; 0 = not known.
     """
 
     name: str
@@ -61,6 +63,7 @@ class LayerTime:
     compulsory: int = 0
     compute_bound: float = 0.0
     traffic_bound: float = 0.0
+    traffic_alone: float = 0.0
 
     @property
     def spill(self) -> int:
@@ -77,8 +80,10 @@ class LayerTime:
         """Time for one of the bound; 0 without a bound.
 
         The time is `cycles`, or what the layer keeps an engine busy: that is more where it overlaps other layers.
+        Where it only hands on what others make it has no bound in the program: `traffic_alone` stands for that.
         """
-        return max(self.cycles, self.compute, self.transfer) / self.bound if self.bound else 0.0
+        bound = self.bound or self.traffic_alone
+        return max(self.cycles, self.compute, self.transfer) / bound if bound else 0.0
 
 
 @dataclass(frozen=True)
@@ -88,14 +93,15 @@ class Timing:
     Attributes:
         cycles: end of the last command; clock_hz: assumed clock.
         weights: bytes of coefficients read from global memory; loaded, stored: bytes of activations read and written.
-        macs: multiply-accumulates; utilization: their share of what the arithmetic engine could do in `cycles`.
+        macs: those of the layers; utilization: their share of what the arithmetic engine could do in `cycles`.
         cpu_records: calls of host functions, which take no time in this model.
         assumptions: one sentence for every parameter that the chip's documents do not give.
         features: bytes of the net's inputs and outputs among `loaded` and `stored`.
         compulsory: bytes that any schedule moves: coefficients, and inputs and outputs of the net, each once.
-        compute_bound: cycles of all arithmetic with every unit at work; what commands compute twice counts twice.
+        compute_bound: cycles of the layers' arithmetic with every unit at work.
         bus_bytes_per_cycle: full bandwidth of global memory, 0 = not known.
         peak_macs: multiply-accumulates per cycle with every unit at work, at the highest rate the program uses.
+        computed_macs: those of the commands, which may compute rows twice, and padded channels.
     """
 
     cycles: int
@@ -114,6 +120,7 @@ class Timing:
     compute_bound: float = 0.0
     bus_bytes_per_cycle: float = 0.0
     peak_macs: float = 0.0
+    computed_macs: int = 0
 
     @property
     def seconds(self) -> float:

@@ -6,6 +6,7 @@ An assembler reads a listing back: its groups are those of all stages, one after
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import count
 from typing import NamedTuple
 
@@ -155,7 +156,7 @@ def stage_spans(chip: str, stage: Bm168xStage) -> Spans:
     found: Spans = {engine: [] for engine in Engine}
     for span in decode_layers(text, sum(counts.values())):
         if span.first >= start:
-            found[Engine.GDMA].append(LayerSpan(span.name, span.kind, span.first - start, span.count))
+            found[Engine.GDMA].append(replace(span, first=span.first - start))
         elif span.first + span.count <= start:
             found[Engine.TIU].append(span)
         else:

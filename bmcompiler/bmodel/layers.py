@@ -1,28 +1,40 @@
-"""Which command records belong to which source layer: a note in model files for timing, traces and listings."""
+"""Which command records belong to which source layer, and what that needs: a note in model files.
+
+Timing, traces and listings read it; files of before have no numbers in it.
+"""
 
 from __future__ import annotations
 
 import json
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from bmcompiler.errors import FileFormatError
 
 
 @dataclass(frozen=True)
 class LayerSpan:
-    """`count` records from number `first` on belong to the layer `name`, an op of `kind`."""
+    """`count` records from number `first` on belong to the layer `name`, an op of `kind`.
+
+    `macs`: multiply-accumulates that the op needs; its commands may make more: rows that two tiles need, channels that
+    are padded. `nbytes`: of its operands and results, wherever they are. Of several spans of an op the first says them.
+    """
 
     name: str
     kind: str
     first: int
     count: int
+    macs: int | None = None
+    nbytes: int | None = None
+
+
+_ROWS = ((str, str, int, int), (str, str, int, int, int, int))
 
 
 def encode_layers(spans: Iterable[LayerSpan]) -> str:
-    """Compact JSON: one list [name, kind, first, count] per span."""
-    rows = [[span.name, span.kind, span.first, span.count] for span in spans]
+    """Compact JSON: one list [name, kind, first, count] per span, and macs and nbytes where they are said."""
+    rows = [[cell for cell in astuple(span) if cell is not None] for span in spans]
     return json.dumps(rows, ensure_ascii=False, separators=(",", ":")) if rows else ""
 
 
@@ -40,7 +52,7 @@ def decode_layers(text: str, records: int) -> list[LayerSpan]:
         raise FileFormatError("the list of layers in the model is not JSON") from error
     end = 0
     for row in rows if isinstance(rows, list) else [rows]:
-        if not isinstance(row, list) or [type(cell) for cell in row] != [str, str, int, int]:
+        if not isinstance(row, list) or tuple(map(type, row)) not in _ROWS or min(row[4:], default=0) < 0:
             raise FileFormatError("the list of layers in the model is malformed")
         if row[2] < end or row[3] < 1 or row[2] + row[3] > records:
             raise FileFormatError(f"layer '{row[0]}' is said to own records {row[2]} to {row[2] + row[3]} of {records}")

@@ -25,7 +25,7 @@ from bmcompiler.codegen.kernels import DeviceKernel
 from bmcompiler.codegen.memory import parts_of_others, plan_memory, root_of
 from bmcompiler.codegen.partition import Segment, partition
 from bmcompiler.codegen.residency import Residency, Step, plan_residency, whole_units
-from bmcompiler.codegen.rows import cpu_rows, device_row, joined_names
+from bmcompiler.codegen.rows import cpu_rows, device_row, joined_names, needs
 from bmcompiler.codegen.schedule import Moved
 from bmcompiler.codegen.tiling import Box, TileWork
 from bmcompiler.errors import BMError, UnsupportedError
@@ -138,7 +138,7 @@ class Program(ABC, Generic[B]):
             moved = self._kernel(op).emit(op, self.build)
         except BMError as error:
             raise error.located(layer=op.label, kind=op.title) from None
-        commands = self._name(op.label, op.title, before)
+        commands = self._name(op.label, op.title, before, needs(op))
         self.rows.append(device_row(op, self.target.name, moved, commands))
 
     def _device_keeping(self, segment: Segment, kept: Residency) -> None:
@@ -153,7 +153,7 @@ class Program(ABC, Generic[B]):
                 emit(step, moved[op])
             except BMError as error:
                 raise error.located(layer=op.label, kind=op.title) from None
-            commands[op] += self._name(op.label, op.title, before)
+            commands[op] += self._name(op.label, op.title, before, () if commands[op] else needs(op))
 
         emit_steps(self.build, kept.steps, self.copier, self._emit_step_alone, part)
         self.rows += [device_row(op, self.target.name, moved[op], commands[op]) for op in segment.ops]
@@ -246,12 +246,13 @@ class Program(ABC, Generic[B]):
         if self.plan.copies:
             self.end_of_device([value for value, _ in self.plan.copies], ())
 
-    def _name(self, layer: str, kind: str, before: Sequence[int]) -> int:
-        """Note that the commands since `before` belong to a layer; returns their number."""
+    def _name(self, layer: str, kind: str, before: Sequence[int], needed: Sequence[int] = ()) -> int:
+        """Note that the commands since `before` belong to a layer, and what it needs; returns their number."""
         after = self.counts()
         for spans, first, end in zip(self.spans, before, after):
             if end > first:
-                spans.append(LayerSpan(layer, kind, first, end - first))
+                spans.append(LayerSpan(layer, kind, first, end - first, *needed))
+                needed = ()
         return sum(after) - sum(before)
 
 

@@ -15,8 +15,7 @@ from bmcompiler.target import LayerRow
 
 def device_row(op: Operation, where: str, moved: Moved, commands: int) -> LayerRow:
     """Row of an op that became `commands` device commands."""
-    operands = list(dict.fromkeys(op.operands))
-    parameters = sum(value.type.nbytes for value in operands if is_weight(root_of(value)))
+    inputs, outputs, parameters = _bytes(op)
     return LayerRow(
         op.label,
         op.title,
@@ -28,10 +27,24 @@ def device_row(op: Operation, where: str, moved: Moved, commands: int) -> LayerR
         commands=commands,
         tiles=moved.tiles,
         macs=macs(op),
-        inputs=sum(value.type.nbytes for value in operands) - parameters,
-        outputs=sum(value.type.nbytes for value in op.results),
+        inputs=inputs,
+        outputs=outputs,
         parameters=parameters,
     )
+
+
+def needs(op: Operation) -> tuple[int, int]:
+    """(multiply-accumulates, bytes of operands and results) of the layer, as a model file says them."""
+    return macs(op), sum(_bytes(op))
+
+
+def _bytes(op: Operation) -> tuple[int, int, int]:
+    """Of activations that it reads, results, and weights; of what it picks elements from, no more than it picks."""
+    outputs = sum(value.type.nbytes for value in op.results)
+    picking = isinstance(op, TensorOp) and (op.moves_only or op.index_operands)
+    read = {value: min(value.type.nbytes, outputs) if picking else value.type.nbytes for value in op.operands}
+    parameters = sum(nbytes for value, nbytes in read.items() if is_weight(root_of(value)))
+    return sum(read.values()) - parameters, outputs, parameters
 
 
 def cpu_rows(segment: Segment) -> Iterator[LayerRow]:

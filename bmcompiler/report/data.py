@@ -15,7 +15,7 @@ from bmcompiler.report.reasons import host_reasons
 from bmcompiler.result import Result
 from bmcompiler.target import GroupInfo, LayerRow
 
-VERSION = 3
+VERSION = 4
 """Raised when a field of the JSON changes its meaning."""
 
 _SUMMED = ("macs", "loaded", "weights", "stored", "commands", "tiles")
@@ -154,17 +154,12 @@ def _share(rows: list[Row], parts: list[int], name: str, total: int) -> None:
 
 
 def _add_bounds(row: Row, layer: LayerTime, part: float, timing: Timing) -> None:
-    """Bounds of a row, a `part` of a layer: in this program, and with its weights, inputs and outputs on the bus.
-
-    A layer that only hands on what other layers make has no bound in the program: there the other stands for it.
-    """
-    row["utilization"], row["bound"] = layer.utilization, layer.bound * part
+    """Bounds of a row, a `part` of a layer: in this program, and with its weights, inputs and outputs on the bus."""
+    row["utilization"], row["bound"], row["ratio"] = layer.utilization, layer.bound * part, layer.ratio
     nbytes = row["parameters"] + row["inputs"] + row["outputs"]
     alone = nbytes / timing.bus_bytes_per_cycle if timing.bus_bytes_per_cycle else 0.0
     row["compute_bound"] = layer.compute_bound * part
     row["bound_alone"] = max(row["compute_bound"], alone)
-    taken = max(row["cycles"], row["compute"], row["transfer"])
-    row["ratio"] = layer.ratio or (taken / row["bound_alone"] if row["bound_alone"] else 0.0)
 
 
 def _add_groups(rows: Iterable[Row], groups: Iterable[GroupInfo]) -> None:

@@ -61,7 +61,7 @@ def _tiles(data: Data) -> str:
 
 def _computed(macs: int, timing: Data | None) -> str:
     """What the layers have, and how much more the commands compute: halos of slices, padded channels and weights."""
-    more = timing["macs"] / macs - 1 if timing is not None and macs else 0.0
+    more = timing["computed_macs"] / macs - 1 if timing is not None and macs else 0.0
     return f"{macs:,}, {more:.1%} more in commands" if more >= 0.001 else f"{macs:,}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -60,22 +61,32 @@ class Profile(Protocol):
 
 @dataclass(frozen=True)
 class Layer:
-    """Records of a layer."""
+    """Records of a layer, and what it needs; `macs` is None where the model file does not say it (`LayerSpan`)."""
 
     name: str
     kind: str
     records: Ints
+    macs: int | None = None
+    nbytes: int = 0
 
 
-def layers_of(spans: Iterable[LayerSpan]) -> list[Layer]:
-    """The layers of a program whose records are those that its model file counts, in order of their first records.
+def layers_of(*engines: tuple[Iterable[LayerSpan], Ints]) -> list[Layer]:
+    """The layers of a program in order of their first records, from each engine's spans and numbers of its records.
 
     All records of one name and kind make a layer: its weights may be loaded while the layers before compute.
     """
-    parts: dict[tuple[str, str], list[Ints]] = {}
-    for span in spans:
-        parts.setdefault((span.name, span.kind), []).append(np.arange(span.first, span.first + span.count))
-    return [Layer(name, kind, np.concatenate(records)) for (name, kind), records in parts.items()]
+    parts: dict[tuple[str, str], list[Ints]] = defaultdict(list)
+    needs: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
+    for spans, records in engines:
+        for span in spans:
+            key = span.name, span.kind
+            parts[key].append(records[span.first : span.first + span.count])
+            if span.macs is not None:
+                needs[key].append((span.macs, span.nbytes or 0))
+    layers = [
+        Layer(*key, np.sort(np.concatenate(records)), *map(sum, zip(*needs[key]))) for key, records in parts.items()
+    ]
+    return sorted(layers, key=lambda layer: int(layer.records[0]))
 
 
 class ProgramAnalysis(ABC):
@@ -129,25 +140,26 @@ class ProgramAnalysis(ABC):
 
     def timing(self) -> Timing:
         """Cycles in total, per engine and per layer, by the chip's cost model."""
-        cost, cycles = self.costs, self.times.cycles
-        useful = cost.ideal * (cost.macs > 0)
+        cost, cycles, layers = self.costs, self.times.cycles, self._layer_times()
+        useful = sum(layer.utilization * layer.compute for layer in layers)
         return Timing(
             cycles,
             self.profile.clock_hz,
             self._engine_uses(),
-            self._layer_times(),
+            layers,
             weights=int(cost.weights.sum()),
             loaded=int(cost.loaded.sum()),
             stored=int(cost.stored.sum()),
-            macs=int(cost.macs.sum()),
-            utilization=float(useful.sum()) / cycles if cycles else 0.0,
+            macs=sum(layer.macs for layer in layers),
+            utilization=useful / cycles if cycles else 0.0,
             cpu_records=self.host_calls(),
             assumptions=self.profile.assumptions(),
             features=int(_known(cost.features, cost).sum()),
             compulsory=int(_known(cost.once, cost).sum()),
-            compute_bound=float(cost.ideal.sum()),
+            compute_bound=sum(layer.compute_bound for layer in layers),
             bus_bytes_per_cycle=self.profile.bus_bytes_per_cycle,
             peak_macs=_peak(cost),
+            computed_macs=int(cost.macs.sum()),
         )
 
     @cached_property
@@ -186,26 +198,41 @@ class ProgramAnalysis(ABC):
         rows = [*self.layers, Layer(_UNNAMED, "", np.flatnonzero(unnamed))]
         arithmetic = self.commands.engine == _ARITHMETIC
         compute = np.where(arithmetic, cost.cycles, 0)
-        columns = (
-            shares(self.commands, self.times),
-            compute,
-            cost.cycles - compute,
-            cost.macs,
-            cost.loaded + cost.weights,
-            cost.stored,
-            cost.weights,
-        )
-        busy = np.array(sums(compute, owner, len(rows)))
-        ideal = np.bincount(owner, cost.ideal, len(rows))
-        useful = np.bincount(owner, cost.ideal * (cost.macs > 0), len(rows))
-        peak = np.divide(useful, busy, out=np.zeros(len(rows)), where=busy > 0).tolist()
-        more = (np.where(arithmetic, self._idle, 0), _known(cost.features, cost), _known(cost.once, cost))
-        idle, features, once = (sums(column, owner, len(rows)) for column in more)
-        bus = [nbytes / self.profile.bus_bytes_per_cycle for nbytes in once]
-        counted = (sums(column, owner, len(rows)) for column in columns)
-        totals = zip(*counted, peak, idle, features, once, ideal.tolist(), bus)
-        found = [LayerTime(row.name, row.kind, len(row.records), *total) for row, total in zip(rows, totals)]
+        columns = {
+            "cycles": shares(self.commands, self.times),
+            "compute": compute,
+            "transfer": cost.cycles - compute,
+            "macs": cost.macs,
+            "loaded": cost.loaded + cost.weights,
+            "stored": cost.stored,
+            "weights": cost.weights,
+            "stalled": np.where(arithmetic, self._idle, 0),
+            "features": _known(cost.features, cost),
+            "compulsory": _known(cost.once, cost),
+        }
+        totals = [sums(column, owner, len(rows)) for column in columns.values()]
+        useful = np.bincount(owner, cost.ideal * (cost.macs > 0), len(rows)).tolist()
+        ideal = np.bincount(owner, cost.ideal, len(rows)).tolist()
+        found = [
+            self._layer_time(row, dict(zip(columns, values)), *work)
+            for row, *work, values in zip(rows, useful, ideal, zip(*totals))
+        ]
         return tuple(found if found[-1].commands else found[:-1])
+
+    def _layer_time(self, layer: Layer, totals: dict[str, int], useful: float, ideal: float) -> LayerTime:
+        """Of what commands multiply (`useful` of `ideal` cycles at full rate) only what the layer needs counts."""
+        needed, computed = layer.macs, totals["macs"]
+        spared = useful * (1 - needed / computed) if needed and needed < computed else 0.0
+        return LayerTime(
+            layer.name,
+            layer.kind,
+            len(layer.records),
+            **totals | {"macs": computed if needed is None else needed},
+            utilization=(useful - spared) / totals["compute"] if totals["compute"] else 0.0,
+            compute_bound=ideal - spared,
+            traffic_bound=totals["compulsory"] / self.profile.bus_bytes_per_cycle,
+            traffic_alone=layer.nbytes / self.profile.bus_bytes_per_cycle,
+        )
 
     def trace(self) -> str:
         """The timeline as JSON for chrome://tracing or ui.perfetto.dev."""

@@ -86,10 +86,9 @@ class PlainAnalysis(ProgramAnalysis):
         for number, records in self.at.items():
             own[records], wanted[records] = self.fields[number]["id"], self.fields[number]["wait"]
         names = (*(formats[number].name for number in sorted(formats)), "host")
-        spans = decode_layers(chosen.layers, len(engine))
-        layers = layers_of(spans)
-        commands = resolved(names, engine, own, wanted)
-        super().__init__(model.net, names, commands, layers, profile, np.arange(len(engine)))
+        numbers = np.arange(len(engine))
+        layers = layers_of((decode_layers(chosen.layers, len(engine)), numbers))
+        super().__init__(model.net, names, resolved(names, engine, own, wanted), layers, profile, numbers)
 
     def _columns(self, number: int) -> list[Columns]:
         return [one[1][number] for one in self._streams if one is not None]

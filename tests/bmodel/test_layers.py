@@ -24,7 +24,7 @@ from bmcompiler.bmodel.layers import LayerSpan, decode_layers, encode_layers, sp
 from bmcompiler.errors import FileFormatError
 from bmcompiler.target import find_target
 
-SPANS = [LayerSpan('a "quoted"\nname', "conv", 0, 2), LayerSpan("β", "relu", 3, 1)]
+SPANS = [LayerSpan('a "quoted"\nname', "conv", 0, 2), LayerSpan("β", "relu", 3, 1, 90, 1200)]
 
 
 def model(layers: str) -> Bm1880Model:
@@ -67,7 +67,12 @@ def test_any_names_round_trip(rows: list[tuple[str, str, int, int]]) -> None:
     assert decode_layers(encode_layers(spans), end) == spans
 
 
-@pytest.mark.parametrize("text", ["{", "3", "[1]", '[["a","b",0]]', '[["a","b",0,9]]', '[["a","b",2,1],["c","d",1,1]]'])
+NUMBERS = ('[["a","b",0,1,5]]', '[["a","b",0,1,-1,0]]', '[["a","b",0,1,5,true]]', '[["a","b",0,1,5,6,7]]')
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "3", "[1]", '[["a","b",0]]', '[["a","b",0,9]]', '[["a","b",2,1],["c","d",1,1]]', *NUMBERS]
+)
 def test_malformed_lists_are_refused(text: str) -> None:
     with pytest.raises(FileFormatError, match="layer"):
         decode_layers(text, 4)

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import bmcompiler
-from bmcompiler.analysis import estimate
 from bmcompiler.analysis.profile import Timing
 from bmcompiler.result import Result
 from bmcompiler.runtime import Session
+from bmcompiler.runtime.simulator.analysis import ProgramAnalysis
 
 from . import costs, elsewhere, growth, identity, trial
 from .blocks import Net, drawn_net
@@ -107,16 +107,16 @@ def test_bytes_that_depend_on_the_process_are_found(monkeypatch: Patch) -> None:
 
 def test_a_cliff_is_noted_and_silence_about_it_is_found(monkeypatch: Patch) -> None:
     """A layer that takes a million cycles more than it does."""
-    needed_only = estimate.needed_only
+    as_it_is = ProgramAnalysis.timing
 
-    def slowed(*given: Any) -> Timing:
-        timing = needed_only(*given)
+    def slowed(analysis: ProgramAnalysis) -> Timing:
+        timing = as_it_is(analysis)
         slow = max(timing.layers, key=lambda layer: layer.cycles)
         layers = [replace(each, cycles=each.cycles + 10**6 * (each is slow)) for each in timing.layers]
         return replace(timing, layers=tuple(layers), cycles=timing.cycles + 10**6)
 
     assert _found("no cliffs", _trial()) is None
-    monkeypatch.setattr(estimate, "needed_only", slowed)
+    monkeypatch.setattr(ProgramAnalysis, "timing", slowed)
     asked = _trial()
     layer, kind = next((layer.name, layer.kind) for layer in asked.timing.layers if layer.cycles > 10**6)
     assert [cliff[:2] for cliff in costs.cliffs(asked.compiled(), asked.timing)] == [(layer, kind)]

@@ -182,6 +182,27 @@ def test_layers_share_out_the_whole_time() -> None:
     assert timing.layers[0].compute == CHANNELS // 32 * SIDE * SIDE // 16 + PROFILE.tpu_start
 
 
+@pytest.mark.parametrize(("needed", "counted"), [(None, 1.0), (0, 1.0), (160, 0.25), (640, 1.0), (700, 1.0)])
+def test_bounds_count_the_multiply_accumulates_that_a_layer_needs(needed: int | None, counted: float) -> None:
+    """Of 640 that the command makes; where the layer says that it needs more, the command's are all that it takes."""
+    ctx = bmk1880_register()
+    left, right, result = (
+        bmk1880_tl_prealloc_align(ctx, at, shape_t2(*shape), FMT_I8)
+        for at, shape in ((0, (4, 10)), (4096, (10, 16)), (16384, (4, 16)))
+    )
+    bmk1880_tpu_matrix_mac(ctx, bmk1880_matrix_mac_param_t(res=result, left=left, right=right, res_is_int8=True))
+    code = bmk1880_acquire_cmdbuf(ctx)
+    plain = analysed(code).timing()
+    spans = [LayerSpan("product", "matmul", 0, 1, needed, None if needed is None else 800)]
+    timing = analysed(code, spans).timing()
+    (layer,) = timing.layers
+    assert timing.macs == layer.macs == (plain.macs if needed is None else needed)
+    assert timing.computed_macs == plain.macs
+    for found, whole in ((timing.compute_bound, plain.compute_bound), (timing.utilization, plain.utilization)):
+        assert found == pytest.approx(whole * counted)
+    assert layer.compute_bound == timing.compute_bound and layer.traffic_alone == (0 if needed is None else 100)
+
+
 def test_cpu_records_separate_the_engines_and_restart_the_ids() -> None:
     part = relu_tiles(parallel=True)
     once, twice = analysed(part).timing(), analysed(part + pack_cpu("softmax", b"") + part).timing()

@@ -57,24 +57,25 @@ def emit_group(group: Group, build: DvBuild, where: str) -> Emitted:
         loaded = weights + (node.before.bytes if index == 0 else 0)
         added = 0 if node.part.addend is None else 2 * node.part.addend.type.size // node.samples
         loaded += added
-        emitted.rows.append(
-            LayerRow(
-                node.name,
-                node.kind,
-                where,
-                node.ops[-1].results[0].shape,
-                loaded=node.samples * loaded,
-                stored=node.samples * node.after.bytes if external else 0,
-                weights=node.samples * weights,
-                commands=node.samples if index == 0 else 0,
-                tiles=node.samples * (1 if command.is_multi_run else tile_run(node.before, run, CHIP.ub_size).tiles),
-                macs=sum(map(macs, node.ops)),
-                inputs=node.samples * (node.before.bytes + added),
-                outputs=node.samples * node.after.bytes,
-                parameters=min(weights, _parameter_bytes(node)),
-                note="; ".join([*_place(group, node, external), *node.notes]),
-            )
+        row = LayerRow(
+            node.name,
+            node.kind,
+            where,
+            node.ops[-1].results[0].shape,
+            loaded=node.samples * loaded,
+            stored=node.samples * node.after.bytes if external else 0,
+            weights=node.samples * weights,
+            commands=node.samples if index == 0 else 0,
+            tiles=node.samples * (1 if command.is_multi_run else tile_run(node.before, run, CHIP.ub_size).tiles),
+            macs=sum(map(macs, node.ops)),
+            inputs=node.samples * (node.before.bytes + added),
+            outputs=node.samples * node.after.bytes,
+            parameters=min(weights, _parameter_bytes(node)),
+            note="; ".join([*_place(group, node, external), *node.notes]),
         )
+        emitted.rows.append(row)
+        needed = row.inputs + row.outputs + row.parameters
+        emitted.spans[index] = replace(emitted.spans[index], macs=row.macs, nbytes=needed)
     return emitted
 
 

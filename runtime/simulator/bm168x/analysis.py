@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections import defaultdict
 from functools import cached_property
-
-import numpy as np
 
 from bmcompiler.bmodel.bm168x import Bm168xModel, Bm168xNet, Bm168xStage
 from bmcompiler.bmodel.bm168x_listing import Spans
 from bmcompiler.errors import UnsupportedError, UsageError
 from bmcompiler.instructions.order import Engine
-from bmcompiler.runtime.simulator.analysis import Layer, Profile, ProgramAnalysis
+from bmcompiler.runtime.simulator.analysis import Profile, ProgramAnalysis, layers_of
 from bmcompiler.runtime.simulator.bm168x.decoded import ENGINES, DecodedStage
-from bmcompiler.runtime.simulator.timing import Ints
 
 
 def stage_of(model: object, chip: str, program: int) -> tuple[Bm168xNet, Bm168xStage]:
@@ -36,7 +32,8 @@ class StageAnalysis(ProgramAnalysis):
     """See `ProgramAnalysis`; commands have the numbers of the listing."""
 
     def __init__(self, net: str, decoded: DecodedStage, spans: Spans, profile: Profile) -> None:
-        super().__init__(net, ENGINES, decoded.commands, _layers(decoded, spans), profile, decoded.position)
+        layers = layers_of(*((spans[engine], decoded.at[engine]) for engine in Engine))
+        super().__init__(net, ENGINES, decoded.commands, layers, profile, decoded.position)
         self.decoded = decoded
 
     @abstractmethod
@@ -53,13 +50,3 @@ class StageAnalysis(ProgramAnalysis):
 
     def host_calls(self) -> int:
         return int(self.decoded.subnet.sum())
-
-
-def _layers(decoded: DecodedStage, spans: Spans) -> list[Layer]:
-    """All commands of one name make a layer: its weights may be loaded while the layer before computes."""
-    parts: dict[tuple[str, str], list[Ints]] = defaultdict(list)
-    for engine in Engine:
-        for span in spans[engine]:
-            parts[span.name, span.kind].append(decoded.at[engine][span.first : span.first + span.count])
-    layers = [Layer(name, kind, np.sort(np.concatenate(records))) for (name, kind), records in parts.items()]
-    return sorted(layers, key=lambda layer: int(layer.records[0]))

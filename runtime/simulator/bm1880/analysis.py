@@ -61,7 +61,8 @@ class Bm1880Analysis(ProgramAnalysis):
         profile: TimingProfile = PROFILE,
         memory: NetMemory | None = None,
     ) -> None:
-        super().__init__(net, ENGINES, decoded.commands, layers_of(spans), profile, np.arange(len(decoded)))
+        numbers = np.arange(len(decoded))
+        super().__init__(net, ENGINES, decoded.commands, layers_of((spans, numbers)), profile, numbers)
         self.decoded, self._profile, self._memory = decoded, profile, memory
 
     @cached_property

@@ -67,15 +67,15 @@ class DvAnalysis(ProgramAnalysis):
         engine = np.array([record.engine for record in self._records], np.int64)
         commands = CommandList(len(ENGINES), engine, np.full(len(engine), NO_WAIT, np.int64), engine == _HOST)
         spans = decode_layers(bytes(stage.layers).decode(errors="replace"), len(engine))
-        super().__init__(net, ENGINES, commands, layers_of(spans), profile, np.arange(len(engine)))
-        self._mac_num = profile.mac_num
+        numbers = np.arange(len(engine))
+        super().__init__(net, ENGINES, commands, layers_of((spans, numbers)), profile, numbers)
 
     @cached_property
     def costs(self) -> Costs:
         rows = [(*vars(record.cost).values(), record.features, record.once) for record in self._records]
-        columns = np.array(rows, np.int64).reshape(-1, 8).T
-        cycles, macs, weights, source, addend, written, features, once = columns
-        ideal = macs / self._mac_num
+        *columns, ideal, features, once = np.array(rows, np.float64).reshape(-1, 9).T
+        cycles, macs, weights, source, addend, written = (column.astype(np.int64) for column in columns)
+        features, once = features.astype(np.int64), once.astype(np.int64)
         return Costs(cycles, macs, ideal, weights, source + addend, written, features, once)
 
     @cached_property

@@ -80,7 +80,10 @@ PROFILE = TimingProfile()
 
 @dataclass(frozen=True)
 class RunCost:
-    """What one run takes: cycles, multiply-accumulates, and bytes of external memory by what they are."""
+    """What one run takes: cycles, multiply-accumulates, and bytes of external memory by what they are.
+
+    `ideal`: cycles of its arithmetic with every unit at work.
+    """
 
     cycles: int
     macs: int
@@ -88,6 +91,7 @@ class RunCost:
     source: int
     addend: int
     written: int
+    ideal: float = 0.0
 
 
 def conv_costs(command: ConvCommand, profile: TimingProfile) -> list[RunCost]:
@@ -105,7 +109,8 @@ def conv_costs(command: ConvCommand, profile: TimingProfile) -> list[RunCost]:
         moved = ceil((weights + source + addend + written) / profile.bytes_per_cycle)
         start = profile.run_start + (profile.command_start if index == 0 else 0)
         cycles = max(samples * _compute(link, profile.units), moved) + start
-        found.append(RunCost(cycles, samples * _macs(link), weights, source, addend, written))
+        ideal = samples * _ideal(link, profile)
+        found.append(RunCost(cycles, samples * _macs(link), weights, source, addend, written, ideal))
     return found
 
 
@@ -116,7 +121,7 @@ def fc_cost(command: FcCommand, profile: TimingProfile) -> RunCost:
     compute = ceil(outputs / profile.units) * blocks(inputs, 1)
     moved = ceil((weights + 2 * inputs + 2 * outputs) / profile.bytes_per_cycle)
     cycles = max(compute, moved) + profile.command_start + profile.run_start
-    return RunCost(cycles, inputs * outputs, weights, 2 * inputs, 0, 2 * outputs)
+    return RunCost(cycles, inputs * outputs, weights, 2 * inputs, 0, 2 * outputs, inputs * outputs / profile.mac_num)
 
 
 def _compute(link: Link, units: int) -> int:
@@ -127,6 +132,15 @@ def _compute(link: Link, units: int) -> int:
     if run.pool_enable == Pool.AVERAGE:
         return link.out.w * link.out.h * ceil(run.m / units)
     return ceil(max(link.source.elements, link.out.elements) / _GRANULE)
+
+
+def _ideal(link: Link, profile: TimingProfile) -> float:
+    """Cycles of the arithmetic with no unit idle."""
+    if link.run.has_conv:
+        return _macs(link) / profile.mac_num
+    if link.run.pool_enable == Pool.AVERAGE:
+        return link.out.elements / profile.units
+    return max(link.source.elements, link.out.elements) / _GRANULE
 
 
 def _blocks(run: Run, channels: int) -> int:
