@@ -105,8 +105,8 @@ class _LongRuns(TargetRules):
         known = [cycles for cycles in (self.target.moving_cycles(op), lanes) if cycles]
         if not known or op.type.size < _LEAST:
             return False
+        sharing = _sharing(op, axis, (before, op.x.shape[axis], behind)) if isinstance(op, Slice) else 1
         made = _along_front(op, axis, len(moved), (before, behind))
-        sharing = _sharing(op, axis, made[0].type.shape) if isinstance(op, Slice) else 1
         shared = self.total(made[:2]) * (1 - 1 / sharing)
         if (self.total(made) - shared) * _GAIN >= min(known):
             for each in reversed(made):

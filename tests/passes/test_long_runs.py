@@ -103,6 +103,17 @@ def test_columns_are_taken_from_one_permute(chip: str) -> None:
     assert all((run_module(module, {"x": array})[name] == wanted[name]).all() for name in "abcd")
 
 
+@pytest.mark.parametrize("images", [1, 2, 4])
+@pytest.mark.parametrize("chip", ["bm1684", "bm1684x"])
+def test_a_permute_for_one_slice_alone_is_shared_by_none(chip: str, images: int) -> None:
+    """It counts in full: every second column of a map is picked where the map lies."""
+    b = Builder.new("net")
+    x = b.relu(b.input("x", TensorType((images, 64, 80, 80))))
+    half = b.slice(x, starts=(0, 0, 0, 0), ends=(images, 64, 80, 80), steps=(1, 1, 1, 2))
+    module = b.outputs([half], ["y"])
+    assert not run_pipeline(module, "long-runs", PassContext(target=find_target(chip)))
+
+
 @pytest.mark.parametrize("count", [3, 4, 5])
 def test_every_way_ends_at_the_order(count: int) -> None:
     x = np.arange(np.prod(range(2, 2 + count))).reshape(range(2, 2 + count))
