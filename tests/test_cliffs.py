@@ -41,14 +41,9 @@ MENDED = (
     "dilated 36",
     "deconv k16 s8",
     "deconv k4 s2 of 4 groups",
+    "group norm",
 )
 """One graph of each class that has been slow."""
-
-
-KNOWN = {
-    "group norm": "a group of 32,768 elements does not fit a tile of the BM1684X, so a part runs on the host",
-}
-"""What is not mended, and why: these may fail."""
 
 
 def _timing(make: Make, shape: Shape, chip: str, precision: str) -> Timing:
@@ -68,8 +63,6 @@ def test_slow_kinds_of_graphs_take_near_the_time_of_their_bytes_or_products(
     name: str, chip: str, precision: str
 ) -> None:
     make, shape, _ = GRAPHS[name]
-    if name in KNOWN:
-        pytest.xfail(KNOWN[name])
     found = _timing(make, shape, chip, precision)
     assert found.cycles <= _MOST * found.bound
 

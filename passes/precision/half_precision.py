@@ -9,7 +9,7 @@ import numpy as np
 from bmcompiler.conditions import A_CHIP, NO_LAYOUT, ONE_FLOAT, SOURCE_TYPES
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Function, Module, Operation, Rewriter, TensorType, Value
-from bmcompiler.ir.keys import LARGE, is_weight
+from bmcompiler.ir.keys import LARGE, WIDE, is_weight
 from bmcompiler.ir.types import numpy_dtype
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Convolution
@@ -83,7 +83,7 @@ class _Halves(Rules):
     def _fits(self, op: TensorOp) -> bool:
         """Rules 1 and 2, as far as the target does not decide."""
         values = [v for v in (*op.operands, *op.results) if v.type.is_float]
-        if not {value.dtype for value in values} <= {"f32", self._dtype}:
+        if WIDE in op.attributes or not {value.dtype for value in values} <= {"f32", self._dtype}:
             return False
         makers = (op, *(value.op for value in op.operands if value.op is not None))
         if self._dtype == "f16" and any(LARGE in maker.attributes for maker in makers):

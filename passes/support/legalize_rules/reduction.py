@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from math import isqrt, prod
+from math import isqrt
 
 import numpy as np
 
 from bmcompiler.ir import Value
 from bmcompiler.ops.layers.reduce import Reduce
 from bmcompiler.passes.support.legalize_rules.base import Draft, legalizes
+from bmcompiler.passes.support.legalize_rules.large_reduction import run_of
 
 _POOLS = {"mean": "avg_pool", "max": "max_pool"}
 
@@ -16,7 +17,7 @@ _POOLS = {"mean": "avg_pool", "max": "max_pool"}
 @legalizes(Reduce)
 def pool_over_last_axes(op: Reduce, draft: Draft) -> Value | None:
     """Mean or maximum over the last axes: pooling of (1, C, H, W) with one window."""
-    before, count, after = _run(op)
+    before, count, after = run_of(op.x.shape, op.axes)
     if op.method not in _POOLS or after != 1:
         return None
     high = next(d for d in range(isqrt(count), 0, -1) if count % d == 0)
@@ -28,7 +29,7 @@ def pool_over_last_axes(op: Reduce, draft: Draft) -> Value | None:
 @legalizes(Reduce)
 def convolve_with_ones(op: Reduce, draft: Draft) -> Value | None:
     """Sum or mean over neighbouring axes: a 1x1 convolution that has them as its channels."""
-    before, count, after = _run(op)
+    before, count, after = run_of(op.x.shape, op.axes)
     if op.method not in ("sum", "mean") or not count:
         return None
     factor = 1.0 / count if op.method == "mean" else 1.0
@@ -59,13 +60,3 @@ def elementary_steps(op: Reduce, draft: Draft) -> Value | None:
     x = draft.emit(before, [op.x])
     x = draft.emit("reduce", [x], method=method, axes=op.axes, keepdims=op.keepdims)
     return draft.emit("neg", [x]) if op.method == "min" else x
-
-
-def _run(op: Reduce) -> tuple[int, int, int]:
-    """Sizes before, of, and after the reduced axes when these are neighbours (axes of length 1 aside), else zeros."""
-    shape = op.x.shape
-    axes = [axis for axis in sorted(op.axes) if shape[axis] > 1] or [min(op.axes)]
-    between = [shape[axis] for axis in range(axes[0], axes[-1]) if axis not in axes]
-    if prod(between) != 1:
-        return 0, 0, 0
-    return prod(shape[: axes[0]]), prod(shape[axes[0] : axes[-1] + 1]), prod(shape[axes[-1] + 1 :])
