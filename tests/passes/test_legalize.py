@@ -261,7 +261,13 @@ def test_rules_that_lead_back_to_the_same_op_end() -> None:
     assert_close(run_module(module, inputs), want)
 
 
-ON_OTHER_CHIPS = {"sum_with_negative", "reduced_in_pieces", "normed_by_pieces", "last_axes_normed_by_pieces"}
+ON_OTHER_CHIPS = {
+    "sum_with_negative",
+    "reduced_in_pieces",
+    "normed_by_pieces",
+    "scaled_by_pieces",
+    "last_axes_normed_by_pieces",
+}
 """Rules for ops that the BM1880 runs itself, or not at all: tests/dv/test_dv_kernels.py, test_large_reductions.py."""
 
 

@@ -36,20 +36,27 @@ def reduced_in_pieces(op: Reduce, draft: Draft) -> Value | None:
     return draft.reshape(pieces.reduced(pieces.cut(op.x), *_OF_PIECES[op.method]), op.type.shape)
 
 
-@legalizes(MeanVarianceNorm, L2Normalize)
-def normed_by_pieces(op: MeanVarianceNorm | L2Normalize, draft: Draft) -> Value | None:
+@legalizes(MeanVarianceNorm)
+def normed_by_pieces(op: MeanVarianceNorm, draft: Draft) -> Value | None:
     """Statistics of many neighbouring elements are those of equal pieces, and then of what these gave."""
     pieces = _pieces(draft, op.input, op.axes)
     if pieces is None:
         return None
-    x = pieces.cut(op.input)
-    if isinstance(op, L2Normalize):
-        squares = pieces.reduced(x, "sum_square", "sum")
-        return draft.reshape(pieces.divided(x, pieces.root(pieces.plus(squares, op.epsilon))), op.type.shape)
-    x = pieces.emit("sub", [x, pieces.reduced(x, "mean", "mean")])
+    x = pieces.centred(op.input)
     if op.normalize_variance:
         x = pieces.divided(x, pieces.plus(pieces.root(pieces.mean_square(x)), op.epsilon))
     return draft.reshape(x, op.type.shape)
+
+
+@legalizes(L2Normalize)
+def scaled_by_pieces(op: L2Normalize, draft: Draft) -> Value | None:
+    """The sum of the squares of many neighbouring elements is that of equal pieces, and then of what these gave."""
+    pieces = _pieces(draft, op.input, op.axes)
+    if pieces is None:
+        return None
+    x = pieces.cut(op.input)
+    squares = pieces.reduced(x, "sum_square", "sum")
+    return draft.reshape(pieces.divided(x, pieces.root(pieces.plus(squares, op.epsilon))), op.type.shape)
 
 
 @legalizes(LayerNorm, RmsNorm)
@@ -58,27 +65,25 @@ def last_axes_normed_by_pieces(op: LastAxesNorm, draft: Draft) -> Value | None:
     pieces = _pieces(draft, op.input, op.axes())
     if pieces is None:
         return None
-    x = pieces.cut(op.input)
-    if isinstance(op, LayerNorm):
-        x = pieces.emit("sub", [x, pieces.reduced(x, "mean", "mean")])
+    x = pieces.centred(op.input) if isinstance(op, LayerNorm) else pieces.cut(op.input)
     x = pieces.divided(x, pieces.root(pieces.plus(pieces.mean_square(x), op.epsilon)))
     for name, vector in zip(("mul", "add"), op.operands[1:]):
-        x = pieces.emit(name, [x, draft.reshape(vector, (1, pieces.count, pieces.size, 1))])
+        x = pieces.emit(name, [x, draft.reshape(vector, (1, pieces.many, pieces.size, 1))])
     return draft.reshape(x, op.type.shape)
 
 
 class _Pieces(NamedTuple):
-    """A tensor as (before, count, size, after): `count` pieces of `size` elements each are one run of reduced ones."""
+    """A tensor as (before, many, size, after): `many` pieces of `size` elements each are one run of reduced ones."""
 
     draft: Draft
     before: int
-    count: int
+    many: int
     size: int
     after: int
 
     def cut(self, x: Value) -> Value:
         """A tensor so."""
-        return self.draft.reshape(x, (self.before, self.count, self.size, self.after))
+        return self.draft.reshape(x, (self.before, self.many, self.size, self.after))
 
     def emit(self, name: str, operands: Sequence[Value], **attributes: str | tuple[int, ...]) -> Value:
         """An op that is for differences that 16-bit floats have not."""
@@ -89,6 +94,11 @@ class _Pieces(NamedTuple):
     def reduced(self, x: Value, each: str, all: str) -> Value:
         """(before, 1, 1, after): `x` reduced by one method in each piece, and by another over the pieces."""
         return self.emit("reduce", [self.emit("reduce", [x], method=each, axes=(2,))], method=all, axes=(1,))
+
+    def centred(self, x: Value) -> Value:
+        """A tensor cut, minus the mean of all pieces."""
+        x = self.cut(x)
+        return self.emit("sub", [x, self.reduced(x, "mean", "mean")])
 
     def mean_square(self, x: Value) -> Value:
         """The mean of the squares of all pieces."""
