@@ -123,19 +123,13 @@ def compile_ir(module: Module, options: ModuleOptions) -> Result:
 
 def _compile(readers: Sequence[Callable[[], Module]], options: ModuleOptions, file: Path_ | None = None) -> Result:
     """One model with a program per reader; what a reader gives is changed."""
-    target = find_target(options.target)
+    target = find_target(options.target, options.timing_profile)
     need_own(options.target, options.timing_profile)
-    with target.planned_with(options.timing_profile):
-        return _planned(readers, options, file)
-
-
-def _planned(readers: Sequence[Callable[[], Module]], options: ModuleOptions, file: Path_ | None) -> Result:
-    target = find_target(options.target)
     pipeline = pipeline_for(target, options)
     timing: list[tuple[str, float]] = []
     ctx = PassContext(target=target, data=data_of(options), table=table_of(options), log=options.log)
     ctx.options |= {PROGRESS: options.progress, POOL: options.pool}
-    ctx.options[TRIAL] = Trial(target, pipeline, options.opt, options.timing_profile)
+    ctx.options[TRIAL] = Trial(target, pipeline, options.opt)
     check = _accuracy_check(target, ctx, pipeline)
     modules = [_lowered(read, options, pipeline, ctx, timing, file, check) for read in readers]
     start = time.perf_counter()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from bmcompiler.codegen.tiling import Tiler
 
 _Rule = TypeVar("_Rule", bound=Callable[..., bool])
+TargetT = TypeVar("TargetT", bound="Target")
 OpT = TypeVar("OpT", bound="TensorOp")
 """The class of the ops that a kernel runs."""
 
@@ -182,6 +183,8 @@ class Target(ABC):
     """Sums of float products are exact, rounded once: no order is to be kept, which makes a proof quick."""
     schemes: Sequence[str] = ("shift",)
     """What integers can mean to it: schemes of the pass quantize. By default scales are powers of two apart."""
+    profile: Any = None
+    """Of the timing model, by which it plans; None is the chip's own."""
 
     @property
     @abstractmethod
@@ -201,6 +204,18 @@ class Target(ABC):
         """The commands of a model as text; of one net (input shape) when `net` is given."""
 
     # -- with a default ------------------------------------------------------------------------------------------------
+    def planner(self: TargetT, profile: Any = None) -> TargetT:
+        """This target for one compilation, which plans with a profile of the timing model, None = the chip's own.
+
+        Nothing of it changes any more. Kernels and whatever is found out are its own: properties that are cached
+        (`functools.cached_property`) are made anew.
+        """
+        own = copy(self)
+        for name in [name for name in vars(own) if isinstance(getattr(type(own), name, None), cached_property)]:
+            del vars(own)[name]
+        own.profile = profile
+        return own
+
     def pipeline(self, precision: str, level: int) -> str:
         """The passes for a precision and an optimisation level. Raises UsageError for a precision it does not have."""
         self.need_precision(precision)
@@ -243,10 +258,6 @@ class Target(ABC):
     def loading_cycles(self, nbytes: int) -> int:
         """What so many bytes take from global memory at best; 0 (the default) where the target does not say."""
         return 0
-
-    def planned_with(self, profile: Any) -> AbstractContextManager[None]:
-        """Plan with another profile of the timing model meanwhile, None = the default; by default plans know none."""
-        return nullcontext()
 
     def resident_memory(self) -> tuple[Tiler, LocalCopier] | None:
         """The local memory in which values may stay between ops, and copies there; None, the default: nothing stays."""
@@ -311,10 +322,14 @@ def kernel_table(kernels: Iterable[Kernel[Any]]) -> Mapping[type[Operation], Ker
     return table
 
 
-def find_target(name: str) -> Target:
-    """The target called `name`. Raises UnsupportedError naming the known ones."""
+def find_target(name: str, profile: Any = None) -> Target:
+    """A planner of the target called `name`, the caller's own (`Target.planner`).
+
+    Raises:
+        UnsupportedError: there is none, naming the known ones.
+    """
     known = entry_points("bmcompiler.targets")
     if name not in known:
         raise UnsupportedError(f"no target is called '{name}'", remedy=f"choose one of: {', '.join(known)}")
     target: Target = known[name]()
-    return target
+    return target.planner(profile)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import planned_cycles
 import pytest
 
-from bmcompiler.backends.lanes.machine import LaneMachine
+from bmcompiler.backends.lanes.target import LaneTarget
 from bmcompiler.bmodel.bm168x import Bm168xModel
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, Quant, TensorType, Value, verify_module
 from bmcompiler.ops.builder import Builder
 from bmcompiler.runtime.bm168x_device import Bm168xDevice
-from bmcompiler.target import Compiled, Target
+from bmcompiler.target import Compiled
 
 Shape = tuple[int, ...]
 Make = Callable[..., "Value | Sequence[Value]"]
@@ -80,9 +81,12 @@ def with_extremes(inputs: dict[str, np.ndarray], seed: int) -> dict[str, np.ndar
 class LaneChecks:
     """A chip, and what is checked on it."""
 
-    machine: LaneMachine
-    target: Target
+    target: LaneTarget[Any]
     device: type[Bm168xDevice]
+
+    def planner(self, profile: Any) -> LaneChecks:
+        """The same with plans by a profile of the timing model."""
+        return replace(self, target=self.target.planner(profile))
 
     @contextmanager
     def local_memory(self, lane_bytes: int) -> Iterator[None]:
@@ -90,7 +94,7 @@ class LaneChecks:
 
         `FULL`: as it is.
         """
-        tiler = self.machine.tiler
+        tiler = self.target.machine.tiler
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(tiler, "lane_bytes", lane_bytes or tiler.lane_bytes)
             yield
@@ -119,7 +123,7 @@ class LaneChecks:
         inputs = inputs or random_inputs(module, seed)
         with planned_cycles.computations() as tiles:
             compiled = self.target.compile([module], level)
-        planned_cycles.check(tiles)
+        planned_cycles.check(tiles, self.target.profile)
         if device:
             assert [row.reason for row in compiled.rows if row.where == "cpu"] == []
         got, want = self.on_device(compiled, module, inputs), run_module(module, inputs, target=self.target)

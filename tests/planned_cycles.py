@@ -13,10 +13,10 @@ import pytest
 
 from bmcompiler.backends.bm168x.builder import GroupBuilder
 from bmcompiler.backends.bm1684 import build as bm1684_build
-from bmcompiler.backends.bm1684 import cycles as bm1684_cycles
 from bmcompiler.backends.bm1684 import isa as bm1684_isa
+from bmcompiler.backends.bm1684.timing_profile import SILICON
 from bmcompiler.backends.bm1684x import builder as bm1684x_builder
-from bmcompiler.backends.bm1684x import tile_cycles as bm1684x_cycles
+from bmcompiler.backends.bm1684x.cycles import PROFILE, CycleTable
 from bmcompiler.backends.bm1684x.recipe_tables import TableSpace
 from bmcompiler.backends.bm1684x.stream import split
 from bmcompiler.backends.bm1880 import isa as bm1880_isa
@@ -126,43 +126,45 @@ def computations() -> Iterator[list[Computation]]:
         yield found
 
 
-def taken(commands: Iterable[Command], placed: bool = False) -> int:
-    """Cycles of commands one after the other, by the timing model that is planned with.
+def taken(commands: Iterable[Command], placed: bool = False, profile: Any = None) -> int:
+    """Cycles of commands one after the other.
 
     Args:
         placed: with what follows from their place in a program: tables that it did not have before, and what operands
             in one bank of local memory cost.
+        profile: of the timing model that is planned with, None = the chip's own.
     """
     streams: dict[tuple[str, Any], list[bytes]] = {}
     for one in commands:
         if placed or not one.fills:
             streams.setdefault((one.chip, one.engine), []).append(one.raw)
-    return sum(_CYCLES[chip](engine, b"".join(raws), placed) for (chip, engine), raws in streams.items())
+    return sum(_CYCLES[chip](engine, b"".join(raws), placed, profile) for (chip, engine), raws in streams.items())
 
 
-def span(commands: Iterable[Command]) -> int:
+def span(commands: Iterable[Command], profile: Any = None) -> int:
     """Cycles of commands on two engines, which wait for each other; what they wait for before them is done."""
     ends: dict[tuple[Any, int], int] = {}
     free = dict.fromkeys(Engine, 0)
     for one in commands:
         other = Engine(1 - one.engine)
-        free[one.engine] = max(free[one.engine], ends.get((other, one.wait), 0)) + taken([one])
+        free[one.engine] = max(free[one.engine], ends.get((other, one.wait), 0)) + taken([one], profile=profile)
         ends[one.engine, one.own] = free[one.engine]
     return max(free.values())
 
 
-def check(found: list[Computation]) -> None:
+def check(found: list[Computation], profile: Any = None) -> None:
     """What was planned is what the model says, by the profile that is planned with."""
     for one in found:
         if one.stream is None or one.serial:
             alone = one.planned if one.stream is None else sum(one.stream.steps) + sum(one.stream.loads)
-            assert alone == taken(one.commands), one.kernel
+            assert alone == taken(one.commands, profile=profile), one.kernel
             moves = [command for command in one.commands if command.engine.name == "GDMA"]
-            assert one.stream is not None or one.transfers == taken(moves), one.kernel
+            assert one.stream is not None or one.transfers == taken(moves, profile=profile), one.kernel
             continue
-        assert one.planned == span(one.commands), one.kernel
+        assert one.planned == span(one.commands, profile), one.kernel
         for engine, cycles in zip(Engine, (one.stream.steps, one.stream.loads)):
-            assert sum(cycles) == taken(command for command in one.commands if command.engine is engine), one.kernel
+            own = [command for command in one.commands if command.engine is engine]
+            assert sum(cycles) == taken(own, profile=profile), one.kernel
 
 
 def tile_kernels(target: Target) -> set[type]:
@@ -185,20 +187,21 @@ def kernels_met(target: Target, module: Module) -> set[type]:
     return found
 
 
-def _bm1880_cycles(engine: Any, raw: bytes, placed: bool) -> int:
-    return int(bm1880_cost.cycles_of(engine, bm1880_isa.FORMATS[engine].decode(np.frombuffer(raw, np.uint8))).sum())
+def _bm1880_cycles(engine: Any, raw: bytes, placed: bool, profile: Any) -> int:
+    fields = bm1880_isa.FORMATS[engine].decode(np.frombuffer(raw, np.uint8))
+    return int(bm1880_cost.cycles_of(engine, fields, profile or bm1880_cost.PROFILE).sum())
 
 
-def _bm1684_cycles(engine: Any, raw: bytes, placed: bool) -> int:
+def _bm1684_cycles(engine: Any, raw: bytes, placed: bool, profile: Any) -> int:
     fields = bm1684_isa.FORMATS[engine].decode(np.frombuffer(raw, np.uint8))
-    profile = bm1684_cycles.CYCLES.table.profile
+    profile = profile or SILICON
     profile = profile if placed else replace(profile, conv_bank=0)
     return int(bm1684_cost.cycles_of(engine, fields, profile).sum())
 
 
-def _bm1684x_cycles(engine: Any, raw: bytes, placed: bool) -> int:
+def _bm1684x_cycles(engine: Any, raw: bytes, placed: bool, profile: Any) -> int:
     """Only what begins at the same byte shares a bank for sure: a result in place, or one tensor as two operands."""
-    table, total = bm1684x_cycles.CYCLES.table, 0
+    table, total = CycleTable(profile or PROFILE), 0
     with pytest.MonkeyPatch.context() as patch:
         if not placed:
             patch.setattr(bm1684x_cost, "_bank", lambda address: address)

@@ -11,7 +11,6 @@ import pytest
 from planned_cycles import Command, taken
 
 from bmcompiler.backends.bm1684.isa import Engine
-from bmcompiler.backends.bm1684.target import TARGET as BM1684
 from bmcompiler.backends.bm1684.timing_profile import TimingProfile
 
 FOLDER = Path(__file__).parent
@@ -35,8 +34,8 @@ def _bm1684x() -> Iterator[Command]:
 
 @pytest.mark.parametrize("profile", TimingProfile.NAMED)
 def test_bm1684(golden: Callable[[Path, str], None], profile: str) -> None:
-    with BM1684.planned_with(TimingProfile.NAMED[profile]):
-        cycles = [taken([command], placed=True) for command in _bm1684()]
+    chosen = TimingProfile.NAMED[profile]
+    cycles = [taken([command], placed=True, profile=chosen) for command in _bm1684()]
     golden(FOLDER / f"data/cycles/recorded_bm1684_{profile}.txt", "\n".join(map(str, cycles)) + "\n")
 
 

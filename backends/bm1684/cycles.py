@@ -9,18 +9,17 @@ from __future__ import annotations
 
 from dataclasses import fields
 from math import ceil, prod
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.isa import Eu, Task
-from bmcompiler.backends.bm1684.timing_profile import PROFILE, TimingProfile
+from bmcompiler.backends.bm1684.timing_profile import TimingProfile
 from bmcompiler.backends.lanes.facts import Shape
-from bmcompiler.backends.lanes.planning import Planned
 from bmcompiler.backends.lanes.units import Unit
-from bmcompiler.codegen.pace import Bus
+from bmcompiler.codegen.bus import Bus
 
 Count = int | NDArray[np.int64]
 """A number of one command, or a column of those of many."""
@@ -196,12 +195,7 @@ class TileCycles:
     """
 
     def __init__(self, table: CycleTable) -> None:
-        self.tables = Planned("table of cycles", table)
-
-    @property
-    def table(self) -> CycleTable:
-        """That of the compilation of this context."""
-        return self.tables.get()
+        self.table: Final = table
 
     @property
     def bytes_per_cycle(self) -> float:
@@ -294,7 +288,3 @@ class TileCycles:
     def _groups(self, shape: Shape, item: int) -> Count:
         n, c, h, w = shape
         return self.table.groups_of(self.table.word_images(n, item), c, h * w)
-
-
-CYCLES = TileCycles(CycleTable(PROFILE))
-"""What kernels plan with; `Bm168xTarget.planned_with` gives it another table in its context."""

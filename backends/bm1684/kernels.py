@@ -15,7 +15,7 @@ from bmcompiler.backends.bm1684.instructions.products import LocalPlace
 from bmcompiler.backends.bm1684.instructions.products import convolution as emit_convolution
 from bmcompiler.backends.bm1684.instructions.products import depthwise as emit_depthwise
 from bmcompiler.backends.bm1684.instructions.words import linear
-from bmcompiler.backends.bm1684.machine import MACHINE, depthwise_sums, float_convolution
+from bmcompiler.backends.bm1684.machine import depthwise_sums, float_convolution
 from bmcompiler.backends.bm1684.packed.bands import FromBandsKernel, RegroupBandsKernel, ToBandsKernel
 from bmcompiler.backends.bm1684.packed.conv_int import IntConvKernel, IntDeconvKernel
 from bmcompiler.backends.bm1684.packed.int_elementwise import (
@@ -121,7 +121,7 @@ class LinearScaleKernel(ChannelKernel):
     """scale by constants along channels, rounded as product and sum are; both vectors are loaded together."""
 
     def grid(self, op: Scale) -> tuple[Axis, ...]:  # type: ignore[override]
-        return MACHINE.elementwise_grid(dims4(op.result))
+        return self.machine.elementwise_grid(dims4(op.result))
 
     def work(self, op: Scale, box: Box) -> TileWork:  # type: ignore[override]
         dims, shape = extents(box), dims4(op.result)
@@ -133,11 +133,11 @@ class LinearScaleKernel(ChannelKernel):
             linear(build, Words(outs[0], dims), Words(ins[0], dims), factor, added)
 
         return TileWork(
-            (MACHINE.activation_in(op.input, shape, box), joined.buffer),
-            (MACHINE.activation_out(op.result, shape, box),),
+            (self.machine.activation_in(op.input, shape, box), joined.buffer),
+            (self.machine.activation_out(op.result, shape, box),),
             (),
             compute,
-            MACHINE.cycles.pass_cycles(dims, steps=LINEAR_STEPS),
+            self.machine.cycles.pass_cycles(dims, steps=LINEAR_STEPS),
         )
 
 
@@ -214,10 +214,10 @@ class AvgPoolKernel(FormsKernel[AvgPool]):
             return self.forms[0]
         if not op.scale:
             return self.forms[1]
-        return self.forms[2 if stages(op) is None else 3]
+        return self.forms[2 if stages(self.machine, op) is None else 3]
 
 
-_KINDS: tuple[type[DeviceKernel[Any]], ...] = (
+KINDS: tuple[type[DeviceKernel[Any]], ...] = (
     ConvKernel,
     DeconvKernel,
     BinaryForms,
@@ -238,4 +238,4 @@ _KINDS: tuple[type[DeviceKernel[Any]], ...] = (
     QuantizeBandsKernel,
     *SHARED,
 )
-KERNELS = tuple(kind(MACHINE) for kind in _KINDS)
+"""All of them, constructed with the machine of a compilation."""

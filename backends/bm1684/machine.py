@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.chip import CHIP
-from bmcompiler.backends.bm1684.cycles import CYCLES
+from bmcompiler.backends.bm1684.cycles import CycleTable, TileCycles
 from bmcompiler.backends.bm1684.tables import OFFSETS, table
+from bmcompiler.backends.bm1684.timing_profile import PROFILE, TimingProfile
 from bmcompiler.backends.lanes.arithmetic import Floats, FlushingUnits
 from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.backends.lanes.tables import Table
@@ -81,4 +82,12 @@ def _entries(name: Table, count: int) -> Floats:
     return table(OFFSETS[name], count)
 
 
-MACHINE = LaneMachine(CHIP, CYCLES, Bm1684Arithmetic())
+def machine_for(profile: TimingProfile | None = None) -> LaneMachine:
+    """A new machine, which plans with a profile of the timing model; None is the chip's own."""
+    return LaneMachine(CHIP, TileCycles(CycleTable(profile or PROFILE)), Bm1684Arithmetic())
+
+
+def cycles_of(machine: LaneMachine) -> TileCycles:
+    """The cycles of a machine of this chip, which has forms of commands that others have not."""
+    assert isinstance(machine.cycles, TileCycles), "a machine of another chip"
+    return machine.cycles

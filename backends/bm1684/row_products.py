@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from bmcompiler.backends.bm1684.build import Build
-from bmcompiler.backends.bm1684.cycles import CYCLES, PIXELS
+from bmcompiler.backends.bm1684.cycles import PIXELS
 from bmcompiler.backends.bm1684.instructions.products import convolution, map_at
 from bmcompiler.backends.bm1684.instructions.words import bytes_of
-from bmcompiler.backends.bm1684.machine import Bm1684Arithmetic
+from bmcompiler.backends.bm1684.machine import Bm1684Arithmetic, cycles_of
 from bmcompiler.backends.lanes.arithmetic import Arithmetic
 from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.backends.lanes.kernels.sums.float_matmul import chunks_of
@@ -90,14 +90,15 @@ class RowMatmulKernel(SingleProductKernel):
         return left._replace(shape=(n, c, h, w + w % _PAIR))
 
     def apart(self, op: Matmul, result: Shape, depth: int, count: int) -> tuple[Apart, ...]:
-        cycles = count * sum(CYCLES.shared_bank(result, 1, k1 - k0) for k0, k1 in chunks_of(depth))
+        shared = self.machine.cycles.shared_bank
+        cycles = count * sum(shared(result, 1, k1 - k0) for k0, k1 in chunks_of(depth))
         return (Apart(0, 1, cycles),) if cycles else ()
 
     def cycles(self, op: Matmul, result: Shape, depth: int, pairs: Sequence[Span]) -> int:
         first, *others = chunks_of(depth)
         added = ([first] if op.bias is not None else []) + others
-        each = sum(CYCLES.added_convolution(result, k1 - k0) for k0, k1 in added)
+        each = sum(cycles_of(self.machine).added_convolution(result, k1 - k0) for k0, k1 in added)
         if op.bias is None:
-            each += CYCLES.convolution(result, 1, first[1] - first[0])
+            each += self.machine.cycles.convolution(result, 1, first[1] - first[0])
         pads = len({left for left, _ in pairs}) * (depth % _PAIR)
         return len(pairs) * each + pads * self.machine.cycles.pass_cycles((1, result[1], 1, 1))

@@ -9,11 +9,10 @@ from bmcompiler.backends.bm168x.target import Bm168xTarget
 from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.pipeline import PIPELINE
 from bmcompiler.backends.lanes.machine import LaneMachine
-from bmcompiler.target import Kernel
 
 if TYPE_CHECKING:
     from bmcompiler.backends.bm1684.build import Build
-    from bmcompiler.backends.bm1684.cycles import CycleTable
+    from bmcompiler.backends.lanes.kernels.base import DeviceKernel
 
 
 class Bm1684Target(Bm168xTarget["Build"]):
@@ -25,20 +24,15 @@ class Bm1684Target(Bm168xTarget["Build"]):
     passes = PIPELINE
     facts = CHIP
 
-    def machine(self) -> LaneMachine:
-        from bmcompiler.backends.bm1684.machine import MACHINE
+    def new_machine(self) -> LaneMachine:
+        from bmcompiler.backends.bm1684.machine import machine_for
 
-        return MACHINE
+        return machine_for(self.profile)
 
-    def kernels(self) -> Sequence[Kernel[Any]]:
-        from bmcompiler.backends.bm1684.kernels import KERNELS
+    def kinds(self) -> Sequence[type[DeviceKernel[Any]]]:
+        from bmcompiler.backends.bm1684.kernels import KINDS
 
-        return KERNELS
-
-    def cycle_table(self, profile: Any) -> CycleTable:
-        from bmcompiler.backends.bm1684 import cycles
-
-        return cycles.CycleTable(profile)
+        return KINDS
 
     def builder(self) -> type[Build]:
         from bmcompiler.backends.bm1684.build import Build

@@ -9,10 +9,10 @@ from bmcompiler.backends.bm168x.build import FamilyBuild
 from bmcompiler.backends.bm1684x.builder import CommandBuilder, place_neurons
 from bmcompiler.backends.bm1684x.chip import CHIP, is_local
 from bmcompiler.backends.bm1684x.codes import Precision
+from bmcompiler.backends.bm1684x.cycles import CycleTable
 from bmcompiler.backends.bm1684x.instructions import transfers
 from bmcompiler.backends.bm1684x.instructions.operands import Command
 from bmcompiler.backends.bm1684x.lane_commands import RAW, LaneCommandMaker
-from bmcompiler.backends.bm1684x.tile_cycles import CYCLES
 from bmcompiler.backends.lanes.build import LaneBuild
 from bmcompiler.backends.lanes.facts import Range, Shape, Strides
 from bmcompiler.backends.lanes.matrices import Matrix
@@ -24,13 +24,19 @@ from bmcompiler.codegen.memory import MemoryPlan
 
 
 class Build(LaneCommandMaker, FamilyBuild[CommandBuilder], LaneBuild):
-    """One program under construction; `serial` makes every command wait for all before it."""
+    """One program under construction.
+
+    Args:
+        table: cycles by which commands are chosen that do the same.
+        serial: makes every command wait for all before it.
+    """
 
     chip = CHIP
     first_address = CHIP.global_base
     place_neurons = staticmethod(place_neurons)
 
-    def __init__(self, plan: MemoryPlan, coefficients: Coefficients, serial: bool = False) -> None:
+    def __init__(self, table: CycleTable, plan: MemoryPlan, coefficients: Coefficients, serial: bool = False) -> None:
+        self._cycles = table
         FamilyBuild.__init__(self, plan, coefficients, CommandBuilder(), serial)
 
     def fresh(self) -> None:
@@ -46,7 +52,8 @@ class Build(LaneCommandMaker, FamilyBuild[CommandBuilder], LaneBuild):
         """See `StridedMoves`."""
         source, target = _swapped(source, target)
         to, of = (transfers.Side(side.address, side.shape, side.strides) for side in (target, source))
-        commands = as_broadcasts(to, of, item) or as_sections(to, of, item) or [transfers.copy_alike(to, of, RAW[item])]
+        commands = as_broadcasts(self._cycles, to, of, item) or as_sections(self._cycles, to, of, item)
+        commands = commands or [transfers.copy_alike(to, of, RAW[item])]
         for command in commands:
             self.issue(command, source.touched, target.touched)
 
@@ -80,7 +87,7 @@ class Build(LaneCommandMaker, FamilyBuild[CommandBuilder], LaneBuild):
         self.issue(command, [bytes_of(CHIP, source.words)])
 
 
-def as_broadcasts(to: transfers.Side, source: transfers.Side, item: int) -> list[Command]:
+def as_broadcasts(table: CycleTable, to: transfers.Side, source: transfers.Side, item: int) -> list[Command]:
     """What all channels get, read once for each row of lanes; [] where it is something else, or no quicker so."""
     n, c, h, w = source.shape
     dense = w == 1 or source.strides[3] == to.strides[3] == 1
@@ -95,12 +102,12 @@ def as_broadcasts(to: transfers.Side, source: transfers.Side, item: int) -> list
         one = transfers.Side(source.address, (n, 1, h, w), source.strides)
         commands.append(transfers.broadcast(transfers.Side(address, (n, count, h, w), to.strides), one, RAW[item]))
         first += count
-    table, size = CYCLES.table, n * h * w * item
+    size = n * h * w * item
     slow = table.tensor(size * c, h * w * item, True, False)
     return commands if len(commands) * table.wide(1, size, True) < slow else []
 
 
-def as_sections(to: transfers.Side, source: transfers.Side, item: int) -> list[Command]:
+def as_sections(table: CycleTable, to: transfers.Side, source: transfers.Side, item: int) -> list[Command]:
     """Lanes that follow each other in global memory as sections of matrices, which pay less for short runs; [] if not.
 
     A command holds `CHIP.most_size` columns of up to four bytes, so that many channels take several.
@@ -117,7 +124,6 @@ def as_sections(to: transfers.Side, source: transfers.Side, item: int) -> list[C
     unit = gcd(4, size, channel, local.address, outer.address, *((image, pitch) if n > 1 else ()))
     width = size // unit
     most = CHIP.most_size // width
-    table = CYCLES.table
     if not most or table.wide(n * c, size, load) >= table.tensor(n * c * size, size, load, not load):
         return []
     base, offset = divmod(local.address - CHIP.lmem_window, CHIP.lmem_size)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bmcompiler.backends.bm168x.target import Bm168xTarget
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.pipeline import PIPELINE
 from bmcompiler.backends.lanes.machine import LaneMachine
-from bmcompiler.target import Kernel
 
 if TYPE_CHECKING:
+    from bmcompiler.backends.bm168x.codegen import NewBuild
     from bmcompiler.backends.bm1684x.build import Build
-    from bmcompiler.backends.bm1684x.cycles import CycleTable
+    from bmcompiler.backends.lanes.kernels.base import DeviceKernel
 
 
 class Bm1684xTarget(Bm168xTarget["Build"]):
@@ -25,25 +26,21 @@ class Bm1684xTarget(Bm168xTarget["Build"]):
     passes = PIPELINE
     facts = CHIP
 
-    def machine(self) -> LaneMachine:
-        from bmcompiler.backends.bm1684x.machine import MACHINE
+    def new_machine(self) -> LaneMachine:
+        from bmcompiler.backends.bm1684x.machine import machine_for
 
-        return MACHINE
+        return machine_for(self.profile)
 
-    def kernels(self) -> Sequence[Kernel[Any]]:
-        from bmcompiler.backends.bm1684x.kernels.table import KERNELS
+    def kinds(self) -> Sequence[type[DeviceKernel[Any]]]:
+        from bmcompiler.backends.bm1684x.kernels.table import KINDS
 
-        return KERNELS
+        return KINDS
 
-    def cycle_table(self, profile: Any) -> CycleTable:
-        from bmcompiler.backends.bm1684x import cycles
-
-        return cycles.CycleTable(profile)
-
-    def builder(self) -> type[Build]:
+    def builder(self) -> NewBuild[Build]:
         from bmcompiler.backends.bm1684x.build import Build
+        from bmcompiler.backends.bm1684x.machine import cycles_of
 
-        return Build
+        return partial(Build, cycles_of(self.machine).table)
 
     def disassemble(self, model: Any, net: int | None = None) -> str:
         """All programs (or one) of a model as text, layer names as comments."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Final
 
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.codes import Precision
@@ -15,9 +16,8 @@ from bmcompiler.backends.bm1684x.cycles import (
     CycleTable,
 )
 from bmcompiler.backends.lanes.facts import Shape
-from bmcompiler.backends.lanes.planning import Planned
 from bmcompiler.backends.lanes.units import Unit
-from bmcompiler.codegen.pace import Bus
+from bmcompiler.codegen.bus import Bus
 from bmcompiler.codegen.tiling import Buffer
 
 _KINDS = {1: Precision.INT8, 2: Precision.FP16, 4: Precision.FP32}
@@ -52,12 +52,7 @@ class TileCycles:
     """Under the profile of `table`; that operands of one command share no bank is left to those who place them."""
 
     def __init__(self, table: CycleTable) -> None:
-        self.tables = Planned("table of cycles", table)
-
-    @property
-    def table(self) -> CycleTable:
-        """That of the compilation of this context."""
-        return self.tables.get()
+        self.table: Final = table
 
     @property
     def bytes_per_cycle(self) -> float:
@@ -154,7 +149,3 @@ class TileCycles:
     def _vectors(self, shape: Shape, item: int) -> int:
         n, c, h, w = shape
         return int(self.table.vectors(n, c, h * w, item))
-
-
-CYCLES = TileCycles(CycleTable(PROFILE))
-"""What kernels plan with; `Bm168xTarget.planned_with` gives it another table in its context."""

@@ -1,10 +1,9 @@
-"""What the targets of BM168x chips share: their model file, and planning with a profile of the timing model."""
+"""What the targets of BM168x chips share: their code generator and their model file."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -20,7 +19,7 @@ B = TypeVar("B", bound=FamilyBuild[Any])
 
 
 class Bm168xTarget(LaneTarget[Bm168xProgram[B]], Generic[B]):
-    """Base: a chip says its facts, kernels, pipeline, instruction builder and cycles."""
+    """Base: a chip says its facts, machine, kernels, pipeline and instruction builder."""
 
     @abstractmethod
     def builder(self) -> NewBuild[B]:
@@ -32,19 +31,7 @@ class Bm168xTarget(LaneTarget[Bm168xProgram[B]], Generic[B]):
     def copier(self) -> LocalCopier:
         from bmcompiler.backends.lanes.kernels.moves.local_copies import LaneCopier
 
-        return LaneCopier(self.machine())
-
-    @abstractmethod
-    def cycle_table(self, profile: Any) -> Any:
-        """The table of cycles under a profile, which `planned_with` puts in place of that of `machine().cycles`."""
-
-    def planned_with(self, profile: Any) -> AbstractContextManager[None]:
-        """Plan with the cycles of a profile of the timing model, None = the default one; in this thread alone."""
-        cycles: Any = self.machine().cycles
-        if profile is None or profile == cycles.table.profile:
-            return nullcontext()
-        exchanged: AbstractContextManager[None] = cycles.tables.exchanged(self.cycle_table(profile))
-        return exchanged
+        return LaneCopier(self.machine)
 
     def model(self, name: str, programs: Sequence[Bm168xProgram[B]]) -> Any:
         """One net with a stage per program."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bmcompiler.backends.bm1880.chip import CHIP
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.chip import Dims
-from bmcompiler.codegen.pace import Bus
+from bmcompiler.codegen.bus import Bus
 
 Count = int | NDArray[np.int64]
 """A number of one command, or a column of those of many."""
@@ -185,5 +185,3 @@ class TileCycles:
 
 
 PROFILE = TimingProfile()
-CYCLES = TileCycles(CycleTable(PROFILE))
-"""What kernels plan with."""

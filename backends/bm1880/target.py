@@ -11,10 +11,10 @@ from bmcompiler.backends.bm1880.pipeline import PIPELINE
 from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.backends.lanes.target import LaneTarget
 from bmcompiler.codegen.groups.regions import LocalCopier
-from bmcompiler.target import Kernel
 
 if TYPE_CHECKING:
     from bmcompiler.backends.bm1880.codegen import Bm1880Program
+    from bmcompiler.backends.lanes.kernels.base import DeviceKernel
     from bmcompiler.bmnet.inst import TensorInst
     from bmcompiler.bmodel.bm1880 import Command
 
@@ -27,20 +27,20 @@ class Bm1880Target(LaneTarget["Bm1880Program"]):
     passes = PIPELINE
     facts = CHIP
 
-    def machine(self) -> LaneMachine:
-        from bmcompiler.backends.bm1880.machine import MACHINE
+    def new_machine(self) -> LaneMachine:
+        from bmcompiler.backends.bm1880.machine import machine_for
 
-        return MACHINE
+        return machine_for(self.profile)
 
-    def kernels(self) -> Sequence[Kernel[Any]]:
-        from bmcompiler.backends.bm1880.kernels import KERNELS
+    def kinds(self) -> Sequence[type[DeviceKernel[Any]]]:
+        from bmcompiler.backends.bm1880.kernels import KINDS
 
-        return KERNELS
+        return KINDS
 
     def copier(self) -> LocalCopier:
         from bmcompiler.backends.bm1880.kernels.local_copies import ByteCopier
 
-        return ByteCopier(self.machine())
+        return ByteCopier(self.machine)
 
     @property
     def custom_inst(self) -> type[TensorInst]:

@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 
 from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.backends.lanes.units import Unit
-from bmcompiler.codegen.pace import Bus
+from bmcompiler.codegen.bus import Bus
 
 
 class LaneCycles(Protocol):

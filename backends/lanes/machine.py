@@ -1,23 +1,25 @@
-"""What kernels of a lane chip are constructed with: its facts, its tiler, its arithmetic and its cycles."""
+"""What the kernels of a lane chip are constructed with, made for one compilation.
+
+It holds the facts of the chip, the cycles of one profile of the timing model, its arithmetic and its tiler, and keeps
+what is decided by them. Nothing of it is exchanged: who plans with another profile makes another machine.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping
 from functools import lru_cache
 from math import prod
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
+from weakref import WeakKeyDictionary
 
 from bmcompiler.backends.lanes.arithmetic import Arithmetic
 from bmcompiler.backends.lanes.cycles import LaneCycles, MatrixCycles
 from bmcompiler.backends.lanes.facts import LaneFacts, Shape
-from bmcompiler.backends.lanes.planning import Decisions
 from bmcompiler.backends.lanes.recipes.steps import Steps, record
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.kernels import activation_in, activation_out
-from bmcompiler.codegen.pace import Pace
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, Tiler, TileWork
-from bmcompiler.ir import Value
+from bmcompiler.ir import Operation, Value
 
 R = TypeVar("R")
 
@@ -29,22 +31,12 @@ _SLOWER = 4
 Small elements of a single image also leave slots of their words empty. Words that take less than the start of transfers
 are kept in any case.
 """
-
-
-_TABLES = 4
-"""Tables of cycles whose decisions are kept; those of another one are made anew."""
-
-
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """What was decided by one table of cycles."""
-
-    pace: Pace
-    decisions: Decisions
+_MOST = 1 << 14
+"""Decisions that are kept."""
 
 
 class LaneMachine:
-    """One chip; what it decides by cycles is remembered with their table (`plan`).
+    """One chip under one profile of its timing model.
 
     A chip without floats has no `arithmetic`, and no recipes. `halves`: arithmetic of 16-bit floats by element type.
     """
@@ -56,25 +48,34 @@ class LaneMachine:
         arithmetic: Arithmetic | None = None,
         halves: Mapping[str, Arithmetic] | None = None,
     ) -> None:
-        self.chip, self.cycles, self._arithmetic = chip, cycles, arithmetic
-        self._floats = {} if arithmetic is None else {"f32": arithmetic, **(halves or {})}
-        self._matrices = cycles if isinstance(cycles, MatrixCycles) else None
-        self.tiler = Tiler(chip.tile_bytes, chip.alignment, bank_bytes=chip.lmem_bank_size)
-        self._plan_of = lru_cache(_TABLES)(self._new_plan)
-        self.tiler.pace = lambda: self.plan.pace
-
-    @property
-    def plan(self) -> Plan:
-        """That of the table of cycles of this context."""
-        return self._plan_of(getattr(self.cycles, "table", None))
-
-    def _new_plan(self, table: object) -> Plan:
-        cycles = self.cycles
-        return Plan(Pace(cycles.bytes_per_cycle, cycles.tile_cycles, cycles.bus), Decisions())
+        self.chip: Final = chip
+        self.cycles: Final = cycles
+        self._arithmetic: Final = arithmetic
+        self._floats: Final = {} if arithmetic is None else {"f32": arithmetic, **(halves or {})}
+        self._matrices: Final = cycles if isinstance(cycles, MatrixCycles) else None
+        pace = cycles.bytes_per_cycle, cycles.tile_cycles
+        self.tiler: Final = Tiler(chip.tile_bytes, chip.alignment, *pace, chip.lmem_bank_size, cycles.bus)
+        self._decided: Final = lru_cache(_MOST)(_call)
+        self._known: Final[dict[Hashable, object]] = {}
+        self._of_ops: Final[WeakKeyDictionary[Operation, dict[Hashable, object]]] = WeakKeyDictionary()
 
     def decided(self, function: Callable[..., R], *arguments: object) -> R:
-        """`function(*arguments)`, which depends on cycles and on nothing else; asked once of each table of them."""
-        return self.plan.decisions.of(function, *arguments)
+        """`function(*arguments)`, asked once; the arguments are hashable and say, with this machine, all."""
+        found: R = self._decided(function, *arguments)
+        return found
+
+    def once(self, key: Hashable, decide: Callable[[], R]) -> R:
+        """`decide()`, once for the same key, which stands for all that it looks at beside this machine."""
+        if key not in self._known:
+            if len(self._known) >= _MOST:
+                self._known.clear()
+            self._known[key] = decide()
+        found: R = self._known[key]  # type: ignore[assignment]
+        return found
+
+    def notes_of(self, op: Operation) -> dict[Hashable, Any]:
+        """What kernels keep of an op as long as there is one."""
+        return self._of_ops.setdefault(op, {})
 
     def recorded(self, recipe: Callable[..., Any], inputs: int, *arguments: Any, **named: Any) -> Steps:
         """The steps of a recipe (`recipes.record`)."""
@@ -198,3 +199,7 @@ class LaneMachine:
         c = next(d for d in range(min(size, chip.most_channels), 0, -1) if size % d == 0)
         w = next(d for d in range(min(size // c, chip.most_size), 0, -1) if size // c % d == 0)
         return slots, c, size // c // w, w
+
+
+def _call(function: Callable[..., R], *arguments: object) -> R:
+    return function(*arguments)

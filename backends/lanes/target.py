@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, ClassVar, Generic, TypeVar
 
 from bmcompiler.backends.lanes.facts import LaneFacts
@@ -24,13 +25,29 @@ P = TypeVar("P", bound=Program[Any])
 
 
 class LaneTarget(Target, Generic[P]):
-    """A chip says its facts, kernels, pipeline, code generator and model file, imported when they are needed."""
+    """A chip says its facts, machine, kernels, pipeline, code generator and model file, imported when needed."""
 
     facts: ClassVar[LaneFacts]
 
     @abstractmethod
+    def new_machine(self) -> LaneMachine:
+        """What kernels are constructed with, for `profile`."""
+
+    @abstractmethod
+    def kinds(self) -> Sequence[type[LaneKernel[Any]]]:
+        """The classes of all kernels, in the order of the manual."""
+
+    @cached_property
     def machine(self) -> LaneMachine:
-        """What kernels are constructed with."""
+        """That of this planner alone."""
+        return self.new_machine()
+
+    @cached_property
+    def _kernels(self) -> tuple[LaneKernel[Any], ...]:
+        return tuple(kind(self.machine) for kind in self.kinds())
+
+    def kernels(self) -> Sequence[Kernel[Any]]:
+        return self._kernels
 
     @abstractmethod
     def copier(self) -> LocalCopier:
@@ -50,7 +67,7 @@ class LaneTarget(Target, Generic[P]):
 
     def make_kernel(self, kernel: type[Kernel[Any]]) -> Kernel[Any]:
         """Kernels derived from those for lanes take the machine."""
-        return kernel(self.machine()) if issubclass(kernel, LaneKernel) else kernel()
+        return kernel(self.machine) if issubclass(kernel, LaneKernel) else kernel()
 
     def _taking(self, op: Operation) -> Kernel[Any] | None:
         """The kernel that runs this very op; rules say what its plans rely on."""
@@ -84,14 +101,14 @@ class LaneTarget(Target, Generic[P]):
 
     def loading_cycles(self, nbytes: int) -> int:
         """By the bus of the chip."""
-        return int(nbytes / self.machine().cycles.bytes_per_cycle)
+        return int(nbytes / self.machine.cycles.bytes_per_cycle)
 
     def image_slots(self, dtype: str) -> int:
         """Small integers share words of the chip."""
         return self.facts.image_slots(int(dtype[1:]) // 8) if dtype[0] in "iu" else 1
 
     def resident_memory(self) -> tuple[Tiler, LocalCopier]:
-        return self.machine().tiler, self.copier()
+        return self.machine.tiler, self.copier()
 
     def layer_groups(self, function: Function, level: int) -> list[LayerGroup]:
         return choose_groups(function, self, *self.resident_memory(), level)

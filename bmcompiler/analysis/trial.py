@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from bmcompiler.analysis.profile import Timing, analysis_of
 from bmcompiler.errors import BMError, UsageError
@@ -17,12 +16,11 @@ TRIAL = "trial"
 
 @dataclass(frozen=True)
 class Trial:
-    """Compiles copies of modules to the end. profile: of the timing model, None for the chip's own."""
+    """Compiles copies of modules to the end."""
 
     target: Target
     pipeline: Pipeline
     level: int
-    profile: Any = None
 
     def timing(self, module: Module, behind: str) -> Timing | None:
         """Estimated time of a module that stands for what the pass `behind` and those before it make.
@@ -35,9 +33,8 @@ class Trial:
         copy = copy_module(module)
         try:
             run_pipeline(copy, Pipeline(passes[after:]), PassContext(self.target), ran=passes[:after])
-            analysis = analysis_of(
-                self.target.name, self.target.compile([copy], self.level).model, profile=self.profile
-            )
+            model = self.target.compile([copy], self.level).model
+            analysis = analysis_of(self.target.name, model, profile=self.target.profile)
             return None if analysis is None else analysis.timing()
         except UsageError:  # an order of passes that makes no sense is a fault of ours
             raise

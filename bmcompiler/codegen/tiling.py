@@ -12,7 +12,7 @@ from itertools import product
 from math import ceil, prod
 from typing import Any, NamedTuple
 
-from bmcompiler.codegen.pace import Bus, Pace
+from bmcompiler.codegen.bus import Bus
 from bmcompiler.codegen.portion import Portion
 from bmcompiler.codegen.stream import Stream
 from bmcompiler.ir import Value
@@ -231,25 +231,9 @@ class Tiler:
         bus: Bus = _PLAIN,
     ) -> None:
         self.lane_bytes, self.align, self.bank_bytes = lane_bytes, align, bank_bytes
+        self.bytes_per_cycle, self.tile_cycles, self.bus = bytes_per_cycle, tile_cycles, bus
         self._fit: dict[Hashable, bool] = {}
-        pace = Pace(bytes_per_cycle, tile_cycles, bus)
-        self.pace: Callable[[], Pace] = lambda: pace
-        """What holds now; exchanged where that depends on who plans."""
-
-    @property
-    def bytes_per_cycle(self) -> float:
-        """See `Pace`."""
-        return self.pace().bytes_per_cycle
-
-    @property
-    def tile_cycles(self) -> int:
-        """See `Pace`."""
-        return self.pace().tile_cycles
-
-    @property
-    def bus(self) -> Bus:
-        """See `Pace`."""
-        return self.pace().bus
+        self._chosen: dict[Hashable, Tiling | None] = {}
 
     def fits(self, grid: tuple[Axis, ...], work: Callable[[Box], TileWork], key: Hashable) -> bool:
         """Whether `choose` would find a tiling; the first that fits will do."""
@@ -270,9 +254,8 @@ class Tiler:
             overlap: whether transfers run beside computation; else buffers need no second copy.
         """
         key = None if key is None else (self.lane_bytes, overlap, key)
-        known = self.pace().known
-        if key is not None and key in known:
-            return known[key]
+        if key is not None and key in self._chosen:
+            return self._chosen[key]
         chosen = None
         for all_forms in (False, True):
             ranked = sorted(self._candidates(grid, work, overlap, all_forms), key=lambda candidate: candidate[1])
@@ -280,7 +263,7 @@ class Tiler:
             if chosen is not None or not ranked:
                 break
         if key is not None:
-            known[key] = chosen
+            self._chosen[key] = chosen
         return chosen
 
     def _candidates(

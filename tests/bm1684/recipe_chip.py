@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.build import CommandBuilder, LaneInstructions
 from bmcompiler.backends.bm1684.chip import CHIP, aligned_strides, local_address
-from bmcompiler.backends.bm1684.machine import MACHINE
+from bmcompiler.backends.bm1684.machine import machine_for
 from bmcompiler.backends.lanes.recipes import Plane, Steps
 from bmcompiler.backends.lanes.tables import OwnTable
 from bmcompiler.runtime.simulator.bm1684 import Machine, compile_plan
 
 Range = tuple[int, int]
-record = MACHINE.recorded
+record = machine_for().recorded
 
 
 class Tiu(LaneInstructions):

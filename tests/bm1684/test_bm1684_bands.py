@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import planned_cycles
 import pytest
-from bm1684_nets import Net, check, local_memory, random_inputs
+from bm1684_nets import BM1684, Net, check, local_memory, random_inputs
 from fake_target import FakeTarget
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -167,10 +167,11 @@ def test_some_rows_are_computed_while_others_are_folded(mode: str, profile: str)
     net = Net([(1, 3, 240, 256)], dtype="i8")
     module = net.module([net.b.relu(_conv(net, net.b.relu(net.inputs[0]), 32, 3, 2, mode))])
     assert FillImageSlots().run(module, PassContext(target=Forced())).modified
-    with TARGET.planned_with(TimingProfile.NAMED[profile]), planned_cycles.computations() as found:
-        check(module, level=2)
-        (folding,) = [one for one in found if one.stream is not None]
-        planned_cycles.check([folding])
+    chip = BM1684.planner(TimingProfile.NAMED[profile])
+    with planned_cycles.computations() as found:
+        chip.check(module, level=2)
+    (folding,) = [one for one in found if one.stream is not None]
+    planned_cycles.check([folding], chip.target.profile)
     assert len(folding.stream.loads) == len(folding.stream.steps) - 2 > 1  # type: ignore[union-attr]
     assert folding.planned < sum(folding.stream.steps) + sum(folding.stream.loads)  # type: ignore[union-attr]
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from bm1684_nets import FULL, Net, local_memory
+from bm1684_nets import BM1684, FULL, Net
 from cycle_nets import BYTES, FLOATS, Make
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -35,9 +35,10 @@ def compare(make: Make, shape: tuple[int, ...], dtype: str, lanes: int, level: i
     net = Net([shape], 0, dtype)
     made = make(net, net.inputs[0])
     module = net.module([made] if isinstance(made, Value) else list(made))
-    with TARGET.planned_with(TimingProfile.NAMED[profile]), local_memory(lanes), computations() as found:
-        TARGET.compile([module], level)
-        check(found)
+    chip = BM1684.planner(TimingProfile.NAMED[profile])
+    with chip.local_memory(lanes), computations() as found:
+        chip.target.compile([module], level)
+    check(found, chip.target.profile)
 
 
 @pytest.mark.parametrize("profile", TimingProfile.NAMED)
@@ -103,13 +104,13 @@ def test_what_banks_cost_follows_from_where_a_program_puts_a_tile() -> None:
     conv = net.b.conv(net.inputs[0], net.f32(64, 64, 5, 5), pads=(2, 2, 2, 2))
     module, bank = net.module([conv]), CHIP.lmem_bank_size
     assert conv.op is not None
-    with TARGET.planned_with(SILICON), computations() as found:
+    with computations() as found:
         for weights in (bank // 4, bank):
             work = TARGET.kernel_for(conv.op).whole(conv.op)  # type: ignore[union-attr]
             work.compute(Build(MemoryPlan(), Coefficients(module)), [0, weights], [2 * bank], [])
-        beside, apart = (taken(one.commands, placed=True) for one in found)
-        assert [one.planned for one in found] == [apart, apart]
-        assert apart < beside == apart + work.apart[0].cycles
+    beside, apart = (taken(one.commands, placed=True) for one in found)
+    assert [one.planned for one in found] == [apart, apart]
+    assert apart < beside == apart + work.apart[0].cycles
 
 
 def test_tables_are_made_once_for_a_program() -> None:
@@ -138,13 +139,11 @@ def test_plans_follow_the_profile() -> None:
     net_module = net.module([net.b.conv(net.inputs[0], net.f32(64, 64, 5, 5), pads=(2, 2, 2, 2))])
     found = {}
     for name, profile in TimingProfile.NAMED.items():
-        with TARGET.planned_with(profile):
-            compiled = TARGET.compile([net_module], 2)
+        compiled = TARGET.planner(profile).compile([net_module], 2)
         assert isinstance(compiled.model, Bm168xModel)
         found[name] = analyze(compiled.model, 0, SILICON).timing().cycles
     assert found["silicon"] < 0.75 * found["vendor"]  # input and weights no longer share a bank
-    with TARGET.planned_with(SILICON):
-        assert TARGET.machine().tiler.bytes_per_cycle == SILICON.bus_bytes_per_cycle
+    assert TARGET.machine.tiler.bytes_per_cycle == SILICON.bus_bytes_per_cycle
 
 
 @pytest.mark.parametrize("profile", TimingProfile.NAMED)
@@ -164,11 +163,12 @@ def test_deep_products(profile: str, rows: int, depth: int, columns: int, kind: 
     net = Net([(rows, depth)] + [right] * (kind != "constant"))
     operand = net.f32(*right) if kind == "constant" else net.inputs[1]
     made = net.b.matmul(net.inputs[0], operand, transpose_right=kind == "transposed", activation="relu")
-    with TARGET.planned_with(TimingProfile.NAMED[profile]), local_memory(lanes), computations() as found:
-        TARGET.compile([net.module([made])], level)
-        check(found)
+    chip = BM1684.planner(TimingProfile.NAMED[profile])
+    with chip.local_memory(lanes), computations() as found:
+        chip.target.compile([net.module([made])], level)
+    check(found, chip.target.profile)
     assert made.op is not None
-    forms = TARGET.kernel_for(made.op)
+    forms = chip.target.kernel_for(made.op)
     by_rows = isinstance(forms, MatmulKernel) and isinstance(forms.form(made.op), RowMatmulKernel)
     assert lanes != FULL or by_rows or all(one.stream is not None for one in found)
 

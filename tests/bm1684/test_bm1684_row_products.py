@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bm1684_nets import FULL, Net, check_op, local_memory
+from bm1684_nets import BM1684, FULL, Net, check_op
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from planned_cycles import check, computations
 
 from bmcompiler.backends.bm1684.kernels import MatmulKernel
-from bmcompiler.backends.bm1684.machine import MACHINE, Bm1684Arithmetic
+from bmcompiler.backends.bm1684.machine import Bm1684Arithmetic
 from bmcompiler.backends.bm1684.row_products import RowMatmulKernel
 from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.backends.bm1684.timing_profile import TimingProfile
@@ -21,6 +21,7 @@ from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, Value
 from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.passmanager import PassContext, run_pipeline
+from bmcompiler.target import Target
 
 Make = Callable[..., Value]
 
@@ -60,8 +61,8 @@ def _op(make: Make, shapes: tuple[tuple[int, ...], ...]) -> Matmul:
     return op
 
 
-def _is_by_rows(op: Matmul) -> bool:
-    forms = TARGET.kernel_for(op)
+def _is_by_rows(op: Matmul, target: Target = TARGET) -> bool:
+    forms = target.kernel_for(op)
     assert isinstance(forms, MatmulKernel)
     return isinstance(forms.form(op), RowMatmulKernel)
 
@@ -105,9 +106,10 @@ def test_their_cycles_are_planned(
     net = Net([(rows, depth)] + [(depth, columns)] * (not constant))
     operand, bias = (net.f32(depth, columns), net.f32(columns)) if constant else (net.inputs[1], None)
     made = net.b.matmul(net.inputs[0], operand, bias)
-    with TARGET.planned_with(TimingProfile.NAMED[profile]), local_memory(lanes), computations() as found:
-        TARGET.compile([net.module([made])], level)
-        check(found)
+    chip = BM1684.planner(TimingProfile.NAMED[profile])
+    with chip.local_memory(lanes), computations() as found:
+        chip.target.compile([net.module([made])], level)
+    check(found, chip.target.profile)
 
 
 @pytest.mark.parametrize(
@@ -131,13 +133,13 @@ def test_rows_lie_in_lanes_where_that_is_quicker(make: Make, shape: tuple[int, .
 @pytest.mark.parametrize("shapes", [shapes for _, shapes in PRODUCTS.values()])
 def test_the_order_of_sums_asks_no_table_of_cycles(shapes: tuple[tuple[int, ...], ...], profile: str) -> None:
     op = _op(_pair, (shapes[0], (shapes[0][-1], 33)))
-    with TARGET.planned_with(TimingProfile.NAMED[profile]):
-        assert _is_by_rows(op) == (shapes[0][-2] >= 16 and shapes[0][-1] <= 8192)
+    target = TARGET.planner(TimingProfile.NAMED[profile])
+    assert _is_by_rows(op, target) == (shapes[0][-2] >= 16 and shapes[0][-1] <= 8192)
 
 
 def test_half_a_pair_takes_the_sign_off_a_sum_of_minus_zero() -> None:
     """The product of two paddings is +0, and is added to the accumulator of the other half."""
-    arithmetic = MACHINE.arithmetic
+    arithmetic = TARGET.machine.arithmetic
     assert isinstance(arithmetic, Bm1684Arithmetic)
     tiny = np.float32(-1e-30)
     sums = arithmetic.row_product(np.full((1, 3), tiny), np.full((3, 1), -tiny))

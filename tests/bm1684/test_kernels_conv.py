@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from bmcompiler.backends.bm1684.kernels import ConvKernel, FloatConvKernel
-from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.backends.lanes.kernels.windows import winograd_cells
 from bmcompiler.bmodel.bm168x import Bm168xModel
@@ -132,11 +131,11 @@ def test_cells_are_for_maps_that_gain_by_them(inside: int, size: int, modes: dic
     made = net.b.conv(net.inputs[0], net.f32(inside, inside // group, 3, 3), pads=(1, 1, 1, 1), **modes)
     op = made.op
     assert isinstance(op, Conv)
-    kernel = next(form for form in ConvKernel(MACHINE).forms if isinstance(form, FloatConvKernel))
+    kernel = next(form for form in ConvKernel(TARGET.machine).forms if isinstance(form, FloatConvKernel))
     assert (winograd_cells.axis_of(kernel, op) is not None) is expected
     if expected:
         work = kernel.work(op, tuple((0, extent) for extent in op.type.shape))
-        direct = MACHINE.cycles.convolution(op.type.shape, 9, inside)
+        direct = TARGET.machine.cycles.convolution(op.type.shape, 9, inside)
         assert work.cycles < 0.93 * direct
         (apart,) = work.apart
         assert (apart.first, apart.second) == (len(work.inputs), len(work.inputs) + 2)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from fetched import third_party
 
-from bmcompiler.backends.bm1684.cycles import CYCLES
+from bmcompiler.backends.bm1684.machine import machine_for
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 # channels in and out, rows, columns, taps down and across, steps
@@ -45,7 +45,7 @@ def _results(least: Any, kind: str, shape: Any) -> tuple[int, int, int, int]:
 def test_no_command_of_a_dense_convolution_takes_less(least: Any, sizes: Any, kind: str) -> None:
     shape = least.Shape(*sizes)
     found = least.dense(shape, getattr(least, kind))
-    plain = CYCLES.convolution(
+    plain = machine_for().cycles.convolution(
         _results(least, kind, shape), shape.down * shape.across, shape.inside, ITEMS[kind], shape.steps[1]
     )
     products = prod(sizes[:6]) / getattr(least, kind).peak
@@ -61,7 +61,7 @@ def test_no_command_of_a_dense_convolution_takes_less(least: Any, sizes: Any, ki
 def test_no_command_of_windows_per_channel_takes_less(least: Any, sizes: Any, kind: str) -> None:
     shape = least.Shape(*sizes)
     taps = shape.down, shape.across
-    command = CYCLES.window(_results(least, kind, shape), taps, shape.steps[1], True, ITEMS[kind])
+    command = machine_for().cycles.window(_results(least, kind, shape), taps, shape.steps[1], True, ITEMS[kind])
     found = least.windows(shape, getattr(least, kind))
     assert prod(sizes[1:6]) / getattr(least, kind).peak < found <= command
 

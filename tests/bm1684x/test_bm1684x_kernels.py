@@ -11,6 +11,7 @@ from bm1684x_nets import FULL, Net, check, check_op
 from bmcompiler.backends.bm1684x.build import as_sections
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.codes import Precision
+from bmcompiler.backends.bm1684x.cycles import PROFILE, CycleTable
 from bmcompiler.backends.bm1684x.instructions.transfers import Side
 from bmcompiler.backends.lanes.kernels.windows import winograd
 from bmcompiler.bmodel.bm168x import Bm168xModel
@@ -212,7 +213,7 @@ def test_lanes_move_as_sections_of_matrices(channels: int, size: int, base: int,
     """Every byte of every channel is moved once, to the lane where a strided copy has it."""
     local = Side(CHIP.lmem_window + base * CHIP.lmem_size + 64, (1, channels, 1, size), (0, size, size, 1))
     outer = Side(CHIP.global_base, (1, channels, 1, size), (0, size, size, 1))
-    found = as_sections(local, outer, 1)
+    found = as_sections(CycleTable(PROFILE), local, outer, 1)
     assert len(found) == commands
     places = []
     for command in found:

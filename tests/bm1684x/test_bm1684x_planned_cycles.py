@@ -26,6 +26,7 @@ from test_bm1684x_table_rows import lookup
 import bmcompiler
 from bmcompiler.backends.bm1684x.build import Build
 from bmcompiler.backends.bm1684x.chip import CHIP
+from bmcompiler.backends.bm1684x.cycles import PROFILE, CycleTable
 from bmcompiler.backends.bm1684x.kernels.forms import MatmulForms
 from bmcompiler.backends.bm1684x.kernels.row_products import SingleMatmulKernel
 from bmcompiler.backends.bm1684x.target import TARGET
@@ -84,7 +85,7 @@ def test_what_banks_cost_follows_from_where_a_program_puts_a_tile() -> None:
     with computations() as found:
         for other in (bank // 2, bank):
             work = TARGET.kernel_for(made.op).whole(made.op)  # type: ignore[union-attr]
-            work.compute(Build(MemoryPlan(), Coefficients(module)), [0, other], [2 * bank], [])
+            work.compute(Build(CycleTable(PROFILE), MemoryPlan(), Coefficients(module)), [0, other], [2 * bank], [])
     beside, apart = (taken(one.commands, placed=True) for one in found)
     assert [one.planned for one in found] == [apart, apart]
     assert beside == 2 * apart

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from bmcompiler.backends.bm1684x.build import as_broadcasts
 from bmcompiler.backends.bm1684x.chip import CHIP
+from bmcompiler.backends.bm1684x.cycles import PROFILE, CycleTable
 from bmcompiler.backends.bm1684x.instructions.transfers import Side, in_window
 from bmcompiler.ir import Value
 from bmcompiler.runtime.simulator.bm1684x.analysis import analyze
@@ -120,7 +121,7 @@ def test_what_all_lanes_get_is_read_once_for_each_row_of_lanes(channels: int, ba
     shape = (1, channels, 1, 40)
     source = Side(CHIP.global_base, shape, (0, 0, 0, 1))
     to = Side(in_window(base * CHIP.lmem_size), shape, (0, 48, 0, 1))
-    found = as_broadcasts(to, source, 4)
+    found = as_broadcasts(CycleTable(PROFILE), to, source, 4)
     assert len(found) == commands
     assert sum(one.fields["dst_c"] for one in found) == channels
 

@@ -12,13 +12,13 @@ import pytest
 
 from bmcompiler.backends.bm1880.cmdbuf import records
 from bmcompiler.backends.bm1880.isa import FORMATS, HEADER_SIZE, Engine
-from bmcompiler.backends.bm1880.kernels.base import TILER
+from bmcompiler.backends.bm1880.target import TARGET
 from bmcompiler.bmodel.bm1880 import Bm1880Model, read
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, Quant, TensorType, Value, verify_module
 from bmcompiler.ops.builder import Builder
 from bmcompiler.runtime import Session
-from bmcompiler.target import Compiled, find_target
+from bmcompiler.target import Compiled
 
 QUANT = Quant(1 / 64)
 Shape = tuple[int, ...]
@@ -29,7 +29,7 @@ Make = Callable[..., "Value | Sequence[Value]"]
 def local_memory(lane_bytes: int) -> Iterator[None]:
     """Local memory as if it had fewer bytes per lane, so that small tensors are cut into many tiles."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(TILER, "lane_bytes", lane_bytes)
+        patch.setattr(TARGET.machine.tiler, "lane_bytes", lane_bytes)
         yield
 
 
@@ -108,7 +108,7 @@ def check(modules: Module | Sequence[Module]) -> Compiled:
     """
     modules = [modules] if isinstance(modules, Module) else list(modules)
     with planned_cycles.computations() as tiles:
-        compiled = find_target("bm1880").compile(modules, 2)
+        compiled = TARGET.compile(modules, 2)
     planned_cycles.check(tiles)
     model = read(memoryview(b"".join(compiled.model.parts())), "test.bmodel")
     compare(modules, model)
@@ -131,7 +131,9 @@ def compare(modules: Sequence[Module], model: Bm1880Model) -> None:
                 assert got[name].dtype == want[name].dtype
 
 
-def check_op(make: Make, *shapes: Shape, seed: int = 0, lanes: int = TILER.lane_bytes, device: bool = True) -> Compiled:
+def check_op(
+    make: Make, *shapes: Shape, seed: int = 0, lanes: int = TARGET.machine.tiler.lane_bytes, device: bool = True
+) -> Compiled:
     """`check` on the net that `make(net, *inputs)` builds.
 
     `lanes` are bytes of local memory per lane; `device` says that no op may fall back to the CPU.

@@ -14,6 +14,7 @@ from chip_nets import Net, local_memory
 from bmcompiler.backends.bm1880.chip import CHIP
 from bmcompiler.backends.bm1880.cmdbuf import records
 from bmcompiler.backends.bm1880.isa import FLAG_NEURON, HEADER_SIZE, Engine
+from bmcompiler.backends.bm1880.target import TARGET
 from bmcompiler.bmodel.bm1880 import Bm1880Model
 from bmcompiler.ir import Value
 from bmcompiler.runtime.simulator.bm1880 import GlobalMemory, LocalMemory, Machine, compile_plan
@@ -22,7 +23,6 @@ from bmcompiler.runtime.simulator.bm1880.decoded import decode
 from bmcompiler.runtime.simulator.bm1880.memory import Shape, Tensor
 from bmcompiler.runtime.simulator.bm1880.races import accesses
 from bmcompiler.runtime.simulator.races import Accesses
-from bmcompiler.target import find_target
 
 CASES = [row["case"] for row in json.loads((Path(__file__).parents[1] / "data/bm1880_golden.json").read_text())]
 WEIGHTS, NEURONS = 0x10000, 0x80000
@@ -126,7 +126,7 @@ def test_compiled_programs_are_seen_right_and_have_no_race(name: str, lane_bytes
     net = Net([shape])
     with local_memory(lane_bytes):
         module = net.module([make(net, net.inputs[0])])
-        model = find_target("bm1880").compile([module], 2).model
+        model = TARGET.compile([module], 2).model
     assert isinstance(model, Bm1880Model)
     assert check_program(model.commands[0].cmdbuf) >= 1
     assert not analyze(model).races()

@@ -9,14 +9,13 @@ import pytest
 from chip_nets import Net, compare
 
 from bmcompiler.backends.bm1880.build import Build
-from bmcompiler.backends.bm1880.kernels import KERNELS
-from bmcompiler.backends.bm1880.kernels.base import TILER, DeviceKernel
+from bmcompiler.backends.bm1880.kernels.base import DeviceKernel
+from bmcompiler.backends.bm1880.target import TARGET
 from bmcompiler.codegen.schedule import Moved
 from bmcompiler.codegen.tiling import Box
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.runtime.simulator.bm1880.analysis import analyze
-from bmcompiler.target import find_target
 
 PARTS: dict[str, Callable[[Net, Value], Value]] = {
     "conv": lambda net, x: net.b.conv(x, net.i8(40, 40, 3, 3), net.bias(40), pads=(1, 1, 1, 1), rshift=9),
@@ -48,7 +47,10 @@ def test_parts_of_a_result_need_only_their_boxes(name: str, monkeypatch: pytest.
             work = self.boxed(op, box)
             assert work is not None
             buffers = (*work.inputs, *work.outputs)
-            sizes = [TILER.rounded(size) for size in (*(buffer.lane_bytes for buffer in buffers), *work.scratch)]
+            sizes = [
+                TARGET.machine.tiler.rounded(size)
+                for size in (*(buffer.lane_bytes for buffer in buffers), *work.scratch)
+            ]
             places = [sum(sizes[:i]) for i in range(len(sizes))]
             inside = len(work.inputs)
             for buffer, place in zip(work.inputs, places):
@@ -59,11 +61,11 @@ def test_parts_of_a_result_need_only_their_boxes(name: str, monkeypatch: pytest.
             made += 1
         return Moved(tiles=1)
 
-    for kernel in KERNELS:
+    for kernel in TARGET.kernels():
         monkeypatch.setattr(type(kernel), "emit", emit)
     net = Net([(2, 40, 7, 9)])
     module = net.module([PARTS[name](net, *net.inputs)])
-    compiled = find_target("bm1880").compile([module], 1)
+    compiled = TARGET.compile([module], 1)
     compare([module], compiled.model)
     assert analyze(compiled.model, 0).races() == []
     assert made

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planned_cycles import check, computations, kernels_met, tile_kernels
 
-from bmcompiler.backends.bm1880.kernels.base import TILER
+from bmcompiler.backends.bm1880.target import TARGET
 from bmcompiler.ir import Value
-from bmcompiler.target import find_target
 
 OPS: dict[str, Callable[[Net, Value], Value]] = {
     "conv": lambda t, x: t.b.conv(x, t.i8(40, x.shape[1], 3, 3), t.bias(40), pads=(1, 1, 1, 1), rshift=9),
@@ -39,7 +38,7 @@ OPS: dict[str, Callable[[Net, Value], Value]] = {
 @pytest.mark.parametrize("name", OPS)
 @given(
     shape=st.tuples(st.integers(1, 3), st.integers(1, 40).map(lambda c: 2 * c), st.integers(3, 20), st.integers(3, 30)),
-    lanes=st.sampled_from([TILER.lane_bytes, TILER.lane_bytes, 4096]),
+    lanes=st.sampled_from([TARGET.machine.tiler.lane_bytes, TARGET.machine.tiler.lane_bytes, 4096]),
     level=st.sampled_from([0, 2]),
 )
 @settings(max_examples=8, deadline=None)
@@ -47,13 +46,13 @@ def test_every_kernel(name: str, shape: tuple[int, ...], lanes: int, level: int)
     net = Net([shape])
     module = net.module([OPS[name](net, net.inputs[0])])
     with local_memory(lanes), computations() as found:
-        find_target("bm1880").compile([module], level)
+        TARGET.compile([module], level)
     assert found
     check(found)
 
 
 def test_no_kernel_is_left_out() -> None:
-    target, met = find_target("bm1880"), set[type]()
+    target, met = TARGET, set[type]()
     for make in OPS.values():
         net = Net([(2, 40, 9, 11)])
         met |= kernels_met(target, net.module([make(net, net.inputs[0])]))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from chip_nets import Net, check
 
-from bmcompiler.backends.bm1880.kernels import KERNELS
+from bmcompiler.backends.bm1880.target import TARGET
 from bmcompiler.ir import TensorType, Value
 
 X = (1, 4, 20, 20)
@@ -149,7 +149,7 @@ def test_a_refusal_names_its_rule(name: str) -> None:
 
 
 def test_rules_are_sentences_that_begin_with_a_capital() -> None:
-    for kernel in KERNELS:
+    for kernel in TARGET.kernels():
         for text in kernel.rules():
             assert text[0].isupper()
             assert not text.endswith(".")

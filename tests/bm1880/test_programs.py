@@ -8,11 +8,11 @@ from chip_nets import QUANT, Net, check, check_op, compare, local_memory, random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bmcompiler.backends.bm1880.target import TARGET
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, TensorType, Value
 from bmcompiler.runtime import Session
-from bmcompiler.target import find_target
 
 
 def test_outputs_may_be_inputs_views_and_listed_twice() -> None:
@@ -33,7 +33,7 @@ def test_a_constant_output_is_refused() -> None:
     net = Net([(2, 3)])
     module = net.module([net.b.relu(net.inputs[0]), net.i8(3)])
     with pytest.raises(UnsupportedError, match="constant"):
-        find_target("bm1880").compile([module], 2)
+        TARGET.compile([module], 2)
 
 
 def test_unused_results_are_no_trouble() -> None:
@@ -125,7 +125,7 @@ def test_sessions_of_one_model_text_keep_their_own_weights() -> None:
         net = Net([(1, 3)])
         factor = net.b.weight(np.full((1, 3), value, np.float32), "factor")
         module = net.module([net.b.mul(net.b.dequantize(net.inputs[0]), factor)])
-        sessions.append((module, Session(find_target("bm1880").compile([module], 2).model)))
+        sessions.append((module, Session(TARGET.compile([module], 2).model)))
     for _ in range(2):
         for module, session in sessions:
             inputs = random_inputs(module)
@@ -223,9 +223,7 @@ def test_models_are_reproducible() -> None:
     for _ in range(2):
         net = Net([(1, 8, 20, 20)], seed=3)
         x = net.b.conv(net.inputs[0], net.i8(40, 8, 3, 3), net.bias(40), rshift=8, out=i8(1, 40, 18, 18))
-        models.append(
-            find_target("bm1880").compile([net.module([net.b.softmax(net.b.dequantize(x), axis=1)])], 2).model
-        )
+        models.append(TARGET.compile([net.module([net.b.softmax(net.b.dequantize(x), axis=1)])], 2).model)
     assert b"".join(models[0].parts()) == b"".join(models[1].parts())
     module = net.b.module
     compare([module], models[0])

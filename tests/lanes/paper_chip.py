@@ -17,7 +17,7 @@ from bmcompiler.backends.lanes.recipes.words import to_words
 from bmcompiler.backends.lanes.tables import Table
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.backends.lanes.windows import Geometry, Window
-from bmcompiler.codegen.pace import Bus
+from bmcompiler.codegen.bus import Bus
 from bmcompiler.codegen.strided_copy import CopyLimits
 from bmcompiler.ir import Value
 

@@ -9,7 +9,6 @@ import pytest
 from happens_before import conflicting, races_by_definition, races_found
 from programs import waits, with_wait
 
-from bmcompiler.backends.bm1880.kernels.base import TILER
 from bmcompiler.backends.bm1880.target import TARGET
 from bmcompiler.ir import Module, Quant, TensorType, Value, verify_module
 from bmcompiler.ops.builder import Builder
@@ -45,7 +44,7 @@ def residual() -> Module:
 def compiled(lanes: int) -> Compiled:
     module = residual()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(TILER, "lane_bytes", lanes)
+        patch.setattr(TARGET.machine.tiler, "lane_bytes", lanes)
         GroupLayers(2).run(module, PassContext(target=TARGET))
         return TARGET.compile([module], 2)
 

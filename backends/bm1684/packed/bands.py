@@ -14,17 +14,18 @@ from typing import TypeVar
 
 from bmcompiler.backends.bm1684.build import Build
 from bmcompiler.backends.bm1684.chip import CHIP, aligned_strides, local_address
-from bmcompiler.backends.bm1684.cycles import CYCLES
+from bmcompiler.backends.bm1684.cycles import TileCycles
 from bmcompiler.backends.bm1684.instructions import words
 from bmcompiler.backends.bm1684.instructions.transfers import Side, fill, in_lane, transfer
 from bmcompiler.backends.bm1684.isa import Direction, Eu
-from bmcompiler.backends.bm1684.machine import MACHINE
+from bmcompiler.backends.bm1684.machine import cycles_of
 from bmcompiler.backends.lanes.facts import Shape, Strides
 from bmcompiler.backends.lanes.kernels.base import dims4, is_activation, item_bytes
 from bmcompiler.backends.lanes.kernels.functions.convert import DequantizeKernel
 from bmcompiler.backends.lanes.kernels.moves.gathered_rows import GatheredRows
 from bmcompiler.backends.lanes.kernels.moves.global_copies import CopyKernel
 from bmcompiler.backends.lanes.kernels.moves.word_bands import copy_rows, is_of_words
+from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.backends.lanes.operands import Immediate, Words
 from bmcompiler.backends.lanes.runs import run_of
 from bmcompiler.codegen.band_rows import (
@@ -112,9 +113,9 @@ class ToBandsKernel(BandsKernel[ToBands]):
                     outs[0],
                 )
 
-        rows = Buffer(0, "nchw", nbytes, _by_the_work)
-        moving = _gap_cycles(cut, dims) + sum(_load_cycles(move, dims, by) for move in found)
-        return TileWork((rows,), (_result(op),), (), compute, moving, transfers=moving)
+        rows, cycles = Buffer(0, "nchw", nbytes, _by_the_work), cycles_of(self.machine)
+        moving = _gap_cycles(cycles, cut, dims) + sum(_load_cycles(cycles, move, dims, by) for move in found)
+        return TileWork((rows,), (_result(self.machine, op),), (), compute, moving, transfers=moving)
 
 
 def _by_the_work(build: Build, address: int) -> None:
@@ -137,20 +138,31 @@ class RegroupBandsKernel(BandsKernel[RegroupBands]):
             _fill_gaps(build, cut, dims, op.fill, outs[0])
             _move_all(build, op, source, cut, ins[0], outs[0])
 
-        gathered = GatheredRows(MACHINE, dims4(op.x), dims, source, cut, op.fill)
-        cycles = _shift_cycles(op, cut) if shifts else _gap_cycles(cut, dims) + _move_cycles(op, source, cut)
+        gathered = GatheredRows(self.machine, dims4(op.x), dims, source, cut, op.fill)
+        known = cycles_of(self.machine)
+        if shifts:
+            cycles = _shift_cycles(known, op, cut)
+        else:
+            cycles = _gap_cycles(known, cut, dims) + _move_cycles(known, op, source, cut)
         if not shifts and gathered.cycles < cycles:
-            return _by_words(op, gathered)
-        return TileWork((_operand(op),), (_result(op),), (), compute, cycles, transfers=0 if shifts else cycles)
+            return _by_words(self.machine, op, gathered)
+        return TileWork(
+            (_operand(self.machine, op),),
+            (_result(self.machine, op),),
+            (),
+            compute,
+            cycles,
+            transfers=0 if shifts else cycles,
+        )
 
 
-def _by_words(op: RegroupBands, gathered: GatheredRows) -> TileWork:
+def _by_words(machine: LaneMachine, op: RegroupBands, gathered: GatheredRows) -> TileWork:
     """Bands of other rows by the execution units."""
 
     def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
         gathered.emit(build, ins[0], outs[0], scratch[0])
 
-    return TileWork((_operand(op),), (_result(op),), (gathered.scratch,), compute, gathered.cycles)
+    return TileWork((_operand(machine, op),), (_result(machine, op),), (gathered.scratch,), compute, gathered.cycles)
 
 
 class FromBandsKernel(BandsKernel[FromBands]):
@@ -163,12 +175,12 @@ class FromBandsKernel(BandsKernel[FromBands]):
 
     def local_work(self, op: FromBands) -> TileWork:
         source, cut = source_cut(op), target_cut(op)
-        if all(_passes_global(user) for user in op.result.users):
-            return _stored(op)
+        if all(_passes_global(self.machine, user) for user in op.result.users):
+            return _stored(self.machine, op)
 
         found, (_, channels, _, width) = [*runs(source, cut)], dims4(op.result)
-        moving = _move_cycles(op, source, cut)
-        shifting = sum(CYCLES.pass_cycles((1, channels, run.count, width)) for run in found)
+        moving = _move_cycles(cycles_of(self.machine), op, source, cut)
+        shifting = sum(self.machine.cycles.pass_cycles((1, channels, run.count, width)) for run in found)
         shifts = 2 * shifting < moving  # transfers may have time while others compute
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
@@ -178,7 +190,9 @@ class FromBandsKernel(BandsKernel[FromBands]):
                 _move_all(build, op, source, cut, ins[0], outs[0])
 
         cycles, transfers = (shifting, 0) if shifts else (moving, moving)
-        return TileWork((_operand(op),), (_result(op),), (), compute, cycles, transfers=transfers)
+        return TileWork(
+            (_operand(self.machine, op),), (_result(self.machine, op),), (), compute, cycles, transfers=transfers
+        )
 
 
 def _shift_out(build: Build, op: FromBands, found: Iterable[RowRun], source: int, target: int) -> None:
@@ -195,15 +209,15 @@ def _shift_out(build: Build, op: FromBands, found: Iterable[RowRun], source: int
             words.copy_as_bits(build, place, data)
 
 
-def _passes_global(user: Operation) -> bool:
+def _passes_global(machine: LaneMachine, user: Operation) -> bool:
     """Whether an op makes floats of what global memory has, where any view of the elements is good."""
     if not isinstance(user, Dequantize):
         return not user.results
-    work = DequantizeKernel(MACHINE).whole(user)
+    work = DequantizeKernel(machine).whole(user)
     return work is None or work.inputs[0].contents is None
 
 
-def _stored(op: FromBands) -> TileWork:
+def _stored(machine: LaneMachine, op: FromBands) -> TileWork:
     """The bands on their way to global memory, where their rows are stored behind each other."""
     before, after = dims4(op.x), dims4(op.result)
     by, to = _byte_strides(before), global_strides(after)
@@ -216,17 +230,17 @@ def _stored(op: FromBands) -> TileWork:
             outer = Side(build.neuron(op.result) + move.at, shape, (move.step, *to[1:]))
             transfer(build, Direction.LOCAL_TO_SYSTEM, inner, outer, 1)
 
-    moving = sum(_store_cycles(move, after, to) for move in found)
+    moving = sum(_store_cycles(cycles_of(machine), move, after, to) for move in found)
     out = Buffer(0, "nchw", op.type.nbytes, _by_the_work)
-    return TileWork((_operand(op),), (out,), (), compute, moving, transfers=moving)
+    return TileWork((_operand(machine, op),), (out,), (), compute, moving, transfers=moving)
 
 
-def _operand(op: BandOp) -> Buffer:
-    return MACHINE.activation_in(op.operands[0], dims4(op.operands[0]), _all(dims4(op.operands[0])))
+def _operand(machine: LaneMachine, op: BandOp) -> Buffer:
+    return machine.activation_in(op.operands[0], dims4(op.operands[0]), _all(dims4(op.operands[0])))
 
 
-def _result(op: BandOp) -> Buffer:
-    return MACHINE.activation_out(op.result, dims4(op.result), _all(dims4(op.result)))
+def _result(machine: LaneMachine, op: BandOp) -> Buffer:
+    return machine.activation_out(op.result, dims4(op.result), _all(dims4(op.result)))
 
 
 def _all(dims: Shape) -> Box:
@@ -269,30 +283,30 @@ def _move_all(build: Build, op: BandOp, source: Cut, cut: Cut, address: int, tar
         _move(build, move, after, (Direction.LOCAL_TO_LOCAL, start, _byte_strides(before)), touched, target)
 
 
-def _move_cycles(op: BandOp, source: Cut, cut: Cut) -> int:
+def _move_cycles(cycles: TileCycles, op: BandOp, source: Cut, cut: Cut) -> int:
     """Cycles of the transfers of `_move_all`."""
     before, after = dims4(op.operands[0]), dims4(op.result)
     found = moves(source, cut, _row_steps(before), _row_steps(after))
-    return sum(CYCLES.local_copy((move.images, after[1], move.count, after[3]), 1) for move in found)
+    return sum(cycles.local_copy((move.images, after[1], move.count, after[3]), 1) for move in found)
 
 
-def _load_cycles(move: RowMove, dims: Shape, by: Strides) -> int:
+def _load_cycles(cycles: TileCycles, move: RowMove, dims: Shape, by: Strides) -> int:
     """Cycles of the load of a move."""
     shape = (move.images, dims[1], move.count, dims[3])
     run = int(run_of(shape, (move.stride, *by[1:])))
-    return CYCLES.load(prod(shape) // run, run, move.images * dims[1])
+    return cycles.load(prod(shape) // run, run, move.images * dims[1])
 
 
-def _store_cycles(move: RowMove, dims: Shape, to: Strides) -> int:
+def _store_cycles(cycles: TileCycles, move: RowMove, dims: Shape, to: Strides) -> int:
     """Cycles of the store of a move."""
     shape = (move.images, dims[1], move.count, dims[3])
     run = int(run_of(shape, (move.step, *to[1:])))
-    return CYCLES.store(prod(shape) // run, run, move.images * dims[1])
+    return cycles.store(prod(shape) // run, run, move.images * dims[1])
 
 
-def _gap_cycles(cut: Cut, dims: Shape) -> int:
+def _gap_cycles(cycles: TileCycles, cut: Cut, dims: Shape) -> int:
     """Cycles of the transfers of `_fill_gaps`."""
-    return sum(CYCLES.local_copy((1, dims[1], count, dims[3])) for _, count in _missing(cut))
+    return sum(cycles.local_copy((1, dims[1], count, dims[3])) for _, count in _missing(cut))
 
 
 def _pattern(fill: int, slots: int) -> int:
@@ -374,11 +388,11 @@ def _steps(rows: _Rows, filling: int) -> Iterator[tuple[Eu, int]]:
         yield Eu.OR, filling
 
 
-def _shift_cycles(op: ToBands | RegroupBands, cut: Cut) -> int:
+def _shift_cycles(cycles: TileCycles, op: ToBands | RegroupBands, cut: Cut) -> int:
     """Cycles of the commands of `_shift_rows`."""
     bands, (_, channels, _, width) = (1 << 8 * cut.bands) - 1, dims4(op.result)
     counts = ((rows.count, len([*_steps(rows, _pattern(op.fill, bands & ~rows.inside))])) for rows in _row_groups(cut))
-    return sum(commands * CYCLES.pass_cycles((1, channels, count, width)) for count, commands in counts)
+    return sum(commands * cycles.pass_cycles((1, channels, count, width)) for count, commands in counts)
 
 
 def _shift_rows(build: Build, op: ToBands | RegroupBands, cut: Cut, source: int, target: int) -> None:

@@ -14,6 +14,7 @@ from bmcompiler.backends.bm1684.chip import CHIP, channel_rows, pixel_strides
 from bmcompiler.backends.bm1684.instructions.packed import Number, Packed, emit_packed
 from bmcompiler.backends.bm1684.isa import Eu
 from bmcompiler.backends.bm1684.packed.int_steps import packed_cycles
+from bmcompiler.backends.lanes.cycles import LaneCycles
 from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.backends.lanes.kernels.base import is_constant
 from bmcompiler.backends.lanes.kernels.channel_constants import channel_buffer
@@ -42,10 +43,13 @@ def _amounts(factors: NDArray[np.int16]) -> NDArray[np.int32]:
     return -shifts(factors).astype(np.int32) & 0xFFFF
 
 
-def end_cycles(op: Products, dims: Shape) -> int:
+def end_cycles(cycles: LaneCycles, op: Products, dims: Shape) -> int:
     """Cycles of the commands of `emit_end`."""
-    last = bool(op.activation and _signed(op)) * packed_cycles(dims, 1, 1)
-    return last + sum(packed_cycles(part, 2, 2, pair=True) + packed_cycles(part, 1, 2) for part, _ in _parts(dims))
+    last = bool(op.activation and _signed(op)) * packed_cycles(cycles, dims, 1, 1)
+    each = (
+        packed_cycles(cycles, part, 2, 2, pair=True) + packed_cycles(cycles, part, 1, 2) for part, _ in _parts(dims)
+    )
+    return last + sum(each)
 
 
 def emit_end(op: Products, build: Build, dims: Shape, sums: int, result: int, shifts: int) -> None:

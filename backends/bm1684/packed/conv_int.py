@@ -11,9 +11,8 @@ import numpy as np
 
 from bmcompiler.backends.bm1684.build import Build, extents, lane_bytes
 from bmcompiler.backends.bm1684.chip import CHIP, align_up, aligned_strides
-from bmcompiler.backends.bm1684.cycles import CYCLES, PIXELS
+from bmcompiler.backends.bm1684.cycles import PIXELS
 from bmcompiler.backends.bm1684.instructions.products import LocalPlace, convolution, depthwise
-from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.packed.channel_end import RULE as FACTORS
 from bmcompiler.backends.bm1684.packed.channel_end import shifts_buffer, takes_factors
 from bmcompiler.backends.bm1684.packed.int_requantize import Requantize
@@ -48,7 +47,7 @@ class IntConvKernel(ConvGeometry):
     only_in_commands = ("scale", "rshift")
 
     def tiling_facts(self, op: Convolution) -> Hashable:
-        return Requantize(op).tiling_facts
+        return Requantize(self.machine, op).tiling_facts
 
     @rule("The result must be i8, u8, i16 or u16")
     def known_result(self, op: Convolution) -> bool:
@@ -56,7 +55,7 @@ class IntConvKernel(ConvGeometry):
 
     @rule("A bias that is added before the shift must be i16 or u16")
     def known_bias(self, op: Convolution) -> bool:
-        return op.bias is None or not Requantize(op).adds_bias or op.bias.dtype in ("i16", "u16")
+        return op.bias is None or not Requantize(self.machine, op).adds_bias or op.bias.dtype in ("i16", "u16")
 
     @rule(FACTORS)
     def known_factors(self, op: Convolution) -> bool:
@@ -64,7 +63,7 @@ class IntConvKernel(ConvGeometry):
 
     @rule("The sums must fit 32 bits: fewer input channels, or a smaller window")
     def exact_sums(self, op: Convolution) -> bool:
-        return Requantize(op).fits_accumulator(self.depth(op) * prod(self.taps(op)))
+        return Requantize(self.machine, op).fits_accumulator(self.depth(op) * prod(self.taps(op)))
 
     def border(self, op: Convolution) -> int:
         return op.zero_points[0] & 0xFF if op.zero_points else 0
@@ -90,8 +89,9 @@ class IntConvKernel(ConvGeometry):
         if rows == 1 or channels > CHIP.lanes or CHIP.lanes * (rows - 1) + channels > CHIP.most_depth or points:
             return False
         (down, across), step, shape = self.taps(op), op.strides[1], (1, 1, 1, PIXELS)
-        stacked = CYCLES.convolution(shape, across, CHIP.lanes * (down - 1) + channels, 1, step)
-        return stacked < CYCLES.convolution(shape, down * across, channels, 1, step)
+        cycles = self.machine.cycles
+        stacked = cycles.convolution(shape, across, CHIP.lanes * (down - 1) + channels, 1, step)
+        return stacked < cycles.convolution(shape, down * across, channels, 1, step)
 
     def command(self, op: Convolution) -> tuple[tuple[int, int], int]:
         """Taps and input channels of the command."""
@@ -102,7 +102,7 @@ class IntConvKernel(ConvGeometry):
         if self.is_depthwise(op):
             return super().sum_cycles(op, shape, slide, item)
         taps, depth = self.command(op)
-        return CYCLES.convolution(shape, prod(taps), depth, item, slide.geometry.steps[1])
+        return self.machine.cycles.convolution(shape, prod(taps), depth, item, slide.geometry.steps[1])
 
     def _stacked(self, op: Convolution, slide: Slide) -> tuple[Geometry, Strides | None]:
         """The window of the command, and the strides of its operand if these are not those of the map."""
@@ -121,7 +121,7 @@ class IntConvKernel(ConvGeometry):
         return fold_inside(self, op, box, self.work(op, box, whole=True), packed)
 
     def work(self, op: Convolution, box: Box, whole: bool = False) -> TileWork:
-        requantize, (c0, c1) = Requantize(op), box[1]
+        requantize, (c0, c1) = Requantize(self.machine, op), box[1]
         bands, slides, dims = self._parts(op, [box] if whole else self._cut(op, requantize, box))
         weights = self._weights(op, requantize, c0, c1)
         framed = whole and any(slides[0].frame) and not self.folds_rows(op)
@@ -165,7 +165,7 @@ class IntConvKernel(ConvGeometry):
 
         by = global_strides(dims4(op.result))
         if packs:
-            out = MACHINE.activation_out(op.result, dims4(op.result), box)
+            out = self.machine.activation_out(op.result, dims4(op.result), box)
         else:
             starts = [sum(lo * step for (lo, _), step in zip(band, by)) for band in bands]
             out = requantize.result_buffer(dims, by, starts, box if len(bands) == 1 else None)
@@ -173,7 +173,8 @@ class IntConvKernel(ConvGeometry):
         scratch = end.scratch(dims)
         if framed:
             scratch += (lane_bytes(slides[0].shape, 1),)
-            cycles += CYCLES.pass_cycles(slides[0].shape, 1) + CYCLES.pass_cycles(extents(slides[0].source), 1)
+            framing = slides[0].shape, extents(slides[0].source)
+            cycles += sum(self.machine.cycles.pass_cycles(shape, 1) for shape in framing)
         apart = () if framed else self.apart(op, dims, 1, len(weights))
         return TileWork(tuple(inputs), (out,), scratch, compute, cycles, apart)
 

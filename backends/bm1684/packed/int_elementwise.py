@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import prod
 from typing import Any, ClassVar
 
@@ -12,7 +13,6 @@ from bmcompiler.backends.bm1684.build import Build, extents, lane_bytes
 from bmcompiler.backends.bm1684.chip import CHIP, aligned_strides
 from bmcompiler.backends.bm1684.instructions.packed import Packed, pack_words
 from bmcompiler.backends.bm1684.instructions.words import lookup, lookup_bytes
-from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.packed.int_recipes import program
 from bmcompiler.backends.bm1684.packed.int_steps import pack_words_cycles
 from bmcompiler.backends.lanes.facts import Shape, Strides
@@ -37,6 +37,7 @@ from bmcompiler.backends.lanes.kernels.functions.compare import BitKernel, Compa
 from bmcompiler.backends.lanes.kernels.functions.convert import CastKernel
 from bmcompiler.backends.lanes.kernels.functions.elementwise import BinaryKernel, repeated, result_buffer
 from bmcompiler.backends.lanes.kernels.functions.int_words import IntWordsKernel
+from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.recipes import Recorder
 from bmcompiler.codegen.build import dense_strides as global_strides
@@ -83,10 +84,10 @@ class ByteLutKernel(_LutKernel):
     """Bytes to bytes: a lookup takes the bytes of words in turn and gives a word for each, which are packed again."""
 
     def grid(self, op: Lut) -> tuple[Axis, ...]:
-        return MACHINE.elementwise_grid(MACHINE.flat_view(op.type.shape, 1), 1)
+        return self.machine.elementwise_grid(self.machine.flat_view(op.type.shape, 1), 1)
 
     def work(self, op: Lut, box: Box) -> TileWork:
-        view, dims = MACHINE.flat_view(op.type.shape, 1), extents(box)
+        view, dims = self.machine.flat_view(op.type.shape, 1), extents(box)
         alone = view[0] == 1  # a byte in each word
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
@@ -98,13 +99,15 @@ class ByteLutKernel(_LutKernel):
             lookup_bytes(build, Words(scratch[0], _apart(dims)), words, table, _ENTRIES)
             _pack_apart(build, dims, scratch, outs[0])
 
-        cycles = MACHINE.cycles.lookup(_apart(dims)) + sum(map(pack_words_cycles, _groups(dims)))
+        cycles = self.machine.cycles.lookup(_apart(dims)) + sum(
+            map(partial(pack_words_cycles, self.machine.cycles), _groups(dims))
+        )
         return TileWork(
-            (MACHINE.activation_in(op.x, view, box), table_load(op)),
-            (MACHINE.activation_out(op.result, view, box),),
+            (self.machine.activation_in(op.x, view, box), table_load(op)),
+            (self.machine.activation_out(op.result, view, box),),
             () if alone else (lane_bytes(_apart(dims)), lane_bytes(_halves(dims), 1)),
             compute,
-            MACHINE.cycles.lookup(CHIP.words_of(dims, 1)) if alone else cycles,
+            self.machine.cycles.lookup(CHIP.words_of(dims, 1)) if alone else cycles,
         )
 
 
@@ -140,26 +143,26 @@ class WordLutKernel(_LutKernel):
     """One byte per word, entries of every type: a single command looks up all of them."""
 
     def grid(self, op: Lut) -> tuple[Axis, ...]:
-        return MACHINE.elementwise_grid(MACHINE.flat_view(op.type.shape))
+        return self.machine.elementwise_grid(self.machine.flat_view(op.type.shape))
 
     def work(self, op: Lut, box: Box) -> TileWork:
-        view, dims = MACHINE.flat_view(op.type.shape), extents(box)
+        view, dims = self.machine.flat_view(op.type.shape), extents(box)
         strides = global_strides(view)
 
         def load(build: Build, address: int) -> None:
             build.load_low(build.source(op.x) + box_offset(strides, box), 1, dims, strides, address)
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
-            steps = MACHINE.recorded(Recorder.lookup, 1, build.table(*table_of(op, build.coefficients)))
+            steps = self.machine.recorded(Recorder.lookup, 1, build.table(*table_of(op, build.coefficients)))
             steps.emit(build, dims, ins[:1], outs[0])
 
         apart = Buffer(lane_bytes(dims), "nchw", prod(dims), load)  # of a single image these are its words
         return TileWork(
-            (MACHINE.activation_in(op.x, view, box) if view[0] == 1 else apart, table_load(op)),
+            (self.machine.activation_in(op.x, view, box) if view[0] == 1 else apart, table_load(op)),
             (result_buffer(self.chip, op.result, view, box),),
             (),
             compute,
-            MACHINE.recorded(Recorder.lookup, 1, 0).cycles(dims),
+            self.machine.recorded(Recorder.lookup, 1, 0).cycles(dims),
         )
 
 
@@ -219,10 +222,10 @@ class PackedKernel(LocalKernel[TensorOp]):
         return all(s == op.type.shape for s in shapes) or len(merged_axes(op.type.shape, shapes)) <= 4
 
     def grid(self, op: TensorOp) -> tuple[Axis, ...]:
-        return MACHINE.elementwise_grid(_view(op)[0], _smallest(op))
+        return self.machine.elementwise_grid(_view(self.machine, op)[0], _smallest(op))
 
     def work(self, op: TensorOp, box: Box) -> TileWork:
-        view, strides = _view(op)
+        view, strides = _view(self.machine, op)
         dims, steps = extents(box), program(op)
         assert steps is not None  # rule `exact`
         operands = [_operand(v, view, by, box) for v, by in zip(op.operands, strides)]
@@ -233,10 +236,10 @@ class PackedKernel(LocalKernel[TensorOp]):
 
         return TileWork(
             tuple(buffer for buffer, _ in operands),
-            (MACHINE.activation_out(op.result, view, box),),
+            (self.machine.activation_out(op.result, view, box),),
             tuple(lane_bytes(dims, item) for item in steps.scratch),
             compute,
-            steps.cycles(dims),
+            steps.cycles(self.machine.cycles, dims),
         )
 
 
@@ -245,13 +248,13 @@ def _smallest(op: TensorOp) -> int:
     return min(map(item_bytes, (*op.operands, op.result)))
 
 
-def _view(op: TensorOp) -> tuple[Shape, tuple[Strides, ...]]:
+def _view(machine: LaneMachine, op: TensorOp) -> tuple[Shape, tuple[Strides, ...]]:
     """A 4-D shape of the result, and the strides of each operand in it (0 = broadcast)."""
     shapes = operand_shapes(op)
     if all(s == op.type.shape for s in shapes):
-        view = MACHINE.flat_view(op.type.shape, _smallest(op))
+        view = machine.flat_view(op.type.shape, _smallest(op))
         return view, (global_strides(view),) * len(shapes)
-    return broadcast_view(MACHINE, op.type.shape, shapes, _smallest(op))
+    return broadcast_view(machine, op.type.shape, shapes, _smallest(op))
 
 
 def _operand(value: Value, view: Shape, strides: Strides, box: Box) -> tuple[Buffer, Packed]:

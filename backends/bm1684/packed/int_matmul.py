@@ -13,10 +13,10 @@ import numpy as np
 
 from bmcompiler.backends.bm1684.build import Build, compact_bytes, lane_bytes
 from bmcompiler.backends.bm1684.chip import CHIP, align_up, aligned_strides
-from bmcompiler.backends.bm1684.cycles import CYCLES
+from bmcompiler.backends.bm1684.cycles import TileCycles
 from bmcompiler.backends.bm1684.instructions.transfers import Side, in_lane, transfer
 from bmcompiler.backends.bm1684.isa import Direction
-from bmcompiler.backends.bm1684.machine import MACHINE
+from bmcompiler.backends.bm1684.machine import cycles_of
 from bmcompiler.backends.bm1684.packed.channel_end import RULE as FACTORS
 from bmcompiler.backends.bm1684.packed.channel_end import shifts_buffer, takes_factors
 from bmcompiler.backends.bm1684.packed.conv_int import (
@@ -37,6 +37,8 @@ from bmcompiler.numeric.quant_modes import ASYMMETRIC
 from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.target import rule
 
+Fold = tuple[int, int]
+"""Channels and taps whose product is the depth."""
 _MAX_DEPTH = 4095  # channels of an operand (bm1684.md 13.1)
 _MAX_TAPS = 4096
 _MAX_STEP = 4095  # W stride of a GDMA source (bm1684.md 5.10)
@@ -68,7 +70,7 @@ class IntMatmulKernel(LocalKernel[Matmul]):
 
     @rule("A bias that is added before the shift must be i16 or u16")
     def known_bias(self, op: Matmul) -> bool:
-        return op.bias is None or not Requantize(op).adds_bias or op.bias.dtype in ("i16", "u16")
+        return op.bias is None or not Requantize(self.machine, op).adds_bias or op.bias.dtype in ("i16", "u16")
 
     @rule(FACTORS)
     def known_factors(self, op: Matmul) -> bool:
@@ -80,7 +82,7 @@ class IntMatmulKernel(LocalKernel[Matmul]):
 
     @rule("The sums must fit 32 bits: a smaller depth")
     def exact_sums(self, op: Matmul) -> bool:
-        return Requantize(op).fits_accumulator(product_of(op).depth)
+        return Requantize(self.machine, op).fits_accumulator(product_of(op).depth)
 
     @rule("A transposed left operand must have at most 4095 columns")
     def reachable_inputs(self, op: Matmul) -> bool:
@@ -100,12 +102,12 @@ class IntMatmulKernel(LocalKernel[Matmul]):
         return op.evaluate(*arrays)
 
     def work(self, op: Matmul, box: Box) -> TileWork:
-        product, requantize = product_of(op), Requantize(op)
+        product, requantize = product_of(op), Requantize(self.machine, op)
         (r0, r1), (c0, c1), (batch, _) = box[:3]
         images, rows = _images(r1 - r0)
         dims = (images, c1 - c0, rows, 1)
-        channels, taps = _fold(op)
-        inputs = [_left_buffer(op, product, batch, r0, r1), _right_buffer(op, product, batch, c0, c1)]
+        fold = channels, taps = self._fold(op)
+        inputs = [_left_buffer(op, product, fold, batch, (r0, r1)), _right_buffer(op, product, fold, batch, (c0, c1))]
         if op.bias is not None and requantize.adds_bias:
             inputs.append(vector_buffer(op.bias, "plain", np.asarray, 2, c0, c1))
         elif requantize.has_vector:
@@ -132,6 +134,10 @@ class IntMatmulKernel(LocalKernel[Matmul]):
         cycles = sums_cycles + requantize.cycles(dims)
         return TileWork(tuple(inputs), (out,), requantize.scratch(dims), compute, cycles)
 
+    def _fold(self, op: Matmul) -> Fold:
+        facts = product_of(op), op.transpose_left, not is_constant(op.right), op.transpose_right
+        return self.machine.decided(fold_of, cycles_of(self.machine), *facts)
+
 
 def _folds(depth: int) -> list[tuple[int, int]]:
     """All (channels, taps) with channels * taps = depth that an instruction takes."""
@@ -139,7 +145,9 @@ def _folds(depth: int) -> list[tuple[int, int]]:
     return [(channels, taps) for channels, rest, taps in divided if not rest and channels <= _MAX_DEPTH]
 
 
-def fold_of(product: Product, left_transposed: bool, right_computed: bool, right_transposed: bool) -> tuple[int, int]:
+def fold_of(
+    cycles: TileCycles, product: Product, left_transposed: bool, right_computed: bool, right_transposed: bool
+) -> Fold:
     """(channels, taps) with channels * taps = depth that take least time to load and sum, and then least memory.
 
     Inputs of a row lie side by side, those of a channel's taps in one run: few taps are summed sooner, many are loaded
@@ -148,21 +156,16 @@ def fold_of(product: Product, left_transposed: bool, right_computed: bool, right
     images, each = _images(product.rows)
     elements = product.rows * product.depth
 
-    def cost(fold: tuple[int, int]) -> tuple[int, ...]:
+    def cost(fold: Fold) -> tuple[int, ...]:
         channels, taps = fold
-        sums = CYCLES.convolution((images, product.columns, each, 1), taps, channels, 1)
+        sums = cycles.convolution((images, product.columns, each, 1), taps, channels, 1)
         run = taps if not left_transposed else each if taps == 1 else 1
-        left = CYCLES.load(-(-elements // run), run, elements)
+        left = cycles.load(-(-elements // run), run, elements)
         transfers = 0 if not right_computed else 1 if right_transposed else min(taps, channels)
         size = lane_bytes((4, channels, 1, taps), 1)
-        return sums + left + transfers * CYCLES.load(0, 0), size, channels, taps
+        return sums + left + transfers * cycles.load(0, 0), size, channels, taps
 
     return min(_folds(product.depth), key=cost)
-
-
-def _fold(op: Matmul) -> tuple[int, int]:
-    facts = product_of(op), op.transpose_left, not is_constant(op.right), op.transpose_right
-    return MACHINE.decided(fold_of, *facts)
 
 
 def _images(rows: int) -> tuple[int, int]:
@@ -183,9 +186,9 @@ def _over_depth(op: Matmul) -> Any:
     return lambda w: w.sum(axis).reshape(-1)
 
 
-def _left_buffer(op: Matmul, product: Product, batch: int, r0: int, r1: int) -> Buffer:
+def _left_buffer(op: Matmul, product: Product, fold: Fold, batch: int, lines: tuple[int, int]) -> Buffer:
     """Rows of the left operand: those of images of channels x taps."""
-    channels, taps = _fold(op)
+    (channels, taps), (r0, r1) = fold, lines
     images, rows = _images(r1 - r0)
     row, step = (1, product.rows) if op.transpose_left else (product.depth, 1)
     start = product.pairs[batch][0] * product.rows * product.depth + r0 * row
@@ -225,16 +228,16 @@ def _result_buffer(op: Matmul, requantize: Requantize, dims: Shape, starts: list
     return Buffer(size, "nchw", prod(dims) * item, store, runs=Runs(images * rows, prod(dims)))
 
 
-def _right_buffer(op: Matmul, product: Product, batch: int, c0: int, c1: int) -> Buffer:
+def _right_buffer(op: Matmul, product: Product, fold: Fold, batch: int, columns: tuple[int, int]) -> Buffer:
     """Columns of the right operand as kernels of channels x taps."""
-    channels, taps = _fold(op)
+    (channels, taps), (c0, c1) = fold, columns
     row = taps * align_up(channels, QUAD)
     matrix = product.pairs[batch][1]
     if is_constant(op.right):
 
         def pack(w: np.ndarray) -> np.ndarray:
-            columns = w if op.transpose_right else np.swapaxes(w, -1, -2)
-            return channel_groups(columns.reshape(-1, channels, 1, taps), QUAD)
+            by_column = w if op.transpose_right else np.swapaxes(w, -1, -2)
+            return channel_groups(by_column.reshape(-1, channels, 1, taps), QUAD)
 
         first = matrix * product.columns
         found = weight_buffer(op.right, f"rows of {channels} {op.transpose_right}", pack, row, first + c0, first + c1)

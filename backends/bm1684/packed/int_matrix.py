@@ -12,15 +12,16 @@ import numpy as np
 
 from bmcompiler.backends.bm1684.build import Build
 from bmcompiler.backends.bm1684.chip import CHIP, aligned_strides
-from bmcompiler.backends.bm1684.cycles import CYCLES
+from bmcompiler.backends.bm1684.cycles import TileCycles
 from bmcompiler.backends.bm1684.instructions.packed import Number, Packed, emit_packed
 from bmcompiler.backends.bm1684.instructions.products import ByteMatrix, byte_product, move_bytes
 from bmcompiler.backends.bm1684.instructions.transfers import Side, in_lane, transfer
 from bmcompiler.backends.bm1684.isa import Direction, Eu
-from bmcompiler.backends.bm1684.machine import MACHINE
+from bmcompiler.backends.bm1684.machine import cycles_of
 from bmcompiler.backends.bm1684.packed.int_requantize import Requantize
 from bmcompiler.backends.lanes.kernels.base import LocalKernel, is_activation, is_constant
 from bmcompiler.backends.lanes.kernels.sums.product import Product, product_of
+from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, Runs, TileWork
 from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.target import rule
@@ -52,7 +53,7 @@ class IntMatrixKernel(LocalKernel[Matmul]):
     def one_product(self, op: Matmul) -> bool:
         if op.type.dtype not in ("i8", "u8") or op.mode not in ("", "low"):
             return False
-        end = Requantize(op)
+        end = Requantize(self.machine, op)
         return not end.multiplies or (end.factor is not None and end.factor.multiplier <= _MOST_MULTIPLIER)
 
     @rule("A bias must be a constant of 16 bits")
@@ -61,10 +62,10 @@ class IntMatrixKernel(LocalKernel[Matmul]):
 
     @rule("The sums must fit 32 bits: a smaller depth")
     def exact_sums(self, op: Matmul) -> bool:
-        return Requantize(op).fits_accumulator(product_of(op).depth)
+        return Requantize(self.machine, op).fits_accumulator(product_of(op).depth)
 
     def grid(self, op: Matmul) -> tuple[Axis, ...]:
-        product, row = product_of(op), section_width(product_of(op)) * CHIP.lanes
+        product, row = product_of(op), section_width(self.machine, product_of(op)) * CHIP.lanes
         most = CHIP.most_channels // CHIP.lanes * row
         columns = Axis(product.columns, row, most)
         return Axis(product.rows, 1, CHIP.most_size), columns, Axis(len(product.pairs), 1, 1), Axis(1)
@@ -75,10 +76,10 @@ class IntMatrixKernel(LocalKernel[Matmul]):
         return found
 
     def work(self, op: Matmul, box: Box) -> TileWork:
-        product, end, width = product_of(op), Requantize(op), section_width(product_of(op))
+        product, end, width = product_of(op), Requantize(self.machine, op), section_width(self.machine, product_of(op))
         (r0, r1), (c0, c1), (batch, _) = box[:3]
         rows, columns = r1 - r0, c1 - c0
-        inputs = [_left(op, product, batch, r0, r1), _right(op, product, batch, c0, c1)]
+        inputs = [_left(op, product, batch, r0, r1), _right(op, product, width, batch, (c0, c1))]
         if op.bias is not None:
             inputs.append(_bias(op, width, c0, c1))
         shape = ByteMatrix(0, rows, columns, width).shape
@@ -100,27 +101,28 @@ class IntMatrixKernel(LocalKernel[Matmul]):
         runs = Runs(rows if columns < product.columns else 1, rows * shape[1])
         place = ByteMatrix(0, rows, columns, width).lane_bytes
         out = Buffer(place, "nch", rows * columns, store, runs=runs)
-        sums = int(CYCLES.table.matrix(rows * -(-shape[1] // CHIP.lanes) * -(-width // _STEP), product.depth, True))
+        cycles, groups = cycles_of(self.machine), rows * -(-shape[1] // CHIP.lanes) * -(-width // _STEP)
+        sums = int(cycles.table.matrix(groups, product.depth, True))
         steps = end.multiplies + (end.all_unsigned and end.signed) + (end.relu and not end.all_unsigned)
-        finish = CYCLES.pass_cycles((4, shape[1], rows, width // _WORD), 1)
+        finish = cycles.pass_cycles((4, shape[1], rows, width // _WORD), 1)
         return TileWork(tuple(inputs), (out,), (), compute, sums + steps * finish)
 
 
-def section_width(product: Product) -> int:
+def section_width(machine: LaneMachine, product: Product) -> int:
     """Columns of the sections of the right operand and the result."""
-    return MACHINE.decided(_section_width, product.rows, product.depth, product.columns)
+    return machine.decided(_section_width, cycles_of(machine), product.rows, product.depth, product.columns)
 
 
-def _section_width(rows: int, depth: int, columns: int) -> int:
+def _section_width(cycles: TileCycles, rows: int, depth: int, columns: int) -> int:
     """That for which products and the loads of their weights take least time."""
 
-    def cycles(width: int) -> int:
+    def taken(width: int) -> int:
         sections = -(-columns // width)
         groups = rows * -(-sections // CHIP.lanes) * -(-width // _STEP)
-        weights = CYCLES.load(1, depth * sections * width, depth * sections)
-        return int(CYCLES.table.matrix(groups, depth, True)) + weights
+        weights = cycles.load(1, depth * sections * width, depth * sections)
+        return int(cycles.table.matrix(groups, depth, True)) + weights
 
-    return min(range(_STEP, _WIDEST + 1, _STEP), key=cycles)
+    return min(range(_STEP, _WIDEST + 1, _STEP), key=taken)
 
 
 def _finish(build: Build, end: Requantize, result: ByteMatrix) -> None:
@@ -154,8 +156,8 @@ def _left(op: Matmul, product: Product, batch: int, r0: int, r1: int) -> Buffer:
     return Buffer(matrix.lane_bytes, axes, matrix.rows * product.depth, load, runs=runs)
 
 
-def _right(op: Matmul, product: Product, batch: int, c0: int, c1: int) -> Buffer:
-    width, depth, number = section_width(product), product.depth, product.pairs[batch][1]
+def _right(op: Matmul, product: Product, width: int, batch: int, columns: tuple[int, int]) -> Buffer:
+    (c0, c1), depth, number = columns, product.depth, product.pairs[batch][1]
     matrix = ByteMatrix(0, depth, c1 - c0, width)
     pitch, sections = -(-product.columns // width) * width, matrix.shape[1]
 

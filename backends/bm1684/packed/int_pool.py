@@ -10,18 +10,17 @@ import numpy as np
 
 from bmcompiler.backends.bm1684.build import Build, compact_bytes, extents, lane_bytes
 from bmcompiler.backends.bm1684.chip import CHIP, aligned_strides, channel_rows, pixel_strides
-from bmcompiler.backends.bm1684.cycles import CYCLES
 from bmcompiler.backends.bm1684.instructions.packed import Number, Packed, emit_packed, pack_words, pixel_bytes
 from bmcompiler.backends.bm1684.instructions.products import ONE, Integers, LocalPlace, depthwise, map_at
 from bmcompiler.backends.bm1684.instructions.transfers import Side, convert, in_lane
 from bmcompiler.backends.bm1684.isa import DataFormat, Eu
-from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.packed.int_steps import pack_words_cycles, packed_cycles
 from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.backends.lanes.kernels.base import dims4
 from bmcompiler.backends.lanes.kernels.functions.elementwise import result_buffer
 from bmcompiler.backends.lanes.kernels.windows.pool_base import PoolKernel
 from bmcompiler.backends.lanes.kernels.windows.sliding import Slide
+from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.recipes import Plane, Recorder, Register, Steps
 from bmcompiler.backends.lanes.recipes.rounding import narrow_to_float, quantize
@@ -75,7 +74,7 @@ class ShiftedAvgPoolKernel(IntAvgPool):
             build.fill(Words(scratch[0], filled), (op.multiplier & 0xFF) * 0x0101_0101)
             work.compute(build, [*ins, scratch[0]], outs, [])
 
-        cycles = work.cycles + CYCLES.pass_cycles(filled)
+        cycles = work.cycles + self.machine.cycles.pass_cycles(filled)
         return replace(work, scratch=(lane_bytes(filled),), compute=compute, cycles=cycles)
 
     @staticmethod
@@ -84,7 +83,9 @@ class ShiftedAvgPoolKernel(IntAvgPool):
         return op.type.dtype == "i8" and op.input.dtype == "u8" and op.multiplier > 127
 
     def cycles(self, op: AvgPool, box: Box, slide: Slide) -> int:
-        return self.window_cycles(op, box, slide) + self._exceeds(op) * packed_cycles(extents(box), 1, 1)
+        return self.window_cycles(op, box, slide) + self._exceeds(op) * packed_cycles(
+            self.machine.cycles, extents(box), 1, 1
+        )
 
     def emit_window(self, op: AvgPool, build: Build, slide: Slide, box: Box, ins: list[int], result: int) -> None:
         dims, signed_result = extents(box), op.type.dtype == "i8"
@@ -115,7 +116,7 @@ class WordAvgPoolKernel(IntAvgPool):
         return (Axis(n.size, 1, n.most), *rest)
 
     def work(self, op: AvgPool, box: Box) -> TileWork:
-        slide, dims, steps = self.slide(op, box, box[1]), extents(box), scaled_steps(op)
+        slide, dims, steps = self.slide(op, box, box[1]), extents(box), scaled_steps(self.machine, op)
         source = _words_in(op, slide)
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
@@ -132,10 +133,10 @@ class WordAvgPoolKernel(IntAvgPool):
         return op.evaluate(*arrays)
 
 
-def scaled_steps(op: AvgPool) -> Steps:
+def scaled_steps(machine: LaneMachine, op: AvgPool) -> Steps:
     """From the sum of a window, as float, to the result, a word each."""
     limits = np.iinfo(op.type.numpy)
-    return MACHINE.recorded(_scaled, 1, float(np.float32(op.scale)), float(limits.min), float(limits.max))
+    return machine.recorded(_scaled, 1, float(np.float32(op.scale)), float(limits.min), float(limits.max))
 
 
 def _scaled(m: Recorder, x: Register, factor: float, low: float, high: float) -> Register:
@@ -177,7 +178,7 @@ class Stages(NamedTuple):
         return self.rest != (1, 1)
 
 
-def stages(op: AvgPool) -> Stages | None:
+def stages(machine: LaneMachine, op: AvgPool) -> Stages | None:
     """How the windows of an average are summed, None when 16 bits are too few.
 
     A window may be cut into equal parts where windows stand side by side and cover the input.
@@ -187,11 +188,11 @@ def stages(op: AvgPool) -> Stages | None:
         return None
     covering = all(k * out == size for k, out, size in zip(kernel, outputs, op.input.shape[2:]))
     if covering and not any(op.pads):
-        return MACHINE.decided(_fewest_cycles, kernel, outputs, most)
+        return machine.decided(_fewest_cycles, machine, kernel, outputs, most)
     return Stages(kernel, (1, 1)) if prod(kernel) <= most else None
 
 
-def _fewest_cycles(kernel: tuple[int, int], outputs: tuple[int, int], most: int) -> Stages:
+def _fewest_cycles(machine: LaneMachine, kernel: tuple[int, int], outputs: tuple[int, int], most: int) -> Stages:
     """Parts of all rows or all columns need no step along these where there is one window."""
     down, across = (
         [
@@ -208,24 +209,25 @@ def _fewest_cycles(kernel: tuple[int, int], outputs: tuple[int, int], most: int)
     def cycles(found: Stages) -> int:
         wide = found.rest[1] * outputs[1] > 1, outputs[1] > 1
         steps = tuple(size if several else 1 for size, several in zip((found.part[1], found.rest[1]), wide))
-        return _sum_cycles(found, (1, 1, *outputs), steps, True)  # type: ignore[arg-type]
+        return _sum_cycles(machine, found, (1, 1, *outputs), steps, True)  # type: ignore[arg-type]
 
     return min((Stages(part, (kernel[0] // part[0], kernel[1] // part[1])) for part in parts), key=cycles)
 
 
-def _sum_cycles(found: Stages, dims: Shape, steps: tuple[int, int], signed: bool) -> int:
+def _sum_cycles(machine: LaneMachine, found: Stages, dims: Shape, steps: tuple[int, int], signed: bool) -> int:
     """Cycles of the sums of windows as floats; steps: columns between the windows of each stage."""
     n, c, h, w = dims
     inner: Shape = (n, c, h * found.rest[0], w * found.rest[1])
-    sums = CYCLES.window(inner, found.part, steps[0], sums=True, item=1) + _float_cycles(inner, signed)
-    return sums + found.two * CYCLES.window(dims, found.rest, steps[1], sums=True)
+    window = machine.cycles.window
+    sums = window(inner, found.part, steps[0], sums=True, item=1) + _float_cycles(machine, inner, signed)
+    return sums + found.two * window(dims, found.rest, steps[1], sums=True)
 
 
 class PackedAvgPoolKernel(IntAvgPool):
     """Sums of four images at a time in 16 bits, added up in fp32 where windows are larger, and back to packed bytes."""
 
     def work(self, op: AvgPool, box: Box) -> TileWork:
-        found = stages(op)
+        found = stages(self.machine, op)
         assert found is not None  # `AvgPoolKernel.form`
         slide, dims = self.slide(op, box, box[1]), extents(box)
         n, c, h, w = dims
@@ -233,18 +235,18 @@ class PackedAvgPoolKernel(IntAvgPool):
         first = _window(slide.shape, found.part, inner) if found.two else slide.geometry
         second = _window(inner, found.rest, dims)
         columns = first.steps[1], second.steps[1]
-        steps = scaled_steps(op)
+        steps = scaled_steps(self.machine, op)
         ones = prod(found.part) * channel_rows(0, c)
         filled: Shape = (1, CHIP.lanes, 1, -(-ones // 4))
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             weights, pixels, floats, sums, words, halves, *more = scratch
-            MACHINE.recorded(_fill, 0).emit(build, filled, [], weights)
+            self.machine.recorded(_fill, 0).emit(build, filled, [], weights)
             reads = [CHIP.plane(ins[0], slide.shape, 1), (weights, weights + ones)]
             signed, target = op.input.dtype == "i8", (inner, LocalPlace(pixels, pixel_bytes(inner)))
             # a depthwise convolution with ones, which must be a tensor (bm1684.md 6.2)
             depthwise(build, target, ins[0], weights, None, first, Integers(2, signed), reads)
-            _floats_of_pixels(build, inner, pixels, floats, signed)
+            _floats_of_pixels(self.machine, build, inner, pixels, floats, signed)
             if found.two:
                 parts = map_at(floats, inner)
                 depthwise(build, (dims, map_at(sums, dims)), floats, ONE, None, second, None, [parts.range])
@@ -261,13 +263,13 @@ class PackedAvgPoolKernel(IntAvgPool):
         )
         return TileWork(
             (self.input_buffer(op, [slide]),),
-            (MACHINE.activation_out(op.result, dims4(op.result), box),),
+            (self.machine.activation_out(op.result, dims4(op.result), box),),
             sizes_of_scratch + (lane_bytes(dims),) * steps.registers,
             compute,
-            MACHINE.recorded(_fill, 0).cycles(filled)
-            + _sum_cycles(found, dims, columns, op.input.dtype == "i8")
+            self.machine.recorded(_fill, 0).cycles(filled)
+            + _sum_cycles(self.machine, found, dims, columns, op.input.dtype == "i8")
             + steps.cycles(dims)
-            + pack_words_cycles(dims),
+            + pack_words_cycles(self.machine.cycles, dims),
         )
 
 
@@ -281,14 +283,14 @@ def _window(source: Shape, kernel: tuple[int, int], result: Shape) -> Geometry:
     return Geometry((source[2], source[3]), kernel, steps=(down, across))
 
 
-def _float_cycles(dims: Shape, signed: bool) -> int:
+def _float_cycles(machine: LaneMachine, dims: Shape, signed: bool) -> int:
     """Cycles of the commands of `_floats_of_pixels`."""
     n, c, h, w = dims
     parts = [(slot, (-(-(n - slot) // 4), c, h, w)) for slot in range(min(n, 4))]
-    return sum(MACHINE.recorded(narrow_to_float, 1, 16, signed, slot % 2).cycles(part) for slot, part in parts)
+    return sum(machine.recorded(narrow_to_float, 1, 16, signed, slot % 2).cycles(part) for slot, part in parts)
 
 
-def _floats_of_pixels(build: Build, dims: Shape, pixels: int, words: int, signed: bool) -> None:
+def _floats_of_pixels(machine: LaneMachine, build: Build, dims: Shape, pixels: int, words: int, signed: bool) -> None:
     """The halfwords of an int16 result as floats, one per word (bm1684.md 4.3.4a)."""
     n, c, h, w = dims
     by = tuple(step // 4 for step in pixel_strides((-(-n // 4), c, h, w)))
@@ -296,5 +298,5 @@ def _floats_of_pixels(build: Build, dims: Shape, pixels: int, words: int, signed
     for slot in range(min(n, 4)):
         source = Plane(pixels + 4 * (slot // 2), (by[0], by[1], 2 * w, 2))
         target = Plane(words + 4 * slot * to[0], (4 * to[0], *to[1:]))
-        steps = MACHINE.recorded(narrow_to_float, 1, 16, signed, slot % 2)
+        steps = machine.recorded(narrow_to_float, 1, 16, signed, slot % 2)
         steps.emit(build, (-(-(n - slot) // 4), c, h, w), [source], target)

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.build import Build, lane_bytes
 from bmcompiler.backends.bm1684.chip import aligned_strides, pixel_strides
-from bmcompiler.backends.bm1684.cycles import CYCLES
 from bmcompiler.backends.bm1684.instructions.packed import (
     Number,
     Packed,
@@ -28,12 +27,12 @@ from bmcompiler.backends.bm1684.instructions.packed import (
 from bmcompiler.backends.bm1684.instructions.products import Integers
 from bmcompiler.backends.bm1684.instructions.transfers import Side, in_lane, transfer
 from bmcompiler.backends.bm1684.isa import Direction, Eu, Precision
-from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.packed.channel_end import emit_end, end_cycles
 from bmcompiler.backends.bm1684.packed.int_steps import multiply_cycles, pixel_cycles
 from bmcompiler.backends.lanes.facts import Shape, Strides
 from bmcompiler.backends.lanes.kernels.base import dims4
 from bmcompiler.backends.lanes.kernels.functions.elementwise import tile_contents
+from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.backends.lanes.recipes import Plane, Recorder, Register, Steps
 from bmcompiler.backends.lanes.recipes.rounding import quantize
 from bmcompiler.codegen.tiling import Box, Buffer
@@ -52,7 +51,7 @@ _SUM_LIMIT = 1 << 31
 
 
 class Requantize:
-    """The end of a convolution or matrix product of bytes.
+    """The end of a convolution or matrix product of bytes, on a machine.
 
     Attributes:
         item: bytes of a result as it lies there. shift: right shift of the sums. clipped: whether they saturate to the
@@ -63,8 +62,8 @@ class Requantize:
             (`channel_end`).
     """
 
-    def __init__(self, op: Products) -> None:
-        self.op = op
+    def __init__(self, machine: LaneMachine, op: Products) -> None:
+        self.machine, self.op = machine, op
         data, weight, *bias = op.operands
         self.dtype = op.type.numpy
         self.signed = self.dtype.kind == "i"
@@ -132,7 +131,8 @@ class Requantize:
         """From the saturated 16-bit sum in the low half of a word (and the vector) to the result in a word."""
         assert self.factor is not None
         low, high = self.limits
-        return MACHINE.recorded(_scaled, 1 + self.has_vector, self.factor.residual, low, high, self.zero_points[2])
+        numbers = self.factor.residual, low, high, self.zero_points[2]
+        return self.machine.recorded(_scaled, 1 + self.has_vector, *numbers)
 
     # -- a tile --------------------------------------------------------------------------------------------------------
     def scratch(self, dims: Shape) -> tuple[int, ...]:
@@ -169,18 +169,20 @@ class Requantize:
 
     def cycles(self, dims: Shape) -> int:
         """Cycles of the commands after the sums."""
+        cycles = self.machine.cycles
         if self.in_words:
-            return self.part_cycles(dims) + unpack_cycles(dims) + self.step_cycles(dims)
+            return self.part_cycles(dims) + unpack_cycles(self.machine, dims) + self.step_cycles(dims)
         if self.by_channel:
-            return end_cycles(self.op, dims)
+            return end_cycles(cycles, self.op, dims)
         limits = (self.all_unsigned and self.signed) + (self.relu and not self.all_unsigned)
-        scaling = multiply_cycles(dims, self._multiplier) if self.multiplies else 0
-        return limits * (CYCLES.pass_cycles(dims, 1) if self.item == 1 else pixel_cycles(dims)) + scaling
+        scaling = multiply_cycles(cycles, dims, self._multiplier) if self.multiplies else 0
+        return limits * (cycles.pass_cycles(dims, 1) if self.item == 1 else pixel_cycles(cycles, dims)) + scaling
 
     def part_cycles(self, dims: Shape) -> int:
         """Cycles of the commands of `emit_parts` beside the sums."""
-        limits = self.all_unsigned * (1 + self.crossed) * pixel_cycles(dims)
-        return limits + self.crossed * pixel_cycles(dims, pair=True)
+        cycles = self.machine.cycles
+        limits = self.all_unsigned * (1 + self.crossed) * pixel_cycles(cycles, dims)
+        return limits + self.crossed * pixel_cycles(cycles, dims, pair=True)
 
     def emit(self, build: Build, dims: Shape, sums: Sums, result: int, scratch: Sequence[int], vector: int = 0) -> None:
         """Emit the commands of a tile.
@@ -231,7 +233,7 @@ class Requantize:
         parts = scratch[: 1 + self.crossed]
         self.emit_parts(build, dims, sums, parts)
         halves, *free = scratch[len(parts) :]
-        unpack_pixels(build, dims, parts[0], halves)
+        unpack_pixels(self.machine, build, dims, parts[0], halves)
         self.emit_steps(build, dims, halves, result, free, vector)
 
     def emit_parts(self, build: Build, dims: Shape, sums: Sums, parts: Sequence[int]) -> None:
@@ -351,29 +353,29 @@ def emit_multiply(
         emit_packed(build, Eu.ADD, dims, target, product, Number(0, 2, False))
 
 
-def unpack_cycles(dims: Shape) -> int:
+def unpack_cycles(machine: LaneMachine, dims: Shape) -> int:
     """Cycles of the commands of `unpack_pixels`."""
     n, c, h, w = dims
-    return sum(half_of(slot).cycles((-(-(n - slot) // 4), c, h, w)) for slot in range(min(n, 4)))
+    return sum(half_of(machine, slot).cycles((-(-(n - slot) // 4), c, h, w)) for slot in range(min(n, 4)))
 
 
-def unpack_pixels(build: Build, dims: Shape, pixels: int, words: int) -> None:
+def unpack_pixels(machine: LaneMachine, build: Build, dims: Shape, pixels: int, words: int) -> None:
     """The halfwords of an int16 result into the low halves of words, one per value; the high halves become 0."""
     n, c, h, w = dims
     groups = -(-n // 4)
     by = tuple(step // 4 for step in pixel_strides((groups, c, h, w)))
     to = aligned_strides(dims)
     for slot in range(min(n, 4)):
-        steps = half_of(slot)
+        steps = half_of(machine, slot)
         shape = (-(-(n - slot) // 4), c, h, w)
         source = Plane(pixels + 4 * (slot // 2), (by[0], by[1], 2 * w, 2))
         target = Plane(words + 4 * slot * to[0], (4 * to[0], *to[1:]))
         steps.emit(build, shape, [source], target)
 
 
-def half_of(slot: int) -> Steps:
+def half_of(machine: LaneMachine, slot: int) -> Steps:
     """The step from a word with two halfwords to that of an image."""
-    return MACHINE.recorded(_odd_half if slot % 2 else _even_half, 1)
+    return machine.recorded(_odd_half if slot % 2 else _even_half, 1)
 
 
 def _even_half(m: Recorder, x: Register) -> Register:

@@ -8,37 +8,33 @@ spares most of the rounding, and the subtraction that packs also saturates and t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.build import Build, compact_bytes, lane_bytes
 from bmcompiler.backends.bm1684.chip import CHIP, aligned_strides, channel_rows, pixel_strides
-from bmcompiler.backends.bm1684.cycles import CYCLES, LINEAR_STEPS
+from bmcompiler.backends.bm1684.cycles import LINEAR_STEPS
 from bmcompiler.backends.bm1684.instructions.packed import Number, Packed, emit_packed, pack_words, pixel_bytes
 from bmcompiler.backends.bm1684.instructions.words import linear
 from bmcompiler.backends.bm1684.isa import Eu
-from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.packed.int_requantize import Requantize, Sums, half_of
 from bmcompiler.backends.bm1684.packed.int_steps import pack_words_cycles, packed_cycles
+from bmcompiler.backends.lanes.cycles import LaneCycles
 from bmcompiler.backends.lanes.facts import Shape, Strides
+from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.backends.lanes.operands import Immediate, Words
 from bmcompiler.backends.lanes.recipes import Plane, Recorder, Register, Steps
 from bmcompiler.backends.lanes.recipes.int_numbers import MIDDLE, MIDDLE_BITS, Ending, Floats, Numbers, find_numbers
 from bmcompiler.backends.lanes.recipes.recorder import float_bits
 from bmcompiler.codegen.tiling import Buffer, Runs
-from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.core import Weight
 
 Constants = Sequence[NDArray[Any]]
 """The weights, and the bias if there is one."""
-_Known = tuple[Constants, Hashable, Numbers | None]
-_FOUND: WeakKeyDictionary[TensorOp, _Known] = WeakKeyDictionary()
-"""The last constants and facts of each op, and what was found for them: many plans and several tiles need it."""
 _SIGN_BIT = 0x80
 
 
@@ -60,6 +56,7 @@ class ShortRequantize:
 
     def __init__(self, requantize: Requantize, oriented: Callable[[NDArray[Any]], NDArray[Any]]) -> None:
         self.requantize, self.op, self._oriented = requantize, requantize.op, oriented
+        self.machine = requantize.machine
         assert requantize.factor is not None
         low, high = requantize.limits
         point = requantize.zero_points[2]
@@ -85,18 +82,20 @@ class ShortRequantize:
         if numbers is None:
             return self.requantize.part_cycles(dims) + self._image_cycles(dims)
         words = _words(dims)
-        floats = MACHINE.recorded(_to_float, 1).cycles(words) + CYCLES.pass_cycles(words, steps=LINEAR_STEPS)
+        cycles = self.machine.cycles
+        floats = self.machine.recorded(_to_float, 1).cycles(words) + cycles.pass_cycles(words, steps=LINEAR_STEPS)
         added = numbers.vector is not None or numbers.clipped
         middle = added * self._to_middle(numbers).cycles(words)
-        last = (self.lowered or self.requantize.relu) * CYCLES.pass_cycles(dims, 1)
-        return self.requantize.part_cycles(dims) + _half_cycles(dims) + floats + middle + _byte_cycles(dims) + last
+        last = (self.lowered or self.requantize.relu) * cycles.pass_cycles(dims, 1)
+        ends = _half_cycles(self.machine, dims) + _byte_cycles(cycles, dims)
+        return self.requantize.part_cycles(dims) + floats + middle + ends + last
 
     def _image_cycles(self, dims: Shape) -> int:
         """Cycles of `_emit_images`."""
         n, c, h, w = dims
         alone = (1, c, h, w)
-        taken = sum(half_of(image % 4).cycles(alone) for image in range(n))
-        return taken + n * self.requantize.step_cycles(alone) + pack_words_cycles(dims)
+        taken = sum(half_of(self.machine, image % 4).cycles(alone) for image in range(n))
+        return taken + n * self.requantize.step_cycles(alone) + pack_words_cycles(self.machine.cycles, dims)
 
     def emit(self, build: Build, dims: Shape, sums: Sums, result: int, scratch: Sequence[int], vector: int) -> None:
         """Emit the commands of a tile.
@@ -111,7 +110,7 @@ class ShortRequantize:
         if numbers is None:
             self._emit_images(build, dims, b, a, result, vector)
             return
-        _emit_halves(build, dims, b, a)
+        _emit_halves(self.machine, build, dims, b, a)
         a, b = self._emit_floats(build, dims, a, b, vector, numbers)
         word = vector + 4 * self._vector_rows(dims[1])
         _emit_bytes(build, dims, a, b, word, result)
@@ -125,7 +124,7 @@ class ShortRequantize:
     def _emit_floats(self, build: Build, dims: Shape, a: int, b: int, vector: int, numbers: Numbers) -> tuple[int, int]:
         """From t in the low halves of the words in a to words of whole numbers; (their area, the other one)."""
         words = _words(dims)
-        MACHINE.recorded(_to_float, 1).emit(build, words, [a], b)
+        self.machine.recorded(_to_float, 1).emit(build, words, [a], b)
         middle, factor = float_bits(MIDDLE + self._end.point), Immediate(float_bits(numbers.factor))
         if numbers.vector is None and not numbers.clipped:
             linear(build, Words(a, words), Words(b, words), factor, Immediate(middle))
@@ -137,7 +136,7 @@ class ShortRequantize:
 
     def _to_middle(self, numbers: Numbers) -> Steps:
         limits = (float(self._end.low), float(self._end.high)) if numbers.clipped else ()
-        return MACHINE.recorded(_add_middle, 1, MIDDLE + self._end.point, *limits)
+        return self.machine.recorded(_add_middle, 1, MIDDLE + self._end.point, *limits)
 
     def _emit_images(self, build: Build, dims: Shape, sums: int, words: int, result: int, vector: int) -> None:
         """The sequence of `Requantize`, image by image."""
@@ -149,7 +148,7 @@ class ShortRequantize:
         for image in range(n):
             slot = image % 4
             source = Plane(sums + 4 * (image // 4 * group + slot // 2), (group, channel, 2 * w, 2))
-            half_of(slot).emit(build, alone, [source], free[0])
+            half_of(self.machine, slot).emit(build, alone, [source], free[0])
             target = words + image * lane_bytes(alone)
             self.requantize.emit_steps(build, alone, free[0], target, free[1:], vector)
         pack_words(build, dims, words, sums, result, self.requantize.signed)
@@ -181,14 +180,16 @@ class ShortRequantize:
         return [build.coefficients.array(value) for value in self.op.operands[1:]]
 
     def numbers(self, constants: Constants) -> Numbers | None:
-        """What is found for the constants of the op."""
+        """What is found for the constants of the op; of the last ones it is kept, for many plans and tiles need it."""
         requantize = self.requantize
         facts = (self._end, requantize.scale, requantize.shift, requantize.zero_points, requantize.adds_bias)
-        of, about, found = _FOUND.get(self.op, ((), None, None))
+        notes = self.machine.notes_of(self.op)
+        of, about, found = notes.get(ShortRequantize, ((), None, None))
         if about != facts or any(a is not b for a, b in zip(of, constants, strict=True)):
             found = find_numbers(replace(self._end, vector=self._vector(constants)), self._bounds(constants))
-            _FOUND[self.op] = constants, facts, found
-        return found
+            notes[ShortRequantize] = constants, facts, found
+        known: Numbers | None = found
+        return known
 
     def _vector(self, constants: Constants) -> Floats | None:
         if not self.requantize.has_vector:
@@ -228,7 +229,7 @@ def _add_middle(m: Recorder, x: Register, middle: float, *limits: float) -> Regi
     return m.add(x, middle)
 
 
-def _emit_halves(build: Build, dims: Shape, pixels: int, words: int) -> None:
+def _emit_halves(machine: LaneMachine, build: Build, dims: Shape, pixels: int, words: int) -> None:
     """The halfwords of an int16 result into the low halves of words; the high halves become 0 (bm1684.md 4.3, 4a)."""
     n, c, h, w = dims
     groups = -(-n // 4)
@@ -238,21 +239,22 @@ def _emit_halves(build: Build, dims: Shape, pixels: int, words: int) -> None:
     by: Strides = (group, channel, 2 * w, 2 * w // width)
     for odd in range(min(planes, 2)):
         target = Plane(words + 4 * odd * to[0], (2 * to[0], *to[1:]))
-        half_of(odd).emit(build, (groups, c, h, width), [Plane(pixels, by)], target)
+        half_of(machine, odd).emit(build, (groups, c, h, width), [Plane(pixels, by)], target)
 
 
-def _half_cycles(dims: Shape) -> int:
+def _half_cycles(machine: LaneMachine, dims: Shape) -> int:
     """Cycles of the commands of `_emit_halves`."""
     planes, c, h, width = _words(dims)
-    return sum(half_of(odd).cycles((-(-dims[0] // 4), c, h, width)) for odd in range(min(planes, 2)))
+    return sum(half_of(machine, odd).cycles((-(-dims[0] // 4), c, h, width)) for odd in range(min(planes, 2)))
 
 
-def _byte_cycles(dims: Shape) -> int:
+def _byte_cycles(cycles: LaneCycles, dims: Shape) -> int:
     """Cycles of the commands of `_emit_bytes`."""
     n, c, h, w = dims
     planes, _, _, width = _words(dims)
-    pairs = packed_cycles((2 * planes, c, h, width if n <= 4 else w), 1, 2, pair=True) * (1 if n <= 4 else 2)
-    return (n > 1) * pairs + packed_cycles(dims, 1, 2)
+    halves = 2 * planes, c, h, width if n <= 4 else w
+    pairs = packed_cycles(cycles, halves, 1, 2, pair=True) * (1 if n <= 4 else 2)
+    return (n > 1) * pairs + packed_cycles(cycles, dims, 1, 2)
 
 
 def _emit_bytes(build: Build, dims: Shape, words: int, free: int, lowest: int, result: int) -> None:

@@ -18,33 +18,33 @@ import numpy as np
 from bmcompiler.backends.bm1684.build import Build
 from bmcompiler.backends.bm1684.instructions.packed import Number, Packed, emit_packed
 from bmcompiler.backends.bm1684.isa import Eu
-from bmcompiler.backends.bm1684.machine import MACHINE
+from bmcompiler.backends.lanes.cycles import LaneCycles
 from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.ir.types import DTYPES
 
 
-def packed_cycles(dims: Shape, result: int, operand: int, pair: bool = False) -> int:
+def packed_cycles(cycles: LaneCycles, dims: Shape, result: int, operand: int, pair: bool = False) -> int:
     """Of `emit_packed`; result, operand: bytes of the elements of the result and of a. pair: b is a tensor, too."""
-    return MACHINE.cycles.pass_cycles(dims, max(result, operand), pair=pair)
+    return cycles.pass_cycles(dims, max(result, operand), pair=pair)
 
 
-def pixel_cycles(dims: Shape, pair: bool = False) -> int:
+def pixel_cycles(cycles: LaneCycles, dims: Shape, pair: bool = False) -> int:
     """Of `emit_packed` on all of `pixel_halves`."""
     n, c, h, w = dims
-    return packed_cycles((2 * -(-n // 4), c, h, 2 * w), 2, 2, pair)
+    return packed_cycles(cycles, (2 * -(-n // 4), c, h, 2 * w), 2, 2, pair)
 
 
-def pack_words_cycles(dims: Shape) -> int:
+def pack_words_cycles(cycles: LaneCycles, dims: Shape) -> int:
     """Of `pack_words`."""
     n, c, h, w = dims
-    return (n > 1) * packed_cycles((2 * n, c, h, w), 1, 2) + packed_cycles(dims, 1, 2)
+    return (n > 1) * packed_cycles(cycles, (2 * n, c, h, w), 1, 2) + packed_cycles(cycles, dims, 1, 2)
 
 
-def multiply_cycles(dims: Shape, multiplier: int, item: int = 1) -> int:
+def multiply_cycles(cycles: LaneCycles, dims: Shape, multiplier: int, item: int = 1) -> int:
     """Of `int_requantize.emit_multiply`."""
     if multiplier <= 255:
-        return packed_cycles(dims, item, 1)
-    return (2 + (item == 1)) * packed_cycles(dims, 2, 1)
+        return packed_cycles(cycles, dims, item, 1)
+    return (2 + (item == 1)) * packed_cycles(cycles, dims, 2, 1)
 
 
 Span = tuple[int, int]
@@ -353,9 +353,9 @@ class IntProgram:
         """Bytes of the elements of each scratch plane."""
         return self._planes[1][1:]
 
-    def cycles(self, dims: Shape) -> int:
+    def cycles(self, cycles: LaneCycles, dims: Shape) -> int:
         """Cycles of the commands for a tile."""
-        return sum(packed_cycles(dims, *widths) for widths in self._widths)
+        return sum(packed_cycles(cycles, dims, *widths) for widths in self._widths)
 
     @cached_property
     def _widths(self) -> list[tuple[int, int, bool]]:

@@ -15,14 +15,14 @@ import numpy as np
 
 from bmcompiler.backends.bm1684.build import Build
 from bmcompiler.backends.bm1684.chip import CHIP
-from bmcompiler.backends.bm1684.cycles import CYCLES
 from bmcompiler.backends.bm1684.instructions.transfers import Side, in_lane, transfer
 from bmcompiler.backends.bm1684.isa import Direction
-from bmcompiler.backends.bm1684.machine import MACHINE
 from bmcompiler.backends.bm1684.packed.conv_int import IntConvKernel
+from bmcompiler.backends.lanes.cycles import LaneCycles
 from bmcompiler.backends.lanes.kernels.base import LocalKernel, dims4
 from bmcompiler.backends.lanes.kernels.functions.convert import quantizing
 from bmcompiler.backends.lanes.kernels.moves.lane_rows import LaneRows, lane_rows
+from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.backends.lanes.operands import Immediate, Words
 from bmcompiler.backends.lanes.recipes import Steps
 from bmcompiler.backends.lanes.runs import run_of
@@ -58,7 +58,7 @@ class QuantizeBandsKernel(LocalKernel[QuantizeBands]):
     @rule("The result must be read by one convolution alone, which folds rows that it steps over by the same stride")
     def folded(self, op: QuantizeBands) -> bool:
         users = [use[0] for use in op.result.uses]
-        return len(users) == 1 and isinstance(users[0], Conv) and _folds(users[0], op.stride)
+        return len(users) == 1 and isinstance(users[0], Conv) and _folds(self.machine, users[0], op.stride)
 
     @rule("Rows that lie together must fit the fields of a command")
     def fields(self, op: QuantizeBands) -> bool:
@@ -94,7 +94,9 @@ class QuantizeBandsKernel(LocalKernel[QuantizeBands]):
         def store(build: Build, address: int) -> None:
             _store(build, op, layout, address)
 
-        *before, cycles = accumulate((steps.cycles(words) + band.putting for band in bands), initial=0)
+        *before, cycles = accumulate(
+            (steps.cycles(words) + band.putting(self.machine.cycles) for band in bands), initial=0
+        )
         inputs = tuple(
             Buffer(plane, "nchw", band.nbytes, band.load, runs=band.runs, late=late)
             for band, late in zip(bands, before)
@@ -103,9 +105,9 @@ class QuantizeBandsKernel(LocalKernel[QuantizeBands]):
         return TileWork(inputs, (out,), (plane,) * (1 + steps.registers), compute, cycles)
 
 
-def _folds(conv: Conv, stride: int) -> bool:
+def _folds(machine: LaneMachine, conv: Conv, stride: int) -> bool:
     """Whether windows of a convolution of bytes are folded, from rows `stride` apart, none of them in the padding."""
-    kernel = IntConvKernel(MACHINE)
+    kernel = IntConvKernel(machine)
     plain = conv.pads[:2] == (0, 0) and conv.dilations[0] == 1 and conv.strides[0] == stride
     return plain and kernel.unsupported_reason(conv) is None and kernel.folds_rows(conv)
 
@@ -197,11 +199,10 @@ class _Band(NamedTuple):
         """Whether a shift leaves something above its byte."""
         return self.number < _SLOTS - 1
 
-    @property
-    def putting(self) -> int:
+    def putting(self, cycles: LaneCycles) -> int:
         """Cycles of `put`."""
-        one = CYCLES.pass_cycles(self.layout.words)
-        pair = CYCLES.pass_cycles(self.layout.words, pair=True)
+        one = cycles.pass_cycles(self.layout.words)
+        pair = cycles.pass_cycles(self.layout.words, pair=True)
         return one + pair + one * self._masked if self.number else one
 
     @property

@@ -11,13 +11,15 @@ import numpy as np
 
 from bmcompiler.backends.bm1684x.build import Build
 from bmcompiler.backends.bm1684x.codes import Ar, Precision, Rounding
+from bmcompiler.backends.bm1684x.cycles import CycleTable
 from bmcompiler.backends.bm1684x.instructions import arithmetic
 from bmcompiler.backends.bm1684x.instructions.operands import Operand, constant
 from bmcompiler.backends.bm1684x.instructions.requantize import WORDS, requantize, requantize_real
-from bmcompiler.backends.bm1684x.tile_cycles import CYCLES
+from bmcompiler.backends.bm1684x.machine import cycles_of
 from bmcompiler.backends.lanes.cycles import LaneCycles
 from bmcompiler.backends.lanes.facts import LaneFacts, Shape
 from bmcompiler.backends.lanes.kernels.channel_constants import by_lanes
+from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.chip import align_up
 from bmcompiler.codegen.tiling import Buffer, Runs
 from bmcompiler.errors import UnsupportedError
@@ -98,10 +100,9 @@ class Layout(NamedTuple):
         """Bytes that are loaded."""
         return sum(lanes * rows * self.width for _, lanes, rows in self.parts)
 
-    @property
-    def cycles(self) -> int:
+    def cycles(self, table: CycleTable) -> int:
         """Of the loads; rows without gaps may be sections of a matrix."""
-        table, found = CYCLES.table, 0
+        found = 0
         for _, lanes, rows in self.parts:
             size = rows * self.width
             plain, wide = table.tensor(lanes * size, size, True, False), table.wide(lanes, size, True)
@@ -127,7 +128,7 @@ class Block:
         run, pitch: bytes of each run of weights, and from one to the next; 0 where there are no gaps.
     """
 
-    chip: LaneFacts
+    machine: LaneMachine
     op: Convolution | Matmul
     channels: tuple[int, int]
     row: int
@@ -135,6 +136,11 @@ class Block:
     aligned: bool
     run: int = 0
     pitch: int = 0
+
+    @property
+    def chip(self) -> LaneFacts:
+        """Of the machine."""
+        return self.machine.chip
 
     @property
     def rounds(self) -> int:
@@ -157,9 +163,10 @@ class Block:
     @cached_property
     def layout(self) -> Layout:
         """The one that moves less, if it takes no longer."""
-        dense, spaced = self._dense, self._spaced
-        better = spaced is not None and spaced.nbytes < dense.nbytes and spaced.cycles <= dense.cycles
-        return spaced if spaced is not None and better else dense
+        dense, spaced, table = self._dense, self._spaced, cycles_of(self.machine).table
+        if spaced is None or spaced.nbytes >= dense.nbytes or spaced.cycles(table) > dense.cycles(table):
+            return dense
+        return spaced
 
     @property
     def _dense(self) -> Layout:

@@ -133,9 +133,9 @@ class IntConvKernel(ConvGeometry):
         """The coefficients of some output channels."""
         single, taps = self.is_depthwise(op), prod(self.taps(op))
         if single:
-            return Block(self.chip, op, channels, taps, self.adds_bias(op), False)
+            return Block(self.machine, op, channels, taps, self.adds_bias(op), False)
         row, runs = align_up(self.depth(op), _GROUP) * taps, runs_of(self.depth(op), taps, _GROUP)
-        return Block(self.chip, op, channels, row, self.adds_bias(op), True, *runs)
+        return Block(self.machine, op, channels, row, self.adds_bias(op), True, *runs)
 
     def packed(self, op: Convolution, weight: np.ndarray) -> np.ndarray:
         """Depthwise weights as they are, others in groups of input channels, each with all its taps."""

@@ -19,7 +19,7 @@ from bmcompiler.backends.bm1684x.instructions.operands import Operand, constant
 from bmcompiler.backends.bm1684x.instructions.requantize import requantize
 from bmcompiler.backends.bm1684x.instructions.window import Sums, integer_sums
 from bmcompiler.backends.bm1684x.kernels.channel_end import KINDS, Block, emit_end, end_cycles, fits_sums
-from bmcompiler.backends.bm1684x.tile_cycles import CYCLES
+from bmcompiler.backends.bm1684x.machine import cycles_of
 from bmcompiler.backends.lanes.build import LaneBuild
 from bmcompiler.backends.lanes.facts import Range, Shape
 from bmcompiler.backends.lanes.kernels.base import DeviceKernel, LocalKernel, contents_of, is_activation, is_constant
@@ -122,7 +122,7 @@ class IntInnerKernel(IntMatmulKernel):
         dims = (1, columns, 1, rows)
         signs = KINDS[op.right.dtype][1], KINDS[op.left.dtype][1]
         pixel = self.reads_pixel(op)
-        block = Block(self.chip, op, (c0, c1), align_up(depth, self.chip.alignment), False, True)
+        block = Block(self.machine, op, (c0, c1), align_up(depth, self.chip.alignment), False, True)
         inputs = (
             self._pixel(op) if pixel else self.rows_of(op.left, 0, (r0, r1), (0, depth), depth, "n"),
             self._weights(op, block),
@@ -151,7 +151,7 @@ class IntInnerKernel(IntMatmulKernel):
             *(chip.aligned_bytes(dims), chip.aligned_bytes(dims, item)),
             *([block.spread_bytes] if block.spread_bytes else ()),
         )
-        cycles = CYCLES.row_matrix(dims, depth, 1) + end_cycles(op, self.machine.cycles, dims)
+        cycles = cycles_of(self.machine).row_matrix(dims, depth, 1) + end_cycles(op, self.machine.cycles, dims)
         cycles += self.machine.cycles.pass_cycles((1, rows, 1, columns), item)
         cycles += block.spread_cycles(self.machine.cycles) if block.spread_bytes else 0
         return TileWork(inputs, (out,), scratch, compute, cycles)
@@ -222,7 +222,7 @@ class IntProductKernel(IntMatmulKernel):
             self._emit_end(op, build, dims, sums.address, ins[2], outs[0])
 
         out = self.result_rows(op, batch * product.rows * product.columns, (r0, r1), (c0, c1))
-        cycles = CYCLES.row_matrix(dims, depth, 1) + end_cycles(op, self.machine.cycles, dims)
+        cycles = cycles_of(self.machine).row_matrix(dims, depth, 1) + end_cycles(op, self.machine.cycles, dims)
         return TileWork(inputs, (out,), (chip.aligned_bytes(dims),), compute, cycles)
 
     def _emit_end(self, op: Matmul, build: Build, shape: Shape, sums: int, bias: int, result: int) -> None:

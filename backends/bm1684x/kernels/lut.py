@@ -16,7 +16,7 @@ from bmcompiler.backends.bm1684x.codes import Gather, Precision
 from bmcompiler.backends.bm1684x.instructions import special
 from bmcompiler.backends.bm1684x.kernels.channel_end import KINDS
 from bmcompiler.backends.bm1684x.kernels.int_elementwise import NarrowKernel
-from bmcompiler.backends.bm1684x.tile_cycles import CYCLES
+from bmcompiler.backends.bm1684x.machine import cycles_of
 from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.backends.lanes.kernels.base import is_activation, is_constant, item_bytes
 from bmcompiler.codegen.build import extents
@@ -44,7 +44,8 @@ class LutKernel(NarrowKernel[Lut]):
         if item_bytes(op.result) != 1 or dims[2] * dims[3] % 2:
             return single
         pairs = self.by_pairs(op, box)
-        larger = CYCLES.bus.load(pairs.inputs[1]) / CYCLES.bytes_per_cycle
+        cycles = self.machine.cycles
+        larger = cycles.bus.load(pairs.inputs[1]) / cycles.bytes_per_cycle
         return pairs if single.cycles - pairs.cycles > larger and self.fits(pairs) else single
 
     def work(self, op: Lut, box: Box) -> TileWork:
@@ -92,7 +93,7 @@ class LutKernel(NarrowKernel[Lut]):
 
         transfer: Any = load  # of the chip's own build
         known = Buffer(size, "", entries * item, transfer, True)
-        return TileWork((*inputs, known), (out,), (), compute, CYCLES.gather(indices))
+        return TileWork((*inputs, known), (out,), (), compute, cycles_of(self.machine).gather(indices))
 
     def evaluate(self, op: Lut, *arrays: Any) -> Any:
         """The op itself."""

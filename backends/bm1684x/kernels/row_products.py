@@ -18,7 +18,7 @@ from bmcompiler.backends.bm1684x.build import Build
 from bmcompiler.backends.bm1684x.codes import Precision
 from bmcompiler.backends.bm1684x.instructions import matrix, window
 from bmcompiler.backends.bm1684x.lane_commands import float_of
-from bmcompiler.backends.bm1684x.tile_cycles import CYCLES
+from bmcompiler.backends.bm1684x.machine import cycles_of
 from bmcompiler.backends.lanes.arithmetic import Arithmetic
 from bmcompiler.backends.lanes.build import LaneBuild
 from bmcompiler.backends.lanes.facts import Shape
@@ -59,7 +59,7 @@ class HalfMatmulKernel(RowProductKernel):
             build.issue(command, *build.ranges(target, left, right))
 
     def cycles(self, op: Matmul, result: Shape, depth: int, pairs: Sequence[Span]) -> int:
-        return len(pairs) * CYCLES.row_matrix(result, depth, item_bytes(op.left))
+        return len(pairs) * cycles_of(self.machine).row_matrix(result, depth, item_bytes(op.left))
 
     def bias_cycles(self, result: Shape, item: int) -> int:
         return self.machine.cycles.pass_cycles(result, item, pair=True, in_place=True)
@@ -105,7 +105,7 @@ class SingleMatmulKernel(SingleProductKernel):
         rights = [right for _, right in pairs]
         turns = sum(a != b for a, b in zip(rights, (None, *rights))) if op.transpose_right else 0
         turning = turns * self.machine.cycles.pass_cycles((1, depth, 1, result[3]))
-        return len(rights) * CYCLES.convolution(result, 1, depth) + turning
+        return len(rights) * self.machine.cycles.convolution(result, 1, depth) + turning
 
     def is_quicker(self, op: Matmul) -> bool:
         """Whether this takes less time than products in sections of columns, as far as their shapes tell."""
@@ -128,7 +128,7 @@ def _rows_are_quicker(machine: LaneMachine, product: Product, biased: bool, tran
     lefts, rights = (len(set(each)) for each in zip(*product.pairs))
     timing, bus = machine.matrix_cycles, machine.cycles
     right = (columns, depth) if transposed else (depth, columns)
-    by_rows = count * CYCLES.convolution((1, rows, 1, columns), 1, depth)
+    by_rows = count * bus.convolution((1, rows, 1, columns), 1, depth)
     by_rows += bus.load(lefts * rows, 4 * depth) + bus.load(rights * right[0], 4 * right[1])
     by_rows += bus.store(count * rows, 4 * columns)
     left, below, made = (

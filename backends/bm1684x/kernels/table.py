@@ -15,7 +15,6 @@ from bmcompiler.backends.bm1684x.kernels.forms import (
 )
 from bmcompiler.backends.bm1684x.kernels.int_elementwise import DequantizeKernel, QuantizeKernel
 from bmcompiler.backends.bm1684x.kernels.lut import LutKernel
-from bmcompiler.backends.bm1684x.machine import MACHINE
 from bmcompiler.backends.lanes.kernels.base import DeviceKernel
 from bmcompiler.backends.lanes.kernels.functions import convert
 from bmcompiler.backends.lanes.kernels.functions.activation import ChannelKernel
@@ -25,7 +24,7 @@ from bmcompiler.backends.lanes.kernels.table import SHARED
 
 _REPLACED = (convert.QuantizeKernel, convert.DequantizeKernel, GatherKernel)
 """Whose ops have more forms here."""
-_KINDS: tuple[type[DeviceKernel[Any]], ...] = (
+KINDS: tuple[type[DeviceKernel[Any]], ...] = (
     ConvForms,
     DeconvForms,
     BinaryForms,
@@ -44,4 +43,4 @@ _KINDS: tuple[type[DeviceKernel[Any]], ...] = (
     BitKernel,
     *(kind for kind in SHARED if kind not in _REPLACED),
 )
-KERNELS = tuple(kind(MACHINE) for kind in _KINDS)
+"""All of them, constructed with the machine of a compilation."""

@@ -25,10 +25,9 @@ from bmcompiler.backends.bm1880.kernels.layout import (
 from bmcompiler.backends.bm1880.kernels.mac_shift import MacShiftKernel
 from bmcompiler.backends.bm1880.kernels.matmul import MatmulKernel
 from bmcompiler.backends.bm1880.kernels.pool import AvgPoolKernel, MaxPoolKernel
-from bmcompiler.backends.bm1880.machine import MACHINE
 from bmcompiler.backends.lanes.kernels.moves.view import ViewKernel
 
-_KINDS: tuple[type[DeviceKernel[Any]], ...] = (
+KINDS: tuple[type[DeviceKernel[Any]], ...] = (
     ConvKernel,
     DeconvKernel,
     MatmulKernel,
@@ -51,4 +50,4 @@ _KINDS: tuple[type[DeviceKernel[Any]], ...] = (
     ViewKernel,
     CustomKernel,
 )
-KERNELS = tuple(kind(MACHINE) for kind in _KINDS)
+"""All of them, constructed with the machine of a compilation."""

@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from math import prod
 
 from bmcompiler.backends.bm1880.bmkernel.checks import MAX_TPU_DIM
-from bmcompiler.backends.bm1880.cycles import CYCLES
-from bmcompiler.backends.bm1880.machine import MACHINE
+from bmcompiler.backends.lanes.cycles import LaneCycles
 from bmcompiler.backends.lanes.kernels.base import DeviceKernel, LocalKernel, dims4, is_activation, is_constant
+from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.chip import Dims
 from bmcompiler.codegen.memory import is_view
-from bmcompiler.codegen.tiling import Axis
 from bmcompiler.ir import Operation, Value
 from bmcompiler.ops.base import TensorOp
 
-TILER, pass_cycles = MACHINE.tiler, CYCLES.pass_cycles
-activation_in, activation_out = MACHINE.activation_in, MACHINE.activation_out
 
-
-@lru_cache(maxsize=4096)
-def flat_view(shape: tuple[int, ...]) -> Dims:
+def flat_view(machine: LaneMachine, shape: tuple[int, ...]) -> Dims:
     """A 4-D shape with the same bytes in the same order, good for element-wise work.
 
     4-D shapes stay unless few lanes would work. Others become (1, C, 1, W), C the divisor of the size that takes the
     fewest cycles.
     """
+    return machine.decided(_flat_view, machine.cycles, shape)
+
+
+def _flat_view(cycles: LaneCycles, shape: tuple[int, ...]) -> Dims:
     size = prod(shape)
     divisors = (c for c in range(1, min(size, MAX_TPU_DIM) + 1) if size % c == 0)
-    flat = min(((1, c, 1, size // c) for c in divisors), key=lambda dims: (pass_cycles(dims), -dims[1]))
+    flat = min(((1, c, 1, size // c) for c in divisors), key=lambda dims: (cycles.pass_cycles(dims, 1), -dims[1]))
     if len(shape) == 4:
         n, c, h, w = shape
-        if pass_cycles((n, c, h, w)) <= 2 * pass_cycles(flat):
+        if cycles.pass_cycles((n, c, h, w), 1) <= 2 * cycles.pass_cycles(flat, 1):
             return n, c, h, w
     return flat
 
@@ -55,22 +53,12 @@ def _is_pointwise(op: Operation) -> bool:
     return isinstance(op, TensorOp) and op.pointwise
 
 
-def elementwise_grid(view: Dims) -> tuple[Axis, ...]:
-    """Tiles of bytes of any size within the limits of one instruction."""
-    return MACHINE.elementwise_grid(view, 1)
-
-
 __all__ = [
-    "TILER",
     "DeviceKernel",
     "LocalKernel",
-    "activation_in",
-    "activation_out",
     "dims4",
-    "elementwise_grid",
     "flat_view",
     "is_activation",
     "is_constant",
     "kept_view",
-    "pass_cycles",
 ]

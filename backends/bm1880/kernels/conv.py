@@ -20,15 +20,13 @@ from bmcompiler.backends.bm1880.bmkernel import (
 from bmcompiler.backends.bm1880.bmkernel.checks import MAX_TPU_DIM
 from bmcompiler.backends.bm1880.build import Build, Dims, aligned, aligned_lane_bytes, extents
 from bmcompiler.backends.bm1880.chip import CHIP, align_up
-from bmcompiler.backends.bm1880.cycles import CYCLES
 from bmcompiler.backends.bm1880.kernels.base import (
     LocalKernel,
-    activation_in,
-    activation_out,
     dims4,
     is_activation,
     is_constant,
 )
+from bmcompiler.backends.bm1880.machine import cycles_of
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.codegen.window import MAX_STEP, Need, WindowAxis, slide, window_axes
 from bmcompiler.ir import Value
@@ -145,7 +143,7 @@ class ConvKernel(LocalKernel[Convolution]):
         axes = "nchw" if op.group > 1 else "nhw"
         weight = self._depthwise_weight(op, c0, c1) if depthwise else self._dense_weight(op, shares)
         biases = [] if op.bias is None else [bias_buffer(op.bias, shares)]
-        inputs = [activation_in(op.input, dims4(op.input), source, axes), *biases, weight]
+        inputs = [self.machine.activation_in(op.input, dims4(op.input), source, axes), *biases, weight]
         row = 0 if depthwise else op.weight.type.size // op.type.shape[1]
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
@@ -164,7 +162,8 @@ class ConvKernel(LocalKernel[Convolution]):
                 emit(op, build, ins[-1] + group * row, common)
 
         cycles = self._cycles(op, extents(box), shares)
-        return TileWork(tuple(inputs), (activation_out(op.result, dims4(op.result), box),), (), compute, cycles)
+        out = self.machine.activation_out(op.result, dims4(op.result), box)
+        return TileWork(tuple(inputs), (out,), (), compute, cycles)
 
     def _cycles(self, op: Convolution, dims: Dims, shares: list[tuple[int, int]]) -> int:
         """Cycles of the command of each share; that of depthwise kernels has zeros where they are dilated."""
@@ -173,7 +172,8 @@ class ConvKernel(LocalKernel[Convolution]):
         if self.is_depthwise(op):
             taps = ((kh - 1) * dh + 1) * ((kw - 1) * dw + 1)
         n, _, h, w = dims
-        return sum(CYCLES.product((n, hi - lo, h, w), taps) for lo, hi in shares)
+        product = cycles_of(self.machine).product
+        return sum(product((n, hi - lo, h, w), taps) for lo, hi in shares)
 
     def _padding(self, op: Convolution, rows: Need, columns: Need) -> dict[str, int]:
         high, wide = self.windows(op)

@@ -40,15 +40,11 @@ from bmcompiler.backends.bm1880.build import Build, Dims, aligned, aligned_lane_
 from bmcompiler.backends.bm1880.chip import CHIP
 from bmcompiler.backends.bm1880.kernels.base import (
     LocalKernel,
-    activation_in,
-    activation_out,
     dims4,
-    elementwise_grid,
     flat_view,
     is_activation,
     is_constant,
     kept_view,
-    pass_cycles,
 )
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.ir import Value
@@ -99,18 +95,18 @@ class ElementwiseKernel(LocalKernel[OpT]):
 
     def view(self, op: OpT) -> Dims:
         """The tensors as (N, C, H, W)."""
-        return flat_view(op.type.shape)
+        return flat_view(self.machine, op.type.shape)
 
     def cycles(self, op: OpT, dims: Dims) -> int:
         """Cycles of the instructions of a tile."""
-        return pass_cycles(dims)
+        return self.machine.cycles.pass_cycles(dims, 1)
 
     def copy_cycles(self, op: OpT, dims: Dims) -> int:
         """Of what a tile needs beside `cycles` where its scratch lies below its result."""
         return 0
 
     def grid(self, op: OpT) -> tuple[Axis, ...]:
-        return elementwise_grid(self.view(op))
+        return self.machine.elementwise_grid(self.view(op), 1)
 
     def work(self, op: OpT, box: Box) -> TileWork:
         return self._work(op, self.view(op), box)
@@ -122,17 +118,17 @@ class ElementwiseKernel(LocalKernel[OpT]):
         return self._one_tile(op, kept_view(op.result)) or self._one_tile(op, self.view(op))
 
     def boxed(self, op: OpT, box: Box) -> TileWork | None:
-        return self._part(op, elementwise_grid(dims4(op.result)), box) if op.type.rank == 4 else None
+        return self._part(op, self.machine.elementwise_grid(dims4(op.result), 1), box) if op.type.rank == 4 else None
 
     def _one_tile(self, op: OpT, view: Dims) -> TileWork | None:
-        if any(axis.size > axis.most for axis in elementwise_grid(view)):
+        if any(axis.size > axis.most for axis in self.machine.elementwise_grid(view, 1)):
             return None
         work = self._work(op, view, tuple((0, size) for size in view))
         return work if self.fits(work) else None
 
     def _work(self, op: OpT, view: Dims, box: Box) -> TileWork:
         dims = extents(box)
-        sources = [activation_in(v, view, box) for v in self.activations(op)]
+        sources = [self.machine.activation_in(v, view, box) for v in self.activations(op)]
         extra = self.coefficients(op, view, box)
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
@@ -142,7 +138,7 @@ class ElementwiseKernel(LocalKernel[OpT]):
 
         return TileWork(
             (*sources, *extra),
-            (activation_out(op.result, view, box),),
+            (self.machine.activation_out(op.result, view, box),),
             (aligned_lane_bytes(dims),) * self.scratch_tensors,
             compute,
             self.cycles(op, dims),
@@ -235,7 +231,7 @@ class PreluKernel(ElementwiseKernel[Prelu]):
         return dims4(op.result)
 
     def cycles(self, op: Prelu, dims: Dims) -> int:
-        return (4 + self._scales(op)) * pass_cycles(dims)
+        return (4 + self._scales(op)) * self.machine.cycles.pass_cycles(dims, 1)
 
     @staticmethod
     def _scales(op: Prelu) -> bool:
@@ -316,13 +312,13 @@ class MulShiftKernel(ElementwiseKernel[MulShift]):
             return []
         images = box[0] if factor.shape[0] > 1 else (0, 1)
         part: Box = (images, box[1], (0, 1), (0, 1))
-        return [activation_in(factor, dims4(factor), part, "nc" if factor.shape[0] > 1 else "c")]
+        return [self.machine.activation_in(factor, dims4(factor), part, "nc" if factor.shape[0] > 1 else "c")]
 
     def cycles(self, op: MulShift, dims: Dims) -> int:
         factor = self.factor(op)
         if factor is None or factor.shape[0] == 1:
-            return pass_cycles(dims)
-        return dims[0] * pass_cycles((1, *dims[1:]))
+            return self.machine.cycles.pass_cycles(dims, 1)
+        return dims[0] * self.machine.cycles.pass_cycles((1, *dims[1:]), 1)
 
     def compute(self, op: MulShift, build: Build, tile: LocalTile) -> None:
         factor, x, out = self.factor(op), tile.x[0], tile.out

@@ -188,7 +188,7 @@ class UpsampleKernel(LocalKernel[Upsample]):
         return images, channels, rows, columns
 
     def work(self, op: Upsample, box: Box) -> TileWork:
-        return repeat_pixels(op, box)
+        return repeat_pixels(self.machine, op, box)
 
     def boxed(self, op: Upsample, box: Box) -> TileWork | None:
         return self._part(op, tuple(replace(axis, step=1) for axis in self.grid(op)), box)

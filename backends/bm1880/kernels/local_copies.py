@@ -6,8 +6,9 @@ from itertools import product
 
 from bmcompiler.backends.bm1880.build import Build, extents
 from bmcompiler.backends.bm1880.chip import CHIP
-from bmcompiler.backends.bm1880.kernels.base import activation_in, activation_out, dims4, pass_cycles
+from bmcompiler.backends.bm1880.kernels.base import dims4
 from bmcompiler.backends.lanes.kernels.moves.local_copies import LaneCopier
+from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.codegen.tiling import Box, Contents, TileWork
 from bmcompiler.ops.places.shape import Upsample
@@ -20,7 +21,7 @@ class ByteCopier(LaneCopier):
         return False
 
 
-def repeat_pixels(op: Upsample, box: Box) -> TileWork:
+def repeat_pixels(machine: LaneMachine, op: Upsample, box: Box) -> TileWork:
     """The `box` of an upsampling by whole factors: one strided copy per place in a block of equal pixels."""
     factors = op.scale
     spans = [(lo // factor, -(-hi // factor)) for (lo, hi), factor in zip(box[2:], factors)]
@@ -38,11 +39,11 @@ def repeat_pixels(op: Upsample, box: Box) -> TileWork:
                 build.copy(source, Words(outs[0] + row * out_dims[3] + column, shape, steps))
 
     return TileWork(
-        (activation_in(op.x, dims4(op.x), read),),
-        (activation_out(op.result, dims4(op.result), box),),
+        (machine.activation_in(op.x, dims4(op.x), read),),
+        (machine.activation_out(op.result, dims4(op.result), box),),
         (),
         compute,
-        sum(pass_cycles((*dims[:2], high, wide)) for (_, high), (_, wide) in product(*phases)),
+        sum(machine.cycles.pass_cycles((*dims[:2], high, wide), 1) for (_, high), (_, wide) in product(*phases)),
     )
 
 

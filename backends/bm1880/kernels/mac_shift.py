@@ -11,7 +11,6 @@ from bmcompiler.backends.bm1880.bmkernel import (
     bmk1880_tpu_mul_const,
 )
 from bmcompiler.backends.bm1880.build import Build, Dims
-from bmcompiler.backends.bm1880.kernels.base import pass_cycles
 from bmcompiler.backends.bm1880.kernels.elementwise import ElementwiseKernel, LocalTile, emit_muls
 from bmcompiler.ops.elements.integer import MacShift
 from bmcompiler.target import rule
@@ -31,10 +30,11 @@ class MacShiftKernel(ElementwiseKernel[MacShift]):
     """The other plane of the 16-bit sum."""
 
     def cycles(self, op: MacShift, dims: Dims) -> int:
-        return (len(op.operands) - 1) * pass_cycles(dims, 2) + pass_cycles(dims)
+        pass_cycles = self.machine.cycles.pass_cycles
+        return (len(op.operands) - 1) * pass_cycles(dims, 2) + pass_cycles(dims, 1)
 
     def copy_cycles(self, op: MacShift, dims: Dims) -> int:
-        return pass_cycles(dims) if len(op.operands) > 1 else 0
+        return self.machine.cycles.pass_cycles(dims, 1) if len(op.operands) > 1 else 0
 
     @rule("Multipliers must be between -128 and 127, or up to 255 for a single operand", got="multipliers")
     def multiplier_range(self, op: MacShift) -> bool:

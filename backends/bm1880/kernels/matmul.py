@@ -28,17 +28,14 @@ from bmcompiler.backends.bm1880.bmkernel.checks import MAX_TPU_DIM
 from bmcompiler.backends.bm1880.bmkernel.tensors import matrix_dims
 from bmcompiler.backends.bm1880.build import Build, Dims, aligned, aligned_lane_bytes, matrix, matrix_lane_bytes
 from bmcompiler.backends.bm1880.chip import CHIP, align_up
-from bmcompiler.backends.bm1880.cycles import CYCLES
 from bmcompiler.backends.bm1880.kernels.base import (
-    TILER,
     LocalKernel,
-    activation_in,
-    activation_out,
     is_activation,
     is_constant,
     kept_view,
 )
 from bmcompiler.backends.bm1880.kernels.conv import bias_buffer, byte_planes
+from bmcompiler.backends.bm1880.machine import cycles_of
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.target import rule
@@ -97,7 +94,7 @@ class MatmulKernel(LocalKernel[Matmul]):
 
     @rule("The depth of the product must be at most 4032, or be channels * taps with at most 4095 and 1024 of them")
     def depth_range(self, op: Matmul) -> bool:
-        whole = is_constant(op.right) and window_of(self.depth(op), TILER.lane_bytes) is not None
+        whole = is_constant(op.right) and window_of(self.depth(op), self.tiler.lane_bytes) is not None
         return self.as_matrix(op) or whole
 
     @staticmethod
@@ -117,12 +114,12 @@ class MatmulKernel(LocalKernel[Matmul]):
 
     def as_matrix(self, op: Matmul) -> bool:
         """Which form: a matrix tile of 32 columns uses two lanes only, so it is better than a window only if wide."""
-        deepest = TILER.lane_bytes - _BESIDE
+        deepest = self.tiler.lane_bytes - _BESIDE
         if self.depth(op) * _WIDE <= deepest:
             return True
         if not is_constant(op.right):
             return self.depth(op) * _NARROW <= deepest
-        return self.depth(op) * _NARROW <= deepest and window_of(self.depth(op), TILER.lane_bytes) is None
+        return self.depth(op) * _NARROW <= deepest and window_of(self.depth(op), self.tiler.lane_bytes) is None
 
     def grid(self, op: Matmul) -> tuple[Axis, ...]:
         columns = op.type.shape[-1]
@@ -137,7 +134,7 @@ class MatmulKernel(LocalKernel[Matmul]):
     def work(self, op: Matmul, box: Box) -> TileWork:
         if self.as_matrix(op):
             return self._matrix_work(op, box)
-        return self._window_work(op, box, window_of(self.depth(op), TILER.lane_bytes) or (1, self.depth(op)))
+        return self._window_work(op, box, window_of(self.depth(op), self.tiler.lane_bytes) or (1, self.depth(op)))
 
     def whole_work(self, op: Matmul, box: Box) -> TileWork:
         """As a convolution over what the left operand is in local memory, unless that takes longer than moving it."""
@@ -146,7 +143,7 @@ class MatmulKernel(LocalKernel[Matmul]):
         if window is None:
             return other
         work = self._window_work(op, box, window)
-        crossing = 2 * (op.left.type.size + op.type.size) / TILER.bytes_per_cycle + 4 * TILER.tile_cycles
+        crossing = 2 * (op.left.type.size + op.type.size) / self.tiler.bytes_per_cycle + 4 * self.tiler.tile_cycles
         return work if work.cycles <= other.cycles + crossing else other
 
     def _kept_window(self, op: Matmul) -> tuple[int, int] | None:
@@ -154,7 +151,7 @@ class MatmulKernel(LocalKernel[Matmul]):
         n, c, h, w = kept_view(op.left)
         if n == self.rows(op) and c <= MAX_TPU_DIM and h * w <= _MOST_TAPS:
             return c, h * w
-        return window_of(self.depth(op), TILER.lane_bytes)
+        return window_of(self.depth(op), self.tiler.lane_bytes)
 
     # -- matrix_mac ----------------------------------------------------------------------------------------------------
     def _matrix_work(self, op: Matmul, box: Box) -> TileWork:
@@ -200,7 +197,9 @@ class MatmulKernel(LocalKernel[Matmul]):
         if op.bias is not None:
             inputs.append(Buffer(matrix_lane_bytes(2, columns), "c", 2 * columns, load_bias, True))
         out = Buffer(matrix_lane_bytes(rows, columns), "nch", rows * columns, store)
-        return TileWork(tuple(inputs), (out,), (), compute, CYCLES.product(matrix_dims(rows, columns), depth))
+        return TileWork(
+            tuple(inputs), (out,), (), compute, cycles_of(self.machine).product(matrix_dims(rows, columns), depth)
+        )
 
     # -- convolution over the whole input ------------------------------------------------------------------------------
     def _window_work(self, op: Matmul, box: Box, window: tuple[int, int]) -> TileWork:
@@ -231,14 +230,14 @@ class MatmulKernel(LocalKernel[Matmul]):
             build.tpu(bmk1880_tpu_conv, param)
 
         inputs = [
-            activation_in(op.left, (rows, channels, 1, taps), source, "n"),
+            self.machine.activation_in(op.left, (rows, channels, 1, taps), source, "n"),
             Buffer(-(-(c1 - c0) // CHIP.lanes) * depth, "c", (c1 - c0) * depth, load_weight, True),
         ]
         if op.bias is not None:
             inputs.append(bias_buffer(op.bias, [(c0, c1)]))
         view: Dims = (rows, total, 1, 1)
-        cycles = CYCLES.product((r1 - r0, c1 - c0, 1, 1), depth)
-        return TileWork(tuple(inputs), (activation_out(op.result, view, box),), (), compute, cycles)
+        cycles = cycles_of(self.machine).product((r1 - r0, c1 - c0, 1, 1), depth)
+        return TileWork(tuple(inputs), (self.machine.activation_out(op.result, view, box),), (), compute, cycles)
 
 
 @lru_cache(maxsize=1024)

@@ -12,8 +12,8 @@ from bmcompiler.backends.bm1880.bmkernel import (
 )
 from bmcompiler.backends.bm1880.build import Build, Dims, aligned, extents
 from bmcompiler.backends.bm1880.chip import CHIP
-from bmcompiler.backends.bm1880.cycles import CYCLES
 from bmcompiler.backends.bm1880.kernels.base import LocalKernel, is_activation
+from bmcompiler.backends.bm1880.machine import cycles_of
 from bmcompiler.backends.lanes.facts import LaneFacts
 from bmcompiler.codegen.hazards import Range
 from bmcompiler.codegen.tile_kernels import SlidingKernel
@@ -53,7 +53,7 @@ class PoolKernel(SlidingKernel[PoolT], LocalKernel[PoolT]):
         return all(axis.fits(out) for axis, out in zip(self.windows(op), op.type.shape[2:]))
 
     def cycles(self, op: PoolT, dims: Dims) -> int:
-        return CYCLES.product(dims, self.taps(op))
+        return cycles_of(self.machine).product(dims, self.taps(op))
 
     def command(self, op: PoolT, box: Box, build: Build, ins: list[Range], out: Range) -> None:
         self._emit_tile(

@@ -13,7 +13,7 @@ from bmcompiler.backends.bm1880.bmkernel.checks import MAX_TPU_DIM
 from bmcompiler.backends.bm1880.bmkernel.tensors import matrix_dims
 from bmcompiler.backends.bm1880.build import Build, Dims, aligned, base_of, matrix, matrix_lane_bytes
 from bmcompiler.backends.bm1880.chip import CHIP
-from bmcompiler.backends.bm1880.kernels.base import LocalKernel, pass_cycles
+from bmcompiler.backends.bm1880.kernels.base import LocalKernel
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.ops.places.shape import Permute
 
@@ -93,7 +93,7 @@ class TransposeKernel(LocalKernel[Permute]):
 
         nbytes = len(images) * few * (end - start)
         source, target = (Buffer(len(images) * step, "nc", nbytes, transfer) for transfer in (load, store))
-        return TileWork((source,), (target,), (), compute, pass_cycles(dims))
+        return TileWork((source,), (target,), (), compute, self.machine.cycles.pass_cycles(dims, 1))
 
 
 def _commands(rows: int, columns: int) -> list[tuple[int, int]]:

@@ -158,7 +158,7 @@ class TiledSelectKernel(SelectKernel[OpT]):
     def in_tiles(self, op: OpT) -> bool:
         """Whether it is done in local memory."""
         tiles = self.tiles
-        return tiles.takes(op) and self.machine.plan.decisions.once(("tiles", tiles.facts(op)), lambda: self._pays(op))
+        return tiles.takes(op) and self.machine.once(("tiles", tiles.facts(op)), lambda: self._pays(op))
 
     def _pays(self, op: OpT) -> bool:
         taken, direct = self.tiles.estimate(op), super().moving_cycles(op)

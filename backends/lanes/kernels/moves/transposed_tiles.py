@@ -211,7 +211,7 @@ def best_transposing(machine: LaneMachine, op: TensorOp, matrices: Matrices) -> 
         ways += [Transposing(machine, op, matrices, cut, width) for width in _WIDTHS if width <= size]
     if chip.transposes and word == item:
         ways.append(Transposing(machine, op, matrices, "command"))
-    cycles = machine.plan.decisions.once(("transposing", matrices, item), lambda: [way.cycles() for way in ways])
+    cycles = machine.once(("transposing", matrices, item), lambda: [way.cycles() for way in ways])
     fewest = min(cycles)
     return ways[cycles.index(fewest)] if fewest < float("inf") else None
 

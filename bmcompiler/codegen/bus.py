@@ -1,13 +1,12 @@
-"""How fast a chip is taken to be when tilings are chosen."""
+"""What the bus of a chip is taken to do with short runs and stores when tilings are chosen."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bmcompiler.codegen.tiling import Buffer, Tiling
+    from bmcompiler.codegen.tiling import Buffer
 
 
 @dataclass(frozen=True)
@@ -29,18 +28,3 @@ class Bus:
         runs = buffer.runs
         counted = max(buffer.nbytes, runs.outer * self.store_run, runs.lanes * self.store_lane_run)
         return counted * self.store_factor
-
-
-@dataclass(eq=False)
-class Pace:
-    """How fast a chip is taken to be, and the tilings that were found best then.
-
-    Attributes:
-        bytes_per_cycle: what the bus moves in the time of one compute cycle.
-        tile_cycles: start-up time of one tile's commands. bus: what short runs and stores cost.
-    """
-
-    bytes_per_cycle: float
-    tile_cycles: int
-    bus: Bus
-    known: dict[Hashable, Tiling | None] = field(default_factory=dict)
