@@ -7,7 +7,7 @@ Rows that change bands otherwise are moved by transfers, for which a band is an 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import prod
 from typing import TypeVar
@@ -103,18 +103,12 @@ class ToBandsKernel(BandsKernel[ToBands]):
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             _fill_gaps(build, cut, dims, op.fill, outs[0])
             for move in found:
-                source = build.source(op.x) + move.start
-                _move(
-                    build,
-                    move,
-                    dims,
-                    (Direction.SYSTEM_TO_LOCAL, source, by),
-                    ([], [CHIP.plane(outs[0], dims, 1)]),
-                    outs[0],
-                )
+                source = Direction.SYSTEM_TO_LOCAL, build.source(op.x) + move.start, by
+                _move(build, move, dims, source, ([], [CHIP.plane(outs[0], dims, 1)]), outs[0])
 
         rows, cycles = Buffer(0, "nchw", nbytes, _by_the_work), cycles_of(self.machine)
-        moving = _gap_cycles(cycles, cut, dims) + sum(_load_cycles(cycles, move, dims, by) for move in found)
+        moving = sum(_bus_cycles(cycles.load, move, dims, (move.stride, *by[1:])) for move in found)
+        moving += _gap_cycles(cycles, cut, dims)
         return TileWork((rows,), (_result(self.machine, op),), (), compute, moving, transfers=moving)
 
 
@@ -141,19 +135,11 @@ class RegroupBandsKernel(BandsKernel[RegroupBands]):
         gathered = GatheredRows(self.machine, dims4(op.x), dims, source, cut, op.fill)
         known = cycles_of(self.machine)
         if shifts:
-            cycles = _shift_cycles(known, op, cut)
-        else:
-            cycles = _gap_cycles(known, cut, dims) + _move_cycles(known, op, source, cut)
-        if not shifts and gathered.cycles < cycles:
+            return _in_lanes(self.machine, op, compute, _shift_cycles(known, op, cut))
+        moving = _gap_cycles(known, cut, dims) + _move_cycles(known, op, source, cut)
+        if gathered.cycles < moving:
             return _by_words(self.machine, op, gathered)
-        return TileWork(
-            (_operand(self.machine, op),),
-            (_result(self.machine, op),),
-            (),
-            compute,
-            cycles,
-            transfers=0 if shifts else cycles,
-        )
+        return _in_lanes(self.machine, op, compute, moving, moving)
 
 
 def _by_words(machine: LaneMachine, op: RegroupBands, gathered: GatheredRows) -> TileWork:
@@ -162,7 +148,7 @@ def _by_words(machine: LaneMachine, op: RegroupBands, gathered: GatheredRows) ->
     def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
         gathered.emit(build, ins[0], outs[0], scratch[0])
 
-    return TileWork((_operand(machine, op),), (_result(machine, op),), (gathered.scratch,), compute, gathered.cycles)
+    return _in_lanes(machine, op, compute, gathered.cycles, scratch=gathered.scratch)
 
 
 class FromBandsKernel(BandsKernel[FromBands]):
@@ -189,10 +175,7 @@ class FromBandsKernel(BandsKernel[FromBands]):
             else:
                 _move_all(build, op, source, cut, ins[0], outs[0])
 
-        cycles, transfers = (shifting, 0) if shifts else (moving, moving)
-        return TileWork(
-            (_operand(self.machine, op),), (_result(self.machine, op),), (), compute, cycles, transfers=transfers
-        )
+        return _in_lanes(self.machine, op, compute, *((shifting, 0) if shifts else (moving, moving)))
 
 
 def _shift_out(build: Build, op: FromBands, found: Iterable[RowRun], source: int, target: int) -> None:
@@ -230,9 +213,17 @@ def _stored(machine: LaneMachine, op: FromBands) -> TileWork:
             outer = Side(build.neuron(op.result) + move.at, shape, (move.step, *to[1:]))
             transfer(build, Direction.LOCAL_TO_SYSTEM, inner, outer, 1)
 
-    moving = sum(_store_cycles(cycles_of(machine), move, after, to) for move in found)
+    moving = sum(_bus_cycles(cycles_of(machine).store, move, after, (move.step, *to[1:])) for move in found)
     out = Buffer(0, "nchw", op.type.nbytes, _by_the_work)
     return TileWork((_operand(machine, op),), (out,), (), compute, moving, transfers=moving)
+
+
+def _in_lanes(
+    machine: LaneMachine, op: BandOp, compute: Callable[..., None], cycles: int, transfers: int = 0, scratch: int = 0
+) -> TileWork:
+    """All of operand and result in local memory."""
+    places = (_operand(machine, op),), (_result(machine, op),)
+    return TileWork(*places, (scratch,) * (scratch > 0), compute, cycles, transfers=transfers)
 
 
 def _operand(machine: LaneMachine, op: BandOp) -> Buffer:
@@ -290,18 +281,11 @@ def _move_cycles(cycles: TileCycles, op: BandOp, source: Cut, cut: Cut) -> int:
     return sum(cycles.local_copy((move.images, after[1], move.count, after[3]), 1) for move in found)
 
 
-def _load_cycles(cycles: TileCycles, move: RowMove, dims: Shape, by: Strides) -> int:
-    """Cycles of the load of a move."""
+def _bus_cycles(transfer: Callable[[int, int, int], int], move: RowMove, dims: Shape, outside: Strides) -> int:
+    """Cycles of the load or store of a move; outside: strides in global memory, the first from band to band."""
     shape = (move.images, dims[1], move.count, dims[3])
-    run = int(run_of(shape, (move.stride, *by[1:])))
-    return cycles.load(prod(shape) // run, run, move.images * dims[1])
-
-
-def _store_cycles(cycles: TileCycles, move: RowMove, dims: Shape, to: Strides) -> int:
-    """Cycles of the store of a move."""
-    shape = (move.images, dims[1], move.count, dims[3])
-    run = int(run_of(shape, (move.step, *to[1:])))
-    return cycles.store(prod(shape) // run, run, move.images * dims[1])
+    run = int(run_of(shape, outside))
+    return transfer(prod(shape) // run, run, move.images * dims[1])
 
 
 def _gap_cycles(cycles: TileCycles, cut: Cut, dims: Shape) -> int:
