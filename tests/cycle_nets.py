@@ -100,3 +100,21 @@ BYTES: dict[str, Make] = {
     "integers": lambda t, x: t.b.add(t.b.cast(x, dtype="i32"), t.integers("i32", *x.shape)),
     "lut_softmax": lambda t, x: t.b.lut_softmax(x, t.f32(256), axis=3),
 }
+
+
+MOVES: dict[str, Make] = {
+    "images last": lambda t, x: t.b.permute(x, order=(1, 2, 3, 0)),
+    "channels last": lambda t, x: t.b.permute(x, order=(0, 2, 3, 1)),
+    "turned": lambda t, x: t.b.permute(x, order=(0, 1, 3, 2)),
+    "heads": lambda t, x: t.b.permute(x, order=(0, 2, 1, 3)),
+    "even columns": lambda t, x: t.b.slice(x, starts=(0, 0, 0, 0), ends=x.shape, steps=(1, 1, 1, 2)),
+    "part": lambda t, x: t.b.slice(x, starts=(0, 1, 1, 2), ends=x.shape, steps=(1, 1, 1, 1)),
+    "mirrored": lambda t, x: t.b.slice(
+        x, starts=(0, 0, x.shape[2] - 1, 0), ends=(*x.shape[:2], -1, x.shape[3]), steps=(1, 1, -1, 1)
+    ),
+    "tiled": lambda t, x: t.b.tile(x, reps=(2, 1, 1, 3)),
+    "joined rows": lambda t, x: t.b.concat(x, x, axis=2),
+    "framed": lambda t, x: t.b.pad(x, pads=(0, 0, 2, 1, 0, 0, 1, 3), value=1.0),
+    "rows": lambda t, x: t.b.relu(flat(t, t.b.relu(x))),
+}
+"""What only moves elements, of both kinds."""

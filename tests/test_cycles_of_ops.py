@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cycle_nets import BYTES, FLOATS, flat
+from cycle_nets import BYTES, FLOATS, MOVES, flat
 from lane_nets import Net
 
 from bmcompiler.analysis.profile import analysis_of
@@ -40,7 +40,7 @@ def samples() -> Iterator[tuple[str, Module]]:
 
 def of_shape(shape: tuple[int, ...]) -> Iterator[tuple[str, Module]]:
     """Ops in floats and in bytes, those that there are at this shape."""
-    for kind, table in (("f32", FLOATS), ("i8", BYTES)):
+    for kind, table in (("f32", FLOATS | MOVES), ("i8", BYTES | MOVES)):
         for name, make in table.items():
             net = Net([shape], 0, kind)
             try:

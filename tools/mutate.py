@@ -1,4 +1,4 @@
-"""Break code generators and simulators on purpose and see which faults the tests find; `make mutation` calls it.
+"""Break code generators and simulators on purpose: do tests or nets of the corpus find it? `make mutation` calls it.
 
     python tools/mutate.py [--seed 1] [--places 150] [--modules TEXT] [--budget SECONDS] [--list]
 
@@ -24,6 +24,7 @@ from mutation.asking import ask, run, selected  # noqa: E402
 from mutation.kept import Kept, Said  # noqa: E402
 from mutation.loaded import Loaded  # noqa: E402
 from mutation.places import Place, chosen  # noqa: E402
+from mutation.targets import ALL_TESTS, CORPUS  # noqa: E402
 
 ENOUGH = 0.95
 
@@ -68,7 +69,7 @@ def shown(place: Place) -> str:
 def asked(places: list[Place], budget: float) -> list[tuple[Place, Said]]:
     """Break each whose answer is not known, with a line per place as it comes."""
     known, kept, answers = reach.Reach(), Kept(), []
-    loaded = Loaded(reach.recorded({name for place in places for name in place.tests}))
+    loaded = Loaded(reach.recorded({*ALL_TESTS, CORPUS}))
     for number, place in enumerate(places, 1):
         tests = selected(place, known, budget)
         ids = [test.id for test in tests]
@@ -104,7 +105,7 @@ def main() -> int:
     if given.list:
         print("\n".join(map(shown, places)))
         return 0
-    record({name for place in places for name in place.tests})
+    record({*ALL_TESTS, CORPUS})
     start = time.perf_counter()
     answers = asked(places, given.budget)
     wrong = doubtful({said.found for _, said in answers})
@@ -115,9 +116,10 @@ def main() -> int:
     for test in wrong:
         print(f"  {test} fails without a fault: what it found counts as survived")
     share = 1 - len(survived) / max(1, len(answers))
-    print(
-        f"seed {given.seed}: {100 * share:.1f} % of {len(answers)} faults found in {time.perf_counter() - start:.0f} s"
-    )
+    by_corpus = sum(said.found.startswith(CORPUS) for _, said in answers)
+    seconds = time.perf_counter() - start
+    print(f"seed {given.seed}: {100 * share:.1f} % of {len(answers)} faults found in {seconds:.0f} s")
+    print(f"{by_corpus} of them by networks of the corpus alone")
     return int(share < ENOUGH)
 
 

@@ -54,6 +54,17 @@ def test_rows_arrive_in_their_bands(cut: dict[str, int], more: int, channels: in
         check(net.module(values), level=level, device=True)
 
 
+@settings(max_examples=10, deadline=None)
+@given(_cuts(), st.integers(0, 2), st.sampled_from([3, 70]))
+def test_rows_of_words_arrive_in_their_bands(cut: dict[str, int], more: int, channels: int) -> None:
+    """Between ops that leave and read them in local memory."""
+    net = Net([(1, channels, cut["height"], 5)])
+    b, (height, rows, top, bottom, _) = net.b, cut.values()
+    y = b.relu(b.to_bands(b.relu(net.inputs[0]), bands=4, rows=rows, top=0, bottom=0, fill=0))
+    framed = b.relu(b.regroup_bands(y, height=height, rows=-(-height // 4) + more, top=top, bottom=bottom, fill=0))
+    check(net.module([framed, b.relu(b.from_bands(y, height=height))]), level=2, device=True)
+
+
 @pytest.mark.parametrize(("rows", "top", "bottom"), [(4, 6, 6), (4, 12, 0), (3, 2, 7), (5, 5, 6)])
 def test_rows_of_bands_further_away_are_shifted(rows: int, top: int, bottom: int) -> None:
     net = Net([(4, 70, rows, 9)], dtype="i8")

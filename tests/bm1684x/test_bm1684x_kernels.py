@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
-from bm1684x_nets import FULL, Net, check, check_op
+from bm1684x_nets import BM1684X, FULL, Net, check, check_op
 
 from bmcompiler.backends.bm1684x.build import as_sections
 from bmcompiler.backends.bm1684x.chip import CHIP
@@ -15,6 +16,7 @@ from bmcompiler.backends.bm1684x.cycles import PROFILE, CycleTable
 from bmcompiler.backends.bm1684x.instructions.transfers import Side
 from bmcompiler.backends.lanes.kernels.windows import winograd
 from bmcompiler.bmodel.bm168x import Bm168xModel
+from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Value
 from bmcompiler.ops.layers.nn import Conv
 from bmcompiler.runtime.simulator.bm1684x.analysis import analyze
@@ -146,6 +148,22 @@ POOLS: dict[str, Make] = {
 @pytest.mark.parametrize("name", POOLS)
 def test_pools(name: str, lanes: int) -> None:
     check_op(POOLS[name], (2, 70, 15, 14), lanes=lanes)
+
+
+def test_largest_of_special_numbers() -> None:
+    """acc > v ? acc : v along rows of the window: of two zeros, and of a NaN and a number, the later one."""
+    special = np.array([0, -0.0, np.inf, -np.inf, np.nan, 1e-40, -1e-40, 1, -1], np.float32)
+    x = np.random.default_rng(3).choice(special, (2, 70, 6, 8)).astype(np.float32)
+    net = Net([x.shape])
+    module = net.module([net.b.max_pool(net.inputs[0], kernel=(2, 2), strides=(2, 2))])
+    check(module, inputs={"x0": x})
+    flushed = np.where(np.abs(x) < 1e-38, np.copysign(np.float32(0), x), x)
+    first, *others = (flushed[:, :, row::2, column::2] for row in (0, 1) for column in (0, 1))
+    for value in others:
+        first = np.where(first > value, first, value)
+    found = run_module(module, {"x0": x}, target=BM1684X.target)["y0"]
+    same = (found.view(np.uint32) == first.view(np.uint32)) | np.isnan(found) & np.isnan(first)
+    assert same.all()
 
 
 OTHERS: dict[str, tuple[Make, tuple[tuple[int, ...], ...]]] = {

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bmcompiler.backends.bm1880 import isa
 from bmcompiler.backends.bm1880.isa import CPU, GDMA, HEADER, TIU
 from bmcompiler.errors import EncodingError
 from bmcompiler.instructions.isa import Field, Format
@@ -99,3 +100,9 @@ def test_ten_thousand_commands_encode_and_decode_quickly() -> None:
     raw = b"".join(TIU.pack(values) for _ in range(10_000))
     TIU.decode(np.frombuffer(raw, np.uint8))
     assert time.process_time() - start < 2
+
+
+def test_control_bits_are_those_that_programs_in_c_say() -> None:
+    bits = {"AL": 0, "RA": 2, "BN": 3, "TP": 5, "ADDR_ALIGN": 7, "RELU": 8, "KFLIP": 9, "WEIGHT": 10, "NEURON": 11}
+    assert {name: getattr(isa, f"CTRL_{name}") for name in bits} == {name: 1 << bit for name, bit in bits.items()}
+    assert (isa.CTRL_NULL, isa.CTRL_WINOGRAD, isa.FMT_I8, isa.FMT_U8) == (0, 1 << 12, 4, 9)

@@ -10,6 +10,8 @@ from chip_nets import Net, check, check_op
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from bmcompiler.backends.bm1880.bmkernel.checks import MAX_TPU_DIM
+from bmcompiler.backends.bm1880.kernels.base import flat_view
 from bmcompiler.ir import TensorType, Value
 
 FULL = 65536
@@ -353,3 +355,10 @@ def test_other_types_run_on_the_cpu() -> None:
     compiled = check_op(make, (2, 5), device=False)
     assert [row.where for row in compiled.rows] == ["cpu", "cpu"]
     assert all(row.reason for row in compiled.rows)
+
+
+@pytest.mark.parametrize("size", [1 << 16, 1 << 18, 4096 * 9, 4097 * 5, 3 * 5 * 7 * 11 * 13, 65537, 4095 * 4095])
+def test_flat_views_fit_an_instruction(size: int) -> None:
+    n, c, h, w = flat_view((size,))
+    assert (n, h, c * w) == (1, 1, size)
+    assert c <= MAX_TPU_DIM

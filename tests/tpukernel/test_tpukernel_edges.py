@@ -22,6 +22,7 @@ from bmcompiler.tpukernel import (
     TABLE,
     dim4,
     recording,
+    scalar_t,
 )  # fmt: skip
 
 TINY = 1e-30
@@ -175,3 +176,17 @@ def test_what_is_static_lies_in_static_memory(name: str, dtype: Any) -> None:
     for at in {last + dtype.size, last + 1, dtype.size - 1} - {0}:
         with recording(), pytest.raises(UsageError, match="do not lie in static memory"):
             STATIC[name](at, count, dtype)
+
+
+MEMBERS = {"s8": 8, "u8": 8, "s16": 16, "u16": 16, "s32": 32, "u32": 32, "f16": 16, "bf16": 16}
+
+
+@pytest.mark.parametrize(("member", "bits"), MEMBERS.items())
+def test_a_scalar_holds_the_bits_of_its_member(member: str, bits: int) -> None:
+    for value in (0, 1, (1 << bits - 1) - 1, *((-1, -(1 << bits - 1)) if member[0] == "s" else ((1 << bits) - 1,))):
+        made = scalar_t(**{member: value})
+        assert made == value % (1 << bits)
+        assert member != "s32" or made.s32 == value
+    assert scalar_t(f32=-1.5) == 0xBFC0_0000 and scalar_t(0xBFC0_0000).f32 == -1.5
+    with pytest.raises(UsageError):
+        scalar_t(**{member: 0.5})

@@ -14,7 +14,7 @@ from mutation.kept import Said
 from mutation.loaded import HANGS, Loaded
 from mutation.places import Place
 from mutation.reach import Reach, Timed, key, module_key
-from mutation.targets import every_module
+from mutation.targets import ALL_TESTS, CORPUS, every_module
 
 FIRST = 2.0
 """Seconds of tests in the first round: most faults fall there, and only its files are imported."""
@@ -31,20 +31,29 @@ def in_turns(tests: Sequence[Timed]) -> list[Timed]:
 
 
 def selected(place: Place, reach: Reach, budget: float) -> list[Timed]:
-    """Tests to ask, as many as take `budget` seconds.
+    """Tests to ask: as many of the group as take `budget` seconds, then half as many of other groups and of the corpus.
 
     After those that reach the statement come those that reach its module: what a process keeps was perhaps computed by
     a test before. What stands outside of functions has only those.
     """
     fault = place.fault
-    near = in_turns(reach.tests(key(place.module, fault.function, fault.statement), place.tests))
+    statement = key(place.module, fault.function, fault.statement)
+    near = in_turns(reach.tests(statement, place.tests))
+    own = within(by_reach(place, reach, near), budget)
+    known = {test.id for test in [*near, *own]}
+    others = [test for test in in_turns(reach.tests(statement, ALL_TESTS)) if test.id not in known]
+    return [*own, *within(others, budget / 2), *within(in_turns(reach.tests(statement, [CORPUS])), budget / 2)]
+
+
+def by_reach(place: Place, reach: Reach, near: list[Timed]) -> list[Timed]:
+    """`near`, which reach the statement, then tests of the group that reach its module."""
     known = {test.id for test in near}
     far = [test for test in in_turns(reach.tests(module_key(place.module), place.tests)) if test.id not in known]
     if not near and not far:  # a table that is only read: whoever reads it is not known
         far = in_turns(
             [test for module in neighbours(place.module) for test in reach.tests(module_key(module), place.tests)]
         )
-    return within([*near, *far], budget)
+    return [*near, *far]
 
 
 def neighbours(module: str) -> list[str]:

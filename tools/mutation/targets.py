@@ -113,7 +113,9 @@ GROUPS = (
     Group("core code", ("bmcompiler/codegen/*.py", "bmcompiler/codegen/groups/*.py"), _CORE),
     Group("numeric", ("bmcompiler/numeric/*.py",), (*_CORE, "tests/ops", "tests/quant", *_NUMBERS)),
 )
-ALL_TESTS = tuple(dict.fromkeys(folder for group in GROUPS for folder in group.tests))
+CORPUS = "tests/corpus/drawn_nets.py"
+ALL_TESTS = tuple(dict.fromkeys([*(folder for group in GROUPS for folder in group.tests), "tests/proof"]))
+"""Of all groups: what those of a fault's own group do not find the others may, and small networks of the corpus."""
 
 
 ESTIMATE = re.compile(r"(^|[._])(time|cycles|costs?|estimate[sd]?|seconds|bound)$")

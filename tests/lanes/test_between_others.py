@@ -1,0 +1,59 @@
+"""Every op between others, which leave in local memory what it reads and read there what it makes; several images."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from cycle_nets import BYTES, FLOATS
+from lane_nets import LaneChecks, Net
+
+from bmcompiler.backends.bm1684 import machine as machine_1684
+from bmcompiler.backends.bm1684x import machine as machine_1684x
+from bmcompiler.errors import BMError
+from bmcompiler.ir import Module, Operation, Value
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.runtime.bm1684_device import Bm1684Device
+from bmcompiler.runtime.bm1684x_device import Bm1684xDevice
+from bmcompiler.target import find_target, unsupported_reason
+
+CHIPS = {
+    "bm1684": LaneChecks(machine_1684.MACHINE, find_target("bm1684"), Bm1684Device),
+    "bm1684x": LaneChecks(machine_1684x.MACHINE, find_target("bm1684x"), Bm1684xDevice),
+}
+SHAPES = ((3, 70, 5, 7), (2, 1, 6, 9))
+OPS = [*((name, "f32") for name in FLOATS), *((name, "i8") for name in BYTES)]
+
+
+def net_of(name: str, kind: str, shape: tuple[int, ...]) -> Module | None:
+    """Another op, the op, another op; None where there is no such op of this shape."""
+    net = Net([shape], 1, kind)
+
+    def other(x: Value) -> Value:
+        if x.type.dtype == "f32":
+            return net.b.relu(x)
+        return net.b.maxs(x, value=-90) if x.type.dtype == "i8" else x
+
+    table: dict[str, Any] = FLOATS if kind == "f32" else BYTES
+    try:
+        made = table[name](net, other(net.inputs[0]))
+        return net.module([other(value) for value in ([made] if isinstance(made, Value) else made)])
+    except BMError:
+        return None
+
+
+def runs_on(chip: str, op: Operation) -> bool:
+    return (
+        not isinstance(op, TensorOp) or op.name.endswith("weight") or unsupported_reason(CHIPS[chip].target, op) is None
+    )
+
+
+@pytest.mark.parametrize(("name", "kind"), OPS)
+@pytest.mark.parametrize("chip", CHIPS)
+def test_an_op_between_others(chip: str, name: str, kind: str) -> None:
+    nets = [net for shape in SHAPES if (net := net_of(name, kind, shape)) is not None]
+    nets = [net for net in nets if all(runs_on(chip, op) for op in net.main.ops)]
+    if not nets:
+        pytest.skip("no kernel")
+    for net in nets:
+        CHIPS[chip].check(net)
