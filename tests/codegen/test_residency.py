@@ -86,8 +86,11 @@ def work(op: Operation, sizes: list[int], layouts: list[int], weights: int, scra
 
 
 @st.composite
-def runs(draw: st.DrawFn) -> Run:
-    """A random net with one or two operands per op, through views too; a work per op, and what is read elsewhere."""
+def runs(draw: st.DrawFn, plain: bool = False) -> Run:
+    """A random net with one or two operands per op, through views too; a work per op, and what is read elsewhere.
+
+    `plain`: every op has a work, all in one layout.
+    """
     b = Builder.new("net")
     values = [b.input(f"x{i}", TensorType((1, 4), "f32")) for i in range(2)]
     bytes_of = {value: draw(st.integers(1, 160)) for value in values}
@@ -103,11 +106,11 @@ def runs(draw: st.DrawFn) -> Run:
         assert op is not None
         values.append(made)
         bytes_of[made] = draw(st.integers(1, 160))
-        kind = draw(st.sampled_from(["work"] * 6 + ["blocker", "copy", "copy with work"]))
+        kind = "work" if plain else draw(st.sampled_from(["work"] * 6 + ["blocker", "copy", "copy with work"]))
         works[op] = None
         if "work" in kind:
             sizes = [bytes_of[root_of(value)] for value in (*op.operands, *op.results)]
-            layouts = [draw(st.sampled_from([1, 1, 1, 1, 2, 0])) for _ in sizes]
+            layouts = [1 if plain else draw(st.sampled_from([1, 1, 1, 1, 2, 0])) for _ in sizes]
             weights, scratch = draw(st.integers(0, 100)), draw(st.lists(st.integers(1, 60), max_size=2))
             works[op] = work(op, sizes, layouts, weights, scratch)
         if "copy" not in kind:
@@ -177,6 +180,27 @@ def test_what_an_op_reads_is_there_and_nothing_else_is_stored(run: Run) -> None:
 @given(runs())
 def test_stays_of_the_same_time_lie_apart_within_local_memory(run: Run) -> None:
     check_apart(plan(run))
+
+
+@settings(max_examples=100, deadline=None)
+@given(runs(plain=True), st.integers(0, 2000))
+def test_where_all_fits_inputs_weights_and_results_move_alone(run: Run, more: int) -> None:
+    """Room for all values and what the largest op needs beside them; weights are loaded once, before their op."""
+    _, works, blockers, returned = run
+    buffers = [
+        buffer for made in works.values() if made is not None for buffer in (*made.inputs, *made.outputs) if buffer
+    ]
+    scratch = [size for made in works.values() if made is not None for size in made.scratch]
+    room = sum(-(-size // ALIGN) * ALIGN for size in (*(buffer.lane_bytes for buffer in buffers), *scratch))
+    tiler = Tiler(2 * room + more, ALIGN)
+    units = whole_units(list(works), works.__getitem__)
+    found = plan_residency(units, blockers.__contains__, returned.__contains__, tiler)
+    assert found is not None
+    moved = [slot for step in found.steps for slot in step.inputs if slot.moves]
+    values = [slot.buffer.contents.value for slot in moved if slot.buffer.contents is not None]
+    assert len(values) == len(set(values)) and all(value.op is None for value in values)
+    read = {root_of(value) for op in works for value in op.operands}
+    assert found.local_only >= {value for op in works for value in op.results if value in read} - returned
 
 
 @settings(max_examples=150, deadline=None)
