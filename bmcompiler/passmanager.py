@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from importlib import import_module
-from pkgutil import walk_packages
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, get_type_hints
 
 from bmcompiler.conditions import Condition, Known, need_order, showing, verify_said
@@ -137,8 +137,9 @@ def find_pass(name: str) -> type[Pass]:
 
 def _is_ours(name: str) -> bool:
     """Whether there is a file for the pass, so that only its entry point is missing."""
-    rooms = walk_packages(import_module(GROUP).__path__, f"{GROUP}.")
-    return any(not each.ispkg and each.name.endswith(f".{name.replace('-', '_')}") for each in rooms)
+    file = f"{name.replace('-', '_')}.py"
+    places = ((GROUP, f"**/{file}"), ("bmcompiler.backends", f"*/passes/{file}"))
+    return any(any(Path(each).glob(at)) for package, at in places for each in import_module(package).__path__)
 
 
 def pass_names() -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,6 +12,7 @@ import pytest
 
 from bmcompiler.cli.common import run
 from bmcompiler.cli.compile import cli
+from bmcompiler.passes.rewriting import TargetPatternPass
 from bmcompiler.passmanager import GROUP, Pipeline, find_pass, pass_names
 from bmcompiler.pipelines import LEVELS, PHASES, PassRow, Phase, PipelineTable
 from bmcompiler.plugins.registry import entry_points
@@ -80,15 +82,49 @@ def test_help_prints_the_table_with_its_reasons(chip: str, capsys: pytest.Captur
     assert "canonicalize: rounds: int = 10" in lines
 
 
-def test_a_compilation_imports_the_passes_that_it_runs_alone(tmp_path: Path) -> None:
-    program = (
-        "import sys, bmcompiler\nfrom bmcompiler.ir import TensorType\nfrom bmcompiler.ops.builder import Builder\n"
-        "b = Builder.new('net')\nb.outputs([b.relu(b.input('x', TensorType((1, 4))))], ['y'])\n"
-        "bmcompiler.compile_module(b.module, target='bm1684x', opt=1)\nprint(*sys.modules)"
-    )
+ASKED = {
+    "fill-image-slots": "target.image_slots(",
+    "half-precision": "unsupported_reason(self._target, ",
+    "split-images": "target.planned_cycles(",
+}
+"""Passes in the tables of one chip alone that are no rules for a target: what they ask of any target, in their code."""
+
+
+def test_what_serves_one_chip_lies_there_or_asks_the_target() -> None:
+    everywhere = {row.name for row in find_pass("canonicalize").parts}
+    for name in sorted(set(BUILT_IN) - everywhere):
+        chips = [chip for chip in CHIPS if name in {row.name for row in rows_of(find_target(chip))}]
+        cls = find_pass(name)
+        if len(chips) > 1:
+            assert cls.__module__.startswith("bmcompiler.passes."), f"{name} serves {chips}"
+        elif name in ASKED:
+            assert ASKED[name] in inspect.getsource(sys.modules[cls.__module__])
+        elif not issubclass(cls, TargetPatternPass):
+            home = type(find_target(chips[0])).__module__.removesuffix(".target")
+            assert cls.__module__.startswith(f"{home}.passes."), f"{name} serves {chips[0]} alone"
+
+
+@pytest.mark.parametrize(
+    ("chip", "precision"), [("bm1684", "f32"), ("bm1684x", "f32"), ("bm1880", "int8"), ("dv700", "f16")]
+)
+def test_a_compilation_imports_what_it_runs_alone(chip: str, precision: str, tmp_path: Path) -> None:
+    program = f"""
+import sys, numpy, bmcompiler
+from bmcompiler.ir import TensorType
+from bmcompiler.ops.builder import Builder
+b = Builder.new("net")
+b.outputs([b.relu(b.input("x", TensorType((1, 4))))], ["y"])
+data = {{"x": numpy.arange(8, dtype="f4").reshape(2, 4)}} if {precision!r} == "int8" else None
+bmcompiler.compile_module(b.module, target={chip!r}, quantize={precision!r}, data=data, opt=1, check="never")
+print(*sys.modules)
+"""
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
-    names = find_target("bm1684x").pipeline("f32", 1).split(",")
+    names = find_target(chip).pipeline(precision, 1).split(",")
     names += [row.text for row in find_pass("canonicalize").parts]
     homes = {find_pass(name.partition("{")[0]).__module__ for name in names}
     others = {find_pass(name).__module__ for name in BUILT_IN} - homes
-    assert len(others) > 10 and not others & set(done.stdout.split())
+    loaded = set(done.stdout.split())
+    assert len(others) > 10
+    assert not others & loaded
+    backends = {type(find_target(each)).__module__.removesuffix("target") for each in CHIPS if each != chip}
+    assert not [name for name in loaded if name.startswith(tuple(backends))]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bmcompiler import defaults
-from bmcompiler.cli.common import atomic_output, command_line, format_table, printable, progress
+from bmcompiler.cli.common import command_line, format_table, printable, progress
 from bmcompiler.cli.inputs import FORMULA, image_options, limit_option
 
 if TYPE_CHECKING:
@@ -104,6 +104,8 @@ def cli(
         found = study(model, weights, options, samples=samples, dump=dump_layers, progress=progress)
         click.echo(_text(found, top), nl=False)
         if html is not None:
+            from bmcompiler.files.store import atomic_output
+
             with atomic_output(html, text=True) as stream:
                 stream.write(accuracy_page(found, model.stem, target))
             click.echo(f"wrote {html}")

@@ -16,10 +16,9 @@ from typing import TextIO, TypeVar
 import click
 
 from bmcompiler.errors import BMError, UsageError
-from bmcompiler.files.store import atomic_output
 from bmcompiler.text import Cell, format_table, printable
 
-__all__ = ["Cell", "atomic_output", "command_line", "format_table", "printable", "progress", "run"]
+__all__ = ["Cell", "command_line", "format_table", "printable", "progress", "run"]
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bmcompiler.cli.common import atomic_output, command_line, format_table, printable, progress
+from bmcompiler.cli.common import command_line, format_table, printable, progress
 from bmcompiler.cli.inputs import FORMULA, image_options, limit_option, one_source
 from bmcompiler.cli.workers import worker_options
 
@@ -103,6 +103,8 @@ def cli(
     click.echo(printable(f"{model}: {inputs.description or f'{done.samples:,} samples'}"))
     click.echo(_text(done), nl=False)
     if report is not None:
+        from bmcompiler.files.store import atomic_output
+
         with atomic_output(report, text=True) as stream:
             json.dump(_json(done), stream, indent=1)
         click.echo(f"wrote {report}")

@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from bmcompiler.cli.common import atomic_output, command_line, format_table, printable, progress
+from bmcompiler.cli.common import command_line, format_table, printable, progress
 from bmcompiler.cli.inputs import FORMULA, image_options, limit_option, one_source
 from bmcompiler.cli.timing_option import list_parameters, timing_profile_option
 
@@ -200,6 +200,8 @@ def _opened(path: Path | None, *, text: bool = False) -> Iterator[IO[Any] | None
     if path is None:
         yield None
         return
+    from bmcompiler.files.store import atomic_output
+
     with atomic_output(path, text=text) as stream:
         yield stream
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bmcompiler.cli.common import atomic_output, command_line, format_table, printable
+from bmcompiler.cli.common import command_line, format_table, printable
 from bmcompiler.errors import BMError, UsageError
 
 if TYPE_CHECKING:
@@ -85,6 +85,8 @@ def dis(file: str, net: int | None, output: str | None) -> None:
     if output is None:
         click.echo(text, nl=False)
         return
+    from bmcompiler.files.store import atomic_output
+
     with atomic_output(output, text=True) as stream:
         stream.write(text)
 
@@ -101,6 +103,8 @@ def extract(file: str, output: str) -> None:
     pieces = list(load(file).pieces())
     make_folder(folder)
     for name, data in pieces:
+        from bmcompiler.files.store import atomic_output
+
         with atomic_output(folder / name) as stream:
             stream.write(data)
     click.echo(format_table(("file", "bytes"), ((str(folder / name), len(data)) for name, data in pieces)), nl=False)

@@ -23,7 +23,7 @@ from bmcompiler.passes.precision.calibrate import CANDIDATES, MEANS, MEASURED, m
 from bmcompiler.passes.quantization.base import NoInt8Form, Rule, Scaling, is_constant
 from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.islands import pointless_islands
-from bmcompiler.passes.quantization.scheme import Scheme, Start, array_of
+from bmcompiler.passes.quantization.scheme import Scheme, Start, array_of, real_scales
 from bmcompiler.passes.quantization.shift.scheme import Shifts
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 
@@ -143,10 +143,7 @@ class Quantize(Pass):
 
     def _scales(self) -> type[Scales] | None:
         """The scheme with real scales that is asked for."""
-        from bmcompiler.passes.quantization.channel.scheme import Channels
-        from bmcompiler.passes.quantization.scale.scheme import Scales
-
-        return {"scale": Scales, "channel": Channels}.get(self.scheme)
+        return real_scales(self.scheme)
 
     def _aim(self) -> Aim:
         from bmcompiler.passes.quantization.choice.aim import Aim

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from numpy.typing import NDArray
 
@@ -13,6 +13,9 @@ from bmcompiler.ops.core import Weight
 from bmcompiler.passes.quantization.base import Rules, Scaling
 from bmcompiler.passes.quantization.building import Building
 from bmcompiler.target import Target
+
+if TYPE_CHECKING:
+    from bmcompiler.passes.quantization.scale.scheme import Scales
 
 
 @dataclass(frozen=True)
@@ -48,3 +51,16 @@ class Scheme(Protocol):
 def array_of(module: Module, value: Value) -> NDArray[Any]:
     """The array of a weight."""
     return module.weights[cast(Weight, value.op).key]
+
+
+def real_scales(scheme: str) -> type[Scales] | None:
+    """The scheme of this name if its scales are real numbers; imports no other."""
+    if scheme == "shift":
+        return None
+    if scheme == "scale":
+        from bmcompiler.passes.quantization.scale import scheme as scale
+
+        return scale.Scales
+    from bmcompiler.passes.quantization.channel.scheme import Channels
+
+    return Channels

@@ -6,7 +6,6 @@ from bmcompiler.ir import Operation
 from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.numeric.quant_modes import ASYMMETRIC, HIGH
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.layout.bands import cycles_on_bands
 from bmcompiler.target import Target
 
 _MACS = {"f32": 1024, "i8": 4096}
@@ -22,6 +21,10 @@ def cycles(op: Operation, target: Target | None) -> int:
     known = None if target is None else target.cycles(op)
     if target is None or known is None:
         return rough_cycles(op)
+    if target.image_slots(op.results[0].dtype) == 1:
+        return known
+    from bmcompiler.passes.layout.bands import cycles_on_bands
+
     banded = cycles_on_bands(op, target)
     return known if banded is None else min(known, banded)
 

@@ -1,0 +1,1 @@
+"""Passes that serve this chip alone: source nets whose weights are its integers already."""
