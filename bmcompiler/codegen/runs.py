@@ -31,20 +31,21 @@ def runs(indices: np.ndarray, positions: np.ndarray | None = None) -> list[Index
 
     1. neighbours with one distance join, then runs of one form with one distance, and so on (repetition, upsampling,
        tiling, interleaving)
-    2. or else every P-th index is looked at by itself, as for resizing by a fraction with numerator P
+    2. or else every P-th index is looked at by itself, as for resizing by a fraction with numerator P, and then what
+       these give is joined so
     """
     places = np.arange(indices.size) if positions is None else positions
-    nested = _nested(indices, places)
+    nested = _nested(_rows(indices, places))
     phases = _phases(indices) if len(nested) > 1 else 1
     if phases == 1:
         return nested
-    apart = [run for phase in range(phases) for run in _nested(indices[phase::phases], places[phase::phases])]
-    return min(nested, apart, key=lambda found: sum(run.copies for run in found))
+    apart = [_nested(_rows(indices[phase::phases], places[phase::phases])) for phase in range(phases)]
+    joined = _nested([run for found in apart for run in found])
+    return min(nested, joined, key=lambda found: sum(run.copies for run in found))
 
 
-def _nested(indices: np.ndarray, places: np.ndarray) -> list[IndexRun]:
+def _nested(found: list[IndexRun]) -> list[IndexRun]:
     """Rule 1."""
-    found = _rows(indices, places)
     while True:
         joined = _joined(found)
         if len(joined) == len(found):

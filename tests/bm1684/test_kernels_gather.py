@@ -186,9 +186,9 @@ def test_resize_nearest(
     check_op(make, shape, dtype=dtype, seed=seed)
 
 
-@pytest.mark.parametrize(("size", "want", "most"), [(13, 26, 4), (40, 60, 13), (60, 40, 4), (64, 224, 51)])
+@pytest.mark.parametrize(("size", "want", "most"), [(13, 26, 4), (40, 60, 7), (60, 40, 4), (64, 224, 15)])
 def test_resizing_by_a_fraction_takes_few_commands(size: int, want: int, most: int) -> None:
-    """In tiles, whose load and store count, or by copies inside global memory."""
+    """A load and a store, and in between a copy for each two runs of rows and columns that repeat alike."""
     net = Net([(1, 3, size, size)])
     scale = want / size
     resized = net.b.resize(

@@ -48,9 +48,9 @@ def test_runs_to_given_positions(moves: dict[int, int]) -> None:
         ([0, 3, 1, 4, 2, 5], 1),
         ([0, 0, 0, 1, 1, 2, 2, 3, 3, 3], 3),
         ([5, 0, 1, 2, 3], 2),
-        ([i * 2 // 3 for i in range(300)], 3),
-        ([i * 5 // 3 for i in range(300)], 3),
-        ([i * 3 // 7 for i in range(700)], 7),
+        ([i * 2 // 3 for i in range(300)], 2),
+        ([i * 5 // 3 for i in range(300)], 2),
+        ([i * 3 // 7 for i in range(700)], 2),
     ],
 )
 def test_few_runs(indices: list[int], count: int) -> None:
