@@ -21,11 +21,11 @@ from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.static_tables import static_memory
 from bmcompiler.backends.bm1684x.tpukernel import Program, aligned, data_type_t, dim4
 from bmcompiler.bmodel.bm168x import Bm168xStage, TpuSubnet
-from bmcompiler.bmodel.bm168x_listing import stage_spans
 from bmcompiler.chip import align_up
 from bmcompiler.errors import RuntimeUseError
+from bmcompiler.runtime.simulator.bm168x.analysis import StageAnalysis
 from bmcompiler.runtime.simulator.bm1684x import Machine, compile_plan
-from bmcompiler.runtime.simulator.bm1684x.analysis import Bm1684xAnalysis, decode
+from bmcompiler.runtime.simulator.bm1684x.analysis import analyze
 
 _STEP = 512  # transfers from multiples of it are the fastest
 _TYPES = {
@@ -100,14 +100,14 @@ class KernelDevice:
         """Run what a kernel issued. Raises SimulatorError for what the chip refuses; names the command."""
         compile_plan(program.groups, self._machine).run()
 
-    def analyze(self, program: Program) -> Bm1684xAnalysis:
+    def analyze(self, program: Program) -> StageAnalysis:
         """Its `timing()` by a model of the chip, `races()` between commands that no wait orders, and `trace()`.
 
         Raises SimulatorError for commands that would wait for ever.
         """
         subnet, base = TpuSubnet(list(program.groups), [], []), CHIP.global_base
         stage = Bm168xStage([], [], base, self._global.size, [subnet], coeff_address=base)
-        return Bm1684xAnalysis(program.name, decode(stage), stage_spans(CHIP.name.upper(), stage))
+        return analyze.of_stage(program.name, stage)
 
     def _bytes(self, address: int, size: int) -> NDArray[np.uint8]:
         begin = address - CHIP.global_base

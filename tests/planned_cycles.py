@@ -207,7 +207,7 @@ def _bm1684x_cycles(engine: Any, raw: bytes, placed: bool, profile: Any) -> int:
             patch.setattr(bm1684x_cost, "_bank", lambda address: address)
         for numbers, _, columns in split(engine, raw).columns():
             if engine is Engine.TIU:
-                total += int(bm1684x_cost._tiu(bm1684x_cost._Fields(columns, len(numbers)), table)[0].sum())
+                total += int(bm1684x_cost._tiu(bm1684x_cost._Fields(columns, len(numbers)), table).cycles.sum())
             else:
                 total += int(bm1684x_cost.moves(columns, len(numbers), table).cycles.sum())
     return total

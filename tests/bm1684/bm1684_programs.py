@@ -14,7 +14,8 @@ from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.bmodel.bm168x import Bm168xModel, Bm168xNet, Bm168xStage, CommandGroup, CpuSubnet, TpuSubnet
 from bmcompiler.bmodel.layers import LayerSpan, encode_layers
 from bmcompiler.codegen.build import dense_strides as global_strides
-from bmcompiler.runtime.simulator.bm1684.analysis import Bm1684Analysis, analyze
+from bmcompiler.runtime.simulator.bm168x.analysis import StageAnalysis
+from bmcompiler.runtime.simulator.bm1684.analysis import analyze
 
 NEURON = CHIP.program_base + 4096
 SHAPE: Shape = (1, 64, 8, 8)
@@ -29,7 +30,7 @@ def model(*subnets: TpuSubnet | CpuSubnet, layers: Sequence[LayerSpan] = ()) -> 
     return Bm168xModel([Bm168xNet("net", [stage])])
 
 
-def analysed(groups: Sequence[CommandGroup], layers: Sequence[LayerSpan] = ()) -> Bm1684Analysis:
+def analysed(groups: Sequence[CommandGroup], layers: Sequence[LayerSpan] = ()) -> StageAnalysis:
     return analyze(model(TpuSubnet(list(groups), [], []), layers=layers))
 
 

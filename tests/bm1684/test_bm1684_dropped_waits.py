@@ -17,7 +17,8 @@ from bmcompiler.ir import Module, TensorType, Value
 from bmcompiler.passes.layout.bands import FillImageSlots
 from bmcompiler.passes.schedule.group_layers import GroupLayers
 from bmcompiler.passmanager import PassContext
-from bmcompiler.runtime.simulator.bm1684.analysis import Bm1684Analysis, analyze
+from bmcompiler.runtime.simulator.bm168x.analysis import StageAnalysis
+from bmcompiler.runtime.simulator.bm1684.analysis import analyze
 from bmcompiler.target import Compiled
 
 
@@ -53,7 +54,7 @@ def compiled(dtype: str, lanes: int, bands: bool) -> Compiled:
         return TARGET.compile([module], 2)
 
 
-def without(model: Bm168xModel, place: tuple[int, Engine, int]) -> Bm1684Analysis:
+def without(model: Bm168xModel, place: tuple[int, Engine, int]) -> StageAnalysis:
     """The program without one wait."""
     (net,), stage = model.nets, model.nets[0].stages[0]
     (subnet,) = stage.subnets
@@ -62,7 +63,7 @@ def without(model: Bm168xModel, place: tuple[int, Engine, int]) -> Bm1684Analysi
     return analyze(replace(model, nets=[replace(net, stages=[replace(stage, subnets=[changed])])]))
 
 
-def same_commands(whole: Bm1684Analysis, broken: Bm1684Analysis) -> list[int]:
+def same_commands(whole: StageAnalysis, broken: StageAnalysis) -> list[int]:
     """Records of `whole` by record of `broken`: without a wait, commands are listed in another order."""
     keys, others = (list(zip(each.commands.engine.tolist(), each.decoded.number.tolist())) for each in (whole, broken))
     return [keys.index(key) for key in others]

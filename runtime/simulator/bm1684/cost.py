@@ -28,9 +28,9 @@ from bmcompiler.backends.lanes.runs import run_of
 from bmcompiler.errors import SimulatorError
 from bmcompiler.instructions.isa import Columns
 from bmcompiler.runtime.simulator.analysis import Costs
-from bmcompiler.runtime.simulator.bm168x.decoded import DecodedStage, stage_memory
+from bmcompiler.runtime.simulator.bm168x.cost import Moved, Work, stage_costs
+from bmcompiler.runtime.simulator.bm168x.decoded import DecodedStage
 from bmcompiler.runtime.simulator.timing import Ints
-from bmcompiler.runtime.simulator.traffic import Transfers, compulsory
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -46,20 +46,8 @@ _KNOWN = (
 
 def costs(decoded: DecodedStage, profile: TimingProfile = PROFILE) -> Costs:
     """Costs of all records; those of the host cost nothing here. Raises SimulatorError for tasks of unknown cost."""
-    cycles, macs, weights, loaded, stored = np.zeros((5, len(decoded)), np.int64)
-    ideal = np.zeros(len(decoded))
-    tiu, gdma = (decoded.at[engine] for engine in (Engine.TIU, Engine.GDMA))
     table = CycleTable(profile)
-    work = _tiu(decoded.fields[Engine.TIU], table)
-    cycles[tiu], macs[tiu], ideal[tiu] = work.cycles, work.macs, work.ideal
-    moved = _gdma(decoded.fields[Engine.GDMA], table)
-    coefficient = moved.source < decoded.stage.ctx_address
-    cycles[gdma] = moved.cycles
-    weights[gdma], loaded[gdma], stored[gdma] = moved.read * coefficient, moved.read * ~coefficient, moved.written
-    columns = np.zeros((2, len(decoded)), np.int64)
-    columns[0, gdma], columns[1, gdma] = moved.source, moved.target
-    transfers = Transfers(columns[0], weights + loaded, columns[1], stored, weights > 0)
-    return Costs(cycles, macs, ideal, weights, loaded, stored, *compulsory(transfers, stage_memory(decoded.stage)))
+    return stage_costs(decoded, lambda fields, _: _tiu(fields, table), lambda fields, _: _gdma(fields, table))
 
 
 def cycles_of(engine: Engine, fields: Columns, profile: TimingProfile = PROFILE) -> Count:
@@ -67,14 +55,7 @@ def cycles_of(engine: Engine, fields: Columns, profile: TimingProfile = PROFILE)
     return (_tiu if engine is Engine.TIU else _gdma)(fields, CycleTable(profile)).cycles
 
 
-@dataclass(frozen=True)
-class _Work:
-    cycles: Ints
-    macs: Ints
-    ideal: Floats
-
-
-def _tiu(f: Columns, table: CycleTable) -> _Work:
+def _tiu(f: Columns, table: CycleTable) -> Work:
     """Cycles and multiply-accumulates of TIU commands."""
     task, unit = f["tsk_typ"], f["tsk_eu_typ"]
     unknown = np.flatnonzero(~np.isin(task, _KNOWN))
@@ -122,7 +103,7 @@ def _tiu(f: Columns, table: CycleTable) -> _Work:
     windows, correlations, others = of_groups(_MANY, CycleTable(replace(table.profile, start=0)))
     ideal = np.select(kinds[2:], [windows, correlations], others) / _MANY
     ideal = ideal * np.where(kinds[3], full, full * (f["res0_n"] * item / 4))
-    return _Work(cycles, macs, np.where(macs > 0, macs / rate, ideal))
+    return Work(cycles, macs, np.where(macs > 0, macs / rate, ideal))
 
 
 def _item_bytes(f: Columns) -> Ints:
@@ -139,18 +120,7 @@ def _matrix(f: Columns) -> tuple[Ints, Ints]:
     return np.where(transposed, columns, f["opd0_n"]), np.where(transposed, f["opd0_n"], columns)
 
 
-@dataclass(frozen=True)
-class _Moved:
-    """Cycles of transfers; addresses and bytes read from and written to global memory."""
-
-    cycles: Count
-    source: Ints
-    target: Ints
-    read: Ints
-    written: Ints
-
-
-def _gdma(f: Columns, table: CycleTable) -> _Moved:
+def _gdma(f: Columns, table: CycleTable) -> Moved:
     """Cycles of transfers and the bytes they move over the global memory bus."""
     direction = f["direction"]
     copies = direction == Direction.SYSTEM_TO_SYSTEM
@@ -167,7 +137,7 @@ def _gdma(f: Columns, table: CycleTable) -> _Moved:
     read, written = (side * _pitched(f, name, table) for side, name in ((read, "src"), (written, "dst")))
     inside = np.where(direction == Direction.LOCAL_TO_LOCAL, target.size, 0)
     cycles = table.transfer(loads, stores, loads * read + inside, stores * written)
-    return _Moved(cycles, source.address, target.address, source.outside(loads), target.outside(stores))
+    return Moved(cycles, source.address, target.address, source.outside(loads), target.outside(stores))
 
 
 def _pitched(f: Columns, side: str, table: CycleTable) -> Floats:

@@ -5,8 +5,6 @@ What a command costs is said in `backends/bm1684x/cycles.py`; here its parameter
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,18 +27,16 @@ from bmcompiler.backends.bm1684x.cycles import (
     PIXELS,
     PROFILE,
     SINGLE_PIXELS,
-    Count,
     CycleTable,
     TimingProfile,
 )
 from bmcompiler.backends.bm1684x.isa import ADDRESS_LOW
 from bmcompiler.backends.lanes.runs import run_of
 from bmcompiler.instructions.isa import Columns
-from bmcompiler.instructions.order import Engine
 from bmcompiler.runtime.simulator.analysis import Costs
-from bmcompiler.runtime.simulator.bm168x.decoded import DecodedStage, stage_memory
+from bmcompiler.runtime.simulator.bm168x.cost import Moved, Work, stage_costs
+from bmcompiler.runtime.simulator.bm168x.decoded import DecodedStage
 from bmcompiler.runtime.simulator.timing import Ints
-from bmcompiler.runtime.simulator.traffic import Transfers, compulsory
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -61,21 +57,12 @@ _FREE = (Task.SYSTEM, Task.LAR)
 
 def costs(decoded: DecodedStage, profile: TimingProfile = PROFILE) -> Costs:
     """Costs of all records; those of the host cost nothing here."""
-    cycles, macs, weights, loaded, stored = np.zeros((5, len(decoded)), np.int64)
-    ideal = np.zeros(len(decoded))
-    tiu, gdma = (decoded.at[engine] for engine in (Engine.TIU, Engine.GDMA))
     table = CycleTable(profile)
-    columns = np.zeros((2, len(decoded)), np.int64)
-    if len(tiu):
-        cycles[tiu], macs[tiu], ideal[tiu] = _tiu(_Fields(decoded.fields[Engine.TIU], len(tiu)), table)
-    if len(gdma):
-        moved = moves(decoded.fields[Engine.GDMA], len(gdma), table)
-        coefficient = moved.source < decoded.stage.ctx_address
-        cycles[gdma] = moved.cycles
-        weights[gdma], loaded[gdma], stored[gdma] = moved.read * coefficient, moved.read * ~coefficient, moved.written
-        columns[0, gdma], columns[1, gdma] = moved.source, moved.target
-    transfers = Transfers(columns[0], weights + loaded, columns[1], stored, weights > 0)
-    return Costs(cycles, macs, ideal, weights, loaded, stored, *compulsory(transfers, stage_memory(decoded.stage)))
+    return stage_costs(
+        decoded,
+        lambda fields, count: _tiu(_Fields(fields, count), table),
+        lambda fields, count: moves(fields, count, table),
+    )
 
 
 class _Fields(dict[str, Ints]):
@@ -89,7 +76,7 @@ class _Fields(dict[str, Ints]):
         return self._none
 
 
-def _tiu(f: _Fields, table: CycleTable) -> tuple[Count, Count, Floats]:
+def _tiu(f: _Fields, table: CycleTable) -> Work:
     """Cycles, multiply-accumulates and ideal cycles of TIU commands."""
     task, unit = f["tsk_typ"], f["tsk_eu_typ"]
     n, c, h, w = (np.maximum(f[f"res0_{axis}"], 1) for axis in "nchw")
@@ -137,7 +124,7 @@ def _tiu(f: _Fields, table: CycleTable) -> tuple[Count, Count, Floats]:
     full = n * c / CHIP.lanes * (pixels * item / CHIP.alignment)  # vectors without empty places
     dense = kinds[0] | kinds[2]
     ideal = np.where(dense, macs / _RATES[kind], cycles / np.maximum(vectors, 1) * full)
-    return cycles, macs, np.minimum(ideal, cycles)
+    return Work(cycles, macs, np.minimum(ideal, cycles))
 
 
 def _indices(f: _Fields, unit: Ints) -> Ints:
@@ -167,17 +154,6 @@ def _matrix(f: _Fields) -> tuple[Ints, Ints]:
     vector = f["tsk_typ"] == Task.VECTOR
     transposed = (f["left_tran"] == 1) | vector
     return np.where(transposed, columns, f["opd0_n"]), np.where(transposed, f["opd0_n"], columns)
-
-
-@dataclass(frozen=True)
-class Moved:
-    """Cycles of transfers; addresses and bytes read from and written to global memory."""
-
-    cycles: Count
-    source: Ints
-    target: Ints
-    read: Ints
-    written: Ints
 
 
 def moves(columns: Columns, count: int, table: CycleTable) -> Moved:
