@@ -161,7 +161,7 @@ def test_probes_tell_which_statements_are_reached(package: str) -> None:
     assert {names[each] for each in reached} == {("Pair.sum", "if b < 0: pass"), ("Pair.sum", "return self.a + b")}
 
 
-def test_records_are_kept_until_the_test_file_changes(tmp_path: Path) -> None:
+def test_records_are_kept_until_the_test_file_or_a_name_of_a_module_changes(tmp_path: Path) -> None:
     file, name = ROOT / "tests" / "test_rounding.py", "tests/test_rounding.py"
     assert stale([name], tmp_path) == [name]
     write(file, {f"{name}::one": (0.5, {key("m", "f", "x")}), f"{name}::two": (0.1, set())}, tmp_path)
@@ -169,8 +169,10 @@ def test_records_are_kept_until_the_test_file_changes(tmp_path: Path) -> None:
     assert Reach(tmp_path).tests(key("m", "f", "x"), [name]) == [Timed(f"{name}::one", 0.5)]
     assert Reach(tmp_path).tests(key("m", "f", "x"), ["tests/ops"]) == []
     record = next(tmp_path.iterdir())
-    record.write_text(record.read_text(encoding="utf-8").replace('"digest": "', '"digest": "0'), encoding="utf-8")
-    assert stale([name], tmp_path) == [name]
+    text = record.read_text(encoding="utf-8")
+    for field in ("digest", "modules"):
+        record.write_text(text.replace(f'"{field}": "', f'"{field}": "0'), encoding="utf-8")
+        assert stale([name], tmp_path) == [name]
 
 
 def test_quick_tests_of_many_files_come_first() -> None:

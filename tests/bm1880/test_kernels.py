@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from bmcompiler.backends.bm1880.bmkernel.checks import MAX_TPU_DIM
 from bmcompiler.backends.bm1880.kernels.base import flat_view
+from bmcompiler.backends.bm1880.target import TARGET
 from bmcompiler.ir import TensorType, Value
 
 FULL = 65536
@@ -359,6 +360,6 @@ def test_other_types_run_on_the_cpu() -> None:
 
 @pytest.mark.parametrize("size", [1 << 16, 1 << 18, 4096 * 9, 4097 * 5, 3 * 5 * 7 * 11 * 13, 65537, 4095 * 4095])
 def test_flat_views_fit_an_instruction(size: int) -> None:
-    n, c, h, w = flat_view((size,))
+    n, c, h, w = flat_view(TARGET.machine, (size,))
     assert (n, h, c * w) == (1, 1, size)
     assert c <= MAX_TPU_DIM

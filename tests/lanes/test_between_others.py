@@ -8,21 +8,20 @@ import pytest
 from cycle_nets import BYTES, FLOATS
 from lane_nets import LaneChecks, Net
 
-from bmcompiler.backends.bm1684 import machine as machine_1684
-from bmcompiler.backends.bm1684x import machine as machine_1684x
+from bmcompiler.backends.bm1684.target import TARGET as BM1684
+from bmcompiler.backends.bm1684x.target import TARGET as BM1684X
 from bmcompiler.errors import BMError
 from bmcompiler.ir import Module, Operation, Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.runtime.bm1684_device import Bm1684Device
 from bmcompiler.runtime.bm1684x_device import Bm1684xDevice
-from bmcompiler.target import find_target, unsupported_reason
+from bmcompiler.target import unsupported_reason
 
-CHIPS = {
-    "bm1684": LaneChecks(machine_1684.MACHINE, find_target("bm1684"), Bm1684Device),
-    "bm1684x": LaneChecks(machine_1684x.MACHINE, find_target("bm1684x"), Bm1684xDevice),
-}
+CHIPS = {"bm1684": LaneChecks(BM1684, Bm1684Device), "bm1684x": LaneChecks(BM1684X, Bm1684xDevice)}
 SHAPES = ((3, 70, 5, 7), (2, 1, 6, 9))
-OPS = [*((name, "f32") for name in FLOATS), *((name, "i8") for name in BYTES)]
+OF_CHANNELS = {"lut_softmax of channels": lambda net, x: net.b.lut_softmax(x, net.f32(256), axis=1)}
+TABLES: dict[str, dict[str, Any]] = {"f32": FLOATS, "i8": BYTES | OF_CHANNELS}
+OPS = [(name, kind) for kind, table in TABLES.items() for name in table]
 
 
 def net_of(name: str, kind: str, shape: tuple[int, ...]) -> Module | None:
@@ -34,9 +33,8 @@ def net_of(name: str, kind: str, shape: tuple[int, ...]) -> Module | None:
             return net.b.relu(x)
         return net.b.maxs(x, value=-90) if x.type.dtype == "i8" else x
 
-    table: dict[str, Any] = FLOATS if kind == "f32" else BYTES
     try:
-        made = table[name](net, other(net.inputs[0]))
+        made = TABLES[kind][name](net, other(net.inputs[0]))
         return net.module([other(value) for value in ([made] if isinstance(made, Value) else made)])
     except BMError:
         return None

@@ -49,6 +49,7 @@ from bmcompiler.bmodel.layers import LayerSpan
 from bmcompiler.errors import FileFormatError, SimulatorError, UnsupportedError, UsageError
 from bmcompiler.runtime.simulator.analysis import Costs
 from bmcompiler.runtime.simulator.bm1880.analysis import analyze
+from bmcompiler.runtime.simulator.bm1880.decoded import ENGINES
 from bmcompiler.runtime.simulator.timing import NO_WAIT, CommandList, Schedule, schedule, shares, stalls
 
 FREE = TimingProfile(gdma_start=1, tpu_start=1)
@@ -205,7 +206,9 @@ def test_bounds_count_the_multiply_accumulates_that_a_layer_needs(needed: int | 
 
 def test_cpu_records_separate_the_engines_and_restart_the_ids() -> None:
     part = relu_tiles(parallel=True)
-    once, twice = analysed(part).timing(), analysed(part + pack_cpu("softmax", b"") + part).timing()
+    once, whole = analysed(part).timing(), analysed(part + pack_cpu("softmax", b"") + part)
+    assert [ENGINES[number] for number in whole.decoded.commands.engine].index("CPU") == len(analysed(part).decoded)
+    twice = whole.timing()
     assert twice.cycles == 2 * once.cycles and twice.cpu_records == 1
 
 

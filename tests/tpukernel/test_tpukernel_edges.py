@@ -190,3 +190,23 @@ def test_a_scalar_holds_the_bits_of_its_member(member: str, bits: int) -> None:
     assert scalar_t(f32=-1.5) == 0xBFC0_0000 and scalar_t(0xBFC0_0000).f32 == -1.5
     with pytest.raises(UsageError):
         scalar_t(**{member: 0.5})
+
+
+def local_addresses(name: str) -> list[int]:
+    """Numbers of the parameters that are places of tensors; tables are checked where they are made."""
+    found = enumerate(TABLE[name].parameters)
+    return [number for number, each in found if each.base == "local_addr_t" and not each.name.endswith("table_addr")]
+
+
+def test_no_tensor_begins_between_two_places() -> None:
+    """Every local address of every recorded function is looked at: one of its calls is refused a byte further."""
+    asked, refused = set(), set()
+    for name, given, *_ in (call for case in cases() for call in case.calls if call[0] in TABLE):
+        for at in local_addresses(name):
+            asked.add((name, at))
+            try:
+                with recording():
+                    FUNCTIONS[name](*given[:at], given[at] + 1, *given[at + 1 :])
+            except UsageError:
+                refused.add((name, at))
+    assert asked == refused

@@ -1,7 +1,8 @@
 """Which test reaches which statement, and how long it takes: recorded once per test file, kept beside the checkout.
 
-A record is as old as its test file: one whose text changed is made again. Statements are known by their text, so a
-module may change elsewhere; a statement that no record knows is looked for by all tests that reach its module.
+A record is as old as its test file and the names of all modules: where one changed it is made again. Statements are
+known by their text, so a module may change elsewhere; one that no record knows is asked of all tests that reach its
+module.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
-from mutation.targets import ROOT
+from mutation.targets import ROOT, every_module
 
 FOLDER = ROOT / ".mutation"
 
@@ -32,6 +34,12 @@ def digest_of(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()[:12]
 
 
+@cache
+def modules_digest() -> str:
+    """Of the names of all modules: in moved ones older records know no statement."""
+    return hashlib.sha256("\0".join(sorted(every_module())).encode()).hexdigest()[:12]
+
+
 def record_of(file: Path, folder: Path = FOLDER) -> Path:
     """Where a test file's record is."""
     return folder / (str(file.relative_to(ROOT)).replace("/", "-") + ".json")
@@ -47,7 +55,8 @@ def write(file: Path, tests: dict[str, tuple[float, set[str]]], folder: Path = F
     }
     path = record_of(file, folder)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"digest": digest_of(file), "statements": statements, "tests": rows}), encoding="utf-8")
+    record = {"digest": digest_of(file), "modules": modules_digest(), "statements": statements, "tests": rows}
+    path.write_text(json.dumps(record), encoding="utf-8")
 
 
 def files_of(tests: Iterable[str]) -> list[Path]:
@@ -61,7 +70,8 @@ def recorded_rows(file: Path, folder: Path) -> dict[str, object] | None:
     """The record of a file, None where there is none of its text."""
     path = record_of(file, folder)
     record: dict[str, object] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    return record if record.get("digest") == digest_of(file) else None
+    today = record.get("digest") == digest_of(file) and record.get("modules") == modules_digest()
+    return record if today else None
 
 
 def stale(tests: Iterable[str], folder: Path = FOLDER) -> list[str]:

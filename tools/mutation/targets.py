@@ -114,7 +114,8 @@ GROUPS = (
     Group("numeric", ("bmcompiler/numeric/*.py",), (*_CORE, "tests/ops", "tests/quant", *_NUMBERS)),
 )
 CORPUS = "tests/corpus/drawn_nets.py"
-ALL_TESTS = tuple(dict.fromkeys([*(folder for group in GROUPS for folder in group.tests), "tests/proof"]))
+_WHOLE = ("tests/proof", *(f"tests/test_{name}.py" for name in ("pipelines", "conditions", "rule_limits", "report")))
+ALL_TESTS = tuple(dict.fromkeys([*(folder for group in GROUPS for folder in group.tests), *_WHOLE]))
 """Of all groups: what those of a fault's own group do not find the others may, and small networks of the corpus."""
 
 
