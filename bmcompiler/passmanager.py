@@ -16,6 +16,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, get_type_hints
@@ -263,14 +264,10 @@ def _convert(kind: Any, given: _Given) -> Any:
     return value
 
 
-_HINTS: dict[type[Pass], dict[str, Any]] = {}
-
-
+@cache
 def _hints(cls: type[Pass]) -> dict[str, Any]:
     """Types of the fields, read once: they are texts in the source."""
-    if cls not in _HINTS:
-        _HINTS[cls] = get_type_hints(cls)
-    return _HINTS[cls]
+    return get_type_hints(cls)
 
 
 def _make(cls: type[Pass], given: Mapping[str, _Given]) -> Pass:

@@ -192,8 +192,8 @@ class Target(ABC):
         """The passes of all precisions and levels, with the reasons for their order."""
 
     @abstractmethod
-    def kernels(self) -> Sequence[Kernel[Any]]:
-        """All kernels, in the order of the manual, which their rules are."""
+    def kinds(self) -> Sequence[type[Kernel[Any]]]:
+        """The classes of all kernels, in the order of the manual, which their rules are."""
 
     @abstractmethod
     def compile(self, modules: Sequence[Module], level: int) -> Compiled:
@@ -221,6 +221,10 @@ class Target(ABC):
         self.need_precision(precision)
         return self.passes.text(precision, level)
 
+    def kernels(self) -> Sequence[Kernel[Any]]:
+        """A kernel of each of `kinds`, made once for this planner."""
+        return self._kernels
+
     def kernel_for(self, op: Operation) -> Kernel[Any] | None:
         """The kernel for the class of an op, None without one; its rules say whether it takes this very op.
 
@@ -237,7 +241,7 @@ class Target(ABC):
         return made[found]
 
     def make_kernel(self, kernel: type[Kernel[Any]]) -> Kernel[Any]:
-        """A plugin's kernel, constructed as the target's own are; by default with nothing."""
+        """Construct a kernel, the target's or a plugin's; by default with nothing."""
         return kernel()
 
     def cycles(self, op: Operation) -> int | None:
@@ -292,6 +296,10 @@ class Target(ABC):
             known = " and ".join(self.precisions) + ("" if len(self.precisions) > 1 else " only")
             remedy = f"use --quantize {' or '.join(self.precisions)}"
             raise UsageError(f"{self.name} computes in {known}, not in {precision}", remedy=remedy)
+
+    @cached_property
+    def _kernels(self) -> Sequence[Kernel[Any]]:
+        return tuple(map(self.make_kernel, self.kinds()))
 
     @cached_property
     def _table(self) -> Mapping[type[Operation], Kernel[Any]]:

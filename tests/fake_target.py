@@ -21,7 +21,7 @@ class FakeTarget(Target):
     def kernel_for(self, op: Any) -> Any:
         return Kernel()
 
-    def kernels(self) -> Sequence[Kernel]:
+    def kinds(self) -> Sequence[type[Kernel]]:
         return ()
 
     def compile(self, modules: Sequence[Module], level: int) -> Compiled:

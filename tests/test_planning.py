@@ -18,26 +18,36 @@ from bmcompiler.analysis.timing_profile import profile_for
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module, TensorType
 from bmcompiler.ops.builder import Builder
+from bmcompiler.plugins.registry import entry_points
+from bmcompiler.target import find_target
 
-PROFILES: dict[str, list[list[str]]] = {
-    "bm1684": [[], ["vendor"], ["load_rate=1e9", "start=900"]],
-    "bm1684x": [[], ["wide_load_rate=1e9"], ["load_rate=4e11"]],
-}
-"""Each makes one way of moving the same bytes a multiple slower or quicker than the other (matrices and tensors, loads
-and the arithmetic beside them), so that what weighs the two must choose the other."""
+Case = tuple[str, str, list[str]]
+CASES: list[Case] = [
+    ("bm1880", "int8", []),
+    ("bm1880", "int8", ["ddr_bytes_per_cycle=1,gdma_start=2000"]),
+    ("bm1684", "int8", []),
+    ("bm1684", "int8", ["vendor"]),
+    ("bm1684x", "f16", []),
+    ("bm1684x", "f16", ["wide_load_rate=1e9"]),
+    ("dv700", "f16", []),
+    ("dv700", "f16", ["clock_hz=1e8"]),
+]
+"""Chip, precision, and settings of a profile: the chip's own, and one that makes a way of moving bytes a multiple slower
+than others (matrices and tensors, loads and the arithmetic beside them), so that plans which ask it must choose others."""
+THREADS = 8
 
 
-def _products() -> Module:
-    """A product whose sections, and a net whose views, depend on cycles."""
+def _net() -> Module:
+    """A product whose sections, and layers whose views, depend on cycles."""
     b, rng = Builder.new("net"), np.random.default_rng(0)
 
     def w(*shape: int) -> object:
         return b.weight((rng.standard_normal(shape) / 10).astype(np.float32), f"w{shape}")
 
-    x = b.input("x", TensorType((1, 512)))
+    x = b.input("x", TensorType((1, 256)))
     image = b.input("image", TensorType((1, 3, 20, 24)))
     with b.at("product"):
-        y = b.softmax(b.matmul(x, w(512, 1000)), axis=1)
+        y = b.softmax(b.matmul(x, w(256, 500)), axis=1)
     with b.at("conv"):
         z = b.relu(b.conv(image, w(40, 3, 3, 3), w(40), pads=(1, 1, 1, 1)))
     with b.at("gate"):
@@ -47,13 +57,14 @@ def _products() -> Module:
 
 def _compiled(chip: str, precision: str, settings: list[str]) -> str:
     rng = np.random.default_rng(1)
-    data = {"x": rng.standard_normal((4, 512)), "image": rng.standard_normal((4, 3, 20, 24))}
+    data = {"x": rng.standard_normal((4, 256)), "image": rng.standard_normal((4, 3, 20, 24))}
     result = bmcompiler.compile_module(
-        _products(),
+        _net(),
         target=chip,
         quantize=precision,
         data={name: array.astype(np.float32) for name, array in data.items()} if precision == "int8" else None,
         timing_profile=profile_for(chip, settings),
+        check="never",
         log=lambda text: None,
     )
     with TemporaryDirectory() as folder:
@@ -61,42 +72,67 @@ def _compiled(chip: str, precision: str, settings: list[str]) -> str:
         return sha256((Path(folder) / "net.bmodel").read_bytes()).hexdigest()
 
 
-def _in_a_process(chip: str, precision: str, settings: list[str]) -> str:
-    code = f"import test_planning; print(test_planning._compiled({chip!r}, {precision!r}, {settings!r}))"
+def _in_processes() -> list[str]:
+    """Each case in a process that has compiled nothing before: they have the imports in common."""
+    code = """
+import os, test_planning as test
+for case in test.CASES:
+    if not os.fork():
+        print(test._compiled(*case), flush=True)
+        os._exit(0)
+    assert os.wait()[1] == 0
+"""
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(__file__).parent
     )
-    return done.stdout.strip()
+    return done.stdout.split()
 
 
-@pytest.mark.parametrize("chip, precision", [("bm1684", "int8"), ("bm1684", "f32"), ("bm1684x", "int8")])
-def test_profiles_one_after_the_other_and_in_threads_give_the_bytes_of_processes(chip: str, precision: str) -> None:
-    profiles = PROFILES[chip]
-    alone = [_in_a_process(chip, precision, settings) for settings in profiles]
-    assert len(set(alone)) == len(profiles), "a profile that changes nothing of this net shows nothing"
-    assert [_compiled(chip, precision, settings) for settings in (*profiles, *profiles)] == alone + alone
-    together = Barrier(len(profiles))
+@pytest.mark.slow
+def test_eight_threads_with_two_profiles_of_four_chips_give_the_bytes_of_processes() -> None:
+    """Each compiles all of them, one after the other, and begins with another one."""
+    alone = _in_processes()
+    for (chip, _, settings), own, other in zip(CASES[::2], alone[::2], alone[1::2]):
+        assert not settings and (own == other) == (chip == "dv700"), f"{chip}: it would show nothing"
+    together = Barrier(THREADS)
 
-    def compile_together(settings: list[str]) -> list[str]:
+    def compile_all(first: int) -> list[str]:
         together.wait()
-        return [_compiled(chip, precision, settings) for _ in range(2)]
+        found = [_compiled(*case) for case in CASES[first:] + CASES[:first]]
+        return found[len(CASES) - first :] + found[: len(CASES) - first]
 
-    with ThreadPoolExecutor(len(profiles)) as pool:
-        assert list(pool.map(compile_together, profiles)) == [[one, one] for one in alone]
+    with ThreadPoolExecutor(THREADS) as pool:
+        assert list(pool.map(compile_all, range(THREADS))) == [alone] * THREADS
+
+
+def test_what_is_found_out_stays_with_the_planner() -> None:
+    """Plugins are objects that all compilations of a process share; they make planners, and learn nothing."""
+    for chip, precision, settings in (CASES[1], CASES[5], CASES[6]):
+        plugin = entry_points("bmcompiler.targets")[chip]()
+        before = dict(vars(plugin))
+        _compiled(chip, precision, settings)
+        assert vars(plugin) == before
+
+
+def test_planners_share_neither_kernels_nor_what_they_remember() -> None:
+    profile = profile_for("bm1684", ["vendor"])
+    first, again, other = find_target("bm1684"), find_target("bm1684"), find_target("bm1684", profile)
+    assert (first.profile, again.profile, other.profile) == (None, None, profile)
+    kernels = [{id(kernel) for kernel in target.kernels()} for target in (first, again, other)]
+    assert not kernels[0] & kernels[1] and not kernels[0] & kernels[2]
+    assert {id(kernel) for kernel in first.kernels()} == kernels[0], "they are made once for a planner"
+    machines = [target.machine for target in (first, again, other)]  # type: ignore[attr-defined]
+    assert len({id(one.tiler) for one in machines}) == len({id(one.cycles) for one in machines}) == 3
+    assert machines[2].cycles.table.profile == profile != machines[0].cycles.table.profile
 
 
 @pytest.mark.parametrize("chip, other", [("bm1684", "bm1684x"), ("bm1684x", "bm1684"), ("bm1880", "bm1684")])
 def test_a_profile_of_another_chip_is_refused(chip: str, other: str) -> None:
     with pytest.raises(UsageError, match=f"is not one of {chip}: its parameters are those of another chip"):
-        bmcompiler.compile_module(_products(), target=chip, timing_profile=_profile_of(other))
+        bmcompiler.compile_module(_net(), target=chip, timing_profile=profile_for(other, ["store_rate=9e9"]))
 
 
 @pytest.mark.parametrize("chip", ["bm1684", "bm1684x"])
 def test_rates_in_another_unit_are_refused(chip: str) -> None:
     with pytest.raises(UsageError, match=r"load_rate is in bytes per second, 13\.5 cannot be"):
         profile_for(chip, ["load_rate=13.5"])
-
-
-def _profile_of(chip: str) -> object:
-    """One with a value of its own."""
-    return profile_for(chip, ["store_rate=9e9"])

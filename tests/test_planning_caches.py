@@ -19,7 +19,6 @@ INDEPENDENT = {
     "bm1684x.recipe_tables._sine_series": "entries of a table",
     "bm1684x.static_tables._bernoulli": "a number",
     "bm1684x.static_tables.static_memory": "contents of static memory",
-    "bm1684x.tile_cycles._moving": "cycles, and the table of them is an argument",
     "bm1880.kernels.matmul.window_of": "by bytes of local memory",
     "dv.kernels.large_windows.steps_of": "fewest steps, whatever they cost",
     "dv.formats.packing.slots": "places in a block",

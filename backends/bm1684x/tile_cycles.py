@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.codes import Precision
 from bmcompiler.backends.bm1684x.cycles import (
     DIVIDE_STEPS,
-    PROFILE,
     RSQRT_STEPS,
     RUN,
     CycleTable,
@@ -23,11 +21,16 @@ from bmcompiler.codegen.tiling import Buffer
 _KINDS = {1: Precision.INT8, 2: Precision.FP16, 4: Precision.FP32}
 
 
-@dataclass(frozen=True)
 class LaneBus(Bus):
-    """Transfers by a table: a run ends with its lane, and whole lanes may move as sections of a matrix."""
+    """Transfers by a table: a run ends with its lane, and whole lanes may move as sections of a matrix.
 
-    table: CycleTable = field(default_factory=lambda: CycleTable(PROFILE))
+    Plans ask for the same sizes again and again, so that what they take is remembered here.
+    """
+
+    def __init__(self, table: CycleTable) -> None:
+        super().__init__()
+        self._bytes_per_cycle = table.profile.strided_bytes_per_cycle
+        self._moving = lru_cache(maxsize=1 << 14)(partial(_moving, table))
 
     def load(self, buffer: Buffer) -> float:
         """See `Bus`."""
@@ -38,12 +41,11 @@ class LaneBus(Bus):
         return self._counted(buffer, False)
 
     def _counted(self, buffer: Buffer, loads: bool) -> float:
-        return _moving(self.table, buffer.nbytes, *buffer.runs, loads) * self.table.profile.strided_bytes_per_cycle
+        return self._moving(buffer.nbytes, *buffer.runs, loads) * self._bytes_per_cycle
 
 
-@lru_cache(maxsize=1 << 14)
 def _moving(table: CycleTable, nbytes: int, outer: int, lanes: int, loads: bool) -> int:
-    """Cycles of so many bytes in runs of global memory and of lanes; plans ask for the same again and again."""
+    """Cycles of so many bytes in runs of global memory and of lanes."""
     cycles = int(table.tensor(nbytes, max(1, nbytes // max(outer, lanes)), loads, not loads))
     return min(cycles, int(table.wide(lanes, -(-nbytes // lanes), loads))) if outer <= lanes else cycles
 
@@ -53,6 +55,7 @@ class TileCycles:
 
     def __init__(self, table: CycleTable) -> None:
         self.table: Final = table
+        self.bus: Final = LaneBus(table)
 
     @property
     def bytes_per_cycle(self) -> float:
@@ -63,11 +66,6 @@ class TileCycles:
     def tile_cycles(self) -> int:
         """Of two short loads and a store."""
         return 2 * self.load(1, RUN) + self.store(1, RUN)
-
-    @property
-    def bus(self) -> Bus:
-        """What buffers cost by the table."""
-        return LaneBus(table=self.table)
 
     def pass_cycles(
         self, shape: Shape, item: int = 4, steps: int = 1, pair: bool = False, in_place: bool = False

@@ -26,11 +26,10 @@ class DvTarget(Target):
     schemes: Sequence[str] = ()
     passes = PIPELINE
 
-    def kernels(self) -> Sequence[Kernel[Any]]:
-        """All kernels, in the order of the manual."""
-        from bmcompiler.backends.dv.kernels import KERNELS
+    def kinds(self) -> Sequence[type[Kernel[Any]]]:
+        from bmcompiler.backends.dv.kernels import KINDS
 
-        return KERNELS
+        return KINDS
 
     def need_precision(self, precision: str) -> None:
         if precision not in self.precisions:

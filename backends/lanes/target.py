@@ -33,21 +33,10 @@ class LaneTarget(Target, Generic[P]):
     def new_machine(self) -> LaneMachine:
         """What kernels are constructed with, for `profile`."""
 
-    @abstractmethod
-    def kinds(self) -> Sequence[type[LaneKernel[Any]]]:
-        """The classes of all kernels, in the order of the manual."""
-
     @cached_property
     def machine(self) -> LaneMachine:
         """That of this planner alone."""
         return self.new_machine()
-
-    @cached_property
-    def _kernels(self) -> tuple[LaneKernel[Any], ...]:
-        return tuple(kind(self.machine) for kind in self.kinds())
-
-    def kernels(self) -> Sequence[Kernel[Any]]:
-        return self._kernels
 
     @abstractmethod
     def copier(self) -> LocalCopier:

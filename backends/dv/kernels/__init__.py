@@ -10,19 +10,19 @@ from bmcompiler.backends.dv.kernels.maps import AddKernel, AvgPoolKernel, ConvKe
 from bmcompiler.backends.dv.kernels.pointwise import ActivationKernel, NegKernel, PreluKernel, ScaleKernel
 from bmcompiler.backends.dv.kernels.windows import LrnKernel, PadKernel, UpsampleKernel
 
-KERNELS: tuple[DvKernel[Any], ...] = (
-    ConvKernel(),
-    FcKernel(),
-    MaxPoolKernel(),
-    AvgPoolKernel(),
-    AddKernel(),
-    ConcatKernel(),
-    DeconvKernel(),
-    ActivationKernel(),
-    PreluKernel(),
-    ScaleKernel(),
-    NegKernel(),
-    UpsampleKernel(),
-    PadKernel(),
-    LrnKernel(),
+KINDS: tuple[type[DvKernel[Any]], ...] = (
+    ConvKernel,
+    FcKernel,
+    MaxPoolKernel,
+    AvgPoolKernel,
+    AddKernel,
+    ConcatKernel,
+    DeconvKernel,
+    ActivationKernel,
+    PreluKernel,
+    ScaleKernel,
+    NegKernel,
+    UpsampleKernel,
+    PadKernel,
+    LrnKernel,
 )

@@ -127,4 +127,4 @@ class ConvKernel(WindowKernel[Conv | Matmul]):
         return [self.tile(op.operands[0], self.source(op, box), "nhw"), weights]
 
 
-KERNELS = (ConvKernel(), PoolKernel(), AddKernel(), ReluKernel(), ViewKernel())
+KINDS = (ConvKernel, PoolKernel, AddKernel, ReluKernel, ViewKernel)

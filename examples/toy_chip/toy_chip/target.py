@@ -11,7 +11,7 @@ from bmcompiler.target import Compiled, Kernel, Target
 from toy_chip.build import Build
 from toy_chip.container import ToyModel
 from toy_chip.isa import SYNTAX
-from toy_chip.kernels import KERNELS
+from toy_chip.kernels import KINDS
 
 
 class Code(PlainCode[Build]):
@@ -42,8 +42,8 @@ class ToyTarget(Target):
         ),
     )
 
-    def kernels(self) -> Sequence[Kernel[Any]]:
-        return KERNELS
+    def kinds(self) -> Sequence[type[Kernel[Any]]]:
+        return KINDS
 
     def compile(self, modules: Sequence[Module], level: int) -> Compiled:
         return compile_plain(modules, ToyModel, lambda module, constants: Code(module, self, constants, level))
