@@ -16,7 +16,6 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
-from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, get_type_hints
@@ -264,10 +263,14 @@ def _convert(kind: Any, given: _Given) -> Any:
     return value
 
 
-@cache
+_HINTS: dict[type[Pass], dict[str, Any]] = {}
+
+
 def _hints(cls: type[Pass]) -> dict[str, Any]:
     """Types of the fields, read once: they are texts in the source."""
-    return get_type_hints(cls)
+    if cls not in _HINTS:
+        _HINTS[cls] = get_type_hints(cls)
+    return _HINTS[cls]
 
 
 def _make(cls: type[Pass], given: Mapping[str, _Given]) -> Pass:

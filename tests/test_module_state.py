@@ -21,6 +21,7 @@ REVIEWED = {
     "bmcompiler/ops/base.py: OPS": "classes of ops, at import",
     "bmcompiler/parallel/processes.py: _task": "of a worker process, which has one",
     "bmcompiler/parallel/task.py: _states": "of a worker process, by its task",
+    "bmcompiler/passmanager.py: _HINTS": "types of the options of a pass, read from its class",
     "bmcompiler/plugins/custom_layers.py: _functions": "what plugins register",
     "bmcompiler/plugins/custom_layers.py: _insts": "what plugins register",
     "bmcompiler/plugins/custom_layers.py: _kernels": "what plugins register",
