@@ -32,8 +32,8 @@ CASES: list[Case] = [
     ("dv700", "f16", []),
     ("dv700", "f16", ["clock_hz=1e8"]),
 ]
-"""Chip, precision, and settings of a profile: the chip's own, and one that makes a way of moving bytes a multiple slower
-than others (matrices and tensors, loads and the arithmetic beside them), so that plans which ask it must choose others."""
+"""Chip, precision, and settings of a profile: the chip's own, and one that makes a way of moving bytes a multiple
+slower than the others, so that plans which ask it must choose otherwise."""
 THREADS = 8
 
 
