@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from bm1684x_golden import DATA, PROGRAMS, model
 from click.testing import CliRunner
+from cycle_nets import FLOATS
+from lane_nets import Net
 
 from bmcompiler.backends.bm1684x.asm import assemble
 from bmcompiler.backends.bm1684x.isa import FORMATS, GDMA_SYS, SYS
@@ -20,7 +22,9 @@ from bmcompiler.bmodel.bm168x_streams import count
 from bmcompiler.cli.tool import cli
 from bmcompiler.errors import EncodingError, SimulatorError
 from bmcompiler.instructions.order import Engine
+from bmcompiler.ops.base import TensorOp
 from bmcompiler.runtime.simulator.bm1684x.analysis import analyze
+from bmcompiler.target import find_target
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -122,3 +126,12 @@ def test_the_container_counts_commands_as_the_tables_have_them() -> None:
                         assert count("BM1684X", engine, stream) == len(split(engine, stream)), (layout, task, unit)
     assert count("BM1684X", Engine.TIU, CommandGroup(b"", b"").tiu) == 0
     assert isinstance(model("s_gemm_f16").all_stages()[0][1].subnets[0], TpuSubnet)
+
+
+@pytest.mark.parametrize("name", ["conv", "strided", "depthwise", "matmul", "deep matmul"])
+def test_products_of_a_program_are_those_of_its_op(name: str) -> None:
+    net = Net([(2, 70, 9, 8)])
+    module = net.module([FLOATS[name](net, net.inputs[0])])
+    wanted = sum(op.macs() for op in module.main.ops if isinstance(op, TensorOp))
+    analysis = analyze(find_target("bm1684x").compile([module], 0).model)
+    assert analysis.costs.macs.sum() == wanted

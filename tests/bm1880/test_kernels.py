@@ -334,6 +334,7 @@ def test_upsample(n: int, c: int, hw: tuple[int, int], scale: tuple[int, int], l
         (lambda net, x: net.b.upsample(x, scale=(2, 2)), (1, 3, 3, 700)),
         (lambda net, x: net.b.conv(x, net.i8(4200, 8, 1, 1), rshift=5), (1, 8, 3, 3)),
         (lambda net, x: net.b.conv(x, net.i8(8, 4095, 1, 1), rshift=12), (1, 4095, 2, 2)),
+        (lambda net, x: net.b.permute(x, order=(0, 1, 3, 2)), (20, 20, 14, 30)),
     ],
 )
 def test_beyond_one_instruction(make: Callable[..., Value], shape: tuple[int, ...]) -> None:
