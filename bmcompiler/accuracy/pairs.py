@@ -164,7 +164,8 @@ def alone(pair: Pair, layer: Layer, floats: Mapping[Value, Array]) -> Array | No
     rounded = {twins[value]: real_values(array, value.type) for value, array in device.items()}
     found = _computed(pair.compiled, layer.ops, device, layer.compiled, pair.target)
     exact = _computed(pair.real, layer.real_ops, {**floats, **rounded}, layer.real, None)
-    difference = real_values(found, layer.compiled.type) - exact
+    difference = np.zeros_like(exact)  # infinite numbers mean "none"
+    np.subtract(real_values(found, layer.compiled.type), exact, out=difference, where=np.isfinite(exact))
     return np.asarray(floats[layer.real] + difference, np.float32)
 
 

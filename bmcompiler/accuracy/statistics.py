@@ -70,10 +70,11 @@ class LayerNumbers:
     def add(self, real: Array, found: Array) -> None:
         """One step of samples: float values, and the numbers of the quantized tensor."""
         type = self.layer.compiled.type
-        magnitudes = np.abs(real)
-        difference, counted, values = real_values(found, type).astype(np.float64) - real, magnitudes < _MASKED, real
+        magnitudes, values, numbers = np.abs(real), real, real_values(found, type).astype(np.float64)
+        counted = magnitudes < _MASKED
         if not counted.all():
-            difference, values = (np.where(counted, each, 0) for each in (difference, real))
+            values, numbers = (np.where(counted, each, 0) for each in (values, numbers))
+        difference = numbers - values
         self.signal += float(np.square(values, dtype=np.float64).sum())
         self.noise += float(np.square(difference).sum())
         self.peak = max(self.peak, float(magnitudes.max(initial=0.0)))

@@ -21,6 +21,7 @@ from bmcompiler.passes.quantization.choice.tasks import (
     Weigh,
     array_of,
     energy,
+    finite,
     real,
     values_of,
     watched,
@@ -81,8 +82,9 @@ class Reference:
             seen = _reals_of(low, self.steps[k], {v for u in units for v in (*u.operands, *u.results)})
             for unit in units:
                 exact = self._compute(unit, seen)
-                found[unit].append(seen[unit.results[0]] - _within(low, unit, exact))
-                self.energies[unit] = energy([exact])
+                wrong = finite(seen[unit.results[0]]) - finite(_within(low, unit, exact))
+                found[unit].append(np.where(np.isfinite(exact), wrong, 0))
+                self.energies[unit] = energy([finite(exact)])
         return found
 
     def _compute(self, unit: Unit, values: Mapping[Value, Array]) -> Array:

@@ -44,7 +44,9 @@ class FloatRun:
             self._step = step
         exact = {name: self._kept[value] for name, value in self.watched.items()}
         results = [self.function.ops[place].results[0] for place in errors]
-        return self.groups.energies(self._behind(errors), exact), [energy([self._kept[value]]) for value in results]
+        return self.groups.energies(self._behind(errors), exact), [
+            energy([finite(self._kept[value])]) for value in results
+        ]
 
     def _behind(self, errors: Mapping[int, Array]) -> dict[str, Array]:
         """The watched values with errors in the first results of ops; what does not change is not computed."""
@@ -111,6 +113,11 @@ def real(value: Value, array: Array) -> Array:
     """The real numbers that the array of a value stands for."""
     quant = value.type.quant
     return array if quant is None else quant_modes.dequantize(array, quant.scale, quant.zero_point)
+
+
+def finite(array: Array) -> Array:
+    """The numbers; infinite ones, which mean "none" (masks, padding of maxima), as 0."""
+    return np.where(np.isfinite(array), array, 0)
 
 
 def energy(arrays: Sequence[Array]) -> float:

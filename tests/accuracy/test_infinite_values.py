@@ -1,0 +1,51 @@
+"""Infinite numbers inside of a net (masks, padding before maxima) count as no error, and nothing is said of them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import bmcompiler
+from bmcompiler.ir import Module, TensorType, Value
+from bmcompiler.ops.builder import Builder
+
+SAMPLES = np.random.default_rng(3).standard_normal((8, 4, 8, 8)).astype(np.float32)
+SEEN = np.arange(8) % 3 > 0
+
+
+def masked(b: Builder, x: Value) -> Value:
+    """Every third column is the lowest there is."""
+    lowest = b.weight(np.full((1, 4, 8, 8), -np.inf, np.float32))
+    kept: Value = b.where(b.weight(np.broadcast_to(SEEN, (1, 4, 8, 8))), x, lowest)
+    return kept
+
+
+def padded(b: Builder, x: Value) -> Value:
+    """Columns of the lowest there is on both sides."""
+    around: Value = b.pad(x, pads=(0, 0, 0, 0, 0, 0, 1, 1), value=-np.inf)
+    return around
+
+
+def net(ends: Callable[[Builder, Value], Value]) -> Module:
+    """A convolution, what makes infinite numbers of it, maxima over columns, and a product."""
+    rng = np.random.default_rng(0)
+    b = Builder.new("net")
+    x = b.input("x", TensorType((1, 4, 8, 8), "f32"))
+    weight, factors = (rng.standard_normal(shape).astype(np.float32) for shape in ((4, 4, 3, 3), (8, 5)))
+    found = b.reduce(ends(b, b.conv(x, b.weight(weight), pads=(1, 1, 1, 1))), method="max", axes=(3,), keepdims=False)
+    b.function.set_outputs([b.matmul(found, b.weight(factors))], ["y"])
+    return b.module
+
+
+@pytest.mark.parametrize("ends", [masked, padded])
+@pytest.mark.parametrize("chip", ["bm1684", "bm1684x", "bm1880"])
+def test_infinite_numbers_count_as_no_error(chip: str, ends: Callable[[Builder, Value], Value]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        result = bmcompiler.compile_module(net(ends), target=chip, quantize="int8", data={"x": SAMPLES})
+    assert result.accuracy is not None
+    assert result.accuracy.outputs[0].error < 0.05
+    assert all(np.isfinite(layer.sqnr) for layer in result.accuracy.worst)
