@@ -34,8 +34,29 @@ _DEFAULTS = {
 @onnx_op("RNN", "GRU", "LSTM")
 def recurrent(node: Node, b: Builder) -> tuple[Value, ...]:
     """Absent bias and initial states become zeros; `layout` 1 (batch first) becomes transposes around the op."""
-    gates, _ = _GATES[node.type]
-    x, weight, recurrence = (node.input(i) for i in range(3))
+    return layer(node, b, node.type, node.input(1), node.input(2))
+
+
+@onnx_op("DynamicQuantizeLSTM", domain="com.microsoft")
+def dynamic_quantize_lstm(node: Node, b: Builder) -> tuple[Value, ...]:
+    """An LSTM of the weights that the integers stand for; inputs and states are not rounded to 8 bits at each step."""
+    return layer(node, b, "LSTM", *(b.weight(_real(node, *at), "weight") for at in ((1, 8), (2, 10))))
+
+
+def _real(node: Node, index: int, scale: int) -> np.ndarray:
+    """Constant weights (directions, inputs, gates), scaled by direction or by gate, as (directions, gates, inputs)."""
+    weight, scales, zeros = (node.constant(i) for i in (index, scale, scale + 1))
+    if weight.ndim != 3 or any(each.shape not in (weight.shape[:1], weight.shape[::2]) for each in (scales, zeros)):
+        shapes = [list(each.shape) for each in (weight, scales, zeros)]
+        raise ShapeError(f"weights (directions, inputs, gates), scales and zero points do not fit: {shapes}")
+    scales, zeros = (each.reshape(len(weight), 1, -1).astype(np.float32) for each in (scales, zeros))
+    return np.ascontiguousarray(((weight - zeros) * scales).transpose(0, 2, 1), np.float32)
+
+
+def layer(node: Node, b: Builder, kind: str, weight: Value, recurrence: Value) -> tuple[Value, ...]:
+    """A recurrent layer of a kind, whose other operands and attributes are the node's."""
+    gates, _ = _GATES[kind]
+    x = node.input(0)
     if {x.type.rank, weight.type.rank, recurrence.type.rank} != {3}:
         raise ShapeError(f"inputs must have 3 axes, got {[list(v.shape) for v in (x, weight, recurrence)]}")
     batch_first = node.int("layout", 0) == 1
@@ -55,14 +76,14 @@ def recurrent(node: Node, b: Builder) -> tuple[Value, ...]:
     state = (directions, x.shape[1], hidden)
     values = [x, weight, recurrence, operand(3, (directions, 2 * gates * hidden), "bias"), operand(5, state, "state")]
     attributes = _attributes(node, directions)
-    if node.type == "LSTM":
+    if kind == "LSTM":
         values.append(operand(6, state, "cell"))
         if node.has(7):
             values.append(node.input(7))
         attributes["input_forget"] = node.flag("input_forget")
-    if node.type == "GRU":
+    if kind == "GRU":
         attributes["linear_before_reset"] = node.flag("linear_before_reset")
-    results = b.create(node.type.lower(), values, attributes).results
+    results = b.create(kind.lower(), values, attributes).results
     if not batch_first:
         return tuple(results)
     return (

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import helper
 from onnx_models import agree, op_model
 
 RNG = np.random.default_rng(11)
@@ -143,3 +144,33 @@ def test_qlinear_conv_is_within_one_step_of_integer_arithmetic() -> None:
     _, ours = imported(model, feeds)
     theirs = reference(model, feeds)
     assert np.abs(ours["y0"].astype(int) - theirs["y0"].astype(int)).max() <= 1
+
+
+@pytest.mark.parametrize(
+    ("dtype", "by_gate", "direction"), [("uint8", False, "bidirectional"), ("int8", True, "reverse")]
+)
+def test_dynamically_quantized_lstms_are_those_of_their_weights(dtype: str, by_gate: bool, direction: str) -> None:
+    """As near to ONNX Runtime as 8 bits of inputs and states allow, and equal to the LSTM of the real weights."""
+    from onnx_models import imported, reference
+
+    sets, hidden, width = 1 + (direction == "bidirectional"), 4, 2
+    # weights of 7 bits: ONNX Runtime's sums of products saturate to 16 bits on some processors
+    integers = [whole(sets, rows, 4 * hidden, dtype=dtype) // 2 for rows in (width, hidden)]
+    shape = (sets, 4 * hidden) if by_gate else (sets,)
+    units = [np.linspace(0.008, 0.016, int(np.prod(shape)), dtype=np.float32).reshape(shape) for _ in integers]
+    zeros = [np.full(shape, 0 if by_gate else 60, dtype) for _ in integers]
+    x, bias, states = real(5, 3, width), real(sets, 8 * hidden), [real(sets, 3, hidden) for _ in range(2)]
+    given = [x, *integers, bias, None, *states, None, units[0], zeros[0], units[1], zeros[1]]
+    attributes = {"hidden_size": hidden, "direction": direction}
+    constants = [i for i, array in enumerate(given) if i and array is not None]
+    model, feeds = op_model("DynamicQuantizeLSTM", given, constants, attributes, outputs=3)
+    model.graph.node[0].domain = "com.microsoft"
+    model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    parts = [each.reshape(sets, 1, -1).astype(np.float32) for each in (*units, *zeros)]
+    weights = [(w - zero) * unit for w, unit, zero in zip(integers, parts[:2], parts[2:])]
+    plain = [x, *(np.ascontiguousarray(w.transpose(0, 2, 1)) for w in weights), bias, None, *states]
+    same, _ = op_model("LSTM", plain, [i for i in constants if i < 7], attributes, outputs=3)
+    ours, wanted, theirs = imported(model, feeds)[1], imported(same, feeds)[1], reference(model, feeds)
+    for name, value in ours.items():
+        np.testing.assert_array_equal(value, wanted[name])
+        assert np.linalg.norm(value - theirs[name]) < 0.05 * np.linalg.norm(theirs[name])
