@@ -317,14 +317,17 @@ def table_of(options: ModuleOptions) -> CalibrationTable | None:
 
 
 def parse_shapes(text: str) -> list[list[int]]:
-    """`[[1,3,224,224],[1,16]]` (one list per input) or `[1,3,224,224]` (the only input). Raises UsageError."""
+    """`[[1,3,224,224],[1,16],[]]` (one list per input, empty for one number) or `[1,3,224,224]` (the only input).
+
+    Raises UsageError.
+    """
     try:
         value = json.loads(text)
     except ValueError:
         value = None
     if isinstance(value, list) and value and all(_is_dim(v) for v in value):
         value = [value]
-    if not isinstance(value, list) or not value or not all(isinstance(s, list) and s for s in value):
+    if not isinstance(value, list) or not value or not all(isinstance(s, list) for s in value):
         raise UsageError(f'shapes must look like "[[1,3,224,224]]", got {text!r}')
     if not all(_is_dim(d) for shape in value for d in shape):
         raise UsageError(f"every size in shapes must be a whole number from 1 to {_MAX_DIM}, got {text!r}")

@@ -12,7 +12,7 @@ import onnx
 from bmcompiler.errors import FileFormatError, ShapeError, UnsupportedError
 from bmcompiler.frontends.onnx.registry import Tensor
 from bmcompiler.frontends.onnx.tensors import to_array
-from bmcompiler.ir import TensorType, Value, type_of_array
+from bmcompiler.ir import Block, Function, TensorType, Value, type_of_array
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -100,9 +100,12 @@ class Node:
         """An input that must be known now. Raises UnsupportedError when it is computed from the net's inputs."""
         tensor = self.tensor(index)
         if isinstance(tensor, Value):
+            behind = ", ".join(f"'{name}'" for name in inputs_behind(tensor))
             raise UnsupportedError(
-                f"input {index} ('{self.proto.input[index]}') must be a constant, but depends on the net's inputs",
-                remedy="simplify the model with fixed shapes before the import, or cut it with --outputs",
+                f"input {index} ('{self.proto.input[index]}') must be a constant, but depends on what the net's "
+                f"inputs hold: {behind}",
+                remedy="where one of them always holds the same (a rate, a mode, a limit), give the model an "
+                "initializer of its name with that value; else cut the model with --outputs",
             )
         return tensor
 
@@ -235,3 +238,16 @@ def choice(what: str, value: str, known: Mapping[str, Any] | Sequence[str]) -> s
     if value not in known:
         raise UnsupportedError(f"{what} '{value}' is not supported. Supported: {', '.join(known)}")
     return value
+
+
+def inputs_behind(value: Value) -> list[str]:
+    """Names of the net's inputs that a value is computed from, in the net's order."""
+    seen, waiting = {value}, [value]
+    while waiting:
+        op = waiting.pop().op
+        new = [] if op is None else [operand for operand in op.operands if operand not in seen]
+        seen.update(new)
+        waiting += new
+    arguments = sorted((each for each in seen if each.op is None), key=lambda each: each.index)
+    functions = [each.owner.owner for each in arguments if isinstance(each.owner, Block)]
+    return [f.input_names[each.index] for f, each in zip(functions, arguments) if isinstance(f, Function)]

@@ -75,6 +75,7 @@ def refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> Refused:
         (f"compile {CAFFE} {OUT}", 1, ["net.prototxt: int8 needs", "--data", "--calibration-table"]),
         (f"compile {CAFFE} {TABLE} {OUT} --quantize f32", 2, ["int8 only, not in f32", "--quantize int8"]),
         (f"compile {CAFFE} {TABLE} {OUT} --shapes hello", 2, ['"[[1,3,224,224]]"', "'hello'"]),
+        (f"compile {CAFFE} {TABLE} {OUT} --shapes [[]]", 1, ["layer 'data' (Input)", "4 axes"]),
         (f"compile {CAFFE} {TABLE} {OUT} --shapes [[1,2,0,6]]", 2, ["whole number from 1"]),
         (f"compile {CAFFE} {TABLE} {OUT} --shapes [[1,2,6]]", 1, ["net.prototxt: layer 'data' (Input)", "4 axes"]),
         (f"compile {CAFFE} {TABLE} {OUT} --outputs nope", 2, ["'nope'", "Remedy: name one of the net's blobs"]),

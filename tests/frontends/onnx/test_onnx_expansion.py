@@ -101,7 +101,9 @@ def test_a_condition_that_depends_on_the_inputs_is_refused_by_name() -> None:
         node("Cast", ["s"], ["c"], to=TensorProto.BOOL),
         node("If", ["c"], ["y"], name="choice", then_branch=same, else_branch=same),
     ]
-    with pytest.raises(UnsupportedError, match=r"'choice' \(If.*depends on the net's inputs"):
+    with pytest.raises(
+        UnsupportedError, match=r"'choice' \(If.*depends on what the net's inputs hold: 'x'\. Remedy: .*initializer"
+    ):
         import_onnx(graph_model(nodes, {"x": (2, 3)}, ["y"]))
 
 
