@@ -7,9 +7,11 @@ import signal
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 import bmcompiler
@@ -18,7 +20,7 @@ from bmcompiler.result import Result
 from bmcompiler.runtime import Session
 from bmcompiler.runtime.simulator.analysis import ProgramAnalysis
 
-from . import costs, elsewhere, growth, identity, trial
+from . import costs, elsewhere, given, growth, identity, trial
 from .blocks import Net, drawn_net
 from .checks import CHECKS
 from .elsewhere import Compilation
@@ -221,3 +223,15 @@ def test_the_most_memory_is_measured_though_it_was_given_back() -> None:
     before = elsewhere._memory(fresh=True)
     np.ones(64 << 20, np.uint8).sum()
     assert 60 << 20 < elsewhere._memory() - before < 100 << 20
+
+
+def test_a_given_network_is_proven_and_its_faults_are_named(monkeypatch: Patch, tmp_path: Path) -> None:
+    asked, mode = _trial(), ("bm1684", "f32", 0)
+    path, run = tmp_path / "net.onnx", Session.run
+    onnx.save(asked.model, path)
+    assert given.answer(path, asked.data, None, mode).startswith("proven error ")
+    assert given.answer(path, asked.data, [[1, 2]], mode).startswith("refused ")
+    monkeypatch.setattr(given, "compared", lambda found, wanted, result: found[""])
+    assert given.answer(path, asked.data, None, mode).startswith("traceback ")
+    monkeypatch.setattr(Session, "run", lambda *args, **more: {k: v + 1 for k, v in run(*args, **more).items()})
+    assert given.answer(path, asked.data, None, mode).startswith("differs ")
