@@ -30,9 +30,9 @@ class HalfPrecision(Pass):
     3. all else                       : f32, with casts where types meet
 
     Inputs and outputs of the net keep their types. A target takes in `dtype` what loses little by it: moves, sums and
-    products of elements, choices. In nets of integers what stays in float does, unless calibration found numbers that
-    f16 might not hold. Norms, softmax and other functions of exponentials add many numbers, or numbers whose
-    difference counts.
+    products of elements, choices; but no sums with constants that are 0 in f16, nor what they add to. In nets of
+    integers what stays in float does, unless calibration found numbers that f16 might not hold. Norms, softmax and
+    other functions of exponentials add many numbers, or numbers whose difference counts.
     """
 
     name = "half-precision"
@@ -88,7 +88,15 @@ class _Halves(Rules):
         makers = (op, *(value.op for value in op.operands if value.op is not None))
         if self._dtype == "f16" and any(LARGE in maker.attributes for maker in makers):
             return False
+        if self._dtype == "f16" and (self._tiny(op) or any(self._tiny(user) for user in op.results[0].users)):
+            return False
         return op.affine or any(value.dtype == self._dtype for value in op.operands)
+
+    def _tiny(self, op: Operation) -> bool:
+        """Whether what a sum adds is all rounded to 0 in f16: its other part may be as small, as before a logarithm."""
+        added = op.operands[_BIAS:] if op.short_name == "scale" else op.operands if op.short_name == "add" else ()
+        arrays = [array for array in map(self.constant, added) if array is not None]
+        return any(array.any() and not array.astype(np.float16).any() for array in arrays)
 
     def _halve(self, op: TensorOp) -> bool:
         """Put the op in the type before this one, if the target takes it so."""

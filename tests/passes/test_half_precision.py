@@ -75,6 +75,18 @@ def test_means_of_many_elements_are_f32() -> None:
     assert [row for row in shown(module) if row[0] == "avg_pool"] == [("avg_pool", "f16", "f16")]
 
 
+@pytest.mark.parametrize("form", ["add", "scale"])
+@pytest.mark.parametrize(("least", "wanted"), [(1e-10, "f32"), (1e-6, "f16"), (0.0, "f16")])
+def test_what_a_number_is_added_to_that_is_zero_in_f16_is_f32(form: str, least: float, wanted: str) -> None:
+    """As the power of a spectrum before its logarithm: 0 has none."""
+    b, y = net()
+    power, small = b.mul(y, y), b.weight(np.full((4, 1, 1) if form == "add" else 4, least, np.float32))
+    scale = b.weight(np.full(4, 2, np.float32))
+    module, _ = halved(b, b.log(b.add(power, small) if form == "add" else b.scale(power, scale, small)))
+    types = {row[0]: row[-1] for row in shown(module)}
+    assert (types["mul"], types[form]) == (wanted, wanted)
+
+
 def test_a_target_without_the_type_keeps_all_in_f32() -> None:
     module, notes = halved(*net(), target="bm1684")
     assert shown(module) == [("conv", "f32", "f32", "f32", "f32")]
