@@ -86,6 +86,8 @@ class Pass:
     """What holds after it."""
     breaks: ClassVar[tuple[Condition, ...]] = ()
     """What may not hold any more after it."""
+    drops_work: ClassVar[bool] = False
+    """Whether layers may go whose results are constant, computed twice, or not asked for; else what is needed stays."""
     loses_bits: ClassVar[bool] = False
     """Whether numbers are less exact than before: `bmcompiler.accuracy` measures what the net loses."""
 
@@ -193,7 +195,8 @@ def run_pipeline(
 
     Args:
         print_ir_after: "all" or the name of a pass of the pipeline; the text goes to `ctx.log`.
-        verify_each: run `verify` after every pass, and ask whether it did what it says of conditions.
+        verify_each: run `verify` after every pass, and ask whether it did what it says of conditions, and whether the
+            layers still need the multiply-accumulates that they needed before.
         timing: receives (pass text, seconds) per pass.
         after: called with every pass that has run.
         ran: the passes that count as run before.
@@ -211,7 +214,7 @@ def run_pipeline(
     known, modified = Known(ran), False
     for each in pipeline:
         known.need(each, module, ctx, promised=False)
-        shown = showing(module, ctx) if verify_each else []
+        shown, needed = (showing(module, ctx), _macs(module)) if verify_each else ([], 0)
         start = time.perf_counter()
         modified |= each.run(module, ctx).modified
         if timing is not None:
@@ -222,6 +225,7 @@ def run_pipeline(
         if verify_each:
             _verify_after(module, each, verify)
             verify_said(each, shown, module, ctx)
+            _verify_work(module, each, needed)
         if after is not None:
             after(each, module)
     return modified
@@ -232,6 +236,17 @@ def _verify_after(module: Module, ran: Pass, verify: Callable[[Module], None]) -
         verify(module)
     except VerifyError as error:
         raise VerifyError(f"after pass {ran}: {error.reason}", layer=error.layer, kind=error.kind) from error
+
+
+def _macs(module: Module) -> int:
+    """Multiply-accumulates that all layers need."""
+    return sum(op.macs() for op in module.walk())
+
+
+def _verify_work(module: Module, ran: Pass, before: int) -> None:
+    after = _macs(module)
+    if after > before or (after < before and not ran.drops_work):
+        raise VerifyError(f"after pass {ran}: the layers need {after:,} multiply-accumulates, {before:,} before")
 
 
 def _default(option: Field[Any]) -> Any:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from bmcompiler.ir import Module, Operation, Rewriter, TensorType, Value, apply_patterns, type_of_array
-from bmcompiler.ir.keys import MACS, TENSOR_NAME
+from bmcompiler.ir.keys import TENSOR_NAME
 from bmcompiler.ops import find_op
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.core import Weight
@@ -208,15 +208,12 @@ def locations(*ops: Operation) -> tuple[str, ...]:
 def inherit(new: _Op, *replaced: Operation) -> _Op:
     """Let `new` stand for `replaced` (in source order): the layers of all, the notes and tensor name of the last.
 
-    What one of them needs less than it computes (`target.MACS`), `new` needs less, too.
+    What they need is the rewriter's to carry (`bmcompiler.ir.carrying`).
     """
     new.location = locations(*replaced)
-    needed = [op.attributes[MACS] for op in replaced if MACS in op.attributes]
     for name in [name for name in new.attributes if "." in name]:
         del new.attributes[name]
     new.attributes |= {name: value for name, value in replaced[-1].attributes.items() if "." in name}
-    if needed:
-        new.attributes[MACS] = needed[0]
     return new
 
 

@@ -11,7 +11,6 @@ import pytest
 from fetched import third_party
 
 import bmcompiler
-from bmcompiler.codegen.rows import macs
 from bmcompiler.ir import Module
 
 SHAPES = {"ppocr_v4_det": (1, 3, 64, 64), "centerface_480": (1, 3, 64, 64), "mtcnn_onet": (1, 48, 48, 3)}
@@ -19,7 +18,7 @@ KINDS = (("bm1684", "f32"), ("bm1684", "int8"), ("bm1684x", "int8"), ("bm1880", 
 
 
 def of_network(name: str) -> int:
-    return sum(macs(op) for op in loaded(name).main.ops)
+    return sum(op.macs() for op in loaded(name).main.ops)
 
 
 def loaded(name: str) -> Module:

@@ -8,7 +8,7 @@ from bmcompiler.codegen.memory import MemoryPlan, root_of
 from bmcompiler.codegen.partition import Segment
 from bmcompiler.codegen.schedule import Moved
 from bmcompiler.ir import Operation
-from bmcompiler.ir.keys import MACS, is_weight
+from bmcompiler.ir.keys import is_weight
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.target import LayerRow
 
@@ -26,7 +26,7 @@ def device_row(op: Operation, where: str, moved: Moved, commands: int) -> LayerR
         weights=moved.weights,
         commands=commands,
         tiles=moved.tiles,
-        macs=macs(op),
+        macs=op.macs(),
         inputs=inputs,
         outputs=outputs,
         parameters=parameters,
@@ -35,7 +35,7 @@ def device_row(op: Operation, where: str, moved: Moved, commands: int) -> LayerR
 
 def needs(op: Operation) -> tuple[int, int]:
     """(multiply-accumulates, bytes of operands and results) of the layer, as a model file says them."""
-    return macs(op), sum(_bytes(op))
+    return op.macs(), sum(_bytes(op))
 
 
 def _bytes(op: Operation) -> tuple[int, int, int]:
@@ -57,14 +57,6 @@ def joined_names(segment: Segment) -> tuple[str, str]:
     """(layers, kinds) of a segment as a model file names them."""
     names = ", ".join(dict.fromkeys(op.label for op in segment.ops))
     return names, ", ".join(dict.fromkeys(op.title for op in segment.ops))
-
-
-def macs(op: Operation) -> int:
-    """Multiply-accumulates that the layer needs, in layers that have them; its op may compute more."""
-    needed = op.attributes.get(MACS)
-    if isinstance(needed, int):
-        return needed
-    return op.macs() if isinstance(op, TensorOp) else 0
 
 
 def memory_totals(plan: MemoryPlan) -> dict[str, int]:

@@ -26,7 +26,7 @@ def first_batch_norm(module: Module) -> Operation | None:
         if op.short_name != "batch_norm":
             continue
         ahead = _ahead(op.operands[0])
-        if ahead is None or sum(each.macs() > 0 for each in ahead) > 1:
+        if ahead is None or sum(each.products() > 0 for each in ahead) > 1:
             return None
         constant = all(is_weight(value) for value in op.operands[1:])
         return op if constant else None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from bmcompiler.ir.keys import RETURN, is_return
+from bmcompiler.ir.keys import MACS, RETURN, is_return
 from bmcompiler.ir.types import TensorType
 from bmcompiler.ir.weights import Weights
 
@@ -131,6 +131,16 @@ class Operation:
     def label(self) -> str:
         """What messages call this op: its source layers, or its own name where it has none."""
         return "+".join(self.location) if self.location else self.short_name
+
+    # -- work ---------------------------------------------------------------------------------------------------------
+    def products(self) -> int:
+        """Multiply-accumulates that the op computes, by its shapes: of data and weights (operand 1); 0 for others."""
+        return 0
+
+    def macs(self) -> int:
+        """Multiply-accumulates that its layers need: the network's, however many stand for them (`carrying.py`)."""
+        needed = self.attributes.get(MACS)
+        return needed if isinstance(needed, int) else self.products()
 
     # -- place in the block -----------------------------------------------------------------------------------------
     def erase(self) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from bmcompiler.ir.carrying import Need, carry_macs, need_of
 from bmcompiler.ir.core import Block, Function, Operation, Value
-from bmcompiler.ir.keys import is_return
+from bmcompiler.ir.keys import MACS, WEIGHT, is_return
 
 Pattern = Callable[[Operation, "Rewriter"], bool]
 """Looks at one op; changes the IR through the rewriter and returns True, or returns False and changes nothing."""
@@ -17,11 +18,15 @@ class Rewriter:
     def __init__(self) -> None:
         self.touched: list[Operation] = []
         self.erased: set[Operation] = set()
+        self._made: list[Operation] = []
+        self._gone: list[Need] = []
+        self._freed: list[Operation] = []
 
     def insert_before(self, anchor: Operation, op: Operation) -> Operation:
         """Put an op before another one; returns it."""
         block = _block_of(anchor)
         self.touched.append(op)
+        self._made.append(op)
         return block.insert_before(anchor, op)
 
     def replace(self, op: Operation, values: Sequence[Value]) -> None:
@@ -40,7 +45,10 @@ class Rewriter:
 
     def erase(self, op: Operation) -> None:
         """Erase an op without uses; its producers are looked at again (they may be dead now)."""
-        self.touched += [value.op for value in op.operands if value.op is not None]
+        makers = [value.op for value in op.operands if value.op is not None]
+        self.touched += makers
+        self._freed += makers
+        self._gone.append(need_of(op))
         op.erase()
         self.erased.add(op)
 
@@ -49,6 +57,23 @@ class Rewriter:
         self.touched.append(op)
         for result in op.results:
             self.touched += result.users
+
+    def settle(self) -> None:
+        """After a rewrite: what was inserted needs what was replaced needed, also ops that nobody reads any more."""
+        made = [op for op in self._made if op not in self.erased]
+        dead: set[Operation] = set()
+        while self._freed:
+            op = self._freed.pop()
+            if op in self.erased or op in dead or any(user not in dead for value in op.results for user in value.users):
+                continue
+            dead.add(op)
+            self._freed += [value.op for value in op.operands if value.op is not None]
+        if self._gone and any(op.name != WEIGHT for op in made):
+            carry_macs([*self._gone, *map(need_of, dead)], made)
+            for op in dead.difference(made):
+                if op.macs():
+                    op.attributes[MACS] = 0
+        self._made, self._gone = [], []
 
 
 def apply_patterns(function: Function, patterns: Iterable[Pattern], max_rewrites: int = 1_000_000) -> bool:
@@ -72,6 +97,7 @@ def apply_patterns(function: Function, patterns: Iterable[Pattern], max_rewrites
             count += 1
             if count > max_rewrites:
                 raise RuntimeError(f"patterns do not settle in function {function.name} (last: {op.label})")
+            rewriter.settle()
             again = [*rewriter.touched, op]
             rewriter.touched = []
             for each in again:

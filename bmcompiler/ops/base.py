@@ -269,10 +269,6 @@ class TensorOp(Operation):
         """Whether no result is larger in magnitude than the largest operand (slopes, limits, padding as usual)."""
         return self.selects
 
-    def macs(self) -> int:
-        """Multiply-accumulates of an op that sums products of data and weights (operand 1), 0 for others."""
-        return 0
-
     # -- shared behaviour --------------------------------------------------------------------------------------------
     def inferred(self) -> list[TensorType]:
         """Result types by `infer`, always as a list. Raises ShapeError."""

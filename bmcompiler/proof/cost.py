@@ -36,7 +36,7 @@ def _op_seconds(op: TensorOp, target: Target, sampled: bool) -> float:
     kind = _kind(op, target)
     elements = sum(result.type.size for result in op.results)
     quick = sampled and (kind in ("f16", "bf16") or (kind == "f32" and op.short_name in _CONVOLUTIONS))
-    return op.macs() * (_SAMPLED_MAC if quick else _MAC[kind]) + elements * _ELEMENT[kind] + _OP
+    return op.products() * (_SAMPLED_MAC if quick else _MAC[kind]) + elements * _ELEMENT[kind] + _OP
 
 
 _CONVOLUTIONS = ("conv", "deconv")

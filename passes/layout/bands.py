@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from bmcompiler.codegen.rows import macs
 from bmcompiler.conditions import INTEGERS, NO_GROUPS, NO_LAYOUT
 from bmcompiler.ir import Function, Module, Operation, Value
-from bmcompiler.ir.keys import MACS, PLACE_CPU, TENSOR_NAME
+from bmcompiler.ir.carrying import carry_macs, need_of
+from bmcompiler.ir.keys import PLACE_CPU, TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.layout.band_forms import BandForm, band_form
 from bmcompiler.passes.rewriting import hand_name, make, rebuild
@@ -137,8 +137,6 @@ class _Draft:
             if index not in form.operands and value in self.images:
                 operands[index] = self.images[value]
         banded = rebuild(op, operands, **form.changes)
-        if needed := macs(op):
-            banded.attributes[MACS] = needed
         fresh.append(banded)
         self._bands[op.result] = banded.result
 
@@ -181,6 +179,7 @@ class _Draft:
         """Put the new ops in the place of the old ones."""
         inside = set(self.ops)
         for op, fresh in self.made:
+            carry_macs([need_of(op)], fresh)
             for new in fresh:
                 function.body.insert_before(op, new)
             image = self.images.get(op.result)

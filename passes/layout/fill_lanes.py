@@ -10,7 +10,7 @@ from bmcompiler.conditions import INTEGERS, NO_GROUPS, NO_LAYOUT, Condition
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module, Rewriter, TensorType, Value
 from bmcompiler.ir.copying import copy_module
-from bmcompiler.ir.keys import MACS, PLACE_CPU, TENSOR_NAME
+from bmcompiler.ir.keys import PLACE_CPU, TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Conv
 from bmcompiler.ops.places.bands import RegroupBands
@@ -138,9 +138,6 @@ class _FillLanes(Rules):
             rewriter.insert_before(ops[-1], inherit(new, old))
         for new in made[:-1]:
             new.attributes.pop(TENSOR_NAME, None)
-        for new in made[1:]:
-            new.attributes.pop(MACS, None)
-        made[0].attributes[MACS] = op.attributes.get(MACS, op.macs())
         rewriter.replace(ops[-1], made[-1].results)
         return True
 
@@ -176,7 +173,7 @@ class _FillLanes(Rules):
             self.split[kind] = 0 < rounds < len(weight) and not conv.type.is_float and self._saves_split(ops, rounds)
         if not self.split[kind]:
             return False
-        needed, made = conv.attributes.get(MACS, conv.macs()), []
+        made = []
         for first, end in parts:
             arrays = ((value, self.constant(value)) for value in conv.operands[1:])
             constants = [
@@ -187,12 +184,9 @@ class _FillLanes(Rules):
             part = _of_channels(ops, constants)
             for old, new in zip(ops, part):
                 rewriter.insert_before(last, inherit(new, old)).attributes.pop(TENSOR_NAME, None)
-                new.attributes.pop(MACS, None)
-            part[0].attributes[MACS] = needed * (end - first) // len(weight)
             made.append(part[-1].results[0])
         self.seen.add(made[1])
         joined = inherit(make("concat", made[::-1], {"axis": 1}), last)
-        joined.attributes.pop(MACS, None)
         joined.results[0].type = last.results[0].type
         rewriter.replace_with(last, joined)
         return True
@@ -238,8 +232,7 @@ class _FillLanes(Rules):
         for new in others:
             rewriter.insert_before(op, new)
         self.seen.add(made.results[0])
-        inherit(made, op).attributes[MACS] = op.attributes.get(MACS, op.macs())
-        rewriter.replace_with(op, made)
+        rewriter.replace_with(op, inherit(made, op))
         return True
 
     def _is_plain(self, op: Conv, weight: np.ndarray) -> bool:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bmcompiler.codegen.rows import macs
 from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
 from bmcompiler.ir import Module, Rewriter
-from bmcompiler.ir.keys import MACS, PLACE_CPU
+from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Conv
 from bmcompiler.ops.places.shape import Permute, Reshape
@@ -61,9 +60,7 @@ class _JoinGroups(Rules):
         dense[each, :, each] = weight.reshape(op.group, -1, depth)
         made = self.weight(dense.reshape(outputs, -1, 1, 1), op.weight, op, rewriter, "weight")
         joined = rebuild(op, [made if value is op.weight else value for value in op.operands], group=1)
-        joined.attributes[MACS] = macs(op)
-        rewriter.insert_before(op, joined)
-        rewriter.replace(op, joined.results)
+        rewriter.replace_with(op, joined)
         return True
 
     def shuffle(self, op: Reshape, rewriter: Rewriter) -> bool:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-from bmcompiler.codegen.rows import macs
 from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
 from bmcompiler.ir import Module, Rewriter, Value
-from bmcompiler.ir.keys import MACS, PLACE_CPU, TENSOR_NAME
+from bmcompiler.ir.keys import PLACE_CPU, TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Conv
 from bmcompiler.passes.drafts import cycles_saved, functions_behind, without_numbers
@@ -139,7 +138,5 @@ def _name(chains: Sequence[Sequence[TensorOp]], made: Sequence[TensorOp]) -> Non
     """Let the new ops stand for those of the chains: together for each step of them, a slice for the end of each."""
     for new, old in zip(made, zip(*chains)):
         inherit(new, *old).attributes.pop(TENSOR_NAME, None)
-        new.attributes.pop(MACS, None)
-    made[0].attributes[MACS] = sum(macs(chain[0]) for chain in chains)
     for new, chain in zip(made[len(chains[0]) :], chains):
-        inherit(new, chain[-1]).attributes.pop(MACS, None)
+        inherit(new, chain[-1])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
 from bmcompiler.ir import Module, Rewriter, TensorType, Value
-from bmcompiler.ir.keys import MACS, PLACE_CPU, TENSOR_NAME
+from bmcompiler.ir.keys import PLACE_CPU, TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Conv
 from bmcompiler.ops.places.shape import Interleave
@@ -105,10 +105,8 @@ class _KeepPhases(TargetRules):
         ops = rewriting.ops(*made)
         for new, replaced in zip(ops, (before, op, old[-1])):
             rewriter.insert_before(old[-1], inherit(new, replaced))
-        for new, conv in zip(ops, (before, op)):
+        for new in ops[:2]:
             new.attributes.pop(TENSOR_NAME, None)
-            new.attributes[MACS] = conv.attributes.get(MACS, conv.macs())
-        ops[2].attributes.pop(MACS, None)
         rewriter.replace(old[-1], ops[2].results)
         return True
 

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bmcompiler.codegen.rows import macs
 from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module, Rewriter, TensorType, Value
-from bmcompiler.ir.keys import MACS, PLACE_CPU
+from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Conv, Deconv
@@ -101,13 +100,7 @@ class _SplitDeconv(TargetRules):
             for value, array in vectors
         ]
         conv, *moved = draft.ops(made, per_phase)
-        if macs(conv) != macs(op):
-            conv.attributes[MACS] = macs(op)  # zeros are no products of the net
-        for each in (conv, *moved[:-1]):
-            rewriter.insert_before(op, each)
-        rewriter.insert_before(op, inherit(moved[-1], op))
-        moved[-1].attributes.pop(MACS, None)
-        rewriter.replace(op, moved[-1].results)
+        rewriter.replace_with(op, conv, *moved[:-1], inherit(moved[-1], op))
         return True
 
     def _best(self, op: Deconv) -> _Draft | None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
 from bmcompiler.ir import Module, Rewriter, Value
-from bmcompiler.ir.keys import MACS, PLACE_CPU
+from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.ops.places.shape import Permute, Reshape, Slice
@@ -105,8 +105,7 @@ class _SplitHeads(TargetRules):
 
 def _is_plain(op: Matmul) -> bool:
     """Whether the columns of a product are those of its constants, and nothing else is said of it."""
-    named = PLACE_CPU in op.attributes or MACS in op.attributes
-    return op.type.is_float and not op.transpose_right and op.right.type.rank == 2 and not named
+    return op.type.is_float and not op.transpose_right and op.right.type.rank == 2 and PLACE_CPU not in op.attributes
 
 
 def _column_axes(shaped: Reshape, product: Matmul) -> int | None:

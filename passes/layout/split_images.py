@@ -130,5 +130,6 @@ def _copied(op: Operation, operands: Sequence[Value], image: int, images: int) -
     if op.operands:
         new.attributes[IMAGE] = image
     if MACS in new.attributes:
-        new.attributes[MACS] //= images
+        needed = new.attributes[MACS]
+        new.attributes[MACS] = needed * (image + 1) // images - needed * image // images
     return new

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bmcompiler.codegen.rows import macs
 from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
 from bmcompiler.ir import Module, Rewriter, Value
-from bmcompiler.ir.keys import MACS, PLACE_CPU
+from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.ops.layers.nn import Conv
 from bmcompiler.passes.drafts import cycles_saved, without_numbers
 from bmcompiler.passes.rewriting import (
@@ -83,9 +82,7 @@ class _ComposeConvs(TargetRules):
         weight = self.weight(kernel, op.weight, op, rewriter, "weight")
         bias = self.weight(vector, op.bias, op, rewriter, "bias")
         made = _composed(first, op, weight, bias)
-        needed = macs(first) + macs(op)
         rewriter.insert_before(op, inherit(made, first, op))
-        made.attributes[MACS] = needed
         rewriter.replace(op, made.results)
         return True
 

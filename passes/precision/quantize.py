@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from bmcompiler.codegen.rows import macs
 from bmcompiler.conditions import INTEGERS, NO_LAYOUT, NO_THRESHOLDS, ONE_FLOAT, SOURCE_TYPES, THRESHOLDS, has_scheme
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Function, Module, Operation, Value
-from bmcompiler.ir.keys import INTEGER_WEIGHTS, MACS, THRESHOLD_SOURCE
+from bmcompiler.ir.carrying import carry_macs, need_of
+from bmcompiler.ir.keys import INTEGER_WEIGHTS, THRESHOLD_SOURCE
 from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.numeric.quant_modes import MODES
 from bmcompiler.numeric.two_terms import SHIFT_MODES
@@ -357,17 +357,9 @@ class Quantize(Pass):
             else:
                 low.in_float(op, reason)
             low.made[op] = low.new.ops[before:]
-            _note_products(op, low.made[op])
+            carry_macs([need_of(op)], low.made[op])
         low.finish(function)
         return low, accepted
-
-
-def _note_products(op: Operation, made: Sequence[Operation]) -> None:
-    """What stands for a layer needs the layer's products, however many its integer form has."""
-    multiplying = [new for new in made if macs(new)]
-    if sum(map(macs, multiplying)) != macs(op):
-        for number, new in enumerate(multiplying):
-            new.attributes[MACS] = 0 if number else macs(op)
 
 
 def is_constant_op(op: Operation) -> bool:

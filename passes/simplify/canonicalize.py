@@ -61,6 +61,7 @@ class Canonicalize(Pass):
     name = "canonicalize"
     requires = (NO_THRESHOLDS, NO_LAYOUT)
     loses_bits = False
+    drops_work = True
     parts = ROUND
     rounds: int = 10
 

@@ -27,6 +27,7 @@ class CommonSubexpressions(Pass):
     name = "common-subexpressions"
     requires = (NO_GROUPS,)
     loses_bits = False
+    drops_work = True
 
     def run(self, module: Module, ctx: PassContext) -> PassResult:
         changed = False

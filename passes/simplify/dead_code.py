@@ -20,6 +20,7 @@ class DeadCode(Pass):
     name = "dead-code"
     requires = ()
     loses_bits = False
+    drops_work = True
 
     def run(self, module: Module, ctx: PassContext) -> PassResult:
         changed = False

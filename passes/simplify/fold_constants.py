@@ -23,6 +23,7 @@ class FoldConstants(PatternPass):
     name = "fold-constants"
     requires = (NO_GROUPS,)
     loses_bits = False
+    drops_work = True
     max_elements: int = 1 << 22
 
     def __post_init__(self) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
 from bmcompiler.ir import Module, Operation, Rewriter, Value, apply_patterns
-from bmcompiler.ir.keys import MACS
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.core import Weight
 from bmcompiler.passes.rewriting import activates, declared, forward, inherit
@@ -69,13 +68,7 @@ class Legalizer:
             rewriter.insert_before(op, new)
         if draft.ops and value.op is draft.ops[-1]:
             value.type = op.type
-            spared = {new: new.attributes[MACS] for new in draft.ops if MACS in new.attributes}
             inherit(draft.ops[-1], op)
-            alike = [new for new in draft.ops if type(new) is type(op)]
-            if alike and MACS in op.attributes:  # said of the op that has the products
-                spared |= {alike[0]: draft.ops[-1].attributes.pop(MACS)}
-            for new, number in spared.items():
-                new.attributes[MACS] = number
             rewriter.replace(op, [value])
             return True
         return forward(op, value, rewriter)

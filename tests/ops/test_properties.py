@@ -202,13 +202,13 @@ def test_integer_forms_that_saturate_cut_exact_results_off(name: str) -> None:
     assert np.isin(found, (-128, 127)).mean() > 0.1
 
 
-@pytest.mark.parametrize("name", claiming(lambda op: op.macs()))
+@pytest.mark.parametrize("name", claiming(lambda op: op.products()))
 def test_multiply_accumulates_are_the_products_that_reach_the_results(name: str) -> None:
     """With ones as operands and no padding, the results add up to the number of products."""
     op = sample(name)
     ones = [np.ones(v.shape, np.float64) for v in op.operands[:2]]
     bare = type(op)(values(ones, op), {k: v for k, v in op.attributes.items() if k != "pads"})
-    assert bare.macs() == sum(y.sum() for y in evaluate_op(bare, ones)) and op.affine
+    assert bare.products() == sum(y.sum() for y in evaluate_op(bare, ones)) and op.affine
 
 
 IDENTITIES: dict[str, tuple[dict[str, Any], int]] = {

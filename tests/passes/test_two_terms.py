@@ -173,7 +173,7 @@ class Charging(Refusing):
     """Charges by multiplications, and little for what else there is."""
 
     def cycles(self, op: Operation) -> int | None:
-        return 1000 if op.type.is_float else max(op.macs() // 100, 1)  # type: ignore[attr-defined]
+        return 1000 if op.type.is_float else max(op.products() // 100, 1)  # type: ignore[attr-defined]
 
 
 def two_layers(n: Net) -> Module:

@@ -13,7 +13,6 @@ from bmcompiler.backends.dv.lowering.chains import Group
 from bmcompiler.backends.dv.lowering.joining import Node
 from bmcompiler.bmodel.layers import LayerSpan
 from bmcompiler.codegen.memory import root_of
-from bmcompiler.codegen.rows import macs
 from bmcompiler.ir.keys import is_weight
 from bmcompiler.target import GroupInfo, LayerRow
 
@@ -67,7 +66,7 @@ def emit_group(group: Group, build: DvBuild, where: str) -> Emitted:
             weights=node.samples * weights,
             commands=node.samples if index == 0 else 0,
             tiles=node.samples * (1 if command.is_multi_run else tile_run(node.before, run, CHIP.ub_size).tiles),
-            macs=sum(map(macs, node.ops)),
+            macs=sum(op.macs() for op in node.ops),
             inputs=node.samples * (node.before.bytes + added),
             outputs=node.samples * node.after.bytes,
             parameters=min(weights, _parameter_bytes(node)),

@@ -58,7 +58,7 @@ class _Palettize(Rules):
 
     def rewrite(self, op: Operation, rewriter: Rewriter) -> bool:
         """Rule 1 on one op of a function."""
-        if not isinstance(op, TensorOp) or not op.macs() or not op.type.is_float:
+        if not isinstance(op, TensorOp) or not op.products() or not op.type.is_float:
             return False
         value = op.operands[1]
         weights = self.constant(value)

@@ -100,7 +100,7 @@ class Conv(Convolution):
         check_quantized(self)
         need_activation(self)
 
-    def macs(self) -> int:
+    def products(self) -> int:
         return self.type.size * prod(self.weight.shape[1:])
 
 
@@ -196,7 +196,7 @@ class Deconv(Convolution):
         if self.mode == ASYMMETRIC:
             raise self.invalid("mode asymmetric belongs to conv and matmul; a transposed one is low, high or channel")
 
-    def macs(self) -> int:
+    def products(self) -> int:
         return self.input.type.size * prod(self.weight.shape[1:])
 
 
@@ -252,7 +252,7 @@ class Matmul(Products):
         check_quantized(self)
         need_activation(self)
 
-    def macs(self) -> int:
+    def products(self) -> int:
         return self.type.size * self.left.shape[-2 if self.transpose_left else -1]
 
 

@@ -69,6 +69,10 @@ class _Recurrent(TensorOp):
         state = TensorType((directions, images, hidden), self.input.dtype)
         return [TensorType((steps, directions, images, hidden), self.input.dtype), *[state] * self.states]
 
+    def products(self) -> int:
+        steps, images, _ = self.input.shape
+        return steps * images * (self.weight.type.size + self.recurrence.type.size)
+
     def need_shape(self, name: str, value: Any, shape: tuple[int, ...]) -> None:
         if value.shape != shape:
             raise self.shape_error(f"{name} must have shape {list(shape)}, got {list(value.shape)}")

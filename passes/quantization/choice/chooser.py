@@ -14,7 +14,6 @@ from bmcompiler.analysis.profile import Timing
 from bmcompiler.ir import Function, Operation
 from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.choice.aim import MARGIN, MENDED, RUIN, Aim
-from bmcompiler.passes.quantization.choice.cost import macs
 from bmcompiler.passes.quantization.choice.costs import OptionCosts
 from bmcompiler.passes.quantization.choice.programs import Programs, Shares, border_of, quickest
 from bmcompiler.passes.quantization.choice.reference import Errors, Reference
@@ -93,7 +92,7 @@ class Chooser:
         self.ways, self.modes, self.programs, self.explains = ways, ways.modes, programs, explains
         self.progress: Progress = progress or (lambda items, label, total: iter(items))
         count = len(reference.steps)
-        each = sum(map(macs, function.ops)) or 1
+        each = sum(op.products() for op in function.ops) or 1
         self.own: dict[Unit, dict[str, float]] = {}
         self.taken: float | None = None
         self.cheap: dict[Unit, tuple[str, list[NDArray[Any]]]] = {}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from bmcompiler.ir import Operation
 from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.numeric.quant_modes import ASYMMETRIC, HIGH
-from bmcompiler.ops.base import TensorOp
 from bmcompiler.target import Target
 
 _MACS = {"f32": 1024, "i8": 4096}
@@ -32,13 +31,8 @@ def cycles(op: Operation, target: Target | None) -> int:
 def rough_cycles(op: Operation) -> int:
     """Products plus passes over the result, without transfers."""
     result = op.results[0]
-    products = macs(op) / _MACS["f32" if op.operands[0].type.is_float else "i8"]
+    products = op.products() / _MACS["f32" if op.operands[0].type.is_float else "i8"]
     return round(products + result.type.size * _STEPS.get(op.attributes.get("mode", ""), 1) / _ELEMENTS)
-
-
-def macs(op: Operation) -> int:
-    """Products that an op sums, 0 for ops that sum none."""
-    return op.macs() if isinstance(op, TensorOp) else 0
 
 
 _HOST = 20_000
@@ -48,4 +42,4 @@ memory. It, and the rates below, order choices, nothing else."""
 
 def host_cycles(op: Operation, target: Target | None) -> int:
     """What a float op costs on the host, in cycles of the device, roughly."""
-    return _HOST + macs(op) // 2 + 8 * sum(result.type.size for result in op.results)
+    return _HOST + op.products() // 2 + 8 * sum(result.type.size for result in op.results)

@@ -19,7 +19,7 @@ from bmcompiler.passes.quantization.base import is_constant
 from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.choice.aim import Aim
 from bmcompiler.passes.quantization.choice.chooser import Choice, Chooser, Lower
-from bmcompiler.passes.quantization.choice.cost import cycles, macs
+from bmcompiler.passes.quantization.choice.cost import cycles
 from bmcompiler.passes.quantization.choice.hostile import hostile
 from bmcompiler.passes.quantization.choice.programs import Programs
 from bmcompiler.passes.quantization.choice.reference import Reference
@@ -169,5 +169,5 @@ def reference_of(module: Module, function: Function, ctx: PassContext, most: int
 
 def steps_to_measure(function: Function, ctx: PassContext, most: int) -> tuple[int, ...]:
     """Numbers of the steps that `reference_of` takes."""
-    affordable = max(4, _PRODUCTS // max(1, sum(map(macs, function.ops))))
+    affordable = max(4, _PRODUCTS // max(1, sum(op.products() for op in function.ops)))
     return spread_steps(function, ctx.data or {}, min(most, affordable))

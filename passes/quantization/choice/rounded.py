@@ -9,7 +9,6 @@ import numpy as np
 
 from bmcompiler.ir import Function, Module, Operation
 from bmcompiler.passes.quantization.building import Building
-from bmcompiler.passes.quantization.choice.cost import macs
 from bmcompiler.passes.quantization.choice.reference import Reference
 from bmcompiler.passes.quantization.choice.thresholds import confirmed, judged
 from bmcompiler.passes.quantization.rounding import WeightRounding
@@ -37,7 +36,7 @@ def rounded(
     steps, judges = reference.steps, range(0, len(reference.steps), 2)
     rounding = WeightRounding(function)
     before = reference.output_errors(nearest(), judges) if len(steps) > 1 else np.zeros(0)
-    large = sum(map(macs, function.ops)) > _LARGE
+    large = sum(op.products() for op in function.ops) > _LARGE
     if len(steps) < 2 or (large and (before <= enough**2).all()):
         return lower(None), rounding, None
     rounding.measure(module, function, steps)

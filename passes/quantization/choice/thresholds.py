@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from bmcompiler.ir import Function
 from bmcompiler.passes.precision.calibrate import set_thresholds
 from bmcompiler.passes.quantization.building import Building
-from bmcompiler.passes.quantization.choice.cost import macs
 from bmcompiler.passes.quantization.choice.reference import Reference
 
 _GAIN = 0.9
@@ -40,7 +39,7 @@ def best_method(
     others, too: samples differ less there than in nets of few values.
     """
     steps = range(len(reference.steps))
-    products = sum(map(macs, function.ops)) * len(steps) * len(candidates)
+    products = sum(op.products() for op in function.ops) * len(steps) * len(candidates)
     looked = _LOOK if products > _PRODUCTS else len(steps)
     look, rest = steps[:looked], steps[looked:]
     sums: dict[str, NDArray[np.float64]] = {}

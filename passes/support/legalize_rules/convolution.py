@@ -6,9 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bmcompiler.codegen.rows import macs
 from bmcompiler.ir import TensorType, Value
-from bmcompiler.ir.keys import MACS
 from bmcompiler.ops.layers.nn import Conv, Deconv
 from bmcompiler.passes.support.legalize_rules.base import Draft, legalizes
 
@@ -84,9 +82,7 @@ def zeros_between_taps(op: Conv, draft: Draft) -> Value | None:
     full[:, :, :: factors[0], :: factors[1]] = weight
     spread = draft.weight(full, "weight", _shaped(op, [(0, rows), (0, columns)]))
     steps = tuple(step // k for step, k in zip(op.dilations, factors))
-    made = draft.like([op.input, spread, *op.operands[2:]], dilations=steps)
-    made.op.attributes[MACS] = macs(op)  # type: ignore[union-attr]  # zeros are no products of the net
-    return made
+    return draft.like([op.input, spread, *op.operands[2:]], dilations=steps)
 
 
 def _shaped(op: Conv, taps: Sequence[tuple[int, int]]) -> TensorType:

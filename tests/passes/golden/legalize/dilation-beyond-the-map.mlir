@@ -21,7 +21,7 @@
     %6 = "tensorop.reshape"(%5) {shape = [1, 2, 9, 1, 26, 2]} : (tensor<1x2x9x52xf32>) -> tensor<1x2x9x1x26x2xf32> loc("conv3")
     %7 = "tensorop.permute"(%6) {order = [0, 3, 5, 1, 2, 4]} : (tensor<1x2x9x1x26x2xf32>) -> tensor<1x1x2x2x9x26xf32> loc("conv3")
     %8 = "tensorop.reshape"(%7) {shape = [2, 2, 9, 26]} : (tensor<1x1x2x2x9x26xf32>) -> tensor<2x2x9x26xf32> loc("conv3")
-    %9 = "tensorop.conv"(%8, %4, %2) {codegen.macs = 4320, dilations = [1, 4]} : (tensor<2x2x9x26xf32>, tensor<4x2x1x5xf32>, tensor<4xf32>) -> tensor<2x4x9x10xf32> loc("conv3")
+    %9 = "tensorop.conv"(%8, %4, %2) {codegen.macs = 12960, dilations = [1, 4]} : (tensor<2x2x9x26xf32>, tensor<4x2x1x5xf32>, tensor<4xf32>) -> tensor<2x4x9x10xf32> loc("conv3")
     %10 = "tensorop.reshape"(%9) {shape = [1, 1, 2, 4, 9, 10]} : (tensor<2x4x9x10xf32>) -> tensor<1x1x2x4x9x10xf32> loc("conv3")
     %11 = "tensorop.permute"(%10) {order = [0, 3, 4, 1, 5, 2]} : (tensor<1x1x2x4x9x10xf32>) -> tensor<1x4x9x1x10x2xf32> loc("conv3")
     %12 = "tensorop.reshape"(%11) {shape = [1, 4, 9, 20], source.tensor = "conv3.out"} : (tensor<1x4x9x1x10x2xf32>) -> tensor<1x4x9x20xf32> loc("conv3")

@@ -29,7 +29,7 @@
     %12 = "tensorop.permute"(%11) {order = [0, 1, 3, 5, 2, 4]} : (tensor<1x3x3x17x7x5xf32>) -> tensor<1x3x17x5x3x7xf32> loc("conv5")
     %13 = "tensorop.reshape"(%12) {shape = [1, 255, 3, 7]} : (tensor<1x3x17x5x3x7xf32>) -> tensor<1x255x3x7xf32> loc("conv5")
     %14 = "tensorop.weight"() {key = "conv5.weight"} : () -> tensor<2x255x1x1xf32> loc("conv5")
-    %15 = "tensorop.conv"(%13, %14) {source.tensor = "conv5.out"} : (tensor<1x255x3x7xf32>, tensor<2x255x1x1xf32>) -> tensor<1x2x3x7xf32> loc("conv5")
+    %15 = "tensorop.conv"(%13, %14) {codegen.macs = 1512, source.tensor = "conv5.out"} : (tensor<1x255x3x7xf32>, tensor<2x255x1x1xf32>) -> tensor<1x2x3x7xf32> loc("conv5")
     "func.return"(%8, %15) : (tensor<1x4x3x2xf32>, tensor<1x2x3x7xf32>) -> ()
   }) {tensorop.input_names = ["data"], tensorop.output_names = ["out0", "out1"]} : () -> ()
 }) : () -> ()
