@@ -42,6 +42,12 @@ PIPELINE = PipelineTable(
         ),
         PassRow("dead-code", "plans count nothing that is not compiled"),
         PassRow("keep-phases", "moves the shuffles of split-deconv behind layers", BEST),
+        PassRow(
+            "split-images{part=0.95,nearly=0.98}",
+            "copies the net for each image, so behind all that changes it",
+            BEST,
+            FLOATS,
+        ),
         PassRow("long-runs", "passes above know one permute for one, and make others"),
         PassRow("common-subexpressions", "slices that long-runs takes of one value have one permute then"),
     ),

@@ -15,11 +15,6 @@ from bmcompiler.quant.other_batch import keeps_samples_apart
 from bmcompiler.quant.rebatch import rebatch
 from bmcompiler.target import Target
 
-_PART = 0.85
-"""Part of the time of all images that they may take one by one, without groups."""
-_NEARLY = 1.05
-"""Of the same with groups before they are refined: those of one image gain more by that, and let less move."""
-
 
 @dataclass(frozen=True)
 class SplitImages(Pass):
@@ -31,28 +26,30 @@ class SplitImages(Pass):
     1. a function whose images never meet, as a trial on noise shows : for each image a slice of the inputs, its ops,
        and a concatenation of the outputs
 
-    For floats, whose images share no words. It is done where the target plans one image in less than its part of the
-    time of all without groups, which is soon known, and then the images one by one in hardly more time than all at once
-    with them. Each sum keeps its order.
+    For values whose images share no words. It is done where the images one by one may take less than `part` of the time
+    of all at once without groups, which is soon known, and then less than `nearly` of it in groups before these are
+    refined: those of one image gain more by that, and let less move. Each sum keeps its order.
     """
 
     name = "split-images"
     requires = (NO_GROUPS,)
     breaks = (NO_LAYOUT,)
     loses_bits = False
+    part: float = 0.85
+    nearly: float = 1.05
 
     def run(self, module: Module, ctx: PassContext) -> PassResult:
         modified, functions = False, list(module.functions)
         for number, function in enumerate(functions):
-            if ctx.target is None or not _is_of_floats(function):
+            if ctx.target is None or not _is_apart(ctx.target, function):
                 continue
             single = rebatch(module, function, 1)
             if single is None or not _adds_alike(ctx.target, function, single):
                 continue
-            if not _may_gain(ctx.target, function, single):
+            if not _may_gain(ctx.target, function, single, self.part):
                 continue
             split, pair = _split(function, single), rebatch(module, function, 2)  # more images are alike
-            if pair is None or not _is_better(ctx.target, function, split):
+            if pair is None or not _is_better(ctx.target, function, split, self.nearly):
                 continue
             if keeps_samples_apart(module, pair, single):
                 functions[number], modified = split, True
@@ -69,24 +66,25 @@ def _adds_alike(target: Target, function: Function, single: Function) -> bool:
     return orders[0] == orders[1]
 
 
-def _may_gain(target: Target, function: Function, single: Function) -> bool:
+def _may_gain(target: Target, function: Function, single: Function, part: float) -> bool:
     """Whether one image gains by the room that it has, and every output depends on the image."""
     constants = {value for op in single.ops if not op.operands for value in op.results}
     whole, one = (target.planned_cycles(each, 0) for each in (function, single))
     if whole is None or one is None or not constants.isdisjoint(single.returned):
         return False
-    return one * function.arguments[0].shape[0] < whole * _PART
+    return one * function.arguments[0].shape[0] < whole * part
 
 
-def _is_better(target: Target, function: Function, split: Function) -> bool:
+def _is_better(target: Target, function: Function, split: Function, nearly: float) -> bool:
     whole, images = (target.planned_cycles(each, 2) for each in (function, split))
-    return whole is not None and images is not None and images < whole * _NEARLY
+    return whole is not None and images is not None and images < whole * nearly
 
 
-def _is_of_floats(function: Function) -> bool:
-    values = (value for op in function.ops for value in op.results)
+def _is_apart(target: Target, function: Function) -> bool:
+    """Whether there are several images, none of which shares words with another."""
+    values = (*function.arguments, *(value for op in function.ops if op.operands for value in op.results))
     batched = function.arguments and all(value.shape and value.shape[0] > 1 for value in function.arguments)
-    return bool(batched) and all(value.type.is_float for value in (*function.arguments, *values))
+    return bool(batched) and all(target.image_slots(value.dtype) == 1 for value in values)
 
 
 def _split(function: Function, single: Function) -> Function:

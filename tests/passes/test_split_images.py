@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import bmcompiler
+from bmcompiler.analysis.estimate import estimate
 from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.codegen.groups.images import images_of
 from bmcompiler.interpreter import run_module
@@ -95,3 +97,15 @@ def test_what_gains_nothing_or_joins_images_stays(module: Module) -> None:
 def test_targets_that_plan_nothing_keep_the_batch() -> None:
     for target in (None, find_target("dv700")):
         assert not SplitImages().run(net(), PassContext(target=target)).modified
+
+
+def test_on_the_bm1684x_four_images_take_four_times_one_with_the_same_bits() -> None:
+    """Together they did not fit local memory and took 13 times as long."""
+    four, one = (bmcompiler.compile_module(net(n, 64), target="bm1684x", quantize="f32") for n in (4, 1))
+    assert any(IMAGE in op.attributes for op in four.module.walk())
+    taken = [timing.cycles for each in (four, one) if (timing := estimate(each)) is not None]
+    assert len(taken) == 2 and taken[0] < 4 * 1.05 * taken[1]
+    x = {"x": np.random.default_rng(1).standard_normal((4, 3, 64, 64), np.float32)}
+    plain = bmcompiler.compile_module(net(4, 64), target="bm1684x", quantize="f32", opt=0, check="never").module
+    found, wanted = (run_module(module, x, target=find_target("bm1684x"))["y"] for module in (four.module, plain))
+    np.testing.assert_array_equal(found.view(np.uint32), wanted.view(np.uint32))
