@@ -12,7 +12,6 @@ HARMLESS: dict[str, str] = {
     "backends.dv.kernels.fc:45e6c1d45178": "of two forms of one size that give the same numbers either may be taken",
     "backends.lanes.kernels.moves.slots:09dd322a2518": "the largest size is odd, four slots times a width are not",
     "codegen.groups.choose:f3c5211eb682": "the limit is a guess: exactly there either choice is as good",
-    "codegen.rows:9ef2d0ab1b79": "all ops that have a row are tensor ops",
     "numeric.factors:fb78248cd213": "at the bound itself both ways give the same bits",
     "numeric.fused:f8ecf721ac91": "the way for rare products gives the same for all, only slower",
     "numeric.half_products:7d7bad1cdbac": "products at a time, which decides what is quicker and no bit",
