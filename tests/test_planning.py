@@ -24,7 +24,7 @@ from bmcompiler.target import find_target
 Case = tuple[str, str, list[str]]
 CASES: list[Case] = [
     ("bm1880", "int8", []),
-    ("bm1880", "int8", ["ddr_bytes_per_cycle=1,gdma_start=2000"]),
+    ("bm1880", "int8", ["ddr_rate=1e9,gdma_start=2000"]),
     ("bm1684", "int8", []),
     ("bm1684", "int8", ["vendor"]),
     ("bm1684x", "f16", []),

@@ -117,7 +117,7 @@ def test_commands_of_no_layer_stand_apart() -> None:
 
 
 def test_a_profile_changes_the_estimate() -> None:
-    slow = report_data(result(), TimingProfile(ddr_bytes_per_cycle=1.0))["timing"]
+    slow = report_data(result(), TimingProfile(ddr_rate=1e9))["timing"]
     assert slow["cycles"] > report_data(result())["timing"]["cycles"]
     assert slow["bus_bytes_per_cycle"] == 1.0
 

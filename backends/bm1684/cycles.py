@@ -149,7 +149,7 @@ class CycleTable:
         profile = self.profile
         start = loads * profile.load_start + (stores | _not(loads)) * profile.store_start
         seconds = start * 1e-9 + read / profile.load_rate + written / profile.store_rate
-        return _whole(seconds * profile.tiu_hz)
+        return _whole(seconds * profile.clock_hz)
 
     def loaded(self, nbytes: Count, runs: Count, lane_runs: Count) -> Part:
         """Bytes that count for a load; runs, lane_runs: of consecutive bytes in global memory, of words in lanes."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from typing import Any, ClassVar
 
+from bmcompiler.analysis.figures import check_figures
 from bmcompiler.backends.bm1684.chip import CHIP
 
 
@@ -23,8 +24,6 @@ class Standing(str, Enum):
     ASSUMED = "assumed"
 
 
-LEAST_RATE = 1e6
-"""Bytes per second that no interface to memory falls below: smaller figures are in another unit."""
 VALIDATED = "validated on 24 kernels of fp32 launched by hand (benchmarks/silicon.py); int8 was never timed"
 
 
@@ -42,7 +41,7 @@ class TimingProfile:
     NAMED: ClassVar[Mapping[str, TimingProfile]] = {}
     """The profiles that have a name."""
 
-    tiu_hz: float = _known(CHIP.tiu_hz, "clock of the TIU", Standing.SURE, positive=True)
+    clock_hz: float = _known(CHIP.tiu_hz, "clock of the TIU", Standing.SURE, positive=True)
     start: float = _known(110, "cycles before a TIU command computes (0.2 us)", Standing.STABLE)
     conv_tap: float = _known(7.1, "cycles of a kernel position beside its channels, per group", Standing.SURE)
     conv_step: float = _known(1, "cycles of a kernel position for each column of stride above 1", Standing.SURE)
@@ -73,22 +72,12 @@ class TimingProfile:
     vendor_samples: int = _known(0, "1: kernel positions of few channels, rows of windows as sampled", Standing.ASSUMED)
 
     def __post_init__(self) -> None:
-        for one in fields(self):
-            value, positive = getattr(self, one.name), one.metadata["positive"]
-            if value < 0 or (positive and not value):
-                raise ValueError(f"{one.name} must {'be positive' if positive else 'not be negative'}, got {value}")
-            if one.name.endswith("_rate") and value < LEAST_RATE:
-                raise ValueError(f"{one.name} is in bytes per second, {value:g} cannot be")
-
-    @property
-    def clock_hz(self) -> float:
-        """The clock in which cycles are counted: the TIU's."""
-        return self.tiu_hz
+        check_figures(self)
 
     @property
     def bus_bytes_per_cycle(self) -> float:
         """Loads at their best."""
-        return self.load_rate / self.tiu_hz
+        return self.load_rate / self.clock_hz
 
     def standing(self, name: str) -> str:
         """Where the value of a parameter comes from, in words."""
@@ -116,7 +105,7 @@ class TimingProfile:
             values.setdefault(self.standing(one.name), []).append(f"{one.name}={getattr(self, one.name):.12g}")
         return (
             f"{title}: {evidence}",
-            f"clock {self.tiu_hz / 1e6:g} MHz",
+            f"clock {self.clock_hz / 1e6:g} MHz",
             *(f"{standing}: {' '.join(listed)}" for standing, listed in values.items()),
             "launching a program and host functions take no time",
         )

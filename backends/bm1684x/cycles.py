@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bmcompiler.analysis.figures import check_figures
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.codes import Precision, Sfu
 
@@ -28,8 +29,6 @@ _STRIDED_WINDOW = 3
 RUN = 256
 """Bytes that every shorter run costs, too."""
 STREAM_BYTES, MOST_STREAMS = 4096, 4
-LEAST_RATE = 1e6
-"""Bytes per second that no interface to memory falls below: smaller figures are in another unit."""
 
 
 @dataclass(frozen=True)
@@ -37,14 +36,14 @@ class TimingProfile:
     """Parameters of the model.
 
     Attributes:
-        hz: clock of both engines in the vendor's profiler.
+        clock_hz: of both engines in the vendor's profiler.
         load_rate, store_rate: bytes per second of strided tensors, of each of up to four streams.
         wide_load_rate, wide_store_rate: bytes per second of matrices and broadcasts.
         copy_rate: bytes per second of copies outside of local memory, of each stream.
         shortest: cycles of the shortest matrix transfer or broadcast.
     """
 
-    hz: float = CHIP.clock_hz
+    clock_hz: float = CHIP.clock_hz
     load_rate: float = 13.51e9
     store_rate: float = 10.245e9
     wide_load_rate: float = 58e9
@@ -53,33 +52,26 @@ class TimingProfile:
     shortest: int = 22
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            if not getattr(self, field.name) > 0:
-                raise ValueError(f"{field.name} must be positive, got {getattr(self, field.name)}")
-            if field.name.endswith("_rate") and getattr(self, field.name) < LEAST_RATE:
-                raise ValueError(f"{field.name} is in bytes per second, {getattr(self, field.name):g} cannot be")
-
-    @property
-    def clock_hz(self) -> float:
-        """The clock in which cycles are counted."""
-        return self.hz
+        check_figures(self)
 
     @property
     def bus_bytes_per_cycle(self) -> float:
         """The fastest transfers: streams of strided tensors, or matrices."""
-        wide = max(self.wide_load_rate, self.wide_store_rate) / self.hz
-        return max(self.strided_bytes_per_cycle, self.store_rate / self.hz * MOST_STREAMS, wide)
+        wide = max(self.wide_load_rate, self.wide_store_rate) / self.clock_hz
+        return max(self.strided_bytes_per_cycle, self.store_rate / self.clock_hz * MOST_STREAMS, wide)
 
     @property
     def strided_bytes_per_cycle(self) -> float:
         """Strided loads at their best, in which plans count bytes."""
-        return self.load_rate / self.hz * MOST_STREAMS
+        return self.load_rate / self.clock_hz * MOST_STREAMS
 
     def assumptions(self) -> tuple[str, ...]:
         """The parameters, and what was not sampled, in words."""
-        rates = {one.name: getattr(self, one.name) / self.hz for one in fields(self) if one.name.endswith("_rate")}
+        rates = {
+            one.name: getattr(self, one.name) / self.clock_hz for one in fields(self) if one.name.endswith("_rate")
+        }
         return (
-            f"both engines at {self.hz / 1e6:g} MHz; estimates of the vendor's compiler, not measured on a chip",
+            f"both engines at {self.clock_hz / 1e6:g} MHz; estimates of the vendor's compiler, not measured on a chip",
             f"GDMA {rates['load_rate']:g} (loads) or {rates['store_rate']:g} (stores) bytes per cycle in each of up to "
             f"{MOST_STREAMS} streams of {STREAM_BYTES} bytes; a shorter run costs {RUN} bytes",
             f"matrices and broadcasts {rates['wide_load_rate']:g} or {rates['wide_store_rate']:g} bytes per cycle, "
@@ -101,7 +93,7 @@ class CycleTable:
 
     def __init__(self, profile: TimingProfile) -> None:
         self.profile = profile
-        hz = profile.hz
+        hz = profile.clock_hz
         self._load, self._store, self._copy = profile.load_rate / hz, profile.store_rate / hz, profile.copy_rate / hz
         self._wide_load, self._wide_store = profile.wide_load_rate / hz, profile.wide_store_rate / hz
 

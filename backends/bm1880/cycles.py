@@ -6,13 +6,14 @@ bandwidth and start-up times are documented nowhere; they are parameters (`Timin
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from math import ceil, prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bmcompiler.analysis.figures import check_figures
 from bmcompiler.backends.bm1880.chip import CHIP
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.chip import Dims
@@ -32,37 +33,35 @@ class TimingProfile:
 
     Attributes:
         clock_hz: 512 multiply-accumulates per cycle at 1 GHz are the advertised 1 TOPS (bm1880.md 15).
-        ddr_bytes_per_cycle: 8 bytes per cycle at 1 GHz are 8 GB/s, about 60 % of a 32-bit LPDDR4-3200 interface.
+        ddr_rate: bytes per second of global memory: 8 GB/s are about 60 % of a 32-bit LPDDR4-3200 interface.
         ddr_burst: bytes of the smallest memory access; every run of consecutive bytes is rounded up to it.
-        local_bytes_per_cycle: copies inside local memory: 16 bytes per lane port, four lanes at a time.
+        local_rate: bytes per second inside local memory: 16 bytes a cycle per lane port, four lanes at a time.
         gdma_start: cycles between a transfer's start and its first byte (memory latency, descriptor).
         tpu_start: cycles to start an instruction and to drain its pipeline.
         wide_passes: passes of an element-wise operation with 16-bit operands or results, one per byte plane.
     """
 
     clock_hz: float = 1e9
-    ddr_bytes_per_cycle: float = 8.0
+    ddr_rate: float = 8e9
     ddr_burst: int = 32
-    local_bytes_per_cycle: float = 64.0
+    local_rate: float = 64e9
     gdma_start: int = 100
     tpu_start: int = 16
     wide_passes: int = 2
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            if not getattr(self, field.name) > 0:
-                raise ValueError(f"{field.name} must be positive, got {getattr(self, field.name)}")
+        check_figures(self)
 
     @property
     def bus_bytes_per_cycle(self) -> float:
         """Global memory at its best."""
-        return self.ddr_bytes_per_cycle
+        return self.ddr_rate / self.clock_hz
 
     def assumptions(self) -> tuple[str, ...]:
         """The parameters in words."""
         return (
             f"clock {self.clock_hz / 1e6:g} MHz",
-            f"global memory {self.ddr_bytes_per_cycle:g} bytes per cycle in bursts of {self.ddr_burst} bytes",
+            f"global memory {self.bus_bytes_per_cycle:g} bytes per cycle in bursts of {self.ddr_burst} bytes",
             f"start-up {self.gdma_start} cycles per transfer, {self.tpu_start} per TPU instruction",
             "host functions take no time",
         )
@@ -101,7 +100,8 @@ class CycleTable:
     def transfer(self, bus: Count, inside: Count = 0) -> Count:
         """A transfer of so many bytes over the bus, bursts and both directions counted, and inside local memory."""
         profile = self.profile
-        return _whole(bus / profile.ddr_bytes_per_cycle + inside / profile.local_bytes_per_cycle) + profile.gdma_start
+        moved = bus / profile.bus_bytes_per_cycle + inside * profile.clock_hz / profile.local_rate
+        return _whole(moved) + profile.gdma_start
 
     def local_copy(self, nbytes: Count) -> Count:
         """A transfer inside local memory."""

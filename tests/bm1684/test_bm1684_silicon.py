@@ -113,7 +113,7 @@ def load(channels: int, columns: int, pitch: int, **fields: int) -> int:
 
 
 def test_short_runs_cost_as_long_ones() -> None:
-    rate = SILICON.load_rate / SILICON.tiu_hz
+    rate = SILICON.load_rate / SILICON.clock_hz
     assert load(64, 1000, 1000) == -int(-(275 + 256000 / rate) // 1)
     assert load(64, 8, 8) == -int(-(275 + 64 * 98 / rate) // 1)  # one run in global memory, 64 in lanes
     assert load(64, 8, 16) == -int(-(275 + 64 * 1061 / rate) // 1)

@@ -22,7 +22,7 @@ from bmcompiler.errors import SimulatorError, UnsupportedError, UsageError
 from bmcompiler.runtime.simulator.analysis import Costs
 from bmcompiler.runtime.simulator.bm1684.analysis import analyze
 
-SAME = replace(VENDOR, tiu_hz=CHIP.gdma_hz)
+SAME = replace(VENDOR, clock_hz=CHIP.gdma_hz)
 """Cycles of the GDMA."""
 INT8 = {f"opt_{name}_prec": Precision.INT8 for name in ("res0", "opd0", "opd1")}
 
@@ -139,7 +139,7 @@ def test_short_rows_pay_for_whole_bursts() -> None:
 
 
 def test_every_assumption_can_be_replaced() -> None:
-    slow = replace(VENDOR, tiu_hz=1e8, load_rate=1e8, store_rate=1e8, load_start=70, store_start=450)
+    slow = replace(VENDOR, clock_hz=1e8, load_rate=1e8, store_rate=1e8, load_start=70, store_start=450)
     timing = analyze(model(TpuSubnet(relu_tiles(parallel=False, tiles=1), [], [])), 0, slow).timing()
     assert timing.engines[1].busy == 7 + 45 + 2 * TILE_BYTES
     assert timing.seconds == pytest.approx(timing.cycles / 1e8) and "100 MHz" in timing.assumptions[1]

@@ -122,7 +122,10 @@ def test_every_parameter_is_said_and_must_be_positive() -> None:
 
 
 def test_rates_are_bytes_per_second() -> None:
-    assert (PROFILE.load_rate / PROFILE.hz, PROFILE.store_rate / PROFILE.hz) == (13.51, 10.245)  # bm1684x.md 8, exactly
+    assert (PROFILE.load_rate / PROFILE.clock_hz, PROFILE.store_rate / PROFILE.clock_hz) == (
+        13.51,
+        10.245,
+    )  # bm1684x.md 8, exactly
     assert "13.51 (loads)" in " ".join(PROFILE.assumptions())
     with pytest.raises(ValueError, match=r"load_rate is in bytes per second, 13\.51 cannot be"):
         TimingProfile(load_rate=13.51)

@@ -148,7 +148,7 @@ def test_the_timing_profile_can_be_given(net: Save, data: Save, capsys: pytest.C
     assert bmnet_run(*args, "speed=3") == 2
     assert "the timing profile of bm1880 has no parameter 'speed'. Remedy: it has clock_hz" in capsys.readouterr().err
     assert bmnet_run(*args, "help") == 0
-    assert "clock_hz=1000000000\nddr_bytes_per_cycle=8\n" in capsys.readouterr().out
+    assert "clock_hz=1000000000\nddr_rate=8000000000\n" in capsys.readouterr().out
 
 
 def test_trace_is_written(net: Save, data: Save, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from bmcompiler.ops.builder import Builder
 from bmcompiler.runtime.simulator.dv.analysis import analyze
 from bmcompiler.runtime.simulator.dv.cost import PROFILE, RunCost, TimingProfile, conv_costs, fc_cost
 
-FREE = TimingProfile(bytes_per_cycle=1e9, command_start=1, run_start=1)
+FREE = TimingProfile(ddr_rate=1e18, command_start=1, run_start=1)
 """Arithmetic alone, but for two cycles per command and run, and one for bytes."""
 
 
@@ -88,7 +88,7 @@ def test_tiles_read_weights_and_shared_columns_again() -> None:
 
 
 def test_slow_memory_decides() -> None:
-    slow = TimingProfile(bytes_per_cycle=0.5, command_start=10, run_start=20)
+    slow = TimingProfile(ddr_rate=TimingProfile.clock_hz / 2, command_start=10, run_start=20)
     (found,) = cost(10, 12, 70, CONV, profile=slow)
     assert found.cycles == 2 * (found.weights + found.source + found.written) + 30
     fc = fc_cost(FcCommand(100, 20), slow)
@@ -96,7 +96,7 @@ def test_slow_memory_decides() -> None:
     assert fc_cost(FcCommand(100, 20), FREE).cycles == 3 * 2 + 2
 
 
-@pytest.mark.parametrize("given", [{"mac_num": 100}, {"bytes_per_cycle": 0.0}, {"run_start": -1}])
+@pytest.mark.parametrize("given", [{"mac_num": 100}, {"ddr_rate": 16.0}, {"run_start": -1}])
 def test_parameters_that_cannot_be_are_refused(given: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(given))):
         TimingProfile(**given)
@@ -137,7 +137,7 @@ def test_numbers_of_a_program_add_up() -> None:
 
 def test_parameters_change_the_estimate() -> None:
     model = made().model
-    half = TimingProfile(clock_hz=PROFILE.clock_hz / 2)
+    half = TimingProfile(clock_hz=PROFILE.clock_hz / 2, ddr_rate=PROFILE.ddr_rate / 2)
     assert analyze(model, 0, half).timing().seconds == pytest.approx(2 * analyze(model).timing().seconds)
     cycles = [analyze(model, 0, replace(FREE, mac_num=count)).timing().cycles for count in (576, 1152)]
     assert cycles[1] < cycles[0]

@@ -123,7 +123,7 @@ def test_transfers_pay_for_bytes_in_bursts() -> None:
 
 
 def test_every_assumption_can_be_replaced() -> None:
-    slow = replace(PROFILE, clock_hz=5e8, ddr_bytes_per_cycle=2.0, gdma_start=7)
+    slow = replace(PROFILE, clock_hz=5e8, ddr_rate=1e9, gdma_start=7)
     timing = analyze(model(one_load()), 0, slow).timing()
     assert timing.cycles == 64 // 2 + 7
     assert timing.seconds == pytest.approx(39 / 5e8)

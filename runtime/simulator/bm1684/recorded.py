@@ -86,7 +86,7 @@ def microseconds(arrays: Any, key: str, profile: TimingProfile, by_hand: ByHand)
     taken = {}
     for engine, raw in commands.items():
         fields = FORMATS[engine].decode(raw.reshape(-1))
-        taken[int(engine)] = iter((np.asarray(cycles_of(engine, fields, profile)) / profile.tiu_hz * 1e6).tolist())
+        taken[int(engine)] = iter((np.asarray(cycles_of(engine, fields, profile)) / profile.clock_hz * 1e6).tolist())
     issuing, free, ends = 0.0, [0.0, 0.0], []
     records = (arrays[f"{key}_{name}"].tolist() for name in ("engine", "wait", "issue"))
     for record, (engine, wait, instructions) in enumerate(zip(*records)):

@@ -6,9 +6,10 @@ board (dv.md 4.2), the blocks of a kernel (3.1), the bytes of maps and weights (
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from math import ceil
 
+from bmcompiler.analysis.figures import check_figures
 from bmcompiler.backends.dv.chip import CHIP
 from bmcompiler.backends.dv.driver.commands import ConvCommand, FcCommand, Run
 from bmcompiler.backends.dv.driver.geometry import (
@@ -34,28 +35,26 @@ class TimingProfile:
     Attributes:
         clock_hz: the fastest setting of the vendor's scripts.
         mac_num: multipliers, 72 per unit; a unit takes one block of weights of one output channel per cycle.
-        bytes_per_cycle: external memory: the 128-bit data path in every cycle.
+        ddr_rate: bytes per second of external memory: the 128-bit data path in every cycle.
         command_start: cycles from one command to the next: configuration and interrupt.
         run_start: cycles to start a run and to drain its pipeline.
     """
 
     clock_hz: float = 1e6 * CHIP.conv_freq
     mac_num: int = CHIP.mac_num
-    bytes_per_cycle: float = 16.0
+    ddr_rate: float = 16e6 * CHIP.conv_freq
     command_start: int = 500
     run_start: int = 100
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            if not getattr(self, field.name) > 0:
-                raise ValueError(f"{field.name} must be positive, got {getattr(self, field.name)}")
+        check_figures(self)
         if self.mac_num % BLOCK:
             raise ValueError(f"mac_num must be a multiple of {BLOCK}, got {self.mac_num}")
 
     @property
     def bus_bytes_per_cycle(self) -> float:
         """External memory at its best."""
-        return self.bytes_per_cycle
+        return self.ddr_rate / self.clock_hz
 
     @property
     def units(self) -> int:
@@ -67,7 +66,7 @@ class TimingProfile:
         return (
             f"clock {self.clock_hz / 1e6:g} MHz",
             f"{self.mac_num} multipliers: {self.units} units, each a block of {BLOCK} weights per cycle",
-            f"external memory {self.bytes_per_cycle:g} bytes per cycle, while the run computes",
+            f"external memory {self.bus_bytes_per_cycle:g} bytes per cycle, while the run computes",
             f"runs without multiplications take {_GRANULE} elements per cycle",
             "weights are read once per tile, columns that two tiles need by both, the input of a command once",
             f"start-up {self.command_start} cycles per command, {self.run_start} per run",
@@ -106,7 +105,7 @@ def conv_costs(command: ConvCommand, profile: TimingProfile) -> list[RunCost]:
         added = after_conv(link.source, link.run) if link.run.pool_enable == Pool.MAX else link.out
         addend = samples * added.bytes if adds else 0
         written = samples * link.out.bytes if link.external else 0
-        moved = ceil((weights + source + addend + written) / profile.bytes_per_cycle)
+        moved = ceil((weights + source + addend + written) / profile.bus_bytes_per_cycle)
         start = profile.run_start + (profile.command_start if index == 0 else 0)
         cycles = max(samples * _compute(link, profile.units), moved) + start
         ideal = samples * _ideal(link, profile)
@@ -119,7 +118,7 @@ def fc_cost(command: FcCommand, profile: TimingProfile) -> RunCost:
     inputs, outputs = command.input_size, command.output_size
     weights = fc_size(inputs, outputs, command.is_quantized)
     compute = ceil(outputs / profile.units) * blocks(inputs, 1)
-    moved = ceil((weights + 2 * inputs + 2 * outputs) / profile.bytes_per_cycle)
+    moved = ceil((weights + 2 * inputs + 2 * outputs) / profile.bus_bytes_per_cycle)
     cycles = max(compute, moved) + profile.command_start + profile.run_start
     return RunCost(cycles, inputs * outputs, weights, 2 * inputs, 0, 2 * outputs, inputs * outputs / profile.mac_num)
 
