@@ -122,7 +122,11 @@ def _run(seeds: Any, options: argparse.Namespace) -> int:
             counts.update((each["check"], each["weight"]) for each in found)
     _tell_counts(counts)
     weights = {weight: sum(n for (_, each), n in counts.items() if each == weight) for weight in (WRONG, COST, NOTED)}
-    print(f"corpus: {done} cases, " + ", ".join(f"{count} {weight}" for weight, count in weights.items()))
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(
+        f"corpus: {done} cases in {used.ru_utime + used.ru_stime:.0f} s of processor time, "
+        + ", ".join(f"{count} {weight}" for weight, count in weights.items())
+    )
     return bool(weights[WRONG] or (options.fail_on == "any" and weights[COST]))
 
 

@@ -11,6 +11,7 @@ import onnx
 
 from . import attention, branches, classifiers, detectors, mobile, pictures, sequences, tokens
 from .blocks import Net, drawn_net
+from .graph import valid
 from .shrink import Sample
 from .sizes import enlarged
 
@@ -86,4 +87,4 @@ def drawn(seed: int, family: str | None = None, chip: str | None = None, modes: 
         known = [mode for mode in known if mode[1] != "int8" or prod(size) * factor**2 <= _LARGEST_INT8] or known
     chosen = random.permutation(len(known))[:modes]
     wanted = tuple((*known[i], int(random.choice([0, 1, 2, 2]))) for i in chosen)
-    return Case(seed, name, sample.model, sample.data, wanted)
+    return Case(seed, name, valid(sample.model), sample.data, wanted)

@@ -6,7 +6,8 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from .sizes import known_shapes
+from .graph import valid
+from .sizes import known_tensors
 
 _SCALED = ("Resize", "Upsample")
 """Nodes whose floats beside the data say how large the result is."""
@@ -15,13 +16,13 @@ _SCALED = ("Resize", "Upsample")
 def block_of(model: onnx.ModelProto) -> tuple[str, str, list[int]] | None:
     """What goes in, what comes out, and the nodes of the largest part that can be repeated; None without one."""
     graph = model.graph
-    shapes, fixed = known_shapes(model), {each.name for each in graph.initializer}
+    tensors, fixed = known_tensors(model), {each.name for each in graph.initializer}
     made = {name: i for i, node in enumerate(graph.node) for name in node.output}
     inputs = {each.name for each in graph.input}
     best: tuple[str, str, list[int]] | None = None
     for after, place in made.items():
         for before in (*inputs, *made):
-            if before == after or shapes.get(before) is None or shapes[before] != shapes.get(after):
+            if before == after or tensors.get(before) is None or tensors[before] != tensors.get(after):
                 continue
             if before in made and made[before] >= place:
                 continue
@@ -50,7 +51,7 @@ def _between(
 
 
 def repeated(model: onnx.ModelProto, block: tuple[str, str, list[int]], times: int) -> onnx.ModelProto:
-    """The network with its block `times` times as deep; each copy has weights of its own."""
+    """The network with its block `times` times as deep; each copy has weights of its own. Raises what `valid` does."""
     before, after, nodes = block
     deeper = onnx.ModelProto()
     deeper.CopyFrom(model)
@@ -82,7 +83,7 @@ def repeated(model: onnx.ModelProto, block: tuple[str, str, list[int]], times: i
     del graph.node[:]
     graph.node.extend(whole)
     del graph.value_info[:]
-    return deeper
+    return valid(deeper)
 
 
 def _turned(value: np.ndarray, copy: int) -> np.ndarray:

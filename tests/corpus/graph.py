@@ -85,12 +85,22 @@ class Graph:
 
 def run_onnx(model: onnx.ModelProto, inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
     """The outputs of a model in ONNX Runtime, on one thread and as it is written."""
+    return _session(model).run(None, inputs)
+
+
+def valid(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The network, which onnx and ONNX Runtime take. Raises what they raise where they do not."""
+    onnx.checker.check_model(model, full_check=True)
+    _session(model)
+    return model
+
+
+def _session(model: onnx.ModelProto) -> ort.InferenceSession:
     options = ort.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 4
-    session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return session.run(None, inputs)
+    return ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
 def value_info(name: str, value: np.ndarray) -> onnx.ValueInfoProto:

@@ -15,15 +15,20 @@ _SHAPED = {"Reshape": 1, "Resize": 3, "Expand": 1}
 """The operand that holds a shape."""
 
 
-def known_shapes(model: onnx.ModelProto, strict: bool = False) -> dict[str, Shape]:
-    """Shapes of all tensors, as far as they are known. Raises what onnx raises where `strict` and a node is wrong."""
+def known_tensors(model: onnx.ModelProto, strict: bool = False) -> dict[str, tuple[int, Shape]]:
+    """Types and shapes of all tensors, as far as known. Raises what onnx does where `strict` and one is none."""
     graph = shape_inference.infer_shapes(model, check_type=strict, strict_mode=strict, data_prop=True).graph
     found = {}
     for info in (*graph.input, *graph.value_info, *graph.output):
         kind = info.type.tensor_type
         if kind.HasField("shape") and all(dim.HasField("dim_value") for dim in kind.shape.dim):
-            found[info.name] = tuple(dim.dim_value for dim in kind.shape.dim)
-    return found | {each.name: tuple(each.dims) for each in graph.initializer}
+            found[info.name] = kind.elem_type, tuple(dim.dim_value for dim in kind.shape.dim)
+    return found | {each.name: (each.data_type, tuple(each.dims)) for each in graph.initializer}
+
+
+def known_shapes(model: onnx.ModelProto, strict: bool = False) -> dict[str, Shape]:
+    """Shapes of all tensors, as `known_tensors` gives them."""
+    return {name: shape for name, (_, shape) in known_tensors(model, strict).items()}
 
 
 def resized(sample: Sample, shapes: dict[str, Shape]) -> Sample | None:

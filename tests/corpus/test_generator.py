@@ -6,15 +6,38 @@ import numpy as np
 import onnx
 import pytest
 
+from .blocks import drawn_net
 from .cases import FAMILIES, drawn
-from .graph import run_onnx
+from .depth import block_of, repeated
+from .graph import run_onnx, valid
 
 
+@pytest.mark.parametrize("seeds", [range(3, 5), pytest.param(range(5, 40), marks=pytest.mark.sweep)], ids=["", "more"])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_network_is_valid_and_runs(family: str) -> None:
-    case = drawn(3, family)
-    onnx.checker.check_model(case.model, full_check=True)
-    assert all(np.isfinite(value).all() for value in run_onnx(case.model, case.batch))
+def test_networks_are_valid_and_run_also_deeper(family: str, seeds: range) -> None:
+    """`drawn` and `repeated` give nothing that onnx and ONNX Runtime do not load."""
+    for seed in seeds:
+        case = drawn(seed, family)
+        assert all(np.isfinite(value).all() for value in run_onnx(case.model, case.batch))
+        block = block_of(case.model)
+        if block is not None:
+            repeated(case.model, block, 3)
+
+
+def test_numbers_are_no_part_that_is_repeated() -> None:
+    """Indices of rows [4, 5] have the shape of the classes of 4 rows; what takes them does not take floats."""
+    net = drawn_net(np.random.default_rng(0), ((16, 16),), (4,))
+    ids = net.g.input("x", net.random.integers(0, 9, (4, 5)))
+    rows = net.g.add("Gather", net.g.constant(net.random.standard_normal((9, 8))), ids)
+    net.g.outputs = [net.dense(net.g.add("ReduceMean", rows, axes=[1], keepdims=0), 5)]
+    assert net.g.shape(net.g.outputs[0]) == (4, 5) and block_of(net.g.model()) is None
+
+
+def test_a_network_that_is_none_is_not_drawn() -> None:
+    model = drawn(3, "vgg").model
+    model.graph.node[0].op_type = "Gather"
+    with pytest.raises((onnx.checker.ValidationError, onnx.shape_inference.InferenceError)):
+        valid(model)
 
 
 def test_a_seed_says_everything() -> None:
