@@ -16,6 +16,7 @@ from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.quant.palette import SIZE, distinct, nearest, palette
 from bmcompiler.target import unsupported_reason
 
+_LAYERS = ("conv", "deconv", "matmul")
 _LEAST = 2 * SIZE
 """Weights from which on a byte each and a table of 256 halves are less than a half each."""
 
@@ -58,7 +59,7 @@ class _Palettize(Rules):
 
     def rewrite(self, op: Operation, rewriter: Rewriter) -> bool:
         """Rule 1 on one op of a function."""
-        if not isinstance(op, TensorOp) or not op.products() or not op.type.is_float:
+        if not isinstance(op, TensorOp) or op.opname not in _LAYERS or not op.type.is_float:
             return False
         value = op.operands[1]
         weights = self.constant(value)
