@@ -13,9 +13,10 @@ from bmcompiler.backends.bm1880.bmkernel.checks import (
     check_format,
     check_range,
     fail,
+    kernel_call,
 )
 from bmcompiler.backends.bm1880.bmkernel.context import Bmk1880Context
-from bmcompiler.backends.bm1880.bmkernel.elementwise import Const, Operand, const8, emit, emit_16, need_planes
+from bmcompiler.backends.bm1880.bmkernel.elementwise import Const, Operand, Planes16, const8, emit, emit_16, need_planes
 from bmcompiler.backends.bm1880.bmkernel.prototypes import KERNEL
 from bmcompiler.backends.bm1880.bmkernel.sync import Op
 from bmcompiler.backends.bm1880.bmkernel.tensors import tensor_lmem
@@ -78,20 +79,13 @@ class bmk1880_mac_const_param_t:
 
 @KERNEL.struct
 @dataclass
-class bmk1880_add_param_t:
+class bmk1880_add_param_t(Planes16):
     """res = sat(a + b), 16-bit inputs; 16-bit result when `res_high` is given."""
-
-    res_high: tensor_lmem | None
-    res_low: tensor_lmem
-    a_high: tensor_lmem
-    a_low: tensor_lmem
-    b_high: tensor_lmem
-    b_low: tensor_lmem
 
 
 @KERNEL.struct
 @dataclass
-class bmk1880_sub_param_t(bmk1880_add_param_t):
+class bmk1880_sub_param_t(Planes16):
     """res = sat(a - b), signed."""
 
 
@@ -123,59 +117,55 @@ class bmk1880_arith_shift_param_t:
     bits: tensor_lmem
 
 
-@KERNEL.checked
+@kernel_call
 def bmk1880_tpu_mul(ctx: Bmk1880Context, p: bmk1880_mul_param_t) -> Op:
     """Multiply; see `bmk1880_mul_param_t`."""
-    return _mul(ctx, "bmk1880_tpu_mul", p, Operand("b", p.b), p.b.signed)
+    return _mul(ctx, p, Operand("b", p.b), p.b.signed)
 
 
-@KERNEL.checked
+@kernel_call
 def bmk1880_tpu_mul_const(ctx: Bmk1880Context, p: bmk1880_mul_const_param_t) -> Op:
     """Multiply by a constant; see `bmk1880_mul_const_param_t`."""
-    call = "bmk1880_tpu_mul_const"
-    return _mul(ctx, call, p, const8(call, p.b, p.b_is_signed), int(p.b_is_signed))
+    return _mul(ctx, p, const8(p.b, p.b_is_signed), int(p.b_is_signed))
 
 
 def _mul(
     ctx: Bmk1880Context,
-    call: str,
     p: bmk1880_mul_param_t | bmk1880_mul_const_param_t,
     b: Operand | Const,
     b_signed: int,
 ) -> Op:
-    check_range(call, "rshift_width", p.rshift_width, 0, MAX_RSHIFT)
+    check_range("rshift_width", p.rshift_width, 0, MAX_RSHIFT)
     signed = p.a.signed | b_signed
     if p.rshift_width and not signed:
-        fail(call, "rshift_width", p.rshift_width, "must be 0 when both factors are unsigned")
-    check_format(call, "res_low", p.res_low, signed, RESULT_RULE)
+        fail("rshift_width", p.rshift_width, "must be 0 when both factors are unsigned")
+    check_format("res_low", p.res_low, signed, RESULT_RULE)
     operands = (Operand("res", p.res_low, p.res_high), Operand("a", p.a), b)
-    return emit(ctx, call, TensorOp.MUL, operands, {"opt_right_shift": p.rshift_width})
+    return emit(ctx, TensorOp.MUL, operands, {"opt_right_shift": p.rshift_width})
 
 
-@KERNEL.checked
+@kernel_call
 def bmk1880_tpu_mac(ctx: Bmk1880Context, p: bmk1880_mac_param_t) -> Op:
     """Multiply and accumulate; see `bmk1880_mac_param_t`."""
-    return _mac(ctx, "bmk1880_tpu_mac", p, Operand("b", p.b), p.b.signed)
+    return _mac(ctx, p, Operand("b", p.b), p.b.signed)
 
 
-@KERNEL.checked
+@kernel_call
 def bmk1880_tpu_mac_const(ctx: Bmk1880Context, p: bmk1880_mac_const_param_t) -> Op:
     """Multiply by a constant and accumulate; see `bmk1880_mac_const_param_t`."""
-    call = "bmk1880_tpu_mac_const"
-    return _mac(ctx, call, p, const8(call, p.b, p.b_is_signed), int(p.b_is_signed))
+    return _mac(ctx, p, const8(p.b, p.b_is_signed), int(p.b_is_signed))
 
 
 def _mac(
     ctx: Bmk1880Context,
-    call: str,
     p: bmk1880_mac_param_t | bmk1880_mac_const_param_t,
     b: Operand | Const,
     b_signed: int,
 ) -> Op:
-    check_range(call, "rshift_width", p.rshift_width, 0, MAX_MAC_RSHIFT)
-    check_range(call, "lshift_width", p.lshift_width, 0, MAX_LSHIFT)
-    need_planes(call, res_high=p.res_high)
-    check_format(call, "res_low", p.res_low, p.a.signed | b_signed, RESULT_RULE)
+    check_range("rshift_width", p.rshift_width, 0, MAX_MAC_RSHIFT)
+    check_range("lshift_width", p.lshift_width, 0, MAX_LSHIFT)
+    need_planes(res_high=p.res_high)
+    check_format("res_low", p.res_low, p.a.signed | b_signed, RESULT_RULE)
     fields = {
         "opt_right_shift": p.rshift_width,
         "opt_left_shift": p.lshift_width,
@@ -184,48 +174,44 @@ def _mac(
         "opt_res0_int8": int(p.res_is_int8),
     }
     operands = (Operand("res", p.res_low, p.res_high), Operand("a", p.a), b)
-    return emit(ctx, call, TensorOp.MAC, operands, fields)
+    return emit(ctx, TensorOp.MAC, operands, fields)
 
 
-@KERNEL.checked
+@kernel_call
 def bmk1880_tpu_add(ctx: Bmk1880Context, p: bmk1880_add_param_t) -> Op:
     """Add; see `bmk1880_add_param_t`."""
-    call = "bmk1880_tpu_add"
-    need_planes(call, a_high=p.a_high, b_high=p.b_high)
-    check_format(call, "res_low", p.res_low, p.a_low.signed | p.b_low.signed, RESULT_RULE)
-    return emit_16(ctx, call, TensorOp.ADD, p, {})
+    need_planes(a_high=p.a_high, b_high=p.b_high)
+    check_format("res_low", p.res_low, p.a_low.signed | p.b_low.signed, RESULT_RULE)
+    return emit_16(ctx, TensorOp.ADD, p, {})
 
 
-@KERNEL.checked
+@kernel_call
 def bmk1880_tpu_sub(ctx: Bmk1880Context, p: bmk1880_sub_param_t) -> Op:
     """Subtract; see `bmk1880_sub_param_t`."""
-    call = "bmk1880_tpu_sub"
-    need_planes(call, a_high=p.a_high, b_high=p.b_high)
-    check_format(call, "res_low", p.res_low, 1, "a difference is signed")
+    need_planes(a_high=p.a_high, b_high=p.b_high)
+    check_format("res_low", p.res_low, 1, "a difference is signed")
     if not p.a_low.signed | p.b_low.signed:
-        fail(call, "format of a_low and b_low", "FMT_U8", "at least one must be FMT_I8")
-    return emit_16(ctx, call, TensorOp.SUB, p, {})
+        fail("format of a_low and b_low", "FMT_U8", "at least one must be FMT_I8")
+    return emit_16(ctx, TensorOp.SUB, p, {})
 
 
-@KERNEL.checked
+@kernel_call
 def bmk1880_tpu_add_const(ctx: Bmk1880Context, p: bmk1880_add_const_param_t) -> Op:
     """Add a constant; see `bmk1880_add_const_param_t`."""
-    call = "bmk1880_tpu_add_const"
-    need_planes(call, a_high=p.a_high)
+    need_planes(a_high=p.a_high)
     low, high = (-32768, 32767) if p.b_is_signed else (0, 65535)
-    check_range(call, "b", p.b, low, high)
-    check_format(call, "res_low", p.res_low, p.a_low.signed | int(p.b_is_signed), RESULT_RULE)
+    check_range("b", p.b, low, high)
+    check_format("res_low", p.res_low, p.a_low.signed | int(p.b_is_signed), RESULT_RULE)
     res, a = Operand("res", p.res_low, p.res_high), Operand("a", p.a_low, p.a_high)
     operands = (res, a, Const(p.b & 0xFFFF, p.b_is_signed))
-    return emit(ctx, call, TensorOp.ADD, operands, {"opt_opd1_int8": 0})
+    return emit(ctx, TensorOp.ADD, operands, {"opt_opd1_int8": 0})
 
 
-@KERNEL.checked
+@kernel_call
 def bmk1880_tpu_arith_shift(ctx: Bmk1880Context, p: bmk1880_arith_shift_param_t) -> Op:
     """Shift by per-element amounts; see `bmk1880_arith_shift_param_t`."""
-    call = "bmk1880_tpu_arith_shift"
-    need_planes(call, res_high=p.res_high, a_high=p.a_high)
+    need_planes(res_high=p.res_high, a_high=p.a_high)
     for what, t in (("res_low", p.res_low), ("a_low", p.a_low), ("bits", p.bits)):
-        check_format(call, what, t, 1, "arithmetic shifts are signed")
+        check_format(what, t, 1, "arithmetic shifts are signed")
     res, a = Operand("res", p.res_low, p.res_high), Operand("a", p.a_low, p.a_high)
-    return emit(ctx, call, TensorOp.SHIFT, (res, a, Operand("bits", p.bits)), {"opt_rshift_typ": 0})
+    return emit(ctx, TensorOp.SHIFT, (res, a, Operand("bits", p.bits)), {"opt_rshift_typ": 0})

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bmcompiler.backends.bm1880.bmkernel.allocator import LocalMemory
+from bmcompiler.backends.bm1880.bmkernel.checks import ConstraintError
 from bmcompiler.backends.bm1880.bmkernel.prototypes import KERNEL
 from bmcompiler.backends.bm1880.bmkernel.sync import Op, SyncIds
 from bmcompiler.backends.bm1880.chip import CHIP
@@ -75,19 +76,19 @@ class Bmk1880Context:
         """Records emitted so far."""
         return len(self._chunks)
 
-    def emit_tpu(self, call: str, values: dict[str, int]) -> Op:
+    def emit_tpu(self, values: dict[str, int]) -> Op:
         """Append a TIU instruction: the reset values overridden by `values`; ids are added here."""
-        return self._emit(call, Engine.TPU, _TPU_HEADER, TIU, values)
+        return self._emit(Engine.TPU, _TPU_HEADER, TIU, values)
 
-    def emit_gdma(self, call: str, values: dict[str, int], flags: int = 0) -> Op:
+    def emit_gdma(self, values: dict[str, int], flags: int = 0) -> Op:
         """Append a GDMA instruction with header flags FLAG_NEURON | FLAG_WEIGHT; ids are added here."""
-        return self._emit(call, Engine.GDMA, _GDMA_HEADERS[flags], GDMA, values)
+        return self._emit(Engine.GDMA, _GDMA_HEADERS[flags], GDMA, values)
 
-    def _emit(self, call: str, engine: Engine, header: bytes, layout: Format, values: dict[str, int]) -> Op:
+    def _emit(self, engine: Engine, header: bytes, layout: Format, values: dict[str, int]) -> Op:
         try:
             bits = layout.pack_bits(values)
         except EncodingError as error:
-            raise EncodingError(f"{call}: {error.reason}") from error
+            raise ConstraintError(error.reason) from error
         self._reserve(HEADER_SIZE + layout.size)
         op, own, wait = self.sync.issue(engine, len(self._chunks))
         bits |= own << _OWN_BIT[engine] | wait << _WAIT_BIT[engine]

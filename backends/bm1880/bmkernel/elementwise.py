@@ -5,7 +5,8 @@ A 16-bit operand is two 8-bit tensors of one shape and layout: the high plane li
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from bmcompiler.backends.bm1880.bmkernel.checks import (
     MAX_STRIDE,
@@ -41,7 +42,6 @@ class Const(NamedTuple):
 
 def emit(
     ctx: Bmk1880Context,
-    call: str,
     op: TensorOp,
     operands: tuple[Operand, Operand, Operand | Const],
     fields: dict[str, int],
@@ -49,7 +49,7 @@ def emit(
     """Check (result, operand 0, operand 1) and emit; `fields` override what follows from the operands."""
     res, a, b = operands
     for operand in (res, a, b) if isinstance(b, Operand) else (res, a):
-        _check_operand(call, operand, res.low)
+        _check_operand(operand, res.low)
     values = explicit_operands(op, res.low, a.low)
     values |= {
         "opt_res0_sign": res.low.signed,
@@ -63,34 +63,29 @@ def emit(
         values |= {"opt_opd1_const": 1, "opd1_addr": b.bits, "opt_opd1_sign": int(b.signed)}
         values |= operand_group("opd1", a.low)
     else:
-        check_same_lane(call, b.name, b.low, res.name, res.low)
+        check_same_lane(b.name, b.low, res.name, res.low)
         values |= {"opd1_addr": b.low.offset, "opt_opd1_sign": b.low.signed, "opt_opd1_int8": int(b.high is None)}
         values |= operand_group("opd1", b.low)
         values["opd1_b_str"] = _plane_distance(b, PLANE_STRIDE)
-    return ctx.emit_tpu(call, values | fields)
+    return ctx.emit_tpu(values | fields)
 
 
-class Planes16(Protocol):
-    """Parameter blocks of three 16-bit tensors."""
+@dataclass
+class Planes16:
+    """A parameter block of three 16-bit tensors, of high and low bytes; of the result the high ones may be dropped."""
 
-    @property
-    def res_high(self) -> tensor_lmem | None: ...
-    @property
-    def res_low(self) -> tensor_lmem: ...
-    @property
-    def a_high(self) -> tensor_lmem: ...
-    @property
-    def a_low(self) -> tensor_lmem: ...
-    @property
-    def b_high(self) -> tensor_lmem: ...
-    @property
-    def b_low(self) -> tensor_lmem: ...
+    res_high: tensor_lmem | None
+    res_low: tensor_lmem
+    a_high: tensor_lmem
+    a_low: tensor_lmem
+    b_high: tensor_lmem
+    b_low: tensor_lmem
 
 
-def emit_16(ctx: Bmk1880Context, call: str, op: TensorOp, p: Planes16, fields: dict[str, int]) -> Op:
+def emit_16(ctx: Bmk1880Context, op: TensorOp, p: Planes16, fields: dict[str, int]) -> Op:
     """`emit` for a parameter block of three 16-bit tensors."""
     res = Operand("res", p.res_low, p.res_high)
-    return emit(ctx, call, op, (res, Operand("a", p.a_low, p.a_high), Operand("b", p.b_low, p.b_high)), fields)
+    return emit(ctx, op, (res, Operand("a", p.a_low, p.a_high), Operand("b", p.b_low, p.b_high)), fields)
 
 
 def explicit_operands(op: TensorOp, res: tensor_lmem, a: tensor_lmem) -> dict[str, int]:
@@ -129,44 +124,43 @@ def operand_group(role: str, t: tensor_lmem) -> dict[str, int]:
     }
 
 
-def _check_operand(call: str, operand: Operand, like: tensor_lmem) -> None:
+def _check_operand(operand: Operand, like: tensor_lmem) -> None:
     name, low, high = operand
-    check_tpu_tensor(call, name, low)
-    check_strides(call, name, low)
+    check_tpu_tensor(name, low)
+    check_strides(name, low)
     if low.shape != like.shape:
-        fail(call, f"shape of {name}", low.shape, f"must be {like.shape}, that of the result")
+        fail(f"shape of {name}", low.shape, f"must be {like.shape}, that of the result")
     if high is not None:
-        check_planes(call, name, low, high)
+        check_planes(name, low, high)
 
 
-def check_planes(call: str, name: str, low: tensor_lmem, high: tensor_lmem) -> None:
+def check_planes(name: str, low: tensor_lmem, high: tensor_lmem) -> None:
     """A 16-bit operand: equal planes, the high one a multiple of 16 bytes after the low one in the same lane."""
-    check_tpu_tensor(call, f"{name}_high", high)
+    check_tpu_tensor(f"{name}_high", high)
     if high.shape != low.shape or high.strides != low.strides or high.fmt != low.fmt:
-        fail(call, f"{name}_high", high.shape, f"must have the shape {low.shape}, layout and format of {name}_low")
+        fail(f"{name}_high", high.shape, f"must have the shape {low.shape}, layout and format of {name}_low")
     distance = high.address - low.address
     if distance <= 0 or distance % CHIP.alignment or distance > MAX_STRIDE or high.lane != low.lane:
         fail(
-            call,
             f"address of {name}_high",
             f"{distance} after {name}_low",
             f"must be a positive multiple of {CHIP.alignment}, in the same lane",
         )
 
 
-def need_planes(call: str, **planes: tensor_lmem | None) -> None:
+def need_planes(**planes: tensor_lmem | None) -> None:
     """The named high planes must be given."""
     for name, plane in planes.items():
         if plane is None:
-            fail(call, name, "None", "the operand has 16 bits and needs its high plane")
+            fail(name, "None", "the operand has 16 bits and needs its high plane")
 
 
 def _plane_distance(operand: Operand, without: int) -> int:
     return without if operand.high is None else operand.high.address - operand.low.address
 
 
-def const8(call: str, value: int, signed: bool) -> Const:
+def const8(value: int, signed: bool) -> Const:
     """An 8-bit immediate: -128..127 when signed, else 0..255."""
-    check_range(call, "b", value, *((-128, 127) if signed else (0, 255)))
+    check_range("b", value, *((-128, 127) if signed else (0, 255)))
     # sign-extended from 8 bits whatever b_is_signed; the engine reads the low byte and the sign bit of operand 1
     return Const(((value & 0xFF) ^ 0x80) - 0x80 & 0xFFFF, signed)

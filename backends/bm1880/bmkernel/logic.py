@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
-from bmcompiler.backends.bm1880.bmkernel.checks import check_format, fail
+from bmcompiler.backends.bm1880.bmkernel.checks import check_format, fail, kernel_call
 from bmcompiler.backends.bm1880.bmkernel.context import Bmk1880Context
 from bmcompiler.backends.bm1880.bmkernel.elementwise import (
     PLANE_STRIDE,
     Const,
     Operand,
+    Planes16,
     const8,
     emit,
     emit_16,
@@ -88,116 +91,94 @@ class bmk1880_xor_int8_param_t(bmk1880_and_int8_param_t):
 
 @KERNEL.struct
 @dataclass
-class bmk1880_and_int16_param_t:
+class bmk1880_and_int16_param_t(Planes16):
     """res = a & b, 16 bits."""
-
-    res_high: tensor_lmem
-    res_low: tensor_lmem
-    a_high: tensor_lmem
-    a_low: tensor_lmem
-    b_high: tensor_lmem
-    b_low: tensor_lmem
 
 
 @KERNEL.struct
 @dataclass
-class bmk1880_or_int16_param_t(bmk1880_and_int16_param_t):
+class bmk1880_or_int16_param_t(Planes16):
     """res = a | b, 16 bits."""
 
 
 @KERNEL.struct
 @dataclass
-class bmk1880_xor_int16_param_t(bmk1880_and_int16_param_t):
+class bmk1880_xor_int16_param_t(Planes16):
     """res = a ^ b, 16 bits."""
 
 
-@KERNEL.checked
+@kernel_call
 def bmk1880_tpu_max(ctx: Bmk1880Context, p: bmk1880_max_param_t) -> Op:
     """Larger of two; see `bmk1880_max_param_t`."""
-    return _select(ctx, "bmk1880_tpu_max", TensorOp.MAX, (Operand("max", p.max), Operand("a", p.a), Operand("b", p.b)))
+    return _select(ctx, TensorOp.MAX, (Operand("max", p.max), Operand("a", p.a), Operand("b", p.b)))
 
 
-@KERNEL.checked
+@kernel_call
 def bmk1880_tpu_min(ctx: Bmk1880Context, p: bmk1880_min_param_t) -> Op:
     """Smaller of two; see `bmk1880_min_param_t`."""
-    return _select(ctx, "bmk1880_tpu_min", TensorOp.MIN, (Operand("min", p.min), Operand("a", p.a), Operand("b", p.b)))
+    return _select(ctx, TensorOp.MIN, (Operand("min", p.min), Operand("a", p.a), Operand("b", p.b)))
 
 
-@KERNEL.checked
+@kernel_call
 def bmk1880_tpu_max_const(ctx: Bmk1880Context, p: bmk1880_max_const_param_t) -> Op:
     """Larger of a tensor and a constant; see `bmk1880_max_const_param_t`."""
-    call = "bmk1880_tpu_max_const"
-    operands = (Operand("max", p.max), Operand("a", p.a), const8(call, p.b, p.b_is_signed))
-    return _select(ctx, call, TensorOp.MAX, operands)
+    operands = (Operand("max", p.max), Operand("a", p.a), const8(p.b, p.b_is_signed))
+    return _select(ctx, TensorOp.MAX, operands)
 
 
-@KERNEL.checked
+@kernel_call
 def bmk1880_tpu_min_const(ctx: Bmk1880Context, p: bmk1880_min_const_param_t) -> Op:
     """Smaller of a tensor and a constant; see `bmk1880_min_const_param_t`."""
-    call = "bmk1880_tpu_min_const"
-    operands = (Operand("min", p.min), Operand("a", p.a), const8(call, p.b, p.b_is_signed))
-    return _select(ctx, call, TensorOp.MIN, operands)
+    operands = (Operand("min", p.min), Operand("a", p.a), const8(p.b, p.b_is_signed))
+    return _select(ctx, TensorOp.MIN, operands)
 
 
-def relu_as_max(ctx: Bmk1880Context, call: str, ofmap: tensor_lmem, ifmap: tensor_lmem) -> Op:
+def relu_as_max(ctx: Bmk1880Context, ofmap: tensor_lmem, ifmap: tensor_lmem) -> Op:
     """The chip has no ReLU of its own: it is the signed maximum with 0 (bm1880.md 4.1)."""
-    return _select(ctx, call, TensorOp.MAX, (Operand("ofmap", ofmap), Operand("ifmap", ifmap), Const(0, True)))
+    return _select(ctx, TensorOp.MAX, (Operand("ofmap", ofmap), Operand("ifmap", ifmap), Const(0, True)))
 
 
-def _select(ctx: Bmk1880Context, call: str, op: TensorOp, operands: tuple[Operand, Operand, Operand | Const]) -> Op:
+def _select(ctx: Bmk1880Context, op: TensorOp, operands: tuple[Operand, Operand, Operand | Const]) -> Op:
     res, a, b = operands
-    check_format(call, res.name, res.low, a.low.signed, f"{a.name} and result must agree")
+    check_format(res.name, res.low, a.low.signed, f"{a.name} and result must agree")
     if isinstance(b, Operand):
-        check_format(call, b.name, b.low, a.low.signed, f"{a.name} and {b.name} must agree")
+        check_format(b.name, b.low, a.low.signed, f"{a.name} and {b.name} must agree")
     elif bool(b.signed) != bool(a.low.signed):
-        fail(call, "b_is_signed", bool(b.signed), f"must agree with the format of {a.name}")
-    return emit(ctx, call, op, operands, {"res0_b_str": PLANE_STRIDE})
-
-
-@KERNEL.checked
-def bmk1880_tpu_and_int8(ctx: Bmk1880Context, p: bmk1880_and_int8_param_t) -> Op:
-    """Bitwise and, 8 bits."""
-    return _logic_8(ctx, "bmk1880_tpu_and_int8", TensorOp.AND, p)
-
-
-@KERNEL.checked
-def bmk1880_tpu_or_int8(ctx: Bmk1880Context, p: bmk1880_or_int8_param_t) -> Op:
-    """Bitwise or, 8 bits."""
-    return _logic_8(ctx, "bmk1880_tpu_or_int8", TensorOp.OR, p)
-
-
-@KERNEL.checked
-def bmk1880_tpu_xor_int8(ctx: Bmk1880Context, p: bmk1880_xor_int8_param_t) -> Op:
-    """Bitwise exclusive or, 8 bits."""
-    return _logic_8(ctx, "bmk1880_tpu_xor_int8", TensorOp.XOR, p)
-
-
-@KERNEL.checked
-def bmk1880_tpu_and_int16(ctx: Bmk1880Context, p: bmk1880_and_int16_param_t) -> Op:
-    """Bitwise and, 16 bits."""
-    return _logic_16(ctx, "bmk1880_tpu_and_int16", TensorOp.AND, p)
-
-
-@KERNEL.checked
-def bmk1880_tpu_or_int16(ctx: Bmk1880Context, p: bmk1880_or_int16_param_t) -> Op:
-    """Bitwise or, 16 bits."""
-    return _logic_16(ctx, "bmk1880_tpu_or_int16", TensorOp.OR, p)
-
-
-@KERNEL.checked
-def bmk1880_tpu_xor_int16(ctx: Bmk1880Context, p: bmk1880_xor_int16_param_t) -> Op:
-    """Bitwise exclusive or, 16 bits."""
-    return _logic_16(ctx, "bmk1880_tpu_xor_int16", TensorOp.XOR, p)
+        fail("b_is_signed", bool(b.signed), f"must agree with the format of {a.name}")
+    return emit(ctx, op, operands, {"res0_b_str": PLANE_STRIDE})
 
 
 _LOGIC = {"opt_shift_typ": 0, "opt_res0_sign": 0, "opt_opd0_sign": 0, "opt_opd1_sign": 0}
 
 
-def _logic_8(ctx: Bmk1880Context, call: str, op: TensorOp, p: bmk1880_and_int8_param_t) -> Op:
+_T = TypeVar("_T", bound=bmk1880_and_int8_param_t | Planes16)
+_Logic = Callable[[Bmk1880Context, _T], Op]
+
+
+def _logic_8(op: TensorOp, ctx: Bmk1880Context, p: bmk1880_and_int8_param_t) -> Op:
     fields = _LOGIC | {"res0_b_str": PLANE_STRIDE}
-    return emit(ctx, call, op, (Operand("res", p.res), Operand("a", p.a), Operand("b", p.b)), fields)
+    return emit(ctx, op, (Operand("res", p.res), Operand("a", p.a), Operand("b", p.b)), fields)
 
 
-def _logic_16(ctx: Bmk1880Context, call: str, op: TensorOp, p: bmk1880_and_int16_param_t) -> Op:
-    need_planes(call, res_high=p.res_high, a_high=p.a_high, b_high=p.b_high)
-    return emit_16(ctx, call, op, p, dict(_LOGIC))
+def _logic_16(op: TensorOp, ctx: Bmk1880Context, p: Planes16) -> Op:
+    need_planes(res_high=p.res_high, a_high=p.a_high, b_high=p.b_high)
+    return emit_16(ctx, op, p, dict(_LOGIC))
+
+
+def _bitwise(bits: int, op: TensorOp, emitted: Callable[[TensorOp, Bmk1880Context, _T], Op]) -> _Logic[_T]:
+    """The call of an operation on operands of 8 or 16 bits."""
+
+    def call(ctx: Bmk1880Context, p: _T) -> Op:
+        return emitted(op, ctx, p)
+
+    call.__name__ = call.__qualname__ = f"bmk1880_tpu_{op.name.lower()}_int{bits}"
+    call.__doc__ = f"Bitwise {op.name.lower()}, {bits} bits."
+    return kernel_call(call)
+
+
+bmk1880_tpu_and_int8: _Logic[bmk1880_and_int8_param_t] = _bitwise(8, TensorOp.AND, _logic_8)
+bmk1880_tpu_or_int8: _Logic[bmk1880_or_int8_param_t] = _bitwise(8, TensorOp.OR, _logic_8)
+bmk1880_tpu_xor_int8: _Logic[bmk1880_xor_int8_param_t] = _bitwise(8, TensorOp.XOR, _logic_8)
+bmk1880_tpu_and_int16: _Logic[bmk1880_and_int16_param_t] = _bitwise(16, TensorOp.AND, _logic_16)
+bmk1880_tpu_or_int16: _Logic[bmk1880_or_int16_param_t] = _bitwise(16, TensorOp.OR, _logic_16)
+bmk1880_tpu_xor_int16: _Logic[bmk1880_xor_int16_param_t] = _bitwise(16, TensorOp.XOR, _logic_16)

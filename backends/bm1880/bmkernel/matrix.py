@@ -9,6 +9,7 @@ from bmcompiler.backends.bm1880.bmkernel.checks import (
     MAX_LSHIFT,
     MAX_RSHIFT,
     MAX_TPU_DIM,
+    RESULT_RULE,
     check_aligned,
     check_format,
     check_range,
@@ -16,6 +17,7 @@ from bmcompiler.backends.bm1880.bmkernel.checks import (
     check_shape,
     check_tpu_tensor,
     fail,
+    kernel_call,
 )
 from bmcompiler.backends.bm1880.bmkernel.context import Bmk1880Context
 from bmcompiler.backends.bm1880.bmkernel.prototypes import KERNEL
@@ -57,14 +59,13 @@ class bmk1880_matrix_mac_2_param_t:
     right: tensor_lmem
 
 
-@KERNEL.checked
+@kernel_call
 def bmk1880_tpu_matrix_mac(ctx: Bmk1880Context, p: bmk1880_matrix_mac_param_t) -> Op:
     """Matrix product; see `bmk1880_matrix_mac_param_t`."""
-    call = "bmk1880_tpu_matrix_mac"
-    _check_matrices(call, p)
+    _check_matrices(p)
     relu, accumulate = bool(p.ctrls & CTRL_RELU), bool(p.ctrls & CTRL_RA)
     if not (relu or p.left.signed | p.right.signed):
-        fail(call, "ctrls", hex(p.ctrls), "must be CTRL_RELU when left and right are both unsigned")
+        fail("ctrls", hex(p.ctrls), "must be CTRL_RELU when left and right are both unsigned")
     rows, depth, cols = p.left.shape.row, p.left.shape.col, p.right.shape.col
     _, left_c, _, left_w = p.left.dims
     _, cols_c, _, cols_w = matrix_dims(1, cols)
@@ -104,47 +105,44 @@ def bmk1880_tpu_matrix_mac(ctx: Bmk1880Context, p: bmk1880_matrix_mac_param_t) -
             "opd2_h": 1,
             "opd2_w": cols_w,
         }
-    return ctx.emit_tpu(call, values)
+    return ctx.emit_tpu(values)
 
 
-def _check_matrices(call: str, p: bmk1880_matrix_mac_param_t) -> None:
+def _check_matrices(p: bmk1880_matrix_mac_param_t) -> None:
     if p.ctrls not in (CTRL_NULL, CTRL_RA, CTRL_RELU):
-        fail(call, "ctrls", hex(p.ctrls), "must be CTRL_NULL, CTRL_RA or CTRL_RELU")
-    check_range(call, "lshift_width", p.lshift_width, 0, MAX_LSHIFT)
-    check_range(call, "rshift_width", p.rshift_width, 0, MAX_RSHIFT)
+        fail("ctrls", hex(p.ctrls), "must be CTRL_NULL, CTRL_RA or CTRL_RELU")
+    check_range("lshift_width", p.lshift_width, 0, MAX_LSHIFT)
+    check_range("rshift_width", p.rshift_width, 0, MAX_RSHIFT)
     rows, depth, cols = p.left.shape.row, p.left.shape.col, p.right.shape.col
     wide = p.ctrls == CTRL_RA or not p.res_is_int8
-    _check_matrix(call, "left", p.left, (rows, depth))
-    _check_matrix(call, "right", p.right, (depth, cols))
-    _check_matrix(call, "res", p.res, (rows * (2 if wide else 1), cols))
-    check_same_lane(call, "right", p.right, "res", p.res)
+    _check_matrix("left", p.left, (rows, depth))
+    _check_matrix("right", p.right, (depth, cols))
+    _check_matrix("res", p.res, (rows * (2 if wide else 1), cols))
+    check_same_lane("right", p.right, "res", p.res)
     if p.bias is not None:
-        _check_matrix(call, "bias", p.bias, (2, cols))
-        check_same_lane(call, "bias", p.bias, "res", p.res)
+        _check_matrix("bias", p.bias, (2, cols))
+        check_same_lane("bias", p.bias, "res", p.res)
 
 
-def _check_matrix(call: str, what: str, t: tensor_lmem, expected: tuple[int, int]) -> None:
+def _check_matrix(what: str, t: tensor_lmem, expected: tuple[int, int]) -> None:
     if not t.is_matrix:
-        fail(call, what, f"a tensor {t.shape}", "must be a matrix (shape_t2)")
+        fail(what, f"a tensor {t.shape}", "must be a matrix (shape_t2)")
     if (t.shape.row, t.shape.col) != expected:
-        fail(call, f"shape of {what}", t.shape, f"must be {expected}")
+        fail(f"shape of {what}", t.shape, f"must be {expected}")
     if t.dims[0] > MAX_TPU_DIM or t.dims[1] > MAX_TPU_DIM:
-        fail(call, f"shape of {what}", t.shape, f"must have at most {MAX_TPU_DIM} rows and chunks of columns")
-    check_aligned(call, what, t)
+        fail(f"shape of {what}", t.shape, f"must have at most {MAX_TPU_DIM} rows and chunks of columns")
+    check_aligned(what, t)
 
 
-@KERNEL.checked
+@kernel_call
 def bmk1880_tpu_matrix_mac_2(ctx: Bmk1880Context, p: bmk1880_matrix_mac_2_param_t) -> Op:
     """The matrix-hash product; see `bmk1880_matrix_mac_2_param_t` and bm1880.md 8.2."""
-    call = "bmk1880_tpu_matrix_mac_2"
     for what, t, dims in (("res", p.res, _LEFT_2), ("left", p.left, _LEFT_2), ("right", p.right, _RIGHT_2)):
-        check_tpu_tensor(call, what, t)
-        check_shape(call, what, t, dims)
-        check_aligned(call, what, t)
-    check_same_lane(call, "right", p.right, "res", p.res)
-    check_format(
-        call, "res", p.res, p.left.signed | p.right.signed, "a result is unsigned if and only if all inputs are"
-    )
+        check_tpu_tensor(what, t)
+        check_shape(what, t, dims)
+        check_aligned(what, t)
+    check_same_lane("right", p.right, "res", p.res)
+    check_format("res", p.res, p.left.signed | p.right.signed, RESULT_RULE)
     values = {
         "tsk_typ": Task.MATRIX_MAC_2,
         "tsk_opd_num": 2,
@@ -160,4 +158,4 @@ def bmk1880_tpu_matrix_mac_2(ctx: Bmk1880Context, p: bmk1880_matrix_mac_2_param_
     }
     for role, (n, c, h, w) in (("res0", _LEFT_2), ("opd0", _LEFT_2), ("opd1", _RIGHT_2)):
         values |= {f"{role}_n": n, f"{role}_c": c, f"{role}_h": h, f"{role}_w": w}
-    return ctx.emit_tpu(call, values)
+    return ctx.emit_tpu(values)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from bmcompiler.backends.bm1880.bmkernel.checks import fail, kernel_call
 from bmcompiler.backends.bm1880.bmkernel.context import Bmk1880Context, bmk1880_chip_info_t, bmk1880_info_t
 from bmcompiler.backends.bm1880.bmkernel.prototypes import KERNEL
 from bmcompiler.backends.bm1880.bmkernel.sync import Op
 from bmcompiler.backends.bm1880.bmkernel.tensors import shape_t, tensor_lmem
 from bmcompiler.backends.bm1880.chip import CHIP
 from bmcompiler.backends.bm1880.isa import CTRL_AL, CTRL_NULL
-from bmcompiler.errors import EncodingError
 
 
 @KERNEL.checked
@@ -97,16 +97,16 @@ def bmk1880_tl_prealloc_align(ctx: Bmk1880Context, la: int, s: shape_t, fmt: int
     return tensor_lmem(la, s, fmt, True)
 
 
-@KERNEL.checked
+@kernel_call
 def bmk1880_tl_alloc(ctx: Bmk1880Context, s: shape_t, fmt: int, ctrls: int) -> tensor_lmem | None:
     """Allocate a tensor (CTRL_NULL unaligned, CTRL_AL aligned) on the stack; None when it does not fit."""
-    return ctx.lmem.stack(None).alloc(s, fmt, _aligned("bmk1880_tl_alloc", ctrls))
+    return ctx.lmem.stack(None).alloc(s, fmt, _aligned(ctrls))
 
 
-@KERNEL.checked
+@kernel_call
 def bmk1880_tl_alloc_bank(ctx: Bmk1880Context, bank_id: int, s: shape_t, fmt: int, ctrls: int) -> tensor_lmem | None:
     """Allocate a tensor from one bank's own stack; None when it does not fit."""
-    return ctx.lmem.stack(bank_id).alloc(s, fmt, _aligned("bmk1880_tl_alloc_bank", ctrls))
+    return ctx.lmem.stack(bank_id).alloc(s, fmt, _aligned(ctrls))
 
 
 @KERNEL.checked
@@ -115,7 +115,7 @@ def bmk1880_tl_free(ctx: Bmk1880Context, tlp: tensor_lmem) -> None:
     ctx.lmem.free(tlp)
 
 
-def _aligned(call: str, ctrls: int) -> bool:
+def _aligned(ctrls: int) -> bool:
     if ctrls not in (CTRL_NULL, CTRL_AL):
-        raise EncodingError(f"{call}: ctrls is 0x{ctrls:x}, must be CTRL_NULL or CTRL_AL")
+        fail("ctrls", hex(ctrls), "must be CTRL_NULL or CTRL_AL")
     return ctrls == CTRL_AL

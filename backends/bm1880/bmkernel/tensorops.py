@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from bmcompiler.backends.bm1880.bmkernel.checks import (
+    ConstraintError,
     check_address,
     check_aligned,
     check_format,
@@ -15,6 +16,7 @@ from bmcompiler.backends.bm1880.bmkernel.checks import (
     check_tpu_tensor,
     check_unaligned,
     fail,
+    kernel_call,
 )
 from bmcompiler.backends.bm1880.bmkernel.context import Bmk1880Context
 from bmcompiler.backends.bm1880.bmkernel.elementwise import check_planes, explicit_operands, operand_group
@@ -89,57 +91,54 @@ _COPY = {
 }
 
 
-@KERNEL.checked
+@kernel_call
 def bmk1880_tpu_copy(ctx: Bmk1880Context, p: bmk1880_copy_param_t) -> Op:
     """Copy a tensor; see `bmk1880_copy_param_t`."""
-    call = "bmk1880_tpu_copy"
-    _check_copy(call, p.dst, p.src)
+    _check_copy(p.dst, p.src)
     values = explicit_operands(TensorOp.COPY, p.dst, p.src) | operand_group("opd1", p.src) | _COPY
-    return ctx.emit_tpu(call, values)
+    return ctx.emit_tpu(values)
 
 
-@KERNEL.checked
+@kernel_call
 def bmk1880_tpu_copy_with_stride(ctx: Bmk1880Context, p: bmk1880_copy_with_stride_param_t) -> Op:
     """Copy a tensor with other strides; see `bmk1880_copy_with_stride_param_t`."""
-    call = "bmk1880_tpu_copy_with_stride"
-    dst = _restrided(call, "dst", p.dst, p.dst_stride)
-    src = _restrided(call, "src", p.src, p.src_stride)
-    _check_copy(call, dst, src)
+    dst = _restrided("dst", p.dst, p.dst_stride)
+    src = _restrided("src", p.src, p.src_stride)
+    _check_copy(dst, src)
     values = explicit_operands(TensorOp.COPY, dst, src) | _COPY
     n, c, h, w = src.dims
     values |= {"opd1_n": n, "opd1_c": c, "opd1_h": h, "opd1_w": w}
     for axis in "nchw":
         del values[f"opd2_{axis}_str"]
-    return ctx.emit_tpu(call, values)
+    return ctx.emit_tpu(values)
 
 
-def _restrided(call: str, what: str, t: tensor_lmem, stride: stride_t) -> tensor_lmem:
+def _restrided(what: str, t: tensor_lmem, stride: stride_t) -> tensor_lmem:
     try:
         return replace(t, stride=stride)
     except EncodingError as error:
-        raise EncodingError(f"{call}: {what}: {error.reason}") from error
+        raise ConstraintError(f"{what}: {error.reason}") from error
 
 
-def _check_copy(call: str, dst: tensor_lmem, src: tensor_lmem) -> None:
+def _check_copy(dst: tensor_lmem, src: tensor_lmem) -> None:
     for what, t in (("dst", dst), ("src", src)):
-        check_tpu_tensor(call, what, t)
-        check_strides(call, what, t)
+        check_tpu_tensor(what, t)
+        check_strides(what, t)
     if dst.shape != src.shape:
-        fail(call, "shape of dst", dst.shape, f"must be {src.shape}, that of src")
+        fail("shape of dst", dst.shape, f"must be {src.shape}, that of src")
 
 
-@KERNEL.checked
+@kernel_call
 def bmk1880_tpu_mdsum(ctx: Bmk1880Context, p: bmk1880_mdsum_param_t) -> Op:
     """Sum per channel; see `bmk1880_mdsum_param_t`."""
-    call = "bmk1880_tpu_mdsum"
     a, low, high = p.a, p.res_low, p.res_high
-    check_tpu_tensor(call, "a", a)
-    check_aligned(call, "a", a)
-    check_shape(call, "res_low", low, (1, a.shape.c, 1, 1))
-    check_unaligned(call, "res_low", low)
-    check_format(call, "res_low", low, a.signed, "result and a must agree")
+    check_tpu_tensor("a", a)
+    check_aligned("a", a)
+    check_shape("res_low", low, (1, a.shape.c, 1, 1))
+    check_unaligned("res_low", low)
+    check_format("res_low", low, a.signed, "result and a must agree")
     if high is not None:
-        check_planes(call, "res", low, high)
+        check_planes("res", low, high)
     values = {
         "tsk_typ": Task.TENSOR,
         "tsk_eu_typ": 0,
@@ -158,20 +157,19 @@ def bmk1880_tpu_mdsum(ctx: Bmk1880Context, p: bmk1880_mdsum_param_t) -> Op:
         "opd0_addr": a.address,
         **operand_group("opd0", a),
     }
-    return ctx.emit_tpu(call, values)
+    return ctx.emit_tpu(values)
 
 
-@KERNEL.checked
+@kernel_call
 def bmk1880_tpu_lut(ctx: Bmk1880Context, p: bmk1880_lut_param_t) -> Op:
     """Look every byte up in a table; see `bmk1880_lut_param_t`."""
-    call = "bmk1880_tpu_lut"
     for what, t in (("ofmap", p.ofmap), ("ifmap", p.ifmap), ("table", p.table)):
-        check_tpu_tensor(call, what, t)
-        check_aligned(call, what, t)
+        check_tpu_tensor(what, t)
+        check_aligned(what, t)
     if p.ofmap.shape != p.ifmap.shape:
-        fail(call, "shape of ofmap", p.ofmap.shape, f"must be {p.ifmap.shape}, that of ifmap")
-    check_shape(call, "table", p.table, _TABLE)
-    check_same_lane(call, "table", p.table, "ofmap", p.ofmap)
+        fail("shape of ofmap", p.ofmap.shape, f"must be {p.ifmap.shape}, that of ifmap")
+    check_shape("table", p.table, _TABLE)
+    check_same_lane("table", p.table, "ofmap", p.ofmap)
     values = {
         "tsk_typ": Task.TENSOR,
         "tsk_eu_typ": 0,
@@ -190,17 +188,16 @@ def bmk1880_tpu_lut(ctx: Bmk1880Context, p: bmk1880_lut_param_t) -> Op:
         **operand_group("opd1", p.table),
         **_UNIT_STRIDES,
     }
-    return ctx.emit_tpu(call, values)
+    return ctx.emit_tpu(values)
 
 
 _UNIT_STRIDES = {f"{role}_{axis}_str": 1 for role in ("res0", "opd0", "opd1", "opd2") for axis in "nchw"}
 
 
-@KERNEL.checked
+@kernel_call
 def bmk1880_tpu_relu(ctx: Bmk1880Context, p: bmk1880_relu_param_t) -> Op:
     """Replace negative values by 0; see `bmk1880_relu_param_t`."""
-    call = "bmk1880_tpu_relu"
-    check_format(call, "ifmap", p.ifmap, 1, "the comparison with 0 is signed")
-    check_address(call, "ofmap", p.ofmap)
-    check_address(call, "ifmap", p.ifmap)
-    return relu_as_max(ctx, call, p.ofmap, p.ifmap)
+    check_format("ifmap", p.ifmap, 1, "the comparison with 0 is signed")
+    check_address("ofmap", p.ofmap)
+    check_address("ifmap", p.ifmap)
+    return relu_as_max(ctx, p.ofmap, p.ifmap)
