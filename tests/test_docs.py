@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
@@ -65,20 +63,6 @@ def test_commands_of_shell_blocks_have_their_options(page: Path) -> None:
 
 def test_some_pages_have_commands() -> None:
     assert sum(len(list(command_lines(page))) for page in PAGES) > 40
-
-
-def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "models").symlink_to(ROOT / "models")
-    monkeypatch.chdir(tmp_path)
-    cells = json.loads((ROOT / "examples" / "notebook.ipynb").read_text(encoding="utf-8"))["cells"]
-    names: dict[str, Any] = {}
-    for cell in cells:
-        if cell["cell_type"] == "code":
-            assert not cell["outputs"], "the notebook is stored without results"
-            exec("".join(cell["source"]), names)
-    assert names["right"] > 0.95
-    assert (tmp_path / "lenet_bm1880.html").exists()
-    assert all(each.error < 0.01 for each in names["other"].compare(names["test"][:2]).values())
 
 
 def test_the_demo_ends_as_the_readme_says(tmp_path: Path) -> None:

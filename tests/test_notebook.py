@@ -1,0 +1,46 @@
+"""The notebook as Jupyter opens it: a kernel of its own that starts in the notebook's folder, or elsewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTEBOOK = ROOT / "examples" / "notebook.ipynb"
+
+
+def _executed(folder: Path) -> nbformat.NotebookNode:
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    where = {"metadata": {"path": str(folder)}}
+    NotebookClient(notebook, timeout=120, record_timing=False, resources=where).execute()
+    notebook.metadata.pop("language_info", None)  # of the Python that executed it
+    return notebook
+
+
+NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e-\d+)?")
+
+
+def _shown(notebook: nbformat.NotebookNode) -> list[str]:
+    """What cells print or end with, as text."""
+    shown = [each for cell in notebook.cells for each in cell.get("outputs", [])]
+    return [each["text"] if each["output_type"] == "stream" else each["data"]["text/plain"] for each in shown]
+
+
+@pytest.mark.parametrize("folder", ["examples", "."])
+def test_the_notebook_gives_the_results_that_it_is_stored_with(
+    folder: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    (tmp_path / "models").symlink_to(ROOT / "models")
+    (tmp_path / "examples").mkdir()
+    done = _executed(tmp_path / folder)
+    if request.config.getoption("--update-golden"):
+        nbformat.write(done, NOTEBOOK)
+    for now, stored in zip(_shown(done), _shown(nbformat.read(NOTEBOOK, as_version=4)), strict=True):
+        assert NUMBER.sub("N", now) == NUMBER.sub("N", stored)
+        near = pytest.approx([float(each) for each in NUMBER.findall(stored)], rel=0.02, abs=0.1)
+        assert [float(each) for each in NUMBER.findall(now)] == near  # float32 sums of another processor
+    assert (tmp_path / folder / "lenet_bm1880.html").exists()
