@@ -242,10 +242,15 @@ FLOATS = (
 )  # fmt: skip
 
 
+def name_of(make: Callable[..., Value], shape: Shape) -> str:
+    """What the files call a network."""
+    return f"{make.__name__} {'x'.join(map(str, shape))}"
+
+
 def network(make: Callable[[Layers], Value], shape: Shape) -> tuple[str, Module]:
     """A network of `MIXED` or `FLOATS` by its name."""
     layers = Layers(shape)
-    return f"{make.__name__} {'x'.join(map(str, shape))}", layers.b.outputs([make(layers)], ["y"])
+    return name_of(make, shape), layers.b.outputs([make(layers)], ["y"])
 
 
 def _byte_conv(net: Net, x: Value, channels: int, size: int = 3, **more: Any) -> Value:
@@ -286,4 +291,4 @@ BYTES: tuple[tuple[Callable[[Net, Value], Value], Shape], ...] = (
 def byte_network(make: Callable[[Net, Value], Value], shape: Shape) -> tuple[str, Module]:
     """A network of `BYTES` by its name."""
     net = Net([shape], 0, "i8")
-    return f"{make.__name__} {'x'.join(map(str, shape))}", net.module([make(net, net.inputs[0])])
+    return name_of(make, shape), net.module([make(net, net.inputs[0])])

@@ -17,6 +17,7 @@ import program_nets
 import pytest
 from cycle_nets import BYTES, FLOATS, MOVES
 from lane_nets import Net
+from level_nets import alone
 
 import bmcompiler
 from bmcompiler.analysis.profile import analysis_of
@@ -35,10 +36,15 @@ LEVELS = {"images": 0}
 """Of shapes that are not compiled at level 2."""
 PRECISIONS = {"bm1684": ("f32", "int8"), "bm1684x": ("f32", "f16", "bf16", "int8"), "bm1880": ("int8",),
               "dv700": ("f16", "int8")}  # fmt: skip
-CASES = [
+OPS = [
     *((chip, part) for chip in PRECISIONS for part in ("samples", *SHAPES)),
     *((chip, "bytes") for chip in ("bm1684", "bm1880")),
-    *((chip, precision) for chip, precisions in PRECISIONS.items() for precision in precisions),
+]
+NETWORKS = [
+    (chip, precision, number)
+    for chip, precisions in PRECISIONS.items()
+    for precision in precisions
+    for number in range(len(program_nets.MIXED if precision == "int8" else program_nets.FLOATS))
 ]
 
 
@@ -117,41 +123,70 @@ def grouped(chip: str) -> Iterator[tuple[str, Module]]:
         yield name, module
 
 
-def of_networks(chip: str, precision: str) -> dict[str, Program]:
-    """Programs of networks that go through all passes."""
-    found = {}
-    for make, shape in program_nets.MIXED if precision == "int8" else program_nets.FLOATS:
-        name, module = program_nets.network(make, shape)
-        data = {"x": np.random.default_rng(1).standard_normal((2 * shape[0], *shape[1:]), np.float32)}
-        result = bmcompiler.compile_module(
-            module, target=chip, quantize=precision, data=data if precision == "int8" else None, check="never"
-        )
-        program = recorded(chip, result.model)
-        assert program is not None
-        found[name] = program
-    return found
-
-
-def compiled(chip: str, part: str) -> dict[str, Program]:
-    """All programs of a file, by name."""
-    if part in PRECISIONS[chip]:
-        return of_networks(chip, part)
-    nets = {"samples": samples, "bytes": lambda: grouped(chip)}.get(part, lambda: of_shape(SHAPES[part]))
-    return of_ops(chip, nets(), LEVELS.get(part, 2))
-
-
-@pytest.mark.parametrize(("chip", "part"), CASES)
-def test_programs_are_those_that_were_recorded(chip: str, part: str, request: pytest.FixtureRequest) -> None:
-    path, found = FOLDER / f"data/programs/{chip}_{part}.txt", compiled(chip, part)
-    if request.config.getoption("--update-golden"):
-        lines = ["\t".join(map(str, (*program, name))) for name, program in found.items()]
-        path.write_text("\n".join([*lines, ""]), encoding="utf-8")
-    rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
-    before = {name: Program(int(cycles), int(commands), digest) for cycles, commands, digest, name in rows}
-    changed = {
-        name: program.against(before.get(name)) for name, program in found.items() if program != before.get(name)
-    }
-    changed |= dict.fromkeys(before.keys() - found.keys(), "gone")
-    assert not changed, "what changed on purpose: pytest --update-golden, then read the diff\n" + "\n".join(
-        f"  {chip} {part}, {name}: {words}" for name, words in changed.items()
+def of_network(chip: str, precision: str, number: int) -> dict[str, Program]:
+    """The program of a network that goes through all passes."""
+    make, shape = program_nets.FLOATS[number]
+    name, module = program_nets.network(make, shape)
+    data = {"x": np.random.default_rng(1).standard_normal((2 * shape[0], *shape[1:]), np.float32)}
+    result = bmcompiler.compile_module(
+        module, target=chip, quantize=precision, data=data if precision == "int8" else None, check="never"
     )
+    program = recorded(chip, result.model)
+    assert program is not None
+    return {name: program}
+
+
+def path_of(chip: str, part: str) -> Path:
+    """The file with the programs of a part, or of a precision."""
+    return FOLDER / f"data/programs/{chip}_{part}.txt"
+
+
+def read(path: Path) -> dict[str, Program]:
+    """Programs as they were recorded, by name."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    rows = [line.split("\t") for line in lines]
+    return {name: Program(int(cycles), int(commands), digest) for cycles, commands, digest, name in rows}
+
+
+def write(path: Path, programs: dict[str, Program]) -> None:
+    """Record them, by name."""
+    lines = ["\t".join(map(str, (*program, name))) for name, program in sorted(programs.items())]
+    path.write_text("\n".join([*lines, ""]), encoding="utf-8")
+
+
+def compare(found: dict[str, Program], before: dict[str, Program]) -> None:
+    """Fail with a line for each program that is not what it was."""
+    changed = {name: one.against(before.get(name)) for name, one in found.items() if one != before.get(name)}
+    changed |= dict.fromkeys(before.keys() - found.keys(), "gone")
+    said = "; ".join(f"{name}: {words}" for name, words in changed.items())
+    assert not changed, f"{said}. Where that is wanted: pytest --update-golden"
+
+
+@pytest.mark.parametrize(("chip", "part"), OPS)
+def test_programs_of_ops_are_those_that_were_recorded(chip: str, part: str, request: pytest.FixtureRequest) -> None:
+    nets = {"samples": samples, "bytes": lambda: grouped(chip)}.get(part, lambda: of_shape(SHAPES[part]))
+    found, path = of_ops(chip, nets(), LEVELS.get(part, 2)), path_of(chip, part)
+    if request.config.getoption("--update-golden"):
+        write(path, found)
+    compare(found, read(path))
+
+
+@pytest.mark.parametrize(("chip", "precision", "number"), NETWORKS)
+def test_a_network_is_the_program_that_was_recorded(
+    chip: str, precision: str, number: int, request: pytest.FixtureRequest, shared: Path
+) -> None:
+    found, path = of_network(chip, precision, number), path_of(chip, precision)
+    with alone(shared / "programs.lock"):
+        before = read(path)
+        if request.config.getoption("--update-golden"):
+            before |= found
+            write(path, before)
+    compare(found, {name: before[name] for name in found if name in before})
+
+
+def test_no_network_is_recorded_that_there_is_no_more() -> None:
+    for chip, precisions in PRECISIONS.items():
+        for precision in precisions:
+            nets = program_nets.MIXED if precision == "int8" else program_nets.FLOATS
+            gone = read(path_of(chip, precision)).keys() - {program_nets.name_of(*net) for net in nets}
+            assert not gone, f"delete their lines in {path_of(chip, precision)}"
